@@ -1,0 +1,208 @@
+"""Signed distance to every shape of a scene: negative inside, positive outside, in metres.
+
+Evaluated on the host in float64, once, when a model is built: which particles fill a body, which belong to a region,
+which grid nodes lie inside an obstacle. A triangle mesh is queried by Warp (winding number, Jacobson et al. 2013),
+everything else is a closed form.
+"""
+
+import functools
+
+import numpy as np
+import warp as wp
+
+from warpbots.scene import (
+    Box,
+    Capsule,
+    Cylinder,
+    DistanceGrid,
+    HalfSpace,
+    Heightfield,
+    Points,
+    Posed,
+    Shape,
+    Silhouette,
+    Sphere,
+    TriangleMesh,
+    Union,
+)
+
+__all__ = ["normal", "signed_distance"]
+
+
+@functools.singledispatch
+def signed_distance(shape: Shape, x: np.ndarray) -> np.ndarray:
+    """Signed distance [m] from points to a shape.
+
+    Args:
+        shape: Any shape of `warpbots.scene`.
+        x: Points [m], shape (n, dim).
+
+    Returns:
+        Distances, negative inside, shape (n,). For `Union`, `Heightfield` and `DistanceGrid` the sign is exact and the
+        magnitude a bound or an interpolation.
+
+    Raises:
+        TypeError: `shape` is not a shape.
+    """
+    raise TypeError(f"no signed distance is known for a {type(shape).__name__}; register one with signed_distance")
+
+
+def normal(shape: Shape, x: np.ndarray, step: float) -> np.ndarray:
+    """Outward unit normal of the level set of the signed distance through each point.
+
+    Args:
+        shape: Any shape of `warpbots.scene`.
+        x: Points [m], shape (n, dim).
+        step: Length [m] over which the distance is differenced; features smaller than it are smoothed.
+
+    Returns:
+        Unit vectors, shape (n, dim); where the distance has no slope (a medial axis) the up axis.
+    """
+    if isinstance(shape, HalfSpace):
+        return np.broadcast_to(np.array(shape.normal), x.shape).copy()
+    offsets = step * np.eye(x.shape[1])
+    slope = np.stack([signed_distance(shape, x + o) - signed_distance(shape, x - o) for o in offsets], axis=1)
+    length = np.linalg.norm(slope, axis=1, keepdims=True)
+    flat = length[:, 0] < 1e-9 * step
+    slope[flat], length[flat] = np.eye(x.shape[1])[-1], 1.0
+    return slope / length
+
+
+@signed_distance.register
+def _(shape: Box, x: np.ndarray) -> np.ndarray:
+    lower, upper = shape.bounds
+    q = np.abs(x - (lower + upper) / 2.0) - (upper - lower) / 2.0
+    return np.linalg.norm(np.maximum(q, 0.0), axis=1) + np.minimum(q.max(axis=1), 0.0)
+
+
+@signed_distance.register
+def _(shape: Sphere, x: np.ndarray) -> np.ndarray:
+    return np.linalg.norm(x - np.array(shape.center), axis=1) - shape.radius
+
+
+def _along(shape: Capsule | Cylinder, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Coordinate along the axis and distance from it, both [m], shape (n,), and the length of the axis."""
+    start, end = np.array(shape.start), np.array(shape.end)
+    length = float(np.linalg.norm(end - start))
+    axis = (end - start) / length
+    s = (x - start) @ axis
+    return s, np.linalg.norm(x - start - s[:, None] * axis, axis=1), length
+
+
+@signed_distance.register
+def _(shape: Capsule, x: np.ndarray) -> np.ndarray:
+    s, r, length = _along(shape, x)
+    beyond = s - np.clip(s, 0.0, length)
+    return np.hypot(r, beyond) - shape.radius
+
+
+@signed_distance.register
+def _(shape: Cylinder, x: np.ndarray) -> np.ndarray:
+    s, r, length = _along(shape, x)
+    q = np.stack([r - shape.radius, np.abs(s - length / 2.0) - length / 2.0], axis=1)
+    return np.linalg.norm(np.maximum(q, 0.0), axis=1) + np.minimum(q.max(axis=1), 0.0)
+
+
+@signed_distance.register
+def _(shape: HalfSpace, x: np.ndarray) -> np.ndarray:
+    return (x - np.array(shape.point)) @ np.array(shape.normal)
+
+
+@signed_distance.register
+def _(shape: Heightfield, x: np.ndarray) -> np.ndarray:
+    """Height above the terrain times the cosine of its slope: exact on a plane, first order elsewhere."""
+    grid = (x[:, :-1] - np.array(shape.origin)) / shape.spacing
+    h, slope = _interpolate(shape.heights, grid)
+    return (x[:, -1] - h) / np.sqrt(1.0 + ((slope / shape.spacing) ** 2).sum(axis=1))
+
+
+@signed_distance.register
+def _(shape: DistanceGrid, x: np.ndarray) -> np.ndarray:
+    """Interpolated sample; outside of the sampled box the distance to the box is added."""
+    lower, upper = shape.bounds
+    value, _ = _interpolate(shape.values, (x - lower) / shape.spacing)
+    return value + np.linalg.norm(x - np.clip(x, lower, upper), axis=1)
+
+
+def _interpolate(values: np.ndarray, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Multilinear interpolation, constant beyond the samples.
+
+    Args:
+        values: Samples, one axis for each coordinate.
+        grid: Where to interpolate, in samples, shape (n, d).
+
+    Returns:
+        Values, shape (n,), and their derivative per sample, shape (n, d).
+    """
+    top = np.array(values.shape) - 1
+    inside = (grid >= 0.0) & (grid <= top)
+    grid = np.clip(grid, 0.0, top)
+    base = np.minimum(np.floor(grid).astype(np.int64), top - 1)
+    t = grid - base
+    value, slope = np.zeros(len(grid)), np.zeros_like(grid)
+    for corner in np.ndindex(*(2,) * values.ndim):
+        sample = values[tuple((base + corner).T)]
+        weights = np.where(np.array(corner) == 1, t, 1.0 - t)
+        value += sample * weights.prod(axis=1)
+        for a in range(values.ndim):
+            others = np.delete(weights, a, axis=1).prod(axis=1)
+            slope[:, a] += sample * others * (1.0 if corner[a] else -1.0)
+    return value, slope * inside
+
+
+@signed_distance.register
+def _(shape: Silhouette, x: np.ndarray) -> np.ndarray:
+    """Distance to the pixel edges: Euclidean distance transforms of the pixels inside and outside."""
+    from scipy.ndimage import distance_transform_edt
+
+    mask = np.pad(shape.mask[::-1].T, 1)  # axis 0 is x, axis 1 is y upwards, and the image has a rim of outside
+    pixels = np.where(mask, -distance_transform_edt(mask) + 0.5, distance_transform_edt(~mask) - 0.5)
+    grid = DistanceGrid(shape.pixel * pixels, tuple(np.array(shape.lower) - 0.5 * shape.pixel), shape.pixel)
+    return signed_distance(grid, x)
+
+
+@signed_distance.register
+def _(shape: Points, x: np.ndarray) -> np.ndarray:
+    """Distance to the nearest particle's ball (disc) of the same volume."""
+    from scipy.spatial import cKDTree
+
+    dim = shape.positions.shape[1]
+    radius = np.sqrt(shape.volumes / np.pi) if dim == 2 else np.cbrt(3.0 * shape.volumes / (4.0 * np.pi))
+    distance, nearest = cKDTree(shape.positions).query(x)
+    return distance - radius[nearest]
+
+
+@signed_distance.register
+def _(shape: Union, x: np.ndarray) -> np.ndarray:
+    return np.min([signed_distance(s, x) for s in shape.shapes], axis=0)
+
+
+@signed_distance.register
+def _(shape: Posed, x: np.ndarray) -> np.ndarray:
+    return signed_distance(shape.shape, (x - np.array(shape.translation)) @ np.array(shape.rotation))
+
+
+@wp.kernel(enable_backward=False)
+def _mesh_distance(mesh: wp.uint64, x: wp.array[wp.vec3], reach: float, distance_out: wp.array[float]):
+    """Signed distance to the nearest point of the mesh; the sign from the winding number."""
+    i = wp.tid()
+    query = wp.mesh_query_point_sign_winding_number(mesh, x[i], reach)
+    nearest = wp.mesh_eval_position(mesh, query.face, query.u, query.v)
+    distance_out[i] = query.sign * wp.length(x[i] - nearest)
+
+
+@signed_distance.register
+def _(shape: TriangleMesh, x: np.ndarray) -> np.ndarray:
+    # Warp queries meshes in single precision: centring them keeps the digits for the shape.
+    lower, upper = shape.bounds
+    center = (lower + upper) / 2.0
+    reach = 2.0 * float(np.linalg.norm(upper - lower) + np.abs(x - center).max(initial=0.0))
+    mesh = wp.Mesh(
+        points=wp.array(shape.vertices - center, dtype=wp.vec3, device="cpu"),
+        indices=wp.array(shape.faces.reshape(-1), dtype=int, device="cpu"),
+        support_winding_number=True,
+    )
+    distance = wp.empty(len(x), dtype=float, device="cpu")
+    points = wp.array(x - center, dtype=wp.vec3, device="cpu")
+    wp.launch(_mesh_distance, len(x), [mesh.id, points, reach], [distance], device="cpu")
+    return distance.numpy().astype(np.float64)

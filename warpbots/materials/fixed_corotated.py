@@ -1,0 +1,36 @@
+"""Fixed corotated elasticity (Stomakhin et al. 2012, "Energetically consistent invertible elasticity"; ChainQueen eq. 12).
+
+    Psi = mu |F - R|^2 + lambda/2 (J - 1)^2
+    P   = 2 mu (F - R) + lambda (J - 1) J F^-T
+    tau = P F^T = 2 mu (F - R) F^T + lambda (J - 1) J I
+
+with R the rotation of F. Finite and restoring for inverted matter too.
+"""
+
+import warp as wp
+
+from warpbots.math import matrix, real, rotation
+
+__all__ = ["law"]
+
+
+def law(dim: int) -> tuple[wp.Function, wp.Function]:
+    """Energy density Psi(F, mu, lambda) [Pa] and Kirchhoff stress tau(F, mu, lambda) [Pa] in `dim` dimensions."""
+    mat = matrix(dim)
+    R = rotation(dim)
+
+    @wp.func
+    def fixed_corotated_energy(F: mat, mu: real, lam: real):
+        """Psi = mu |F - R|^2 + lambda/2 (J - 1)^2."""
+        D = F - R(F)
+        J = wp.determinant(F)
+        return mu * wp.ddot(D, D) + real(0.5) * lam * (J - real(1.0)) * (J - real(1.0))
+
+    @wp.func
+    def fixed_corotated_stress(F: mat, mu: real, lam: real):
+        """Tau = 2 mu (F - R) F^T + lambda (J - 1) J I."""
+        J = wp.determinant(F)
+        I = wp.identity(n=dim, dtype=real)
+        return real(2.0) * mu * (F - R(F)) @ wp.transpose(F) + lam * (J - real(1.0)) * J * I
+
+    return fixed_corotated_energy, fixed_corotated_stress

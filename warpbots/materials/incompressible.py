@@ -1,0 +1,47 @@
+"""Added resistance to changes of volume (Bonet & Wood 1997; ChainQueen eq. 14, corrected).
+
+    Psi = K (J - 1)^p,   K = E / (3 (1 - 2 nu)),   p even
+    tau = K p (J - 1)^(p - 1) J I
+
+The paper prints 2 - 2 nu for the bulk modulus K's 1 - 2 nu, and allows any p >= 2; an odd one attracts in compression.
+"""
+
+import warp as wp
+
+from warpbots.math import matrix, real
+
+__all__ = ["incompressible"]
+
+
+def incompressible(dim: int, exponent: int) -> tuple[wp.Function, wp.Function]:
+    """Energy density Psi(F, E, nu) [Pa] and Kirchhoff stress tau(F, E, nu) [Pa] for the even `exponent` p."""
+    mat = matrix(dim)
+    p = real(exponent)
+    factors = wp.constant(exponent - 1)
+
+    @wp.func
+    def bulk_modulus(E: real, nu: real):
+        """K = E / (3 (1 - 2 nu))."""
+        return E / (real(3.0) * (real(1.0) - real(2.0) * nu))
+
+    @wp.func
+    def odd_power(r: real):
+        """r^(p - 1) by multiplication, with the sign of r and a derivative at r = 0."""
+        power = real(1.0)
+        for _ in range(factors):
+            power = power * r
+        return power
+
+    @wp.func
+    def incompressible_energy(F: mat, E: real, nu: real):
+        """Psi = K (J - 1)^p."""
+        r = wp.determinant(F) - real(1.0)
+        return bulk_modulus(E, nu) * odd_power(r) * r
+
+    @wp.func
+    def incompressible_stress(F: mat, E: real, nu: real):
+        """Tau = K p (J - 1)^(p - 1) J I."""
+        J = wp.determinant(F)
+        return bulk_modulus(E, nu) * p * odd_power(J - real(1.0)) * J * wp.identity(n=dim, dtype=real)
+
+    return incompressible_energy, incompressible_stress

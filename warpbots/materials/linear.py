@@ -1,0 +1,39 @@
+"""Linear elasticity: small strains and small rotations, for comparison with closed forms.
+
+    epsilon = (F + F^T)/2 - I
+    Psi = mu epsilon : epsilon + lambda/2 (tr epsilon)^2
+    P   = 2 mu epsilon + lambda tr(epsilon) I
+    tau = P F^T
+
+A rotation stretches it: use it only where rotations stay small.
+"""
+
+import warp as wp
+
+from warpbots.math import matrix, real
+
+__all__ = ["law"]
+
+
+def law(dim: int) -> tuple[wp.Function, wp.Function]:
+    """Energy density Psi(F, mu, lambda) [Pa] and Kirchhoff stress tau(F, mu, lambda) [Pa] in `dim` dimensions."""
+    mat = matrix(dim)
+
+    @wp.func
+    def small_strain(F: mat):
+        """Epsilon = (F + F^T)/2 - I."""
+        return real(0.5) * (F + wp.transpose(F)) - wp.identity(n=dim, dtype=real)
+
+    @wp.func
+    def linear_energy(F: mat, mu: real, lam: real):
+        """Psi = mu epsilon : epsilon + lambda/2 (tr epsilon)^2."""
+        e = small_strain(F)
+        return mu * wp.ddot(e, e) + real(0.5) * lam * wp.trace(e) * wp.trace(e)
+
+    @wp.func
+    def linear_stress(F: mat, mu: real, lam: real):
+        """Tau = (2 mu epsilon + lambda tr(epsilon) I) F^T."""
+        e = small_strain(F)
+        return (real(2.0) * mu * e + lam * wp.trace(e) * wp.identity(n=dim, dtype=real)) @ wp.transpose(F)
+
+    return linear_energy, linear_stress

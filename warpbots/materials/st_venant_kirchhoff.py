@@ -1,0 +1,39 @@
+"""St. Venant-Kirchhoff elasticity: large rotations, small strains (Bonet & Wood 1997, §6.3.2).
+
+    G   = (F^T F - I)/2   (Green strain)
+    Psi = mu G : G + lambda/2 (tr G)^2
+    P   = F (2 mu G + lambda tr(G) I)
+    tau = P F^T
+
+It softens in compression and loses all stiffness near half its length.
+"""
+
+import warp as wp
+
+from warpbots.math import matrix, real
+
+__all__ = ["law"]
+
+
+def law(dim: int) -> tuple[wp.Function, wp.Function]:
+    """Energy density Psi(F, mu, lambda) [Pa] and Kirchhoff stress tau(F, mu, lambda) [Pa] in `dim` dimensions."""
+    mat = matrix(dim)
+
+    @wp.func
+    def green_strain(F: mat):
+        """G = (F^T F - I)/2."""
+        return real(0.5) * (wp.transpose(F) @ F - wp.identity(n=dim, dtype=real))
+
+    @wp.func
+    def st_venant_kirchhoff_energy(F: mat, mu: real, lam: real):
+        """Psi = mu G : G + lambda/2 (tr G)^2."""
+        G = green_strain(F)
+        return mu * wp.ddot(G, G) + real(0.5) * lam * wp.trace(G) * wp.trace(G)
+
+    @wp.func
+    def st_venant_kirchhoff_stress(F: mat, mu: real, lam: real):
+        """Tau = F (2 mu G + lambda tr(G) I) F^T."""
+        G = green_strain(F)
+        return F @ (real(2.0) * mu * G + lam * wp.trace(G) * wp.identity(n=dim, dtype=real)) @ wp.transpose(F)
+
+    return st_venant_kirchhoff_energy, st_venant_kirchhoff_stress

@@ -1,0 +1,17 @@
+"""Scalars, matrices and the tape: what every solver is written with."""
+
+from warpbots.math.rotation import rotation
+from warpbots.math.tape import record
+from warpbots.math.types import NODE, index_vector, matrix, precision, real, real_numpy, vector
+
+__all__ = [
+    "NODE",
+    "index_vector",
+    "matrix",
+    "precision",
+    "real",
+    "real_numpy",
+    "record",
+    "rotation",
+    "vector",
+]

@@ -1,0 +1,58 @@
+"""The scalar of this process, and the vector and matrix types built on it.
+
+Kernels are written once against the names of this module. `real` is float32, or float64 when the environment
+variable ``WARPBOTS_PRECISION`` is set to ``float64`` before warpbots is imported: Warp compiles a kernel for fixed
+types, so the precision belongs to the process and not to a simulation.
+"""
+
+import os
+
+import numpy as np
+import warp as wp
+
+__all__ = ["NODE", "index_vector", "matrix", "precision", "real", "real_numpy", "vector"]
+
+precision = os.environ.get("WARPBOTS_PRECISION", "float32")
+"""Name of the scalar type of this process: ``"float32"`` or ``"float64"``."""
+
+if precision not in ("float32", "float64"):
+    raise ValueError(
+        f"WARPBOTS_PRECISION={precision!r} is not a precision; set it to 'float32' (the default) or 'float64'"
+    )
+
+real = {"float32": wp.float32, "float64": wp.float64}[precision]
+"""Warp scalar of every field of a model and a state."""
+
+real_numpy = {"float32": np.float32, "float64": np.float64}[precision]
+"""NumPy scalar type of the same width."""
+
+_VECTORS = {
+    ("float32", 2): wp.vec2f, ("float32", 3): wp.vec3f, ("float32", 4): wp.vec4f,
+    ("float64", 2): wp.vec2d, ("float64", 3): wp.vec3d, ("float64", 4): wp.vec4d,
+}  # fmt: skip
+_MATRICES = {
+    ("float32", 2): wp.mat22f, ("float32", 3): wp.mat33f,
+    ("float64", 2): wp.mat22d, ("float64", 3): wp.mat33d,
+}  # fmt: skip
+
+NODE = _VECTORS[precision, 4]
+"""What a grid node carries: momentum (or velocity) in the first components, mass in the last one.
+
+Four components in 2D too: a node is then one 16-byte word, which vector units and vector atomics move at once.
+"""
+
+
+
+def vector(dim: int) -> type:
+    """Warp vector type of `dim` components (2 or 3) in the precision of this process."""
+    return _VECTORS[precision, dim]
+
+
+def matrix(dim: int) -> type:
+    """Warp matrix type of shape (`dim`, `dim`) (2 or 3) in the precision of this process."""
+    return _MATRICES[precision, dim]
+
+
+def index_vector(dim: int) -> type:
+    """Warp vector of `dim` 32-bit integers: a cell or a resolution of the grid."""
+    return {2: wp.vec2i, 3: wp.vec3i}[dim]

@@ -1,0 +1,103 @@
+"""Actuators: what a control signal in [-1, 1] does to a body. Data only; the forces are in `warpbots.actuators`."""
+
+import math
+
+from warpbots.scene.record import SceneError, point, record
+
+__all__ = ["Actuator", "Cable", "Muscle", "Pressure"]
+
+
+@record
+class Pressure:
+    """A fluidic chamber: isotropic stress on a region, pushing outwards for u > 0.
+
+    The Kirchhoff stress tau gains -u max_pressure F F^T (ChainQueen eq. 15, read as the Kirchhoff term of A69).
+
+    Attributes:
+        name: Name of the actuator; its control channel carries this name.
+        region: Name of the region that it inflates.
+        max_pressure: Pressure at u = 1 [Pa], positive.
+    """
+
+    name: str
+    region: str
+    max_pressure: float
+
+    def __post_init__(self):
+        _require_positive(self, "max_pressure", "Pa")
+
+
+@record
+class Muscle:
+    """Stress along one material direction of a region, contracting it for u > 0 and stretching it for u < 0.
+
+    The Kirchhoff stress tau gains u max_stress (F n)(F n)^T with n the unit `direction` in the undeformed body
+    (ChainQueen eq. 15 with a single axis).
+
+    Attributes:
+        name: Name of the actuator; its control channel carries this name.
+        region: Name of the region that it drives.
+        direction: Direction in the undeformed body, shape (dim,); normalised on construction.
+        max_stress: Stress at u = 1 [Pa], positive.
+    """
+
+    name: str
+    region: str
+    direction: tuple[float, ...]
+    max_stress: float
+
+    def __post_init__(self):
+        n = point(self.direction, f"Muscle {self.name!r}: direction")
+        length = math.hypot(*n)
+        if length == 0.0:
+            raise SceneError(f"Muscle {self.name!r}: direction must not be the zero vector")
+        n = n if abs(length - 1.0) < 1e-12 else tuple(c / length for c in n)
+        object.__setattr__(self, "direction", n)
+        _require_positive(self, "max_stress", "Pa")
+
+
+@record
+class Cable:
+    """An elastic cable threaded through a body; it pulls and never pushes.
+
+    Its energy is k/2 max(0, sum |p_i - p_{i+1}| - R (1 - u))^2: the cable of ChainQueen eq. 17 with R (1 - u) in the
+    place of R u for the length that is paid out, so that u = 0 is a robot at rest, u = 1 a cable wound in completely
+    and u = -1 one with twice its length, as every other actuator is at rest for u = 0.
+
+    Attributes:
+        name: Name of the actuator; its control channel carries this name.
+        waypoints: Points through which the cable runs [m], shape (n, dim), n >= 2; each is tied to the nearest
+            particle of the undeformed scene.
+        stiffness: Spring constant k of the whole cable [N/m], positive.
+        rest_length: Length R of cable paid out at u = 0 [m]; None for the length of the undeformed route.
+    """
+
+    name: str
+    waypoints: tuple[tuple[float, ...], ...]
+    stiffness: float
+    rest_length: float | None = None
+
+    def __post_init__(self):
+        route = tuple(point(w, f"Cable {self.name!r}: waypoint") for w in self.waypoints)
+        if len(route) < 2 or len({len(w) for w in route}) != 1:
+            raise SceneError(f"Cable {self.name!r}: waypoints must be at least two points of one space, got {route}")
+        if any(a == b for a, b in zip(route, route[1:], strict=False)):
+            raise SceneError(f"Cable {self.name!r}: two waypoints in a row coincide; the cable has no direction there")
+        object.__setattr__(self, "waypoints", route)
+        _require_positive(self, "stiffness", "N/m")
+        if self.rest_length is not None:
+            _require_positive(self, "rest_length", "m")
+
+
+Actuator = Pressure | Muscle | Cable
+"""Any of the actuators of this module."""
+
+
+def _require_positive(actuator: Actuator, field: str, unit: str) -> None:
+    value = float(getattr(actuator, field))
+    if not (math.isfinite(value) and value > 0.0):
+        raise SceneError(
+            f"{type(actuator).__name__} {actuator.name!r}: {field} must be positive [{unit}], got {value:g}; the sign "
+            f"of the control decides the direction"
+        )
+    object.__setattr__(actuator, field, value)

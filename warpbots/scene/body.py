@@ -1,0 +1,61 @@
+"""A soft body: a shape filled with a material, with names for its parts."""
+
+from collections.abc import Mapping
+
+from warpbots.scene.material import Material
+from warpbots.scene.record import SceneError, record
+from warpbots.scene.shapes import Shape, dimension
+
+__all__ = ["SoftBody"]
+
+
+@record
+class SoftBody:
+    """Deformable matter.
+
+    Attributes:
+        name: Unique name of the body.
+        shape: Where the matter is at rest.
+        material: What it is made of.
+        regions: Names for parts of the body; a region is all matter of this body whose rest position lies in the
+            region's shape. Actuators, observers and material overrides refer to regions by name.
+        region_materials: Materials of regions that differ from `material`; they share its law.
+        velocity: Initial velocity [m/s], shape (dim,); None for rest.
+        color: Red, green and blue in [0, 1] for pictures.
+
+    Raises:
+        SceneError: Shapes of different dimensions, or a material for a region that does not exist.
+    """
+
+    name: str
+    shape: Shape
+    material: Material
+    regions: Mapping[str, Shape] = None
+    region_materials: Mapping[str, Material] = None
+    velocity: tuple[float, ...] | None = None
+    color: tuple[float, float, float] = (0.35, 0.6, 0.85)
+
+    def __post_init__(self):
+        for field in ("regions", "region_materials"):
+            object.__setattr__(self, field, dict(getattr(self, field) or {}))
+        object.__setattr__(self, "color", tuple(float(c) for c in self.color))
+        if self.velocity is not None:
+            object.__setattr__(self, "velocity", tuple(float(v) for v in self.velocity))
+        dim = dimension(self.shape)
+        for name, region in self.regions.items():
+            if dimension(region) != dim:
+                raise SceneError(f"SoftBody {self.name!r}: region {name!r} is {dimension(region)}D, the body is {dim}D")
+        if self.velocity is not None and len(self.velocity) != dim:
+            raise SceneError(f"SoftBody {self.name!r}: velocity {self.velocity} must have {dim} components")
+        for name, material in self.region_materials.items():
+            if name not in self.regions:
+                raise SceneError(
+                    f"SoftBody {self.name!r}: region_materials names {name!r}, which is not a region of this body; its "
+                    f"regions are {', '.join(self.regions) or 'none'}"
+                )
+            if (material.law, material.incompressibility) != (self.material.law, self.material.incompressibility):
+                raise SceneError(
+                    f"SoftBody {self.name!r}: region {name!r} has law {material.law!r} with incompressibility "
+                    f"{material.incompressibility}, the body {self.material.law!r} with "
+                    f"{self.material.incompressibility}; one body has one law, make it two bodies that touch"
+                )

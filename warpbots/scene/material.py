@@ -1,0 +1,51 @@
+"""What a body is made of, in engineering units."""
+
+import math
+
+from warpbots.scene.record import SceneError, record
+
+__all__ = ["Material"]
+
+
+@record
+class Material:
+    """A homogeneous isotropic hyperelastic material.
+
+    Attributes:
+        youngs_modulus: Young's modulus E [Pa], positive.
+        poissons_ratio: Poisson's ratio nu, in (-1, 0.5).
+        density: Mass density rho [kg/m^3] ([kg/m^2] in 2D), positive.
+        law: Name of the constitutive law, a key of `warpbots.materials.LAWS`: ``neo_hookean``, ``fixed_corotated``,
+            ``linear``, ``st_venant_kirchhoff``, or one of your own.
+        incompressibility: Exponent p of the added volumetric energy K (J - 1)^p with K = E / (3 (1 - 2 nu))
+            (Bonet & Wood 1997; ChainQueen eq. 14 with its factor corrected); an even number, or 0 for none. Larger is
+            not stiffer near J = 1: 2 is the usual choice.
+
+    Raises:
+        SceneError: A value is outside its range.
+    """
+
+    youngs_modulus: float
+    poissons_ratio: float = 0.3
+    density: float = 1000.0
+    law: str = "neo_hookean"
+    incompressibility: int = 0
+
+    def __post_init__(self):
+        E, nu, rho, p = self.youngs_modulus, self.poissons_ratio, self.density, self.incompressibility
+        if not (math.isfinite(E) and E > 0.0):
+            raise SceneError(
+                f"Material: youngs_modulus must be positive [Pa], got {E:g}; soft silicone is near 5e4, rubber near 1e6"
+            )
+        if not -1.0 < nu < 0.5:
+            raise SceneError(
+                f"Material: poissons_ratio must be in (-1, 0.5), got {nu:g}; for a nearly incompressible material use "
+                f"0.45 to 0.49, or incompressibility=2"
+            )
+        if not (math.isfinite(rho) and rho > 0.0):
+            raise SceneError(f"Material: density must be positive [kg/m^3], got {rho:g}; silicone has about 1070")
+        if p < 0 or p % 2 or p != int(p):
+            raise SceneError(
+                f"Material: incompressibility must be an even exponent (2, 4, ...) or 0 for none, got {p}; an odd "
+                f"exponent pushes the wrong way in compression"
+            )

@@ -1,0 +1,71 @@
+"""What does not move: floors, walls, terrain and other solids that bodies touch."""
+
+import math
+
+import numpy as np
+
+from warpbots.scene.record import SceneError, record
+from warpbots.scene.shapes import HalfSpace, Shape
+
+__all__ = ["CONDITIONS", "Obstacle", "floor", "walls"]
+
+CONDITIONS = ("sticky", "slip", "separate", "friction")
+"""Contact conditions of ChainQueen §3.2: no velocity, no normal velocity, no inward velocity, Coulomb friction."""
+
+
+@record
+class Obstacle:
+    """A static solid and what happens where matter meets it.
+
+    Attributes:
+        shape: The solid.
+        condition: One of `CONDITIONS`.
+        friction: Coulomb coefficient mu >= 0, used by the condition ``"friction"`` alone.
+        name: Name of the obstacle, unique in the scene.
+
+    Raises:
+        SceneError: An unknown condition or a negative coefficient.
+    """
+
+    shape: Shape
+    condition: str = "friction"
+    friction: float = 0.5
+    name: str = "floor"
+
+    def __post_init__(self):
+        if self.condition not in CONDITIONS:
+            raise SceneError(
+                f"Obstacle {self.name!r}: condition must be one of {', '.join(CONDITIONS)}, got {self.condition!r}"
+            )
+        mu = float(self.friction)
+        if not (math.isfinite(mu) and mu >= 0.0):
+            raise SceneError(
+                f"Obstacle {self.name!r}: friction must be a coefficient >= 0, got {mu:g}; for no friction use 0 or "
+                f"condition='separate'"
+            )
+        object.__setattr__(self, "friction", mu)
+
+
+def floor(height: float = 0.0, dim: int = 3, condition: str = "friction", friction: float = 0.5) -> Obstacle:
+    """A horizontal floor with its surface at `height` [m]: y up for `dim` 2, z up for `dim` 3."""
+    up = np.eye(dim)[-1]
+    return Obstacle(HalfSpace(point=tuple(height * up), normal=tuple(up)), condition, friction, name="floor")
+
+
+def walls(
+    lower: tuple[float, ...], upper: tuple[float, ...], condition: str = "slip", friction: float = 0.0
+) -> tuple[Obstacle, ...]:
+    """The inside of a box: one half-space for each of its 2 dim faces.
+
+    Args:
+        lower: Lower corner of the free space [m], shape (dim,).
+        upper: Upper corner of the free space [m], shape (dim,).
+        condition: One of `CONDITIONS`.
+        friction: Coulomb coefficient for the condition ``"friction"``.
+    """
+    normals = np.eye(len(lower))
+    return tuple(
+        Obstacle(HalfSpace(corner, tuple(sign * n)), condition, friction, name=f"wall_{'xyz'[a]}_{side}")
+        for a, n in enumerate(normals)
+        for corner, sign, side in ((lower, 1.0, "low"), (upper, -1.0, "high"))
+    )

@@ -1,0 +1,51 @@
+"""What all scene objects share: frozen data with readable faults and equality field by field."""
+
+import dataclasses
+from typing import Any, dataclass_transform
+
+import numpy as np
+
+__all__ = ["SceneError", "point", "record", "refuse"]
+
+
+class SceneError(ValueError):
+    """A scene says something that cannot be simulated. The message names the thing, its value and the remedy."""
+
+
+def refuse(faults: list[str]) -> None:
+    """Raise one `SceneError` that lists all `faults`; do nothing when there are none."""
+    if faults:
+        raise SceneError("\n".join(faults))
+
+
+def point(value: Any, what: str) -> tuple[float, ...]:
+    """`value` as a tuple of two or three finite floats.
+
+    Raises:
+        SceneError: It is not two or three finite numbers.
+    """
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim != 1 or array.size not in (2, 3) or not np.isfinite(array).all():
+        raise SceneError(f"{what} must be two (2D) or three (3D) finite numbers, got {value!r}")
+    return tuple(float(v) for v in array)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.array_equal(a, b)
+    return bool(a == b)
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+def record(cls: type) -> type:
+    """Make `cls` a frozen dataclass that compares field by field, arrays included."""
+
+    def __eq__(self, other):
+        if type(self) is not type(other):
+            return NotImplemented
+        fields = (f.name for f in dataclasses.fields(self) if f.compare)
+        return all(_equal(getattr(self, name), getattr(other, name)) for name in fields)
+
+    cls.__eq__ = __eq__
+    cls.__hash__ = None
+    return dataclasses.dataclass(frozen=True, eq=False)(cls)

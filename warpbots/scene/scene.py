@@ -1,0 +1,155 @@
+"""The scene: everything there is to simulate, as plain data in SI units."""
+
+import dataclasses
+import math
+from collections import Counter
+
+import numpy as np
+
+from warpbots.scene.actuators import Actuator, Cable
+from warpbots.scene.body import SoftBody
+from warpbots.scene.obstacle import Obstacle
+from warpbots.scene.record import SceneError, record, refuse
+from warpbots.scene.shapes import dimension
+
+__all__ = ["Scene", "Task"]
+
+
+@record
+class Task:
+    """How a scene is meant to be run: what the command line takes when the user says nothing else.
+
+    Attributes:
+        cell_size: Size of a cell of the MPM grid [m].
+        control_interval: Time between two control signals [s].
+        substeps: Solver steps per control interval.
+        steps: Control intervals of one run.
+        direction: Direction in which the robot should travel, shape (dim,).
+        clusters: Number of clusters that its controller observes.
+    """
+
+    cell_size: float
+    control_interval: float
+    substeps: int
+    steps: int
+    direction: tuple[float, ...]
+    clusters: int = 7
+
+    def __post_init__(self):
+        for field in ("cell_size", "control_interval", "substeps", "steps", "clusters"):
+            value = getattr(self, field)
+            if not (math.isfinite(value) and value > 0):
+                raise SceneError(f"Task: {field} must be positive, got {value:g}")
+        object.__setattr__(self, "direction", tuple(float(d) for d in self.direction))
+
+
+@record
+class Scene:
+    """Bodies, what drives them and what they touch.
+
+    Attributes:
+        bodies: At least one soft body; all shapes of a scene are 2D or all are 3D.
+        actuators: Actuators; actuator k is driven by channel k of every control tensor.
+        obstacles: Static solids.
+        gravity: Gravitational acceleration [m/s^2], shape (dim,); None for 9.81 downwards (y up in 2D, z up in 3D).
+        domain: Lower and upper corner of the space that matter may occupy [m]; None to let the solver choose one
+            around the bodies.
+        task: How the scene is meant to be run, or None.
+        name: Name of the scene.
+        source: Path of the file that the scene was read from, so that what warpbots does not understand there
+            survives writing; no part of what is compared.
+
+    Raises:
+        SceneError: Names that clash or refer to nothing, or parts of different dimensions; every fault is listed.
+    """
+
+    bodies: tuple[SoftBody, ...]
+    actuators: tuple[Actuator, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
+    gravity: tuple[float, ...] | None = None
+    domain: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    task: Task | None = None
+    name: str = "robot"
+    source: str | None = dataclasses.field(default=None, compare=False)
+
+    def __post_init__(self):
+        for field in ("bodies", "actuators", "obstacles"):
+            object.__setattr__(self, field, tuple(getattr(self, field)))
+        if not self.bodies:
+            raise SceneError("Scene needs at least one body, got none")
+        gravity = self.gravity if self.gravity is not None else -9.81 * np.eye(self.dim)[-1]
+        object.__setattr__(self, "gravity", tuple(float(g) + 0.0 for g in gravity))
+        if self.domain is not None:
+            object.__setattr__(self, "domain", tuple(tuple(float(c) for c in corner) for corner in self.domain))
+        self.validate()
+
+    @property
+    def dim(self) -> int:
+        """2 or 3."""
+        return dimension(self.bodies[0].shape)
+
+    @property
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper corner of all bodies at rest [m], each of shape (dim,)."""
+        lower, upper = zip(*(b.shape.bounds for b in self.bodies), strict=True)
+        return np.min(lower, axis=0), np.max(upper, axis=0)
+
+    def regions(self) -> dict[str, list[str]]:
+        """Names of all regions, each with the names of the bodies that have it."""
+        found: dict[str, list[str]] = {}
+        for body in self.bodies:
+            for region in body.regions:
+                found.setdefault(region, []).append(body.name)
+        return found
+
+    def validate(self) -> None:
+        """Check that all parts fit together.
+
+        Raises:
+            SceneError: One line for each fault.
+        """
+        refuse([*self._name_faults(), *self._dimension_faults(), *self._domain_faults()])
+
+    def _name_faults(self) -> list[str]:
+        faults = []
+        for kind, parts in (("bodies", self.bodies), ("actuators", self.actuators), ("obstacles", self.obstacles)):
+            for name, count in Counter(p.name for p in parts).items():
+                if count > 1:
+                    faults.append(f"Scene: {count} {kind} are named {name!r}; every name must be unique")
+        regions = self.regions()
+        for actuator in self.actuators:
+            if not isinstance(actuator, Cable) and actuator.region not in regions:
+                faults.append(
+                    f"{type(actuator).__name__} {actuator.name!r}: there is no region {actuator.region!r}; the scene "
+                    f"has {', '.join(regions) or 'no regions (give a SoftBody regions={...})'}"
+                )
+        return faults
+
+    def _dimension_faults(self) -> list[str]:
+        dim = self.dim
+        sizes = {f"SoftBody {b.name!r}": dimension(b.shape) for b in self.bodies}
+        sizes |= {f"Obstacle {o.name!r}": dimension(o.shape) for o in self.obstacles}
+        for actuator in self.actuators:
+            vector = actuator.waypoints[0] if isinstance(actuator, Cable) else getattr(actuator, "direction", None)
+            if vector is not None:
+                sizes[f"{type(actuator).__name__} {actuator.name!r}"] = len(vector)
+        sizes["gravity"] = len(self.gravity)
+        if self.task is not None:
+            sizes["Task.direction"] = len(self.task.direction)
+        return [f"Scene: {what} is {n}D in a {dim}D scene" for what, n in sizes.items() if n != dim]
+
+    def _domain_faults(self) -> list[str]:
+        if self.domain is None:
+            return []
+        lower, upper = np.array(self.domain[0]), np.array(self.domain[1])
+        if lower.shape != (self.dim,) or upper.shape != (self.dim,) or not (lower < upper).all():
+            return [f"Scene: domain must be a lower and an upper corner of {self.dim} coordinates, got {self.domain}"]
+        faults = []
+        for body in self.bodies:
+            low, high = body.shape.bounds
+            if (low < lower).any() or (high > upper).any():
+                faults.append(
+                    f"SoftBody {body.name!r} reaches from {low.round(4).tolist()} to {high.round(4).tolist()} and "
+                    f"leaves the domain {lower.tolist()} to {upper.tolist()}; enlarge Scene.domain or move the body"
+                )
+        return faults

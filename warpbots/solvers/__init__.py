@@ -1,0 +1,6 @@
+"""Methods of simulation, one folder each."""
+
+from warpbots.solvers.mpm import MPM
+from warpbots.solvers.solver import Model, Parameter, Solver, State
+
+__all__ = ["MPM", "Model", "Parameter", "Solver", "State"]

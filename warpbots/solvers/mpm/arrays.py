@@ -1,0 +1,127 @@
+"""The arrays of a model and a state as Warp sees them: structs that kernels take as one argument.
+
+The adjoint of a struct is a struct of the same type whose arrays hold gradients; an array that wants no gradient is
+null there.
+"""
+
+import functools
+
+import warp as wp
+
+from warpbots.math import index_vector, matrix, real, vector
+
+__all__ = ["actuation_arrays", "constitution_arrays", "contact_arrays", "grid_geometry", "motion_arrays"]
+
+
+@functools.cache
+def motion_arrays(dim: int) -> type:
+    """Warp struct of what particles carry from step to step."""
+    vec, mat = vector(dim), matrix(dim)
+
+    @wp.struct
+    class MotionArrays:
+        """Particle motion, each of shape (worlds, n_particles).
+
+        x: Positions [m].
+        v: Velocities [m/s].
+        C: Velocity gradients (the affine field of APIC) [1/s].
+        F: Deformation gradients [1].
+        """
+
+        x: wp.array2d[vec]
+        v: wp.array2d[vec]
+        C: wp.array2d[mat]
+        F: wp.array2d[mat]
+
+    return MotionArrays
+
+
+@functools.cache
+def constitution_arrays() -> type:
+    """Warp struct of what particles are made of."""
+
+    @wp.struct
+    class ConstitutionArrays:
+        """Particle constants, each of shape (worlds, n_particles).
+
+        E: Young's modulus [Pa].
+        nu: Poisson's ratio [1].
+        rho: Density [kg/m^dim].
+        V: Rest volume [m^dim].
+        """
+
+        E: wp.array2d[real]
+        nu: wp.array2d[real]
+        rho: wp.array2d[real]
+        V: wp.array2d[real]
+
+    return ConstitutionArrays
+
+
+@functools.cache
+def actuation_arrays(dim: int) -> type:
+    """Warp struct of the stress actuators."""
+    mat = matrix(dim)
+
+    @wp.struct
+    class ActuationArrays:
+        """Which actuators act on which particle, as compressed rows.
+
+        start: First entry of each particle, one more for the end, shape (n_particles + 1,).
+        actuator: Stress actuator of each entry, shape (n_entries,).
+        pattern: Stress at u = 1 in the undeformed body [Pa], shape (n_stress_actuators,).
+        channel: Control channel of each stress actuator, shape (n_stress_actuators,).
+        """
+
+        start: wp.array[int]
+        actuator: wp.array[int]
+        pattern: wp.array[mat]
+        channel: wp.array[int]
+
+    return ActuationArrays
+
+
+@functools.cache
+def contact_arrays(dim: int) -> type:
+    """Warp struct of the grid nodes that lie in obstacles."""
+    vec = vector(dim)
+
+    @wp.struct
+    class ContactArrays:
+        """Contacts of grid nodes; a node has at most three, the obstacles whose surfaces are nearest.
+
+        of_node: Contacts of each node, -1 for none, shape (n_nodes,).
+        normal: Outward unit normal of each contact, shape (n_contacts,).
+        obstacle: Obstacle of each contact, shape (n_contacts,).
+        condition: Condition of each obstacle (`warpbots.contact.CODES`), shape (n_obstacles,).
+        """
+
+        of_node: wp.array[wp.vec3i]
+        normal: wp.array[vec]
+        obstacle: wp.array[int]
+        condition: wp.array[int]
+
+    return ContactArrays
+
+
+@functools.cache
+def grid_geometry(dim: int) -> type:
+    """Warp struct of the background grid."""
+    vec, ivec = vector(dim), index_vector(dim)
+
+    @wp.struct
+    class GridGeometry:
+        """Where the grid is.
+
+        lower: Position of node 0 [m].
+        dx: Size of a cell [m].
+        resolution: Nodes along each axis.
+        nodes: Nodes of one world.
+        """
+
+        lower: vec
+        dx: real
+        resolution: ivec
+        nodes: int
+
+    return GridGeometry

@@ -1,0 +1,143 @@
+"""How a scene becomes an `MPMModel`."""
+
+import itertools
+
+import numpy as np
+import warp as wp
+from scipy.spatial import cKDTree
+
+from warpbots.actuators import cable_arrays, pattern
+from warpbots.contact import coefficients
+from warpbots.materials import LAWS
+from warpbots.math import matrix, real, real_numpy, vector
+from warpbots.scene import Cable, Scene, SceneError
+from warpbots.solvers.mpm.arrays import actuation_arrays
+from warpbots.solvers.mpm.grid import Grid
+from warpbots.solvers.mpm.model import Group, MPMModel, Scratch
+from warpbots.solvers.mpm.particles import Particles, fill
+
+__all__ = ["build"]
+
+
+def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device) -> MPMModel:
+    """Arrays of `scene` on a grid of cells of size `dx` [m].
+
+    Raises:
+        SceneError: The scene cannot be simulated by MPM; the message says why.
+    """
+    for body in scene.bodies:
+        if body.material.law not in LAWS:
+            raise SceneError(f"SoftBody {body.name!r}: law must be one of {', '.join(LAWS)}, got {body.material.law!r}")
+    particles = fill(scene, dx, per_axis)
+    grid = Grid.around(*_domain(scene, particles), dx)
+    cables, n_cables, n_waypoints = cables_of(scene, particles, dx, device)
+    vec = vector(scene.dim)
+
+    def constant(values: np.ndarray) -> wp.array:
+        return wp.array(np.tile(values.astype(real_numpy), (worlds, 1)), dtype=real, device=device)
+
+    return MPMModel(
+        scene=scene,
+        worlds=worlds,
+        device=device,
+        per_axis=per_axis,
+        particles=particles,
+        groups=groups_of(scene, particles),
+        grid=grid,
+        youngs_modulus=constant(particles.youngs_modulus),
+        poissons_ratio=constant(particles.poissons_ratio),
+        density=constant(particles.density),
+        volume=constant(particles.volume),
+        friction=constant(coefficients(scene.obstacles)),
+        gravity=wp.array(np.tile(scene.gravity, (worlds, 1)).astype(real_numpy), dtype=vec, device=device),
+        geometry=grid.geometry(),
+        contacts=grid.contacts(scene.obstacles, device),
+        actuation=actuation_of(scene, particles, device),
+        cables=cables,
+        scratch=Scratch(worlds * grid.nodes, scene.dim, worlds, n_waypoints, n_cables, device),
+    )
+
+
+def _domain(scene: Scene, particles: Particles) -> tuple[np.ndarray, np.ndarray]:
+    """Where matter may go [m]: what the scene says, or the bodies' box grown by its largest edge on every side."""
+    lower, upper = particles.position.min(0), particles.position.max(0)
+    if scene.domain is None:
+        room = (upper - lower).max()
+        return lower - room, upper + room
+    inside = np.all((particles.position >= scene.domain[0]) & (particles.position <= scene.domain[1]), axis=1)
+    if not inside.all():
+        p = int(np.argmin(inside))
+        raise SceneError(
+            f"SoftBody {scene.bodies[particles.body[p]].name!r}: particle {p} at {particles.position[p].tolist()} is "
+            f"outside of the domain {scene.domain}; enlarge Scene.domain or move the body"
+        )
+    return np.array(scene.domain[0]), np.array(scene.domain[1])
+
+
+def groups_of(scene: Scene, particles: Particles) -> tuple[Group, ...]:
+    """Runs of particles with one law; neighbouring bodies of one law make one run."""
+    laws = [(b.material.law, b.material.incompressibility) for b in scene.bodies]
+    counts = np.bincount(particles.body, minlength=len(scene.bodies))
+    groups, first = [], 0
+    for (law, exponent), run in itertools.groupby(zip(laws, counts, strict=True), key=lambda pair: pair[0]):
+        count = int(sum(n for _, n in run))
+        groups.append(Group(law, exponent, first, count))
+        first += count
+    return tuple(groups)
+
+
+def actuation_of(scene: Scene, particles: Particles, device: wp.Device) -> object:
+    """The stress actuators of `scene` with the particles they drive, as a Warp struct."""
+    channels = [c for c, a in enumerate(scene.actuators) if not isinstance(a, Cable)]
+    regions = [particles.regions[scene.actuators[c].region] for c in channels]
+    drives = np.array(regions).reshape(len(channels), len(particles))
+    particle, actuator = np.nonzero(drives.T)
+    start = np.searchsorted(particle, np.arange(len(particles) + 1))
+    patterns = np.array([pattern(scene.actuators[c], scene.dim) for c in channels])
+    actuation = actuation_arrays(scene.dim)()
+    actuation.start = wp.array(start, dtype=int, device=device)
+    actuation.actuator = wp.array(actuator, dtype=int, device=device)
+    actuation.pattern = wp.array(patterns.reshape(-1, scene.dim, scene.dim), dtype=matrix(scene.dim), device=device)
+    actuation.channel = wp.array(channels, dtype=int, device=device)
+    return actuation
+
+
+def cables_of(scene: Scene, particles: Particles, dx: float, device: wp.Device) -> tuple[object, int, int]:
+    """The cables of `scene` as a Warp struct, their number and the number of their waypoints.
+
+    Raises:
+        SceneError: A waypoint is farther than a cell from all matter, or two in a row are tied to one particle.
+    """
+    tree = cKDTree(particles.position)
+    routes, channels, rest, stiffness = [], [], [], []
+    for channel, cable in enumerate(scene.actuators):
+        if not isinstance(cable, Cable):
+            continue
+        distance, particle = tree.query(np.array(cable.waypoints))
+        if distance.max() > dx:
+            i = int(distance.argmax())
+            raise SceneError(
+                f"Cable {cable.name!r}: waypoint {i} at {cable.waypoints[i]} is {distance[i]:.4g} m from the nearest "
+                f"matter, more than a cell of {dx:g} m; move it into a body"
+            )
+        if (particle[1:] == particle[:-1]).any():
+            i = int((particle[1:] == particle[:-1]).argmax())
+            raise SceneError(
+                f"Cable {cable.name!r}: waypoints {i} and {i + 1} are tied to the same particle; space them farther "
+                f"apart than the particles, or use a smaller MPM(dx=...)"
+            )
+        route = particles.position[particle]
+        length = float(np.linalg.norm(np.diff(route, axis=0), axis=1).sum())
+        routes.append(particle)
+        channels.append(channel)
+        rest.append(length if cable.rest_length is None else cable.rest_length)
+        stiffness.append(cable.stiffness)
+    sizes = [len(r) for r in routes]
+    cables = cable_arrays()()
+    cables.start = wp.array(np.concatenate([[0], np.cumsum(sizes)]), dtype=int, device=device)
+    cables.particle = wp.array(np.concatenate([*routes, []]), dtype=int, device=device)
+    cables.cable = wp.array(np.repeat(np.arange(len(sizes)), sizes), dtype=int, device=device)
+    cables.channel = wp.array(channels, dtype=int, device=device)
+    cables.stiffness = wp.array(stiffness, dtype=real, device=device)
+    cables.rest_length = wp.array(rest, dtype=real, device=device)
+    return cables, len(sizes), sum(sizes)

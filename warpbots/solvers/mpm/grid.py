@@ -1,0 +1,130 @@
+"""The grid: where it lies, which of its nodes touch obstacles, and what happens on it in a step (ChainQueen eq. 7)."""
+
+import dataclasses
+import functools
+
+import numpy as np
+import warp as wp
+
+from warpbots.contact import CODES, constrain, normal, signed_distance
+from warpbots.math import NODE, real, real_numpy, vector
+from warpbots.scene import Obstacle
+from warpbots.solvers.mpm.arrays import contact_arrays, grid_geometry
+from warpbots.solvers.mpm.transfer import stencil
+
+__all__ = ["MARGIN", "Grid", "grid_kernel"]
+
+MARGIN = 3
+"""Cells of grid beyond the domain on every side, so that a particle at its very edge has its whole stencil."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Grid:
+    """A regular background grid.
+
+    Attributes:
+        lower: Position of the first node [m], shape (dim,).
+        dx: Size of a cell [m].
+        resolution: Nodes along each axis.
+    """
+
+    lower: np.ndarray
+    dx: float
+    resolution: tuple[int, ...]
+
+    @classmethod
+    def around(cls, lower: np.ndarray, upper: np.ndarray, dx: float) -> "Grid":
+        """The grid that covers the box from `lower` to `upper` [m] and a margin; its nodes lie on multiples of dx."""
+        first = np.floor(lower / dx + 1e-9).astype(int) - MARGIN
+        last = np.ceil(upper / dx - 1e-9).astype(int) + MARGIN
+        return cls(first * dx, dx, tuple(int(n) for n in last - first + 1))
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes of one world."""
+        return int(np.prod(self.resolution))
+
+    def geometry(self) -> object:
+        """The grid as a Warp struct."""
+        geometry = grid_geometry(len(self.resolution))()
+        geometry.lower, geometry.dx = tuple(real_numpy(v) for v in self.lower), real_numpy(self.dx)
+        geometry.resolution, geometry.nodes = self.resolution, self.nodes
+        return geometry
+
+    def positions(self) -> np.ndarray:
+        """Positions of all nodes [m], shape (nodes, dim)."""
+        axes = [self.lower[a] + self.dx * np.arange(n) for a, n in enumerate(self.resolution)]
+        return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(self.nodes, len(self.resolution))
+
+    def contacts(self, obstacles: tuple[Obstacle, ...], device: wp.Device) -> object:
+        """Which nodes lie in which obstacles, with the obstacles' normals there, as a Warp struct."""
+        dim = len(self.resolution)
+        position = self.positions()
+        distance = np.array([signed_distance(o.shape, position) for o in obstacles]).reshape(len(obstacles), self.nodes)
+        # Deep inside of many obstacles a node keeps the three whose surfaces are nearest: nothing ever gets there.
+        order = np.argsort(-np.where(distance <= 0.0, distance, -np.inf), axis=0)[:3]
+        of_node = np.full((self.nodes, 3), -1)
+        normals, owners = [np.zeros((0, dim))], [np.zeros(0, dtype=int)]
+        count = 0
+        for rank, obstacle in enumerate(order):
+            for o in np.unique(obstacle):
+                nodes = np.nonzero((obstacle == o) & (distance[o] <= 0.0))[0]
+                of_node[nodes, rank] = count + np.arange(len(nodes))
+                normals.append(normal(obstacles[o].shape, position[nodes], 0.01 * self.dx))
+                owners.append(np.full(len(nodes), o))
+                count += len(nodes)
+        contacts = contact_arrays(dim)()
+        contacts.of_node = wp.array(of_node, dtype=wp.vec3i, device=device)
+        contacts.normal = wp.array(np.concatenate(normals), dtype=vector(dim), device=device)
+        contacts.obstacle = wp.array(np.concatenate(owners), dtype=int, device=device)
+        contacts.condition = wp.array([CODES[o.condition] for o in obstacles], dtype=int, device=device)
+        return contacts
+
+
+@functools.cache
+def grid_kernel(dim: int) -> wp.Kernel:
+    """Kernel over worlds x nodes: momentum to velocity, gravity, contact; differentiated by Warp."""
+    vec = vector(dim)
+    ContactArrays = contact_arrays(dim)
+    s, constrain_velocity = stencil(dim), constrain(dim)
+
+    @wp.func
+    def divide(p: vec, m: real):
+        """V = p / m."""
+        return p / m
+
+    @wp.func_grad(divide)
+    def adj_divide(p: vec, m: real, adj_ret: vec):
+        # The generated adjoint divides by m^2, which underflows in float32 at the rim of a body.
+        wp.adjoint[p] += adj_ret / m
+        wp.adjoint[m] -= wp.dot(adj_ret, p / m) / m
+
+    @wp.kernel(module=wp.get_module(f"warpbots.mpm.grid_{dim}d"))
+    def move_grid(
+        # model
+        contacts: ContactArrays,
+        friction: wp.array2d[real],
+        gravity: wp.array[vec],
+        nodes: int,
+        # state
+        momentum: wp.array[NODE],
+        dt: real,
+        # out
+        velocity_out: wp.array[NODE],
+    ):
+        """v_i = constrain(p_i / m_i + dt g)."""
+        i = wp.tid()
+        h = momentum[i]
+        v = vec()
+        if h[3] > real(0.0):
+            w = i // nodes
+            v = divide(s.momentum(h), h[3]) + dt * gravity[w]
+            touching = contacts.of_node[i - w * nodes]
+            for k in range(3):
+                c = touching[k]
+                if c >= 0:
+                    o = contacts.obstacle[c]
+                    v = constrain_velocity(v, contacts.normal[c], contacts.condition[o], friction[w, o])
+        velocity_out[i] = s.node(v, real(0.0))
+
+    return move_grid

@@ -1,0 +1,221 @@
+"""The MPM solver: one explicit step of MLS-MPM and its adjoint."""
+
+import dataclasses
+import math
+
+import numpy as np
+import warp as wp
+
+from warpbots.actuators import cable_arrays, cable_kernels
+from warpbots.materials import p_wave_modulus
+from warpbots.math import matrix, real, real_numpy, record, vector
+from warpbots.scene import Scene
+from warpbots.solvers.mpm.adjoint import adj_g2p_kernel, adj_p2g_kernel
+from warpbots.solvers.mpm.arrays import contact_arrays
+from warpbots.solvers.mpm.build import build
+from warpbots.solvers.mpm.force import adj_force_kernel, force_kernel
+from warpbots.solvers.mpm.grid import grid_kernel
+from warpbots.solvers.mpm.model import MPMModel, MPMState
+from warpbots.solvers.mpm.transfer import g2p_kernel, p2g_kernel
+
+__all__ = ["MPM"]
+
+
+@dataclasses.dataclass(frozen=True)
+class MPM:
+    """Moving least squares material point method, explicit, in 2D and 3D (Hu et al. 2018; ChainQueen §3.2).
+
+    Particles carry all state; the grid is filled anew in every step and again in its adjoint, so that only particles
+    are ever stored.
+
+    Attributes:
+        dx: Size of a grid cell [m].
+        particles_per_cell: Particles in a full cell: 4 or 9 in 2D, 8 or 27 in 3D (1 tears); None for two per axis.
+
+    Raises:
+        ValueError: `dx` is not positive.
+    """
+
+    dx: float
+    particles_per_cell: int | None = None
+
+    def __post_init__(self):
+        if not (math.isfinite(self.dx) and self.dx > 0.0):
+            raise ValueError(f"MPM: dx must be positive [m], got {self.dx:g}")
+
+    def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> MPMModel:
+        """Fill the bodies of `scene` with particles and lay the grid.
+
+        Raises:
+            SceneError: The scene cannot be simulated by MPM; the message says why.
+            ValueError: `worlds` is below 1, or `particles_per_cell` is no square (2D) or cube (3D).
+        """
+        if worlds < 1:
+            raise ValueError(f"MPM: worlds must be at least 1, got {worlds}")
+        return build(scene, self.dx, self._per_axis(scene.dim), worlds, wp.get_device(device))
+
+    def _per_axis(self, dim: int) -> int:
+        if self.particles_per_cell is None:
+            return 2
+        per_axis = round(self.particles_per_cell ** (1.0 / dim))
+        if per_axis < 1 or per_axis**dim != self.particles_per_cell:
+            raise ValueError(
+                f"MPM: particles_per_cell must be a {'square' if dim == 2 else 'cube'} such as {2**dim} or {3**dim} "
+                f"in {dim}D, got {self.particles_per_cell}"
+            )
+        return per_axis
+
+    def state(self, model: MPMModel, requires_grad: bool = False) -> MPMState:
+        """Fresh arrays: every particle at its rest position with the initial velocity of its body, undeformed."""
+        shape, dim = (model.worlds, len(model.particles)), model.dim
+
+        def tiled(values: np.ndarray, dtype: type) -> wp.array:
+            values = np.broadcast_to(values, (*shape, *values.shape[1:])).astype(real_numpy)
+            return wp.array(values, dtype=dtype, device=model.device, requires_grad=requires_grad)
+
+        zero = np.zeros((shape[1], dim, dim))
+        return MPMState(
+            position=tiled(model.particles.position, vector(dim)),
+            velocity=tiled(model.particles.velocity, vector(dim)),
+            velocity_gradient=tiled(zero, matrix(dim)),
+            deformation=tiled(zero + np.eye(dim), matrix(dim)),
+        )
+
+    def max_time_step(self, model: MPMModel) -> float:
+        """Stability bound [s]: C dx / c_p with the P-wave speed c_p = sqrt(M / rho) of the stiffest particle.
+
+        C = 1.3056 for two or more particles per cell and axis and 1.0028 for one, in every dimension and for every
+        Poisson's ratio: the exact linearisation about a lattice at rest. ChainQueen §3.7 gives the bound with
+        sqrt(E / rho) instead of c_p, which is unstable from nu near 0.36 upwards. Large deformation and active stress
+        stiffen matter, so half of the bound is a good choice.
+        """
+        E, nu, rho = (a.numpy().astype(np.float64) for a in (model.youngs_modulus, model.poissons_ratio, model.density))
+        fastest = 0.0
+        for group in model.groups:
+            rows = slice(group.first, group.first + group.count)
+            modulus = p_wave_modulus(E[:, rows], nu[:, rows], group.incompressibility)
+            fastest = max(fastest, float(np.sqrt(modulus / rho[:, rows]).max()))
+        return (1.0028 if model.per_axis == 1 else 1.3056) * self.dx / fastest
+
+    def step(self, model: MPMModel, state: MPMState, control: wp.array, state_out: MPMState, dt: float) -> None:
+        """Advance by `dt` [s]; records its adjoint on the active tape.
+
+        Args:
+            model: From `build`.
+            state: Where to start; not changed.
+            control: Control signals in [-1, 1], shape (worlds, channels).
+            state_out: Where to write; different arrays from `state`.
+            dt: Time step [s].
+
+        Raises:
+            RuntimeError: A gradient is wanted but the states have no room for it.
+        """
+        self._fill_grid(model, state, control, dt)
+        _launch(
+            g2p_kernel(model.dim), state.position.shape,
+            [model.geometry, state.motion, model.scratch.velocity, real(dt)], [state_out.motion], model,
+        )  # fmt: skip
+        parameters = [getattr(model, name) for name in model.parameters()]
+        arrays = [*state.fields(), *state_out.fields(), control, *parameters]
+        record(lambda: self._step_adjoint(model, state, control, state_out, dt), arrays)
+
+    def _fill_grid(self, model: MPMModel, state: MPMState, control: wp.array, dt: float) -> None:
+        """Momentum of the particles to the grid, and the grid's velocity from it."""
+        scratch = model.scratch
+        scratch.momentum.zero_()
+        for group in model.groups:
+            _launch(
+                p2g_kernel(group.law, group.incompressibility, model.dim), (model.worlds, group.count),
+                [model.material, model.actuation, model.geometry, group.first, state.motion, control, real(dt)],
+                [scratch.momentum], model,
+            )  # fmt: skip
+        if scratch.cables:
+            length, tension, force = cable_kernels(model.dim)
+            x, cables = state.position, model.cables
+            scratch.length.zero_()
+            _launch(length, scratch.force.shape, [cables, x], [scratch.length], model)
+            _launch(tension, scratch.tension.shape, [cables, scratch.length, control], [scratch.tension], model)
+            _launch(force, scratch.force.shape, [cables, x, scratch.tension], [scratch.force], model)
+            inputs = [cables.particle, model.geometry, state.motion, scratch.force, real(dt)]
+            _launch(force_kernel(model.dim), scratch.force.shape, inputs, [scratch.momentum], model)
+        _launch(grid_kernel(model.dim), scratch.nodes, self._grid_inputs(model, dt), [scratch.velocity], model)
+
+    def _grid_inputs(self, model: MPMModel, dt: float) -> list:
+        return [
+            model.contacts, model.friction, model.gravity, model.geometry.nodes, model.scratch.momentum, real(dt)
+        ]  # fmt: skip
+
+    def _step_adjoint(
+        self, model: MPMModel, state: MPMState, control: wp.array, state_out: MPMState, dt: float
+    ) -> None:
+        """Gradients of `step` from those of `state_out`: the grid again, then the transfers backwards."""
+        for name, s in (("state", state), ("state_out", state_out)):
+            if any(a.grad is None for a in s.fields()):
+                raise RuntimeError(
+                    f"MPM.step: {name} has arrays without gradients, but one was recorded through it; make it with "
+                    f"state(model, requires_grad=True)"
+                )
+        scratch = model.scratch
+        self._fill_grid(model, state, control, dt)
+        scratch.velocity_adj.zero_()
+        scratch.momentum_adj.zero_()
+        _launch(
+            adj_g2p_kernel(model.dim), state.position.shape,
+            [model.geometry, state.motion, state_out.motion, scratch.velocity, state_out.motion_adj, real(dt)],
+            [state.motion_adj, scratch.velocity_adj], model,
+        )  # fmt: skip
+        _launch_adjoint(
+            grid_kernel(model.dim), scratch.nodes, self._grid_inputs(model, dt), [scratch.velocity],
+            [contact_arrays(model.dim)(), model.friction.grad, model.gravity.grad, None, scratch.momentum_adj, None],
+            [scratch.velocity_adj], model,
+        )  # fmt: skip
+        if scratch.cables:
+            self._cable_adjoint(model, state, control, dt)
+        for group in model.groups:
+            _launch(
+                adj_p2g_kernel(group.law, group.incompressibility, model.dim), (model.worlds, group.count),
+                [
+                    model.material, model.actuation, model.geometry, group.first, state.motion, control,
+                    scratch.momentum_adj, real(dt),
+                ],
+                [state.motion_adj, model.material_adj, control.grad], model,
+            )  # fmt: skip
+
+    def _cable_adjoint(self, model: MPMModel, state: MPMState, control: wp.array, dt: float) -> None:
+        scratch, cables, x = model.scratch, model.cables, state.position
+        length, tension, force = cable_kernels(model.dim)
+        no_gradient = cable_arrays()()
+        scratch.force.grad.zero_()
+        scratch.tension.grad.zero_()
+        scratch.length.grad.zero_()
+        _launch(
+            adj_force_kernel(model.dim), scratch.force.shape,
+            [cables.particle, model.geometry, state.motion, scratch.force, scratch.momentum_adj, real(dt)],
+            [state.motion_adj, scratch.force.grad], model,
+        )  # fmt: skip
+        _launch_adjoint(
+            force, scratch.force.shape, [cables, x, scratch.tension], [scratch.force],
+            [no_gradient, x.grad, scratch.tension.grad], [scratch.force.grad], model,
+        )  # fmt: skip
+        _launch_adjoint(
+            tension, scratch.tension.shape, [cables, scratch.length, control], [scratch.tension],
+            [no_gradient, scratch.length.grad, control.grad], [scratch.tension.grad], model,
+        )  # fmt: skip
+        _launch_adjoint(
+            length, scratch.force.shape, [cables, x], [scratch.length],
+            [no_gradient, x.grad], [scratch.length.grad], model,
+        )  # fmt: skip
+
+
+def _launch(kernel: wp.Kernel, dim: int | tuple, inputs: list, outputs: list, model: MPMModel) -> None:
+    """Launch a kernel whose adjoint the solver orchestrates itself."""
+    wp.launch(kernel, dim, inputs, outputs, device=model.device, record_tape=False)
+
+
+def _launch_adjoint(
+    kernel: wp.Kernel, dim: int | tuple, inputs: list, outputs: list, adj_inputs: list, adj_outputs: list, model: MPMModel
+) -> None:
+    """Launch the adjoint that Warp generated for a kernel."""
+    wp.launch(
+        kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device=model.device, adjoint=True, record_tape=False
+    )  # fmt: skip

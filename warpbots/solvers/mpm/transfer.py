@@ -1,0 +1,126 @@
+"""Particles to grid and back: MLS-MPM (Hu et al. 2018) with APIC, ChainQueen eq. 4-6 and 8-11.
+
+    m_i   = sum_p w_ip m_p                                                      (4)
+    (mv)_i = sum_p w_ip (m_p v_p + (m_p C_p - dt V_p (4/dx^2) tau_p) d_ip)       (5, 6)
+    v_p'  = sum_i w_ip v_i                                                      (8)
+    C_p'  = (4/dx^2) sum_i w_ip v_i d_ip^T                                       (9)
+    F_p'  = (I + dt C_p') F_p,   x_p' = x_p + dt v_p'                            (10, 11)
+
+with tau = P F^T the Kirchhoff stress, d_ip = x_i - x_p, and quadratic B-splines w. Their adjoints are in `adjoint`.
+A particle whose stencil leaves the grid gives nothing to it and gets the position NaN, by which the run is stopped.
+"""
+
+import functools
+from types import ModuleType
+
+import warp as wp
+
+from warpbots.materials import elasticity
+from warpbots.math import NODE, matrix, real, vector
+from warpbots.solvers.mpm import stencil_2d, stencil_3d
+from warpbots.solvers.mpm.arrays import actuation_arrays, constitution_arrays, grid_geometry, motion_arrays
+
+__all__ = ["active_stress", "g2p_kernel", "p2g_kernel", "stencil"]
+
+
+def stencil(dim: int) -> ModuleType:
+    """The functions `scatter`, `gather`, `slope`, ... of `dim` dimensions."""
+    return {2: stencil_2d, 3: stencil_3d}[dim]
+
+
+@functools.cache
+def active_stress(dim: int) -> wp.Function:
+    """Warp function A(actuation, p, w, u): stress of all actuators of a particle in the undeformed body [Pa]."""
+    mat = matrix(dim)
+    ActuationArrays = actuation_arrays(dim)
+
+    @wp.func
+    def active_stress_of(actuation: ActuationArrays, p: int, w: int, u: wp.array2d[real]):
+        """A = sum_a u_a S_a."""
+        A = mat()
+        for k in range(actuation.start[p], actuation.start[p + 1]):
+            a = actuation.actuator[k]
+            A += u[w, actuation.channel[a]] * actuation.pattern[a]
+        return A
+
+    return active_stress_of
+
+
+@functools.cache
+def p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
+    """Kernel over (worlds, particles of one law): particles give mass, momentum and impulse to the grid."""
+    MotionArrays, ConstitutionArrays = motion_arrays(dim), constitution_arrays()
+    ActuationArrays, GridGeometry = actuation_arrays(dim), grid_geometry(dim)
+    s, active = stencil(dim), active_stress(dim)
+    _, stress = elasticity(law, incompressibility, dim)
+
+    @wp.kernel(module=wp.get_module(f"warpbots.mpm.{law}_{incompressibility}_{dim}d"), enable_backward=False)
+    def p2g(
+        # model
+        material: ConstitutionArrays,
+        actuation: ActuationArrays,
+        grid: GridGeometry,
+        first: int,
+        # state
+        motion: MotionArrays,
+        u: wp.array2d[real],
+        dt: real,
+        # out
+        momentum_out: wp.array[NODE],
+    ):
+        """(m, mv)_i += w_ip (m_p, m_p v_p + (m_p C_p - dt V_p (4/dx^2) tau_p) d_ip)."""
+        w, j = wp.tid()
+        p = first + j
+        x = (motion.x[w, p] - grid.lower) / grid.dx
+        if not s.reach(x, grid.resolution):
+            return
+        F = motion.F[w, p]
+        V = material.V[w, p]
+        m = material.rho[w, p] * V
+        tau = stress(F, material.E[w, p], material.nu[w, p])
+        if actuation.start[p] < actuation.start[p + 1]:
+            tau += F @ active(actuation, p, w, u) @ wp.transpose(F)
+        A = (m * grid.dx) * motion.C[w, p] - (real(4.0) * dt * V / grid.dx) * tau
+        s.scatter(momentum_out, w * grid.nodes, grid.resolution, x, s.node(m * motion.v[w, p], m), A)
+
+    return p2g
+
+
+@functools.cache
+def g2p_kernel(dim: int) -> wp.Kernel:
+    """Kernel over (worlds, particles): particles take the new velocity from the grid and move."""
+    vec = vector(dim)
+    MotionArrays, GridGeometry = motion_arrays(dim), grid_geometry(dim)
+    s = stencil(dim)
+    nan = real(float("nan"))
+
+    @wp.kernel(module=wp.get_module(f"warpbots.mpm.transfer_{dim}d"), enable_backward=False)
+    def g2p(
+        # model
+        grid: GridGeometry,
+        # state
+        motion: MotionArrays,
+        velocity: wp.array[NODE],
+        dt: real,
+        # out
+        motion_out: MotionArrays,
+    ):
+        """v' = sum w v_i, C' = (4/dx^2) sum w v_i d^T, F' = (I + dt C') F, x' = x + dt v'."""
+        w, p = wp.tid()
+        x = (motion.x[w, p] - grid.lower) / grid.dx
+        F = motion.F[w, p]
+        if not s.reach(x, grid.resolution):
+            motion_out.x[w, p] = vec(nan)
+            motion_out.v[w, p] = motion.v[w, p]
+            motion_out.C[w, p] = motion.C[w, p]
+            motion_out.F[w, p] = F
+            return
+        q, B = s.gather(velocity, w * grid.nodes, grid.resolution, x)
+        v = s.momentum(q)
+        C = (real(4.0) / grid.dx) * B
+        motion_out.x[w, p] = motion.x[w, p] + dt * v
+        motion_out.v[w, p] = v
+        motion_out.C[w, p] = C
+        motion_out.F[w, p] = F + dt * (C @ F)
+
+    return g2p

@@ -1,0 +1,79 @@
+"""What a solver is. There is no base class: anything with these four methods is one."""
+
+import dataclasses
+from typing import Protocol
+
+import warp as wp
+
+from warpbots.scene import Scene
+
+__all__ = ["Model", "Parameter", "Solver", "State"]
+
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameter:
+    """A field of a model that can be differentiated and replaced.
+
+    Attributes:
+        unit: SI unit, for people.
+        lower: Smallest value allowed (exclusive unless `inclusive`).
+        upper: Largest value allowed (exclusive).
+        inclusive: Whether `lower` itself is allowed.
+        per: What the second axis counts: ``"particle"``, ``"obstacle"`` or ``"component"``.
+        doc: One line: what it is.
+    """
+
+    unit: str
+    lower: float
+    upper: float
+    per: str
+    doc: str
+    inclusive: bool = False
+
+
+class Model(Protocol):
+    """What `Solver.build` returns: a frozen dataclass of Warp arrays.
+
+    Attributes:
+        worlds: Number of independent copies.
+        device: Device of all arrays.
+        channels: Number of control channels.
+    """
+
+    worlds: int
+    device: wp.Device
+    channels: int
+
+    def parameters(self) -> dict[str, Parameter]:
+        """What can be differentiated: field name -> description."""
+
+
+class State(Protocol):
+    """What moves: a frozen dataclass whose fields are Warp arrays with a leading axis for the worlds."""
+
+
+class Solver(Protocol):
+    """A method of simulation. A solver holds options only; everything else is in its model and state."""
+
+    def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> Model:
+        """Turn a scene into arrays; the only place that refuses what this solver cannot simulate."""
+
+    def state(self, model: Model, requires_grad: bool = False) -> State:
+        """Fresh arrays: the scene at rest, at time 0."""
+
+    def step(self, model: Model, state: State, control: wp.array, state_out: State, dt: float) -> None:
+        """Advance by `dt` [s]: launch kernels that read `state` and `control` and write all of `state_out`.
+
+        Records its adjoint on the active `wp.Tape`. No hidden state changes the result.
+
+        Args:
+            model: From `build`.
+            state: Where to start; not changed.
+            control: Control signals in [-1, 1], shape (worlds, channels).
+            state_out: Where to write; different arrays from `state`.
+            dt: Time step [s].
+        """
+
+    def max_time_step(self, model: Model) -> float:
+        """Largest stable `dt` [s], with its formula in the docstring; ``inf`` where the method is implicit."""
