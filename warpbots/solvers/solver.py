@@ -1,4 +1,4 @@
-"""What a solver is. There is no base class: anything with these four methods is one."""
+"""What a solver is. There is no base class: anything with these five methods is one."""
 
 import dataclasses
 from typing import Protocol
@@ -73,6 +73,15 @@ class Solver(Protocol):
             control: Control signals in [-1, 1], shape (worlds, channels).
             state_out: Where to write; different arrays from `state`.
             dt: Time step [s].
+        """
+
+    def diagnose(self, model: Model, before: dict, after: dict) -> str:
+        """Say in one sentence why `after`, one step later than `before`, is not finite: the field, the index, the cause.
+
+        Args:
+            model: From `build`.
+            before: Fields of the last good state as NumPy arrays.
+            after: Fields of the bad state.
         """
 
     def max_time_step(self, model: Model) -> float:

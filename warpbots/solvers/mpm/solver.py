@@ -97,6 +97,43 @@ class MPM:
             fastest = max(fastest, float(np.sqrt(modulus / rho[:, rows]).max()))
         return (1.0028 if model.per_axis == 1 else 1.3056) * self.dx / fastest
 
+    def diagnose(self, model: MPMModel, before: dict, after: dict) -> str:
+        """Say in one sentence why `after`, one step later than `before`, is not finite: the field, the index, the cause.
+
+        Args:
+            model: From `build`.
+            before: Fields of the last good state as NumPy arrays.
+            after: Fields of the bad state.
+        """
+        x = (before["position"] - model.grid.lower) / model.grid.dx
+        outside = ~((x >= 0.5) & (x < np.array(model.grid.resolution) - 1.5)).all(axis=-1)
+        if outside.any():
+            w, p = (int(i) for i in np.argwhere(outside)[0])
+            lower = model.grid.lower + 0.5 * self.dx
+            upper = model.grid.lower + (np.array(model.grid.resolution) - 1.5) * self.dx
+            return (
+                f"particle {p} of {self._body(model, p)} in world {w} left the grid at "
+                f"{before['position'][w, p].tolist()} m, which reaches from {lower.tolist()} to {upper.tolist()}; "
+                f"enlarge Scene.domain, or add a floor or walls"
+            )
+        field = next(name for name, values in after.items() if not np.isfinite(values).all())
+        w, p = (int(i) for i in np.argwhere(~np.isfinite(after[field]))[0][:2])
+        J = np.linalg.det(before["deformation"][w])
+        where = f"{field} of particle {p} of {self._body(model, p)} in world {w} is not finite"
+        if J.min() <= 0.0:
+            q = int(J.argmin())
+            return (
+                f"{where}: particle {q} was inverted (det F = {J[q]:.3g}), for which its law has no stress; use weaker "
+                f"actuators, more substeps, or law='fixed_corotated'"
+            )
+        return (
+            f"{where} (smallest det F = {J.min():.3g}); the motion diverged: use more substeps, the bound for matter at "
+            f"rest is {self.max_time_step(model):.3g} s"
+        )
+
+    def _body(self, model: MPMModel, particle: int) -> str:
+        return repr(model.scene.bodies[model.particles.body[particle]].name)
+
     def step(self, model: MPMModel, state: MPMState, control: wp.array, state_out: MPMState, dt: float) -> None:
         """Advance by `dt` [s]; records its adjoint on the active tape.
 

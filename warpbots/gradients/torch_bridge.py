@@ -1,0 +1,146 @@
+"""Where Warp meets torch: the only `torch.autograd.Function`."""
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch.autograd.function import once_differentiable
+from torch.utils.checkpoint import checkpoint
+
+from warpbots.gradients.interval import Interval, Tensors
+
+__all__ = ["Bridge", "Segment"]
+
+
+class Segment:
+    """Control intervals whose substeps are in memory together until their gradient has been computed.
+
+    Attributes:
+        keep: Whether intervals that run now keep their substeps.
+    """
+
+    def __init__(self, bridge: "Bridge", keep: bool):
+        self.keep = keep
+        self._bridge = bridge
+        self._kept: dict[int, tuple[tuple, Interval]] = {}
+
+    def hold(self, index: int, key: tuple, interval: Interval) -> None:
+        """Keep the buffers of the call with number `index`."""
+        self.release(index)
+        self._kept[index] = (key, interval)
+
+    def held(self, index: int) -> Interval | None:
+        """The buffers of the call with number `index`, if they are still held."""
+        return self._kept[index][1] if index in self._kept else None
+
+    def release(self, index: int) -> None:
+        """Let others use the buffers of the call with number `index`."""
+        if index in self._kept:
+            self._bridge.give_back(*self._kept.pop(index))
+
+    def __del__(self):
+        for index in list(self._kept):
+            self.release(index)
+
+
+@dataclasses.dataclass
+class Bridge:
+    """Runs control intervals under torch's autograd and lends out the buffers they need.
+
+    Attributes:
+        make: Makes an `Interval` for a set of replaced parameters and a set of inputs that want gradients.
+        refuse: Raises if the outputs of an interval, given its inputs and outputs, are not what physics allows.
+    """
+
+    make: Callable[[frozenset, frozenset], Interval]
+    refuse: Callable[[Tensors, Tensors], None]
+    _idle: dict[tuple, list[Interval]] = dataclasses.field(default_factory=dict)
+
+    def run(self, inputs: Tensors, segment: Segment, index: int) -> Tensors:
+        """Outputs of one control interval, differentiable with respect to `inputs`.
+
+        Args:
+            inputs: Fields of the state, then ``control``, then replaced parameters.
+            segment: What holds its substeps.
+            index: Number of the call in its segment.
+        """
+        names = tuple(inputs)
+        wanted = frozenset(n for n in names if inputs[n].requires_grad) if torch.is_grad_enabled() else frozenset()
+        if not wanted:
+            return self.forward(inputs)
+        outputs = _ControlInterval.apply(self, names, wanted, segment, index, *inputs.values())
+        return dict(zip(names, outputs, strict=False))  # the fields of the state come first
+
+    def forward(self, inputs: Tensors) -> Tensors:
+        """Outputs of one control interval whose substeps nobody will ask for."""
+        key = (tuple(inputs), frozenset())
+        interval = self.lend(key)
+        outputs = interval.run(inputs)
+        self.give_back(key, interval)
+        self.refuse(inputs, outputs)
+        return outputs
+
+    def segment(self, run: Callable[..., Any], keep: bool, *tensors: torch.Tensor) -> Any:
+        """Call ``run(segment, *tensors)``; without `keep` it is called again when its gradients are due."""
+        segment = Segment(self, keep=True)
+        if keep or not torch.is_grad_enabled():
+            return run(segment, *tensors)
+
+        @contextlib.contextmanager
+        def keeping(keep: bool) -> Iterator[None]:
+            segment.keep = keep
+            yield
+
+        return checkpoint(
+            lambda *t: run(segment, *t), *tensors, use_reentrant=False, preserve_rng_state=False,
+            context_fn=lambda: (keeping(False), keeping(True)),
+        )  # fmt: skip
+
+    def lend(self, key: tuple[tuple, frozenset]) -> Interval:
+        """An interval for these inputs and wanted gradients: an idle one, or a new one."""
+        idle = self._idle.setdefault(key, [])
+        return idle.pop() if idle else self.make(frozenset(key[0]), key[1])
+
+    def give_back(self, key: tuple[tuple, frozenset], interval: Interval) -> None:
+        """Let others use the buffers of `interval`."""
+        self._idle[key].append(interval)
+
+
+class _ControlInterval(torch.autograd.Function):
+    """One control interval. Its inputs are saved; its substeps are held by the segment, or computed again."""
+
+    @staticmethod
+    def forward(ctx, bridge: Bridge, names: tuple, wanted: frozenset, segment: Segment, index: int, *values):
+        ctx.save_for_backward(*values)
+        ctx.bridge, ctx.names, ctx.wanted, ctx.segment, ctx.index = bridge, names, wanted, segment, index
+        inputs = dict(zip(names, values, strict=True))
+        if not segment.keep:
+            return tuple(bridge.forward(inputs).values())
+        interval = bridge.lend((names, wanted))
+        outputs = interval.run(inputs)
+        segment.hold(index, (names, wanted), interval)
+        bridge.refuse(inputs, outputs)
+        return tuple(outputs.values())
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, *gradients):
+        inputs = dict(zip(ctx.names, ctx.saved_tensors, strict=True))  # computes the segment again if need be
+        interval = ctx.segment.held(ctx.index)
+        if interval is None:  # a second backward through a retained graph
+            interval = ctx.bridge.lend((ctx.names, ctx.wanted))
+            interval.run(inputs)
+            ctx.segment.hold(ctx.index, (ctx.names, ctx.wanted), interval)
+        results = interval.backward(dict(zip(ctx.names, gradients, strict=False)))
+        ctx.segment.release(ctx.index)
+        for name, result in results.items():
+            if not torch.isfinite(result).all():
+                first = [int(i) for i in torch.nonzero(~torch.isfinite(result))[0]]
+                raise FloatingPointError(
+                    f"the gradient to {name} is {result[tuple(first)].item()} at index {first} of shape "
+                    f"{tuple(result.shape)}; the loss or its weights overflow, or the motion diverges: simulate fewer "
+                    f"steps, or halve dt"
+                )
+        return None, None, None, None, None, *(results.get(name) for name in ctx.names)

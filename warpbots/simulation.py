@@ -1,0 +1,311 @@
+"""The handle on a simulation: a scene, a solver, a time step; torch tensors in and out."""
+
+import dataclasses
+import logging
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import warp as wp
+
+from warpbots.gradients import Bridge, Checkpoints, Interval, Segment, Tensors
+from warpbots.math import real
+from warpbots.scene import Scene
+from warpbots.solvers import Parameter, Solver, State
+from warpbots.trajectory import Trajectory
+
+__all__ = ["Controller", "Simulation", "SimulationError"]
+
+logger = logging.getLogger("warpbots")
+
+Controller = Callable[[State, float], torch.Tensor]
+"""What drives a robot: (state, time [s]) -> control of shape (worlds, channels) with values in [-1, 1]."""
+
+
+class SimulationError(RuntimeError):
+    """A simulation left the realm of physics. The message says when, where and why."""
+
+
+class Simulation:
+    """A scene under a solver, in steps of a control interval.
+
+    States are the solver's own dataclass with torch tensors as fields, each with the leading axis (worlds, ...).
+
+    Attributes:
+        scene: What is simulated.
+        solver: The method.
+        model: The scene as the solver's arrays.
+        dt: Length of a control interval [s].
+        substeps: Solver steps per control interval.
+        checkpoints: What rollouts keep for their backward pass.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        solver: Solver,
+        dt: float,
+        substeps: int = 1,
+        *,
+        worlds: int = 1,
+        device: wp.DeviceLike = None,
+        checkpoints: Checkpoints | None = None,
+    ):
+        """Build the model.
+
+        Args:
+            scene: What to simulate.
+            solver: The method, such as ``MPM(dx=0.01)``.
+            dt: Time between two control signals [s].
+            substeps: Solver steps in that time.
+            worlds: Number of independent copies of the scene.
+            device: Warp device; None for the current one.
+            checkpoints: What rollouts keep for their backward pass; None for `Checkpoints.sqrt`.
+
+        Raises:
+            ValueError: `dt` or `substeps` is not positive, or the solver step is over its stability bound.
+            SceneError: The solver cannot simulate the scene.
+        """
+        if not dt > 0.0 or substeps < 1:
+            raise ValueError(f"Simulation: dt must be positive and substeps at least 1, got {dt:g} s and {substeps}")
+        self.scene, self.solver, self.dt, self.substeps = scene, solver, float(dt), int(substeps)
+        self.checkpoints = checkpoints or Checkpoints.sqrt()
+        self.model = solver.build(scene, worlds, device)
+        self._refuse_time_step()
+        self._bridge = Bridge(self._make_interval, self._refuse_outputs)
+
+    @property
+    def worlds(self) -> int:
+        """Number of independent copies of the scene."""
+        return self.model.worlds
+
+    @property
+    def channels(self) -> int:
+        """Number of control channels: one for each actuator of the scene, in its order."""
+        return self.model.channels
+
+    @property
+    def max_time_step(self) -> float:
+        """Largest stable substep [s] according to the solver."""
+        return self.solver.max_time_step(self.model)
+
+    def parameters(self) -> dict[str, Parameter]:
+        """What can be differentiated besides states and controls: name -> unit, range and meaning."""
+        return self.model.parameters()
+
+    def parameter(self, name: str) -> torch.Tensor:
+        """A copy of a parameter as a tensor of shape (worlds, ...), ready to be optimised and passed back by name.
+
+        Raises:
+            KeyError: The model has no such parameter.
+        """
+        if name not in self.parameters():
+            raise KeyError(f"there is no parameter {name!r}; the model has {', '.join(self.parameters())}")
+        return wp.to_torch(getattr(self.model, name), requires_grad=False).clone()
+
+    def state(self, **fields: torch.Tensor) -> State:
+        """The scene at rest, with `fields` in the place of its own.
+
+        Args:
+            fields: Tensors by field name; their shapes must broadcast to the field's.
+
+        Raises:
+            ValueError: There is no such field, or its shape does not fit.
+        """
+        arrays = self.solver.state(self.model)
+        rest = {f.name: wp.to_torch(getattr(arrays, f.name)).clone() for f in dataclasses.fields(arrays)}
+        for name, value in fields.items():
+            if name not in rest:
+                raise ValueError(f"state: there is no field {name!r}; a state has {', '.join(rest)}")
+            rest[name] = self._fit(value, rest[name], f"state field {name!r}")
+        return type(arrays)(**rest)
+
+    def step(self, state: State, control: torch.Tensor, **parameters: torch.Tensor) -> State:
+        """One control interval: `substeps` solver steps under one control signal.
+
+        Differentiable by torch with respect to every argument.
+
+        Args:
+            state: Where to start.
+            control: Control signal in [-1, 1], shape (worlds, channels) or (channels,).
+            parameters: Tensors in the place of the model's parameters, by name.
+
+        Raises:
+            ValueError: A control or a parameter has the wrong shape or an illegal value.
+            SimulationError: The motion diverged or left the grid.
+        """
+        inputs = self._inputs(state, parameters)
+        return self._interval(state, self._control(control, 0), inputs, Segment(self._bridge, keep=True), 0)
+
+    def rollout(
+        self,
+        controller: Controller | torch.Tensor | None,
+        steps: int,
+        state: State | None = None,
+        *,
+        observe: Callable[[State], torch.Tensor] | None = None,
+        **parameters: torch.Tensor,
+    ) -> Trajectory:
+        """`steps` control intervals.
+
+        Args:
+            controller: A callable (state, time) -> control, a table of controls of shape (steps, channels) or
+                (worlds, steps, channels), or None for no control.
+            steps: Number of control intervals.
+            state: Where to start; None for rest.
+            observe: A function of the state whose values after each interval are collected, differentiably.
+            parameters: Tensors in the place of the model's parameters, by name.
+
+        Returns:
+            The trajectory; its final state, controls and observations are differentiable.
+
+        Raises:
+            ValueError: `steps` is below 1, or a control or parameter has the wrong shape or an illegal value.
+            SimulationError: The motion diverged or left the grid.
+        """
+        if steps < 1:
+            raise ValueError(f"rollout: steps must be at least 1, got {steps}")
+        start = state = self.state() if state is None else state
+        controller = self._controller(controller, steps)
+        parameters = self._inputs(state, parameters)
+        segment = self.checkpoints.segment(steps, self.substeps)
+        controls, observations = [], []
+        for first in range(0, steps, segment):
+            count = min(segment, steps - first)
+            names = [f.name for f in dataclasses.fields(state)]
+
+            def run(held: Segment, *fields, first=first, count=count, cls=type(state), names=names):
+                state = cls(**dict(zip(names, fields, strict=True)))
+                us, ys = [], []
+                for i in range(count):
+                    u = self._control(controller(state, (first + i) * self.dt), first + i)
+                    state = self._interval(state, u, parameters, held, i, first + i)
+                    us.append(u)
+                    if observe is not None:
+                        ys.append(observe(state))
+                return *(getattr(state, n) for n in names), *us, *ys
+
+            values = self._bridge.segment(run, self.checkpoints.keeps_all, *(getattr(state, n) for n in names))
+            state = type(state)(**dict(zip(names, values, strict=False)))
+            controls += values[len(names) : len(names) + count]
+            observations += values[len(names) + count :]
+        return Trajectory(
+            simulation=self,
+            start=_detached(start),
+            final=state,
+            control=torch.stack(controls, dim=1),
+            observation=torch.stack(observations, dim=1) if observations else None,
+            parameters={n: p.detach() for n, p in parameters.items()},
+        )
+
+    def _interval(
+        self, state: State, control: torch.Tensor, parameters: Tensors, segment: Segment, index: int, step: int = 0
+    ) -> State:
+        fields = {f.name: getattr(state, f.name) for f in dataclasses.fields(state)}
+        try:
+            outputs = self._bridge.run(fields | {"control": control} | parameters, segment, index)
+        except _Diverged as fault:
+            time = (step + fault.substep / self.substeps) * self.dt
+            raise SimulationError(f"control step {step}, substep {fault.substep} (t = {time:.6g} s): {fault}") from None
+        return type(state)(**outputs)
+
+    def _make_interval(self, names: frozenset, wanted: frozenset) -> Interval:
+        replaced = names & frozenset(self.parameters())
+        return Interval(self.solver, self.model, self.dt / self.substeps, self.substeps, replaced, wanted)
+
+    def _refuse_time_step(self) -> None:
+        bound, dt = self.max_time_step, self.dt / self.substeps
+        if dt > bound:
+            raise ValueError(
+                f"the solver step of {dt:.3g} s (dt={self.dt:g} in {self.substeps} substeps) is over the stability "
+                f"bound of {bound:.3g} s; use substeps={int(self.dt / (0.4 * bound)) + 1}, softer or denser material, "
+                f"or a larger grid cell"
+            )
+        if dt > 0.5 * bound:
+            warnings.warn(
+                f"the solver step of {dt:.3g} s is over half of the stability bound of {bound:.3g} s, which holds for "
+                f"matter at rest: large deformation may diverge; substeps={int(self.dt / (0.4 * bound)) + 1} is safe",
+                stacklevel=3,
+            )
+
+    def _inputs(self, state: State, parameters: dict[str, Any]) -> Tensors:
+        """Parameters checked against their ranges and spread to the shape of the model's."""
+        known = self.parameters()
+        fitted = {}
+        for name, value in parameters.items():
+            if name not in known:
+                raise ValueError(f"there is no parameter {name!r}; the model has {', '.join(known)}")
+            spec, array = known[name], wp.to_torch(getattr(self.model, name), requires_grad=False)
+            fitted[name] = tensor = self._fit(value, array, f"parameter {name!r}")
+            low = (tensor < spec.lower) if spec.inclusive else (tensor <= spec.lower)
+            bad = low | (tensor >= spec.upper) | ~torch.isfinite(tensor)
+            if bad.any():
+                at = [int(i) for i in torch.nonzero(bad)[0]]
+                raise ValueError(
+                    f"parameter {name!r} must be in {'[' if spec.inclusive else '('}{spec.lower:g}, {spec.upper:g}) "
+                    f"{spec.unit}, got {tensor[tuple(at)].item():g} at index {at}; keep it there with a projection or "
+                    f"a bijection (see warpbots.optimize)"
+                )
+        return fitted
+
+    def _fit(self, value: Any, like: torch.Tensor, what: str) -> torch.Tensor:
+        value = torch.as_tensor(value, device=like.device).to(like.dtype)
+        try:
+            return value.expand(like.shape).contiguous()
+        except RuntimeError:
+            raise ValueError(
+                f"{what} must have shape {tuple(like.shape)} or one that broadcasts to it, got {tuple(value.shape)}"
+            ) from None
+
+    def _controller(self, controller: Any, steps: int) -> Controller:
+        if controller is None:
+            like = self._control_like()
+            return lambda state, time: like
+        if not isinstance(controller, torch.Tensor):
+            return controller
+        shape = (self.worlds, steps, self.channels)
+        table = self._fit(controller, self._control_like()[:, None].expand(shape), "the table of controls")
+        return lambda state, time: table[:, round(time / self.dt)]
+
+    def _control_like(self) -> torch.Tensor:
+        return wp.to_torch(wp.zeros((self.worlds, self.channels), dtype=real, device=self.model.device))
+
+    def _control(self, control: torch.Tensor, step: int) -> torch.Tensor:
+        control = self._fit(control, self._control_like(), "a control")
+        bad = ~(control.abs() <= 1.0)
+        if bad.any():
+            world, channel = (int(i) for i in torch.nonzero(bad)[0])
+            raise ValueError(
+                f"control[{world}, {channel}] of actuator {self.scene.actuators[channel].name!r} is "
+                f"{control[world, channel].item():g} at control step {step}; controls must be in [-1, 1]: bound yours "
+                f"with tanh, or use a controller of warpbots.controllers"
+            )
+        return control
+
+    def _refuse_outputs(self, inputs: Tensors, outputs: Tensors) -> None:
+        """Raise if a state is not finite, after finding the substep at which it went wrong."""
+        if all(torch.isfinite(t.detach().sum()) or torch.isfinite(t).all() for t in outputs.values()):
+            return
+        names = frozenset(inputs)
+        single = Interval(
+            self.solver, self.model, self.dt / self.substeps, 1, names & frozenset(self.parameters()), frozenset()
+        )
+        now = {n: t.detach() for n, t in inputs.items()}
+        for substep in range(self.substeps):
+            after = single.run(now)
+            if not all(torch.isfinite(t).all() for t in after.values()):
+                arrays = {n: now[n].cpu().numpy() for n in outputs}
+                reason = self.solver.diagnose(self.model, arrays, {n: t.cpu().numpy() for n, t in after.items()})
+                raise _Diverged(reason, substep)
+            now |= after
+
+
+class _Diverged(Exception):
+    def __init__(self, reason: str, substep: int):
+        super().__init__(reason)
+        self.substep = substep
+
+
+def _detached(state: State) -> State:
+    return type(state)(**{f.name: getattr(state, f.name).detach() for f in dataclasses.fields(state)})

@@ -1,0 +1,81 @@
+"""What a rollout returns: where it ended, how it was driven, and every state in between on request."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from warpbots.scene import Scene
+from warpbots.solvers import State
+
+if TYPE_CHECKING:
+    from warpbots.simulation import Simulation
+
+__all__ = ["Trajectory"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Trajectory:
+    """A motion. States along the way are not stored: they are simulated again, bit for bit, when asked for.
+
+    Attributes:
+        simulation: What was simulated.
+        start: State at time 0, without gradient.
+        final: State after the last control interval; differentiable.
+        control: Controls, shape (worlds, steps, channels); differentiable.
+        observation: What `observe` returned after each interval, shape (worlds, steps, ...); differentiable. None
+            without `observe`.
+        parameters: Parameters that were replaced, without gradient.
+    """
+
+    simulation: "Simulation"
+    start: State
+    final: State
+    control: torch.Tensor
+    observation: torch.Tensor | None
+    parameters: dict[str, torch.Tensor]
+
+    @property
+    def steps(self) -> int:
+        """Number of control intervals."""
+        return self.control.shape[1]
+
+    @property
+    def control_interval(self) -> float:
+        """Time between two states [s]."""
+        return self.simulation.dt
+
+    @property
+    def scene(self) -> Scene:
+        """What moved."""
+        return self.simulation.scene
+
+    @property
+    def particles(self) -> Any:
+        """All matter at rest, in the order of the states' second axis; see the solver's model."""
+        return self.simulation.model.particles
+
+    def states(self, every: int = 1) -> Iterator[tuple[float, State]]:
+        """Times [s] and states without gradient: the start, every `every`-th control interval, and the end."""
+        if every < 1:
+            raise ValueError(f"states: every must be at least 1, got {every}")
+        state = self.start
+        yield 0.0, state
+        for i in range(self.steps):
+            with torch.no_grad():
+                state = self.simulation.step(state, self.control[:, i].detach(), **self.parameters)
+            if (i + 1) % every == 0 or i + 1 == self.steps:
+                yield (i + 1) * self.control_interval, state
+
+    def frames(self, every: int = 1, world: int = 0) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
+        """Times [s], positions [m] and velocities [m/s] of one world, each of shape (n_particles, dim)."""
+        for time, state in self.states(every):
+            yield time, state.position[world].cpu().numpy(), state.velocity[world].cpu().numpy()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
+        """In a notebook a trajectory shows itself: see `warpbots.view`."""
+        from warpbots.view import mimebundle
+
+        return mimebundle(self)
