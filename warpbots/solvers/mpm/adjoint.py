@@ -22,17 +22,17 @@ from warpbots.math import NODE, matrix, real
 from warpbots.solvers.mpm.arrays import actuation_arrays, constitution_arrays, grid_geometry, motion_arrays
 from warpbots.solvers.mpm.transfer import active_stress, stencil
 
-__all__ = ["adj_g2p_kernel", "adj_p2g_kernel"]
+__all__ = ["adj_move_kernel", "adj_p2g_kernel"]
 
 
 @functools.cache
-def adj_g2p_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, particles): adjoint of `g2p_kernel`."""
+def adj_move_kernel(dim: int) -> wp.Kernel:
+    """Kernel over all particles of all worlds: adjoint of `move_kernel` and of the gather before it."""
     MotionArrays, GridGeometry = motion_arrays(dim), grid_geometry(dim)
     s = stencil(dim)
 
-    @wp.kernel(module=wp.get_module(f"warpbots.mpm.transfer_{dim}d"), enable_backward=False)
-    def adj_g2p(
+    @wp.kernel(module=wp.get_module(f"warpbots.mpm.adjoint_{dim}d"), enable_backward=False)
+    def adj_move(
         # model
         grid: GridGeometry,
         # state
@@ -46,26 +46,25 @@ def adj_g2p_kernel(dim: int) -> wp.Kernel:
         velocity_adj_out: wp.array[NODE],
     ):
         """v_i* += w (v*' + (4/dx) C*' d), x* += x*' + slope - A^T v', F* += (I + dt C')^T F*'."""
-        w, p = wp.tid()
-        x = (motion.x[w, p] - grid.lower) / grid.dx
-        if not s.reach(x, grid.resolution):
-            return
-        F_adj = moved_adj.F[w, p]
-        x_adj = moved_adj.x[w, p]
-        A = (real(4.0) / grid.dx) * (moved_adj.C[w, p] + dt * (F_adj @ wp.transpose(motion.F[w, p])))
-        q = s.node(moved_adj.v[w, p] + dt * x_adj, real(0.0))
-        first = w * grid.nodes
-        s.scatter(velocity_adj_out, first, grid.resolution, x, q, A)
-        slope = s.slope(velocity, first, grid.resolution, x, q, A) - wp.transpose(A) @ moved.v[w, p]
-        motion_adj_out.x[w, p] += x_adj + slope / grid.dx
-        motion_adj_out.F[w, p] += F_adj + dt * (wp.transpose(moved.C[w, p]) @ F_adj)
+        r = wp.tid()
+        x = (motion.x[r] - grid.lower) * grid.inv_dx
+        if s.reach(x, grid.resolution):
+            F_adj = moved_adj.F[r]
+            x_adj = moved_adj.x[r]
+            A = (real(4.0) * grid.inv_dx) * (moved_adj.C[r] + dt * (F_adj @ wp.transpose(motion.F[r])))
+            q = moved_adj.v[r] + dt * x_adj
+            first = grid.world[r] * grid.nodes
+            s.scatter(velocity_adj_out, first, grid.resolution, x, q, real(0.0), A)
+            slope = s.slope(velocity, first, grid.resolution, x, q, real(0.0), A) - wp.transpose(A) @ moved.v[r]
+            motion_adj_out.x[r] += x_adj + grid.inv_dx * slope
+            motion_adj_out.F[r] += F_adj + dt * (wp.transpose(moved.C[r]) @ F_adj)
 
-    return adj_g2p
+    return adj_move
 
 
 @functools.cache
 def adj_p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
-    """Kernel over (worlds, particles of one law): adjoint of `p2g_kernel`."""
+    """Kernel over the particles of one law: adjoint of `p2g_kernel`, after a gather."""
     mat = matrix(dim)
     MotionArrays, ConstitutionArrays = motion_arrays(dim), constitution_arrays()
     ActuationArrays, GridGeometry = actuation_arrays(dim), grid_geometry(dim)
@@ -83,35 +82,37 @@ def adj_p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
         material: ConstitutionArrays,
         actuation: ActuationArrays,
         grid: GridGeometry,
-        first: int,
+        rows: wp.array[int],
         # state
         motion: MotionArrays,
         u: wp.array2d[real],
         momentum_adj: wp.array[NODE],
+        moments: wp.array[s.Moments],
         dt: real,
         # out
         motion_adj_out: MotionArrays,
         material_adj_out: ConstitutionArrays,
         u_adj_out: wp.array2d[real],
     ):
-        """q* and A* from a gather, x* += slope - A^T q*, and from A* to C*, m*, V*, tau* and through the law."""
-        w, j = wp.tid()
-        p = first + j
-        x = (motion.x[w, p] - grid.lower) / grid.dx
+        """From q* and A*, which were gathered: x* += slope - A^T q*, and on to C*, m*, V*, tau* and through the law."""
+        r = rows[wp.tid()]
+        w = grid.world[r]
+        p = r - w * grid.particles
+        x = (motion.x[r] - grid.lower) * grid.inv_dx
         if not s.reach(x, grid.resolution):
             return
-        F = motion.F[w, p]
-        v = motion.v[w, p]
-        C = motion.C[w, p]
-        E = material.E[w, p]
-        nu = material.nu[w, p]
-        rho = material.rho[w, p]
-        V = material.V[w, p]
+        F = motion.F[r]
+        v = motion.v[r]
+        C = motion.C[r]
+        E = material.E[r]
+        nu = material.nu[r]
+        rho = material.rho[r]
+        V = material.V[r]
         m = rho * V
-        c = real(4.0) * dt / grid.dx
-        node = w * grid.nodes
-        q_adj, A_adj = s.gather(momentum_adj, node, grid.resolution, x)
-        v_adj = s.momentum(q_adj)
+        c = real(4.0) * dt * grid.inv_dx
+        M = moments[r]
+        v_adj = s.momentum(M[0])
+        A_adj = s.moment(M)
 
         # This comes before the first plain call of `stress`, and in a module of its own: Warp 1.19 generates the
         # adjoints of functions that `stress` calls only if it meets them first below wp.grad, else they are silently 0.
@@ -125,10 +126,10 @@ def adj_p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
             a = active(actuation, p, w, u)
             tau += F @ a @ wp.transpose(F)
         A = (m * grid.dx) * C - (c * V) * tau
-        slope = s.slope(momentum_adj, node, grid.resolution, x, s.node(m * v, m), A) - wp.transpose(A) @ v_adj
-        motion_adj_out.x[w, p] += slope / grid.dx
-        motion_adj_out.v[w, p] += m * v_adj
-        motion_adj_out.C[w, p] += (m * grid.dx) * A_adj
+        slope = s.slope(momentum_adj, w * grid.nodes, grid.resolution, x, m * v, m, A) - wp.transpose(A) @ v_adj
+        motion_adj_out.x[r] += grid.inv_dx * slope
+        motion_adj_out.v[r] += m * v_adj
+        motion_adj_out.C[r] += (m * grid.dx) * A_adj
 
         if driven:
             F_adj += tau_adj @ F @ wp.transpose(a) + wp.transpose(tau_adj) @ F @ a
@@ -137,16 +138,16 @@ def adj_p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
                 for k in range(actuation.start[p], actuation.start[p + 1]):
                     actuator = actuation.actuator[k]
                     wp.atomic_add(u_adj_out, w, actuation.channel[actuator], wp.ddot(actuation.pattern[actuator], a_adj))
-        motion_adj_out.F[w, p] += F_adj
+        motion_adj_out.F[r] += F_adj
 
-        m_adj = q_adj[3] + wp.dot(v_adj, v) + grid.dx * wp.ddot(A_adj, C)
+        m_adj = M[0, 3] + wp.dot(v_adj, v) + grid.dx * wp.ddot(A_adj, C)
         if material_adj_out.E:
-            material_adj_out.E[w, p] += E_adj
+            material_adj_out.E[r] += E_adj
         if material_adj_out.nu:
-            material_adj_out.nu[w, p] += nu_adj
+            material_adj_out.nu[r] += nu_adj
         if material_adj_out.rho:
-            material_adj_out.rho[w, p] += V * m_adj
+            material_adj_out.rho[r] += V * m_adj
         if material_adj_out.V:
-            material_adj_out.V[w, p] += rho * m_adj - c * wp.ddot(A_adj, tau)
+            material_adj_out.V[r] += rho * m_adj - c * wp.ddot(A_adj, tau)
 
     return adj_p2g

@@ -20,7 +20,7 @@ def motion_arrays(dim: int) -> type:
 
     @wp.struct
     class MotionArrays:
-        """Particle motion, each of shape (worlds, n_particles).
+        """Particle motion, each of shape (worlds * n_particles,).
 
         x: Positions [m].
         v: Velocities [m/s].
@@ -28,10 +28,10 @@ def motion_arrays(dim: int) -> type:
         F: Deformation gradients [1].
         """
 
-        x: wp.array2d[vec]
-        v: wp.array2d[vec]
-        C: wp.array2d[mat]
-        F: wp.array2d[mat]
+        x: wp.array[vec]
+        v: wp.array[vec]
+        C: wp.array[mat]
+        F: wp.array[mat]
 
     return MotionArrays
 
@@ -42,7 +42,7 @@ def constitution_arrays() -> type:
 
     @wp.struct
     class ConstitutionArrays:
-        """Particle constants, each of shape (worlds, n_particles).
+        """Particle constants, each of shape (worlds * n_particles,).
 
         E: Young's modulus [Pa].
         nu: Poisson's ratio [1].
@@ -50,10 +50,10 @@ def constitution_arrays() -> type:
         V: Rest volume [m^dim].
         """
 
-        E: wp.array2d[real]
-        nu: wp.array2d[real]
-        rho: wp.array2d[real]
-        V: wp.array2d[real]
+        E: wp.array[real]
+        nu: wp.array[real]
+        rho: wp.array[real]
+        V: wp.array[real]
 
     return ConstitutionArrays
 
@@ -115,13 +115,19 @@ def grid_geometry(dim: int) -> type:
 
         lower: Position of node 0 [m].
         dx: Size of a cell [m].
+        inv_dx: 1 / dx [1/m].
         resolution: Nodes along each axis.
         nodes: Nodes of one world.
+        particles: Particles of one world.
+        world: World of each particle: dividing its number would cost more, shape (worlds * n_particles,).
         """
 
         lower: vec
         dx: real
+        inv_dx: real
         resolution: ivec
         nodes: int
+        particles: int
+        world: wp.array[int]
 
     return GridGeometry

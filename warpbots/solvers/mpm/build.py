@@ -42,7 +42,7 @@ def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device
         device=device,
         per_axis=per_axis,
         particles=particles,
-        groups=groups_of(scene, particles),
+        groups=groups_of(scene, particles, worlds, device),
         grid=grid,
         youngs_modulus=constant(particles.youngs_modulus),
         poissons_ratio=constant(particles.poissons_ratio),
@@ -50,11 +50,11 @@ def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device
         volume=constant(particles.volume),
         friction=constant(coefficients(scene.obstacles)),
         gravity=wp.array(np.tile(scene.gravity, (worlds, 1)).astype(real_numpy), dtype=vec, device=device),
-        geometry=grid.geometry(),
+        geometry=grid.geometry(worlds, len(particles), device),
         contacts=grid.contacts(scene.obstacles, device),
         actuation=actuation_of(scene, particles, device),
         cables=cables,
-        scratch=Scratch(worlds * grid.nodes, scene.dim, worlds, n_waypoints, n_cables, device),
+        scratch=Scratch(worlds * grid.nodes, worlds * len(particles), scene.dim, worlds, n_waypoints, n_cables, device),
     )
 
 
@@ -74,14 +74,15 @@ def _domain(scene: Scene, particles: Particles) -> tuple[np.ndarray, np.ndarray]
     return np.array(scene.domain[0]), np.array(scene.domain[1])
 
 
-def groups_of(scene: Scene, particles: Particles) -> tuple[Group, ...]:
+def groups_of(scene: Scene, particles: Particles, worlds: int, device: wp.Device) -> tuple[Group, ...]:
     """Runs of particles with one law; neighbouring bodies of one law make one run."""
     laws = [(b.material.law, b.material.incompressibility) for b in scene.bodies]
     counts = np.bincount(particles.body, minlength=len(scene.bodies))
     groups, first = [], 0
     for (law, exponent), run in itertools.groupby(zip(laws, counts, strict=True), key=lambda pair: pair[0]):
         count = int(sum(n for _, n in run))
-        groups.append(Group(law, exponent, first, count))
+        rows = np.arange(worlds)[:, None] * len(particles) + np.arange(first, first + count)
+        groups.append(Group(law, exponent, first, count, wp.array(rows.reshape(-1), dtype=int, device=device)))
         first += count
     return tuple(groups)
 

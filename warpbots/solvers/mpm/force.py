@@ -32,10 +32,9 @@ def force_kernel(dim: int) -> wp.Kernel:
     ):
         """(mv)_i += w_ip dt f_p."""
         w, i = wp.tid()
-        x = (motion.x[w, particle[i]] - grid.lower) / grid.dx
+        x = (motion.x[w * grid.particles + particle[i]] - grid.lower) * grid.inv_dx
         if s.reach(x, grid.resolution):
-            impulse = s.node(dt * force[w, i], real(0.0))
-            s.scatter(momentum_out, w * grid.nodes, grid.resolution, x, impulse, mat())
+            s.scatter(momentum_out, w * grid.nodes, grid.resolution, x, dt * force[w, i], real(0.0), mat())
 
     return scatter_force
 
@@ -63,14 +62,13 @@ def adj_force_kernel(dim: int) -> wp.Kernel:
     ):
         """f* += dt sum w (mv)_i*, x* += slope; a particle may be a waypoint of several cables."""
         w, i = wp.tid()
-        p = particle[i]
-        x = (motion.x[w, p] - grid.lower) / grid.dx
+        r = w * grid.particles + particle[i]
+        x = (motion.x[r] - grid.lower) * grid.inv_dx
         if s.reach(x, grid.resolution):
             first = w * grid.nodes
-            q_adj, _A_adj = s.gather(momentum_adj, first, grid.resolution, x)
-            impulse = s.node(dt * force[w, i], real(0.0))
-            slope = s.slope(momentum_adj, first, grid.resolution, x, impulse, mat())
-            force_adj_out[w, i] += dt * s.momentum(q_adj)
-            wp.atomic_add(motion_adj_out.x, w, p, slope / grid.dx)
+            M = s.gather(momentum_adj, first, grid.resolution, x)
+            slope = s.slope(momentum_adj, first, grid.resolution, x, dt * force[w, i], real(0.0), mat())
+            force_adj_out[w, i] += dt * s.momentum(M[0])
+            wp.atomic_add(motion_adj_out.x, r, grid.inv_dx * slope)
 
     return adj_scatter_force

@@ -44,11 +44,13 @@ class Grid:
         """Number of nodes of one world."""
         return int(np.prod(self.resolution))
 
-    def geometry(self) -> object:
-        """The grid as a Warp struct."""
+    def geometry(self, worlds: int, particles: int, device: wp.Device) -> object:
+        """The grid as a Warp struct, with the worlds of the particles beside it."""
         geometry = grid_geometry(len(self.resolution))()
         geometry.lower, geometry.dx = tuple(real_numpy(v) for v in self.lower), real_numpy(self.dx)
-        geometry.resolution, geometry.nodes = self.resolution, self.nodes
+        geometry.inv_dx = real_numpy(1.0 / self.dx)
+        geometry.resolution, geometry.nodes, geometry.particles = self.resolution, self.nodes, particles
+        geometry.world = wp.array(np.repeat(np.arange(worlds), particles), dtype=int, device=device)
         return geometry
 
     def positions(self) -> np.ndarray:
@@ -115,16 +117,17 @@ def grid_kernel(dim: int) -> wp.Kernel:
         """v_i = constrain(p_i / m_i + dt g)."""
         i = wp.tid()
         h = momentum[i]
-        v = vec()
-        if h[3] > real(0.0):
-            w = i // nodes
-            v = divide(s.momentum(h), h[3]) + dt * gravity[w]
-            touching = contacts.of_node[i - w * nodes]
-            for k in range(3):
-                c = touching[k]
-                if c >= 0:
-                    o = contacts.obstacle[c]
-                    v = constrain_velocity(v, contacts.normal[c], contacts.condition[o], friction[w, o])
+        if h[3] == real(0.0):  # most nodes of most grids: leave early, in the adjoint too
+            velocity_out[i] = NODE()
+            return
+        w = i // nodes
+        v = divide(s.momentum(h), h[3]) + dt * gravity[w]
+        touching = contacts.of_node[i - w * nodes]
+        for k in range(3):
+            c = touching[k]
+            if c >= 0:
+                o = contacts.obstacle[c]
+                v = constrain_velocity(v, contacts.normal[c], contacts.condition[o], friction[w, o])
         velocity_out[i] = s.node(v, real(0.0))
 
     return move_grid

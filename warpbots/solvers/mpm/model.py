@@ -10,6 +10,7 @@ from warpbots.scene import Scene
 from warpbots.solvers.mpm.arrays import constitution_arrays, motion_arrays
 from warpbots.solvers.mpm.grid import Grid
 from warpbots.solvers.mpm.particles import Particles
+from warpbots.solvers.mpm.transfer import stencil
 from warpbots.solvers.solver import Parameter
 
 __all__ = ["Group", "MPMModel", "MPMState", "Scratch"]
@@ -34,12 +35,14 @@ class Group:
         incompressibility: Exponent of the added volumetric energy, 0 for none.
         first: Index of the first particle.
         count: Number of particles.
+        rows: Their indices in the arrays of all worlds, shape (worlds * count,).
     """
 
     law: str
     incompressibility: int
     first: int
     count: int
+    rows: wp.array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +51,7 @@ class Scratch:
 
     Attributes:
         nodes: Nodes of all worlds.
+        particles: Particles of all worlds.
         dim: 2 or 3.
         worlds: Number of worlds.
         waypoints: Waypoints of all cables of one world.
@@ -56,6 +60,7 @@ class Scratch:
     """
 
     nodes: int
+    particles: int
     dim: int
     worlds: int
     waypoints: int
@@ -84,6 +89,11 @@ class Scratch:
     def velocity_adj(self) -> wp.array:
         """Gradient to `velocity`, shape (worlds * nodes,)."""
         return self._grid()
+
+    @functools.cached_property
+    def moments(self) -> wp.array:
+        """Sums over the nodes around each particle, see `stencil_3d.gather`, shape (worlds * n_particles,)."""
+        return wp.zeros(self.particles, dtype=stencil(self.dim).Moments, device=self.device)
 
     @functools.cached_property
     def length(self) -> wp.array:
@@ -134,11 +144,11 @@ class MPMState:
 
 
 def _struct(cls: type, arrays: list[wp.array | None]) -> object:
-    """A Warp struct with its fields set in order; a missing array stays null."""
+    """A Warp struct with its fields set in order, all worlds in one row; a missing array stays null."""
     struct = cls()
     for name, array in zip(cls.vars, arrays, strict=True):
         if array is not None:
-            setattr(struct, name, array)
+            setattr(struct, name, array.flatten())
     return struct
 
 

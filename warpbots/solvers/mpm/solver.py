@@ -10,13 +10,13 @@ from warpbots.actuators import cable_arrays, cable_kernels
 from warpbots.materials import p_wave_modulus
 from warpbots.math import matrix, real, real_numpy, record, vector
 from warpbots.scene import Scene
-from warpbots.solvers.mpm.adjoint import adj_g2p_kernel, adj_p2g_kernel
+from warpbots.solvers.mpm.adjoint import adj_move_kernel, adj_p2g_kernel
 from warpbots.solvers.mpm.arrays import contact_arrays
 from warpbots.solvers.mpm.build import build
 from warpbots.solvers.mpm.force import adj_force_kernel, force_kernel
 from warpbots.solvers.mpm.grid import grid_kernel
 from warpbots.solvers.mpm.model import MPMModel, MPMState
-from warpbots.solvers.mpm.transfer import g2p_kernel, p2g_kernel
+from warpbots.solvers.mpm.transfer import gather_kernel, move_kernel, p2g_kernel
 
 __all__ = ["MPM"]
 
@@ -148,10 +148,9 @@ class MPM:
             RuntimeError: A gradient is wanted but the states have no room for it.
         """
         self._fill_grid(model, state, control, dt)
-        _launch(
-            g2p_kernel(model.dim), state.position.shape,
-            [model.geometry, state.motion, model.scratch.velocity, real(dt)], [state_out.motion], model,
-        )  # fmt: skip
+        scratch, particles = model.scratch, state.position.size
+        _launch(gather_kernel(model.dim), particles, [model.geometry, state.motion, scratch.velocity], [scratch.moments], model)
+        _launch(move_kernel(model.dim), particles, [model.geometry, state.motion, scratch.moments, real(dt)], [state_out.motion], model)
         parameters = [getattr(model, name) for name in model.parameters()]
         arrays = [*state.fields(), *state_out.fields(), control, *parameters]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), arrays)
@@ -162,8 +161,8 @@ class MPM:
         scratch.momentum.zero_()
         for group in model.groups:
             _launch(
-                p2g_kernel(group.law, group.incompressibility, model.dim), (model.worlds, group.count),
-                [model.material, model.actuation, model.geometry, group.first, state.motion, control, real(dt)],
+                p2g_kernel(group.law, group.incompressibility, model.dim), len(group.rows),
+                [model.material, model.actuation, model.geometry, group.rows, state.motion, control, real(dt)],
                 [scratch.momentum], model,
             )  # fmt: skip
         if scratch.cables:
@@ -196,10 +195,11 @@ class MPM:
         self._fill_grid(model, state, control, dt)
         scratch.velocity_adj.zero_()
         scratch.momentum_adj.zero_()
+        geometry, motion, motion_adj, particles = model.geometry, state.motion, state.motion_adj, state.position.size
         _launch(
-            adj_g2p_kernel(model.dim), state.position.shape,
-            [model.geometry, state.motion, state_out.motion, scratch.velocity, state_out.motion_adj, real(dt)],
-            [state.motion_adj, scratch.velocity_adj], model,
+            adj_move_kernel(model.dim), particles,
+            [geometry, motion, state_out.motion, scratch.velocity, state_out.motion_adj, real(dt)],
+            [motion_adj, scratch.velocity_adj], model,
         )  # fmt: skip
         _launch_adjoint(
             grid_kernel(model.dim), scratch.nodes, self._grid_inputs(model, dt), [scratch.velocity],
@@ -208,14 +208,15 @@ class MPM:
         )  # fmt: skip
         if scratch.cables:
             self._cable_adjoint(model, state, control, dt)
+        _launch(gather_kernel(model.dim), particles, [geometry, motion, scratch.momentum_adj], [scratch.moments], model)
         for group in model.groups:
             _launch(
-                adj_p2g_kernel(group.law, group.incompressibility, model.dim), (model.worlds, group.count),
+                adj_p2g_kernel(group.law, group.incompressibility, model.dim), len(group.rows),
                 [
-                    model.material, model.actuation, model.geometry, group.first, state.motion, control,
-                    scratch.momentum_adj, real(dt),
+                    model.material, model.actuation, geometry, group.rows, motion, control,
+                    scratch.momentum_adj, scratch.moments, real(dt),
                 ],
-                [state.motion_adj, model.material_adj, control.grad], model,
+                [motion_adj, model.material_adj, control.grad], model,
             )  # fmt: skip
 
     def _cable_adjoint(self, model: MPMModel, state: MPMState, control: wp.array, dt: float) -> None:

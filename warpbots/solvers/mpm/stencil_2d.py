@@ -5,9 +5,10 @@ import warp as wp
 from warpbots.math import NODE, index_vector, matrix, real, vector
 from warpbots.solvers.mpm.spline import distance, spline, spline_slope
 
-__all__ = ["gather", "momentum", "node", "origin", "reach", "scatter", "slope"]
+__all__ = ["gather", "moment", "momentum", "node", "reach", "scatter", "slope"]
 
 vec2, mat22, ivec2 = vector(2), matrix(2), index_vector(2)
+Moments = wp.types.matrix((3, 4), real)
 
 
 @wp.func
@@ -51,32 +52,28 @@ def offset(x: vec2, cell: ivec2):
 
 
 @wp.func
-def column(A: mat22, a: int):
-    """Column `a` of A as the change of a node value per cell along axis `a`."""
-    return NODE(A[0, a], A[1, a], real(0.0), real(0.0))
-
-
-@wp.func
-def scatter(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2, q: NODE, A: mat22):
-    """h_i += w_i (q + A d_i): the derivative of the pairing by the grid."""
+def scatter(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2, q: vec2, m: real, A: mat22):
+    """h_i += w_i (q + A d_i, m): the derivative of the pairing by the grid."""
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])
     wy = spline(f[1])
-    Ax = column(A, 0)
-    Ay = column(A, 1)
-    corner = q - f[0] * Ax - f[1] * Ay
+    Ax = vec2(A[0, 0], A[1, 0])
+    Ay = vec2(A[0, 1], A[1, 1])
+    corner = q - A @ f
     for i in range(3):
         n = first + row(cell, i, resolution)
-        wp.atomic_add(grid, n, (wx[i] * wy[0]) * corner)
-        wp.atomic_add(grid, n + 1, (wx[i] * wy[1]) * (corner + Ay))
-        wp.atomic_add(grid, n + 2, (wx[i] * wy[2]) * (corner + real(2.0) * Ay))
-        corner += Ax
+        value = corner
+        for j in range(3):
+            w = wx[i] * wy[j]
+            wp.atomic_add(grid, n + j, NODE(w * value[0], w * value[1], real(0.0), w * m))
+            value = value + Ay
+        corner = corner + Ax
 
 
 @wp.func
 def gather(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2):
-    """Sums over the nodes of w_i h_i and of w_i h_i d_i^T: the derivatives of the pairing by q and by A."""
+    """Sums over the nodes of w_i h_i (row 0) and of w_i d_i h_i (rows 1 and 2): the derivatives by q and by A."""
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])
@@ -94,13 +91,24 @@ def gather(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2):
         q += h
         Ax += dx[i] * h
         Ay += wx[i] * (h1 + real(2.0) * h2)
-    Ay = Ay - f[1] * q
-    return q, mat22(Ax[0], Ay[0], Ax[1], Ay[1])
+    return wp.matrix_from_rows(q, Ax, Ay - f[1] * q)
 
 
 @wp.func
-def slope(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2, q: NODE, A: mat22):
-    """Sum over the nodes of grad w_i ((q + A d_i) . h_i): the derivative of the pairing by x in the weights [1/cell]."""
+def moment(M: Moments):
+    """Sum of w_i h_i d_i^T over the momenta of the nodes, from the rows of `gather`."""
+    return mat22(M[1, 0], M[2, 0], M[1, 1], M[2, 1])
+
+
+@wp.func
+def pair(v: vec2, m: real, h: NODE):
+    """(v, m) . h."""
+    return v[0] * h[0] + v[1] * h[1] + m * h[3]
+
+
+@wp.func
+def slope(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2, q: vec2, m: real, A: mat22):
+    """Sum over the nodes of grad w_i (q + A d_i, m) . h_i: the derivative by x in the weights [1/cell]."""
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])
@@ -109,22 +117,14 @@ def slope(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2, q: NODE,
     dy = spline_slope(f[1])
     Ax = vec2(A[0, 0], A[1, 0])
     Ay = vec2(A[0, 1], A[1, 1])
-    corner = momentum(q) - A @ f
-    m = q[3]
+    corner = q - A @ f
     g = vec2()
     for i in range(3):
         n = first + row(cell, i, resolution)
-        value = corner
-        h0 = grid[n]
-        h1 = grid[n + 1]
-        h2 = grid[n + 2]
-        p0 = wp.dot(value, momentum(h0)) + m * h0[3]
-        value = value + Ay
-        p1 = wp.dot(value, momentum(h1)) + m * h1[3]
-        value = value + Ay
-        p2 = wp.dot(value, momentum(h2)) + m * h2[3]
-        g += vec2(
-            dx[i] * (wy[0] * p0 + wy[1] * p1 + wy[2] * p2), wx[i] * (dy[0] * p0 + dy[1] * p1 + dy[2] * p2)
-        )  # fmt: skip
-        corner += Ax
+        p0 = pair(corner, m, grid[n])
+        p1 = pair(corner + Ay, m, grid[n + 1])
+        p2 = pair(corner + real(2.0) * Ay, m, grid[n + 2])
+        p = wy[0] * p0 + wy[1] * p1 + wy[2] * p2
+        g += vec2(dx[i] * p, wx[i] * (dy[0] * p0 + dy[1] * p1 + dy[2] * p2))
+        corner = corner + Ax
     return g

@@ -8,7 +8,9 @@ All transfers are the pairing
 and its derivatives: `scatter` is dL/dh, `gather` is dL/dq and dL/dA, `slope` is the part of dL/dx_p that comes from
 the weights. So the adjoint of a particle-to-grid transfer is a grid-to-particle transfer, and the other way round.
 
-The last axis is contiguous in memory, which is why every sum is written as rows of three nodes.
+The last axis is contiguous in memory, which is why every sum is written as rows of three nodes. A gather returns
+whole node values, which a kernel of its own stores: only then does the CPU's compiler keep them in vector registers,
+and a gather takes half the time (docs/design/mpm-transfers.md).
 """
 
 import warp as wp
@@ -16,9 +18,10 @@ import warp as wp
 from warpbots.math import NODE, index_vector, matrix, real, vector
 from warpbots.solvers.mpm.spline import distance, spline, spline_slope
 
-__all__ = ["gather", "momentum", "node", "origin", "reach", "scatter", "slope"]
+__all__ = ["gather", "moment", "momentum", "node", "reach", "scatter", "slope"]
 
 vec3, mat33, ivec3 = vector(3), matrix(3), index_vector(3)
+Moments = wp.types.matrix((4, 4), real)
 
 
 @wp.func
@@ -63,38 +66,33 @@ def offset(x: vec3, cell: ivec3):
 
 
 @wp.func
-def column(A: mat33, a: int):
-    """Column `a` of A as the change of a node value per cell along axis `a`."""
-    return NODE(A[0, a], A[1, a], A[2, a], real(0.0))
-
-
-@wp.func
-def scatter(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3, q: NODE, A: mat33):
-    """h_i += w_i (q + A d_i): the derivative of the pairing by the grid."""
+def scatter(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3, q: vec3, m: real, A: mat33):
+    """h_i += w_i (q + A d_i, m): the derivative of the pairing by the grid."""
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])
     wy = spline(f[1])
     wz = spline(f[2])
-    Ax = column(A, 0)
-    Ay = column(A, 1)
-    Az = column(A, 2)
-    corner = q - f[0] * Ax - f[1] * Ay - f[2] * Az
+    Ax = vec3(A[0, 0], A[1, 0], A[2, 0])
+    Ay = vec3(A[0, 1], A[1, 1], A[2, 1])
+    Az = vec3(A[0, 2], A[1, 2], A[2, 2])
+    corner = q - A @ f
     for i in range(3):
-        value = corner
+        line = corner
         for j in range(3):
             n = first + row(cell, i, j, resolution)
-            w = wx[i] * wy[j]
-            wp.atomic_add(grid, n, (w * wz[0]) * value)
-            wp.atomic_add(grid, n + 1, (w * wz[1]) * (value + Az))
-            wp.atomic_add(grid, n + 2, (w * wz[2]) * (value + real(2.0) * Az))
-            value += Ay
-        corner += Ax
+            value = line
+            for k in range(3):
+                w = wx[i] * wy[j] * wz[k]
+                wp.atomic_add(grid, n + k, NODE(w * value[0], w * value[1], w * value[2], w * m))
+                value = value + Az
+            line = line + Ay
+        corner = corner + Ax
 
 
 @wp.func
 def gather(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3):
-    """Sums over the nodes of w_i h_i and of w_i h_i d_i^T: the derivatives of the pairing by q and by A."""
+    """Sums over the nodes of w_i h_i (row 0) and of w_i d_i h_i (rows 1 to 3): the derivatives by q and by A."""
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])
@@ -118,13 +116,24 @@ def gather(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3):
             Ax += dx[i] * h
             Ay += dy[j] * h
             Az += w * (h1 + real(2.0) * h2)
-    Az = Az - f[2] * q
-    return q, mat33(Ax[0], Ay[0], Az[0], Ax[1], Ay[1], Az[1], Ax[2], Ay[2], Az[2])
+    return wp.matrix_from_rows(q, Ax, Ay, Az - f[2] * q)
 
 
 @wp.func
-def slope(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3, q: NODE, A: mat33):
-    """Sum over the nodes of grad w_i ((q + A d_i) . h_i): the derivative of the pairing by x in the weights [1/cell]."""
+def moment(M: Moments):
+    """Sum of w_i h_i d_i^T over the momenta of the nodes, from the rows of `gather`."""
+    return mat33(M[1, 0], M[2, 0], M[3, 0], M[1, 1], M[2, 1], M[3, 1], M[1, 2], M[2, 2], M[3, 2])
+
+
+@wp.func
+def pair(v: vec3, m: real, h: NODE):
+    """(v, m) . h."""
+    return v[0] * h[0] + v[1] * h[1] + v[2] * h[2] + m * h[3]
+
+
+@wp.func
+def slope(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3, q: vec3, m: real, A: mat33):
+    """Sum over the nodes of grad w_i (q + A d_i, m) . h_i: the derivative by x in the weights [1/cell]."""
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])
@@ -136,30 +145,23 @@ def slope(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3, q: NODE,
     Ax = vec3(A[0, 0], A[1, 0], A[2, 0])
     Ay = vec3(A[0, 1], A[1, 1], A[2, 1])
     Az = vec3(A[0, 2], A[1, 2], A[2, 2])
-    corner = momentum(q) - A @ f
-    m = q[3]
+    corner = q - A @ f
     g = vec3()
     for i in range(3):
         gx = real(0.0)
         gy = real(0.0)
         gz = real(0.0)
-        base = corner
+        line = corner
         for j in range(3):
             n = first + row(cell, i, j, resolution)
-            value = base
-            h0 = grid[n]
-            h1 = grid[n + 1]
-            h2 = grid[n + 2]
-            p0 = wp.dot(value, momentum(h0)) + m * h0[3]
-            value = value + Az
-            p1 = wp.dot(value, momentum(h1)) + m * h1[3]
-            value = value + Az
-            p2 = wp.dot(value, momentum(h2)) + m * h2[3]
+            p0 = pair(line, m, grid[n])
+            p1 = pair(line + Az, m, grid[n + 1])
+            p2 = pair(line + real(2.0) * Az, m, grid[n + 2])
             p = wz[0] * p0 + wz[1] * p1 + wz[2] * p2
             gx += wy[j] * p
             gy += dy[j] * p
             gz += wy[j] * (dz[0] * p0 + dz[1] * p1 + dz[2] * p2)
-            base += Ay
-        corner += Ax
+            line = line + Ay
         g += vec3(dx[i] * gx, wx[i] * gy, wx[i] * gz)
+        corner = corner + Ax
     return g

@@ -20,7 +20,7 @@ from warpbots.math import NODE, matrix, real, vector
 from warpbots.solvers.mpm import stencil_2d, stencil_3d
 from warpbots.solvers.mpm.arrays import actuation_arrays, constitution_arrays, grid_geometry, motion_arrays
 
-__all__ = ["active_stress", "g2p_kernel", "p2g_kernel", "stencil"]
+__all__ = ["active_stress", "gather_kernel", "move_kernel", "p2g_kernel", "stencil"]
 
 
 def stencil(dim: int) -> ModuleType:
@@ -48,7 +48,7 @@ def active_stress(dim: int) -> wp.Function:
 
 @functools.cache
 def p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
-    """Kernel over (worlds, particles of one law): particles give mass, momentum and impulse to the grid."""
+    """Kernel over the particles of one law: particles give mass, momentum and impulse to the grid."""
     MotionArrays, ConstitutionArrays = motion_arrays(dim), constitution_arrays()
     ActuationArrays, GridGeometry = actuation_arrays(dim), grid_geometry(dim)
     s, active = stencil(dim), active_stress(dim)
@@ -60,7 +60,7 @@ def p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
         material: ConstitutionArrays,
         actuation: ActuationArrays,
         grid: GridGeometry,
-        first: int,
+        rows: wp.array[int],
         # state
         motion: MotionArrays,
         u: wp.array2d[real],
@@ -69,58 +69,88 @@ def p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
         momentum_out: wp.array[NODE],
     ):
         """(m, mv)_i += w_ip (m_p, m_p v_p + (m_p C_p - dt V_p (4/dx^2) tau_p) d_ip)."""
-        w, j = wp.tid()
-        p = first + j
-        x = (motion.x[w, p] - grid.lower) / grid.dx
+        r = rows[wp.tid()]
+        w = grid.world[r]
+        p = r - w * grid.particles
+        x = (motion.x[r] - grid.lower) * grid.inv_dx
         if not s.reach(x, grid.resolution):
             return
-        F = motion.F[w, p]
-        V = material.V[w, p]
-        m = material.rho[w, p] * V
-        tau = stress(F, material.E[w, p], material.nu[w, p])
+        F = motion.F[r]
+        V = material.V[r]
+        m = material.rho[r] * V
+        tau = stress(F, material.E[r], material.nu[r])
         if actuation.start[p] < actuation.start[p + 1]:
             tau += F @ active(actuation, p, w, u) @ wp.transpose(F)
-        A = (m * grid.dx) * motion.C[w, p] - (real(4.0) * dt * V / grid.dx) * tau
-        s.scatter(momentum_out, w * grid.nodes, grid.resolution, x, s.node(m * motion.v[w, p], m), A)
+        A = (m * grid.dx) * motion.C[r] - (real(4.0) * dt * V * grid.inv_dx) * tau
+        s.scatter(momentum_out, w * grid.nodes, grid.resolution, x, m * motion.v[r], m, A)
 
     return p2g
 
 
 @functools.cache
-def g2p_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, particles): particles take the new velocity from the grid and move."""
+def gather_kernel(dim: int) -> wp.Kernel:
+    """Kernel over all particles of all worlds: sums over the nodes around each particle.
+
+    The first half of the grid-to-particle transfer and of the adjoint of the particle-to-grid transfer. It is a kernel
+    of its own because a CPU then runs it on vector registers (docs/design/mpm-transfers.md).
+    """
+    MotionArrays, GridGeometry = motion_arrays(dim), grid_geometry(dim)
+    s = stencil(dim)
+
+    @wp.kernel(module=wp.get_module(f"warpbots.mpm.transfer_{dim}d"), enable_backward=False)
+    def gather(
+        # model
+        grid: GridGeometry,
+        # state
+        motion: MotionArrays,
+        values: wp.array[NODE],
+        # out
+        moments_out: wp.array[s.Moments],
+    ):
+        """Sums of w_i h_i and w_i d_i h_i."""
+        r = wp.tid()
+        x = (motion.x[r] - grid.lower) * grid.inv_dx
+        if s.reach(x, grid.resolution):
+            moments_out[r] = s.gather(values, grid.world[r] * grid.nodes, grid.resolution, x)
+
+    return gather
+
+
+@functools.cache
+def move_kernel(dim: int) -> wp.Kernel:
+    """Kernel over all particles of all worlds: particles take the gathered velocity and move."""
     vec = vector(dim)
     MotionArrays, GridGeometry = motion_arrays(dim), grid_geometry(dim)
     s = stencil(dim)
     nan = real(float("nan"))
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.transfer_{dim}d"), enable_backward=False)
-    def g2p(
+    def move(
         # model
         grid: GridGeometry,
         # state
         motion: MotionArrays,
-        velocity: wp.array[NODE],
+        moments: wp.array[s.Moments],
         dt: real,
         # out
         motion_out: MotionArrays,
     ):
         """v' = sum w v_i, C' = (4/dx^2) sum w v_i d^T, F' = (I + dt C') F, x' = x + dt v'."""
-        w, p = wp.tid()
-        x = (motion.x[w, p] - grid.lower) / grid.dx
-        F = motion.F[w, p]
-        if not s.reach(x, grid.resolution):
-            motion_out.x[w, p] = vec(nan)
-            motion_out.v[w, p] = motion.v[w, p]
-            motion_out.C[w, p] = motion.C[w, p]
-            motion_out.F[w, p] = F
-            return
-        q, B = s.gather(velocity, w * grid.nodes, grid.resolution, x)
-        v = s.momentum(q)
-        C = (real(4.0) / grid.dx) * B
-        motion_out.x[w, p] = motion.x[w, p] + dt * v
-        motion_out.v[w, p] = v
-        motion_out.C[w, p] = C
-        motion_out.F[w, p] = F + dt * (C @ F)
+        r = wp.tid()
+        x = motion.x[r]
+        F = motion.F[r]
+        if s.reach((x - grid.lower) * grid.inv_dx, grid.resolution):
+            M = moments[r]
+            v = s.momentum(M[0])
+            C = (real(4.0) * grid.inv_dx) * s.moment(M)
+            motion_out.x[r] = x + dt * v
+            motion_out.v[r] = v
+            motion_out.C[r] = C
+            motion_out.F[r] = F + dt * (C @ F)
+        else:
+            motion_out.x[r] = vec(nan)
+            motion_out.v[r] = motion.v[r]
+            motion_out.C[r] = motion.C[r]
+            motion_out.F[r] = F
 
-    return g2p
+    return move

@@ -1,0 +1,68 @@
+"""A neural network in the loop."""
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from warpbots.observers import Centroid
+from warpbots.solvers import State
+
+if TYPE_CHECKING:
+    from warpbots.simulation import Simulation
+
+__all__ = ["MLP"]
+
+
+class MLP(torch.nn.Module):
+    """Multilayer perceptron from observation to control: hidden ReLU layers, tanh at the end (ChainQueen §4).
+
+    Attributes:
+        layers: The network, a `torch.nn.Sequential`.
+    """
+
+    def __init__(
+        self,
+        simulation: "Simulation",
+        observer: Any = None,
+        hidden: tuple[int, ...] = (64, 64),
+        clock: float | None = None,
+        seed: int = 0,
+    ):
+        """Make the network for the actuators of `simulation`.
+
+        Args:
+            simulation: What is driven.
+            observer: What the network sees: an observer of `warpbots.observers`, or a function of the state that
+                returns a tensor of shape (worlds, features); None for the centre of mass.
+            hidden: Sizes of the hidden layers.
+            clock: Period [s] of a clock that the network sees beside the observation, as sine and cosine; a gait
+                then need not be born from the body's motion alone. None for no clock.
+            seed: Seed of the initial weights.
+        """
+        super().__init__()
+        observer = observer if observer is not None else Centroid()
+        self._observe: Callable[[State], torch.Tensor] = (
+            observer.bind(simulation) if hasattr(observer, "bind") else observer
+        )
+        self._clock = clock
+        rest = simulation.state()
+        sizes = [self._features(rest, 0.0).shape[-1], *hidden, simulation.channels]
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            layers = [torch.nn.Linear(a, b) for a, b in zip(sizes, sizes[1:], strict=False)]
+        stack = [module for layer in layers for module in (layer, torch.nn.ReLU())]
+        self.layers = torch.nn.Sequential(*stack[:-1], torch.nn.Tanh()).to(rest.position)
+
+    def forward(self, state: State, time: float) -> torch.Tensor:
+        """Control for `state` at `time` [s], shape (worlds, channels)."""
+        return self.layers(self._features(state, time))
+
+    def _features(self, state: State, time: float) -> torch.Tensor:
+        seen = self._observe(state)
+        if self._clock is None:
+            return seen
+        phase = 2.0 * math.pi * time / self._clock
+        hands = seen.new_tensor([math.sin(phase), math.cos(phase)]).expand(*seen.shape[:-1], 2)
+        return torch.cat([seen, hands], dim=-1)

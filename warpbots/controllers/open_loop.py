@@ -1,0 +1,46 @@
+"""A control for every interval, whatever happens."""
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from warpbots.solvers import State
+
+if TYPE_CHECKING:
+    from warpbots.simulation import Simulation
+
+__all__ = ["OpenLoop"]
+
+
+class OpenLoop(torch.nn.Module):
+    """A table of controls, one row per control interval, bounded by tanh.
+
+    Attributes:
+        table: What is optimised, shape (steps, channels); the control is its tanh.
+    """
+
+    def __init__(self, simulation: "Simulation", steps: int):
+        """Start at rest: all controls zero.
+
+        Args:
+            simulation: What is driven.
+            steps: Number of control intervals.
+        """
+        super().__init__()
+        self._dt, self._worlds = simulation.dt, simulation.worlds
+        like = simulation.state().position
+        self.table = torch.nn.Parameter(like.new_zeros(steps, simulation.channels))
+
+    def forward(self, state: State, time: float) -> torch.Tensor:
+        """Control at `time` [s], shape (worlds, channels).
+
+        Raises:
+            IndexError: `time` is past the end of the table.
+        """
+        step = round(time / self._dt)
+        if step >= len(self.table):
+            raise IndexError(
+                f"OpenLoop: the table has {len(self.table)} control intervals, but interval {step} was asked for; make "
+                f"it with steps={step + 1} or more"
+            )
+        return torch.tanh(self.table[step]).expand(self._worlds, -1)

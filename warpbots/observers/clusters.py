@@ -1,0 +1,100 @@
+"""Centres of clusters of matter: what a controller sees of a soft body (ChainQueen §4, k-means observer)."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from scipy.cluster.vq import kmeans2
+
+from warpbots.solvers import State
+
+if TYPE_CHECKING:
+    from warpbots.simulation import Simulation
+
+__all__ = ["Centroid", "Clusters"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Clusters:
+    """Positions and velocities of k-means clusters of the matter at rest.
+
+    The observation is dimensionless, so that it suits a network: displacement of each cluster's mass-weighted centre
+    from rest in lengths of the robot, then its velocity in lengths per second.
+
+    Attributes:
+        count: Number of clusters.
+        region: Name of the region to cluster, or None for all matter.
+        seed: Seed of k-means.
+    """
+
+    count: int
+    region: str | None = None
+    seed: int = 0
+
+    def bind(self, simulation: "Simulation") -> Callable[[State], torch.Tensor]:
+        """The observation of a state of `simulation`: state -> tensor of shape (worlds, 2 count dim).
+
+        Raises:
+            ValueError: There is no such region, or fewer particles than clusters.
+        """
+        chosen = _matter(simulation, self.region)
+        if not 1 <= self.count <= len(chosen):
+            raise ValueError(f"Clusters: count must be between 1 and {len(chosen)} particles, got {self.count}")
+        x = simulation.model.particles.position[chosen]
+        _, label = kmeans2(x, self.count, minit="++", rng=np.random.default_rng(self.seed))
+        return _observation(simulation, chosen, label, self.count)
+
+
+@dataclasses.dataclass(frozen=True)
+class Centroid:
+    """Position and velocity of the centre of mass of a region or of all matter: `Clusters` with a single cluster.
+
+    Attributes:
+        region: Name of the region, or None for all matter.
+    """
+
+    region: str | None = None
+
+    def bind(self, simulation: "Simulation") -> Callable[[State], torch.Tensor]:
+        """The observation of a state of `simulation`: state -> tensor of shape (worlds, 2 dim).
+
+        Raises:
+            ValueError: There is no such region.
+        """
+        chosen = _matter(simulation, self.region)
+        return _observation(simulation, chosen, np.zeros(len(chosen), dtype=int), 1)
+
+
+def _matter(simulation: "Simulation", region: str | None) -> np.ndarray:
+    particles = simulation.model.particles
+    if region is None:
+        return np.arange(len(particles))
+    if region not in particles.regions:
+        raise ValueError(f"there is no region {region!r}; the scene has {', '.join(particles.regions) or 'none'}")
+    return np.nonzero(particles.regions[region])[0]
+
+
+def _observation(
+    simulation: "Simulation", chosen: np.ndarray, label: np.ndarray, count: int
+) -> Callable[[State], torch.Tensor]:
+    particles = simulation.model.particles
+    rest = simulation.state()
+    like = rest.position
+    length = float((particles.position.max(0) - particles.position.min(0)).max())
+    mass = (particles.density * particles.volume)[chosen]
+    weights = np.zeros((count, len(particles)))
+    weights[label, chosen] = mass
+    weights = torch.as_tensor(weights / weights.sum(axis=1, keepdims=True)).to(like)
+
+    def centres(field: torch.Tensor) -> torch.Tensor:
+        return weights @ field
+
+    start = centres(rest.position)
+
+    def observe(state: State) -> torch.Tensor:
+        parts = torch.cat([centres(state.position) - start, centres(state.velocity)], dim=-1) / length
+        return parts.flatten(start_dim=1)
+
+    return observe

@@ -1,0 +1,35 @@
+"""Parameters that stay inside their bounds."""
+
+import torch
+
+__all__ = ["Bounded"]
+
+
+class Bounded(torch.nn.Module):
+    """A tensor between two bounds, by a bijection: value = lower + (upper - lower) sigmoid(raw).
+
+    ``bounded()`` is the value; ``bounded.parameters()`` is what an optimiser moves. At the start it has the value it
+    was made with.
+
+    Attributes:
+        raw: What is optimised, without bounds; any shape.
+    """
+
+    def __init__(self, value: torch.Tensor, lower: float, upper: float):
+        """Start at `value`, strictly between `lower` and `upper`.
+
+        Raises:
+            ValueError: `value` is not strictly inside.
+        """
+        super().__init__()
+        if not ((value > lower) & (value < upper)).all():
+            raise ValueError(
+                f"Bounded: the start must lie strictly between {lower:g} and {upper:g}, got {value.min().item():g} to "
+                f"{value.max().item():g}"
+            )
+        self._lower, self._upper = lower, upper
+        self.raw = torch.nn.Parameter(torch.logit((value.detach() - lower) / (upper - lower)))
+
+    def forward(self) -> torch.Tensor:
+        """The bounded value."""
+        return self._lower + (self._upper - self._lower) * torch.sigmoid(self.raw)

@@ -1,0 +1,51 @@
+"""What an optimisation went through."""
+
+import csv
+import dataclasses
+from pathlib import Path
+
+from warpbots.files import replacing
+
+__all__ = ["History"]
+
+
+@dataclasses.dataclass
+class History:
+    """Loss by iteration.
+
+    Attributes:
+        loss: Loss at the start of each iteration.
+        seconds: Time at the end of each iteration since the start [s].
+        interrupted: Whether the user stopped it before its time.
+    """
+
+    loss: list[float] = dataclasses.field(default_factory=list)
+    seconds: list[float] = dataclasses.field(default_factory=list)
+    interrupted: bool = False
+
+    @property
+    def iteration(self) -> list[int]:
+        """0, 1, 2, ...: one for each loss."""
+        return list(range(len(self.loss)))
+
+    @property
+    def best(self) -> int:
+        """Iteration with the smallest loss.
+
+        Raises:
+            ValueError: Nothing was recorded.
+        """
+        if not self.loss:
+            raise ValueError("the history is empty: no iteration was finished")
+        return min(self.iteration, key=lambda i: self.loss[i])
+
+    def write_csv(self, path: str | Path) -> None:
+        """Write the columns ``iteration, loss, seconds``.
+
+        Raises:
+            OSError: The file cannot be written; nothing is left behind.
+        """
+        with replacing(path) as temporary, open(temporary, "w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["iteration", "loss", "seconds"])
+            writer.writerows(zip(self.iteration, self.loss, self.seconds, strict=True))
