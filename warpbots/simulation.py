@@ -171,12 +171,12 @@ class Simulation:
         parameters = self._inputs(state, parameters)
         segment = self.checkpoints.segment(steps, self.substeps)
         controls, observations = [], []
+        names, kind = [f.name for f in dataclasses.fields(state)], type(state)
         for first in range(0, steps, segment):
             count = min(segment, steps - first)
-            names = [f.name for f in dataclasses.fields(state)]
 
-            def run(held: Segment, *fields, first=first, count=count, cls=type(state), names=names):
-                state = cls(**dict(zip(names, fields, strict=True)))
+            def run(held: Segment, *fields, first=first, count=count):
+                state = kind(*fields)
                 us, ys = [], []
                 for i in range(count):
                     u = self._control(controller(state, (first + i) * self.dt), first + i)
@@ -187,7 +187,7 @@ class Simulation:
                 return *(getattr(state, n) for n in names), *us, *ys
 
             values = self._bridge.segment(run, self.checkpoints.keeps_all, *(getattr(state, n) for n in names))
-            state = type(state)(**dict(zip(names, values, strict=False)))
+            state = kind(*values[: len(names)])
             controls += values[len(names) : len(names) + count]
             observations += values[len(names) + count :]
         return Trajectory(

@@ -1,4 +1,6 @@
-"""Fixed corotated elasticity (Stomakhin et al. 2012, "Energetically consistent invertible elasticity"; ChainQueen eq. 12).
+"""Fixed corotated elasticity (Stomakhin et al. 2012, "Energetically consistent invertible elasticity").
+
+Equation 12 of the ChainQueen paper.
 
     Psi = mu |F - R|^2 + lambda/2 (J - 1)^2
     P   = 2 mu (F - R) + lambda (J - 1) J F^-T

@@ -45,7 +45,7 @@ class History:
         Raises:
             OSError: The file cannot be written; nothing is left behind.
         """
-        with replacing(path) as temporary, open(temporary, "w", newline="") as file:
+        with replacing(path) as temporary, temporary.open("w", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(["iteration", "loss", "seconds"])
             writer.writerows(zip(self.iteration, self.loss, self.seconds, strict=True))

@@ -26,6 +26,7 @@ class Task:
         steps: Control intervals of one run.
         direction: Direction in which the robot should travel, shape (dim,).
         clusters: Number of clusters that its controller observes.
+        clock: Period of the clock that its controller sees [s], or None for none.
     """
 
     cell_size: float
@@ -34,10 +35,13 @@ class Task:
     steps: int
     direction: tuple[float, ...]
     clusters: int = 7
+    clock: float | None = None
 
     def __post_init__(self):
-        for field in ("cell_size", "control_interval", "substeps", "steps", "clusters"):
+        for field in ("cell_size", "control_interval", "substeps", "steps", "clusters", "clock"):
             value = getattr(self, field)
+            if value is None and field == "clock":
+                continue
             if not (math.isfinite(value) and value > 0):
                 raise SceneError(f"Task: {field} must be positive, got {value:g}")
         object.__setattr__(self, "direction", tuple(float(d) for d in self.direction))

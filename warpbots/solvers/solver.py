@@ -10,7 +10,6 @@ from warpbots.scene import Scene
 __all__ = ["Model", "Parameter", "Solver", "State"]
 
 
-
 @dataclasses.dataclass(frozen=True)
 class Parameter:
     """A field of a model that can be differentiated and replaced.
@@ -76,7 +75,7 @@ class Solver(Protocol):
         """
 
     def diagnose(self, model: Model, before: dict, after: dict) -> str:
-        """Say in one sentence why `after`, one step later than `before`, is not finite: the field, the index, the cause.
+        """Say in one sentence why `after`, one step after `before`, is not finite: the field, the index, the cause.
 
         Args:
             model: From `build`.

@@ -137,7 +137,9 @@ def adj_p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
             if u_adj_out:
                 for k in range(actuation.start[p], actuation.start[p + 1]):
                     actuator = actuation.actuator[k]
-                    wp.atomic_add(u_adj_out, w, actuation.channel[actuator], wp.ddot(actuation.pattern[actuator], a_adj))
+                    wp.atomic_add(
+                        u_adj_out, w, actuation.channel[actuator], wp.ddot(actuation.pattern[actuator], a_adj)
+                    )
         motion_adj_out.F[r] += F_adj
 
         m_adj = M[0, 3] + wp.dot(v_adj, v) + grid.dx * wp.ddot(A_adj, C)

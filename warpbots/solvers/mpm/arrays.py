@@ -10,7 +10,7 @@ import warp as wp
 
 from warpbots.math import index_vector, matrix, real, vector
 
-__all__ = ["actuation_arrays", "constitution_arrays", "contact_arrays", "grid_geometry", "motion_arrays"]
+__all__ = ["actuation_arrays", "constitution_arrays", "grid_geometry", "motion_arrays"]
 
 
 @functools.cache
@@ -79,29 +79,6 @@ def actuation_arrays(dim: int) -> type:
         channel: wp.array[int]
 
     return ActuationArrays
-
-
-@functools.cache
-def contact_arrays(dim: int) -> type:
-    """Warp struct of the grid nodes that lie in obstacles."""
-    vec = vector(dim)
-
-    @wp.struct
-    class ContactArrays:
-        """Contacts of grid nodes; a node has at most three, the obstacles whose surfaces are nearest.
-
-        of_node: Contacts of each node, -1 for none, shape (n_nodes,).
-        normal: Outward unit normal of each contact, shape (n_contacts,).
-        obstacle: Obstacle of each contact, shape (n_contacts,).
-        condition: Condition of each obstacle (`warpbots.contact.CODES`), shape (n_obstacles,).
-        """
-
-        of_node: wp.array[wp.vec3i]
-        normal: wp.array[vec]
-        obstacle: wp.array[int]
-        condition: wp.array[int]
-
-    return ContactArrays
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from typing import NamedTuple
 
 import numpy as np
 import warp as wp
@@ -9,13 +10,29 @@ import warp as wp
 from warpbots.contact import CODES, constrain, normal, signed_distance
 from warpbots.math import NODE, real, real_numpy, vector
 from warpbots.scene import Obstacle
-from warpbots.solvers.mpm.arrays import contact_arrays, grid_geometry
+from warpbots.solvers.mpm.arrays import grid_geometry
 from warpbots.solvers.mpm.transfer import stencil
 
-__all__ = ["MARGIN", "Grid", "grid_kernel"]
+__all__ = ["MARGIN", "Contacts", "Grid", "grid_kernel"]
 
 MARGIN = 3
 """Cells of grid beyond the domain on every side, so that a particle at its very edge has its whole stencil."""
+
+
+class Contacts(NamedTuple):
+    """Contacts of grid nodes; a node has at most three, the obstacles whose surfaces are nearest.
+
+    Attributes:
+        of_node: Contacts of each node, -1 for none, shape (n_nodes,).
+        normal: Outward unit normal of each contact, shape (n_contacts,).
+        obstacle: Obstacle of each contact, shape (n_contacts,).
+        condition: Condition of each obstacle (`warpbots.contact.CODES`), shape (n_obstacles,).
+    """
+
+    of_node: wp.array
+    normal: wp.array
+    obstacle: wp.array
+    condition: wp.array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,8 +75,8 @@ class Grid:
         axes = [self.lower[a] + self.dx * np.arange(n) for a, n in enumerate(self.resolution)]
         return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(self.nodes, len(self.resolution))
 
-    def contacts(self, obstacles: tuple[Obstacle, ...], device: wp.Device) -> object:
-        """Which nodes lie in which obstacles, with the obstacles' normals there, as a Warp struct."""
+    def contacts(self, obstacles: tuple[Obstacle, ...], device: wp.Device) -> "Contacts":
+        """Which nodes lie in which obstacles, with the obstacles' normals there."""
         dim = len(self.resolution)
         position = self.positions()
         distance = np.array([signed_distance(o.shape, position) for o in obstacles]).reshape(len(obstacles), self.nodes)
@@ -75,19 +92,18 @@ class Grid:
                 normals.append(normal(obstacles[o].shape, position[nodes], 0.01 * self.dx))
                 owners.append(np.full(len(nodes), o))
                 count += len(nodes)
-        contacts = contact_arrays(dim)()
-        contacts.of_node = wp.array(of_node, dtype=wp.vec3i, device=device)
-        contacts.normal = wp.array(np.concatenate(normals), dtype=vector(dim), device=device)
-        contacts.obstacle = wp.array(np.concatenate(owners), dtype=int, device=device)
-        contacts.condition = wp.array([CODES[o.condition] for o in obstacles], dtype=int, device=device)
-        return contacts
+        return Contacts(
+            of_node=wp.array(of_node, dtype=wp.vec3i, device=device),
+            normal=wp.array(np.concatenate(normals), dtype=vector(dim), device=device),
+            obstacle=wp.array(np.concatenate(owners), dtype=int, device=device),
+            condition=wp.array([CODES[o.condition] for o in obstacles], dtype=int, device=device),
+        )
 
 
 @functools.cache
 def grid_kernel(dim: int) -> wp.Kernel:
     """Kernel over worlds x nodes: momentum to velocity, gravity, contact; differentiated by Warp."""
     vec = vector(dim)
-    ContactArrays = contact_arrays(dim)
     s, constrain_velocity = stencil(dim), constrain(dim)
 
     @wp.func
@@ -104,7 +120,10 @@ def grid_kernel(dim: int) -> wp.Kernel:
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.grid_{dim}d"))
     def move_grid(
         # model
-        contacts: ContactArrays,
+        contact: wp.array[wp.vec3i],
+        normal: wp.array[vec],
+        obstacle: wp.array[int],
+        condition: wp.array[int],
         friction: wp.array2d[real],
         gravity: wp.array[vec],
         nodes: int,
@@ -122,12 +141,12 @@ def grid_kernel(dim: int) -> wp.Kernel:
             return
         w = i // nodes
         v = divide(s.momentum(h), h[3]) + dt * gravity[w]
-        touching = contacts.of_node[i - w * nodes]
+        touching = contact[i - w * nodes]
         for k in range(3):
             c = touching[k]
             if c >= 0:
-                o = contacts.obstacle[c]
-                v = constrain_velocity(v, contacts.normal[c], contacts.condition[o], friction[w, o])
+                o = obstacle[c]
+                v = constrain_velocity(v, normal[c], condition[o], friction[w, o])
         velocity_out[i] = s.node(v, real(0.0))
 
     return move_grid

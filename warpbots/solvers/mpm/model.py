@@ -8,7 +8,7 @@ import warp as wp
 from warpbots.math import NODE, real, vector
 from warpbots.scene import Scene
 from warpbots.solvers.mpm.arrays import constitution_arrays, motion_arrays
-from warpbots.solvers.mpm.grid import Grid
+from warpbots.solvers.mpm.grid import Contacts, Grid
 from warpbots.solvers.mpm.particles import Particles
 from warpbots.solvers.mpm.transfer import stencil
 from warpbots.solvers.solver import Parameter
@@ -171,7 +171,7 @@ class MPMModel:
         friction: Coulomb coefficients [1], shape (worlds, n_obstacles).
         gravity: Gravitational acceleration [m/s^2], shape (worlds,), vector.
         geometry: The grid, as a Warp struct.
-        contacts: Nodes in obstacles, as a Warp struct.
+        contacts: Nodes in obstacles.
         actuation: Stress actuators of particles, as a Warp struct.
         cables: Cables, as a Warp struct.
         scratch: Grids that every step fills anew.
@@ -191,7 +191,7 @@ class MPMModel:
     friction: wp.array
     gravity: wp.array
     geometry: object
-    contacts: object
+    contacts: Contacts
     actuation: object
     cables: object
     scratch: Scratch

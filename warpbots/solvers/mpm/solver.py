@@ -11,7 +11,6 @@ from warpbots.materials import p_wave_modulus
 from warpbots.math import matrix, real, real_numpy, record, vector
 from warpbots.scene import Scene
 from warpbots.solvers.mpm.adjoint import adj_move_kernel, adj_p2g_kernel
-from warpbots.solvers.mpm.arrays import contact_arrays
 from warpbots.solvers.mpm.build import build
 from warpbots.solvers.mpm.force import adj_force_kernel, force_kernel
 from warpbots.solvers.mpm.grid import grid_kernel
@@ -98,7 +97,7 @@ class MPM:
         return (1.0028 if model.per_axis == 1 else 1.3056) * self.dx / fastest
 
     def diagnose(self, model: MPMModel, before: dict, after: dict) -> str:
-        """Say in one sentence why `after`, one step later than `before`, is not finite: the field, the index, the cause.
+        """Say in one sentence why `after`, one step on from `before`, is not finite: field, index, cause.
 
         Args:
             model: From `build`.
@@ -149,8 +148,20 @@ class MPM:
         """
         self._fill_grid(model, state, control, dt)
         scratch, particles = model.scratch, state.position.size
-        _launch(gather_kernel(model.dim), particles, [model.geometry, state.motion, scratch.velocity], [scratch.moments], model)
-        _launch(move_kernel(model.dim), particles, [model.geometry, state.motion, scratch.moments, real(dt)], [state_out.motion], model)
+        _launch(
+            gather_kernel(model.dim),
+            particles,
+            [model.geometry, state.motion, scratch.velocity],
+            [scratch.moments],
+            model,
+        )
+        _launch(
+            move_kernel(model.dim),
+            particles,
+            [model.geometry, state.motion, scratch.moments, real(dt)],
+            [state_out.motion],
+            model,
+        )
         parameters = [getattr(model, name) for name in model.parameters()]
         arrays = [*state.fields(), *state_out.fields(), control, *parameters]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), arrays)
@@ -178,7 +189,7 @@ class MPM:
 
     def _grid_inputs(self, model: MPMModel, dt: float) -> list:
         return [
-            model.contacts, model.friction, model.gravity, model.geometry.nodes, model.scratch.momentum, real(dt)
+            *model.contacts, model.friction, model.gravity, model.geometry.nodes, model.scratch.momentum, real(dt)
         ]  # fmt: skip
 
     def _step_adjoint(
@@ -203,7 +214,7 @@ class MPM:
         )  # fmt: skip
         _launch_adjoint(
             grid_kernel(model.dim), scratch.nodes, self._grid_inputs(model, dt), [scratch.velocity],
-            [contact_arrays(model.dim)(), model.friction.grad, model.gravity.grad, None, scratch.momentum_adj, None],
+            [None, None, None, None, model.friction.grad, model.gravity.grad, None, scratch.momentum_adj, None],
             [scratch.velocity_adj], model,
         )  # fmt: skip
         if scratch.cables:
@@ -251,7 +262,13 @@ def _launch(kernel: wp.Kernel, dim: int | tuple, inputs: list, outputs: list, mo
 
 
 def _launch_adjoint(
-    kernel: wp.Kernel, dim: int | tuple, inputs: list, outputs: list, adj_inputs: list, adj_outputs: list, model: MPMModel
+    kernel: wp.Kernel,
+    dim: int | tuple,
+    inputs: list,
+    outputs: list,
+    adj_inputs: list,
+    adj_outputs: list,
+    model: MPMModel,
 ) -> None:
     """Launch the adjoint that Warp generated for a kernel."""
     wp.launch(

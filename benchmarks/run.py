@@ -1,0 +1,254 @@
+"""Measures the solvers.
+
+    python benchmarks/run.py [--only NAME ...] [--device D] [--precision P] [--json] [--memory]
+
+Every scene runs in a process of its own with an empty kernel cache, then the same work in Taichi where an interpreter
+has it (``pip install "warpbots[benchmark]"``, or ``--peer-python``), one thread each on a CPU, so that the figure that
+counts is a ratio. Times are medians.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+COLUMNS = ("name", "items", "forward_items_per_s", "gradient_items_per_s", "backward_over_forward", "compile_s",
+           "peak_memory_mb", "peer_forward_ratio", "peer_gradient_ratio")  # fmt: skip
+DT = 1e-4
+"""Length of a solver step [s], well below the bound for these materials."""
+BYTES = {2: 124, 3: 227}
+"""Least traffic of a forward step per particle [B]: state read and written once, grid in cache."""
+
+
+def main() -> None:
+    """Run the benchmarks that were asked for."""
+    from scenes import BENCHMARKS
+
+    options = _parser().parse_args()
+    if options.child:
+        chosen = next(b for b in BENCHMARKS if b["name"] == options.child)
+        print(json.dumps(memory(chosen, options) if options.memory else measure(chosen, options)))
+        return
+    rows = []
+    for benchmark in BENCHMARKS:
+        wanted = benchmark["name"] in options.only if options.only else not benchmark.get("cuda")
+        if options.memory and not options.only:
+            wanted = benchmark["name"] == "mpm-2d-5k"
+        if not wanted:
+            continue
+        jobs = [[]]
+        if options.memory:
+            jobs = [
+                ["--schedule", s, "--steps", str(n)] for s in ("all", "every", "sqrt") for n in (100, 400, 1600, 6400)
+            ]
+        for extra in jobs:
+            row = _child(benchmark["name"], options, extra)
+            rows.append(row)
+            print(json.dumps(row) if options.json else _line(row, first=len(rows) == 1), flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="names of scenes")
+    parser.add_argument("--device", default="cpu", help="Warp device (%(default)s)")
+    parser.add_argument("--precision", default="float32", choices=("float32", "float64"))
+    parser.add_argument("--json", action="store_true", help="one JSON object per scene on a line of its own")
+    parser.add_argument("--memory", action="store_true", help="peak memory against steps for each checkpoint schedule")
+    parser.add_argument("--repeats", type=int, default=5, help="timed runs of each kind (%(default)s)")
+    parser.add_argument("--peer-python", default=sys.executable, help="interpreter that has taichi")
+    parser.add_argument("--no-peer", action="store_true", help="without the peer")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--schedule", help=argparse.SUPPRESS)
+    parser.add_argument("--steps", type=int, help=argparse.SUPPRESS)
+    return parser
+
+
+def _child(name: str, options: argparse.Namespace, extra: list[str]) -> dict:
+    """The figures of one scene, measured in a process of its own with an empty kernel cache."""
+    words = [sys.executable, __file__, "--child", name, "--device", options.device, "--repeats", str(options.repeats)]
+    words += ["--precision", options.precision, "--peer-python", options.peer_python, *extra]
+    words += ["--memory"] * options.memory + ["--no-peer"] * options.no_peer
+    with tempfile.TemporaryDirectory() as cache:
+        environment = os.environ | {
+            "WARPBOTS_PRECISION": options.precision, "WARP_CACHE_PATH": cache, "OMP_NUM_THREADS": "1"
+        }  # fmt: skip
+        out = subprocess.run(words, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return json.loads(out.strip().splitlines()[-1])
+
+
+def measure(benchmark: dict, options: argparse.Namespace) -> dict:
+    """Forward and gradient speed of one scene, and the peer's."""
+    import torch
+    import warp as wp
+    from scenes import DX, make
+
+    from warpbots.gradients import Interval
+    from warpbots.solvers import MPM
+
+    wp.config.log_level = wp.LOG_WARNING
+    torch.set_num_threads(1)
+    scene, solver, steps = make(benchmark), MPM(DX), benchmark["steps"]
+    model = solver.build(scene, device=options.device)
+    state = solver.state(model)
+    inputs = {name: wp.to_torch(array).clone() for name, array in vars(state).items() if isinstance(array, wp.array)}
+    inputs["control"] = torch.zeros(1, model.channels, dtype=inputs["position"].dtype, device=inputs["position"].device)
+    names = frozenset(inputs)
+
+    def synchronize() -> None:
+        if model.device.is_cuda:
+            wp.synchronize_device(model.device)
+
+    def timed(work) -> float:
+        synchronize()
+        start = time.perf_counter()
+        work()
+        synchronize()
+        return time.perf_counter() - start
+
+    forward_only = Interval(solver, model, DT, steps, frozenset(), frozenset())
+    with_gradient = Interval(solver, model, DT, steps, frozenset(), names)
+    outputs = {}
+
+    def forward() -> None:
+        forward_only.run(inputs)
+
+    def gradient() -> None:
+        outputs.update(with_gradient.run(inputs))
+        seeds = {name: torch.zeros_like(t) for name, t in outputs.items()}
+        seeds["position"][..., 0] = 1.0 / seeds["position"][..., 0].numel()
+        with_gradient.backward(seeds)
+
+    compile_s = timed(forward) + timed(gradient)
+    forward(), gradient()  # now as graphs
+    compile_s -= timed(forward) + timed(gradient)
+    f = statistics.median(timed(forward) for _ in range(options.repeats)) / steps
+    g = statistics.median(timed(gradient) for _ in range(options.repeats)) / steps
+    items = len(model.particles)
+    row = {
+        "name": benchmark["name"], "solver": "MPM", "device": str(model.device), "precision": options.precision,
+        "item": "particle", "items": items, "forward_items_per_s": items / f, "gradient_items_per_s": items / g,
+        "backward_over_forward": (g - f) / f, "compile_s": compile_s, "peak_memory_mb": _peak_memory(model),
+        "peer": None, "peer_forward_ratio": None, "peer_gradient_ratio": None, "roofline_fraction": None,
+        "warp": wp.config.version, "hardware": _hardware(model.device),
+    }  # fmt: skip
+    if model.device.is_cuda:
+        row["roofline_fraction"] = items / f * BYTES[scene.dim] / _bandwidth(model.device)
+    elif not options.no_peer:
+        row |= _peer(model, steps, items / f, items / g, options)
+    return row
+
+
+def _peer(model, steps: int, forward: float, gradient: float, options: argparse.Namespace) -> dict:
+    """The same step in Taichi, on one thread."""
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(f"{folder}/x.npy", model.particles.position - model.grid.lower)
+        request = {
+            "dim": model.dim, "positions": f"{folder}/x.npy", "dx": model.grid.dx, "resolution": model.grid.resolution,
+            "dt": DT, "youngs_modulus": 1e5, "poissons_ratio": 0.3, "density": 1000.0, "steps": steps,
+            "repeats": options.repeats, "gradient": True, "precision": options.precision, "threads": 1,
+        }  # fmt: skip
+        words = [options.peer_python, str(HERE / "peers" / "taichi_mpm.py"), json.dumps(request)]
+        result = subprocess.run(words, capture_output=True, text=True, check=False)
+    if result.returncode:
+        print(f"no peer: {result.stderr.strip().splitlines()[-1]}", file=sys.stderr)
+        return {}
+    peer = json.loads(result.stdout.strip().splitlines()[-1])
+    n = peer["particles"]
+    return {
+        "peer": peer["peer"],
+        "peer_forward_items_per_s": n / peer["forward_s_per_step"],
+        "peer_gradient_items_per_s": n / peer["gradient_s_per_step"],
+        "peer_compile_s": sum(peer["compile_s"].values()),
+        "peer_forward_ratio": forward * peer["forward_s_per_step"] / n,
+        "peer_gradient_ratio": gradient * peer["gradient_s_per_step"] / n,
+    }
+
+
+def memory(benchmark: dict, options: argparse.Namespace) -> dict:
+    """Growth of the process over a rollout with its gradient, beyond what a single interval needs."""
+    import torch
+    import warp as wp
+    from scenes import DX, make
+
+    import warpbots as wb
+
+    wp.config.log_level = wp.LOG_WARNING
+    torch.set_num_threads(1)
+    schedules = {"all": wb.Checkpoints.all(), "every": wb.Checkpoints.every(20), "sqrt": wb.Checkpoints.sqrt()}
+    schedule = schedules[options.schedule]
+    sim = wb.Simulation(make(benchmark), wb.MPM(DX), DT, device=options.device, checkpoints=schedule)
+    velocity = sim.state().velocity.requires_grad_()
+
+    def run(steps: int) -> None:
+        sim.rollout(None, steps, sim.state(velocity=velocity)).final.position.mean().backward()
+
+    run(1)
+    before = _peak_memory(sim.model)
+    run(options.steps)
+    state_mb = sum(t.nbytes for t in vars(sim.state()).values() if isinstance(t, torch.Tensor)) / 1e6
+    return {
+        "name": benchmark["name"], "schedule": options.schedule, "steps": options.steps, "state_mb": state_mb,
+        "peak_memory_mb": _peak_memory(sim.model) - before,
+    }  # fmt: skip
+
+
+def _peak_memory(model) -> float:
+    """Most memory that this process has held, on the GPU if it works there [MB]."""
+    import warp as wp
+
+    if model.device.is_cuda:
+        return wp.get_mempool_used_mem_high(model.device) / 1e6
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
+
+
+def _bandwidth(device) -> float:
+    """Bytes per second of a device-to-device copy, read and write."""
+    import warp as wp
+
+    a, b = (wp.zeros(1 << 28, dtype=wp.float32, device=device) for _ in range(2))
+    times = []
+    for _ in range(10):
+        wp.synchronize_device(device)
+        start = time.perf_counter()
+        wp.copy(b, a)
+        wp.synchronize_device(device)
+        times.append(time.perf_counter() - start)
+    return 2 * a.size * 4 / min(times)
+
+
+def _hardware(device) -> str:
+    if device.is_cuda:
+        return device.name
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name")) + ", one thread"
+    except (OSError, StopIteration):
+        return f"{platform.processor() or platform.machine()}, one thread"
+
+
+def _line(row: dict, first: bool) -> str:
+    """A row as text; the first one comes with its header."""
+    columns = list(row) if "schedule" in row else COLUMNS
+    cells = [row[c] for c in columns]
+    text = [
+        "-" if v is None else v if isinstance(v, str) else f"{v:.3g}" if isinstance(v, float) else str(v) for v in cells
+    ]
+    body = "| " + " | ".join(text) + " |"
+    return "| " + " | ".join(columns) + " |\n|" + "---|" * len(columns) + "\n" + body if first else body
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""What is measured: scenes as data."""
+
+import numpy as np
+
+from warpbots.scene import Box, Material, Pressure, Scene, SoftBody, Union, floor
+
+__all__ = ["BENCHMARKS", "make"]
+
+BENCHMARKS = [
+    {"name": "mpm-2d-5k", "dim": 2, "block": (72, 72), "cells": (64, 64), "steps": 100},
+    {"name": "mpm-2d-16k", "dim": 2, "block": (128, 128), "cells": (128, 128), "steps": 50},
+    {"name": "mpm-2d-20k", "dim": 2, "block": (142, 142), "cells": (128, 128), "steps": 50},
+    {"name": "mpm-3d-5k", "dim": 3, "block": (18, 18, 16), "cells": (24, 24, 24), "steps": 50},
+    {"name": "mpm-3d-32k", "dim": 3, "block": (32, 32, 32), "cells": (64, 64, 64), "steps": 20},
+    {"name": "mpm-3d-100k", "dim": 3, "block": (46, 46, 47), "cells": (64, 64, 64), "steps": 10},
+    {"name": "mpm-3d-quadruped", "dim": 3, "legs": 4, "steps": 10},
+    {"name": "mpm-3d-hexapod", "dim": 3, "legs": 6, "steps": 10},
+    {"name": "mpm-3d-octoped", "dim": 3, "legs": 8, "steps": 10},
+    {"name": "mpm-3d-1m", "dim": 3, "block": (100, 100, 100), "cells": (128, 128, 128), "steps": 10, "cuda": True},
+]
+"""Benchmarks: `block` is particles along each axis of a cube, `cells` the free space around it; `legs` is a robot of
+the sizes in ChainQueen's appendix D. Those marked `cuda` are too large for a minute on one CPU core."""
+
+DX = 1.0 / 64.0
+"""Size of a cell [m]; there are two particles per cell and axis."""
+
+
+def make(benchmark: dict) -> Scene:
+    """The scene of a benchmark: soft silicone (100 kPa) over a floor."""
+    return _robot(benchmark["legs"]) if "legs" in benchmark else _block(benchmark)
+
+
+def _block(benchmark: dict) -> Scene:
+    size = np.array(benchmark["block"]) * DX / 2.0
+    room = np.array(benchmark["cells"]) * DX
+    lower = np.floor((room - size) / 2.0 / DX) * DX
+    body = SoftBody("block", Box(lower, lower + size), Material(1e5))
+    return Scene([body], obstacles=[floor(dim=benchmark["dim"])], domain=(np.zeros_like(room), room))
+
+
+def _robot(legs: int) -> Scene:
+    """Two rows of legs along a spine of nine blocks; a leg is four chambers in a square, a block 15^3 particles."""
+    edge = 7.5 * DX
+    spine = [(i, 2, 0) for i in range(9)]
+    pitch = 9 // (legs // 2)
+    chambers = {
+        f"leg_{2 * k + side}_{i}{j}": (pitch * k + i, 3 * side + j, 0)
+        for k in range(legs // 2) for side in range(2) for i in range(2) for j in range(2)
+    }  # fmt: skip
+    start = np.array([8.0, 8.0, 1.0]) * DX
+
+    def block(at: tuple) -> Box:
+        low = start + np.round(np.array(at) * 15.0) * DX / 2.0  # on the lattice of the particles
+        return Box(low, low + edge)
+
+    regions = {name: block(at) for name, at in chambers.items()}
+    body = SoftBody("robot", Union((*map(block, spine), *regions.values())), Material(1e5), regions)
+    actuators = [Pressure(name, name, 2e4) for name in regions]
+    upper = body.shape.bounds[1] + 8.0 * DX
+    return Scene([body], actuators, [floor()], domain=((0.0, 0.0, 0.0), upper), name=f"robot_{legs}")

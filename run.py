@@ -1,0 +1,62 @@
+"""Everything from a fresh clone with nothing but Python: set up an environment in .venv and do one job in it.
+
+    python run.py train    read a robot from USD, train it to walk, leave the results in output/walker
+    python run.py test     run all checks and tests
+
+The environment is made once and again whenever its recipe changes.
+"""
+
+import hashlib
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+ENVIRONMENT = ROOT / ".venv"
+PYTHON = ENVIRONMENT / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+RECIPE = [ROOT / "pyproject.toml", ROOT / "constraints.txt"]
+
+
+def run(*words: str, **environment: str) -> None:
+    """Run a command in the environment; end this program if it fails."""
+    result = subprocess.run([str(PYTHON), *words], cwd=ROOT, env=os.environ | environment, check=False)
+    if result.returncode:
+        sys.exit(result.returncode)
+
+
+def set_up(extras: str = "") -> None:
+    """Make .venv with warpbots and `extras` in the versions of constraints.txt, unless it is there already."""
+    recipe = hashlib.sha256(b"".join(path.read_bytes() for path in RECIPE)).hexdigest()
+    stamp = ENVIRONMENT / "warpbots-recipe"
+    done = stamp.read_text().split() if stamp.is_file() else []
+    if done[:1] == [recipe] and (not extras or extras in done):
+        return
+    print("setting up .venv (once; a few minutes) ...", flush=True)
+    venv.create(ENVIRONMENT, with_pip=True, clear=done[:1] != [recipe])
+    run("-m", "pip", "install", "--quiet", "--constraint", "constraints.txt", "--editable", f".{extras}")
+    stamp.write_text(f"{recipe} {extras}")
+
+
+def train(*options: str) -> None:
+    """The main job: train the walker; options go to ``warpbots train``."""
+    set_up()
+    run("-m", "warpbots", "train", "usd_scenes/walker.usda", *options)
+
+
+def test(*options: str) -> None:
+    """All checks: style, import borders, tests in both precisions, tutorials; options go to the first pytest."""
+    set_up("[test,notebook]")
+    run("-m", "ruff", "check")
+    run("-m", "ruff", "format", "--check")
+    run("-c", "import importlinter.cli, sys; sys.exit(importlinter.cli.lint_imports())")
+    run("-m", "pytest", *options)
+    run("-m", "pytest", "-m", "verification", WARPBOTS_PRECISION="float64")
+
+
+if __name__ == "__main__":
+    jobs = {"train": train, "test": test}
+    if len(sys.argv) < 2 or sys.argv[1] not in jobs:
+        sys.exit(__doc__)
+    jobs[sys.argv[1]](*sys.argv[2:])

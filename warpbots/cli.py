@@ -1,0 +1,204 @@
+"""The command line: ``warpbots train``, ``warpbots simulate`` and ``warpbots info`` for any scene."""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+import warp as wp
+
+import warpbots as wb
+from warpbots.files import replacing
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        arguments: Words after the program's name; None for those of the process.
+
+    Returns:
+        Exit status: 0, or 1 after a fault that the user can mend.
+    """
+    options = _parser().parse_args(arguments)
+    wp.config.log_level = wp.LOG_WARNING
+    try:
+        options.run(options)
+    except (OSError, ValueError, RuntimeError, FloatingPointError) as fault:
+        print(f"warpbots: {fault}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="warpbots", description="Differentiable simulation of soft robots.")
+    parser.add_argument("--version", action="version", version=wb.__version__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name, run, text in (
+        ("train", _train, "train a controller by gradient and leave it, its loss and its motion in a folder"),
+        ("simulate", _simulate, "simulate and leave the motion in a folder"),
+        ("info", _info, "say what is in a scene, what can be differentiated, and the stable time step"),
+    ):
+        command = commands.add_parser(name, help=text, description=text.capitalize() + ".")
+        command.set_defaults(run=run)
+        command.add_argument("scene", help="USD file")
+        command.add_argument("--dx", type=float, help="size of a grid cell [m]; default: the scene's")
+        command.add_argument("--dt", type=float, help="time between two control signals [s]; default: the scene's")
+        command.add_argument("--substeps", type=int, help="solver steps in that time; default: the scene's")
+        command.add_argument("--device", help="Warp device, such as cpu or cuda:0")
+        if run is _info:
+            continue
+        command.add_argument("--steps", type=int, help="control intervals to simulate; default: the scene's")
+        command.add_argument("--out", type=Path, help="folder for what is written; default: output/NAME-OF-SCENE")
+        if run is _simulate:
+            command.add_argument("--controller", type=Path, help="controller.pt of a training; default: no control")
+        else:
+            command.add_argument("--iterations", type=int, default=20, help="iterations of the optimiser (%(default)s)")
+            command.add_argument("--lr", type=float, default=1e-2, help="learning rate of Adam (%(default)s)")
+            command.add_argument("--seed", type=int, default=0, help="seed of the initial weights (%(default)s)")
+            command.add_argument("--resume", action="store_true", help="go on from the controller in the folder")
+    return parser
+
+
+def _simulation(options: argparse.Namespace) -> wb.Simulation:
+    """The simulation of the scene with what the user said, else what the scene says, else what fits its size."""
+    scene = wb.usd.read(options.scene)
+    task = scene.task
+    lower, upper = scene.bounds
+    dx = options.dx or (task.cell_size if task else float((upper - lower).min()) / 8.0)
+    dt = options.dt or (task.control_interval if task else 1.0 / 60.0)
+    solver = wb.MPM(dx)
+    substeps = options.substeps or (task.substeps if task else None)
+    if substeps is None:
+        bound = solver.max_time_step(solver.build(scene, device=options.device))
+        substeps = max(1, int(dt / (0.4 * bound)) + 1)
+    return wb.Simulation(scene, solver, dt, substeps, device=options.device)
+
+
+def _steps(options: argparse.Namespace, simulation: wb.Simulation) -> int:
+    task = simulation.scene.task
+    return options.steps or (task.steps if task else round(2.0 / simulation.dt))
+
+
+def _folder(options: argparse.Namespace) -> Path:
+    folder = options.out or Path("output") / Path(options.scene).stem
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _policy(simulation: wb.Simulation, seed: int = 0) -> wb.controllers.MLP:
+    task = simulation.scene.task
+    observer = wb.observers.Clusters(task.clusters if task else 4)
+    return wb.controllers.MLP(simulation, observer, clock=task.clock if task else None, seed=seed)
+
+
+def _compile(simulation: wb.Simulation) -> None:
+    """Run one interval forwards and backwards, and say how long it took when kernels had to be compiled."""
+    print("preparing kernels (the first time they are compiled, which takes a while) ...", end=" ", flush=True)
+    start = time.perf_counter()
+    table = torch.zeros(1, simulation.channels, requires_grad=True)
+    simulation.rollout(table, 1).final.position.sum().backward()
+    print(f"{time.perf_counter() - start:.1f} s")
+
+
+def _train(options: argparse.Namespace) -> None:
+    simulation = _simulation(options)
+    steps, folder = _steps(options, simulation), _folder(options)
+    if not simulation.channels:
+        raise ValueError(f"{options.scene} has no actuators to train; see 'warpbots info {options.scene}'")
+    _compile(simulation)
+    policy, saved = _policy(simulation, options.seed), folder / "controller.pt"
+    if options.resume:
+        policy.load_state_dict(_load(saved))
+    task = simulation.scene.task
+    start = simulation.state().position
+    direction = start.new_tensor(task.direction if task else [1.0] + [0.0] * (simulation.scene.dim - 1))
+
+    def loss() -> torch.Tensor:
+        trajectory = simulation.rollout(policy, steps)
+        travel = ((trajectory.final.position - start) @ direction).mean()
+        return -travel + 1e-6 * trajectory.control.square().mean()
+
+    def save(history: wb.History) -> None:
+        with replacing(saved) as temporary:
+            torch.save(policy.state_dict(), temporary)
+
+    history = wb.fit(policy.parameters(), loss, iterations=options.iterations, on_best=save, lr=options.lr)
+    if not history.loss:
+        raise RuntimeError("interrupted before the first iteration was finished: nothing was trained")
+    history.write_csv(folder / "loss.csv")
+    wb.view.save_loss(folder / "loss.png", history)
+    if history.interrupted:
+        print("interrupted: the best controller so far is kept; go on with --resume")
+    print(
+        f"loss {history.loss[0]:.4g} -> {history.loss[history.best]:.4g} in {len(history.loss) - 1} iterations: the "
+        f"robot travels {-history.loss[history.best]:.3f} m in {steps * simulation.dt:g} s"
+    )
+    _write_motion(folder, simulation, policy, steps)
+
+
+def _simulate(options: argparse.Namespace) -> None:
+    simulation = _simulation(options)
+    steps, folder = _steps(options, simulation), _folder(options)
+    policy = None
+    if options.controller is not None:
+        policy = _policy(simulation)
+        policy.load_state_dict(_load(options.controller))
+    _write_motion(folder, simulation, policy, steps)
+
+
+def _load(path: Path) -> dict:
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no controller {path}; train one first with 'warpbots train SCENE'")
+    return torch.load(path, weights_only=True)
+
+
+def _write_motion(folder: Path, simulation: wb.Simulation, policy: torch.nn.Module | None, steps: int) -> None:
+    with torch.no_grad():
+        trajectory = simulation.rollout(policy, steps)
+    wb.view.animate(folder / "motion.gif", trajectory)
+    wb.usd.write(folder / "motion.usda", trajectory)
+    print("wrote")
+    for path in sorted(p for p in folder.iterdir() if p.is_file()):
+        print(f"  {path}  ({path.stat().st_size / 1e3:.0f} kB)")
+
+
+def _info(options: argparse.Namespace) -> None:
+    simulation = _simulation(options)
+    scene, model = simulation.scene, simulation.model
+    print(f"{scene.name}: {scene.dim}D, {len(model.particles)} particles, gravity {list(scene.gravity)} m/s^2")
+    for i, body in enumerate(scene.bodies):
+        m = body.material
+        count = int((model.particles.body == i).sum())
+        print(
+            f"  body {body.name}: {type(body.shape).__name__}, {count} particles, {m.law}, E {m.youngs_modulus:g} Pa, "
+            f"nu {m.poissons_ratio:g}, density {m.density:g} kg/m^{scene.dim}"
+        )
+        for region in body.regions:
+            print(f"    region {region}: {int(model.particles.regions[region].sum())} particles")
+    for channel, actuator in enumerate(scene.actuators):
+        print(f"  control channel {channel}: {type(actuator).__name__} {actuator.name}")
+    for obstacle in scene.obstacles:
+        print(
+            f"  obstacle {obstacle.name}: {type(obstacle.shape).__name__}, {obstacle.condition}"
+            + (f", mu {obstacle.friction:g}" if obstacle.condition == "friction" else "")
+        )
+    print(f"  grid: {' x '.join(map(str, model.grid.resolution))} nodes of {model.grid.dx:g} m")
+    print("differentiable:")
+    state = simulation.state()
+    for name in state.__dataclass_fields__:
+        print(f"  state {name}: shape {tuple(getattr(state, name).shape)}")
+    print(f"  control: shape (worlds, steps, {simulation.channels}), in [-1, 1]")
+    for name, p in simulation.parameters().items():
+        left = "[" if p.inclusive else "("
+        shape = tuple(simulation.parameter(name).shape)
+        print(f"  {name}: {p.doc}, shape {shape}, {left}{p.lower:g}, {p.upper:g}) {p.unit}")
+    step = simulation.dt / simulation.substeps
+    print(
+        f"time step: {step:.3g} s ({simulation.dt:g} s in {simulation.substeps} substeps), "
+        f"{step / simulation.max_time_step:.0%} of the stability bound of {simulation.max_time_step:.3g} s"
+    )
