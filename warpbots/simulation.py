@@ -104,6 +104,19 @@ class Simulation:
             raise KeyError(f"there is no parameter {name!r}; the model has {', '.join(self.parameters())}")
         return wp.to_torch(getattr(self.model, name), requires_grad=False).clone()
 
+    def region(self, name: str) -> torch.Tensor:
+        """Which particles belong to a region, shape (n_particles,), bool.
+
+        For a parameter per region: ``E = stiff * sim.region("leg") + soft * ~sim.region("leg")``.
+
+        Raises:
+            KeyError: The scene has no such region.
+        """
+        regions = self.model.particles.regions
+        if name not in regions:
+            raise KeyError(f"there is no region {name!r}; the scene has {', '.join(regions) or 'none'}")
+        return torch.as_tensor(regions[name], device=wp.device_to_torch(self.model.device))
+
     def state(self, **fields: torch.Tensor) -> State:
         """The scene at rest, with `fields` in the place of its own.
 

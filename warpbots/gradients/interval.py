@@ -106,4 +106,3 @@ class Interval:
 
 def _named(state: State) -> dict[str, wp.array]:
     return {f.name: getattr(state, f.name) for f in dataclasses.fields(state)}
-

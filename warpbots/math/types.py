@@ -42,7 +42,6 @@ Four components in 2D too: a node is then one 16-byte word, which vector units a
 """
 
 
-
 def vector(dim: int) -> type:
     """Warp vector type of `dim` components (2 or 3) in the precision of this process."""
     return _VECTORS[precision, dim]

@@ -1,0 +1,237 @@
+"""Bad input: each gets one sentence that names the thing, its value, the allowed range and the remedy."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import warpbots as wb
+from warpbots.scene import Box, HalfSpace, SceneError, TriangleMesh
+
+BOX = Box((0.1, 0.1), (0.3, 0.3))
+
+
+def body(**changes):
+    return wb.SoftBody(**{"name": "bot", "shape": BOX, "material": wb.Material(1e4)} | changes)
+
+
+def scene(**changes):
+    return wb.Scene(**{"bodies": [body()], "domain": ((0.0, 0.0), (0.6, 0.6))} | changes)
+
+
+def simulation(**changes):
+    options = {"dt": 2e-3, "substeps": 2} | changes
+    s = options.pop("scene", None) or scene()
+    return wb.Simulation(s, wb.MPM(0.05), **options)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: wb.Material(0.0), r"youngs_modulus must be positive \[Pa\], got 0;"),
+        (lambda: wb.Material(-1e4), r"youngs_modulus must be positive \[Pa\], got -10000"),
+        (lambda: wb.Material(float("nan")), r"youngs_modulus must be positive \[Pa\], got nan"),
+        (lambda: wb.Material(1e4, 0.5), r"poissons_ratio must be in \(-1, 0.5\), got 0.5; .*0.45 to 0.49"),
+        (lambda: wb.Material(1e4, -1.0), r"poissons_ratio must be in \(-1, 0.5\), got -1"),
+        (lambda: wb.Material(1e4, 0.3, 0.0), r"density must be positive .*got 0"),
+        (lambda: wb.Material(1e4, incompressibility=3), r"even exponent .*got 3"),
+        (lambda: wb.Obstacle(BOX, friction=-0.1), r"friction must be a coefficient >= 0, got -0.1"),
+        (lambda: wb.Obstacle(BOX, "glue"), r"condition must be one of sticky, slip, separate, friction, got 'glue'"),
+        (lambda: Box((0.0, 0.0), (1.0, 0.0)), r"every coordinate of lower .* must be below upper"),
+        (lambda: wb.Pressure("p", "leg", -1.0), r"Pressure 'p': max_pressure must be positive \[Pa\], got -1"),
+        (lambda: wb.Muscle("m", "leg", (0.0, 0.0), 1.0), r"Muscle 'm': direction must not be the zero vector"),
+        (lambda: wb.Cable("c", [(0.0, 0.0)], 1.0), r"Cable 'c': waypoints must be at least two points"),
+        (lambda: HalfSpace((0.0, 0.0), (0.0, 0.0)), r"normal .* must be a non-zero vector"),
+        (lambda: wb.MPM(0.0), r"MPM: dx must be positive \[m\], got 0"),
+        (lambda: wb.Checkpoints.every(0), r"k must be at least 1 control interval, got 0"),
+    ],
+)
+def test_values_out_of_range(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def tetrahedron():
+    return np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]]), np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
+
+
+def test_open_mesh_is_refused_with_its_open_edges():
+    vertices, faces = tetrahedron()
+    with pytest.raises(SceneError, match=r"not watertight: 3 open edges \(first 1-2\)"):
+        TriangleMesh(vertices, faces[:3])
+
+
+def test_flipped_mesh_is_turned_outside_out():
+    vertices, faces = tetrahedron()
+    assert TriangleMesh(vertices, faces[:, ::-1]).volume == pytest.approx(1 / 6)
+
+
+def test_empty_mesh_is_refused():
+    with pytest.raises(SceneError, match="non-empty"):
+        TriangleMesh(np.zeros((0, 3)), np.zeros((0, 3), dtype=int))
+
+
+@pytest.mark.parametrize(("color", "kind"), [((255, 255, 255), "RGB"), ((0, 0, 0, 0), "RGBA"), ((0, 0, 0), "RGB")])
+def test_image_without_silhouette(tmp_path, color, kind):
+    Image.new(kind, (8, 8), color).save(tmp_path / "blank.png")
+    with pytest.raises(SceneError, match="blank.png has no silhouette"):
+        wb.load_silhouette(tmp_path / "blank.png", height=0.1)
+
+
+def test_missing_files_are_named(tmp_path):
+    for load in (wb.load_mesh, lambda p: wb.load_silhouette(p, 0.1)):
+        with pytest.raises(FileNotFoundError, match="there is no file .*nothing.x"):
+            load(tmp_path / "nothing.x")
+
+
+def test_region_that_selects_nothing():
+    s = scene(bodies=[body(regions={"tail": Box((0.5, 0.5), (0.55, 0.55))})])
+    with pytest.raises(SceneError, match=r"'bot': region 'tail' .* selects 0 of \d+ particles"):
+        simulation(scene=s)
+
+
+def test_actuator_on_a_missing_region_and_all_other_faults_at_once():
+    with pytest.raises(SceneError) as error:
+        scene(
+            bodies=[body(regions={"leg": BOX}), body()],
+            actuators=[wb.Pressure("p", "lag", 1.0)],
+            obstacles=[wb.floor(dim=3)],
+        )
+    text = str(error.value)
+    assert "2 bodies are named 'bot'" in text
+    assert "there is no region 'lag'; the scene has leg" in text
+    assert "Obstacle 'floor' is 3D in a 2D scene" in text
+
+
+def test_body_outside_of_the_domain():
+    with pytest.raises(SceneError, match="leaves the domain .*enlarge Scene.domain or move the body"):
+        scene(domain=((0.0, 0.0), (0.2, 0.6)))
+
+
+def test_unknown_law():
+    with pytest.raises(SceneError, match="law must be one of neo_hookean, .*got 'jelly'"):
+        simulation(scene=scene(bodies=[body(material=wb.Material(1e4, law="jelly"))]))
+
+
+def test_cable_off_the_body():
+    with pytest.raises(SceneError, match=r"Cable 'c': waypoint 1 at \(0.5, 0.5\) is .* m from the nearest matter"):
+        simulation(scene=scene(actuators=[wb.Cable("c", [(0.2, 0.2), (0.5, 0.5)], 1.0)]))
+
+
+def test_time_step_over_the_bound():
+    with pytest.raises(ValueError, match=r"solver step of 0.1 s .* over the stability bound of 0.0\d+ s; use substeps=\d+"):
+        simulation(dt=0.1, substeps=1)
+
+
+def test_time_step_near_the_bound_warns():
+    bound = simulation().max_time_step
+    with pytest.warns(UserWarning, match="over half of the stability bound"):
+        simulation(dt=0.7 * bound, substeps=1)
+
+
+def actuated():
+    return simulation(scene=scene(bodies=[body(regions={"leg": BOX})], actuators=[wb.Pressure("puff", "leg", 100.0)]))
+
+
+def test_controls():
+    sim = actuated()
+    with pytest.raises(ValueError, match=r"table of controls must have shape \(1, 4, 1\) .* got \(4, 3\)"):
+        sim.rollout(torch.zeros(4, 3), 4)
+    table = torch.zeros(4, 1)
+    table[2, 0] = float("nan")
+    with pytest.raises(ValueError, match=r"control\[0, 0\] of actuator 'puff' is nan at control step 2"):
+        sim.rollout(table, 4)
+    with pytest.raises(ValueError, match=r"'puff' is 1.5 at control step 0; controls must be in \[-1, 1\]"):
+        sim.rollout(torch.full((4, 1), 1.5), 4)
+
+
+def test_parameters():
+    sim = actuated()
+    with pytest.raises(ValueError, match=r"no parameter 'stiffness'; the model has youngs_modulus"):
+        sim.rollout(None, 1, stiffness=torch.ones(1))
+    with pytest.raises(ValueError, match=r"'poissons_ratio' must be in \(-1, 0.5\) 1, got 0.6 at index \[0, 0\]"):
+        sim.rollout(None, 1, poissons_ratio=torch.tensor(0.6))
+    with pytest.raises(ValueError, match=r"'density' must have shape \(1, \d+\) or one that broadcasts"):
+        sim.rollout(None, 1, density=torch.ones(3))
+    with pytest.raises(ValueError, match="no field 'speed'; a state has position, velocity"):
+        sim.state(speed=torch.ones(2))
+
+
+def test_leaving_the_grid_names_step_particle_and_remedy():
+    sim = simulation(scene=scene(bodies=[body(velocity=(0.0, -3.0))], gravity=(0.0, 0.0)))
+    with pytest.raises(wb.SimulationError, match=r"control step \d+, substep \d \(t = 0.\d+ s\): particle \d+ of 'bot' in world 0 left the grid at .* add a floor or walls"):  # fmt: skip
+        sim.rollout(None, 200)
+
+
+def test_divergence_names_step_field_and_cause():
+    s = scene(bodies=[body(regions={"leg": BOX})], actuators=[wb.Muscle("m", "leg", (0.0, 1.0), 1e6)])
+    sim = simulation(scene=s)
+    with pytest.raises(wb.SimulationError, match=r"control step \d+, substep \d .*(not finite|left the grid)"):
+        sim.rollout(torch.ones(50, 1), 50)
+
+
+def test_open_loop_table_that_is_too_short():
+    sim = actuated()
+    with pytest.raises(IndexError, match="table has 2 control intervals, but interval 2 was asked for"):
+        sim.rollout(wb.controllers.OpenLoop(sim, 2), 3)
+
+
+def test_nan_loss_stops_the_fit():
+    p = torch.zeros(1, requires_grad=True)
+    with pytest.raises(FloatingPointError, match="the loss is nan in iteration 0"):
+        wb.fit([p], lambda: (p / p).sum(), progress=False)
+
+
+def test_interrupted_fit_keeps_the_best():
+    p = torch.tensor([3.0], requires_grad=True)
+    calls = []
+
+    def loss():
+        calls.append(p.item())
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return (p**2).sum()
+
+    history = wb.fit([p], loss, torch.optim.SGD, lr=0.1, iterations=10, progress=False)
+    assert history.interrupted
+    assert len(history.loss) == 3
+    assert p.item() == calls[2]
+
+
+def test_unwritable_places_leave_nothing_behind(tmp_path):
+    history = wb.History([1.0], [0.1])
+    with pytest.raises(OSError, match=r"cannot write .*nowhere.*loss.csv.*choose a folder that exists"):
+        history.write_csv(tmp_path / "nowhere" / "loss.csv")
+    assert not list(tmp_path.iterdir())
+
+
+def test_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
+    path = tmp_path / "loss.csv"
+    wb.History([1.0], [0.1]).write_csv(path)
+    before = path.read_text()
+    from warpbots.optimize import history as module
+
+    class Full:
+        def writerow(self, row):
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module.csv, "writer", lambda file: Full())
+    with pytest.raises(OSError, match=r"cannot write .*loss.csv: No space left on device; nothing was changed there"):
+        wb.History([2.0], [0.1]).write_csv(path)
+    assert path.read_text() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["loss.csv"]
+
+
+def test_worlds_and_particles_per_cell():
+    with pytest.raises(ValueError, match="worlds must be at least 1, got 0"):
+        simulation(worlds=0)
+    with pytest.raises(ValueError, match=r"particles_per_cell must be a square such as 4 or 9 in 2D, got 5"):
+        wb.Simulation(scene(), wb.MPM(0.05, particles_per_cell=5), 1e-3)
+
+
+def test_scene_is_not_changed_by_replacing_a_part():
+    s = scene()
+    assert dataclasses.replace(s, name="other") != s
+    assert dataclasses.replace(s) == s

@@ -1,0 +1,137 @@
+"""The training loop, controllers, observers, and designs by gradient."""
+
+import csv
+
+import pytest
+import torch
+
+import warpbots as wb
+from warpbots.scene import Box
+
+BOX = Box((0.1, 0.1), (0.3, 0.2))
+
+
+@pytest.fixture(scope="module")
+def sim():
+    halves = {"left": Box((0.1, 0.1), (0.2, 0.2)), "right": Box((0.2, 0.1), (0.3, 0.2))}
+    body = wb.SoftBody("bar", BOX, wb.Material(1e4), halves)
+    muscles = [wb.Muscle(name, name, (1.0, 0.0), 2e3) for name in halves]
+    scene = wb.Scene([body], muscles, gravity=(0.0, 0.0), domain=((0.0, 0.0), (0.4, 0.3)))
+    return wb.Simulation(scene, wb.MPM(0.025), dt=4e-3, substeps=2)
+
+
+def quadratic(p):
+    return (p[0] - 1.0) ** 2 + 10.0 * (p[1] + 2.0) ** 2
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "options", "iterations"),
+    [
+        (torch.optim.Adam, {"lr": 0.2}, 150),
+        (torch.optim.SGD, {"lr": 0.05}, 150),
+        (torch.optim.LBFGS, {"lr": 1.0, "line_search_fn": "strong_wolfe"}, 5),
+    ],
+)
+def test_fit_finds_the_minimum_with_any_optimiser(optimizer, options, iterations):
+    p = torch.zeros(2, requires_grad=True)
+    history = wb.fit([p], lambda: quadratic(p), optimizer, iterations=iterations, progress=False, **options)
+    assert torch.allclose(p, torch.tensor([1.0, -2.0]), atol=1e-3)
+    assert history.loss[0] == pytest.approx(41.0)
+    assert len(history.loss) == iterations + 1
+
+
+def test_fit_leaves_the_best_parameters_not_the_last():
+    p = torch.tensor([0.5], requires_grad=True)
+    history = wb.fit([p], lambda: (p**2).sum(), torch.optim.SGD, lr=3.0, iterations=3, progress=False)  # diverges
+    assert history.best == 0
+    assert p.item() == 0.5
+
+
+def test_fit_projects_after_every_step():
+    p = torch.zeros(2, requires_grad=True)
+    wb.fit([p], lambda: quadratic(p), torch.optim.SGD, lr=0.05, iterations=50, progress=False, project=lambda: p.clamp_(-1, 1))
+    assert torch.allclose(p, torch.tensor([1.0, -1.0]), atol=1e-2)
+
+
+def test_bounded_starts_where_it_is_told_and_stays_inside():
+    bounded = wb.Bounded(torch.tensor([10.0, 8.0]), 7.0, 20.0)
+    assert torch.allclose(bounded(), torch.tensor([10.0, 8.0]))
+    wb.fit(bounded.parameters(), lambda: -bounded().sum(), torch.optim.Adam, lr=1.0, iterations=50, progress=False)
+    assert ((bounded() > 7.0) & (bounded() <= 20.0)).all()
+    assert (bounded() > 19.0).all()
+
+
+def test_history_reads_back_as_csv(tmp_path):
+    wb.History([2.0, 1.0], [0.5, 1.5]).write_csv(tmp_path / "loss.csv")
+    rows = list(csv.DictReader((tmp_path / "loss.csv").read_text().splitlines()))
+    assert [float(r["loss"]) for r in rows] == [2.0, 1.0]
+    assert [int(r["iteration"]) for r in rows] == [0, 1]
+
+
+def test_clusters_see_displacement_and_velocity_of_their_centres(sim):
+    observe = wb.observers.Clusters(3).bind(sim)
+    assert observe(sim.state()).abs().max() == 0.0
+    rest = sim.state().position
+    moved = sim.state(position=rest + torch.tensor([0.02, 0.0]), velocity=torch.tensor([0.0, 0.4]))
+    seen = observe(moved).reshape(3, 4)  # lengths of the robot: 0.2 m less a particle spacing
+    length = rest[0, :, 0].max() - rest[0, :, 0].min()
+    assert torch.allclose(seen, torch.tensor([0.02, 0.0, 0.0, 0.4]) / length, atol=1e-5)
+
+
+def test_clusters_of_a_region_and_the_centroid(sim):
+    left = wb.observers.Centroid("left").bind(sim)
+    push = torch.where(sim.region("left")[:, None], 1.0, 0.0).expand(-1, 2)
+    assert left(sim.state(velocity=push))[0, 2:].min() > 1.0
+    assert wb.observers.Centroid("right").bind(sim)(sim.state(velocity=push)).abs().max() == 0.0
+    with pytest.raises(ValueError, match="no region 'tail'; the scene has left, right"):
+        wb.observers.Centroid("tail").bind(sim)
+    with pytest.raises(ValueError, match="count must be between 1 and"):
+        wb.observers.Clusters(10_000).bind(sim)
+
+
+def test_plain_callables_drive_and_observe(sim):
+    gain = torch.tensor(0.5, requires_grad=True)
+    out = sim.rollout(
+        lambda state, t: torch.tanh(gain * torch.ones(1, 2)), 5, observe=lambda s: s.position.mean(dim=1)
+    )
+    assert out.observation.shape == (1, 5, 2)
+    out.final.position[..., 0].std().backward()
+    assert gain.grad.abs() > 0.0
+
+
+def test_open_loop_training_shortens_the_bar(sim):
+    controller = wb.controllers.OpenLoop(sim, 20)
+
+    def width():
+        x = sim.rollout(controller, 20).final.position[..., 0]
+        return x.amax() - x.amin()
+
+    history = wb.fit(controller.parameters(), width, torch.optim.Adam, lr=0.3, iterations=8, progress=False)
+    assert history.loss[history.best] < 0.95 * history.loss[0]
+
+
+def test_a_stiffness_per_region_is_identified_by_lbfgs(sim):
+    """Twin experiment: the left half's stiffness is found from the motion it gives."""
+    left = sim.region("left")
+    table = torch.full((10, 2), 0.8)
+
+    def end(E_left):
+        return sim.rollout(table, 10, youngs_modulus=torch.where(left, E_left, torch.tensor(1e4))).final.position
+
+    truth = end(torch.tensor(7e3)).detach()
+    log_E = torch.tensor(1e4).log().requires_grad_()
+    wb.fit(
+        [log_E], lambda: 1e6 * (end(log_E.exp()) - truth).square().mean(), torch.optim.LBFGS,
+        lr=1.0, line_search_fn="strong_wolfe", iterations=3, progress=False,
+    )  # fmt: skip
+    assert log_E.exp().item() == pytest.approx(7e3, rel=1e-2)
+
+
+def test_controller_survives_saving(sim, tmp_path):
+    policy = wb.controllers.MLP(sim, wb.observers.Clusters(2), hidden=(8,), clock=0.2, seed=1)
+    torch.save(policy.state_dict(), tmp_path / "controller.pt")
+    other = wb.controllers.MLP(sim, wb.observers.Clusters(2), hidden=(8,), clock=0.2, seed=2)
+    state = sim.state()
+    assert not torch.equal(policy(state, 0.03), other(state, 0.03))
+    other.load_state_dict(torch.load(tmp_path / "controller.pt", weights_only=True))
+    assert torch.equal(policy(state, 0.03), other(state, 0.03))
