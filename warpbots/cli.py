@@ -58,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("--controller", type=Path, help="controller.pt of a training; default: no control")
         else:
             command.add_argument("--iterations", type=int, default=20, help="iterations of the optimiser (%(default)s)")
-            command.add_argument("--lr", type=float, default=1e-2, help="learning rate of Adam (%(default)s)")
+            command.add_argument("--lr", type=float, default=3e-2, help="learning rate of Adam (%(default)s)")
             command.add_argument("--seed", type=int, default=0, help="seed of the initial weights (%(default)s)")
             command.add_argument("--resume", action="store_true", help="go on from the controller in the folder")
     return parser

@@ -1,0 +1,110 @@
+"""The command line: what it writes, what it says, and how it fails."""
+
+import csv
+
+import pytest
+import torch
+from PIL import Image
+from pxr import Usd, UsdGeom
+
+import warpbots as wb
+from warpbots import cli
+from warpbots.scene import Box
+
+
+@pytest.fixture
+def scene_file(tmp_path):
+    leg = Box((0.1, 0.0), (0.2, 0.1))
+    body = wb.SoftBody("cube", leg, wb.Material(1e4), {"front": Box((0.15, 0.0), (0.2, 0.1))})
+    scene = wb.Scene(
+        [body], [wb.Muscle("pull", "front", (0.0, 1.0), 2e3)], [wb.floor(dim=2)], domain=((0.0, 0.0), (0.5, 0.3)),
+        task=wb.Task(1 / 40, 5e-3, 2, 12, (1.0, 0.0), clusters=2), name="cube",
+    )  # fmt: skip
+    path = tmp_path / "cube.usda"
+    wb.usd.write(path, scene)
+    return path
+
+
+def test_train_leaves_controller_loss_picture_and_motion(scene_file, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert cli.main(["train", str(scene_file), "--iterations", "2", "--out", str(out)]) == 0
+    names = {p.name for p in out.iterdir()}
+    assert {"controller.pt", "loss.csv", "loss.png", "motion.gif", "motion.usda"} <= names
+    assert not [n for n in names if n.startswith(".")]
+    losses = [float(row["loss"]) for row in csv.DictReader((out / "loss.csv").read_text().splitlines())]
+    assert len(losses) == 3
+    assert "loss" in capsys.readouterr().out
+    with Image.open(out / "motion.gif") as gif:
+        assert gif.n_frames > 1
+
+    # The motion in the file is that of the trained controller, frame by frame.
+    scene = wb.usd.read(scene_file)
+    sim = wb.Simulation(scene, wb.MPM(1 / 40), 5e-3, 2)
+    policy = wb.controllers.MLP(sim, wb.observers.Clusters(2))
+    policy.load_state_dict(torch.load(out / "controller.pt", weights_only=True))
+    with torch.no_grad():
+        final = sim.rollout(policy, 12).final.position[0]
+    stage = Usd.Stage.Open(str(out / "motion.usda"))
+    assert any("cube.usda" in layer.identifier for layer in stage.GetLayerStack()), "the scene is referenced"
+    points = [UsdGeom.Points(p) for p in stage.Traverse() if p.IsA(UsdGeom.Points)]
+    last = points[0].GetPointsAttr().Get(stage.GetEndTimeCode())
+    assert torch.allclose(torch.tensor(last)[:, [0, 2]], final, atol=1e-6)
+
+
+def test_training_is_resumed_from_the_best_controller(scene_file, tmp_path):
+    out = tmp_path / "out"
+    assert cli.main(["train", str(scene_file), "--iterations", "3", "--out", str(out)]) == 0
+    first = [float(r["loss"]) for r in csv.DictReader((out / "loss.csv").read_text().splitlines())]
+    assert cli.main(["train", str(scene_file), "--iterations", "1", "--resume", "--out", str(out)]) == 0
+    second = [float(r["loss"]) for r in csv.DictReader((out / "loss.csv").read_text().splitlines())]
+    assert second[0] == pytest.approx(min(first), abs=1e-7)
+
+
+def test_interrupted_training_keeps_the_best_controller(scene_file, tmp_path, monkeypatch, capsys):
+    calls = []
+    rollout = wb.Simulation.rollout
+
+    def counted(self, *args, **kwargs):
+        calls.append(1)
+        if len(calls) == 4:  # one to compile, two iterations, and here the user loses patience
+            raise KeyboardInterrupt
+        return rollout(self, *args, **kwargs)
+
+    monkeypatch.setattr(wb.Simulation, "rollout", counted)
+    out = tmp_path / "out"
+    assert cli.main(["train", str(scene_file), "--iterations", "9", "--out", str(out)]) == 0
+    assert "interrupted: the best controller so far is kept" in capsys.readouterr().out
+    assert (out / "controller.pt").is_file()
+
+
+def test_simulate_without_control(scene_file, tmp_path):
+    assert cli.main(["simulate", str(scene_file), "--steps", "4", "--out", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out" / "motion.usda").is_file()
+
+
+def test_info_says_what_is_there(scene_file, capsys):
+    assert cli.main(["info", str(scene_file)]) == 0
+    said = capsys.readouterr().out
+    for words in ("cube: 2D, 64 particles", "control channel 0: Muscle pull", "youngs_modulus", "stability bound"):
+        assert words in said
+
+
+@pytest.mark.parametrize("command", ["train", "simulate", "info"])
+def test_missing_scene_is_one_sentence(command, capsys):
+    assert cli.main([command, "nothing.usda"]) == 1
+    said = capsys.readouterr().err
+    assert "nothing.usda" in said
+    assert len(said.strip().splitlines()) == 1
+
+
+def test_unwritable_folder_is_one_sentence(scene_file, tmp_path, capsys):
+    (tmp_path / "file").write_text("not a folder")
+    assert cli.main(["simulate", str(scene_file), "--out", str(tmp_path / "file" / "out")]) == 1
+    assert "file" in capsys.readouterr().err
+
+
+def test_scene_without_task_takes_values_from_its_size(tmp_path, capsys):
+    body = wb.SoftBody("ball", wb.shapes.Sphere((0.0, 0.0, 0.2), 0.1), wb.Material(1e5))
+    wb.usd.write(tmp_path / "ball.usda", wb.Scene([body], obstacles=[wb.floor()]))
+    assert cli.main(["info", str(tmp_path / "ball.usda")]) == 0
+    assert "grid:" in capsys.readouterr().out
