@@ -34,7 +34,7 @@ def walker() -> wb.Scene:
         bodies=[body],
         actuators=[wb.Muscle(region, region, direction=(0.0, 1.0), max_stress=4e3) for region in legs],
         obstacles=[wb.floor(dim=2, friction=0.5)],
-        domain=((0.0, 0.0), (1.5, 0.4)),
+        domain=((-0.4, 0.0), (1.5, 0.4)),
         task=wb.Task(
             cell_size=1 / 80, control_interval=5e-3, substeps=5, steps=400, direction=(1.0, 0.0), clusters=7, clock=0.4
         ),

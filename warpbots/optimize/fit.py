@@ -1,5 +1,6 @@
 """The optimisation loop: a loss, an optimiser of torch, a progress bar, and the best parameters at the end."""
 
+import math
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -18,6 +19,7 @@ def fit(
     optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.Adam,
     *,
     iterations: int = 30,
+    max_norm: float | None = None,
     progress: bool = True,
     project: Callable[[], None] | None = None,
     on_best: Callable[[History], None] | None = None,
@@ -33,6 +35,8 @@ def fit(
         optimizer: Class (or function) that makes an optimiser of torch from the parameters and `options`; those that
             evaluate the loss several times per iteration, such as `torch.optim.LBFGS`, work as well.
         iterations: Number of iterations.
+        max_norm: Gradients longer than this are shortened to it before each step, so that one chaotic rollout cannot
+            throw the parameters far away; None to leave them as they are. Their lengths are in the history.
         progress: Whether to show a progress bar with the loss and the time left.
         project: Called after every step to put parameters back into their bounds.
         on_best: Called with the history whenever the loss is the smallest so far, with the parameters that gave it in
@@ -84,6 +88,9 @@ def fit(
                         note(value.item())
                         bar.set_postfix_str(f"loss {value.item():.5g}, best {history.loss[history.best]:.5g}")
                     value.backward()
+                    norm = torch.nn.utils.clip_grad_norm_(parameters, math.inf if max_norm is None else max_norm)
+                    if len(history.gradient_norm) < len(history.loss):
+                        history.gradient_norm.append(norm.item())
                     return value
 
                 rule.step(closure)

@@ -15,12 +15,14 @@ class History:
 
     Attributes:
         loss: Loss at the start of each iteration.
-        seconds: Time at the end of each iteration since the start [s].
+        seconds: Time at which each loss was known, since the start [s].
+        gradient_norm: Length of the gradient in each iteration, before any shortening; the last loss has none.
         interrupted: Whether the user stopped it before its time.
     """
 
     loss: list[float] = dataclasses.field(default_factory=list)
     seconds: list[float] = dataclasses.field(default_factory=list)
+    gradient_norm: list[float] = dataclasses.field(default_factory=list)
     interrupted: bool = False
 
     @property
@@ -40,12 +42,13 @@ class History:
         return min(self.iteration, key=lambda i: self.loss[i])
 
     def write_csv(self, path: str | Path) -> None:
-        """Write the columns ``iteration, loss, seconds``.
+        """Write the columns ``iteration, loss, seconds, gradient_norm``; the last norm is empty.
 
         Raises:
             OSError: The file cannot be written; nothing is left behind.
         """
         with replacing(path) as temporary, temporary.open("w", newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(["iteration", "loss", "seconds"])
-            writer.writerows(zip(self.iteration, self.loss, self.seconds, strict=True))
+            writer.writerow(["iteration", "loss", "seconds", "gradient_norm"])
+            norms = [*self.gradient_norm, *[""] * (len(self.loss) - len(self.gradient_norm))]
+            writer.writerows(zip(self.iteration, self.loss, self.seconds, norms, strict=True))

@@ -1,0 +1,99 @@
+"""What there is to test: one line here, and a new law, solver or actuator is under test.
+
+Also the smallest scenes that show an effect, in SI units.
+"""
+
+import numpy as np
+import torch
+
+from warpbots.scene import Box, Cable, HalfSpace, Material, Muscle, Obstacle, Pressure, Scene, SoftBody, floor
+from warpbots.simulation import Simulation
+from warpbots.solvers import MPM
+
+LAWS = ("neo_hookean", "fixed_corotated", "linear", "st_venant_kirchhoff")
+"""Constitutive laws: the keys of `warpbots.materials.LAWS`."""
+
+ROTATING_LAWS = tuple(law for law in LAWS if law != "linear")
+"""Laws that know a rotation from a stretch."""
+
+INCOMPRESSIBILITY = (0, 2, 4)
+"""Exponents of the added volumetric energy; 0 for none."""
+
+DIMENSIONS = (2, 3)
+
+CONSTITUTIONS = (("neo_hookean", 0), ("fixed_corotated", 2), ("linear", 0), ("st_venant_kirchhoff", 4))
+"""Every law and every exponent at least once: what whole simulations run with, since each pair has to be compiled."""
+
+SOLVERS = {"mpm": lambda dx: MPM(dx)}
+"""Solvers by name: a function of the resolution [m]."""
+
+ACTUATORS = {
+    "pressure": lambda dim: Pressure("pressure", "root", 500.0),
+    "muscle": lambda dim: Muscle("muscle", "root", (1.0, 0.5, 0.25)[:dim], 500.0),
+    "cable": lambda dim: Cable("cable", ((0.28,) * dim, (0.34, 0.3, 0.32)[:dim], (0.47,) * dim), 200.0),
+}
+"""One small instance of each actuator, for `block`."""
+
+
+def block(
+    dim: int,
+    law: str = "neo_hookean",
+    incompressibility: int = 0,
+    *,
+    actuators: tuple = (),
+    obstacles: tuple = (),
+    gravity: tuple[float, ...] | None = None,
+    velocity: tuple[float, ...] | None = None,
+    youngs_modulus: float = 1e4,
+) -> Scene:
+    """A cube of 0.25 m in a domain of 1 m, with a region ``root``, its half at small x."""
+    lower, upper = np.full(dim, 0.25), np.full(dim, 0.5)
+    middle = np.array([0.375, *upper[1:]])
+    material = Material(youngs_modulus, 0.3, 1000.0, law=law, incompressibility=incompressibility)
+    body = SoftBody("block", Box(lower, upper), material, regions={"root": Box(lower, middle)}, velocity=velocity)
+    return Scene((body,), actuators, obstacles, gravity, domain=((0.0,) * dim, (1.0,) * dim))
+
+
+def busy(dim: int, law: str = "neo_hookean", incompressibility: int = 0) -> Scene:
+    """A block with every actuator that slides over a floor with friction into a slippery wall."""
+    return block(
+        dim,
+        law,
+        incompressibility,
+        actuators=tuple(actuator(dim) for actuator in ACTUATORS.values()),
+        obstacles=(
+            floor(height=0.23, dim=dim, friction=0.3),
+            Obstacle(HalfSpace((0.57, *(0.0,) * (dim - 1)), (-1.0, *(0.0,) * (dim - 1))), "slip", name="wall"),
+        ),
+    )
+
+
+def stirred(sim: Simulation, rng: np.random.Generator, intervals: int) -> dict[str, torch.Tensor]:
+    """Everything that a rollout can be differentiated by, at random and different in every world.
+
+    The scene is moved, strained, set in motion towards its floor and its wall, and its parameters vary by 5 %.
+    """
+    rest = {name: to_numpy(value) for name, value in vars(sim.state()).items()}
+    dim = sim.scene.dim
+    inputs = {n: to_numpy(sim.parameter(n)) for n in sim.parameters()}
+    inputs = {n: v * (1.0 + 0.05 * rng.uniform(-1, 1, v.shape)) for n, v in inputs.items()}
+    inputs["friction"] = np.maximum(inputs["friction"], 0.1)  # which the slippery wall has to ignore
+    scale = {"position": 0.004, "velocity": 0.3, "velocity_gradient": 1.0, "deformation": 0.05}
+    inputs |= {n: v + scale[n] * rng.uniform(-1, 1, v.shape) for n, v in rest.items()}
+    inputs["velocity"] += np.array([1.5, -0.5, -1.0])[: dim - 1].tolist() + [-0.8]
+    inputs["control"] = rng.uniform(-0.8, 0.8, (sim.worlds, intervals, sim.channels))
+    like = sim.state().position
+    return {n: torch.as_tensor(v, dtype=like.dtype, device=like.device) for n, v in inputs.items()}
+
+
+def end_of(sim: Simulation, inputs: dict[str, torch.Tensor]):
+    """Final state of a rollout from `inputs`, which are named as those of `stirred`."""
+    inputs = dict(inputs)
+    control = inputs.pop("control")
+    state = sim.state(**{n: inputs.pop(n) for n in vars(sim.state())})
+    return sim.rollout(control, control.shape[1], state, **inputs).final
+
+
+def to_numpy(tensor) -> np.ndarray:
+    """A tensor of any device as float64."""
+    return tensor.detach().cpu().numpy().astype(np.float64)

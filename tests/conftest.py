@@ -1,0 +1,68 @@
+"""How the tests run: which device, which precision, which of them, and nothing said that nobody reads."""
+
+import numpy as np
+import pytest
+import torch
+import warp as wp
+
+wp.config.log_level = wp.LOG_WARNING
+
+from warpbots.math import precision
+
+MARKERS = (
+    "verification(float32=False): judged in float64 (WARPBOTS_PRECISION=float64 pytest -m verification); with "
+    "float32=True it runs in float32 too, with a tolerance of its own",
+    "slow: takes more than a few seconds; runs with --slow or by name",
+)
+
+THIRD_PARTY_WARNINGS = (
+    # torch.utils.checkpoint of torch 2.13 announces its own future.
+    "ignore:.*torch.utils.checkpoint.*:FutureWarning",
+)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--device", default="cpu", help="Warp device of the simulations (default: cpu)")
+    parser.addoption("--slow", action="store_true", help="run the tests marked slow too")
+
+
+def pytest_configure(config):
+    for marker in MARKERS:
+        config.addinivalue_line("markers", marker)
+    config.addinivalue_line("filterwarnings", "error")
+    for warning in THIRD_PARTY_WARNINGS:
+        config.addinivalue_line("filterwarnings", warning)
+    wp.set_device(config.getoption("--device"))
+
+
+def pytest_collection_modifyitems(config, items):
+    if precision != "float64":
+        skip = pytest.mark.skip(reason="needs WARPBOTS_PRECISION=float64")
+        for item in items:
+            marker = item.get_closest_marker("verification")
+            if marker is not None and not marker.kwargs.get("float32", False):
+                item.add_marker(skip)
+    named = any("::" in str(a) for a in config.args)
+    if named or config.getoption("--slow") or "slow" in config.getoption("-m"):
+        return
+    slow = [i for i in items if i.get_closest_marker("slow")]
+    if slow:
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [i for i in items if not i.get_closest_marker("slow")]
+
+
+def pytest_report_header(config):
+    return f"warpbots: {precision} on {config.getoption('--device')}"
+
+
+@pytest.fixture(autouse=True)
+def seeds():
+    """The same random numbers in every test, whichever ran before."""
+    np.random.seed(0)
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def rng():
+    """A random generator with a fixed seed."""
+    return np.random.default_rng(0)

@@ -1,0 +1,49 @@
+"""Momentum, angular momentum and energy of a state, in float64."""
+
+import numpy as np
+from cases import to_numpy
+
+from warpbots.simulation import Simulation
+from warpbots.solvers import State
+
+
+def masses(sim: Simulation) -> np.ndarray:
+    """Mass of every particle [kg], shape (worlds, n)."""
+    return to_numpy(sim.parameter("density")) * to_numpy(sim.parameter("volume"))
+
+
+def momentum(sim: Simulation, state: State) -> np.ndarray:
+    """sum m v [kg m/s], shape (worlds, dim)."""
+    return np.einsum("wp,wpi->wi", masses(sim), to_numpy(state.velocity))
+
+
+def angular_momentum(sim: Simulation, state: State) -> np.ndarray:
+    """sum m x cross v about the origin [kg m^2/s], shape (worlds, 1 or 3).
+
+    A particle of APIC also spins: its affine field C on the quadratic B-spline's moment dx^2/4 carries
+    m dx^2/4 axial(C - C^T) (Jiang et al. 2015, "The affine particle-in-cell method", proposition 5.7).
+    """
+    m, x, v = masses(sim), to_numpy(state.position), to_numpy(state.velocity)
+    spin = np.einsum("wpi,wpj->wpij", v, x)  # its antisymmetric part holds x cross v
+    if hasattr(state, "velocity_gradient"):
+        spin = spin + sim.solver.dx**2 / 4 * to_numpy(state.velocity_gradient)
+    L = np.einsum("wp,wpij->wij", m, spin - np.swapaxes(spin, 2, 3))
+    pairs = [(1, 0)] if x.shape[-1] == 2 else [(2, 1), (0, 2), (1, 0)]
+    return np.stack([L[:, i, j] for i, j in pairs], axis=-1)
+
+
+def kinetic_energy(sim: Simulation, state: State) -> np.ndarray:
+    """sum m/2 (|v|^2 + dx^2/4 |C|^2) [J], shape (worlds,)."""
+    square = (to_numpy(state.velocity) ** 2).sum(-1)
+    if hasattr(state, "velocity_gradient"):
+        square = square + sim.solver.dx**2 / 4 * (to_numpy(state.velocity_gradient) ** 2).sum((-1, -2))
+    return (masses(sim) / 2 * square).sum(-1)
+
+
+def neo_hookean_energy(sim: Simulation, state: State) -> np.ndarray:
+    """sum V (mu/2 (|F|^2 - d) - mu ln J + lam/2 ln^2 J) [J], shape (worlds,)."""
+    E, nu, V = (to_numpy(sim.parameter(n)) for n in ("youngs_modulus", "poissons_ratio", "volume"))
+    mu, lam = E / (2 * (1 + nu)), E * nu / ((1 + nu) * (1 - 2 * nu))
+    F = to_numpy(state.deformation)
+    ln_J = np.log(np.linalg.det(F))
+    return (V * (mu / 2 * ((F**2).sum((-1, -2)) - F.shape[-1]) - mu * ln_J + lam / 2 * ln_J**2)).sum(-1)

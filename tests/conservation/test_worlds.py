@@ -1,0 +1,42 @@
+"""Worlds do not feel each other."""
+
+import pytest
+import torch
+from cases import DIMENSIONS, SOLVERS, busy
+
+from warpbots.simulation import Simulation
+
+
+@pytest.mark.verification(float32=True)
+@pytest.mark.parametrize("dim", DIMENSIONS)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_world_among_others_moves_as_if_alone(solver, dim):
+    """Three worlds with parameters, states and controls of their own equal three simulations to the last bit."""
+    crowd = Simulation(busy(dim), SOLVERS[solver](1 / 16), 4e-3, substeps=4, worlds=3)
+    alone = Simulation(busy(dim), SOLVERS[solver](1 / 16), 4e-3, substeps=4)
+    stretch = torch.tensor([0.8, 1.0, 1.2])[:, None]
+    parameters = {n: stretch * crowd.parameter(n) for n in crowd.parameters() if n != "gravity"}
+    parameters["gravity"] = torch.tensor([-2.0, -5.0, -9.0])[:, None] * torch.eye(dim)[-1]
+    velocity = torch.tensor([0.0, 1.0, 2.0])[:, None, None] * torch.eye(dim)[0] - 0.5 * torch.eye(dim)[-1]
+    control = 2 * torch.rand(3, 8, crowd.channels) - 1
+    together = crowd.rollout(control, 8, crowd.state(velocity=velocity), **parameters).final
+    for w in range(3):
+        own = {n: p[w : w + 1] for n, p in parameters.items()}
+        start = alone.state(velocity=velocity[w : w + 1])
+        final = alone.rollout(control[w : w + 1], 8, start, **own).final
+        for name, value in vars(final).items():
+            assert torch.equal(value[0], getattr(together, name)[w]), f"{name} of world {w}"
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_gradient_stays_in_its_world(solver):
+    """What happens in world 0 has no gradient in world 1."""
+    sim = Simulation(busy(2), SOLVERS[solver](1 / 16), 4e-3, substeps=4, worlds=2)
+    inputs = {n: sim.parameter(n).requires_grad_() for n in sim.parameters()}
+    control = torch.full((2, 5, sim.channels), 0.5, requires_grad=True)
+    final = sim.rollout(control, 5, **inputs).final
+    final.position[0].square().sum().backward()
+    for name, tensor in {**inputs, "control": control}.items():
+        assert (tensor.grad[1] == 0).all(), name
+        if name != "friction":
+            assert (tensor.grad[0] != 0).any(), name

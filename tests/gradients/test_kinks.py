@@ -1,0 +1,120 @@
+"""Gradients next to the kinks of the physics: right on both sides at a distance of 1e-3, finite on them.
+
+Central differences with h = 1e-6, a thousandth of the distance; float64.
+"""
+
+import numpy as np
+import pytest
+import torch
+from cases import DIMENSIONS, SOLVERS, block
+
+from warpbots.scene import Cable, floor
+from warpbots.simulation import Simulation
+
+pytestmark = pytest.mark.verification
+
+MU, DOWN = 0.5, 1.0
+STEP = 1e-3
+
+
+def sliding(solver: str, dim: int) -> Simulation:
+    """A block that touches a floor, without gravity; one control interval is one step."""
+    scene = block(dim, obstacles=(floor(0.25, dim, friction=MU),), gravity=(0.0,) * dim)
+    return Simulation(scene, SOLVERS[solver](1 / 16), dt=STEP)
+
+
+def loss_of(sim: Simulation, weights: torch.Tensor):
+    """Weighted sum of final velocities, as a function of initial velocities and of friction."""
+
+    def loss(velocity, friction):
+        state = sim.state(velocity=velocity)
+        return (weights * sim.step(state, torch.zeros(0), friction=friction).velocity).sum()
+
+    return loss
+
+
+def inputs_at(sim: Simulation, ratio: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """Everything moves along the floor at `ratio` times the speed at which friction just stops it."""
+    v = torch.zeros_like(sim.state().velocity)
+    v[..., 0], v[..., -1] = ratio * MU * DOWN, -DOWN
+    return v, torch.full((1, 1), MU, dtype=v.dtype)
+
+
+@pytest.mark.parametrize("dim", DIMENSIONS)
+@pytest.mark.parametrize("side", ["sticks", "slips"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_friction(solver, side, dim):
+    """Every node of the floor sticks for |v_t| = mu |v_n| (1 - 1e-3), and slips for (1 + 1e-3)."""
+    sim = sliding(solver, dim)
+    v, mu = inputs_at(sim, {"sticks": 1 - 1e-3, "slips": 1 + 1e-3}[side])
+    loss = loss_of(sim, torch.randn_like(v))
+    v_g, mu_g = torch.autograd.grad(loss(v.requires_grad_(), mu.requires_grad_()), [v, mu])
+    with torch.no_grad():
+        for _ in range(3):
+            d = torch.randn_like(v)
+            difference = float(loss(v + 1e-6 * d, mu) - loss(v - 1e-6 * d, mu)) / 2e-6
+            assert float((v_g * d).sum()) == pytest.approx(difference, rel=1e-6, abs=1e-8)
+        difference = float(loss(v, mu + 1e-6) - loss(v, mu - 1e-6)) / 2e-6
+    assert float(mu_g) == pytest.approx(difference, rel=1e-6, abs=1e-8)
+    assert (abs(float(mu_g)) > 1e-3) == (side == "slips")
+
+
+@pytest.mark.parametrize("dim", DIMENSIONS)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_friction_on_its_kinks(solver, dim):
+    """Finite where it just sticks, where it does not move at all, where it only falls, and where v_n = 0."""
+    sim = sliding(solver, dim)
+    at_rest = torch.zeros_like(inputs_at(sim, 1.0)[0])
+    along = at_rest.clone()
+    along[..., 0] = 1.0
+    for v in (inputs_at(sim, 1.0)[0], inputs_at(sim, 0.0)[0], at_rest, along):
+        mu = torch.full((1, 1), MU, dtype=v.dtype, requires_grad=True)
+        weights = torch.randn_like(v)
+        for gradient in torch.autograd.grad(loss_of(sim, weights)(v.requires_grad_(), mu), [v, mu]):
+            assert torch.isfinite(gradient).all()
+            assert gradient.abs().max() < 10 * weights.abs().sum()
+
+
+def pulled(solver: str, ratio: float) -> Simulation:
+    """A block with a cable of `ratio` times the length of its route."""
+    length = 0.125 * np.sqrt(2.0)
+    ends = ((0.3125 - 1 / 64, 0.3125 - 1 / 64), (0.4375 - 1 / 64, 0.4375 - 1 / 64))  # on two particles
+    cable = Cable("cable", ends, 200.0, rest_length=ratio * length)
+    return Simulation(block(2, actuators=(cable,), gravity=(0.0, 0.0)), SOLVERS[solver](1 / 16), dt=STEP)
+
+
+@pytest.mark.parametrize("side", ["slack", "taut"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_cable(solver, side):
+    """A cable whose length is 1e-3 over its route does nothing; one that is 1e-3 short pulls."""
+    sim = pulled(solver, {"slack": 1 + 1e-3, "taut": 1 - 1e-3}[side])
+    x = sim.state().position
+    weights = torch.randn_like(x)
+
+    def loss(x, u):
+        return (weights * sim.step(sim.state(position=x), u).velocity).sum()
+
+    u = torch.zeros(1, dtype=x.dtype, requires_grad=True)
+    x_g, u_g = torch.autograd.grad(loss(x.requires_grad_(), u), [x, u])
+    with torch.no_grad():
+        difference = float(loss(x, u + 1e-6) - loss(x, u - 1e-6)) / 2e-6
+        assert float(u_g) == pytest.approx(difference, rel=1e-6, abs=1e-8)
+        assert (abs(float(u_g)) > 1e-3) == (side == "taut")
+        d = 0.01 * torch.randn_like(x)
+        difference = float(loss(x + 1e-6 * d, u) - loss(x - 1e-6 * d, u)) / 2e-6
+        assert float((x_g * d).sum()) == pytest.approx(difference, rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_cable_on_its_kink(solver):
+    """A cable exactly as long as its route has a finite derivative: that of one of the two sides."""
+    sides = []
+    for ratio in (1.0, 1 + 1e-9, 1 - 1e-9):
+        sim = pulled(solver, ratio)
+        u = torch.zeros(1, dtype=sim.state().position.dtype, requires_grad=True)
+        velocity = sim.step(sim.state(), u).velocity
+        sides += torch.autograd.grad((torch.arange(velocity.numel()).reshape(velocity.shape) * velocity).sum(), u)
+    on, slack, taut = (float(g) for g in sides)
+    assert slack == 0.0
+    assert taut != 0.0
+    assert on in (slack, pytest.approx(taut, rel=1e-6))

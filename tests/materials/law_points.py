@@ -1,0 +1,173 @@
+"""Constitutive laws at points: what `warpbots.materials` gives, and the same laws written anew in NumPy.
+
+The NumPy laws are functions of singular values and invariants, so they share no formula with the Warp ones; the
+Poisson's ratio may be complex, for derivatives by complex step.
+"""
+
+import dataclasses
+import functools
+
+import numpy as np
+import warp as wp
+
+from warpbots.materials import elasticity
+from warpbots.math import matrix, real, real_numpy
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """What a law says at n deformation gradients, in float64.
+
+    Attributes:
+        energy: Psi, shape (n,).
+        stress: tau, shape (n, dim, dim).
+        energy_slope: dPsi/dF by `wp.grad`, shape (n, dim, dim).
+        pull_slope: Gradient of T : tau to F by `wp.grad`, shape (n, dim, dim).
+        pull_E: The same to E, shape (n,).
+        pull_nu: The same to nu, shape (n,).
+    """
+
+    energy: np.ndarray
+    stress: np.ndarray
+    energy_slope: np.ndarray
+    pull_slope: np.ndarray
+    pull_E: np.ndarray
+    pull_nu: np.ndarray
+
+
+@functools.cache
+def _kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
+    mat = matrix(dim)
+    energy, stress = elasticity(law, incompressibility, dim)
+
+    @wp.func
+    def pull(F: mat, E: real, nu: real, T: mat):
+        """T : tau."""
+        return wp.ddot(T, stress(F, E, nu))
+
+    @wp.kernel(module=wp.get_module(f"test_{law}_{incompressibility}_{dim}d"), enable_backward=False)
+    def evaluate_law(
+        F: wp.array[mat],
+        E: real,
+        nu: real,
+        T: wp.array[mat],
+        energy_out: wp.array[real],
+        stress_out: wp.array[mat],
+        energy_slope_out: wp.array[mat],
+        pull_slope_out: wp.array[mat],
+        pull_E_out: wp.array[real],
+        pull_nu_out: wp.array[real],
+    ):
+        """All of `Point`; gradients first (see `warpbots.solvers.mpm.adjoint`)."""
+        i = wp.tid()
+        F_adj, E_adj, nu_adj, _T_adj = wp.grad(pull)(F[i], E, nu, T[i])
+        slope, _E_adj, _nu_adj = wp.grad(energy)(F[i], E, nu)
+        pull_slope_out[i] = F_adj
+        pull_E_out[i] = E_adj
+        pull_nu_out[i] = nu_adj
+        energy_slope_out[i] = slope
+        energy_out[i] = energy(F[i], E, nu)
+        stress_out[i] = stress(F[i], E, nu)
+
+    return evaluate_law
+
+
+def evaluate(law: str, incompressibility: int, F, E: float = 1.0, nu: float = 0.3, T=None) -> Point:
+    """The law at deformation gradients `F` and its gradients along stresses `T`, each of shape (n, dim, dim)."""
+    F = np.ascontiguousarray(F, dtype=real_numpy)
+    n, dim = F.shape[:2]
+    T = np.zeros_like(F) if T is None else np.ascontiguousarray(T, dtype=real_numpy)
+    mat = matrix(dim)
+    types = (real, mat, mat, mat, real, real)
+    outputs = [wp.zeros(n, dtype=t, device="cpu") for t in types]
+    inputs = [wp.array(F, dtype=mat, device="cpu"), real(E), real(nu), wp.array(T, dtype=mat, device="cpu")]
+    wp.launch(_kernel(law, incompressibility, dim), n, inputs, outputs, device="cpu")
+    return Point(*(o.numpy().astype(np.float64) for o in outputs))
+
+
+def lame(E, nu):
+    """mu = E / (2 (1 + nu)) and lambda = E nu / ((1 + nu) (1 - 2 nu))."""
+    return E / (2 * (1 + nu)), E * nu / ((1 + nu) * (1 - 2 * nu))
+
+
+def rotation_of(F: np.ndarray) -> np.ndarray:
+    """The nearest matrix of determinant 1: R = U diag(1, ..., det(U V^T)) V^T, shape (n, dim, dim)."""
+    U, _, Vt = np.linalg.svd(F)
+    U[..., -1] *= np.linalg.det(U @ Vt)[..., None]
+    return U @ Vt
+
+
+def stretches(F: np.ndarray) -> np.ndarray:
+    """Singular values, the smallest with the sign of det F, shape (n, dim)."""
+    s = np.linalg.svd(F, compute_uv=False)
+    s[..., -1] *= np.sign(np.linalg.det(F))
+    return s
+
+
+def reference(law: str, incompressibility: int, F: np.ndarray, E=1.0, nu=0.3) -> tuple[np.ndarray, np.ndarray]:
+    """Psi, shape (n,), and tau, shape (n, dim, dim), from the definitions in the literature (Bonet & Wood 1997 for
+    neo-Hookean (6.28), St. Venant-Kirchhoff (6.44) and the volumetric term, Stomakhin et al. 2012 for fixed corotated).
+    """
+    mu, lam = lame(E, nu)
+    dim = F.shape[-1]
+    I, Ft = np.eye(dim), np.swapaxes(F, -1, -2)
+    J = np.linalg.det(F)
+    s = stretches(F)
+    volume = lambda pressure: pressure[:, None, None] * I
+    if law == "neo_hookean":  # mu/2 (I_C - d) - mu ln J + lam/2 (ln J)^2
+        energy = mu / 2 * ((s**2).sum(-1) - dim) - mu * np.log(J) + lam / 2 * np.log(J) ** 2
+        stress = mu * (F @ Ft - I) + volume(lam * np.log(J))
+    elif law == "fixed_corotated":  # mu sum (s_i - 1)^2 + lam/2 (J - 1)^2
+        energy = mu * ((s - 1) ** 2).sum(-1) + lam / 2 * (J - 1) ** 2
+        stress = 2 * mu * (F @ Ft - rotation_of(F) @ Ft) + volume(lam * (J - 1) * J)
+    elif law == "linear":  # Hooke's law for the displacement gradient
+        e = (F + Ft) / 2 - I
+        trace = np.trace(e, axis1=-2, axis2=-1)
+        energy = mu * (e**2).sum((-2, -1)) + lam / 2 * trace**2
+        stress = (2 * mu * e + volume(lam * trace)) @ Ft
+    elif law == "st_venant_kirchhoff":  # mu sum e_i^2 + lam/2 (sum e_i)^2 with e_i = (s_i^2 - 1)/2
+        e = (s**2 - 1) / 2
+        trace = e.sum(-1)
+        energy = mu * (e**2).sum(-1) + lam / 2 * trace**2
+        B = F @ Ft  # tau = F S F^T with S = 2 mu e + lam tr(e) I, and F (C - I) F^T = B^2 - B
+        stress = mu * (B @ B - B) + lam * trace[:, None, None] * B
+    else:
+        raise ValueError(f"there is no reference for {law!r}: write one")
+    if incompressibility:  # K (J - 1)^p with the bulk modulus K = E / (3 (1 - 2 nu))
+        p, K = incompressibility, E / (3 * (1 - 2 * nu))
+        energy = energy + K * (J - 1) ** p
+        stress = stress + volume(K * p * (J - 1) ** (p - 1) * J)
+    return energy, stress
+
+
+def rotations(rng: np.random.Generator, n: int, dim: int) -> np.ndarray:
+    """Random rotations, shape (n, dim, dim)."""
+    return rotation_of(rng.normal(size=(n, dim, dim)))
+
+
+def turned(rng: np.random.Generator, stretches) -> np.ndarray:
+    """U diag(s) V^T with random rotations U, V for each row s of `stretches`, shape (n, dim, dim)."""
+    s = np.atleast_2d(np.array(stretches, dtype=np.float64))
+    U, V = (rotations(rng, len(s), s.shape[1]) for _ in range(2))
+    return np.einsum("nij,nj,nkj->nik", U, s, V)
+
+
+def deformations(dim: int, inverted: bool = False) -> np.ndarray:
+    """Deformation gradients that a law has to master, shape (n, dim, dim).
+
+    No deformation, pure rotation, repeated and nearly repeated (1e-9) singular values, stretch and squash by up to two,
+    shear, and 30 at random; with `inverted` also such with det F < 0.
+    """
+    rng = np.random.default_rng(dim)
+    special = [(1.0,) * dim, (1.2,) * dim, (0.7,) * dim, (1.0, *(1.0 + 1e-9,) * (dim - 1)), (2.0, *(0.6,) * (dim - 1))]
+    special += [(1.5, 1.5 + 1e-9, 0.8)[:dim], (1.3, 0.8, 0.8 + 1e-9)[:dim], (2.0, 1.0, 0.5)[:dim], (0.5,) * dim]
+    special += [(1.0, 1.0 + 1e-6, 1.0 - 1e-6)[:dim], (0.6, 1.9, 1.1)[:dim]]
+    diagonal = np.array([np.diag(s) for s in special])
+    shear = np.eye(dim) + 0.4 * np.eye(dim, k=1)
+    noise = np.eye(dim) + 0.25 * rng.normal(size=(120, dim, dim))
+    noise = noise[np.linalg.det(noise) > 0.2][:30]
+    assert len(noise) == 30
+    F = [diagonal, rotations(rng, 3, dim), turned(rng, special), shear[None], noise]
+    if inverted:
+        F.append(turned(rng, [(1.2, 0.9, -0.3)[3 - dim :], (1.0, 1.0, -0.5)[3 - dim :], (1.5, 1.1, -0.7)[3 - dim :]]))
+    return np.concatenate(F)

@@ -1,0 +1,125 @@
+"""Every law: tau = dPsi/dF F^T, its derivative, and its values against the same law written anew.
+
+Derivatives are judged by central differences in float64. Their error for a smooth function of order-one scale is
+h^2/6 |f'''| from truncation and eps/h |f| from rounding: 1e-10 for h = 1e-5 and third derivatives near 10.
+"""
+
+import numpy as np
+import pytest
+from cases import DIMENSIONS, INCOMPRESSIBILITY, LAWS
+from law_points import deformations, evaluate, lame, reference
+
+import warpbots.materials
+from warpbots.math import precision
+
+H = 1e-5
+
+
+def all_laws(test):
+    """Every law with every added incompressibility in every dimension."""
+    for name, values in (("dim", DIMENSIONS), ("incompressibility", INCOMPRESSIBILITY), ("law", LAWS)):
+        test = pytest.mark.parametrize(name, values)(test)
+    return test
+
+
+def error(a: np.ndarray, b: np.ndarray) -> float:
+    """Largest difference, each deformation gradient measured by one plus its largest entry of `b`."""
+    a, b = (v.reshape(len(v), -1) for v in (a, b))
+    return float((np.abs(a - b).max(1) / (1.0 + np.abs(b).max(1))).max())
+
+
+def deformations_of(law: str, dim: int) -> np.ndarray:
+    """Matter turned inside out too, where the law is defined for it."""
+    return deformations(dim, inverted=law != "neo_hookean")
+
+
+def differences(f, F: np.ndarray) -> np.ndarray:
+    """df/dF for every entry of F by central differences, shape (n, dim, dim)."""
+    dim = F.shape[-1]
+    slope = np.zeros_like(F)
+    for i in range(dim):
+        for j in range(dim):
+            step = np.zeros((dim, dim))
+            step[i, j] = H
+            slope[:, i, j] = (f(F + step) - f(F - step)) / (2 * H)
+    return slope
+
+
+def test_every_law_is_listed():
+    assert set(LAWS) == set(warpbots.materials.LAWS)
+
+
+@pytest.mark.verification
+@all_laws
+def test_stress_is_the_slope_of_the_energy(law, incompressibility, dim):
+    """Tau = dPsi/dF F^T: by differences and by `wp.grad`."""
+    F = deformations_of(law, dim)
+    point = evaluate(law, incompressibility, F)
+    slope = differences(lambda G: evaluate(law, incompressibility, G).energy, F)
+    Ft = np.swapaxes(F, 1, 2)
+    assert error(point.stress, slope @ Ft) < 1e-9
+    assert error(point.stress, point.energy_slope @ Ft) < 1e-12
+
+
+@pytest.mark.verification(float32=True)
+@all_laws
+def test_energy_and_stress_are_those_of_the_literature(law, incompressibility, dim):
+    """Against a second implementation in singular values: float64 1e-11, float32 2e-5 of E."""
+    F = deformations_of(law, dim)
+    F = F.astype(np.float32).astype(np.float64)  # the same numbers in either precision
+    point = evaluate(law, incompressibility, F, E=2.0, nu=0.4)
+    energy, stress = reference(law, incompressibility, F, E=2.0, nu=0.4)
+    tolerance = {"float64": 1e-11, "float32": 2e-5}[precision]
+    assert error(point.energy, energy) < tolerance
+    assert error(point.stress, stress) < tolerance
+
+
+@pytest.mark.verification(float32=True)
+@all_laws
+def test_nothing_is_stored_and_nothing_pulls_at_rest(law, incompressibility, dim):
+    """Psi(I) = 0 and tau(I) = 0: exactly, but for the rotation of fixed corotated, which a 3D SVD gives to rounding."""
+    point = evaluate(law, incompressibility, np.eye(dim)[None])
+    rounding = 4 * np.finfo(precision).eps if law == "fixed_corotated" and dim == 3 else 0.0
+    assert np.abs(point.stress).max() <= rounding
+    assert 0.0 <= point.energy[0] <= rounding**2
+
+
+@pytest.mark.verification
+@all_laws
+def test_stress_has_the_right_derivative_everywhere(law, incompressibility, dim, rng):
+    """d(T : tau)/dF by differences, for a random T: at rest, where singular values (nearly) coincide, inside out."""
+    F = deformations_of(law, dim)
+    T = rng.normal(size=F.shape)
+    point = evaluate(law, incompressibility, F, T=T)
+    slope = differences(lambda G: (T * evaluate(law, incompressibility, G).stress).sum((1, 2)), F)
+    assert np.isfinite(point.pull_slope).all()
+    assert error(point.pull_slope, slope) < 1e-8
+
+
+@pytest.mark.verification
+@all_laws
+def test_stress_has_the_right_derivative_to_the_engineering_constants(law, incompressibility, dim, rng):
+    """dtau/dE = tau/E, and dtau/dnu by complex step.
+
+    So the factor P that eq. A95 of the ChainQueen paper lacks is there, and A100 is
+    dmu/dnu = -mu/(1 + nu), dlam/dnu = E (1 + 2 nu^2) / ((1 + nu)^2 (1 - 2 nu)^2).
+    """
+    E, nu = 3.0, 0.35
+    F = deformations_of(law, dim)
+    T = rng.normal(size=F.shape)
+    point = evaluate(law, incompressibility, F, E, nu, T)
+    stress = reference(law, incompressibility, F, E, nu)[1]
+    h = 1e-30
+    slope = reference(law, incompressibility, F, E, nu + 1j * h)[1].imag / h
+    assert error(point.pull_E, (T * stress).sum((1, 2)) / E) < 1e-12
+    assert error(point.pull_nu, (T * slope).sum((1, 2))) < 1e-12
+
+
+def test_lame_constants_have_the_derivatives_of_the_corrected_paper():
+    """The reference itself: complex step against the printed formulas above."""
+    E, nu, h = 3.0, 0.35, 1e-30
+    mu, lam = lame(E, nu)
+    dmu, dlam = (v.imag / h for v in lame(E, nu + 1j * h))
+    assert dmu == pytest.approx(-mu / (1 + nu), rel=1e-14)
+    assert dlam == pytest.approx(E * (1 + 2 * nu**2) / ((1 + nu) ** 2 * (1 - 2 * nu) ** 2), rel=1e-14)
+    assert (mu, lam) == pytest.approx((1.1111111111111112, 2.592592592592593), rel=1e-14)

@@ -1,0 +1,222 @@
+"""Scenes, stages and a stand-in for a trajectory that the tests of warpbots.usd share."""
+
+import dataclasses
+import math
+
+import numpy as np
+import usd_validation_nvidia as nvidia
+from pxr import Usd, UsdValidation
+
+from warpbots.scene import (
+    CONDITIONS,
+    Box,
+    Cable,
+    Capsule,
+    Cylinder,
+    DistanceGrid,
+    HalfSpace,
+    Heightfield,
+    Material,
+    Muscle,
+    Obstacle,
+    Points,
+    Posed,
+    Pressure,
+    Scene,
+    Silhouette,
+    SoftBody,
+    Sphere,
+    Task,
+    TriangleMesh,
+    Union,
+)
+
+ROUND = Material(5e4)
+"""Every number of it is exact in single precision or a short decimal."""
+
+ODD = Material(1e5 / 3, 0.123456789012345, 1070.1 / 7, "fixed_corotated", 2)
+"""No number of it is."""
+
+
+def numbers(*shape, seed=0):
+    """Numbers that have no short decimal and are none in single precision."""
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def turn(dim, angle=0.3):
+    c, s = math.cos(angle), math.sin(angle)
+    if dim == 2:
+        return ((c, -s), (s, c))
+    q, _ = np.linalg.qr(numbers(3, 3, seed=3))
+    return tuple(map(tuple, q * np.sign(np.linalg.det(q))))
+
+
+def octahedron(size=0.1):
+    points = size * np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]], dtype=float)
+    faces = [[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]]
+    return TriangleMesh(points, faces)
+
+
+def blob():
+    """A silhouette with runs of different length, a hole and a gap."""
+    mask = np.array([list("..####..."), list(".##..##.#"), list("#########"), list(".##...##.")]) == "#"
+    return Silhouette(mask, (0.1, 1.0 / 7.0), 1.0 / 30.0)
+
+
+SOLIDS = {
+    3: {
+        "box": Box((0.0, 0.1, 0.2), (0.1, 0.3, 0.7)),
+        "odd box": Box(tuple(numbers(3)), tuple(numbers(3) + 1.0 / 3.0)),
+        "sphere": Sphere((0.1, 0.2, 0.3), 1.0 / 3.0),
+        "capsule": Capsule((0.1, 0.2, 0.3), (0.5, 0.1, 0.2), 0.07),
+        "capsule along -x": Capsule((0.5, 0.0, 0.1), (0.1, 0.0, 0.1), 0.07),
+        "cylinder": Cylinder((0.1, 0.2, 0.3), (0.5, 0.1, 0.2), 0.07),
+        "cylinder along y": Cylinder((0.1, 0.2, 0.3), (0.1, 0.4, 0.3), 0.07),
+        "mesh": octahedron(1.0 / 3.0),
+        "exact mesh": octahedron(0.25),
+        "points": Points(numbers(20, 3), np.abs(numbers(20)) + 0.1),
+        "exact points": Points(np.arange(12.0).reshape(4, 3), np.ones(4)),
+        "posed": Posed(Posed(Box((0, 0, 0), (0.1, 0.3, 0.7)), (0.1, 0.2, 0.3), turn(3)), (1 / 3, 0, 0), turn(3)),
+        "union": Union((Sphere((0, 0, 0), 0.1), Posed(Union((Box((0, 0, 0), (1, 1, 1)),)), (1, 2, 3), turn(3)))),
+    },
+    2: {
+        "box": Box((0.0, 0.1), (0.1, 0.7)),
+        "disc": Sphere((0.1, 0.2), 1.0 / 3.0),
+        "capsule": Capsule((0.1, 0.2), (0.5, 0.1), 0.07),
+        "rectangle": Cylinder((0.1, 0.2), (0.5, 0.1), 0.07),
+        "upright rectangle": Cylinder((0.1, 0.2), (0.1, 0.4), 0.07),
+        "silhouette": blob(),
+        "points": Points(numbers(20, 2), np.abs(numbers(20)) + 0.1),
+        "posed": Posed(blob(), (0.1, 1.0 / 3.0), turn(2)),
+        "union": Union((Sphere((0, 0), 0.1), Posed(Union((Box((0, 0), (1, 1)),)), (1, 2), turn(2, math.pi / 2)))),
+    },
+}
+"""What a body can be, by dimension."""
+
+STATIC = {
+    3: {
+        **{f"half-space {n}": HalfSpace(tuple(numbers(3)), n) for n in np.vstack([np.eye(3), -np.eye(3)]).tolist()},
+        "tilted half-space": HalfSpace((0.1, 0.2, 0.3), (1, 2, -3)),
+        "terrain": Heightfield((0.1, 0.2), 0.05, numbers(5, 2)),
+        "posed terrain": Posed(Heightfield((0.1, 0.2), 0.05, numbers(3, 4)), (0.1, 0.2, 0.3), turn(3)),
+        "distance grid": DistanceGrid(numbers(3, 4, 5), (0.1, 0.2, 0.3), 0.07),
+        "distance grid without inside": DistanceGrid(np.abs(numbers(2, 2, 2)) + 1.0, (0.1, 0.2, 0.3), 0.07),
+    },
+    2: {
+        **{f"half-space {n}": HalfSpace(tuple(numbers(2)), n) for n in np.vstack([np.eye(2), -np.eye(2)]).tolist()},
+        "tilted half-space": HalfSpace((0.1, 0.2), (1, -2)),
+        "terrain": Heightfield((0.1,), 0.05, numbers(5)),
+        "posed terrain": Posed(Heightfield((0.1,), 0.05, numbers(5)), (0.1, 0.2), turn(2)),
+        "distance grid": DistanceGrid(numbers(3, 4), (0.1, 0.2), 0.07),
+    },
+}
+"""What only an obstacle or a region can be, by dimension."""
+
+
+def simple_scene(dim=3, **changes):
+    """A block with one muscle on a floor."""
+    down = -9.81 * np.eye(dim)[-1]
+    scene = Scene(
+        bodies=[
+            SoftBody("block", Box((0.0,) * dim, (0.1,) * dim), ROUND, regions={"all": Box((-1,) * dim, (1,) * dim)})
+        ],
+        actuators=[Muscle("pull", "all", tuple(np.eye(dim)[0]), 1e4)],
+        obstacles=[Obstacle(HalfSpace((0.0,) * dim, tuple(np.eye(dim)[-1])), "friction", 0.5)],
+        gravity=tuple(down),
+    )
+    return dataclasses.replace(scene, **changes)
+
+
+def full_scene(dim):
+    """Every shape, actuator, condition and optional field; numbers that only double precision holds."""
+    shapes = SOLIDS[dim]
+    bodies = []
+    for k, (name, shape) in enumerate(shapes.items()):
+        material = (ROUND, ODD)[k % 2]
+        regions = {"left leg": shape, "all": Box((-9,) * dim, (9,) * dim), "up": HalfSpace((0.1,) * dim, (1,) * dim)}
+        stiff = {"left leg": dataclasses.replace(material, youngs_modulus=1e6 / 7.0)}
+        bodies.append(
+            SoftBody(
+                name=name,
+                shape=shape,
+                material=material,
+                regions=regions if k < 3 else None,
+                region_materials=stiff if k < 2 else None,
+                velocity=tuple(numbers(dim, seed=k)) if k % 3 == 0 else None,
+                color=tuple(np.abs(numbers(3, seed=k)) % 1.0) if k % 2 else (0.35, 0.6, 0.85),
+            )
+        )
+    actuators = [
+        Pressure("chamber 1", "left leg", 1e4 / 3.0),
+        Muscle("muscle", "left leg", tuple(numbers(dim)), 2e4 / 7.0),
+        Cable("long", tuple(map(tuple, numbers(4, dim))), 100.0 / 3.0, 1.0 / 3.0),
+        Cable("short", tuple(map(tuple, numbers(2, dim))), 100.0),
+    ]
+    obstacles = [
+        Obstacle(shape, CONDITIONS[k % 4], k / 7.0, name=name)
+        for k, (name, shape) in enumerate({**STATIC[dim], **shapes}.items())
+    ]
+    return Scene(
+        bodies,
+        actuators,
+        obstacles,
+        gravity=tuple(numbers(dim)),
+        domain=((-20.0,) * dim, (41.0 / 3.0,) * dim),
+        task=Task(1 / 80, 1 / 300, 7, 801, tuple(numbers(dim)), 9, 1 / 7),
+        name="my röbot",
+    )
+
+
+def differences(a, b):
+    """Names of the fields in which two scenes differ, for messages."""
+    return [f.name for f in dataclasses.fields(Scene) if f.compare and getattr(a, f.name) != getattr(b, f.name)]
+
+
+def findings(file):
+    """Everything that the two validators have against the stage or the path `file`, as texts."""
+    stage = file if isinstance(file, Usd.Stage) else Usd.Stage.Open(str(file))
+    validators = UsdValidation.ValidationRegistry().GetOrLoadAllValidators()
+    found = [f"{e.GetName()}: {e.GetMessage()}" for e in UsdValidation.ValidationContext(validators).Validate(stage)]
+    for issue in nvidia.ValidationEngine(init_rules=True).validate(stage).issues():
+        found.append(f"{issue.rule and issue.rule.__name__}: {issue.message} {issue.at and issue.at.as_str()}")
+    # said of every file where the installed OpenUSD comes without the definitions of its shaders (25.11)
+    return [text for text in found if "No UsdPreviewSurface shader definitions are registered" not in text]
+
+
+class Particles:
+    """What a solver says about its particles."""
+
+    def __init__(self, position, volume, body):
+        self.position, self.volume, self.body = position, volume, body
+
+
+class Trajectory:
+    """As much of a trajectory as writing it needs: the particles of each body drift and tremble."""
+
+    def __init__(self, scene, count=50, steps=6, control_interval=1 / 60):
+        self.scene, self.steps, self.control_interval = scene, steps, control_interval
+        n = count * len(scene.bodies)
+        volume = np.abs(numbers(n)) * 1e-3 + 1e-4
+        self.particles = Particles(numbers(n, scene.dim), volume, np.arange(n) % len(scene.bodies))
+
+    def frames(self, every=1):
+        for k in range(0, self.steps + 1, every):
+            velocity = numbers(*self.particles.position.shape, seed=k)
+            yield k * self.control_interval, self.particles.position + 0.01 * velocity, velocity
+
+
+def names(folder):
+    """Names of all files in `folder`, hidden ones too, sorted."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def prim(kind, name, *apis, text=""):
+    """The text of a prim of type `kind` with the applied schemas `apis` and the properties and children `text`."""
+    schemas = ", ".join(f'"{api}"' for api in apis)
+    applied = f"(\n prepend apiSchemas = [{schemas}]\n)" if apis else ""
+    return f'def {kind} "{name}" {applied} {{\n{text}\n}}\n'
+
+
+def write_text(path, text):
+    path.write_text("#usda 1.0\n" + text)
+    return path

@@ -1,0 +1,196 @@
+"""What a geometric prim means as a shape, whoever wrote it.
+
+In a 2D scene a prim stands for its section with the plane y = 0.
+"""
+
+import numpy as np
+from pxr import Usd, UsdGeom
+
+from warpbots.scene import Box, Capsule, Cylinder, HalfSpace, Points, Posed, SceneError, Shape, Sphere, TriangleMesh
+from warpbots.usd.frame import START, rigid, snap, tidy, transform
+
+__all__ = ["is_geometry", "plain_shape", "pose"]
+
+
+def is_geometry(prim: Usd.Prim) -> bool:
+    """Whether `prim` is a solid that `plain_shape` may be able to read."""
+    return prim.GetTypeName() in _READ
+
+
+def plain_shape(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
+    """The shape that `prim` has by its geometry alone.
+
+    Args:
+        prim: A geometric prim.
+        matrix: Local coordinates of the prim to lifted scene coordinates [m], shape (4, 4).
+        dim: 2 or 3: dimension of the scene.
+
+    Raises:
+        SceneError: The geometry is none that warpbots knows, or no solid; the message does not name the prim.
+    """
+    if prim.GetTypeName() not in _READ:
+        raise SceneError(f"a {prim.GetTypeName() or 'prim without a type'} is no solid that warpbots knows")
+    return _READ[prim.GetTypeName()](prim, matrix, dim)
+
+
+def pose(matrix: np.ndarray, dim: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """Rotation (dim, dim), translation (dim,) and scale of the similarity `matrix` of shape (4, 4).
+
+    Raises:
+        SceneError: It is no similarity, or turns a 2D scene out of its plane.
+    """
+    turn, move, scale = rigid(matrix)
+    if dim == 3:
+        return turn, move, scale
+    if abs(turn[1, 1] - 1.0) > 1e-6 or abs(move[1]) > 1e-6:
+        raise SceneError("its transform leaves the plane y = 0 in which a 2D scene lies")
+    return turn[np.ix_([0, 2], [0, 2])], move[[0, 2]], scale
+
+
+def _get(prim: Usd.Prim, name: str, fallback: object = None) -> object:
+    value = prim.GetAttribute(name).Get(START)
+    return fallback if value is None else value
+
+
+def _axes(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Unit directions (columns of a (3, 3) matrix) and scales (3,) of the local axes."""
+    linear = matrix[:3, :3]
+    scales = np.linalg.norm(linear, axis=0)
+    if scales.min() <= 0.0:
+        raise SceneError("its transform flattens it to nothing")
+    directions = snap(linear / scales)
+    if not np.allclose(directions.T @ directions, np.eye(3), atol=1e-5):
+        raise SceneError("its transform shears it; apply the transform to the points of a Mesh instead")
+    return directions, scales
+
+
+def _uniform(scales: np.ndarray) -> float:
+    if not np.allclose(scales, scales[0], rtol=1e-5):
+        raise SceneError(
+            f"it is scaled by {scales.tolist()} along its axes, so that it is no longer round; scale it uniformly or "
+            f"turn it into a Mesh"
+        )
+    return float(scales[0])
+
+
+def _plane_only(dim: int, prim: Usd.Prim) -> None:
+    if dim == 2:
+        raise SceneError(f"a {prim.GetTypeName()} has no meaning in a 2D scene")
+
+
+def _drop(vector: np.ndarray, dim: int) -> tuple[float, ...]:
+    return tuple((vector if dim == 3 else vector[[0, 2]]).tolist())
+
+
+def _cube(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
+    directions, scales = _axes(matrix)
+    half, center = 0.5 * float(_get(prim, "size", 2.0)) * scales, matrix[:3, 3]
+    if np.count_nonzero(directions) == 3:
+        reach = np.abs(directions) @ half
+        return Box(_drop(tidy(center - reach), dim), _drop(tidy(center + reach), dim))
+    if np.linalg.det(directions) < 0.0:
+        directions = directions * [1.0, 1.0, -1.0]  # a box looks the same in a mirror
+    turned = np.eye(4)
+    turned[:3, :3], turned[:3, 3] = directions, center
+    rotation, translation, _ = pose(turned, dim)
+    return Posed(Box(_drop(-half, dim), _drop(half, dim)), tuple(translation), rotation)
+
+
+def _sphere(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
+    _, scales = _axes(matrix)
+    return Sphere(_drop(matrix[:3, 3], dim), float(_get(prim, "radius", 1.0)) * _uniform(scales))
+
+
+def _rod(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
+    directions, scales = _axes(matrix)
+    k = "XYZ".index(str(_get(prim, "axis", "Z")))
+    across = np.delete(scales, k)
+    capsule = prim.GetTypeName().startswith("Capsule")
+    radius = float(_radius(prim)) * _uniform(scales if capsule else across)
+    along = directions[:, k]
+    if dim == 2 and abs(along[1]) > 1.0 - 1e-9:  # seen along its axis it is a disc
+        return Sphere(_drop(matrix[:3, 3], dim), radius)
+    half = 0.5 * float(_get(prim, "height", 1.0)) * scales[k]
+    ends = [_drop(tidy(matrix[:3, 3] + sign * half * along), dim) for sign in (-1.0, 1.0)]
+    if ends[0] == ends[1]:
+        return Sphere(ends[0], radius)
+    return (Capsule if capsule else Cylinder)(*ends, radius)
+
+
+def _radius(prim: Usd.Prim) -> float:
+    if not prim.GetTypeName().endswith("_1"):
+        return _get(prim, "radius", 1.0 if prim.GetTypeName() == "Cylinder" else 0.5)
+    bottom, top = _get(prim, "radiusBottom", 0.5), _get(prim, "radiusTop", 0.5)
+    if bottom != top:
+        raise SceneError(f"its ends have different radii {bottom:g} and {top:g}; turn it into a Mesh")
+    return bottom
+
+
+def _plane(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
+    directions, _ = _axes(matrix)
+    normal = directions[:, "XYZ".index(str(_get(prim, "axis", "Z")))]
+    return HalfSpace(_drop(matrix[:3, 3], dim), _drop(normal, dim))
+
+
+def _mesh(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
+    _plane_only(dim, prim)
+    counts = np.asarray(_get(prim, "faceVertexCounts", []), dtype=np.int64)
+    corners = np.asarray(_get(prim, "faceVertexIndices", []), dtype=np.int64)
+    points = np.asarray(_get(prim, "points", []), dtype=np.float64).reshape(-1, 3)
+    if not len(points) or not len(corners):
+        raise SceneError("it is a mesh without points or faces")
+    if counts.sum() != len(corners) or counts.min() < 3:
+        raise SceneError(f"its faces have {counts.sum()} corners by their counts and {len(corners)} by their indices")
+    return TriangleMesh(transform(matrix, points), _fans(counts, corners))
+
+
+def _fans(counts: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """Polygons as triangles about their first corner, shape (n, 3)."""
+    first = np.repeat(np.cumsum(counts) - counts, counts - 2)
+    step = np.arange(len(first)) - np.repeat(np.cumsum(counts - 2) - (counts - 2), counts - 2)
+    return corners[np.stack([first, first + step + 1, first + step + 2], axis=1)]
+
+
+def _tets(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
+    """The surface of a tetrahedral mesh: the faces that belong to one tetrahedron alone."""
+    _plane_only(dim, prim)
+    points = np.asarray(_get(prim, "points", []), dtype=np.float64).reshape(-1, 3)
+    tets = np.asarray(_get(prim, "tetVertexIndices", []), dtype=np.int64).reshape(-1, 4)
+    if not len(points) or not len(tets):
+        raise SceneError("it is a tetrahedral mesh without points or tetrahedra")
+    if tets.min() < 0 or tets.max() >= len(points):
+        raise SceneError(f"its tetrahedra must index points 0 to {len(points) - 1}, got {tets.min()} to {tets.max()}")
+    corners = points[tets]
+    inverted = np.linalg.det(corners[:, 1:] - corners[:, :1]) < 0.0
+    tets[inverted] = tets[inverted][:, [1, 0, 2, 3]]
+    faces = np.concatenate([tets[:, [1, 2, 3]], tets[:, [0, 3, 2]], tets[:, [0, 1, 3]], tets[:, [0, 2, 1]]])
+    _, inverse, count = np.unique(np.sort(faces, axis=1), axis=0, return_inverse=True, return_counts=True)
+    return TriangleMesh(transform(matrix, points), faces[count[inverse.ravel()] == 1])
+
+
+def _points(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
+    _, scales = _axes(matrix)
+    positions = np.asarray(_get(prim, "points", []), dtype=np.float64).reshape(-1, 3)
+    widths = np.asarray(UsdGeom.Points(prim).GetWidthsAttr().Get(START) or [], dtype=np.float64)
+    if not len(positions):
+        raise SceneError("it has no points")
+    if len(widths) not in (1, len(positions)):
+        raise SceneError(f"it has {len(positions)} points and {len(widths)} widths, from which their volumes follow")
+    volumes = np.broadcast_to((widths * _uniform(scales)) ** dim, len(positions))
+    moved = transform(matrix, positions)
+    return Points(moved if dim == 3 else moved[:, [0, 2]], volumes)
+
+
+_READ = {
+    "Cube": _cube,
+    "Sphere": _sphere,
+    "Capsule": _rod,
+    "Capsule_1": _rod,
+    "Cylinder": _rod,
+    "Cylinder_1": _rod,
+    "Plane": _plane,
+    "Mesh": _mesh,
+    "TetMesh": _tets,
+    "Points": _points,
+}
+"""Readers by the USD type of the prim."""

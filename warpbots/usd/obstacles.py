@@ -1,0 +1,65 @@
+"""Obstacles: whatever has `PhysicsCollisionAPI` and belongs to nothing that moves.
+
+Written as an Xform with the solid ``Shape`` below it; the friction is that of the bound physics material, the contact
+condition is `warpbots:condition`, because USD has no word for it.
+"""
+
+from pxr import Sdf, Usd, UsdGeom, UsdPhysics
+
+from warpbots.scene import Obstacle, SceneError
+from warpbots.usd.frame import Frame
+from warpbots.usd.materials import bind, read_friction, write_friction
+from warpbots.usd.schema import OBSTACLE_API
+from warpbots.usd.solids import geometry, is_own, read_solid, write_solid
+from warpbots.usd.target import Target
+from warpbots.usd.values import apply, get, put
+
+__all__ = ["read_obstacle", "write_obstacle"]
+
+
+def read_obstacle(prim: Usd.Prim, name: str, frame: Frame) -> Obstacle:
+    """The static solid at `prim`.
+
+    Raises:
+        SceneError: It is no solid that warpbots knows; the message names the prim.
+    """
+    shape = read_solid(prim, frame)
+    return Obstacle(shape, get(prim, "Obstacle.condition", frame), read_friction(_solid(prim), frame), name=name)
+
+
+def write_obstacle(target: Target, existing: Usd.Prim | None, obstacle: Obstacle) -> Sdf.Path:
+    """Author `obstacle`; as `warpbots.usd.bodies.write_body`."""
+    frame = target.frame
+    if existing is not None and _is(existing, obstacle, frame):
+        return existing.GetPath()
+    prim = write_solid(target, existing, "Obstacles", obstacle.name, obstacle.shape)
+    if is_own(prim):
+        apply(prim, OBSTACLE_API)
+        _collide(prim)
+    put(prim, "Obstacle.condition", obstacle.condition, frame)
+    if existing is None or prim != existing or read_friction(_solid(prim), frame) != obstacle.friction:
+        material = write_friction(target.stage, f"{prim.GetPath()}/PhysicsMaterial", obstacle.friction, frame)
+        bind(prim, material, over_descendants=not is_own(prim))
+    return prim.GetPath()
+
+
+def _is(prim: Usd.Prim, obstacle: Obstacle, frame: Frame) -> bool:
+    """Whether `prim` is read as `obstacle` already."""
+    try:
+        return read_obstacle(prim, obstacle.name, frame) == obstacle
+    except SceneError:
+        return False
+
+
+def _collide(prim: Usd.Prim) -> None:
+    """Make colliders of the geometry of the obstacle `prim`, except points: they are how a distance grid is drawn."""
+    for part in Usd.PrimRange(prim):
+        if part.IsA(UsdGeom.Gprim) and part.GetTypeName() != "Points":
+            UsdPhysics.CollisionAPI.Apply(part)
+        if part.GetTypeName() == "Mesh":
+            UsdPhysics.MeshCollisionAPI.Apply(part).CreateApproximationAttr("none")
+
+
+def _solid(prim: Usd.Prim) -> Usd.Prim:
+    """The prim at or below the obstacle `prim` that a material is looked up for."""
+    return (geometry(prim) or [prim])[0]

@@ -1,0 +1,164 @@
+"""Reading: a USD file as a scene."""
+
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pxr import Usd, UsdGeom
+
+from warpbots.scene import Material, Scene, SceneError, TriangleMesh
+from warpbots.usd.actuators import read_actuator
+from warpbots.usd.bodies import lost_velocities, read_body
+from warpbots.usd.files import open_stage
+from warpbots.usd.frame import Frame, stage_frame
+from warpbots.usd.obstacles import read_obstacle
+from warpbots.usd.settings import read_dimension, read_domain, read_gravity, read_task
+from warpbots.usd.shapes import read_shape
+from warpbots.usd.survey import Survey, survey
+from warpbots.usd.target import main_prim, read_name
+
+__all__ = ["read", "read_meshes", "read_stage"]
+
+_logger = logging.getLogger("warpbots")
+
+_SENSIBLE = (1e-3, 1e2)
+"""Sizes of a robot [m] outside of which its unit of length is probably wrong."""
+
+
+def read(path: str | os.PathLike, material: Material | None = None, meters_per_unit: float | None = None) -> Scene:
+    """The scene in a USD file.
+
+    Prims with `PhysicsDeformableBodyAPI` (or the one of Omniverse) become bodies, static colliders obstacles, and what
+    warpbots itself has written becomes what it was, to the last bit. Numbers are converted to SI units and z up.
+    Physics that cannot be simulated (rigid bodies, joints) is left out, with one warning that lists every such prim.
+
+    Args:
+        path: A .usd, .usda, .usdc or .usdz file.
+        material: What bodies are made of for which the file does not say it. If the file marks no bodies, all its
+            meshes and other solids that are no colliders become bodies of this material.
+        meters_per_unit: Metres per unit of length of the file, for files that do not say it or say it wrongly.
+
+    Returns:
+        The scene. Its `source` is the file, unless `meters_per_unit` overrides what the file says: then a file that is
+        written from the scene cannot share anything with this one.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        SceneError: The file is empty, no USD file, without unit of length, of a newer version of warpbots, or has
+            nothing that can be simulated; every fault of its bodies and actuators is listed.
+    """
+    stage = open_stage(path)  # kept by name: without it the prims in `found` would be gone
+    scene, found = read_stage(stage, material, meters_per_unit)
+    _warn(scene, found, str(path))
+    return scene
+
+
+def read_meshes(path: str | os.PathLike, meters_per_unit: float | None = None) -> dict[str, TriangleMesh]:
+    """All meshes of a USD file, whether or not it has any physics, to be used as shapes.
+
+    Args:
+        path: A USD file.
+        meters_per_unit: Metres per unit of length of the file, for files that do not say it or say it wrongly.
+
+    Returns:
+        Path of the prim to closed triangle mesh [m], z up. The boundary of a `TetMesh` counts as a mesh.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        SceneError: The file cannot be read, has no mesh, or has a mesh that is not watertight.
+    """
+    stage = open_stage(path)
+    frame = stage_frame(stage, 3, meters_per_unit)
+    prims = [p for p in stage.Traverse(Usd.TraverseInstanceProxies()) if p.GetTypeName() in ("Mesh", "TetMesh")]
+    if not prims:
+        raise SceneError(f"{path}: the file has no Mesh and no TetMesh")
+    return {str(prim.GetPath()): read_shape(prim, frame) for prim in prims}
+
+
+def read_stage(
+    stage: Usd.Stage, material: Material | None = None, meters_per_unit: float | None = None
+) -> tuple[Scene, Survey]:
+    """The scene in `stage`, and the prims that it was read from; arguments and errors as for `read`."""
+    found = survey(stage)
+    name = stage.GetRootLayer().realPath or stage.GetRootLayer().identifier
+    frame = stage_frame(stage, read_dimension(found.settings), meters_per_unit)
+    if not found.bodies:
+        found = _loose_bodies(found, name, material)
+    faults: list[str] = []
+    bodies = [_try(faults, read_body, prim, n, frame, material) for n, prim in found.bodies.items()]
+    actuators = [_try(faults, read_actuator, prim, n, frame) for n, prim in found.actuators.items()]
+    task = _try(faults, read_task, found.settings, frame)
+    root = main_prim(stage)
+    values = {
+        "bodies": bodies,
+        "actuators": actuators,
+        "obstacles": _obstacles(found, frame),
+        "gravity": read_gravity(found.settings, frame),
+        "domain": read_domain(found.settings, frame),
+        "task": task,
+        "name": read_name(root) if root else Path(name).stem,
+        "source": _source(stage, meters_per_unit),
+    }
+    scene = None if faults else _try(faults, Scene, **values)
+    if faults:
+        raise SceneError(f"{name}: " + "\n  ".join(faults))
+    return scene, found
+
+
+def _loose_bodies(found: Survey, name: str, material: Material | None) -> Survey:
+    """`found` with its loose geometry as bodies, which needs a `material` for them."""
+    if not found.loose:
+        reasons = "".join(f"\n  {path}: {reason}" for path, reason in found.left_out)
+        raise SceneError(f"{name}: the file has no soft body and no solid that could become one{reasons}")
+    if material is None:
+        paths = ", ".join(str(prim.GetPath()) for prim in list(found.loose.values())[:9])
+        paths += f" and {len(found.loose) - 9} more" if len(found.loose) > 9 else ""
+        raise SceneError(
+            f"{name}: no prim is marked as a soft body (PhysicsDeformableBodyAPI); pass "
+            f"material=Material(youngs_modulus=...) to make bodies of {paths}"
+        )
+    return found._replace(bodies=found.loose, loose={})
+
+
+def _try(faults: list[str], reader: Callable, *args: Any, **values: Any) -> Any:
+    """What `reader` returns, or None and its message among the `faults`."""
+    try:
+        return reader(*args, **values)
+    except SceneError as error:
+        faults.append(str(error))
+        return None
+
+
+def _obstacles(found: Survey, frame: Frame) -> list:
+    """All obstacles that can be read; the others are added to what is left out."""
+    obstacles = []
+    for n, prim in list(found.obstacles.items()):
+        try:
+            obstacles.append(read_obstacle(prim, n, frame))
+        except SceneError as error:
+            del found.obstacles[n]
+            path = str(prim.GetPath())
+            found.left_out.append((path, str(error).removeprefix(f"{path}: ")))
+    return obstacles
+
+
+def _source(stage: Usd.Stage, meters_per_unit: float | None) -> str | None:
+    """The file of `stage`, unless its unit of length is another one than it says."""
+    said = UsdGeom.GetStageMetersPerUnit(stage) if UsdGeom.StageHasAuthoredMetersPerUnit(stage) else None
+    return stage.GetRootLayer().realPath or None if meters_per_unit in (None, said) else None
+
+
+def _warn(scene: Scene, found: Survey, name: str) -> None:
+    """Say in one warning what was left out, and in another if the unit of length looks wrong."""
+    for prim in found.bodies.values():
+        if lost_velocities(prim):
+            found.left_out.append((str(prim.GetPath()), "velocities that differ from particle to particle"))
+    if found.left_out:
+        lines = "".join(f"\n  {path}: {reason}" for path, reason in found.left_out)
+        _logger.warning("%s: left out what warpbots does not simulate:%s", name, lines)
+    size = float(np.max(np.subtract(*scene.bounds[::-1])))
+    if np.isfinite(size) and not _SENSIBLE[0] <= size <= _SENSIBLE[1]:
+        _logger.warning("%s: the robot is %.3g m long; if that is wrong, pass meters_per_unit", name, size)

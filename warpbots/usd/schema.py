@@ -1,0 +1,211 @@
+"""The one table of everything that warpbots reads from and writes to USD attributes.
+
+Standard names come first, so that other programs understand what they can: UsdPhysics and UsdGeom of OpenUSD, the
+codeless schemas of newton-usd-schemas, and the deformable schema that AOUSD has proposed but not released. Names that
+start with ``warpbots:`` exist only for what has no home there. All values are in units of the stage, except those that
+start with ``warpbots:exact:`` (see `warpbots.usd.values`), which are in SI units and in the axes of the scene.
+"""
+
+from typing import Any, NamedTuple
+
+from warpbots.scene import (
+    Box,
+    Cable,
+    Capsule,
+    Cylinder,
+    DistanceGrid,
+    HalfSpace,
+    Heightfield,
+    Material,
+    Muscle,
+    Obstacle,
+    Points,
+    Posed,
+    Pressure,
+    Silhouette,
+    SoftBody,
+    Sphere,
+    Task,
+    TriangleMesh,
+    Union,
+)
+
+__all__ = [
+    "ACTUATOR_APIS",
+    "AOUSD_COMMIT",
+    "BODY_APIS",
+    "EXACT",
+    "MATERIAL_APIS",
+    "OBSTACLE_API",
+    "OWN",
+    "POINTS_API",
+    "REGION_API",
+    "RESULT_API",
+    "SCENE_APIS",
+    "SCHEMA_VERSION",
+    "SHAPES",
+    "SHAPE_FIELDS",
+    "SIM_APIS",
+    "TABLE",
+    "UNSUPPORTED_APIS",
+    "Row",
+    "rows",
+]
+
+SCHEMA_VERSION = 1
+"""Version of this table; a file that was written with a later one is refused."""
+
+AOUSD_COMMIT = "63c74d79"
+"""Commit of the AOUSD proposal (OpenUSD-proposals, pull request 111) whose names the rows of origin "AOUSD" use."""
+
+EXACT = "warpbots:exact:"
+"""Prefix of the attributes that hold a number to the last bit, in SI units and scene axes."""
+
+
+class Row(NamedTuple):
+    """One attribute.
+
+    Attributes:
+        sets: What it sets: a field of a class of `warpbots.scene`, or a word for what is no field.
+        name: Name of the USD attribute.
+        type: Its USD type.
+        kind: How the value is converted: "number", "integer", "text", "color" as it stands; "vector" with the rotation
+            of its prim; "points" with the whole transform of its prim.
+        unit: Unit of the value, a key of `warpbots.usd.frame.UNITS`.
+        prim: The prim or the applied schema that carries it.
+        origin: Whose name it is.
+        default: What the reader takes where nothing is authored; `...` where there is no default.
+        written: Whether the writer authors it, too.
+        uniform: Whether its schema says that it does not change in time; what is ours never does.
+    """
+
+    sets: str
+    name: str
+    type: str
+    kind: str
+    unit: str
+    prim: str
+    origin: str
+    default: Any = ...
+    written: bool = True
+    uniform: bool = False
+
+
+OWN = "warpbots"
+"""Origin of the names that exist nowhere else."""
+
+_USD, _AOUSD, _NEWTON, _OMNI = "OpenUSD", f"AOUSD {AOUSD_COMMIT}", "newton-usd-schemas 0.6", "Omniverse"
+_SCENE, _MATERIAL = "PhysicsScene", "Material"
+
+# fmt: off
+TABLE = (
+    # the physics scene
+    Row("Scene.gravity direction", "physics:gravityDirection", "vector3f", "vector", "1", _SCENE, _USD, None),
+    Row("Scene.gravity magnitude", "physics:gravityMagnitude", "float", "number", "m/s^2", _SCENE, _USD, None),
+    Row("gravity enabled", "newton:gravityEnabled", "bool", "integer", "1", "NewtonSceneAPI", _NEWTON, 1,
+        written=False),
+    Row("dimension", "warpbots:dimension", "int", "integer", "1", _SCENE, OWN, 3),
+    Row("Scene.domain", "warpbots:domain", "double3[]", "points", "m", _SCENE, OWN, None),
+    Row("Task.cell_size", "newton:mpm:voxelSize", "float", "number", "m", "NewtonMPMSceneAPI", _NEWTON, uniform=True),
+    Row("steps per second", "newton:timeStepsPerSecond", "int", "integer", "1", "NewtonSceneAPI", _NEWTON, None,
+        uniform=True),
+    Row("Task.control_interval", "warpbots:task:controlInterval", "double", "number", "s", _SCENE, OWN),
+    Row("Task.substeps", "warpbots:task:substeps", "int", "integer", "1", _SCENE, OWN),
+    Row("Task.steps", "warpbots:task:steps", "int", "integer", "1", _SCENE, OWN),
+    Row("Task.direction", "warpbots:task:direction", "double3", "vector", "1", _SCENE, OWN),
+    Row("Task.clusters", "warpbots:task:clusters", "int", "integer", "1", _SCENE, OWN, Task.clusters),
+    Row("Task.clock", "warpbots:task:clock", "double", "number", "s", _SCENE, OWN, Task.clock),
+    # materials: what is first and authored is taken
+    Row("Material.youngs_modulus", "newton:mpm:youngsModulus", "float", "number", "Pa", "NewtonMPMMaterialAPI", _NEWTON,
+        None),
+    Row("Material.youngs_modulus", "physics:youngsModulus", "float", "number", "Pa",
+        "PhysicsVolumeDeformableMaterialAPI", _AOUSD),
+    Row("Material.youngs_modulus", "omniphysics:youngsModulus", "float", "number", "Pa",
+        "OmniPhysicsDeformableMaterialAPI", _OMNI, written=False),
+    Row("Material.poissons_ratio", "newton:mpm:poissonsRatio", "float", "number", "1", "NewtonMPMMaterialAPI", _NEWTON,
+        Material.poissons_ratio),
+    Row("Material.poissons_ratio", "physics:poissonsRatio", "float", "number", "1",
+        "PhysicsVolumeDeformableMaterialAPI", _AOUSD),
+    Row("Material.poissons_ratio", "omniphysics:poissonsRatio", "float", "number", "1",
+        "OmniPhysicsDeformableMaterialAPI", _OMNI, written=False),
+    Row("Material.density", "physics:density", "float", "number", "kg/m^dim", "PhysicsMaterialAPI", _USD,
+        Material.density),
+    Row("Material.density", "omniphysics:density", "float", "number", "kg/m^dim", "OmniPhysicsDeformableMaterialAPI",
+        _OMNI, written=False),
+    Row("Material.law", "warpbots:law", "token", "text", "1", _MATERIAL, OWN, Material.law),
+    Row("Material.incompressibility", "warpbots:incompressibility", "int", "integer", "1", _MATERIAL, OWN,
+        Material.incompressibility),
+    # bodies
+    Row("order", "warpbots:order", "int", "integer", "1", "body, obstacle or actuator", OWN, None),
+    Row("SoftBody.velocity", "warpbots:velocity", "double3", "vector", "m/s", "PhysicsDeformableBodyAPI", OWN, None),
+    Row("SoftBody.color", "primvars:displayColor", "color3f[]", "color", "1", "body or its shape", _USD,
+        SoftBody.color),
+    Row("shape", "warpbots:shape", "token", "text", "1", "every shape", OWN, None),
+    # obstacles
+    Row("Obstacle.friction", "physics:dynamicFriction", "float", "number", "1", "PhysicsMaterialAPI", _USD,
+        Obstacle.friction),
+    Row("Obstacle.friction", "physics:staticFriction", "float", "number", "1", "PhysicsMaterialAPI", _USD),
+    Row("Obstacle.condition", "warpbots:condition", "token", "text", "1", "obstacle", OWN, Obstacle.condition),
+    # actuators
+    Row("region", "warpbots:region", "string", "text", "1", "WarpbotsPressureAPI, WarpbotsMuscleAPI", OWN),
+    Row("Pressure.max_pressure", "warpbots:maxPressure", "double", "number", "Pa", "WarpbotsPressureAPI", OWN),
+    Row("Muscle.direction", "warpbots:direction", "double3", "vector", "1", "WarpbotsMuscleAPI", OWN),
+    Row("Muscle.max_stress", "warpbots:maxStress", "double", "number", "Pa", "WarpbotsMuscleAPI", OWN),
+    Row("Cable.waypoints", "points", "point3f[]", "points", "m", "BasisCurves", _USD),
+    Row("Cable.stiffness", "warpbots:stiffness", "double", "number", "N/m", "WarpbotsCableAPI", OWN),
+    Row("Cable.rest_length", "warpbots:restLength", "double", "number", "m", "WarpbotsCableAPI", OWN, None),
+)
+# fmt: on
+
+SHAPE_FIELDS = {
+    Box: {"lower": "vector", "upper": "vector"},
+    Sphere: {"center": "vector", "radius": "number"},
+    Capsule: {"start": "vector", "end": "vector", "radius": "number"},
+    Cylinder: {"start": "vector", "end": "vector", "radius": "number"},
+    HalfSpace: {"point": "vector", "normal": "vector"},
+    Heightfield: {"origin": "vector", "spacing": "number", "heights": "grid"},
+    Silhouette: {"mask": "rows", "lower": "vector", "pixel": "number"},
+    TriangleMesh: {"vertices": "points", "faces": "triangles"},
+    Points: {"positions": "points", "volumes": "vector"},
+    DistanceGrid: {"values": "grid", "lower": "vector", "spacing": "number"},
+    Posed: {"translation": "vector", "rotation": "grid"},
+    Union: {},
+}
+"""Fields of each shape; field f is kept in ``warpbots:exact:f`` where the geometry of the prim does not give it."""
+
+SHAPES = {cls.__name__: cls for cls in SHAPE_FIELDS}
+"""Values of the attribute ``warpbots:shape``."""
+
+BODY_APIS = ("PhysicsDeformableBodyAPI", "OmniPhysicsDeformableBodyAPI")
+"""Applied schemas that mark a soft body; the first is written."""
+
+SIM_APIS = ("PhysicsVolumeDeformableSimAPI", "OmniPhysicsVolumeDeformableSimAPI", "NewtonPointsDeformableSimAPI")
+"""Applied schemas that mark the geometry which stands for a body, where a body has several."""
+
+POINTS_API = "NewtonPointsDeformableSimAPI"
+MATERIAL_APIS = ("PhysicsMaterialAPI", "NewtonMPMMaterialAPI", "PhysicsVolumeDeformableMaterialAPI")
+SCENE_APIS = ("NewtonSceneAPI", "NewtonMPMSceneAPI")
+REGION_API = "WarpbotsRegionAPI"
+OBSTACLE_API = "WarpbotsObstacleAPI"
+RESULT_API = "WarpbotsResultAPI"
+ACTUATOR_APIS = {"WarpbotsPressureAPI": Pressure, "WarpbotsMuscleAPI": Muscle, "WarpbotsCableAPI": Cable}
+
+UNSUPPORTED_APIS = {
+    "PhysicsRigidBodyAPI": "a rigid body; only soft bodies move in warpbots, and what is static needs no rigid body",
+    "PhysicsArticulationRootAPI": "an articulation of rigid bodies",
+    "PhysicsFilteredPairsAPI": "a collision filter; everything touches everything",
+    "PhysicsSurfaceDeformableSimAPI": "a surface deformable (cloth)",
+    "OmniPhysicsSurfaceDeformableSimAPI": "a surface deformable (cloth)",
+    "PhysicsCurvesDeformableSimAPI": "a curve deformable (rod)",
+}
+"""Applied schemas of physics that warpbots does not simulate, and what they are."""
+
+
+def rows(sets: str) -> tuple[Row, ...]:
+    """The rows that set `sets`, in the order in which the reader looks at them."""
+    return _ROWS[sets]
+
+
+_ROWS: dict[str, tuple[Row, ...]] = {}
+for _row in TABLE:
+    _ROWS[_row.sets] = (*_ROWS.get(_row.sets, ()), _row)

@@ -1,0 +1,118 @@
+"""What is in a stage: which prims are bodies, obstacles and actuators, and which cannot be simulated."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from pxr import Usd, UsdGeom, UsdPhysics
+
+from warpbots.usd.actuators import actuator_api
+from warpbots.usd.frame import START
+from warpbots.usd.geometry import is_geometry
+from warpbots.usd.schema import BODY_APIS, OBSTACLE_API, REGION_API, RESULT_API, UNSUPPORTED_APIS, rows
+from warpbots.usd.target import read_name
+from warpbots.usd.values import authored, schemas
+
+__all__ = ["Survey", "survey"]
+
+_ORDER = rows("order")[0].name
+
+
+class Survey(NamedTuple):
+    """The prims of a stage by what they are for a scene, each by its unique name, in the order of the scene.
+
+    Attributes:
+        bodies: Soft bodies.
+        loose: Geometry that no physics says anything about.
+        obstacles: Static solids.
+        actuators: Actuators.
+        settings: The physics scene, or None.
+        left_out: Path of a prim that cannot be simulated, and why.
+    """
+
+    bodies: dict[str, Usd.Prim]
+    loose: dict[str, Usd.Prim]
+    obstacles: dict[str, Usd.Prim]
+    actuators: dict[str, Usd.Prim]
+    settings: Usd.Prim | None
+    left_out: list[tuple[str, str]]
+
+
+def survey(stage: Usd.Stage) -> Survey:
+    """Look through all of `stage`, instances included; what is inactive is passed over."""
+    kinds: dict[str, list[Usd.Prim]] = {"body": [], "loose": [], "obstacle": [], "actuator": [], "settings": []}
+    left_out = []
+    walk = iter(Usd.PrimRange(stage.GetPseudoRoot(), Usd.TraverseInstanceProxies()))
+    for prim in walk:
+        kind, reason, prune = _kind(prim)
+        if reason:
+            left_out.append((str(prim.GetPath()), reason))
+        if kind:
+            kinds[kind].append(prim)
+        if prune:
+            walk.PruneChildren()
+    for extra in kinds["settings"][1:]:
+        left_out.append((str(extra.GetPath()), "a second PhysicsScene; the first one counts"))
+    return Survey(
+        bodies=_named(kinds["body"]),
+        loose=_named(kinds["loose"]),
+        obstacles=_named(kinds["obstacle"]),
+        actuators=_named(kinds["actuator"]),
+        settings=next(iter(kinds["settings"]), None),
+        left_out=left_out,
+    )
+
+
+def _kind(prim: Usd.Prim) -> tuple[str | None, str | None, bool]:
+    """What `prim` is, why it cannot be simulated, and whether what is below it belongs to it."""
+    if prim.IsPseudoRoot():
+        return None, None, False
+    applied = schemas(prim)
+    if applied & {REGION_API, RESULT_API}:
+        return None, None, True
+    if applied & set(BODY_APIS) and _enabled(prim, "omniphysics:deformableBodyEnabled"):
+        return "body", None, True
+    if OBSTACLE_API in applied:
+        return "obstacle", None, True
+    if actuator_api(applied):
+        return "actuator", None, True
+    if prim.IsA(UsdPhysics.Scene):
+        return "settings", None, False
+    if prim.IsA(UsdPhysics.Joint):
+        return None, "a joint between rigid bodies", False
+    if prim.IsA(UsdPhysics.CollisionGroup):
+        return None, "a collision group; everything touches everything", False
+    if "PhysicsRigidBodyAPI" in applied and _moves(prim):
+        return None, UNSUPPORTED_APIS["PhysicsRigidBodyAPI"], True
+    reason = next((UNSUPPORTED_APIS[a] for a in UNSUPPORTED_APIS if a in applied and a != "PhysicsRigidBodyAPI"), None)
+    if "PhysicsCollisionAPI" in applied:
+        if not _enabled(prim, "physics:collisionEnabled"):
+            return None, reason, False
+        if _animated(prim):
+            return None, "a collider that moves; obstacles do not", False
+        return "obstacle", reason, not prim.IsA(UsdGeom.Gprim)
+    loose = is_geometry(prim) and UsdGeom.Imageable(prim).ComputePurpose() != UsdGeom.Tokens.guide
+    return "loose" if loose and prim.GetTypeName() != "Plane" else None, reason, False
+
+
+def _moves(prim: Usd.Prim) -> bool:
+    return _enabled(prim, "physics:rigidBodyEnabled") and not (
+        authored(prim, "physics:kinematicEnabled") and prim.GetAttribute("physics:kinematicEnabled").Get(START)
+    )
+
+
+def _animated(prim: Usd.Prim) -> bool:
+    """Whether `prim` or anything above it changes its transform in time."""
+    ancestors = map(prim.GetStage().GetPrimAtPath, prim.GetPath().GetPrefixes())
+    return any(UsdGeom.Xformable(a).TransformMightBeTimeVarying() for a in ancestors if a.IsA(UsdGeom.Xformable))
+
+
+def _enabled(prim: Usd.Prim, name: str) -> bool:
+    return not authored(prim, name) or bool(prim.GetAttribute(name).Get(START))
+
+
+def _named(prims: Iterable[Usd.Prim]) -> dict[str, Usd.Prim]:
+    """`prims` by name and in the order of the scene; those of others that share a name go by their path."""
+    ordered = sorted(prims, key=lambda p: p.GetAttribute(_ORDER).Get() if authored(p, _ORDER) else float("inf"))
+    count = Counter(read_name(prim) for prim in ordered)
+    return {read_name(p) if count[read_name(p)] == 1 else str(p.GetPath()): p for p in ordered}

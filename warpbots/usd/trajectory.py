@@ -1,0 +1,198 @@
+"""A trajectory as moving particles over the file of its scene.
+
+Three layers: the file of the scene, which is left as it is; the results, which only add particles to the bodies and
+hide their rest shapes; and a root that combines the two. Frames are written as they come and flushed to disk, so that
+memory does not grow with the length of the trajectory.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pxr import Sdf, Usd, UsdGeom, UsdUtils, Vt
+
+from warpbots.scene import SoftBody
+from warpbots.usd.files import export, replacing, sign
+from warpbots.usd.frame import Frame, stage_frame
+from warpbots.usd.gprims import width
+from warpbots.usd.reader import read_stage
+from warpbots.usd.scene_writer import scene_layer
+from warpbots.usd.schema import RESULT_API
+from warpbots.usd.source import is_source_of, relative
+from warpbots.usd.target import editable, free_path, to_scene_coordinates
+from warpbots.usd.values import apply
+
+__all__ = ["write_trajectory"]
+
+_FLUSH = 2**24
+"""Bytes of samples after which the results go to disk."""
+
+_LONGEST_TEXT = 64
+"""Longest array in a text file; longer ones are slow and large in text (the limit of Omniverse's validator, too)."""
+
+
+def write_trajectory(path: Path, trajectory: Any, fps: float, every: int, velocities: bool) -> None:
+    """Write `trajectory` to `path`; see `warpbots.usd.write`.
+
+    Args:
+        path: Absolute path of the file that combines scene and results.
+        trajectory: Has `scene`; `frames(every)`, an iterator of time [s], positions [m] and velocities [m/s], both of
+            shape (n, dim); and `particles` with `volume` [m^dim] and `body`, the index of the body in the scene, both
+            of shape (n,).
+        fps: Time codes per second.
+        every: Write the states after every so many control intervals.
+        velocities: Whether to write velocities.
+
+    Raises:
+        ValueError: A file of the scene would be overwritten, or the trajectory has no frames or no finite positions.
+        OSError: A file cannot be written; what was there before is unchanged.
+    """
+    if not (np.isfinite(fps) and fps > 0.0):
+        raise ValueError(f"fps must be a positive number of time codes per second, got {fps}; 60 is usual")
+    scene = trajectory.scene
+    source = Path(scene.source) if scene.source else None
+    results = path.with_name(f"{path.stem}_results.usdc")
+    if source in (path, results):
+        raise ValueError(
+            f"{path}: this would overwrite {source}, the file of the scene; give the trajectory another name"
+        )
+    kept = source is not None and is_source_of(scene.source, scene)
+    layer = None if kept else scene_layer(scene, path.parent)
+    scene_file = source if kept else _scene_file(path, layer, source)
+    files = (results, path) if kept else (results, scene_file, path)
+    with replacing(*files) as temporary:
+        place = dict(zip(files, temporary, strict=True))
+        if not kept:
+            export(layer, place[scene_file])
+        below = Sdf.Layer.FindOrOpen(str(place.get(scene_file, scene_file)))
+        span = _write_results(place[results], below, trajectory, fps, every, velocities)
+        export(_root([results, scene_file], path.parent, below, fps, span), place[path])
+
+
+def _scene_file(path: Path, layer: Sdf.Layer, source: Path | None) -> Path:
+    """Where the scene goes beside `path`: as text where that is short; never over the file it came from."""
+    arrays = []
+    layer.Traverse("/", lambda p: arrays.append(_array_length(layer, p)) if p.IsPrimPropertyPath() else None)
+    suffix = ".usda" if max(arrays, default=0) <= _LONGEST_TEXT else ".usdc"
+    name, number = f"{path.stem}_scene", 1
+    while path.with_name(name + suffix) == source:
+        number += 1
+        name = f"{path.stem}_scene_{number}"
+    return path.with_name(name + suffix)
+
+
+def _array_length(layer: Sdf.Layer, path: Sdf.Path) -> int:
+    attribute = layer.GetAttributeAtPath(path)
+    return len(attribute.default) if attribute and attribute.typeName.isArray and attribute.default else 0
+
+
+def _root(files: list[Path], folder: Path, below: Sdf.Layer, fps: float, span: tuple[float, float]) -> Sdf.Layer:
+    """The layer that combines `files`, with the metadata of the scene, which USD does not take from sublayers."""
+    root = Sdf.Layer.CreateAnonymous(".usda")
+    UsdUtils.CopyLayerMetadata(below, root, True)
+    for file in files:
+        root.subLayerPaths.append(relative(file, folder))
+    root.timeCodesPerSecond = root.framesPerSecond = fps
+    root.startTimeCode, root.endTimeCode = span
+    sign(root)
+    return root
+
+
+def _write_results(
+    path: Path, below: Sdf.Layer, trajectory: Any, fps: float, every: int, velocities: bool
+) -> tuple[float, float]:
+    """Write the layer of the particles; the time codes of its first and last frame."""
+    results = Sdf.Layer.CreateNew(str(path))
+    results.timeCodesPerSecond = results.framesPerSecond = fps
+    stage = Usd.Stage.CreateInMemory()
+    root = stage.GetRootLayer()
+    UsdUtils.CopyLayerMetadata(below, root, True)
+    root.timeCodesPerSecond = fps
+    root.subLayerPaths = [results.identifier, below.identifier]
+    stage.SetEditTarget(results)
+    scene, found = read_stage(stage)
+    frame = stage_frame(stage, scene.dim)
+    body_of, volume = np.asarray(trajectory.particles.body), np.asarray(trajectory.particles.volume)
+    clouds = []
+    for k, body in enumerate(scene.bodies):
+        members = np.flatnonzero(body_of == k)
+        clouds.append((_define(stage, found.bodies[body.name], body, volume[members], frame), members))
+    codes, pending = [], 0
+    for time, position, velocity in trajectory.frames(every=every):
+        codes.append(_code(float(time), fps))
+        pending += _write_frame(clouds, frame, codes[-1], position, velocity if velocities else None, len(body_of))
+        if pending > _FLUSH:
+            results.Save()
+            pending = 0
+    if not codes:
+        raise ValueError("the trajectory has no frames to write; roll it out for at least one step")
+    results.startTimeCode, results.endTimeCode = codes[0], codes[-1]
+    results.Save()
+    return codes[0], codes[-1]
+
+
+def _define(stage: Usd.Stage, prim: Usd.Prim, body: SoftBody, volume: np.ndarray, frame: Frame) -> UsdGeom.Points:
+    """The particles of `body`, below its prim where USD allows it, in place of its rest shape."""
+    prim = editable(prim)
+    inside = not prim.IsA(UsdGeom.Gprim)
+    parent, name = (prim, "Particles") if inside else (prim.GetParent(), f"{prim.GetName()}_particles")
+    for rest in prim.GetChildren() if inside else [prim]:
+        if rest.IsA(UsdGeom.Imageable) and rest.GetName() != name:
+            UsdGeom.Imageable(rest).CreateVisibilityAttr(UsdGeom.Tokens.invisible)
+    path = parent.GetPath().AppendChild(name)
+    there = stage.GetPrimAtPath(path)
+    if there and RESULT_API not in there.GetPrimTypeInfo().GetAppliedAPISchemas():
+        path = free_path(stage, parent.GetPath(), name)
+    points = UsdGeom.Points.Define(stage, path)
+    apply(points.GetPrim(), RESULT_API)
+    to_scene_coordinates(points.GetPrim(), frame)
+    points.CreateIdsAttr(Vt.Int64Array(range(len(volume))))
+    points.CreateWidthsAttr(Vt.FloatArray.FromNumpy(width(volume, frame.dim).astype(np.float32)))
+    points.SetWidthsInterpolation(UsdGeom.Tokens.vertex)
+    points.CreateDisplayColorAttr([body.color])
+    points.CreateVisibilityAttr(UsdGeom.Tokens.inherited)
+    return points
+
+
+def _write_frame(
+    clouds: list[tuple[UsdGeom.Points, np.ndarray]],
+    frame: Frame,
+    code: float,
+    position: Any,
+    velocity: Any | None,
+    count: int,
+) -> int:
+    """Write one frame at time code `code`; the number of its bytes."""
+    position = np.asarray(position)
+    if position.shape != (count, frame.dim):
+        raise ValueError(f"positions of a frame must have shape ({count}, {frame.dim}), got {position.shape}")
+    if not np.isfinite(position).all():
+        particle = int(np.argwhere(~np.isfinite(position))[0][0])
+        raise ValueError(
+            f"the position of particle {particle} at time code {code:g} is {position[particle].tolist()}; the "
+            f"simulation has failed before, reduce its time step"
+        )
+    size = 0
+    for points, members in clouds:
+        values = np.ascontiguousarray(frame.lift(position[members]), dtype=np.float32)
+        points.GetPointsAttr().Set(Vt.Vec3fArray.FromNumpy(values), code)
+        points.GetExtentAttr().Set(_extent(points, values), code)
+        if velocity is not None:
+            moving = np.ascontiguousarray(frame.lift(np.asarray(velocity)[members]), dtype=np.float32)
+            points.GetVelocitiesAttr().Set(Vt.Vec3fArray.FromNumpy(moving), code)
+        size += values.nbytes * (1 if velocity is None else 2)
+    return size
+
+
+def _extent(points: UsdGeom.Points, values: np.ndarray) -> Vt.Vec3fArray:
+    """Box about all particles with their widths, shape (2, 3)."""
+    if not len(values):
+        return UsdGeom.Boundable.ComputeExtentFromPlugins(points, Usd.TimeCode.EarliestTime())
+    radius = 0.5 * np.asarray(points.GetWidthsAttr().Get())[:, None]
+    return Vt.Vec3fArray.FromNumpy(np.stack([(values - radius).min(0), (values + radius).max(0)]))
+
+
+def _code(time: float, fps: float) -> float:
+    """Time code of `time` [s]; a whole number where it is one but for rounding."""
+    code = time * fps
+    return float(round(code)) if abs(code - round(code)) < 1e-6 else code

@@ -1,0 +1,43 @@
+"""Writing: a scene, or what became of it, as a USD file."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from warpbots.scene import Scene
+from warpbots.usd.files import export, replacing
+from warpbots.usd.scene_writer import scene_layer
+from warpbots.usd.trajectory import write_trajectory
+
+__all__ = ["write"]
+
+
+def write(path: str | os.PathLike, what: Any, fps: float = 60.0, every: int = 1, velocities: bool = False) -> None:
+    """Write a scene or a trajectory to a USD file.
+
+    A scene that was read from a file keeps what warpbots does not understand there: the file is written from a copy of
+    its `source`, in the units and axes of that file. Any other scene is written in metres and kilograms with z up.
+    `read` gives an equal scene back, to the last bit.
+
+    A trajectory is written as a layer of moving particles, ``<name>_results.usdc``, over the file of its scene, which
+    is left as it is; if the scene is in no file, it is written beside them as ``<name>_scene``. `path` combines the two
+    and is the one to open.
+
+    Args:
+        path: A .usd, .usda or .usdc file. Text (.usda) is slow and large for meshes.
+        what: A `Scene`, or a trajectory.
+        fps: Time codes per second of a trajectory; time t [s] is at time code t fps.
+        every: Of a trajectory, write the states after every so many control intervals.
+        velocities: Whether to write the velocities of the particles of a trajectory, too (twice the size).
+
+    Raises:
+        ValueError: The extension is none that can be written, or a trajectory would overwrite the file of its scene.
+        SceneError: What else is in the source of the scene does not fit the scene.
+        OSError: The file cannot be written; what was there before is unchanged.
+    """
+    path = Path(path).resolve()  # as the paths of open layers are
+    if isinstance(what, Scene):
+        with replacing(path) as (temporary,):
+            export(scene_layer(what, path.parent), temporary)
+    else:
+        write_trajectory(path, what, fps, every, velocities)

@@ -1,0 +1,24 @@
+"""Pictures, films, curves and a notebook view of what was simulated.
+
+Matplotlib, Pillow, k3d and ipywidgets are imported when something is drawn, not before.
+"""
+
+from warpbots.view.camera import Camera
+from warpbots.view.film import animate, film_strip
+from warpbots.view.notebook import View, mimebundle, save_html, show
+from warpbots.view.picture import draw
+from warpbots.view.plots import controls, loss_curve, save_loss
+
+__all__ = [
+    "Camera",
+    "View",
+    "animate",
+    "controls",
+    "draw",
+    "film_strip",
+    "loss_curve",
+    "mimebundle",
+    "save_html",
+    "save_loss",
+    "show",
+]

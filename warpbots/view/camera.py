@@ -1,0 +1,119 @@
+"""Where a picture is taken from: an orthographic view that keeps lengths in metres."""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from warpbots.scene import Scene
+from warpbots.view.terrain import ground_height
+
+__all__ = ["Camera", "box_corners"]
+
+_ROOM = 0.10  # free space around a motion, in its largest edge
+_UNDER = 0.6  # distance at which ground is shown under matter, in the largest edge of a motion
+_NEAR = 0.2  # distance at which an obstacle is shown whole, in the largest edge of a motion
+_FLATTEST = 0.22  # height of a window over its width, at least
+_TALLEST = 0.6  # width of a window over its height, at least
+
+
+@dataclasses.dataclass(frozen=True)
+class Camera:
+    """An orthographic view of a part of space. Coordinates of the picture are metres, rightwards and upwards.
+
+    Attributes:
+        axes: Unit vectors rightwards, upwards and (in 3D) towards the viewer, shape (dim, dim).
+        box: Lower and upper corner of the space that is shown [m], each of shape (dim,).
+        window: Lower left and upper right corner of the picture [m], each of shape (2,).
+    """
+
+    axes: np.ndarray
+    box: tuple[np.ndarray, np.ndarray]
+    window: tuple[np.ndarray, np.ndarray]
+
+    @classmethod
+    def around(cls, scene: Scene, position: np.ndarray, azimuth: float = -62.0, elevation: float = 20.0) -> "Camera":
+        """A view in which all of `position` is seen, with the floor if there is one close by.
+
+        Args:
+            scene: Whose floor to show.
+            position: Points [m], shape (..., dim): a state, or all frames of a motion.
+            azimuth: Direction of the viewer about the z axis, from the x axis [degrees]; 3D only.
+            elevation: Height of the viewer above the horizon, in (0, 90] [degrees]; 3D only.
+        """
+        x = np.asarray(position, dtype=np.float64).reshape(-1, scene.dim)
+        corners = [x.min(axis=0)[None], x.max(axis=0)[None], *_neighbors(scene, x.min(axis=0), x.max(axis=0))]
+        lower, upper = np.concatenate(corners).min(axis=0), np.concatenate(corners).max(axis=0)
+        room = max(_ROOM * float((upper - lower).max()), 1e-6)
+        ground = _ground(scene, lower, upper, room)
+        low = min(lower[-1], ground[:, -1].min(initial=np.inf))
+        if scene.dim == 2:
+            box = lower - room, upper + room
+            box[0][1] = low - (0.6 if len(ground) else 1.0) * room
+            return cls(np.eye(2), box, _at_least(*box))
+        axes = _axes(math.radians(azimuth), math.radians(elevation))
+        box = np.array([*(lower[:2] - 1.5 * room), low]), upper + np.array([1.5, 1.5, 0.5]) * room
+        base = np.array([[a, b, low] for a in (box[0][0], box[1][0]) for b in (box[0][1], box[1][1])])
+        seen = np.concatenate([x, base, ground, *corners]) @ axes[:2].T
+        rim = np.full(2, 0.3 * room)
+        return cls(axes, box, _at_least(seen.min(axis=0) - rim, seen.max(axis=0) + rim))
+
+    @property
+    def aspect(self) -> float:
+        """Width of the window over its height."""
+        width, height = self.window[1] - self.window[0]
+        return float(width / height)
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """Where points of shape (n, dim) [m] are in the picture [m], shape (n, 2)."""
+        return x @ self.axes[:2].T
+
+    def depth(self, x: np.ndarray) -> np.ndarray:
+        """How near points of shape (n, 3) [m] are to the viewer [m], shape (n,); larger is nearer."""
+        return x @ self.axes[2]
+
+
+def box_corners(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Corners of a box, shape (2^dim, dim)."""
+    ends = np.stack([lower, upper])
+    return np.array([[ends[k, a] for a, k in enumerate(corner)] for corner in np.ndindex(*(2,) * len(lower))])
+
+
+def _neighbors(scene: Scene, lower: np.ndarray, upper: np.ndarray) -> list[np.ndarray]:
+    """Corners of the bounded obstacles that matter comes close to, each of shape (2^dim, dim), not too far out."""
+    size = float((upper - lower).max())
+    found = []
+    for obstacle in scene.obstacles:
+        low, high = obstacle.shape.bounds
+        if np.isfinite(high - low).all() and (low < upper + _NEAR * size).all() and (high > lower - _NEAR * size).all():
+            ends = np.maximum(low, lower - 2.0 * _NEAR * size), np.minimum(high, upper + 2.0 * _NEAR * size)
+            found.append(box_corners(*ends))
+    return found
+
+
+def _ground(scene: Scene, lower: np.ndarray, upper: np.ndarray, room: float) -> np.ndarray:
+    """Points of the floors, inclines and terrains that are close under matter, shape (n, dim)."""
+    lowest = lower[-1] - _UNDER * float((upper - lower).max())
+    axes = np.linspace(lower[:-1] - 1.5 * room, upper[:-1] + 1.5 * room, 17).T
+    base = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, scene.dim - 1)
+    found = [np.zeros((0, scene.dim))]
+    for obstacle in scene.obstacles:
+        height = ground_height(obstacle.shape, base)
+        if height is not None and height.max() > lowest:
+            found.append(np.column_stack([base, np.maximum(height, lowest)]))
+    return np.concatenate(found)
+
+
+def _axes(azimuth: float, elevation: float) -> np.ndarray:
+    c, s = math.cos(azimuth), math.sin(azimuth)
+    ce, se = math.cos(elevation), math.sin(elevation)
+    return np.array([[-s, c, 0.0], [-c * se, -s * se, ce], [c * ce, s * ce, se]])
+
+
+def _at_least(lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The window made taller if it is flatter, or wider if it is taller, than a picture should be."""
+    width, height = upper - lower
+    lower, upper = lower.copy(), upper.copy()
+    upper[1] += max(0.0, _FLATTEST * width - height)
+    missing = np.array([max(0.0, _TALLEST * height - width), 0.0])
+    return lower - missing / 2.0, upper + missing / 2.0

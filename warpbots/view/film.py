@@ -1,0 +1,199 @@
+"""A motion as a strip of pictures or as a moving picture, seen by a camera that stands still."""
+
+import contextlib
+import itertools
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warpbots.files import replacing
+from warpbots.view.camera import Camera
+from warpbots.view.motion import Motion, collect, evenly
+from warpbots.view.palette import PAPER
+from warpbots.view.picture import Stage
+from warpbots.view.sheet import columns_for, sheet, width_for
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from PIL.Image import Image
+
+    from warpbots.trajectory import Trajectory
+
+__all__ = ["animate", "film_strip", "strip"]
+
+_DPI = 100
+_STRIP_WIDTH = 1200  # pixels
+_COLORS = 128  # in the palette that all frames of a GIF share
+_SAMPLES = 12  # frames that the palette is chosen from
+_LINGER = 0.6  # how much longer the last frame of a GIF is shown [s]
+
+
+def film_strip(trajectory: "Trajectory", frames: int = 6, *, world: int = 0) -> "Image":
+    """Evenly spaced moments of a motion side by side, from the start to the end.
+
+    Args:
+        trajectory: The motion; it is simulated again.
+        frames: Number of pictures, at least 2; no more are shown than there are states.
+        world: Which of the independent copies.
+
+    Returns:
+        An image 1200 pixels wide, which shows itself in a notebook; ``.save("strip.png")`` writes it.
+
+    Raises:
+        ValueError: `frames` is below 2, or there is no such world.
+    """
+    return strip(collect(trajectory, evenly(trajectory.steps, frames), world))
+
+
+def strip(motion: Motion) -> "Image":
+    """All frames of `motion` side by side, 1200 pixels wide."""
+    camera = motion.camera()
+    columns = columns_for(camera, _STRIP_WIDTH / _DPI, len(motion))
+    rows = -(-len(motion) // columns)
+    figure, places = _figure(camera, _STRIP_WIDTH, rows, columns)
+    for k in range(len(motion)):
+        ax = figure.add_axes(places[k])
+        Stage(motion.scene, motion.particles, camera, ax).show(
+            motion.position[k], motion.control[k], time=motion.time[k]
+        )
+        if motion.scene.dim == 2:
+            lowest = k + columns >= len(motion)
+            ax.tick_params(labelbottom=lowest, labelleft=k % columns == 0)
+            ax.xaxis.label.set_visible(lowest)
+            ax.yaxis.label.set_visible(k % columns == 0)
+    return _image(figure)
+
+
+def animate(
+    path: str | os.PathLike,
+    trajectory: "Trajectory",
+    fps: float = 25.0,
+    seconds: float | None = None,
+    width: int = 560,
+    *,
+    world: int = 0,
+) -> Path:
+    """Write a motion as a moving picture: a GIF, or an MP4 where the program ``ffmpeg`` is installed.
+
+    Args:
+        path: Where to write; the ending ``.gif`` or ``.mp4`` decides the format.
+        trajectory: The motion; it is simulated again.
+        fps: Frames per second, at most 50 for a GIF.
+        seconds: How long the film takes [s]; None for as long as the motion takes, which is real time.
+        width: Width of the picture [pixels]; what is taller than wide gets this height instead.
+        world: Which of the independent copies.
+
+    Returns:
+        `path`.
+
+    Raises:
+        ValueError: The ending is unknown, or a number is out of its range.
+        RuntimeError: An MP4 is wanted and ``ffmpeg`` is not installed, or it failed.
+        OSError: The file cannot be written; a file that was there before is left as it is.
+    """
+    path = Path(path)
+    write = _writer(path)
+    span = trajectory.steps * trajectory.control_interval
+    seconds = span if seconds is None else seconds
+    if not (fps > 0.0 and seconds > 0.0 and width >= 64):
+        raise ValueError(
+            f"animate: fps and seconds must be positive and width at least 64 pixels, got {fps:g}, {seconds:g} and "
+            f"{width}"
+        )
+    if write is _write_gif and fps > 50.0:
+        raise ValueError(f"animate: a GIF shows at most 50 frames per second, got fps={fps:g}; write an .mp4 instead")
+    with replacing(path) as temporary:
+        motion = collect(trajectory, evenly(trajectory.steps, max(2, round(seconds * fps) + 1)), world)
+        write(temporary, motion, width, (len(motion) - 1) / seconds)
+    return path
+
+
+def _figure(camera: Camera, width: int, rows: int = 1, columns: int = 1) -> tuple["Figure", list]:
+    """A figure of a whole, even number of pixels, and the places of its axes."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    (_, height), places = sheet(camera, width / _DPI, rows, columns)
+    size = width // 2 * 2 / _DPI, round(height * _DPI / 2) * 2 / _DPI
+    figure = Figure(figsize=size, dpi=_DPI, facecolor=PAPER)
+    FigureCanvasAgg(figure)
+    return figure, places
+
+
+def _image(figure: "Figure") -> "Image":
+    """What `figure` looks like."""
+    from PIL import Image
+
+    figure.canvas.draw()
+    return Image.fromarray(np.asarray(figure.canvas.buffer_rgba())[..., :3].copy())
+
+
+def _frames(motion: Motion, camera: Camera, size: int) -> Iterator["Image"]:
+    figure, places = _figure(camera, round(_DPI * width_for(camera, size / _DPI)))
+    stage = Stage(motion.scene, motion.particles, camera, figure.add_axes(places[0]))
+    for x, u, t in zip(motion.position, motion.control, motion.time, strict=True):
+        stage.show(x, u, time=t)
+        yield _image(figure)
+
+
+def _writer(path: Path) -> Callable[[Path, Motion, int, float], None]:
+    if path.suffix.lower() == ".gif":
+        return _write_gif
+    if path.suffix.lower() != ".mp4":
+        raise ValueError(f"cannot write {path}: a film ends in .gif or .mp4, got {path.suffix or 'no ending'!r}")
+    if shutil.which("ffmpeg") is None:
+        raise RuntimeError(
+            f"cannot write {path}: an .mp4 needs the program ffmpeg, which is not installed; install it, or write "
+            f"{path.with_suffix('.gif').name}"
+        )
+    return _write_mp4
+
+
+def _write_gif(path: Path, motion: Motion, size: int, fps: float) -> None:
+    from PIL import Image
+
+    camera = motion.camera()
+    palette = _palette(_frames(motion.pick(evenly(len(motion) - 1, _SAMPLES)), camera, size))
+    frames = (f.quantize(palette=palette, dither=Image.Dither.NONE) for f in _frames(motion, camera, size))
+    ends = np.round(100.0 * np.arange(1, len(motion) + 1) / fps)  # GIF counts time in hundredths of a second
+    delays = (10 * np.diff(ends, prepend=0.0)).astype(int)
+    delays[-1] += int(1000 * _LINGER)
+    next(frames).save(
+        path, format="GIF", save_all=True, append_images=frames, duration=delays.tolist(), loop=0, optimize=False
+    )  # fmt: skip
+
+
+def _palette(images: Iterable["Image"]) -> "Image":
+    """Colours for all of `images`: the background, then the others by how often they occur."""
+    from PIL import Image
+
+    pixels = np.concatenate([np.asarray(image).reshape(-1, 3) for image in images])
+    paper = np.round(255.0 * np.array(PAPER)).astype(np.uint8)
+    others = pixels[(pixels != paper).any(axis=1)]
+    sample = Image.fromarray((others if len(others) else pixels)[None])
+    colors = sample.quantize(_COLORS - 1, dither=Image.Dither.NONE).getpalette()[: 3 * (_COLORS - 1)]
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([*paper.tolist(), *colors])
+    return palette
+
+
+def _write_mp4(path: Path, motion: Motion, size: int, fps: float) -> None:
+    frames = _frames(motion, motion.camera(), size)
+    first = next(frames)
+    command = [
+        "ffmpeg", "-y", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", "{}x{}".format(*first.size),
+        "-r", f"{fps:g}", "-i", "-", "-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "20", "-movflags", "+faststart",
+        "-f", "mp4", str(path),
+    ]  # fmt: skip
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    with contextlib.suppress(BrokenPipeError):  # it has ended early, and says below why
+        for image in itertools.chain([first], frames):
+            process.stdin.write(image.tobytes())
+    _, said = process.communicate()
+    if process.returncode:
+        raise RuntimeError(f"ffmpeg failed ({process.returncode}): {said.decode(errors='replace').strip()}")

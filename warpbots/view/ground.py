@@ -1,0 +1,72 @@
+"""What a robot stands in and on: axes in metres, obstacles in 2D, the floor in 3D."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warpbots.contact import signed_distance
+from warpbots.scene import Shape
+from warpbots.view.camera import Camera
+from warpbots.view.palette import GROUND, GROUND_EDGE, QUIET
+from warpbots.view.ruler import ruler
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["draw_floor", "draw_section", "flat_axes"]
+
+_SAMPLES = 480  # along the longer side of the window
+
+
+def flat_axes(ax: "Axes") -> None:
+    """Quiet axes for a 2D scene: few ticks, metres, no box."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set(color=QUIET, linewidth=0.7)
+    ax.tick_params(color=QUIET, labelcolor=QUIET, labelsize=8, width=0.7, length=3)
+    for name, axis in (("x", ax.xaxis), ("y", ax.yaxis)):
+        axis.set_major_locator(MaxNLocator(6 if name == "x" else 4, steps=[1, 2, 2.5, 5, 10]))
+        axis.set_label_text(f"{name} [m]", color=QUIET, fontsize=8)
+
+
+def draw_section(ax: "Axes", shape: Shape, camera: Camera) -> None:
+    """Fill the part of a 2D solid that is in the window."""
+    lower, upper = camera.window
+    spacing = float((upper - lower).max()) / _SAMPLES
+    x, y = (np.linspace(a, b, max(2, round((b - a) / spacing))) for a, b in zip(lower, upper, strict=True))
+    grid = np.stack(np.meshgrid(x, y), axis=-1)
+    distance = signed_distance(shape, grid.reshape(-1, 2)).reshape(grid.shape[:2])
+    if distance.min() >= 0.0:
+        return
+    ax.contourf(x, y, distance, levels=[distance.min() - spacing, 0.0], colors=[GROUND], zorder=0)
+    if distance.max() > 0.0:
+        ax.contour(x, y, distance, levels=[0.0], colors=[GROUND_EDGE], linewidths=1.0, zorder=1)
+
+
+def draw_floor(ax: "Axes", camera: Camera, solid: bool) -> None:
+    """The lower face of the camera's box with a grid in metres, labelled along the two edges near the viewer.
+
+    Args:
+        ax: Where to draw.
+        camera: A 3D view.
+        solid: Whether there is a floor, which is filled.
+    """
+    from matplotlib.collections import LineCollection
+    from matplotlib.patches import Polygon
+
+    ax.set_axis_off()
+    (x0, y0, z), (x1, y1, _) = camera.box
+    rim = camera.project(np.array([[x0, y0, z], [x1, y0, z], [x1, y1, z], [x0, y1, z]]))
+    fill = GROUND if solid else "none"
+    ax.add_patch(Polygon(rim, facecolor=fill, edgecolor=GROUND_EDGE, lw=0.8, zorder=0, clip_on=False))
+    ticks = ruler(camera)
+    lines = [camera.project(np.stack([tick.at, tick.far])) for tick in ticks]
+    ax.add_collection(LineCollection(lines, colors=[(*GROUND_EDGE, 0.55)], linewidths=0.6, zorder=1), autolim=False)
+    for tick, line in zip(ticks, lines, strict=True):
+        outward = camera.axes[:2] @ tick.outward
+        ax.annotate(
+            tick.text, line[0], xytext=7.0 * outward / np.linalg.norm(outward), textcoords="offset points",
+            ha="left" if outward[0] > 0.3 else "right" if outward[0] < -0.3 else "center",
+            va="top", color=QUIET, fontsize=7, zorder=1, annotation_clip=False,
+        )  # fmt: skip

@@ -1,0 +1,94 @@
+"""The moments of a trajectory that are going to be shown, collected in one pass."""
+
+import dataclasses
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warpbots.scene import Scene
+from warpbots.view.camera import Camera
+
+if TYPE_CHECKING:
+    from warpbots.trajectory import Trajectory
+
+__all__ = ["Motion", "collect", "evenly"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Motion:
+    """Some moments of one world.
+
+    Attributes:
+        scene: What moves.
+        particles: All matter at rest.
+        step: Number of control intervals before each moment, shape (n_frames,).
+        time: Times [s], shape (n_frames,).
+        position: Positions [m], shape (n_frames, n_particles, dim), float32.
+        control: Control signal of the interval that ends at each moment (of the first one at the start), shape
+            (n_frames, channels).
+    """
+
+    scene: Scene
+    particles: object
+    step: np.ndarray
+    time: np.ndarray
+    position: np.ndarray
+    control: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def camera(self) -> Camera:
+        """A fixed view in which all of the motion is seen."""
+        stride = max(1, self.position[0].size * len(self) // 3_000_000)
+        return Camera.around(self.scene, self.position[:, ::stride])
+
+    def pick(self, frames: np.ndarray) -> "Motion":
+        """Only the frames with these indices."""
+        fields = {f: getattr(self, f)[frames] for f in ("step", "time", "position", "control")}
+        return dataclasses.replace(self, **fields)
+
+
+def evenly(steps: int, frames: int) -> np.ndarray:
+    """Numbers of control intervals, from 0 to `steps`, for at most `frames` moments as evenly spaced as can be.
+
+    Raises:
+        ValueError: `frames` is below 2.
+    """
+    if frames < 2:
+        raise ValueError(f"frames must be at least 2, the start and the end, got {frames}")
+    return np.unique(np.round(np.linspace(0, steps, frames)).astype(int))
+
+
+def collect(trajectory: "Trajectory", steps: Iterable[int], world: int = 0) -> Motion:
+    """Simulate again and keep the moments after these numbers of control intervals.
+
+    Args:
+        trajectory: A motion.
+        steps: Increasing numbers between 0 and `trajectory.steps`.
+        world: Which of the independent copies.
+
+    Raises:
+        ValueError: There is no such world.
+    """
+    worlds = trajectory.control.shape[0]
+    if not 0 <= world < worlds:
+        raise ValueError(f"world must be in 0 to {worlds - 1}, got {world}")
+    step = np.array(list(steps), dtype=int)
+    wanted, time, position = set(step.tolist()), [], []
+    for i, (t, x, _) in enumerate(trajectory.frames(world=world)):
+        if i in wanted:
+            time.append(t)
+            position.append(x.astype(np.float32))
+        if i == step[-1]:
+            break
+    control = trajectory.control[world].detach().cpu().numpy()
+    return Motion(
+        scene=trajectory.scene,
+        particles=trajectory.particles,
+        step=step,
+        time=np.array(time),
+        position=np.stack(position),
+        control=control[np.maximum(step - 1, 0)],
+    )

@@ -1,0 +1,162 @@
+"""A trajectory in a notebook: a 3D view to turn, play and scrub, and a film strip where that is not possible.
+
+The view is made of k3d and ipywidgets. Everything it needs comes from the kernel, nothing from the network; the frames
+are sent once and played by the browser, with or without a kernel behind them.
+"""
+
+import base64
+import dataclasses
+import html
+import importlib.util
+import io
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpbots.files import replacing
+from warpbots.view.film import strip
+from warpbots.view.motion import collect, evenly
+from warpbots.view.widget import new_plot, with_controls
+
+if TYPE_CHECKING:
+    import k3d
+    from ipywidgets import Widget
+    from PIL.Image import Image
+
+    from warpbots.trajectory import Trajectory
+
+__all__ = ["View", "mimebundle", "save_html", "show"]
+
+_EXTRA = 'pip install "warpbots[notebook]"'
+_BYTES = 40e6  # of all positions that are sent to the browser
+_FRAMES = 121  # that are sent to the browser, at most
+_PICTURES = 6  # in a film strip
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """What `show` returns: shows itself as the last expression of a cell.
+
+    Attributes:
+        picture: A film strip.
+        text: What it shows, in words, and what is missing for more.
+        widget: The view with its controls; None where there is only a picture.
+        plot: The k3d plot in `widget`, to be changed by the user; None where there is only a picture.
+    """
+
+    picture: "Image"
+    text: str
+    widget: "Widget | None" = None
+    plot: "k3d.Plot | None" = None
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
+        """The view for a living notebook, the picture for all other readers, such as GitHub."""
+        png = io.BytesIO()
+        self.picture.save(png, format="PNG", optimize=True)
+        bundle = {"text/plain": self.text, "image/png": base64.b64encode(png.getvalue()).decode("ascii")}
+        if self.widget is not None:
+            live = self.widget._repr_mimebundle_()
+            kind = "application/vnd.jupyter.widget-view+json"
+            bundle[kind] = live[kind]
+        return bundle
+
+
+def show(trajectory: "Trajectory", every: int | None = None, *, world: int = 0) -> View:
+    """A trajectory to turn, play and scrub in JupyterLab; 2D scenes stand upright in the x-z plane.
+
+    Only a film strip is shown if the environment variable ``WARPBOTS_STATIC`` is set to anything but 0 (so that saved
+    notebooks stay small and can be read anywhere), outside of a notebook, and without k3d and ipywidgets.
+
+    Args:
+        trajectory: The motion; it is simulated again.
+        every: Show every `every`-th state; None for at most 121 states and 40 MB.
+        world: Which of the independent copies.
+
+    Raises:
+        ValueError: `every` is below 1, or there is no such world.
+    """
+    steps, missing = _shown(trajectory, every), _missing()
+    text = _words(trajectory)
+    if _static() or missing or not _in_notebook():
+        if missing and not _static():
+            text += f"; a view to turn and play needs {' and '.join(missing)}: {_EXTRA}"
+        return View(strip(collect(trajectory, evenly(trajectory.steps, _PICTURES), world)), text)
+    motion = collect(trajectory, steps, world)
+    plot = new_plot(motion)
+    picture = strip(motion.pick(evenly(len(motion) - 1, _PICTURES)))
+    return View(picture, text, with_controls(plot, motion), plot)
+
+
+def mimebundle(trajectory: "Trajectory") -> dict:
+    """What a notebook displays for a trajectory: MIME type -> data."""
+    return show(trajectory)._repr_mimebundle_()
+
+
+def save_html(path: str | os.PathLike, trajectory: "Trajectory", every: int | None = None, *, world: int = 0) -> Path:
+    """Write a trajectory as a page that can be turned, played and scrubbed in any browser, without a network.
+
+    Args:
+        path: Where to write.
+        trajectory: The motion; it is simulated again.
+        every: Show every `every`-th state; None for at most 121 states and 40 MB.
+        world: Which of the independent copies.
+
+    Returns:
+        `path`.
+
+    Raises:
+        ImportError: k3d is not installed.
+        OSError: The file cannot be written; a file that was there before is left as it is.
+    """
+    if _missing():
+        raise ImportError(f"save_html needs {' and '.join(_missing())}: {_EXTRA}")
+    path = Path(path)
+    with replacing(path) as temporary:
+        motion = collect(trajectory, _shown(trajectory, every), world)
+        plot = new_plot(motion)
+        plot.menu_visibility = True  # a page has no other controls
+        plot.fps, plot.time_speed = 25.0, (len(motion) - 1) / float(motion.time[-1])
+        page = plot.get_snapshot(additional_js_code="K3DInstance.startAutoPlay();")
+        title = f"<title>{html.escape(motion.scene.name)}</title>"
+        temporary.write_text(re.sub(r"<title>.*?</title>", lambda _: title, page, count=1), encoding="utf-8")
+    return path
+
+
+def _words(trajectory: "Trajectory") -> str:
+    seconds = trajectory.steps * trajectory.control_interval
+    return (
+        f"Trajectory of {trajectory.scene.name!r}: {len(trajectory.particles.position)} particles, {trajectory.steps} "
+        f"control intervals, {seconds:.3g} s"
+    )
+
+
+def _static() -> bool:
+    return os.environ.get("WARPBOTS_STATIC", "") not in ("", "0")
+
+
+def _missing() -> list[str]:
+    return [name for name in ("k3d", "ipywidgets") if importlib.util.find_spec(name) is None]
+
+
+def _in_notebook() -> bool:
+    """Whether there is a kernel that a widget can talk to."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return getattr(shell, "kernel", None) is not None
+
+
+def _shown(trajectory: "Trajectory", every: int | None) -> np.ndarray:
+    """Numbers of control intervals before the states that are shown."""
+    if every is None:
+        room = int(_BYTES // (12 * len(trajectory.particles.position)))
+        return evenly(trajectory.steps, max(2, min(_FRAMES, room)))
+    if every < 1:
+        raise ValueError(f"show: every must be at least 1, got {every}")
+    return np.unique([*range(0, trajectory.steps + 1, every), trajectory.steps])

@@ -1,0 +1,73 @@
+"""The colours of everything that is drawn, and how a control signal tints what it drives."""
+
+import numpy as np
+
+from warpbots.scene import Actuator, Cable, Pressure, Scene
+
+__all__ = [
+    "PAPER",
+    "INK",
+    "QUIET",
+    "GROUND",
+    "GROUND_EDGE",
+    "CONTRACT",
+    "EXPAND",
+    "body_colors",
+    "contraction",
+    "packed",
+]
+
+PAPER = (1.0, 1.0, 1.0)
+"""Background."""
+INK = (0.22, 0.24, 0.28)
+"""Text that matters and cables."""
+QUIET = (0.53, 0.56, 0.60)
+"""Axes, ticks and other text."""
+GROUND = (0.925, 0.915, 0.895)
+"""Obstacles."""
+GROUND_EDGE = (0.70, 0.68, 0.64)
+"""Borders of obstacles."""
+CONTRACT = np.array([0.82, 0.29, 0.24])
+"""A region that contracts at full signal."""
+EXPAND = np.array([0.13, 0.33, 0.69])
+"""A region that expands at full signal."""
+
+_PALE = 0.45  # how far a driven region at rest is from its body's colour on the way to white
+
+
+def contraction(actuator: Actuator, signal: float) -> float:
+    """How much `actuator` contracts what it drives, in [-1, 1]: 1 is full contraction, -1 full expansion."""
+    return -signal if isinstance(actuator, Pressure) else signal
+
+
+def body_colors(scene: Scene, particles: object, control: np.ndarray | None = None) -> np.ndarray:
+    """The colour of each particle.
+
+    Args:
+        scene: Whose bodies give the colours.
+        particles: All matter at rest, as `Trajectory.particles` has it.
+        control: Control signal in [-1, 1], shape (channels,); regions are pale at 0, red where they contract and blue
+            where they expand. None draws every body in its own colour.
+
+    Returns:
+        Red, green and blue in [0, 1], shape (n_particles, 3).
+    """
+    colors = np.array([body.color for body in scene.bodies])[particles.body]
+    if control is None:
+        return colors
+    driven = np.zeros(len(colors), dtype=bool)
+    pull = np.zeros(len(colors))
+    for actuator, signal in zip(scene.actuators, control, strict=True):
+        if not isinstance(actuator, Cable):
+            inside = particles.regions[actuator.region]
+            driven |= inside
+            pull[inside] += contraction(actuator, float(signal))
+    colors[driven] += _PALE * (1.0 - colors[driven])
+    strength = np.clip(np.abs(pull), 0.0, 1.0)[:, None] ** 0.8  # weak signals are seen, too
+    return colors + strength * (np.where(pull[:, None] > 0.0, CONTRACT, EXPAND) - colors)
+
+
+def packed(colors: np.ndarray) -> np.ndarray:
+    """Colours in [0, 1] of shape (n, 3) as 0xRRGGBB, shape (n,), uint32."""
+    red, green, blue = np.round(255.0 * np.clip(colors, 0.0, 1.0)).astype(np.uint32).T
+    return (red << 16) | (green << 8) | blue

@@ -1,0 +1,220 @@
+"""One moment of a scene as a picture."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warpbots.scene import Cable, Scene
+from warpbots.view.camera import Camera
+from warpbots.view.ground import draw_floor, draw_section, flat_axes
+from warpbots.view.palette import GROUND, INK, QUIET, body_colors
+from warpbots.view.raster import Canvas
+from warpbots.view.sheet import sheet, width_for
+from warpbots.view.stretch import Stretch
+from warpbots.view.surface import surface
+from warpbots.view.terrain import floor_height, is_floor
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Stage", "draw", "radii"]
+
+_MOST = 30_000  # particles that are drawn in 2D
+_RIM = 0.0035  # width of an outline in 2D over the width of the window
+_COVER = {2: 1.28, 3: 1.22}  # balls are drawn larger than their volume, so that there are no gaps between them
+
+
+def draw(
+    scene: Scene,
+    particles: object,
+    position: np.ndarray | None = None,
+    ax: "Axes | None" = None,
+    *,
+    control: np.ndarray | None = None,
+    value: np.ndarray | None = None,
+    label: str | None = None,
+    time: float | None = None,
+    camera: Camera | None = None,
+) -> "Axes":
+    """Draw a scene at one moment, in 2D or (in an orthographic view) in 3D.
+
+    In 2D a random 30,000 of more particles are drawn, larger; in 3D all those that are at the surface of a body.
+
+    Args:
+        scene: Bodies, obstacles and actuators.
+        particles: All matter at rest, as `Trajectory.particles` or a solver's model has it.
+        position: Where the particles are [m], shape (n_particles, dim); None for rest.
+        ax: Where to draw; None for a new figure.
+        control: Control signal in [-1, 1], shape (channels,); tints what it drives, red where it contracts and blue
+            where it expands.
+        value: A number for each particle, shape (n_particles,), drawn by colour in the place of the bodies' colours.
+        label: What `value` is, with its unit, for a colour bar.
+        time: Time [s] to write into the corner.
+        camera: The view; None for one around `position`.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: `position`, `control` or `value` has the wrong shape or is not finite.
+    """
+    position = particles.position if position is None else _checked(position, particles.position.shape, "position")
+    camera = camera or Camera.around(scene, position)
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        size, rectangles = sheet(camera, width_for(camera, 6.4))
+        ax = plt.figure(figsize=size).add_axes(rectangles[0])
+    Stage(scene, particles, camera, ax).show(position, control, value, label=label, time=time)
+    return ax
+
+
+def _checked(array: np.ndarray, shape: tuple[int, ...], what: str) -> np.ndarray:
+    """A NumPy array or a torch tensor as float64."""
+    array = np.asarray(array.detach().cpu() if hasattr(array, "detach") else array, dtype=np.float64)
+    if array.shape != shape:
+        raise ValueError(f"draw: {what} must have shape {shape}, got {array.shape}")
+    if not np.isfinite(array).all():
+        bad = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(f"draw: {what} must be finite, got {array[bad]} at index {bad}")
+    return array
+
+
+def radii(particles: object) -> np.ndarray:
+    """Radii of the balls (discs) that particles are drawn as [m], shape (n_particles,): they cover the matter."""
+    dim = particles.position.shape[1]
+    volume = np.asarray(particles.volume)
+    return _COVER[dim] * (np.sqrt(volume / np.pi) if dim == 2 else np.cbrt(3.0 * volume / (4.0 * np.pi)))
+
+
+class Stage:
+    """Axes on which one scene is shown, moment after moment; what does not move is drawn once.
+
+    Attributes:
+        scene: What is shown.
+        particles: All matter at rest.
+        camera: The view.
+        ax: Where it is drawn.
+    """
+
+    def __init__(self, scene: Scene, particles: object, camera: Camera, ax: "Axes"):
+        self.scene, self.particles, self.camera, self.ax = scene, particles, camera, ax
+        self._moving = []
+        self._radius = radii(particles)
+        self._routes = _routes(scene, particles)
+        self._floor = _floor_in_view(scene, camera)
+        self._stretch: Stretch | None = None
+        self._canvas: Canvas | None = None
+        (left, bottom), (right, top) = camera.window
+        ax.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
+        if scene.dim == 2:
+            flat_axes(ax)
+            for obstacle in scene.obstacles:
+                draw_section(ax, obstacle.shape, camera)
+        else:
+            draw_floor(ax, camera, solid=self._floor is not None)
+
+    def show(
+        self,
+        position: np.ndarray,
+        control: np.ndarray | None = None,
+        value: np.ndarray | None = None,
+        *,
+        label: str | None = None,
+        time: float | None = None,
+    ) -> None:
+        """Show another moment in the place of the last one; arguments as in `draw`."""
+        position = _checked(position, self.particles.position.shape, "position")
+        if control is not None:
+            control = _checked(control, (len(self.scene.actuators),), "control")
+        while self._moving:
+            self._moving.pop().remove()
+        colors = body_colors(self.scene, self.particles, control)
+        if value is not None:
+            colors = self._mapped(_checked(value, (len(position),), "value"), label)
+        add = self._discs if self.scene.dim == 2 else self._balls
+        self._moving += add(position, colors)
+        self._moving += self._cables(position, control)
+        if time is not None:
+            self._moving.append(
+                self.ax.text(
+                    0.015, 0.97, f"{time:.2f} s", transform=self.ax.transAxes, va="top", color=INK, fontsize=9, zorder=5
+                )
+            )
+
+    def _mapped(self, value: np.ndarray, label: str | None) -> np.ndarray:
+        from matplotlib.cm import ScalarMappable
+
+        scale = ScalarMappable(cmap="viridis")
+        scale.set_clim(value.min(), value.max())
+        if label is not None:
+            bar = self.ax.figure.colorbar(scale, ax=self.ax, shrink=0.7, pad=0.03, aspect=24)
+            bar.outline.set_visible(False)
+            bar.set_label(label, color=QUIET, fontsize=8)
+            bar.ax.tick_params(color=QUIET, labelcolor=QUIET, labelsize=8, width=0.7, length=3)
+            self._moving.append(bar)
+        return scale.to_rgba(value)[:, :3]
+
+    def _discs(self, position: np.ndarray, colors: np.ndarray) -> list:
+        """2D: discs that deform with the matter, over larger, darker ones, which leave an outline around every body."""
+        from matplotlib.collections import EllipseCollection
+
+        if self._stretch is None:
+            self._stretch = Stretch(self.particles)
+        long, short, angle = self._stretch.of(position)
+        radius = self._radius
+        if len(position) > _MOST:
+            some = np.sort(np.random.default_rng(0).choice(len(position), _MOST, replace=False))
+            radius = radius[some] * np.sqrt(len(position) / _MOST)
+            position, colors, long, short, angle = (a[some] for a in (position, colors, long, short, angle))
+        rim = _RIM * float((self.camera.window[1] - self.camera.window[0])[0])
+        made = []
+        for grow, color, order in ((rim, 0.62 * colors, 2), (0.0, colors, 3)):
+            discs = EllipseCollection(
+                2.0 * (radius * long + grow), 2.0 * (radius * short + grow), angle, units="xy", offsets=position,
+                offset_transform=self.ax.transData, facecolors=color, edgecolors="none", linewidths=0.0, zorder=order,
+            )  # fmt: skip
+            made.append(self.ax.add_collection(discs, autolim=False))
+        return made
+
+    def _balls(self, position: np.ndarray, colors: np.ndarray) -> list:
+        """3D: a rendered image of matter and obstacles, over the floor."""
+        if self._canvas is None:
+            self._canvas = self._new_canvas()
+        image = self._canvas.picture(position, self._radius, colors, self._floor)
+        (left, bottom), (right, top) = self.camera.window
+        return [self.ax.imshow(image, extent=(left, right, bottom, top), interpolation="antialiased", zorder=2)]
+
+    def _new_canvas(self) -> Canvas:
+        """A canvas with the obstacles, as large as the axes are now."""
+        if self.ax.figure.get_layout_engine() is not None:
+            self.ax.figure.draw_without_rendering()
+        self.ax.apply_aspect()
+        size = np.abs(np.diff(self.ax.transData.transform(self.camera.window), axis=0)[0])
+        canvas = Canvas.blank(self.camera, *(int(s) for s in np.clip(np.round(size), 1, 4000)))
+        for obstacle in self.scene.obstacles:
+            if not is_floor(obstacle.shape):
+                canvas.add_triangles(*surface(obstacle.shape, *self.camera.box), GROUND)
+        return canvas
+
+    def _cables(self, position: np.ndarray, control: np.ndarray | None) -> list:
+        made = []
+        for channel, route in self._routes.items():
+            path = self.camera.project(position[route])
+            pull = 0.0 if control is None else max(0.0, float(control[channel]))
+            made += self.ax.plot(*path.T, color=INK, lw=1.0 + 1.2 * pull, alpha=0.85, solid_capstyle="round", zorder=4)
+        return made
+
+
+def _routes(scene: Scene, particles: object) -> dict[int, np.ndarray]:
+    """For the channel of every cable, the particles that it runs through."""
+    from scipy.spatial import cKDTree
+
+    tree = cKDTree(particles.position)
+    return {c: tree.query(a.waypoints)[1] for c, a in enumerate(scene.actuators) if isinstance(a, Cable)}
+
+
+def _floor_in_view(scene: Scene, camera: Camera) -> float | None:
+    """Height of the floor [m] if it is the lower face of the camera's box."""
+    height = floor_height(scene)
+    return height if height is not None and abs(height - camera.box[0][-1]) < 1e-9 else None

@@ -1,0 +1,135 @@
+"""Curves: how an optimisation went, and what drove a robot."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warpbots.files import replacing
+from warpbots.scene import Pressure
+from warpbots.view.palette import CONTRACT, EXPAND, INK, QUIET
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from warpbots.optimize import History
+    from warpbots.trajectory import Trajectory
+
+__all__ = ["controls", "loss_curve", "save_loss"]
+
+_WIDTH, _HEIGHT = 6.4, 2.8  # of a new figure [inch]
+_LINES = 6  # curves in one plot; more channels are drawn as bands of colour
+_CYCLE = ("#3b6ea8", "#d0653a", "#5a9e6f", "#8a62a8", "#c2a13c", "#5f6b76")
+_DECADES = 2.0  # of losses from which the axis is logarithmic
+
+
+def loss_curve(history: "History", ax: "Axes | None" = None) -> "Axes":
+    """Loss over the iterations, on a logarithmic axis if it is positive and spans more than two decades.
+
+    Args:
+        history: What `warpbots.fit` returned.
+        ax: Where to draw; None for a new figure.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: The history is empty.
+    """
+    best, loss, iteration = history.best, np.asarray(history.loss), history.iteration
+    ax = _axes(ax, "iteration", "loss")
+    ax.plot(iteration, loss, color=_CYCLE[0], lw=1.6, marker="o", ms=3.0 if len(loss) <= 60 else 0.0)
+    if loss.min() > 0.0 and loss.max() > 10.0**_DECADES * loss.min():
+        ax.set_yscale("log")
+    ax.plot(iteration[best], loss[best], "o", ms=6.0, mfc="none", mec=INK, mew=1.1)
+    ax.annotate(
+        f"{loss[best]:.4g}", (iteration[best], loss[best]), xytext=(0.0, 7.0), textcoords="offset points",
+        ha="center", va="bottom", color=INK, fontsize=8,
+    )  # fmt: skip
+    return ax
+
+
+def save_loss(path: str | os.PathLike, history: "History") -> Path:
+    """Write the picture that `loss_curve` draws.
+
+    Args:
+        path: Where to write; the ending decides the format (``.png``, ``.pdf``, ``.svg``).
+        history: What `warpbots.fit` returned.
+
+    Returns:
+        `path`.
+
+    Raises:
+        ValueError: The history is empty, or the format is unknown.
+        OSError: The file cannot be written; a file that was there before is left as it is.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(_WIDTH, _HEIGHT), dpi=150, layout="constrained")
+    loss_curve(history, figure.add_subplot())
+    with replacing(path) as temporary:
+        figure.savefig(temporary)
+    return Path(path)
+
+
+def controls(trajectory: "Trajectory", ax: "Axes | None" = None, *, world: int = 0) -> "Axes":
+    """Control signals over time: curves by actuator, or bands of colour for more than six actuators.
+
+    Bands are red where an actuator contracts what it drives and blue where it expands it, as in pictures.
+
+    Args:
+        trajectory: The motion.
+        ax: Where to draw; None for a new figure.
+        world: Which of the independent copies.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: The scene has no actuators, or there is no such world.
+    """
+    actuators, worlds = trajectory.scene.actuators, trajectory.control.shape[0]
+    if not actuators:
+        raise ValueError(f"controls: scene {trajectory.scene.name!r} has no actuators")
+    if not 0 <= world < worlds:
+        raise ValueError(f"controls: world must be in 0 to {worlds - 1}, got {world}")
+    signal = trajectory.control[world].detach().cpu().numpy()
+    edges = trajectory.control_interval * np.arange(trajectory.steps + 1)
+    if len(actuators) > _LINES:
+        pull = signal * [-1.0 if isinstance(a, Pressure) else 1.0 for a in actuators]
+        return _bands(_axes(ax, "time [s]", "", height=0.9 + 0.2 * len(actuators)), edges, pull, actuators)
+    ax = _axes(ax, "time [s]", "control")
+    for k, actuator in enumerate(actuators):
+        ax.stairs(signal[:, k], edges, baseline=None, color=_CYCLE[k], lw=1.5, label=actuator.name)
+    ax.set(xlim=(0.0, edges[-1]), ylim=(-1.08, 1.08))
+    ax.legend(
+        loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8, labelcolor=INK, handlelength=1.2
+    )  # fmt: skip
+    return ax
+
+
+def _bands(ax: "Axes", edges: np.ndarray, pull: np.ndarray, actuators: tuple) -> "Axes":
+    from matplotlib.colors import LinearSegmentedColormap
+
+    colors = LinearSegmentedColormap.from_list("contraction", [tuple(EXPAND), (0.97, 0.97, 0.97), tuple(CONTRACT)])
+    ax.pcolormesh(edges, np.arange(len(actuators) + 1), pull.T, cmap=colors, vmin=-1.0, vmax=1.0)
+    ax.set_yticks(np.arange(len(actuators)) + 0.5, [a.name for a in actuators])
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    ax.invert_yaxis()
+    return ax
+
+
+def _axes(ax: "Axes | None", x: str, y: str, height: float = _HEIGHT) -> "Axes":
+    """Quiet axes with labels, on a new figure if there are none."""
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        _, ax = plt.subplots(figsize=(_WIDTH, height), layout="constrained")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set(color=QUIET, linewidth=0.7)
+    ax.tick_params(color=QUIET, labelcolor=QUIET, labelsize=8, width=0.7, length=3)
+    ax.set_xlabel(x, color=QUIET, fontsize=8)
+    ax.set_ylabel(y, color=QUIET, fontsize=8)
+    return ax

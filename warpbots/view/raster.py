@@ -1,0 +1,248 @@
+"""A small software renderer: shaded balls and triangles in one depth buffer.
+
+Matplotlib has no depth buffer, so that a robot behind a step would be drawn on top of it, and a 3D scatter of a body of
+20,000 particles is a flat spot. Here balls get the normal of the body that they are part of, which makes matter look
+solid. What is inside a body is not drawn: the time goes with its surface and the size of the picture.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from warpbots.view.camera import Camera, box_corners
+from warpbots.view.skin import outward, visible
+
+__all__ = ["Canvas", "brightness"]
+
+_SMOOTH = 2  # pixels drawn for every pixel of the picture, along each axis
+_LIGHT = np.array([-0.42, 0.62, 0.66])  # towards the light: rightwards, upwards, towards the viewer
+_LIGHT = _LIGHT / np.linalg.norm(_LIGHT)
+_AMBIENT, _DIFFUSE = 0.50, 0.58  # brightness of what looks away from the light, and how much more the rest has
+_BULGE = 0.28  # share of a ball's own roundness in its normal
+_SHADOW = 0.26  # darkness of the shadow under a body
+_DEPTHS = 2**31 - 1
+_BITS = 32
+
+
+@dataclasses.dataclass
+class Canvas:
+    """What has been drawn so far: for each pixel how near the nearest thing is, and which one it is.
+
+    Attributes:
+        camera: The view; 3D.
+        width: Width of the picture [pixels].
+        height: Height of the picture [pixels].
+        near: Depths [m] of the farthest and the nearest thing that can be drawn.
+        normal: Outward normals of the faces, shape (n_faces, 3).
+        color: Colours of the faces, shape (n_faces, 3).
+        nearest: Depth and index of the nearest face for each pixel, packed, shape (rows * columns,), int64.
+    """
+
+    camera: Camera
+    width: int
+    height: int
+    near: tuple[float, float]
+    normal: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros((0, 3)))
+    color: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros((0, 3)))
+    nearest: np.ndarray | None = None
+
+    def __post_init__(self):
+        if self.nearest is None:
+            self.nearest = np.full(self.width * self.height * _SMOOTH**2, -1, dtype=np.int64)
+
+    @classmethod
+    def blank(cls, camera: Camera, width: int, height: int) -> "Canvas":
+        """An empty canvas of `width` times `height` pixels."""
+        depth = camera.depth(box_corners(*camera.box))
+        reach = float(depth.max() - depth.min())
+        return cls(camera, width, height, (float(depth.min()) - reach, float(depth.max()) + reach))
+
+    @property
+    def columns(self) -> int:
+        """Pixels in a row of the buffer."""
+        return self.width * _SMOOTH
+
+    @property
+    def rows(self) -> int:
+        """Rows of the buffer, first row on top."""
+        return self.height * _SMOOTH
+
+    def pixels(self, x: np.ndarray) -> np.ndarray:
+        """Where points of shape (n, 3) [m] are in the buffer, shape (n, 2): column, row and fractions of them."""
+        lower, upper = self.camera.window
+        scale = np.array([self.columns, self.rows]) / (upper - lower)
+        p = (self.camera.project(x) - lower) * scale
+        return np.stack([p[:, 0], self.rows - p[:, 1]], axis=1)
+
+    def add_triangles(self, vertices: np.ndarray, faces: np.ndarray, color: tuple[float, float, float]) -> None:
+        """Draw the faces of a mesh that look towards the viewer.
+
+        Args:
+            vertices: Vertex positions [m], shape (n, 3).
+            faces: Vertex indices, counter-clockwise seen from outside, shape (m, 3).
+            color: Red, green and blue in [0, 1].
+        """
+        corner = vertices[faces]
+        normal = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
+        length = np.linalg.norm(normal, axis=1, keepdims=True)
+        facing = normal @ self.camera.axes[2] > 1e-9 * length[:, 0]
+        corner, normal = corner[facing], normal[facing] / length[facing]
+        pixel, depth, face = self._covered(corner)
+        first = len(self.normal)
+        self.normal = np.concatenate([self.normal, normal])
+        self.color = np.concatenate([self.color, np.broadcast_to(np.array(color), normal.shape)])
+        np.maximum.at(self.nearest, pixel, self._pack(depth, first + face))
+
+    def _covered(self, corner: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Pixels that triangles of shape (m, 3, 3) cover, the depth there and which triangle it is, each (n,)."""
+        p = self.pixels(corner.reshape(-1, 3)).reshape(-1, 3, 2)
+        d = self.camera.depth(corner.reshape(-1, 3)).reshape(-1, 3)
+        low = np.clip(np.floor(p.min(axis=1) - 0.5).astype(np.int64), 0, [self.columns, self.rows])
+        high = np.clip(np.ceil(p.max(axis=1) + 0.5).astype(np.int64), 0, [self.columns, self.rows])
+        size = high - low
+        count = size.prod(axis=1)
+        face = np.repeat(np.arange(len(p)), count)
+        k = np.arange(len(face)) - np.repeat(np.cumsum(count) - count, count)
+        column, row = low[face, 0] + k % size[face, 0], low[face, 1] + k // size[face, 0]
+        edge1, edge2 = p[:, 1] - p[:, 0], p[:, 2] - p[:, 0]
+        area = edge1[:, 0] * edge2[:, 1] - edge1[:, 1] * edge2[:, 0]
+        q = np.stack([column + 0.5, row + 0.5], axis=1) - p[face, 0]
+        s = (q[:, 0] * edge2[face, 1] - q[:, 1] * edge2[face, 0]) / area[face]
+        t = (q[:, 1] * edge1[face, 0] - q[:, 0] * edge1[face, 1]) / area[face]
+        inside = (s >= 0.0) & (t >= 0.0) & (s + t <= 1.0)
+        s, t, face = s[inside], t[inside], face[inside]
+        depth = d[face, 0] + s * (d[face, 1] - d[face, 0]) + t * (d[face, 2] - d[face, 0])
+        return (row * self.columns + column)[inside], depth, face
+
+    def _pack(self, depth: np.ndarray, index: np.ndarray) -> np.ndarray:
+        far, near = self.near
+        level = np.clip((depth - far) / (near - far), 0.0, 1.0) * _DEPTHS
+        return (level.astype(np.int64) << _BITS) | index
+
+    def picture(
+        self, position: np.ndarray, radius: np.ndarray, color: np.ndarray, floor: float | None = None
+    ) -> np.ndarray:
+        """Balls among the triangles. The canvas is not changed.
+
+        Args:
+            position: Centres [m], shape (n, 3).
+            radius: Radii [m], shape (n,).
+            color: Red, green and blue in [0, 1], shape (n, 3).
+            floor: Height of a floor [m] that is not drawn but takes a shadow; None for none.
+
+        Returns:
+            The picture, transparent where nothing is, shape (height, width, 4), uint8, first row on top.
+        """
+        shown = visible(position, radius)
+        x, r = position[shown], radius[shown]
+        nearest = self._splat(x, r)
+        pixel = np.nonzero(nearest >= 0)[0]
+        index = nearest[pixel] & (2**_BITS - 1)
+        point = self._unproject(pixel, self._depth(nearest[pixel]))
+        rgb = np.concatenate([self.color, color[shown]])[index]
+        n = np.concatenate([self.normal, outward(position, radius)[shown]])[index]
+        is_ball = index >= len(self.normal)
+        ball = index[is_ball] - len(self.normal)
+        n[is_ball] = (1.0 - _BULGE) * n[is_ball] + _BULGE * (point[is_ball] - x[ball]) / r[ball, None]
+        n /= np.maximum(np.linalg.norm(n, axis=1, keepdims=True), 1e-12)
+        rgb *= brightness(n, self.camera)[:, None]
+        shadow = _Shadow(self.camera, position, radius)
+        rgb[~is_ball] *= 1.0 - (shadow.at(point[~is_ball]) * np.maximum(n[~is_ball, 2], 0.0))[:, None]
+        image = self._reduced(pixel, np.minimum(rgb, 1.0))
+        if floor is not None:
+            dark = (1.0 - image[..., 3]) * shadow.at(self._floor(floor)).reshape(self.height, self.width)
+            image[..., :3] *= (image[..., 3] / np.maximum(image[..., 3] + dark, 1e-9))[..., None]
+            image[..., 3] += dark
+        return np.round(255.0 * image).astype(np.uint8)
+
+    def _splat(self, x: np.ndarray, radius: np.ndarray) -> np.ndarray:
+        """`nearest` with balls at `x`, numbered after the faces."""
+        nearest = self.nearest.copy()
+        center, depth = self.pixels(x), self.camera.depth(x)
+        scale = self.columns / float((self.camera.window[1] - self.camera.window[0])[0])
+        base = np.floor(center).astype(np.int64)
+        index = len(self.normal) + np.arange(len(x))
+        reach = int(np.ceil(float(radius.max()) * scale))
+        for dy in range(-reach, reach + 1):
+            for dx in range(-reach, reach + 1):
+                if max(abs(dx) - 0.5, 0.0) ** 2 + max(abs(dy) - 0.5, 0.0) ** 2 > (reach + 0.5) ** 2:
+                    continue
+                column, row = base[:, 0] + dx, base[:, 1] + dy
+                away = (column + 0.5 - center[:, 0]) ** 2 + (row + 0.5 - center[:, 1]) ** 2
+                rise = radius**2 - away / scale**2
+                ok = (rise >= 0.0) & (column >= 0) & (column < self.columns) & (row >= 0) & (row < self.rows)
+                keys = self._pack(depth[ok] + np.sqrt(rise[ok]), index[ok])
+                np.maximum.at(nearest, (row * self.columns + column)[ok], keys)
+        return nearest
+
+    def _depth(self, key: np.ndarray) -> np.ndarray:
+        return self.near[0] + (key >> _BITS) * ((self.near[1] - self.near[0]) / _DEPTHS)
+
+    def _plane(self, column: np.ndarray, row: np.ndarray, columns: int, rows: int) -> np.ndarray:
+        """Points of the picture plane through the origin [m] under the centres of pixels, shape (n, 3)."""
+        (left, bottom), (right, top) = self.camera.window
+        u = left + (column + 0.5) * ((right - left) / columns)
+        v = top - (row + 0.5) * ((top - bottom) / rows)
+        return u[:, None] * self.camera.axes[0] + v[:, None] * self.camera.axes[1]
+
+    def _unproject(self, pixel: np.ndarray, depth: np.ndarray) -> np.ndarray:
+        plane = self._plane(pixel % self.columns, pixel // self.columns, self.columns, self.rows)
+        return plane + depth[:, None] * self.camera.axes[2]
+
+    def _floor(self, height: float) -> np.ndarray:
+        """Points of a floor [m] under the pixels of the picture, shape (height * width, 3)."""
+        pixel = np.arange(self.width * self.height)
+        plane = self._plane(pixel % self.width, pixel // self.width, self.width, self.height)
+        toward = self.camera.axes[2]
+        return plane + ((height - plane[:, 2]) / toward[2])[:, None] * toward
+
+    def _reduced(self, pixel: np.ndarray, rgb: np.ndarray) -> np.ndarray:
+        """Colours averaged to the size of the picture, and the share that is covered, shape (height, width, 4)."""
+        full = np.zeros((self.rows * self.columns, 4), dtype=np.float32)
+        full[pixel, :3], full[pixel, 3] = rgb, 1.0
+        full = full.reshape(self.rows, self.columns, 4)
+        parts = [full[i::_SMOOTH, j::_SMOOTH] for i in range(_SMOOTH) for j in range(_SMOOTH)]
+        image = sum(parts) / len(parts)
+        image[..., :3] /= np.maximum(image[..., 3:], 1e-9)
+        return image
+
+
+class _Shadow:
+    """Darkness that bodies cast straight downwards, blurred."""
+
+    def __init__(self, camera: Camera, position: np.ndarray, radius: np.ndarray):
+        from scipy.ndimage import gaussian_filter, maximum_filter
+
+        lower, upper = camera.box[0][:2], camera.box[1][:2]
+        self.cell = max(2.0 * float(radius.max()), float((upper - lower).max()) / 160.0)
+        self.lower = lower - 4.0 * self.cell
+        counts = np.ceil((upper - lower) / self.cell).astype(int) + 8
+        at = np.floor((position[:, :2] - self.lower) / self.cell).astype(int)
+        inside = ((at >= 0) & (at < counts)).all(axis=1)
+        cell = tuple(at[inside].T)
+        cover, top = np.zeros(counts), np.full(counts, -np.inf)
+        cover[cell] = _SHADOW
+        np.maximum.at(top, cell, position[inside, 2])
+        self.cover, self.top = gaussian_filter(cover, 1.6), maximum_filter(top, 13)
+
+    def at(self, x: np.ndarray) -> np.ndarray:
+        """Darkness in [0, 1] at points of shape (n, 3) [m], shape (n,); none above the bodies."""
+        from scipy.ndimage import map_coordinates
+
+        grid = ((x[:, :2] - self.lower) / self.cell - 0.5).T
+        dark = map_coordinates(self.cover, grid, order=1, mode="constant")
+        nearest = np.clip(np.round(grid).astype(int), 0, np.array(self.top.shape)[:, None] - 1)
+        return dark * (x[:, 2] < self.top[tuple(nearest)])
+
+
+def brightness(normal: np.ndarray, camera: Camera) -> np.ndarray:
+    """How bright surfaces are under a light at the upper left, behind the viewer.
+
+    Args:
+        normal: Unit normals, shape (n, 3).
+        camera: A 3D view; the light moves with it.
+
+    Returns:
+        What to multiply colours with, near 1, shape (n,).
+    """
+    return _AMBIENT + _DIFFUSE * (0.5 + 0.5 * normal @ (_LIGHT @ camera.axes))

@@ -1,0 +1,50 @@
+"""Round numbers along the edges of what a camera shows."""
+
+import dataclasses
+
+import numpy as np
+
+from warpbots.view.camera import Camera
+
+__all__ = ["Tick", "ruler"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Tick:
+    """One mark.
+
+    Attributes:
+        text: The number; the last one of an edge with its unit and axis.
+        at: Where the number belongs [m], on the edge that is nearer to the viewer, shape (dim,).
+        far: Where a line across the floor ends [m], on the opposite edge, shape (dim,).
+        outward: Away from what is shown, shape (dim,).
+    """
+
+    text: str
+    at: np.ndarray
+    far: np.ndarray
+    outward: np.ndarray
+
+
+def ruler(camera: Camera) -> list[Tick]:
+    """Ticks along the lower and left edge of a 2D view, or along the near edges of the floor of a 3D view."""
+    from matplotlib.ticker import MaxNLocator
+
+    lower, upper = camera.box
+    steps = MaxNLocator(6, steps=[1, 2, 5, 10]).tick_values(0.0, float((upper - lower)[:2].max()))
+    step = float(steps[1] - steps[0])
+    ticks = []
+    for axis in range(2):
+        across = 1 - axis
+        near, far = lower[across], upper[across]
+        if len(camera.axes) == 3 and camera.axes[2][across] > 0.0:
+            near, far = far, near
+        first, last = np.ceil(lower[axis] / step + 0.02), np.floor(upper[axis] / step - 0.02)
+        values = step * np.arange(first, last + 1.0)
+        for i, value in enumerate(values):
+            ends = np.array([lower, lower])
+            ends[:, axis], ends[:, across] = value, (near, far)
+            unit = f" m  ({'xy'[axis]})" if i == len(values) - 1 else ""
+            outward = np.sign(near - far) * np.eye(len(lower))[across]
+            ticks.append(Tick(f"{round(value / step) * step + 0.0:.10g}{unit}", *ends, outward))
+    return ticks

@@ -1,0 +1,52 @@
+"""The surface of bodies that are given by particles alone: which ones lie on it, and where it looks to."""
+
+import numpy as np
+
+__all__ = ["outward", "visible"]
+
+_CELLS = 128  # along the longest edge of the lattice that particles are counted on
+
+
+def _occupancy(position: np.ndarray, radius: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Which cells of a lattice hold a particle, the cell of each particle (n, 3), and the edge of a cell [m]."""
+    lower, upper = position.min(axis=0), position.max(axis=0)
+    cell = max(2.1 * float(np.median(radius)), float((upper - lower).max()) / _CELLS)
+    at = np.floor((position - lower) / cell).astype(int) + 3
+    full = np.zeros(at.max(axis=0) + 4, dtype=bool)
+    full[tuple(at.T)] = True
+    return full, at, cell
+
+
+def visible(position: np.ndarray, radius: np.ndarray) -> np.ndarray:
+    """Which balls may be seen from outside: those with an empty cell among their 26 neighbours.
+
+    Args:
+        position: Centres [m], shape (n, 3).
+        radius: Radii [m], shape (n,).
+
+    Returns:
+        Shape (n,), bool.
+    """
+    from scipy.ndimage import binary_erosion
+
+    full, at, _ = _occupancy(position, radius)
+    return ~binary_erosion(full, np.ones((3, 3, 3)))[tuple(at.T)]
+
+
+def outward(position: np.ndarray, radius: np.ndarray) -> np.ndarray:
+    """Normals of the body that balls are part of: down the slope of their blurred density.
+
+    Args:
+        position: Centres [m], shape (n, 3).
+        radius: Radii [m], shape (n,).
+
+    Returns:
+        Vectors of length 1, or 0 where the density has no slope, shape (n, 3).
+    """
+    from scipy.ndimage import gaussian_filter, map_coordinates
+
+    full, _, cell = _occupancy(position, radius)
+    density = gaussian_filter(full.astype(np.float32), 1.5)
+    grid = (position - position.min(axis=0)) / cell + 2.5
+    slope = np.stack([map_coordinates(g, grid.T, order=1) for g in np.gradient(density)], axis=1)
+    return -slope / np.maximum(np.linalg.norm(slope, axis=1, keepdims=True), 1e-6)

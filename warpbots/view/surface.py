@@ -1,0 +1,175 @@
+"""Triangle meshes of obstacles, for drawing in 3D: the part of a solid's surface that lies in a box."""
+
+import functools
+
+import numpy as np
+
+from warpbots.contact import signed_distance
+from warpbots.scene import Box, HalfSpace, Heightfield, Posed, Shape, TriangleMesh, Union
+from warpbots.view.camera import box_corners
+from warpbots.view.terrain import ground_height
+
+__all__ = ["slab", "surface"]
+
+_CELLS = 48  # cells along the longest edge of a sampled surface
+_SLAB_CELLS = 200  # the same for a slab
+_NOTHING = np.zeros((0, 3)), np.zeros((0, 3), dtype=np.int64)
+
+
+@functools.singledispatch
+def surface(shape: Shape, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The surface of a solid inside a box, with counter-clockwise faces seen from outside.
+
+    Shapes without a mesh of their own are sampled by their signed distance, so small features are rounded.
+
+    Args:
+        shape: Any 3D shape of `warpbots.scene`.
+        lower: Lower corner of the box [m], shape (3,).
+        upper: Upper corner of the box [m], shape (3,).
+
+    Returns:
+        Vertices [m], shape (n, 3), and faces, shape (m, 3); both empty if the surface does not reach into the box.
+    """
+    low, high = shape.bounds
+    low, high = np.maximum(low, lower), np.minimum(high, upper)
+    if (low >= high).any():
+        return _NOTHING
+    cell = float((high - low).max()) / _CELLS
+    counts = np.ceil((high - low) / cell).astype(int) + 4
+    axes = [a - 1.5 * cell + cell * np.arange(n) for a, n in zip(low, counts, strict=True)]
+    lattice = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    cut = np.maximum(lower - lattice, lattice - upper).max(axis=1)  # where the box ends the solid ends, with a face
+    distance = np.maximum(signed_distance(shape, lattice), cut).reshape(counts)
+    return _surface_nets(distance, np.array([a[0] for a in axes]), cell)
+
+
+def slab(shape: Shape, lower: np.ndarray, upper: np.ndarray, depth: float) -> tuple[np.ndarray, np.ndarray]:
+    """A 2D solid as a slab about the x-z plane of a 3D view.
+
+    Args:
+        shape: Any 2D shape of `warpbots.scene`.
+        lower: Lower corner of the part that is wanted [m], shape (2,).
+        upper: Upper corner of that part [m], shape (2,).
+        depth: Half the thickness of the slab [m].
+
+    Returns:
+        Vertices [m], shape (n, 3), and faces, shape (m, 3); both empty if the solid does not reach into the box.
+    """
+    cell = float((upper - lower).max()) / _SLAB_CELLS
+    x, z = (np.arange(a - cell, b + 2.0 * cell, cell) for a, b in zip(lower, upper, strict=True))
+    y = np.linspace(-1.5, 1.5, 5) * depth
+    flat = np.stack(np.meshgrid(x, z, indexing="ij"), axis=-1)
+    distance = signed_distance(shape, flat.reshape(-1, 2)).reshape(flat.shape[:2])
+    inside = np.pad(np.ones(np.array(distance.shape) - 2, dtype=bool), 1)
+    distance = np.where(inside, distance, np.maximum(distance, 0.5 * cell))[:, None, :]
+    side = (np.abs(y) - depth)[None, :, None] * cell / depth
+    vertices, faces = _surface_nets(np.maximum(distance, side), np.zeros(3), 1.0)
+    return np.array([x[0], y[0], z[0]]) + vertices * np.array([cell, y[1] - y[0], cell]), faces
+
+
+def _surface_nets(distance: np.ndarray, origin: np.ndarray, cell: float) -> tuple[np.ndarray, np.ndarray]:
+    """Zero set of samples on a grid: one vertex per cell that it crosses, one quad per edge (Gibson 1998)."""
+    inside = distance < 0.0
+    corners = list(np.ndindex(2, 2, 2))
+    part = lambda c: tuple(slice(o, n - 1 + o) for o, n in zip(c, distance.shape, strict=True))  # noqa: E731
+    count = sum(inside[part(c)].astype(int) for c in corners)
+    crossed = (count > 0) & (count < 8)
+    total, hits = np.zeros((*crossed.shape, 3)), np.zeros(crossed.shape)
+    for a in range(3):
+        for c in (c for c in corners if c[a] == 0):
+            end = tuple(np.array(c) + np.eye(3, dtype=int)[a])
+            d0, d1 = distance[part(c)], distance[part(end)]
+            cut = (d0 < 0.0) != (d1 < 0.0)
+            t = np.where(cut, d0 / np.where(cut, d0 - d1, 1.0), 0.0)
+            total += np.where(cut[..., None], np.array(c) + t[..., None] * np.eye(3)[a], 0.0)
+            hits += cut
+    number = np.full(crossed.shape, -1)
+    number[crossed] = np.arange(crossed.sum())
+    where = np.argwhere(crossed) + total[crossed] / hits[crossed][:, None]
+    return origin + cell * where, np.concatenate([_quads(inside, number, a) for a in range(3)])
+
+
+def _quads(inside: np.ndarray, number: np.ndarray, axis: int) -> np.ndarray:
+    """Two triangles for every grid edge along `axis` whose ends are on different sides."""
+    inside, number = np.moveaxis(inside, axis, 0), np.moveaxis(number, axis, 0)
+    first, second = inside[:-1, 1:-1, 1:-1], inside[1:, 1:-1, 1:-1]
+    k = np.argwhere(first != second)
+    a, b, c, d = (number[k[:, 0], k[:, 1] + i, k[:, 2] + j] for i, j in ((0, 0), (1, 0), (1, 1), (0, 1)))
+    flip = second[tuple(k.T)] ^ (axis == 1)  # moving axis 1 to the front turns the handedness
+    b, d = np.where(flip, d, b), np.where(flip, b, d)
+    return np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
+
+
+@surface.register
+def _(shape: Box, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    low, high = np.maximum(shape.lower, lower), np.minimum(shape.upper, upper)
+    if (low >= high).any():
+        return _NOTHING
+    vertices = box_corners(low, high)
+    quads = np.array([[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]])
+    return vertices, np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
+
+
+@surface.register
+def _(shape: HalfSpace, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    n = np.array(shape.normal)
+    center = (lower + upper) / 2.0
+    center = center - n * (n @ (center - np.array(shape.point)))
+    side = np.cross(n, np.eye(3)[np.abs(n).argmin()])
+    side = side / np.linalg.norm(side)
+    reach = 2.0 * np.linalg.norm(upper - lower)
+    polygon = center + reach * np.array([side, np.cross(n, side), -side, -np.cross(n, side)])
+    for a in range(3):
+        slack = 1e-9 * reach  # a plane in a face of the box is in the box
+        polygon = _clip(polygon, polygon[:, a] - lower[a] + slack)
+        polygon = _clip(polygon, upper[a] - polygon[:, a] + slack)
+    if len(polygon) < 3:
+        return _NOTHING
+    fan = np.arange(1, len(polygon) - 1)
+    return polygon, np.stack([np.zeros_like(fan), fan, fan + 1], axis=1)
+
+
+def _clip(polygon: np.ndarray, height: np.ndarray) -> np.ndarray:
+    """The part of a polygon where the linear function with values `height` at its corners is positive."""
+    kept = []
+    for i in range(len(polygon)):
+        j = (i + 1) % len(polygon)
+        if height[i] >= 0.0:
+            kept.append(polygon[i])
+        if (height[i] >= 0.0) != (height[j] >= 0.0):
+            t = height[i] / (height[i] - height[j])
+            kept.append(polygon[i] + t * (polygon[j] - polygon[i]))
+    return np.array(kept).reshape(-1, 3)
+
+
+@surface.register
+def _(shape: Heightfield, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    step = max(shape.spacing, float((upper - lower)[:2].max()) / 160.0)
+    axes = [np.linspace(lower[a], upper[a], int(np.ceil((upper[a] - lower[a]) / step)) + 1) for a in range(2)]
+    xy = np.stack(np.meshgrid(*axes, indexing="ij"))
+    heights = ground_height(shape, xy.reshape(2, -1).T).reshape(xy.shape[1:])
+    vertices = np.concatenate([xy, heights[None]]).reshape(3, -1).T
+    index = np.arange(heights.size).reshape(heights.shape)
+    a, b, c, d = (q.reshape(-1) for q in (index[:-1, :-1], index[1:, :-1], index[1:, 1:], index[:-1, 1:]))
+    return vertices, np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
+
+
+@surface.register
+def _(shape: TriangleMesh, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return shape.vertices, shape.faces
+
+
+@surface.register
+def _(shape: Union, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    parts = [surface(s, lower, upper) for s in shape.shapes]
+    first = np.cumsum([0, *(len(vertices) for vertices, _ in parts)])
+    faces = [faces + start for (_, faces), start in zip(parts, first, strict=False)]
+    return np.concatenate([vertices for vertices, _ in parts]), np.concatenate(faces)
+
+
+@surface.register
+def _(shape: Posed, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    rotation, translation = np.array(shape.rotation), np.array(shape.translation)
+    local = (box_corners(lower, upper) - translation) @ rotation
+    vertices, faces = surface(shape.shape, local.min(axis=0), local.max(axis=0))
+    return vertices @ rotation.T + translation, faces

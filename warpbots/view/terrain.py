@@ -1,0 +1,39 @@
+"""Ground without end: floors, inclines and terrain, as a height over horizontal positions."""
+
+import numpy as np
+
+from warpbots.scene import HalfSpace, Heightfield, Scene, Shape
+
+__all__ = ["floor_height", "ground_height", "is_floor"]
+
+_STEEPEST = 0.3  # vertical part of the normal of a plane that is ground and not a wall, at least
+
+
+def ground_height(shape: Shape, base: np.ndarray) -> np.ndarray | None:
+    """Height of the upper side of endless ground.
+
+    Args:
+        shape: Any shape of `warpbots.scene`.
+        base: Horizontal positions [m], shape (n, dim - 1).
+
+    Returns:
+        Heights [m], shape (n,); None if `shape` is no endless ground.
+    """
+    if isinstance(shape, HalfSpace) and shape.normal[-1] > _STEEPEST:
+        p, n = np.array(shape.point), np.array(shape.normal)
+        return p[-1] - (base - p[:-1]) @ n[:-1] / n[-1]
+    if isinstance(shape, Heightfield):
+        from scipy.ndimage import map_coordinates
+
+        return map_coordinates(shape.heights, ((base - shape.origin) / shape.spacing).T, order=1, mode="nearest")
+    return None
+
+
+def is_floor(shape: Shape) -> bool:
+    """Whether `shape` is everything below a horizontal plane."""
+    return isinstance(shape, HalfSpace) and shape.normal[-1] > 1.0 - 1e-9
+
+
+def floor_height(scene: Scene) -> float | None:
+    """Height of the highest horizontal floor of `scene` [m]; None if it has none."""
+    return max((o.shape.point[-1] for o in scene.obstacles if is_floor(o.shape)), default=None)

@@ -1,0 +1,141 @@
+"""The widget of a motion: a k3d plot that looks like the pictures, over a play button and a slider."""
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warpbots.scene import Obstacle
+from warpbots.view.camera import Camera
+from warpbots.view.motion import Motion
+from warpbots.view.palette import GROUND, GROUND_EDGE, INK, PAPER, QUIET, body_colors, packed
+from warpbots.view.picture import radii
+from warpbots.view.raster import brightness
+from warpbots.view.ruler import ruler
+from warpbots.view.skin import outward
+from warpbots.view.surface import slab, surface
+
+if TYPE_CHECKING:
+    import k3d
+    from ipywidgets import Widget
+
+__all__ = ["new_plot", "with_controls"]
+
+_HEIGHT = 420  # of the view [pixels]
+_FIELD = 24.0  # of view, upwards [degrees]
+_WIDE = 1.9  # width over height that a view has at least on a screen
+_FASTEST = 40  # between two frames that are played [ms]
+
+
+def new_plot(motion: Motion) -> "k3d.Plot":
+    """The particles of a 2D or 3D scene as k3d points, with a key of the time series for every frame: "0", "1", ...
+
+    Obstacles, a ruler in metres and the time stand beside them; 2D scenes stand upright in the x-z plane.
+    """
+    import k3d
+
+    camera, scene = motion.camera(), motion.scene
+    plot = k3d.plot(
+        height=_HEIGHT, background_color=_int(PAPER), grid_visible=False, menu_visibility=False, camera_auto_fit=False,
+        grid_auto_fit=False, axes_helper=0.0, fps=1.0, camera_fov=_FIELD, camera_up_axis="z", lighting=1.5,
+    )  # fmt: skip
+    frames = range(len(motion))
+    plot += k3d.points(
+        {str(k): _upright(motion.position[k]) for k in frames},
+        colors={str(k): packed(_shaded(motion, k, camera)) for k in frames},
+        point_sizes=(2.0 * radii(motion.particles)).astype(np.float32),
+        shader="flat", name="particles",
+    )  # fmt: skip
+    for obstacle in scene.obstacles:
+        vertices, faces = _solid(obstacle, camera)
+        if len(faces):
+            plot += k3d.mesh(
+                _upright(vertices), faces.astype(np.uint32), color=_int(GROUND), side="front", flat_shading=True,
+                roughness=1.0, emissive=_int(GROUND), emissive_intensity=0.12, name=obstacle.name,
+            )  # fmt: skip
+    plot += k3d.text2d(
+        {str(k): f"{motion.time[k]:.2f} s" for k in frames}, (0.02, 0.03), color=_int(INK), size=1.0,
+        label_box=False, is_html=True, name="time",
+    )  # fmt: skip
+    plot += _ruler(camera)
+    plot.camera = _eye(camera)
+    return plot
+
+
+def with_controls(plot: "k3d.Plot", motion: Motion) -> "Widget":
+    """The plot over a play button and a slider over its frames, all linked in the browser."""
+    import ipywidgets
+
+    last = len(motion) - 1
+    interval = max(_FASTEST, round(1000.0 * float(motion.time[-1]) / max(1, last)))
+    play = ipywidgets.Play(value=0, min=0, max=last, step=1, interval=interval, repeat=True, show_repeat=False)
+    slider = ipywidgets.IntSlider(
+        value=0, min=0, max=last, readout=False, layout=ipywidgets.Layout(flex="1 1 auto", width="auto")
+    )
+    ipywidgets.jslink((play, "value"), (slider, "value"))
+    ipywidgets.jslink((slider, "value"), (plot, "time"))
+    controls = ipywidgets.HBox([play, slider], layout=ipywidgets.Layout(width="100%", align_items="center"))
+    return ipywidgets.VBox([plot, controls])
+
+
+def _upright(x: np.ndarray) -> np.ndarray:
+    """Points as k3d takes them, shape (n, 3), float32; those of a 2D scene in the x-z plane."""
+    if x.shape[-1] == 2:
+        x = np.stack([x[..., 0], np.zeros_like(x[..., 0]), x[..., 1]], axis=-1)
+    return np.ascontiguousarray(x, dtype=np.float32)
+
+
+def _int(color: tuple[float, float, float]) -> int:
+    return int(packed(np.array([color]))[0])
+
+
+def _shaded(motion: Motion, frame: int, camera: Camera) -> np.ndarray:
+    """Colours of the particles as in a picture: in 3D under its light, which k3d's own does not reach."""
+    colors = body_colors(motion.scene, motion.particles, motion.control[frame])
+    if motion.scene.dim == 2:
+        return colors
+    normal = outward(motion.position[frame].astype(np.float64), radii(motion.particles))
+    return colors * brightness(normal, camera)[:, None]
+
+
+def _ruler(camera: Camera) -> "k3d.objects.Group":
+    import k3d
+
+    ticks, size = ruler(camera), float((camera.box[1] - camera.box[0]).max())
+    at = np.array([_upright(tick.at + 0.03 * size * tick.outward) for tick in ticks])
+    marks = k3d.text(
+        [tick.text for tick in ticks], at, color=_int(QUIET), size=0.8, reference_point="cc", on_top=True,
+        label_box=False, is_html=True, name="ruler",
+    )  # fmt: skip
+    if len(camera.axes) == 2:
+        return marks
+    ends = np.array([end for tick in ticks for end in (tick.at, tick.far)])
+    ends[:, 2] += 0.002 * size  # above the floor, not in it
+    lines = k3d.lines(
+        _upright(ends), np.arange(len(ends)).reshape(-1, 2), indices_type="segment", color=_int(GROUND_EDGE),
+        shader="simple", opacity=0.6, name="floor grid",
+    )  # fmt: skip
+    return marks + lines
+
+
+def _solid(obstacle: Obstacle, camera: Camera) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices, shape (n, 3), and faces, shape (m, 3), of the part of an obstacle that is in view."""
+    if len(camera.axes) == 3:
+        return surface(obstacle.shape, *camera.box)
+    return slab(obstacle.shape, *camera.box, depth=0.06 * float((camera.box[1] - camera.box[0]).max()))
+
+
+def _eye(camera: Camera) -> list[float]:
+    """The same view in perspective for k3d: where the eye is, what it looks at, and what is up; 9 numbers."""
+    if len(camera.axes) == 3:
+        right, up, toward = camera.axes
+    else:
+        right, up, toward = np.eye(3)[0], np.eye(3)[2], np.array([0.0, -0.99, 0.14])
+    lower, upper = camera.window
+    middle = (lower + upper) / 2.0
+    center = middle[0] * right + middle[1] * up
+    if len(camera.axes) == 3:
+        center = center + toward * camera.depth((camera.box[0] + camera.box[1])[None] / 2.0)
+    width, height = upper - lower
+    distance = 0.62 * max(height, width / _WIDE) / math.tan(math.radians(_FIELD / 2.0))
+    return [*(center + distance * toward).tolist(), *center.tolist(), 0.0, 0.0, 1.0]
