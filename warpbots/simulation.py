@@ -308,8 +308,9 @@ class Simulation:
         for substep in range(self.substeps):
             after = single.run(now)
             if not all(torch.isfinite(t).all() for t in after.values()):
-                arrays = {n: now[n].cpu().numpy() for n in outputs}
-                reason = self.solver.diagnose(self.model, arrays, {n: t.cpu().numpy() for n, t in after.items()})
+                before = {n: now[n].cpu().numpy() for n in outputs}
+                bad = {n: t.cpu().numpy() for n, t in after.items()}
+                reason = self.solver.diagnose(self.model, before, bad, self.dt / self.substeps)
                 raise _Diverged(reason, substep)
             now |= after
 

@@ -271,6 +271,11 @@ def test_density_of_the_body_goes_before_that_of_its_material(tmp_path):
     assert usd.read(stage(tmp_path, content)).bodies[0].material.density == 1234.0
 
 
+def test_a_deformable_that_is_switched_off_is_no_body(tmp_path):
+    off = BLOCK.replace("Block", "Off").replace(BOUND, BOUND + "\nbool omniphysics:deformableBodyEnabled = 0")
+    assert [b.name for b in usd.read(stage(tmp_path, BLOCK + off)).bodies] == ["Block"]
+
+
 def test_minus_infinity_and_zero_mean_not_given(tmp_path):
     material = MATERIAL.replace("= 50000", "= -inf\nfloat physics:youngsModulus = 7000\nfloat physics:density = 0")
     body = usd.read(stage(tmp_path, BLOCK.replace("Rubber", "R2") + material.replace("Rubber", "R2"))).bodies[0]

@@ -131,6 +131,14 @@ def test_names_that_are_no_identifiers(names, tmp_path):
     there_and_back(simple_scene(bodies=bodies, obstacles=obstacles, actuators=actuators), tmp_path / "names.usda")
 
 
+def test_particles_are_marked_for_newton(tmp_path):
+    body = simple_scene().bodies[0]
+    usd.write(tmp_path / "a.usda", simple_scene(bodies=[dataclasses.replace(body, shape=SOLIDS[3]["points"])]))
+    stage = Usd.Stage.Open(str(tmp_path / "a.usda"))
+    points = stage.GetPrimAtPath("/World/Bodies/block/Shape")
+    assert points.GetPrimTypeInfo().GetAppliedAPISchemas() == ["NewtonPointsDeformableSimAPI"]
+
+
 def test_plain_numbers_need_no_twins(tmp_path):
     """What a user writes in short decimals stands in the file once, in standard attributes."""
     usd.write(tmp_path / "plain.usda", simple_scene(obstacles=walls((0, 0, 0), (1, 1, 1), friction=0.3)))

@@ -38,6 +38,7 @@ METRES = '(\n metersPerUnit = 1\n upAxis = "Z"\n)\n'
 LAB = f"""(
     "Somebody else's file"
     customLayerData = {{
+        string creator = "them"
         string owner = "lab"
     }}
     defaultPrim = "Lab"
@@ -56,6 +57,10 @@ def Xform "Lab" (
     }}
 ) {{
     custom string user:tag = "keep me"
+    custom asset user:shader = @OmniPBR.mdl@
+    def Mesh "Bodies" {{
+        {TET}
+    }}
     double3 xformOp:translate = (3, 0, 0)
     uniform token[] xformOpOrder = ["xformOp:translate"]
     def Camera "Eye" {{
@@ -161,13 +166,14 @@ def assert_lab_is_whole(path, folder):
     stage = Usd.Stage.Open(str(path))
     layer = stage.GetRootLayer()
     assert layer.comment == "Somebody else's file"
-    assert layer.customLayerData["owner"] == "lab"
+    assert (layer.customLayerData["owner"], layer.customLayerData["creator"]) == ("lab", "them")
     assert (layer.startTimeCode, layer.endTimeCode, layer.timeCodesPerSecond) == (0, 48, 24)
     assert UsdGeom.GetStageUpAxis(stage) == "Y"
     assert UsdGeom.GetStageMetersPerUnit(stage) == 0.01
     root = stage.GetDefaultPrim()
     assert root.GetPath() == "/Lab"
     assert root.GetAttribute("user:tag").Get() == "keep me"
+    assert root.GetAttribute("user:shader").Get().path == "OmniPBR.mdl"  # found on a search path, not in a folder
     eye = stage.GetPrimAtPath("/Lab/Eye")
     assert eye.GetAttribute("focalLength").Get() == 35
     assert eye.GetAttribute("xformOp:translate").GetTimeSamples() == [0, 48]
@@ -348,6 +354,14 @@ def test_what_is_added_has_no_findings(lab, tmp_path):
     """The validators say nothing of the written file that they do not say of its source."""
     usd.write(tmp_path / "new.usdc", changed_in_every_way(usd.read(lab)))
     assert set(findings(tmp_path / "new.usdc")) <= set(findings(lab))
+
+
+def test_what_somebody_puts_beside_our_shape_is_no_matter(tmp_path):
+    usd.write(tmp_path / "a.usda", simple_scene())
+    stage = Usd.Stage.Open(str(tmp_path / "a.usda"))
+    UsdGeom.Cube.Define(stage, "/World/Bodies/block/Hat")
+    stage.Save()
+    assert usd.read(tmp_path / "a.usda") == simple_scene()
 
 
 def test_a_silhouette_over_a_source_of_ours(tmp_path):

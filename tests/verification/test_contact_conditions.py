@@ -178,3 +178,14 @@ def test_gradient_is_right_on_both_sides_of_a_kink(side, condition, dim, rng):
     slope = (loss(v, mu + h) - loss(v, mu - h)) / (2 * h)
     if condition == "friction":
         np.testing.assert_allclose(mu_adj, slope, rtol=0, atol=1e-8)
+
+
+@pytest.mark.verification(float32=True)
+@pytest.mark.parametrize("dim", DIMENSIONS)
+def test_friction_has_a_gradient_where_there_is_none_yet(dim, rng):
+    """At mu = 0 the derivative of v_t (1 + mu v_n / |v_t|) to mu is v_n v_t / |v_t|, not zero."""
+    n, t = normals(dim), tangents(normals(dim))
+    v = -0.5 * n + 2.0 * t
+    pull = rng.normal(size=v.shape)
+    _, mu_adj = touch(v, n, "friction", 0.0, pull)
+    np.testing.assert_allclose(mu_adj, -0.5 * (pull * t).sum(axis=1), rtol=0, atol=2 * TOLERANCE)

@@ -20,6 +20,7 @@ CODES = {name: code for code, name in enumerate(CONDITIONS)}
 
 _STICKY = wp.constant(CODES["sticky"])
 _SLIP = wp.constant(CODES["slip"])
+_SEPARATE = wp.constant(CODES["separate"])
 
 
 def coefficients(obstacles: tuple[Obstacle, ...]) -> np.ndarray:
@@ -52,11 +53,14 @@ def constrain(dim: int) -> wp.Function:
             if v_n >= real(0.0):
                 allowed = v
             else:
+                c = mu
+                if condition == _SEPARATE:
+                    c = real(0.0)
                 speed = wp.length(v_t)
-                if speed <= -mu * v_n:
+                if speed <= -c * v_n:
                     allowed = vec()
                 else:
-                    allowed = (real(1.0) + mu * v_n / speed) * v_t
+                    allowed = (real(1.0) + c * v_n / speed) * v_t
         return allowed
 
     return constrain_velocity

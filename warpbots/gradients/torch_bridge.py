@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -43,6 +43,20 @@ class Segment:
     def __del__(self):
         for index in list(self._kept):
             self.release(index)
+
+
+@dataclasses.dataclass
+class _Keeping(contextlib.AbstractContextManager):
+    """Sets whether a segment keeps substeps; entered again for each backward pass through a retained graph."""
+
+    segment: Segment
+    keep: bool
+
+    def __enter__(self) -> None:
+        self.segment.keep = self.keep
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
 
 @dataclasses.dataclass
@@ -88,14 +102,9 @@ class Bridge:
         if keep or not torch.is_grad_enabled():
             return run(segment, *tensors)
 
-        @contextlib.contextmanager
-        def keeping(keep: bool) -> Iterator[None]:
-            segment.keep = keep
-            yield
-
         return checkpoint(
             lambda *t: run(segment, *t), *tensors, use_reentrant=False, preserve_rng_state=False,
-            context_fn=lambda: (keeping(False), keeping(True)),
+            context_fn=lambda: (_Keeping(segment, False), _Keeping(segment, True)),
         )  # fmt: skip
 
     def lend(self, key: tuple[tuple, frozenset]) -> Interval:

@@ -426,8 +426,10 @@ class Posed:
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner [m] of the turned bounding box, each of shape (dim,)."""
+        """Lower and upper corner [m] of the turned bounding box, infinite if the shape has no end; shape (dim,)."""
         lower, upper = self.shape.bounds
+        if not np.isfinite(upper - lower).all():
+            return np.full(len(lower), -np.inf), np.full(len(lower), np.inf)
         corners = np.stack(np.meshgrid(*zip(lower, upper, strict=True), indexing="ij"), -1).reshape(-1, len(lower))
         moved = corners @ np.array(self.rotation).T + np.array(self.translation)
         return moved.min(0), moved.max(0)

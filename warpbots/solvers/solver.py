@@ -74,13 +74,14 @@ class Solver(Protocol):
             dt: Time step [s].
         """
 
-    def diagnose(self, model: Model, before: dict, after: dict) -> str:
+    def diagnose(self, model: Model, before: dict, after: dict, dt: float) -> str:
         """Say in one sentence why `after`, one step after `before`, is not finite: the field, the index, the cause.
 
         Args:
             model: From `build`.
-            before: Fields of the last good state as NumPy arrays.
+            before: Fields of the last state as NumPy arrays.
             after: Fields of the bad state.
+            dt: Length of the step [s].
         """
 
     def max_time_step(self, model: Model) -> float:

@@ -6,21 +6,14 @@ are sent once and played by the browser, with or without a kernel behind them.
 
 import base64
 import dataclasses
-import html
-import importlib.util
 import io
 import os
-import re
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from warpbots.files import replacing
 from warpbots.view.film import strip
 from warpbots.view.motion import collect, evenly
-from warpbots.view.widget import new_plot, with_controls
+from warpbots.view.widget import EXTRA, missing_packages, moments, new_plot, with_controls
 
 if TYPE_CHECKING:
     import k3d
@@ -29,11 +22,8 @@ if TYPE_CHECKING:
 
     from warpbots.trajectory import Trajectory
 
-__all__ = ["View", "mimebundle", "save_html", "show"]
+__all__ = ["View", "mimebundle", "show"]
 
-_EXTRA = 'pip install "warpbots[notebook]"'
-_BYTES = 40e6  # of all positions that are sent to the browser
-_FRAMES = 121  # that are sent to the browser, at most
 _PICTURES = 6  # in a film strip
 
 
@@ -82,11 +72,11 @@ def show(trajectory: "Trajectory", every: int | None = None, *, world: int = 0) 
     Raises:
         ValueError: `every` is below 1, or there is no such world.
     """
-    steps, missing = _shown(trajectory, every), _missing()
+    steps, missing = moments(trajectory, every), missing_packages()
     text = _words(trajectory)
     if _static() or missing or not _in_notebook():
         if missing and not _static():
-            text += f"; a view to turn and play needs {' and '.join(missing)}: {_EXTRA}"
+            text += f"; a view to turn and play needs {' and '.join(missing)}: {EXTRA}"
         return View(strip(collect(trajectory, evenly(trajectory.steps, _PICTURES), world)), text)
     motion = collect(trajectory, steps, world)
     plot = new_plot(motion)
@@ -97,36 +87,6 @@ def show(trajectory: "Trajectory", every: int | None = None, *, world: int = 0) 
 def mimebundle(trajectory: "Trajectory") -> dict:
     """What a notebook displays for a trajectory: MIME type -> data."""
     return show(trajectory)._repr_mimebundle_()
-
-
-def save_html(path: str | os.PathLike, trajectory: "Trajectory", every: int | None = None, *, world: int = 0) -> Path:
-    """Write a trajectory as a page that can be turned, played and scrubbed in any browser, without a network.
-
-    Args:
-        path: Where to write.
-        trajectory: The motion; it is simulated again.
-        every: Show every `every`-th state; None for at most 121 states and 40 MB.
-        world: Which of the independent copies.
-
-    Returns:
-        `path`.
-
-    Raises:
-        ImportError: k3d is not installed.
-        OSError: The file cannot be written; a file that was there before is left as it is.
-    """
-    if _missing():
-        raise ImportError(f"save_html needs {' and '.join(_missing())}: {_EXTRA}")
-    path = Path(path)
-    with replacing(path) as temporary:
-        motion = collect(trajectory, _shown(trajectory, every), world)
-        plot = new_plot(motion)
-        plot.menu_visibility = True  # a page has no other controls
-        plot.fps, plot.time_speed = 25.0, (len(motion) - 1) / float(motion.time[-1])
-        page = plot.get_snapshot(additional_js_code="K3DInstance.startAutoPlay();")
-        title = f"<title>{html.escape(motion.scene.name)}</title>"
-        temporary.write_text(re.sub(r"<title>.*?</title>", lambda _: title, page, count=1), encoding="utf-8")
-    return path
 
 
 def _words(trajectory: "Trajectory") -> str:
@@ -141,22 +101,8 @@ def _static() -> bool:
     return os.environ.get("WARPBOTS_STATIC", "") not in ("", "0")
 
 
-def _missing() -> list[str]:
-    return [name for name in ("k3d", "ipywidgets") if importlib.util.find_spec(name) is None]
-
-
 def _in_notebook() -> bool:
     """Whether there is a kernel that a widget can talk to."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return getattr(shell, "kernel", None) is not None
-
-
-def _shown(trajectory: "Trajectory", every: int | None) -> np.ndarray:
-    """Numbers of control intervals before the states that are shown."""
-    if every is None:
-        room = int(_BYTES // (12 * len(trajectory.particles.position)))
-        return evenly(trajectory.steps, max(2, min(_FRAMES, room)))
-    if every < 1:
-        raise ValueError(f"show: every must be at least 1, got {every}")
-    return np.unique([*range(0, trajectory.steps + 1, every), trajectory.steps])

@@ -1,5 +1,6 @@
 """The widget of a motion: a k3d plot that looks like the pictures, over a play button and a slider."""
 
+import importlib.util
 import math
 from typing import TYPE_CHECKING
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from warpbots.scene import Obstacle
 from warpbots.view.camera import Camera
-from warpbots.view.motion import Motion
+from warpbots.view.motion import Motion, evenly
 from warpbots.view.palette import GROUND, GROUND_EDGE, INK, PAPER, QUIET, body_colors, packed
 from warpbots.view.picture import radii
 from warpbots.view.raster import brightness
@@ -19,12 +20,42 @@ if TYPE_CHECKING:
     import k3d
     from ipywidgets import Widget
 
-__all__ = ["new_plot", "with_controls"]
+    from warpbots.trajectory import Trajectory
 
+__all__ = ["EXTRA", "missing_packages", "moments", "new_plot", "with_controls"]
+
+EXTRA = 'pip install "warpbots[notebook]"'
+"""How to get what `missing_packages` names."""
+
+_BYTES = 40e6  # of all positions that are sent to the browser
+_FRAMES = 121  # that are sent to the browser, at most
 _HEIGHT = 420  # of the view [pixels]
 _FIELD = 24.0  # of view, upwards [degrees]
 _WIDE = 1.9  # width over height that a view has at least on a screen
 _FASTEST = 40  # between two frames that are played [ms]
+
+
+def missing_packages() -> list[str]:
+    """Names of the packages that a widget needs and that are not installed."""
+    return [name for name in ("k3d", "ipywidgets") if importlib.util.find_spec(name) is None]
+
+
+def moments(trajectory: "Trajectory", every: int | None) -> np.ndarray:
+    """Numbers of control intervals before the states that a browser shows.
+
+    Args:
+        trajectory: The motion.
+        every: Every `every`-th state and the last one; None for at most 121 states and 40 MB.
+
+    Raises:
+        ValueError: `every` is below 1.
+    """
+    if every is None:
+        room = int(_BYTES // (12 * len(trajectory.particles.position)))
+        return evenly(trajectory.steps, max(2, min(_FRAMES, room)))
+    if every < 1:
+        raise ValueError(f"every must be at least 1, got {every}")
+    return np.unique([*range(0, trajectory.steps + 1, every), trajectory.steps])
 
 
 def new_plot(motion: Motion) -> "k3d.Plot":

@@ -96,42 +96,53 @@ class MPM:
             fastest = max(fastest, float(np.sqrt(modulus / rho[:, rows]).max()))
         return (1.0028 if model.per_axis == 1 else 1.3056) * self.dx / fastest
 
-    def diagnose(self, model: MPMModel, before: dict, after: dict) -> str:
+    def diagnose(self, model: MPMModel, before: dict, after: dict, dt: float) -> str:
         """Say in one sentence why `after`, one step on from `before`, is not finite: field, index, cause.
 
         Args:
             model: From `build`.
-            before: Fields of the last good state as NumPy arrays.
+            before: Fields of the last state as NumPy arrays.
             after: Fields of the bad state.
+            dt: Length of the step [s].
         """
-        x = (before["position"] - model.grid.lower) / model.grid.dx
-        outside = ~((x >= 0.5) & (x < np.array(model.grid.resolution) - 1.5)).all(axis=-1)
-        if outside.any():
-            w, p = (int(i) for i in np.argwhere(outside)[0])
-            lower = model.grid.lower + 0.5 * self.dx
-            upper = model.grid.lower + (np.array(model.grid.resolution) - 1.5) * self.dx
+        remedy = (
+            f"use more substeps (this one has {dt:.3g} s, the bound for matter at rest is "
+            f"{self.max_time_step(model):.3g} s) or weaker actuators"
+        )
+        for name, values in before.items():
+            if not np.isfinite(values).all():
+                where = self._where(model, ~np.isfinite(values).reshape(*values.shape[:2], -1).all(axis=-1))
+                return f"{name} of {where} is not finite at the start of the step: the motion diverged before; {remedy}"
+        with np.errstate(all="ignore"):  # what is looked at here may overflow
+            before = {name: values.astype(np.float64) for name, values in before.items()}
+            J = np.linalg.det(before["deformation"])
+            wild = ~(np.linalg.norm(before["velocity"], axis=-1) * dt < self.dx)
+            x = (before["position"] - model.grid.lower) / model.grid.dx
+            outside = ~((x >= 0.5) & (x < np.array(model.grid.resolution) - 1.5)).all(axis=-1)
+        if (J <= 0.0).any():
+            where = self._where(model, J <= 0.0)
             return (
-                f"particle {p} of {self._body(model, p)} in world {w} left the grid at "
-                f"{before['position'][w, p].tolist()} m, which reaches from {lower.tolist()} to {upper.tolist()}; "
+                f"{where} was inverted (det F = {J[J <= 0.0][0]:.3g}), its stress is not finite: the motion diverged; "
+                f"{remedy}, or law='fixed_corotated', which resists inversion"
+            )
+        if wild.any():
+            return f"{self._where(model, wild)} moves more than a cell in one step: the motion diverged; {remedy}"
+        if outside.any():
+            position = before["position"][outside][0].tolist()
+            lower = (model.grid.lower + 0.5 * self.dx).tolist()
+            upper = (model.grid.lower + (np.array(model.grid.resolution) - 1.5) * self.dx).tolist()
+            return (
+                f"{self._where(model, outside)} left the grid at {position} m, which reaches from {lower} to {upper}; "
                 f"enlarge Scene.domain, or add a floor or walls"
             )
-        field = next(name for name, values in after.items() if not np.isfinite(values).all())
-        w, p = (int(i) for i in np.argwhere(~np.isfinite(after[field]))[0][:2])
-        J = np.linalg.det(before["deformation"][w])
-        where = f"{field} of particle {p} of {self._body(model, p)} in world {w} is not finite"
-        if J.min() <= 0.0:
-            q = int(J.argmin())
-            return (
-                f"{where}: particle {q} was inverted (det F = {J[q]:.3g}), for which its law has no stress; use weaker "
-                f"actuators, more substeps, or law='fixed_corotated'"
-            )
-        return (
-            f"{where} (smallest det F = {J.min():.3g}); the motion diverged: use more substeps, the bound for matter at "
-            f"rest is {self.max_time_step(model):.3g} s"
-        )
+        name, values = next((n, v) for n, v in after.items() if not np.isfinite(v).all())
+        where = self._where(model, ~np.isfinite(values).reshape(*values.shape[:2], -1).all(axis=-1))
+        return f"{name} of {where} is not finite: the motion diverged; {remedy}"
 
-    def _body(self, model: MPMModel, particle: int) -> str:
-        return repr(model.scene.bodies[model.particles.body[particle]].name)
+    def _where(self, model: MPMModel, bad: np.ndarray) -> str:
+        """The first of the `bad` particles, shape (worlds, n_particles), in words."""
+        w, p = (int(i) for i in np.argwhere(bad)[0])
+        return f"particle {p} of {model.scene.bodies[model.particles.body[p]].name!r} in world {w}"
 
     def step(self, model: MPMModel, state: MPMState, control: wp.array, state_out: MPMState, dt: float) -> None:
         """Advance by `dt` [s]; records its adjoint on the active tape.
