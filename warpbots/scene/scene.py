@@ -44,6 +44,8 @@ class Task:
                 continue
             if not (math.isfinite(value) and value > 0):
                 raise SceneError(f"Task: {field} must be positive, got {value:g}")
+            if field in ("substeps", "steps", "clusters") and value != int(value):
+                raise SceneError(f"Task: {field} must be a whole number, got {value:g}")
         object.__setattr__(self, "direction", tuple(float(d) for d in self.direction))
 
 

@@ -28,7 +28,7 @@ def copy_of_source(scene: Scene) -> Sdf.Layer:
             f"Scene.source {scene.source} does not exist any more, so that what else was in it cannot be kept; write "
             f"dataclasses.replace(scene, source=None) to do without it"
         ) from None
-    return UsdUtils.FlattenLayerStack(source, _absolute)
+    return UsdUtils.FlattenLayerStack(source)
 
 
 def relocate(layer: Sdf.Layer, folder: Path) -> None:
@@ -44,13 +44,15 @@ def check(stage: Usd.Stage, scene: Scene) -> None:
     """
     try:
         back, _ = read_stage(stage)
-        wrong = [f.name for f in dataclasses.fields(Scene) if f.compare and not _same_field(back, scene, f.name)]
+        fields = [f.name for f in dataclasses.fields(Scene) if f.compare]
+        wrong = [name for name in fields if getattr(back, name) != getattr(scene, name)]
+        fault = f"it would read back with other {', '.join(wrong)}" if wrong else ""
     except SceneError as error:
-        wrong = [str(error)]
-    if wrong:
+        fault = f"it would not read back: {error}"
+    if fault:
         raise SceneError(
-            f"the scene cannot be written over what else is in its source {scene.source}: it would read back with "
-            f"other {', '.join(wrong)}; write dataclasses.replace(scene, source=None) to do without that file"
+            f"the scene cannot be written over what else is in its source {scene.source}, because {fault}; write "
+            f"dataclasses.replace(scene, source=None) to do without that file"
         )
 
 
@@ -60,16 +62,6 @@ def is_source_of(path: str, scene: Scene) -> bool:
         return read_stage(open_stage(path))[0] == scene
     except (SceneError, OSError):
         return False
-
-
-def _same_field(a: Scene, b: Scene, name: str) -> bool:
-    return getattr(a, name) == getattr(b, name)
-
-
-def _absolute(layer: Sdf.Layer, asset: str) -> str:
-    """`asset` as an absolute path, where it is one relative to `layer`; names for a search path stay as they are."""
-    absolute = layer.ComputeAbsolutePath(asset)
-    return absolute if asset.startswith(("./", "../")) or Path(absolute).exists() else asset
 
 
 def relative(asset: str | Path, folder: Path) -> str:

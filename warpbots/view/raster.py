@@ -52,7 +52,7 @@ class Canvas:
 
     @classmethod
     def blank(cls, camera: Camera, width: int, height: int) -> "Canvas":
-        """An empty canvas of `width` times `height` pixels."""
+        """An empty canvas of `width` times `height` pixels, which are square: as the window of the camera is."""
         depth = camera.depth(box_corners(*camera.box))
         reach = float(depth.max() - depth.min())
         return cls(camera, width, height, (float(depth.min()) - reach, float(depth.max()) + reach))

@@ -1,0 +1,165 @@
+"""Films and strips show the motion that was simulated, and are written whole or not at all."""
+
+import errno
+import shutil
+
+import numpy as np
+import pytest
+from conftest import GREEN
+from PIL import Image
+
+from warpbots.view import animate, film_strip
+from warpbots.view.motion import collect, evenly
+from warpbots.view.sheet import columns_for, sheet
+
+
+def pixels(image):
+    return np.asarray(image.convert("RGB")) / 255.0
+
+
+def green_row(image):
+    """Mean row, from the top, of what is green."""
+    red, green, blue = np.moveaxis(pixels(image), 2, 0)
+    rows = np.nonzero((green > 1.5 * red) & (green > 1.5 * blue))[0]
+    assert len(rows) > 20
+    return rows.mean()
+
+
+def frames_of(path):
+    with Image.open(path) as film:
+        for k in range(film.n_frames):
+            film.seek(k)
+            yield film.convert("RGB"), film.info["duration"]
+
+
+def test_moments_are_even_and_have_both_ends():
+    assert evenly(12, 5).tolist() == [0, 3, 6, 9, 12]
+    assert evenly(2, 9).tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="frames must be at least 2"):
+        evenly(12, 1)
+
+
+def test_collected_moments_are_those_of_the_trajectory(trajectory):
+    steps = [0, 2, 5]
+    motion = collect(trajectory, steps)
+    frames = list(trajectory.frames())
+    for k, step in enumerate(steps):
+        time, x, _ = frames[step]
+        assert motion.time[k] == time
+        np.testing.assert_array_equal(motion.position[k], x.astype(np.float32))
+    driven = trajectory.control[0].numpy()[[0, 1, 4]]  # by the interval that ended there
+    np.testing.assert_array_equal(motion.control, driven)
+
+
+def test_a_world_that_does_not_exist_is_refused(flat):
+    with pytest.raises(ValueError, match="world must be in 0 to 0, got 1"):
+        film_strip(flat, world=1)
+
+
+def test_strip_shows_the_disc_where_it_falls(flat):
+    strip = film_strip(flat, frames=3)
+    motion = collect(flat, evenly(flat.steps, 3))
+    camera = motion.camera()
+    columns = columns_for(camera, 12.0, 3)
+    (_, height), places = sheet(camera, 12.0, -(-3 // columns), columns)
+    assert strip.size == (1200, 2 * round(50 * height))
+    disc = flat.particles.body == 1
+    for (left, bottom, width, tall), x in zip(places, motion.position, strict=False):
+        box = np.array(
+            [left * 1200, (1 - bottom - tall) * 100 * height, (left + width) * 1200, (1 - bottom) * 100 * height]
+        )
+        panel = strip.crop(tuple(int(v) for v in box.round()))
+        lower, upper = camera.window
+        expected = (upper[1] - x[disc, 1].mean()) / (upper[1] - lower[1]) * panel.height
+        assert green_row(panel) == pytest.approx(expected, abs=1.5)
+
+
+def test_gif_has_the_frames_the_size_and_the_time_it_should_have(trajectory, tmp_path):
+    path = animate(tmp_path / "motion.gif", trajectory, fps=50.0, width=240)
+    assert [p.name for p in tmp_path.iterdir()] == ["motion.gif"]
+    images, delays = zip(*frames_of(path), strict=True)
+    seconds = trajectory.steps * trajectory.control_interval
+    assert len(images) == round(50 * seconds) + 1
+    assert max(images[0].size) == 240
+    assert sum(delays[:-1]) == pytest.approx(1000 * seconds, abs=10)
+    assert all((pixels(a) != pixels(b)).any() for a, b in zip(images, images[1:], strict=False))
+    assert images[0].getpixel((1, 1)) == (255, 255, 255)
+    rows = [green_row(image) for image in images]
+    assert all(np.diff(rows) >= 0.0)
+    assert rows[-1] > rows[0]  # it falls
+
+
+def test_colours_survive_the_palette(flat, tmp_path):
+    path = animate(tmp_path / "motion.gif", flat, width=240)
+    for image, _ in frames_of(path):
+        away = np.abs(pixels(image) - GREEN).max(axis=2)
+        assert away.min() < 0.03
+
+
+def test_seconds_stretch_time_and_not_the_motion(flat, tmp_path):
+    path = animate(tmp_path / "slow.gif", flat, fps=10.0, seconds=1.0, width=120)
+    images, delays = zip(*frames_of(path), strict=True)
+    assert len(images) == 11
+    assert sum(delays[:-1]) == pytest.approx(1000, abs=10)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("motion.avi", {}, "a film ends in .gif or .mp4, got '.avi'"),
+        ("motion", {}, "got 'no ending'"),
+        ("motion.gif", {"fps": 60.0}, "at most 50 frames per second, got fps=60; write an .mp4"),
+        ("motion.gif", {"fps": 0.0}, "fps and seconds must be positive"),
+        ("motion.gif", {"seconds": -1.0}, "fps and seconds must be positive"),
+        ("motion.gif", {"width": 10}, "width at least 64 pixels"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_anything_is_simulated(flat, tmp_path, name, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        animate(tmp_path / name, flat, **arguments)
+    assert not list(tmp_path.iterdir())
+
+
+def test_mp4_without_ffmpeg_says_what_to_do(flat, tmp_path, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(RuntimeError, match=r"motion.mp4: an .mp4 needs the program ffmpeg.* or write motion.gif"):
+        animate(tmp_path / "motion.mp4", flat)
+
+
+@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="needs the program ffmpeg")
+def test_mp4_is_a_film(flat, tmp_path):
+    path = animate(tmp_path / "motion.mp4", flat, width=120)
+    assert path.read_bytes()[4:8] == b"ftyp"
+    assert [p.name for p in tmp_path.iterdir()] == ["motion.mp4"]
+
+
+def test_ffmpeg_that_fails_leaves_nothing(flat, tmp_path, monkeypatch):
+    tool = tmp_path / "bin" / "ffmpeg"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\necho no such codec >&2\nexit 3\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tool.parent), prepend=":")
+    with pytest.raises(RuntimeError, match=r"ffmpeg failed \(3\): no such codec"):
+        animate(tmp_path / "motion.mp4", flat, width=120)
+    assert [p.name for p in tmp_path.iterdir()] == ["bin"]
+
+
+def test_missing_folder_is_named(flat, tmp_path):
+    with pytest.raises(OSError, match=r"cannot write .*nowhere.motion.gif: .*choose a folder that exists"):
+        animate(tmp_path / "nowhere" / "motion.gif", flat)
+    assert not list(tmp_path.iterdir())
+
+
+def test_full_disk_leaves_what_was_there(flat, tmp_path, monkeypatch):
+    path = tmp_path / "motion.gif"
+    path.write_bytes(b"before")
+
+    def full(self, path, **options):
+        path.write_bytes(b"half a film")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Image.Image, "save", full)
+    with pytest.raises(OSError, match=r"cannot write .*motion.gif: No space left on device"):
+        animate(path, flat, width=120)
+    assert path.read_bytes() == b"before"
+    assert list(tmp_path.iterdir()) == [path]

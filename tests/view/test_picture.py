@@ -1,0 +1,199 @@
+"""Pictures show matter where it is, in its colours, and what is in front of it in front."""
+
+import numpy as np
+import pytest
+from conftest import GREEN, RED
+
+from warpbots.scene import Box, Obstacle, Scene, SoftBody, Sphere
+from warpbots.scene import Material as M
+from warpbots.solvers import MPM
+from warpbots.view import Camera, draw, picture
+from warpbots.view.palette import CONTRACT, EXPAND, GROUND, body_colors
+from warpbots.view.stretch import Stretch
+
+
+def at(image, ax, points):
+    """Colours of a picture under points of the axes, shape (n, 3)."""
+    column, row = np.floor(ax.transData.transform(points)).astype(int).T
+    return image[row, column]
+
+
+def test_particles_are_where_they_are_in_2d(flat, axes, pixels):
+    ax = draw(flat.scene, flat.particles, flat.final.position[0], axes())
+    image = pixels(ax.figure)
+    x = flat.final.position[0].numpy()
+    expected = np.array([RED, GREEN])[flat.particles.body]
+    assert np.abs(at(image, ax, x) - expected).max() < 0.02
+    corner = ax.get_xlim()[0] + 0.02, ax.get_ylim()[1] - 0.02
+    assert (at(image, ax, np.array([corner])) == 1.0).all()
+
+
+def test_obstacles_are_filled_in_2d(flat, axes, pixels):
+    ax = draw(flat.scene, flat.particles, ax=axes())
+    inside = np.array([[0.25, -0.01], [0.75, 0.02], [0.75, 0.035]])
+    outside = np.array([[0.5, 0.01], [0.75, 0.045], [0.70, 0.015]])
+    image = pixels(ax.figure)
+    assert np.abs(at(image, ax, inside) - GROUND).max() < 0.02
+    assert (at(image, ax, outside) == 1.0).all()
+
+
+def test_camera_sees_all_of_a_motion(trajectory):
+    x = np.stack([x for _, x, _ in trajectory.frames()])
+    camera = Camera.around(trajectory.scene, x)
+    seen = camera.project(x.reshape(-1, trajectory.scene.dim))
+    assert (seen > camera.window[0]).all()
+    assert (seen < camera.window[1]).all()
+    assert camera.box[0][-1] <= 0.0  # the floor is in view
+
+
+def test_camera_of_a_single_point_has_a_window():
+    ball = SoftBody("b", Sphere((0.0, 0.0, 0.0), 0.1), M(1e4))
+    camera = Camera.around(Scene((ball,)), np.zeros((1, 3)))
+    assert (camera.window[1] > camera.window[0]).all()
+
+
+def test_3d_axes_are_orthonormal_and_z_is_up():
+    ball = SoftBody("b", Sphere((0.0, 0.0, 0.0), 0.1), M(1e4))
+    camera = Camera.around(Scene((ball,)), np.eye(3), azimuth=30.0, elevation=50.0)
+    np.testing.assert_allclose(camera.axes @ camera.axes.T, np.eye(3), atol=1e-12)
+    assert np.linalg.det(camera.axes) > 0.0
+    assert camera.axes[0][2] == 0.0
+    assert camera.axes[1][2] > 0.0
+    # the viewer stands at azimuth 30 and elevation 50 degrees
+    np.testing.assert_allclose(camera.axes[2][2], np.sin(np.radians(50.0)))
+    np.testing.assert_allclose(np.arctan2(camera.axes[2][1], camera.axes[2][0]), np.radians(30.0))
+
+
+def test_bodies_are_in_their_colours_in_3d(solid, axes, pixels):
+    ax = draw(solid.scene, solid.particles, ax=axes())
+    image, camera = pixels(ax.figure), Camera.around(solid.scene, solid.particles.position)
+    for body, color in enumerate((RED, GREEN)):
+        x = solid.particles.position[solid.particles.body == body]
+        shown = at(image, ax, camera.project(x.mean(axis=0)[None]))[0]
+        assert np.argmax(shown) == np.argmax(color)
+        assert shown.max() > 2.0 * np.sort(shown)[1]
+
+
+def test_a_driven_region_is_red_when_it_contracts_and_blue_when_it_expands(flat, solid):
+    cases = ((flat, "left", [1.0], CONTRACT), (flat, "left", [-1.0], EXPAND))
+    cases += ((solid, "chamber", [1.0, 0.0], EXPAND), (solid, "chamber", [-1.0, 0.0], CONTRACT))
+    for trajectory, region, control, expected in cases:
+        inside = trajectory.particles.regions[region]
+        colors = body_colors(trajectory.scene, trajectory.particles, np.array(control))
+        np.testing.assert_allclose(colors[inside], np.broadcast_to(expected, (inside.sum(), 3)))
+        plain = body_colors(trajectory.scene, trajectory.particles)
+        np.testing.assert_array_equal(colors[~inside], plain[~inside])
+
+
+def test_weak_signals_tint_less_than_strong_ones(flat):
+    inside = flat.particles.regions["left"]
+    red = [body_colors(flat.scene, flat.particles, np.array([u]))[inside][0] for u in (0.0, 0.3, 1.0)]
+    far = [np.linalg.norm(c - CONTRACT) for c in red]
+    assert far[0] > far[1] > far[2]
+
+
+def test_cables_follow_their_particles(solid, axes):
+    x = solid.final.position[0].numpy()
+    ax = draw(solid.scene, solid.particles, x, axes(), control=np.array([0.0, 1.0]))
+    camera = Camera.around(solid.scene, x)
+    ends = [np.linalg.norm(solid.particles.position - w, axis=1).argmin() for w in solid.scene.actuators[1].waypoints]
+    np.testing.assert_allclose(ax.lines[0].get_xydata(), camera.project(x[ends]), atol=1e-12)
+
+
+def test_values_are_drawn_by_colour_with_a_bar(flat, axes, pixels):
+    value = flat.particles.position[:, 0]
+    ax = draw(flat.scene, flat.particles, ax=axes(), value=value, label="x [m]")
+    image = pixels(ax.figure)
+    bar = ax.figure.axes[1]
+    assert bar.get_ylabel() == "x [m]"
+    np.testing.assert_allclose(bar.get_ylim(), (value.min(), value.max()))
+    ends = flat.particles.position[[value.argmin(), value.argmax()]]
+    low, high = at(image, ax, ends)
+    assert np.abs(low - (0.267, 0.005, 0.329)).max() < 0.05  # the ends of viridis
+    assert np.abs(high - (0.993, 0.906, 0.144)).max() < 0.05
+
+
+def test_showing_another_moment_leaves_nothing_of_the_last_one(trajectory, axes, pixels):
+    camera = Camera.around(trajectory.scene, np.stack([x for _, x, _ in trajectory.frames()]))
+    start, end = trajectory.start.position[0], trajectory.final.position[0]
+    stages = [picture.Stage(trajectory.scene, trajectory.particles, camera, axes()) for _ in range(2)]
+    stages[0].show(start, time=0.0)
+    for stage in stages:
+        stage.show(end, time=0.1)
+    np.testing.assert_array_equal(*(pixels(stage.ax.figure) for stage in stages))
+    assert not np.array_equal(pixels(stages[0].ax.figure), (stages[0].show(start), pixels(stages[0].ax.figure))[1])
+
+
+def test_many_particles_are_thinned_out_and_still_cover_the_body(flat, axes, pixels, monkeypatch):
+    def red(image):
+        return (np.abs(image - RED).max(axis=2) < 0.3).mean()
+
+    every = red(pixels(draw(flat.scene, flat.particles, ax=axes()).figure))
+    monkeypatch.setattr(picture, "_MOST", len(flat.particles) // 2)
+    ax = draw(flat.scene, flat.particles, ax=axes())
+    drawn = [c for c in ax.collections if len(c.get_offsets()) > 1]
+    assert {len(c.get_offsets()) for c in drawn} == {len(flat.particles) // 2}
+    assert red(pixels(ax.figure)) == pytest.approx(every, rel=0.15)
+
+
+@pytest.mark.parametrize("F", [np.eye(2), np.array([[1.6, 0.4], [0.0, 0.8]]), np.array([[0.0, -1.0], [1.5, 0.0]])])
+def test_discs_deform_with_the_matter(flat, F):
+    X = flat.particles.position
+    long, short, angle = Stretch(flat.particles).of(X @ F.T)
+    U, s, _ = np.linalg.svd(F)
+    np.testing.assert_allclose(long, s[0], rtol=0.06)  # the regularisation is felt at the rim
+    np.testing.assert_allclose(short, s[1], rtol=0.06)
+    if s[0] > 1.01 * s[1]:
+        along = np.abs(np.stack([np.cos(np.radians(angle)), np.sin(np.radians(angle))], axis=1) @ U[:, 0])
+        assert along.min() > 0.99
+
+
+def test_matter_that_has_torn_is_drawn_undeformed(flat, rng):
+    long, short, _ = Stretch(flat.particles).of(rng.uniform(0.0, 100.0, flat.particles.position.shape))
+    assert (long == 1.0).mean() > 0.95
+    assert (short[long == 1.0] == 1.0).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"position": np.zeros((3, 2))}, r"draw: position must have shape \(\d+, 2\), got \(3, 2\)"),
+        ({"control": np.zeros(2)}, r"draw: control must have shape \(1,\), got \(2,\)"),
+        ({"value": np.zeros(2)}, r"draw: value must have shape \(\d+,\), got \(2,\)"),
+    ],
+)
+def test_wrong_shapes_are_refused(flat, axes, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        draw(flat.scene, flat.particles, ax=axes(), **arguments)
+
+
+def test_positions_that_are_not_finite_are_refused(flat):
+    x = flat.particles.position.copy()
+    x[7, 1] = np.nan
+    with pytest.raises(ValueError, match=r"position must be finite, got nan at index \(7, 1\)"):
+        draw(flat.scene, flat.particles, x)
+
+
+def test_a_new_figure_has_the_shape_of_the_view(flat):
+    import matplotlib.pyplot as plt
+
+    with plt.rc_context({"backend": "agg"}):
+        ax = draw(flat.scene, flat.particles)
+        camera = Camera.around(flat.scene, flat.particles.position)
+        width, height = ax.get_window_extent().size
+        plt.close(ax.figure)
+    assert width / height == pytest.approx(camera.aspect, rel=0.01)
+
+
+def test_a_step_hides_what_is_behind_it(axes, pixels):
+    ball = SoftBody("ball", Sphere((0.0, 0.0, 0.05), 0.05), M(1e4), color=RED)
+    particles = MPM(dx=0.02).build(Scene((ball,))).particles
+    share = {}
+    for y in (-0.065, 0.065):  # the viewer looks along +y
+        wall = Obstacle(Box((-0.1, y - 0.01, 0.0), (0.1, y + 0.01, 0.1)), name="wall")
+        scene = Scene((ball,), (), (wall,))
+        camera = Camera.around(scene, particles.position, azimuth=-90.0, elevation=5.0)
+        image = pixels(draw(scene, particles, ax=axes(), camera=camera).figure)
+        share[y] = ((image[..., 0] > 2.0 * image[..., 1]) & (image[..., 0] > 0.3)).mean()
+    assert share[0.065] > 0.02
+    assert share[-0.065] < 0.05 * share[0.065]

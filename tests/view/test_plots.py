@@ -1,0 +1,89 @@
+"""Curves show the numbers they are given."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from warpbots.optimize import History
+from warpbots.scene import Material, Muscle, Pressure, Scene, SoftBody, Sphere
+from warpbots.view import controls, loss_curve, save_loss
+from warpbots.view.palette import CONTRACT, EXPAND
+
+
+def test_loss_curve_shows_every_loss_and_marks_the_best(axes):
+    history = History(loss=[3.0, 1.0, 2.0], seconds=[1.0, 2.0, 3.0])
+    ax = loss_curve(history, axes())
+    np.testing.assert_array_equal(ax.lines[0].get_xydata(), [[0, 3.0], [1, 1.0], [2, 2.0]])
+    np.testing.assert_array_equal(ax.lines[1].get_xydata(), [[1, 1.0]])
+    assert [t.get_text() for t in ax.texts] == ["1"]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("iteration", "loss")
+
+
+@pytest.mark.parametrize(
+    ("loss", "scale"), [([1.0, 1e-3], "log"), ([1.0, 0.5], "linear"), ([1.0, -1e-3], "linear"), ([1.0, 0.0], "linear")]
+)
+def test_only_losses_over_decades_are_logarithmic(axes, loss, scale):
+    assert loss_curve(History(loss=loss, seconds=[0.0, 0.0]), axes()).get_yscale() == scale
+
+
+def test_an_empty_history_is_refused(axes):
+    with pytest.raises(ValueError, match="the history is empty"):
+        loss_curve(History(), axes())
+
+
+def test_saved_loss_is_a_picture(tmp_path):
+    path = save_loss(tmp_path / "loss.png", History(loss=[3.0, 1.0], seconds=[1.0, 2.0]))
+    with Image.open(path) as image:
+        assert image.size == (960, 420)
+        assert len(image.convert("RGB").getcolors(100_000)) > 10
+    assert [p.name for p in tmp_path.iterdir()] == ["loss.png"]
+
+
+def test_loss_that_cannot_be_written_leaves_nothing(tmp_path):
+    with pytest.raises(OSError, match="cannot write .*loss.png"):
+        save_loss(tmp_path / "nowhere" / "loss.png", History(loss=[1.0], seconds=[1.0]))
+    assert not list(tmp_path.iterdir())
+
+
+def test_controls_are_steps_by_name_over_time(solid, axes):
+    ax = controls(solid, axes())
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["inflate", "cable"]
+    for channel, patch in enumerate(ax.patches):
+        values, edges, _ = patch.get_data()
+        np.testing.assert_array_equal(values, solid.control[0, :, channel].numpy())
+        np.testing.assert_allclose(edges, 0.01 * np.arange(7))
+
+
+def test_many_controls_are_bands_red_where_they_contract(axes):
+    class Driven:
+        """A trajectory as far as its controls go."""
+
+        scene = Scene(
+            (SoftBody("b", Sphere((0.0, 0.0), 0.1), Material(1e4), regions={"r": Sphere((0.0, 0.0), 0.1)}),),
+            tuple(Muscle(f"m{k}", "r", (1.0, 0.0), 1.0) for k in range(6)) + (Pressure("p", "r", 1.0),),
+        )
+        control, control_interval, steps = torch.ones(1, 3, 7), 0.1, 3
+
+    ax = controls(Driven(), axes())
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["m0", "m1", "m2", "m3", "m4", "m5", "p"]
+    mesh = ax.collections[0]
+    mesh.update_scalarmappable()
+    colors = mesh.get_facecolor().reshape(7, 3, 4)[..., :3]
+    np.testing.assert_allclose(colors[:6], np.broadcast_to(CONTRACT, (6, 3, 3)), atol=0.01)
+    np.testing.assert_allclose(colors[6], np.broadcast_to(EXPAND, (3, 3)), atol=0.01)
+    assert ax.get_ylim() == (7.0, 0.0)
+
+
+def test_controls_of_nothing_and_of_no_world_are_refused(flat, axes):
+    with pytest.raises(ValueError, match="world must be in 0 to 0, got -1"):
+        controls(flat, axes(), world=-1)
+
+    class Undriven:
+        scene, control = (
+            Scene((SoftBody("b", Sphere((0.0, 0.0), 0.1), Material(1e4)),), name="stone"),
+            torch.ones(1, 3, 0),
+        )
+
+    with pytest.raises(ValueError, match="scene 'stone' has no actuators"):
+        controls(Undriven(), axes())
