@@ -4,6 +4,8 @@ The names are in the order in which data flows: a scene is built by a solver int
 trajectory gives a loss, whose gradient moves parameters.
 """
 
+import warp as _warp
+
 from warpbots import controllers, materials, observers, usd, view
 from warpbots.assets import load_mesh, load_silhouette
 from warpbots.gradients import Checkpoints
@@ -57,3 +59,6 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+if _warp.config.log_level == _warp.LOG_INFO:  # the default: a line for every kernel module that is loaded
+    _warp.config.log_level = _warp.LOG_WARNING

@@ -5,8 +5,8 @@ import shutil
 
 import numpy as np
 import pytest
-from conftest import GREEN
-from PIL import Image
+from PIL import Image  # noqa: TID253
+from view_cases import GREEN
 
 from warpbots.view import animate, film_strip
 from warpbots.view.motion import collect, evenly

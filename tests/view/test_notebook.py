@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image  # noqa: TID253
 
 from warpbots.view import mimebundle, notebook, save_html, show, widget
 from warpbots.view.palette import CONTRACT, packed
@@ -77,7 +77,7 @@ def test_frames_of_the_widget_are_those_of_the_trajectory(trajectory, live, ever
     positions = by_name(view.plot, "particles").positions
     frames = list(trajectory.frames(every))
     assert list(positions) == [str(k) for k in range(len(frames))]
-    for (time, x, _), shown in zip(frames, positions.values(), strict=True):
+    for (_, x, _), shown in zip(frames, positions.values(), strict=True):
         upright = x if x.shape[1] == 3 else np.column_stack([x[:, 0], np.zeros(len(x)), x[:, 1]])
         np.testing.assert_array_equal(shown, upright.astype(np.float32))
     assert list(by_name(view.plot, "time").text.values()) == [f"{time:.2f} s" for time, _, _ in frames]
@@ -133,7 +133,7 @@ def test_a_page_needs_no_network(flat, tmp_path):
 
 def test_a_page_that_cannot_be_written_leaves_nothing(flat, tmp_path):
     pytest.importorskip("k3d")
-    with pytest.raises(OSError, match="cannot write .*motion.html"):
+    with pytest.raises(OSError, match=r"cannot write .*motion\.html"):
         save_html(tmp_path / "nowhere" / "motion.html", flat)
     assert not list(tmp_path.iterdir())
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import GREEN, RED
+from view_cases import GREEN, RED
 
 from warpbots.scene import Box, Obstacle, Scene, SoftBody, Sphere
 from warpbots.scene import Material as M

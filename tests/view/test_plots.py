@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from PIL import Image  # noqa: TID253
 
 from warpbots.optimize import History
 from warpbots.scene import Material, Muscle, Pressure, Scene, SoftBody, Sphere
@@ -41,7 +41,7 @@ def test_saved_loss_is_a_picture(tmp_path):
 
 
 def test_loss_that_cannot_be_written_leaves_nothing(tmp_path):
-    with pytest.raises(OSError, match="cannot write .*loss.png"):
+    with pytest.raises(OSError, match=r"cannot write .*loss\.png"):
         save_loss(tmp_path / "nowhere" / "loss.png", History(loss=[1.0], seconds=[1.0]))
     assert not list(tmp_path.iterdir())
 

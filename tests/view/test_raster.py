@@ -5,7 +5,18 @@ import pytest
 
 from warpbots.contact import signed_distance
 from warpbots.scene import (
-    Box, Capsule, Cylinder, DistanceGrid, HalfSpace, Heightfield, Posed, Scene, SoftBody, Sphere, TriangleMesh, Union,
+    Box,
+    Capsule,
+    Cylinder,
+    DistanceGrid,
+    HalfSpace,
+    Heightfield,
+    Posed,
+    Scene,
+    SoftBody,
+    Sphere,
+    TriangleMesh,
+    Union,
 )  # fmt: skip
 from warpbots.scene import Material as M
 from warpbots.view import Camera
@@ -18,9 +29,8 @@ TETRAHEDRON = TriangleMesh(
     np.array([[0.0, 0.0, 0.0], [0.3, 0.0, 0.0], [0.0, 0.3, 0.0], [0.0, 0.0, 0.3]]),
     np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]),
 )
-BALL = DistanceGrid(
-    np.linalg.norm(np.stack(np.meshgrid(*3 * [np.linspace(-0.3, 0.3, 31)], indexing="ij")), axis=0) - 0.2, (-0.3,) * 3, 0.02
-)  # fmt: skip
+GRID = np.stack(np.meshgrid(*3 * [np.linspace(-0.3, 0.3, 31)], indexing="ij"), axis=-1)
+BALL = DistanceGrid(np.linalg.norm(GRID, axis=-1) - 0.2, (-0.3, -0.3, -0.3), 0.02)
 SOLIDS = {  # shape, volume [m^3]
     "box": (Box((-0.1, -0.2, -0.1), (0.1, 0.2, 0.3)), 0.2 * 0.4 * 0.4),
     "sphere": (Sphere((0.1, 0.0, 0.0), 0.2), 4.0 / 3.0 * np.pi * 0.2**3),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from warpbots.optimize.history import History
 
@@ -76,7 +76,8 @@ def fit(
         return value
 
     try:
-        with tqdm(total=iterations, disable=not progress, unit="it", desc="training") as bar:
+        quiet = {} if progress else {"disable": True}  # said only if so: else the user's TQDM_DISABLE counts
+        with tqdm(total=iterations, unit="it", desc="training", **quiet) as bar:
             for iteration in range(iterations):
                 seen: list[float] = []
 

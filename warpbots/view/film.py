@@ -29,6 +29,7 @@ __all__ = ["animate", "film_strip", "strip"]
 _DPI = 100
 _STRIP_WIDTH = 1200  # pixels
 _COLORS = 128  # in the palette that all frames of a GIF share
+_NEARLY = 8  # steps of 255 below which a colour is that of the background
 _SAMPLES = 12  # frames that the palette is chosen from
 _LINGER = 0.6  # how much longer the last frame of a GIF is shown [s]
 
@@ -177,8 +178,10 @@ def _palette(images: Iterable["Image"]) -> "Image":
     others = pixels[(pixels != paper).any(axis=1)]
     sample = Image.fromarray((others if len(others) else pixels)[None])
     colors = sample.quantize(_COLORS - 1, dither=Image.Dither.NONE).getpalette()[: 3 * (_COLORS - 1)]
+    colors = np.array(colors).reshape(-1, 3)
+    colors = colors[np.abs(colors - paper.astype(int)).max(axis=1) > _NEARLY]  # or Pillow takes them for the background
     palette = Image.new("P", (1, 1))
-    palette.putpalette([*paper.tolist(), *colors])
+    palette.putpalette([*paper.tolist(), *colors.reshape(-1).tolist()])
     return palette
 
 

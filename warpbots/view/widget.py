@@ -142,9 +142,10 @@ def _ruler(camera: Camera) -> "k3d.objects.Group":
         return marks
     ends = np.array([end for tick in ticks for end in (tick.at, tick.far)])
     ends[:, 2] += 0.002 * size  # above the floor, not in it
+    pairs = np.arange(len(ends), dtype=np.uint32).reshape(-1, 2)
     lines = k3d.lines(
-        _upright(ends), np.arange(len(ends)).reshape(-1, 2), indices_type="segment", color=_int(GROUND_EDGE),
-        shader="simple", opacity=0.6, name="floor grid",
+        _upright(ends), pairs, indices_type="segment", color=_int(GROUND_EDGE), shader="simple", opacity=0.6,
+        name="floor grid",
     )  # fmt: skip
     return marks + lines
 
