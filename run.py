@@ -21,7 +21,8 @@ RECIPE = [ROOT / "pyproject.toml", ROOT / "constraints.txt"]
 
 def run(*words: str, **environment: str) -> None:
     """Run a command in the environment; end this program if it fails."""
-    result = subprocess.run([str(PYTHON), *words], cwd=ROOT, env=os.environ | environment, check=False)
+    variables = {"OMP_NUM_THREADS": "1"} | os.environ | environment  # torch's operations are small here
+    result = subprocess.run([str(PYTHON), *words], cwd=ROOT, env=variables, check=False)
     if result.returncode:
         sys.exit(result.returncode)
 
@@ -53,6 +54,7 @@ def test(*options: str) -> None:
     run("-c", "import importlinter.cli, sys; sys.exit(importlinter.cli.lint_imports())")
     run("-m", "pytest", *options)
     run("-m", "pytest", "-m", "verification", WARPBOTS_PRECISION="float64")
+    run("-m", "pytest", "--nbmake", "tutorials", WARPBOTS_FAST="1", WARPBOTS_STATIC="1", TQDM_DISABLE="1")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ DIMENSIONS = (2, 3)
 CONSTITUTIONS = (("neo_hookean", 0), ("fixed_corotated", 2), ("linear", 0), ("st_venant_kirchhoff", 4))
 """Every law and every exponent at least once: what whole simulations run with, since each pair has to be compiled."""
 
-SOLVERS = {"mpm": lambda dx: MPM(dx)}
+SOLVERS = {"mpm": MPM}
 """Solvers by name: a function of the resolution [m]."""
 
 ACTUATORS = {

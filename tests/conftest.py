@@ -5,8 +5,6 @@ import pytest
 import torch
 import warp as wp
 
-wp.config.log_level = wp.LOG_WARNING
-
 from warpbots.math import precision
 
 MARKERS = (
@@ -27,6 +25,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    wp.config.log_level = wp.LOG_WARNING
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
     config.addinivalue_line("filterwarnings", "error")
@@ -58,7 +57,6 @@ def pytest_report_header(config):
 @pytest.fixture(autouse=True)
 def seeds():
     """The same random numbers in every test, whichever ran before."""
-    np.random.seed(0)
     torch.manual_seed(0)
 
 

@@ -48,7 +48,9 @@ def test_dataclass_fields_are_documented():
             thing = getattr(module, name)
             fields = getattr(thing, "__dataclass_fields__", {}) if inspect.isclass(thing) else {}
             doc = thing.__doc__ or ""
-            missing += [f"{name}.{f}" for f in fields if not f.startswith("_") and not re.search(rf"^\s+{f}: ", doc, re.M)]
+            missing += [
+                f"{name}.{f}" for f in fields if not f.startswith("_") and not re.search(rf"^\s+{f}: ", doc, re.M)
+            ]
     assert not missing, missing
 
 
@@ -56,7 +58,9 @@ def test_arrays_of_states_and_models_have_unit_and_shape():
     from warpbots.solvers.mpm import MPMModel, MPMState
 
     for cls in (MPMModel, MPMState):
-        lines = re.findall(r"^\s{8}(\w+): (.*?)(?=^\s{8}\w+: |\Z)", inspect.getdoc(cls).replace("\n    ", "\n        "), re.M | re.S)
+        lines = re.findall(
+            r"^\s{8}(\w+): (.*?)(?=^\s{8}\w+: |\Z)", inspect.getdoc(cls).replace("\n    ", "\n        "), re.M | re.S
+        )
         for name, text in lines:
             if "wp.array" in str(cls.__annotations__.get(name)):
                 assert re.search(r"\[.*\]", text) and "shape (" in text, f"{cls.__name__}.{name}: {text}"
@@ -128,7 +132,9 @@ def test_environment_for_conda_is_that_of_pip():
 
 def test_constraints_pin_every_dependency():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    pinned = {line.split("==")[0].lower().replace("_", "-") for line in (ROOT / "constraints.txt").read_text().splitlines()}
+    pinned = {
+        line.split("==")[0].lower().replace("_", "-") for line in (ROOT / "constraints.txt").read_text().splitlines()
+    }
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"], *extras["notebook"], *extras["test"]]
     names = {re.match(r"[A-Za-z0-9_-]+", w).group(0).lower() for w in wanted}

@@ -54,7 +54,9 @@ def test_values_out_of_range(make, message):
 
 
 def tetrahedron():
-    return np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]]), np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
+    return np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]]), np.array(
+        [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]
+    )
 
 
 def test_open_mesh_is_refused_with_its_open_edges():
@@ -121,7 +123,9 @@ def test_cable_off_the_body():
 
 
 def test_time_step_over_the_bound():
-    with pytest.raises(ValueError, match=r"solver step of 0.1 s .* over the stability bound of 0.0\d+ s; use substeps=\d+"):
+    with pytest.raises(
+        ValueError, match=r"solver step of 0.1 s .* over the stability bound of 0.0\d+ s; use substeps=\d+"
+    ):
         simulation(dt=0.1, substeps=1)
 
 
@@ -168,7 +172,10 @@ def test_leaving_the_grid_names_step_particle_and_remedy():
 def test_divergence_names_step_field_and_cause():
     s = scene(bodies=[body(regions={"leg": BOX})], actuators=[wb.Muscle("m", "leg", (0.0, 1.0), 1e6)])
     sim = simulation(scene=s)
-    with pytest.raises(wb.SimulationError, match=r"control step \d+, substep \d .*(not finite|more than a cell in one step|left the grid)"):
+    with pytest.raises(
+        wb.SimulationError,
+        match=r"control step \d+, substep \d .*(not finite|more than a cell in one step|left the grid)",
+    ):
         sim.rollout(torch.ones(50, 1), 50)
 
 

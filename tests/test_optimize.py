@@ -49,7 +49,15 @@ def test_fit_leaves_the_best_parameters_not_the_last():
 
 def test_fit_projects_after_every_step():
     p = torch.zeros(2, requires_grad=True)
-    wb.fit([p], lambda: quadratic(p), torch.optim.SGD, lr=0.05, iterations=50, progress=False, project=lambda: p.clamp_(-1, 1))
+    wb.fit(
+        [p],
+        lambda: quadratic(p),
+        torch.optim.SGD,
+        lr=0.05,
+        iterations=50,
+        progress=False,
+        project=lambda: p.clamp_(-1, 1),
+    )
     assert torch.allclose(p, torch.tensor([1.0, -1.0]), atol=1e-2)
 
 
@@ -91,9 +99,7 @@ def test_clusters_of_a_region_and_the_centroid(sim):
 
 def test_plain_callables_drive_and_observe(sim):
     gain = torch.tensor(0.5, requires_grad=True)
-    out = sim.rollout(
-        lambda state, t: torch.tanh(gain * torch.ones(1, 2)), 5, observe=lambda s: s.position.mean(dim=1)
-    )
+    out = sim.rollout(lambda state, t: torch.tanh(gain * torch.ones(1, 2)), 5, observe=lambda s: s.position.mean(dim=1))
     assert out.observation.shape == (1, 5, 2)
     out.final.position[..., 0].std().backward()
     assert gain.grad.abs() > 0.0

@@ -81,7 +81,7 @@ def test_an_actuator_exerts_no_force_and_no_torque(solver, actuator, dim):
 @pytest.mark.parametrize("dim", DIMENSIONS)
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_energy_does_not_grow(solver, dim):
-    """A spinning, stretching block over 800 steps: what the transfers take away is small (under 7 %), and nothing is added.
+    """A spinning, stretching block over 800 steps: the transfers take away little (under 7 %) and add nothing.
 
     The total is never above 1.002 of its start (the oscillating part of symplectic Euler, of order dt omega / 2) and
     the elastic part does turn into motion and back.

@@ -46,8 +46,13 @@ def gradient(sim: Simulation, closed_loop: bool) -> dict[str, torch.Tensor]:
         wanted |= dict(net.named_parameters())
     else:
         torch.manual_seed(2)
-        controller = wanted["control"] = (0.5 * torch.randn(2, INTERVALS, sim.channels).tanh()).to(start).requires_grad_()
-    t = sim.rollout(controller, INTERVALS, sim.state(velocity=start), observe=lambda s: s.position.mean(1), youngs_modulus=E)
+        table = (0.5 * torch.randn(2, INTERVALS, sim.channels).tanh()).to(start)
+        controller = wanted["control"] = table.requires_grad_()
+
+    def middle(state):
+        return state.position.mean(1)
+
+    t = sim.rollout(controller, INTERVALS, sim.state(velocity=start), observe=middle, youngs_modulus=E)
     loss = t.final.position.square().sum() + 0.1 * t.final.deformation.sum() + t.control.square().mean()
     loss = loss + t.observation[..., 0].square().sum()
     return dict(zip(wanted, torch.autograd.grad(loss, list(wanted.values())), strict=True))
@@ -140,5 +145,3 @@ def test_rollouts_of_one_simulation_do_not_disturb_each_other():
 def test_a_schedule_without_intervals_is_refused(k):
     with pytest.raises(ValueError, match="k must be at least 1"):
         Checkpoints.every(k)
-
-

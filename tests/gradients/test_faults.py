@@ -17,7 +17,8 @@ SMALL_MUSCLE = (Muscle("biceps", "root", (1.0, 0.0), 100.0),)
 
 def simulation(solver: str, worlds: int = 1, actuators: tuple = ()) -> Simulation:
     """A block that floats in an empty room."""
-    return Simulation(block(2, gravity=(0.0, 0.0), actuators=actuators), SOLVERS[solver](DX), DT, SUBSTEPS, worlds=worlds)
+    scene = block(2, gravity=(0.0, 0.0), actuators=actuators)
+    return Simulation(scene, SOLVERS[solver](DX), DT, SUBSTEPS, worlds=worlds)
 
 
 @solvers
@@ -33,9 +34,8 @@ def test_a_body_that_flies_away_is_named(solver):
     with pytest.raises(SimulationError) as fault:
         sim.rollout(None, 100, sim.state(velocity=velocity))
     text = str(fault.value)
-    step, substep, particle, world = map(
-        int, re.search(r"control step (\d+), substep (\d+) .*: particle (\d+) of 'block' in world (\d+) left", text).groups()
-    )
+    pattern = r"control step (\d+), substep (\d+) .*: particle (\d+) of 'block' in world (\d+) left"
+    step, substep, particle, world = map(int, re.search(pattern, text).groups())
     assert step * SUBSTEPS + substep == pytest.approx(out, abs=1)  # which of two steps is a matter of rounding
     assert world == 1
     assert first[particle] == first.max()
@@ -63,7 +63,7 @@ def test_an_overflow_is_named(solver):
     deformation = sim.state().deformation.clone()
     huge = 1e20 if deformation.dtype == torch.float32 else 1e160
     deformation[0, 5] *= huge
-    with pytest.raises(SimulationError, match=r"control step 0, substep 0 .* of 'block' in world 0 is not finite.*diverged"):
+    with pytest.raises(SimulationError, match=r"control step 0, substep 0 .* of 'block' in world 0 .*diverged"):
         sim.rollout(None, 5, sim.state(deformation=deformation))
 
 
@@ -96,9 +96,9 @@ def test_a_simulation_survives_a_fault(solver):
         return torch.autograd.grad(sim.rollout(control, 5).final.position.square().sum(), control)[0]
 
     before = gradient()
+    control, fast = torch.full((100, 1), 0.5, requires_grad=True), sim.state(velocity=torch.tensor([9.0, 0.0]))
     with pytest.raises(SimulationError):
-        control = torch.full((100, 1), 0.5, requires_grad=True)
-        sim.rollout(control, 100, sim.state(velocity=torch.tensor([9.0, 0.0])))
+        sim.rollout(control, 100, fast)
     assert torch.equal(gradient(), before)
 
 

@@ -19,7 +19,9 @@ from warpbots.simulation import Simulation
 pytestmark = pytest.mark.verification
 
 DIRECTIONS = 3
-SIZES = {"position": 0.1, "velocity": 1.0, "velocity_gradient": 3.0, "deformation": 0.3, "control": 0.9, "friction": 1.0}
+SIZES = {
+    "position": 0.1, "velocity": 1.0, "velocity_gradient": 3.0, "deformation": 0.3, "control": 0.9, "friction": 1.0
+}  # fmt: skip
 """How far an input may move [its unit]; parameters not named here by their own largest value."""
 
 

@@ -34,7 +34,8 @@ def test_an_arm_grows_until_it_reaches(solver):
         """Where the tip of an arm of `stretch` times the length is after the motion [m]."""
         position = torch.stack([stretch * rest[..., 0], rest[..., 1]], dim=-1)
         state = sim.state(position=position)
-        return sim.rollout(torch.ones(INTERVALS, 1), INTERVALS, state, volume=stretch * volume).final.position[0, tip, 0].mean()
+        trajectory = sim.rollout(torch.ones(INTERVALS, 1), INTERVALS, state, volume=stretch * volume)
+        return trajectory.final.position[0, tip, 0].mean()
 
     stretch = torch.tensor(1.0, requires_grad=True)
     start = reach(stretch)

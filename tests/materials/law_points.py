@@ -113,7 +113,10 @@ def reference(law: str, incompressibility: int, F: np.ndarray, E=1.0, nu=0.3) ->
     I, Ft = np.eye(dim), np.swapaxes(F, -1, -2)
     J = np.linalg.det(F)
     s = stretches(F)
-    volume = lambda pressure: pressure[:, None, None] * I
+
+    def volume(pressure):
+        return pressure[:, None, None] * I
+
     if law == "neo_hookean":  # mu/2 (I_C - d) - mu ln J + lam/2 (ln J)^2
         energy = mu / 2 * ((s**2).sum(-1) - dim) - mu * np.log(J) + lam / 2 * np.log(J) ** 2
         stress = mu * (F @ Ft - I) + volume(lam * np.log(J))

@@ -42,8 +42,13 @@ def energy_density(law: str, p: int, F: torch.Tensor, E: torch.Tensor, nu: torch
     mu, lam = E / (2 * (1 + nu)), E * nu / ((1 + nu) * (1 - 2 * nu))
     J = torch.linalg.det(F)
     I = torch.eye(dim, dtype=F.dtype)
-    norm2 = lambda A: (A * A).sum((-1, -2))
-    trace = lambda A: A.diagonal(dim1=-2, dim2=-1).sum(-1)
+
+    def norm2(A):
+        return (A * A).sum((-1, -2))
+
+    def trace(A):
+        return A.diagonal(dim1=-2, dim2=-1).sum(-1)
+
     if law == "neo_hookean":
         Psi = mu / 2 * (norm2(F) - dim) - mu * torch.log(J) + lam / 2 * torch.log(J) ** 2
     elif law == "fixed_corotated":
@@ -81,6 +86,11 @@ def kirchhoff_stress(scene: Scene, rest: torch.Tensor, s: Particles, u: torch.Te
     return P @ s.F.transpose(-1, -2)
 
 
+def route_length(p: torch.Tensor) -> torch.Tensor:
+    """sum |p_{i+1} - p_i|."""
+    return (p[1:] - p[:-1]).norm(dim=1).sum()
+
+
 def cable_forces(scene: Scene, rest: torch.Tensor, x: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
     """Minus the gradient of k/2 max(0, L - R (1 - u))^2, shape (n, dim)."""
     total = 0.0 * x
@@ -89,10 +99,9 @@ def cable_forces(scene: Scene, rest: torch.Tensor, x: torch.Tensor, u: torch.Ten
             continue
         waypoints = torch.tensor(cable.waypoints, dtype=rest.dtype)
         particle = torch.cdist(waypoints, rest).argmin(1)
-        length = lambda p: (p[1:] - p[:-1]).norm(dim=1).sum()
-        R = length(rest[particle]) if cable.rest_length is None else cable.rest_length
+        R = route_length(rest[particle]) if cable.rest_length is None else cable.rest_length
         p = x[particle]
-        energy = cable.stiffness / 2 * torch.relu(length(p) - R * (1 - u[k])) ** 2
+        energy = cable.stiffness / 2 * torch.relu(route_length(p) - R * (1 - u[k])) ** 2
         (slope,) = torch.autograd.grad(energy, p, create_graph=True)
         total = total.index_add(0, particle, -slope)
     return total
@@ -112,21 +121,20 @@ def after_contact(scene: Scene, position: torch.Tensor, v: torch.Tensor, mu: tor
         v_t = v - v_n * n
         if condition == "sticky":
             v = 0.0 * v
-        elif condition == "slip":
+        elif condition == "slip" or (condition == "separate" and v_n < 0.0):
             v = v_t
-        elif v_n < 0.0 and condition == "separate":
-            v = v_t
-        elif v_n < 0.0:
+        elif condition == "friction" and v_n < 0.0:
             sticks = v_t.detach().norm() <= -coefficient * v_n
             v = 0.0 * v if sticks else v_t * (1.0 + coefficient * v_n / v_t.norm())
     return v
 
 
-def step(
-    scene: Scene, rest: torch.Tensor, s: Particles, u: torch.Tensor, g: torch.Tensor, mu: torch.Tensor, dx: float, dt: float
-) -> Particles:
-    """One step of `dt` [s] under the control `u` of shape (channels,); nodes lie on multiples of `dx` [m]."""
-    n, dim = s.x.shape
+def step(scene: Scene, rest, s: Particles, u, g, mu, dx: float, dt: float) -> Particles:
+    """One step of `dt` [s]; nodes lie on multiples of `dx` [m].
+
+    `rest` are the positions at rest, `u` the controls, `g` gravity, `mu` the obstacles' coefficients.
+    """
+    dim = s.x.shape[1]
     base = torch.floor(s.x.detach() / dx - 0.5)
     f = s.x / dx - base
     w = torch.stack([(1.5 - f) ** 2 / 2, 0.75 - (f - 1) ** 2, (f - 0.5) ** 2 / 2])
@@ -134,9 +142,10 @@ def step(
     weight = [torch.stack([w[o[a], :, a] for a in range(dim)]).prod(0) for o in offsets]
     corner = base.long().min(0).values
     sides = base.long().max(0).values - corner + 3
-    flat = lambda cell: torch.stack([c for c in cell.T]).long().T @ torch.tensor(
-        [int(sides[a + 1 :].prod()) for a in range(dim)]
-    )
+    strides = torch.tensor([int(sides[a + 1 :].prod()) for a in range(dim)])
+
+    def flat(cell):
+        return cell.long() @ strides
 
     # particles to grid, eq. 4-6
     m = s.rho * s.V

@@ -131,7 +131,7 @@ def test_no_friction_is_separation_to_the_last_bit(dim, rng):
 @pytest.mark.verification(float32=True)
 @pytest.mark.parametrize("dim", DIMENSIONS)
 @pytest.mark.parametrize("condition", CONDITIONS)
-@pytest.mark.parametrize("mu", (0.0, 0.5))
+@pytest.mark.parametrize("mu", [0.0, 0.5])
 def test_velocity_and_gradient_are_finite_at_the_kinks(mu, condition, dim, rng):
     """At v = 0, v_t = 0, v_n = 0, on the edge of the friction cone |v_t| = -mu v_n, and where squares underflow."""
     n, t = normals(dim), tangents(normals(dim))

@@ -7,6 +7,7 @@ import typing
 
 import numpy as np
 import pytest
+from cases import DIMENSIONS
 
 from warpbots.contact import normal, signed_distance
 from warpbots.scene import (
@@ -125,7 +126,7 @@ CASES = {
         [[0, 1], [0, 1], [0, 1], [0, 1]],
     ),
     "Posed 2D": (  # x and y of the box change places: from (-4, 0) to (0, 2), then moved by (10, 0)
-        Posed(Box((0, 0), (2, 4)), (10, 0), turn(2, np.pi / 2)), [[8, 0.25], [5, 1], [14, 6]], [-0.25, 1, np.hypot(4, 4)],
+        Posed(Box((0, 0), (2, 4)), (10, 0), turn(2, np.pi / 2)), [[8, 0.25], [5, 1], [14, 6]], [-0.25, 1, 4 * ROOT2],
         [[0, -1], [-1, 0], [1 / ROOT2, 1 / ROOT2]],
     ),
     "Posed half-space": (
@@ -183,12 +184,13 @@ def test_bounds_hold_the_shape(name, rng):
     x = rng.uniform(lower - room, upper + room, size=(40000, len(lower)))
     inside = x[signed_distance(shape, x) < -1e-6]
     assert len(inside) > 100
-    assert (inside >= lower).all() and (inside <= upper).all()
+    assert (inside >= lower).all()
+    assert (inside <= upper).all()
     assert (inside.min(0) < lower + 0.1 * (upper - lower)).all()
     assert (inside.max(0) > upper - 0.1 * (upper - lower)).all()
 
 
-@pytest.mark.parametrize("dim", (2, 3))
+@pytest.mark.parametrize("dim", DIMENSIONS)
 def test_a_sphere_sampled_on_a_grid(dim, rng):
     """Multilinear interpolation of a distance of curvature 1/r is off by at most dim h^2 / (8 r)."""
     h, r = 0.1, 1.0

@@ -5,7 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
-from PIL import Image  # noqa: TID253
+from PIL import Image
 from view_cases import GREEN
 
 from warpbots.view import animate, film_strip

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from PIL import Image  # noqa: TID253
+from PIL import Image
 
 from warpbots.view import mimebundle, notebook, save_html, show, widget
 from warpbots.view.palette import CONTRACT, packed

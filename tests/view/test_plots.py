@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from PIL import Image  # noqa: TID253
+from PIL import Image
 
 from warpbots.optimize import History
 from warpbots.scene import Material, Muscle, Pressure, Scene, SoftBody, Sphere
