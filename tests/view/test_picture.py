@@ -148,6 +148,15 @@ def test_discs_deform_with_the_matter(flat, F):
         assert along.min() > 0.99
 
 
+def test_a_row_of_particles_is_not_deformed_across():
+    bar = SoftBody("bar", Box((0.0, 0.0), (0.3, 0.01)), M(1e4))
+    particles = MPM(dx=0.02).build(Scene((bar,))).particles
+    assert len(np.unique(particles.position[:, 1])) == 1
+    long, short, _ = Stretch(particles).of(particles.position * [1.5, 1.0])
+    np.testing.assert_allclose(long, 1.5, rtol=0.06)
+    np.testing.assert_allclose(short, 1.0, rtol=1e-9)
+
+
 def test_matter_that_has_torn_is_drawn_undeformed(flat, rng):
     long, short, _ = Stretch(flat.particles).of(rng.uniform(0.0, 100.0, flat.particles.position.shape))
     assert (long == 1.0).mean() > 0.95
@@ -182,7 +191,10 @@ def test_a_new_figure_has_the_shape_of_the_view(flat):
         camera = Camera.around(flat.scene, flat.particles.position)
         width, height = ax.get_window_extent().size
         plt.close(ax.figure)
+        place = ax.get_position()
     assert width / height == pytest.approx(camera.aspect, rel=0.01)
+    assert place.x0 < 0.1 < 0.97 < place.x1  # nothing is left empty but room for the ticks
+    assert place.y0 < 0.2 < 0.95 < place.y1
 
 
 def test_a_step_hides_what_is_behind_it(axes, pixels):
