@@ -56,6 +56,17 @@ def test_a_world_that_does_not_exist_is_refused(flat):
         film_strip(flat, world=1)
 
 
+def test_pictures_of_a_sheet_are_read_like_a_text(flat):
+    camera = collect(flat, [0, 12]).camera()
+    (width, height), places = sheet(camera, 12.0, rows=2, columns=3)
+    left, bottom, w, h = np.array(places).T
+    assert (np.diff(left.reshape(2, 3), axis=1) > w[0]).all()
+    assert (bottom[:3] > bottom[3:] + h[3:]).all()
+    assert (left + w <= 1.0).all()
+    assert (bottom + h <= 1.0).all()
+    np.testing.assert_allclose(w * width / (h * height), camera.aspect)
+
+
 def test_strip_shows_the_disc_where_it_falls(flat):
     strip = film_strip(flat, frames=3)
     motion = collect(flat, evenly(flat.steps, 3))

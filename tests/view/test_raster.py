@@ -132,6 +132,14 @@ def test_the_nearer_ball_is_seen(camera, nearer):
     assert (np.argmax(shown[:, :3], axis=1) == nearer).all()
 
 
+def test_balls_that_meet_are_cut_half_way(camera):
+    center = 0.05 * np.array([-camera.axes[0], camera.axes[0]])
+    image = Canvas.blank(camera, 300, round(300 / camera.aspect)).picture(center, np.full(2, 0.1), np.eye(3)[:2])
+    red, green = ((image[..., c] > 2.0 * image[..., 1 - c]).sum() for c in (0, 1))
+    assert red > 500
+    assert red == pytest.approx(green, rel=0.03)
+
+
 def test_triangles_hide_and_are_hidden(camera):
     toward = camera.axes[2]
     triangle = 0.4 * np.array([-camera.axes[0] - camera.axes[1], camera.axes[0] - camera.axes[1], camera.axes[1]])
