@@ -56,6 +56,7 @@ def test_matter_turned_inside_out_is_named(solver):
         sim.rollout(None, 5, state)
 
 
+@pytest.mark.verification(float32=True)
 @solvers
 def test_an_overflow_is_named(solver):
     """One particle is stretched beyond all numbers: the field, the particle and the step that broke are named."""
