@@ -9,6 +9,7 @@ from warpbots.scene import Material as M
 from warpbots.solvers import MPM
 from warpbots.view import Camera, draw, picture
 from warpbots.view.palette import CONTRACT, EXPAND, GROUND, body_colors
+from warpbots.view.ruler import ruler
 from warpbots.view.stretch import Stretch
 
 
@@ -62,6 +63,20 @@ def test_3d_axes_are_orthonormal_and_z_is_up():
     # the viewer stands at azimuth 30 and elevation 50 degrees
     np.testing.assert_allclose(camera.axes[2][2], np.sin(np.radians(50.0)))
     np.testing.assert_allclose(np.arctan2(camera.axes[2][1], camera.axes[2][0]), np.radians(30.0))
+
+
+@pytest.mark.parametrize("azimuth", [-62.0, 40.0, 130.0, 220.0])
+def test_numbers_stand_on_the_near_edges_of_the_floor(solid, azimuth):
+    camera = Camera.around(solid.scene, solid.particles.position, azimuth=azimuth)
+    ticks = ruler(camera)
+    assert len(ticks) > 3
+    for tick in ticks:
+        axis = int(np.argmin(np.abs(tick.outward[:2])))
+        assert float(tick.text.split()[0]) == pytest.approx(tick.at[axis])
+        assert tick.at[axis] == tick.far[axis]
+        assert camera.depth(tick.at) > camera.depth(tick.far)
+        assert tick.at[2] == camera.box[0][2]
+    assert [tick.text.split(maxsplit=1)[1] for tick in ticks if " " in tick.text] == ["m  (x)", "m  (y)"]
 
 
 def test_bodies_are_in_their_colours_in_3d(solid, axes, pixels):

@@ -30,6 +30,6 @@ def solid_scene() -> Scene:
 def moved(scene: Scene, steps: int):
     """`steps` control intervals of 10 ms with controls that change sign half-way."""
     simulation = Simulation(scene, MPM(dx=0.02), dt=0.01, substeps=12)
-    signal = torch.linspace(-0.8, 0.8, steps)[:, None] * torch.ones(len(scene.actuators))
+    signal = torch.linspace(-0.8, 0.8, steps)[:, None] / torch.arange(1, len(scene.actuators) + 1)
     with torch.no_grad():
         return simulation.rollout(signal, steps)
