@@ -80,7 +80,7 @@ def stirred(sim: Simulation, rng: np.random.Generator, intervals: int) -> dict[s
     inputs["friction"] = np.maximum(inputs["friction"], 0.1)  # which the slippery wall has to ignore
     scale = {"position": 0.004, "velocity": 0.3, "velocity_gradient": 1.0, "deformation": 0.05}
     inputs |= {n: v + scale[n] * rng.uniform(-1, 1, v.shape) for n, v in rest.items()}
-    inputs["velocity"] += np.array([1.5, -0.5, -1.0])[: dim - 1].tolist() + [-0.8]
+    inputs["velocity"] += [1.5, *(-0.5,) * (dim - 2), -0.8]
     inputs["control"] = rng.uniform(-0.8, 0.8, (sim.worlds, intervals, sim.channels))
     like = sim.state().position
     return {n: torch.as_tensor(v, dtype=like.dtype, device=like.device) for n, v in inputs.items()}

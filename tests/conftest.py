@@ -13,11 +13,6 @@ MARKERS = (
     "slow: takes more than a few seconds; runs with --slow or by name",
 )
 
-THIRD_PARTY_WARNINGS = (
-    # torch.utils.checkpoint of torch 2.13 announces its own future.
-    "ignore:.*torch.utils.checkpoint.*:FutureWarning",
-)
-
 
 def pytest_addoption(parser):
     parser.addoption("--device", default="cpu", help="Warp device of the simulations (default: cpu)")
@@ -29,9 +24,8 @@ def pytest_configure(config):
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
     config.addinivalue_line("filterwarnings", "error")
-    for warning in THIRD_PARTY_WARNINGS:
-        config.addinivalue_line("filterwarnings", warning)
     wp.set_device(config.getoption("--device"))
+    torch.set_default_device(wp.device_to_torch(wp.get_device()))
 
 
 def pytest_collection_modifyitems(config, items):

@@ -44,9 +44,10 @@ def loss_curve(history: "History", ax: "Axes | None" = None) -> "Axes":
         ax.set_yscale("log")
     ax.plot(iteration[best], loss[best], "o", ms=6.0, mfc="none", mec=INK, mew=1.1)
     ax.annotate(
-        f"{loss[best]:.4g}", (iteration[best], loss[best]), xytext=(0.0, 7.0), textcoords="offset points",
-        ha="center", va="bottom", color=INK, fontsize=8,
+        f"{loss[best]:.4g}".replace("-", "\u2212"), (iteration[best], loss[best]), xytext=(0.0, -8.0),
+        textcoords="offset points", ha="center", va="top", color=INK, fontsize=8,
     )  # fmt: skip
+    ax.margins(y=0.16)  # room for the number
     return ax
 
 
