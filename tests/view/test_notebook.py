@@ -44,6 +44,19 @@ def test_static_mode_has_a_picture_and_no_widget(flat, live, monkeypatch):
     assert f"{len(flat.particles)} particles, 12 control intervals, 0.12 s" in bundle["text/plain"]
 
 
+def test_a_picture_in_a_notebook_is_small_and_looks_like_the_strip(trajectory, monkeypatch):
+    monkeypatch.setenv("WARPBOTS_STATIC", "1")
+    view = show(trajectory)
+    bundle = view._repr_mimebundle_()
+    shown, strip = (np.asarray(image.convert("RGB")).astype(int) for image in (png(bundle), view.picture))
+    away = np.abs(shown - strip).max(axis=2)
+    assert np.quantile(away, 0.99) <= 12
+    assert (away[(strip == 255).all(axis=2)] == 0).all()
+    whole = io.BytesIO()
+    view.picture.save(whole, format="PNG", optimize=True)
+    assert len(bundle["image/png"]) * 0.75 < 0.6 * len(whole.getvalue())
+
+
 def test_static_0_is_not_static(flat, live, monkeypatch):
     monkeypatch.setenv("WARPBOTS_STATIC", "0")
     assert WIDGET in mimebundle(flat)

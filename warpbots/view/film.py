@@ -5,7 +5,7 @@ import itertools
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from warpbots.view.camera import Camera
 from warpbots.view.motion import Motion, collect, evenly
 from warpbots.view.palette import PAPER
 from warpbots.view.picture import Stage
+from warpbots.view.reduction import palette_of, reduced
 from warpbots.view.sheet import columns_for, sheet, width_for
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ __all__ = ["animate", "film_strip", "strip"]
 _DPI = 100
 _STRIP_WIDTH = 1200  # pixels
 _COLORS = 128  # in the palette that all frames of a GIF share
-_NEARLY = 8  # steps of 255 below which a colour is that of the background
 _SAMPLES = 12  # frames that the palette is chosen from
 _LINGER = 0.6  # how much longer the last frame of a GIF is shown [s]
 
@@ -156,33 +156,15 @@ def _writer(path: Path) -> Callable[[Path, Motion, int, float], None]:
 
 
 def _write_gif(path: Path, motion: Motion, size: int, fps: float) -> None:
-    from PIL import Image
-
     camera = motion.camera()
-    palette = _palette(_frames(motion.pick(evenly(len(motion) - 1, _SAMPLES)), camera, size))
-    frames = (f.quantize(palette=palette, dither=Image.Dither.NONE) for f in _frames(motion, camera, size))
+    palette = palette_of(_frames(motion.pick(evenly(len(motion) - 1, _SAMPLES)), camera, size), _COLORS)
+    frames = (reduced(frame, palette) for frame in _frames(motion, camera, size))
     ends = np.round(100.0 * np.arange(1, len(motion) + 1) / fps)  # GIF counts time in hundredths of a second
     delays = (10 * np.diff(ends, prepend=0.0)).astype(int)
     delays[-1] += int(1000 * _LINGER)
     next(frames).save(
         path, format="GIF", save_all=True, append_images=frames, duration=delays.tolist(), loop=0, optimize=False
     )  # fmt: skip
-
-
-def _palette(images: Iterable["Image"]) -> "Image":
-    """Colours for all of `images`: the background, then the others by how often they occur."""
-    from PIL import Image
-
-    pixels = np.concatenate([np.asarray(image).reshape(-1, 3) for image in images])
-    paper = np.round(255.0 * np.array(PAPER)).astype(np.uint8)
-    others = pixels[(pixels != paper).any(axis=1)]
-    sample = Image.fromarray((others if len(others) else pixels)[None])
-    colors = sample.quantize(_COLORS - 1, dither=Image.Dither.NONE).getpalette()[: 3 * (_COLORS - 1)]
-    colors = np.array(colors).reshape(-1, 3)
-    colors = colors[np.abs(colors - paper.astype(int)).max(axis=1) > _NEARLY]  # or Pillow takes them for the background
-    palette = Image.new("P", (1, 1))
-    palette.putpalette([*paper.tolist(), *colors.reshape(-1).tolist()])
-    return palette
 
 
 def _write_mp4(path: Path, motion: Motion, size: int, fps: float) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from warpbots.view.film import strip
 from warpbots.view.motion import collect, evenly
+from warpbots.view.reduction import palette_of, reduced
 from warpbots.view.widget import EXTRA, missing_packages, moments, new_plot, with_controls
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class View:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
         """The view for a living notebook, the picture for all other readers, such as GitHub."""
         png = io.BytesIO()
-        self.picture.save(png, format="PNG", optimize=True)
+        reduced(self.picture, palette_of([self.picture], 256)).save(png, format="PNG", optimize=True)
         bundle = {"text/plain": self.text, "image/png": base64.b64encode(png.getvalue()).decode("ascii")}
         if self.widget is not None:
             live = self.widget._repr_mimebundle_()

@@ -1,0 +1,38 @@
+"""Pictures with few colours, which take a third of the space."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warpbots.view.palette import PAPER
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["palette_of", "reduced"]
+
+_NEARLY = 8  # steps of 255 below which a colour is that of the background
+
+
+def palette_of(images: Iterable["Image"], count: int) -> "Image":
+    """A palette for all of `images`: the background, then at most `count` - 1 others by how often they occur."""
+    from PIL import Image
+
+    pixels = np.concatenate([np.asarray(image).reshape(-1, 3) for image in images])
+    paper = np.round(255.0 * np.array(PAPER)).astype(np.uint8)
+    others = pixels[(pixels != paper).any(axis=1)]
+    sample = Image.fromarray((others if len(others) else pixels)[None])
+    colors = sample.quantize(count - 1, dither=Image.Dither.NONE).getpalette()[: 3 * (count - 1)]
+    colors = np.array(colors).reshape(-1, 3)
+    colors = colors[np.abs(colors - paper.astype(int)).max(axis=1) > _NEARLY]  # or Pillow takes them for the background
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([*paper.tolist(), *colors.reshape(-1).tolist()])
+    return palette
+
+
+def reduced(image: "Image", palette: "Image") -> "Image":
+    """`image` in the colours of `palette`, without dithering."""
+    from PIL import Image
+
+    return image.quantize(palette=palette, dither=Image.Dither.NONE)
