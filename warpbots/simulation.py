@@ -1,7 +1,6 @@
 """The handle on a simulation: a scene, a solver, a time step; torch tensors in and out."""
 
 import dataclasses
-import logging
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -16,8 +15,6 @@ from warpbots.solvers import Parameter, Solver, State
 from warpbots.trajectory import Trajectory
 
 __all__ = ["Controller", "Simulation", "SimulationError"]
-
-logger = logging.getLogger("warpbots")
 
 Controller = Callable[[State, float], torch.Tensor]
 """What drives a robot: (state, time [s]) -> control of shape (worlds, channels) with values in [-1, 1]."""
@@ -148,7 +145,7 @@ class Simulation:
             ValueError: A control or a parameter has the wrong shape or an illegal value.
             SimulationError: The motion diverged or left the grid.
         """
-        inputs = self._inputs(state, parameters)
+        inputs = self._inputs(parameters)
         return self._interval(state, self._control(control, 0), inputs, Segment(self._bridge, keep=True), 0)
 
     def rollout(
@@ -181,7 +178,7 @@ class Simulation:
             raise ValueError(f"rollout: steps must be at least 1, got {steps}")
         start = state = self.state() if state is None else state
         controller = self._controller(controller, steps)
-        parameters = self._inputs(state, parameters)
+        parameters = self._inputs(parameters)
         segment = self.checkpoints.segment(steps, self.substeps)
         controls, observations = [], []
         names, kind = [f.name for f in dataclasses.fields(state)], type(state)
@@ -242,7 +239,7 @@ class Simulation:
                 stacklevel=3,
             )
 
-    def _inputs(self, state: State, parameters: dict[str, Any]) -> Tensors:
+    def _inputs(self, parameters: dict[str, Any]) -> Tensors:
         """Parameters checked against their ranges and spread to the shape of the model's."""
         known = self.parameters()
         fitted = {}
