@@ -27,7 +27,7 @@ __all__ = ["adj_move_kernel", "adj_p2g_kernel"]
 
 @functools.cache
 def adj_move_kernel(dim: int) -> wp.Kernel:
-    """Kernel over all particles of all worlds: adjoint of `move_kernel` and of the gather before it."""
+    """Kernel over all particles of all worlds: adjoint of `move_kernel`."""
     MotionArrays, GridGeometry = motion_arrays(dim), grid_geometry(dim)
     s = stencil(dim)
 
@@ -53,7 +53,7 @@ def adj_move_kernel(dim: int) -> wp.Kernel:
             x_adj = moved_adj.x[r]
             A = (real(4.0) * grid.inv_dx) * (moved_adj.C[r] + dt * (F_adj @ wp.transpose(motion.F[r])))
             q = moved_adj.v[r] + dt * x_adj
-            first = grid.world[r] * grid.nodes
+            first = grid.world[r] * grid.pencils
             s.scatter(velocity_adj_out, first, grid.resolution, x, q, real(0.0), A)
             slope = s.slope(velocity, first, grid.resolution, x, q, real(0.0), A) - wp.transpose(A) @ moved.v[r]
             motion_adj_out.x[r] += x_adj + grid.inv_dx * slope
@@ -64,7 +64,7 @@ def adj_move_kernel(dim: int) -> wp.Kernel:
 
 @functools.cache
 def adj_p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
-    """Kernel over the particles of one law: adjoint of `p2g_kernel`, after a gather."""
+    """Kernel over the particles of one law: adjoint of `p2g_kernel`."""
     mat = matrix(dim)
     MotionArrays, ConstitutionArrays = motion_arrays(dim), constitution_arrays()
     ActuationArrays, GridGeometry = actuation_arrays(dim), grid_geometry(dim)
@@ -87,14 +87,13 @@ def adj_p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
         motion: MotionArrays,
         u: wp.array2d[real],
         momentum_adj: wp.array[NODE],
-        moments: wp.array[s.Moments],
         dt: real,
         # out
         motion_adj_out: MotionArrays,
         material_adj_out: ConstitutionArrays,
         u_adj_out: wp.array2d[real],
     ):
-        """From q* and A*, which were gathered: x* += slope - A^T q*, and on to C*, m*, V*, tau* and through the law."""
+        """Gather q* and A*; x* += slope - A^T q*, and on to C*, m*, V*, tau* and through the law."""
         r = rows[wp.tid()]
         w = grid.world[r]
         p = r - w * grid.particles
@@ -110,9 +109,9 @@ def adj_p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
         V = material.V[r]
         m = rho * V
         c = real(4.0) * dt * grid.inv_dx
-        M = moments[r]
-        v_adj = s.momentum(M[0])
-        A_adj = s.moment(M)
+        first = w * grid.pencils
+        h_adj, A_adj = s.gather(momentum_adj, first, grid.resolution, x)
+        v_adj = s.momentum(h_adj)
 
         # This comes before the first plain call of `stress`, and in a module of its own: Warp 1.19 generates the
         # adjoints of functions that `stress` calls only if it meets them first below wp.grad, else they are silently 0.
@@ -126,7 +125,7 @@ def adj_p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
             a = active(actuation, p, w, u)
             tau += F @ a @ wp.transpose(F)
         A = (m * grid.dx) * C - (c * V) * tau
-        slope = s.slope(momentum_adj, w * grid.nodes, grid.resolution, x, m * v, m, A) - wp.transpose(A) @ v_adj
+        slope = s.slope(momentum_adj, first, grid.resolution, x, m * v, m, A) - wp.transpose(A) @ v_adj
         motion_adj_out.x[r] += grid.inv_dx * slope
         motion_adj_out.v[r] += m * v_adj
         motion_adj_out.C[r] += (m * grid.dx) * A_adj
@@ -142,7 +141,7 @@ def adj_p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
                     )
         motion_adj_out.F[r] += F_adj
 
-        m_adj = M[0, 3] + wp.dot(v_adj, v) + grid.dx * wp.ddot(A_adj, C)
+        m_adj = h_adj[3] + wp.dot(v_adj, v) + grid.dx * wp.ddot(A_adj, C)
         if material_adj_out.E:
             material_adj_out.E[r] += E_adj
         if material_adj_out.nu:

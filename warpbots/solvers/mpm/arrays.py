@@ -94,7 +94,7 @@ def grid_geometry(dim: int) -> type:
         dx: Size of a cell [m].
         inv_dx: 1 / dx [1/m].
         resolution: Nodes along each axis.
-        nodes: Nodes of one world.
+        pencils: Pencils of one world; a pencil is the nodes along the last axis, one after the other in memory.
         particles: Particles of one world.
         world: World of each particle: dividing its number would cost more, shape (worlds * n_particles,).
         """
@@ -103,7 +103,7 @@ def grid_geometry(dim: int) -> type:
         dx: real
         inv_dx: real
         resolution: ivec
-        nodes: int
+        pencils: int
         particles: int
         world: wp.array[int]
 

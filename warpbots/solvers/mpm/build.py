@@ -54,7 +54,7 @@ def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device
         contacts=grid.contacts(scene.obstacles, device),
         actuation=actuation_of(scene, particles, device),
         cables=cables,
-        scratch=Scratch(worlds * grid.nodes, worlds * len(particles), scene.dim, worlds, n_waypoints, n_cables, device),
+        scratch=Scratch(worlds * grid.nodes, worlds * grid.pencils, scene.dim, worlds, n_waypoints, n_cables, device),
     )
 
 

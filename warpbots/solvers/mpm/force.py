@@ -34,7 +34,7 @@ def force_kernel(dim: int) -> wp.Kernel:
         w, i = wp.tid()
         x = (motion.x[w * grid.particles + particle[i]] - grid.lower) * grid.inv_dx
         if s.reach(x, grid.resolution):
-            s.scatter(momentum_out, w * grid.nodes, grid.resolution, x, dt * force[w, i], real(0.0), mat())
+            s.scatter(momentum_out, w * grid.pencils, grid.resolution, x, dt * force[w, i], real(0.0), mat())
 
     return scatter_force
 
@@ -65,10 +65,10 @@ def adj_force_kernel(dim: int) -> wp.Kernel:
         r = w * grid.particles + particle[i]
         x = (motion.x[r] - grid.lower) * grid.inv_dx
         if s.reach(x, grid.resolution):
-            first = w * grid.nodes
-            M = s.gather(momentum_adj, first, grid.resolution, x)
+            first = w * grid.pencils
+            h_adj, _A_adj = s.gather(momentum_adj, first, grid.resolution, x)
             slope = s.slope(momentum_adj, first, grid.resolution, x, dt * force[w, i], real(0.0), mat())
-            force_adj_out[w, i] += dt * s.momentum(M[0])
+            force_adj_out[w, i] += dt * s.momentum(h_adj)
             wp.atomic_add(motion_adj_out.x, r, grid.inv_dx * slope)
 
     return adj_scatter_force

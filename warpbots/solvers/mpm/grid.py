@@ -13,7 +13,7 @@ from warpbots.scene import Obstacle
 from warpbots.solvers.mpm.arrays import grid_geometry
 from warpbots.solvers.mpm.transfer import stencil
 
-__all__ = ["MARGIN", "Contacts", "Grid", "grid_kernel"]
+__all__ = ["MARGIN", "Contacts", "Grid", "clear_kernel", "grid_kernel"]
 
 MARGIN = 3
 """Cells of grid beyond the domain on every side, so that a particle at its very edge has its whole stencil."""
@@ -61,12 +61,17 @@ class Grid:
         """Number of nodes of one world."""
         return int(np.prod(self.resolution))
 
+    @property
+    def pencils(self) -> int:
+        """Number of pencils of one world: lines of nodes along the last axis."""
+        return self.nodes // self.resolution[-1]
+
     def geometry(self, worlds: int, particles: int, device: wp.Device) -> object:
         """The grid as a Warp struct, with the worlds of the particles beside it."""
         geometry = grid_geometry(len(self.resolution))()
         geometry.lower, geometry.dx = tuple(real_numpy(v) for v in self.lower), real_numpy(self.dx)
         geometry.inv_dx = real_numpy(1.0 / self.dx)
-        geometry.resolution, geometry.nodes, geometry.particles = self.resolution, self.nodes, particles
+        geometry.resolution, geometry.pencils, geometry.particles = self.resolution, self.pencils, particles
         geometry.world = wp.array(np.repeat(np.arange(worlds), particles), dtype=int, device=device)
         return geometry
 
@@ -101,8 +106,35 @@ class Grid:
 
 
 @functools.cache
+def clear_kernel() -> wp.Kernel:
+    """Kernel over (pencils of all worlds, lanes): zero to the nodes of the active pencils."""
+
+    @wp.kernel(module=wp.get_module("warpbots.mpm.clear"), enable_backward=False)
+    def clear(
+        # model
+        length: int,
+        lanes: int,
+        # state
+        active: wp.array[int],
+        # out
+        values_out: wp.array[NODE],
+    ):
+        """h_i = 0."""
+        pencil, lane = wp.tid()
+        if active[pencil] != 0:
+            for i in range(pencil * length + lane, (pencil + 1) * length, lanes):
+                values_out[i] = NODE()
+
+    return clear
+
+
+@functools.cache
 def grid_kernel(dim: int) -> wp.Kernel:
-    """Kernel over worlds x nodes: momentum to velocity, gravity, contact; differentiated by Warp."""
+    """Kernel over (pencils of all worlds, lanes): momentum to velocity, gravity, contact; differentiated by Warp.
+
+    Most pencils of most grids are empty and left at once. A thread takes every `lanes`-th node of its pencil: all of
+    them on a CPU, one on a GPU, where neighbouring threads then have neighbouring nodes.
+    """
     vec = vector(dim)
     s, constrain_velocity = stencil(dim), constrain(dim)
 
@@ -126,27 +158,32 @@ def grid_kernel(dim: int) -> wp.Kernel:
         condition: wp.array[int],
         friction: wp.array2d[real],
         gravity: wp.array[vec],
-        nodes: int,
+        length: int,
+        pencils: int,
+        lanes: int,
         # state
+        active: wp.array[int],
         momentum: wp.array[NODE],
         dt: real,
         # out
         velocity_out: wp.array[NODE],
     ):
         """v_i = constrain(p_i / m_i + dt g)."""
-        i = wp.tid()
-        h = momentum[i]
-        if h[3] == real(0.0):  # most nodes of most grids: leave early, in the adjoint too
-            velocity_out[i] = NODE()
+        pencil, lane = wp.tid()
+        if active[pencil] == 0:
             return
-        w = i // nodes
-        v = divide(s.momentum(h), h[3]) + dt * gravity[w]
-        touching = contact[i - w * nodes]
-        for k in range(3):
-            c = touching[k]
-            if c >= 0:
-                o = obstacle[c]
-                v = constrain_velocity(v, normal[c], condition[o], friction[w, o])
-        velocity_out[i] = s.node(v, real(0.0))
+        w = pencil // pencils
+        for i in range(pencil * length + lane, (pencil + 1) * length, lanes):
+            h = momentum[i]
+            v = vec()
+            if h[3] != real(0.0):
+                v = divide(s.momentum(h), h[3]) + dt * gravity[w]
+                touching = contact[i - w * pencils * length]
+                for k in range(3):
+                    c = touching[k]
+                    if c >= 0:
+                        o = obstacle[c]
+                        v = constrain_velocity(v, normal[c], condition[o], friction[w, o])
+            velocity_out[i] = s.node(v, real(0.0))
 
     return move_grid

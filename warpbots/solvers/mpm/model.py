@@ -10,7 +10,6 @@ from warpbots.scene import Scene
 from warpbots.solvers.mpm.arrays import constitution_arrays, motion_arrays
 from warpbots.solvers.mpm.grid import Contacts, Grid
 from warpbots.solvers.mpm.particles import Particles
-from warpbots.solvers.mpm.transfer import stencil
 from warpbots.solvers.solver import Parameter
 
 __all__ = ["Group", "MPMModel", "MPMState", "Scratch"]
@@ -49,9 +48,11 @@ class Group:
 class Scratch:
     """Grids that a step fills anew; between steps their content means nothing.
 
+    Only the active pencils of a grid are ever written and read: those that a particle touches.
+
     Attributes:
         nodes: Nodes of all worlds.
-        particles: Particles of all worlds.
+        pencils: Pencils of all worlds.
         dim: 2 or 3.
         worlds: Number of worlds.
         waypoints: Waypoints of all cables of one world.
@@ -60,7 +61,7 @@ class Scratch:
     """
 
     nodes: int
-    particles: int
+    pencils: int
     dim: int
     worlds: int
     waypoints: int
@@ -69,6 +70,11 @@ class Scratch:
 
     def _grid(self) -> wp.array:
         return wp.zeros(self.nodes, dtype=NODE, device=self.device)
+
+    @functools.cached_property
+    def active(self) -> wp.array:
+        """Whether a particle touches each pencil, shape (worlds * pencils,)."""
+        return wp.zeros(self.pencils, dtype=int, device=self.device)
 
     @functools.cached_property
     def momentum(self) -> wp.array:
@@ -89,11 +95,6 @@ class Scratch:
     def velocity_adj(self) -> wp.array:
         """Gradient to `velocity`, shape (worlds * nodes,)."""
         return self._grid()
-
-    @functools.cached_property
-    def moments(self) -> wp.array:
-        """Sums over the nodes around each particle, see `stencil_3d.gather`, shape (worlds * n_particles,)."""
-        return wp.zeros(self.particles, dtype=stencil(self.dim).Moments, device=self.device)
 
     @functools.cached_property
     def length(self) -> wp.array:

@@ -13,9 +13,9 @@ from warpbots.scene import Scene
 from warpbots.solvers.mpm.adjoint import adj_move_kernel, adj_p2g_kernel
 from warpbots.solvers.mpm.build import build
 from warpbots.solvers.mpm.force import adj_force_kernel, force_kernel
-from warpbots.solvers.mpm.grid import grid_kernel
+from warpbots.solvers.mpm.grid import clear_kernel, grid_kernel
 from warpbots.solvers.mpm.model import MPMModel, MPMState
-from warpbots.solvers.mpm.transfer import gather_kernel, move_kernel, p2g_kernel
+from warpbots.solvers.mpm.transfer import move_kernel, p2g_kernel
 
 __all__ = ["MPM"]
 
@@ -159,21 +159,8 @@ class MPM:
             RuntimeError: A gradient is wanted but the states have no room for it.
         """
         self._fill_grid(model, state, control, dt)
-        scratch, particles = model.scratch, state.position.size
-        _launch(
-            gather_kernel(model.dim),
-            particles,
-            [model.geometry, state.motion, scratch.velocity],
-            [scratch.moments],
-            model,
-        )
-        _launch(
-            move_kernel(model.dim),
-            particles,
-            [model.geometry, state.motion, scratch.moments, real(dt)],
-            [state_out.motion],
-            model,
-        )
+        inputs = [model.geometry, state.motion, model.scratch.velocity, real(dt)]
+        _launch(move_kernel(model.dim), state.position.size, inputs, [state_out.motion], model)
         parameters = [getattr(model, name) for name in model.parameters()]
         arrays = [*state.fields(), *state_out.fields(), control, *parameters]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), arrays)
@@ -181,12 +168,13 @@ class MPM:
     def _fill_grid(self, model: MPMModel, state: MPMState, control: wp.array, dt: float) -> None:
         """Momentum of the particles to the grid, and the grid's velocity from it."""
         scratch = model.scratch
-        scratch.momentum.zero_()
+        self._clear(model, scratch.momentum)
+        scratch.active.zero_()
         for group in model.groups:
             _launch(
                 p2g_kernel(group.law, group.incompressibility, model.dim), len(group.rows),
                 [model.material, model.actuation, model.geometry, group.rows, state.motion, control, real(dt)],
-                [scratch.momentum], model,
+                [scratch.active, scratch.momentum], model,
             )  # fmt: skip
         if scratch.cables:
             length, tension, force = cable_kernels(model.dim)
@@ -197,12 +185,22 @@ class MPM:
             _launch(force, scratch.force.shape, [cables, x, scratch.tension], [scratch.force], model)
             inputs = [cables.particle, model.geometry, state.motion, scratch.force, real(dt)]
             _launch(force_kernel(model.dim), scratch.force.shape, inputs, [scratch.momentum], model)
-        _launch(grid_kernel(model.dim), scratch.nodes, self._grid_inputs(model, dt), [scratch.velocity], model)
+        inputs = self._grid_inputs(model, dt)
+        _launch(grid_kernel(model.dim), self._grid_threads(model), inputs, [scratch.velocity], model)
+
+    def _clear(self, model: MPMModel, values: wp.array) -> None:
+        """Zero to the nodes that a particle touched in the last step."""
+        threads = self._grid_threads(model)
+        _launch(clear_kernel(), threads, [model.grid.resolution[-1], threads[1], model.scratch.active], [values], model)
+
+    def _grid_threads(self, model: MPMModel) -> tuple[int, int]:
+        """Pencils, and threads for each: one node a thread on a GPU, the whole pencil on a CPU."""
+        return model.scratch.pencils, model.grid.resolution[-1] if model.device.is_cuda else 1
 
     def _grid_inputs(self, model: MPMModel, dt: float) -> list:
-        return [
-            *model.contacts, model.friction, model.gravity, model.geometry.nodes, model.scratch.momentum, real(dt)
-        ]  # fmt: skip
+        scratch, grid = model.scratch, model.grid
+        sizes = [grid.resolution[-1], grid.pencils, self._grid_threads(model)[1]]
+        return [*model.contacts, model.friction, model.gravity, *sizes, scratch.active, scratch.momentum, real(dt)]
 
     def _step_adjoint(
         self, model: MPMModel, state: MPMState, control: wp.array, state_out: MPMState, dt: float
@@ -216,8 +214,8 @@ class MPM:
                 )
         scratch = model.scratch
         self._fill_grid(model, state, control, dt)
-        scratch.velocity_adj.zero_()
-        scratch.momentum_adj.zero_()
+        self._clear(model, scratch.velocity_adj)
+        self._clear(model, scratch.momentum_adj)
         geometry, motion, motion_adj, particles = model.geometry, state.motion, state.motion_adj, state.position.size
         _launch(
             adj_move_kernel(model.dim), particles,
@@ -225,19 +223,18 @@ class MPM:
             [motion_adj, scratch.velocity_adj], model,
         )  # fmt: skip
         _launch_adjoint(
-            grid_kernel(model.dim), scratch.nodes, self._grid_inputs(model, dt), [scratch.velocity],
-            [None, None, None, None, model.friction.grad, model.gravity.grad, None, scratch.momentum_adj, None],
+            grid_kernel(model.dim), self._grid_threads(model), self._grid_inputs(model, dt), [scratch.velocity],
+            [None] * 4 + [model.friction.grad, model.gravity.grad] + [None] * 4 + [scratch.momentum_adj, None],
             [scratch.velocity_adj], model,
         )  # fmt: skip
         if scratch.cables:
             self._cable_adjoint(model, state, control, dt)
-        _launch(gather_kernel(model.dim), particles, [geometry, motion, scratch.momentum_adj], [scratch.moments], model)
         for group in model.groups:
             _launch(
                 adj_p2g_kernel(group.law, group.incompressibility, model.dim), len(group.rows),
                 [
                     model.material, model.actuation, geometry, group.rows, motion, control,
-                    scratch.momentum_adj, scratch.moments, real(dt),
+                    scratch.momentum_adj, real(dt),
                 ],
                 [motion_adj, model.material_adj, control.grad], model,
             )  # fmt: skip

@@ -3,12 +3,12 @@
 import warp as wp
 
 from warpbots.math import NODE, index_vector, matrix, real, vector
+from warpbots.math.lanes import add, deposit, multiply, multiply_add, scale
 from warpbots.solvers.mpm.spline import distance, spline, spline_slope
 
-__all__ = ["gather", "moment", "momentum", "node", "reach", "scatter", "slope"]
+__all__ = ["gather", "mark", "momentum", "node", "reach", "scatter", "slope"]
 
 vec2, mat22, ivec2 = vector(2), matrix(2), index_vector(2)
-Moments = wp.types.matrix((3, 4), real)
 
 
 @wp.func
@@ -40,9 +40,9 @@ def reach(x: vec2, resolution: ivec2):
 
 
 @wp.func
-def row(cell: ivec2, i: int, resolution: ivec2):
-    """Index of the first node of row i of the stencil at `cell`."""
-    return (cell[0] + i) * resolution[1] + cell[1]
+def pencil(cell: ivec2, i: int):
+    """Pencil of nodes i of the stencil at `cell`."""
+    return cell[0] + i
 
 
 @wp.func
@@ -52,28 +52,35 @@ def offset(x: vec2, cell: ivec2):
 
 
 @wp.func
+def mark(active: wp.array[int], first: int, resolution: ivec2, x: vec2):
+    """Mark the pencils that a particle at `x` [cells] touches; `first` is the first one of its world."""
+    cell = origin(x)
+    for i in range(3):
+        active[first + pencil(cell, i)] = 1
+
+
+@wp.func
 def scatter(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2, q: vec2, m: real, A: mat22):
     """h_i += w_i (q + A d_i, m): the derivative of the pairing by the grid."""
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])
     wy = spline(f[1])
-    Ax = vec2(A[0, 0], A[1, 0])
-    Ay = vec2(A[0, 1], A[1, 1])
-    corner = q - A @ f
+    Ax = node(vec2(A[0, 0], A[1, 0]), real(0.0))
+    Ay = node(vec2(A[0, 1], A[1, 1]), real(0.0))
+    corner = node(q - A @ f, m)
     for i in range(3):
-        n = first + row(cell, i, resolution)
+        n = (first + pencil(cell, i)) * resolution[1] + cell[1]
         value = corner
         for j in range(3):
-            w = wx[i] * wy[j]
-            wp.atomic_add(grid, n + j, NODE(w * value[0], w * value[1], real(0.0), w * m))
-            value = value + Ay
-        corner = corner + Ax
+            deposit(grid, n + j, wx[i] * wy[j], value)
+            value = add(value, Ay)
+        corner = add(corner, Ax)
 
 
 @wp.func
 def gather(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2):
-    """Sums over the nodes of w_i h_i (row 0) and of w_i d_i h_i (rows 1 and 2): the derivatives by q and by A."""
+    """Sums over the nodes of w_i h_i and of w_i h_i d_i^T (momenta only): the derivatives by q and by A."""
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])
@@ -83,27 +90,21 @@ def gather(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2):
     Ax = NODE()
     Ay = NODE()
     for i in range(3):
-        n = first + row(cell, i, resolution)
-        h0 = wy[0] * grid[n]
-        h1 = wy[1] * grid[n + 1]
-        h2 = wy[2] * grid[n + 2]
-        h = wx[i] * (h0 + h1 + h2)
-        q += h
-        Ax += dx[i] * h
-        Ay += wx[i] * (h1 + real(2.0) * h2)
-    return wp.matrix_from_rows(q, Ax, Ay - f[1] * q)
+        n = (first + pencil(cell, i)) * resolution[1] + cell[1]
+        h1 = scale(wy[1], grid[n + 1])
+        h2 = scale(wy[2], grid[n + 2])
+        h = multiply_add(add(h1, h2), wy[0], grid[n])
+        q = multiply_add(q, wx[i], h)
+        Ax = multiply_add(Ax, dx[i] * wx[i], h)
+        Ay = multiply_add(Ay, wx[i], multiply_add(h1, real(2.0), h2))
+    Ay = multiply_add(Ay, -f[1], q)
+    return q, wp.matrix_from_cols(momentum(Ax), momentum(Ay))
 
 
 @wp.func
-def moment(M: Moments):
-    """Sum of w_i h_i d_i^T over the momenta of the nodes, from the rows of `gather`."""
-    return mat22(M[1, 0], M[2, 0], M[1, 1], M[2, 1])
-
-
-@wp.func
-def pair(v: vec2, m: real, h: NODE):
-    """(v, m) . h."""
-    return v[0] * h[0] + v[1] * h[1] + m * h[3]
+def total(h: NODE):
+    """Sum of the components."""
+    return (h[0] + h[1]) + h[3]
 
 
 @wp.func
@@ -115,16 +116,18 @@ def slope(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2, q: vec2,
     wy = spline(f[1])
     dx = spline_slope(f[0])
     dy = spline_slope(f[1])
-    Ax = vec2(A[0, 0], A[1, 0])
-    Ay = vec2(A[0, 1], A[1, 1])
-    corner = q - A @ f
-    g = vec2()
+    Ax = node(vec2(A[0, 0], A[1, 0]), real(0.0))
+    Ay = node(vec2(A[0, 1], A[1, 1]), real(0.0))
+    corner = node(q - A @ f, m)
+    gx = NODE()
+    gy = NODE()
     for i in range(3):
-        n = first + row(cell, i, resolution)
-        p0 = pair(corner, m, grid[n])
-        p1 = pair(corner + Ay, m, grid[n + 1])
-        p2 = pair(corner + real(2.0) * Ay, m, grid[n + 2])
-        p = wy[0] * p0 + wy[1] * p1 + wy[2] * p2
-        g += vec2(dx[i] * p, wx[i] * (dy[0] * p0 + dy[1] * p1 + dy[2] * p2))
-        corner = corner + Ax
-    return g
+        n = (first + pencil(cell, i)) * resolution[1] + cell[1]
+        line1 = add(corner, Ay)
+        p0 = multiply(corner, grid[n])
+        p1 = multiply(line1, grid[n + 1])
+        p2 = multiply(add(line1, Ay), grid[n + 2])
+        gx = multiply_add(gx, dx[i], multiply_add(multiply_add(scale(wy[0], p0), wy[1], p1), wy[2], p2))
+        gy = multiply_add(gy, wx[i], multiply_add(multiply_add(scale(dy[0], p0), dy[1], p1), dy[2], p2))
+        corner = add(corner, Ax)
+    return vec2(total(gx), total(gy))

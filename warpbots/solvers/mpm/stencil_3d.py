@@ -8,20 +8,19 @@ All transfers are the pairing
 and its derivatives: `scatter` is dL/dh, `gather` is dL/dq and dL/dA, `slope` is the part of dL/dx_p that comes from
 the weights. So the adjoint of a particle-to-grid transfer is a grid-to-particle transfer, and the other way round.
 
-The last axis is contiguous in memory, which is why every sum is written as rows of three nodes. A gather returns
-whole node values, which a kernel of its own stores: only then does the CPU's compiler keep them in vector registers,
-and a gather takes half the time (docs/design/mpm-transfers.md).
+The last axis is contiguous in memory: the nodes along it are a pencil, and every sum is written as nine times three
+nodes of one pencil. Sums are taken over whole node values, in vector registers (`warpbots.math.lanes`).
 """
 
 import warp as wp
 
 from warpbots.math import NODE, index_vector, matrix, real, vector
+from warpbots.math.lanes import add, deposit, multiply, multiply_add, scale
 from warpbots.solvers.mpm.spline import distance, spline, spline_slope
 
-__all__ = ["gather", "moment", "momentum", "node", "reach", "scatter", "slope"]
+__all__ = ["gather", "mark", "momentum", "node", "reach", "scatter", "slope"]
 
 vec3, mat33, ivec3 = vector(3), matrix(3), index_vector(3)
-Moments = wp.types.matrix((4, 4), real)
 
 
 @wp.func
@@ -54,15 +53,24 @@ def reach(x: vec3, resolution: ivec3):
 
 
 @wp.func
-def row(cell: ivec3, i: int, j: int, resolution: ivec3):
-    """Index of the first node of row (i, j) of the stencil at `cell`."""
-    return ((cell[0] + i) * resolution[1] + cell[1] + j) * resolution[2] + cell[2]
+def pencil(cell: ivec3, i: int, j: int, resolution: ivec3):
+    """Pencil of nodes (i, j) of the stencil at `cell`."""
+    return (cell[0] + i) * resolution[1] + cell[1] + j
 
 
 @wp.func
 def offset(x: vec3, cell: ivec3):
     """Position of a particle relative to the first node of its stencil [cells], in [0.5, 1.5)."""
     return x - vec3(real(cell[0]), real(cell[1]), real(cell[2]))
+
+
+@wp.func
+def mark(active: wp.array[int], first: int, resolution: ivec3, x: vec3):
+    """Mark the pencils that a particle at `x` [cells] touches; `first` is the first one of its world."""
+    cell = origin(x)
+    for i in range(3):
+        for j in range(3):
+            active[first + pencil(cell, i, j, resolution)] = 1
 
 
 @wp.func
@@ -73,26 +81,26 @@ def scatter(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3, q: vec
     wx = spline(f[0])
     wy = spline(f[1])
     wz = spline(f[2])
-    Ax = vec3(A[0, 0], A[1, 0], A[2, 0])
-    Ay = vec3(A[0, 1], A[1, 1], A[2, 1])
-    Az = vec3(A[0, 2], A[1, 2], A[2, 2])
-    corner = q - A @ f
+    Ax = node(vec3(A[0, 0], A[1, 0], A[2, 0]), real(0.0))
+    Ay = node(vec3(A[0, 1], A[1, 1], A[2, 1]), real(0.0))
+    Az = node(vec3(A[0, 2], A[1, 2], A[2, 2]), real(0.0))
+    corner = node(q - A @ f, m)
     for i in range(3):
         line = corner
         for j in range(3):
-            n = first + row(cell, i, j, resolution)
+            n = (first + pencil(cell, i, j, resolution)) * resolution[2] + cell[2]
+            w = wx[i] * wy[j]
             value = line
             for k in range(3):
-                w = wx[i] * wy[j] * wz[k]
-                wp.atomic_add(grid, n + k, NODE(w * value[0], w * value[1], w * value[2], w * m))
-                value = value + Az
-            line = line + Ay
-        corner = corner + Ax
+                deposit(grid, n + k, w * wz[k], value)
+                value = add(value, Az)
+            line = add(line, Ay)
+        corner = add(corner, Ax)
 
 
 @wp.func
 def gather(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3):
-    """Sums over the nodes of w_i h_i (row 0) and of w_i d_i h_i (rows 1 to 3): the derivatives by q and by A."""
+    """Sums over the nodes of w_i h_i and of w_i h_i d_i^T (momenta only): the derivatives by q and by A."""
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])
@@ -106,29 +114,23 @@ def gather(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3):
     Az = NODE()
     for i in range(3):
         for j in range(3):
-            n = first + row(cell, i, j, resolution)
+            n = (first + pencil(cell, i, j, resolution)) * resolution[2] + cell[2]
             w = wx[i] * wy[j]
-            h0 = wz[0] * grid[n]
-            h1 = wz[1] * grid[n + 1]
-            h2 = wz[2] * grid[n + 2]
-            h = w * (h0 + h1 + h2)
-            q += h
-            Ax += dx[i] * h
-            Ay += dy[j] * h
-            Az += w * (h1 + real(2.0) * h2)
-    return wp.matrix_from_rows(q, Ax, Ay, Az - f[2] * q)
+            h1 = scale(wz[1], grid[n + 1])
+            h2 = scale(wz[2], grid[n + 2])
+            h = multiply_add(add(h1, h2), wz[0], grid[n])
+            q = multiply_add(q, w, h)
+            Ax = multiply_add(Ax, dx[i] * w, h)
+            Ay = multiply_add(Ay, dy[j] * w, h)
+            Az = multiply_add(Az, w, multiply_add(h1, real(2.0), h2))
+    Az = multiply_add(Az, -f[2], q)
+    return q, wp.matrix_from_cols(momentum(Ax), momentum(Ay), momentum(Az))
 
 
 @wp.func
-def moment(M: Moments):
-    """Sum of w_i h_i d_i^T over the momenta of the nodes, from the rows of `gather`."""
-    return mat33(M[1, 0], M[2, 0], M[3, 0], M[1, 1], M[2, 1], M[3, 1], M[1, 2], M[2, 2], M[3, 2])
-
-
-@wp.func
-def pair(v: vec3, m: real, h: NODE):
-    """(v, m) . h."""
-    return v[0] * h[0] + v[1] * h[1] + v[2] * h[2] + m * h[3]
+def total(h: NODE):
+    """Sum of the components."""
+    return (h[0] + h[1]) + (h[2] + h[3])
 
 
 @wp.func
@@ -142,26 +144,32 @@ def slope(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3, q: vec3,
     dx = spline_slope(f[0])
     dy = spline_slope(f[1])
     dz = spline_slope(f[2])
-    Ax = vec3(A[0, 0], A[1, 0], A[2, 0])
-    Ay = vec3(A[0, 1], A[1, 1], A[2, 1])
-    Az = vec3(A[0, 2], A[1, 2], A[2, 2])
-    corner = q - A @ f
-    g = vec3()
+    Ax = node(vec3(A[0, 0], A[1, 0], A[2, 0]), real(0.0))
+    Ay = node(vec3(A[0, 1], A[1, 1], A[2, 1]), real(0.0))
+    Az = node(vec3(A[0, 2], A[1, 2], A[2, 2]), real(0.0))
+    corner = node(q - A @ f, m)
+    gx = NODE()
+    gy = NODE()
+    gz = NODE()
     for i in range(3):
-        gx = real(0.0)
-        gy = real(0.0)
-        gz = real(0.0)
         line = corner
+        px = NODE()
+        py = NODE()
+        pz = NODE()
         for j in range(3):
-            n = first + row(cell, i, j, resolution)
-            p0 = pair(line, m, grid[n])
-            p1 = pair(line + Az, m, grid[n + 1])
-            p2 = pair(line + real(2.0) * Az, m, grid[n + 2])
-            p = wz[0] * p0 + wz[1] * p1 + wz[2] * p2
-            gx += wy[j] * p
-            gy += dy[j] * p
-            gz += wy[j] * (dz[0] * p0 + dz[1] * p1 + dz[2] * p2)
-            line = line + Ay
-        g += vec3(dx[i] * gx, wx[i] * gy, wx[i] * gz)
-        corner = corner + Ax
-    return g
+            n = (first + pencil(cell, i, j, resolution)) * resolution[2] + cell[2]
+            line1 = add(line, Az)
+            p0 = multiply(line, grid[n])
+            p1 = multiply(line1, grid[n + 1])
+            p2 = multiply(add(line1, Az), grid[n + 2])
+            p = multiply_add(multiply_add(scale(wz[0], p0), wz[1], p1), wz[2], p2)
+            px = multiply_add(px, wy[j], p)
+            py = multiply_add(py, dy[j], p)
+            p = multiply_add(multiply_add(scale(dz[0], p0), dz[1], p1), dz[2], p2)
+            pz = multiply_add(pz, wy[j], p)
+            line = add(line, Ay)
+        gx = multiply_add(gx, dx[i], px)
+        gy = multiply_add(gy, wx[i], py)
+        gz = multiply_add(gz, wx[i], pz)
+        corner = add(corner, Ax)
+    return vec3(total(gx), total(gy), total(gz))

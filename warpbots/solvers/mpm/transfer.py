@@ -20,7 +20,7 @@ from warpbots.math import NODE, matrix, real, vector
 from warpbots.solvers.mpm import stencil_2d, stencil_3d
 from warpbots.solvers.mpm.arrays import actuation_arrays, constitution_arrays, grid_geometry, motion_arrays
 
-__all__ = ["active_stress", "gather_kernel", "move_kernel", "p2g_kernel", "stencil"]
+__all__ = ["active_stress", "move_kernel", "p2g_kernel", "stencil"]
 
 
 def stencil(dim: int) -> ModuleType:
@@ -66,6 +66,7 @@ def p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
         u: wp.array2d[real],
         dt: real,
         # out
+        active_out: wp.array[int],
         momentum_out: wp.array[NODE],
     ):
         """(m, mv)_i += w_ip (m_p, m_p v_p + (m_p C_p - dt V_p (4/dx^2) tau_p) d_ip)."""
@@ -82,43 +83,16 @@ def p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
         if actuation.start[p] < actuation.start[p + 1]:
             tau += F @ active(actuation, p, w, u) @ wp.transpose(F)
         A = (m * grid.dx) * motion.C[r] - (real(4.0) * dt * V * grid.inv_dx) * tau
-        s.scatter(momentum_out, w * grid.nodes, grid.resolution, x, m * motion.v[r], m, A)
+        first = w * grid.pencils
+        s.mark(active_out, first, grid.resolution, x)
+        s.scatter(momentum_out, first, grid.resolution, x, m * motion.v[r], m, A)
 
     return p2g
 
 
 @functools.cache
-def gather_kernel(dim: int) -> wp.Kernel:
-    """Kernel over all particles of all worlds: sums over the nodes around each particle.
-
-    The first half of the grid-to-particle transfer and of the adjoint of the particle-to-grid transfer. It is a kernel
-    of its own because a CPU then runs it on vector registers (docs/design/mpm-transfers.md).
-    """
-    MotionArrays, GridGeometry = motion_arrays(dim), grid_geometry(dim)
-    s = stencil(dim)
-
-    @wp.kernel(module=wp.get_module(f"warpbots.mpm.transfer_{dim}d"), enable_backward=False)
-    def gather(
-        # model
-        grid: GridGeometry,
-        # state
-        motion: MotionArrays,
-        values: wp.array[NODE],
-        # out
-        moments_out: wp.array[s.Moments],
-    ):
-        """Sums of w_i h_i and w_i d_i h_i."""
-        r = wp.tid()
-        x = (motion.x[r] - grid.lower) * grid.inv_dx
-        if s.reach(x, grid.resolution):
-            moments_out[r] = s.gather(values, grid.world[r] * grid.nodes, grid.resolution, x)
-
-    return gather
-
-
-@functools.cache
 def move_kernel(dim: int) -> wp.Kernel:
-    """Kernel over all particles of all worlds: particles take the gathered velocity and move."""
+    """Kernel over all particles of all worlds: particles take the velocity of the grid and move."""
     vec = vector(dim)
     MotionArrays, GridGeometry = motion_arrays(dim), grid_geometry(dim)
     s = stencil(dim)
@@ -130,7 +104,7 @@ def move_kernel(dim: int) -> wp.Kernel:
         grid: GridGeometry,
         # state
         motion: MotionArrays,
-        moments: wp.array[s.Moments],
+        velocity: wp.array[NODE],
         dt: real,
         # out
         motion_out: MotionArrays,
@@ -139,10 +113,11 @@ def move_kernel(dim: int) -> wp.Kernel:
         r = wp.tid()
         x = motion.x[r]
         F = motion.F[r]
-        if s.reach((x - grid.lower) * grid.inv_dx, grid.resolution):
-            M = moments[r]
-            v = s.momentum(M[0])
-            C = (real(4.0) * grid.inv_dx) * s.moment(M)
+        cell = (x - grid.lower) * grid.inv_dx
+        if s.reach(cell, grid.resolution):
+            h, M = s.gather(velocity, grid.world[r] * grid.pencils, grid.resolution, cell)
+            v = s.momentum(h)
+            C = (real(4.0) * grid.inv_dx) * M
             motion_out.x[r] = x + dt * v
             motion_out.v[r] = v
             motion_out.C[r] = C

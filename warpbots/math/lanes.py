@@ -1,0 +1,61 @@
+"""Arithmetic on whole grid nodes.
+
+Warp's own operators work on one component after the other, and the CPU's compiler only finds vector instructions again
+where groups of components are stored. These few functions use the vector registers directly, which makes the sums over
+the nodes around a particle about 1.6 times as fast (docs/design/mpm-transfers.md). On a GPU they are Warp's operators.
+They have no adjoints: the transfers' adjoints are written by hand.
+"""
+
+import warp as wp
+
+from warpbots.math.types import NODE, real
+
+__all__ = ["add", "deposit", "multiply", "multiply_add", "scale"]
+
+
+_SCALAR = {wp.float32: "float", wp.float64: "double"}[real]
+
+
+def _snippet(cuda: str, cpu: str, start: str = "", end: str = "return a;") -> str:
+    """A function body; on a CPU the nodes `a` and `b` are the vectors A and B, and `cpu` is the new A."""
+    return f"""
+#if defined(__CUDA_ARCH__)
+    {cuda};
+#else
+#pragma clang fp contract(fast)
+    {start}
+    typedef {_SCALAR} lanes __attribute__((vector_size(4 * sizeof({_SCALAR}))));
+    lanes A, B;
+    __builtin_memcpy(&A, &a, sizeof(lanes));
+    __builtin_memcpy(&B, &b, sizeof(lanes));
+    A = {cpu};
+    __builtin_memcpy(&a, &A, sizeof(lanes));
+    {end}
+#endif
+"""
+
+
+@wp.func_native(_snippet("return wp::add(a, b)", "A + B"))
+def add(a: NODE, b: NODE) -> NODE:
+    """a + b."""
+
+
+@wp.func_native(_snippet("return wp::cw_mul(a, b)", "A * B"))
+def multiply(a: NODE, b: NODE) -> NODE:
+    """a * b, component by component."""
+
+
+@wp.func_native(_snippet("return wp::add(a, wp::mul(s, b))", "A + s * B"))
+def multiply_add(a: NODE, s: real, b: NODE) -> NODE:
+    """a + s b."""
+
+
+@wp.func
+def scale(s: real, a: NODE):
+    """s a."""
+    return multiply(NODE(s), a)
+
+
+@wp.func_native(_snippet("wp::atomic_add(grid, n, wp::mul(s, b))", "A + s * B", "auto& a = grid.data[n];", ""))
+def deposit(grid: wp.array[NODE], n: int, s: real, b: NODE):
+    """grid[n] += s b, safely where several threads do it at once."""
