@@ -56,8 +56,9 @@ def adj_move_kernel(dim: int) -> wp.Kernel:
             first = grid.world[r] * grid.pencils
             s.scatter(velocity_adj_out, first, grid.resolution, x, q, real(0.0), A)
             slope = s.slope(velocity, first, grid.resolution, x, q, real(0.0), A) - wp.transpose(A) @ moved.v[r]
-            motion_adj_out.x[r] += x_adj + grid.inv_dx * slope
-            motion_adj_out.F[r] += F_adj + dt * (wp.transpose(moved.C[r]) @ F_adj)
+            # Not +=, which Warp makes an atomic operation: no other thread has this particle.
+            motion_adj_out.x[r] = motion_adj_out.x[r] + x_adj + grid.inv_dx * slope
+            motion_adj_out.F[r] = motion_adj_out.F[r] + F_adj + dt * (wp.transpose(moved.C[r]) @ F_adj)
 
     return adj_move
 
@@ -126,9 +127,9 @@ def adj_p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
             tau += F @ a @ wp.transpose(F)
         A = (m * grid.dx) * C - (c * V) * tau
         slope = s.slope(momentum_adj, first, grid.resolution, x, m * v, m, A) - wp.transpose(A) @ v_adj
-        motion_adj_out.x[r] += grid.inv_dx * slope
-        motion_adj_out.v[r] += m * v_adj
-        motion_adj_out.C[r] += (m * grid.dx) * A_adj
+        motion_adj_out.x[r] = motion_adj_out.x[r] + grid.inv_dx * slope
+        motion_adj_out.v[r] = motion_adj_out.v[r] + m * v_adj
+        motion_adj_out.C[r] = motion_adj_out.C[r] + (m * grid.dx) * A_adj
 
         if driven:
             F_adj += tau_adj @ F @ wp.transpose(a) + wp.transpose(tau_adj) @ F @ a
@@ -139,16 +140,16 @@ def adj_p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
                     wp.atomic_add(
                         u_adj_out, w, actuation.channel[actuator], wp.ddot(actuation.pattern[actuator], a_adj)
                     )
-        motion_adj_out.F[r] += F_adj
+        motion_adj_out.F[r] = motion_adj_out.F[r] + F_adj
 
         m_adj = h_adj[3] + wp.dot(v_adj, v) + grid.dx * wp.ddot(A_adj, C)
         if material_adj_out.E:
-            material_adj_out.E[r] += E_adj
+            material_adj_out.E[r] = material_adj_out.E[r] + E_adj
         if material_adj_out.nu:
-            material_adj_out.nu[r] += nu_adj
+            material_adj_out.nu[r] = material_adj_out.nu[r] + nu_adj
         if material_adj_out.rho:
-            material_adj_out.rho[r] += V * m_adj
+            material_adj_out.rho[r] = material_adj_out.rho[r] + V * m_adj
         if material_adj_out.V:
-            material_adj_out.V[r] += rho * m_adj - c * wp.ddot(A_adj, tau)
+            material_adj_out.V[r] = material_adj_out.V[r] + rho * m_adj - c * wp.ddot(A_adj, tau)
 
     return adj_p2g

@@ -3,7 +3,7 @@
 import warp as wp
 
 from warpbots.math import NODE, index_vector, matrix, real, vector
-from warpbots.math.lanes import add, deposit, multiply, multiply_add, scale
+from warpbots.math.lanes import add, deposit, fetch, multiply, multiply_add, scale
 from warpbots.solvers.mpm.spline import distance, spline, spline_slope
 
 __all__ = ["gather", "mark", "momentum", "node", "reach", "scatter", "slope"]
@@ -91,9 +91,9 @@ def gather(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2):
     Ay = NODE()
     for i in range(3):
         n = (first + pencil(cell, i)) * resolution[1] + cell[1]
-        h1 = scale(wy[1], grid[n + 1])
-        h2 = scale(wy[2], grid[n + 2])
-        h = multiply_add(add(h1, h2), wy[0], grid[n])
+        h1 = scale(wy[1], fetch(grid, n + 1))
+        h2 = scale(wy[2], fetch(grid, n + 2))
+        h = multiply_add(add(h1, h2), wy[0], fetch(grid, n))
         q = multiply_add(q, wx[i], h)
         Ax = multiply_add(Ax, dx[i] * wx[i], h)
         Ay = multiply_add(Ay, wx[i], multiply_add(h1, real(2.0), h2))
@@ -124,9 +124,9 @@ def slope(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2, q: vec2,
     for i in range(3):
         n = (first + pencil(cell, i)) * resolution[1] + cell[1]
         line1 = add(corner, Ay)
-        p0 = multiply(corner, grid[n])
-        p1 = multiply(line1, grid[n + 1])
-        p2 = multiply(add(line1, Ay), grid[n + 2])
+        p0 = multiply(corner, fetch(grid, n))
+        p1 = multiply(line1, fetch(grid, n + 1))
+        p2 = multiply(add(line1, Ay), fetch(grid, n + 2))
         gx = multiply_add(gx, dx[i], multiply_add(multiply_add(scale(wy[0], p0), wy[1], p1), wy[2], p2))
         gy = multiply_add(gy, wx[i], multiply_add(multiply_add(scale(dy[0], p0), dy[1], p1), dy[2], p2))
         corner = add(corner, Ax)

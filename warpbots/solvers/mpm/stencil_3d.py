@@ -15,7 +15,7 @@ nodes of one pencil. Sums are taken over whole node values, in vector registers 
 import warp as wp
 
 from warpbots.math import NODE, index_vector, matrix, real, vector
-from warpbots.math.lanes import add, deposit, multiply, multiply_add, scale
+from warpbots.math.lanes import add, deposit, fetch, multiply, multiply_add, scale
 from warpbots.solvers.mpm.spline import distance, spline, spline_slope
 
 __all__ = ["gather", "mark", "momentum", "node", "reach", "scatter", "slope"]
@@ -116,9 +116,9 @@ def gather(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3):
         for j in range(3):
             n = (first + pencil(cell, i, j, resolution)) * resolution[2] + cell[2]
             w = wx[i] * wy[j]
-            h1 = scale(wz[1], grid[n + 1])
-            h2 = scale(wz[2], grid[n + 2])
-            h = multiply_add(add(h1, h2), wz[0], grid[n])
+            h1 = scale(wz[1], fetch(grid, n + 1))
+            h2 = scale(wz[2], fetch(grid, n + 2))
+            h = multiply_add(add(h1, h2), wz[0], fetch(grid, n))
             q = multiply_add(q, w, h)
             Ax = multiply_add(Ax, dx[i] * w, h)
             Ay = multiply_add(Ay, dy[j] * w, h)
@@ -159,9 +159,9 @@ def slope(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3, q: vec3,
         for j in range(3):
             n = (first + pencil(cell, i, j, resolution)) * resolution[2] + cell[2]
             line1 = add(line, Az)
-            p0 = multiply(line, grid[n])
-            p1 = multiply(line1, grid[n + 1])
-            p2 = multiply(add(line1, Az), grid[n + 2])
+            p0 = multiply(line, fetch(grid, n))
+            p1 = multiply(line1, fetch(grid, n + 1))
+            p2 = multiply(add(line1, Az), fetch(grid, n + 2))
             p = multiply_add(multiply_add(scale(wz[0], p0), wz[1], p1), wz[2], p2)
             px = multiply_add(px, wy[j], p)
             py = multiply_add(py, dy[j], p)
