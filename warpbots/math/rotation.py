@@ -95,10 +95,10 @@ def _rotation_3d() -> wp.Function:
         I3 = wp.determinant(F)
         I1 = trace_of_stretch(norm, I3, real(2.0) * wp.ddot(C, C) - norm * norm)
         I2 = real(0.5) * (I1 * I1 - norm)
-        D = I1 * I2 - I3
-        if D < blurred * norm * wp.sqrt(norm):
+        gaps = I1 * I2 - I3  # (s1 + s2) (s2 + s3) (s3 + s1)
+        if gaps < blurred * norm * wp.sqrt(norm):
             return rotation_by_svd(F)
-        return (I1 * cofactor(F) + (I1 * I1 - I2) * F - F @ C) / D
+        return (I1 * cofactor(F) + (I1 * I1 - I2) * F - F @ C) / gaps
 
     @wp.func_grad(rotation_3d)
     def adj_rotation_3d(F: mat, adj_ret: mat):

@@ -1,0 +1,49 @@
+"""The kernels as CUDA code, which needs Warp's compiler but no GPU."""
+
+import sys
+
+import pytest
+import warp as wp
+
+from warpbots.actuators import cable_kernels
+from warpbots.math import precision
+from warpbots.solvers.mpm.adjoint import adj_move_kernel, adj_p2g_kernel
+from warpbots.solvers.mpm.force import adj_force_kernel, force_kernel
+from warpbots.solvers.mpm.grid import clear_kernel, grid_kernel
+from warpbots.solvers.mpm.transfer import move_kernel, p2g_kernel
+
+pytestmark = pytest.mark.skipif(sys.platform == "darwin", reason="Warp for macOS comes without CUDA")
+
+
+def kernels(dim: int) -> list[wp.Kernel]:
+    """All kernels of a step and its adjoint."""
+    law = ("fixed_corotated", 0, dim)
+    cables = cable_kernels(dim) if dim == 3 else ()
+    return [
+        clear_kernel(), p2g_kernel(*law), move_kernel(dim), grid_kernel(dim), force_kernel(dim),
+        adj_p2g_kernel(*law), adj_move_kernel(dim), adj_force_kernel(dim), *cables,
+    ]  # fmt: skip
+
+
+def compiled(kernel: wp.Kernel, arch: int, folder) -> str:
+    """PTX of the module of a kernel for a compute capability."""
+    wp.compile_aot_module(kernel.module, arch=arch, module_dir=folder, use_ptx=True)
+    (path,) = folder.glob(f"wp_{kernel.module.name}*.sm{arch}.ptx")
+    return path.read_text(errors="replace")
+
+
+@pytest.mark.parametrize(("dim", "arch"), [(2, 75), (3, 90)])
+def test_every_kernel_compiles_for_a_gpu(dim, arch, tmp_path):
+    for kernel in kernels(dim):
+        assert kernel.key in compiled(kernel, arch, tmp_path)
+
+
+@pytest.mark.skipif(precision != "float32", reason="float64 has no vector atomics")
+def test_nodes_move_in_one_instruction(tmp_path):
+    """A scatter is 27 vector atomics and a gather 27 vector loads where the GPU has them."""
+    law = ("neo_hookean", 0, 3)
+    assert compiled(p2g_kernel(*law), 90, tmp_path).count("atom.global.add.v4.f32") == 27
+    assert compiled(move_kernel(3), 90, tmp_path).count("ld.global.v4.f32") == 27
+    adjoint = compiled(adj_move_kernel(3), 90, tmp_path)
+    assert adjoint.count("atom.global.add.v4.f32") == 27
+    assert "atom.global.add.f32" not in adjoint
