@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+import warp as wp
 from fingerprint import compute, in_fresh_process
 
-from warpbots.math import precision
+from warpbots.math import precision, record
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +48,18 @@ def test_single_precision_against_double(here, tmp_path):
 def test_no_array_is_overwritten_that_a_gradient_reads(here, tmp_path):
     """A run with `wp.config.verify_autograd_array_access` warns of nothing, and gives the same bits.
 
-    It sees what is launched on a tape. The solvers launch off the tape and record one adjoint per step, so what it
-    guards here are the copies around them, and that this stays so: recorded as they are, the launches do warn, because
-    the grid is filled anew in every step.
+    It sees what is launched on a tape and what `record` tells it: the solvers launch off the tape and record one
+    adjoint per step, which fills the grid anew.
     """
     for name, value in in_fresh_process(tmp_path, precision, "--verify-array-access").items():
         np.testing.assert_array_equal(value, here[name], err_msg=name)
+
+
+def test_a_step_onto_a_state_that_was_read_is_seen(monkeypatch):
+    """Back and forth between two states would lose the first: Warp's guard says so."""
+    monkeypatch.setattr(wp.config, "verify_autograd_array_access", True)
+    a, b = (wp.zeros(3, dtype=float, requires_grad=True) for _ in range(2))
+    with wp.Tape():
+        record(lambda: None, reads=[a], writes=[b])
+        with pytest.raises(UserWarning, match="has already been read"):  # here every warning is an error
+            record(lambda: None, reads=[b], writes=[a])

@@ -4,25 +4,34 @@ Warp has no public handle to the active tape, and a step whose adjoint is orches
 Only this file reaches for it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 import warp as wp
 
 __all__ = ["record"]
 
 
-def record(backward: Callable[[], None], arrays: Iterable[wp.array]) -> None:
-    """Add `backward` to the active tape, if one is recording and any of `arrays` wants a gradient.
+def record(backward: Callable[[], None], reads: Sequence[wp.array], writes: Sequence[wp.array]) -> None:
+    """Add `backward` to the active tape, if one is recording and any of the arrays wants a gradient.
+
+    Under ``wp.config.verify_autograd_array_access`` Warp warns, as for its own launches, of a step that writes over
+    an array that the tape has read.
 
     Args:
         backward: Called without arguments during ``tape.backward()``; reads the gradients of what the step wrote and
             adds to the gradients of what it read.
-        arrays: All arrays the step reads or writes. Those with ``requires_grad`` become known to the tape, so that
+        reads: Arrays that the step reads.
+        writes: Arrays that it writes. Those of both with ``requires_grad`` become known to the tape, so that
             ``tape.zero()`` clears them.
     """
     tape = wp._src.context.runtime.tape
     if tape is None:
         return
-    differentiable = [a for a in arrays if a.requires_grad]
+    differentiable = [a for a in (*reads, *writes) if a.requires_grad]
     if differentiable:
         tape.record_func(backward, differentiable)
+    if wp.config.verify_autograd_array_access:
+        for array in reads:
+            array.mark_read()
+        for array in writes:
+            array.mark_write()

@@ -162,8 +162,8 @@ class MPM:
         inputs = [model.geometry, state.motion, model.scratch.velocity, real(dt)]
         _launch(move_kernel(model.dim), state.position.size, inputs, [state_out.motion], model)
         parameters = [getattr(model, name) for name in model.parameters()]
-        arrays = [*state.fields(), *state_out.fields(), control, *parameters]
-        record(lambda: self._step_adjoint(model, state, control, state_out, dt), arrays)
+        reads = [*state.fields(), control, *parameters]
+        record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
 
     def _fill_grid(self, model: MPMModel, state: MPMState, control: wp.array, dt: float) -> None:
         """Momentum of the particles to the grid, and the grid's velocity from it."""
