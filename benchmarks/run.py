@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--precision", default="float32", choices=("float32", "float64"))
     parser.add_argument("--json", action="store_true", help="one JSON object per scene on a line of its own")
     parser.add_argument("--memory", action="store_true", help="peak memory against steps for each checkpoint schedule")
-    parser.add_argument("--repeats", type=int, default=5, help="timed runs of each kind (%(default)s)")
+    parser.add_argument("--repeats", type=int, default=9, help="timed runs of each kind (%(default)s)")
     parser.add_argument("--peer-python", default=sys.executable, help="interpreter that has taichi")
     parser.add_argument("--no-peer", action="store_true", help="without the peer")
     parser.add_argument("--child", help=argparse.SUPPRESS)
@@ -136,8 +136,8 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
     compile_s = timed(forward) + timed(gradient)
     forward(), gradient()  # now as graphs
     compile_s -= timed(forward) + timed(gradient)
-    f = statistics.median(timed(forward) for _ in range(options.repeats)) / steps
-    g = statistics.median(timed(gradient) for _ in range(options.repeats)) / steps
+    times = [(timed(forward), timed(gradient)) for _ in range(options.repeats)]  # in turn, for a noisy machine
+    f, g = (statistics.median(column) / steps for column in zip(*times, strict=True))
     items = len(model.particles)
     row = {
         "name": benchmark["name"], "solver": "MPM", "device": str(model.device), "precision": options.precision,

@@ -1,6 +1,7 @@
 """One control interval as two replayable graphs: its substeps forwards, and their adjoint backwards."""
 
 import dataclasses
+from collections.abc import Iterable
 
 import torch
 import warp as wp
@@ -36,10 +37,15 @@ class Interval:
         gradient = bool(wanted)
         own = {name: wp.clone(getattr(model, name), requires_grad=name in wanted) for name in replaced}
         self._model = dataclasses.replace(model, **own)
-        # Without a gradient two states suffice, taken in turn.
-        count = substeps + 1 if gradient else min(2, substeps + 1)
-        states = [solver.state(model, requires_grad=gradient) for _ in range(count)]
-        self._states: list[State] = [states[i % count] for i in range(substeps + 1)]
+        # Without a gradient two states suffice, taken in turn; with one, two gradients do.
+        count = substeps + 1 if gradient else 2
+        states: list[State] = []
+        for i in range(count):
+            states.append(solver.state(model, requires_grad=gradient))
+            if i >= 2:
+                for array, earlier in zip(_named(states[i]).values(), _named(states[i - 2]).values(), strict=True):
+                    array.grad = earlier.grad
+        self._states = [states[i % count] for i in range(substeps + 1)]
         self._control = control = wp.zeros(
             (model.worlds, model.channels), dtype=real, device=model.device, requires_grad="control" in wanted
         )
@@ -67,7 +73,7 @@ class Interval:
         with self._stream():
             if self._backward_graph is None:
                 with self._tape:
-                    self._substeps()
+                    self._substeps(recorded=True)
                 self._seed(gradients)
                 self._adjoint()
                 self._backward_graph = self._capture(self._adjoint)
@@ -75,20 +81,20 @@ class Interval:
             wp.capture_launch(self._backward_graph)
         return {name: wp.to_torch(self._inputs[name].grad).clone() for name in self._wanted}
 
-    def _substeps(self) -> None:
+    def _substeps(self, recorded: bool = False) -> None:
         for before, after in zip(self._states, self._states[1:], strict=False):
             self._solver.step(self._model, before, self._control, after, self._dt)
+            if recorded:  # comes before the adjoint of the step, which adds to what the step after next has left here
+                self._tape.record_func(lambda state=before: _clear(_named(state).values()), [])
 
     def _seed(self, gradients: Tensors) -> None:
         for name, array in self._outputs.items():
             wp.to_torch(array.grad, requires_grad=False).copy_(gradients[name])
 
     def _adjoint(self) -> None:
-        for state in self._states[:-1]:
-            for array in _named(state).values():
-                array.grad.zero_()
-        for name in self._wanted:
-            self._inputs[name].grad.zero_()
+        _clear(
+            self._inputs[name] for name in self._wanted if name not in self._outputs
+        )  # states are cleared on the tape
         self._tape.backward()
 
     def _capture(self, work) -> wp.Graph:
@@ -106,3 +112,8 @@ class Interval:
 
 def _named(state: State) -> dict[str, wp.array]:
     return {f.name: getattr(state, f.name) for f in dataclasses.fields(state)}
+
+
+def _clear(arrays: Iterable[wp.array]) -> None:
+    for array in arrays:
+        array.grad.zero_()
