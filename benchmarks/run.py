@@ -212,7 +212,7 @@ def memory(benchmark: dict, options: argparse.Namespace) -> dict:
         "schedule": options.schedule,
         "steps": options.steps,
         "state_mb": state_mb,
-        "peak_memory_mb": _peak_memory(sim.model) - before + 2 * (substeps + 1) * state_mb,
+        "peak_memory_mb": _peak_memory(sim.model) - before + (substeps + 3) * state_mb,
     }
 
 

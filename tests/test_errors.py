@@ -161,6 +161,16 @@ def test_parameters():
         sim.rollout(None, 1, density=torch.ones(3))
     with pytest.raises(ValueError, match="no field 'speed'; a state has position, velocity"):
         sim.state(speed=torch.ones(2))
+    with pytest.raises(ValueError, match=r"field 'velocity' must be finite, got nan at index \(0, 0, 1\)"):
+        sim.state(velocity=torch.tensor([0.0, float("nan")]))
+
+
+def test_friction_is_a_parameter_only_where_something_is_rough():
+    with pytest.raises(ValueError, match="no parameter 'friction'; the model has youngs_modulus"):
+        simulation(scene=scene(obstacles=[wb.floor(condition="slip", dim=2)])).rollout(
+            None, 1, friction=torch.tensor(0.5)
+        )
+    assert "friction" in simulation(scene=scene(obstacles=[wb.floor(friction=0.3, dim=2)])).parameters()
 
 
 def test_leaving_the_grid_names_step_particle_and_remedy():
@@ -209,7 +219,7 @@ def test_interrupted_fit_keeps_the_best():
 
 def test_unwritable_places_leave_nothing_behind(tmp_path):
     history = wb.History([1.0], [0.1])
-    with pytest.raises(OSError, match=r"cannot write .*nowhere.*loss.csv.*choose a folder that exists"):
+    with pytest.raises(OSError, match=r"cannot write .*nowhere.*loss.csv: there is no folder .*nowhere; create it"):
         history.write_csv(tmp_path / "nowhere" / "loss.csv")
     assert not list(tmp_path.iterdir())
 

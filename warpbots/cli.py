@@ -125,7 +125,7 @@ def _train(options: argparse.Namespace) -> None:
         return -travel + 1e-6 * trajectory.control.square().mean()
 
     def save(history: wb.History) -> None:
-        with replacing(saved) as temporary:
+        with replacing(saved) as (temporary,):
             torch.save(policy.state_dict(), temporary)
 
     history = wb.fit(

@@ -1,8 +1,7 @@
 """Writing files so that none is ever half written."""
 
 import contextlib
-import os
-import tempfile
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,26 +9,35 @@ __all__ = ["replacing"]
 
 
 @contextlib.contextmanager
-def replacing(path: str | Path) -> Iterator[Path]:
-    """A temporary file beside `path`, with the same ending, that takes its place when the block ends well.
+def replacing(*paths: str | Path) -> Iterator[list[Path]]:
+    """Temporary files beside `paths`, with the same endings, that take their places when the block ends well.
+
+    Args:
+        *paths: Files to be written; the last one is put in place last.
+
+    Yields:
+        A temporary path for each.
 
     Raises:
-        OSError: The folder cannot be written to, or the disk is full; whatever was at `path` is still there.
+        OSError: A folder cannot be written to, or the disk is full; whatever was at `paths` is still there.
     """
-    path = Path(path)
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
-        os.close(handle)
-    except OSError as error:
-        raise OSError(
-            f"cannot write {path}: {error.strerror}; choose a folder that exists and that you may write to"
-        ) from error
-    temporary = Path(name)
+    paths = [Path(path) for path in paths]
+    for path in paths:
+        if path.is_dir():
+            raise IsADirectoryError(f"cannot write {path}: this is a folder; give the path of a file in it")
+        if not path.parent.is_dir():
+            kind = NotADirectoryError if path.parent.exists() else FileNotFoundError
+            raise kind(f"cannot write {path}: there is no folder {path.parent}; create it or choose another one")
+    mark = uuid.uuid4().hex[:8]
+    temporary = [path.with_name(f".{path.stem}.{mark}{path.suffix}") for path in paths]
     try:
         yield temporary
-        temporary.chmod(0o644)
-        temporary.replace(path)
+        for source, path in zip(temporary, paths, strict=True):
+            source.replace(path)
     except OSError as error:
-        raise OSError(f"cannot write {path}: {error.strerror or error}; nothing was changed there") from error
+        reason = f"cannot write {paths[-1]}: {error.strerror or error}"
+        message = f"{reason}; nothing was changed there, free some space or choose a folder that you may write to"
+        raise (OSError(error.errno, message) if error.errno else OSError(message)) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        for path in temporary:
+            path.unlink(missing_ok=True)

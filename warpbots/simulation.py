@@ -70,6 +70,7 @@ class Simulation:
         self.checkpoints = checkpoints or Checkpoints.sqrt()
         self.model = solver.build(scene, worlds, device)
         self._refuse_time_step()
+        self._no_control = wp.to_torch(wp.zeros((self.worlds, self.channels), dtype=real, device=self.model.device))
         self._bridge = Bridge(self._make_interval, self._refuse_outputs)
 
     @property
@@ -121,14 +122,17 @@ class Simulation:
             fields: Tensors by field name; their shapes must broadcast to the field's.
 
         Raises:
-            ValueError: There is no such field, or its shape does not fit.
+            ValueError: There is no such field, its shape does not fit, or it is not finite.
         """
         arrays = self.solver.state(self.model)
         rest = {f.name: wp.to_torch(getattr(arrays, f.name)).clone() for f in dataclasses.fields(arrays)}
         for name, value in fields.items():
             if name not in rest:
                 raise ValueError(f"state: there is no field {name!r}; a state has {', '.join(rest)}")
-            rest[name] = self._fit(value, rest[name], f"state field {name!r}")
+            rest[name] = fitted = self._fit(value, rest[name], f"state field {name!r}")
+            if not torch.isfinite(fitted).all():
+                at = tuple(int(i) for i in torch.nonzero(~torch.isfinite(fitted))[0])
+                raise ValueError(f"state field {name!r} must be finite, got {fitted[at].item():g} at index {at}")
         return type(arrays)(**rest)
 
     def step(self, state: State, control: torch.Tensor, **parameters: torch.Tensor) -> State:
@@ -220,9 +224,9 @@ class Simulation:
             raise SimulationError(f"control step {step}, substep {fault.substep} (t = {time:.6g} s): {fault}") from None
         return type(state)(**outputs)
 
-    def _make_interval(self, names: frozenset, wanted: frozenset) -> Interval:
+    def _make_interval(self, names: frozenset, wanted: frozenset, substeps: int | None = None) -> Interval:
         replaced = names & frozenset(self.parameters())
-        return Interval(self.solver, self.model, self.dt / self.substeps, self.substeps, replaced, wanted)
+        return Interval(self.solver, self.model, self.dt / self.substeps, substeps or self.substeps, replaced, wanted)
 
     def _refuse_time_step(self) -> None:
         bound, dt = self.max_time_step, self.dt / self.substeps
@@ -233,9 +237,10 @@ class Simulation:
                 f"or a larger grid cell"
             )
         if dt > 0.5 * bound:
+            safe = int(self.dt / (0.4 * bound)) + 1
             warnings.warn(
                 f"the solver step of {dt:.3g} s is over half of the stability bound of {bound:.3g} s, which holds for "
-                f"matter at rest: large deformation may diverge; substeps={int(self.dt / (0.4 * bound)) + 1} is safe",
+                f"matter at rest: free surfaces and large deformation may diverge; substeps={safe} is safe",
                 stacklevel=3,
             )
 
@@ -270,19 +275,15 @@ class Simulation:
 
     def _controller(self, controller: Any, steps: int) -> Controller:
         if controller is None:
-            like = self._control_like()
-            return lambda state, time: like
+            return lambda state, time: self._no_control
         if not isinstance(controller, torch.Tensor):
             return controller
         shape = (self.worlds, steps, self.channels)
-        table = self._fit(controller, self._control_like()[:, None].expand(shape), "the table of controls")
+        table = self._fit(controller, self._no_control[:, None].expand(shape), "the table of controls")
         return lambda state, time: table[:, round(time / self.dt)]
 
-    def _control_like(self) -> torch.Tensor:
-        return wp.to_torch(wp.zeros((self.worlds, self.channels), dtype=real, device=self.model.device))
-
     def _control(self, control: torch.Tensor, step: int) -> torch.Tensor:
-        control = self._fit(control, self._control_like(), "a control")
+        control = self._fit(control, self._no_control, "a control")
         bad = ~(control.abs() <= 1.0)
         if bad.any():
             world, channel = (int(i) for i in torch.nonzero(bad)[0])
@@ -297,10 +298,7 @@ class Simulation:
         """Raise if a state is not finite, after finding the substep at which it went wrong."""
         if all(torch.isfinite(t.detach().sum()) or torch.isfinite(t).all() for t in outputs.values()):
             return
-        names = frozenset(inputs)
-        single = Interval(
-            self.solver, self.model, self.dt / self.substeps, 1, names & frozenset(self.parameters()), frozenset()
-        )
+        single = self._make_interval(frozenset(inputs), frozenset(), substeps=1)
         now = {n: t.detach() for n, t in inputs.items()}
         for substep in range(self.substeps):
             after = single.run(now)

@@ -1,5 +1,6 @@
 """What is not finite, or out of the grid, stops the run with the step, the particle, the field and the cause."""
 
+import dataclasses
 import re
 
 import numpy as np
@@ -74,8 +75,8 @@ def test_a_nan_that_was_passed_in_is_named(solver):
     sim = simulation(solver)
     deformation = sim.state().deformation.clone()
     deformation[0, 7, 1, 1] = torch.nan
-    with pytest.raises((SimulationError, ValueError), match=r"deformation.*(particle |\[0, )7"):
-        sim.rollout(None, 5, sim.state(deformation=deformation))
+    with pytest.raises(SimulationError, match=r"deformation of particle 7"):
+        sim.rollout(None, 5, dataclasses.replace(sim.state(), deformation=deformation))
 
 
 @solvers

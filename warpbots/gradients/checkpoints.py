@@ -11,58 +11,59 @@ class Checkpoints:
     """A schedule: a rollout of n control intervals is cut into segments, and within one all substeps are kept.
 
     Between segments one state is kept; a segment's substeps are computed again when its gradient is due. With b
-    substeps per interval and segments of k intervals the backward pass holds about n/k + 2 k b states (a substep
-    stands for a state and its gradient). Every schedule gives the same gradient to the last bit on a CPU.
+    substeps per interval and segments of k intervals the backward pass holds about n/k + k b states, and two more for
+    the gradients of each interval. Every schedule gives the same gradient to the last bit on a CPU.
 
     =============  ====================  ==========================
     schedule       states held           forward passes
     =============  ====================  ==========================
-    ``all()``      2 n b                 1
-    ``every(k)``   n/k + 2 k b           2
-    ``sqrt()``     about 3 sqrt(n b)     2
+    ``all()``      n b                   1
+    ``every(k)``   n/k + k b             2
+    ``sqrt()``     about 2 sqrt(n b)     2
     =============  ====================  ==========================
 
     Attributes:
-        interval: Control intervals in a segment; 0 for a single segment that keeps everything, None for the square
-            root.
+        schedule: ``"all"``, ``"every"`` or ``"sqrt"``.
+        k: Control intervals in a segment of ``"every"``.
 
     Raises:
-        ValueError: `interval` is negative.
+        ValueError: There is no such schedule, or `k` is below 1.
     """
 
-    interval: int | None = None
+    schedule: str = "sqrt"
+    k: int = 1
 
     def __post_init__(self):
-        if self.interval is not None and self.interval < 0:
-            raise ValueError(f"Checkpoints.every: k must be at least 1 control interval, got {self.interval}")
+        if self.schedule not in ("all", "every", "sqrt"):
+            raise ValueError(f"Checkpoints: schedule must be 'all', 'every' or 'sqrt', got {self.schedule!r}")
+        if self.k < 1:
+            raise ValueError(f"Checkpoints.every: k must be at least 1 control interval, got {self.k}")
 
     @classmethod
     def all(cls) -> "Checkpoints":
         """Keep every substep: fastest, memory O(n)."""
-        return cls(0)
+        return cls("all")
 
     @classmethod
     def every(cls, k: int) -> "Checkpoints":
         """Keep a state every `k` control intervals."""
-        if k < 1:
-            raise ValueError(f"Checkpoints.every: k must be at least 1 control interval, got {k}")
-        return cls(k)
+        return cls("every", k)
 
     @classmethod
     def sqrt(cls) -> "Checkpoints":
         """Keep O(sqrt(n)) states, the least memory that one extra forward pass can buy."""
-        return cls(None)
+        return cls("sqrt")
 
     @property
     def keeps_all(self) -> bool:
         """Whether nothing is computed twice."""
-        return self.interval == 0
+        return self.schedule == "all"
 
     def segment(self, intervals: int, substeps: int) -> int:
         """Control intervals in a segment of a rollout of `intervals` with `substeps` each."""
-        if self.keeps_all:
+        if self.schedule == "all":
             return intervals
-        if self.interval is None:
-            # n/k + 2 k b is least at k = sqrt(n / (2 b))
-            return max(1, round(math.sqrt(intervals / (2.0 * substeps))))
-        return min(self.interval, intervals)
+        if self.schedule == "every":
+            return min(self.k, intervals)
+        # n/k + k b is least at k = sqrt(n / b)
+        return max(1, round(math.sqrt(intervals / substeps)))

@@ -47,7 +47,7 @@ class History:
         Raises:
             OSError: The file cannot be written; nothing is left behind.
         """
-        with replacing(path) as temporary, temporary.open("w", newline="") as file:
+        with replacing(path) as (temporary,), temporary.open("w", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(["iteration", "loss", "seconds", "gradient_norm"])
             norms = [*self.gradient_norm, *[""] * (len(self.loss) - len(self.gradient_norm))]

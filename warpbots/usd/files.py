@@ -2,17 +2,17 @@
 
 import contextlib
 import os
-import uuid
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
 from pxr import Sdf, Tf, Usd
 
+from warpbots.files import replacing
 from warpbots.scene import SceneError
 from warpbots.usd.schema import SCHEMA_VERSION
 
-__all__ = ["EXTENSIONS", "export", "open_stage", "replacing", "sign"]
+__all__ = ["EXTENSIONS", "export", "open_stage", "replacing_layers", "sign"]
 
 EXTENSIONS = (".usd", ".usda", ".usdc")
 """What can be written."""
@@ -54,35 +54,23 @@ def sign(layer: Sdf.Layer) -> None:
 
 
 @contextlib.contextmanager
-def replacing(*paths: Path) -> Iterator[list[Path]]:
-    """Temporary files beside `paths` that take their places at the end, all of them or none.
-
-    Args:
-        *paths: Files to be written; the last one is put in place last.
-
-    Yields:
-        A temporary path for each.
+def replacing_layers(*paths: Path) -> Iterator[list[Path]]:
+    """`replacing` for USD files; whoever has an old one open in this process gets the new one.
 
     Raises:
+        ValueError: A file has no ending of USD.
         OSError: A file cannot be written; no temporary file is left behind.
     """
     for path in paths:
-        _check_writable(path)
-    mark = uuid.uuid4().hex[:8]
-    temporary = [path.with_name(f".{path.stem}.{mark}{path.suffix}") for path in paths]
-    try:
-        yield temporary
-        for source, path in zip(temporary, paths, strict=True):
-            source.replace(path)
-    except (OSError, Tf.ErrorException) as error:
-        reason = _reason(error) if isinstance(error, Tf.ErrorException) else error.strerror or str(error)
-        number = getattr(error, "errno", None)
-        message = f"cannot write {paths[-1]}: {reason}; nothing was changed, free some space or choose another folder"
-        raise (OSError(number, message) if number else OSError(message)) from error
-    finally:
-        for path in temporary:
-            path.unlink(missing_ok=True)
-    for path in paths:  # whoever has the old file open in this process gets the new one
+        if path.suffix not in EXTENSIONS:
+            ending = f"must end in {', '.join(EXTENSIONS)}, got {path.suffix!r}"
+            raise ValueError(f"{path}: a file that is written {ending}")
+    with replacing(*paths) as temporary:
+        try:
+            yield temporary
+        except Tf.ErrorException as error:
+            raise OSError(_reason(error)) from error
+    for path in paths:
         layer = Sdf.Layer.Find(str(path))
         if layer:
             layer.Reload(force=True)
@@ -96,16 +84,6 @@ def export(layer: Sdf.Layer, path: Path) -> None:
     """
     if not layer.Export(str(path)):
         raise OSError(f"USD could not write {path}")
-
-
-def _check_writable(path: Path) -> None:
-    if path.suffix not in EXTENSIONS:
-        raise ValueError(f"{path}: a file that is written must end in {', '.join(EXTENSIONS)}, got {path.suffix!r}")
-    if path.is_dir():
-        raise IsADirectoryError(f"{path}: this is a folder; give the path of a file in it")
-    if not path.parent.is_dir():
-        kind = NotADirectoryError if path.parent.exists() else FileNotFoundError
-        raise kind(f"{path}: there is no folder {path.parent}; create it or choose another one")
 
 
 def _check_version(stage: Usd.Stage, path: Path) -> None:

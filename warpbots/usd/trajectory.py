@@ -12,7 +12,7 @@ import numpy as np
 from pxr import Sdf, Usd, UsdGeom, UsdUtils, Vt
 
 from warpbots.scene import SoftBody
-from warpbots.usd.files import export, replacing, sign
+from warpbots.usd.files import export, replacing_layers, sign
 from warpbots.usd.frame import Frame, stage_frame
 from warpbots.usd.gprims import width
 from warpbots.usd.reader import read_stage
@@ -60,7 +60,7 @@ def write_trajectory(path: Path, trajectory: Any, fps: float, every: int, veloci
     layer = None if kept else scene_layer(scene, path.parent)
     scene_file = source if kept else _scene_file(path, layer, source)
     files = (results, path) if kept else (results, scene_file, path)
-    with replacing(*files) as temporary:
+    with replacing_layers(*files) as temporary:
         place = dict(zip(files, temporary, strict=True))
         if not kept:
             export(layer, place[scene_file])

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from warpbots.scene import Scene
-from warpbots.usd.files import export, replacing
+from warpbots.usd.files import export, replacing_layers
 from warpbots.usd.scene_writer import scene_layer
 from warpbots.usd.trajectory import write_trajectory
 
@@ -37,7 +37,7 @@ def write(path: str | os.PathLike, what: Any, fps: float = 60.0, every: int = 1,
     """
     path = Path(path).resolve()  # as the paths of open layers are
     if isinstance(what, Scene):
-        with replacing(path) as (temporary,):
+        with replacing_layers(path) as (temporary,):
             export(scene_layer(what, path.parent), temporary)
     else:
         write_trajectory(path, what, fps, every, velocities)

@@ -108,7 +108,7 @@ def animate(
         )
     if write is _write_gif and fps > 50.0:
         raise ValueError(f"animate: a GIF shows at most 50 frames per second, got fps={fps:g}; write an .mp4 instead")
-    with replacing(path) as temporary:
+    with replacing(path) as (temporary,):
         motion = collect(trajectory, evenly(trajectory.steps, max(2, round(seconds * fps) + 1)), world)
         write(temporary, motion, width, (len(motion) - 1) / seconds)
     return path

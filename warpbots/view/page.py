@@ -55,7 +55,7 @@ def save_html(path: str | os.PathLike, trajectory: "Trajectory", every: int | No
     if "k3d" in missing_packages():
         raise ImportError(f"save_html needs k3d: {EXTRA}")
     path = Path(path)
-    with replacing(path) as temporary:
+    with replacing(path) as (temporary,):
         motion = collect(trajectory, moments(trajectory, every), world)
         plot = new_plot(motion)
         plot.fps, plot.time_speed = 25.0, (len(motion) - 1) / float(motion.time[-1])

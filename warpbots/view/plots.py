@@ -69,7 +69,7 @@ def save_loss(path: str | os.PathLike, history: "History") -> Path:
 
     figure = Figure(figsize=(_WIDTH, _HEIGHT), dpi=150, layout="constrained")
     loss_curve(history, figure.add_subplot())
-    with replacing(path) as temporary:
+    with replacing(path) as (temporary,):
         figure.savefig(temporary)
     return Path(path)
 

@@ -208,8 +208,12 @@ class MPMModel:
         return len(self.scene.actuators)
 
     def parameters(self) -> dict[str, Parameter]:
-        """What can be differentiated: field name -> unit, range and meaning."""
-        return dict(_PARAMETERS)
+        """What can be differentiated: field name -> unit, range and meaning.
+
+        Friction is none of it where no obstacle has the condition ``"friction"``: it would have no effect.
+        """
+        rough = any(o.condition == "friction" for o in self.scene.obstacles)
+        return {name: spec for name, spec in _PARAMETERS.items() if name != "friction" or rough}
 
     @functools.cached_property
     def material(self) -> object:

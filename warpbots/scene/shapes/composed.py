@@ -1,0 +1,82 @@
+"""Shapes made of shapes."""
+
+import numpy as np
+
+from warpbots.scene.record import SceneError, point, record
+from warpbots.scene.shapes.checks import assign
+from warpbots.scene.shapes.primitives import Box, Capsule, Cylinder, HalfSpace, Sphere
+from warpbots.scene.shapes.sampled import DistanceGrid, Heightfield, Points, Silhouette, TriangleMesh
+
+__all__ = ["Posed", "Shape", "Union", "dimension"]
+
+
+@record
+class Union:
+    """All points of any of `shapes`.
+
+    Attributes:
+        shapes: At least one shape, all of one dimension.
+    """
+
+    shapes: tuple["Shape", ...]
+
+    def __post_init__(self):
+        assign(self, shapes=tuple(self.shapes))
+        if not self.shapes:
+            raise SceneError("Union needs at least one shape")
+        dims = {dimension(s) for s in self.shapes}
+        if len(dims) > 1:
+            raise SceneError("Union: all shapes must have the same dimension, got both 2D and 3D shapes")
+
+    @property
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper corner [m], each of shape (dim,)."""
+        lower, upper = zip(*(s.bounds for s in self.shapes), strict=True)
+        return np.min(lower, axis=0), np.max(upper, axis=0)
+
+
+@record
+class Posed:
+    """A shape, rotated and then moved: points x = rotation . x_shape + translation.
+
+    Attributes:
+        shape: The shape in its own frame.
+        translation: Position of the shape's origin [m], shape (dim,).
+        rotation: Rows of the rotation matrix, shape (dim, dim).
+    """
+
+    shape: "Shape"
+    translation: tuple[float, ...]
+    rotation: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self):
+        dim = dimension(self.shape)
+        translation = point(self.translation, "Posed.translation")
+        R = np.asarray(self.rotation, dtype=np.float64)
+        if len(translation) != dim or R.shape != (dim, dim):
+            raise SceneError(f"Posed: a {dim}D shape needs {dim} translations and a ({dim}, {dim}) rotation")
+        if not np.allclose(R @ R.T, np.eye(dim), atol=1e-6) or np.linalg.det(R) < 0.0:
+            raise SceneError(f"Posed.rotation must be a rotation matrix (orthogonal, determinant 1), got {R.tolist()}")
+        assign(self, translation=translation, rotation=tuple(tuple(float(v) for v in row) for row in R))
+
+    @property
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper corner [m] of the turned bounding box, infinite if the shape has no end; shape (dim,)."""
+        lower, upper = self.shape.bounds
+        if not np.isfinite(upper - lower).all():
+            return np.full(len(lower), -np.inf), np.full(len(lower), np.inf)
+        corners = np.stack(np.meshgrid(*zip(lower, upper, strict=True), indexing="ij"), -1).reshape(-1, len(lower))
+        moved = corners @ np.array(self.rotation).T + np.array(self.translation)
+        return moved.min(0), moved.max(0)
+
+
+Shape = (
+    Box | Sphere | Capsule | Cylinder | HalfSpace | Heightfield | Silhouette | TriangleMesh | Points | DistanceGrid
+    | Union | Posed
+)  # fmt: skip
+"""Any of the shapes of this package."""
+
+
+def dimension(shape: Shape) -> int:
+    """2 or 3: the space that `shape` lives in."""
+    return len(shape.bounds[0])
