@@ -72,6 +72,34 @@ def test_a_raw_tape_gives_the_gradient_of_torch(solver, rng):
         assert all((wp.to_torch(a.grad) == 0).all() for a in [*arrays.values(), control])
 
 
+@pytest.mark.verification(float32=True)
+@solvers
+def test_a_loss_may_look_at_every_substep(solver, rng):
+    """On a raw tape a step adds to the gradients of the state it read: two losses have the sum of their gradients."""
+    sim = Simulation(busy(2), SOLVERS[solver](1 / 8), dt=2e-3)
+    states = [sim.solver.state(sim.model, requires_grad=True) for _ in range(3)]
+    control = wp.zeros((1, sim.channels), dtype=real)
+    names = list(vars(sim.state()))
+    weights = [{name: rng.normal(size=getattr(state, name).numpy().shape) for name in names} for state in states]
+
+    def gradients(steps: int, *seeded: int) -> dict:
+        """Gradients to the first state from losses on the `seeded` ones."""
+        with wp.Tape() as tape:
+            for before, after in zip(states[:steps], states[1:], strict=False):
+                sim.solver.step(sim.model, before, control, after, sim.dt)
+        tape.zero()
+        for i in seeded:
+            for name, weight in weights[i].items():
+                getattr(states[i], name).grad.assign(weight)
+        tape.backward()
+        return {name: getattr(states[0], name).grad.numpy().astype(float) for name in names}
+
+    both, first, second = gradients(2, 1, 2), gradients(1, 1), gradients(2, 2)
+    for name, gradient in both.items():
+        error = abs(gradient - first[name] - second[name]).max() / abs(gradient).max()
+        assert error < {"float32": 1e-5, "float64": 1e-13}[precision], name
+
+
 @solvers
 def test_backward_adds_once(solver):
     """.backward() twice through a retained graph adds the gradient twice, no more."""
