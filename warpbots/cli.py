@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -58,9 +57,9 @@ def _parser() -> argparse.ArgumentParser:
         if run is _simulate:
             command.add_argument("--controller", type=Path, help="controller.pt of a training; default: no control")
         else:
-            command.add_argument("--iterations", type=int, default=20, help="iterations of the optimiser (%(default)s)")
+            command.add_argument("--iterations", type=int, default=25, help="iterations of the optimiser (%(default)s)")
             command.add_argument("--lr", type=float, default=3e-2, help="learning rate of Adam (%(default)s)")
-            command.add_argument("--seed", type=int, default=1, help="seed of the initial weights (%(default)s)")
+            command.add_argument("--seed", type=int, default=3, help="seed of the initial weights (%(default)s)")
             command.add_argument("--resume", action="store_true", help="go on from the controller in the folder")
     return parser
 
@@ -97,21 +96,11 @@ def _policy(simulation: wb.Simulation, seed: int = 0) -> wb.controllers.MLP:
     return wb.controllers.MLP(simulation, observer, clock=task.clock if task else None, seed=seed)
 
 
-def _compile(simulation: wb.Simulation) -> None:
-    """Run one interval forwards and backwards, and say how long it took when kernels had to be compiled."""
-    print("preparing kernels (the first time they are compiled, which takes a while) ...", end=" ", flush=True)
-    start = time.perf_counter()
-    table = torch.zeros(1, simulation.channels, requires_grad=True)
-    simulation.rollout(table, 1).final.position.sum().backward()
-    print(f"{time.perf_counter() - start:.1f} s")
-
-
 def _train(options: argparse.Namespace) -> None:
     simulation = _simulation(options)
     steps, folder = _steps(options, simulation), _folder(options)
     if not simulation.channels:
         raise ValueError(f"{options.scene} has no actuators to train; see 'warpbots info {options.scene}'")
-    _compile(simulation)
     policy, saved = _policy(simulation, options.seed), folder / "controller.pt"
     if options.resume:
         policy.load_state_dict(_load(saved))

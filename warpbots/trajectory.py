@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Trajectory"]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Trajectory:
     """A motion. States along the way are not stored: they are simulated again, bit for bit, when asked for.
 
@@ -73,6 +73,12 @@ class Trajectory:
         """Times [s], positions [m] and velocities [m/s] of one world, each of shape (n_particles, dim)."""
         for time, state in self.states(every):
             yield time, state.position[world].cpu().numpy(), state.velocity[world].cpu().numpy()
+
+    def __repr__(self) -> str:
+        return (
+            f"Trajectory of {self.scene.name!r}: {len(self.particles.position)} particles, {self.steps} control "
+            f"intervals, {self.steps * self.control_interval:.3g} s"
+        )
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
         """In a notebook a trajectory shows itself: see `warpbots.view`."""

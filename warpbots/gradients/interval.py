@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import torch
 import warp as wp
 
+from warpbots.gradients.notice import said_when_slow
 from warpbots.math import real
 from warpbots.solvers import Model, Solver, State
 
@@ -62,7 +63,8 @@ class Interval:
             for name, array in self._inputs.items():
                 wp.to_torch(array, requires_grad=False).copy_(inputs[name])
             if self._forward_graph is None:
-                self._substeps()  # compiles what is not compiled yet, which must not happen during a capture
+                with said_when_slow("preparing kernels (compiled at their first use, then cached)"):
+                    self._substeps()  # compiles what is not compiled yet, which must not happen during a capture
                 self._forward_graph = self._capture(self._substeps)
             else:
                 wp.capture_launch(self._forward_graph)
@@ -75,7 +77,8 @@ class Interval:
                 with self._tape:
                     self._substeps(recorded=True)
                 self._seed(gradients)
-                self._adjoint()
+                with said_when_slow("preparing kernels of the gradient (compiled at their first use, then cached)"):
+                    self._adjoint()
                 self._backward_graph = self._capture(self._adjoint)
             self._seed(gradients)
             wp.capture_launch(self._backward_graph)

@@ -74,7 +74,7 @@ def show(trajectory: "Trajectory", every: int | None = None, *, world: int = 0) 
         ValueError: `every` is below 1, or there is no such world.
     """
     steps, missing = moments(trajectory, every), missing_packages()
-    text = _words(trajectory)
+    text = repr(trajectory)
     if _static() or missing or not _in_notebook():
         if missing and not _static():
             text += f"; a view to turn and play needs {' and '.join(missing)}: {EXTRA}"
@@ -88,14 +88,6 @@ def show(trajectory: "Trajectory", every: int | None = None, *, world: int = 0) 
 def mimebundle(trajectory: "Trajectory") -> dict:
     """What a notebook displays for a trajectory: MIME type -> data."""
     return show(trajectory)._repr_mimebundle_()
-
-
-def _words(trajectory: "Trajectory") -> str:
-    seconds = trajectory.steps * trajectory.control_interval
-    return (
-        f"Trajectory of {trajectory.scene.name!r}: {len(trajectory.particles.position)} particles, {trajectory.steps} "
-        f"control intervals, {seconds:.3g} s"
-    )
 
 
 def _static() -> bool:
