@@ -8,6 +8,7 @@ from cases import SOLVERS, busy
 
 from warpbots.gradients import Checkpoints
 from warpbots.simulation import Simulation
+from warpbots.solvers.mpm.model import Scratch
 
 INTERVALS, SUBSTEPS = 10, 3
 SCHEDULES = {
@@ -146,3 +147,14 @@ def test_rollouts_of_one_simulation_do_not_disturb_each_other(schedule):
 def test_a_schedule_without_intervals_is_refused(k):
     with pytest.raises(ValueError, match="k must be at least 1"):
         Checkpoints.every(k)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_grid_that_is_kept_gives_the_gradient_of_one_that_is_filled_again(kept, monkeypatch):
+    expected = gradient(simulation(SOLVERS["mpm"](1 / 16), Checkpoints.sqrt()), closed_loop=True)
+    asked = []
+    monkeypatch.setattr(Scratch, "keeps", lambda self, state: asked.append(1) or kept and state.position.requires_grad)
+    found = gradient(simulation(SOLVERS["mpm"](1 / 16), Checkpoints.sqrt()), closed_loop=True)
+    assert asked
+    for name, value in expected.items():
+        assert torch.equal(found[name], value), name

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import weakref
 
 import warp as wp
 
@@ -45,8 +46,21 @@ class Group:
 
 
 @dataclasses.dataclass(frozen=True)
+class Gathered:
+    """What the particles have given to the grid. Only active pencils are ever written and read.
+
+    Attributes:
+        active: Whether a particle touches each pencil, shape (worlds * pencils,).
+        momentum: Momentum [kg m/s] and mass [kg] of each node, shape (worlds * nodes,).
+    """
+
+    active: wp.array
+    momentum: wp.array
+
+
+@dataclasses.dataclass(frozen=True)
 class Scratch:
-    """Grids that a step fills anew; between steps their content means nothing.
+    """Arrays that a step fills anew, grids above all; between steps most of their content means nothing.
 
     Only the active pencils of a grid are ever written and read: those that a particle touches.
 
@@ -71,15 +85,32 @@ class Scratch:
     def _grid(self) -> wp.array:
         return wp.zeros(self.nodes, dtype=NODE, device=self.device)
 
-    @functools.cached_property
-    def active(self) -> wp.array:
-        """Whether a particle touches each pencil, shape (worlds * pencils,)."""
-        return wp.zeros(self.pencils, dtype=int, device=self.device)
+    def gathered(self, state_out: "MPMState") -> Gathered:
+        """Where the step that ends in `state_out` gathers momentum.
+
+        If a gradient will be wanted the arrays belong to that state, and the adjoint of the step finds them filled;
+        unless they are larger than the state, as in a wide domain: then all steps share one pair. See `keeps`.
+        """
+        if not self.keeps(state_out):
+            return self._shared
+        if state_out not in self._kept:
+            self._kept[state_out] = self._gathered()
+        return self._kept[state_out]
+
+    def keeps(self, state_out: "MPMState") -> bool:
+        """Whether what was gathered for `state_out` is still there when the adjoint of its step runs."""
+        return state_out.position.requires_grad and 16 * self.nodes <= sum(a.capacity for a in state_out.fields())
+
+    def _gathered(self) -> Gathered:
+        return Gathered(wp.zeros(self.pencils, dtype=int, device=self.device), self._grid())
 
     @functools.cached_property
-    def momentum(self) -> wp.array:
-        """Momentum [kg m/s] and mass [kg] of each node, shape (worlds * nodes,)."""
-        return self._grid()
+    def _shared(self) -> Gathered:
+        return self._gathered()
+
+    @functools.cached_property
+    def _kept(self) -> weakref.WeakKeyDictionary:
+        return weakref.WeakKeyDictionary()
 
     @functools.cached_property
     def velocity(self) -> wp.array:
@@ -113,7 +144,7 @@ class Scratch:
         return wp.zeros(shape, dtype=vector(self.dim), device=self.device, requires_grad=True)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class MPMState:
     """Particles in motion. A velocity gradient and a deformation gradient go with each, as APIC and MLS-MPM need.
 

@@ -14,7 +14,7 @@ from warpbots.solvers.mpm.adjoint import adj_move_kernel, adj_p2g_kernel
 from warpbots.solvers.mpm.build import build
 from warpbots.solvers.mpm.force import adj_force_kernel, force_kernel
 from warpbots.solvers.mpm.grid import clear_kernel, grid_kernel
-from warpbots.solvers.mpm.model import MPMModel, MPMState
+from warpbots.solvers.mpm.model import Gathered, MPMModel, MPMState
 from warpbots.solvers.mpm.transfer import move_kernel, p2g_kernel
 
 __all__ = ["MPM"]
@@ -24,8 +24,8 @@ __all__ = ["MPM"]
 class MPM:
     """Moving least squares material point method, explicit, in 2D and 3D (Hu et al. 2018; ChainQueen §3.2).
 
-    Particles carry all state; the grid is filled anew in every step and again in its adjoint, so that only particles
-    are ever stored.
+    Particles carry all state; the grid is filled anew in every step. Its adjoint finds the grid as the step left it, or
+    fills it again where keeping it would take more memory than the particles.
 
     Attributes:
         dx: Size of a grid cell [m].
@@ -158,54 +158,63 @@ class MPM:
         Raises:
             RuntimeError: A gradient is wanted but the states have no room for it.
         """
-        self._fill_grid(model, state, control, dt)
+        gathered = model.scratch.gathered(state_out)
+        self._pull_cables(model, state, control)
+        self._gather(model, state, control, gathered, dt)
+        self._move_grid(model, gathered, dt)
         inputs = [model.geometry, state.motion, model.scratch.velocity, real(dt)]
         _launch(move_kernel(model.dim), state.position.size, inputs, [state_out.motion], model)
         parameters = [getattr(model, name) for name in model.parameters()]
         reads = [*state.fields(), control, *parameters]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
 
-    def _fill_grid(self, model: MPMModel, state: MPMState, control: wp.array, dt: float) -> None:
-        """Momentum of the particles to the grid, and the grid's velocity from it."""
-        scratch = model.scratch
-        self._clear(model, scratch.momentum)
-        scratch.active.zero_()
-        for group in model.groups:
-            _launch(
-                p2g_kernel(group.law, group.incompressibility, model.dim), len(group.rows),
-                [model.material, model.actuation, model.geometry, group.rows, state.motion, control, real(dt)],
-                [scratch.active, scratch.momentum], model,
-            )  # fmt: skip
+    def _pull_cables(self, model: MPMModel, state: MPMState, control: wp.array) -> None:
+        """Forces of the cables at their waypoints."""
+        scratch, x, cables = model.scratch, state.position, model.cables
         if scratch.cables:
             length, tension, force = cable_kernels(model.dim)
-            x, cables = state.position, model.cables
             scratch.length.zero_()
             _launch(length, scratch.force.shape, [cables, x], [scratch.length], model)
             _launch(tension, scratch.tension.shape, [cables, scratch.length, control], [scratch.tension], model)
             _launch(force, scratch.force.shape, [cables, x, scratch.tension], [scratch.force], model)
-            inputs = [cables.particle, model.geometry, state.motion, scratch.force, real(dt)]
-            _launch(force_kernel(model.dim), scratch.force.shape, inputs, [scratch.momentum], model)
-        inputs = self._grid_inputs(model, dt)
-        _launch(grid_kernel(model.dim), self._grid_threads(model), inputs, [scratch.velocity], model)
 
-    def _clear(self, model: MPMModel, values: wp.array) -> None:
-        """Zero to the nodes that a particle touched in the last step."""
+    def _gather(self, model: MPMModel, state: MPMState, control: wp.array, gathered: Gathered, dt: float) -> None:
+        """Mass and momentum of the particles and the cables to the grid."""
+        self._clear(model, gathered.active, gathered.momentum)
+        gathered.active.zero_()
+        for group in model.groups:
+            _launch(
+                p2g_kernel(group.law, group.incompressibility, model.dim), len(group.rows),
+                [model.material, model.actuation, model.geometry, group.rows, state.motion, control, real(dt)],
+                [gathered.active, gathered.momentum], model,
+            )  # fmt: skip
+        if model.scratch.cables:
+            force = model.scratch.force
+            inputs = [model.cables.particle, model.geometry, state.motion, force, real(dt)]
+            _launch(force_kernel(model.dim), force.shape, inputs, [gathered.momentum], model)
+
+    def _move_grid(self, model: MPMModel, gathered: Gathered, dt: float) -> None:
+        """The grid's velocity from what it gathered."""
+        inputs = self._grid_inputs(model, gathered, dt)
+        _launch(grid_kernel(model.dim), self._grid_threads(model), inputs, [model.scratch.velocity], model)
+
+    def _clear(self, model: MPMModel, active: wp.array, values: wp.array) -> None:
+        """Zero to the nodes of the active pencils."""
         threads = self._grid_threads(model)
-        _launch(clear_kernel(), threads, [model.grid.resolution[-1], threads[1], model.scratch.active], [values], model)
+        _launch(clear_kernel(), threads, [model.grid.resolution[-1], threads[1], active], [values], model)
 
     def _grid_threads(self, model: MPMModel) -> tuple[int, int]:
         """Pencils, and threads for each: one node a thread on a GPU, the whole pencil on a CPU."""
         return model.scratch.pencils, model.grid.resolution[-1] if model.device.is_cuda else 1
 
-    def _grid_inputs(self, model: MPMModel, dt: float) -> list:
-        scratch, grid = model.scratch, model.grid
-        sizes = [grid.resolution[-1], grid.pencils, self._grid_threads(model)[1]]
-        return [*model.contacts, model.friction, model.gravity, *sizes, scratch.active, scratch.momentum, real(dt)]
+    def _grid_inputs(self, model: MPMModel, gathered: Gathered, dt: float) -> list:
+        sizes = [model.grid.resolution[-1], model.grid.pencils, self._grid_threads(model)[1]]
+        return [*model.contacts, model.friction, model.gravity, *sizes, gathered.active, gathered.momentum, real(dt)]
 
     def _step_adjoint(
         self, model: MPMModel, state: MPMState, control: wp.array, state_out: MPMState, dt: float
     ) -> None:
-        """Gradients of `step` from those of `state_out`: the grid again, then the transfers backwards."""
+        """Gradients of `step` from those of `state_out`: the grid again as far as it was not kept, then backwards."""
         for name, s in (("state", state), ("state_out", state_out)):
             if any(a.grad is None for a in s.fields()):
                 raise RuntimeError(
@@ -213,9 +222,13 @@ class MPM:
                     f"state(model, requires_grad=True)"
                 )
         scratch = model.scratch
-        self._fill_grid(model, state, control, dt)
-        self._clear(model, scratch.velocity_adj)
-        self._clear(model, scratch.momentum_adj)
+        gathered = scratch.gathered(state_out)
+        self._pull_cables(model, state, control)
+        if not scratch.keeps(state_out):
+            self._gather(model, state, control, gathered, dt)
+        self._move_grid(model, gathered, dt)
+        self._clear(model, gathered.active, scratch.velocity_adj)
+        self._clear(model, gathered.active, scratch.momentum_adj)
         geometry, motion, motion_adj, particles = model.geometry, state.motion, state.motion_adj, state.position.size
         _launch(
             adj_move_kernel(model.dim), particles,
@@ -223,7 +236,8 @@ class MPM:
             [motion_adj, scratch.velocity_adj], model,
         )  # fmt: skip
         _launch_adjoint(
-            grid_kernel(model.dim), self._grid_threads(model), self._grid_inputs(model, dt), [scratch.velocity],
+            grid_kernel(model.dim), self._grid_threads(model),
+            self._grid_inputs(model, gathered, dt), [scratch.velocity],
             [None] * 4 + [model.friction.grad, model.gravity.grad] + [None] * 4 + [scratch.momentum_adj, None],
             [scratch.velocity_adj], model,
         )  # fmt: skip
