@@ -6,36 +6,22 @@ import numpy as np
 
 from warpbots.contact import signed_distance
 from warpbots.scene import Points, Scene, SceneError, Shape, SoftBody, TriangleMesh
+from warpbots.solvers.matter import Matter, materials_at, regions_at, together
 
 __all__ = ["Particles", "fill"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Particles:
-    """All matter of a scene at rest, body after body; float64.
+class Particles(Matter):
+    """Matter as MPM sees it: particles with a volume of their own and a material each.
 
     Attributes:
-        position: Rest positions [m], shape (n, dim).
-        velocity: Initial velocities [m/s], shape (n, dim).
-        volume: Rest volumes [m^dim], shape (n,).
         youngs_modulus: Young's modulus [Pa], shape (n,).
         poissons_ratio: Poisson's ratio [1], shape (n,).
-        density: Density [kg/m^dim], shape (n,).
-        body: Index of the body in the scene, shape (n,).
-        regions: For every region name, which particles belong to it, each of shape (n,), bool.
     """
 
-    position: np.ndarray
-    velocity: np.ndarray
-    volume: np.ndarray
     youngs_modulus: np.ndarray
     poissons_ratio: np.ndarray
-    density: np.ndarray
-    body: np.ndarray
-    regions: dict[str, np.ndarray]
-
-    def __len__(self) -> int:
-        return len(self.position)
 
 
 def fill(scene: Scene, dx: float, per_axis: int) -> Particles:
@@ -50,14 +36,7 @@ def fill(scene: Scene, dx: float, per_axis: int) -> Particles:
         SceneError: A body or a region contains no particle.
     """
     parts = [_fill_body(b, dx / per_axis, i) for i, b in enumerate(scene.bodies)]
-    sizes = [len(p["position"]) for p in parts]
-    start = np.concatenate([[0], np.cumsum(sizes)])
-    regions = {name: np.zeros(start[-1], dtype=bool) for name in scene.regions()}
-    for i, part in enumerate(parts):
-        for name, inside in part.pop("regions").items():
-            regions[name][start[i] : start[i + 1]] = inside
-    fields = {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
-    return Particles(**fields, regions=regions)
+    return Particles(**together(scene, parts))
 
 
 def _fill_body(body: SoftBody, spacing: float, index: int) -> dict:
@@ -69,33 +48,18 @@ def _fill_body(body: SoftBody, spacing: float, index: int) -> dict:
             f"particles {spacing:g} m apart; use a smaller MPM(dx=...)"
         )
     n, dim = position.shape
-    materials = np.array([_constants(body.material)] * n)
-    regions = {}
-    for name, shape in body.regions.items():
-        inside = signed_distance(shape, position) <= 0.0
-        if not inside.any():
-            lower, upper = shape.bounds
-            raise SceneError(
-                f"SoftBody {body.name!r}: region {name!r} (from {lower.round(6).tolist()} to {upper.round(6).tolist()} "
-                f"m) selects 0 of {n} particles; move it onto the body or use a smaller MPM(dx=...)"
-            )
-        if name in body.region_materials:
-            materials[inside] = _constants(body.region_materials[name])
-        regions[name] = inside
+    regions = regions_at(body, position, "particles", "use a smaller MPM(dx=...)")
+    materials = materials_at(body, regions, n)
     return {
         "position": position,
         "velocity": np.tile(np.array(body.velocity or (0.0,) * dim), (n, 1)),
         "volume": volume,
-        "youngs_modulus": materials[:, 0],
-        "poissons_ratio": materials[:, 1],
-        "density": materials[:, 2],
+        "youngs_modulus": np.array([m.youngs_modulus for m in materials]),
+        "poissons_ratio": np.array([m.poissons_ratio for m in materials]),
+        "density": np.array([m.density for m in materials]),
         "body": np.full(n, index),
         "regions": regions,
     }
-
-
-def _constants(material) -> tuple[float, float, float]:
-    return material.youngs_modulus, material.poissons_ratio, material.density
 
 
 def _fill_shape(shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,82 @@
+"""Matter at rest as points, for every solver: what pictures, observers and files ask a model for, on the host."""
+
+import dataclasses
+
+import numpy as np
+
+from warpbots.contact import signed_distance
+from warpbots.scene import Scene, SceneError, SoftBody
+
+__all__ = ["Matter", "materials_at", "regions_at", "together"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Matter:
+    """All matter of a scene at rest, body after body; float64.
+
+    Attributes:
+        position: Rest positions [m], shape (n, dim).
+        velocity: Initial velocities [m/s], shape (n, dim).
+        volume: Rest volumes [m^dim], shape (n,).
+        density: Density [kg/m^dim], shape (n,).
+        body: Index of the body in the scene, shape (n,).
+        regions: For every region name, which points belong to it, each of shape (n,), bool.
+    """
+
+    position: np.ndarray
+    velocity: np.ndarray
+    volume: np.ndarray
+    density: np.ndarray
+    body: np.ndarray
+    regions: dict[str, np.ndarray]
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+def regions_at(body: SoftBody, position: np.ndarray, what: str, remedy: str) -> dict[str, np.ndarray]:
+    """Which of the points `position`, shape (n, dim), lie in each region of `body`; each of shape (n,), bool.
+
+    Args:
+        body: Has the regions.
+        position: Points [m].
+        what: What the points are, in the plural, for people.
+        remedy: What a user can do about a region without any.
+
+    Raises:
+        SceneError: A region contains none of them.
+    """
+    regions = {name: signed_distance(shape, position) <= 0.0 for name, shape in body.regions.items()}
+    for name, inside in regions.items():
+        if not inside.any():
+            lower, upper = body.regions[name].bounds
+            raise SceneError(
+                f"SoftBody {body.name!r}: region {name!r} (from {lower.round(6).tolist()} to {upper.round(6).tolist()} "
+                f"m) selects 0 of {len(position)} {what}; move it onto the body or {remedy}"
+            )
+    return regions
+
+
+def materials_at(body: SoftBody, regions: dict[str, np.ndarray], count: int) -> np.ndarray:
+    """The material of each of `count` points; where regions overlap the later one wins. Objects, shape (count,)."""
+    kinds = np.array([body.material, *body.region_materials.values()], dtype=object)
+    which = np.zeros(count, dtype=int)
+    for k, name in enumerate(body.region_materials):
+        which[regions[name]] = k + 1
+    return kinds[which]
+
+
+def together(scene: Scene, parts: list[dict]) -> dict:
+    """Fields of all bodies in one: arrays end to end, regions over all points.
+
+    Args:
+        scene: Whose bodies the `parts` are.
+        parts: Fields of `Matter` by name for every body, with `body` and all others of shape (n, ...), and `regions`.
+    """
+    start = np.concatenate([[0], np.cumsum([len(part["position"]) for part in parts])])
+    regions = {name: np.zeros(start[-1], dtype=bool) for name in scene.regions()}
+    for i, part in enumerate(parts):
+        for name, inside in part["regions"].items():
+            regions[name][start[i] : start[i + 1]] = inside
+    fields = {name: np.concatenate([p[name] for p in parts]) for name in parts[0] if name != "regions"}
+    return fields | {"regions": regions}
