@@ -12,9 +12,13 @@ from warpbots.gradients import Checkpoints
 from warpbots.optimize import Bounded, History, fit
 from warpbots.scene import (
     Cable,
+    Constraint,
+    Expansion,
+    Load,
     Material,
     Muscle,
     Obstacle,
+    Oscillation,
     Pressure,
     Scene,
     SceneError,
@@ -25,7 +29,7 @@ from warpbots.scene import (
     walls,
 )
 from warpbots.simulation import Simulation, SimulationError
-from warpbots.solvers import MPM
+from warpbots.solvers import MPM, MassSpring
 from warpbots.trajectory import Trajectory
 
 __all__ = [
@@ -33,10 +37,15 @@ __all__ = [
     "Bounded",
     "Cable",
     "Checkpoints",
+    "Constraint",
+    "Expansion",
     "History",
+    "Load",
+    "MassSpring",
     "Material",
     "Muscle",
     "Obstacle",
+    "Oscillation",
     "Pressure",
     "Scene",
     "SceneError",

@@ -30,9 +30,9 @@ def _kernel(dim: int) -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module(f"test_contact_{dim}d"))
     def touch(v: wp.array[vec], n: wp.array[vec], condition: int, mu: wp.array[real], v_out: wp.array[vec]):
-        """v' = constrain(v, n, condition, mu)."""
+        """v' = constrain(v, n, -v . n, condition, mu, 0)."""
         i = wp.tid()
-        v_out[i] = constrain_velocity(v[i], n[i], condition, mu[i])
+        v_out[i] = constrain_velocity(v[i], n[i], -wp.dot(v[i], n[i]), condition, mu[i], real(0.0))
 
     return touch
 

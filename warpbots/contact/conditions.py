@@ -13,7 +13,7 @@ import warp as wp
 from warpbots.math import real, vector
 from warpbots.scene import CONDITIONS, Obstacle
 
-__all__ = ["CODES", "coefficients", "constrain"]
+__all__ = ["CODES", "coefficients", "constrain", "extra_rest_friction"]
 
 CODES = {name: code for code, name in enumerate(CONDITIONS)}
 """Integer of each condition, as kernels know it."""
@@ -28,21 +28,30 @@ def coefficients(obstacles: tuple[Obstacle, ...]) -> np.ndarray:
     return np.array([o.friction if o.condition == "friction" else 0.0 for o in obstacles])
 
 
+def extra_rest_friction(obstacles: tuple[Obstacle, ...]) -> np.ndarray:
+    """Coefficient of what sticks less that of what slides, of each obstacle, shape (n_obstacles,)."""
+    rough = [o.condition == "friction" and o.static_friction is not None for o in obstacles]
+    return np.array([o.static_friction - o.friction if r else 0.0 for o, r in zip(obstacles, rough, strict=True)])
+
+
 @functools.cache
 def constrain(dim: int) -> wp.Function:
-    """Warp function v' = constrain(v, n, condition, mu) for vectors of `dim` components.
+    """Warp function v' = constrain(v, n, push, condition, mu, extra) for vectors of `dim` components.
 
-    ==========  ==========================================================================
+    ==========  ==========================================================================================
     sticky      v' = 0
-    slip        v' = v - (v . n) n
-    friction    v' = v where v . n >= 0; else v_t max(0, 1 + mu (v . n) / |v_t|)
+    slip        v' = v_t, the part of v across n
+    friction    v' = v + push n - (the smaller of mu push and |v_t|) v_t / |v_t|; v where push <= 0
     separate    friction with mu = 0
-    ==========  ==========================================================================
+    ==========  ==========================================================================================
+
+    `push` is the change of velocity along n with which the surface keeps things out: -v . n for one that gives way to
+    nothing. What sticks goes on sticking up to (mu + extra) push.
     """
     vec = vector(dim)
 
     @wp.func
-    def constrain_velocity(v: vec, n: vec, condition: int, mu: real):
+    def constrain_velocity(v: vec, n: vec, push: real, condition: int, mu: real, extra: real):
         """Velocity that remains after contact with a surface of outward normal n [m/s]."""
         v_n = wp.dot(v, n)
         v_t = v - v_n * n
@@ -50,17 +59,19 @@ def constrain(dim: int) -> wp.Function:
         if condition == _STICKY:
             allowed = vec()
         elif condition != _SLIP:
-            if v_n >= real(0.0):
+            if push <= real(0.0):
                 allowed = v
             else:
-                c = mu
+                slide = mu * push
+                stick = (mu + extra) * push
                 if condition == _SEPARATE:
-                    c = real(0.0)
+                    slide = real(0.0)
+                    stick = real(0.0)
                 speed = wp.length(v_t)
-                if speed <= -c * v_n:
-                    allowed = vec()
+                if speed <= stick:
+                    allowed = (v_n + push) * n
                 else:
-                    allowed = (real(1.0) + c * v_n / speed) * v_t
+                    allowed = (real(1.0) - slide / speed) * v_t + (v_n + push) * n
         return allowed
 
     return constrain_velocity

@@ -1,5 +1,6 @@
 """Scalars, matrices and the tape: what every solver is written with."""
 
+from warpbots.math.launch import launch, launch_adjoint, struct_of
 from warpbots.math.rotation import rotation
 from warpbots.math.tape import record
 from warpbots.math.types import NODE, index_vector, matrix, precision, real, real_numpy, vector
@@ -7,11 +8,14 @@ from warpbots.math.types import NODE, index_vector, matrix, precision, real, rea
 __all__ = [
     "NODE",
     "index_vector",
+    "launch",
+    "launch_adjoint",
     "matrix",
     "precision",
     "real",
     "real_numpy",
     "record",
     "rotation",
+    "struct_of",
     "vector",
 ]

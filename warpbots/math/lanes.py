@@ -1,16 +1,17 @@
-"""Arithmetic on whole grid nodes.
+"""Arithmetic on whole grid nodes, and reads of flat arrays.
 
 Warp's own operators work on one component after the other, and the CPU's compiler only finds vector instructions again
 where groups of components are stored. These few functions use the vector registers directly, which makes the sums over
 the nodes around a particle about 1.6 times as fast (docs/design/mpm-transfers.md). On a GPU they are Warp's operators.
-They have no adjoints: the transfers' adjoints are written by hand.
+`item` and `index` read flat arrays without the stride that Warp multiplies by. None has an adjoint: where they are used
+adjoints are written by hand.
 """
 
 import warp as wp
 
 from warpbots.math.types import NODE, real
 
-__all__ = ["add", "deposit", "fetch", "multiply", "multiply_add", "scale"]
+__all__ = ["add", "deposit", "fetch", "index", "item", "multiply", "multiply_add", "scale", "subtract"]
 
 
 _SCALAR = {wp.float32: "float", wp.float64: "double"}[real]
@@ -38,6 +39,11 @@ def _snippet(cuda: str, cpu: str, start: str = "", end: str = "return a;") -> st
 @wp.func_native(_snippet("return wp::add(a, b)", "A + B"))
 def add(a: NODE, b: NODE) -> NODE:
     """a + b."""
+
+
+@wp.func_native(_snippet("return wp::sub(a, b)", "A - B"))
+def subtract(a: NODE, b: NODE) -> NODE:
+    """a - b."""
 
 
 @wp.func_native(_snippet("return wp::cw_mul(a, b)", "A * B"))
@@ -85,3 +91,13 @@ def fetch(grid: wp.array[NODE], n: int) -> NODE:
 @wp.func_native(_snippet(_ATOMIC, "A + s * B", "auto& a = grid.data[n];", ""))
 def deposit(grid: wp.array[NODE], n: int, s: real, b: NODE):
     """grid[n] += s b, safely where several threads do it at once."""
+
+
+@wp.func_native("return a.data[n];")
+def item(a: wp.array[real], n: int) -> real:
+    """a[n]."""
+
+
+@wp.func_native("return a.data[n];")
+def index(a: wp.array[int], n: int) -> int:
+    """a[n]."""

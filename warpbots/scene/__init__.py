@@ -1,7 +1,8 @@
 """What is simulated: plain data in SI units, NumPy only."""
 
-from warpbots.scene.actuators import Actuator, Cable, Muscle, Pressure
+from warpbots.scene.actuators import Actuator, Cable, Expansion, Muscle, Oscillation, Pressure
 from warpbots.scene.body import SoftBody
+from warpbots.scene.hold import FREEDOMS, Constraint, Load
 from warpbots.scene.material import Material
 from warpbots.scene.obstacle import CONDITIONS, Obstacle, floor, walls
 from warpbots.scene.record import SceneError
@@ -25,17 +26,22 @@ from warpbots.scene.shapes import (
 
 __all__ = [
     "CONDITIONS",
+    "FREEDOMS",
     "Actuator",
     "Box",
     "Cable",
     "Capsule",
+    "Constraint",
     "Cylinder",
     "DistanceGrid",
+    "Expansion",
     "HalfSpace",
     "Heightfield",
+    "Load",
     "Material",
     "Muscle",
     "Obstacle",
+    "Oscillation",
     "Points",
     "Posed",
     "Pressure",

@@ -4,7 +4,7 @@ import math
 
 from warpbots.scene.record import SceneError, point, record
 
-__all__ = ["Actuator", "Cable", "Muscle", "Pressure"]
+__all__ = ["Actuator", "Cable", "Expansion", "Muscle", "Oscillation", "Pressure"]
 
 
 @record
@@ -47,12 +47,7 @@ class Muscle:
     max_stress: float
 
     def __post_init__(self):
-        n = point(self.direction, f"Muscle {self.name!r}: direction")
-        length = math.hypot(*n)
-        if length == 0.0:
-            raise SceneError(f"Muscle {self.name!r}: direction must not be the zero vector")
-        n = n if abs(length - 1.0) < 1e-12 else tuple(c / length for c in n)
-        object.__setattr__(self, "direction", n)
+        _normalize_direction(self)
         _require_positive(self, "max_stress", "Pa")
 
 
@@ -89,8 +84,87 @@ class Cable:
             _require_positive(self, "rest_length", "m")
 
 
-Actuator = Pressure | Muscle | Cable
+@record
+class Expansion:
+    """Matter of a region that grows for u > 0 and shrinks for u < 0: its lengths at rest become (1 + u max_strain) L.
+
+    Attributes:
+        name: Name of the actuator; its control channel carries this name.
+        region: Name of the region that it changes.
+        max_strain: Strain at u = 1 [1], in (0, 1).
+        direction: Direction in the undeformed body along which it acts, shape (dim,), normalised on construction; None
+            for all directions alike.
+    """
+
+    name: str
+    region: str
+    max_strain: float
+    direction: tuple[float, ...] | None = None
+
+    def __post_init__(self):
+        _require_strain(self, "max_strain")
+        if self.direction is not None:
+            _normalize_direction(self)
+
+
+@record
+class Oscillation:
+    """Matter of a region that grows and shrinks by itself: lengths at rest become (1 + e) L.
+
+    The strain is
+
+        e = (1 + u) amplitude sin(2 pi frequency t + phase),
+
+    so that u = 0 is the rhythm as it stands, u = -1 stops it and u = 1 doubles it.
+
+    Attributes:
+        name: Name of the actuator; its control channel carries this name.
+        region: Name of the region that it changes.
+        amplitude: Largest strain at u = 0 [1], in (0, 1).
+        frequency: Frequency [Hz], positive.
+        phase: Phase at time 0 [rad].
+        direction: Direction in the undeformed body along which it acts, shape (dim,), normalised on construction; None
+            for all directions alike.
+    """
+
+    name: str
+    region: str
+    amplitude: float
+    frequency: float
+    phase: float = 0.0
+    direction: tuple[float, ...] | None = None
+
+    def __post_init__(self):
+        _require_strain(self, "amplitude")
+        _require_positive(self, "frequency", "Hz")
+        if not math.isfinite(self.phase):
+            raise SceneError(f"Oscillation {self.name!r}: phase must be finite [rad], got {self.phase:g}")
+        object.__setattr__(self, "phase", float(self.phase))
+        if self.direction is not None:
+            _normalize_direction(self)
+
+
+Actuator = Pressure | Muscle | Cable | Expansion | Oscillation
 """Any of the actuators of this module."""
+
+
+def _normalize_direction(actuator: Muscle | Expansion | Oscillation) -> None:
+    what = f"{type(actuator).__name__} {actuator.name!r}: direction"
+    n = point(actuator.direction, what)
+    length = math.hypot(*n)
+    if length == 0.0:
+        raise SceneError(f"{what} must not be the zero vector")
+    object.__setattr__(actuator, "direction", n if abs(length - 1.0) < 1e-12 else tuple(c / length for c in n))
+
+
+def _require_strain(actuator: Expansion | Oscillation, field: str) -> None:
+    value = float(getattr(actuator, field))
+    if not 0.0 < value < 1.0:
+        raise SceneError(
+            f"{type(actuator).__name__} {actuator.name!r}: {field} must be in (0, 1), got {value:g}; a length at rest "
+            f"must stay positive"
+        )
+    object.__setattr__(actuator, field, value)
 
 
 def _require_positive(actuator: Actuator, field: str, unit: str) -> None:

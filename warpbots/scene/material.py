@@ -20,6 +20,8 @@ class Material:
         incompressibility: Exponent p of the added volumetric energy K (J - 1)^p with K = E / (3 (1 - 2 nu))
             (Bonet & Wood 1997; ChainQueen eq. 14 with its factor corrected); an even number, or 0 for none. Larger is
             not stiffer near J = 1: 2 is the usual choice.
+        damping: Time beta [s] of Kelvin-Voigt damping: the viscous stress is beta times the elastic one of the rate of
+            strain; 0 for none.
 
     Raises:
         SceneError: A value is outside its range.
@@ -30,6 +32,7 @@ class Material:
     density: float = 1000.0
     law: str = "neo_hookean"
     incompressibility: int = 0
+    damping: float = 0.0
 
     def __post_init__(self):
         E, nu, rho, p = self.youngs_modulus, self.poissons_ratio, self.density, self.incompressibility
@@ -49,3 +52,5 @@ class Material:
                 f"Material: incompressibility must be an even exponent (2, 4, ...) or 0 for none, got {p}; an odd "
                 f"exponent pushes the wrong way in compression"
             )
+        if not (math.isfinite(self.damping) and self.damping >= 0.0):
+            raise SceneError(f"Material: damping must be a time >= 0 [s], got {self.damping:g}; rubber has about 1e-4")

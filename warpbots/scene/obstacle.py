@@ -20,17 +20,19 @@ class Obstacle:
     Attributes:
         shape: The solid.
         condition: One of `CONDITIONS`.
-        friction: Coulomb coefficient mu >= 0, used by the condition ``"friction"`` alone.
+        friction: Coulomb coefficient mu >= 0 of what slides, used by the condition ``"friction"`` alone.
         name: Name of the obstacle, unique in the scene.
+        static_friction: Coefficient of what sticks, at least `friction`; None for the same.
 
     Raises:
-        SceneError: An unknown condition or a negative coefficient.
+        SceneError: An unknown condition, a negative coefficient, or one of rest below that of sliding.
     """
 
     shape: Shape
     condition: str = "friction"
     friction: float = 0.5
     name: str = "floor"
+    static_friction: float | None = None
 
     def __post_init__(self):
         if self.condition not in CONDITIONS:
@@ -44,6 +46,14 @@ class Obstacle:
                 f"condition='separate'"
             )
         object.__setattr__(self, "friction", mu)
+        if self.static_friction is not None:
+            rest = float(self.static_friction)
+            if not (math.isfinite(rest) and rest >= mu):
+                raise SceneError(
+                    f"Obstacle {self.name!r}: static_friction must be at least friction = {mu:g}, got {rest:g}; what "
+                    f"rests does not slide more easily than what slides"
+                )
+            object.__setattr__(self, "static_friction", rest)
 
 
 def floor(height: float = 0.0, dim: int = 3, condition: str = "friction", friction: float = 0.5) -> Obstacle:

@@ -8,6 +8,7 @@ import numpy as np
 
 from warpbots.scene.actuators import Actuator, Cable
 from warpbots.scene.body import SoftBody
+from warpbots.scene.hold import Constraint, Load
 from warpbots.scene.obstacle import Obstacle
 from warpbots.scene.record import SceneError, record, refuse
 from warpbots.scene.shapes import dimension
@@ -62,6 +63,8 @@ class Scene:
             around the bodies.
         task: How the scene is meant to be run, or None.
         name: Name of the scene.
+        constraints: What holds regions.
+        loads: What pulls regions.
         source: Path of the file that the scene was read from, so that what warpbots does not understand there
             survives writing; no part of what is compared.
 
@@ -76,10 +79,12 @@ class Scene:
     domain: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     task: Task | None = None
     name: str = "robot"
+    constraints: tuple[Constraint, ...] = ()
+    loads: tuple[Load, ...] = ()
     source: str | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self):
-        for field in ("bodies", "actuators", "obstacles"):
+        for field in ("bodies", "actuators", "obstacles", "constraints", "loads"):
             object.__setattr__(self, field, tuple(getattr(self, field)))
         if not self.bodies:
             raise SceneError("Scene needs at least one body, got none")
@@ -118,16 +123,16 @@ class Scene:
 
     def _name_faults(self) -> list[str]:
         faults = []
-        for kind, parts in (("bodies", self.bodies), ("actuators", self.actuators), ("obstacles", self.obstacles)):
-            for name, count in Counter(p.name for p in parts).items():
+        for kind in ("bodies", "actuators", "obstacles", "constraints", "loads"):
+            for name, count in Counter(p.name for p in getattr(self, kind)).items():
                 if count > 1:
                     faults.append(f"Scene: {count} {kind} are named {name!r}; every name must be unique")
         regions = self.regions()
-        for actuator in self.actuators:
-            if not isinstance(actuator, Cable) and actuator.region not in regions:
+        for part in (*self.actuators, *self.constraints, *self.loads):
+            if not isinstance(part, Cable) and part.region not in regions:
                 faults.append(
-                    f"{type(actuator).__name__} {actuator.name!r}: there is no region {actuator.region!r}; the scene "
-                    f"has {', '.join(regions) or 'no regions (give a SoftBody regions={...})'}"
+                    f"{type(part).__name__} {part.name!r}: there is no region {part.region!r}; the scene has "
+                    f"{', '.join(regions) or 'no regions (give a SoftBody regions={...})'}"
                 )
         return faults
 
@@ -135,10 +140,11 @@ class Scene:
         dim = self.dim
         sizes = {f"SoftBody {b.name!r}": dimension(b.shape) for b in self.bodies}
         sizes |= {f"Obstacle {o.name!r}": dimension(o.shape) for o in self.obstacles}
-        for actuator in self.actuators:
-            vector = actuator.waypoints[0] if isinstance(actuator, Cable) else getattr(actuator, "direction", None)
+        for part in (*self.actuators, *self.constraints, *self.loads):
+            vector = {Cable: "waypoints", Load: "force"}.get(type(part), "direction")
+            vector = getattr(part, vector, None)
             if vector is not None:
-                sizes[f"{type(actuator).__name__} {actuator.name!r}"] = len(vector)
+                sizes[f"{type(part).__name__} {part.name!r}"] = len(vector[0] if isinstance(part, Cable) else vector)
         sizes["gravity"] = len(self.gravity)
         if self.task is not None:
             sizes["Task.direction"] = len(self.task.direction)

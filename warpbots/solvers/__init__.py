@@ -1,6 +1,7 @@
 """Methods of simulation, one folder each."""
 
+from warpbots.solvers.mass_spring import MassSpring
 from warpbots.solvers.mpm import MPM
 from warpbots.solvers.solver import Model, Parameter, Solver, State
 
-__all__ = ["MPM", "Model", "Parameter", "Solver", "State"]
+__all__ = ["MPM", "MassSpring", "Model", "Parameter", "Solver", "State"]

@@ -7,7 +7,7 @@ import numpy as np
 from warpbots.contact import signed_distance
 from warpbots.scene import Scene, SceneError, SoftBody
 
-__all__ = ["Matter", "materials_at", "regions_at", "together"]
+__all__ = ["Matter", "materials_at", "refuse_empty", "regions_at", "together"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,27 +34,36 @@ class Matter:
         return len(self.position)
 
 
-def regions_at(body: SoftBody, position: np.ndarray, what: str, remedy: str) -> dict[str, np.ndarray]:
+def regions_at(body: SoftBody, position: np.ndarray, slack: float = 0.0) -> dict[str, np.ndarray]:
     """Which of the points `position`, shape (n, dim), lie in each region of `body`; each of shape (n,), bool.
 
     Args:
         body: Has the regions.
         position: Points [m].
+        slack: Points up to this far outside belong to a region, too [m].
+    """
+    return {name: signed_distance(shape, position) <= slack for name, shape in body.regions.items()}
+
+
+def refuse_empty(body: SoftBody, regions: dict[str, np.ndarray], what: str, remedy: str) -> None:
+    """Raise if a region of `body` has none of its points.
+
+    Args:
+        body: Has the regions.
+        regions: From `regions_at`.
         what: What the points are, in the plural, for people.
-        remedy: What a user can do about a region without any.
+        remedy: What a user can do about it.
 
     Raises:
-        SceneError: A region contains none of them.
+        SceneError: A region is empty.
     """
-    regions = {name: signed_distance(shape, position) <= 0.0 for name, shape in body.regions.items()}
     for name, inside in regions.items():
         if not inside.any():
             lower, upper = body.regions[name].bounds
             raise SceneError(
                 f"SoftBody {body.name!r}: region {name!r} (from {lower.round(6).tolist()} to {upper.round(6).tolist()} "
-                f"m) selects 0 of {len(position)} {what}; move it onto the body or {remedy}"
+                f"m) selects 0 of {len(inside)} {what}; move it onto the body or {remedy}"
             )
-    return regions
 
 
 def materials_at(body: SoftBody, regions: dict[str, np.ndarray], count: int) -> np.ndarray:

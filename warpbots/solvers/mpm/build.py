@@ -10,7 +10,7 @@ from warpbots.actuators import cable_arrays, pattern
 from warpbots.contact import coefficients
 from warpbots.materials import LAWS
 from warpbots.math import matrix, real, real_numpy, vector
-from warpbots.scene import Cable, Scene, SceneError
+from warpbots.scene import Cable, Expansion, Oscillation, Scene, SceneError
 from warpbots.solvers.mpm.arrays import actuation_arrays
 from warpbots.solvers.mpm.grid import Grid
 from warpbots.solvers.mpm.model import Group, MPMModel, Scratch
@@ -25,9 +25,7 @@ def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device
     Raises:
         SceneError: The scene cannot be simulated by MPM; the message says why.
     """
-    for body in scene.bodies:
-        if body.material.law not in LAWS:
-            raise SceneError(f"SoftBody {body.name!r}: law must be one of {', '.join(LAWS)}, got {body.material.law!r}")
+    _refuse_what_is_unknown(scene)
     particles = fill(scene, dx, per_axis)
     grid = Grid.around(*_domain(scene, particles), dx)
     cables, n_cables, n_waypoints = cables_of(scene, particles, dx, device)
@@ -56,6 +54,26 @@ def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device
         cables=cables,
         scratch=Scratch(worlds * grid.nodes, worlds * grid.pencils, scene.dim, worlds, n_waypoints, n_cables, device),
     )
+
+
+def _refuse_what_is_unknown(scene: Scene) -> None:
+    """Raise if the scene has something that MPM cannot simulate."""
+    for body in scene.bodies:
+        if body.material.law not in LAWS:
+            raise SceneError(f"SoftBody {body.name!r}: law must be one of {', '.join(LAWS)}, got {body.material.law!r}")
+        if any(m.damping for m in (body.material, *body.region_materials.values())):
+            raise SceneError(f"SoftBody {body.name!r}: MPM knows no damping; set damping=0, or use MassSpring")
+    for actuator in scene.actuators:
+        if isinstance(actuator, Expansion | Oscillation):
+            raise SceneError(
+                f"{type(actuator).__name__} {actuator.name!r}: MPM has no actuator that changes lengths at rest; use "
+                f"Pressure or Muscle, or the solver MassSpring"
+            )
+    for part in (*scene.constraints, *scene.loads):
+        raise SceneError(
+            f"{type(part).__name__} {part.name!r}: MPM has no such thing; hold matter with a sticky obstacle and pull "
+            f"it with gravity or actuators, or use MassSpring"
+        )
 
 
 def _domain(scene: Scene, particles: Particles) -> tuple[np.ndarray, np.ndarray]:

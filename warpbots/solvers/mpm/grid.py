@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import warp as wp
 
-from warpbots.contact import CODES, constrain, normal, signed_distance
+from warpbots.contact import CODES, constrain, extra_rest_friction, normal, signed_distance
 from warpbots.math import NODE, real, real_numpy, vector
 from warpbots.scene import Obstacle
 from warpbots.solvers.mpm.arrays import grid_geometry
@@ -27,12 +27,14 @@ class Contacts(NamedTuple):
         normal: Outward unit normal of each contact, shape (n_contacts,).
         obstacle: Obstacle of each contact, shape (n_contacts,).
         condition: Condition of each obstacle (`warpbots.contact.CODES`), shape (n_obstacles,).
+        extra: By how much what sticks has a larger coefficient of friction [1], shape (n_obstacles,).
     """
 
     of_node: wp.array
     normal: wp.array
     obstacle: wp.array
     condition: wp.array
+    extra: wp.array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,6 +104,7 @@ class Grid:
             normal=wp.array(np.concatenate(normals), dtype=vector(dim), device=device),
             obstacle=wp.array(np.concatenate(owners), dtype=int, device=device),
             condition=wp.array([CODES[o.condition] for o in obstacles], dtype=int, device=device),
+            extra=wp.array(extra_rest_friction(obstacles), dtype=real, device=device),
         )
 
 
@@ -156,6 +159,7 @@ def grid_kernel(dim: int) -> wp.Kernel:
         normal: wp.array[vec],
         obstacle: wp.array[int],
         condition: wp.array[int],
+        extra: wp.array[real],
         friction: wp.array2d[real],
         gravity: wp.array[vec],
         length: int,
@@ -183,7 +187,8 @@ def grid_kernel(dim: int) -> wp.Kernel:
                     c = touching[k]
                     if c >= 0:
                         o = obstacle[c]
-                        v = constrain_velocity(v, normal[c], condition[o], friction[w, o])
+                        n = normal[c]
+                        v = constrain_velocity(v, n, -wp.dot(v, n), condition[o], friction[w, o], extra[o])
             velocity_out[i] = s.node(v, real(0.0))
 
     return move_grid

@@ -6,7 +6,7 @@ import weakref
 
 import warp as wp
 
-from warpbots.math import NODE, real, vector
+from warpbots.math import NODE, real, struct_of, vector
 from warpbots.scene import Scene
 from warpbots.solvers.mpm.arrays import constitution_arrays, motion_arrays
 from warpbots.solvers.mpm.grid import Contacts, Grid
@@ -167,21 +167,12 @@ class MPMState:
     @functools.cached_property
     def motion(self) -> object:
         """The arrays as a Warp struct."""
-        return _struct(motion_arrays(self.position.dtype._length_), self.fields())
+        return struct_of(motion_arrays(self.position.dtype._length_), self.fields())
 
     @functools.cached_property
     def motion_adj(self) -> object:
         """The arrays' gradients as a Warp struct."""
-        return _struct(motion_arrays(self.position.dtype._length_), [a.grad for a in self.fields()])
-
-
-def _struct(cls: type, arrays: list[wp.array | None]) -> object:
-    """A Warp struct with its fields set in order, all worlds in one row; a missing array stays null."""
-    struct = cls()
-    for name, array in zip(cls.vars, arrays, strict=True):
-        if array is not None:
-            setattr(struct, name, array.flatten())
-    return struct
+        return struct_of(motion_arrays(self.position.dtype._length_), [a.grad for a in self.fields()])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -249,12 +240,12 @@ class MPMModel:
     @functools.cached_property
     def material(self) -> object:
         """Constants of the particles as a Warp struct."""
-        return _struct(constitution_arrays(), self._constitution())
+        return struct_of(constitution_arrays(), self._constitution())
 
     @functools.cached_property
     def material_adj(self) -> object:
         """Their gradients as a Warp struct; null where none is wanted."""
-        return _struct(constitution_arrays(), [a.grad for a in self._constitution()])
+        return struct_of(constitution_arrays(), [a.grad for a in self._constitution()])
 
     def _constitution(self) -> list[wp.array]:
         return [self.youngs_modulus, self.poissons_ratio, self.density, self.volume]

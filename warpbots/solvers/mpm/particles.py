@@ -6,7 +6,7 @@ import numpy as np
 
 from warpbots.contact import signed_distance
 from warpbots.scene import Points, Scene, SceneError, Shape, SoftBody, TriangleMesh
-from warpbots.solvers.matter import Matter, materials_at, regions_at, together
+from warpbots.solvers.matter import Matter, materials_at, refuse_empty, regions_at, together
 
 __all__ = ["Particles", "fill"]
 
@@ -48,7 +48,8 @@ def _fill_body(body: SoftBody, spacing: float, index: int) -> dict:
             f"particles {spacing:g} m apart; use a smaller MPM(dx=...)"
         )
     n, dim = position.shape
-    regions = regions_at(body, position, "particles", "use a smaller MPM(dx=...)")
+    regions = regions_at(body, position)
+    refuse_empty(body, regions, "particles", "use a smaller MPM(dx=...)")
     materials = materials_at(body, regions, n)
     return {
         "position": position,

@@ -8,7 +8,7 @@ import warp as wp
 
 from warpbots.actuators import cable_arrays, cable_kernels
 from warpbots.materials import p_wave_modulus
-from warpbots.math import matrix, real, real_numpy, record, vector
+from warpbots.math import launch, launch_adjoint, matrix, real, real_numpy, record, vector
 from warpbots.scene import Scene
 from warpbots.solvers.mpm.adjoint import adj_move_kernel, adj_p2g_kernel
 from warpbots.solvers.mpm.build import build
@@ -163,7 +163,7 @@ class MPM:
         self._gather(model, state, control, gathered, dt)
         self._move_grid(model, gathered, dt)
         inputs = [model.geometry, state.motion, model.scratch.velocity, real(dt)]
-        _launch(move_kernel(model.dim), state.position.size, inputs, [state_out.motion], model)
+        launch(move_kernel(model.dim), state.position.size, inputs, [state_out.motion], model.device)
         parameters = [getattr(model, name) for name in model.parameters()]
         reads = [*state.fields(), control, *parameters]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
@@ -174,34 +174,34 @@ class MPM:
         if scratch.cables:
             length, tension, force = cable_kernels(model.dim)
             scratch.length.zero_()
-            _launch(length, scratch.force.shape, [cables, x], [scratch.length], model)
-            _launch(tension, scratch.tension.shape, [cables, scratch.length, control], [scratch.tension], model)
-            _launch(force, scratch.force.shape, [cables, x, scratch.tension], [scratch.force], model)
+            launch(length, scratch.force.shape, [cables, x], [scratch.length], model.device)
+            launch(tension, scratch.tension.shape, [cables, scratch.length, control], [scratch.tension], model.device)
+            launch(force, scratch.force.shape, [cables, x, scratch.tension], [scratch.force], model.device)
 
     def _gather(self, model: MPMModel, state: MPMState, control: wp.array, gathered: Gathered, dt: float) -> None:
         """Mass and momentum of the particles and the cables to the grid."""
         self._clear(model, gathered.active, gathered.momentum)
         gathered.active.zero_()
         for group in model.groups:
-            _launch(
+            launch(
                 p2g_kernel(group.law, group.incompressibility, model.dim), len(group.rows),
                 [model.material, model.actuation, model.geometry, group.rows, state.motion, control, real(dt)],
-                [gathered.active, gathered.momentum], model,
+                [gathered.active, gathered.momentum], model.device,
             )  # fmt: skip
         if model.scratch.cables:
             force = model.scratch.force
             inputs = [model.cables.particle, model.geometry, state.motion, force, real(dt)]
-            _launch(force_kernel(model.dim), force.shape, inputs, [gathered.momentum], model)
+            launch(force_kernel(model.dim), force.shape, inputs, [gathered.momentum], model.device)
 
     def _move_grid(self, model: MPMModel, gathered: Gathered, dt: float) -> None:
         """The grid's velocity from what it gathered."""
         inputs = self._grid_inputs(model, gathered, dt)
-        _launch(grid_kernel(model.dim), self._grid_threads(model), inputs, [model.scratch.velocity], model)
+        launch(grid_kernel(model.dim), self._grid_threads(model), inputs, [model.scratch.velocity], model.device)
 
     def _clear(self, model: MPMModel, active: wp.array, values: wp.array) -> None:
         """Zero to the nodes of the active pencils."""
         threads = self._grid_threads(model)
-        _launch(clear_kernel(), threads, [model.grid.resolution[-1], threads[1], active], [values], model)
+        launch(clear_kernel(), threads, [model.grid.resolution[-1], threads[1], active], [values], model.device)
 
     def _grid_threads(self, model: MPMModel) -> tuple[int, int]:
         """Pencils, and threads for each: one node a thread on a GPU, the whole pencil on a CPU."""
@@ -230,27 +230,27 @@ class MPM:
         self._clear(model, gathered.active, scratch.velocity_adj)
         self._clear(model, gathered.active, scratch.momentum_adj)
         geometry, motion, motion_adj, particles = model.geometry, state.motion, state.motion_adj, state.position.size
-        _launch(
+        launch(
             adj_move_kernel(model.dim), particles,
             [geometry, motion, state_out.motion, scratch.velocity, state_out.motion_adj, real(dt)],
-            [motion_adj, scratch.velocity_adj], model,
+            [motion_adj, scratch.velocity_adj], model.device,
         )  # fmt: skip
-        _launch_adjoint(
+        launch_adjoint(
             grid_kernel(model.dim), self._grid_threads(model),
             self._grid_inputs(model, gathered, dt), [scratch.velocity],
-            [None] * 4 + [model.friction.grad, model.gravity.grad] + [None] * 4 + [scratch.momentum_adj, None],
-            [scratch.velocity_adj], model,
+            [None] * 5 + [model.friction.grad, model.gravity.grad] + [None] * 4 + [scratch.momentum_adj, None],
+            [scratch.velocity_adj], model.device,
         )  # fmt: skip
         if scratch.cables:
             self._cable_adjoint(model, state, control, dt)
         for group in model.groups:
-            _launch(
+            launch(
                 adj_p2g_kernel(group.law, group.incompressibility, model.dim), len(group.rows),
                 [
                     model.material, model.actuation, geometry, group.rows, motion, control,
                     scratch.momentum_adj, real(dt),
                 ],
-                [motion_adj, model.material_adj, control.grad], model,
+                [motion_adj, model.material_adj, control.grad], model.device,
             )  # fmt: skip
 
     def _cable_adjoint(self, model: MPMModel, state: MPMState, control: wp.array, dt: float) -> None:
@@ -260,40 +260,20 @@ class MPM:
         scratch.force.grad.zero_()
         scratch.tension.grad.zero_()
         scratch.length.grad.zero_()
-        _launch(
+        launch(
             adj_force_kernel(model.dim), scratch.force.shape,
             [cables.particle, model.geometry, state.motion, scratch.force, scratch.momentum_adj, real(dt)],
-            [state.motion_adj, scratch.force.grad], model,
+            [state.motion_adj, scratch.force.grad], model.device,
         )  # fmt: skip
-        _launch_adjoint(
+        launch_adjoint(
             force, scratch.force.shape, [cables, x, scratch.tension], [scratch.force],
-            [no_gradient, x.grad, scratch.tension.grad], [scratch.force.grad], model,
+            [no_gradient, x.grad, scratch.tension.grad], [scratch.force.grad], model.device,
         )  # fmt: skip
-        _launch_adjoint(
+        launch_adjoint(
             tension, scratch.tension.shape, [cables, scratch.length, control], [scratch.tension],
-            [no_gradient, scratch.length.grad, control.grad], [scratch.tension.grad], model,
+            [no_gradient, scratch.length.grad, control.grad], [scratch.tension.grad], model.device,
         )  # fmt: skip
-        _launch_adjoint(
+        launch_adjoint(
             length, scratch.force.shape, [cables, x], [scratch.length],
-            [no_gradient, x.grad], [scratch.length.grad], model,
+            [no_gradient, x.grad], [scratch.length.grad], model.device,
         )  # fmt: skip
-
-
-def _launch(kernel: wp.Kernel, dim: int | tuple, inputs: list, outputs: list, model: MPMModel) -> None:
-    """Launch a kernel whose adjoint the solver orchestrates itself."""
-    wp.launch(kernel, dim, inputs, outputs, device=model.device, record_tape=False)
-
-
-def _launch_adjoint(
-    kernel: wp.Kernel,
-    dim: int | tuple,
-    inputs: list,
-    outputs: list,
-    adj_inputs: list,
-    adj_outputs: list,
-    model: MPMModel,
-) -> None:
-    """Launch the adjoint that Warp generated for a kernel."""
-    wp.launch(
-        kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device=model.device, adjoint=True, record_tape=False
-    )  # fmt: skip

@@ -1,0 +1,35 @@
+"""What actuators do to matter at rest: the stress they exert in it and the strain they give to its lengths."""
+
+import functools
+
+import numpy as np
+
+from warpbots.actuators.stress import pattern
+from warpbots.scene import Actuator, Expansion, Oscillation
+
+__all__ = ["rest_strain"]
+
+
+@functools.singledispatch
+def rest_strain(actuator: Actuator, dim: int) -> tuple[np.ndarray, np.ndarray]:
+    """Stress [Pa] and strain of the lengths at rest [1] that a signal of 1 means, both of shape (dim, dim).
+
+    Raises:
+        TypeError: The actuator is neither a stress nor a strain.
+    """
+    return pattern(actuator, dim), np.zeros((dim, dim))
+
+
+@rest_strain.register
+def _(actuator: Expansion, dim: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.zeros((dim, dim)), actuator.max_strain * _along(actuator.direction, dim)
+
+
+@rest_strain.register
+def _(actuator: Oscillation, dim: int) -> tuple[np.ndarray, np.ndarray]:
+    # the amplitude is part of the signal, where it can be differentiated
+    return np.zeros((dim, dim)), _along(actuator.direction, dim)
+
+
+def _along(direction: tuple[float, ...] | None, dim: int) -> np.ndarray:
+    return np.eye(dim) if direction is None else np.outer(direction, direction)

@@ -1,0 +1,66 @@
+"""What holds or pulls a region besides actuators: constraints on its motion and steady loads."""
+
+import math
+
+from warpbots.scene.record import SceneError, point, record
+
+__all__ = ["FREEDOMS", "Constraint", "Load"]
+
+FREEDOMS = ("fixed", "line", "plane")
+"""What a constraint leaves of a velocity: nothing, its part along a direction, its part across it."""
+
+
+@record
+class Constraint:
+    """Matter of a region that does not move, or moves along a line or in a plane alone.
+
+    Attributes:
+        region: Name of the region that it holds.
+        freedom: One of `FREEDOMS`.
+        direction: The line, or the normal of the plane, shape (dim,), normalised on construction; None for ``"fixed"``.
+        name: Name of the constraint, unique in the scene.
+
+    Raises:
+        SceneError: An unknown freedom, or a direction that is missing, zero or of no use.
+    """
+
+    region: str
+    freedom: str = "fixed"
+    direction: tuple[float, ...] | None = None
+    name: str = "clamp"
+
+    def __post_init__(self):
+        if self.freedom not in FREEDOMS:
+            raise SceneError(
+                f"Constraint {self.name!r}: freedom must be one of {', '.join(FREEDOMS)}, got {self.freedom!r}"
+            )
+        if (self.direction is None) != (self.freedom == "fixed"):
+            raise SceneError(
+                f"Constraint {self.name!r}: freedom {self.freedom!r} "
+                + ("takes no direction" if self.freedom == "fixed" else "needs a direction")
+                + f", got {self.direction}"
+            )
+        if self.direction is not None:
+            n = point(self.direction, f"Constraint {self.name!r}: direction")
+            length = math.hypot(*n)
+            if length == 0.0:
+                raise SceneError(f"Constraint {self.name!r}: direction must not be the zero vector")
+            object.__setattr__(self, "direction", tuple(c / length for c in n) if abs(length - 1.0) > 1e-12 else n)
+
+
+@record
+class Load:
+    """A steady force on a region, spread over its matter by volume.
+
+    Attributes:
+        region: Name of the region that it pulls.
+        force: The whole force [N], shape (dim,).
+        name: Name of the load, unique in the scene.
+    """
+
+    region: str
+    force: tuple[float, ...]
+    name: str = "load"
+
+    def __post_init__(self):
+        object.__setattr__(self, "force", point(self.force, f"Load {self.name!r}: force"))

@@ -1,0 +1,15 @@
+"""Masses and springs."""
+
+from warpbots.solvers.mass_spring.analysis import Energy, energy, natural_modes, stiffness_matrix
+from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
+from warpbots.solvers.mass_spring.solver import MassSpring
+
+__all__ = [
+    "Energy",
+    "MassSpring",
+    "MassSpringModel",
+    "MassSpringState",
+    "energy",
+    "natural_modes",
+    "stiffness_matrix",
+]

@@ -1,0 +1,142 @@
+"""How a scene becomes a `MassSpringModel`."""
+
+import warnings
+
+import numpy as np
+import warp as wp
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from warpbots.actuators import rest_strain
+from warpbots.contact import coefficients, obstacle_field
+from warpbots.math import real, real_numpy, vector
+from warpbots.scene import FREEDOMS, Oscillation, Scene, SceneError, SoftBody
+from warpbots.solvers.mass_spring.drive import drive_of
+from warpbots.solvers.mass_spring.lattice import POISSONS_RATIO, Cells, Lattice, assemble, scattered_cells, voxel_cells
+from warpbots.solvers.mass_spring.model import MassSpringModel, Scratch
+from warpbots.solvers.mass_spring.motion import FREE, constraint_arrays
+from warpbots.solvers.mass_spring.springs import rows_of
+
+__all__ = ["build"]
+
+
+def build(
+    scene: Scene, spacing: float, kind: str, seed: int, drag: float, stages: int, worlds: int, device: wp.Device
+) -> MassSpringModel:
+    """Arrays of `scene` as a lattice with about `spacing` [m] between masses.
+
+    Raises:
+        SceneError: The scene cannot be simulated by masses and springs; the message says why.
+    """
+    _refuse_actuators(scene)
+    lattice = assemble(scene, [_cut(body, spacing, kind, seed) for body in scene.bodies])
+    _refuse_pieces(scene, lattice)
+    _say_poissons_ratio(scene)
+    oscillations = [a for a in scene.actuators if isinstance(a, Oscillation)]
+    n, springs = len(lattice), len(lattice.ends)
+
+    def constant(values: np.ndarray | list, dtype: type = real) -> wp.array:
+        values = np.asarray(values, dtype=real_numpy)
+        return wp.array(np.tile(values, (worlds, *(1,) * values.ndim)), dtype=dtype, device=device)
+
+    return MassSpringModel(
+        scene=scene,
+        worlds=worlds,
+        device=device,
+        lattice=lattice,
+        stiffness=constant(lattice.stiffness),
+        rest_length=constant(lattice.rest_length),
+        damping=constant(lattice.damping),
+        mass=constant(lattice.mass),
+        drag=constant(drag * lattice.mass),
+        load=constant(_loads(scene, lattice), vector(scene.dim)),
+        friction=constant(coefficients(scene.obstacles)),
+        gravity=constant(scene.gravity, vector(scene.dim)),
+        amplitude=constant([o.amplitude for o in oscillations]),
+        frequency=constant([o.frequency for o in oscillations]),
+        phase=constant([o.phase for o in oscillations]),
+        rows=rows_of(lattice.ends, n, device),
+        drive=drive_of(lattice.drive, springs, scene.actuators, device),
+        constraints=_constraints(scene, lattice, device),
+        obstacles=obstacle_field(scene.obstacles, *_reach(scene), 0.5 * spacing, device),
+        scratch=Scratch(worlds * n, worlds * springs, stages, worlds, len(scene.actuators), device),
+    )
+
+
+def _cut(body: SoftBody, spacing: float, kind: str, seed: int) -> Cells:
+    if not np.isfinite(body.shape.bounds).all():
+        raise SceneError(f"SoftBody {body.name!r}: a {type(body.shape).__name__} has no end; a body needs one")
+    if kind == "voxel":
+        return voxel_cells(body.shape, spacing)
+    return scattered_cells(body.shape, spacing, seed, body.name)
+
+
+def _refuse_actuators(scene: Scene) -> None:
+    for actuator in scene.actuators:
+        try:
+            rest_strain(actuator, scene.dim)
+        except TypeError:
+            raise SceneError(
+                f"{type(actuator).__name__} {actuator.name!r}: MassSpring has no such actuator; use Pressure, Muscle, "
+                f"Expansion or Oscillation"
+            ) from None
+
+
+def _refuse_pieces(scene: Scene, lattice: Lattice) -> None:
+    """Raise if a body falls into pieces."""
+    n, (i, j) = len(lattice), lattice.ends.T
+    _, piece = connected_components(coo_matrix((np.ones(len(i)), (i, j)), shape=(n, n)), directed=False)
+    for k, body in enumerate(scene.bodies):
+        pieces = np.unique(piece[lattice.body == k])
+        if len(pieces) > 1:
+            raise SceneError(
+                f"SoftBody {body.name!r}: its lattice is in {len(pieces)} pieces that no spring joins; use a smaller "
+                f"MassSpring(spacing=...), or make each piece a body of its own"
+            )
+
+
+def _say_poissons_ratio(scene: Scene) -> None:
+    other = [b for b in scene.bodies if b.material.poissons_ratio != POISSONS_RATIO]
+    if other:
+        warnings.warn(
+            f"MassSpring: springs make matter of Poisson's ratio {POISSONS_RATIO:g}, in the place of "
+            f"{other[0].material.poissons_ratio:g} in {other[0].name!r}; Young's modulus is kept",
+            stacklevel=5,
+        )
+
+
+def _loads(scene: Scene, lattice: Lattice) -> np.ndarray:
+    """Steady force on every mass [N], shape (n, dim)."""
+    force = np.zeros_like(lattice.position)
+    for load in scene.loads:
+        share = np.where(lattice.regions[load.region], lattice.volume, 0.0)
+        force += share[:, None] / share.sum() * np.array(load.force)
+    return force
+
+
+def _constraints(scene: Scene, lattice: Lattice, device: wp.Device) -> object:
+    freedom, direction = np.full(len(lattice), FREE), np.zeros_like(lattice.position)
+    for constraint in scene.constraints:
+        held = lattice.regions[constraint.region]
+        if (freedom[held] != FREE).any():
+            mass = int(np.flatnonzero(held & (freedom != FREE))[0])
+            raise SceneError(
+                f"Constraint {constraint.name!r}: another one holds mass {mass} at {lattice.position[mass].tolist()} m "
+                f"already; keep the regions of constraints apart"
+            )
+        freedom[held] = FREEDOMS.index(constraint.freedom)
+        if constraint.direction is not None:
+            direction[held] = constraint.direction
+    arrays = constraint_arrays(scene.dim)()
+    arrays.freedom = wp.array(freedom, dtype=int, device=device)
+    arrays.direction = wp.array(direction.astype(real_numpy), dtype=vector(scene.dim), device=device)
+    return arrays
+
+
+def _reach(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
+    """The box in which obstacles are sampled [m]: the domain, or the bodies' box grown by its largest edge."""
+    if scene.domain is not None:
+        return np.array(scene.domain[0]), np.array(scene.domain[1])
+    lower, upper = scene.bounds
+    room = (upper - lower).max()
+    return lower - room, upper + room

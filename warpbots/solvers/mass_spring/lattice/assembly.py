@@ -1,0 +1,140 @@
+"""How bodies become one lattice: cells filled with material, and what they share added up."""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from warpbots.actuators import rest_strain
+from warpbots.scene import Cable, Scene, SceneError, SoftBody
+from warpbots.solvers.mass_spring.lattice.cells import Cells, eigenstrain
+from warpbots.solvers.matter import Matter, materials_at, refuse_empty, regions_at, together
+
+__all__ = ["Lattice", "assemble"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Lattice(Matter):
+    """Matter as masses and springs, body after body; springs are sorted by their first mass, then by their second.
+
+    Attributes:
+        mass: Masses [kg], shape (n,).
+        ends: Masses that a spring joins, the lower number first, shape (n_springs, 2).
+        rest_length: Lengths at rest [m], shape (n_springs,).
+        stiffness: Spring constants [N/m], shape (n_springs,).
+        damping: Damping coefficients along the springs [N s/m], shape (n_springs,).
+        drive: Rest strain of a spring at signal 1 of an actuator, one row for each pair of them: number of the spring,
+            number of the actuator, strain; shape (n_drives, 3).
+    """
+
+    mass: np.ndarray
+    ends: np.ndarray
+    rest_length: np.ndarray
+    stiffness: np.ndarray
+    damping: np.ndarray
+    drive: np.ndarray
+
+
+def assemble(scene: Scene, cells: list[Cells]) -> Lattice:
+    """The lattice of all bodies of `scene`, each of which was cut into `cells`.
+
+    Raises:
+        SceneError: A body has no cells, a region selects none of them, or a spring has no length.
+    """
+    parts = []
+    masses = springs = 0
+    for i, (body, cut) in enumerate(zip(scene.bodies, cells, strict=True)):
+        part = _of_body(scene, body, cut)
+        part["body"] = np.full(len(cut.node), i)
+        part["ends"] = part["ends"] + masses
+        part["drive"][:, 0] += springs
+        masses, springs = masses + len(cut.node), springs + len(part["ends"])
+        parts.append(part)
+    return Lattice(**together(scene, parts))
+
+
+def _of_body(scene: Scene, body: SoftBody, cells: Cells) -> dict:
+    remedy = "use a smaller MassSpring(spacing=...)"
+    if not len(cells.volume):
+        lower, upper = body.shape.bounds
+        raise SceneError(
+            f"SoftBody {body.name!r}: no cell of the lattice fits into its shape of "
+            f"{(upper - lower).round(6).tolist()} m; {remedy}"
+        )
+    filled = regions_at(body, cells.centre)
+    slack = 1e-6 * float(np.linalg.norm(cells.node[cells.corner[0]].max(0) - cells.node[cells.corner[0]].min(0)))
+    regions = regions_at(body, cells.node, slack)
+    refuse_empty(body, regions, "masses", remedy)
+    materials = materials_at(body, filled, len(cells.volume))
+    E, rho, beta = (np.array([getattr(m, f) for m in materials]) for f in ("youngs_modulus", "density", "damping"))
+    n, corners = len(cells.node), cells.corner.shape[1]
+
+    def at_nodes(values: np.ndarray) -> np.ndarray:
+        """What every cell has, in equal parts to its corners."""
+        return np.bincount(cells.corner.reshape(-1), np.repeat(values / corners, corners), n)
+
+    ends = np.sort(cells.ends.reshape(-1, 2), axis=1)
+    key, spring = np.unique(ends[:, 0] * n + ends[:, 1], return_inverse=True)
+    ends = np.stack([key // n, key % n], axis=1)
+    share = (cells.weight * E[:, None]).reshape(-1)
+
+    def at_springs(values: np.ndarray) -> np.ndarray:
+        """Sums over the cells of what each gives to its springs."""
+        return np.bincount(spring, values.reshape(-1), len(key))
+
+    length = np.linalg.norm(cells.node[ends[:, 1]] - cells.node[ends[:, 0]], axis=1)
+    if not (length > 0.0).all():
+        i, j = ends[int(length.argmin())]
+        raise SceneError(
+            f"SoftBody {body.name!r}: the masses {i} and {j} are both at {cells.node[i].tolist()} m, the spring "
+            f"between them has no direction; move them apart"
+        )
+    stiffness = at_springs(share)
+    volume, mass = at_nodes(cells.volume), at_nodes(rho * cells.volume)
+    drive = [
+        np.stack([driven, np.full(len(driven), number), strain[driven]], axis=1)
+        for number, strain in _driven(scene, body, cells, filled, E, share, at_springs, stiffness)
+        for driven in [np.flatnonzero(strain)]
+    ]
+    return {
+        "position": cells.node,
+        "velocity": np.tile(np.array(body.velocity or (0.0,) * cells.node.shape[1]), (n, 1)),
+        "volume": volume,
+        "density": mass / volume,
+        "regions": regions,
+        "mass": mass,
+        "ends": ends,
+        "rest_length": length,
+        "stiffness": stiffness,
+        "damping": at_springs(share * np.repeat(beta, len(cells.pair))),
+        "drive": np.concatenate([np.zeros((0, 3)), *drive]),
+    }
+
+
+def _driven(
+    scene: Scene,
+    body: SoftBody,
+    cells: Cells,
+    filled: dict[str, np.ndarray],
+    E: np.ndarray,
+    share: np.ndarray,
+    at_springs: Callable[[np.ndarray], np.ndarray],
+    stiffness: np.ndarray,
+) -> Iterator[tuple[int, np.ndarray]]:
+    """For each actuator of the scene that acts on the body: its number and the strain it gives to every spring.
+
+    A spring that is shared with cells outside of the region strains in proportion to its stiffness inside.
+    """
+    n = cells.direction
+    for number, actuator in enumerate(scene.actuators):
+        if isinstance(actuator, Cable) or actuator.region not in filled:
+            continue
+        inside = filled[actuator.region]
+        if not inside.any():
+            raise SceneError(
+                f"{type(actuator).__name__} {actuator.name!r}: its region {actuator.region!r} in SoftBody "
+                f"{body.name!r} holds no cell of the lattice; make it larger or use a smaller MassSpring(spacing=...)"
+            )
+        stress, strain = rest_strain(actuator, n.shape[-1])
+        e = np.where(inside[:, None, None], eigenstrain(stress) / E[:, None, None] + strain, 0.0)
+        yield number, at_springs(share * np.einsum("csi,cij,csj->cs", n, e, n).reshape(-1)) / stiffness

@@ -1,0 +1,137 @@
+"""Quasi-uniform random lattices: points by best candidate (Mitchell 1991), joined by Delaunay's tetrahedra."""
+
+import itertools
+
+import numpy as np
+from scipy.spatial import Delaunay, cKDTree
+
+from warpbots.contact import normal, signed_distance
+from warpbots.scene import SceneError, Shape
+from warpbots.solvers.mass_spring.lattice.cells import Cells
+
+__all__ = ["MINIMUM", "best_candidates", "scattered_cells"]
+
+MINIMUM = 0.7
+"""Distance that no two points of a random lattice fall below, in spacings."""
+
+_CANDIDATES = 100
+"""Candidates for every point (Cronos, "Generating a Lattice")."""
+
+_NEAREST = 3
+"""Neighbours to which a candidate's mean distance is judged."""
+
+_GROWTH = 0.2
+"""New points per round in old ones."""
+
+_SOFTENING = {2: 1.0, 3: 1.0}
+"""Measured: Young's modulus of a random lattice per that of its affine deformation."""
+
+
+def scattered_cells(shape: Shape, spacing: float, seed: int, name: str) -> Cells:
+    """Tetrahedra (triangles in 2D) between random points of `shape`, one point for each `spacing` ** dim.
+
+    Points near the surface are moved onto it, so that the lattice fills the shape. A cell of volume V gives its springs
+    of length l the share E V / l^2 (in 2D 16/15 E V / l^2): summed over springs of all directions alike that is
+    the stiffness of the solid, because the mean of n n n n is (d d + d d + d d) / 15 (in 2D / 8). A random lattice does
+    not deform affinely and is softer by a measured factor, which is made up for.
+
+    Args:
+        shape: What to fill.
+        spacing: Edge of the cube (square) that a point has to itself [m].
+        seed: Seed of the random numbers.
+        name: Name of the body, for faults.
+
+    Raises:
+        SceneError: Fewer points fit than make one cell.
+    """
+    point = best_candidates(shape, spacing, seed)
+    dim = point.shape[1]
+    depth = -signed_distance(shape, point)
+    near = depth < 0.5 * spacing
+    point[near] += depth[near, None] * normal(shape, point[near], 0.01 * spacing)
+    point = _in_order(point, spacing)
+    if len(point) <= dim:
+        raise SceneError(
+            f"SoftBody {name!r}: only {len(point)} nodes {spacing:g} m apart fit into its shape, a lattice needs "
+            f"{dim + 1}; use a smaller MassSpring(spacing=...)"
+        )
+    corner = Delaunay(point).simplices
+    volume = np.abs(np.linalg.det(point[corner[:, 1:]] - point[corner[:, :1]])) / (2.0 if dim == 2 else 6.0)
+    inside = signed_distance(shape, point[corner].mean(axis=1)) < 0.0
+    solid = inside & (volume > 1e-3 * spacing**dim)  # the others are flat ones on the surface
+    used, corner = np.unique(corner[solid], return_inverse=True)
+    point, corner, volume = point[used], corner.reshape(-1, dim + 1), volume[solid]
+    pair = np.array(list(itertools.combinations(range(dim + 1), 2)))
+    length = np.linalg.norm(point[corner[:, pair[:, 1]]] - point[corner[:, pair[:, 0]]], axis=-1)
+    share = {2: 16.0 / 15.0, 3: 1.0}[dim] / _SOFTENING[dim]
+    return Cells(point, corner, pair, share * volume[:, None] / length**2, volume)
+
+
+def best_candidates(shape: Shape, spacing: float, seed: int) -> np.ndarray:
+    """Random points of `shape`, one for each `spacing` ** dim, no two closer than `MINIMUM` spacings; shape (n, dim).
+
+    Mitchell's rule takes of many candidates the one that is farthest from its nearest neighbours. Here the points of a
+    round are chosen at once, each among candidates of its own, and those too close to a better one of the same round
+    are left out: a KD-tree per round instead of one per point.
+    """
+    rng = np.random.default_rng(seed)
+    draw, volume = _sampler(shape, 0.5 * spacing, rng)
+    count, least = round(volume / spacing ** len(shape.bounds[0])), MINIMUM * spacing
+    point = draw(1)
+    while len(point) < count:
+        new = min(max(1, int(_GROWTH * len(point))), count - len(point))
+        candidate = draw(_CANDIDATES * new)
+        nearest = range(1, min(_NEAREST, len(point)) + 1)
+        distance = cKDTree(point).query(candidate, k=nearest, workers=-1)[0]
+        score = np.where(distance[:, 0] >= least, distance.mean(axis=1), -1.0)
+        best = score.reshape(new, _CANDIDATES).argmax(axis=1) + _CANDIDATES * np.arange(new)
+        best = best[np.argsort(-score[best], kind="stable")]
+        best = best[score[best] > 0.0]
+        if not len(best):
+            break
+        point = np.concatenate([point, _apart(candidate[best], least)])
+    return point
+
+
+def _sampler(shape: Shape, edge: float, rng: np.random.Generator) -> tuple:
+    """A function that draws n points of `shape`, and the volume of the shape [m^dim].
+
+    Boxes of size `edge` sort space: only points of boxes on the surface are asked for their distance.
+    """
+    lower, upper = shape.bounds
+    dim, counts = len(lower), np.maximum(1, np.ceil((upper - lower) / edge)).astype(int)
+    size = (upper - lower) / counts
+    box = np.stack(np.meshgrid(*map(np.arange, counts), indexing="ij"), axis=-1).reshape(-1, dim)
+    distance = signed_distance(shape, lower + (box + 0.5) * size)
+    reach = 0.5 * np.linalg.norm(size)
+    box, sure = box[distance < reach], distance[distance < reach] < -reach
+
+    def draw(n: int) -> np.ndarray:
+        found = np.zeros((0, dim))
+        while len(found) < n:
+            b = rng.integers(len(box), size=n)
+            x = lower + (box[b] + rng.random((n, dim))) * size
+            doubtful = np.flatnonzero(~sure[b])
+            out = doubtful[signed_distance(shape, x[doubtful]) > 0.0]
+            found = np.concatenate([found, np.delete(x, out, axis=0)])
+        return found[:n]
+
+    trial = (rng.random((8, dim)) + box[~sure][:, None]) * size + lower
+    inside = (signed_distance(shape, trial.reshape(-1, dim)) <= 0.0).sum() / 8.0
+    return draw, float((sure.sum() + inside) * np.prod(size))
+
+
+def _apart(point: np.ndarray, least: float) -> np.ndarray:
+    """The points that are no closer than `least` to an earlier one that stays."""
+    close = cKDTree(point).query_pairs(least, output_type="ndarray")
+    stays = np.ones(len(point), dtype=bool)
+    for earlier, later in close[np.lexsort(close.T[::-1])]:
+        if stays[earlier]:
+            stays[later] = False
+    return point[stays]
+
+
+def _in_order(point: np.ndarray, spacing: float) -> np.ndarray:
+    """Points sorted by blocks of space, so that neighbours are near each other in memory."""
+    block = np.floor((point - point.min(axis=0)) / (4.0 * spacing)).astype(int)
+    return point[np.lexsort([*point.T, *block.T])]

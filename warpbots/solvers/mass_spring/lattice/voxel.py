@@ -1,0 +1,70 @@
+"""Voxel lattices: a cell is a box, its springs are its edges, the diagonals of its faces and its own diagonals."""
+
+import itertools
+
+import numpy as np
+
+from warpbots.contact import signed_distance
+from warpbots.scene import Shape
+from warpbots.solvers.mass_spring.lattice.cells import SHEAR, Cells
+
+__all__ = ["voxel_cells"]
+
+_DIAGONAL = 1.0 / 3.0
+"""Share of the shear stiffness that the diagonals of the cells carry; the diagonals of the faces carry the rest."""
+
+
+def voxel_cells(shape: Shape, spacing: float) -> Cells:
+    """Boxes of about `spacing` [m] that fit the bounding box of `shape` exactly, those whose centre is inside.
+
+    Neighbouring boxes share their corners, edges and faces.
+    """
+    lower, upper = shape.bounds
+    counts = np.maximum(1, np.round((upper - lower) / spacing)).astype(int)
+    size = (upper - lower) / counts
+    box = np.stack(np.meshgrid(*map(np.arange, counts), indexing="ij"), axis=-1).reshape(-1, len(lower))
+    box = box[signed_distance(shape, lower + (box + 0.5) * size) <= 0.0]
+    corners = np.array(list(np.ndindex(*(2,) * len(lower))))
+    number = np.ravel_multi_index(tuple(np.moveaxis(box[:, None] + corners, -1, 0)), tuple(counts + 1))
+    used, corner = np.unique(number, return_inverse=True)
+    node = lower + np.stack(np.unravel_index(used, tuple(counts + 1)), axis=-1) * size
+    pair = np.array(list(itertools.combinations(range(len(corners)), 2)))
+    differs = corners[pair[:, 0]] != corners[pair[:, 1]]
+    weight = np.array([_share(tuple(axes), size) for axes in differs])
+    return Cells(
+        node=node,
+        corner=corner.reshape(number.shape),
+        pair=pair,
+        weight=np.broadcast_to(weight, (len(box), len(pair))),
+        volume=np.full(len(box), np.prod(size)),
+    )
+
+
+def _share(axes: tuple[bool, ...], size: np.ndarray) -> float:
+    """Stiffness per E that a box of `size` gives to a spring along the diagonal of its `axes`.
+
+    Let k_S be the full stiffness of a spring along the diagonal of the axes S, whose square is l_S^2 = sum a_i^2, and
+    2^(|S| - 1) the number of such diagonals per box of volume V. An affine strain gives the stress of the solid if
+
+        V C_iijj = sum_{S with i, j} 2^(|S| - 1) k_S a_i^2 a_j^2 / l_S^2 = mu V,   V C_iiii = 3 mu V.
+
+    The second kind follows for k_{i} once the diagonals are known; the first is divided between the diagonals of
+    the faces and, in 3D, those of the box. A spring along |S| axes of d is shared by 2^(d - |S|) boxes.
+    """
+    dim, V = len(size), float(np.prod(size))
+
+    def full(chosen: tuple[int, ...]) -> float:
+        a2 = size[list(chosen)] ** 2
+        if len(chosen) == 3:
+            return _DIAGONAL * SHEAR * V * a2.sum() / (4.0 * V ** (4.0 / 3.0))
+        if len(chosen) == 2:
+            k = full((0, 1, 2)) if dim == 3 else 0.0
+            rest = SHEAR * V - 4.0 * k * a2.prod() / (size**2).sum()
+            return rest * a2.sum() / (2.0 * a2.prod())
+        (i,) = chosen
+        larger = [s for n in range(2, dim + 1) for s in itertools.combinations(range(dim), n) if i in s]
+        rest = sum(2.0 ** (len(s) - 1) * full(s) * a2[0] ** 2 / (size[list(s)] ** 2).sum() for s in larger)
+        return (3.0 * SHEAR * V - rest) / a2[0]
+
+    chosen = tuple(i for i in range(dim) if axes[i])
+    return full(chosen) / 2.0 ** (dim - len(chosen))

@@ -1,0 +1,239 @@
+"""What the mass-spring solver simulates (`MassSpringModel`) and what moves (`MassSpringState`)."""
+
+import dataclasses
+import functools
+import weakref
+
+import warp as wp
+
+from warpbots.math import NODE, real, struct_of
+from warpbots.scene import Scene
+from warpbots.solvers.mass_spring.lattice import Lattice
+from warpbots.solvers.mass_spring.motion import mass_arrays
+from warpbots.solvers.mass_spring.springs import spring_arrays
+from warpbots.solvers.solver import Parameter
+
+__all__ = ["MassSpringModel", "MassSpringState", "Scratch"]
+
+_INFINITY = float("inf")
+_PARAMETERS = {
+    "stiffness": Parameter("N/m", 0.0, _INFINITY, "spring", "spring constant"),
+    "rest_length": Parameter("m", 0.0, _INFINITY, "spring", "length at rest"),
+    "damping": Parameter("N s/m", 0.0, _INFINITY, "spring", "damping along the spring", inclusive=True),
+    "mass": Parameter("kg", 0.0, _INFINITY, "mass", "mass"),
+    "drag": Parameter("kg/s", 0.0, _INFINITY, "mass", "coefficient of drag", inclusive=True),
+    "load": Parameter("N", -_INFINITY, _INFINITY, "mass", "steady force"),
+    "friction": Parameter("1", 0.0, _INFINITY, "obstacle", "Coulomb coefficient", inclusive=True),
+    "gravity": Parameter("m/s^2", -_INFINITY, _INFINITY, "component", "gravitational acceleration"),
+    "amplitude": Parameter("1", -1.0, 1.0, "oscillation", "strain of an oscillation"),
+    "frequency": Parameter("Hz", 0.0, _INFINITY, "oscillation", "frequency of an oscillation", inclusive=True),
+    "phase": Parameter("rad", -_INFINITY, _INFINITY, "oscillation", "phase of an oscillation"),
+}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MassSpringState:
+    """Masses in motion.
+
+    Attributes:
+        position: Positions [m], shape (worlds, n_masses), vector.
+        velocity: Velocities [m/s], shape (worlds, n_masses), vector.
+        time: Time since the start [s], double precision, shape (worlds,).
+    """
+
+    position: wp.array
+    velocity: wp.array
+    time: wp.array
+
+    def fields(self) -> list[wp.array]:
+        """All arrays, in the order of the attributes."""
+        return [self.position, self.velocity, self.time]
+
+
+@dataclasses.dataclass(frozen=True)
+class Scratch:
+    """Arrays that a step fills anew; between steps most of their content means nothing.
+
+    Attributes:
+        masses: Masses of all worlds.
+        springs: Springs of all worlds.
+        stages: Stages of the scheme.
+        worlds: Number of worlds.
+        channels: Number of control channels.
+        device: Device of the arrays.
+    """
+
+    masses: int
+    springs: int
+    stages: int
+    worlds: int
+    channels: int
+    device: wp.Device
+
+    def force(self, state_out: MassSpringState) -> wp.array:
+        """Forces [N] at all stages of the step that ends in `state_out`, shape (stages * worlds * n_masses,).
+
+        If a gradient will be wanted they belong to that state, and the adjoint of the step finds them.
+        """
+        if not state_out.position.requires_grad:
+            return self.spare
+        if state_out not in self._kept:
+            self._kept[state_out] = self._nodes(self.stages)
+        return self._kept[state_out]
+
+    @functools.cached_property
+    def _kept(self) -> weakref.WeakKeyDictionary:
+        return weakref.WeakKeyDictionary()
+
+    def _nodes(self, stages: int = 1) -> wp.array:
+        return wp.zeros(stages * self.masses, dtype=NODE, device=self.device)
+
+    @functools.cached_property
+    def spare(self) -> wp.array:
+        """Forces that nobody will ask for, shape (stages * worlds * n_masses,)."""
+        return self._nodes(self.stages)
+
+    @functools.cached_property
+    def force_adj(self) -> wp.array:
+        """Gradient to the forces of all stages, shape (stages * worlds * n_masses,)."""
+        return self._nodes(self.stages)
+
+    @functools.cached_property
+    def x(self) -> wp.array:
+        """Positions of a stage [m], shape (worlds * n_masses,)."""
+        return self._nodes()
+
+    @functools.cached_property
+    def v(self) -> wp.array:
+        """Velocities of a stage [m/s], shape (worlds * n_masses,)."""
+        return self._nodes()
+
+    @functools.cached_property
+    def x_adj(self) -> wp.array:
+        """Gradient to `x`, shape (worlds * n_masses,)."""
+        return self._nodes()
+
+    @functools.cached_property
+    def v_adj(self) -> wp.array:
+        """Gradient to `v`, shape (worlds * n_masses,)."""
+        return self._nodes()
+
+    @functools.cached_property
+    def signal(self) -> wp.array:
+        """Signals of the actuators, shape (worlds, n_actuators), with a gradient."""
+        return wp.zeros((self.worlds, self.channels), dtype=real, device=self.device, requires_grad=True)
+
+    @functools.cached_property
+    def rest_length(self) -> wp.array:
+        """Lengths at rest under the signals [m], shape (worlds * n_springs,), with a gradient."""
+        return wp.zeros(self.springs, dtype=real, device=self.device, requires_grad=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class MassSpringModel:
+    """A scene as arrays. A changed copy is made with `dataclasses.replace`.
+
+    Attributes:
+        scene: What was built.
+        worlds: Number of independent copies.
+        device: Device of all arrays.
+        lattice: All masses and springs of one world at rest, on the host.
+        stiffness: Spring constants [N/m], shape (worlds, n_springs).
+        rest_length: Lengths at rest [m], shape (worlds, n_springs).
+        damping: Damping along the springs [N s/m], shape (worlds, n_springs).
+        mass: Masses [kg], shape (worlds, n_masses).
+        drag: Coefficients of drag [kg/s], shape (worlds, n_masses).
+        load: Steady forces [N], shape (worlds, n_masses), vector.
+        friction: Coulomb coefficients [1], shape (worlds, n_obstacles).
+        gravity: Gravitational acceleration [m/s^2], shape (worlds,), vector.
+        amplitude: Strains of the oscillations [1], shape (worlds, n_oscillations).
+        frequency: Frequencies of the oscillations [Hz], shape (worlds, n_oscillations).
+        phase: Phases of the oscillations at time 0 [rad], shape (worlds, n_oscillations).
+        rows: Which springs hang on which mass, as a Warp struct.
+        drive: Which actuators drive which springs, as a Warp struct.
+        constraints: What masses may do, as a Warp struct.
+        obstacles: Obstacles, as a Warp struct.
+        scratch: Arrays that every step fills anew.
+    """
+
+    scene: Scene
+    worlds: int
+    device: wp.Device
+    lattice: Lattice
+    stiffness: wp.array
+    rest_length: wp.array
+    damping: wp.array
+    mass: wp.array
+    drag: wp.array
+    load: wp.array
+    friction: wp.array
+    gravity: wp.array
+    amplitude: wp.array
+    frequency: wp.array
+    phase: wp.array
+    rows: object
+    drive: object
+    constraints: object
+    obstacles: object
+    scratch: Scratch
+
+    @property
+    def dim(self) -> int:
+        """2 or 3."""
+        return self.scene.dim
+
+    @property
+    def channels(self) -> int:
+        """Number of control channels: one for each actuator."""
+        return len(self.scene.actuators)
+
+    @property
+    def particles(self) -> Lattice:
+        """All matter at rest."""
+        return self.lattice
+
+    @property
+    def damped(self) -> bool:
+        """Whether springs have damping."""
+        return bool((self.lattice.damping > 0.0).any())
+
+    @property
+    def driven(self) -> bool:
+        """Whether actuators change lengths at rest."""
+        return len(self.lattice.drive) > 0
+
+    def parameters(self) -> dict[str, Parameter]:
+        """What can be differentiated: field name -> unit, range and meaning.
+
+        Damping, friction and oscillations are none of it in a scene without any: they would have no effect.
+        """
+        absent = set() if self.damped else {"damping"}
+        if not any(o.condition == "friction" for o in self.scene.obstacles):
+            absent.add("friction")
+        if not self.amplitude.size:
+            absent |= {"amplitude", "frequency", "phase"}
+        return {name: spec for name, spec in _PARAMETERS.items() if name not in absent}
+
+    @functools.cached_property
+    def springs(self) -> object:
+        """Constants of the springs as a Warp struct."""
+        return struct_of(spring_arrays(), [self.stiffness, self.rest_length, self.damping])
+
+    @functools.cached_property
+    def driven_springs(self) -> object:
+        """Constants of the springs with their lengths at rest under the signals, as a Warp struct."""
+        return struct_of(spring_arrays(), [self.stiffness, self.scratch.rest_length, self.damping])
+
+    def springs_adj(self, rest_length: wp.array | None) -> object:
+        """Gradients to the springs' constants as a Warp struct, that to the length at rest going to `rest_length`."""
+        return struct_of(spring_arrays(), [self.stiffness.grad, rest_length, self.damping.grad])
+
+    @functools.cached_property
+    def masses(self) -> object:
+        """Constants of the masses as a Warp struct."""
+        return struct_of(mass_arrays(self.dim), [self.mass, self.drag, self.load, self.gravity])
+
+    @functools.cached_property
+    def masses_adj(self) -> object:
+        """Their gradients as a Warp struct; null where none is wanted."""
+        return struct_of(mass_arrays(self.dim), [a.grad for a in (self.mass, self.drag, self.load, self.gravity)])

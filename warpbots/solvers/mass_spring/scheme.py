@@ -1,0 +1,75 @@
+"""Explicit time integration as tables: semi-implicit Euler, Verlet, and Runge and Kutta's of order 4.
+
+A scheme evaluates accelerations a_s at stages s = 1, 2, ... and combines them (Nystrom's form, with velocities):
+
+    X_s = x + c_s h v + h^2 sum_{j<s} A_sj a_j,     V_s = v + h sum_{j<s} B_sj a_j,   at time t + c_s h,
+    x'  = x + h v + h^2 sum_s p_s a_s,              v'  = v + h sum_s q_s a_s.
+
+Cronos' equations 8 to 10 print the last one without factors of h; these are the textbook's (Hairer, Norsett & Wanner,
+Solving Ordinary Differential Equations I, II.1 and II.14). Its "Euler" keeps energy, so it is the semi-implicit one.
+"""
+
+import dataclasses
+
+import numpy as np
+
+__all__ = ["SCHEMES", "Scheme"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Scheme:
+    """An explicit scheme of at most four stages.
+
+    Attributes:
+        c: Times of the stages [steps], shape (n,).
+        A: Weights of earlier accelerations in the positions of a stage, shape (n, n).
+        B: Weights of earlier accelerations in the velocities of a stage, shape (n, n).
+        p: Weights of the accelerations in the new positions, shape (n,).
+        q: Weights of the accelerations in the new velocities, shape (n,).
+    """
+
+    c: tuple[float, ...]
+    A: tuple[tuple[float, ...], ...]
+    B: tuple[tuple[float, ...], ...]
+    p: tuple[float, ...]
+    q: tuple[float, ...]
+
+    @property
+    def stages(self) -> int:
+        """Evaluations of the acceleration in one step."""
+        return len(self.c)
+
+    def stable_step(self, damping: float = 0.0) -> float:
+        """Largest stable w h for a'' = -w^2 a - 2 `damping` w a': the spectral radius of the step reaches 1 there."""
+        lower, upper = 0.0, 4.0
+        for _ in range(60):
+            h = 0.5 * (lower + upper)
+            grid = h * np.linspace(0.02, 1.0, 50)  # all that is slower must be stable, too
+            stable = all(np.abs(np.linalg.eigvals(self._step(g, damping))).max() <= 1.0 + 1e-9 for g in grid)
+            lower, upper = (h, upper) if stable else (lower, h)
+        return lower
+
+    def _step(self, h: float, damping: float) -> np.ndarray:
+        """What a step of length `h` makes of (x, v) of the oscillator with w = 1, shape (2, 2)."""
+        x, v = np.eye(2)
+        a: list[np.ndarray] = []
+        for c, A, B in zip(self.c, self.A, self.B, strict=True):
+            X = x + c * h * v + h * h * sum((w * a_j for w, a_j in zip(A, a, strict=False)), np.zeros(2))
+            V = v + h * sum((w * a_j for w, a_j in zip(B, a, strict=False)), np.zeros(2))
+            a.append(-X - 2.0 * damping * V)
+        p, q = (sum(w * a_j for w, a_j in zip(weights, a, strict=True)) for weights in (self.p, self.q))
+        return np.stack([x + h * v + h * h * p, v + h * q])
+
+
+SCHEMES = {
+    "euler": Scheme(c=(0.0,), A=((0.0,),), B=((0.0,),), p=(1.0,), q=(1.0,)),
+    "verlet": Scheme(c=(0.5,), A=((0.0,),), B=((0.0,),), p=(0.5,), q=(1.0,)),
+    "rk4": Scheme(
+        c=(0.0, 0.5, 0.5, 1.0),
+        A=((0.0,) * 4, (0.0,) * 4, (0.25, 0.0, 0.0, 0.0), (0.0, 0.5, 0.0, 0.0)),
+        B=((0.0,) * 4, (0.5, 0.0, 0.0, 0.0), (0.0, 0.5, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)),
+        p=(1 / 6, 1 / 6, 1 / 6, 0.0),
+        q=(1 / 6, 1 / 3, 1 / 3, 1 / 6),
+    ),
+}
+"""Schemes by name. Verlet is the drift-kick-drift form, whose midpoints follow Cronos' equation 6."""

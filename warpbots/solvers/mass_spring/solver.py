@@ -1,0 +1,275 @@
+"""The mass-spring solver: one explicit step of a lattice and its adjoint."""
+
+import dataclasses
+import math
+
+import numpy as np
+import warp as wp
+
+from warpbots.contact import obstacle_arrays
+from warpbots.math import NODE, launch, launch_adjoint, real, real_numpy, record, vector
+from warpbots.scene import Scene
+from warpbots.solvers.mass_spring.analysis import highest_frequency
+from warpbots.solvers.mass_spring.build import build
+from warpbots.solvers.mass_spring.drive import adj_rest_kernel, drive_arrays, rest_kernel, signal_kernel
+from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
+from warpbots.solvers.mass_spring.motion import constraint_arrays, end_kernel, stage_kernel
+from warpbots.solvers.mass_spring.scheme import SCHEMES, Scheme
+from warpbots.solvers.mass_spring.springs import adj_pull_kernel, pull_kernel
+
+__all__ = ["MassSpring"]
+
+_LATTICES = ("voxel", "random")
+
+
+@dataclasses.dataclass(frozen=True)
+class MassSpring:
+    """Lattices of masses and Hookean springs, explicit, in 2D and 3D (Clay et al., Cronos).
+
+    Attributes:
+        spacing: Distance between neighbouring masses [m].
+        lattice: ``"voxel"``, boxes with the diagonals of their faces and their own, or ``"random"``, quasi-uniform
+            points joined by tetrahedra.
+        integrator: ``"euler"`` (semi-implicit), ``"verlet"`` or ``"rk4"``.
+        drag: Force against the velocity per mass [1/s]; 0 for none.
+        contact_stiffness: Stiffness of obstacles against a single mass [N/m]; 0 for surfaces that give way to nothing.
+        seed: Seed of a random lattice.
+
+    Raises:
+        ValueError: A value is outside its range.
+    """
+
+    spacing: float
+    lattice: str = "voxel"
+    integrator: str = "euler"
+    drag: float = 0.0
+    contact_stiffness: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self):
+        if not (math.isfinite(self.spacing) and self.spacing > 0.0):
+            raise ValueError(f"MassSpring: spacing must be positive [m], got {self.spacing:g}")
+        for field, known in (("lattice", _LATTICES), ("integrator", tuple(SCHEMES))):
+            if getattr(self, field) not in known:
+                raise ValueError(f"MassSpring: {field} must be one of {', '.join(known)}, got {getattr(self, field)!r}")
+        for field, unit in (("drag", "1/s"), ("contact_stiffness", "N/m")):
+            if not (math.isfinite(getattr(self, field)) and getattr(self, field) >= 0.0):
+                raise ValueError(f"MassSpring: {field} must not be negative [{unit}], got {getattr(self, field):g}")
+
+    @property
+    def scheme(self) -> Scheme:
+        """The table of the integrator."""
+        return SCHEMES[self.integrator]
+
+    def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> MassSpringModel:
+        """Fill the bodies of `scene` with masses and springs.
+
+        Raises:
+            SceneError: The scene cannot be simulated by masses and springs; the message says why.
+            ValueError: `worlds` is below 1.
+        """
+        if worlds < 1:
+            raise ValueError(f"MassSpring: worlds must be at least 1, got {worlds}")
+        return build(
+            scene, self.spacing, self.lattice, self.seed, self.drag, self.scheme.stages, worlds, wp.get_device(device)
+        )  # fmt: skip
+
+    def state(self, model: MassSpringModel, requires_grad: bool = False) -> MassSpringState:
+        """Fresh arrays: every mass at its rest position with the initial velocity of its body, at time 0."""
+
+        def tiled(values: np.ndarray) -> wp.array:
+            values = np.tile(values.astype(real_numpy), (model.worlds, 1, 1))
+            return wp.array(values, dtype=vector(model.dim), device=model.device, requires_grad=requires_grad)
+
+        time = wp.zeros(model.worlds, dtype=wp.float64, device=model.device, requires_grad=requires_grad)
+        return MassSpringState(tiled(model.lattice.position), tiled(model.lattice.velocity), time)
+
+    def max_time_step(self, model: MassSpringModel) -> float:
+        """Stability bound [s]: s / w_max with the highest natural frequency w_max of the lattice at rest.
+
+        s is where the scheme leaves the unit circle at the damping ratio z of that frequency: 2 for semi-implicit Euler
+        and Verlet without damping and 2 (sqrt(1 + z^2) - z) with it, 2 sqrt 2 for Runge and Kutta without. A surface of
+        stiffness K adds K / m to w_max^2.
+        """
+        omega, ratio = highest_frequency(model)
+        contact = self.contact_stiffness / float(model.mass.numpy().min()) if model.scene.obstacles else 0.0
+        return self.scheme.stable_step(ratio) / math.sqrt(omega**2 + contact)
+
+    def diagnose(self, model: MassSpringModel, before: dict, after: dict, dt: float) -> str:
+        """Say in one sentence why `after`, one step on from `before`, is not finite: field, index, cause.
+
+        Args:
+            model: From `build`.
+            before: Fields of the last state as NumPy arrays.
+            after: Fields of the bad state.
+            dt: Length of the step [s].
+        """
+        for fields in (before, after):
+            for name in ("position", "velocity"):
+                bad = ~np.isfinite(fields[name]).all(axis=-1)
+                if bad.any():
+                    w, i = (int(k) for k in np.argwhere(bad)[0])
+                    return (
+                        f"{name} of mass {i} of {model.scene.bodies[model.lattice.body[i]].name!r} in world {w} is not "
+                        f"finite: the motion diverged; use more substeps (this one has {dt:.3g} s, the bound at rest "
+                        f"is {self.max_time_step(model):.3g} s) or weaker actuators"
+                    )
+        return "time is not finite: the state that the motion started from was not"
+
+    def step(
+        self, model: MassSpringModel, state: MassSpringState, control: wp.array, state_out: MassSpringState, dt: float
+    ) -> None:
+        """Advance by `dt` [s]; records its adjoint on the active tape.
+
+        Args:
+            model: From `build`.
+            state: Where to start; not changed.
+            control: Control signals in [-1, 1], shape (worlds, channels).
+            state_out: Where to write; different arrays from `state`.
+            dt: Time step [s].
+
+        Raises:
+            RuntimeError: A gradient is wanted but the states have no room for it.
+        """
+        force = model.scratch.force(state_out)
+        for stage in range(self.scheme.stages):
+            self._stand(model, state, control, force, force, stage, dt)
+            self._pull(model, force, stage)
+        inputs = self._end_inputs(model, state, force, dt)
+        launch(self._end_kernel(model), model.scratch.masses, inputs, _flat(state_out.fields()), model.device)
+        parameters = [getattr(model, name) for name in model.parameters()]
+        reads = [*state.fields(), control, *parameters]
+        record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
+
+    def _end_kernel(self, model: MassSpringModel) -> wp.Kernel:
+        return end_kernel(model.dim, self.scheme.stages, len(model.scene.obstacles))
+
+    def _stand(
+        self,
+        model: MassSpringModel,
+        state: MassSpringState,
+        control: wp.array,
+        force: wp.array,
+        force_out: wp.array,
+        stage: int,
+        dt: float,
+    ) -> None:
+        """Where a stage stands, its forces but for the springs, and the lengths at rest there."""
+        scratch = model.scratch
+        outputs = [scratch.x, scratch.v, force_out]
+        inputs = self._stage_inputs(model, state, force, stage, dt)
+        launch(stage_kernel(model.dim, stage), model.scratch.masses, inputs, outputs, model.device)
+        if model.driven:
+            inputs = self._signal_inputs(model, state, control, stage, dt)
+            launch(signal_kernel(), scratch.signal.shape, inputs, [scratch.signal], model.device)
+            inputs = [model.drive, model.rest_length.flatten(), scratch.signal]
+            launch(rest_kernel(), model.rest_length.shape, inputs, [scratch.rest_length], model.device)
+
+    def _pull(self, model: MassSpringModel, force: wp.array, stage: int) -> None:
+        """Forces of the springs at a stage."""
+        n = model.scratch.masses
+        inputs = [model.rows, self._springs(model), model.scratch.x, model.scratch.v]
+        kernel = pull_kernel(model.damped, model.device.is_cuda)
+        launch(kernel, n, inputs, [force[stage * n : (stage + 1) * n]], model.device)
+
+    def _springs(self, model: MassSpringModel) -> object:
+        return model.driven_springs if model.driven else model.springs
+
+    def _stage_inputs(
+        self, model: MassSpringModel, state: MassSpringState, force: wp.array, stage: int, dt: float
+    ) -> list:
+        scheme, h = self.scheme, dt
+        weights = [_weights(h * h, scheme.A[stage]), _weights(h, scheme.B[stage])]
+        moving = _flat([state.position, state.velocity])
+        return [model.masses, len(model.lattice), real(scheme.c[stage] * h), *weights, *moving, force]
+
+    def _end_inputs(self, model: MassSpringModel, state: MassSpringState, force: wp.array, dt: float) -> list:
+        scheme, h = self.scheme, dt
+        weights = [_weights(h * h, scheme.p), _weights(h, scheme.q), real(h * sum(scheme.p)), real(h)]
+        return [
+            model.masses, model.constraints, model.obstacles, model.friction, real(self.contact_stiffness),
+            len(model.lattice), real(scheme.c[0] * h), *weights,
+            *_flat(state.fields()), force,
+        ]  # fmt: skip
+
+    def _signal_inputs(
+        self, model: MassSpringModel, state: MassSpringState, control: wp.array, stage: int, dt: float
+    ) -> list:
+        rhythm = [model.amplitude, model.frequency, model.phase]
+        return [model.drive, *rhythm, control, state.time, real(self.scheme.c[stage] * dt)]
+
+    def _step_adjoint(
+        self, model: MassSpringModel, state: MassSpringState, control: wp.array, state_out: MassSpringState, dt: float
+    ) -> None:
+        """Gradients of `step` from those of `state_out`: its end, then its stages backwards."""
+        for name, s in (("state", state), ("state_out", state_out)):
+            if any(a.grad is None for a in s.fields()):
+                raise RuntimeError(
+                    f"MassSpring.step: {name} has arrays without gradients, but one was recorded through it; make it "
+                    f"with state(model, requires_grad=True)"
+                )
+        scratch, n, device = model.scratch, model.scratch.masses, model.device
+        force, force_adj = scratch.force(state_out), scratch.force_adj
+        moving_adj = _flat([state.position.grad, state.velocity.grad])
+        force_adj.zero_()
+        launch_adjoint(
+            self._end_kernel(model), n, self._end_inputs(model, state, force, dt),
+            _flat(state_out.fields()),
+            [
+                model.masses_adj, constraint_arrays(model.dim)(), obstacle_arrays(model.dim)(), model.friction.grad,
+                *[None] * 7, *moving_adj, state.time.grad, force_adj,
+            ],
+            _flat([a.grad for a in state_out.fields()]), device,
+        )  # fmt: skip
+        for stage in reversed(range(self.scheme.stages)):
+            self._stand(model, state, control, force, scratch.spare, stage, dt)
+            scratch.x_adj.zero_()
+            scratch.v_adj.zero_()
+            rest_adj = model.rest_length.grad
+            if model.driven:
+                rest_adj = scratch.rest_length.grad
+                rest_adj.zero_()
+            launch(
+                adj_pull_kernel(model.damped, device.is_cuda), n,
+                [model.rows, self._springs(model), scratch.x, scratch.v, force_adj[stage * n : (stage + 1) * n]],
+                [model.springs_adj(rest_adj), scratch.x_adj, scratch.v_adj], device,
+            )  # fmt: skip
+            if model.driven:
+                self._drive_adjoint(model, state, control, stage, dt)
+            launch_adjoint(
+                stage_kernel(model.dim, stage), n, self._stage_inputs(model, state, force, stage, dt),
+                [scratch.x, scratch.v, scratch.spare],
+                [model.masses_adj, *[None] * 4, *moving_adj, force_adj],
+                [scratch.x_adj, scratch.v_adj, force_adj], device,
+            )  # fmt: skip
+
+    def _drive_adjoint(
+        self, model: MassSpringModel, state: MassSpringState, control: wp.array, stage: int, dt: float
+    ) -> None:
+        scratch = model.scratch
+        scratch.signal.grad.zero_()
+        l0, l0_adj = model.rest_length, model.rest_length.grad
+        launch(
+            adj_rest_kernel(), l0.shape,
+            [model.drive, l0.flatten(), scratch.signal, scratch.rest_length.grad],
+            [None if l0_adj is None else l0_adj.flatten(), scratch.signal.grad], model.device,
+        )  # fmt: skip
+        launch_adjoint(
+            signal_kernel(), scratch.signal.shape,
+            self._signal_inputs(model, state, control, stage, dt), [scratch.signal],
+            [
+                drive_arrays()(), model.amplitude.grad, model.frequency.grad, model.phase.grad, control.grad,
+                state.time.grad, None,
+            ],
+            [scratch.signal.grad], model.device,
+        )  # fmt: skip
+
+
+def _weights(factor: float, row: tuple[float, ...]) -> NODE:
+    """Up to four weights of a scheme times a power of the step."""
+    return NODE(*(factor * w for w in row), *(0.0,) * (4 - len(row)))
+
+
+def _flat(arrays: list[wp.array]) -> list[wp.array]:
+    """All worlds in one row."""
+    return [a.flatten() for a in arrays]

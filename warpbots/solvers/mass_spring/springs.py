@@ -1,0 +1,209 @@
+"""The force of a spring and its derivative, once for all integrators (Cronos eq. 2, with damping along the spring).
+
+A spring of stiffness k, rest length l0 and damping c pulls mass i towards mass j with
+
+    f = (k (1 - l0 / l) + c u / l^2) d,   d = x_j - x_i,  l = |d|,  u = d . (v_j - v_i),
+
+and j with -f. For a loss L write m for dL/df_i - dL/df_j. Then with p = m . d
+
+    dL/dx_j = (k (1 - l0/l) + c u/l^2) m + (k l0/l^3 p - 2 c u p/l^4) d + c p/l^2 (v_j - v_i),   dL/dv_j = c p/l^2 d,
+    dL/dk = (1 - l0/l) p,   dL/dl0 = -k p/l,   dL/dc = u p/l^2,
+
+and the opposite for i: the adjoint of a spring is a spring, too.
+
+Both run over rows: all springs of one mass. On a CPU, where a launch is one thread, a row holds the springs to masses
+of higher number, and each spring is visited once and adds to both its ends. On a GPU it holds all springs of the mass,
+each spring is visited from both ends, and no two threads write to one place: no atomics, and the same bits in each run.
+"""
+
+import functools
+
+import numpy as np
+import warp as wp
+
+from warpbots.math import NODE, real
+from warpbots.math.lanes import add, deposit, fetch, index, item, multiply_add, scale, subtract
+
+__all__ = ["adj_pull_kernel", "pull_kernel", "row_arrays", "rows_of", "spring_arrays"]
+
+
+@functools.cache
+def row_arrays() -> type:
+    """Warp struct of which springs hang on which mass."""
+
+    @wp.struct
+    class RowArrays:
+        """Springs by mass, as compressed rows; the same in all worlds.
+
+        start: First entry of each mass, one more for the end, shape (n_masses + 1,).
+        other: Mass at the other end, shape (n_entries,).
+        spring: Number of the spring, shape (n_entries,); empty if entries are springs.
+        masses: Number of masses of one world.
+        springs: Number of springs of one world.
+        """
+
+        start: wp.array[int]
+        other: wp.array[int]
+        spring: wp.array[int]
+        masses: int
+        springs: int
+
+    return RowArrays
+
+
+@functools.cache
+def spring_arrays() -> type:
+    """Warp struct of what springs are made of."""
+
+    @wp.struct
+    class SpringArrays:
+        """Spring constants, each of shape (worlds * n_springs,).
+
+        k: Stiffness [N/m].
+        l0: Length at rest [m].
+        c: Damping along the spring [N s/m]; empty in a model without damping.
+        """
+
+        k: wp.array[real]
+        l0: wp.array[real]
+        c: wp.array[real]
+
+    return SpringArrays
+
+
+def rows_of(ends: np.ndarray, masses: int, device: wp.Device) -> object:
+    """Rows for springs between `ends`, shape (n_springs, 2), sorted by the first and lower of the two masses."""
+    row, other, spring = ends[:, 0], ends[:, 1], np.zeros(0, dtype=int)
+    if device.is_cuda:
+        number = np.arange(len(ends))
+        row, other, spring = np.append(row, other), np.append(other, row), np.append(number, number)
+        order = np.lexsort((other, row))
+        row, other, spring = row[order], other[order], spring[order]
+    rows = row_arrays()()
+    rows.start = wp.array(np.searchsorted(row, np.arange(masses + 1)), dtype=int, device=device)
+    rows.other = wp.array(other, dtype=int, device=device)
+    rows.spring = wp.array(spring, dtype=int, device=device)
+    rows.masses, rows.springs = masses, len(ends)
+    return rows
+
+
+@wp.func
+def _dot(a: NODE, b: NODE):
+    """a . b; the fourth component of positions and velocities is nothing."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@functools.cache
+def pull_kernel(damped: bool, gather: bool) -> wp.Kernel:
+    """Kernel over the masses of all worlds: add the forces of the springs.
+
+    Args:
+        damped: Whether springs have damping.
+        gather: Whether rows hold all springs of a mass.
+    """
+    RowArrays, SpringArrays = row_arrays(), spring_arrays()
+
+    @wp.kernel(module=wp.get_module(f"warpbots.springs.pull_{damped:d}{gather:d}"), enable_backward=False)
+    def pull(
+        # model
+        rows: RowArrays,
+        springs: SpringArrays,
+        # state
+        x: wp.array[NODE],
+        v: wp.array[NODE],
+        # out
+        force_out: wp.array[NODE],
+    ):
+        """f_i += f, f_j -= f."""
+        i = wp.tid()
+        w = i // rows.masses
+        first, spring = w * rows.masses, w * rows.springs
+        mass = i - first
+        x_i = fetch(x, i)
+        total = NODE()
+        for e in range(rows.start[mass], rows.start[mass + 1]):
+            j = first + index(rows.other, e)
+            s = spring + e
+            if wp.static(gather):
+                s = spring + rows.spring[e]
+            d = subtract(fetch(x, j), x_i)
+            l2 = _dot(d, d)
+            q = item(springs.k, s) * (real(1.0) - item(springs.l0, s) / wp.sqrt(l2))
+            if wp.static(damped):
+                q += item(springs.c, s) * _dot(d, subtract(fetch(v, j), fetch(v, i))) / l2
+            total = multiply_add(total, q, d)
+            if wp.static(not gather):
+                deposit(force_out, j, -q, d)
+        force_out[i] = add(force_out[i], total)
+
+    return pull
+
+
+@functools.cache
+def adj_pull_kernel(damped: bool, gather: bool) -> wp.Kernel:
+    """Kernel over the masses of all worlds: adjoint of `pull_kernel`."""
+    RowArrays, SpringArrays = row_arrays(), spring_arrays()
+
+    @wp.kernel(module=wp.get_module(f"warpbots.springs.adj_pull_{damped:d}{gather:d}"), enable_backward=False)
+    def adj_pull(
+        # model
+        rows: RowArrays,
+        springs: SpringArrays,
+        # state
+        x: wp.array[NODE],
+        v: wp.array[NODE],
+        force_adj: wp.array[NODE],
+        # out
+        springs_adj_out: SpringArrays,
+        x_adj_out: wp.array[NODE],
+        v_adj_out: wp.array[NODE],
+    ):
+        """x_j* += dL/dx_j, x_i* -= dL/dx_j, the same for v; k*, l0* and c* where they are wanted."""
+        i = wp.tid()
+        w = i // rows.masses
+        first, spring = w * rows.masses, w * rows.springs
+        mass = i - first
+        x_i = fetch(x, i)
+        m_i = fetch(force_adj, i)
+        x_total = NODE()
+        v_total = NODE()
+        for e in range(rows.start[mass], rows.start[mass + 1]):
+            other = index(rows.other, e)
+            j = first + other
+            s = spring + e
+            if wp.static(gather):
+                s = spring + rows.spring[e]
+            d = subtract(fetch(x, j), x_i)
+            m = subtract(m_i, fetch(force_adj, j))
+            k = item(springs.k, s)
+            l2 = _dot(d, d)
+            p = _dot(m, d)
+            slack = item(springs.l0, s) / wp.sqrt(l2)
+            along_m = k * (real(1.0) - slack)
+            along_d = k * slack * p / l2
+            if wp.static(damped):
+                c = item(springs.c, s) / l2
+                r = subtract(fetch(v, j), fetch(v, i))
+                u = _dot(d, r)
+                along_m += c * u
+                along_d -= real(2.0) * c * u * p / l2
+                x_total = multiply_add(x_total, c * p, r)
+                v_total = multiply_add(v_total, c * p, d)
+                if wp.static(not gather):
+                    deposit(x_adj_out, j, c * p, r)
+                    deposit(v_adj_out, j, c * p, d)
+                if springs_adj_out.c and other > mass:
+                    springs_adj_out.c[s] = springs_adj_out.c[s] + u * p / l2
+            g = multiply_add(scale(along_m, m), along_d, d)
+            x_total = add(x_total, g)
+            if wp.static(not gather):
+                deposit(x_adj_out, j, real(1.0), g)
+            if springs_adj_out.k and other > mass:
+                springs_adj_out.k[s] = springs_adj_out.k[s] + (real(1.0) - slack) * p
+            if springs_adj_out.l0 and other > mass:
+                springs_adj_out.l0[s] = springs_adj_out.l0[s] - k * p / wp.sqrt(l2)
+        x_adj_out[i] = subtract(x_adj_out[i], x_total)
+        if wp.static(damped):
+            v_adj_out[i] = subtract(v_adj_out[i], v_total)
+
+    return adj_pull
