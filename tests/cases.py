@@ -6,9 +6,22 @@ Also the smallest scenes that show an effect, in SI units.
 import numpy as np
 import torch
 
-from warpbots.scene import Box, Cable, HalfSpace, Material, Muscle, Obstacle, Pressure, Scene, SoftBody, floor
+from warpbots.scene import (
+    Box,
+    Cable,
+    Expansion,
+    HalfSpace,
+    Material,
+    Muscle,
+    Obstacle,
+    Oscillation,
+    Pressure,
+    Scene,
+    SoftBody,
+    floor,
+)
 from warpbots.simulation import Simulation
-from warpbots.solvers import MPM
+from warpbots.solvers import MPM, MassSpring
 
 LAWS = ("neo_hookean", "fixed_corotated", "linear", "st_venant_kirchhoff")
 """Constitutive laws: the keys of `warpbots.materials.LAWS`."""
@@ -24,15 +37,35 @@ DIMENSIONS = (2, 3)
 CONSTITUTIONS = (("neo_hookean", 0), ("fixed_corotated", 2), ("linear", 0), ("st_venant_kirchhoff", 4))
 """Every law and every exponent at least once: what whole simulations run with, since each pair has to be compiled."""
 
-SOLVERS = {"mpm": MPM}
-"""Solvers by name: a function of the resolution [m]."""
+CONTINUA = {"mpm": MPM}
+"""Solvers that know constitutive laws and deformation gradients: a function of the resolution [m]."""
+
+LATTICES = {
+    "springs": lambda dx: MassSpring(dx / 2),
+    "springs-verlet-random": lambda dx: MassSpring(dx / 2, "random", "verlet", contact_stiffness=2e6),
+    "springs-rk4": lambda dx: MassSpring(dx / 2, integrator="rk4"),
+}
+"""Mass-spring solvers with every lattice, integrator and kind of surface: a function of the resolution [m]."""
+
+SOLVERS = CONTINUA | LATTICES
+"""All solvers by name."""
+
+WORKING = [(s, law) for s in SOLVERS for law in CONSTITUTIONS if s in CONTINUA or law == CONSTITUTIONS[0]]
+"""Solvers with the laws that they tell apart: a lattice has but one."""
 
 ACTUATORS = {
     "pressure": lambda dim: Pressure("pressure", "root", 500.0),
     "muscle": lambda dim: Muscle("muscle", "root", (1.0, 0.5, 0.25)[:dim], 500.0),
     "cable": lambda dim: Cable("cable", ((0.28,) * dim, (0.34, 0.3, 0.32)[:dim], (0.47,) * dim), 200.0),
+    "expansion": lambda dim: Expansion("expansion", "root", 0.1, (1.0, 0.5, 0.25)[:dim]),
+    "oscillation": lambda dim: Oscillation("oscillation", "root", 0.1, 12.0, 0.4),
 }
 """One small instance of each actuator, for `block`."""
+
+
+def knows(solver: str, actuator: str) -> bool:
+    """Whether a solver has an actuator."""
+    return actuator not in ({"expansion", "oscillation"} if solver in CONTINUA else {"cable"})
 
 
 def block(
@@ -45,22 +78,24 @@ def block(
     gravity: tuple[float, ...] | None = None,
     velocity: tuple[float, ...] | None = None,
     youngs_modulus: float = 1e4,
+    damping: float = 0.0,
 ) -> Scene:
     """A cube of 0.25 m in a domain of 1 m, with a region ``root``, its half at small x."""
     lower, upper = np.full(dim, 0.25), np.full(dim, 0.5)
     middle = np.array([0.375, *upper[1:]])
-    material = Material(youngs_modulus, 0.3, 1000.0, law=law, incompressibility=incompressibility)
+    material = Material(youngs_modulus, 0.3, 1000.0, law, incompressibility, damping)
     body = SoftBody("block", Box(lower, upper), material, regions={"root": Box(lower, middle)}, velocity=velocity)
     return Scene((body,), actuators, obstacles, gravity, domain=((0.0,) * dim, (1.0,) * dim))
 
 
-def busy(dim: int, law: str = "neo_hookean", incompressibility: int = 0) -> Scene:
-    """A block with every actuator that slides over a floor with friction into a slippery wall."""
+def busy(dim: int, law: str = "neo_hookean", incompressibility: int = 0, solver: str = "mpm") -> Scene:
+    """A block with every actuator that `solver` knows; it slides over a floor with friction into a slippery wall."""
     return block(
         dim,
         law,
         incompressibility,
-        actuators=tuple(actuator(dim) for actuator in ACTUATORS.values()),
+        actuators=tuple(actuator(dim) for name, actuator in ACTUATORS.items() if knows(solver, name)),
+        damping=0.0 if solver in CONTINUA else 1e-3,
         obstacles=(
             floor(height=0.23, dim=dim, friction=0.3),
             Obstacle(HalfSpace((0.57, *(0.0,) * (dim - 1)), (-1.0, *(0.0,) * (dim - 1))), "slip", name="wall"),
@@ -77,13 +112,21 @@ def stirred(sim: Simulation, rng: np.random.Generator, intervals: int) -> dict[s
     dim = sim.scene.dim
     inputs = {n: to_numpy(sim.parameter(n)) for n in sim.parameters()}
     inputs = {n: v * (1.0 + 0.05 * rng.uniform(-1, 1, v.shape)) for n, v in inputs.items()}
+    if "load" in inputs:
+        inputs["load"] += 1e-3 * rng.uniform(-1, 1, inputs["load"].shape)
+        inputs["drag"] += rng.uniform(0, 0.5, inputs["drag"].shape) * inputs["mass"]
     inputs["friction"] = np.maximum(inputs["friction"], 0.1)  # which the slippery wall has to ignore
-    scale = {"position": 0.004, "velocity": 0.3, "velocity_gradient": 1.0, "deformation": 0.05}
+    scale = {"position": 0.004, "velocity": 0.3, "velocity_gradient": 1.0, "deformation": 0.05, "time": 0.05}
     inputs |= {n: v + scale[n] * rng.uniform(-1, 1, v.shape) for n, v in rest.items()}
     inputs["velocity"] += [1.5, *(-0.5,) * (dim - 2), -0.8]
     inputs["control"] = rng.uniform(-0.8, 0.8, (sim.worlds, intervals, sim.channels))
-    like = sim.state().position
-    return {n: torch.as_tensor(v, dtype=like.dtype, device=like.device) for n, v in inputs.items()}
+    state = sim.state()
+
+    def tensor(name: str, value: np.ndarray) -> torch.Tensor:
+        like = getattr(state, name, state.position)
+        return torch.as_tensor(value, dtype=like.dtype, device=like.device)
+
+    return {n: tensor(n, v) for n, v in inputs.items()}
 
 
 def end_of(sim: Simulation, inputs: dict[str, torch.Tensor]):

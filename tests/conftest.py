@@ -24,6 +24,7 @@ def pytest_configure(config):
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
     config.addinivalue_line("filterwarnings", "error")
+    config.addinivalue_line("filterwarnings", "ignore:MassSpring. springs make matter")
     wp.set_device(config.getoption("--device"))
     torch.set_default_device(wp.device_to_torch(wp.get_device()))
 

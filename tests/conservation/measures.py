@@ -5,10 +5,13 @@ from cases import to_numpy
 
 from warpbots.simulation import Simulation
 from warpbots.solvers import State
+from warpbots.solvers.mass_spring import energy
 
 
 def masses(sim: Simulation) -> np.ndarray:
     """Mass of every particle [kg], shape (worlds, n)."""
+    if "mass" in sim.parameters():
+        return to_numpy(sim.parameter("mass"))
     return to_numpy(sim.parameter("density")) * to_numpy(sim.parameter("volume"))
 
 
@@ -40,8 +43,10 @@ def kinetic_energy(sim: Simulation, state: State) -> np.ndarray:
     return (masses(sim) / 2 * square).sum(-1)
 
 
-def neo_hookean_energy(sim: Simulation, state: State) -> np.ndarray:
-    """sum V (mu/2 (|F|^2 - d) - mu ln J + lam/2 ln^2 J) [J], shape (worlds,)."""
+def elastic_energy(sim: Simulation, state: State) -> np.ndarray:
+    """sum k/2 (l - l0)^2, or sum V (mu/2 (|F|^2 - d) - mu ln J + lam/2 ln^2 J) of neo-Hookean matter [J]; (worlds,)."""
+    if "stiffness" in sim.parameters():
+        return energy(sim.model, state).elastic
     E, nu, V = (to_numpy(sim.parameter(n)) for n in ("youngs_modulus", "poissons_ratio", "volume"))
     mu, lam = E / (2 * (1 + nu)), E * nu / ((1 + nu) * (1 - 2 * nu))
     F = to_numpy(state.deformation)

@@ -5,8 +5,8 @@ import typing
 import numpy as np
 import pytest
 import torch
-from cases import ACTUATORS, CONSTITUTIONS, DIMENSIONS, SOLVERS, block, to_numpy
-from measures import angular_momentum, kinetic_energy, masses, momentum, neo_hookean_energy
+from cases import ACTUATORS, DIMENSIONS, SOLVERS, WORKING, block, knows, to_numpy
+from measures import angular_momentum, elastic_energy, kinetic_energy, masses, momentum
 
 from warpbots.math import precision
 from warpbots.scene import Actuator
@@ -43,8 +43,7 @@ def test_every_actuator_is_listed():
 
 @pytest.mark.verification(float32=True)
 @pytest.mark.parametrize("dim", DIMENSIONS)
-@pytest.mark.parametrize("law", CONSTITUTIONS, ids=str)
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize(("solver", "law"), WORKING, ids=str)
 def test_a_spinning_stretching_block_keeps_its_momentum(solver, law, dim):
     """800 steps; sums of 800 x n numbers of either precision.
 
@@ -68,6 +67,8 @@ def test_a_spinning_stretching_block_keeps_its_momentum(solver, law, dim):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_an_actuator_exerts_no_force_and_no_torque(solver, actuator, dim):
     """A body at rest that drives itself at random goes nowhere and does not turn."""
+    if not knows(solver, actuator):
+        pytest.skip("the solver has no such actuator")
     sim = Simulation(free(dim, actuators=(ACTUATORS[actuator](dim),)), SOLVERS[solver](1 / 16), 5e-3, substeps=4)
     table = 2 * torch.rand(40, 1) - 1
     end = sim.rollout(table, 40).final
@@ -89,7 +90,7 @@ def test_energy_does_not_grow(solver, dim):
     sim = Simulation(free(dim), SOLVERS[solver](1 / 16), 5e-3, substeps=8)
     trajectory = sim.rollout(None, 100, spinning(sim))
     kinetic, elastic = np.array(
-        [(kinetic_energy(sim, s)[0], neo_hookean_energy(sim, s)[0]) for _, s in trajectory.states(every=2)]
+        [(kinetic_energy(sim, s)[0], elastic_energy(sim, s)[0]) for _, s in trajectory.states(every=2)]
     ).T
     total = (kinetic + elastic) / (kinetic + elastic)[0]
     print(f"total energy in [{total.min():.5f}, {total.max():.5f}], elastic up to {elastic.max() / kinetic[0]:.3f}")

@@ -17,7 +17,7 @@ solvers = pytest.mark.parametrize("solver", SOLVERS)
 @solvers
 def test_gradcheck(solver, rng):
     """torch's own check of every entry of the Jacobian of one control interval: 1e-6, in float64, for a tiny body."""
-    scene = busy(2)
+    scene = busy(2, solver=solver)
     scene = dataclasses.replace(scene, actuators=scene.actuators[:2])  # so few particles have no room for a cable
     sim = Simulation(scene, SOLVERS[solver](0.25), dt=4e-3, substeps=2)
     inputs = stirred(sim, rng, intervals=1)
@@ -40,7 +40,7 @@ def test_gradcheck(solver, rng):
 @solvers
 def test_a_raw_tape_gives_the_gradient_of_torch(solver, rng):
     """wp.Tape over solver.step, as a user of Warp alone would write it: bitwise the same."""
-    sim = Simulation(busy(2), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3, worlds=2)
+    sim = Simulation(busy(2, solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3, worlds=2)
     inputs = {n: t.requires_grad_() for n, t in stirred(sim, rng, intervals=1).items()}
     final = vars(end_of(sim, inputs))
     weights = {n: torch.randn_like(t) for n, t in final.items()}
@@ -76,7 +76,7 @@ def test_a_raw_tape_gives_the_gradient_of_torch(solver, rng):
 @solvers
 def test_a_loss_may_look_at_every_substep(solver, rng):
     """On a raw tape a step adds to the gradients of the state it read: two losses have the sum of their gradients."""
-    sim = Simulation(busy(2), SOLVERS[solver](1 / 8), dt=2e-3)
+    sim = Simulation(busy(2, solver=solver), SOLVERS[solver](1 / 8), dt=2e-3)
     states = [sim.solver.state(sim.model, requires_grad=True) for _ in range(3)]
     control = wp.zeros((1, sim.channels), dtype=real)
     names = list(vars(sim.state()))
@@ -103,7 +103,7 @@ def test_a_loss_may_look_at_every_substep(solver, rng):
 @solvers
 def test_backward_adds_once(solver):
     """.backward() twice through a retained graph adds the gradient twice, no more."""
-    sim = Simulation(busy(2), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3)
+    sim = Simulation(busy(2, solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3)
     control = torch.full((sim.channels,), 0.4, requires_grad=True)
     loss = sim.step(sim.state(), control).position.square().sum()
     loss.backward(retain_graph=True)
@@ -116,7 +116,7 @@ def test_backward_adds_once(solver):
 @solvers
 def test_nothing_that_was_passed_in_changes(solver, rng):
     """States, controls, parameters and the model are the same bits after a rollout and its gradient."""
-    sim = Simulation(busy(2), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3, worlds=2)
+    sim = Simulation(busy(2, solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3, worlds=2)
     inputs = {n: t.requires_grad_() for n, t in stirred(sim, rng, intervals=4).items()}
     model = {n: sim.parameter(n) for n in sim.parameters()}
     before = {n: t.detach().clone() for n, t in inputs.items()}
@@ -135,7 +135,7 @@ def test_nothing_that_was_passed_in_changes(solver, rng):
 @solvers
 def test_one_interval_after_another_is_a_rollout(solver):
     """`step` in a loop gives the states and the gradients of `rollout`, bitwise, and `states` gives them again."""
-    sim = Simulation(busy(2), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3, worlds=2)
+    sim = Simulation(busy(2, solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3, worlds=2)
     gradients, finals = [], []
     table = 0.8 * torch.rand(2, 5, sim.channels) - 0.4
     for loop in (True, False):
@@ -159,7 +159,7 @@ def test_one_interval_after_another_is_a_rollout(solver):
 @solvers
 def test_only_what_is_wanted_is_computed_and_it_is_the_same(solver, rng):
     """The gradient to one input does not depend on which others were asked for."""
-    sim = Simulation(busy(2), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3)
+    sim = Simulation(busy(2, solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3)
     inputs = stirred(sim, rng, intervals=2)
     together = {n: t.clone().requires_grad_() for n, t in inputs.items()}
     loss = end_of(sim, together).position.square().sum()
@@ -173,7 +173,7 @@ def test_only_what_is_wanted_is_computed_and_it_is_the_same(solver, rng):
 @solvers
 def test_a_second_derivative_is_refused(solver):
     """There is none, so asking for it raises instead of giving zero."""
-    sim = Simulation(busy(2), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3)
+    sim = Simulation(busy(2, solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3)
     control = torch.full((sim.channels,), 0.4, requires_grad=True)
     loss = sim.step(sim.state(), control).position.square().sum()
     (gradient,) = torch.autograd.grad(loss, control, create_graph=True)
@@ -197,7 +197,7 @@ def test_a_tape_through_states_without_gradients_is_refused(solver):
 @solvers
 def test_doubles_are_taken_and_give_gradients_as_doubles(solver):
     """A float64 tensor goes into a float32 simulation, and its gradient comes back in float64."""
-    sim = Simulation(busy(2), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3)
+    sim = Simulation(busy(2, solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3)
     control = torch.full((sim.channels,), 0.4, dtype=torch.float64, requires_grad=True)
     sim.step(sim.state(), control).position.square().sum().backward()
     assert control.grad.dtype == torch.float64

@@ -6,20 +6,20 @@ import re
 import numpy as np
 import pytest
 import torch
-from cases import SOLVERS, block, to_numpy
+from cases import CONTINUA, block, to_numpy
 
 from warpbots.scene import Muscle
 from warpbots.simulation import Simulation, SimulationError
 
 DX, DT, SUBSTEPS = 1 / 16, 5e-3, 4
-solvers = pytest.mark.parametrize("solver", SOLVERS)
+solvers = pytest.mark.parametrize("solver", CONTINUA)
 SMALL_MUSCLE = (Muscle("biceps", "root", (1.0, 0.0), 100.0),)
 
 
 def simulation(solver: str, worlds: int = 1, actuators: tuple = ()) -> Simulation:
     """A block that floats in an empty room."""
     scene = block(2, gravity=(0.0, 0.0), actuators=actuators)
-    return Simulation(scene, SOLVERS[solver](DX), DT, SUBSTEPS, worlds=worlds)
+    return Simulation(scene, CONTINUA[solver](DX), DT, SUBSTEPS, worlds=worlds)
 
 
 @solvers
@@ -83,7 +83,7 @@ def test_a_nan_that_was_passed_in_is_named(solver):
 def test_an_explosion_is_not_called_a_small_domain(solver):
     """Matter that jumps many cells in a step has diverged; a larger domain would not help."""
     scene = block(2, "st_venant_kirchhoff", 4, gravity=(0.0, 0.0))
-    sim = Simulation(scene, SOLVERS[solver](DX), DT, SUBSTEPS)
+    sim = Simulation(scene, CONTINUA[solver](DX), DT, SUBSTEPS)
     with pytest.raises(SimulationError, match="diverged"):
         sim.rollout(None, 60, sim.state(deformation=3.0 * torch.eye(2)))
 
@@ -137,9 +137,9 @@ def test_bad_numbers_never_enter_a_step(solver, control, parameters, text):
 def test_a_step_over_the_bound_is_refused_and_one_near_it_warned_of(solver):
     """With the bound and a number of substeps that keeps it."""
     scene = block(2)
-    bound = Simulation(scene, SOLVERS[solver](DX), 1e-4).max_time_step
+    bound = Simulation(scene, CONTINUA[solver](DX), 1e-4).max_time_step
     with pytest.raises(ValueError, match=rf"over the stability bound of {bound:.3g} s; use substeps=3"):
-        Simulation(scene, SOLVERS[solver](DX), 1.1 * bound)
+        Simulation(scene, CONTINUA[solver](DX), 1.1 * bound)
     with pytest.warns(UserWarning, match="over half of the stability bound"):
-        Simulation(scene, SOLVERS[solver](DX), 0.6 * bound)
-    Simulation(scene, SOLVERS[solver](DX), 0.45 * bound)
+        Simulation(scene, CONTINUA[solver](DX), 0.6 * bound)
+    Simulation(scene, CONTINUA[solver](DX), 0.45 * bound)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from cases import SOLVERS
+from cases import CONTINUA
 
 from warpbots.scene import Box, HalfSpace, Material, Muscle, Obstacle, Scene, SoftBody
 from warpbots.simulation import Simulation
@@ -20,10 +20,10 @@ def arm(solver: str) -> Simulation:
     wall = Obstacle(HalfSpace((0.0, 0.0), (1.0, 0.0)), "sticky", name="wall")
     muscle = Muscle("muscle", "below", (1.0, 0.0), 2e4)
     scene = Scene((body,), (muscle,), (wall,), gravity=(0.0, -9.81), domain=((-0.1, 0.0), (1.0, 0.75)))
-    return Simulation(scene, SOLVERS[solver](DX), dt=8e-3, substeps=4)
+    return Simulation(scene, CONTINUA[solver](DX), dt=8e-3, substeps=4)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", CONTINUA)
 def test_an_arm_grows_until_it_reaches(solver):
     """Its tip, curled by the muscle, is 0.1 m short of a target; 100 steps of Adam on the length bring it to 1 mm."""
     sim = arm(solver)

@@ -6,7 +6,7 @@ Central differences with h = 1e-6, a thousandth of the distance; float64.
 import numpy as np
 import pytest
 import torch
-from cases import DIMENSIONS, SOLVERS, block
+from cases import CONTINUA, DIMENSIONS, SOLVERS, block
 
 from warpbots.scene import Cable, floor
 from warpbots.simulation import Simulation
@@ -80,11 +80,11 @@ def pulled(solver: str, ratio: float) -> Simulation:
     length = 0.125 * np.sqrt(2.0)
     ends = ((0.3125 - 1 / 64, 0.3125 - 1 / 64), (0.4375 - 1 / 64, 0.4375 - 1 / 64))  # on two particles
     cable = Cable("cable", ends, 200.0, rest_length=ratio * length)
-    return Simulation(block(2, actuators=(cable,), gravity=(0.0, 0.0)), SOLVERS[solver](1 / 16), dt=STEP)
+    return Simulation(block(2, actuators=(cable,), gravity=(0.0, 0.0)), CONTINUA[solver](1 / 16), dt=STEP)
 
 
 @pytest.mark.parametrize("side", ["slack", "taut"])
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", CONTINUA)
 def test_cable(solver, side):
     """A cable whose length is 1e-3 over its route does nothing; one that is 1e-3 short pulls."""
     sim = pulled(solver, {"slack": 1 + 1e-3, "taut": 1 - 1e-3}[side])
@@ -105,7 +105,7 @@ def test_cable(solver, side):
         assert float((x_g * d).sum()) == pytest.approx(difference, rel=1e-6, abs=1e-8)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", CONTINUA)
 def test_cable_on_its_kink(solver):
     """A cable exactly as long as its route has a finite derivative: that of one of the two sides."""
     sides = []

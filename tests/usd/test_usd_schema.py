@@ -11,19 +11,16 @@ from usd_cases import ODD, SOLIDS, STATIC, blob, full_scene, octahedron, simple_
 from warpbots import usd
 from warpbots.scene import (
     Box,
-    Cable,
     Material,
-    Muscle,
     Obstacle,
     Points,
     Posed,
-    Pressure,
     Scene,
     SceneError,
     SoftBody,
     Task,
 )
-from warpbots.usd.schema import EXACT, SHAPE_FIELDS, SHAPES, TABLE
+from warpbots.usd.schema import EXACT, PART_APIS, SHAPE_FIELDS, SHAPES, TABLE
 
 LINKS = {"warpbots:regions"}
 
@@ -81,14 +78,18 @@ def test_the_table_has_every_field_of_every_shape():
 def test_every_field_of_a_scene_is_read_and_written():
     """A new field of the scene is either in the table or said in another way: names, prims below, bound materials."""
     otherwise = {
-        "Scene": {"bodies", "actuators", "obstacles", "gravity", "task", "name", "source"},
+        "Scene": {"bodies", "actuators", "obstacles", "constraints", "loads", "gravity", "task", "name", "source"},
         "SoftBody": {"name", "shape", "material", "regions", "region_materials"},
         "Obstacle": {"name", "shape"},
         "Pressure": {"name", "region"},
         "Muscle": {"name", "region"},
         "Cable": {"name"},
+        "Expansion": {"name", "region"},
+        "Oscillation": {"name", "region"},
+        "Constraint": {"name", "region"},
+        "Load": {"name", "region"},
     }
-    for cls in (Scene, Task, Material, SoftBody, Obstacle, Pressure, Muscle, Cable):
+    for cls in (Scene, Task, Material, SoftBody, Obstacle, *PART_APIS.values()):
         name = cls.__name__
         table = {row.sets.removeprefix(f"{name}.") for row in TABLE if row.sets.startswith(f"{name}.")}
         table -= {"gravity direction", "gravity magnitude"}

@@ -12,13 +12,17 @@ from warpbots.scene import (
     Box,
     Cable,
     Capsule,
+    Constraint,
     Cylinder,
     DistanceGrid,
+    Expansion,
     HalfSpace,
     Heightfield,
+    Load,
     Material,
     Muscle,
     Obstacle,
+    Oscillation,
     Points,
     Posed,
     Pressure,
@@ -34,7 +38,7 @@ from warpbots.scene import (
 ROUND = Material(5e4)
 """Every number of it is exact in single precision or a short decimal."""
 
-ODD = Material(1e5 / 3, 0.123456789012345, 1070.1 / 7, "fixed_corotated", 2)
+ODD = Material(1e5 / 3, 0.123456789012345, 1070.1 / 7, "fixed_corotated", 2, 1e-3 / 7)
 """No number of it is."""
 
 
@@ -151,9 +155,13 @@ def full_scene(dim):
         Muscle("muscle", "left leg", tuple(numbers(dim)), 2e4 / 7.0),
         Cable("long", tuple(map(tuple, numbers(4, dim))), 100.0 / 3.0, 1.0 / 3.0),
         Cable("short", tuple(map(tuple, numbers(2, dim))), 100.0),
+        Expansion("grows", "all", 1.0 / 3.0),
+        Expansion("grows along", "left leg", 0.1, tuple(numbers(dim))),
+        Oscillation("beats", "up", 1.0 / 7.0, 10.0 / 3.0),
+        Oscillation("beats along", "up", 0.1, 2.0, 1.0 / 3.0, tuple(numbers(dim))),
     ]
     obstacles = [
-        Obstacle(shape, CONDITIONS[k % 4], k / 7.0, name=name)
+        Obstacle(shape, CONDITIONS[k % 4], k / 7.0, name, (k + 1) / 7.0 if k % 3 == 0 else None)
         for k, (name, shape) in enumerate({**STATIC[dim], **shapes}.items())
     ]
     return Scene(
@@ -164,6 +172,12 @@ def full_scene(dim):
         domain=((-20.0,) * dim, (41.0 / 3.0,) * dim),
         task=Task(1 / 80, 1 / 300, 7, 801, tuple(numbers(dim)), 9, 1 / 7),
         name="my röbot",
+        constraints=[
+            Constraint("left leg"),
+            Constraint("up", "line", tuple(numbers(dim)), name="rail"),
+            Constraint("all", "plane", tuple(numbers(dim, seed=1)), name="glass"),
+        ],
+        loads=[Load("up", tuple(numbers(dim))), Load("all", (1.0,) * dim, name="wind")],
     )
 
 

@@ -8,7 +8,7 @@ has the order 1 and one sign: -2.5, -1.2 and -0.57 % at 8, 16 and 32 cells (4, 2
 import numpy as np
 import pytest
 import torch
-from cases import DIMENSIONS, INCOMPRESSIBILITY, LAWS, SOLVERS, to_numpy
+from cases import CONTINUA, DIMENSIONS, INCOMPRESSIBILITY, LAWS, to_numpy
 
 from warpbots.scene import Box, HalfSpace, Material, Obstacle, Scene, SoftBody, walls
 from warpbots.simulation import Simulation
@@ -29,7 +29,7 @@ def frequency(solver: str, dim: int, cells: int, material: Material, confined: b
     body = SoftBody("bar", Box(lower, upper), material)
     scene = Scene((body,), (), obstacles, gravity=(0.0,) * dim, domain=(tuple(far[0]), tuple(far[1])))
     interval = 4 * 0.4 * dx / wave_speed
-    sim = Simulation(scene, SOLVERS[solver](dx), interval, substeps=4)
+    sim = Simulation(scene, CONTINUA[solver](dx), interval, substeps=4)
 
     rest = sim.state()
     x = rest.position[..., 0]
@@ -52,7 +52,7 @@ def frequency(solver: str, dim: int, cells: int, material: Material, confined: b
 
 
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", CONTINUA)
 def test_free_bar(solver, law):
     """f = sqrt(E / rho) / 4 L = 2.5 Hz for small strains of every law, in 2D, at 16 cells."""
     f = frequency(solver, 2, 16, Material(E, 0.0, RHO, law=law), False, np.sqrt(E / RHO))
@@ -60,7 +60,7 @@ def test_free_bar(solver, law):
 
 
 @pytest.mark.parametrize("dim", DIMENSIONS)
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", CONTINUA)
 def test_free_bar_converges(solver, dim):
     """The error shrinks with the order of the held end, 1, and the bar is too slow, never too fast."""
     cells = np.array([8, 16, 32][: 5 - dim])
@@ -74,7 +74,7 @@ def test_free_bar_converges(solver, dim):
 
 
 @pytest.mark.parametrize("incompressibility", INCOMPRESSIBILITY)
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", CONTINUA)
 def test_confined_bar(solver, incompressibility):
     """f = sqrt(M / rho) / 4 L, M = E (1 - nu) / ((1 + nu)(1 - 2 nu)), and 2 K = 2 E / (3 (1 - 2 nu)) more for p = 2.
 

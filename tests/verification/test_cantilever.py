@@ -9,7 +9,7 @@ d (1 - cos(2 pi f t)) plus higher modes, whose mean over a period is d. In g = 0
 import numpy as np
 import pytest
 import torch
-from cases import SOLVERS, to_numpy
+from cases import CONTINUA, to_numpy
 from scipy.optimize import curve_fit
 from scipy.sparse.linalg import eigsh
 
@@ -53,7 +53,7 @@ def swing(solver: str, dim: int, cells: int, f_expected: float) -> tuple[float, 
     domain = ((-0.1,) * dim, (1.1, *(0.25,) * (dim - 1)))
     scene = Scene((SoftBody("beam", shape, Material(E, NU, RHO)),), (), (wall,), gravity, domain)
     interval = 20 * 0.5 * dx / np.sqrt(E * (1 - NU) / ((1 + NU) * (1 - 2 * NU)) / RHO)
-    sim = Simulation(scene, SOLVERS[solver](dx), interval, substeps=20)
+    sim = Simulation(scene, CONTINUA[solver](dx), interval, substeps=20)
     rest = sim.state().position
     end = rest[0, :, 0] > L - dx
     steps = int(1.25 / f_expected / interval)
@@ -73,7 +73,7 @@ def swing(solver: str, dim: int, cells: int, f_expected: float) -> tuple[float, 
         pytest.param(3, 4, 0.03, 0.04, marks=pytest.mark.slow),
     ],
 )
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", CONTINUA)
 def test_cantilever(solver, dim, cells, f_allowed, d_allowed):
     f_expected, d_expected = finite_elements(dim, L - H / cells / 2)
     f, d = swing(solver, dim, cells, f_expected)

@@ -11,29 +11,41 @@ sliding with a constant coefficient of friction"), and its mean friction changes
 import numpy as np
 import pytest
 import torch
-from cases import DIMENSIONS, SOLVERS, to_numpy
+from cases import DIMENSIONS, LATTICES, SOLVERS, to_numpy
 
 from warpbots.scene import Box, HalfSpace, Material, Obstacle, Posed, Scene, SoftBody, floor
 from warpbots.simulation import Simulation
 
 G = 9.81
 DX = 1 / 32
-INTERVAL, SUBSTEPS = 0.012, 8  # 0.37 of the stability bound for c = sqrt(E / rho) = 10 m/s
-MATERIAL = Material(1e5, 0.0, 1000.0)
+INTERVAL = 0.012
+SUBSTEPS = (8, 40)  # of matter, 0.37 of the stability bound for c = sqrt(E / rho) = 10 m/s, and of lattices
+MATERIAL = {"matter": Material(1e5, 0.0, 1000.0), "lattice": Material(1e5, 0.25, 1000.0, damping=4e-3)}
 RISE, SLIDE = 35, 30  # control intervals
 
 LAY = {2: (8, 4), 3: (4, 2, 2)}
 """Cells of the block along each axis."""
 
 
+def material(solver: str) -> Material:
+    """What the block is made of: a lattice rings without end if nothing damps it."""
+    return MATERIAL["lattice" if solver in LATTICES else "matter"]
+
+
+def simulation(solver: str, scene: Scene, worlds: int) -> Simulation:
+    """Cells, or springs, of 1/32 m."""
+    lattice = solver in LATTICES
+    return Simulation(scene, SOLVERS[solver](2 * DX if lattice else DX), INTERVAL, SUBSTEPS[lattice], worlds=worlds)
+
+
 def block_on_floor(solver: str, dim: int, worlds: int) -> Simulation:
     """A block that lies on a level floor, long enough for it to slide."""
     sides = DX * np.array(LAY[dim])
     lower = np.array([0.25, *(0.25,) * (dim - 2), 0.0])
-    body = SoftBody("block", Box(lower, lower + sides), MATERIAL)
+    body = SoftBody("block", Box(lower, lower + sides), material(solver))
     domain = ((0.0,) * dim, (2.5, *(0.75,) * (dim - 1)))
     scene = Scene((body,), (), (floor(0.0, dim=dim, friction=0.5),), domain=domain)
-    return Simulation(scene, SOLVERS[solver](DX), INTERVAL, SUBSTEPS, worlds=worlds)
+    return simulation(solver, scene, worlds)
 
 
 def settled(sim: Simulation, gravity: torch.Tensor, mu: torch.Tensor):
@@ -88,8 +100,8 @@ def test_a_block_on_a_tilted_floor(solver):
     foot = (0.3, 1.2)
     shape = Posed(Box((0.0, 0.0), (8 * DX, 4 * DX)), foot, np.stack([down, out], axis=1))
     incline = Obstacle(HalfSpace(foot, tuple(out)), "friction", 0.3)
-    scene = Scene((SoftBody("block", shape, MATERIAL),), (), (incline,), domain=((0.0, 0.0), (2.5, 2.0)))
-    sim = Simulation(scene, SOLVERS[solver](DX), INTERVAL, SUBSTEPS, worlds=len(mu))
+    scene = Scene((SoftBody("block", shape, material(solver)),), (), (incline,), domain=((0.0, 0.0), (2.5, 2.0)))
+    sim = simulation(solver, scene, len(mu))
     gravity, friction = torch.tensor([0.0, -G]), torch.as_tensor(mu)[:, None]
     times, v = speeds(sim, settled(sim, gravity, friction), SLIDE, gravity, friction, down)
     for world, m in enumerate(mu):
@@ -112,5 +124,5 @@ def test_stopping_distance(solver, dim):
     trajectory = sim.rollout(None, 70, start, gravity=gravity, friction=mu, observe=middle)
     way = to_numpy(trajectory.observation) - to_numpy(middle(start))[:, None]
     at_rest = way[:, -20:]  # the block rings a little where it stands
-    assert np.ptp(at_rest, axis=1).max() < 1e-3
+    assert np.ptp(at_rest, axis=1).max() < (2e-3 if "random" in solver else 1e-3)  # on an elastic floor it rocks
     np.testing.assert_allclose(at_rest.mean(axis=1), v_0**2 / (2 * to_numpy(mu)[:, 0] * G), rtol=0.02)

@@ -9,7 +9,7 @@ from warpbots.usd.values import apply, authored, get, put
 
 __all__ = ["bind", "direct_material", "read_friction", "read_material", "write_friction", "write_material"]
 
-_FIELDS = ("youngs_modulus", "poissons_ratio", "density", "law", "incompressibility")
+_FIELDS = ("youngs_modulus", "poissons_ratio", "density", "law", "incompressibility", "damping")
 
 
 def read_material(prim: Usd.Prim, frame: Frame, fallback: Material | None = None) -> Material:
@@ -53,17 +53,28 @@ def write_material(stage: Usd.Stage, path: str, material: Material, frame: Frame
     return prim
 
 
-def read_friction(prim: Usd.Prim, frame: Frame) -> float:
-    """Coulomb coefficient of the material bound to the obstacle `prim`: the dynamic one, else the static one."""
+def read_friction(prim: Usd.Prim, frame: Frame) -> tuple[float, float | None]:
+    """Coulomb coefficients of the material bound to the obstacle `prim`, of what slides and of what sticks.
+
+    Where there is but one it holds for both; the second is None where it says no more than the first.
+    """
     bound = _bound(prim)
-    return rows("Obstacle.friction")[0].default if bound is None else get(bound, "Obstacle.friction", frame)
+    if bound is None:
+        return rows("Obstacle.friction")[0].default, None
+    slides, sticks = (get(bound, f"Obstacle.{field}", frame) for field in ("friction", "static_friction"))
+    if sticks is not None and not authored(bound, rows("Obstacle.friction")[0].name):
+        slides = sticks
+    return slides, None if sticks == slides else sticks
 
 
-def write_friction(stage: Usd.Stage, path: str, friction: float, frame: Frame) -> Usd.Prim:
-    """Define a material of Coulomb coefficient `friction` at `path`."""
+def write_friction(
+    stage: Usd.Stage, path: str, friction: float, static_friction: float | None, frame: Frame
+) -> Usd.Prim:
+    """Define a material of these Coulomb coefficients at `path`."""
     prim = UsdShade.Material.Define(stage, path).GetPrim()
     apply(prim, MATERIAL_APIS[0])
     put(prim, "Obstacle.friction", friction, frame)
+    put(prim, "Obstacle.static_friction", friction if static_friction is None else static_friction, frame)
     return prim
 
 

@@ -24,7 +24,8 @@ def read_obstacle(prim: Usd.Prim, name: str, frame: Frame) -> Obstacle:
         SceneError: It is no solid that warpbots knows; the message names the prim.
     """
     shape = read_solid(prim, frame)
-    return Obstacle(shape, get(prim, "Obstacle.condition", frame), read_friction(_solid(prim), frame), name=name)
+    slides, sticks = read_friction(_solid(prim), frame)
+    return Obstacle(shape, get(prim, "Obstacle.condition", frame), slides, name, sticks)
 
 
 def write_obstacle(target: Target, existing: Usd.Prim | None, obstacle: Obstacle) -> Sdf.Path:
@@ -37,8 +38,9 @@ def write_obstacle(target: Target, existing: Usd.Prim | None, obstacle: Obstacle
         apply(prim, OBSTACLE_API)
         _collide(prim)
     put(prim, "Obstacle.condition", obstacle.condition, frame)
-    if existing is None or prim != existing or read_friction(_solid(prim), frame) != obstacle.friction:
-        material = write_friction(target.stage, f"{prim.GetPath()}/PhysicsMaterial", obstacle.friction, frame)
+    friction = obstacle.friction, obstacle.static_friction
+    if existing is None or prim != existing or read_friction(_solid(prim), frame) != friction:
+        material = write_friction(target.stage, f"{prim.GetPath()}/PhysicsMaterial", *friction, frame)
         bind(prim, material, over_descendants=not is_own(prim))
     return prim.GetPath()
 

@@ -10,11 +10,11 @@ import numpy as np
 from pxr import Usd, UsdGeom
 
 from warpbots.scene import Material, Scene, SceneError, TriangleMesh
-from warpbots.usd.actuators import read_actuator
 from warpbots.usd.bodies import lost_velocities, read_body
 from warpbots.usd.files import open_stage
 from warpbots.usd.frame import Frame, stage_frame
 from warpbots.usd.obstacles import read_obstacle
+from warpbots.usd.parts import read_part
 from warpbots.usd.settings import read_dimension, read_domain, read_gravity, read_task
 from warpbots.usd.shapes import read_shape
 from warpbots.usd.survey import Survey, survey
@@ -89,13 +89,15 @@ def read_stage(
         found = _loose_bodies(found, name, material)
     faults: list[str] = []
     bodies = [_try(faults, read_body, prim, n, frame, material) for n, prim in found.bodies.items()]
-    actuators = [_try(faults, read_actuator, prim, n, frame) for n, prim in found.actuators.items()]
+    actuators = [_try(faults, read_part, prim, n, frame) for n, prim in found.actuators.items()]
     task = _try(faults, read_task, found.settings, frame)
     root = main_prim(stage)
     values = {
         "bodies": bodies,
         "actuators": actuators,
         "obstacles": _obstacles(found, frame),
+        "constraints": [_try(faults, read_part, prim, n, frame) for n, prim in found.constraints.items()],
+        "loads": [_try(faults, read_part, prim, n, frame) for n, prim in found.loads.items()],
         "gravity": read_gravity(found.settings, frame),
         "domain": read_domain(found.settings, frame),
         "task": task,

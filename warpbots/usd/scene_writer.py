@@ -6,11 +6,11 @@ import numpy as np
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
 from warpbots.scene import Scene
-from warpbots.usd.actuators import remove_actuator, write_actuator
 from warpbots.usd.bodies import write_body
 from warpbots.usd.files import sign
 from warpbots.usd.frame import stage_frame
 from warpbots.usd.obstacles import write_obstacle
+from warpbots.usd.parts import remove_part, write_part
 from warpbots.usd.settings import write_settings
 from warpbots.usd.solids import remove_solid
 from warpbots.usd.source import check, copy_of_source, relocate
@@ -84,22 +84,24 @@ def _world(stage: Usd.Stage) -> Usd.Prim:
 
 
 def _write_parts(target: Target, scene: Scene, found: Survey) -> None:
-    """Bodies, obstacles and actuators of `scene`: what is there is brought up to date, the rest is new."""
+    """All parts of `scene`: what is there is brought up to date, the rest is new."""
     stage = target.stage
-    for kind, write_part, remove_part in (
+    for kind, write, take_away in (
         ("bodies", write_body, remove_solid),
         ("obstacles", write_obstacle, remove_solid),
-        ("actuators", write_actuator, remove_actuator),
+        ("actuators", write_part, remove_part),
+        ("constraints", write_part, remove_part),
+        ("loads", write_part, remove_part),
     ):
         parts, old = getattr(scene, kind), getattr(found, kind)
         # paths, because prims of instances expire when one of them is changed
         paths = {name: prim.GetPath() for name, prim in ((found.loose if kind == "bodies" else {}) | old).items()}
         for name in old.keys() - {part.name for part in parts}:
-            remove_part(stage.GetPrimAtPath(paths[name]))
+            take_away(stage.GetPrimAtPath(paths[name]))
         written = {}
         for part in parts:
             existing = stage.GetPrimAtPath(paths[part.name]) if part.name in paths else None
-            written[write_part(target, existing, part)] = part.name
+            written[write(target, existing, part)] = part.name
         _settle(target, kind, written)
 
 

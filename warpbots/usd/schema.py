@@ -12,13 +12,17 @@ from warpbots.scene import (
     Box,
     Cable,
     Capsule,
+    Constraint,
     Cylinder,
     DistanceGrid,
+    Expansion,
     HalfSpace,
     Heightfield,
+    Load,
     Material,
     Muscle,
     Obstacle,
+    Oscillation,
     Points,
     Posed,
     Pressure,
@@ -31,13 +35,13 @@ from warpbots.scene import (
 )
 
 __all__ = [
-    "ACTUATOR_APIS",
     "AOUSD_COMMIT",
     "BODY_APIS",
     "EXACT",
     "MATERIAL_APIS",
     "OBSTACLE_API",
     "OWN",
+    "PART_APIS",
     "POINTS_API",
     "REGION_API",
     "RESULT_API",
@@ -135,6 +139,7 @@ TABLE = (
     Row("Material.law", "warpbots:law", "token", "text", "1", _MATERIAL, OWN, Material.law),
     Row("Material.incompressibility", "warpbots:incompressibility", "int", "integer", "1", _MATERIAL, OWN,
         Material.incompressibility),
+    Row("Material.damping", "warpbots:damping", "double", "number", "s", _MATERIAL, OWN, Material.damping),
     # bodies
     Row("order", "warpbots:order", "int", "integer", "1", "body, obstacle or actuator", OWN, None),
     Row("SoftBody.velocity", "warpbots:velocity", "double3", "vector", "m/s", "PhysicsDeformableBodyAPI", OWN, None),
@@ -144,11 +149,20 @@ TABLE = (
     # obstacles
     Row("Obstacle.friction", "physics:dynamicFriction", "float", "number", "1", "PhysicsMaterialAPI", _USD,
         Obstacle.friction),
-    Row("Obstacle.friction", "physics:staticFriction", "float", "number", "1", "PhysicsMaterialAPI", _USD),
+    Row("Obstacle.static_friction", "physics:staticFriction", "float", "number", "1", "PhysicsMaterialAPI", _USD, None),
     Row("Obstacle.condition", "warpbots:condition", "token", "text", "1", "obstacle", OWN, Obstacle.condition),
-    # actuators
-    Row("region", "warpbots:region", "string", "text", "1", "WarpbotsPressureAPI, WarpbotsMuscleAPI", OWN),
+    # actuators, constraints and loads
+    Row("region", "warpbots:region", "string", "text", "1", "all of these but WarpbotsCableAPI", OWN),
     Row("Pressure.max_pressure", "warpbots:maxPressure", "double", "number", "Pa", "WarpbotsPressureAPI", OWN),
+    Row("Expansion.max_strain", "warpbots:maxStrain", "double", "number", "1", "WarpbotsExpansionAPI", OWN),
+    Row("Expansion.direction", "warpbots:direction", "double3", "vector", "1", "WarpbotsExpansionAPI", OWN, None),
+    Row("Oscillation.amplitude", "warpbots:amplitude", "double", "number", "1", "WarpbotsOscillationAPI", OWN),
+    Row("Oscillation.frequency", "warpbots:frequency", "double", "number", "1/s", "WarpbotsOscillationAPI", OWN),
+    Row("Oscillation.phase", "warpbots:phase", "double", "number", "1", "WarpbotsOscillationAPI", OWN, 0.0),
+    Row("Oscillation.direction", "warpbots:direction", "double3", "vector", "1", "WarpbotsOscillationAPI", OWN, None),
+    Row("Constraint.freedom", "warpbots:freedom", "token", "text", "1", "WarpbotsConstraintAPI", OWN, "fixed"),
+    Row("Constraint.direction", "warpbots:direction", "double3", "vector", "1", "WarpbotsConstraintAPI", OWN, None),
+    Row("Load.force", "warpbots:force", "double3", "vector", "N", "WarpbotsLoadAPI", OWN),
     Row("Muscle.direction", "warpbots:direction", "double3", "vector", "1", "WarpbotsMuscleAPI", OWN),
     Row("Muscle.max_stress", "warpbots:maxStress", "double", "number", "Pa", "WarpbotsMuscleAPI", OWN),
     Row("Cable.waypoints", "points", "point3f[]", "points", "m", "BasisCurves", _USD),
@@ -188,7 +202,16 @@ SCENE_APIS = ("NewtonSceneAPI", "NewtonMPMSceneAPI")
 REGION_API = "WarpbotsRegionAPI"
 OBSTACLE_API = "WarpbotsObstacleAPI"
 RESULT_API = "WarpbotsResultAPI"
-ACTUATOR_APIS = {"WarpbotsPressureAPI": Pressure, "WarpbotsMuscleAPI": Muscle, "WarpbotsCableAPI": Cable}
+PART_APIS = {
+    "WarpbotsPressureAPI": Pressure,
+    "WarpbotsMuscleAPI": Muscle,
+    "WarpbotsCableAPI": Cable,
+    "WarpbotsExpansionAPI": Expansion,
+    "WarpbotsOscillationAPI": Oscillation,
+    "WarpbotsConstraintAPI": Constraint,
+    "WarpbotsLoadAPI": Load,
+}
+"""Applied schemas of what acts on regions: actuators, constraints and loads."""
 
 UNSUPPORTED_APIS = {
     "PhysicsRigidBodyAPI": "a rigid body; only soft bodies move in warpbots, and what is static needs no rigid body",

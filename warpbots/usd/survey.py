@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from pxr import Usd, UsdGeom, UsdPhysics
 
-from warpbots.usd.actuators import actuator_api
 from warpbots.usd.frame import START
 from warpbots.usd.geometry import is_geometry
-from warpbots.usd.schema import BODY_APIS, OBSTACLE_API, REGION_API, RESULT_API, UNSUPPORTED_APIS, rows
+from warpbots.usd.parts import kind_of, part_api
+from warpbots.usd.schema import BODY_APIS, OBSTACLE_API, PART_APIS, REGION_API, RESULT_API, UNSUPPORTED_APIS, rows
 from warpbots.usd.target import read_name
 from warpbots.usd.values import authored, schemas
 
@@ -26,6 +26,8 @@ class Survey(NamedTuple):
         loose: Geometry that no physics says anything about.
         obstacles: Static solids.
         actuators: Actuators.
+        constraints: What holds regions.
+        loads: What pulls regions.
         settings: The physics scene, or None.
         left_out: Path of a prim that cannot be simulated, and why.
     """
@@ -34,13 +36,15 @@ class Survey(NamedTuple):
     loose: dict[str, Usd.Prim]
     obstacles: dict[str, Usd.Prim]
     actuators: dict[str, Usd.Prim]
+    constraints: dict[str, Usd.Prim]
+    loads: dict[str, Usd.Prim]
     settings: Usd.Prim | None
     left_out: list[tuple[str, str]]
 
 
 def survey(stage: Usd.Stage) -> Survey:
     """Look through all of `stage`, instances included; what is inactive is passed over."""
-    kinds: dict[str, list[Usd.Prim]] = {"body": [], "loose": [], "obstacle": [], "actuator": [], "settings": []}
+    kinds: dict[str, list[Usd.Prim]] = {kind: [] for kind in Survey._fields}
     left_out = []
     walk = iter(Usd.PrimRange(stage.GetPseudoRoot(), Usd.TraverseInstanceProxies()))
     for prim in walk:
@@ -54,10 +58,7 @@ def survey(stage: Usd.Stage) -> Survey:
     for extra in kinds["settings"][1:]:
         left_out.append((str(extra.GetPath()), "a second PhysicsScene; the first one counts"))
     return Survey(
-        bodies=_named(kinds["body"]),
-        loose=_named(kinds["loose"]),
-        obstacles=_named(kinds["obstacle"]),
-        actuators=_named(kinds["actuator"]),
+        **{kind: _named(kinds[kind]) for kind in Survey._fields if kind not in ("settings", "left_out")},
         settings=next(iter(kinds["settings"]), None),
         left_out=left_out,
     )
@@ -71,11 +72,11 @@ def _kind(prim: Usd.Prim) -> tuple[str | None, str | None, bool]:
     if applied & {REGION_API, RESULT_API}:
         return None, None, True
     if applied & set(BODY_APIS) and _enabled(prim, "omniphysics:deformableBodyEnabled"):
-        return "body", None, True
+        return "bodies", None, True
     if OBSTACLE_API in applied:
-        return "obstacle", None, True
-    if actuator_api(applied):
-        return "actuator", None, True
+        return "obstacles", None, True
+    if part_api(applied):
+        return kind_of(PART_APIS[part_api(applied)]), None, True
     if prim.IsA(UsdPhysics.Scene):
         return "settings", None, False
     if prim.IsA(UsdPhysics.Joint):
@@ -90,7 +91,7 @@ def _kind(prim: Usd.Prim) -> tuple[str | None, str | None, bool]:
             return None, reason, False
         if _animated(prim):
             return None, "a collider that moves; obstacles do not", False
-        return "obstacle", reason, not prim.IsA(UsdGeom.Gprim)
+        return "obstacles", reason, not prim.IsA(UsdGeom.Gprim)
     loose = is_geometry(prim) and UsdGeom.Imageable(prim).ComputePurpose() != UsdGeom.Tokens.guide
     return "loose" if loose and prim.GetTypeName() != "Plane" else None, reason, False
 

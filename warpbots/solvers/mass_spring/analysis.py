@@ -52,10 +52,9 @@ def energy(model: MassSpringModel, state: MassSpringState) -> Energy:
 
 
 def _numpy(array: object) -> np.ndarray:
-    array = array.numpy() if hasattr(array, "__cuda_array_interface__") or hasattr(array, "launch") else array
-    if hasattr(array, "detach"):
-        array = array.detach().cpu().numpy()
-    return np.asarray(array.numpy() if hasattr(array, "numpy") else array, dtype=np.float64)
+    """A Warp array or a tensor as float64."""
+    array = array.detach().cpu() if hasattr(array, "detach") else array
+    return array.numpy().astype(np.float64)
 
 
 def stiffness_matrix(model: MassSpringModel, world: int = 0, position: np.ndarray | None = None) -> csr_matrix:

@@ -21,15 +21,24 @@ __all__ = ["build"]
 
 
 def build(
-    scene: Scene, spacing: float, kind: str, seed: int, drag: float, stages: int, worlds: int, device: wp.Device
+    scene: Scene,
+    worlds: int,
+    device: wp.Device,
+    stages: int,
+    *,
+    spacing: float,
+    lattice: str,
+    seed: int,
+    drag: float,
+    contact_stiffness: float,
 ) -> MassSpringModel:
-    """Arrays of `scene` as a lattice with about `spacing` [m] between masses.
+    """Arrays of `scene` as a lattice, for a scheme of so many stages; the options are those of `MassSpring`.
 
     Raises:
         SceneError: The scene cannot be simulated by masses and springs; the message says why.
     """
     _refuse_actuators(scene)
-    lattice = assemble(scene, [_cut(body, spacing, kind, seed) for body in scene.bodies])
+    lattice = assemble(scene, [_cut(body, spacing, lattice, seed) for body in scene.bodies])
     _refuse_pieces(scene, lattice)
     _say_poissons_ratio(scene)
     oscillations = [a for a in scene.actuators if isinstance(a, Oscillation)]
@@ -57,7 +66,7 @@ def build(
         phase=constant([o.phase for o in oscillations]),
         rows=rows_of(lattice.ends, n, device),
         drive=drive_of(lattice.drive, springs, scene.actuators, device),
-        constraints=_constraints(scene, lattice, device),
+        constraints=_constraints(scene, lattice, contact_stiffness, device),
         obstacles=obstacle_field(scene.obstacles, *_reach(scene), 0.5 * spacing, device),
         scratch=Scratch(worlds * n, worlds * springs, stages, worlds, len(scene.actuators), device),
     )
@@ -114,7 +123,7 @@ def _loads(scene: Scene, lattice: Lattice) -> np.ndarray:
     return force
 
 
-def _constraints(scene: Scene, lattice: Lattice, device: wp.Device) -> object:
+def _constraints(scene: Scene, lattice: Lattice, contact_stiffness: float, device: wp.Device) -> object:
     freedom, direction = np.full(len(lattice), FREE), np.zeros_like(lattice.position)
     for constraint in scene.constraints:
         held = lattice.regions[constraint.region]
@@ -130,6 +139,8 @@ def _constraints(scene: Scene, lattice: Lattice, device: wp.Device) -> object:
     arrays = constraint_arrays(scene.dim)()
     arrays.freedom = wp.array(freedom, dtype=int, device=device)
     arrays.direction = wp.array(direction.astype(real_numpy), dtype=vector(scene.dim), device=device)
+    area = lattice.volume ** (1.0 - 1.0 / scene.dim)
+    arrays.contact = wp.array((contact_stiffness * area).astype(real_numpy), dtype=real, device=device)
     return arrays
 
 

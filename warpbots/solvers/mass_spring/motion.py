@@ -50,14 +50,16 @@ def constraint_arrays(dim: int) -> type:
 
     @wp.struct
     class ConstraintArrays:
-        """Freedom of the masses of one world.
+        """What keeps the masses of one world, each of shape (n_masses,).
 
-        freedom: Index in `warpbots.scene.FREEDOMS`, or `FREE`, shape (n_masses,).
-        direction: Unit vector of a line, or normal of a plane, shape (n_masses,).
+        freedom: Index in `warpbots.scene.FREEDOMS`, or `FREE`.
+        direction: Unit vector of a line, or normal of a plane.
+        contact: Stiffness of obstacles against the mass [N/m]; 0 for those that give way to nothing.
         """
 
         freedom: wp.array[int]
         direction: wp.array[vec]
+        contact: wp.array[real]
 
     return ConstraintArrays
 
@@ -174,7 +176,6 @@ def end_kernel(dim: int, stages: int, obstacle_count: int) -> wp.Kernel:
         constraints: ConstraintArrays,
         obstacles: ObstacleArrays,
         friction: wp.array2d[real],
-        stiffness: real,
         count: int,
         # scheme
         drift: real,
@@ -208,8 +209,8 @@ def end_kernel(dim: int, stages: int, obstacle_count: int) -> wp.Kernel:
             depth, n = penetrate(obstacles, o, x[i] + drift * v[i])
             if depth > real(0.0):
                 push = -wp.dot(allowed, n)
-                if stiffness > real(0.0):
-                    push = stiffness * depth * h / masses.m[i]
+                if constraints.contact[mass] > real(0.0):
+                    push = constraints.contact[mass] * depth * h / masses.m[i]
                 allowed = constrain_velocity(
                     allowed, n, push, obstacles.condition[o], friction[w, o], obstacles.extra[o]
                 )

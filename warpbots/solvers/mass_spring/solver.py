@@ -32,7 +32,8 @@ class MassSpring:
             points joined by tetrahedra.
         integrator: ``"euler"`` (semi-implicit), ``"verlet"`` or ``"rk4"``.
         drag: Force against the velocity per mass [1/s]; 0 for none.
-        contact_stiffness: Stiffness of obstacles against a single mass [N/m]; 0 for surfaces that give way to nothing.
+        contact_stiffness: Pressure with which obstacles resist, per depth [Pa/m]; a mass of volume V feels it on an
+            area of V^(2/3) (in 2D V^(1/2)). 0 for surfaces that give way to nothing.
         seed: Seed of a random lattice.
 
     Raises:
@@ -52,7 +53,7 @@ class MassSpring:
         for field, known in (("lattice", _LATTICES), ("integrator", tuple(SCHEMES))):
             if getattr(self, field) not in known:
                 raise ValueError(f"MassSpring: {field} must be one of {', '.join(known)}, got {getattr(self, field)!r}")
-        for field, unit in (("drag", "1/s"), ("contact_stiffness", "N/m")):
+        for field, unit in (("drag", "1/s"), ("contact_stiffness", "Pa/m")):
             if not (math.isfinite(getattr(self, field)) and getattr(self, field) >= 0.0):
                 raise ValueError(f"MassSpring: {field} must not be negative [{unit}], got {getattr(self, field):g}")
 
@@ -70,9 +71,8 @@ class MassSpring:
         """
         if worlds < 1:
             raise ValueError(f"MassSpring: worlds must be at least 1, got {worlds}")
-        return build(
-            scene, self.spacing, self.lattice, self.seed, self.drag, self.scheme.stages, worlds, wp.get_device(device)
-        )  # fmt: skip
+        options = {f: v for f, v in dataclasses.asdict(self).items() if f != "integrator"}
+        return build(scene, worlds, wp.get_device(device), self.scheme.stages, **options)
 
     def state(self, model: MassSpringModel, requires_grad: bool = False) -> MassSpringState:
         """Fresh arrays: every mass at its rest position with the initial velocity of its body, at time 0."""
@@ -89,11 +89,12 @@ class MassSpring:
 
         s is where the scheme leaves the unit circle at the damping ratio z of that frequency: 2 for semi-implicit Euler
         and Verlet without damping and 2 (sqrt(1 + z^2) - z) with it, 2 sqrt 2 for Runge and Kutta without. A surface of
-        stiffness K adds K / m to w_max^2.
+        stiffness K against a mass m adds K / m to w_max^2.
         """
         omega, ratio = highest_frequency(model)
-        contact = self.contact_stiffness / float(model.mass.numpy().min()) if model.scene.obstacles else 0.0
-        return self.scheme.stable_step(ratio) / math.sqrt(omega**2 + contact)
+        contact = model.constraints.contact.numpy() / model.mass.numpy()
+        stiffest = float(contact.max()) if model.scene.obstacles else 0.0
+        return self.scheme.stable_step(ratio) / math.sqrt(omega**2 + stiffest)
 
     def diagnose(self, model: MassSpringModel, before: dict, after: dict, dt: float) -> str:
         """Say in one sentence why `after`, one step on from `before`, is not finite: field, index, cause.
@@ -187,7 +188,7 @@ class MassSpring:
         scheme, h = self.scheme, dt
         weights = [_weights(h * h, scheme.p), _weights(h, scheme.q), real(h * sum(scheme.p)), real(h)]
         return [
-            model.masses, model.constraints, model.obstacles, model.friction, real(self.contact_stiffness),
+            model.masses, model.constraints, model.obstacles, model.friction,
             len(model.lattice), real(scheme.c[0] * h), *weights,
             *_flat(state.fields()), force,
         ]  # fmt: skip
@@ -217,7 +218,7 @@ class MassSpring:
             _flat(state_out.fields()),
             [
                 model.masses_adj, constraint_arrays(model.dim)(), obstacle_arrays(model.dim)(), model.friction.grad,
-                *[None] * 7, *moving_adj, state.time.grad, force_adj,
+                *[None] * 6, *moving_adj, state.time.grad, force_adj,
             ],
             _flat([a.grad for a in state_out.fields()]), device,
         )  # fmt: skip
