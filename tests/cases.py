@@ -113,8 +113,8 @@ def stirred(sim: Simulation, rng: np.random.Generator, intervals: int) -> dict[s
     inputs = {n: to_numpy(sim.parameter(n)) for n in sim.parameters()}
     inputs = {n: v * (1.0 + 0.05 * rng.uniform(-1, 1, v.shape)) for n, v in inputs.items()}
     if "load" in inputs:
-        inputs["load"] += 1e-3 * rng.uniform(-1, 1, inputs["load"].shape)
-        inputs["drag"] += rng.uniform(0, 0.5, inputs["drag"].shape) * inputs["mass"]
+        inputs["load"] += rng.uniform(-1, 1, inputs["load"].shape) * inputs["mass"][..., None]
+        inputs["drag"] += rng.uniform(1.0, 3.0, inputs["drag"].shape) * inputs["mass"]
     inputs["friction"] = np.maximum(inputs["friction"], 0.1)  # which the slippery wall has to ignore
     scale = {"position": 0.004, "velocity": 0.3, "velocity_gradient": 1.0, "deformation": 0.05, "time": 0.05}
     inputs |= {n: v + scale[n] * rng.uniform(-1, 1, v.shape) for n, v in rest.items()}

@@ -75,7 +75,8 @@ def test_an_actuator_exerts_no_force_and_no_torque(solver, actuator, dim):
     size = (masses(sim)[..., None] * np.abs(to_numpy(end.velocity))).sum()
     assert size > 1e-3 * masses(sim).sum()  # it did move
     assert np.abs(momentum(sim, end)).max() < 10 * TOLERANCE * size
-    assert np.abs(angular_momentum(sim, end)).max() < 10 * TOLERANCE * size
+    turn = 1e-7 * size if "rk4" in solver else 0.0  # it conserves linear invariants alone
+    assert np.abs(angular_momentum(sim, end)).max() < 10 * TOLERANCE * size + turn
 
 
 @pytest.mark.verification(float32=True)

@@ -4,9 +4,9 @@ A rollout of six steps with every actuator at work and in contact with a floor a
 entries of the final state with random weights. Along three random directions per input, each of the size of the input:
 
 - central differences with h = 1e-5 agree to 1e-6 of themselves, or 1e-9 of the sum of their terms' sizes where those
-  cancel (truncation h^2 and rounding eps/h are both near 1e-10);
-- the Taylor remainder R(h) = |L(x + h d) - L(x) - h g . d| falls with h^2 over two decades: slope in [1.9, 2.1]. A
-  gradient that is wrong by 1 % would give 1.34 (and L(x + h d) - L(x) alone gives 1).
+  cancel, and the rounding of L over h (truncation h^2 and rounding eps/h are both near 1e-10);
+- the Taylor remainder R(h) = |L(x + h d) - L(x) - h g . d| falls with h^2 over two decades, as far as it is above the
+  rounding of L: slope in [1.9, 2.1]. A gradient that is wrong by 1 % would give 1.34 (and L(x + h d) - L(x) alone 1).
 """
 
 import numpy as np
@@ -20,9 +20,10 @@ pytestmark = pytest.mark.verification
 
 DIRECTIONS = 3
 SIZES = {
-    "position": 0.1, "velocity": 1.0, "velocity_gradient": 3.0, "deformation": 0.3, "control": 0.9, "friction": 1.0, "time": 0.1
+    "position": 0.1, "velocity": 1.0, "velocity_gradient": 3.0, "deformation": 0.3, "control": 0.9, "friction": 1.0, "time": 0.1,
+    "gravity": 9.81, "load": 20.0,
 }  # fmt: skip
-"""How far an input may move [its unit]; parameters not named here by their own largest value."""
+"""How far an input may move [its unit]; parameters not named here by their own value."""
 
 
 class Loss:
@@ -33,6 +34,7 @@ class Loss:
         self.inputs = stirred(sim, rng, intervals=2)
         final = vars(end_of(sim, self.inputs))
         self.weights = {n: torch.as_tensor(rng.normal(size=t.shape)) / t.abs().max() for n, t in final.items()}
+        self.size = float(sum((w * final[n]).abs().sum() for n, w in self.weights.items()))
 
     def __call__(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
         final = vars(end_of(self.sim, inputs))
@@ -54,14 +56,17 @@ def test_gradient_to_everything(solver, law, dim, rng):
     loss = Loss(sim, rng)
     L, gradient = float(loss(loss.inputs)), loss.gradient()
     for name, g in gradient.items():
-        size = SIZES.get(name, float(loss.inputs[name].abs().max()))
+        size = SIZES.get(name, loss.inputs[name].abs())
         for _ in range(DIRECTIONS):
             d = size * torch.as_tensor(rng.uniform(-1, 1, g.shape))
             slope = float((g * d).sum())
             difference = (loss.along(name, d, 1e-5) - loss.along(name, d, -1e-5)) / 2e-5
             h = np.geomspace(1e-4, 1e-2, 5)
             remainder = np.array([abs(loss.along(name, d, x) - L - x * slope) for x in h])
-            order = np.polyfit(np.log(h), np.log(remainder), 1)[0]
-            print(f"{name}: {slope:+.3e}, off by {abs(slope - difference):.1e}, order {order:.3f}")
-            assert abs(slope - difference) < 1e-6 * abs(difference) + 1e-9 * float((g * d).abs().sum()), name
-            assert 1.9 < order < 2.1, f"{name}: remainders {remainder}"
+            print(f"{name}: {slope:+.3e}, off by {abs(slope - difference):.1e}, remainders {remainder}")
+            rounding = 2e-16 * loss.size
+            allowed = 1e-6 * abs(difference) + 1e-9 * float((g * d).abs().sum()) + rounding / 1e-5
+            assert abs(slope - difference) < allowed, name
+            seen = remainder > 5.0 * rounding  # where fewer are, L is linear in the input
+            if seen.sum() >= 3:
+                assert 1.9 < np.polyfit(np.log(h[seen]), np.log(remainder[seen]), 1)[0] < 2.1, name

@@ -19,7 +19,8 @@ STEP = 1e-3
 
 def sliding(solver: str, dim: int) -> Simulation:
     """A block that touches a floor, without gravity; one control interval is one step."""
-    scene = block(dim, obstacles=(floor(0.25, dim, friction=MU),), gravity=(0.0,) * dim)
+    height = 0.25 if solver in CONTINUA else 0.2501  # masses on the surface do not touch it
+    scene = block(dim, obstacles=(floor(height, dim, friction=MU),), gravity=(0.0,) * dim)
     return Simulation(scene, SOLVERS[solver](1 / 16), dt=STEP)
 
 
@@ -46,6 +47,8 @@ def inputs_at(sim: Simulation, ratio: float) -> tuple[torch.Tensor, torch.Tensor
 def test_friction(solver, side, dim):
     """Every node of the floor sticks for |v_t| = mu |v_n| (1 - 1e-3), and slips for (1 + 1e-3)."""
     sim = sliding(solver, dim)
+    if getattr(sim.solver, "contact_stiffness", 0.0) > 0.0:
+        pytest.skip("an elastic floor resists by depth, not by velocity")
     v, mu = inputs_at(sim, {"sticks": 1 - 1e-3, "slips": 1 + 1e-3}[side])
     loss = loss_of(sim, torch.randn_like(v))
     v_g, mu_g = torch.autograd.grad(loss(v.requires_grad_(), mu.requires_grad_()), [v, mu])

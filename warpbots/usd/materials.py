@@ -56,7 +56,7 @@ def write_material(stage: Usd.Stage, path: str, material: Material, frame: Frame
 def read_friction(prim: Usd.Prim, frame: Frame) -> tuple[float, float | None]:
     """Coulomb coefficients of the material bound to the obstacle `prim`, of what slides and of what sticks.
 
-    Where there is but one it holds for both; the second is None where it says no more than the first.
+    Where there is but one it holds for both; the second is None where it is not above the first.
     """
     bound = _bound(prim)
     if bound is None:
@@ -64,7 +64,7 @@ def read_friction(prim: Usd.Prim, frame: Frame) -> tuple[float, float | None]:
     slides, sticks = (get(bound, f"Obstacle.{field}", frame) for field in ("friction", "static_friction"))
     if sticks is not None and not authored(bound, rows("Obstacle.friction")[0].name):
         slides = sticks
-    return slides, None if sticks == slides else sticks
+    return slides, None if sticks is None or sticks <= slides else sticks
 
 
 def write_friction(

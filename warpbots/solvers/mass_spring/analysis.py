@@ -142,6 +142,8 @@ def natural_modes(
 def highest_frequency(model: MassSpringModel) -> tuple[float, float]:
     """Largest angular frequency [rad/s] of all worlds about rest, and the damping ratio there [1].
 
+    0 if the constraints leave no motion.
+
     Lanczos' method on M^-1/2 K M^-1/2, whose residual is added: the true value is not above what is returned but by
     rounding. Damping along the springs proportional to their stiffness has its largest ratio there, too.
     """
@@ -158,9 +160,12 @@ def highest_frequency(model: MassSpringModel) -> tuple[float, float]:
 
 
 def _highest(model: MassSpringModel, world: int) -> tuple[float, float]:
-    root = 1.0 / np.sqrt(np.repeat(model.mass.numpy()[world].astype(np.float64), model.dim))
-    K = stiffness_matrix(model, world)
+    Z = _free(model)
+    root = 1.0 / np.sqrt(Z.T.power(2) @ np.repeat(model.mass.numpy()[world].astype(np.float64), model.dim))
+    K = Z.T @ stiffness_matrix(model, world) @ Z
     size = K.shape[0]
+    if size < 2:
+        return (float(root[0] * np.sqrt(K[0, 0])), 0.0) if size else (0.0, 0.0)
     operator = LinearOperator((size, size), matvec=lambda u: root * (K @ (root * u)), dtype=np.float64)
     start = np.random.default_rng(0).standard_normal(size)
     values, vectors = eigsh(operator, 1, which="LA", tol=1e-3, v0=start)

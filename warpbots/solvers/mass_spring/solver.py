@@ -94,7 +94,8 @@ class MassSpring:
         omega, ratio = highest_frequency(model)
         contact = model.constraints.contact.numpy() / model.mass.numpy()
         stiffest = float(contact.max()) if model.scene.obstacles else 0.0
-        return self.scheme.stable_step(ratio) / math.sqrt(omega**2 + stiffest)
+        fastest = math.sqrt(omega**2 + stiffest)
+        return self.scheme.stable_step(ratio) / fastest if fastest else math.inf
 
     def diagnose(self, model: MassSpringModel, before: dict, after: dict, dt: float) -> str:
         """Say in one sentence why `after`, one step on from `before`, is not finite: field, index, cause.

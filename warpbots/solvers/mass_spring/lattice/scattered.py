@@ -23,8 +23,13 @@ _NEAREST = 3
 _GROWTH = 0.2
 """New points per round in old ones."""
 
-_SOFTENING = {2: 1.0, 3: 1.0}
-"""Measured: Young's modulus of a random lattice per that of its affine deformation."""
+_SOFTENING = {2: 0.89, 3: 0.92}
+"""Young's modulus of a random lattice per that of its affine deformation, by dimension.
+
+Measured on bars: in 2D 0.87, 0.90 and 0.89 with 8, 16 and 32 spacings across (+- 0.03, 0.01 and 0.003 from seed to
+seed), in 3D 0.88, 0.91 and 0.93 with 6, 8 and 11 (+- 0.02, 0.004 and 0.001); Poisson's ratio 0.25 (0.35 in 2D). The
+surface is softer than the inside, so that thin bodies come out too soft by some per cent.
+"""
 
 
 def scattered_cells(shape: Shape, spacing: float, seed: int, name: str) -> Cells:
