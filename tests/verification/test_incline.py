@@ -19,7 +19,7 @@ from warpbots.simulation import Simulation
 G = 9.81
 DX = 1 / 32
 INTERVAL = 0.012
-SUBSTEPS = (8, 40)  # of matter, 0.37 of the stability bound for c = sqrt(E / rho) = 10 m/s, and of lattices
+SUBSTEPS = (8, 48)  # of matter, 0.37 of the stability bound for c = sqrt(E / rho) = 10 m/s, and of lattices
 MATERIAL = {"matter": Material(1e5, 0.0, 1000.0), "lattice": Material(1e5, 0.25, 1000.0, damping=4e-3)}
 RISE, SLIDE = 35, 30  # control intervals
 
