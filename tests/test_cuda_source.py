@@ -7,6 +7,9 @@ import warp as wp
 
 from warpbots.actuators import cable_kernels
 from warpbots.math import precision
+from warpbots.solvers.mass_spring.drive import adj_rest_kernel, rest_kernel, signal_kernel
+from warpbots.solvers.mass_spring.motion import end_kernel, stage_kernel
+from warpbots.solvers.mass_spring.springs import adj_pull_kernel, pull_kernel
 from warpbots.solvers.mpm.adjoint import adj_move_kernel, adj_p2g_kernel
 from warpbots.solvers.mpm.force import adj_force_kernel, force_kernel
 from warpbots.solvers.mpm.grid import clear_kernel, grid_kernel
@@ -15,8 +18,16 @@ from warpbots.solvers.mpm.transfer import move_kernel, p2g_kernel
 pytestmark = pytest.mark.skipif(sys.platform == "darwin", reason="Warp for macOS comes without CUDA")
 
 
-def kernels(dim: int) -> list[wp.Kernel]:
-    """All kernels of a step and its adjoint."""
+def spring_kernels(dim: int) -> list[wp.Kernel]:
+    """All kernels of a mass-spring step and its adjoint."""
+    return [
+        stage_kernel(dim, 0), stage_kernel(dim, 3), end_kernel(dim, 4, 2), signal_kernel(), rest_kernel(),
+        adj_rest_kernel(), pull_kernel(True, True), adj_pull_kernel(True, True),
+    ]  # fmt: skip
+
+
+def particle_kernels(dim: int) -> list[wp.Kernel]:
+    """All kernels of an MPM step and its adjoint."""
     law = ("fixed_corotated", 0, dim)
     cables = cable_kernels(dim) if dim == 3 else ()
     return [
@@ -33,7 +44,8 @@ def compiled(kernel: wp.Kernel, arch: int, folder) -> str:
 
 
 @pytest.mark.parametrize(("dim", "arch"), [(2, 75), (3, 90)])
-def test_every_kernel_compiles_for_a_gpu(dim, arch, tmp_path):
+@pytest.mark.parametrize("kernels", [particle_kernels, spring_kernels])
+def test_every_kernel_compiles_for_a_gpu(kernels, dim, arch, tmp_path):
     for kernel in kernels(dim):
         assert kernel.key in compiled(kernel, arch, tmp_path)
 
@@ -47,3 +59,11 @@ def test_nodes_move_in_one_instruction(tmp_path):
     adjoint = compiled(adj_move_kernel(3), 90, tmp_path)
     assert adjoint.count("atom.global.add.v4.f32") == 27
     assert "atom.global.add.f32" not in adjoint
+
+
+@pytest.mark.parametrize("kernel", [pull_kernel, adj_pull_kernel])
+def test_springs_need_no_atomic_operation(kernel, tmp_path):
+    """Each mass gathers from all its springs: nobody else writes to it, so a run repeats to the bit."""
+    code = compiled(kernel(True, True), 90, tmp_path)
+    assert "atom.global" not in code
+    assert "red.global" not in code

@@ -46,7 +46,10 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text, description=text.capitalize() + ".")
         command.set_defaults(run=run)
         command.add_argument("scene", help="USD file")
-        command.add_argument("--dx", type=float, help="size of a grid cell [m]; default: the scene's")
+        command.add_argument("--solver", choices=("mpm", "springs"), default="mpm", help="method (%(default)s)")
+        command.add_argument(
+            "--dx", type=float, help="size of a cell, two spacings of a lattice [m]; default: the scene's"
+        )
         command.add_argument("--dt", type=float, help="time between two control signals [s]; default: the scene's")
         command.add_argument("--substeps", type=int, help="solver steps in that time; default: the scene's")
         command.add_argument("--device", help="Warp device, such as cpu or cuda:0")
@@ -71,8 +74,8 @@ def _simulation(options: argparse.Namespace) -> wb.Simulation:
     lower, upper = scene.bounds
     dx = options.dx or (task.cell_size if task else float((upper - lower).min()) / 8.0)
     dt = options.dt or (task.control_interval if task else 1.0 / 60.0)
-    solver = wb.MPM(dx)
-    substeps = options.substeps or (task.substeps if task else None)
+    solver = wb.MPM(dx) if options.solver == "mpm" else wb.MassSpring(dx / 2.0)
+    substeps = options.substeps or (task.substeps if task and options.solver == "mpm" else None)
     if substeps is None:
         bound = solver.max_time_step(solver.build(scene, device=options.device))
         substeps = max(1, int(dt / (0.4 * bound)) + 1)
@@ -179,7 +182,10 @@ def _info(options: argparse.Namespace) -> None:
             f"  obstacle {obstacle.name}: {type(obstacle.shape).__name__}, {obstacle.condition}"
             + (f", mu {obstacle.friction:g}" if obstacle.condition == "friction" else "")
         )
-    print(f"  grid: {' x '.join(map(str, model.grid.resolution))} nodes of {model.grid.dx:g} m")
+    if options.solver == "mpm":
+        print(f"  grid: {' x '.join(map(str, model.grid.resolution))} nodes of {model.grid.dx:g} m")
+    else:
+        print(f"  lattice: {len(model.lattice.ends)} springs of {model.lattice.rest_length.min():.3g} m and more")
     print("differentiable:")
     state = simulation.state()
     for name in state.__dataclass_fields__:

@@ -5,7 +5,7 @@ entries of the final state with random weights. Along three random directions pe
 
 - central differences with h = 1e-5 agree to 1e-6 of themselves, or 1e-9 of the sum of their terms' sizes where those
   cancel, and the rounding of L over h (truncation h^2 and rounding eps/h are both near 1e-10);
-- the Taylor remainder R(h) = |L(x + h d) - L(x) - h g . d| falls with h^2 over two decades, as far as it is above the
+- the Taylor remainder R(h) = |L(x + h d) - L(x) - h g . d| falls with h^2 over one and a half decades above the
   rounding of L: slope in [1.9, 2.1]. A gradient that is wrong by 1 % would give 1.34 (and L(x + h d) - L(x) alone 1).
 """
 
@@ -56,17 +56,18 @@ def test_gradient_to_everything(solver, law, dim, rng):
     loss = Loss(sim, rng)
     L, gradient = float(loss(loss.inputs)), loss.gradient()
     for name, g in gradient.items():
+        assert (g != 0).any(), f"{name} has no effect here"
         size = SIZES.get(name, loss.inputs[name].abs())
         for _ in range(DIRECTIONS):
             d = size * torch.as_tensor(rng.uniform(-1, 1, g.shape))
             slope = float((g * d).sum())
             difference = (loss.along(name, d, 1e-5) - loss.along(name, d, -1e-5)) / 2e-5
-            h = np.geomspace(1e-4, 1e-2, 5)
+            h = np.geomspace(1e-5, 1e-2, 7)
             remainder = np.array([abs(loss.along(name, d, x) - L - x * slope) for x in h])
             print(f"{name}: {slope:+.3e}, off by {abs(slope - difference):.1e}, remainders {remainder}")
             rounding = 2e-16 * loss.size
             allowed = 1e-6 * abs(difference) + 1e-9 * float((g * d).abs().sum()) + rounding / 1e-5
             assert abs(slope - difference) < allowed, name
-            seen = remainder > 5.0 * rounding  # where fewer are, L is linear in the input
-            if seen.sum() >= 3:
+            seen = np.flatnonzero(remainder > 50.0 * rounding)[:4]  # where fewer are, L is linear
+            if len(seen) >= 3:
                 assert 1.9 < np.polyfit(np.log(h[seen]), np.log(remainder[seen]), 1)[0] < 2.1, name

@@ -29,6 +29,7 @@ def build(
     spacing: float,
     lattice: str,
     seed: int,
+    damping: float,
     drag: float,
     contact_stiffness: float,
 ) -> MassSpringModel:
@@ -38,7 +39,7 @@ def build(
         SceneError: The scene cannot be simulated by masses and springs; the message says why.
     """
     _refuse_actuators(scene)
-    lattice = assemble(scene, [_cut(body, spacing, lattice, seed) for body in scene.bodies])
+    lattice = assemble(scene, [_cut(body, spacing, lattice, seed) for body in scene.bodies], damping)
     _refuse_pieces(scene, lattice)
     _say_poissons_ratio(scene)
     oscillations = [a for a in scene.actuators if isinstance(a, Oscillation)]
@@ -64,7 +65,7 @@ def build(
         amplitude=constant([o.amplitude for o in oscillations]),
         frequency=constant([o.frequency for o in oscillations]),
         phase=constant([o.phase for o in oscillations]),
-        rows=rows_of(lattice.ends, n, device),
+        rows=rows_of(lattice.ends, n, device, gather=device.is_cuda),
         drive=drive_of(lattice.drive, springs, scene.actuators, device),
         constraints=_constraints(scene, lattice, contact_stiffness, device),
         obstacles=obstacle_field(scene.obstacles, *_reach(scene), 0.5 * spacing, device),

@@ -198,6 +198,11 @@ class MassSpringModel:
         return bool((self.lattice.damping > 0.0).any())
 
     @property
+    def gather(self) -> bool:
+        """Whether rows hold all springs of a mass."""
+        return self.rows.spring.size > 0
+
+    @property
     def driven(self) -> bool:
         """Whether actuators change lengths at rest."""
         return len(self.lattice.drive) > 0

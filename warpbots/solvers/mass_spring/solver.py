@@ -31,6 +31,8 @@ class MassSpring:
         lattice: ``"voxel"``, boxes with the diagonals of their faces and their own, or ``"random"``, quasi-uniform
             points joined by tetrahedra.
         integrator: ``"euler"`` (semi-implicit), ``"verlet"`` or ``"rk4"``.
+        damping: Time of Kelvin-Voigt damping of all springs [s], on top of that of their materials: lattices have no
+            losses of their own and ring.
         drag: Force against the velocity per mass [1/s]; 0 for none.
         contact_stiffness: Pressure with which obstacles resist, per depth [Pa/m]; a mass of volume V feels it on an
             area of V^(2/3) (in 2D V^(1/2)). 0 for surfaces that give way to nothing.
@@ -43,6 +45,7 @@ class MassSpring:
     spacing: float
     lattice: str = "voxel"
     integrator: str = "euler"
+    damping: float = 0.0
     drag: float = 0.0
     contact_stiffness: float = 0.0
     seed: int = 0
@@ -53,7 +56,7 @@ class MassSpring:
         for field, known in (("lattice", _LATTICES), ("integrator", tuple(SCHEMES))):
             if getattr(self, field) not in known:
                 raise ValueError(f"MassSpring: {field} must be one of {', '.join(known)}, got {getattr(self, field)!r}")
-        for field, unit in (("drag", "1/s"), ("contact_stiffness", "Pa/m")):
+        for field, unit in (("damping", "s"), ("drag", "1/s"), ("contact_stiffness", "Pa/m")):
             if not (math.isfinite(getattr(self, field)) and getattr(self, field) >= 0.0):
                 raise ValueError(f"MassSpring: {field} must not be negative [{unit}], got {getattr(self, field):g}")
 
@@ -171,7 +174,7 @@ class MassSpring:
         """Forces of the springs at a stage."""
         n = model.scratch.masses
         inputs = [model.rows, self._springs(model), model.scratch.x, model.scratch.v]
-        kernel = pull_kernel(model.damped, model.device.is_cuda)
+        kernel = pull_kernel(model.damped, model.gather)
         launch(kernel, n, inputs, [force[stage * n : (stage + 1) * n]], model.device)
 
     def _springs(self, model: MassSpringModel) -> object:
@@ -232,7 +235,7 @@ class MassSpring:
                 rest_adj = scratch.rest_length.grad
                 rest_adj.zero_()
             launch(
-                adj_pull_kernel(model.damped, device.is_cuda), n,
+                adj_pull_kernel(model.damped, model.gather), n,
                 [model.rows, self._springs(model), scratch.x, scratch.v, force_adj[stage * n : (stage + 1) * n]],
                 [model.springs_adj(rest_adj), scratch.x_adj, scratch.v_adj], device,
             )  # fmt: skip

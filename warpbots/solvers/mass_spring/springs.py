@@ -71,10 +71,17 @@ def spring_arrays() -> type:
     return SpringArrays
 
 
-def rows_of(ends: np.ndarray, masses: int, device: wp.Device) -> object:
-    """Rows for springs between `ends`, shape (n_springs, 2), sorted by the first and lower of the two masses."""
+def rows_of(ends: np.ndarray, masses: int, device: wp.Device, gather: bool) -> object:
+    """Rows for springs between `ends`, shape (n_springs, 2), sorted by the first and lower of the two masses.
+
+    Args:
+        ends: Masses that the springs join.
+        masses: Number of masses.
+        device: Device of the arrays.
+        gather: Whether a row holds all springs of its mass.
+    """
     row, other, spring = ends[:, 0], ends[:, 1], np.zeros(0, dtype=int)
-    if device.is_cuda:
+    if gather:
         number = np.arange(len(ends))
         row, other, spring = np.append(row, other), np.append(other, row), np.append(number, number)
         order = np.lexsort((other, row))

@@ -35,8 +35,13 @@ class Lattice(Matter):
     drive: np.ndarray
 
 
-def assemble(scene: Scene, cells: list[Cells]) -> Lattice:
+def assemble(scene: Scene, cells: list[Cells], damping: float = 0.0) -> Lattice:
     """The lattice of all bodies of `scene`, each of which was cut into `cells`.
+
+    Args:
+        scene: What to simulate.
+        cells: For each of its bodies.
+        damping: Time of Kelvin-Voigt damping on top of that of the materials [s].
 
     Raises:
         SceneError: A body has no cells, a region selects none of them, or a spring has no length.
@@ -44,7 +49,7 @@ def assemble(scene: Scene, cells: list[Cells]) -> Lattice:
     parts = []
     masses = springs = 0
     for i, (body, cut) in enumerate(zip(scene.bodies, cells, strict=True)):
-        part = _of_body(scene, body, cut)
+        part = _of_body(scene, body, cut, damping)
         part["body"] = np.full(len(cut.node), i)
         part["ends"] = part["ends"] + masses
         part["drive"][:, 0] += springs
@@ -53,7 +58,7 @@ def assemble(scene: Scene, cells: list[Cells]) -> Lattice:
     return Lattice(**together(scene, parts))
 
 
-def _of_body(scene: Scene, body: SoftBody, cells: Cells) -> dict:
+def _of_body(scene: Scene, body: SoftBody, cells: Cells, damping: float) -> dict:
     remedy = "use a smaller MassSpring(spacing=...)"
     if not len(cells.volume):
         lower, upper = body.shape.bounds
@@ -106,7 +111,7 @@ def _of_body(scene: Scene, body: SoftBody, cells: Cells) -> dict:
         "ends": ends,
         "rest_length": length,
         "stiffness": stiffness,
-        "damping": at_springs(share * np.repeat(beta, len(cells.pair))),
+        "damping": at_springs(share * np.repeat(damping + beta, len(cells.pair))),
         "drive": np.concatenate([np.zeros((0, 3)), *drive]),
     }
 
