@@ -2,9 +2,9 @@
 
     python benchmarks/run.py [--only NAME ...] [--device D] [--precision P] [--json] [--memory]
 
-Every scene runs in a process of its own with an empty kernel cache, then the same work in Taichi where an interpreter
-has it (``pip install "warpbots[benchmark]"``, or ``--peer-python``), one thread each on a CPU, so that the figure that
-counts is a ratio. Times are medians.
+Every scene runs in a process of its own with an empty kernel cache, then the same work in a peer, Taichi for MPM and
+Newton for springs, where an interpreter has them (``pip install "warpbots[benchmark]"``, or ``--peer-python``), one
+thread each on a CPU, so that the figure that counts is a ratio. Times are medians.
 """
 
 import argparse
@@ -27,8 +27,8 @@ COLUMNS = ("name", "items", "forward_items_per_s", "gradient_items_per_s", "back
            "peak_memory_mb", "peer_forward_ratio", "peer_gradient_ratio")  # fmt: skip
 DT = 1e-4
 """Length of a solver step [s], well below the bound for these materials."""
-BYTES = {2: 124, 3: 227}
-"""Least traffic of a forward step per particle [B]: state read and written once, grid in cache."""
+BYTES = {("particle", 2): 124, ("particle", 3): 227, ("spring", 3): 25.5}
+"""Least traffic of a forward step per item [B]: state read and written once, grid and masses in cache."""
 
 
 def main() -> None:
@@ -95,18 +95,18 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
     """Forward and gradient speed of one scene, and the peer's."""
     import torch
     import warp as wp
-    from scenes import DX, make
+    from scenes import make, method
 
     from warpbots.gradients import Interval
-    from warpbots.solvers import MPM
 
     wp.config.log_level = wp.LOG_WARNING
     torch.set_num_threads(1)
-    scene, solver, steps = make(benchmark), MPM(DX), benchmark["steps"]
+    scene, solver, steps = make(benchmark), method(benchmark), benchmark["steps"]
     model = solver.build(scene, device=options.device)
     state = solver.state(model)
     inputs = {name: wp.to_torch(array).clone() for name, array in vars(state).items() if isinstance(array, wp.array)}
-    inputs["control"] = torch.zeros(1, model.channels, dtype=inputs["position"].dtype, device=inputs["position"].device)
+    like = inputs["position"]
+    inputs["control"] = torch.zeros(1, model.channels, dtype=like.dtype, device=like.device)
     names = frozenset(inputs)
 
     def synchronize() -> None:
@@ -138,37 +138,52 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
     compile_s -= timed(forward) + timed(gradient)
     times = [(timed(forward), timed(gradient)) for _ in range(options.repeats)]  # in turn, for a noisy machine
     f, g = (statistics.median(column) / steps for column in zip(*times, strict=True))
-    items = len(model.particles)
+    springs = "cubes" in benchmark
+    items = len(model.lattice.ends) if springs else len(model.particles)
     row = {
-        "name": benchmark["name"], "solver": "MPM", "device": str(model.device), "precision": options.precision,
-        "item": "particle", "items": items, "forward_items_per_s": items / f, "gradient_items_per_s": items / g,
+        "name": benchmark["name"], "solver": type(solver).__name__, "device": str(model.device),
+        "precision": options.precision, "item": "spring" if springs else "particle", "items": items,
+        "forward_items_per_s": items / f, "gradient_items_per_s": items / g,
         "backward_over_forward": (g - f) / f, "compile_s": compile_s, "peak_memory_mb": _peak_memory(model),
         "peer": None, "peer_forward_ratio": None, "peer_gradient_ratio": None, "roofline_fraction": None,
         "warp": wp.config.version, "hardware": _hardware(model.device),
     }  # fmt: skip
     if model.device.is_cuda:
-        row["roofline_fraction"] = items / f * BYTES[scene.dim] / _bandwidth(model.device)
-    elif not options.no_peer:
-        row |= _peer(model, steps, items / f, items / g, options)
+        row["roofline_fraction"] = items / f * BYTES[row["item"], scene.dim] / _bandwidth(model.device)
+    elif not options.no_peer and benchmark.get("integrator", "euler") == "euler":
+        request = {"dt": DT, "steps": steps, "repeats": options.repeats}
+        with tempfile.TemporaryDirectory() as folder:
+            script, more = (_newton if springs else _taichi)(model, folder, options)
+            row |= _peer(script, request | more, items / f, items / g, options)
     return row
 
 
-def _peer(model, steps: int, forward: float, gradient: float, options: argparse.Namespace) -> dict:
-    """The same step in Taichi, on one thread."""
-    with tempfile.TemporaryDirectory() as folder:
-        np.save(f"{folder}/x.npy", model.particles.position - model.grid.lower)
-        request = {
-            "dim": model.dim, "positions": f"{folder}/x.npy", "dx": model.grid.dx, "resolution": model.grid.resolution,
-            "dt": DT, "youngs_modulus": 1e5, "poissons_ratio": 0.3, "density": 1000.0, "steps": steps,
-            "repeats": options.repeats, "gradient": True, "precision": options.precision, "threads": 1,
-        }  # fmt: skip
-        words = [options.peer_python, str(HERE / "peers" / "taichi_mpm.py"), json.dumps(request)]
-        result = subprocess.run(words, capture_output=True, text=True, check=False)
+def _taichi(model, folder: str, options: argparse.Namespace) -> tuple[str, dict]:
+    """The peer of MPM and what it is asked."""
+    np.save(f"{folder}/x.npy", model.particles.position - model.grid.lower)
+    return "taichi_mpm.py", {
+        "dim": model.dim, "positions": f"{folder}/x.npy", "dx": model.grid.dx, "resolution": model.grid.resolution,
+        "youngs_modulus": 1e5, "poissons_ratio": 0.3, "density": 1000.0, "gradient": True,
+        "precision": options.precision, "threads": 1,
+    }  # fmt: skip
+
+
+def _newton(model, folder: str, options: argparse.Namespace) -> tuple[str, dict]:
+    """The peer of springs and what it is asked."""
+    made = model.lattice
+    np.savez(f"{folder}/x.npz", position=made.position, mass=made.mass, ends=made.ends, stiffness=made.stiffness)
+    return "newton_springs.py", {"lattice": f"{folder}/x.npz"}
+
+
+def _peer(script: str, request: dict, forward: float, gradient: float, options: argparse.Namespace) -> dict:
+    """The same step by another program, on one thread."""
+    words = [options.peer_python, str(HERE / "peers" / script), json.dumps(request)]
+    result = subprocess.run(words, capture_output=True, text=True, check=False)
     if result.returncode:
         print(f"no peer: {result.stderr.strip().splitlines()[-1]}", file=sys.stderr)
         return {}
     peer = json.loads(result.stdout.strip().splitlines()[-1])
-    n = peer["particles"]
+    n = peer["items"]
     return {
         "peer": peer["peer"],
         "peer_forward_items_per_s": n / peer["forward_s_per_step"],

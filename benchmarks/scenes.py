@@ -3,8 +3,9 @@
 import numpy as np
 
 from warpbots.scene import Box, Material, Pressure, Scene, SoftBody, Union, floor
+from warpbots.solvers import MPM, MassSpring, Solver
 
-__all__ = ["BENCHMARKS", "make"]
+__all__ = ["BENCHMARKS", "make", "method"]
 
 BENCHMARKS = [
     {"name": "mpm-2d-5k", "dim": 2, "block": (72, 72), "cells": (64, 64), "steps": 100},
@@ -17,17 +18,34 @@ BENCHMARKS = [
     {"name": "mpm-3d-hexapod", "dim": 3, "legs": 6, "steps": 10},
     {"name": "mpm-3d-octoped", "dim": 3, "legs": 8, "steps": 10},
     {"name": "mpm-3d-1m", "dim": 3, "block": (100, 100, 100), "cells": (128, 128, 128), "steps": 10, "cuda": True},
+    {"name": "mass-spring-10k", "cubes": 9, "integrator": "euler", "steps": 100},
+    {"name": "mass-spring-100k", "cubes": 20, "integrator": "euler", "steps": 50},
+    {"name": "mass-spring-1m", "cubes": 42, "integrator": "euler", "steps": 10},
+    {"name": "mass-spring-100k-verlet", "cubes": 20, "integrator": "verlet", "steps": 50},
+    {"name": "mass-spring-1m-verlet", "cubes": 42, "integrator": "verlet", "steps": 10},
+    {"name": "mass-spring-100k-rk4", "cubes": 20, "integrator": "rk4", "steps": 20},
+    {"name": "mass-spring-1m-rk4", "cubes": 42, "integrator": "rk4", "steps": 4},
+    {"name": "mass-spring-10m", "cubes": 92, "integrator": "euler", "steps": 10, "cuda": True},
 ]
 """Benchmarks: `block` is particles along each axis of a cube, `cells` the free space around it; `legs` is a robot of
-the sizes in ChainQueen's appendix D. Those marked `cuda` are too large for a minute on one CPU core."""
+the sizes in ChainQueen's appendix D; `cubes` is the edge of a voxel lattice in voxels. Those marked `cuda` are too
+large for a minute on one CPU core."""
 
 DX = 1.0 / 64.0
 """Size of a cell [m]; there are two particles per cell and axis."""
 
 
 def make(benchmark: dict) -> Scene:
-    """The scene of a benchmark: soft silicone (100 kPa) over a floor."""
+    """The scene of a benchmark: soft silicone (100 kPa), over a floor but for lattices, which are alone."""
+    if "cubes" in benchmark:
+        body = SoftBody("lattice", Box((0.0,) * 3, (0.01 * benchmark["cubes"],) * 3), Material(1e5, 0.25))
+        return Scene([body], gravity=(0.0, 0.0, 0.0))
     return _robot(benchmark["legs"]) if "legs" in benchmark else _block(benchmark)
+
+
+def method(benchmark: dict) -> Solver:
+    """The solver of a benchmark."""
+    return MassSpring(0.01, integrator=benchmark["integrator"]) if "cubes" in benchmark else MPM(DX)
 
 
 def _block(benchmark: dict) -> Scene:

@@ -8,7 +8,8 @@ import warp as wp
 from warpbots.actuators import cable_kernels
 from warpbots.math import precision
 from warpbots.solvers.mass_spring.drive import adj_rest_kernel, rest_kernel, signal_kernel
-from warpbots.solvers.mass_spring.motion import end_kernel, stage_kernel
+from warpbots.solvers.mass_spring.hold import hold_kernel
+from warpbots.solvers.mass_spring.motion import adj_end_kernel, adj_stage_kernel, end_kernel, stage_kernel
 from warpbots.solvers.mass_spring.springs import adj_pull_kernel, pull_kernel
 from warpbots.solvers.mpm.adjoint import adj_move_kernel, adj_p2g_kernel
 from warpbots.solvers.mpm.force import adj_force_kernel, force_kernel
@@ -21,8 +22,9 @@ pytestmark = pytest.mark.skipif(sys.platform == "darwin", reason="Warp for macOS
 def spring_kernels(dim: int) -> list[wp.Kernel]:
     """All kernels of a mass-spring step and its adjoint."""
     return [
-        stage_kernel(dim, 0), stage_kernel(dim, 3), end_kernel(dim, 4, 2), signal_kernel(), rest_kernel(),
-        adj_rest_kernel(), pull_kernel(True, True), adj_pull_kernel(True, True),
+        stage_kernel(dim, 0), stage_kernel(dim, 3), adj_stage_kernel(dim, 3), end_kernel(dim, 4), adj_end_kernel(dim, 4),
+        hold_kernel(dim, 2), signal_kernel(), rest_kernel(),
+        adj_rest_kernel(), pull_kernel(True, True), adj_pull_kernel(True, True, True),
     ]  # fmt: skip
 
 
@@ -61,9 +63,11 @@ def test_nodes_move_in_one_instruction(tmp_path):
     assert "atom.global.add.f32" not in adjoint
 
 
-@pytest.mark.parametrize("kernel", [pull_kernel, adj_pull_kernel])
+@pytest.mark.parametrize(
+    "kernel", [pull_kernel(True, True), adj_pull_kernel(True, True, True)], ids=["pull", "adjoint"]
+)
 def test_springs_need_no_atomic_operation(kernel, tmp_path):
     """Each mass gathers from all its springs: nobody else writes to it, so a run repeats to the bit."""
-    code = compiled(kernel(True, True), 90, tmp_path)
+    code = compiled(kernel, 90, tmp_path)
     assert "atom.global" not in code
     assert "red.global" not in code

@@ -48,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("scene", help="USD file")
         command.add_argument("--solver", choices=("mpm", "springs"), default="mpm", help="method (%(default)s)")
         command.add_argument(
-            "--dx", type=float, help="size of a cell, two spacings of a lattice [m]; default: the scene's"
+            "--dx", type=float, help="size of a grid cell, spacing of a lattice [m]; default: the scene's"
         )
         command.add_argument("--dt", type=float, help="time between two control signals [s]; default: the scene's")
         command.add_argument("--substeps", type=int, help="solver steps in that time; default: the scene's")
@@ -74,7 +74,7 @@ def _simulation(options: argparse.Namespace) -> wb.Simulation:
     lower, upper = scene.bounds
     dx = options.dx or (task.cell_size if task else float((upper - lower).min()) / 8.0)
     dt = options.dt or (task.control_interval if task else 1.0 / 60.0)
-    solver = wb.MPM(dx) if options.solver == "mpm" else wb.MassSpring(dx / 2.0)
+    solver = wb.MPM(dx) if options.solver == "mpm" else wb.MassSpring(dx, damping=2e-3)
     substeps = options.substeps or (task.substeps if task and options.solver == "mpm" else None)
     if substeps is None:
         bound = solver.max_time_step(solver.build(scene, device=options.device))

@@ -303,7 +303,7 @@ def main(options):
     gradient_s, backward_compile_s = measure(gradient, repeats) if options["gradient"] else (None, None)
     return {
         "peer": "taichi " + ".".join(map(str, ti.__version__)),
-        "particles": sim.n,
+        "items": sim.n,
         "steps": steps,
         "forward_s_per_step": forward_s / steps,
         "gradient_s_per_step": gradient_s / steps if options["gradient"] else None,

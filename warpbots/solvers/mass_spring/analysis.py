@@ -7,8 +7,8 @@ from scipy.sparse import coo_matrix, csr_matrix, diags
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from warpbots.scene import FREEDOMS
+from warpbots.solvers.mass_spring.hold import FREE
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
-from warpbots.solvers.mass_spring.motion import FREE
 
 __all__ = ["Energy", "energy", "highest_frequency", "natural_modes", "stiffness_matrix"]
 
@@ -86,7 +86,7 @@ def stiffness_matrix(model: MassSpringModel, world: int = 0, position: np.ndarra
 def _free(model: MassSpringModel) -> csr_matrix:
     """Columns are the motions that the constraints leave, orthonormal, shape (n_masses dim, n_free)."""
     dim, n = model.dim, len(model.lattice)
-    freedom, direction = model.constraints.freedom.numpy(), model.constraints.direction.numpy().astype(np.float64)
+    freedom, direction = model.freedom.numpy(), model.direction.numpy().astype(np.float64)
     rows, columns, values, count = [], [], [], 0
     for kind in range(FREE + 1):
         chosen = np.flatnonzero(freedom == kind)

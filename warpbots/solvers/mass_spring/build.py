@@ -12,9 +12,9 @@ from warpbots.contact import coefficients, obstacle_field
 from warpbots.math import real, real_numpy, vector
 from warpbots.scene import FREEDOMS, Oscillation, Scene, SceneError, SoftBody
 from warpbots.solvers.mass_spring.drive import drive_of
+from warpbots.solvers.mass_spring.hold import FREE
 from warpbots.solvers.mass_spring.lattice import POISSONS_RATIO, Cells, Lattice, assemble, scattered_cells, voxel_cells
 from warpbots.solvers.mass_spring.model import MassSpringModel, Scratch
-from warpbots.solvers.mass_spring.motion import FREE, constraint_arrays
 from warpbots.solvers.mass_spring.springs import rows_of
 
 __all__ = ["build"]
@@ -44,6 +44,8 @@ def build(
     _say_poissons_ratio(scene)
     oscillations = [a for a in scene.actuators if isinstance(a, Oscillation)]
     n, springs = len(lattice), len(lattice.ends)
+    freedom, direction = _constraints(scene, lattice)
+    area = lattice.volume ** (1.0 - 1.0 / scene.dim)
 
     def constant(values: np.ndarray | list, dtype: type = real) -> wp.array:
         values = np.asarray(values, dtype=real_numpy)
@@ -67,9 +69,11 @@ def build(
         phase=constant([o.phase for o in oscillations]),
         rows=rows_of(lattice.ends, n, device, gather=device.is_cuda),
         drive=drive_of(lattice.drive, springs, scene.actuators, device),
-        constraints=_constraints(scene, lattice, contact_stiffness, device),
+        freedom=wp.array(freedom, dtype=int, device=device),
+        direction=wp.array(direction.astype(real_numpy), dtype=vector(scene.dim), device=device),
+        contact=wp.array((contact_stiffness * area).astype(real_numpy), dtype=real, device=device),
         obstacles=obstacle_field(scene.obstacles, *_reach(scene), 0.5 * spacing, device),
-        scratch=Scratch(worlds * n, worlds * springs, stages, worlds, len(scene.actuators), device),
+        scratch=Scratch(scene.dim, worlds * n, worlds * springs, stages, worlds, len(scene.actuators), device),
     )
 
 
@@ -124,7 +128,8 @@ def _loads(scene: Scene, lattice: Lattice) -> np.ndarray:
     return force
 
 
-def _constraints(scene: Scene, lattice: Lattice, contact_stiffness: float, device: wp.Device) -> object:
+def _constraints(scene: Scene, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
+    """Freedom of every mass, shape (n,), and the direction that goes with it, shape (n, dim)."""
     freedom, direction = np.full(len(lattice), FREE), np.zeros_like(lattice.position)
     for constraint in scene.constraints:
         held = lattice.regions[constraint.region]
@@ -137,12 +142,7 @@ def _constraints(scene: Scene, lattice: Lattice, contact_stiffness: float, devic
         freedom[held] = FREEDOMS.index(constraint.freedom)
         if constraint.direction is not None:
             direction[held] = constraint.direction
-    arrays = constraint_arrays(scene.dim)()
-    arrays.freedom = wp.array(freedom, dtype=int, device=device)
-    arrays.direction = wp.array(direction.astype(real_numpy), dtype=vector(scene.dim), device=device)
-    area = lattice.volume ** (1.0 - 1.0 / scene.dim)
-    arrays.contact = wp.array((contact_stiffness * area).astype(real_numpy), dtype=real, device=device)
-    return arrays
+    return freedom, direction
 
 
 def _reach(scene: Scene) -> tuple[np.ndarray, np.ndarray]:

@@ -6,10 +6,9 @@ import weakref
 
 import warp as wp
 
-from warpbots.math import NODE, real, struct_of
+from warpbots.math import NODE, real, struct_of, vector
 from warpbots.scene import Scene
 from warpbots.solvers.mass_spring.lattice import Lattice
-from warpbots.solvers.mass_spring.motion import mass_arrays
 from warpbots.solvers.mass_spring.springs import spring_arrays
 from warpbots.solvers.solver import Parameter
 
@@ -55,6 +54,7 @@ class Scratch:
     """Arrays that a step fills anew; between steps most of their content means nothing.
 
     Attributes:
+        dim: 2 or 3.
         masses: Masses of all worlds.
         springs: Springs of all worlds.
         stages: Stages of the scheme.
@@ -63,6 +63,7 @@ class Scratch:
         device: Device of the arrays.
     """
 
+    dim: int
     masses: int
     springs: int
     stages: int
@@ -119,6 +120,21 @@ class Scratch:
         return self._nodes()
 
     @functools.cached_property
+    def free(self) -> list[wp.array]:
+        """Positions [m] and velocities [m/s] at the end of a step that nothing stops, (worlds * n_masses,), vector."""
+        return [wp.zeros(self.masses, dtype=vector(self.dim), device=self.device) for _ in range(2)]
+
+    @functools.cached_property
+    def free_adj(self) -> list[wp.array]:
+        """Gradients to `free`, shape (worlds * n_masses,), vector."""
+        return [wp.zeros_like(a) for a in self.free]
+
+    @functools.cached_property
+    def free_time(self) -> wp.array:
+        """Time at the end of such a step [s], which nobody asks for, shape (worlds,)."""
+        return wp.zeros(self.worlds, dtype=wp.float64, device=self.device)
+
+    @functools.cached_property
     def signal(self) -> wp.array:
         """Signals of the actuators, shape (worlds, n_actuators), with a gradient."""
         return wp.zeros((self.worlds, self.channels), dtype=real, device=self.device, requires_grad=True)
@@ -151,7 +167,9 @@ class MassSpringModel:
         phase: Phases of the oscillations at time 0 [rad], shape (worlds, n_oscillations).
         rows: Which springs hang on which mass, as a Warp struct.
         drive: Which actuators drive which springs, as a Warp struct.
-        constraints: What masses may do, as a Warp struct.
+        freedom: Index in `warpbots.scene.FREEDOMS` of what each mass may do, or `hold.FREE`, shape (n_masses,).
+        direction: Unit vectors of lines and normals of planes that masses are held to, shape (n_masses,), vector.
+        contact: Stiffness of obstacles against each mass [N/m]; 0: they give way to nothing, shape (n_masses,).
         obstacles: Obstacles, as a Warp struct.
         scratch: Arrays that every step fills anew.
     """
@@ -173,7 +191,9 @@ class MassSpringModel:
     phase: wp.array
     rows: object
     drive: object
-    constraints: object
+    freedom: wp.array
+    direction: wp.array
+    contact: wp.array
     obstacles: object
     scratch: Scratch
 
@@ -201,6 +221,11 @@ class MassSpringModel:
     def gather(self) -> bool:
         """Whether rows hold all springs of a mass."""
         return self.rows.spring.size > 0
+
+    @property
+    def held(self) -> bool:
+        """Whether obstacles or constraints keep masses from going where forces take them."""
+        return bool(self.scene.obstacles or self.scene.constraints)
 
     @property
     def driven(self) -> bool:
@@ -232,13 +257,3 @@ class MassSpringModel:
     def springs_adj(self, rest_length: wp.array | None) -> object:
         """Gradients to the springs' constants as a Warp struct, that to the length at rest going to `rest_length`."""
         return struct_of(spring_arrays(), [self.stiffness.grad, rest_length, self.damping.grad])
-
-    @functools.cached_property
-    def masses(self) -> object:
-        """Constants of the masses as a Warp struct."""
-        return struct_of(mass_arrays(self.dim), [self.mass, self.drag, self.load, self.gravity])
-
-    @functools.cached_property
-    def masses_adj(self) -> object:
-        """Their gradients as a Warp struct; null where none is wanted."""
-        return struct_of(mass_arrays(self.dim), [a.grad for a in (self.mass, self.drag, self.load, self.gravity)])

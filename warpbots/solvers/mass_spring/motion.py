@@ -1,67 +1,15 @@
-"""What happens at the masses: where a stage of a time step stands, and where the step ends; differentiated by Warp.
+"""Where a stage of a time step stands, and where the step ends without contact: linear maps and their adjoints.
 
-All loops here have constant bounds and are unrolled: Warp's backward pass does not repeat a loop that is not, and takes
-what it accumulated for zero wherever a later operation is not linear in it.
+All loops have constant bounds and are unrolled.
 """
 
 import functools
 
 import warp as wp
 
-from warpbots.contact import constrain, obstacle_arrays, penetration
 from warpbots.math import NODE, real, vector
-from warpbots.scene import FREEDOMS
 
-__all__ = ["FREE", "constraint_arrays", "end_kernel", "mass_arrays", "stage_kernel"]
-
-FREE = wp.constant(len(FREEDOMS))
-"""Freedom of a mass without constraint; those with one have the position of its name in `FREEDOMS`."""
-
-_LINE, _PLANE = wp.constant(FREEDOMS.index("line")), wp.constant(FREEDOMS.index("plane"))
-
-
-@functools.cache
-def mass_arrays(dim: int) -> type:
-    """Warp struct of what masses are and what acts on them from outside."""
-    vec = vector(dim)
-
-    @wp.struct
-    class MassArrays:
-        """Masses, each of shape (worlds * n_masses,) but gravity.
-
-        m: Mass [kg].
-        drag: Coefficient of drag [kg/s].
-        load: Steady force [N].
-        gravity: Gravitational acceleration [m/s^2], shape (worlds,).
-        """
-
-        m: wp.array[real]
-        drag: wp.array[real]
-        load: wp.array[vec]
-        gravity: wp.array[vec]
-
-    return MassArrays
-
-
-@functools.cache
-def constraint_arrays(dim: int) -> type:
-    """Warp struct of what masses may do."""
-    vec = vector(dim)
-
-    @wp.struct
-    class ConstraintArrays:
-        """What keeps the masses of one world, each of shape (n_masses,).
-
-        freedom: Index in `warpbots.scene.FREEDOMS`, or `FREE`.
-        direction: Unit vector of a line, or normal of a plane.
-        contact: Stiffness of obstacles against the mass [N/m]; 0 for those that give way to nothing.
-        """
-
-        freedom: wp.array[int]
-        direction: wp.array[vec]
-        contact: wp.array[real]
-
-    return ConstraintArrays
+__all__ = ["adj_end_kernel", "adj_stage_kernel", "end_kernel", "stage_kernel"]
 
 
 @functools.cache
@@ -69,21 +17,29 @@ def _lift(dim: int) -> tuple[wp.Function, wp.Function]:
     """Warp functions node(a), a vector with zeros behind it, and components(h), the vector in front of a node."""
     vec = vector(dim)
 
-    @wp.func
-    def node(a: vec):
-        """A vector with zeros behind it."""
-        h = NODE()
-        for d in range(dim):
-            h[d] = a[d]
-        return h
+    if dim == 2:
 
-    @wp.func
-    def components(h: NODE):
-        """The vector in front of a node."""
-        a = vec()
-        for d in range(dim):
-            a[d] = h[d]
-        return a
+        @wp.func
+        def node(a: vec):
+            """A vector with zeros behind it."""
+            return NODE(a[0], a[1], real(0.0), real(0.0))
+
+        @wp.func
+        def components(h: NODE):
+            """The vector in front of a node."""
+            return vec(h[0], h[1])
+
+    else:
+
+        @wp.func
+        def node(a: vec):
+            """A vector with a zero behind it."""
+            return NODE(a[0], a[1], a[2], real(0.0))
+
+        @wp.func
+        def components(h: NODE):
+            """The first three components of a node."""
+            return vec(h[0], h[1], h[2])
 
     return node, components
 
@@ -97,13 +53,15 @@ def stage_kernel(dim: int, number: int) -> wp.Kernel:
         number: Number of the stage, from 0.
     """
     vec = vector(dim)
-    MassArrays = mass_arrays(dim)
     node, components = _lift(dim)
 
-    @wp.kernel(module=wp.get_module(f"warpbots.springs.stage_{dim}d_{number}"))
+    @wp.kernel(module=wp.get_module(f"warpbots.springs.stage_{dim}d_{number}"), enable_backward=False)
     def stage(
         # model
-        masses: MassArrays,
+        mass: wp.array[real],
+        drag: wp.array[real],
+        load: wp.array[vec],
+        gravity: wp.array[vec],
         count: int,
         # scheme
         drift: real,
@@ -120,69 +78,97 @@ def stage_kernel(dim: int, number: int) -> wp.Kernel:
     ):
         """X = x + c h v + h^2 sum A_j f_j / m, V = v + h sum B_j f_j / m, f = m g + load - drag V."""
         i = wp.tid()
-        w = i // count
-        m = masses.m[i]
-        X = x[i] + drift * v[i]
+        m = mass[i]
         V = v[i]
+        X = x[i] + drift * V
         for j in range(wp.static(number)):
             a = components(force[j * x.shape[0] + i]) / m
             X += A[j] * a
             V += B[j] * a
         x_out[i] = node(X)
         v_out[i] = node(V)
-        force_out[wp.static(number) * x.shape[0] + i] = node(
-            m * masses.gravity[w] + masses.load[i] - masses.drag[i] * V
-        )
+        force_out[wp.static(number) * x.shape[0] + i] = node(m * gravity[i // count] + load[i] - drag[i] * V)
 
     return stage
 
 
 @functools.cache
-def end_kernel(dim: int, stages: int, obstacle_count: int) -> wp.Kernel:
-    """Kernel over the masses of all worlds: the end of a step from the forces at its stages, contact, constraints.
+def adj_stage_kernel(dim: int, number: int) -> wp.Kernel:
+    """Kernel over the masses of all worlds: adjoint of `stage_kernel`."""
+    vec = vector(dim)
+    node, components = _lift(dim)
 
-    Contact is that of `warpbots.contact.constrain`, applied to the new velocity where the first stage lies inside of an
-    obstacle; the new position follows. A surface of stiffness K pushes with K times the depth, one of stiffness 0 gives
-    way to nothing.
+    @wp.kernel(module=wp.get_module(f"warpbots.springs.adj_stage_{dim}d_{number}"), enable_backward=False)
+    def adj_stage(
+        # model
+        mass: wp.array[real],
+        drag: wp.array[real],
+        gravity: wp.array[vec],
+        count: int,
+        # scheme
+        drift: real,
+        A: NODE,
+        B: NODE,
+        # state
+        V: wp.array[NODE],
+        force: wp.array[NODE],
+        X_adj: wp.array[NODE],
+        V_adj: wp.array[NODE],
+        # out
+        mass_adj_out: wp.array[real],
+        drag_adj_out: wp.array[real],
+        load_adj_out: wp.array[vec],
+        gravity_adj_out: wp.array[vec],
+        x_adj_out: wp.array[vec],
+        v_adj_out: wp.array[vec],
+        force_adj_out: wp.array[NODE],
+    ):
+        """V* -= drag f*, x* += X*, v* += V* + c h X*, f_j* += (h^2 A_j X* + h B_j V*) / m; m*, drag*, load* and g*."""
+        i = wp.tid()
+        n = x_adj_out.shape[0]
+        m = mass[i]
+        f_adj = components(force_adj_out[wp.static(number) * n + i])
+        x_adj = components(X_adj[i])
+        v_adj = components(V_adj[i]) - drag[i] * f_adj
+        x_adj_out[i] = x_adj_out[i] + x_adj
+        v_adj_out[i] = v_adj_out[i] + v_adj + drift * x_adj
+        m_adj = wp.dot(gravity[i // count], f_adj)
+        for j in range(wp.static(number)):
+            a_adj = (A[j] * x_adj + B[j] * v_adj) / m
+            force_adj_out[j * n + i] = force_adj_out[j * n + i] + node(a_adj)
+            m_adj -= wp.dot(components(force[j * n + i]), a_adj) / m
+        if mass_adj_out:
+            mass_adj_out[i] = mass_adj_out[i] + m_adj
+        if drag_adj_out:
+            drag_adj_out[i] = drag_adj_out[i] - wp.dot(components(V[i]), f_adj)
+        if load_adj_out:
+            load_adj_out[i] = load_adj_out[i] + f_adj
+        if gravity_adj_out:
+            wp.atomic_add(gravity_adj_out, i // count, m * f_adj)
+
+    return adj_stage
+
+
+@functools.cache
+def end_kernel(dim: int, stages: int) -> wp.Kernel:
+    """Kernel over the masses of all worlds: where a step ends that nothing stops, from the forces at its stages.
 
     Args:
         dim: 2 or 3.
         stages: Stages of the scheme.
-        obstacle_count: Obstacles of the scene.
     """
     vec = vector(dim)
-    MassArrays, ConstraintArrays, ObstacleArrays = mass_arrays(dim), constraint_arrays(dim), obstacle_arrays(dim)
-    constrain_velocity, penetrate = constrain(dim), penetration(dim)
     _, components = _lift(dim)
 
-    @wp.func
-    def restrict(v: vec, freedom: int, n: vec):
-        """What a constraint leaves of a velocity [m/s]."""
-        along = wp.dot(n, v) * n
-        left = vec()
-        if freedom == _LINE:
-            left = along
-        if freedom == _PLANE:
-            left = v - along
-        return left
-
-    module = wp.get_module(f"warpbots.springs.end_{dim}d_{stages}_{obstacle_count}")
-    wp.set_module_options({"max_unroll": max(16, obstacle_count)}, module)
-
-    @wp.kernel(module=module)
+    @wp.kernel(module=wp.get_module(f"warpbots.springs.end_{dim}d_{stages}"), enable_backward=False)
     def end(
         # model
-        masses: MassArrays,
-        constraints: ConstraintArrays,
-        obstacles: ObstacleArrays,
-        friction: wp.array2d[real],
+        mass: wp.array[real],
         count: int,
         # scheme
-        drift: real,
+        h: real,
         p: NODE,
         q: NODE,
-        follow: real,
-        h: real,
         # state
         x: wp.array[vec],
         v: wp.array[vec],
@@ -193,33 +179,66 @@ def end_kernel(dim: int, stages: int, obstacle_count: int) -> wp.Kernel:
         v_out: wp.array[vec],
         time_out: wp.array[wp.float64],
     ):
-        """v' = constrain(v + h sum q_s f_s / m), x' = x + h v + h^2 sum p_s f_s / m + follow (v' - unconstrained)."""
+        """x' = x + h v + h^2 sum p_s f_s / m, v' = v + h sum q_s f_s / m, t' = t + h."""
         i = wp.tid()
-        w = i // count
-        mass = i - w * count
-        dx = vec()
-        dv = vec()
+        V = v[i]
+        X = x[i] + h * V
+        w_m = real(1.0) / mass[i]
         for s in range(wp.static(stages)):
-            a = components(force[s * x.shape[0] + i]) / masses.m[i]
-            dx += p[s] * a
-            dv += q[s] * a
-        V = v[i] + dv
-        allowed = V
-        for o in range(wp.static(obstacle_count)):
-            depth, n = penetrate(obstacles, o, x[i] + drift * v[i])
-            if depth > real(0.0):
-                push = -wp.dot(allowed, n)
-                if constraints.contact[mass] > real(0.0):
-                    push = constraints.contact[mass] * depth * h / masses.m[i]
-                allowed = constrain_velocity(
-                    allowed, n, push, obstacles.condition[o], friction[w, o], obstacles.extra[o]
-                )
-        freedom = constraints.freedom[mass]
-        if freedom != FREE:
-            allowed = restrict(allowed, freedom, constraints.direction[mass])
-        x_out[i] = x[i] + h * v[i] + dx + follow * (allowed - V)
-        v_out[i] = allowed
-        if mass == 0:
-            time_out[w] = time[w] + wp.float64(h)
+            a = w_m * components(force[s * x.shape[0] + i])
+            X += p[s] * a
+            V += q[s] * a
+        x_out[i] = X
+        v_out[i] = V
+        if i % count == 0:
+            time_out[i // count] = time[i // count] + wp.float64(h)
 
     return end
+
+
+@functools.cache
+def adj_end_kernel(dim: int, stages: int) -> wp.Kernel:
+    """Kernel over the masses of all worlds: adjoint of `end_kernel`."""
+    vec = vector(dim)
+    node, components = _lift(dim)
+
+    @wp.kernel(module=wp.get_module(f"warpbots.springs.adj_end_{dim}d_{stages}"), enable_backward=False)
+    def adj_end(
+        # model
+        mass: wp.array[real],
+        count: int,
+        # scheme
+        h: real,
+        p: NODE,
+        q: NODE,
+        # state
+        force: wp.array[NODE],
+        ended_x_adj: wp.array[vec],
+        ended_v_adj: wp.array[vec],
+        ended_time_adj: wp.array[wp.float64],
+        # out
+        mass_adj_out: wp.array[real],
+        x_adj_out: wp.array[vec],
+        v_adj_out: wp.array[vec],
+        time_adj_out: wp.array[wp.float64],
+        force_adj_out: wp.array[NODE],
+    ):
+        """x* += x'*, v* += v'* + h x'*, f_s* = (h^2 p_s x'* + h q_s v'*) / m, t* += t'*; m*."""
+        i = wp.tid()
+        n = x_adj_out.shape[0]
+        x_adj = ended_x_adj[i]
+        v_adj = ended_v_adj[i]
+        w_m = real(1.0) / mass[i]
+        m_adj = real(0.0)
+        for s in range(wp.static(stages)):
+            a_adj = w_m * (p[s] * x_adj + q[s] * v_adj)
+            force_adj_out[s * n + i] = node(a_adj)
+            m_adj -= w_m * wp.dot(components(force[s * n + i]), a_adj)
+        x_adj_out[i] = x_adj_out[i] + x_adj
+        v_adj_out[i] = v_adj_out[i] + v_adj + h * x_adj
+        if mass_adj_out:
+            mass_adj_out[i] = mass_adj_out[i] + m_adj
+        if i % count == 0:
+            time_adj_out[i // count] = time_adj_out[i // count] + ended_time_adj[i // count]
+
+    return adj_end

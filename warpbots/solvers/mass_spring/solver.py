@@ -12,8 +12,9 @@ from warpbots.scene import Scene
 from warpbots.solvers.mass_spring.analysis import highest_frequency
 from warpbots.solvers.mass_spring.build import build
 from warpbots.solvers.mass_spring.drive import adj_rest_kernel, drive_arrays, rest_kernel, signal_kernel
+from warpbots.solvers.mass_spring.hold import hold_kernel
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
-from warpbots.solvers.mass_spring.motion import constraint_arrays, end_kernel, stage_kernel
+from warpbots.solvers.mass_spring.motion import adj_end_kernel, adj_stage_kernel, end_kernel, stage_kernel
 from warpbots.solvers.mass_spring.scheme import SCHEMES, Scheme
 from warpbots.solvers.mass_spring.springs import adj_pull_kernel, pull_kernel
 
@@ -95,7 +96,7 @@ class MassSpring:
         stiffness K against a mass m adds K / m to w_max^2.
         """
         omega, ratio = highest_frequency(model)
-        contact = model.constraints.contact.numpy() / model.mass.numpy()
+        contact = model.contact.numpy() / model.mass.numpy()
         stiffest = float(contact.max()) if model.scene.obstacles else 0.0
         fastest = math.sqrt(omega**2 + stiffest)
         return self.scheme.stable_step(ratio) / fastest if fastest else math.inf
@@ -140,14 +141,24 @@ class MassSpring:
         for stage in range(self.scheme.stages):
             self._stand(model, state, control, force, force, stage, dt)
             self._pull(model, force, stage)
-        inputs = self._end_inputs(model, state, force, dt)
-        launch(self._end_kernel(model), model.scratch.masses, inputs, _flat(state_out.fields()), model.device)
+        ended = model.scratch.free if model.held else _flat(state_out.fields())[:2]
+        self._end(model, state, force, [*ended, state_out.time], dt)
+        if model.held:
+            inputs = self._hold_inputs(model, state, dt)
+            kernel = hold_kernel(model.dim, len(model.scene.obstacles))
+            launch(kernel, model.scratch.masses, inputs, _flat(state_out.fields())[:2], model.device)
         parameters = [getattr(model, name) for name in model.parameters()]
         reads = [*state.fields(), control, *parameters]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
 
-    def _end_kernel(self, model: MassSpringModel) -> wp.Kernel:
-        return end_kernel(model.dim, self.scheme.stages, len(model.scene.obstacles))
+    def _end(self, model: MassSpringModel, state: MassSpringState, force: wp.array, ended: list, dt: float) -> None:
+        """Where the step ends if nothing stops the masses: `ended` is position, velocity and time."""
+        inputs = [*self._end_scheme(model, dt), *_flat(state.fields()), force]
+        launch(end_kernel(model.dim, self.scheme.stages), model.scratch.masses, inputs, ended, model.device)
+
+    def _end_scheme(self, model: MassSpringModel, dt: float) -> list:
+        weights = [_weights(dt * dt, self.scheme.p), _weights(dt, self.scheme.q)]
+        return [model.mass.flatten(), len(model.lattice), real(dt), *weights]
 
     def _stand(
         self,
@@ -183,18 +194,20 @@ class MassSpring:
     def _stage_inputs(
         self, model: MassSpringModel, state: MassSpringState, force: wp.array, stage: int, dt: float
     ) -> list:
-        scheme, h = self.scheme, dt
-        weights = [_weights(h * h, scheme.A[stage]), _weights(h, scheme.B[stage])]
         moving = _flat([state.position, state.velocity])
-        return [model.masses, len(model.lattice), real(scheme.c[stage] * h), *weights, *moving, force]
+        masses = _flat([model.mass, model.drag, model.load, model.gravity])
+        return [*masses, len(model.lattice), *self._stage_scheme(stage, dt), *moving, force]
 
-    def _end_inputs(self, model: MassSpringModel, state: MassSpringState, force: wp.array, dt: float) -> list:
+    def _stage_scheme(self, stage: int, dt: float) -> list:
         scheme, h = self.scheme, dt
-        weights = [_weights(h * h, scheme.p), _weights(h, scheme.q), real(h * sum(scheme.p)), real(h)]
+        return [real(scheme.c[stage] * h), _weights(h * h, scheme.A[stage]), _weights(h, scheme.B[stage])]
+
+    def _hold_inputs(self, model: MassSpringModel, state: MassSpringState, dt: float) -> list:
+        scheme = self.scheme
         return [
-            model.masses, model.constraints, model.obstacles, model.friction,
-            len(model.lattice), real(scheme.c[0] * h), *weights,
-            *_flat(state.fields()), force,
+            model.mass.flatten(), model.freedom, model.direction, model.contact, model.obstacles, model.friction,
+            len(model.lattice), real(scheme.c[0] * dt), real(dt * sum(scheme.p)), real(dt),
+            *_flat([state.position, state.velocity]), *model.scratch.free,
         ]  # fmt: skip
 
     def _signal_inputs(
@@ -216,15 +229,16 @@ class MassSpring:
         scratch, n, device = model.scratch, model.scratch.masses, model.device
         force, force_adj = scratch.force(state_out), scratch.force_adj
         moving_adj = _flat([state.position.grad, state.velocity.grad])
-        force_adj.zero_()
-        launch_adjoint(
-            self._end_kernel(model), n, self._end_inputs(model, state, force, dt),
-            _flat(state_out.fields()),
-            [
-                model.masses_adj, constraint_arrays(model.dim)(), obstacle_arrays(model.dim)(), model.friction.grad,
-                *[None] * 6, *moving_adj, state.time.grad, force_adj,
-            ],
-            _flat([a.grad for a in state_out.fields()]), device,
+        mass_adj, drag_adj, load_adj, gravity_adj = (
+            None if a.grad is None else a.grad.flatten() for a in (model.mass, model.drag, model.load, model.gravity)
+        )
+        ended_adj = _flat([a.grad for a in state_out.fields()])
+        if model.held:
+            ended_adj[:2] = self._hold_adjoint(model, state, state_out, force, mass_adj, moving_adj, dt)
+        launch(
+            adj_end_kernel(model.dim, self.scheme.stages), n,
+            [*self._end_scheme(model, dt), force, *ended_adj],
+            [mass_adj, *moving_adj, state.time.grad, force_adj], device,
         )  # fmt: skip
         for stage in reversed(range(self.scheme.stages)):
             self._stand(model, state, control, force, scratch.spare, stage, dt)
@@ -234,19 +248,48 @@ class MassSpring:
             if model.driven:
                 rest_adj = scratch.rest_length.grad
                 rest_adj.zero_()
+            constants = rest_adj is not None or any(a.grad is not None for a in (model.stiffness, model.damping))
             launch(
-                adj_pull_kernel(model.damped, model.gather), n,
+                adj_pull_kernel(model.damped, model.gather, constants), n,
                 [model.rows, self._springs(model), scratch.x, scratch.v, force_adj[stage * n : (stage + 1) * n]],
                 [model.springs_adj(rest_adj), scratch.x_adj, scratch.v_adj], device,
             )  # fmt: skip
             if model.driven:
                 self._drive_adjoint(model, state, control, stage, dt)
-            launch_adjoint(
-                stage_kernel(model.dim, stage), n, self._stage_inputs(model, state, force, stage, dt),
-                [scratch.x, scratch.v, scratch.spare],
-                [model.masses_adj, *[None] * 4, *moving_adj, force_adj],
-                [scratch.x_adj, scratch.v_adj, force_adj], device,
+            launch(
+                adj_stage_kernel(model.dim, stage), n,
+                [
+                    *_flat([model.mass, model.drag, model.gravity]), len(model.lattice),
+                    *self._stage_scheme(stage, dt), scratch.v, force, scratch.x_adj, scratch.v_adj,
+                ],
+                [mass_adj, drag_adj, load_adj, gravity_adj, *moving_adj, force_adj], device,
             )  # fmt: skip
+
+    def _hold_adjoint(
+        self,
+        model: MassSpringModel,
+        state: MassSpringState,
+        state_out: MassSpringState,
+        force: wp.array,
+        mass_adj: wp.array | None,
+        moving_adj: list[wp.array],
+        dt: float,
+    ) -> list[wp.array]:
+        """Gradients to position and velocity at the end of the free step, from those to the end of the step."""
+        free, free_adj = model.scratch.free, model.scratch.free_adj
+        self._end(model, state, force, [*free, model.scratch.free_time], dt)
+        for array in free_adj:
+            array.zero_()
+        launch_adjoint(
+            hold_kernel(model.dim, len(model.scene.obstacles)), model.scratch.masses,
+            self._hold_inputs(model, state, dt), _flat(state_out.fields())[:2],
+            [
+                mass_adj, None, None, None, obstacle_arrays(model.dim)(), model.friction.grad, *[None] * 4,
+                *moving_adj, *free_adj,
+            ],
+            _flat([a.grad for a in state_out.fields()])[:2], model.device,
+        )  # fmt: skip
+        return free_adj
 
     def _drive_adjoint(
         self, model: MassSpringModel, state: MassSpringState, control: wp.array, stage: int, dt: float

@@ -4,10 +4,10 @@ A spring of stiffness k, rest length l0 and damping c pulls mass i towards mass 
 
     f = (k (1 - l0 / l) + c u / l^2) d,   d = x_j - x_i,  l = |d|,  u = d . (v_j - v_i),
 
-and j with -f. For a loss L write m for dL/df_i - dL/df_j. Then with p = m . d
+and j with -f. For a loss L write m for dL/df_i - dL/df_j. Then with q = m . d / l
 
-    dL/dx_j = (k (1 - l0/l) + c u/l^2) m + (k l0/l^3 p - 2 c u p/l^4) d + c p/l^2 (v_j - v_i),   dL/dv_j = c p/l^2 d,
-    dL/dk = (1 - l0/l) p,   dL/dl0 = -k p/l,   dL/dc = u p/l^2,
+    dL/dx_j = (k (1 - l0/l) + c u/l^2) m + (k l0/l - 2 c u/l^2) q/l d + c q/l (v_j - v_i),   dL/dv_j = c q/l d,
+    dL/dk = (l - l0) q,   dL/dl0 = -k q,   dL/dc = u q/l,
 
 and the opposite for i: the adjoint of a spring is a spring, too.
 
@@ -147,11 +147,18 @@ def pull_kernel(damped: bool, gather: bool) -> wp.Kernel:
 
 
 @functools.cache
-def adj_pull_kernel(damped: bool, gather: bool) -> wp.Kernel:
-    """Kernel over the masses of all worlds: adjoint of `pull_kernel`."""
-    RowArrays, SpringArrays = row_arrays(), spring_arrays()
+def adj_pull_kernel(damped: bool, gather: bool, constants: bool) -> wp.Kernel:
+    """Kernel over the masses of all worlds: adjoint of `pull_kernel`.
 
-    @wp.kernel(module=wp.get_module(f"warpbots.springs.adj_pull_{damped:d}{gather:d}"), enable_backward=False)
+    Args:
+        damped: Whether springs have damping.
+        gather: Whether rows hold all springs of a mass.
+        constants: Whether gradients to the springs' constants are wanted.
+    """
+    RowArrays, SpringArrays = row_arrays(), spring_arrays()
+    variant = f"{damped:d}{gather:d}{constants:d}"
+
+    @wp.kernel(module=wp.get_module(f"warpbots.springs.adj_pull_{variant}"), enable_backward=False)
     def adj_pull(
         # model
         rows: RowArrays,
@@ -183,32 +190,33 @@ def adj_pull_kernel(damped: bool, gather: bool) -> wp.Kernel:
             d = subtract(fetch(x, j), x_i)
             m = subtract(m_i, fetch(force_adj, j))
             k = item(springs.k, s)
-            l2 = _dot(d, d)
-            p = _dot(m, d)
-            slack = item(springs.l0, s) / wp.sqrt(l2)
+            inverse = real(1.0) / wp.sqrt(_dot(d, d))
+            q = _dot(m, d) * inverse
+            slack = item(springs.l0, s) * inverse
             along_m = k * (real(1.0) - slack)
-            along_d = k * slack * p / l2
+            along_d = k * slack * q * inverse
             if wp.static(damped):
-                c = item(springs.c, s) / l2
+                c = item(springs.c, s) * inverse
                 r = subtract(fetch(v, j), fetch(v, i))
-                u = _dot(d, r)
+                u = _dot(d, r) * inverse
                 along_m += c * u
-                along_d -= real(2.0) * c * u * p / l2
-                x_total = multiply_add(x_total, c * p, r)
-                v_total = multiply_add(v_total, c * p, d)
+                along_d -= real(2.0) * c * u * q * inverse
+                x_total = multiply_add(x_total, c * q, r)
+                v_total = multiply_add(v_total, c * q, d)
                 if wp.static(not gather):
-                    deposit(x_adj_out, j, c * p, r)
-                    deposit(v_adj_out, j, c * p, d)
-                if springs_adj_out.c and other > mass:
-                    springs_adj_out.c[s] = springs_adj_out.c[s] + u * p / l2
+                    deposit(x_adj_out, j, c * q, r)
+                    deposit(v_adj_out, j, c * q, d)
             g = multiply_add(scale(along_m, m), along_d, d)
             x_total = add(x_total, g)
             if wp.static(not gather):
                 deposit(x_adj_out, j, real(1.0), g)
-            if springs_adj_out.k and other > mass:
-                springs_adj_out.k[s] = springs_adj_out.k[s] + (real(1.0) - slack) * p
-            if springs_adj_out.l0 and other > mass:
-                springs_adj_out.l0[s] = springs_adj_out.l0[s] - k * p / wp.sqrt(l2)
+            if wp.static(constants):
+                if springs_adj_out.k and other > mass:
+                    springs_adj_out.k[s] = springs_adj_out.k[s] + (real(1.0) - slack) * q / inverse
+                if springs_adj_out.l0 and other > mass:
+                    springs_adj_out.l0[s] = springs_adj_out.l0[s] - k * q
+                if wp.static(damped) and springs_adj_out.c and other > mass:
+                    springs_adj_out.c[s] = springs_adj_out.c[s] + u * q
         x_adj_out[i] = subtract(x_adj_out[i], x_total)
         if wp.static(damped):
             v_adj_out[i] = subtract(v_adj_out[i], v_total)

@@ -1,0 +1,96 @@
+"""What keeps masses from going where forces take them, contact and constraints; differentiated by Warp.
+
+Contact acts on the velocity with which a step would end, and the position follows; a constraint acts on both. Each
+contact changes the velocity that the next one sees. The loop over obstacles has constant bounds and is unrolled: Warp's backward pass does not repeat a
+loop that is not, and takes what it accumulated for zero wherever a later operation is not linear in it.
+"""
+
+import functools
+
+import warp as wp
+
+from warpbots.contact import constrain, obstacle_arrays, penetration
+from warpbots.math import real, vector
+from warpbots.scene import FREEDOMS
+
+__all__ = ["FREE", "hold_kernel"]
+
+FREE = wp.constant(len(FREEDOMS))
+"""Freedom of a mass without constraint; those with one have the position of its name in `FREEDOMS`."""
+
+_LINE, _PLANE = wp.constant(FREEDOMS.index("line")), wp.constant(FREEDOMS.index("plane"))
+
+
+@functools.cache
+def hold_kernel(dim: int, obstacle_count: int) -> wp.Kernel:
+    """Kernel over the masses of all worlds: contact where the first stage lies inside of an obstacle, and constraints.
+
+    A surface pushes with its stiffness times the depth, or gives way to nothing where its stiffness is 0.
+
+    Args:
+        dim: 2 or 3.
+        obstacle_count: Obstacles of the scene.
+    """
+    vec = vector(dim)
+    ObstacleArrays = obstacle_arrays(dim)
+    constrain_velocity, penetrate = constrain(dim), penetration(dim)
+
+    @wp.func
+    def restrict(v: vec, freedom: int, n: vec):
+        """What a constraint leaves of a velocity or a way."""
+        along = wp.dot(n, v) * n
+        left = vec()
+        if freedom == _LINE:
+            left = along
+        if freedom == _PLANE:
+            left = v - along
+        return left
+
+    module = wp.get_module(f"warpbots.springs.hold_{dim}d_{obstacle_count}")
+    wp.set_module_options({"max_unroll": max(16, obstacle_count)}, module)
+
+    @wp.kernel(module=module)
+    def hold(
+        # model
+        mass: wp.array[real],
+        freedom: wp.array[int],
+        direction: wp.array[vec],
+        contact: wp.array[real],
+        obstacles: ObstacleArrays,
+        friction: wp.array2d[real],
+        count: int,
+        # scheme
+        drift: real,
+        follow: real,
+        h: real,
+        # state
+        x: wp.array[vec],
+        v: wp.array[vec],
+        free_x: wp.array[vec],
+        free_v: wp.array[vec],
+        # out
+        x_out: wp.array[vec],
+        v_out: wp.array[vec],
+    ):
+        """v' = constrain(V), x' = X + follow (v' - V) for the end (X, V) of the free step; both then restricted."""
+        i = wp.tid()
+        w = i // count
+        n = i - w * count
+        allowed = free_v[i]
+        for o in range(wp.static(obstacle_count)):
+            depth, out = penetrate(obstacles, o, x[i] + drift * v[i])
+            if depth > real(0.0):
+                push = -wp.dot(allowed, out)
+                if contact[n] > real(0.0):
+                    push = contact[n] * depth * h / mass[i]
+                allowed = constrain_velocity(
+                    allowed, out, push, obstacles.condition[o], friction[w, o], obstacles.extra[o]
+                )
+        end = free_x[i] + follow * (allowed - free_v[i])
+        if freedom[n] != FREE:
+            allowed = restrict(allowed, freedom[n], direction[n])
+            end = x[i] + restrict(end - x[i], freedom[n], direction[n])  # what is fixed stays to the last bit
+        x_out[i] = end
+        v_out[i] = allowed
+
+    return hold
