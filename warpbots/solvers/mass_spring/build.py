@@ -11,6 +11,7 @@ from warpbots.actuators import rest_strain
 from warpbots.contact import coefficients, obstacle_field
 from warpbots.math import real, real_numpy, vector
 from warpbots.scene import FREEDOMS, Oscillation, Scene, SceneError, SoftBody
+from warpbots.solvers.mass_spring.collision import radii, stiffnesses
 from warpbots.solvers.mass_spring.drive import drive_of
 from warpbots.solvers.mass_spring.hold import FREE
 from warpbots.solvers.mass_spring.lattice import POISSONS_RATIO, Cells, Lattice, assemble, scattered_cells, voxel_cells
@@ -32,6 +33,7 @@ def build(
     damping: float,
     drag: float,
     contact_stiffness: float,
+    collision: float,
 ) -> MassSpringModel:
     """Arrays of `scene` as a lattice, for a scheme of so many stages; the options are those of `MassSpring`.
 
@@ -45,6 +47,7 @@ def build(
     oscillations = [a for a in scene.actuators if isinstance(a, Oscillation)]
     n, springs = len(lattice), len(lattice.ends)
     freedom, direction = _constraints(scene, lattice)
+    radius = radii(lattice) if collision else np.zeros(1)
     area = lattice.volume ** (1.0 - 1.0 / scene.dim)
 
     def constant(values: np.ndarray | list, dtype: type = real) -> wp.array:
@@ -67,6 +70,13 @@ def build(
         amplitude=constant([o.amplitude for o in oscillations]),
         frequency=constant([o.frequency for o in oscillations]),
         phase=constant([o.phase for o in oscillations]),
+        radius=wp.array(radius.astype(real_numpy), dtype=real, device=device),
+        collision=wp.array(
+            (collision * stiffnesses(lattice) if collision else np.zeros(0)).astype(real_numpy),
+            dtype=real,
+            device=device,
+        ),
+        reach=2.0 * float(radius.max()) * (1.0 + 1e-5),  # the grid works in single precision
         rows=rows_of(lattice.ends, n, device, gather=device.is_cuda),
         drive=drive_of(lattice.drive, springs, scene.actuators, device),
         freedom=wp.array(freedom, dtype=int, device=device),

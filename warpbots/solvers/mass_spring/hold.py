@@ -1,7 +1,8 @@
 """What keeps masses from going where forces take them, contact and constraints; differentiated by Warp.
 
 Contact acts on the velocity with which a step would end, and the position follows; a constraint acts on both. Each
-contact changes the velocity that the next one sees. The loop over obstacles has constant bounds and is unrolled: Warp's backward pass does not repeat a
+contact changes the velocity that the next one sees. The loop over obstacles has constant bounds and is unrolled:
+Warp's backward pass does not repeat a
 loop that is not, and takes what it accumulated for zero wherever a later operation is not linear in it.
 """
 

@@ -135,6 +135,16 @@ class Scratch:
         return wp.zeros(self.worlds, dtype=wp.float64, device=self.device)
 
     @functools.cached_property
+    def point(self) -> wp.array:
+        """Positions of a stage in single precision [m], shape (worlds * n_masses,), vector."""
+        return wp.zeros(self.masses, dtype=wp.vec3, device=self.device)
+
+    @functools.cached_property
+    def grid(self) -> wp.HashGrid:
+        """Which masses are near which."""
+        return wp.HashGrid(128, 128, 128, device=self.device)
+
+    @functools.cached_property
     def signal(self) -> wp.array:
         """Signals of the actuators, shape (worlds, n_actuators), with a gradient."""
         return wp.zeros((self.worlds, self.channels), dtype=real, device=self.device, requires_grad=True)
@@ -165,6 +175,9 @@ class MassSpringModel:
         amplitude: Strains of the oscillations [1], shape (worlds, n_oscillations).
         frequency: Frequencies of the oscillations [Hz], shape (worlds, n_oscillations).
         phase: Phases of the oscillations at time 0 [rad], shape (worlds, n_oscillations).
+        radius: Radii of the masses [m], shape (n_masses,).
+        collision: Stiffness of the masses against one another [N/m], shape (n_masses,); empty if they do not collide.
+        reach: Largest distance at which masses collide [m].
         rows: Which springs hang on which mass, as a Warp struct.
         drive: Which actuators drive which springs, as a Warp struct.
         freedom: Index in `warpbots.scene.FREEDOMS` of what each mass may do, or `hold.FREE`, shape (n_masses,).
@@ -189,6 +202,9 @@ class MassSpringModel:
     amplitude: wp.array
     frequency: wp.array
     phase: wp.array
+    radius: wp.array
+    collision: wp.array
+    reach: float
     rows: object
     drive: object
     freedom: wp.array
@@ -226,6 +242,11 @@ class MassSpringModel:
     def held(self) -> bool:
         """Whether obstacles or constraints keep masses from going where forces take them."""
         return bool(self.scene.obstacles or self.scene.constraints)
+
+    @property
+    def collides(self) -> bool:
+        """Whether masses collide with one another."""
+        return self.collision.size > 0
 
     @property
     def driven(self) -> bool:

@@ -11,6 +11,7 @@ from warpbots.math import NODE, launch, launch_adjoint, real, real_numpy, record
 from warpbots.scene import Scene
 from warpbots.solvers.mass_spring.analysis import highest_frequency
 from warpbots.solvers.mass_spring.build import build
+from warpbots.solvers.mass_spring.collision import adj_collide_kernel, collide_kernel, point_kernel
 from warpbots.solvers.mass_spring.drive import adj_rest_kernel, drive_arrays, rest_kernel, signal_kernel
 from warpbots.solvers.mass_spring.hold import hold_kernel
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
@@ -37,6 +38,9 @@ class MassSpring:
         drag: Force against the velocity per mass [1/s]; 0 for none.
         contact_stiffness: Pressure with which obstacles resist, per depth [Pa/m]; a mass of volume V feels it on an
             area of V^(2/3) (in 2D V^(1/2)). 0 for surfaces that give way to nothing.
+        collision: Stiffness with which masses, of one body or of several, keep 0.9 of the distance to their nearest
+            neighbour at rest, in mean stiffnesses of their springs [1]: 1 stands slow contact, 4 an impact at a tenth
+            of the speed of sound. 0 for masses that pass through one another.
         seed: Seed of a random lattice.
 
     Raises:
@@ -49,6 +53,7 @@ class MassSpring:
     damping: float = 0.0
     drag: float = 0.0
     contact_stiffness: float = 0.0
+    collision: float = 0.0
     seed: int = 0
 
     def __post_init__(self):
@@ -57,7 +62,7 @@ class MassSpring:
         for field, known in (("lattice", _LATTICES), ("integrator", tuple(SCHEMES))):
             if getattr(self, field) not in known:
                 raise ValueError(f"MassSpring: {field} must be one of {', '.join(known)}, got {getattr(self, field)!r}")
-        for field, unit in (("damping", "s"), ("drag", "1/s"), ("contact_stiffness", "Pa/m")):
+        for field, unit in (("damping", "s"), ("drag", "1/s"), ("contact_stiffness", "Pa/m"), ("collision", "1")):
             if not (math.isfinite(getattr(self, field)) and getattr(self, field) >= 0.0):
                 raise ValueError(f"MassSpring: {field} must not be negative [{unit}], got {getattr(self, field):g}")
 
@@ -93,11 +98,13 @@ class MassSpring:
 
         s is where the scheme leaves the unit circle at the damping ratio z of that frequency: 2 for semi-implicit Euler
         and Verlet without damping and 2 (sqrt(1 + z^2) - z) with it, 2 sqrt 2 for Runge and Kutta without. A surface of
-        stiffness K against a mass m adds K / m to w_max^2.
+        stiffness K against a mass m adds K / m to w_max^2, collisions of stiffness K add 4 K / m.
         """
         omega, ratio = highest_frequency(model)
         contact = model.contact.numpy() / model.mass.numpy()
         stiffest = float(contact.max()) if model.scene.obstacles else 0.0
+        if model.collides:  # from two sides at once
+            stiffest += 4.0 * float((model.collision.numpy() / model.mass.numpy()).max())
         fastest = math.sqrt(omega**2 + stiffest)
         return self.scheme.stable_step(ratio) / fastest if fastest else math.inf
 
@@ -187,6 +194,27 @@ class MassSpring:
         inputs = [model.rows, self._springs(model), model.scratch.x, model.scratch.v]
         kernel = pull_kernel(model.damped, model.gather)
         launch(kernel, n, inputs, [force[stage * n : (stage + 1) * n]], model.device)
+        if model.collides:
+            self._find_neighbours(model)
+            inputs = self._collision_inputs(model)
+            launch(collide_kernel(), n, inputs, [force[stage * n : (stage + 1) * n]], model.device)
+
+    def _find_neighbours(self, model: MassSpringModel) -> None:
+        scratch = model.scratch
+        launch(point_kernel(), scratch.masses, [scratch.x], [scratch.point], model.device)
+        scratch.grid.build(scratch.point, model.reach)
+
+    def _collision_inputs(self, model: MassSpringModel) -> list:
+        scratch = model.scratch
+        return [
+            model.radius,
+            model.collision,
+            len(model.lattice),
+            model.reach,
+            scratch.grid.id,
+            scratch.point,
+            scratch.x,
+        ]
 
     def _springs(self, model: MassSpringModel) -> object:
         return model.driven_springs if model.driven else model.springs
@@ -254,6 +282,10 @@ class MassSpring:
                 [model.rows, self._springs(model), scratch.x, scratch.v, force_adj[stage * n : (stage + 1) * n]],
                 [model.springs_adj(rest_adj), scratch.x_adj, scratch.v_adj], device,
             )  # fmt: skip
+            if model.collides:
+                self._find_neighbours(model)
+                inputs = [*self._collision_inputs(model), force_adj[stage * n : (stage + 1) * n]]
+                launch(adj_collide_kernel(), n, inputs, [scratch.x_adj], device)
             if model.driven:
                 self._drive_adjoint(model, state, control, stage, dt)
             launch(

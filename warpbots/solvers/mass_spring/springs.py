@@ -215,7 +215,8 @@ def adj_pull_kernel(damped: bool, gather: bool, constants: bool) -> wp.Kernel:
                     springs_adj_out.k[s] = springs_adj_out.k[s] + (real(1.0) - slack) * q / inverse
                 if springs_adj_out.l0 and other > mass:
                     springs_adj_out.l0[s] = springs_adj_out.l0[s] - k * q
-                if wp.static(damped) and springs_adj_out.c and other > mass:
+            if wp.static(constants and damped):  # noqa: SIM102 (decides what is compiled)
+                if springs_adj_out.c and other > mass:
                     springs_adj_out.c[s] = springs_adj_out.c[s] + u * q
         x_adj_out[i] = subtract(x_adj_out[i], x_total)
         if wp.static(damped):

@@ -1,0 +1,108 @@
+"""Masses that keep their distance: two of them exactly, two bodies, one body that is pressed together, and gradients."""
+
+import numpy as np
+import pytest
+import torch
+from cases import DIMENSIONS, to_numpy
+
+from warpbots.scene import Box, Material, Scene, SoftBody
+from warpbots.simulation import Simulation
+from warpbots.solvers import MassSpring
+from warpbots.solvers.mass_spring import energy
+from warpbots.solvers.mass_spring.collision import radii, stiffnesses
+
+MATTER = Material(1e4, 0.25, 1000.0)
+
+
+def two_blocks(dim: int, speed: float = 0.3) -> Scene:
+    """Two cubes of 0.1 m that fly at each other, a little aside of one another, without gravity."""
+    left = SoftBody("left", Box((0.0,) * dim, (0.1,) * dim), MATTER, velocity=(speed, *(0.0,) * (dim - 1)))
+    lower = np.array([0.13, *(0.012,) * (dim - 1)])
+    right = SoftBody("right", Box(lower, lower + 0.1), MATTER, velocity=(-speed, *(0.0,) * (dim - 1)))
+    return Scene([left, right], gravity=(0.0,) * dim)
+
+
+@pytest.mark.parametrize("dim", DIMENSIONS)
+def test_two_bodies_bounce(dim):
+    """They part again, keep their momentum, and those that do not collide pass through each other."""
+    apart = []
+    for collision in (0.0, 4.0):
+        sim = Simulation(two_blocks(dim), MassSpring(0.025, collision=collision), 1e-3, substeps=8)
+        made, end = sim.model.lattice, sim.rollout(None, 400).final
+        v, m = to_numpy(end.velocity)[0], made.mass
+        scale = m.sum()
+        assert np.abs(m @ v).max() < 1e-4 * scale
+        x = to_numpy(end.position)[0]
+        apart.append(x[made.body == 1, 0].mean() - x[made.body == 0, 0].mean())
+    assert apart[0] < 0.0
+    assert apart[1] > 0.1
+
+
+@pytest.mark.verification
+@pytest.mark.parametrize("integrator", ["verlet", "rk4"])
+def test_a_collision_keeps_the_energy(integrator):
+    """Before and after, to 1 % in motion and ringing together."""
+    sim = Simulation(two_blocks(2), MassSpring(0.025, collision=4.0, integrator=integrator), 1e-3, substeps=10)
+    before, after = energy(sim.model, sim.state()), energy(sim.model, sim.rollout(None, 400).final)
+    assert after.total[0] == pytest.approx(before.total[0], rel=0.01)
+    assert after.elastic[0] > 0.01 * before.total[0]
+
+
+def test_nothing_collides_at_rest():
+    """A free body at rest stays as it is to the last bit, random lattice or not."""
+    for kind in ("voxel", "random"):
+        scene = Scene([SoftBody("body", Box((0.0,) * 3, (0.3,) * 3), MATTER)], gravity=(0.0,) * 3)
+        sims = [Simulation(scene, MassSpring(0.05, kind, collision=c), 1e-3) for c in (0.0, 1.0)]
+        ends = [sim.rollout(None, 20).final.position for sim in sims]
+        assert torch.equal(*ends)
+
+
+def test_a_squeezed_pair_feels_the_law():
+    """f = k (r_i + r_j - l) along the line between two masses, on top of what their springs do."""
+    scene = Scene([SoftBody("body", Box((0.0, 0.0), (0.1, 0.1)), MATTER)], gravity=(0.0, 0.0))
+    dt = 1e-4
+    free, stiff = (Simulation(scene, MassSpring(0.1, collision=c), dt) for c in (0.0, 2.0))
+    made = free.model.lattice
+    x = free.state().position.clone()
+    x[0, 1] = x[0, 0] + 0.4 * (x[0, 1] - x[0, 0])
+    kick = [s.rollout(None, 1, s.state(position=x)).final.velocity[0] for s in (free, stiff)]
+    r, k = radii(made), 2.0 * stiffnesses(made)
+    d = to_numpy(x)[0, 1] - to_numpy(x)[0, 0]
+    length = np.linalg.norm(d)
+    push = (k[0] + k[1]) / 2 * (r[0] + r[1] - length) * d / length * dt
+    np.testing.assert_allclose(to_numpy(kick[1] - kick[0])[1], push / made.mass[1], rtol=1e-3)
+    np.testing.assert_allclose(to_numpy(kick[1] - kick[0])[0], -push / made.mass[0], rtol=1e-3)
+    np.testing.assert_allclose(to_numpy(kick[1] - kick[0])[2:], 0.0, atol=1e-5)
+
+
+@pytest.mark.verification
+@pytest.mark.parametrize("integrator", ["euler", "rk4"])
+@pytest.mark.parametrize("dim", DIMENSIONS)
+def test_gradient_through_a_collision(dim, integrator, rng):
+    """To where two colliding bodies are and how fast, and to their springs, against differences; two worlds."""
+    solver = MassSpring(0.05, collision=1.0, integrator=integrator)
+    sim = Simulation(two_blocks(dim), solver, 1e-3, substeps=4, worlds=2)
+    rest = sim.state()
+    inputs = {
+        "position": rest.position + 1e-3 * torch.as_tensor(rng.normal(size=rest.position.shape)),
+        "velocity": 3.0 * rest.velocity + 0.1 * torch.as_tensor(rng.normal(size=rest.position.shape)),
+        "stiffness": sim.parameter("stiffness"),
+    }
+    weights = torch.as_tensor(rng.normal(size=rest.position.shape))
+
+    def loss(position, velocity, stiffness):
+        start = sim.state(position=position, velocity=velocity)
+        return (weights * sim.rollout(None, 25, start, stiffness=stiffness).final.position).sum()
+
+    with torch.no_grad():  # they do touch
+        parted = Simulation(two_blocks(dim), MassSpring(0.05, integrator=integrator), 1e-3, substeps=4, worlds=2)
+        start = parted.state(position=inputs["position"], velocity=inputs["velocity"])
+        assert abs((weights * parted.rollout(None, 25, start).final.position).sum() - loss(**inputs)) > 1e-4
+    wanted = [t.clone().requires_grad_() for t in inputs.values()]
+    gradient = torch.autograd.grad(loss(*wanted), wanted)
+    for name, g, size in zip(inputs, gradient, (0.01, 0.1, 1.0), strict=True):
+        d = size * torch.as_tensor(rng.uniform(-1, 1, g.shape)) * (inputs[name] if name == "stiffness" else 1.0)
+        with torch.no_grad():
+            ends = [loss(**inputs | {name: inputs[name] + h * d}) for h in (1e-6, -1e-6)]
+        difference = float(ends[0] - ends[1]) / 2e-6
+        assert float((g * d).sum()) == pytest.approx(difference, rel=1e-6, abs=1e-8), name

@@ -1,0 +1,136 @@
+"""Masses that keep their distance from one another, of one body or of several.
+
+A collision is a spring that is there only while it is compressed: masses i and j closer than r_i + r_j push each other
+away with k (r_i + r_j - l), k the mean of their stiffnesses. Neighbours are found by a hash grid, built anew at every
+stage; each mass gathers from all of its own, so no two threads write to one place, and the adjoint is the same loop.
+"""
+
+import functools
+
+import numpy as np
+import warp as wp
+from scipy.spatial import cKDTree
+
+from warpbots.math import NODE, real
+from warpbots.math.lanes import add, fetch, multiply_add, scale, subtract
+from warpbots.solvers.mass_spring.lattice import Lattice
+
+__all__ = ["adj_collide_kernel", "collide_kernel", "point_kernel", "radii", "stiffnesses"]
+
+_RADIUS = 0.45
+"""Radius of a mass in distances to its nearest neighbour at rest.
+
+Below one half nothing collides at rest; above 1 / (2 sqrt 2) no mass slips between four on the face of a voxel.
+"""
+
+
+def radii(lattice: Lattice) -> np.ndarray:
+    """Radius of every mass [m], shape (n,)."""
+    return _RADIUS * cKDTree(lattice.position).query(lattice.position, k=2)[0][:, 1]
+
+
+def stiffnesses(lattice: Lattice) -> np.ndarray:
+    """Mean stiffness of the springs of every mass [N/m], shape (n,)."""
+    n, ends = len(lattice), lattice.ends.ravel()
+    return np.bincount(ends, np.repeat(lattice.stiffness, 2), n) / np.bincount(ends, minlength=n)
+
+
+@functools.cache
+def point_kernel() -> wp.Kernel:
+    """Kernel over the masses of all worlds: positions as the hash grid wants them, in single precision."""
+
+    @wp.kernel(module=wp.get_module("warpbots.springs.points"), enable_backward=False)
+    def points(x: wp.array[NODE], point_out: wp.array[wp.vec3]):
+        """x."""
+        i = wp.tid()
+        point_out[i] = wp.vec3(wp.float32(x[i][0]), wp.float32(x[i][1]), wp.float32(x[i][2]))
+
+    return points
+
+
+@wp.func
+def _length(d: NODE):
+    """|d|; the fourth component is nothing."""
+    return wp.sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2])
+
+
+@functools.cache
+def collide_kernel() -> wp.Kernel:
+    """Kernel over the masses of all worlds: add the forces of collisions."""
+
+    @wp.kernel(module=wp.get_module("warpbots.springs.collide"), enable_backward=False)
+    def collide(
+        # model
+        radius: wp.array[real],
+        stiffness: wp.array[real],
+        count: int,
+        reach: wp.float32,
+        # state
+        grid: wp.uint64,
+        point: wp.array[wp.vec3],
+        x: wp.array[NODE],
+        # out
+        force_out: wp.array[NODE],
+    ):
+        """f_i += k (1 - l0 / l) (x_j - x_i) for all j closer than l0 = r_i + r_j in the same world."""
+        i = wp.tid()
+        w = i // count
+        mass = i - w * count
+        x_i = fetch(x, i)
+        total = NODE()
+        for j in wp.hash_grid_query(grid, point[i], reach):
+            other = j - w * count
+            if j != i and other >= 0 and other < count:
+                d = subtract(fetch(x, j), x_i)
+                length = _length(d)
+                l0 = radius[mass] + radius[other]
+                if length < l0:
+                    k = real(0.5) * (stiffness[mass] + stiffness[other])
+                    total = multiply_add(total, k * (real(1.0) - l0 / length), d)
+        force_out[i] = add(force_out[i], total)
+
+    return collide
+
+
+@functools.cache
+def adj_collide_kernel() -> wp.Kernel:
+    """Kernel over the masses of all worlds: adjoint of `collide_kernel`."""
+
+    @wp.kernel(module=wp.get_module("warpbots.springs.adj_collide"), enable_backward=False)
+    def adj_collide(
+        # model
+        radius: wp.array[real],
+        stiffness: wp.array[real],
+        count: int,
+        reach: wp.float32,
+        # state
+        grid: wp.uint64,
+        point: wp.array[wp.vec3],
+        x: wp.array[NODE],
+        force_adj: wp.array[NODE],
+        # out
+        x_adj_out: wp.array[NODE],
+    ):
+        """x_i* -= k (1 - l0/l) m + k l0/l q/l d, as for a spring (`warpbots.solvers.mass_spring.springs`)."""
+        i = wp.tid()
+        w = i // count
+        mass = i - w * count
+        x_i = fetch(x, i)
+        m_i = fetch(force_adj, i)
+        total = NODE()
+        for j in wp.hash_grid_query(grid, point[i], reach):
+            other = j - w * count
+            if j != i and other >= 0 and other < count:
+                d = subtract(fetch(x, j), x_i)
+                length = _length(d)
+                l0 = radius[mass] + radius[other]
+                if length < l0:
+                    k = real(0.5) * (stiffness[mass] + stiffness[other])
+                    m = subtract(m_i, fetch(force_adj, j))
+                    q = (m[0] * d[0] + m[1] * d[1] + m[2] * d[2]) / length
+                    slack = l0 / length
+                    g = multiply_add(scale(k * (real(1.0) - slack), m), k * slack * q / length, d)
+                    total = add(total, g)
+        x_adj_out[i] = subtract(x_adj_out[i], total)
+
+    return adj_collide
