@@ -177,4 +177,4 @@ def test_meshes_of_others_become_lattices(tmp_path):
         size = float((mesh.bounds[1] - mesh.bounds[0]).max())
         for kind in ("voxel", "random"):
             made = MassSpring(size / 16, kind).build(Scene([SoftBody("pet", mesh, MATTER)])).lattice
-            assert made.mass.sum() == pytest.approx(1000.0 * mesh.volume, rel=0.12)
+            assert made.mass.sum() == pytest.approx(1000.0 * mesh.volume, rel=1e-9)

@@ -1,5 +1,6 @@
 """How a scene becomes a `MassSpringModel`."""
 
+import dataclasses
 import warnings
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 from warpbots.actuators import rest_strain
 from warpbots.contact import coefficients, obstacle_field
 from warpbots.math import real, real_numpy, vector
-from warpbots.scene import FREEDOMS, Oscillation, Scene, SceneError, SoftBody
+from warpbots.scene import FREEDOMS, Oscillation, Scene, SceneError, SoftBody, TriangleMesh
 from warpbots.solvers.mass_spring.collision import radii, stiffnesses
 from warpbots.solvers.mass_spring.drive import drive_of
 from warpbots.solvers.mass_spring.hold import FREE
@@ -90,9 +91,12 @@ def build(
 def _cut(body: SoftBody, spacing: float, kind: str, seed: int) -> Cells:
     if not np.isfinite(body.shape.bounds).all():
         raise SceneError(f"SoftBody {body.name!r}: a {type(body.shape).__name__} has no end; a body needs one")
-    if kind == "voxel":
-        return voxel_cells(body.shape, spacing)
-    return scattered_cells(body.shape, spacing, seed, body.name)
+    shape = body.shape
+    cells = voxel_cells(shape, spacing) if kind == "voxel" else scattered_cells(shape, spacing, seed, body.name)
+    if isinstance(shape, TriangleMesh) and len(cells.volume):
+        lost = shape.volume / cells.volume.sum()  # the enclosed volume is known: the body has exactly its mass
+        cells = dataclasses.replace(cells, volume=lost * cells.volume, weight=lost * cells.weight)
+    return cells
 
 
 def _refuse_actuators(scene: Scene) -> None:
