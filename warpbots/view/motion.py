@@ -8,6 +8,7 @@ import numpy as np
 
 from warpbots.scene import Scene
 from warpbots.view.camera import Camera
+from warpbots.view.matter import shown, shown_at
 
 if TYPE_CHECKING:
     from warpbots.trajectory import Trajectory
@@ -21,7 +22,7 @@ class Motion:
 
     Attributes:
         scene: What moves.
-        particles: All matter at rest.
+        particles: All matter at rest, as it is drawn.
         step: Number of control intervals before each moment, shape (n_frames,).
         time: Times [s], shape (n_frames,).
         position: Positions [m], shape (n_frames, n_particles, dim), float32.
@@ -80,13 +81,13 @@ def collect(trajectory: "Trajectory", steps: Iterable[int], world: int = 0) -> M
     for i, (t, x, _) in enumerate(trajectory.frames(world=world)):
         if i in wanted:
             time.append(t)
-            position.append(x.astype(np.float32))
+            position.append(shown_at(trajectory.particles, x).astype(np.float32))
         if i == step[-1]:
             break
     control = trajectory.control[world].detach().cpu().numpy()
     return Motion(
         scene=trajectory.scene,
-        particles=trajectory.particles,
+        particles=shown(trajectory.particles),
         step=step,
         time=np.array(time),
         position=np.stack(position),

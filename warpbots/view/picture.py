@@ -7,6 +7,7 @@ import numpy as np
 from warpbots.scene import Cable, Scene
 from warpbots.view.camera import Camera
 from warpbots.view.ground import draw_floor, draw_section, flat_axes
+from warpbots.view.matter import shown, shown_at
 from warpbots.view.palette import GROUND, INK, QUIET, body_colors
 from warpbots.view.raster import Canvas
 from warpbots.view.sheet import sheet, width_for
@@ -59,6 +60,9 @@ def draw(
         ValueError: `position`, `control` or `value` has the wrong shape or is not finite.
     """
     position = particles.position if position is None else _checked(position, particles.position.shape, "position")
+    if value is not None:
+        value = shown_at(particles, _checked(value, (len(particles.position),), "value")[:, None])[:, 0]
+    particles, position = shown(particles), shown_at(particles, position)
     camera = camera or Camera.around(scene, position)
     if ax is None:
         import matplotlib.pyplot as plt

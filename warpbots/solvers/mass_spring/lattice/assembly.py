@@ -23,6 +23,8 @@ class Lattice(Matter):
         rest_length: Lengths at rest [m], shape (n_springs,).
         stiffness: Spring constants [N/m], shape (n_springs,).
         damping: Damping coefficients along the springs [N s/m], shape (n_springs,).
+        corner: Masses at the corners of the cells that the bodies were cut into, shape (n_cells, n_corners).
+        cells: The cells as matter at rest.
         drive: Rest strain of a spring at signal 1 of an actuator, one row for each pair of them: number of the spring,
             number of the actuator, strain; shape (n_drives, 3).
     """
@@ -32,6 +34,8 @@ class Lattice(Matter):
     rest_length: np.ndarray
     stiffness: np.ndarray
     damping: np.ndarray
+    corner: np.ndarray
+    cells: Matter
     drive: np.ndarray
 
 
@@ -46,19 +50,21 @@ def assemble(scene: Scene, cells: list[Cells], damping: float = 0.0) -> Lattice:
     Raises:
         SceneError: A body has no cells, a region selects none of them, or a spring has no length.
     """
-    parts = []
+    parts, filled = [], []
     masses = springs = 0
     for i, (body, cut) in enumerate(zip(scene.bodies, cells, strict=True)):
-        part = _of_body(scene, body, cut, damping)
-        part["body"] = np.full(len(cut.node), i)
+        part, filling = _of_body(scene, body, cut, damping)
+        part["body"], filling["body"] = np.full(len(cut.node), i), np.full(len(cut.volume), i)
+        part["corner"] = cut.corner + masses
         part["ends"] = part["ends"] + masses
         part["drive"][:, 0] += springs
         masses, springs = masses + len(cut.node), springs + len(part["ends"])
         parts.append(part)
-    return Lattice(**together(scene, parts))
+        filled.append(filling)
+    return Lattice(**together(scene, parts), cells=Matter(**together(scene, filled)))
 
 
-def _of_body(scene: Scene, body: SoftBody, cells: Cells, damping: float) -> dict:
+def _of_body(scene: Scene, body: SoftBody, cells: Cells, damping: float) -> tuple[dict, dict]:
     remedy = "use a smaller MassSpring(spacing=...)"
     if not len(cells.volume):
         lower, upper = body.shape.bounds
@@ -101,9 +107,17 @@ def _of_body(scene: Scene, body: SoftBody, cells: Cells, damping: float) -> dict
         for number, strain in _driven(scene, body, cells, filled, E, share, at_springs, stiffness)
         for driven in [np.flatnonzero(strain)]
     ]
+    velocity = np.array(body.velocity or (0.0,) * cells.node.shape[1])
+    filling = {
+        "position": cells.centre,
+        "velocity": np.tile(velocity, (len(rho), 1)),
+        "volume": cells.volume,
+        "density": rho,
+        "regions": filled,
+    }
     return {
         "position": cells.node,
-        "velocity": np.tile(np.array(body.velocity or (0.0,) * cells.node.shape[1]), (n, 1)),
+        "velocity": np.tile(velocity, (n, 1)),
         "volume": volume,
         "density": mass / volume,
         "regions": regions,
@@ -113,7 +127,7 @@ def _of_body(scene: Scene, body: SoftBody, cells: Cells, damping: float) -> dict
         "stiffness": stiffness,
         "damping": at_springs(share * np.repeat(damping + beta, len(cells.pair))),
         "drive": np.concatenate([np.zeros((0, 3)), *drive]),
-    }
+    }, filling
 
 
 def _driven(
