@@ -1,0 +1,115 @@
+"""Marchal's silicone cylinder (Cronos table 1): a clamped soft beam that bends under its weight, against its CT scan.
+
+    python benchmarks/papers/cronos_cylinder.py DATA [--spacing S] [--lattice voxel|random]
+
+DATA is the folder of SOFA's accuracy benchmark with ``truthCylinder-Deformed.obj`` (LGPL-2.1, not part of this
+repository). Young's modulus is calibrated by gradient on the measured tip. The error is the mean distance from the
+body's surface, carried along by the lattice, to the scanned one; the paper does not define its own.
+"""
+
+import argparse
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+from scipy.spatial import cKDTree
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import warpbots as wb
+
+LENGTH, RADIUS, DENSITY = 0.178, 0.019, 1070.0
+TIP = np.array([0.000851, -0.119383, 0.126842])
+"""Measured centre of the free end [m] (``cylinder_PhantomSolution.scn``)."""
+SECONDS, INTERVAL = 3.0, 0.02
+
+
+def simulation(youngs_modulus: float, spacing: float, lattice: str) -> wb.Simulation:
+    """The cylinder along z, clamped at z = 0, with gravity along -y as in the scan."""
+    shapes = wb.shapes
+    root = shapes.Box((-1.0, -1.0, -1e-6), (1.0, 1.0, 1e-6 + (0.3 * spacing if lattice == "random" else 0.0)))
+    body = wb.SoftBody(
+        "cylinder", shapes.Cylinder((0.0, 0.0, 0.0), (0.0, 0.0, LENGTH), RADIUS),
+        wb.Material(youngs_modulus, 0.25, DENSITY), regions={"root": root},
+    )  # fmt: skip
+    scene = wb.Scene([body], constraints=[wb.Constraint("root")], gravity=(0.0, -9.81, 0.0))
+    solver = wb.MassSpring(spacing, lattice, drag=6.0)
+    bound = solver.max_time_step(solver.build(scene))
+    return wb.Simulation(scene, solver, INTERVAL, int(INTERVAL / (0.4 * bound)) + 1)
+
+
+def tip_of(sim: wb.Simulation, position: torch.Tensor) -> torch.Tensor:
+    """Centre of the free end [m], shape (3,)."""
+    x = sim.model.lattice.position
+    end = x[:, 2] > x[:, 2].max() - 1e-6 - 0.3 * sim.solver.spacing * (sim.solver.lattice == "random")
+    weight = torch.as_tensor(sim.model.lattice.mass * end)
+    return (position[0].double() * weight[:, None]).sum(0) / weight.sum()
+
+
+def at_rest(sim: wb.Simulation, scale: torch.Tensor) -> torch.Tensor:
+    """Positions after the sway has died, with all stiffnesses times `scale`, differentiable; shape (1, n, 3)."""
+    stiffness = scale * sim.parameter("stiffness")
+    return sim.rollout(None, round(SECONDS / INTERVAL), stiffness=stiffness).final.position
+
+
+def calibrate(sim: wb.Simulation, iterations: int) -> float:
+    """Factor on the stiffness that brings the tip nearest to the measured one: Gauss and Newton on its logarithm."""
+    log = torch.zeros((), requires_grad=True)
+    for _ in range(iterations):
+        tip = tip_of(sim, at_rest(sim, log.exp()))
+        jacobian = torch.stack([torch.autograd.grad(c, log, retain_graph=True)[0] for c in tip[1:]]).double()
+        residual = tip[1:].detach() - torch.as_tensor(TIP[1:])
+        step = -float(jacobian @ residual / (jacobian @ jacobian))
+        print(
+            f"  stiffness x {float(log.detach().exp()):.4f}: tip off by {1e3 * float(residual.norm()):.2f} mm",
+            flush=True,
+        )
+        with torch.no_grad():
+            log += max(-0.3, min(0.3, step))
+    return float(log.detach().exp())
+
+
+def surface_error(sim: wb.Simulation, position: np.ndarray, scan: np.ndarray) -> float:
+    """Mean distance of the body's surface, carried along by the lattice, to points all over the scan [m].
+
+    A point of the surface moves with the affine map that fits the masses about it best.
+    """
+    rest = sim.model.lattice.position
+    angle, z = np.meshgrid(np.linspace(0.0, 2.0 * np.pi, 64, endpoint=False), np.linspace(0.02, 1.0, 120) * LENGTH)
+    surface = np.stack([RADIUS * np.cos(angle), RADIUS * np.sin(angle), z], axis=-1).reshape(-1, 3)
+    near = cKDTree(rest).query(surface, k=16)[1]
+    X = np.concatenate([rest[near] - surface[:, None], np.ones((*near.shape, 1))], axis=-1)
+    moved = np.einsum("pij,pjk->pik", np.linalg.pinv(X), position[near])[:, 3]
+    return float(cKDTree(scan).query(moved)[0].mean())
+
+
+def main() -> None:
+    """Calibrate, measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--spacing", type=float, default=4e-3, help="spacing of the lattice [m]")
+    parser.add_argument("--lattice", default="voxel", choices=("voxel", "random"))
+    parser.add_argument("--youngs-modulus", type=float, default=7.6e4, help="where the calibration starts [Pa]")
+    parser.add_argument("--iterations", type=int, default=2)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    import trimesh
+
+    scan = trimesh.load(options.data / "truthCylinder-Deformed.obj", force="mesh")
+    scan = trimesh.sample.sample_surface(scan, 600_000, seed=0)[0]
+    sim = simulation(options.youngs_modulus, options.spacing, options.lattice)
+    made = sim.model.lattice
+    print(f"{len(made)} masses, {len(made.ends)} springs, {sim.substeps} steps in {INTERVAL} s", flush=True)
+    for name, scale in (("start", 1.0), ("calibrated", calibrate(sim, options.iterations))):
+        with torch.no_grad():
+            position = at_rest(sim, torch.tensor(scale))
+        error = surface_error(sim, position[0].numpy().astype(np.float64), scan)
+        tip = np.linalg.norm(tip_of(sim, position).numpy() - TIP)
+        E = scale * options.youngs_modulus / 1e3
+        print(f"{name}: E {E:.1f} kPa, tip {1e3 * tip:.2f} mm, surface {1e3 * error:.2f} mm", flush=True)
+
+
+if __name__ == "__main__":
+    main()
