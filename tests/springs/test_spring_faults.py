@@ -72,6 +72,11 @@ def test_options(options, text):
             "region 'far' .* selects 0 of 9 masses; move it onto the body",
         ),
         (
+            block(2, incompressibility=2),
+            MassSpring(0.05),
+            "'block': springs know no volume, so incompressibility=2 means",
+        ),
+        (
             block(2, actuators=(Cable("rope", ((0.3, 0.3), (0.4, 0.4)), 100.0),)),
             MassSpring(0.05),
             "Cable 'rope': MassSpring has no such actuator",

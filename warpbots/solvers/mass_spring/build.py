@@ -42,6 +42,7 @@ def build(
         SceneError: The scene cannot be simulated by masses and springs; the message says why.
     """
     _refuse_actuators(scene)
+    _refuse_incompressibility(scene)
     lattice = assemble(scene, [_cut(body, spacing, lattice, seed) for body in scene.bodies], damping)
     _refuse_pieces(scene, lattice)
     _say_poissons_ratio(scene)
@@ -108,6 +109,16 @@ def _refuse_actuators(scene: Scene) -> None:
                 f"{type(actuator).__name__} {actuator.name!r}: MassSpring has no such actuator; use Pressure, Muscle, "
                 f"Expansion or Oscillation"
             ) from None
+
+
+def _refuse_incompressibility(scene: Scene) -> None:
+    for body in scene.bodies:
+        exponent = body.material.incompressibility
+        if exponent:
+            raise SceneError(
+                f"SoftBody {body.name!r}: springs know no volume, so incompressibility={exponent} means nothing to "
+                f"MassSpring; set it to 0, or use MPM"
+            )
 
 
 def _refuse_pieces(scene: Scene, lattice: Lattice) -> None:

@@ -28,6 +28,9 @@ _LATTICES = ("voxel", "random")
 class MassSpring:
     """Lattices of masses and Hookean springs, explicit, in 2D and 3D (Clay et al., Cronos).
 
+    Springs are a material of their own: they have a body's Young's modulus and Poisson's ratio 1/4, and at large strain
+    a law of their own in the place of the one that its material names.
+
     Attributes:
         spacing: Distance between neighbouring masses [m].
         lattice: ``"voxel"``, boxes with the diagonals of their faces and their own, or ``"random"``, quasi-uniform
