@@ -76,9 +76,6 @@ def _simulation(options: argparse.Namespace) -> wb.Simulation:
     dt = options.dt or (task.control_interval if task else 1.0 / 60.0)
     solver = wb.MPM(dx) if options.solver == "mpm" else wb.MassSpring(dx, damping=2e-3)
     substeps = options.substeps or (task.substeps if task and options.solver == "mpm" else None)
-    if substeps is None:
-        bound = solver.max_time_step(solver.build(scene, device=options.device))
-        substeps = max(1, int(dt / (0.4 * bound)) + 1)
     return wb.Simulation(scene, solver, dt, substeps, device=options.device)
 
 

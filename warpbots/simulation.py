@@ -1,6 +1,7 @@
 """The handle on a simulation: a scene, a solver, a time step; torch tensors in and out."""
 
 import dataclasses
+import functools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -43,7 +44,7 @@ class Simulation:
         scene: Scene,
         solver: Solver,
         dt: float,
-        substeps: int = 1,
+        substeps: int | None = 1,
         *,
         worlds: int = 1,
         device: wp.DeviceLike = None,
@@ -55,7 +56,7 @@ class Simulation:
             scene: What to simulate.
             solver: The method, such as ``MPM(dx=0.01)``.
             dt: Time between two control signals [s].
-            substeps: Solver steps in that time.
+            substeps: Solver steps in that time; None for the fewest that stay well below the stability bound.
             worlds: Number of independent copies of the scene.
             device: Warp device; None for the current one.
             checkpoints: What rollouts keep for their backward pass; None for `Checkpoints.sqrt`.
@@ -64,11 +65,12 @@ class Simulation:
             ValueError: `dt` or `substeps` is not positive, or the solver step is over its stability bound.
             SceneError: The solver cannot simulate the scene.
         """
-        if not dt > 0.0 or substeps < 1:
+        if not dt > 0.0 or (substeps is not None and substeps < 1):
             raise ValueError(f"Simulation: dt must be positive and substeps at least 1, got {dt:g} s and {substeps}")
-        self.scene, self.solver, self.dt, self.substeps = scene, solver, float(dt), int(substeps)
+        self.scene, self.solver, self.dt = scene, solver, float(dt)
         self.checkpoints = checkpoints or Checkpoints.sqrt()
         self.model = solver.build(scene, worlds, device)
+        self.substeps = self._safe_substeps() if substeps is None else int(substeps)
         self._refuse_time_step()
         self._no_control = wp.to_torch(wp.zeros((self.worlds, self.channels), dtype=real, device=self.model.device))
         self._bridge = Bridge(self._make_interval, self._refuse_outputs)
@@ -83,7 +85,7 @@ class Simulation:
         """Number of control channels: one for each actuator of the scene, in its order."""
         return self.model.channels
 
-    @property
+    @functools.cached_property
     def max_time_step(self) -> float:
         """Largest stable substep [s] according to the solver."""
         return self.solver.max_time_step(self.model)
@@ -228,19 +230,23 @@ class Simulation:
         replaced = names & frozenset(self.parameters())
         return Interval(self.solver, self.model, self.dt / self.substeps, substeps or self.substeps, replaced, wanted)
 
+    def _safe_substeps(self) -> int:
+        """Fewest substeps that stay below four tenths of the stability bound."""
+        return int(self.dt / (0.4 * self.max_time_step)) + 1
+
     def _refuse_time_step(self) -> None:
         bound, dt = self.max_time_step, self.dt / self.substeps
         if dt > bound:
             raise ValueError(
                 f"the solver step of {dt:.3g} s (dt={self.dt:g} in {self.substeps} substeps) is over the stability "
-                f"bound of {bound:.3g} s; use substeps={int(self.dt / (0.4 * bound)) + 1}, softer or denser material, "
+                f"bound of {bound:.3g} s; use substeps={self._safe_substeps()}, softer or denser material, "
                 f"or a larger grid cell"
             )
         if dt > 0.5 * bound:
-            safe = int(self.dt / (0.4 * bound)) + 1
             warnings.warn(
                 f"the solver step of {dt:.3g} s is over half of the stability bound of {bound:.3g} s, which holds for "
-                f"matter at rest: free surfaces and large deformation may diverge; substeps={safe} is safe",
+                f"matter at rest: free surfaces and large deformation may diverge; substeps={self._safe_substeps()} is "
+                f"safe",
                 stacklevel=3,
             )
 

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from cases import LATTICES, block
+from cases import LATTICES, SOLVERS, block
 
 from warpbots.scene import (
     Box,
@@ -123,6 +123,13 @@ def test_parameters_and_steps(solver):
         Simulation(block(2), LATTICES[solver](1 / 8), 1.1 * sim.max_time_step)
     with pytest.raises(SimulationError, match=r"of mass \d+ of 'block' in world 0 is not finite: the motion diverged"):
         sim.rollout(None, 3000, stiffness=1e8 * sim.parameter("stiffness"))
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_substeps_can_be_left_to_the_simulation(solver):
+    """The fewest of at most 0.4 of the bound, for every solver."""
+    sim = Simulation(block(2), SOLVERS[solver](1 / 8), 0.05, substeps=None)
+    assert 0.05 / sim.substeps <= 0.4 * sim.max_time_step < 0.05 / (sim.substeps - 1)
 
 
 def test_poissons_ratio_is_said():

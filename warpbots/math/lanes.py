@@ -11,7 +11,7 @@ import warp as wp
 
 from warpbots.math.types import NODE, real
 
-__all__ = ["add", "deposit", "fetch", "index", "item", "multiply", "multiply_add", "scale", "subtract"]
+__all__ = ["add", "deposit", "dot", "fetch", "index", "item", "multiply", "multiply_add", "scale", "subtract"]
 
 
 _SCALAR = {wp.float32: "float", wp.float64: "double"}[real]
@@ -54,6 +54,12 @@ def multiply(a: NODE, b: NODE) -> NODE:
 @wp.func_native(_snippet("return wp::add(a, wp::mul(s, b))", "A + s * B"))
 def multiply_add(a: NODE, s: real, b: NODE) -> NODE:
     """a + s b."""
+
+
+@wp.func
+def dot(a: NODE, b: NODE):
+    """a . b over the first three components; the fourth is a mass or nothing."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @wp.func

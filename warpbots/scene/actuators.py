@@ -2,7 +2,7 @@
 
 import math
 
-from warpbots.scene.record import SceneError, point, record
+from warpbots.scene.record import SceneError, direction, point, record
 
 __all__ = ["Actuator", "Cable", "Expansion", "Muscle", "Oscillation", "Pressure"]
 
@@ -149,12 +149,8 @@ Actuator = Pressure | Muscle | Cable | Expansion | Oscillation
 
 
 def _normalize_direction(actuator: Muscle | Expansion | Oscillation) -> None:
-    what = f"{type(actuator).__name__} {actuator.name!r}: direction"
-    n = point(actuator.direction, what)
-    length = math.hypot(*n)
-    if length == 0.0:
-        raise SceneError(f"{what} must not be the zero vector")
-    object.__setattr__(actuator, "direction", n if abs(length - 1.0) < 1e-12 else tuple(c / length for c in n))
+    n = direction(actuator.direction, f"{type(actuator).__name__} {actuator.name!r}: direction")
+    object.__setattr__(actuator, "direction", n)
 
 
 def _require_strain(actuator: Expansion | Oscillation, field: str) -> None:

@@ -1,8 +1,6 @@
 """What holds or pulls a region besides actuators: constraints on its motion and steady loads."""
 
-import math
-
-from warpbots.scene.record import SceneError, point, record
+from warpbots.scene.record import SceneError, direction, point, record
 
 __all__ = ["FREEDOMS", "Constraint", "Load"]
 
@@ -41,11 +39,8 @@ class Constraint:
                 + f", got {self.direction}"
             )
         if self.direction is not None:
-            n = point(self.direction, f"Constraint {self.name!r}: direction")
-            length = math.hypot(*n)
-            if length == 0.0:
-                raise SceneError(f"Constraint {self.name!r}: direction must not be the zero vector")
-            object.__setattr__(self, "direction", tuple(c / length for c in n) if abs(length - 1.0) > 1e-12 else n)
+            n = direction(self.direction, f"Constraint {self.name!r}: direction")
+            object.__setattr__(self, "direction", n)
 
 
 @record

@@ -1,11 +1,12 @@
 """What all scene objects share: frozen data with readable faults and equality field by field."""
 
 import dataclasses
+import math
 from typing import Any, dataclass_transform
 
 import numpy as np
 
-__all__ = ["SceneError", "point", "record", "refuse"]
+__all__ = ["SceneError", "direction", "point", "record", "refuse"]
 
 
 class SceneError(ValueError):
@@ -28,6 +29,19 @@ def point(value: Any, what: str) -> tuple[float, ...]:
     if array.ndim != 1 or array.size not in (2, 3) or not np.isfinite(array).all():
         raise SceneError(f"{what} must be two (2D) or three (3D) finite numbers, got {value!r}")
     return tuple(float(v) for v in array)
+
+
+def direction(value: Any, what: str) -> tuple[float, ...]:
+    """`value` as a unit vector of two or three components; what has length 1 already keeps its bits.
+
+    Raises:
+        SceneError: It is not two or three finite numbers, or it is the zero vector.
+    """
+    n = point(value, what)
+    length = math.hypot(*n)
+    if length == 0.0:
+        raise SceneError(f"{what} must not be the zero vector")
+    return n if abs(length - 1.0) < 1e-12 else tuple(c / length for c in n)
 
 
 def _equal(a: Any, b: Any) -> bool:

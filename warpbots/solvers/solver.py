@@ -19,7 +19,7 @@ class Parameter:
         lower: Smallest value allowed (exclusive unless `inclusive`).
         upper: Largest value allowed (exclusive).
         inclusive: Whether `lower` itself is allowed.
-        per: What the second axis counts: ``"particle"``, ``"obstacle"`` or ``"component"``.
+        per: What the second axis counts, such as ``"particle"``, ``"spring"``, ``"obstacle"`` or ``"component"``.
         doc: One line: what it is.
     """
 

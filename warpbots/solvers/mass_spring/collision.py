@@ -12,7 +12,7 @@ import warp as wp
 from scipy.spatial import cKDTree
 
 from warpbots.math import NODE, real
-from warpbots.math.lanes import add, fetch, multiply_add, scale, subtract
+from warpbots.math.lanes import add, dot, fetch, multiply_add, scale, subtract
 from warpbots.solvers.mass_spring.lattice import Lattice
 
 __all__ = ["adj_collide_kernel", "collide_kernel", "point_kernel", "radii", "stiffnesses"]
@@ -48,12 +48,6 @@ def point_kernel() -> wp.Kernel:
     return points
 
 
-@wp.func
-def _length(d: NODE):
-    """|d|; the fourth component is nothing."""
-    return wp.sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2])
-
-
 @functools.cache
 def collide_kernel() -> wp.Kernel:
     """Kernel over the masses of all worlds: add the forces of collisions."""
@@ -82,7 +76,7 @@ def collide_kernel() -> wp.Kernel:
             other = j - w * count
             if j != i and other >= 0 and other < count:
                 d = subtract(fetch(x, j), x_i)
-                length = _length(d)
+                length = wp.sqrt(dot(d, d))
                 l0 = radius[mass] + radius[other]
                 if length < l0:
                     k = real(0.5) * (stiffness[mass] + stiffness[other])
@@ -122,12 +116,12 @@ def adj_collide_kernel() -> wp.Kernel:
             other = j - w * count
             if j != i and other >= 0 and other < count:
                 d = subtract(fetch(x, j), x_i)
-                length = _length(d)
+                length = wp.sqrt(dot(d, d))
                 l0 = radius[mass] + radius[other]
                 if length < l0:
                     k = real(0.5) * (stiffness[mass] + stiffness[other])
                     m = subtract(m_i, fetch(force_adj, j))
-                    q = (m[0] * d[0] + m[1] * d[1] + m[2] * d[2]) / length
+                    q = dot(m, d) / length
                     slack = l0 / length
                     g = multiply_add(scale(k * (real(1.0) - slack), m), k * slack * q / length, d)
                     total = add(total, g)

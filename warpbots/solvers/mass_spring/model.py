@@ -2,12 +2,12 @@
 
 import dataclasses
 import functools
-import weakref
 
 import warp as wp
 
 from warpbots.math import NODE, real, struct_of, vector
 from warpbots.scene import Scene
+from warpbots.solvers.kept import Kept
 from warpbots.solvers.mass_spring.lattice import Lattice
 from warpbots.solvers.mass_spring.springs import spring_arrays
 from warpbots.solvers.solver import Parameter
@@ -78,13 +78,11 @@ class Scratch:
         """
         if not state_out.position.requires_grad:
             return self.spare
-        if state_out not in self._kept:
-            self._kept[state_out] = self._nodes(self.stages)
-        return self._kept[state_out]
+        return self._kept.of(state_out, lambda: self._nodes(self.stages))
 
     @functools.cached_property
-    def _kept(self) -> weakref.WeakKeyDictionary:
-        return weakref.WeakKeyDictionary()
+    def _kept(self) -> Kept:
+        return Kept()
 
     def _nodes(self, stages: int = 1) -> wp.array:
         return wp.zeros(stages * self.masses, dtype=NODE, device=self.device)
@@ -228,7 +226,7 @@ class MassSpringModel:
         """All matter at rest."""
         return self.lattice
 
-    @property
+    @functools.cached_property
     def damped(self) -> bool:
         """Whether springs have damping."""
         return bool((self.lattice.damping > 0.0).any())

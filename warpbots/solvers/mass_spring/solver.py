@@ -9,6 +9,7 @@ import warp as wp
 from warpbots.contact import obstacle_arrays
 from warpbots.math import NODE, launch, launch_adjoint, real, real_numpy, record, vector
 from warpbots.scene import Scene
+from warpbots.solvers.checks import refuse_states_without_gradient, refuse_worlds
 from warpbots.solvers.mass_spring.analysis import highest_frequency
 from warpbots.solvers.mass_spring.build import build
 from warpbots.solvers.mass_spring.collision import adj_collide_kernel, collide_kernel, point_kernel
@@ -81,8 +82,7 @@ class MassSpring:
             SceneError: The scene cannot be simulated by masses and springs; the message says why.
             ValueError: `worlds` is below 1.
         """
-        if worlds < 1:
-            raise ValueError(f"MassSpring: worlds must be at least 1, got {worlds}")
+        refuse_worlds("MassSpring", worlds)
         options = {f: v for f, v in dataclasses.asdict(self).items() if f != "integrator"}
         return build(scene, worlds, wp.get_device(device), self.scheme.stages, **options)
 
@@ -251,12 +251,7 @@ class MassSpring:
         self, model: MassSpringModel, state: MassSpringState, control: wp.array, state_out: MassSpringState, dt: float
     ) -> None:
         """Gradients of `step` from those of `state_out`: its end, then its stages backwards."""
-        for name, s in (("state", state), ("state_out", state_out)):
-            if any(a.grad is None for a in s.fields()):
-                raise RuntimeError(
-                    f"MassSpring.step: {name} has arrays without gradients, but one was recorded through it; make it "
-                    f"with state(model, requires_grad=True)"
-                )
+        refuse_states_without_gradient("MassSpring", state=state.fields(), state_out=state_out.fields())
         scratch, n, device = model.scratch, model.scratch.masses, model.device
         force, force_adj = scratch.force(state_out), scratch.force_adj
         moving_adj = _flat([state.position.grad, state.velocity.grad])

@@ -22,7 +22,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.math import NODE, real
-from warpbots.math.lanes import add, deposit, fetch, index, item, multiply_add, scale, subtract
+from warpbots.math.lanes import add, deposit, dot, fetch, index, item, multiply_add, scale, subtract
 
 __all__ = ["adj_pull_kernel", "pull_kernel", "row_arrays", "rows_of", "spring_arrays"]
 
@@ -61,7 +61,7 @@ def spring_arrays() -> type:
 
         k: Stiffness [N/m].
         l0: Length at rest [m].
-        c: Damping along the spring [N s/m]; empty in a model without damping.
+        c: Damping along the spring [N s/m]; not read in a model without damping.
         """
 
         k: wp.array[real]
@@ -92,12 +92,6 @@ def rows_of(ends: np.ndarray, masses: int, device: wp.Device, gather: bool) -> o
     rows.spring = wp.array(spring, dtype=int, device=device)
     rows.masses, rows.springs = masses, len(ends)
     return rows
-
-
-@wp.func
-def _dot(a: NODE, b: NODE):
-    """a . b; the fourth component of positions and velocities is nothing."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @functools.cache
@@ -134,10 +128,10 @@ def pull_kernel(damped: bool, gather: bool) -> wp.Kernel:
             if wp.static(gather):
                 s = spring + rows.spring[e]
             d = subtract(fetch(x, j), x_i)
-            l2 = _dot(d, d)
+            l2 = dot(d, d)
             q = item(springs.k, s) * (real(1.0) - item(springs.l0, s) / wp.sqrt(l2))
             if wp.static(damped):
-                q += item(springs.c, s) * _dot(d, subtract(fetch(v, j), fetch(v, i))) / l2
+                q += item(springs.c, s) * dot(d, subtract(fetch(v, j), fetch(v, i))) / l2
             total = multiply_add(total, q, d)
             if wp.static(not gather):
                 deposit(force_out, j, -q, d)
@@ -190,15 +184,15 @@ def adj_pull_kernel(damped: bool, gather: bool, constants: bool) -> wp.Kernel:
             d = subtract(fetch(x, j), x_i)
             m = subtract(m_i, fetch(force_adj, j))
             k = item(springs.k, s)
-            inverse = real(1.0) / wp.sqrt(_dot(d, d))
-            q = _dot(m, d) * inverse
+            inverse = real(1.0) / wp.sqrt(dot(d, d))
+            q = dot(m, d) * inverse
             slack = item(springs.l0, s) * inverse
             along_m = k * (real(1.0) - slack)
             along_d = k * slack * q * inverse
             if wp.static(damped):
                 c = item(springs.c, s) * inverse
                 r = subtract(fetch(v, j), fetch(v, i))
-                u = _dot(d, r) * inverse
+                u = dot(d, r) * inverse
                 along_m += c * u
                 along_d -= real(2.0) * c * u * q * inverse
                 x_total = multiply_add(x_total, c * q, r)

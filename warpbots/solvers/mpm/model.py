@@ -2,12 +2,12 @@
 
 import dataclasses
 import functools
-import weakref
 
 import warp as wp
 
 from warpbots.math import NODE, real, struct_of, vector
 from warpbots.scene import Scene
+from warpbots.solvers.kept import Kept
 from warpbots.solvers.mpm.arrays import constitution_arrays, motion_arrays
 from warpbots.solvers.mpm.grid import Contacts, Grid
 from warpbots.solvers.mpm.particles import Particles
@@ -93,9 +93,7 @@ class Scratch:
         """
         if not self.keeps(state_out):
             return self._shared
-        if state_out not in self._kept:
-            self._kept[state_out] = self._gathered()
-        return self._kept[state_out]
+        return self._kept.of(state_out, self._gathered)
 
     def keeps(self, state_out: "MPMState") -> bool:
         """Whether what was gathered for `state_out` is still there when the adjoint of its step runs."""
@@ -109,8 +107,8 @@ class Scratch:
         return self._gathered()
 
     @functools.cached_property
-    def _kept(self) -> weakref.WeakKeyDictionary:
-        return weakref.WeakKeyDictionary()
+    def _kept(self) -> Kept:
+        return Kept()
 
     @functools.cached_property
     def velocity(self) -> wp.array:

@@ -10,6 +10,7 @@ from warpbots.actuators import cable_arrays, cable_kernels
 from warpbots.materials import p_wave_modulus
 from warpbots.math import launch, launch_adjoint, matrix, real, real_numpy, record, vector
 from warpbots.scene import Scene
+from warpbots.solvers.checks import refuse_states_without_gradient, refuse_worlds
 from warpbots.solvers.mpm.adjoint import adj_move_kernel, adj_p2g_kernel
 from warpbots.solvers.mpm.build import build
 from warpbots.solvers.mpm.force import adj_force_kernel, force_kernel
@@ -49,8 +50,7 @@ class MPM:
             SceneError: The scene cannot be simulated by MPM; the message says why.
             ValueError: `worlds` is below 1, or `particles_per_cell` is no square (2D) or cube (3D).
         """
-        if worlds < 1:
-            raise ValueError(f"MPM: worlds must be at least 1, got {worlds}")
+        refuse_worlds("MPM", worlds)
         return build(scene, self.dx, self._per_axis(scene.dim), worlds, wp.get_device(device))
 
     def _per_axis(self, dim: int) -> int:
@@ -215,12 +215,7 @@ class MPM:
         self, model: MPMModel, state: MPMState, control: wp.array, state_out: MPMState, dt: float
     ) -> None:
         """Gradients of `step` from those of `state_out`: the grid again as far as it was not kept, then backwards."""
-        for name, s in (("state", state), ("state_out", state_out)):
-            if any(a.grad is None for a in s.fields()):
-                raise RuntimeError(
-                    f"MPM.step: {name} has arrays without gradients, but one was recorded through it; make it with "
-                    f"state(model, requires_grad=True)"
-                )
+        refuse_states_without_gradient("MPM", state=state.fields(), state_out=state_out.fields())
         scratch = model.scratch
         gathered = scratch.gathered(state_out)
         self._pull_cables(model, state, control)
