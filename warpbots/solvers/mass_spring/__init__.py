@@ -3,13 +3,16 @@
 from warpbots.solvers.mass_spring.analysis import Energy, energy, natural_modes, stiffness_matrix
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
 from warpbots.solvers.mass_spring.solver import MassSpring
+from warpbots.solvers.mass_spring.spectrum import Spectrum, spectrum
 
 __all__ = [
     "Energy",
     "MassSpring",
     "MassSpringModel",
     "MassSpringState",
+    "Spectrum",
     "energy",
     "natural_modes",
+    "spectrum",
     "stiffness_matrix",
 ]

@@ -1,0 +1,63 @@
+"""The spectrum of a recorded motion, to be held beside its natural frequencies."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from scipy.signal import find_peaks
+from scipy.signal.windows import blackmanharris
+
+__all__ = ["Spectrum", "spectrum"]
+
+_SHORTEST = 8
+"""Fewest values of a record."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Spectrum:
+    """Amplitudes of a motion by frequency.
+
+    Attributes:
+        frequency: Frequencies [Hz], 0 to half the sampling rate, shape (n,).
+        amplitude: Amplitude of a sine of that frequency, in the unit of the record, shape (n,).
+    """
+
+    frequency: np.ndarray
+    amplitude: np.ndarray
+
+    def peaks(self, count: int) -> np.ndarray:
+        """Frequencies of the `count` highest peaks [Hz], increasing; between lines by a parabola through logarithms.
+
+        Raises:
+            ValueError: The spectrum has fewer peaks.
+        """
+        level = np.log(np.maximum(self.amplitude, np.finfo(float).tiny))
+        peak, _ = find_peaks(level)
+        if len(peak) < count:
+            raise ValueError(f"Spectrum.peaks: there are {len(peak)} peaks, not {count}; record a longer motion")
+        peak = np.sort(peak[np.argsort(-level[peak])[:count]])
+        left, middle, right = level[peak - 1], level[peak], level[peak + 1]
+        return (peak + 0.5 * (left - right) / (left - 2.0 * middle + right)) * self.frequency[1]
+
+
+def spectrum(record: Any, interval: float) -> Spectrum:
+    """Amplitude spectrum of a motion without its mean, under the window of Blackman and Harris (side lobes 92 dB down).
+
+    Args:
+        record: Values at equal intervals, such as a displacement, shape (n,); an array or a tensor.
+        interval: Time between them [s].
+
+    Raises:
+        ValueError: The record is no row of at least 8 finite values, or `interval` is not positive.
+    """
+    values = np.asarray(record.detach().cpu() if hasattr(record, "detach") else record, dtype=np.float64)
+    if values.ndim != 1 or len(values) < _SHORTEST or not np.isfinite(values).all():
+        raise ValueError(
+            f"spectrum: a record must be a row of at least {_SHORTEST} finite values, got shape {values.shape}"
+        )
+    if not interval > 0.0:
+        raise ValueError(f"spectrum: interval must be positive [s], got {interval:g}")
+    window = blackmanharris(len(values), sym=False)
+    size = 2 ** int(np.ceil(np.log2(8 * len(values))))  # zeros behind the record: lines close enough for a parabola
+    lines = np.fft.rfft(window * (values - values.mean()), size)
+    return Spectrum(np.fft.rfftfreq(size, interval), 2.0 * np.abs(lines) / window.sum())
