@@ -22,6 +22,7 @@ from warpbots.scene import (
     Pressure,
     SceneError,
     Sphere,
+    Truss,
     Union,
 )
 
@@ -190,6 +191,46 @@ def test_colliders_become_obstacles(tmp_path):
     assert obstacles["pill_1"].shape == Capsule((0, 0, -1), (0, 0, 1), 0.5)
     assert obstacles["ground"].shape == HalfSpace((0, 0, 0), (0, 0, 1))
     assert math.isclose(obstacles["tet"].shape.volume, 1 / 6)
+
+
+CORNERS = "(0,0,0), (1,0,0), (1,1,0), (0,1,0)"
+
+
+def curves(name, points, counts, widths, *apis, kind="linear", wrap="nonperiodic"):
+    """Curves of half the size that their points say, with a width for each."""
+    return prim(
+        "BasisCurves",
+        name,
+        *apis,
+        text=f"""{BOUND}
+        point3f[] points = [{points}]
+        int[] curveVertexCounts = {counts}
+        uniform token type = "{kind}"
+        uniform token wrap = "{wrap}"
+        float[] widths = {widths} (interpolation = "uniform")
+        double3 xformOp:scale = (0.5, 0.5, 0.5)
+        uniform token[] xformOpOrder = ["xformOp:scale"]""",
+    )
+
+
+def test_curves_become_bars(tmp_path):
+    """Corners that two curves share are one joint; curves that are no body are none."""
+    body = ("PhysicsDeformableBodyAPI", "MaterialBindingAPI")
+    square = CORNERS + ", (0,0,0), (1,1,0)"
+    hair = curves("hair", CORNERS, [4], [0.2])
+    path = stage(tmp_path, curves("frame", square, [4, 2], [0.2, 0.4], *body) + hair)
+    (frame,) = usd.read(path).bodies
+    joints = [[0, 0, 0], [0.5, 0, 0], [0.5, 0.5, 0], [0, 0.5, 0]]
+    assert frame.shape == Truss(joints, [[0, 1], [1, 2], [2, 3], [0, 2]], np.float32([0.05, 0.05, 0.05, 0.1]))
+    (ring,) = usd.read(stage(tmp_path, curves("ring", CORNERS, [4], [0.5], *body, wrap="periodic"))).bodies
+    assert ring.shape == Truss(joints, [[0, 1], [1, 2], [2, 3], [3, 0]], 0.125)
+    for text, message in (
+        (curves("frame", square, [4, 2], [0.2, 0.4], *body, kind="cubic"), "frame: its curves are cubic"),
+        (curves("frame", square, [4, 3], [0.2, 0.4], *body), "its curves have 7 points by their counts and 6 in fact"),
+        (curves("frame", square, [4, 2], [0.2] * 3, *body), "2 curves, 6 points and 3 widths"),
+    ):
+        with pytest.raises(SceneError, match=message):
+            usd.read(stage(tmp_path, text))
 
 
 def test_only_static_friction(tmp_path):

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 import warp.examples
 from pxr import Sdf, Usd, UsdGeom
-from usd_cases import ROUND, Trajectory, findings, full_scene, names, octahedron, simple_scene, write_text
+from usd_cases import ROUND, SOLIDS, Trajectory, findings, full_scene, names, octahedron, simple_scene, write_text
 
 from warpbots import usd
-from warpbots.scene import SoftBody
+from warpbots.scene import Scene, SoftBody
+from warpbots.simulation import Simulation
+from warpbots.solvers import MassSpring
 
 
 def lifted(array, dim):
@@ -68,6 +70,29 @@ def test_a_scene_without_file(dim, extension, tmp_path):
         np.testing.assert_allclose(cloud.GetDisplayColorAttr().Get()[0], body.color, rtol=1e-6)
         assert list(cloud.GetIdsAttr().Get()) == list(range(len(volume)))
     assert usd.read(tmp_path / f"walk.{extension}") == scene
+
+
+def test_springs_are_curves_that_follow_their_masses(tmp_path):
+    """All springs where they are wanted, the bars of a truss always; nothing else is asked for springs."""
+    scene = Scene([SoftBody(name, SOLIDS[2][name], ROUND) for name in ("box", "truss")])
+    trajectory = Simulation(scene, MassSpring(0.05), 1e-3, substeps=None).rollout(None, 4)
+    lattice = trajectory.particles
+    for springs in (True, False):
+        usd.write(tmp_path / "run.usda", trajectory, fps=1000.0, springs=springs)
+        stage = Usd.Stage.Open(str(tmp_path / "run.usda"))
+        for k, body in enumerate(scene.bodies):
+            prim = stage.GetPrimAtPath(f"/World/Bodies/{body.name}/Springs")
+            assert bool(prim) == (springs or body.name == "truss")
+            if not prim:
+                continue
+            ends = lattice.ends[lattice.body[lattice.ends[:, 0]] == k]
+            assert list(UsdGeom.BasisCurves(prim).GetCurveVertexCountsAttr().Get()) == [2] * len(ends)
+            for time, position, _ in trajectory.frames():
+                found = UsdGeom.BasisCurves(prim).GetPointsAttr().Get(round(1000.0 * time))
+                np.testing.assert_array_equal(found, lifted(position[ends.ravel()], 2))
+        assert not findings(tmp_path / "run.usda")
+    with pytest.raises(ValueError, match="springs=True needs a motion of masses and springs"):
+        usd.write(tmp_path / "run.usda", Trajectory(simple_scene()), springs=True)
 
 
 def test_the_rest_shape_is_hidden_and_obstacles_are_not(tmp_path):

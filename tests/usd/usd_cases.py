@@ -32,6 +32,7 @@ from warpbots.scene import (
     Sphere,
     Task,
     TriangleMesh,
+    Truss,
     Union,
 )
 
@@ -80,6 +81,8 @@ SOLIDS = {
         "exact mesh": octahedron(0.25),
         "points": Points(numbers(20, 3), np.abs(numbers(20)) + 0.1),
         "exact points": Points(np.arange(12.0).reshape(4, 3), np.ones(4)),
+        "truss": Truss(numbers(5, 3), [[0, 1], [1, 2], [3, 0], [4, 1], [2, 4]], np.abs(numbers(5)) + 0.01),
+        "exact truss": Truss([[0, 0, 0], [1, 0, 0], [0, 0, 2]], [[0, 1], [1, 2]], 0.25),
         "posed": Posed(Posed(Box((0, 0, 0), (0.1, 0.3, 0.7)), (0.1, 0.2, 0.3), turn(3)), (1 / 3, 0, 0), turn(3)),
         "union": Union((Sphere((0, 0, 0), 0.1), Posed(Union((Box((0, 0, 0), (1, 1, 1)),)), (1, 2, 3), turn(3)))),
     },
@@ -91,6 +94,7 @@ SOLIDS = {
         "upright rectangle": Cylinder((0.1, 0.2), (0.1, 0.4), 0.07),
         "silhouette": blob(),
         "points": Points(numbers(20, 2), np.abs(numbers(20)) + 0.1),
+        "truss": Truss(numbers(4, 2), [[0, 1], [1, 2], [3, 0]], 0.07),
         "posed": Posed(blob(), (0.1, 1.0 / 3.0), turn(2)),
         "union": Union((Sphere((0, 0), 0.1), Posed(Union((Box((0, 0), (1, 1)),)), (1, 2), turn(2, math.pi / 2)))),
     },

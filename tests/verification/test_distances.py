@@ -23,6 +23,7 @@ from warpbots.scene import (
     Silhouette,
     Sphere,
     TriangleMesh,
+    Truss,
     Union,
 )
 
@@ -115,6 +116,10 @@ CASES = {
         [[1, 2, 3], [0.25, 2, 3], [1, 2, 6.5], [3, 5, 7], [3, 6, 8]],
         [-1, -0.25, 0.5, ROOT3, 3],
         [None, [-1, 0, 0], [0, 0, 1], [1 / ROOT3] * 3, [1 / 3, 2 / 3, 2 / 3]],
+    ),
+    "Truss": (  # two capsules
+        Truss([[0, 0], [2, 0], [2, 3]], [[0, 1], [1, 2]], [0.5, 0.25]), [[1, 0.25], [-3, -4], [2.75, 2], [2.1, 2.5]],
+        [-0.25, 4.5, 0.5, -0.15], [[0, 1], [-0.6, -0.8], [1, 0], [1, 0]],
     ),
     "Points 2D": (  # discs of the particles' areas: radius 1
         Points([[0, 0], [5, 0]], [np.pi, np.pi]), [[3, 4], [5, 0.5]], [np.hypot(2, 4) - 1, -0.5],

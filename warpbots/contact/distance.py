@@ -23,6 +23,7 @@ from warpbots.scene import (
     Silhouette,
     Sphere,
     TriangleMesh,
+    Truss,
     Union,
 )
 
@@ -170,6 +171,13 @@ def _(shape: Points, x: np.ndarray) -> np.ndarray:
     radius = np.sqrt(shape.volumes / np.pi) if dim == 2 else np.cbrt(3.0 * shape.volumes / (4.0 * np.pi))
     distance, nearest = cKDTree(shape.positions).query(x)
     return distance - radius[nearest]
+
+
+@signed_distance.register
+def _(shape: Truss, x: np.ndarray) -> np.ndarray:
+    ends = shape.joints[shape.bars]
+    bars = (Capsule(a, b, r) for (a, b), r in zip(ends, shape.radius, strict=True))
+    return functools.reduce(np.minimum, (signed_distance(bar, x) for bar in bars))
 
 
 @signed_distance.register

@@ -20,7 +20,9 @@ from warpbots.scene.shapes import (
     Silhouette,
     Sphere,
     TriangleMesh,
+    Truss,
     Union,
+    bars_of,
     dimension,
 )
 
@@ -53,7 +55,9 @@ __all__ = [
     "Sphere",
     "Task",
     "TriangleMesh",
+    "Truss",
     "Union",
+    "bars_of",
     "dimension",
     "floor",
     "walls",

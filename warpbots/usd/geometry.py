@@ -6,7 +6,19 @@ In a 2D scene a prim stands for its section with the plane y = 0.
 import numpy as np
 from pxr import Usd, UsdGeom
 
-from warpbots.scene import Box, Capsule, Cylinder, HalfSpace, Points, Posed, SceneError, Shape, Sphere, TriangleMesh
+from warpbots.scene import (
+    Box,
+    Capsule,
+    Cylinder,
+    HalfSpace,
+    Points,
+    Posed,
+    SceneError,
+    Shape,
+    Sphere,
+    TriangleMesh,
+    Truss,
+)
 from warpbots.usd.frame import START, rigid, snap, tidy, transform
 
 __all__ = ["is_geometry", "plain_shape", "pose"]
@@ -181,6 +193,44 @@ def _points(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
     return Points(moved if dim == 3 else moved[:, [0, 2]], volumes)
 
 
+def _curves(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
+    """A bar for each piece of each curve; points at one place are one joint."""
+    _, scales = _axes(matrix)
+    points = np.asarray(_get(prim, "points", []), dtype=np.float64).reshape(-1, 3)
+    counts = np.asarray(_get(prim, "curveVertexCounts", []), dtype=np.int64)
+    if str(_get(prim, "type", "cubic")) != "linear":
+        raise SceneError("its curves are cubic; only straight bars are known, set its type to linear")
+    if not len(counts) or counts.sum() != len(points) or counts.min() < 2:
+        raise SceneError(f"its curves have {counts.sum()} points by their counts and {len(points)} in fact")
+    first, last = np.cumsum(counts) - counts, np.cumsum(counts) - 1
+    bars = np.stack([np.delete(np.arange(len(points)), last), np.delete(np.arange(len(points)), first)], axis=1)
+    curve = np.repeat(np.arange(len(counts)), counts - 1)
+    if str(_get(prim, "wrap", "nonperiodic")) == "periodic":
+        bars = np.concatenate([bars, np.stack([last, first], axis=1)])
+        curve = np.append(curve, np.arange(len(counts)))
+    width = _bar_widths(prim, bars, curve, len(points), len(counts)) * _uniform(scales)
+    moved = transform(matrix, points)
+    _, at, joint = np.unique(moved, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(at)  # joints in the order in which the file has them
+    bars = np.argsort(order)[joint.reshape(-1)][bars]
+    joints = moved[at[order]]
+    return Truss(joints if dim == 3 else joints[:, [0, 2]], bars, 0.5 * width)
+
+
+def _bar_widths(prim: Usd.Prim, bars: np.ndarray, curve: np.ndarray, points: int, curves: int) -> np.ndarray:
+    """Width of every bar from widths for all, for each curve or for each point, shape (n_bars,)."""
+    widths = np.asarray(UsdGeom.Curves(prim).GetWidthsAttr().Get(START) or [], dtype=np.float64)
+    if len(widths) == 1:
+        return np.full(len(bars), widths[0])
+    if len(widths) == curves and UsdGeom.Curves(prim).GetWidthsInterpolation() == UsdGeom.Tokens.uniform:
+        return widths[curve]
+    if len(widths) == points:
+        return widths[bars].mean(axis=1)
+    raise SceneError(
+        f"it has {curves} curves, {points} points and {len(widths)} widths, from which their sections follow"
+    )
+
+
 _READ = {
     "Cube": _cube,
     "Sphere": _sphere,
@@ -192,5 +242,6 @@ _READ = {
     "Mesh": _mesh,
     "TetMesh": _tets,
     "Points": _points,
+    "BasisCurves": _curves,
 }
 """Readers by the USD type of the prim."""

@@ -22,6 +22,7 @@ from warpbots.scene import (
     Silhouette,
     Sphere,
     TriangleMesh,
+    Truss,
     dimension,
 )
 from warpbots.usd.frame import START, tidy
@@ -83,6 +84,8 @@ def author(stage: Usd.Stage, path: str, gprim: Gprim) -> Usd.Prim:
         UsdGeom.Mesh(prim).SetNormalsInterpolation(UsdGeom.Tokens.uniform)
     if gprim.type == "Points":
         UsdGeom.Points(prim).SetWidthsInterpolation(UsdGeom.Tokens.vertex)
+    if gprim.type == "BasisCurves":
+        UsdGeom.Curves(prim).SetWidthsInterpolation(UsdGeom.Tokens.uniform)
     boundable = UsdGeom.Boundable(prim)
     boundable.CreateExtentAttr(UsdGeom.Boundable.ComputeExtentFromPlugins(boundable, Usd.TimeCode.Default()))
     return prim
@@ -206,6 +209,19 @@ def _points(shape: Points, lift, extent: float) -> Gprim:
     return _cloud(positions, width(shape.volumes, dim))
 
 
+def _truss(shape: Truss, lift, extent: float) -> Gprim:
+    dim = shape.joints.shape[1]
+    ends = shape.joints[shape.bars].reshape(-1, dim)
+    ends = ends if dim == 3 else np.insert(ends, 1, 0.0, axis=1)
+    values = {
+        "points": ("point3f[]", Vt.Vec3fArray.FromNumpy(ends.astype(np.float32))),
+        "curveVertexCounts": ("int[]", Vt.IntArray(len(shape.bars), 2)),
+        "widths": ("float[]", Vt.FloatArray.FromNumpy((2.0 * shape.radius).astype(np.float32))),
+        "type": ("token", "linear"),
+    }
+    return Gprim("BasisCurves", values)
+
+
 def _distance_grid(shape: DistanceGrid, lift, extent: float) -> Gprim:
     """The samples just inside the surface, as particles as wide as a cell."""
     inside = (shape.values <= 0.0) & (shape.values > -2.0 * shape.spacing)
@@ -227,6 +243,7 @@ _DESCRIBE = {
     Silhouette: _silhouette,
     TriangleMesh: _triangles,
     Points: _points,
+    Truss: _truss,
     DistanceGrid: _distance_grid,
 }
 

@@ -31,6 +31,7 @@ from warpbots.scene import (
     Sphere,
     Task,
     TriangleMesh,
+    Truss,
     Union,
 )
 
@@ -179,9 +180,10 @@ SHAPE_FIELDS = {
     HalfSpace: {"point": "vector", "normal": "vector"},
     Heightfield: {"origin": "vector", "spacing": "number", "heights": "grid"},
     Silhouette: {"mask": "rows", "lower": "vector", "pixel": "number"},
-    TriangleMesh: {"vertices": "points", "faces": "triangles"},
+    TriangleMesh: {"vertices": "points", "faces": "indices"},
     Points: {"positions": "points", "volumes": "vector"},
     DistanceGrid: {"values": "grid", "lower": "vector", "spacing": "number"},
+    Truss: {"joints": "points", "bars": "indices", "radius": "vector"},
     Posed: {"translation": "vector", "rotation": "grid"},
     Union: {},
 }

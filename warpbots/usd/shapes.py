@@ -175,8 +175,8 @@ def _store(prim: Usd.Prim, field: str, kind: str, value: Any) -> None:
     elif kind == "rows":
         lines = ["".join(".#"[int(pixel)] for pixel in row) for row in value]
         create(prim, name, "string[]", lines, uniform=True)
-    elif kind == "triangles":
-        create(prim, name, "int3[]", np.asarray(value, dtype=np.int32), uniform=True)
+    elif kind == "indices":
+        create(prim, name, f"int{value.shape[1]}[]", np.asarray(value, dtype=np.int32), uniform=True)
     elif kind == "points":
         create(prim, name, f"double{value.shape[1]}[]", np.asarray(value, dtype=np.float64), uniform=True)
     else:
@@ -202,7 +202,7 @@ def _load(prim: Usd.Prim, field: str, kind: str) -> Any:
         if len(set(map(len, value))) > 1:
             raise SceneError(f"{name} must have rows of one length, got {sorted(set(map(len, value)))}")
         return np.array([[pixel == "#" for pixel in row] for row in value])
-    if kind == "triangles":
+    if kind == "indices":
         return np.asarray(value, dtype=np.int64)
     array = np.asarray(value, dtype=np.float64)
     if kind != "grid":

@@ -17,7 +17,10 @@ __all__ = ["geometry", "is_own", "read_solid", "remove_solid", "write_solid"]
 
 
 def geometry(prim: Usd.Prim) -> list[Usd.Prim]:
-    """Roots of the shapes at or below `prim`: those marked for simulation, where some are."""
+    """Roots of the shapes at or below `prim`: those marked for simulation, where some are.
+
+    Curves are bars only where there is nothing else: beside a mesh they are hair, or a line drawn on it.
+    """
     if is_own(prim):
         return [prim.GetChild("Shape")]  # whatever others have put beside it
     found, walk = [], iter(Usd.PrimRange(prim, Usd.TraverseInstanceProxies()))
@@ -27,7 +30,8 @@ def geometry(prim: Usd.Prim) -> list[Usd.Prim]:
         elif is_shape(below):
             found.append(below)
             walk.PruneChildren()
-    return [part for part in found if schemas(part) & set(SIM_APIS)] or found
+    marked = [part for part in found if schemas(part) & set(SIM_APIS)]
+    return marked or [part for part in found if not part.IsA(UsdGeom.Curves)] or found
 
 
 def is_own(prim: Usd.Prim) -> bool:

@@ -92,8 +92,9 @@ def _kind(prim: Usd.Prim) -> tuple[str | None, str | None, bool]:
         if _animated(prim):
             return None, "a collider that moves; obstacles do not", False
         return "obstacles", reason, not prim.IsA(UsdGeom.Gprim)
-    loose = is_geometry(prim) and UsdGeom.Imageable(prim).ComputePurpose() != UsdGeom.Tokens.guide
-    return "loose" if loose and prim.GetTypeName() != "Plane" else None, reason, False
+    solid = is_geometry(prim) and prim.GetTypeName() not in ("Plane", "BasisCurves")
+    loose = solid and UsdGeom.Imageable(prim).ComputePurpose() != UsdGeom.Tokens.guide
+    return "loose" if loose else None, reason, False
 
 
 def _moves(prim: Usd.Prim) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom, UsdUtils, Vt
 
-from warpbots.scene import SoftBody
+from warpbots.scene import SoftBody, bars_of
 from warpbots.usd.files import export, replacing_layers, sign
 from warpbots.usd.frame import Frame, stage_frame
 from warpbots.usd.gprims import width
@@ -27,28 +27,37 @@ __all__ = ["write_trajectory"]
 _FLUSH = 2**24
 """Bytes of samples after which the results go to disk."""
 
+_THIN = 0.08
+"""Width of the drawn springs of a lattice over their length."""
+
 _LONGEST_TEXT = 64
 """Longest array in a text file; longer ones are slow and large in text (the limit of Omniverse's validator, too)."""
 
 
-def write_trajectory(path: Path, trajectory: Any, fps: float, every: int, velocities: bool) -> None:
+def write_trajectory(
+    path: Path, trajectory: Any, fps: float, every: int, velocities: bool, springs: bool = False
+) -> None:
     """Write `trajectory` to `path`; see `warpbots.usd.write`.
 
     Args:
         path: Absolute path of the file that combines scene and results.
         trajectory: Has `scene`; `frames(every)`, an iterator of time [s], positions [m] and velocities [m/s], both of
             shape (n, dim); and `particles` with `volume` [m^dim] and `body`, the index of the body in the scene, both
-            of shape (n,).
+            of shape (n,), and, if they are joined by springs, `ends`, shape (n_springs, 2).
         fps: Time codes per second.
         every: Write the states after every so many control intervals.
         velocities: Whether to write velocities.
+        springs: Whether to write all springs, or the bars of trusses alone.
 
     Raises:
-        ValueError: A file of the scene would be overwritten, or the trajectory has no frames or no finite positions.
+        ValueError: A file of the scene would be overwritten, the trajectory has no frames or no finite positions, or
+            `springs` are wanted of what has none.
         OSError: A file cannot be written; what was there before is unchanged.
     """
     if not (np.isfinite(fps) and fps > 0.0):
         raise ValueError(f"fps must be a positive number of time codes per second, got {fps}; 60 is usual")
+    if springs and not hasattr(trajectory.particles, "ends"):
+        raise ValueError("springs=True needs a motion of masses and springs; use MassSpring, or leave it out")
     scene = trajectory.scene
     source = Path(scene.source) if scene.source else None
     results = path.with_name(f"{path.stem}_results.usdc")
@@ -65,7 +74,7 @@ def write_trajectory(path: Path, trajectory: Any, fps: float, every: int, veloci
         if not kept:
             export(layer, place[scene_file])
         below = Sdf.Layer.FindOrOpen(str(place.get(scene_file, scene_file)))
-        span = _write_results(place[results], below, trajectory, fps, every, velocities)
+        span = _write_results(place[results], below, trajectory, fps, every, velocities, springs)
         export(_root([results, scene_file], path.parent, below, fps, span), place[path])
 
 
@@ -99,7 +108,7 @@ def _root(files: list[Path], folder: Path, below: Sdf.Layer, fps: float, span: t
 
 
 def _write_results(
-    path: Path, below: Sdf.Layer, trajectory: Any, fps: float, every: int, velocities: bool
+    path: Path, below: Sdf.Layer, trajectory: Any, fps: float, every: int, velocities: bool, springs: bool
 ) -> tuple[float, float]:
     """Write the layer of the particles; the time codes of its first and last frame."""
     results = Sdf.Layer.CreateNew(str(path))
@@ -112,15 +121,14 @@ def _write_results(
     stage.SetEditTarget(results)
     scene, found = read_stage(stage)
     frame = stage_frame(stage, scene.dim)
-    body_of, volume = np.asarray(trajectory.particles.body), np.asarray(trajectory.particles.volume)
-    clouds = []
+    body_of = np.asarray(trajectory.particles.body)
+    moving = []
     for k, body in enumerate(scene.bodies):
-        members = np.flatnonzero(body_of == k)
-        clouds.append((_define(stage, found.bodies[body.name], body, volume[members], frame), members))
+        moving += _define(stage, found.bodies[body.name], body, trajectory.particles, body_of == k, frame, springs)
     codes, pending = [], 0
     for time, position, velocity in trajectory.frames(every=every):
         codes.append(_code(float(time), fps))
-        pending += _write_frame(clouds, frame, codes[-1], position, velocity if velocities else None, len(body_of))
+        pending += _write_frame(moving, frame, codes[-1], position, velocity if velocities else None, len(body_of))
         if pending > _FLUSH:
             results.Save()
             pending = 0
@@ -131,31 +139,54 @@ def _write_results(
     return codes[0], codes[-1]
 
 
-def _define(stage: Usd.Stage, prim: Usd.Prim, body: SoftBody, volume: np.ndarray, frame: Frame) -> UsdGeom.Points:
-    """The particles of `body`, below its prim where USD allows it, in place of its rest shape."""
+def _define(
+    stage: Usd.Stage, prim: Usd.Prim, body: SoftBody, particles: Any, members: np.ndarray, frame: Frame, springs: bool
+) -> list[tuple[UsdGeom.PointBased, np.ndarray]]:
+    """The prims that move in place of the rest shape of `body`, each with the particles that its points follow."""
     prim = editable(prim)
-    inside = not prim.IsA(UsdGeom.Gprim)
-    parent, name = (prim, "Particles") if inside else (prim.GetParent(), f"{prim.GetName()}_particles")
-    for rest in prim.GetChildren() if inside else [prim]:
-        if rest.IsA(UsdGeom.Imageable) and rest.GetName() != name:
+    points = UsdGeom.Points(_result(stage, prim, body, "Particles", "Points", frame))
+    for rest in prim.GetChildren() if not prim.IsA(UsdGeom.Gprim) else [prim]:
+        if rest.IsA(UsdGeom.Imageable) and RESULT_API not in rest.GetPrimTypeInfo().GetAppliedAPISchemas():
             UsdGeom.Imageable(rest).CreateVisibilityAttr(UsdGeom.Tokens.invisible)
+    follows = np.flatnonzero(members)
+    points.CreateIdsAttr(Vt.Int64Array(range(len(follows))))
+    wide = width(np.asarray(particles.volume)[follows], frame.dim)
+    points.CreateWidthsAttr(Vt.FloatArray.FromNumpy(wide.astype(np.float32)))
+    points.SetWidthsInterpolation(UsdGeom.Tokens.vertex)
+    moving = [(points, follows)]
+    truss = bars_of(body.shape)
+    if hasattr(particles, "ends") and (springs or truss):
+        ends = particles.ends[members[particles.ends[:, 0]]]
+        curves = UsdGeom.BasisCurves(_result(stage, prim, body, "Springs", "BasisCurves", frame))
+        curves.CreateTypeAttr(UsdGeom.Tokens.linear)
+        curves.CreateCurveVertexCountsAttr(Vt.IntArray(len(ends), 2))
+        length = np.linalg.norm(np.diff(particles.position[ends], axis=1)[:, 0], axis=1)
+        wide = 2.0 * np.median(truss.radius) if truss else _THIN * np.median(length)
+        curves.CreateWidthsAttr([float(wide)])
+        curves.SetWidthsInterpolation(UsdGeom.Tokens.constant)
+        moving.append((curves, ends.ravel()))
+    return moving
+
+
+def _result(stage: Usd.Stage, body_prim: Usd.Prim, body: SoftBody, name: str, kind: str, frame: Frame) -> Usd.Prim:
+    """A prim for results in coordinates of the scene, below that of the body where USD allows it, else beside it."""
+    inside = not body_prim.IsA(UsdGeom.Gprim)
+    parent = body_prim if inside else body_prim.GetParent()
+    name = name if inside else f"{body_prim.GetName()}_{name.lower()}"
     path = parent.GetPath().AppendChild(name)
     there = stage.GetPrimAtPath(path)
     if there and RESULT_API not in there.GetPrimTypeInfo().GetAppliedAPISchemas():
         path = free_path(stage, parent.GetPath(), name)
-    points = UsdGeom.Points.Define(stage, path)
-    apply(points.GetPrim(), RESULT_API)
-    to_scene_coordinates(points.GetPrim(), frame)
-    points.CreateIdsAttr(Vt.Int64Array(range(len(volume))))
-    points.CreateWidthsAttr(Vt.FloatArray.FromNumpy(width(volume, frame.dim).astype(np.float32)))
-    points.SetWidthsInterpolation(UsdGeom.Tokens.vertex)
-    points.CreateDisplayColorAttr([body.color])
-    points.CreateVisibilityAttr(UsdGeom.Tokens.inherited)
-    return points
+    prim = stage.DefinePrim(path, kind)
+    apply(prim, RESULT_API)
+    to_scene_coordinates(prim, frame)
+    UsdGeom.Gprim(prim).CreateDisplayColorAttr([body.color])
+    UsdGeom.Imageable(prim).CreateVisibilityAttr(UsdGeom.Tokens.inherited)
+    return prim
 
 
 def _write_frame(
-    clouds: list[tuple[UsdGeom.Points, np.ndarray]],
+    moving: list[tuple[UsdGeom.PointBased, np.ndarray]],
     frame: Frame,
     code: float,
     position: Any,
@@ -173,22 +204,22 @@ def _write_frame(
             f"simulation has failed before, reduce its time step"
         )
     size = 0
-    for points, members in clouds:
-        values = np.ascontiguousarray(frame.lift(position[members]), dtype=np.float32)
+    for points, follows in moving:
+        values = np.ascontiguousarray(frame.lift(position[follows]), dtype=np.float32)
         points.GetPointsAttr().Set(Vt.Vec3fArray.FromNumpy(values), code)
         points.GetExtentAttr().Set(_extent(points, values), code)
         if velocity is not None:
-            moving = np.ascontiguousarray(frame.lift(np.asarray(velocity)[members]), dtype=np.float32)
-            points.GetVelocitiesAttr().Set(Vt.Vec3fArray.FromNumpy(moving), code)
+            rates = np.ascontiguousarray(frame.lift(np.asarray(velocity)[follows]), dtype=np.float32)
+            points.GetVelocitiesAttr().Set(Vt.Vec3fArray.FromNumpy(rates), code)
         size += values.nbytes * (1 if velocity is None else 2)
     return size
 
 
-def _extent(points: UsdGeom.Points, values: np.ndarray) -> Vt.Vec3fArray:
-    """Box about all particles with their widths, shape (2, 3)."""
+def _extent(points: UsdGeom.PointBased, values: np.ndarray) -> Vt.Vec3fArray:
+    """Box about all points with their widths, shape (2, 3)."""
     if not len(values):
         return UsdGeom.Boundable.ComputeExtentFromPlugins(points, Usd.TimeCode.EarliestTime())
-    radius = 0.5 * np.asarray(points.GetWidthsAttr().Get())[:, None]
+    radius = 0.5 * np.asarray(points.GetPrim().GetAttribute("widths").Get())[:, None]
     return Vt.Vec3fArray.FromNumpy(np.stack([(values - radius).min(0), (values + radius).max(0)]))
 
 

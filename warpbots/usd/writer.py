@@ -12,7 +12,14 @@ from warpbots.usd.trajectory import write_trajectory
 __all__ = ["write"]
 
 
-def write(path: str | os.PathLike, what: Any, fps: float = 60.0, every: int = 1, velocities: bool = False) -> None:
+def write(
+    path: str | os.PathLike,
+    what: Any,
+    fps: float = 60.0,
+    every: int = 1,
+    velocities: bool = False,
+    springs: bool = False,
+) -> None:
     """Write a scene or a trajectory to a USD file.
 
     A scene that was read from a file keeps what warpbots does not understand there: the file is written from a copy of
@@ -29,9 +36,12 @@ def write(path: str | os.PathLike, what: Any, fps: float = 60.0, every: int = 1,
         fps: Time codes per second of a trajectory; time t [s] is at time code t fps.
         every: Of a trajectory, write the states after every so many control intervals.
         velocities: Whether to write the velocities of the particles of a trajectory, too (twice the size).
+        springs: Whether to write the springs of a lattice as curves beside its masses (some twenty times the size);
+            the bars of a truss are always written.
 
     Raises:
-        ValueError: The extension is none that can be written, or a trajectory would overwrite the file of its scene.
+        ValueError: The extension is none that can be written, a trajectory would overwrite the file of its scene, or
+            `springs` are wanted of what has none.
         SceneError: What else is in the source of the scene does not fit the scene.
         OSError: The file cannot be written; what was there before is unchanged.
     """
@@ -40,4 +50,4 @@ def write(path: str | os.PathLike, what: Any, fps: float = 60.0, every: int = 1,
         with replacing_layers(path) as (temporary,):
             export(scene_layer(what, path.parent), temporary)
     else:
-        write_trajectory(path, what, fps, every, velocities)
+        write_trajectory(path, what, fps, every, velocities, springs)

@@ -14,5 +14,8 @@ def shown(particles: object) -> object:
 
 
 def shown_at(particles: object, values: np.ndarray) -> np.ndarray:
-    """Values of all particles, shape (..., n_particles, dim), for what is drawn: a cell has the mean of its corners."""
-    return values[..., particles.corner, :].mean(axis=-2) if hasattr(particles, "cells") else values
+    """Values of all particles, shape (..., n_particles, dim), for what is drawn: between the masses about it."""
+    if not hasattr(particles, "cells"):
+        return values
+    moved = particles.carry @ np.moveaxis(values, -2, 0).reshape(values.shape[-2], -1)
+    return np.moveaxis(moved.reshape(-1, *values.shape[:-2], values.shape[-1]), 0, -2)

@@ -6,8 +6,9 @@ from warpbots.scene.record import SceneError, point, record
 from warpbots.scene.shapes.checks import assign
 from warpbots.scene.shapes.primitives import Box, Capsule, Cylinder, HalfSpace, Sphere
 from warpbots.scene.shapes.sampled import DistanceGrid, Heightfield, Points, Silhouette, TriangleMesh
+from warpbots.scene.shapes.truss import Truss
 
-__all__ = ["Posed", "Shape", "Union", "dimension"]
+__all__ = ["Posed", "Shape", "Union", "bars_of", "dimension"]
 
 
 @record
@@ -72,7 +73,7 @@ class Posed:
 
 Shape = (
     Box | Sphere | Capsule | Cylinder | HalfSpace | Heightfield | Silhouette | TriangleMesh | Points | DistanceGrid
-    | Union | Posed
+    | Truss | Union | Posed
 )  # fmt: skip
 """Any of the shapes of this package."""
 
@@ -80,3 +81,13 @@ Shape = (
 def dimension(shape: Shape) -> int:
     """2 or 3: the space that `shape` lives in."""
     return len(shape.bounds[0])
+
+
+def bars_of(shape: Shape) -> Truss | None:
+    """The truss that `shape` is, where it stands; None for any other shape."""
+    if isinstance(shape, Posed):
+        truss = bars_of(shape.shape)
+        return truss and Truss(
+            truss.joints @ np.array(shape.rotation).T + np.array(shape.translation), truss.bars, truss.radius
+        )
+    return shape if isinstance(shape, Truss) else None

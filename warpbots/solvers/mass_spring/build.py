@@ -11,11 +11,19 @@ from scipy.sparse.csgraph import connected_components
 from warpbots.actuators import rest_strain
 from warpbots.contact import coefficients, obstacle_field
 from warpbots.math import real, real_numpy, vector
-from warpbots.scene import FREEDOMS, Oscillation, Scene, SceneError, SoftBody, TriangleMesh
+from warpbots.scene import FREEDOMS, Oscillation, Scene, SceneError, SoftBody, TriangleMesh, bars_of
 from warpbots.solvers.mass_spring.collision import radii, stiffnesses
 from warpbots.solvers.mass_spring.drive import drive_of
 from warpbots.solvers.mass_spring.hold import FREE
-from warpbots.solvers.mass_spring.lattice import POISSONS_RATIO, Cells, Lattice, assemble, scattered_cells, voxel_cells
+from warpbots.solvers.mass_spring.lattice import (
+    POISSONS_RATIO,
+    Cells,
+    Lattice,
+    assemble,
+    scattered_cells,
+    truss_cells,
+    voxel_cells,
+)
 from warpbots.solvers.mass_spring.model import MassSpringModel, Scratch
 from warpbots.solvers.mass_spring.springs import rows_of
 
@@ -92,6 +100,8 @@ def build(
 def _cut(body: SoftBody, spacing: float, kind: str, seed: int) -> Cells:
     if not np.isfinite(body.shape.bounds).all():
         raise SceneError(f"SoftBody {body.name!r}: a {type(body.shape).__name__} has no end; a body needs one")
+    if truss := bars_of(body.shape):
+        return truss_cells(truss)
     shape = body.shape
     cells = voxel_cells(shape, spacing) if kind == "voxel" else scattered_cells(shape, spacing, seed, body.name)
     if isinstance(shape, TriangleMesh) and len(cells.volume):
@@ -135,7 +145,8 @@ def _refuse_pieces(scene: Scene, lattice: Lattice) -> None:
 
 
 def _say_poissons_ratio(scene: Scene) -> None:
-    other = [b for b in scene.bodies if b.material.poissons_ratio != POISSONS_RATIO]
+    solid = [b for b in scene.bodies if bars_of(b.shape) is None]
+    other = [b for b in solid if b.material.poissons_ratio != POISSONS_RATIO]
     if other:
         warnings.warn(
             f"MassSpring: springs make matter of Poisson's ratio {POISSONS_RATIO:g}, in the place of "

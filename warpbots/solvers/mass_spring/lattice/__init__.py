@@ -3,6 +3,16 @@
 from warpbots.solvers.mass_spring.lattice.assembly import Lattice, assemble
 from warpbots.solvers.mass_spring.lattice.cells import POISSONS_RATIO, SHEAR, Cells
 from warpbots.solvers.mass_spring.lattice.scattered import scattered_cells
+from warpbots.solvers.mass_spring.lattice.truss import truss_cells
 from warpbots.solvers.mass_spring.lattice.voxel import voxel_cells
 
-__all__ = ["POISSONS_RATIO", "SHEAR", "Cells", "Lattice", "assemble", "scattered_cells", "voxel_cells"]
+__all__ = [
+    "POISSONS_RATIO",
+    "SHEAR",
+    "Cells",
+    "Lattice",
+    "assemble",
+    "scattered_cells",
+    "truss_cells",
+    "voxel_cells",
+]

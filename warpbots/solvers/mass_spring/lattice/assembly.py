@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from scipy.sparse import block_diag, csr_matrix
 
 from warpbots.actuators import rest_strain
 from warpbots.scene import Cable, Scene, SceneError, SoftBody
@@ -23,8 +24,8 @@ class Lattice(Matter):
         rest_length: Lengths at rest [m], shape (n_springs,).
         stiffness: Spring constants [N/m], shape (n_springs,).
         damping: Damping coefficients along the springs [N s/m], shape (n_springs,).
-        corner: Masses at the corners of the cells that the bodies were cut into, shape (n_cells, n_corners).
-        cells: The cells as matter at rest.
+        cells: What is drawn, as matter at rest: the cells that the bodies were cut into, bars in several pieces.
+        carry: Takes positions of the masses to those of `cells`, shape (n_cells, n).
         drive: Rest strain of a spring at signal 1 of an actuator, one row for each pair of them: number of the spring,
             number of the actuator, strain; shape (n_drives, 3).
     """
@@ -34,8 +35,8 @@ class Lattice(Matter):
     rest_length: np.ndarray
     stiffness: np.ndarray
     damping: np.ndarray
-    corner: np.ndarray
     cells: Matter
+    carry: csr_matrix
     drive: np.ndarray
 
 
@@ -54,14 +55,14 @@ def assemble(scene: Scene, cells: list[Cells], damping: float = 0.0) -> Lattice:
     masses = springs = 0
     for i, (body, cut) in enumerate(zip(scene.bodies, cells, strict=True)):
         part, filling = _of_body(scene, body, cut, damping)
-        part["body"], filling["body"] = np.full(len(cut.node), i), np.full(len(cut.volume), i)
-        part["corner"] = cut.corner + masses
+        part["body"], filling["body"] = np.full(len(cut.node), i), np.full(len(cut.piece), i)
         part["ends"] = part["ends"] + masses
         part["drive"][:, 0] += springs
         masses, springs = masses + len(cut.node), springs + len(part["ends"])
         parts.append(part)
         filled.append(filling)
-    return Lattice(**together(scene, parts), cells=Matter(**together(scene, filled)))
+    carry = block_diag([cut.carry for cut in cells], "csr")
+    return Lattice(**together(scene, parts), cells=Matter(**together(scene, filled)), carry=carry)
 
 
 def _of_body(scene: Scene, body: SoftBody, cells: Cells, damping: float) -> tuple[dict, dict]:
@@ -108,12 +109,13 @@ def _of_body(scene: Scene, body: SoftBody, cells: Cells, damping: float) -> tupl
         for driven in [np.flatnonzero(strain)]
     ]
     velocity = np.array(body.velocity or (0.0,) * cells.node.shape[1])
+    piece = cells.piece
     filling = {
-        "position": cells.centre,
-        "velocity": np.tile(velocity, (len(rho), 1)),
-        "volume": cells.volume,
-        "density": rho,
-        "regions": filled,
+        "position": cells.carry @ cells.node,
+        "velocity": np.tile(velocity, (len(piece), 1)),
+        "volume": (cells.volume / np.bincount(piece))[piece],
+        "density": rho[piece],
+        "regions": {name: inside[piece] for name, inside in filled.items()},
     }
     return {
         "position": cells.node,

@@ -12,6 +12,7 @@ relation, which central forces cannot escape): mu = 2/5 E. In 2D that is the sam
 import dataclasses
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 __all__ = ["POISSONS_RATIO", "SHEAR", "Cells", "eigenstrain"]
 
@@ -32,6 +33,8 @@ class Cells:
         pair: Corners that a spring joins, the same for all cells, shape (n_pairs, 2).
         weight: Stiffness of these springs per Young's modulus [m, in 2D 1], shape (n_cells, n_pairs).
         volume: Volume of each cell [m^dim], shape (n_cells,).
+        pieces: In how many pieces along its first spring a cell is drawn, shape (n_cells,); None for a single one, at
+            its centre.
     """
 
     node: np.ndarray
@@ -39,6 +42,7 @@ class Cells:
     pair: np.ndarray
     weight: np.ndarray
     volume: np.ndarray
+    pieces: np.ndarray | None = None
 
     @property
     def centre(self) -> np.ndarray:
@@ -55,6 +59,24 @@ class Cells:
         """Unit vectors along every spring of every cell, shape (n_cells, n_pairs, dim)."""
         d = self.node[self.ends[..., 1]] - self.node[self.ends[..., 0]]
         return d / np.linalg.norm(d, axis=-1, keepdims=True)
+
+    @property
+    def piece(self) -> np.ndarray:
+        """The cell that each drawn piece is a part of, shape (n_pieces,)."""
+        return np.repeat(np.arange(len(self.volume)), 1 if self.pieces is None else self.pieces)
+
+    @property
+    def carry(self) -> csr_matrix:
+        """What takes positions of the nodes to those of the drawn pieces, shape (n_pieces, n_nodes)."""
+        piece, corners = self.piece, self.corner.shape[1]
+        if self.pieces is None:
+            share = np.full((len(piece), corners), 1.0 / corners)
+        else:
+            first = np.cumsum(self.pieces) - self.pieces
+            t = (np.arange(len(piece)) - first[piece] + 0.5) / self.pieces[piece]
+            share = np.stack([1.0 - t, t], axis=1)
+        rows = corners * np.arange(len(piece) + 1)
+        return csr_matrix((share.ravel(), self.corner[piece].ravel(), rows), shape=(len(piece), len(self.node)))
 
 
 def eigenstrain(stress: np.ndarray) -> np.ndarray:
