@@ -3,6 +3,8 @@
 Also the smallest scenes that show an effect, in SI units.
 """
 
+import dataclasses
+
 import numpy as np
 import torch
 
@@ -59,13 +61,14 @@ ACTUATORS = {
     "cable": lambda dim: Cable("cable", ((0.28,) * dim, (0.34, 0.3, 0.32)[:dim], (0.47,) * dim), 200.0),
     "expansion": lambda dim: Expansion("expansion", "root", 0.1, (1.0, 0.5, 0.25)[:dim]),
     "oscillation": lambda dim: Oscillation("oscillation", "root", 0.1, 12.0, 0.4),
+    "wave": lambda dim: Oscillation("wave", "root", 0.1, 7.0, 0.2, wave=(20.0, 5.0, 10.0)[:dim]),
 }
 """One small instance of each actuator, for `block`."""
 
 
 def knows(solver: str, actuator: str) -> bool:
     """Whether a solver has an actuator."""
-    return actuator not in ({"expansion", "oscillation"} if solver in CONTINUA else {"cable"})
+    return actuator not in ({"expansion", "oscillation", "wave"} if solver in CONTINUA else {"cable"})
 
 
 def block(
@@ -108,12 +111,24 @@ def busy(dim: int, law: str = "neo_hookean", incompressibility: int = 0, solver:
     )
 
 
+def worn(scene: Scene) -> Scene:
+    """The scene with bodies whose springs set at a strain of 0.01 and break at 2."""
+    limits = {"yield_strain": 0.01, "breaking_strain": 2.0}
+    bodies = [dataclasses.replace(b, material=dataclasses.replace(b.material, **limits)) for b in scene.bodies]
+    return dataclasses.replace(scene, bodies=bodies)
+
+
+def fields_of(state) -> dict[str, torch.Tensor]:
+    """Fields of a state by name, but for those that are empty in this model."""
+    return {name: value for name, value in vars(state).items() if value.numel()}
+
+
 def stirred(sim: Simulation, rng: np.random.Generator, intervals: int) -> dict[str, torch.Tensor]:
     """Everything that a rollout can be differentiated by, at random and different in every world.
 
     The scene is moved, strained, set in motion towards its floor and its wall, and its parameters vary by 5 %.
     """
-    rest = {name: to_numpy(value) for name, value in vars(sim.state()).items()}
+    rest = {name: to_numpy(value) for name, value in fields_of(sim.state()).items()}
     dim = sim.scene.dim
     inputs = {n: to_numpy(sim.parameter(n)) for n in sim.parameters()}
     inputs = {n: v * (1.0 + 0.05 * rng.uniform(-1, 1, v.shape)) for n, v in inputs.items()}
@@ -121,7 +136,10 @@ def stirred(sim: Simulation, rng: np.random.Generator, intervals: int) -> dict[s
         inputs["load"] += rng.uniform(-1, 1, inputs["load"].shape) * inputs["mass"][..., None]
         inputs["drag"] += rng.uniform(1.0, 3.0, inputs["drag"].shape) * inputs["mass"]
     inputs["friction"] = np.maximum(inputs["friction"], 0.1)  # which the slippery wall has to ignore
-    scale = {"position": 0.004, "velocity": 0.3, "velocity_gradient": 1.0, "deformation": 0.05, "time": 0.05}
+    scale = {
+        "position": 0.004, "velocity": 0.3, "velocity_gradient": 1.0, "deformation": 0.05, "time": 0.05,
+        "plastic": 0.01, "broken": 0.1,
+    }  # fmt: skip
     inputs |= {n: v + scale[n] * rng.uniform(-1, 1, v.shape) for n, v in rest.items()}
     inputs["velocity"] += [1.5, *(-0.5,) * (dim - 2), -0.8]
     inputs["control"] = rng.uniform(-0.8, 0.8, (sim.worlds, intervals, sim.channels))
@@ -138,7 +156,7 @@ def end_of(sim: Simulation, inputs: dict[str, torch.Tensor]):
     """Final state of a rollout from `inputs`, which are named as those of `stirred`."""
     inputs = dict(inputs)
     control = inputs.pop("control")
-    state = sim.state(**{n: inputs.pop(n) for n in vars(sim.state())})
+    state = sim.state(**{n: inputs.pop(n) for n in fields_of(sim.state())})
     return sim.rollout(control, control.shape[1], state, **inputs).final
 
 

@@ -5,14 +5,15 @@ entries of the final state with random weights. Along three random directions pe
 
 - central differences with h = 1e-5 agree to 1e-6 of themselves, or 1e-9 of the sum of their terms' sizes where those
   cancel, and the rounding of L over h (truncation h^2 and rounding eps/h are both near 1e-10);
-- the Taylor remainder R(h) = |L(x + h d) - L(x) - h g . d| falls with h^2 over one and a half decades above the
-  rounding of L: slope in [1.9, 2.1]. A gradient that is wrong by 1 % would give 1.34 (and L(x + h d) - L(x) alone 1).
+- the Taylor remainder R(h) = |L(x + h d) - L(x) - h g . d| falls with h^2 over the first decade above the
+  rounding of L (beyond, masses come to touch what they did not touch): slope in [1.9, 2.1]. A gradient that is wrong
+  by 1 % would give 1.34 (and L(x + h d) - L(x) alone 1).
 """
 
 import numpy as np
 import pytest
 import torch
-from cases import DIMENSIONS, SOLVERS, WORKING, busy, end_of, stirred
+from cases import DIMENSIONS, SOLVERS, WORKING, busy, end_of, fields_of, stirred
 
 from warpbots.simulation import Simulation
 
@@ -32,12 +33,12 @@ class Loss:
     def __init__(self, sim: Simulation, rng: np.random.Generator):
         self.sim = sim
         self.inputs = stirred(sim, rng, intervals=2)
-        final = vars(end_of(sim, self.inputs))
+        final = fields_of(end_of(sim, self.inputs))
         self.weights = {n: torch.as_tensor(rng.normal(size=t.shape)) / t.abs().max() for n, t in final.items()}
         self.size = float(sum((w * final[n]).abs().sum() for n, w in self.weights.items()))
 
     def __call__(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
-        final = vars(end_of(self.sim, inputs))
+        final = fields_of(end_of(self.sim, inputs))
         return sum((w * final[n]).sum() for n, w in self.weights.items())
 
     def gradient(self) -> dict[str, torch.Tensor]:
@@ -68,6 +69,6 @@ def test_gradient_to_everything(solver, law, dim, rng):
             rounding = 2e-16 * loss.size
             allowed = 1e-6 * abs(difference) + 1e-9 * float((g * d).abs().sum()) + rounding / 1e-5
             assert abs(slope - difference) < allowed, name
-            seen = np.flatnonzero(remainder > 50.0 * rounding)[:4]  # where fewer are, L is linear
+            seen = np.flatnonzero(remainder > 50.0 * rounding)[:3]  # where fewer are, L is linear
             if len(seen) >= 3:
                 assert 1.9 < np.polyfit(np.log(h[seen]), np.log(remainder[seen]), 1)[0] < 2.1, name

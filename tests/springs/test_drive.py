@@ -5,7 +5,7 @@ import pytest
 import torch
 from cases import DIMENSIONS, to_numpy
 
-from warpbots.scene import Box, Expansion, Material, Muscle, Pressure, Scene, SoftBody
+from warpbots.scene import Box, Expansion, Material, Muscle, Oscillation, Pressure, Scene, SoftBody
 from warpbots.simulation import Simulation
 from warpbots.solvers import MPM, MassSpring
 
@@ -62,6 +62,22 @@ def test_an_expansion_is_the_strain_it_says(direction):
     for u in (1.0, -0.5):
         strain = measured(sim, sim.rollout(torch.full((500, 1), u), 500).final)
         np.testing.assert_allclose(strain, u * expected, atol=0.006)
+
+
+@pytest.mark.parametrize("dim", DIMENSIONS)
+def test_a_wave_runs_along_its_vector(dim):
+    """Every spring has the length at rest that its own phase gives it; with the control it swells and stops."""
+    wave = np.array((30.0, -10.0, 5.0)[:dim])
+    rhythm = Oscillation("a", "all", 0.1, 3.0, 0.4, wave=tuple(wave))
+    sim = Simulation(cube(dim, rhythm), MassSpring(0.05), 0.01, substeps=4)
+    lattice = sim.model.lattice
+    middle = lattice.position[lattice.ends].mean(axis=1)
+    for u in (0.0, 0.5, -1.0):
+        sim.rollout(torch.full((1, 1), u), 1)
+        began = 0.75 * 0.01  # of the last of four steps
+        strain = (1.0 + u) * 0.1 * np.sin(2.0 * np.pi * 3.0 * began + 0.4 - middle @ wave)
+        found = sim.model.scratch.rest_length.numpy()[0] / lattice.rest_length
+        np.testing.assert_allclose(found, 1.0 + strain, atol=1e-6)
 
 
 def test_matter_and_lattice_move_alike():

@@ -39,7 +39,7 @@ from warpbots.scene import (
 ROUND = Material(5e4)
 """Every number of it is exact in single precision or a short decimal."""
 
-ODD = Material(1e5 / 3, 0.123456789012345, 1070.1 / 7, "fixed_corotated", 2, 1e-3 / 7)
+ODD = Material(1e5 / 3, 0.123456789012345, 1070.1 / 7, "fixed_corotated", 2, 1e-3 / 7, 0.1 / 3, 1 / 7)
 """No number of it is."""
 
 
@@ -162,7 +162,7 @@ def full_scene(dim):
         Expansion("grows", "all", 1.0 / 3.0),
         Expansion("grows along", "left leg", 0.1, tuple(numbers(dim))),
         Oscillation("beats", "up", 1.0 / 7.0, 10.0 / 3.0),
-        Oscillation("beats along", "up", 0.1, 2.0, 1.0 / 3.0, tuple(numbers(dim))),
+        Oscillation("beats along", "up", 0.1, 2.0, 1.0 / 3.0, tuple(numbers(dim)), wave=tuple(numbers(dim, seed=3))),
     ]
     obstacles = [
         Obstacle(shape, CONDITIONS[k % 4], k / 7.0, name, (k + 1) / 7.0 if k % 3 == 0 else None)

@@ -113,9 +113,9 @@ class Oscillation:
 
     The strain is
 
-        e = (1 + u) amplitude sin(2 pi frequency t + phase),
+        e = (1 + u) amplitude sin(2 pi frequency t + phase - wave . X)
 
-    so that u = 0 is the rhythm as it stands, u = -1 stops it and u = 1 doubles it.
+    where X is the place at rest, so that u = 0 is the rhythm as it stands, u = -1 stops it and u = 1 doubles it.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
@@ -125,6 +125,8 @@ class Oscillation:
         phase: Phase at time 0 [rad].
         direction: Direction in the undeformed body along which it acts, shape (dim,), normalised on construction; None
             for all directions alike.
+        wave: Wave vector [rad/m], shape (dim,): a wave of length 2 pi / |wave| runs along it; None for a region that
+            beats as one.
     """
 
     name: str
@@ -133,6 +135,7 @@ class Oscillation:
     frequency: float
     phase: float = 0.0
     direction: tuple[float, ...] | None = None
+    wave: tuple[float, ...] | None = None
 
     def __post_init__(self):
         _require_strain(self, "amplitude")
@@ -142,6 +145,8 @@ class Oscillation:
         object.__setattr__(self, "phase", float(self.phase))
         if self.direction is not None:
             _normalize_direction(self)
+        if self.wave is not None:
+            object.__setattr__(self, "wave", point(self.wave, f"Oscillation {self.name!r}: wave"))
 
 
 Actuator = Pressure | Muscle | Cable | Expansion | Oscillation

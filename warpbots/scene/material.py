@@ -22,6 +22,8 @@ class Material:
             not stiffer near J = 1: 2 is the usual choice.
         damping: Time beta [s] of Kelvin-Voigt damping: the viscous stress is beta times the elastic one of the rate of
             strain; 0 for none.
+        yield_strain: Strain beyond which the material sets and keeps its new shape [1]; None for never.
+        breaking_strain: Strain at which it tears for good [1]; None for never.
 
     Raises:
         SceneError: A value is outside its range.
@@ -33,6 +35,8 @@ class Material:
     law: str = "neo_hookean"
     incompressibility: int = 0
     damping: float = 0.0
+    yield_strain: float | None = None
+    breaking_strain: float | None = None
 
     def __post_init__(self):
         E, nu, rho, p = self.youngs_modulus, self.poissons_ratio, self.density, self.incompressibility
@@ -54,3 +58,7 @@ class Material:
             )
         if not (math.isfinite(self.damping) and self.damping >= 0.0):
             raise SceneError(f"Material: damping must be a time >= 0 [s], got {self.damping:g}; rubber has about 1e-4")
+        for field in ("yield_strain", "breaking_strain"):
+            strain = getattr(self, field)
+            if strain is not None and not (math.isfinite(strain) and strain > 0.0):
+                raise SceneError(f"Material: {field} must be positive, or None for never, got {strain:g}")

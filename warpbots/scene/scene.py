@@ -141,10 +141,10 @@ class Scene:
         sizes = {f"SoftBody {b.name!r}": dimension(b.shape) for b in self.bodies}
         sizes |= {f"Obstacle {o.name!r}": dimension(o.shape) for o in self.obstacles}
         for part in (*self.actuators, *self.constraints, *self.loads):
-            vector = {Cable: "waypoints", Load: "force"}.get(type(part), "direction")
-            vector = getattr(part, vector, None)
-            if vector is not None:
-                sizes[f"{type(part).__name__} {part.name!r}"] = len(vector[0] if isinstance(part, Cable) else vector)
+            for field in ("waypoints", "force", "direction", "wave"):
+                vector = getattr(part, field, None)
+                if vector is not None:
+                    sizes[f"{type(part).__name__} {part.name!r}"] = len(vector[0] if field == "waypoints" else vector)
         sizes["gravity"] = len(self.gravity)
         if self.task is not None:
             sizes["Task.direction"] = len(self.task.direction)

@@ -9,7 +9,16 @@ from warpbots.usd.values import apply, authored, get, put
 
 __all__ = ["bind", "direct_material", "read_friction", "read_material", "write_friction", "write_material"]
 
-_FIELDS = ("youngs_modulus", "poissons_ratio", "density", "law", "incompressibility", "damping")
+_FIELDS = (
+    "youngs_modulus",
+    "poissons_ratio",
+    "density",
+    "law",
+    "incompressibility",
+    "damping",
+    "yield_strain",
+    "breaking_strain",
+)
 
 
 def read_material(prim: Usd.Prim, frame: Frame, fallback: Material | None = None) -> Material:

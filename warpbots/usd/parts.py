@@ -30,7 +30,13 @@ _FIELDS = {
     Muscle: ("Muscle.direction", "Muscle.max_stress"),
     Cable: ("Cable.waypoints", "Cable.stiffness", "Cable.rest_length"),
     Expansion: ("Expansion.max_strain", "Expansion.direction"),
-    Oscillation: ("Oscillation.amplitude", "Oscillation.frequency", "Oscillation.phase", "Oscillation.direction"),
+    Oscillation: (
+        "Oscillation.amplitude",
+        "Oscillation.frequency",
+        "Oscillation.phase",
+        "Oscillation.direction",
+        "Oscillation.wave",
+    ),
     Constraint: ("Constraint.freedom", "Constraint.direction"),
     Load: ("Load.force",),
 }

@@ -141,6 +141,8 @@ TABLE = (
     Row("Material.incompressibility", "warpbots:incompressibility", "int", "integer", "1", _MATERIAL, OWN,
         Material.incompressibility),
     Row("Material.damping", "warpbots:damping", "double", "number", "s", _MATERIAL, OWN, Material.damping),
+    Row("Material.yield_strain", "warpbots:yieldStrain", "double", "number", "1", _MATERIAL, OWN, None),
+    Row("Material.breaking_strain", "warpbots:breakingStrain", "double", "number", "1", _MATERIAL, OWN, None),
     # bodies
     Row("order", "warpbots:order", "int", "integer", "1", "body, obstacle or actuator", OWN, None),
     Row("SoftBody.velocity", "warpbots:velocity", "double3", "vector", "m/s", "PhysicsDeformableBodyAPI", OWN, None),
@@ -161,6 +163,7 @@ TABLE = (
     Row("Oscillation.frequency", "warpbots:frequency", "double", "number", "1/s", "WarpbotsOscillationAPI", OWN),
     Row("Oscillation.phase", "warpbots:phase", "double", "number", "1", "WarpbotsOscillationAPI", OWN, 0.0),
     Row("Oscillation.direction", "warpbots:direction", "double3", "vector", "1", "WarpbotsOscillationAPI", OWN, None),
+    Row("Oscillation.wave", "warpbots:wave", "double3", "vector", "1/m", "WarpbotsOscillationAPI", OWN, None),
     Row("Constraint.freedom", "warpbots:freedom", "token", "text", "1", "WarpbotsConstraintAPI", OWN, "fixed"),
     Row("Constraint.direction", "warpbots:direction", "double3", "vector", "1", "WarpbotsConstraintAPI", OWN, None),
     Row("Load.force", "warpbots:force", "double3", "vector", "N", "WarpbotsLoadAPI", OWN),

@@ -36,6 +36,8 @@ class Energy:
 def energy(model: MassSpringModel, state: MassSpringState) -> Energy:
     """Elastic, gravitational and kinetic energy of `state`, in double precision; lengths at rest without signals.
 
+    What springs have lost by setting and breaking is gone.
+
     Args:
         model: What moves.
         state: Its fields may be Warp arrays or torch tensors.
@@ -44,6 +46,8 @@ def energy(model: MassSpringModel, state: MassSpringState) -> Energy:
     k, l0, m, g = (_numpy(a) for a in (model.stiffness, model.rest_length, model.mass, model.gravity))
     i, j = model.lattice.ends.T
     length = np.linalg.norm(x[:, j] - x[:, i], axis=-1)
+    if model.wears:
+        k, l0 = k * (1.0 - _numpy(state.broken)), l0 * (1.0 + _numpy(state.plastic))
     return Energy(
         elastic=0.5 * (k * (length - l0) ** 2).sum(axis=1),
         gravitational=-np.einsum("wn,wni,wi->w", m, x, g),

@@ -13,7 +13,7 @@ from warpbots.contact import coefficients, obstacle_field
 from warpbots.math import real, real_numpy, vector
 from warpbots.scene import FREEDOMS, Oscillation, Scene, SceneError, SoftBody, TriangleMesh, bars_of
 from warpbots.solvers.mass_spring.collision import radii, stiffnesses
-from warpbots.solvers.mass_spring.drive import drive_of
+from warpbots.solvers.mass_spring.drive import drive_of, signals_of
 from warpbots.solvers.mass_spring.hold import FREE
 from warpbots.solvers.mass_spring.lattice import (
     POISSONS_RATIO,
@@ -26,6 +26,7 @@ from warpbots.solvers.mass_spring.lattice import (
 )
 from warpbots.solvers.mass_spring.model import MassSpringModel, Scratch
 from warpbots.solvers.mass_spring.springs import rows_of
+from warpbots.solvers.mass_spring.wear import wear_arrays
 
 __all__ = ["build"]
 
@@ -55,7 +56,7 @@ def build(
     _refuse_pieces(scene, lattice)
     _say_poissons_ratio(scene)
     oscillations = [a for a in scene.actuators if isinstance(a, Oscillation)]
-    n, springs = len(lattice), len(lattice.ends)
+    n, springs, signals = len(lattice), len(lattice.ends), len(signals_of(scene.actuators))
     freedom, direction = _constraints(scene, lattice)
     radius = radii(lattice) if collision else np.zeros(1)
     area = lattice.volume ** (1.0 - 1.0 / scene.dim)
@@ -72,6 +73,7 @@ def build(
         stiffness=constant(lattice.stiffness),
         rest_length=constant(lattice.rest_length),
         damping=constant(lattice.damping),
+        yield_strain=constant(lattice.yield_strain),
         mass=constant(lattice.mass),
         drag=constant(drag * lattice.mass),
         load=constant(_loads(scene, lattice), vector(scene.dim)),
@@ -89,12 +91,21 @@ def build(
         reach=2.0 * float(radius.max()) * (1.0 + 1e-5),  # the grid works in single precision
         rows=rows_of(lattice.ends, n, device, gather=device.is_cuda),
         drive=drive_of(lattice.drive, springs, scene.actuators, device),
+        wear=_wear(lattice, device),
         freedom=wp.array(freedom, dtype=int, device=device),
         direction=wp.array(direction.astype(real_numpy), dtype=vector(scene.dim), device=device),
         contact=wp.array((contact_stiffness * area).astype(real_numpy), dtype=real, device=device),
         obstacles=obstacle_field(scene.obstacles, *_reach(scene), 0.5 * spacing, device),
-        scratch=Scratch(scene.dim, worlds * n, worlds * springs, stages, worlds, len(scene.actuators), device),
+        scratch=Scratch(scene.dim, worlds * n, springs, stages, worlds, signals, device),
     )
+
+
+def _wear(lattice: Lattice, device: wp.Device) -> object:
+    arrays = wear_arrays()()
+    arrays.ends = wp.array(lattice.ends.astype(np.int32), dtype=wp.vec2i, device=device)
+    arrays.breaking = wp.array(lattice.breaking_strain.astype(real_numpy), dtype=real, device=device)
+    arrays.masses = len(lattice)
+    return arrays
 
 
 def _cut(body: SoftBody, spacing: float, kind: str, seed: int) -> Cells:

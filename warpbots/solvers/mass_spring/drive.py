@@ -2,6 +2,7 @@
 
 import functools
 import math
+from typing import NamedTuple
 
 import numpy as np
 import warp as wp
@@ -9,31 +10,62 @@ import warp as wp
 from warpbots.math import real, real_numpy
 from warpbots.scene import Actuator, Oscillation
 
-__all__ = ["adj_rest_kernel", "drive_arrays", "drive_of", "rest_kernel", "signal_kernel"]
+__all__ = ["Signal", "adj_rest_kernel", "drive_arrays", "drive_of", "rest_kernel", "signal_kernel", "signals_of"]
 
 _TURN = wp.constant(wp.float64(2.0 * math.pi))
 
 
+class Signal(NamedTuple):
+    """What springs follow: a control, or an oscillation.
+
+    A wave has two signals, a quarter of a turn apart: sin(a - b) is a sum of both with constant factors cos b and
+    -sin b, so that the phase of every single spring is in its gains.
+
+    Attributes:
+        channel: Control channel.
+        oscillation: Number among the oscillations of the scene, or -1.
+        ahead: Phase by which it is ahead of the oscillation [rad].
+    """
+
+    channel: int
+    oscillation: int
+    ahead: float
+
+
+def signals_of(actuators: tuple[Actuator, ...]) -> list[Signal]:
+    """The signals of the actuators of a scene."""
+    oscillations = [a for a in actuators if isinstance(a, Oscillation)]
+    signals = []
+    for channel, actuator in enumerate(actuators):
+        number = next((k for k, o in enumerate(oscillations) if o is actuator), -1)
+        signals.append(Signal(channel, number, 0.0))
+        if number >= 0 and actuator.wave is not None:
+            signals.append(Signal(channel, number, 0.5 * math.pi))
+    return signals
+
+
 @functools.cache
 def drive_arrays() -> type:
-    """Warp struct of which actuators drive which springs."""
+    """Warp struct of which signals drive which springs."""
 
     @wp.struct
     class DriveArrays:
-        """Actuators of springs, as compressed rows; the same in all worlds.
+        """Signals of springs, as compressed rows; the same in all worlds.
 
         start: First entry of each spring, one more for the end, shape (n_springs + 1,).
-        actuator: Number of an actuator of the spring, shape (n_entries,).
+        signal: Number of a signal of the spring, shape (n_entries,).
         gain: Strain at rest at signal 1 [1], shape (n_entries,).
-        oscillation: Number of each actuator among those that oscillate, or -1, shape (n_actuators,).
-        springs: Number of springs of one world.
+        channel: Control channel of each signal, shape (n_signals,).
+        oscillation: Oscillation of each signal, or -1, shape (n_signals,).
+        ahead: Phase by which each signal is ahead of its oscillation [rad], shape (n_signals,).
         """
 
         start: wp.array[int]
-        actuator: wp.array[int]
+        signal: wp.array[int]
         gain: wp.array[real]
+        channel: wp.array[int]
         oscillation: wp.array[int]
-        springs: int
+        ahead: wp.array[wp.float64]
 
     return DriveArrays
 
@@ -41,20 +73,19 @@ def drive_arrays() -> type:
 def drive_of(drive: np.ndarray, springs: int, actuators: tuple[Actuator, ...], device: wp.Device) -> object:
     """The drive of a `Lattice`, shape (n_drives, 3), as a Warp struct."""
     drive = drive[np.lexsort((drive[:, 1], drive[:, 0]))]
-    oscillates = np.array([isinstance(a, Oscillation) for a in actuators], dtype=bool)
+    signals = signals_of(actuators)
     arrays = drive_arrays()()
     arrays.start = wp.array(np.searchsorted(drive[:, 0], np.arange(springs + 1)), dtype=int, device=device)
-    arrays.actuator = wp.array(drive[:, 1].astype(int), dtype=int, device=device)
+    arrays.signal = wp.array(drive[:, 1].astype(int), dtype=int, device=device)
     arrays.gain = wp.array(drive[:, 2].astype(real_numpy), dtype=real, device=device)
-    number = np.where(oscillates, np.cumsum(oscillates) - 1, -1)
-    arrays.oscillation = wp.array(number, dtype=int, device=device)
-    arrays.springs = springs
+    for field, dtype in (("channel", int), ("oscillation", int), ("ahead", wp.float64)):
+        setattr(arrays, field, wp.array([getattr(s, field) for s in signals], dtype=dtype, device=device))
     return arrays
 
 
 @functools.cache
 def signal_kernel() -> wp.Kernel:
-    """Kernel over (worlds, actuators): the signal of each actuator; differentiated by Warp."""
+    """Kernel over (worlds, signals): the signals of the actuators; differentiated by Warp."""
     DriveArrays = drive_arrays()
 
     @wp.kernel(module=wp.get_module("warpbots.springs.signal"))
@@ -72,14 +103,14 @@ def signal_kernel() -> wp.Kernel:
         signal_out: wp.array2d[real],
     ):
         """U, or (1 + u) amplitude sin(2 pi frequency t + phase) with t in double precision."""
-        w, a = wp.tid()
-        o = drive.oscillation[a]
-        s = u[w, a]
+        w, n = wp.tid()
+        o = drive.oscillation[n]
+        s = u[w, drive.channel[n]]
         if o >= 0:
             t = time[w] + wp.float64(ahead)
-            angle = _TURN * wp.float64(frequency[w, o]) * t + wp.float64(phase[w, o])
-            s = (real(1.0) + u[w, a]) * amplitude[w, o] * real(wp.sin(angle))
-        signal_out[w, a] = s
+            angle = _TURN * wp.float64(frequency[w, o]) * t + wp.float64(phase[w, o]) + drive.ahead[n]
+            s = (real(1.0) + s) * amplitude[w, o] * real(wp.sin(angle))
+        signal_out[w, n] = s
 
     return signal
 
@@ -93,19 +124,18 @@ def rest_kernel() -> wp.Kernel:
     def rest(
         # model
         drive: DriveArrays,
-        l0: wp.array[real],
+        l0: wp.array2d[real],
         # state
         signal: wp.array2d[real],
         # out
-        rest_out: wp.array[real],
+        rest_out: wp.array2d[real],
     ):
         """l0' = l0 (1 + sum gain signal)."""
-        w, spring = wp.tid()
-        s = w * drive.springs + spring
+        w, s = wp.tid()
         strain = real(0.0)
-        for e in range(drive.start[spring], drive.start[spring + 1]):
-            strain += drive.gain[e] * signal[w, drive.actuator[e]]
-        rest_out[s] = l0[s] * (real(1.0) + strain)
+        for e in range(drive.start[s], drive.start[s + 1]):
+            strain += drive.gain[e] * signal[w, drive.signal[e]]
+        rest_out[w, s] = l0[w, s] * (real(1.0) + strain)
 
     return rest
 
@@ -119,22 +149,21 @@ def adj_rest_kernel() -> wp.Kernel:
     def adj_rest(
         # model
         drive: DriveArrays,
-        l0: wp.array[real],
+        l0: wp.array2d[real],
         # state
         signal: wp.array2d[real],
-        rest_adj: wp.array[real],
+        rest_adj: wp.array2d[real],
         # out
-        l0_adj_out: wp.array[real],
+        l0_adj_out: wp.array2d[real],
         signal_adj_out: wp.array2d[real],
     ):
         """l0* += (1 + sum gain signal) rest*, signal* += gain l0 rest*."""
-        w, spring = wp.tid()
-        s = w * drive.springs + spring
+        w, s = wp.tid()
         strain = real(0.0)
-        for e in range(drive.start[spring], drive.start[spring + 1]):
-            strain += drive.gain[e] * signal[w, drive.actuator[e]]
-            wp.atomic_add(signal_adj_out, w, drive.actuator[e], drive.gain[e] * l0[s] * rest_adj[s])
+        for e in range(drive.start[s], drive.start[s + 1]):
+            strain += drive.gain[e] * signal[w, drive.signal[e]]
+            wp.atomic_add(signal_adj_out, w, drive.signal[e], drive.gain[e] * l0[w, s] * rest_adj[w, s])
         if l0_adj_out:
-            l0_adj_out[s] = l0_adj_out[s] + (real(1.0) + strain) * rest_adj[s]
+            l0_adj_out[w, s] = l0_adj_out[w, s] + (real(1.0) + strain) * rest_adj[w, s]
 
     return adj_rest

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 
+import numpy as np
 import warp as wp
 
 from warpbots.math import NODE, real, struct_of, vector
@@ -10,6 +11,7 @@ from warpbots.scene import Scene
 from warpbots.solvers.kept import Kept
 from warpbots.solvers.mass_spring.lattice import Lattice
 from warpbots.solvers.mass_spring.springs import spring_arrays
+from warpbots.solvers.mass_spring.wear import NEVER
 from warpbots.solvers.solver import Parameter
 
 __all__ = ["MassSpringModel", "MassSpringState", "Scratch"]
@@ -19,6 +21,7 @@ _PARAMETERS = {
     "stiffness": Parameter("N/m", 0.0, _INFINITY, "spring", "spring constant"),
     "rest_length": Parameter("m", 0.0, _INFINITY, "spring", "length at rest"),
     "damping": Parameter("N s/m", 0.0, _INFINITY, "spring", "damping along the spring", inclusive=True),
+    "yield_strain": Parameter("1", 0.0, _INFINITY, "spring", "strain at which the spring sets"),
     "mass": Parameter("kg", 0.0, _INFINITY, "mass", "mass"),
     "drag": Parameter("kg/s", 0.0, _INFINITY, "mass", "coefficient of drag", inclusive=True),
     "load": Parameter("N", -_INFINITY, _INFINITY, "mass", "steady force"),
@@ -38,15 +41,24 @@ class MassSpringState:
         position: Positions [m], shape (worlds, n_masses), vector.
         velocity: Velocities [m/s], shape (worlds, n_masses), vector.
         time: Time since the start [s], double precision, shape (worlds,).
+        plastic: Strains by which springs have set [1], shape (worlds, n_springs), or (worlds, 0) if none can set or
+            break.
+        broken: 1 for broken springs, 0 for the others, shape as `plastic`.
     """
 
     position: wp.array
     velocity: wp.array
     time: wp.array
+    plastic: wp.array
+    broken: wp.array
 
     def fields(self) -> list[wp.array]:
         """All arrays, in the order of the attributes."""
-        return [self.position, self.velocity, self.time]
+        return [self.position, self.velocity, self.time, self.plastic, self.broken]
+
+    def moving(self) -> list[wp.array]:
+        """Positions, velocities and time, all worlds in one row."""
+        return [self.position.flatten(), self.velocity.flatten(), self.time]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,10 +68,10 @@ class Scratch:
     Attributes:
         dim: 2 or 3.
         masses: Masses of all worlds.
-        springs: Springs of all worlds.
+        springs: Springs of one world.
         stages: Stages of the scheme.
         worlds: Number of worlds.
-        channels: Number of control channels.
+        signals: Number of signals of the actuators.
         device: Device of the arrays.
     """
 
@@ -68,7 +80,7 @@ class Scratch:
     springs: int
     stages: int
     worlds: int
-    channels: int
+    signals: int
     device: wp.Device
 
     def force(self, state_out: MassSpringState) -> wp.array:
@@ -144,13 +156,32 @@ class Scratch:
 
     @functools.cached_property
     def signal(self) -> wp.array:
-        """Signals of the actuators, shape (worlds, n_actuators), with a gradient."""
-        return wp.zeros((self.worlds, self.channels), dtype=real, device=self.device, requires_grad=True)
+        """Signals of the actuators, shape (worlds, n_signals), with a gradient."""
+        return wp.zeros((self.worlds, self.signals), dtype=real, device=self.device, requires_grad=True)
 
     @functools.cached_property
     def rest_length(self) -> wp.array:
-        """Lengths at rest under the signals [m], shape (worlds * n_springs,), with a gradient."""
-        return wp.zeros(self.springs, dtype=real, device=self.device, requires_grad=True)
+        """Lengths at rest under the signals [m], shape (worlds, n_springs), with a gradient."""
+        return self._per_spring(requires_grad=True)
+
+    @functools.cached_property
+    def worn_length(self) -> wp.array:
+        """Lengths at rest of springs that have set [m], shape (worlds, n_springs), with a gradient."""
+        return self._per_spring(requires_grad=True)
+
+    @functools.cached_property
+    def plastic_adj(self) -> wp.array:
+        """Gradient to the plastic strains at the end, shape (worlds, n_springs)."""
+        return self._per_spring()
+
+    @functools.cached_property
+    def broken_adj(self) -> wp.array:
+        """Gradient to the broken springs at the end, shape (worlds, n_springs)."""
+        return self._per_spring()
+
+    def _per_spring(self, requires_grad: bool = False) -> wp.array:
+        shape = (self.worlds, self.springs)
+        return wp.zeros(shape, dtype=real, device=self.device, requires_grad=requires_grad)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,6 +196,7 @@ class MassSpringModel:
         stiffness: Spring constants [N/m], shape (worlds, n_springs).
         rest_length: Lengths at rest [m], shape (worlds, n_springs).
         damping: Damping along the springs [N s/m], shape (worlds, n_springs).
+        yield_strain: Strains at which springs set [1], shape (worlds, n_springs).
         mass: Masses [kg], shape (worlds, n_masses).
         drag: Coefficients of drag [kg/s], shape (worlds, n_masses).
         load: Steady forces [N], shape (worlds, n_masses), vector.
@@ -177,7 +209,8 @@ class MassSpringModel:
         collision: Stiffness of the masses against one another [N/m], shape (n_masses,); empty if they do not collide.
         reach: Largest distance at which masses collide [m].
         rows: Which springs hang on which mass, as a Warp struct.
-        drive: Which actuators drive which springs, as a Warp struct.
+        drive: Which signals drive which springs, as a Warp struct.
+        wear: When springs break, as a Warp struct.
         freedom: Index in `warpbots.scene.FREEDOMS` of what each mass may do, or `hold.FREE`, shape (n_masses,).
         direction: Unit vectors of lines and normals of planes that masses are held to, shape (n_masses,), vector.
         contact: Stiffness of obstacles against each mass [N/m]; 0: they give way to nothing, shape (n_masses,).
@@ -192,6 +225,7 @@ class MassSpringModel:
     stiffness: wp.array
     rest_length: wp.array
     damping: wp.array
+    yield_strain: wp.array
     mass: wp.array
     drag: wp.array
     load: wp.array
@@ -205,6 +239,7 @@ class MassSpringModel:
     reach: float
     rows: object
     drive: object
+    wear: object
     freedom: wp.array
     direction: wp.array
     contact: wp.array
@@ -251,28 +286,37 @@ class MassSpringModel:
         """Whether actuators change lengths at rest."""
         return len(self.lattice.drive) > 0
 
+    @functools.cached_property
+    def wears(self) -> bool:
+        """Whether springs can set or break."""
+        return bool((np.minimum(self.lattice.yield_strain, self.lattice.breaking_strain) < NEVER).any())
+
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: field name -> unit, range and meaning.
 
-        Damping, friction and oscillations are none of it in a scene without any: they would have no effect.
+        Damping, yield, friction and oscillations are none of it in a scene without any: they would have no effect.
         """
         absent = set() if self.damped else {"damping"}
+        if not (self.lattice.yield_strain < NEVER).any():
+            absent.add("yield_strain")
         if not any(o.condition == "friction" for o in self.scene.obstacles):
             absent.add("friction")
         if not self.amplitude.size:
             absent |= {"amplitude", "frequency", "phase"}
         return {name: spec for name, spec in _PARAMETERS.items() if name not in absent}
 
+    @property
+    def length(self) -> wp.array:
+        """Lengths at rest with which springs pull [m], shape (worlds, n_springs)."""
+        if self.wears:
+            return self.scratch.worn_length
+        return self.scratch.rest_length if self.driven else self.rest_length
+
     @functools.cached_property
     def springs(self) -> object:
         """Constants of the springs as a Warp struct."""
-        return struct_of(spring_arrays(), [self.stiffness, self.rest_length, self.damping])
+        return struct_of(spring_arrays(), [self.stiffness, self.length, self.damping])
 
-    @functools.cached_property
-    def driven_springs(self) -> object:
-        """Constants of the springs with their lengths at rest under the signals, as a Warp struct."""
-        return struct_of(spring_arrays(), [self.stiffness, self.scratch.rest_length, self.damping])
-
-    def springs_adj(self, rest_length: wp.array | None) -> object:
-        """Gradients to the springs' constants as a Warp struct, that to the length at rest going to `rest_length`."""
-        return struct_of(spring_arrays(), [self.stiffness.grad, rest_length, self.damping.grad])
+    def springs_adj(self) -> object:
+        """Gradients to the springs' constants as a Warp struct, that to the lengths at rest going where they are."""
+        return struct_of(spring_arrays(), [self.stiffness.grad, self.length.grad, self.damping.grad])

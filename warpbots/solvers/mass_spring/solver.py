@@ -10,10 +10,10 @@ from warpbots.contact import obstacle_arrays
 from warpbots.math import NODE, launch, launch_adjoint, real, real_numpy, record, vector
 from warpbots.scene import Scene
 from warpbots.solvers.checks import refuse_states_without_gradient, refuse_worlds
+from warpbots.solvers.mass_spring import lengths
 from warpbots.solvers.mass_spring.analysis import highest_frequency
 from warpbots.solvers.mass_spring.build import build
 from warpbots.solvers.mass_spring.collision import adj_collide_kernel, collide_kernel, point_kernel
-from warpbots.solvers.mass_spring.drive import adj_rest_kernel, drive_arrays, rest_kernel, signal_kernel
 from warpbots.solvers.mass_spring.hold import hold_kernel
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
 from warpbots.solvers.mass_spring.motion import adj_end_kernel, adj_stage_kernel, end_kernel, stage_kernel
@@ -93,8 +93,14 @@ class MassSpring:
             values = np.tile(values.astype(real_numpy), (model.worlds, 1, 1))
             return wp.array(values, dtype=vector(model.dim), device=model.device, requires_grad=requires_grad)
 
-        time = wp.zeros(model.worlds, dtype=wp.float64, device=model.device, requires_grad=requires_grad)
-        return MassSpringState(tiled(model.lattice.position), tiled(model.lattice.velocity), time)
+        def zeros(shape: int | tuple, dtype: type = real) -> wp.array:
+            return wp.zeros(shape, dtype=dtype, device=model.device, requires_grad=requires_grad)
+
+        worn = (model.worlds, len(model.lattice.ends) if model.wears else 0)
+        return MassSpringState(
+            tiled(model.lattice.position), tiled(model.lattice.velocity), zeros(model.worlds, wp.float64),
+            zeros(worn), zeros(worn),
+        )  # fmt: skip
 
     def max_time_step(self, model: MassSpringModel) -> float:
         """Stability bound [s]: s / w_max with the highest natural frequency w_max of the lattice at rest.
@@ -150,20 +156,24 @@ class MassSpring:
         force = model.scratch.force(state_out)
         for stage in range(self.scheme.stages):
             self._stand(model, state, control, force, force, stage, dt)
-            self._pull(model, force, stage)
-        ended = model.scratch.free if model.held else _flat(state_out.fields())[:2]
+            if model.wears:
+                if stage == 0:
+                    lengths.wear(model, state, state_out)
+                lengths.worn(model, state_out)
+            self._pull(model, force, state_out, stage)
+        ended = model.scratch.free if model.held else state_out.moving()[:2]
         self._end(model, state, force, [*ended, state_out.time], dt)
         if model.held:
             inputs = self._hold_inputs(model, state, dt)
             kernel = hold_kernel(model.dim, len(model.scene.obstacles))
-            launch(kernel, model.scratch.masses, inputs, _flat(state_out.fields())[:2], model.device)
+            launch(kernel, model.scratch.masses, inputs, state_out.moving()[:2], model.device)
         parameters = [getattr(model, name) for name in model.parameters()]
         reads = [*state.fields(), control, *parameters]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
 
     def _end(self, model: MassSpringModel, state: MassSpringState, force: wp.array, ended: list, dt: float) -> None:
         """Where the step ends if nothing stops the masses: `ended` is position, velocity and time."""
-        inputs = [*self._end_scheme(model, dt), *_flat(state.fields()), force]
+        inputs = [*self._end_scheme(model, dt), *state.moving(), force]
         launch(end_kernel(model.dim, self.scheme.stages), model.scratch.masses, inputs, ended, model.device)
 
     def _end_scheme(self, model: MassSpringModel, dt: float) -> list:
@@ -186,16 +196,13 @@ class MassSpring:
         inputs = self._stage_inputs(model, state, force, stage, dt)
         launch(stage_kernel(model.dim, stage), model.scratch.masses, inputs, outputs, model.device)
         if model.driven:
-            inputs = self._signal_inputs(model, state, control, stage, dt)
-            launch(signal_kernel(), scratch.signal.shape, inputs, [scratch.signal], model.device)
-            inputs = [model.drive, model.rest_length.flatten(), scratch.signal]
-            launch(rest_kernel(), model.rest_length.shape, inputs, [scratch.rest_length], model.device)
+            lengths.drive(model, state, control, self.scheme.c[stage] * dt)
 
-    def _pull(self, model: MassSpringModel, force: wp.array, stage: int) -> None:
+    def _pull(self, model: MassSpringModel, force: wp.array, state_out: MassSpringState, stage: int) -> None:
         """Forces of the springs at a stage."""
         n = model.scratch.masses
-        inputs = [model.rows, self._springs(model), model.scratch.x, model.scratch.v]
-        kernel = pull_kernel(model.damped, model.gather)
+        inputs = [model.rows, model.springs, model.scratch.x, model.scratch.v, state_out.broken.flatten()]
+        kernel = pull_kernel(model.damped, model.gather, model.wears)
         launch(kernel, n, inputs, [force[stage * n : (stage + 1) * n]], model.device)
         if model.collides:
             self._find_neighbours(model)
@@ -219,9 +226,6 @@ class MassSpring:
             scratch.x,
         ]
 
-    def _springs(self, model: MassSpringModel) -> object:
-        return model.driven_springs if model.driven else model.springs
-
     def _stage_inputs(
         self, model: MassSpringModel, state: MassSpringState, force: wp.array, stage: int, dt: float
     ) -> list:
@@ -241,12 +245,6 @@ class MassSpring:
             *_flat([state.position, state.velocity]), *model.scratch.free,
         ]  # fmt: skip
 
-    def _signal_inputs(
-        self, model: MassSpringModel, state: MassSpringState, control: wp.array, stage: int, dt: float
-    ) -> list:
-        rhythm = [model.amplitude, model.frequency, model.phase]
-        return [model.drive, *rhythm, control, state.time, real(self.scheme.c[stage] * dt)]
-
     def _step_adjoint(
         self, model: MassSpringModel, state: MassSpringState, control: wp.array, state_out: MassSpringState, dt: float
     ) -> None:
@@ -258,7 +256,7 @@ class MassSpring:
         mass_adj, drag_adj, load_adj, gravity_adj = (
             None if a.grad is None else a.grad.flatten() for a in (model.mass, model.drag, model.load, model.gravity)
         )
-        ended_adj = _flat([a.grad for a in state_out.fields()])
+        ended_adj = [a.grad.flatten() for a in (state_out.position, state_out.velocity, state_out.time)]
         if model.held:
             ended_adj[:2] = self._hold_adjoint(model, state, state_out, force, mass_adj, moving_adj, dt)
         launch(
@@ -266,26 +264,39 @@ class MassSpring:
             [*self._end_scheme(model, dt), force, *ended_adj],
             [mass_adj, *moving_adj, state.time.grad, force_adj], device,
         )  # fmt: skip
+        broken = state_out.broken.flatten()
+        if model.wears:
+            wp.copy(scratch.plastic_adj, state_out.plastic.grad)
+            wp.copy(scratch.broken_adj, state_out.broken.grad)
         for stage in reversed(range(self.scheme.stages)):
             self._stand(model, state, control, force, scratch.spare, stage, dt)
             scratch.x_adj.zero_()
             scratch.v_adj.zero_()
-            rest_adj = model.rest_length.grad
             if model.driven:
-                rest_adj = scratch.rest_length.grad
-                rest_adj.zero_()
-            constants = rest_adj is not None or any(a.grad is not None for a in (model.stiffness, model.damping))
+                scratch.rest_length.grad.zero_()
+            if model.wears:
+                lengths.worn(model, state_out)
+                scratch.worn_length.grad.zero_()
+            constants = any(a.grad is not None for a in (model.stiffness, model.length, model.damping))
             launch(
-                adj_pull_kernel(model.damped, model.gather, constants), n,
-                [model.rows, self._springs(model), scratch.x, scratch.v, force_adj[stage * n : (stage + 1) * n]],
-                [model.springs_adj(rest_adj), scratch.x_adj, scratch.v_adj], device,
+                adj_pull_kernel(model.damped, model.gather, model.wears, constants), n,
+                [model.rows, model.springs, scratch.x, scratch.v, broken, force_adj[stage * n : (stage + 1) * n]],
+                [
+                    model.springs_adj(), scratch.broken_adj.flatten() if model.wears else None,
+                    scratch.x_adj, scratch.v_adj,
+                ],
+                device,
             )  # fmt: skip
             if model.collides:
                 self._find_neighbours(model)
                 inputs = [*self._collision_inputs(model), force_adj[stage * n : (stage + 1) * n]]
                 launch(adj_collide_kernel(), n, inputs, [scratch.x_adj], device)
+            if model.wears:
+                lengths.worn_adjoint(model, state_out)
+                if stage == 0:
+                    lengths.wear_adjoint(model, state, state_out)
             if model.driven:
-                self._drive_adjoint(model, state, control, stage, dt)
+                lengths.drive_adjoint(model, state, control, self.scheme.c[stage] * dt)
             launch(
                 adj_stage_kernel(model.dim, stage), n,
                 [
@@ -312,35 +323,14 @@ class MassSpring:
             array.zero_()
         launch_adjoint(
             hold_kernel(model.dim, len(model.scene.obstacles)), model.scratch.masses,
-            self._hold_inputs(model, state, dt), _flat(state_out.fields())[:2],
+            self._hold_inputs(model, state, dt), state_out.moving()[:2],
             [
                 mass_adj, None, None, None, obstacle_arrays(model.dim)(), model.friction.grad, *[None] * 4,
                 *moving_adj, *free_adj,
             ],
-            _flat([a.grad for a in state_out.fields()])[:2], model.device,
+            _flat([state_out.position.grad, state_out.velocity.grad]), model.device,
         )  # fmt: skip
         return free_adj
-
-    def _drive_adjoint(
-        self, model: MassSpringModel, state: MassSpringState, control: wp.array, stage: int, dt: float
-    ) -> None:
-        scratch = model.scratch
-        scratch.signal.grad.zero_()
-        l0, l0_adj = model.rest_length, model.rest_length.grad
-        launch(
-            adj_rest_kernel(), l0.shape,
-            [model.drive, l0.flatten(), scratch.signal, scratch.rest_length.grad],
-            [None if l0_adj is None else l0_adj.flatten(), scratch.signal.grad], model.device,
-        )  # fmt: skip
-        launch_adjoint(
-            signal_kernel(), scratch.signal.shape,
-            self._signal_inputs(model, state, control, stage, dt), [scratch.signal],
-            [
-                drive_arrays()(), model.amplitude.grad, model.frequency.grad, model.phase.grad, control.grad,
-                state.time.grad, None,
-            ],
-            [scratch.signal.grad], model.device,
-        )  # fmt: skip
 
 
 def _weights(factor: float, row: tuple[float, ...]) -> NODE:

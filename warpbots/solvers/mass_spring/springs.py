@@ -9,7 +9,8 @@ and j with -f. For a loss L write m for dL/df_i - dL/df_j. Then with q = m . d /
     dL/dx_j = (k (1 - l0/l) + c u/l^2) m + (k l0/l - 2 c u/l^2) q/l d + c q/l (v_j - v_i),   dL/dv_j = c q/l d,
     dL/dk = (l - l0) q,   dL/dl0 = -k q,   dL/dc = u q/l,
 
-and the opposite for i: the adjoint of a spring is a spring, too.
+and the opposite for i: the adjoint of a spring is a spring, too. A broken spring exerts (1 - b) f with b = 1, so that
+m is (1 - b) m for it and dL/db = -m . f.
 
 Both run over rows: all springs of one mass. On a CPU, where a launch is one thread, a row holds the springs to masses
 of higher number, and each spring is visited once and adds to both its ends. On a GPU it holds all springs of the mass,
@@ -95,16 +96,17 @@ def rows_of(ends: np.ndarray, masses: int, device: wp.Device, gather: bool) -> o
 
 
 @functools.cache
-def pull_kernel(damped: bool, gather: bool) -> wp.Kernel:
+def pull_kernel(damped: bool, gather: bool, breaks: bool) -> wp.Kernel:
     """Kernel over the masses of all worlds: add the forces of the springs.
 
     Args:
         damped: Whether springs have damping.
         gather: Whether rows hold all springs of a mass.
+        breaks: Whether springs can be broken.
     """
     RowArrays, SpringArrays = row_arrays(), spring_arrays()
 
-    @wp.kernel(module=wp.get_module(f"warpbots.springs.pull_{damped:d}{gather:d}"), enable_backward=False)
+    @wp.kernel(module=wp.get_module(f"warpbots.springs.pull_{damped:d}{gather:d}{breaks:d}"), enable_backward=False)
     def pull(
         # model
         rows: RowArrays,
@@ -112,6 +114,7 @@ def pull_kernel(damped: bool, gather: bool) -> wp.Kernel:
         # state
         x: wp.array[NODE],
         v: wp.array[NODE],
+        broken: wp.array[real],
         # out
         force_out: wp.array[NODE],
     ):
@@ -132,6 +135,8 @@ def pull_kernel(damped: bool, gather: bool) -> wp.Kernel:
             q = item(springs.k, s) * (real(1.0) - item(springs.l0, s) / wp.sqrt(l2))
             if wp.static(damped):
                 q += item(springs.c, s) * dot(d, subtract(fetch(v, j), fetch(v, i))) / l2
+            if wp.static(breaks):
+                q *= real(1.0) - item(broken, s)
             total = multiply_add(total, q, d)
             if wp.static(not gather):
                 deposit(force_out, j, -q, d)
@@ -141,16 +146,17 @@ def pull_kernel(damped: bool, gather: bool) -> wp.Kernel:
 
 
 @functools.cache
-def adj_pull_kernel(damped: bool, gather: bool, constants: bool) -> wp.Kernel:
+def adj_pull_kernel(damped: bool, gather: bool, breaks: bool, constants: bool) -> wp.Kernel:
     """Kernel over the masses of all worlds: adjoint of `pull_kernel`.
 
     Args:
         damped: Whether springs have damping.
         gather: Whether rows hold all springs of a mass.
+        breaks: Whether springs can be broken.
         constants: Whether gradients to the springs' constants are wanted.
     """
     RowArrays, SpringArrays = row_arrays(), spring_arrays()
-    variant = f"{damped:d}{gather:d}{constants:d}"
+    variant = f"{damped:d}{gather:d}{breaks:d}{constants:d}"
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.adj_pull_{variant}"), enable_backward=False)
     def adj_pull(
@@ -160,13 +166,15 @@ def adj_pull_kernel(damped: bool, gather: bool, constants: bool) -> wp.Kernel:
         # state
         x: wp.array[NODE],
         v: wp.array[NODE],
+        broken: wp.array[real],
         force_adj: wp.array[NODE],
         # out
         springs_adj_out: SpringArrays,
+        broken_adj_out: wp.array[real],
         x_adj_out: wp.array[NODE],
         v_adj_out: wp.array[NODE],
     ):
-        """x_j* += dL/dx_j, x_i* -= dL/dx_j, the same for v; k*, l0* and c* where they are wanted."""
+        """x_j* += dL/dx_j, x_i* -= dL/dx_j, the same for v; k*, l0* and c* where they are wanted; b*."""
         i = wp.tid()
         w = i // rows.masses
         first, spring = w * rows.masses, w * rows.springs
@@ -183,6 +191,9 @@ def adj_pull_kernel(damped: bool, gather: bool, constants: bool) -> wp.Kernel:
                 s = spring + rows.spring[e]
             d = subtract(fetch(x, j), x_i)
             m = subtract(m_i, fetch(force_adj, j))
+            along_whole = dot(m, d)
+            if wp.static(breaks):
+                m = scale(real(1.0) - item(broken, s), m)
             k = item(springs.k, s)
             inverse = real(1.0) / wp.sqrt(dot(d, d))
             q = dot(m, d) * inverse
@@ -212,6 +223,9 @@ def adj_pull_kernel(damped: bool, gather: bool, constants: bool) -> wp.Kernel:
             if wp.static(constants and damped):  # noqa: SIM102 (decides what is compiled)
                 if springs_adj_out.c and other > mass:
                     springs_adj_out.c[s] = springs_adj_out.c[s] + u * q
+            if wp.static(breaks):  # noqa: SIM102
+                if other > mass:
+                    broken_adj_out[s] = broken_adj_out[s] - along_m * along_whole
         x_adj_out[i] = subtract(x_adj_out[i], x_total)
         if wp.static(damped):
             v_adj_out[i] = subtract(v_adj_out[i], v_total)

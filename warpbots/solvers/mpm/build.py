@@ -61,8 +61,14 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
     for body in scene.bodies:
         if body.material.law not in LAWS:
             raise SceneError(f"SoftBody {body.name!r}: law must be one of {', '.join(LAWS)}, got {body.material.law!r}")
-        if any(m.damping for m in (body.material, *body.region_materials.values())):
-            raise SceneError(f"SoftBody {body.name!r}: MPM knows no damping; set damping=0, or use MassSpring")
+        for material in (body.material, *body.region_materials.values()):
+            if material.damping:
+                raise SceneError(f"SoftBody {body.name!r}: MPM knows no damping; set damping=0, or use MassSpring")
+            for field in ("yield_strain", "breaking_strain"):
+                if getattr(material, field) is not None:
+                    raise SceneError(
+                        f"SoftBody {body.name!r}: MPM knows no {field}; leave it out of the material, or use MassSpring"
+                    )
     for actuator in scene.actuators:
         if isinstance(actuator, Expansion | Oscillation):
             raise SceneError(

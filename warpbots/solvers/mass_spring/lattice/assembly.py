@@ -8,7 +8,9 @@ from scipy.sparse import block_diag, csr_matrix
 
 from warpbots.actuators import rest_strain
 from warpbots.scene import Cable, Scene, SceneError, SoftBody
+from warpbots.solvers.mass_spring.drive import signals_of
 from warpbots.solvers.mass_spring.lattice.cells import Cells, eigenstrain
+from warpbots.solvers.mass_spring.wear import NEVER
 from warpbots.solvers.matter import Matter, materials_at, refuse_empty, regions_at, together
 
 __all__ = ["Lattice", "assemble"]
@@ -24,10 +26,12 @@ class Lattice(Matter):
         rest_length: Lengths at rest [m], shape (n_springs,).
         stiffness: Spring constants [N/m], shape (n_springs,).
         damping: Damping coefficients along the springs [N s/m], shape (n_springs,).
+        yield_strain: Strains at which springs set [1], `wear.NEVER` for those that do not, shape (n_springs,).
+        breaking_strain: Strains at which springs break [1], likewise, shape (n_springs,).
         cells: What is drawn, as matter at rest: the cells that the bodies were cut into, bars in several pieces.
         carry: Takes positions of the masses to those of `cells`, shape (n_cells, n).
-        drive: Rest strain of a spring at signal 1 of an actuator, one row for each pair of them: number of the spring,
-            number of the actuator, strain; shape (n_drives, 3).
+        drive: Rest strain of a spring at signal 1, one row for each pair of them: number of the spring, number of the
+            signal (`warpbots.solvers.mass_spring.drive.signals_of`), strain; shape (n_drives, 3).
     """
 
     mass: np.ndarray
@@ -35,6 +39,8 @@ class Lattice(Matter):
     rest_length: np.ndarray
     stiffness: np.ndarray
     damping: np.ndarray
+    yield_strain: np.ndarray
+    breaking_strain: np.ndarray
     cells: Matter
     carry: csr_matrix
     drive: np.ndarray
@@ -94,6 +100,13 @@ def _of_body(scene: Scene, body: SoftBody, cells: Cells, damping: float) -> tupl
         """Sums over the cells of what each gives to its springs."""
         return np.bincount(spring, values.reshape(-1), len(key))
 
+    def weakest(field: str) -> np.ndarray:
+        """For every spring the smallest value that a material of its cells has."""
+        limit = np.full(len(key), NEVER)
+        own = np.array([NEVER if getattr(m, field) is None else getattr(m, field) for m in materials])
+        np.minimum.at(limit, spring.reshape(-1), np.repeat(own, len(cells.pair)))
+        return limit
+
     length = np.linalg.norm(cells.node[ends[:, 1]] - cells.node[ends[:, 0]], axis=1)
     if not (length > 0.0).all():
         i, j = ends[int(length.argmin())]
@@ -105,7 +118,7 @@ def _of_body(scene: Scene, body: SoftBody, cells: Cells, damping: float) -> tupl
     volume, mass = at_nodes(cells.volume), at_nodes(rho * cells.volume)
     drive = [
         np.stack([driven, np.full(len(driven), number), strain[driven]], axis=1)
-        for number, strain in _driven(scene, body, cells, filled, E, share, at_springs, stiffness)
+        for number, strain in _driven(scene, body, cells, filled, E, share, at_springs, stiffness, ends)
         for driven in [np.flatnonzero(strain)]
     ]
     velocity = np.array(body.velocity or (0.0,) * cells.node.shape[1])
@@ -128,6 +141,8 @@ def _of_body(scene: Scene, body: SoftBody, cells: Cells, damping: float) -> tupl
         "rest_length": length,
         "stiffness": stiffness,
         "damping": at_springs(share * np.repeat(damping + beta, len(cells.pair))),
+        "yield_strain": weakest("yield_strain"),
+        "breaking_strain": weakest("breaking_strain"),
         "drive": np.concatenate([np.zeros((0, 3)), *drive]),
     }, filling
 
@@ -141,13 +156,15 @@ def _driven(
     share: np.ndarray,
     at_springs: Callable[[np.ndarray], np.ndarray],
     stiffness: np.ndarray,
+    ends: np.ndarray,
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """For each actuator of the scene that acts on the body: its number and the strain it gives to every spring.
+    """For each signal of the scene that acts on the body: its number and the strain it gives to every spring.
 
     A spring that is shared with cells outside of the region strains in proportion to its stiffness inside.
     """
-    n = cells.direction
-    for number, actuator in enumerate(scene.actuators):
+    n, middle = cells.direction, cells.node[ends].mean(axis=1)
+    for number, signal in enumerate(signals_of(scene.actuators)):
+        actuator = scene.actuators[signal.channel]
         if isinstance(actuator, Cable) or actuator.region not in filled:
             continue
         inside = filled[actuator.region]
@@ -158,4 +175,6 @@ def _driven(
             )
         stress, strain = rest_strain(actuator, n.shape[-1])
         e = np.where(inside[:, None, None], eigenstrain(stress) / E[:, None, None] + strain, 0.0)
-        yield number, at_springs(share * np.einsum("csi,cij,csj->cs", n, e, n).reshape(-1)) / stiffness
+        strain = at_springs(share * np.einsum("csi,cij,csj->cs", n, e, n).reshape(-1)) / stiffness
+        wave = getattr(actuator, "wave", None)
+        yield number, strain if wave is None else strain * np.cos(middle @ np.array(wave) + signal.ahead)
