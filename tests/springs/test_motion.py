@@ -110,9 +110,10 @@ def test_stability_bound(integrator):
 
 
 @pytest.mark.verification
-def test_natural_frequencies_of_a_motion():
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_natural_frequencies_of_a_motion(integrator):
     """A beam that starts in one of its modes swings with its frequency, to 0.5 %: zero crossings of its amplitude."""
-    scene, solver = beam(), MassSpring(0.05, integrator="verlet")
+    scene, solver = beam(), MassSpring(0.05, integrator=integrator)
     model = solver.build(scene)
     frequency, shape = natural_modes(model, 3)
     for f, u in zip(frequency, shape, strict=True):

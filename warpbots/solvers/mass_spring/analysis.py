@@ -7,8 +7,8 @@ from scipy.sparse import coo_matrix, csr_matrix, diags
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from warpbots.scene import FREEDOMS
-from warpbots.solvers.mass_spring.hold import FREE
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
+from warpbots.solvers.mass_spring.restrain import FREE
 
 __all__ = ["Energy", "energy", "highest_frequency", "natural_modes", "stiffness_matrix"]
 

@@ -14,7 +14,6 @@ from warpbots.math import real, real_numpy, vector
 from warpbots.scene import FREEDOMS, Oscillation, Scene, SceneError, SoftBody, TriangleMesh, bars_of
 from warpbots.solvers.mass_spring.collision import radii, stiffnesses
 from warpbots.solvers.mass_spring.drive import drive_of, signals_of
-from warpbots.solvers.mass_spring.hold import FREE
 from warpbots.solvers.mass_spring.lattice import (
     POISSONS_RATIO,
     Cells,
@@ -25,6 +24,7 @@ from warpbots.solvers.mass_spring.lattice import (
     voxel_cells,
 )
 from warpbots.solvers.mass_spring.model import MassSpringModel, Scratch
+from warpbots.solvers.mass_spring.restrain import FREE
 from warpbots.solvers.mass_spring.springs import rows_of
 from warpbots.solvers.mass_spring.wear import wear_arrays
 

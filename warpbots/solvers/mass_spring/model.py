@@ -10,6 +10,7 @@ from warpbots.math import NODE, real, struct_of, vector
 from warpbots.scene import Scene
 from warpbots.solvers.kept import Kept
 from warpbots.solvers.mass_spring.lattice import Lattice
+from warpbots.solvers.mass_spring.restrain import FREE
 from warpbots.solvers.mass_spring.springs import spring_arrays
 from warpbots.solvers.mass_spring.wear import NEVER
 from warpbots.solvers.solver import Parameter
@@ -140,6 +141,11 @@ class Scratch:
         return [wp.zeros_like(a) for a in self.free]
 
     @functools.cached_property
+    def ended_adj(self) -> list[wp.array]:
+        """Gradients to position and velocity before constraints, shape (worlds * n_masses,), vector."""
+        return [wp.zeros_like(a) for a in self.free]
+
+    @functools.cached_property
     def free_time(self) -> wp.array:
         """Time at the end of such a step [s], which nobody asks for, shape (worlds,)."""
         return wp.zeros(self.worlds, dtype=wp.float64, device=self.device)
@@ -211,7 +217,7 @@ class MassSpringModel:
         rows: Which springs hang on which mass, as a Warp struct.
         drive: Which signals drive which springs, as a Warp struct.
         wear: When springs break, as a Warp struct.
-        freedom: Index in `warpbots.scene.FREEDOMS` of what each mass may do, or `hold.FREE`, shape (n_masses,).
+        freedom: Index in `warpbots.scene.FREEDOMS` of what each mass may do, or `restrain.FREE`, shape (n_masses,).
         direction: Unit vectors of lines and normals of planes that masses are held to, shape (n_masses,), vector.
         contact: Stiffness of obstacles against each mass [N/m]; 0: they give way to nothing, shape (n_masses,).
         obstacles: Obstacles, as a Warp struct.
@@ -271,10 +277,10 @@ class MassSpringModel:
         """Whether rows hold all springs of a mass."""
         return self.rows.spring.size > 0
 
-    @property
-    def held(self) -> bool:
-        """Whether obstacles or constraints keep masses from going where forces take them."""
-        return bool(self.scene.obstacles or self.scene.constraints)
+    @functools.cached_property
+    def held(self) -> wp.array:
+        """Masses that constraints hold, shape (n_held,)."""
+        return wp.array(np.flatnonzero(self.freedom.numpy() != FREE), dtype=int, device=self.device)
 
     @property
     def collides(self) -> bool:

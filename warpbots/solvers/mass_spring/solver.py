@@ -14,11 +14,16 @@ from warpbots.solvers.mass_spring import lengths
 from warpbots.solvers.mass_spring.analysis import highest_frequency
 from warpbots.solvers.mass_spring.build import build
 from warpbots.solvers.mass_spring.collision import adj_collide_kernel, collide_kernel, point_kernel
-from warpbots.solvers.mass_spring.hold import hold_kernel
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
 from warpbots.solvers.mass_spring.motion import adj_end_kernel, adj_stage_kernel, end_kernel, stage_kernel
+from warpbots.solvers.mass_spring.restrain import (
+    adj_end_restrain_kernel,
+    end_restrain_kernel,
+    restrain_kernel,
+)
 from warpbots.solvers.mass_spring.scheme import SCHEMES, Scheme
 from warpbots.solvers.mass_spring.springs import adj_pull_kernel, pull_kernel
+from warpbots.solvers.mass_spring.touch import touch_kernel
 
 __all__ = ["MassSpring"]
 
@@ -161,12 +166,15 @@ class MassSpring:
                     lengths.wear(model, state, state_out)
                 lengths.worn(model, state_out)
             self._pull(model, force, state_out, stage)
-        ended = model.scratch.free if model.held else state_out.moving()[:2]
-        self._end(model, state, force, [*ended, state_out.time], dt)
-        if model.held:
-            inputs = self._hold_inputs(model, state, dt)
-            kernel = hold_kernel(model.dim, len(model.scene.obstacles))
-            launch(kernel, model.scratch.masses, inputs, state_out.moving()[:2], model.device)
+        touches = bool(model.scene.obstacles)
+        ended = state_out.moving()[:2]
+        self._end(model, state, force, [*(model.scratch.free if touches else ended), state_out.time], dt)
+        if touches:
+            kernel = touch_kernel(model.dim, len(model.scene.obstacles))
+            launch(kernel, model.scratch.masses, self._touch_inputs(model, state, dt), ended, model.device)
+        if model.held.size:
+            inputs = [*self._constraints(model), state.position.flatten()]
+            launch(end_restrain_kernel(model.dim), self._held(model), inputs, ended, model.device)
         parameters = [getattr(model, name) for name in model.parameters()]
         reads = [*state.fields(), control, *parameters]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
@@ -208,6 +216,20 @@ class MassSpring:
             self._find_neighbours(model)
             inputs = self._collision_inputs(model)
             launch(collide_kernel(), n, inputs, [force[stage * n : (stage + 1) * n]], model.device)
+        self._restrain(model, force, stage)
+
+    def _restrain(self, model: MassSpringModel, force: wp.array, stage: int) -> None:
+        """What constraints leave of the forces of a stage, or of the gradient to them."""
+        if model.held.size:
+            n = model.scratch.masses
+            outputs = [force[stage * n : (stage + 1) * n]]
+            launch(restrain_kernel(model.dim), self._held(model), self._constraints(model), outputs, model.device)
+
+    def _constraints(self, model: MassSpringModel) -> list:
+        return [model.held, model.freedom, model.direction]
+
+    def _held(self, model: MassSpringModel) -> tuple[int, int]:
+        return model.worlds, model.held.size
 
     def _find_neighbours(self, model: MassSpringModel) -> None:
         scratch = model.scratch
@@ -237,10 +259,10 @@ class MassSpring:
         scheme, h = self.scheme, dt
         return [real(scheme.c[stage] * h), _weights(h * h, scheme.A[stage]), _weights(h, scheme.B[stage])]
 
-    def _hold_inputs(self, model: MassSpringModel, state: MassSpringState, dt: float) -> list:
+    def _touch_inputs(self, model: MassSpringModel, state: MassSpringState, dt: float) -> list:
         scheme = self.scheme
         return [
-            model.mass.flatten(), model.freedom, model.direction, model.contact, model.obstacles, model.friction,
+            model.mass.flatten(), model.contact, model.obstacles, model.friction,
             len(model.lattice), real(scheme.c[0] * dt), real(dt * sum(scheme.p)), real(dt),
             *_flat([state.position, state.velocity]), *model.scratch.free,
         ]  # fmt: skip
@@ -257,8 +279,10 @@ class MassSpring:
             None if a.grad is None else a.grad.flatten() for a in (model.mass, model.drag, model.load, model.gravity)
         )
         ended_adj = [a.grad.flatten() for a in (state_out.position, state_out.velocity, state_out.time)]
-        if model.held:
-            ended_adj[:2] = self._hold_adjoint(model, state, state_out, force, mass_adj, moving_adj, dt)
+        if model.held.size:
+            ended_adj[:2] = self._end_restrain_adjoint(model, ended_adj[:2], moving_adj[0])
+        if model.scene.obstacles:
+            ended_adj[:2] = self._touch_adjoint(model, state, state_out, force, mass_adj, moving_adj, ended_adj[:2], dt)
         launch(
             adj_end_kernel(model.dim, self.scheme.stages), n,
             [*self._end_scheme(model, dt), force, *ended_adj],
@@ -270,6 +294,7 @@ class MassSpring:
             wp.copy(scratch.broken_adj, state_out.broken.grad)
         for stage in reversed(range(self.scheme.stages)):
             self._stand(model, state, control, force, scratch.spare, stage, dt)
+            self._restrain(model, force_adj, stage)
             scratch.x_adj.zero_()
             scratch.v_adj.zero_()
             if model.driven:
@@ -306,7 +331,20 @@ class MassSpring:
                 [mass_adj, drag_adj, load_adj, gravity_adj, *moving_adj, force_adj], device,
             )  # fmt: skip
 
-    def _hold_adjoint(
+    def _end_restrain_adjoint(
+        self, model: MassSpringModel, ended_adj: list[wp.array], x_adj: wp.array
+    ) -> list[wp.array]:
+        """Gradients to position and velocity before constraints, from those after them."""
+        before = model.scratch.ended_adj
+        for copy, array in zip(before, ended_adj, strict=True):
+            wp.copy(copy, array)
+        launch(
+            adj_end_restrain_kernel(model.dim), self._held(model), self._constraints(model), [x_adj, *before],
+            model.device,
+        )  # fmt: skip
+        return before
+
+    def _touch_adjoint(
         self,
         model: MassSpringModel,
         state: MassSpringState,
@@ -314,6 +352,7 @@ class MassSpring:
         force: wp.array,
         mass_adj: wp.array | None,
         moving_adj: list[wp.array],
+        ended_adj: list[wp.array],
         dt: float,
     ) -> list[wp.array]:
         """Gradients to position and velocity at the end of the free step, from those to the end of the step."""
@@ -322,13 +361,13 @@ class MassSpring:
         for array in free_adj:
             array.zero_()
         launch_adjoint(
-            hold_kernel(model.dim, len(model.scene.obstacles)), model.scratch.masses,
-            self._hold_inputs(model, state, dt), state_out.moving()[:2],
+            touch_kernel(model.dim, len(model.scene.obstacles)), model.scratch.masses,
+            self._touch_inputs(model, state, dt), state_out.moving()[:2],
             [
-                mass_adj, None, None, None, obstacle_arrays(model.dim)(), model.friction.grad, *[None] * 4,
+                mass_adj, None, obstacle_arrays(model.dim)(), model.friction.grad, *[None] * 4,
                 *moving_adj, *free_adj,
             ],
-            _flat([state_out.position.grad, state_out.velocity.grad]), model.device,
+            ended_adj, model.device,
         )  # fmt: skip
         return free_adj
 
