@@ -9,9 +9,11 @@ from warpbots.actuators import cable_kernels
 from warpbots.math import precision
 from warpbots.solvers.mass_spring.collision import adj_collide_kernel, collide_kernel, point_kernel
 from warpbots.solvers.mass_spring.drive import adj_rest_kernel, rest_kernel, signal_kernel
-from warpbots.solvers.mass_spring.hold import hold_kernel
 from warpbots.solvers.mass_spring.motion import adj_end_kernel, adj_stage_kernel, end_kernel, stage_kernel
+from warpbots.solvers.mass_spring.restrain import adj_end_restrain_kernel, end_restrain_kernel, restrain_kernel
 from warpbots.solvers.mass_spring.springs import adj_pull_kernel, pull_kernel
+from warpbots.solvers.mass_spring.touch import touch_kernel
+from warpbots.solvers.mass_spring.wear import deform_kernel, wear_kernel
 from warpbots.solvers.mpm.adjoint import adj_move_kernel, adj_p2g_kernel
 from warpbots.solvers.mpm.force import adj_force_kernel, force_kernel
 from warpbots.solvers.mpm.grid import clear_kernel, grid_kernel
@@ -24,8 +26,9 @@ def spring_kernels(dim: int) -> list[wp.Kernel]:
     """All kernels of a mass-spring step and its adjoint."""
     return [
         stage_kernel(dim, 0), stage_kernel(dim, 3), adj_stage_kernel(dim, 3), end_kernel(dim, 4), adj_end_kernel(dim, 4),
-        hold_kernel(dim, 2), signal_kernel(), rest_kernel(),
-        adj_rest_kernel(), pull_kernel(True, True), adj_pull_kernel(True, True, True), point_kernel(), collide_kernel(),
+        touch_kernel(dim, 2), restrain_kernel(dim), end_restrain_kernel(dim), adj_end_restrain_kernel(dim),
+        signal_kernel(), rest_kernel(), adj_rest_kernel(), wear_kernel(), deform_kernel(),
+        pull_kernel(True, True, True), adj_pull_kernel(True, True, True, True), point_kernel(), collide_kernel(),
         adj_collide_kernel(),
     ]  # fmt: skip
 

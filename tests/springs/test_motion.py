@@ -1,5 +1,7 @@
 """How lattices move: against closed forms, against eigenvalues, and against an integration that is not ours."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -13,7 +15,7 @@ from warpbots.math import precision
 from warpbots.scene import Box, Constraint, Load, Material, Obstacle, Oscillation, Scene, SoftBody, Sphere, floor
 from warpbots.simulation import Simulation, SimulationError
 from warpbots.solvers import MassSpring
-from warpbots.solvers.mass_spring import energy, natural_modes, stiffness_matrix
+from warpbots.solvers.mass_spring import energy, equilibrium, forces, natural_modes, stiffness_matrix
 from warpbots.solvers.mass_spring.scheme import SCHEMES
 
 INTEGRATORS = tuple(SCHEMES)
@@ -186,6 +188,36 @@ def test_a_motion_comes_to_rest_where_statics_puts_it():
     K = stiffness_matrix(sim.model)[free][:, free]
     u = spsolve(K.tocsc(), sim.model.load.numpy()[0].reshape(-1)[free])
     np.testing.assert_allclose(moved.reshape(-1)[free], u, rtol=0.01, atol=1e-3 * np.abs(u).max())
+
+
+def test_equilibrium_under_weight():
+    """A heavy beam that bends by a third of its length: no force is left, and a motion with drag comes to rest there."""
+    scene = dataclasses.replace(beam(0.5, 0.05), gravity=(0.0, -20.0))
+    sim = Simulation(scene, MassSpring(0.025, drag=10.0), 5e-3, substeps=None)
+    x = equilibrium(sim.model)
+    assert (sim.model.lattice.position[:, 1] - x[:, 1]).max() > 0.15
+    weight = sim.model.lattice.mass[:, None] * np.array([0.0, -20.0])
+    left = (forces(sim.model, x) + weight)[~sim.model.lattice.regions["root"]]
+    assert np.abs(left).max() < 1e-6 * np.abs(forces(sim.model, x)).max()
+    end = to_numpy(sim.rollout(None, 800).final.position)[0]
+    np.testing.assert_allclose(end, x, atol=2e-4)
+    loose = dataclasses.replace(scene, constraints=())
+    with pytest.raises(RuntimeError, match="equilibrium: nothing holds the lattice, add a Constraint|none was found"):
+        equilibrium(MassSpring(0.025).build(loose))
+
+
+def test_energy_of_what_a_rollout_had():
+    """Parameters by name, as a rollout takes them."""
+    sim = Simulation(cube(gravity=(0.0, 0.0, -9.81)), MassSpring(0.1), 1e-3)
+    state = sim.state(position=1.1 * sim.state().position, velocity=torch.ones(3))
+    plain = energy(sim.model, state)
+    changed = {"stiffness": 2.0 * sim.parameter("stiffness"), "mass": 3.0 * sim.parameter("mass")}
+    other = energy(sim.model, state, **changed)
+    assert other.elastic / plain.elastic == pytest.approx([2.0])
+    assert other.kinetic / plain.kinetic == pytest.approx([3.0])
+    assert other.gravitational / plain.gravitational == pytest.approx([3.0])
+    with pytest.raises(ValueError, match="energy: there is no parameter 'stifness'; the model has stiffness"):
+        energy(sim.model, state, stifness=1.0)
 
 
 @pytest.mark.parametrize(

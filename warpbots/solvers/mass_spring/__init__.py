@@ -4,6 +4,7 @@ from warpbots.solvers.mass_spring.analysis import Energy, energy, natural_modes,
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
 from warpbots.solvers.mass_spring.solver import MassSpring
 from warpbots.solvers.mass_spring.spectrum import Spectrum, spectrum
+from warpbots.solvers.mass_spring.statics import equilibrium, forces
 
 __all__ = [
     "Energy",
@@ -12,6 +13,8 @@ __all__ = [
     "MassSpringState",
     "Spectrum",
     "energy",
+    "equilibrium",
+    "forces",
     "natural_modes",
     "spectrum",
     "stiffness_matrix",

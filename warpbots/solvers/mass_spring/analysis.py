@@ -1,6 +1,7 @@
 """Linear analysis of a lattice at rest: its stiffness matrix, natural frequencies and modes; on the host."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix, diags
@@ -10,7 +11,7 @@ from warpbots.scene import FREEDOMS
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
 from warpbots.solvers.mass_spring.restrain import FREE
 
-__all__ = ["Energy", "energy", "highest_frequency", "natural_modes", "stiffness_matrix"]
+__all__ = ["Energy", "energy", "highest_frequency", "motions_left", "natural_modes", "stiffness_matrix"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Energy:
         return self.elastic + self.gravitational + self.kinetic
 
 
-def energy(model: MassSpringModel, state: MassSpringState) -> Energy:
+def energy(model: MassSpringModel, state: MassSpringState, **parameters: Any) -> Energy:
     """Elastic, gravitational and kinetic energy of `state`, in double precision; lengths at rest without signals.
 
     What springs have lost by setting and breaking is gone.
@@ -41,9 +42,20 @@ def energy(model: MassSpringModel, state: MassSpringState) -> Energy:
     Args:
         model: What moves.
         state: Its fields may be Warp arrays or torch tensors.
+        parameters: What a rollout had in the place of the model's parameters, by name.
+
+    Raises:
+        ValueError: The model has no such parameter.
     """
+    unknown = parameters.keys() - model.parameters().keys()
+    if unknown:
+        raise ValueError(
+            f"energy: there is no parameter {min(unknown)!r}; the model has {', '.join(model.parameters())}"
+        )
     x, v = (_numpy(a) for a in (state.position, state.velocity))
-    k, l0, m, g = (_numpy(a) for a in (model.stiffness, model.rest_length, model.mass, model.gravity))
+    k, l0, m, g = (
+        _numpy(parameters.get(n, getattr(model, n))) for n in ("stiffness", "rest_length", "mass", "gravity")
+    )
     i, j = model.lattice.ends.T
     length = np.linalg.norm(x[:, j] - x[:, i], axis=-1)
     if model.wears:
@@ -87,7 +99,7 @@ def stiffness_matrix(model: MassSpringModel, world: int = 0, position: np.ndarra
     return coo_matrix((values, (rows, columns)), shape=(x.size, x.size)).tocsr()
 
 
-def _free(model: MassSpringModel) -> csr_matrix:
+def motions_left(model: MassSpringModel) -> csr_matrix:
     """Columns are the motions that the constraints leave, orthonormal, shape (n_masses dim, n_free)."""
     dim, n = model.dim, len(model.lattice)
     freedom, direction = model.freedom.numpy(), model.direction.numpy().astype(np.float64)
@@ -124,23 +136,26 @@ def natural_modes(
         position: Positions about which to linearise [m], shape (n_masses, dim); None for those at rest.
 
     Returns:
-        Frequencies [Hz], increasing, shape (count,), and shapes with unit modal mass [kg^-1/2], shape
-        (count, n_masses, dim).
+        Frequencies [Hz], increasing, shape (count,), and shapes with unit modal mass whose largest entry is positive
+        [kg^-1/2], shape (count, n_masses, dim).
 
     Raises:
         ValueError: `count` is not below the number of motions that the constraints leave.
     """
-    Z = _free(model)
+    Z = motions_left(model)
     if not 0 < count < Z.shape[1]:
         raise ValueError(f"natural_modes: count must be in 1 to {Z.shape[1] - 1}, got {count}")
     mass = np.repeat(model.mass.numpy()[world].astype(np.float64), model.dim)
     K = Z.T @ stiffness_matrix(model, world, position) @ Z
     M = (Z.T @ diags(mass) @ Z).tocsc()
+    start = np.random.default_rng(0).standard_normal(K.shape[0])
     below = -1e-6 * abs(K.diagonal()).max() / M.diagonal().max()  # just below zero: K may be singular
-    values, vectors = eigsh(K.tocsc(), count, M, sigma=below, which="LM")
+    values, vectors = eigsh(K.tocsc(), count, M, sigma=below, which="LM", v0=start)
     order = np.argsort(values)
     frequency = np.sqrt(np.maximum(values[order], 0.0)) / (2.0 * np.pi)
-    return frequency, (Z @ vectors[:, order]).T.reshape(count, len(model.lattice), model.dim)
+    shapes = (Z @ vectors[:, order]).T
+    shapes *= np.sign(shapes[np.arange(count), np.abs(shapes).argmax(axis=1)])[:, None]
+    return frequency, shapes.reshape(count, len(model.lattice), model.dim)
 
 
 def highest_frequency(model: MassSpringModel) -> tuple[float, float]:
@@ -164,7 +179,7 @@ def highest_frequency(model: MassSpringModel) -> tuple[float, float]:
 
 
 def _highest(model: MassSpringModel, world: int) -> tuple[float, float]:
-    Z = _free(model)
+    Z = motions_left(model)
     root = 1.0 / np.sqrt(Z.T.power(2) @ np.repeat(model.mass.numpy()[world].astype(np.float64), model.dim))
     K = Z.T @ stiffness_matrix(model, world) @ Z
     size = K.shape[0]

@@ -46,7 +46,9 @@ class MassSpring:
             losses of their own and ring.
         drag: Force against the velocity per mass [1/s]; 0 for none.
         contact_stiffness: Pressure with which obstacles resist, per depth [Pa/m]; a mass of volume V feels it on an
-            area of V^(2/3) (in 2D V^(1/2)). 0 for surfaces that give way to nothing.
+            area of V^(2/3) (in 2D V^(1/2)). 0 for surfaces that give way to nothing: true to hard ground, but a foot
+            then stops in a single step and gradients through many contacts are rough; for training choose a stiffness
+            at which the robot sinks in by millimetres.
         collision: Stiffness with which masses, of one body or of several, keep 0.9 of the distance to their nearest
             neighbour at rest, in mean stiffnesses of their springs [1]: 1 stands slow contact, 4 an impact at a tenth
             of the speed of sound. 0 for masses that pass through one another.

@@ -44,7 +44,8 @@ def spectrum(record: Any, interval: float) -> Spectrum:
     """Amplitude spectrum of a motion without its mean, under the window of Blackman and Harris (side lobes 92 dB down).
 
     Args:
-        record: Values at equal intervals, such as a displacement, shape (n,); an array or a tensor.
+        record: Values at equal intervals, such as a displacement, shape (n,); an array or a tensor. Peaks of fewer
+            than some eight periods run into the mean and into one another.
         interval: Time between them [s].
 
     Raises:
