@@ -69,7 +69,7 @@ def test_nodes_move_in_one_instruction(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "kernel", [pull_kernel(True, True), adj_pull_kernel(True, True, True)], ids=["pull", "adjoint"]
+    "kernel", [pull_kernel(True, True, False), adj_pull_kernel(True, True, False, True)], ids=["pull", "adjoint"]
 )
 def test_springs_need_no_atomic_operation(kernel, tmp_path):
     """Each mass gathers from all its springs: nobody else writes to it, so a run repeats to the bit."""

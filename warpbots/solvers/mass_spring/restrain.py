@@ -43,7 +43,7 @@ def restrain_kernel(dim: int) -> wp.Kernel:
     """Kernel over (worlds, held masses): what constraints leave of forces, or of gradients to forces."""
     vec, restrict = vector(dim), _restrict(dim)
 
-    @wp.kernel(module=wp.get_module(f"warpbots.springs.restrain_{dim}d"), enable_backward=False)
+    @wp.kernel(module=wp.get_module(f"warpbots.springs.held_forces_{dim}d"), enable_backward=False)
     def restrain(
         # model
         held: wp.array[int],
@@ -73,7 +73,7 @@ def end_restrain_kernel(dim: int) -> wp.Kernel:
     """Kernel over (worlds, held masses): what constraints leave of a step."""
     vec, restrict = vector(dim), _restrict(dim)
 
-    @wp.kernel(module=wp.get_module(f"warpbots.springs.end_restrain_{dim}d"), enable_backward=False)
+    @wp.kernel(module=wp.get_module(f"warpbots.springs.held_end_{dim}d"), enable_backward=False)
     def end_restrain(
         # model
         held: wp.array[int],
@@ -100,7 +100,7 @@ def adj_end_restrain_kernel(dim: int) -> wp.Kernel:
     """Kernel over (worlds, held masses): adjoint of `end_restrain_kernel`."""
     vec, restrict = vector(dim), _restrict(dim)
 
-    @wp.kernel(module=wp.get_module(f"warpbots.springs.adj_end_restrain_{dim}d"), enable_backward=False)
+    @wp.kernel(module=wp.get_module(f"warpbots.springs.adj_held_end_{dim}d"), enable_backward=False)
     def adj_end_restrain(
         # model
         held: wp.array[int],
