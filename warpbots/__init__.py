@@ -11,11 +11,13 @@ from warpbots.assets import load_mesh, load_silhouette
 from warpbots.gradients import Checkpoints
 from warpbots.optimize import Bounded, History, fit
 from warpbots.scene import (
+    Attachment,
     Cable,
     Constraint,
     Expansion,
     Load,
     Material,
+    Motor,
     Muscle,
     Obstacle,
     Oscillation,
@@ -34,6 +36,7 @@ from warpbots.trajectory import Trajectory
 
 __all__ = [
     "MPM",
+    "Attachment",
     "Bounded",
     "Cable",
     "Checkpoints",
@@ -43,6 +46,7 @@ __all__ = [
     "Load",
     "MassSpring",
     "Material",
+    "Motor",
     "Muscle",
     "Obstacle",
     "Oscillation",

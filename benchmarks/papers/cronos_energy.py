@@ -38,7 +38,7 @@ def motion(integrator: str, substeps: int) -> tuple[wb.Simulation, list[MassSpri
     state, states = sim.state(), []
 
     def keep(s: MassSpringState) -> torch.Tensor:
-        states.append(type(s)(s.position.clone(), s.velocity.clone(), s.time.clone()))
+        states.append(dataclasses.replace(s, position=s.position.clone(), velocity=s.velocity.clone()))
         return s.time
 
     loaded, released = round(SETTLE / INTERVAL), round(SECONDS / INTERVAL)

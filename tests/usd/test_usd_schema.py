@@ -78,7 +78,18 @@ def test_the_table_has_every_field_of_every_shape():
 def test_every_field_of_a_scene_is_read_and_written():
     """A new field of the scene is either in the table or said in another way: names, prims below, bound materials."""
     otherwise = {
-        "Scene": {"bodies", "actuators", "obstacles", "constraints", "loads", "gravity", "task", "name", "source"},
+        "Scene": {
+            "bodies",
+            "actuators",
+            "obstacles",
+            "constraints",
+            "loads",
+            "attachments",
+            "gravity",
+            "task",
+            "name",
+            "source",
+        },
         "SoftBody": {"name", "shape", "material", "regions", "region_materials"},
         "Obstacle": {"name", "shape"},
         "Pressure": {"name", "region"},
@@ -86,6 +97,8 @@ def test_every_field_of_a_scene_is_read_and_written():
         "Cable": {"name"},
         "Expansion": {"name", "region"},
         "Oscillation": {"name", "region"},
+        "Motor": {"name"},
+        "Attachment": {"name"},
         "Constraint": {"name", "region"},
         "Load": {"name", "region"},
     }

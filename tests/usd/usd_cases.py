@@ -9,6 +9,7 @@ from pxr import Usd, UsdValidation
 
 from warpbots.scene import (
     CONDITIONS,
+    Attachment,
     Box,
     Cable,
     Capsule,
@@ -20,6 +21,7 @@ from warpbots.scene import (
     Heightfield,
     Load,
     Material,
+    Motor,
     Muscle,
     Obstacle,
     Oscillation,
@@ -163,6 +165,7 @@ def full_scene(dim):
         Expansion("grows along", "left leg", 0.1, tuple(numbers(dim))),
         Oscillation("beats", "up", 1.0 / 7.0, 10.0 / 3.0),
         Oscillation("beats along", "up", 0.1, 2.0, 1.0 / 3.0, tuple(numbers(dim)), wave=tuple(numbers(dim, seed=3))),
+        Motor("turns", "axle", "left leg", "up", 10.0 / 3.0, 100.0 / 7.0),
     ]
     obstacles = [
         Obstacle(shape, CONDITIONS[k % 4], k / 7.0, name, (k + 1) / 7.0 if k % 3 == 0 else None)
@@ -181,6 +184,7 @@ def full_scene(dim):
             Constraint("up", "line", tuple(numbers(dim)), name="rail"),
             Constraint("all", "plane", tuple(numbers(dim, seed=1)), name="glass"),
         ],
+        attachments=[Attachment("axle", bodies[0].name, bodies[1].name, tuple(map(tuple, numbers(2, dim))))],
         loads=[Load("up", tuple(numbers(dim))), Load("all", (1.0,) * dim, name="wind")],
     )
 

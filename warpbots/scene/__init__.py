@@ -1,6 +1,7 @@
 """What is simulated: plain data in SI units, NumPy only."""
 
-from warpbots.scene.actuators import Actuator, Cable, Expansion, Muscle, Oscillation, Pressure
+from warpbots.scene.actuators import Actuator, Cable, Expansion, Motor, Muscle, Oscillation, Pressure
+from warpbots.scene.attachment import Attachment
 from warpbots.scene.body import SoftBody
 from warpbots.scene.hold import FREEDOMS, Constraint, Load
 from warpbots.scene.material import Material
@@ -30,6 +31,7 @@ __all__ = [
     "CONDITIONS",
     "FREEDOMS",
     "Actuator",
+    "Attachment",
     "Box",
     "Cable",
     "Capsule",
@@ -41,6 +43,7 @@ __all__ = [
     "Heightfield",
     "Load",
     "Material",
+    "Motor",
     "Muscle",
     "Obstacle",
     "Oscillation",

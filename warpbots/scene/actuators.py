@@ -4,7 +4,7 @@ import math
 
 from warpbots.scene.record import SceneError, direction, point, record
 
-__all__ = ["Actuator", "Cable", "Expansion", "Muscle", "Oscillation", "Pressure"]
+__all__ = ["Actuator", "Cable", "Expansion", "Motor", "Muscle", "Oscillation", "Pressure"]
 
 
 @record
@@ -149,7 +149,40 @@ class Oscillation:
             object.__setattr__(self, "wave", point(self.wave, f"Oscillation {self.name!r}: wave"))
 
 
-Actuator = Pressure | Muscle | Cable | Expansion | Oscillation
+@record
+class Motor:
+    """A motor at an attachment: equal and opposite torques about its axis on a rotor and a stator.
+
+    The torque on the rotor is
+
+        T = max_torque (u - w / max_speed)
+
+    with w the angular velocity of the rotor against the stator, as of a direct-current motor: u is the voltage, w comes
+    to rest at u max_speed without a load. In 3D the axis runs from the first to the second point of the attachment, and
+    a positive torque turns anticlockwise as seen by whom it points at; in 2D it turns from x to y.
+
+    Attributes:
+        name: Name of the actuator; its control channel carries this name.
+        attachment: Name of the attachment about which it turns; in 3D it has two points.
+        rotor: Name of the region that it turns.
+        stator: Name of the region that takes the reaction.
+        max_torque: Torque at u = 1 and standstill [N m], positive.
+        max_speed: Angular velocity at u = 1 without load [rad/s], positive.
+    """
+
+    name: str
+    attachment: str
+    rotor: str
+    stator: str
+    max_torque: float
+    max_speed: float
+
+    def __post_init__(self):
+        _require_positive(self, "max_torque", "N m")
+        _require_positive(self, "max_speed", "rad/s")
+
+
+Actuator = Pressure | Muscle | Cable | Expansion | Oscillation | Motor
 """Any of the actuators of this module."""
 
 

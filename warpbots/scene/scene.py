@@ -6,7 +6,8 @@ from collections import Counter
 
 import numpy as np
 
-from warpbots.scene.actuators import Actuator, Cable
+from warpbots.scene.actuators import Actuator, Motor
+from warpbots.scene.attachment import Attachment
 from warpbots.scene.body import SoftBody
 from warpbots.scene.hold import Constraint, Load
 from warpbots.scene.obstacle import Obstacle
@@ -65,6 +66,7 @@ class Scene:
         name: Name of the scene.
         constraints: What holds regions.
         loads: What pulls regions.
+        attachments: What holds bodies together.
         source: Path of the file that the scene was read from, so that what warpbots does not understand there
             survives writing; no part of what is compared.
 
@@ -81,10 +83,11 @@ class Scene:
     name: str = "robot"
     constraints: tuple[Constraint, ...] = ()
     loads: tuple[Load, ...] = ()
+    attachments: tuple[Attachment, ...] = ()
     source: str | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self):
-        for field in ("bodies", "actuators", "obstacles", "constraints", "loads"):
+        for field in ("bodies", "actuators", "obstacles", "constraints", "loads", "attachments"):
             object.__setattr__(self, field, tuple(getattr(self, field)))
         if not self.bodies:
             raise SceneError("Scene needs at least one body, got none")
@@ -123,16 +126,39 @@ class Scene:
 
     def _name_faults(self) -> list[str]:
         faults = []
-        for kind in ("bodies", "actuators", "obstacles", "constraints", "loads"):
+        for kind in ("bodies", "actuators", "obstacles", "constraints", "loads", "attachments"):
             for name, count in Counter(p.name for p in getattr(self, kind)).items():
                 if count > 1:
                     faults.append(f"Scene: {count} {kind} are named {name!r}; every name must be unique")
         regions = self.regions()
         for part in (*self.actuators, *self.constraints, *self.loads):
-            if not isinstance(part, Cable) and part.region not in regions:
+            for region in (getattr(part, f) for f in ("region", "rotor", "stator") if hasattr(part, f)):
+                if region not in regions:
+                    faults.append(
+                        f"{type(part).__name__} {part.name!r}: there is no region {region!r}; the scene has "
+                        f"{', '.join(regions) or 'no regions (give a SoftBody regions={...})'}"
+                    )
+        return [*faults, *self._attachment_faults()]
+
+    def _attachment_faults(self) -> list[str]:
+        bodies, attachments = [b.name for b in self.bodies], {a.name: a for a in self.attachments}
+        faults = [
+            f"Attachment {a.name!r}: there is no body {body!r}; the scene has {', '.join(bodies)}"
+            for a in self.attachments
+            for body in (a.first, a.second)
+            if body not in bodies
+        ]
+        for motor in (a for a in self.actuators if isinstance(a, Motor)):
+            at = attachments.get(motor.attachment)
+            if at is None:
                 faults.append(
-                    f"{type(part).__name__} {part.name!r}: there is no region {part.region!r}; the scene has "
-                    f"{', '.join(regions) or 'no regions (give a SoftBody regions={...})'}"
+                    f"Motor {motor.name!r}: there is no attachment {motor.attachment!r}; the scene has "
+                    f"{', '.join(attachments) or 'none'}"
+                )
+            elif self.dim == 3 and len(at.points) != 2:
+                faults.append(
+                    f"Motor {motor.name!r}: its attachment {at.name!r} must have two points, which are its axis, got "
+                    f"{len(at.points)}"
                 )
         return faults
 
@@ -140,11 +166,11 @@ class Scene:
         dim = self.dim
         sizes = {f"SoftBody {b.name!r}": dimension(b.shape) for b in self.bodies}
         sizes |= {f"Obstacle {o.name!r}": dimension(o.shape) for o in self.obstacles}
-        for part in (*self.actuators, *self.constraints, *self.loads):
-            for field in ("waypoints", "force", "direction", "wave"):
-                vector = getattr(part, field, None)
-                if vector is not None:
-                    sizes[f"{type(part).__name__} {part.name!r}"] = len(vector[0] if field == "waypoints" else vector)
+        for part in (*self.actuators, *self.constraints, *self.loads, *self.attachments):
+            for field in ("waypoints", "points", "force", "direction", "wave"):
+                value = getattr(part, field, None)
+                if value is not None:
+                    sizes[f"{type(part).__name__} {part.name!r}"] = np.shape(value)[-1]
         sizes["gravity"] = len(self.gravity)
         if self.task is not None:
             sizes["Task.direction"] = len(self.task.direction)

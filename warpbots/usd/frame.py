@@ -27,6 +27,7 @@ UNITS = {
     "m/s^2": (0, 1),
     "N": (1, 1),
     "N/m": (1, 0),
+    "N m": (1, 2),
     "Pa": (1, -1),
 }
 """Exponents of kilogram and metre in each unit; time is in seconds everywhere."""

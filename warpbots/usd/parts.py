@@ -1,4 +1,4 @@
-"""What acts on regions: actuators, constraints and loads, for which neither USD nor Newton has words.
+"""Actuators, constraints, loads and attachments, for which neither USD nor Newton has words.
 
 Each is a prim with a schema of ours. A cable is a `BasisCurves`, so that every viewer shows its route; the others are a
 `Scope`. The order of the actuators in the file is that of the control channels, unless `warpbots:order` says another.
@@ -9,10 +9,12 @@ from pxr import Sdf, Usd, UsdGeom
 
 from warpbots.scene import (
     Actuator,
+    Attachment,
     Cable,
     Constraint,
     Expansion,
     Load,
+    Motor,
     Muscle,
     Oscillation,
     Pressure,
@@ -26,28 +28,31 @@ from warpbots.usd.values import apply, authored, create, get, put, schemas
 __all__ = ["Part", "kind_of", "part_api", "read_part", "remove_part", "write_part"]
 
 _FIELDS = {
-    Pressure: ("Pressure.max_pressure",),
-    Muscle: ("Muscle.direction", "Muscle.max_stress"),
+    Pressure: ("region", "Pressure.max_pressure"),
+    Muscle: ("region", "Muscle.direction", "Muscle.max_stress"),
     Cable: ("Cable.waypoints", "Cable.stiffness", "Cable.rest_length"),
-    Expansion: ("Expansion.max_strain", "Expansion.direction"),
+    Expansion: ("region", "Expansion.max_strain", "Expansion.direction"),
     Oscillation: (
+        "region",
         "Oscillation.amplitude",
         "Oscillation.frequency",
         "Oscillation.phase",
         "Oscillation.direction",
         "Oscillation.wave",
     ),
-    Constraint: ("Constraint.freedom", "Constraint.direction"),
-    Load: ("Load.force",),
+    Motor: ("Motor.attachment", "Motor.rotor", "Motor.stator", "Motor.max_torque", "Motor.max_speed"),
+    Constraint: ("region", "Constraint.freedom", "Constraint.direction"),
+    Load: ("region", "Load.force"),
+    Attachment: ("Attachment.first", "Attachment.second", "Attachment.points"),
 }
 
-Part = Actuator | Constraint | Load
-"""What acts on a region."""
+Part = Actuator | Constraint | Load | Attachment
+"""What acts on regions or bodies."""
 
 
 def kind_of(cls: type) -> str:
     """Field of a scene that holds parts of this class."""
-    return {Constraint: "constraints", Load: "loads"}.get(cls, "actuators")
+    return {Constraint: "constraints", Load: "loads", Attachment: "attachments"}.get(cls, "actuators")
 
 
 def part_api(applied: set[str]) -> str | None:
@@ -56,21 +61,19 @@ def part_api(applied: set[str]) -> str | None:
 
 
 def read_part(prim: Usd.Prim, name: str, frame: Frame) -> Part:
-    """The actuator, constraint or load at `prim`.
+    """The actuator, constraint, load or attachment at `prim`.
 
     Raises:
         SceneError: An attribute is missing or outside its range; the message names the prim.
     """
     api = part_api(schemas(prim))
     cls = PART_APIS[api]
-    values = {} if cls is Cable else {"region": get(prim, "region", frame)}
-    values |= {sets.split(".")[1]: get(prim, sets, frame) for sets in _FIELDS[cls]}
-    missing = [field for field, value in values.items() if value is ...]
-    if missing:
-        names = [rows(f"{cls.__name__}.{f}" if f != "region" else f)[0].name for f in missing]
+    found = {sets: get(prim, sets, frame) for sets in _FIELDS[cls]}
+    names = [rows(sets)[0].name for sets, value in found.items() if value is ...]
+    if names:
         raise SceneError(f"{prim.GetPath()}: a prim with {api} needs the attributes {', '.join(names)}")
     try:
-        return cls(name=name, **values)
+        return cls(name=name, **{sets.split(".")[-1]: value for sets, value in found.items()})
     except SceneError as error:
         raise SceneError(f"{prim.GetPath()}: {error}") from None
 
@@ -83,10 +86,8 @@ def write_part(target: Target, existing: Usd.Prim | None, part: Part) -> Sdf.Pat
         existing = None
     prim = editable(existing) if existing is not None else _define(target, part)
     apply(prim, api)
-    if not isinstance(part, Cable):
-        put(prim, "region", part.region, target.frame)
     for sets in _FIELDS[type(part)]:
-        put(prim, sets, getattr(part, sets.split(".")[1]), target.frame)
+        put(prim, sets, getattr(part, sets.split(".")[-1]), target.frame)
     if isinstance(part, Cable):
         _draw(prim, part)
     return prim.GetPath()

@@ -98,6 +98,7 @@ def read_stage(
         "obstacles": _obstacles(found, frame),
         "constraints": [_try(faults, read_part, prim, n, frame) for n, prim in found.constraints.items()],
         "loads": [_try(faults, read_part, prim, n, frame) for n, prim in found.loads.items()],
+        "attachments": [_try(faults, read_part, prim, n, frame) for n, prim in found.attachments.items()],
         "gravity": read_gravity(found.settings, frame),
         "domain": read_domain(found.settings, frame),
         "task": task,

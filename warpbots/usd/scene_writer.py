@@ -92,6 +92,7 @@ def _write_parts(target: Target, scene: Scene, found: Survey) -> None:
         ("actuators", write_part, remove_part),
         ("constraints", write_part, remove_part),
         ("loads", write_part, remove_part),
+        ("attachments", write_part, remove_part),
     ):
         parts, old = getattr(scene, kind), getattr(found, kind)
         # paths, because prims of instances expire when one of them is changed

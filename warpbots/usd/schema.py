@@ -9,6 +9,7 @@ start with ``warpbots:exact:`` (see `warpbots.usd.values`), which are in SI unit
 from typing import Any, NamedTuple
 
 from warpbots.scene import (
+    Attachment,
     Box,
     Cable,
     Capsule,
@@ -20,6 +21,7 @@ from warpbots.scene import (
     Heightfield,
     Load,
     Material,
+    Motor,
     Muscle,
     Obstacle,
     Oscillation,
@@ -154,8 +156,8 @@ TABLE = (
         Obstacle.friction),
     Row("Obstacle.static_friction", "physics:staticFriction", "float", "number", "1", "PhysicsMaterialAPI", _USD, None),
     Row("Obstacle.condition", "warpbots:condition", "token", "text", "1", "obstacle", OWN, Obstacle.condition),
-    # actuators, constraints and loads
-    Row("region", "warpbots:region", "string", "text", "1", "all of these but WarpbotsCableAPI", OWN),
+    # actuators, constraints, loads and attachments
+    Row("region", "warpbots:region", "string", "text", "1", "what has one region", OWN),
     Row("Pressure.max_pressure", "warpbots:maxPressure", "double", "number", "Pa", "WarpbotsPressureAPI", OWN),
     Row("Expansion.max_strain", "warpbots:maxStrain", "double", "number", "1", "WarpbotsExpansionAPI", OWN),
     Row("Expansion.direction", "warpbots:direction", "double3", "vector", "1", "WarpbotsExpansionAPI", OWN, None),
@@ -164,6 +166,14 @@ TABLE = (
     Row("Oscillation.phase", "warpbots:phase", "double", "number", "1", "WarpbotsOscillationAPI", OWN, 0.0),
     Row("Oscillation.direction", "warpbots:direction", "double3", "vector", "1", "WarpbotsOscillationAPI", OWN, None),
     Row("Oscillation.wave", "warpbots:wave", "double3", "vector", "1/m", "WarpbotsOscillationAPI", OWN, None),
+    Row("Motor.attachment", "warpbots:attachment", "string", "text", "1", "WarpbotsMotorAPI", OWN),
+    Row("Motor.rotor", "warpbots:rotor", "string", "text", "1", "WarpbotsMotorAPI", OWN),
+    Row("Motor.stator", "warpbots:stator", "string", "text", "1", "WarpbotsMotorAPI", OWN),
+    Row("Motor.max_torque", "warpbots:maxTorque", "double", "number", "N m", "WarpbotsMotorAPI", OWN),
+    Row("Motor.max_speed", "warpbots:maxSpeed", "double", "number", "1/s", "WarpbotsMotorAPI", OWN),
+    Row("Attachment.first", "warpbots:first", "string", "text", "1", "WarpbotsAttachmentAPI", OWN),
+    Row("Attachment.second", "warpbots:second", "string", "text", "1", "WarpbotsAttachmentAPI", OWN),
+    Row("Attachment.points", "warpbots:points", "double3[]", "points", "m", "WarpbotsAttachmentAPI", OWN),
     Row("Constraint.freedom", "warpbots:freedom", "token", "text", "1", "WarpbotsConstraintAPI", OWN, "fixed"),
     Row("Constraint.direction", "warpbots:direction", "double3", "vector", "1", "WarpbotsConstraintAPI", OWN, None),
     Row("Load.force", "warpbots:force", "double3", "vector", "N", "WarpbotsLoadAPI", OWN),
@@ -213,10 +223,12 @@ PART_APIS = {
     "WarpbotsCableAPI": Cable,
     "WarpbotsExpansionAPI": Expansion,
     "WarpbotsOscillationAPI": Oscillation,
+    "WarpbotsMotorAPI": Motor,
+    "WarpbotsAttachmentAPI": Attachment,
     "WarpbotsConstraintAPI": Constraint,
     "WarpbotsLoadAPI": Load,
 }
-"""Applied schemas of what acts on regions: actuators, constraints and loads."""
+"""Applied schemas of actuators, constraints, loads and attachments."""
 
 UNSUPPORTED_APIS = {
     "PhysicsRigidBodyAPI": "a rigid body; only soft bodies move in warpbots, and what is static needs no rigid body",

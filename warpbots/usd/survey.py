@@ -28,6 +28,7 @@ class Survey(NamedTuple):
         actuators: Actuators.
         constraints: What holds regions.
         loads: What pulls regions.
+        attachments: What holds bodies together.
         settings: The physics scene, or None.
         left_out: Path of a prim that cannot be simulated, and why.
     """
@@ -38,6 +39,7 @@ class Survey(NamedTuple):
     actuators: dict[str, Usd.Prim]
     constraints: dict[str, Usd.Prim]
     loads: dict[str, Usd.Prim]
+    attachments: dict[str, Usd.Prim]
     settings: Usd.Prim | None
     left_out: list[tuple[str, str]]
 

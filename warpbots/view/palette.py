@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from warpbots.scene import Actuator, Cable, Pressure, Scene
+from warpbots.scene import Actuator, Expansion, Pressure, Scene
 
 __all__ = [
     "PAPER",
@@ -37,7 +37,7 @@ _PALE = 0.45  # how far a driven region at rest is from its body's colour on the
 
 def contraction(actuator: Actuator, signal: float) -> float:
     """How much `actuator` contracts what it drives, in [-1, 1]: 1 is full contraction, -1 full expansion."""
-    return -signal if isinstance(actuator, Pressure) else signal
+    return -signal if isinstance(actuator, Pressure | Expansion) else signal
 
 
 def body_colors(scene: Scene, particles: object, control: np.ndarray | None = None) -> np.ndarray:
@@ -58,7 +58,7 @@ def body_colors(scene: Scene, particles: object, control: np.ndarray | None = No
     driven = np.zeros(len(colors), dtype=bool)
     pull = np.zeros(len(colors))
     for actuator, signal in zip(scene.actuators, control, strict=True):
-        if not isinstance(actuator, Cable):
+        if hasattr(actuator, "region"):
             inside = particles.regions[actuator.region]
             driven |= inside
             pull[inside] += contraction(actuator, float(signal))

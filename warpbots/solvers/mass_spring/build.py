@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 from warpbots.actuators import rest_strain
 from warpbots.contact import coefficients, obstacle_field
 from warpbots.math import real, real_numpy, vector
-from warpbots.scene import FREEDOMS, Oscillation, Scene, SceneError, SoftBody, TriangleMesh, bars_of
+from warpbots.scene import FREEDOMS, Motor, Oscillation, Scene, SceneError, SoftBody, TriangleMesh, bars_of
 from warpbots.solvers.mass_spring.collision import radii, stiffnesses
 from warpbots.solvers.mass_spring.drive import drive_of, signals_of
 from warpbots.solvers.mass_spring.lattice import (
@@ -19,11 +19,13 @@ from warpbots.solvers.mass_spring.lattice import (
     Cells,
     Lattice,
     assemble,
+    attached,
     scattered_cells,
     truss_cells,
     voxel_cells,
 )
 from warpbots.solvers.mass_spring.model import MassSpringModel, Scratch
+from warpbots.solvers.mass_spring.motor import motors_of
 from warpbots.solvers.mass_spring.restrain import FREE
 from warpbots.solvers.mass_spring.springs import rows_of
 from warpbots.solvers.mass_spring.wear import wear_arrays
@@ -52,9 +54,10 @@ def build(
     """
     _refuse_actuators(scene)
     _refuse_incompressibility(scene)
-    lattice = assemble(scene, [_cut(body, spacing, lattice, seed) for body in scene.bodies], damping)
+    lattice = attached(scene, assemble(scene, [_cut(body, spacing, lattice, seed) for body in scene.bodies], damping))
     _refuse_pieces(scene, lattice)
     _say_poissons_ratio(scene)
+    motors = [a for a in scene.actuators if isinstance(a, Motor)]
     oscillations = [a for a in scene.actuators if isinstance(a, Oscillation)]
     n, springs, signals = len(lattice), len(lattice.ends), len(signals_of(scene.actuators))
     freedom, direction = _constraints(scene, lattice)
@@ -82,6 +85,8 @@ def build(
         amplitude=constant([o.amplitude for o in oscillations]),
         frequency=constant([o.frequency for o in oscillations]),
         phase=constant([o.phase for o in oscillations]),
+        torque=constant([m.max_torque for m in motors]),
+        speed=constant([m.max_speed for m in motors]),
         radius=wp.array(radius.astype(real_numpy), dtype=real, device=device),
         collision=wp.array(
             (collision * stiffnesses(lattice) if collision else np.zeros(0)).astype(real_numpy),
@@ -92,11 +97,12 @@ def build(
         rows=rows_of(lattice.ends, n, device, gather=device.is_cuda),
         drive=drive_of(lattice.drive, springs, scene.actuators, device),
         wear=_wear(lattice, device),
+        motors=motors_of(scene, lattice, device),
         freedom=wp.array(freedom, dtype=int, device=device),
         direction=wp.array(direction.astype(real_numpy), dtype=vector(scene.dim), device=device),
         contact=wp.array((contact_stiffness * area).astype(real_numpy), dtype=real, device=device),
         obstacles=obstacle_field(scene.obstacles, *_reach(scene), 0.5 * spacing, device),
-        scratch=Scratch(scene.dim, worlds * n, springs, stages, worlds, signals, device),
+        scratch=Scratch(scene.dim, worlds * n, springs, stages, worlds, signals, len(motors), device),
     )
 
 
@@ -122,13 +128,13 @@ def _cut(body: SoftBody, spacing: float, kind: str, seed: int) -> Cells:
 
 
 def _refuse_actuators(scene: Scene) -> None:
-    for actuator in scene.actuators:
+    for actuator in (a for a in scene.actuators if not isinstance(a, Motor)):
         try:
             rest_strain(actuator, scene.dim)
         except TypeError:
             raise SceneError(
                 f"{type(actuator).__name__} {actuator.name!r}: MassSpring has no such actuator; use Pressure, Muscle, "
-                f"Expansion or Oscillation"
+                f"Expansion, Oscillation or Motor"
             ) from None
 
 

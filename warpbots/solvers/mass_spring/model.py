@@ -10,6 +10,7 @@ from warpbots.math import NODE, real, struct_of, vector
 from warpbots.scene import Scene
 from warpbots.solvers.kept import Kept
 from warpbots.solvers.mass_spring.lattice import Lattice
+from warpbots.solvers.mass_spring.motor import MotorScratch
 from warpbots.solvers.mass_spring.restrain import FREE
 from warpbots.solvers.mass_spring.springs import spring_arrays
 from warpbots.solvers.mass_spring.wear import NEVER
@@ -30,6 +31,8 @@ _PARAMETERS = {
     "gravity": Parameter("m/s^2", -_INFINITY, _INFINITY, "component", "gravitational acceleration"),
     "amplitude": Parameter("1", -1.0, 1.0, "oscillation", "strain of an oscillation"),
     "frequency": Parameter("Hz", 0.0, _INFINITY, "oscillation", "frequency of an oscillation", inclusive=True),
+    "torque": Parameter("N m", 0.0, _INFINITY, "motor", "torque of a motor at standstill", inclusive=True),
+    "speed": Parameter("rad/s", 0.0, _INFINITY, "motor", "speed of a motor without load"),
     "phase": Parameter("rad", -_INFINITY, _INFINITY, "oscillation", "phase of an oscillation"),
 }
 
@@ -73,6 +76,7 @@ class Scratch:
         stages: Stages of the scheme.
         worlds: Number of worlds.
         signals: Number of signals of the actuators.
+        motor_count: Number of motors.
         device: Device of the arrays.
     """
 
@@ -82,6 +86,7 @@ class Scratch:
     stages: int
     worlds: int
     signals: int
+    motor_count: int
     device: wp.Device
 
     def force(self, state_out: MassSpringState) -> wp.array:
@@ -185,6 +190,11 @@ class Scratch:
         """Gradient to the broken springs at the end, shape (worlds, n_springs)."""
         return self._per_spring()
 
+    @functools.cached_property
+    def motors(self) -> MotorScratch:
+        """Sums over the sides of motors."""
+        return MotorScratch(self.worlds, self.motor_count, self.device)
+
     def _per_spring(self, requires_grad: bool = False) -> wp.array:
         shape = (self.worlds, self.springs)
         return wp.zeros(shape, dtype=real, device=self.device, requires_grad=requires_grad)
@@ -211,12 +221,15 @@ class MassSpringModel:
         amplitude: Strains of the oscillations [1], shape (worlds, n_oscillations).
         frequency: Frequencies of the oscillations [Hz], shape (worlds, n_oscillations).
         phase: Phases of the oscillations at time 0 [rad], shape (worlds, n_oscillations).
+        torque: Torques of the motors at standstill [N m], shape (worlds, n_motors).
+        speed: Speeds of the motors without load [rad/s], shape (worlds, n_motors).
         radius: Radii of the masses [m], shape (n_masses,).
         collision: Stiffness of the masses against one another [N/m], shape (n_masses,); empty if they do not collide.
         reach: Largest distance at which masses collide [m].
         rows: Which springs hang on which mass, as a Warp struct.
         drive: Which signals drive which springs, as a Warp struct.
         wear: When springs break, as a Warp struct.
+        motors: Which masses motors turn, as a Warp struct.
         freedom: Index in `warpbots.scene.FREEDOMS` of what each mass may do, or `restrain.FREE`, shape (n_masses,).
         direction: Unit vectors of lines and normals of planes that masses are held to, shape (n_masses,), vector.
         contact: Stiffness of obstacles against each mass [N/m]; 0: they give way to nothing, shape (n_masses,).
@@ -240,12 +253,15 @@ class MassSpringModel:
     amplitude: wp.array
     frequency: wp.array
     phase: wp.array
+    torque: wp.array
+    speed: wp.array
     radius: wp.array
     collision: wp.array
     reach: float
     rows: object
     drive: object
     wear: object
+    motors: object
     freedom: wp.array
     direction: wp.array
     contact: wp.array
@@ -300,7 +316,7 @@ class MassSpringModel:
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: field name -> unit, range and meaning.
 
-        Damping, yield, friction and oscillations are none of it in a scene without any: they would have no effect.
+        Damping, yield, friction, oscillations and motors are none of it in a scene without any: they have no effect.
         """
         absent = set() if self.damped else {"damping"}
         if not (self.lattice.yield_strain < NEVER).any():
@@ -309,6 +325,8 @@ class MassSpringModel:
             absent.add("friction")
         if not self.amplitude.size:
             absent |= {"amplitude", "frequency", "phase"}
+        if not self.torque.size:
+            absent |= {"torque", "speed"}
         return {name: spec for name, spec in _PARAMETERS.items() if name not in absent}
 
     @property

@@ -16,6 +16,7 @@ from warpbots.solvers.mass_spring.build import build
 from warpbots.solvers.mass_spring.collision import adj_collide_kernel, collide_kernel, point_kernel
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
 from warpbots.solvers.mass_spring.motion import adj_end_kernel, adj_stage_kernel, end_kernel, stage_kernel
+from warpbots.solvers.mass_spring.motor import adj_turn, fastest_decay, turn
 from warpbots.solvers.mass_spring.restrain import (
     adj_end_restrain_kernel,
     end_restrain_kernel,
@@ -114,7 +115,8 @@ class MassSpring:
 
         s is where the scheme leaves the unit circle at the damping ratio z of that frequency: 2 for semi-implicit Euler
         and Verlet without damping and 2 (sqrt(1 + z^2) - z) with it, 2 sqrt 2 for Runge and Kutta without. A surface of
-        stiffness K against a mass m adds K / m to w_max^2, collisions of stiffness K add 4 K / m.
+        stiffness K against a mass m adds K / m to w_max^2, collisions of stiffness K add 4 K / m. A motor of torque T
+        and speed w between moments of inertia I_0 and I_1 is stable up to 2 / (T / w (1 / I_0 + 1 / I_1)).
         """
         omega, ratio = highest_frequency(model)
         contact = model.contact.numpy() / model.mass.numpy()
@@ -122,7 +124,11 @@ class MassSpring:
         if model.collides:  # from two sides at once
             stiffest += 4.0 * float((model.collision.numpy() / model.mass.numpy()).max())
         fastest = math.sqrt(omega**2 + stiffest)
-        return self.scheme.stable_step(ratio) / fastest if fastest else math.inf
+        bound = self.scheme.stable_step(ratio) / fastest if fastest else math.inf
+        if model.torque.size:
+            torque, speed = model.torque.numpy(), model.speed.numpy()
+            bound = min(bound, 2.0 / fastest_decay(model.lattice, model.motors, torque, speed))
+        return bound
 
     def diagnose(self, model: MassSpringModel, before: dict, after: dict, dt: float) -> str:
         """Say in one sentence why `after`, one step on from `before`, is not finite: field, index, cause.
@@ -167,7 +173,7 @@ class MassSpring:
                 if stage == 0:
                     lengths.wear(model, state, state_out)
                 lengths.worn(model, state_out)
-            self._pull(model, force, state_out, stage)
+            self._pull(model, control, force, state_out, stage)
         touches = bool(model.scene.obstacles)
         ended = state_out.moving()[:2]
         self._end(model, state, force, [*(model.scratch.free if touches else ended), state_out.time], dt)
@@ -208,8 +214,10 @@ class MassSpring:
         if model.driven:
             lengths.drive(model, state, control, self.scheme.c[stage] * dt)
 
-    def _pull(self, model: MassSpringModel, force: wp.array, state_out: MassSpringState, stage: int) -> None:
-        """Forces of the springs at a stage."""
+    def _pull(
+        self, model: MassSpringModel, control: wp.array, force: wp.array, state_out: MassSpringState, stage: int
+    ) -> None:
+        """Forces of springs, collisions and motors at a stage, and what constraints leave of all."""
         n = model.scratch.masses
         inputs = [model.rows, model.springs, model.scratch.x, model.scratch.v, state_out.broken.flatten()]
         kernel = pull_kernel(model.damped, model.gather, model.wears)
@@ -218,6 +226,10 @@ class MassSpring:
             self._find_neighbours(model)
             inputs = self._collision_inputs(model)
             launch(collide_kernel(), n, inputs, [force[stage * n : (stage + 1) * n]], model.device)
+        if model.torque.size:
+            scratch = model.scratch
+            forces = force[stage * n : (stage + 1) * n]
+            turn(model.motors, scratch.motors, _motor_parameters(model), control, scratch.x, scratch.v, forces)
         self._restrain(model, force, stage)
 
     def _restrain(self, model: MassSpringModel, force: wp.array, stage: int) -> None:
@@ -318,6 +330,9 @@ class MassSpring:
                 self._find_neighbours(model)
                 inputs = [*self._collision_inputs(model), force_adj[stage * n : (stage + 1) * n]]
                 launch(adj_collide_kernel(), n, inputs, [scratch.x_adj], device)
+            if model.torque.size:
+                of_stage = [scratch.x, scratch.v, scratch.x_adj, scratch.v_adj, force_adj[stage * n : (stage + 1) * n]]
+                adj_turn(model.motors, scratch.motors, _motor_parameters(model), control, *of_stage)
             if model.wears:
                 lengths.worn_adjoint(model, state_out)
                 if stage == 0:
@@ -377,6 +392,10 @@ class MassSpring:
 def _weights(factor: float, row: tuple[float, ...]) -> NODE:
     """Up to four weights of a scheme times a power of the step."""
     return NODE(*(factor * w for w in row), *(0.0,) * (4 - len(row)))
+
+
+def _motor_parameters(model: MassSpringModel) -> list[wp.array]:
+    return [model.mass, model.torque, model.speed]
 
 
 def _flat(arrays: list[wp.array]) -> list[wp.array]:

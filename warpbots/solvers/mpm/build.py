@@ -10,7 +10,7 @@ from warpbots.actuators import cable_arrays, pattern
 from warpbots.contact import coefficients
 from warpbots.materials import LAWS
 from warpbots.math import matrix, real, real_numpy, vector
-from warpbots.scene import Cable, Expansion, Oscillation, Scene, SceneError
+from warpbots.scene import Cable, Expansion, Motor, Oscillation, Scene, SceneError
 from warpbots.solvers.mpm.arrays import actuation_arrays
 from warpbots.solvers.mpm.grid import Grid
 from warpbots.solvers.mpm.model import Group, MPMModel, Scratch
@@ -70,11 +70,17 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
                         f"SoftBody {body.name!r}: MPM knows no {field}; leave it out of the material, or use MassSpring"
                     )
     for actuator in scene.actuators:
+        if isinstance(actuator, Motor):
+            raise SceneError(f"Motor {actuator.name!r}: MPM knows no motors, use MassSpring")
         if isinstance(actuator, Expansion | Oscillation):
             raise SceneError(
                 f"{type(actuator).__name__} {actuator.name!r}: MPM has no actuator that changes lengths at rest; use "
                 f"Pressure or Muscle, or the solver MassSpring"
             )
+    for attachment in scene.attachments:
+        raise SceneError(
+            f"Attachment {attachment.name!r}: in MPM bodies that touch stick together; leave it out or use MassSpring"
+        )
     for part in (*scene.constraints, *scene.loads):
         raise SceneError(
             f"{type(part).__name__} {part.name!r}: MPM has no such thing; hold matter with a sticky obstacle and pull "

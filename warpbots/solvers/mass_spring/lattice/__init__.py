@@ -1,6 +1,7 @@
 """Lattices of masses and springs, made on the host from the shapes of a scene."""
 
 from warpbots.solvers.mass_spring.lattice.assembly import Lattice, assemble
+from warpbots.solvers.mass_spring.lattice.attach import attached
 from warpbots.solvers.mass_spring.lattice.cells import POISSONS_RATIO, SHEAR, Cells
 from warpbots.solvers.mass_spring.lattice.scattered import scattered_cells
 from warpbots.solvers.mass_spring.lattice.truss import truss_cells
@@ -12,6 +13,7 @@ __all__ = [
     "Cells",
     "Lattice",
     "assemble",
+    "attached",
     "scattered_cells",
     "truss_cells",
     "voxel_cells",

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import block_diag, csr_matrix
 
 from warpbots.actuators import rest_strain
-from warpbots.scene import Cable, Scene, SceneError, SoftBody
+from warpbots.scene import Scene, SceneError, SoftBody
 from warpbots.solvers.mass_spring.drive import signals_of
 from warpbots.solvers.mass_spring.lattice.cells import Cells, eigenstrain
 from warpbots.solvers.mass_spring.wear import NEVER
@@ -165,7 +165,7 @@ def _driven(
     n, middle = cells.direction, cells.node[ends].mean(axis=1)
     for number, signal in enumerate(signals_of(scene.actuators)):
         actuator = scene.actuators[signal.channel]
-        if isinstance(actuator, Cable) or actuator.region not in filled:
+        if getattr(actuator, "region", None) not in filled:
             continue
         inside = filled[actuator.region]
         if not inside.any():

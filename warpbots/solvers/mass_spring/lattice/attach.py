@@ -1,0 +1,81 @@
+"""Attachments: masses of two bodies that are one."""
+
+import dataclasses
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.spatial import cKDTree
+
+from warpbots.scene import Attachment, Scene, SceneError
+from warpbots.solvers.mass_spring.lattice.assembly import Lattice
+from warpbots.solvers.matter import Matter
+
+__all__ = ["attached"]
+
+
+def attached(scene: Scene, lattice: Lattice) -> Lattice:
+    """`lattice` with the attachments of `scene`.
+
+    At each point the nearest masses of both bodies become one, which is at the point and belongs to the first body and
+    to the regions of both. Springs that ended at either have the length at rest that this gives them, and the stiffness
+    that they had.
+
+    Raises:
+        SceneError: No mass of a body is near a point, or two points have the same nearest mass.
+    """
+    if not scene.attachments:
+        return lattice
+    position = lattice.position.copy()
+    becomes = np.arange(len(lattice))
+    for attachment in scene.attachments:
+        first, second = (_nearest(scene, lattice, attachment, name) for name in (attachment.first, attachment.second))
+        position[becomes[first]] = attachment.points
+        becomes[second] = becomes[first]
+    return _merged(dataclasses.replace(lattice, position=position), becomes)
+
+
+def _nearest(scene: Scene, lattice: Lattice, attachment: Attachment, name: str) -> np.ndarray:
+    """The masses of the body `name` that are nearest to the points, shape (n_points,)."""
+    body = [b.name for b in scene.bodies].index(name)
+    own = np.flatnonzero(lattice.body == body)
+    inside = lattice.body[lattice.ends[:, 0]] == body
+    distance, nearest = cKDTree(lattice.position[own]).query(attachment.points)
+    far = int(distance.argmax())
+    reach = float(np.median(lattice.rest_length[inside]))
+    if distance[far] > reach:
+        raise SceneError(
+            f"Attachment {attachment.name!r}: the nearest mass of {name!r} is {distance[far]:.3g} m from its point "
+            f"{list(attachment.points[far])}; put the point into both bodies, or use a smaller MassSpring(spacing=...)"
+        )
+    if len(np.unique(nearest)) < len(nearest):
+        raise SceneError(
+            f"Attachment {attachment.name!r}: two of its points have the same nearest mass of {name!r}; move them "
+            f"apart, or use a smaller MassSpring(spacing=...)"
+        )
+    return own[nearest]
+
+
+def _merged(lattice: Lattice, becomes: np.ndarray) -> Lattice:
+    """`lattice` with mass i gone into mass ``becomes[i]``, where these differ."""
+    stays = becomes == np.arange(len(lattice))
+    number = np.cumsum(stays) - 1
+    into = csr_matrix((np.ones(len(becomes)), (number[becomes], np.arange(len(becomes)))))
+    ends = np.sort(number[becomes[lattice.ends]], axis=1)
+    order = np.lexsort((ends[:, 1], ends[:, 0]))
+    place = np.argsort(order)  # where each spring goes
+    per_mass = {f.name for f in dataclasses.fields(Matter)} - {"regions"}
+    fields = {name: getattr(lattice, name)[stays] for name in per_mass}
+    fields |= {name: into @ getattr(lattice, name) for name in ("mass", "volume")}
+    fields["density"] = fields["mass"] / fields["volume"]
+    fields["regions"] = {name: into @ inside > 0 for name, inside in lattice.regions.items()}
+    for name in ("stiffness", "damping", "yield_strain", "breaking_strain"):
+        fields[name] = getattr(lattice, name)[order]
+    drive = lattice.drive.copy()
+    drive[:, 0] = place[drive[:, 0].astype(int)]
+    ends, position = ends[order], fields["position"]
+    length = np.linalg.norm(position[ends[:, 1]] - position[ends[:, 0]], axis=1)
+    carry = lattice.carry @ into.T
+    cells = dataclasses.replace(lattice.cells, position=carry @ position)
+    return dataclasses.replace(
+        lattice, **fields, ends=ends, rest_length=length, drive=drive, carry=carry, cells=cells
+    )  # fmt: skip
