@@ -68,7 +68,7 @@ ACTUATORS = {
 
 def knows(solver: str, actuator: str) -> bool:
     """Whether a solver has an actuator."""
-    return actuator not in ({"expansion", "oscillation", "wave"} if solver in CONTINUA else {"cable"})
+    return not (solver in CONTINUA and actuator in {"expansion", "oscillation", "wave"})
 
 
 def block(

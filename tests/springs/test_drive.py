@@ -5,7 +5,7 @@ import pytest
 import torch
 from cases import DIMENSIONS, to_numpy
 
-from warpbots.scene import Box, Expansion, Material, Muscle, Oscillation, Pressure, Scene, SoftBody
+from warpbots.scene import Box, Cable, Expansion, Material, Muscle, Oscillation, Pressure, Scene, SoftBody
 from warpbots.simulation import Simulation
 from warpbots.solvers import MPM, MassSpring
 
@@ -62,6 +62,22 @@ def test_an_expansion_is_the_strain_it_says(direction):
     for u in (1.0, -0.5):
         strain = measured(sim, sim.rollout(torch.full((500, 1), u), 500).final)
         np.testing.assert_allclose(strain, u * expected, atol=0.006)
+
+
+def test_a_cable_pulls_its_ends_together():
+    """With T = k (L - R (1 - u)), read from the first step of a lattice at rest."""
+    rope = Cable("rope", ((0.0, 0.0), (0.1, 0.2), (0.2, 0.2)), 300.0)
+    sim = Simulation(cube(2, rope), MassSpring(0.05), 1e-4)
+    lattice = sim.model.lattice
+    for u in (0.5, -0.5):
+        v = to_numpy(sim.rollout(torch.full((1, 1), u), 1).final.velocity)[0]
+        force = lattice.mass[:, None] * v / 1e-4
+        length = np.hypot(0.1, 0.2) + 0.1
+        tension = 300.0 * length * max(u, 0.0)
+        along = np.array([0.1, 0.2]) / np.hypot(0.1, 0.2)
+        for place, expected in (((0, 0), along), ((0.1, 0.2), (1.0, 0.0) - along), ((0.2, 0.2), (-1.0, 0.0))):
+            i = np.linalg.norm(lattice.position - place, axis=1).argmin()
+            np.testing.assert_allclose(force[i], tension * np.array(expected), rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.parametrize("dim", DIMENSIONS)

@@ -77,9 +77,14 @@ def test_options(options, text):
             "'block': springs know no volume, so incompressibility=2 means",
         ),
         (
-            block(2, actuators=(Cable("rope", ((0.3, 0.3), (0.4, 0.4)), 100.0),)),
+            block(2, actuators=(Cable("rope", ((0.3, 0.3), (0.8, 0.4)), 100.0),)),
             MassSpring(0.05),
-            "Cable 'rope': MassSpring has no such actuator",
+            r"Cable 'rope': waypoint 1 at \(0.8, 0.4\) is 0.3 m from the nearest matter, more than 0.05 m",
+        ),
+        (
+            block(2, actuators=(Cable("rope", ((0.3, 0.3), (0.301, 0.3)), 100.0),)),
+            MassSpring(0.05),
+            r"waypoints 0 and 1 are tied to the same mass; .* use a smaller MassSpring\(spacing=...\)",
         ),
     ],
 )

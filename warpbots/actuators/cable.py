@@ -44,7 +44,7 @@ def cable_arrays() -> type:
 
 @functools.cache
 def cable_kernels(dim: int) -> tuple[wp.Kernel, wp.Kernel, wp.Kernel]:
-    """Kernels (length, tension, force) for `dim` dimensions; all are differentiated by Warp.
+    """Kernels (length, tension, force) for vectors of `dim` components; all are differentiated by Warp.
 
     ``length(cables, x, length_out)`` over (worlds, n_waypoints) adds to lengths [m] of shape (worlds, n_cables);
     ``tension(cables, length, u, tension_out)`` over (worlds, n_cables) writes tensions [N] of that shape;

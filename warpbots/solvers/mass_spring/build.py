@@ -11,7 +11,8 @@ from scipy.sparse.csgraph import connected_components
 from warpbots.actuators import rest_strain
 from warpbots.contact import coefficients, obstacle_field
 from warpbots.math import real, real_numpy, vector
-from warpbots.scene import FREEDOMS, Motor, Oscillation, Scene, SceneError, SoftBody, TriangleMesh, bars_of
+from warpbots.scene import FREEDOMS, Cable, Motor, Oscillation, Scene, SceneError, SoftBody, TriangleMesh, bars_of
+from warpbots.solvers.cables import cables_of
 from warpbots.solvers.mass_spring.collision import radii, stiffnesses
 from warpbots.solvers.mass_spring.drive import drive_of, signals_of
 from warpbots.solvers.mass_spring.lattice import (
@@ -60,6 +61,8 @@ def build(
     motors = [a for a in scene.actuators if isinstance(a, Motor)]
     oscillations = [a for a in scene.actuators if isinstance(a, Oscillation)]
     n, springs, signals = len(lattice), len(lattice.ends), len(signals_of(scene.actuators))
+    tied = cables_of(scene, lattice.position, spacing, device, "mass", "MassSpring(spacing=...)")
+    cables, cable_count, waypoints = tied
     freedom, direction = _constraints(scene, lattice)
     radius = radii(lattice) if collision else np.zeros(1)
     area = lattice.volume ** (1.0 - 1.0 / scene.dim)
@@ -98,11 +101,23 @@ def build(
         drive=drive_of(lattice.drive, springs, scene.actuators, device),
         wear=_wear(lattice, device),
         motors=motors_of(scene, lattice, device),
+        cables=cables,
         freedom=wp.array(freedom, dtype=int, device=device),
         direction=wp.array(direction.astype(real_numpy), dtype=vector(scene.dim), device=device),
         contact=wp.array((contact_stiffness * area).astype(real_numpy), dtype=real, device=device),
         obstacles=obstacle_field(scene.obstacles, *_reach(scene), 0.5 * spacing, device),
-        scratch=Scratch(scene.dim, worlds * n, springs, stages, worlds, signals, len(motors), device),
+        scratch=Scratch(
+            dim=scene.dim,
+            masses=worlds * n,
+            springs=springs,
+            stages=stages,
+            worlds=worlds,
+            signals=signals,
+            motor_count=len(motors),
+            cable_count=cable_count,
+            waypoints=waypoints,
+            device=device,
+        ),
     )
 
 
@@ -128,13 +143,13 @@ def _cut(body: SoftBody, spacing: float, kind: str, seed: int) -> Cells:
 
 
 def _refuse_actuators(scene: Scene) -> None:
-    for actuator in (a for a in scene.actuators if not isinstance(a, Motor)):
+    for actuator in (a for a in scene.actuators if not isinstance(a, Motor | Cable)):
         try:
             rest_strain(actuator, scene.dim)
         except TypeError:
             raise SceneError(
                 f"{type(actuator).__name__} {actuator.name!r}: MassSpring has no such actuator; use Pressure, Muscle, "
-                f"Expansion, Oscillation or Motor"
+                f"Cable, Expansion, Oscillation or Motor"
             ) from None
 
 

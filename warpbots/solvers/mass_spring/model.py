@@ -9,6 +9,7 @@ import warp as wp
 from warpbots.math import NODE, real, struct_of, vector
 from warpbots.scene import Scene
 from warpbots.solvers.kept import Kept
+from warpbots.solvers.mass_spring.cables import CableScratch
 from warpbots.solvers.mass_spring.lattice import Lattice
 from warpbots.solvers.mass_spring.motor import MotorScratch
 from warpbots.solvers.mass_spring.restrain import FREE
@@ -77,6 +78,8 @@ class Scratch:
         worlds: Number of worlds.
         signals: Number of signals of the actuators.
         motor_count: Number of motors.
+        cable_count: Number of cables.
+        waypoints: Waypoints of all cables.
         device: Device of the arrays.
     """
 
@@ -87,6 +90,8 @@ class Scratch:
     worlds: int
     signals: int
     motor_count: int
+    cable_count: int
+    waypoints: int
     device: wp.Device
 
     def force(self, state_out: MassSpringState) -> wp.array:
@@ -195,6 +200,11 @@ class Scratch:
         """Sums over the sides of motors."""
         return MotorScratch(self.worlds, self.motor_count, self.device)
 
+    @functools.cached_property
+    def cables(self) -> CableScratch:
+        """Lengths, tensions and forces of the cables."""
+        return CableScratch(self.worlds, self.cable_count, self.waypoints, self.device)
+
     def _per_spring(self, requires_grad: bool = False) -> wp.array:
         shape = (self.worlds, self.springs)
         return wp.zeros(shape, dtype=real, device=self.device, requires_grad=requires_grad)
@@ -230,6 +240,7 @@ class MassSpringModel:
         drive: Which signals drive which springs, as a Warp struct.
         wear: When springs break, as a Warp struct.
         motors: Which masses motors turn, as a Warp struct.
+        cables: Cables, as a Warp struct.
         freedom: Index in `warpbots.scene.FREEDOMS` of what each mass may do, or `restrain.FREE`, shape (n_masses,).
         direction: Unit vectors of lines and normals of planes that masses are held to, shape (n_masses,), vector.
         contact: Stiffness of obstacles against each mass [N/m]; 0: they give way to nothing, shape (n_masses,).
@@ -262,6 +273,7 @@ class MassSpringModel:
     drive: object
     wear: object
     motors: object
+    cables: object
     freedom: wp.array
     direction: wp.array
     contact: wp.array

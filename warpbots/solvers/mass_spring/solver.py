@@ -13,6 +13,7 @@ from warpbots.solvers.checks import refuse_states_without_gradient, refuse_world
 from warpbots.solvers.mass_spring import lengths
 from warpbots.solvers.mass_spring.analysis import highest_frequency
 from warpbots.solvers.mass_spring.build import build
+from warpbots.solvers.mass_spring.cables import adj_draw, draw
 from warpbots.solvers.mass_spring.collision import adj_collide_kernel, collide_kernel, point_kernel
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
 from warpbots.solvers.mass_spring.motion import adj_end_kernel, adj_stage_kernel, end_kernel, stage_kernel
@@ -115,12 +116,14 @@ class MassSpring:
 
         s is where the scheme leaves the unit circle at the damping ratio z of that frequency: 2 for semi-implicit Euler
         and Verlet without damping and 2 (sqrt(1 + z^2) - z) with it, 2 sqrt 2 for Runge and Kutta without. A surface of
-        stiffness K against a mass m adds K / m to w_max^2, collisions of stiffness K add 4 K / m. A motor of torque T
-        and speed w between moments of inertia I_0 and I_1 is stable up to 2 / (T / w (1 / I_0 + 1 / I_1)).
+        stiffness K against a mass m adds K / m to w_max^2, collisions and cables of stiffness K add 4 K / m. A motor of
+        torque T and speed w between moments of inertia I_0 and I_1 is stable up to 2 / (T / w (1 / I_0 + 1 / I_1)).
         """
         omega, ratio = highest_frequency(model)
         contact = model.contact.numpy() / model.mass.numpy()
         stiffest = float(contact.max()) if model.scene.obstacles else 0.0
+        if model.scratch.cable_count:  # a mass in the middle feels both parts of its cable, on both sides
+            stiffest += 4.0 * float(model.cables.stiffness.numpy().max() / model.mass.numpy().min())
         if model.collides:  # from two sides at once
             stiffest += 4.0 * float((model.collision.numpy() / model.mass.numpy()).max())
         fastest = math.sqrt(omega**2 + stiffest)
@@ -230,6 +233,8 @@ class MassSpring:
             scratch = model.scratch
             forces = force[stage * n : (stage + 1) * n]
             turn(model.motors, scratch.motors, _motor_parameters(model), control, scratch.x, scratch.v, forces)
+        if model.scratch.cable_count:
+            draw(model.cables, model.scratch.cables, control, model.scratch.x, force[stage * n : (stage + 1) * n])
         self._restrain(model, force, stage)
 
     def _restrain(self, model: MassSpringModel, force: wp.array, stage: int) -> None:
@@ -333,6 +338,9 @@ class MassSpring:
             if model.torque.size:
                 of_stage = [scratch.x, scratch.v, scratch.x_adj, scratch.v_adj, force_adj[stage * n : (stage + 1) * n]]
                 adj_turn(model.motors, scratch.motors, _motor_parameters(model), control, *of_stage)
+            if scratch.cable_count:
+                of_stage = [scratch.x, scratch.x_adj, force_adj[stage * n : (stage + 1) * n]]
+                adj_draw(model.cables, scratch.cables, control, *of_stage)
             if model.wears:
                 lengths.worn_adjoint(model, state_out)
                 if stage == 0:

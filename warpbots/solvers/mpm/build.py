@@ -4,13 +4,13 @@ import itertools
 
 import numpy as np
 import warp as wp
-from scipy.spatial import cKDTree
 
-from warpbots.actuators import cable_arrays, pattern
+from warpbots.actuators import pattern
 from warpbots.contact import coefficients
 from warpbots.materials import LAWS
 from warpbots.math import matrix, real, real_numpy, vector
 from warpbots.scene import Cable, Expansion, Motor, Oscillation, Scene, SceneError
+from warpbots.solvers.cables import cables_of
 from warpbots.solvers.mpm.arrays import actuation_arrays
 from warpbots.solvers.mpm.grid import Grid
 from warpbots.solvers.mpm.model import Group, MPMModel, Scratch
@@ -28,7 +28,7 @@ def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device
     _refuse_what_is_unknown(scene)
     particles = fill(scene, dx, per_axis)
     grid = Grid.around(*_domain(scene, particles), dx)
-    cables, n_cables, n_waypoints = cables_of(scene, particles, dx, device)
+    cables, n_cables, n_waypoints = cables_of(scene, particles.position, dx, device, "particle", "MPM(dx=...)")
     vec = vector(scene.dim)
 
     def constant(values: np.ndarray) -> wp.array:
@@ -131,44 +131,3 @@ def actuation_of(scene: Scene, particles: Particles, device: wp.Device) -> objec
     actuation.pattern = wp.array(patterns.reshape(-1, scene.dim, scene.dim), dtype=matrix(scene.dim), device=device)
     actuation.channel = wp.array(channels, dtype=int, device=device)
     return actuation
-
-
-def cables_of(scene: Scene, particles: Particles, dx: float, device: wp.Device) -> tuple[object, int, int]:
-    """The cables of `scene` as a Warp struct, their number and the number of their waypoints.
-
-    Raises:
-        SceneError: A waypoint is farther than a cell from all matter, or two in a row are tied to one particle.
-    """
-    tree = cKDTree(particles.position)
-    routes, channels, rest, stiffness = [], [], [], []
-    for channel, cable in enumerate(scene.actuators):
-        if not isinstance(cable, Cable):
-            continue
-        distance, particle = tree.query(np.array(cable.waypoints))
-        if distance.max() > dx:
-            i = int(distance.argmax())
-            raise SceneError(
-                f"Cable {cable.name!r}: waypoint {i} at {cable.waypoints[i]} is {distance[i]:.4g} m from the nearest "
-                f"matter, more than a cell of {dx:g} m; move it into a body"
-            )
-        if (particle[1:] == particle[:-1]).any():
-            i = int((particle[1:] == particle[:-1]).argmax())
-            raise SceneError(
-                f"Cable {cable.name!r}: waypoints {i} and {i + 1} are tied to the same particle; space them farther "
-                f"apart than the particles, or use a smaller MPM(dx=...)"
-            )
-        route = particles.position[particle]
-        length = float(np.linalg.norm(np.diff(route, axis=0), axis=1).sum())
-        routes.append(particle)
-        channels.append(channel)
-        rest.append(length if cable.rest_length is None else cable.rest_length)
-        stiffness.append(cable.stiffness)
-    sizes = [len(r) for r in routes]
-    cables = cable_arrays()()
-    cables.start = wp.array(np.concatenate([[0], np.cumsum(sizes)]), dtype=int, device=device)
-    cables.particle = wp.array(np.concatenate([*routes, []]), dtype=int, device=device)
-    cables.cable = wp.array(np.repeat(np.arange(len(sizes)), sizes), dtype=int, device=device)
-    cables.channel = wp.array(channels, dtype=int, device=device)
-    cables.stiffness = wp.array(stiffness, dtype=real, device=device)
-    cables.rest_length = wp.array(rest, dtype=real, device=device)
-    return cables, len(sizes), sum(sizes)
