@@ -231,8 +231,8 @@ class Simulation:
         return Interval(self.solver, self.model, self.dt / self.substeps, substeps or self.substeps, replaced, wanted)
 
     def _safe_substeps(self) -> int:
-        """Fewest substeps that stay below four tenths of the stability bound."""
-        return int(self.dt / (0.4 * self.max_time_step)) + 1
+        """Fewest substeps that stay below the part of the stability bound that the solver takes for safe."""
+        return int(self.dt / (self.solver.margin * self.max_time_step)) + 1
 
     def _refuse_time_step(self) -> None:
         bound, dt = self.max_time_step, self.dt / self.substeps
@@ -242,11 +242,11 @@ class Simulation:
                 f"bound of {bound:.3g} s; use substeps={self._safe_substeps()}, softer or denser material, "
                 f"or a larger grid cell"
             )
-        if dt > 0.5 * bound:
+        if dt > 1.25 * self.solver.margin * bound:
             warnings.warn(
-                f"the solver step of {dt:.3g} s is over half of the stability bound of {bound:.3g} s, which holds for "
-                f"matter at rest: free surfaces and large deformation may diverge; substeps={self._safe_substeps()} is "
-                f"safe",
+                f"the solver step of {dt:.3g} s is {dt / bound:.2f} of the stability bound of {bound:.3g} s, which "
+                f"holds for matter at rest: free surfaces and large deformation may diverge; "
+                f"substeps={self._safe_substeps()} is safe",
                 stacklevel=3,
             )
 

@@ -134,7 +134,7 @@ def test_parameters_and_steps(solver):
 def test_substeps_can_be_left_to_the_simulation(solver):
     """The fewest of at most 0.4 of the bound, for every solver."""
     sim = Simulation(block(2), SOLVERS[solver](1 / 8), 0.05, substeps=None)
-    assert 0.05 / sim.substeps <= 0.4 * sim.max_time_step < 0.05 / (sim.substeps - 1)
+    assert 0.05 / sim.substeps <= sim.solver.margin * sim.max_time_step < 0.05 / (sim.substeps - 1)
 
 
 def test_poissons_ratio_is_said():

@@ -1,7 +1,7 @@
 """What a solver is. There is no base class: anything with these five methods is one."""
 
 import dataclasses
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import warp as wp
 
@@ -53,7 +53,13 @@ class State(Protocol):
 
 
 class Solver(Protocol):
-    """A method of simulation. A solver holds options only; everything else is in its model and state."""
+    """A method of simulation. A solver holds options only; everything else is in its model and state.
+
+    Attributes:
+        margin: Part of `max_time_step` that is safe for matter in motion, too [1].
+    """
+
+    margin: ClassVar[float]
 
     def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> Model:
         """Turn a scene into arrays; the only place that refuses what this solver cannot simulate."""

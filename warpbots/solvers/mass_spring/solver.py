@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import ClassVar
 
 import numpy as np
 import warp as wp
@@ -59,6 +60,8 @@ class MassSpring:
     Raises:
         ValueError: A value is outside its range.
     """
+
+    margin: ClassVar[float] = 0.6  # stretched springs and impacts need the rest; measured on robots and falling cubes
 
     spacing: float
     lattice: str = "voxel"

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import ClassVar
 
 import numpy as np
 import warp as wp
@@ -35,6 +36,8 @@ class MPM:
     Raises:
         ValueError: `dx` is not positive.
     """
+
+    margin: ClassVar[float] = 0.4  # free surfaces halve it
 
     dx: float
     particles_per_cell: int | None = None
