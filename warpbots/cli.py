@@ -74,7 +74,8 @@ def _simulation(options: argparse.Namespace) -> wb.Simulation:
     lower, upper = scene.bounds
     dx = options.dx or (task.cell_size if task else float((upper - lower).min()) / 8.0)
     dt = options.dt or (task.control_interval if task else 1.0 / 60.0)
-    solver = wb.MPM(dx) if options.solver == "mpm" else wb.MassSpring(dx, damping=2e-3)
+    damped = any(m.damping for body in scene.bodies for m in (body.material, *body.region_materials.values()))
+    solver = wb.MPM(dx) if options.solver == "mpm" else wb.MassSpring(dx, damping=0.0 if damped else 2e-3)
     substeps = options.substeps or (task.substeps if task and options.solver == "mpm" else None)
     return wb.Simulation(scene, solver, dt, substeps, device=options.device)
 
@@ -105,12 +106,12 @@ def _train(options: argparse.Namespace) -> None:
     if options.resume:
         policy.load_state_dict(_load(saved))
     task = simulation.scene.task
-    start = simulation.state().position
+    start = simulation.centre(simulation.state())
     direction = start.new_tensor(task.direction if task else [1.0] + [0.0] * (simulation.scene.dim - 1))
 
     def loss() -> torch.Tensor:
         trajectory = simulation.rollout(policy, steps)
-        travel = ((trajectory.final.position - start) @ direction).mean()
+        travel = ((simulation.centre(trajectory.final) - start) @ direction).mean()
         return -travel + 1e-6 * trajectory.control.square().mean()
 
     def save(history: wb.History) -> None:

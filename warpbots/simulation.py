@@ -117,6 +117,25 @@ class Simulation:
             raise KeyError(f"there is no region {name!r}; the scene has {', '.join(regions) or 'none'}")
         return torch.as_tensor(regions[name], device=wp.device_to_torch(self.model.device))
 
+    def centre(self, state: State, region: str | None = None) -> torch.Tensor:
+        """Centre of mass of all matter, or of a region [m], shape (worlds, dim); differentiable.
+
+        Masses are those of the scene. The mean of the positions is another point where particles differ in mass, as the
+        masses of a lattice do.
+
+        Args:
+            state: Where matter is.
+            region: Name of a region, or None.
+
+        Raises:
+            KeyError: The scene has no such region.
+        """
+        particles = self.model.particles
+        mass = torch.as_tensor(particles.density * particles.volume, device=state.position.device)
+        if region is not None:
+            mass = mass * self.region(region)
+        return torch.einsum("n,wni->wi", (mass / mass.sum()).to(state.position.dtype), state.position)
+
     def state(self, **fields: torch.Tensor) -> State:
         """The scene at rest, with `fields` in the place of its own.
 

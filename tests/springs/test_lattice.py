@@ -8,6 +8,7 @@ from scipy.spatial import cKDTree
 
 from warpbots.math import precision
 from warpbots.scene import Box, Constraint, Material, Scene, SoftBody, Sphere
+from warpbots.simulation import Simulation
 from warpbots.solvers import MassSpring
 from warpbots.solvers.mass_spring import stiffness_matrix
 from warpbots.solvers.mass_spring.lattice import POISSONS_RATIO, Lattice, assemble, voxel_cells
@@ -138,6 +139,23 @@ def test_materials_of_regions_meet_in_their_springs():
     k = {at: made.stiffness[upright & edge & np.isclose(x, at)].max() for at in (0.25, 0.5, 0.75)}
     assert k[0.5] == pytest.approx((k[0.25] + k[0.75]) / 2)
     assert made.mass.sum() == pytest.approx(1500.0)
+
+
+def test_the_centre_of_mass_is_that_of_the_body():
+    """Corner masses are an eighth of inner ones: the mean of the positions of half a bar would be elsewhere."""
+    bar = SoftBody(
+        "bar",
+        Box((0.0, 0.0), (0.3, 0.1)),
+        Material(E, POISSONS_RATIO, RHO),
+        regions={"head": Box((-0.1, -0.1), (0.1, 0.2))},
+    )
+    sim = Simulation(Scene([bar], gravity=(0.0, 0.0)), MassSpring(0.1), 1e-3)
+    assert sim.centre(sim.state())[0].tolist() == pytest.approx([0.15, 0.05])
+    mass, x = sim.model.lattice.mass, sim.model.lattice.position
+    chosen = sim.model.lattice.regions["head"]
+    assert sim.centre(sim.state(), "head")[0].tolist() == pytest.approx(mass[chosen] @ x[chosen] / mass[chosen].sum())
+    with pytest.raises(KeyError, match="there is no region 'tail'"):
+        sim.centre(sim.state(), "tail")
 
 
 def test_constraints_and_regions_hold_the_masses_on_their_border():
