@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from cases import DIMENSIONS, end_of, fields_of, stirred, to_numpy
+from cases import DIMENSIONS, assert_gradients, to_numpy
 from scipy.spatial.transform import Rotation
 
 from warpbots.math import precision
@@ -136,23 +136,7 @@ def test_gradients(integrator, dim, rng):
     drives = [*scene.actuators, Expansion("grow", "rotor", 0.1)]
     scene = dataclasses.replace(scene, actuators=drives, gravity=(0.3, 0.2, -0.1)[:dim])
     sim = Simulation(scene, MassSpring(0.05, integrator=integrator), 2e-3, substeps=4, worlds=2)
-    inputs = stirred(sim, rng, intervals=2)
-    final = fields_of(end_of(sim, inputs))
-    weights = {n: torch.as_tensor(rng.normal(size=t.shape)) / t.abs().max() for n, t in final.items()}
-    size, h = float(sum((w * final[n]).abs().sum() for n, w in weights.items())), 1e-7
-
-    def loss(values):
-        return sum((weights[n] * t).sum() for n, t in fields_of(end_of(sim, values)).items())
-
-    leaves = {n: t.clone().requires_grad_() for n, t in inputs.items()}
-    gradient = dict(zip(leaves, torch.autograd.grad(loss(leaves), list(leaves.values())), strict=True))
-    for name, g in gradient.items():
-        assert (g != 0).any(), name
-        d = torch.as_tensor(rng.uniform(-1, 1, g.shape)) * inputs[name].abs().clamp(min=1e-3)
-        ahead, behind = (float(loss({**inputs, name: inputs[name] + s * d})) for s in (h, -h))
-        slope = float((g * d).sum())
-        allowed = 1e-6 * abs(slope) + 1e-9 * float((g * d).abs().sum()) + 1e-15 * size / h
-        assert abs(slope - (ahead - behind) / (2 * h)) < allowed, name
+    assert_gradients(sim, rng, 1e-7)
 
 
 def test_a_motor_bounds_the_time_step():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from cases import end_of, fields_of, stirred, to_numpy
+from cases import assert_gradients, to_numpy
 from scipy.integrate import solve_ivp
 
 from warpbots.scene import Box, Constraint, Expansion, Material, Scene, SoftBody, floor
@@ -90,20 +90,4 @@ def test_gradients(integrator, dim, rng):
     parts = {"obstacles": [floor(height=0.01, dim=dim, friction=0.1)], "actuators": [Expansion("a", "bulk", 0.1)]}
     scene = railway(dim, gravity=(3.0, 1.0, -9.81)[-dim:], **parts)
     sim = Simulation(scene, MassSpring(0.05, integrator=integrator), 4e-3, substeps=2, worlds=2)
-    inputs = stirred(sim, rng, intervals=2)
-    final = fields_of(end_of(sim, inputs))
-    weights = {n: torch.as_tensor(rng.normal(size=t.shape)) / t.abs().max() for n, t in final.items()}
-    size, h = float(sum((w * final[n]).abs().sum() for n, w in weights.items())), 1e-6
-
-    def loss(values):
-        return sum((weights[n] * t).sum() for n, t in fields_of(end_of(sim, values)).items())
-
-    leaves = {n: t.clone().requires_grad_() for n, t in inputs.items()}
-    gradient = dict(zip(leaves, torch.autograd.grad(loss(leaves), list(leaves.values())), strict=True))
-    for name, g in gradient.items():
-        assert (g != 0).any(), name
-        d = torch.as_tensor(rng.uniform(-1, 1, g.shape)) * inputs[name].abs().clamp(min=1e-3)
-        ahead, behind = (float(loss({**inputs, name: inputs[name] + s * d})) for s in (h, -h))
-        slope = float((g * d).sum())
-        allowed = 1e-6 * abs(slope) + 1e-9 * float((g * d).abs().sum()) + 1e-15 * size / h
-        assert abs(slope - (ahead - behind) / (2 * h)) < allowed, name
+    assert_gradients(sim, rng)

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from cases import ACTUATORS, block, end_of, fields_of, stirred, to_numpy, worn
+from cases import ACTUATORS, assert_gradients, block, end_of, stirred, to_numpy, worn
 
 from warpbots.scene import Box, Constraint, Load, Material, Scene, SceneError, SoftBody, Truss, floor
 from warpbots.simulation import Simulation
@@ -112,27 +112,9 @@ def test_gradients(integrator, dim, rng):
         damping=1e-3,
     )
     sim = Simulation(worn(scene), MassSpring(1 / 16, integrator=integrator), 6e-3, substeps=3, worlds=2)
-    inputs = stirred(sim, rng, intervals=2)
-    final = fields_of(end_of(sim, inputs))
-    weights = {n: torch.as_tensor(rng.normal(size=t.shape)) / t.abs().max() for n, t in final.items()}
-    assert (final["plastic"] != inputs["plastic"]).double().mean() > 0.1
-    size = float(sum((w * final[n]).abs().sum() for n, w in weights.items()))
-
-    def loss(values):
-        return sum(
-            (w * t).sum() for (n, w), t in zip(weights.items(), fields_of(end_of(sim, values)).values(), strict=True)
-        )
-
-    leaves = {n: t.clone().requires_grad_() for n, t in inputs.items()}
-    gradient = dict(zip(leaves, torch.autograd.grad(loss(leaves), list(leaves.values())), strict=True))
-    h = 1e-6
-    for name, g in gradient.items():
-        assert (g != 0).any(), name
-        d = torch.as_tensor(rng.uniform(-1, 1, g.shape)) * inputs[name].abs().clamp(min=1e-3)
-        ahead, behind = (float(loss({**inputs, name: inputs[name] + s * d})) for s in (h, -h))
-        slope = float((g * d).sum())
-        allowed = 1e-6 * abs(slope) + 1e-9 * float((g * d).abs().sum()) + 1e-15 * size / h
-        assert abs(slope - (ahead - behind) / (2 * h)) < allowed, name
+    inputs = stirred(sim, np.random.default_rng(0), intervals=2)
+    assert (end_of(sim, inputs).plastic != inputs["plastic"]).double().mean() > 0.1
+    assert_gradients(sim, rng)
 
 
 @pytest.mark.parametrize("field", ["yield_strain", "breaking_strain"])

@@ -1,15 +1,18 @@
 """Scalars, matrices and the tape: what every solver is written with."""
 
-from warpbots.math.launch import launch, launch_adjoint, struct_of
+from warpbots.math.launch import Launch, launch, launch_adjoint, launch_adjoints, launch_all, struct_of
 from warpbots.math.rotation import rotation
 from warpbots.math.tape import record
 from warpbots.math.types import NODE, index_vector, matrix, precision, real, real_numpy, vector
 
 __all__ = [
     "NODE",
+    "Launch",
     "index_vector",
     "launch",
     "launch_adjoint",
+    "launch_adjoints",
+    "launch_all",
     "matrix",
     "precision",
     "real",

@@ -4,7 +4,10 @@ from collections.abc import Sequence
 
 import warp as wp
 
-__all__ = ["launch", "launch_adjoint", "struct_of"]
+__all__ = ["Launch", "launch", "launch_adjoint", "launch_adjoints", "launch_all", "struct_of"]
+
+Launch = tuple[wp.Kernel, int | tuple, list, list]
+"""A kernel, its size, its inputs and its outputs."""
 
 
 def launch(kernel: wp.Kernel, dim: int | tuple, inputs: list, outputs: list, device: wp.Device) -> None:
@@ -25,6 +28,18 @@ def launch_adjoint(
     wp.launch(
         kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device=device, adjoint=True, record_tape=False
     )  # fmt: skip
+
+
+def launch_all(steps: Sequence[Launch], device: wp.Device) -> None:
+    """`launch` one after the other."""
+    for kernel, dim, inputs, outputs in steps:
+        launch(kernel, dim, inputs, outputs, device)
+
+
+def launch_adjoints(steps: Sequence[Launch], adjoints: Sequence[tuple[list, list]], device: wp.Device) -> None:
+    """`launch_adjoint` of `steps` backwards, each with the gradients of its inputs and outputs from `adjoints`."""
+    for (kernel, dim, inputs, outputs), (adj_inputs, adj_outputs) in reversed(list(zip(steps, adjoints, strict=True))):
+        launch_adjoint(kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device)
 
 
 def struct_of(cls: type, arrays: Sequence[wp.array | None]) -> object:

@@ -5,7 +5,7 @@ import functools
 import warp as wp
 
 from warpbots.actuators import cable_arrays, cable_kernels
-from warpbots.math import NODE, launch, launch_adjoint, real
+from warpbots.math import NODE, Launch, launch_adjoints, launch_all, real
 
 __all__ = ["CableScratch", "adj_draw", "draw", "scatter_kernel"]
 
@@ -60,8 +60,7 @@ def draw(cables: object, scratch: CableScratch, control: wp.array, x: wp.array, 
         force: What the forces are added to, likewise.
     """
     scratch.length.zero_()
-    for kernel, dim, inputs, outputs in _launches(cables, scratch, control, x, force):
-        launch(kernel, dim, inputs, outputs, x.device)
+    launch_all(_launches(cables, scratch, control, x, force), x.device)
 
 
 def adj_draw(
@@ -70,8 +69,7 @@ def adj_draw(
     """Add to gradients from `force_adj` at a stage; arguments as of `draw`, which is run again."""
     scratch.length.zero_()
     steps = _launches(cables, scratch, control, x, force_adj)
-    for kernel, dim, inputs, outputs in steps[:3]:
-        launch(kernel, dim, inputs, outputs, x.device)
+    launch_all(steps[:3], x.device)
     for array in vars(scratch).values():
         array.grad.zero_()
     x_adj, force_adj = (_by_world(a, scratch) for a in (x_adj, force_adj))
@@ -82,11 +80,10 @@ def adj_draw(
         ([none, x_adj, scratch.tension.grad], [scratch.force.grad]),
         ([None, scratch.force.grad], [force_adj]),
     )
-    for (kernel, dim, inputs, outputs), (of_inputs, of_outputs) in reversed(list(zip(steps, adjoints, strict=True))):
-        launch_adjoint(kernel, dim, inputs, outputs, of_inputs, of_outputs, x.device)
+    launch_adjoints(steps, adjoints, x.device)
 
 
-def _launches(cables: object, scratch: CableScratch, control: wp.array, x: wp.array, force: wp.array) -> list[tuple]:
+def _launches(cables: object, scratch: CableScratch, control: wp.array, x: wp.array, force: wp.array) -> list[Launch]:
     """Kernel, size, inputs and outputs of every launch."""
     length, tension, pull = cable_kernels(_COMPONENTS)
     x, force = _by_world(x, scratch), _by_world(force, scratch)

@@ -17,7 +17,7 @@ import functools
 import numpy as np
 import warp as wp
 
-from warpbots.math import NODE, launch, launch_adjoint, real
+from warpbots.math import NODE, Launch, launch_adjoints, launch_all, real
 from warpbots.scene import Motor, Scene, SceneError
 from warpbots.solvers.mass_spring.lattice import Lattice
 
@@ -292,8 +292,7 @@ def turn(
         v: Velocities of the stage, likewise.
         force: What the forces are added to, likewise.
     """
-    for kernel, dim, inputs, outputs in _launches(motors, sums, parameters, control, x, v, force):
-        launch(kernel, dim, inputs, outputs, x.device)
+    launch_all(_launches(motors, sums, parameters, control, x, v, force), x.device)
 
 
 def adj_turn(
@@ -310,26 +309,22 @@ def adj_turn(
     """Add to gradients from `force_adj` at a stage; arguments as of `turn`, which is run again for its sums."""
     mass, torque, speed = parameters
     steps = _launches(motors, sums, parameters, control, x, v, force_adj)
-    for kernel, dim, inputs, outputs in steps[:3]:
-        launch(kernel, dim, inputs, outputs, x.device)
+    launch_all(steps[:3], x.device)
     sums.clear()
     none = motor_arrays()()
-    adj_inputs = (
-        [none, mass.grad, x_adj, v_adj],
-        [none, mass.grad, x_adj, v_adj, sums.mass.grad, sums.moment.grad, sums.momentum.grad],
-        [none, torque.grad, speed.grad, control.grad, sums.inertia.grad, sums.spin.grad],
-        [none, mass.grad, x_adj, sums.mass.grad, sums.moment.grad, sums.inertia.grad, sums.torque.grad],
+    adjoints = (
+        ([none, mass.grad, x_adj, v_adj], [sums.mass.grad, sums.moment.grad, sums.momentum.grad]),
+        (
+            [none, mass.grad, x_adj, v_adj, sums.mass.grad, sums.moment.grad, sums.momentum.grad],
+            [sums.inertia.grad, sums.spin.grad],
+        ),
+        ([none, torque.grad, speed.grad, control.grad, sums.inertia.grad, sums.spin.grad], [sums.torque.grad]),
+        (
+            [none, mass.grad, x_adj, sums.mass.grad, sums.moment.grad, sums.inertia.grad, sums.torque.grad],
+            [force_adj],
+        ),
     )
-    adj_outputs = (
-        [sums.mass.grad, sums.moment.grad, sums.momentum.grad],
-        [sums.inertia.grad, sums.spin.grad],
-        [sums.torque.grad],
-        [force_adj],
-    )
-    for (kernel, dim, inputs, outputs), of_inputs, of_outputs in reversed(
-        list(zip(steps, adj_inputs, adj_outputs, strict=True))
-    ):
-        launch_adjoint(kernel, dim, inputs, outputs, of_inputs, of_outputs, x.device)
+    launch_adjoints(steps, adjoints, x.device)
 
 
 def _launches(
@@ -340,7 +335,7 @@ def _launches(
     x: wp.array,
     v: wp.array,
     force: wp.array,
-) -> list[tuple]:
+) -> list[Launch]:
     """Kernel, size, inputs and outputs of every launch."""
     mass, torque, speed = parameters
     gather, spin, drive, push = motor_kernels()
