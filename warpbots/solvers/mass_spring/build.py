@@ -25,9 +25,10 @@ from warpbots.solvers.mass_spring.lattice import (
     truss_cells,
     voxel_cells,
 )
-from warpbots.solvers.mass_spring.model import MassSpringModel, Scratch
+from warpbots.solvers.mass_spring.model import MassSpringModel
 from warpbots.solvers.mass_spring.motor import motors_of
 from warpbots.solvers.mass_spring.restrain import FREE
+from warpbots.solvers.mass_spring.scratch import Scratch
 from warpbots.solvers.mass_spring.springs import rows_of
 from warpbots.solvers.mass_spring.wear import wear_arrays
 

@@ -14,18 +14,15 @@ from warpbots.solvers.checks import refuse_states_without_gradient, refuse_world
 from warpbots.solvers.mass_spring import lengths
 from warpbots.solvers.mass_spring.analysis import highest_frequency
 from warpbots.solvers.mass_spring.build import build
-from warpbots.solvers.mass_spring.cables import adj_draw, draw
-from warpbots.solvers.mass_spring.collision import adj_collide_kernel, collide_kernel, point_kernel
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
 from warpbots.solvers.mass_spring.motion import adj_end_kernel, adj_stage_kernel, end_kernel, stage_kernel
-from warpbots.solvers.mass_spring.motor import adj_turn, fastest_decay, turn
+from warpbots.solvers.mass_spring.motor import fastest_decay
 from warpbots.solvers.mass_spring.restrain import (
     adj_end_restrain_kernel,
     end_restrain_kernel,
-    restrain_kernel,
 )
 from warpbots.solvers.mass_spring.scheme import SCHEMES, Scheme
-from warpbots.solvers.mass_spring.springs import adj_pull_kernel, pull_kernel
+from warpbots.solvers.mass_spring.stage_forces import add_forces, adj_forces
 from warpbots.solvers.mass_spring.touch import touch_kernel
 
 __all__ = ["MassSpring"]
@@ -41,6 +38,8 @@ class MassSpring:
     a law of their own in the place of the one that its material names.
 
     Attributes:
+        margin: Part of the stability bound that is safe for matter in motion, too [1]; stretch and impacts take the
+            rest, as measured on robots and on cubes that fall.
         spacing: Distance between neighbouring masses [m].
         lattice: ``"voxel"``, boxes with the diagonals of their faces and their own, or ``"random"``, quasi-uniform
             points joined by tetrahedra.
@@ -61,7 +60,7 @@ class MassSpring:
         ValueError: A value is outside its range.
     """
 
-    margin: ClassVar[float] = 0.6  # stretched springs and impacts need the rest; measured on robots and falling cubes
+    margin: ClassVar[float] = 0.6
 
     spacing: float
     lattice: str = "voxel"
@@ -179,7 +178,7 @@ class MassSpring:
                 if stage == 0:
                     lengths.wear(model, state, state_out)
                 lengths.worn(model, state_out)
-            self._pull(model, control, force, state_out, stage)
+            add_forces(model, control, state_out, self._of_stage(model, force, stage))
         touches = bool(model.scene.obstacles)
         ended = state_out.moving()[:2]
         self._end(model, state, force, [*(model.scratch.free if touches else ended), state_out.time], dt)
@@ -220,55 +219,16 @@ class MassSpring:
         if model.driven:
             lengths.drive(model, state, control, self.scheme.c[stage] * dt)
 
-    def _pull(
-        self, model: MassSpringModel, control: wp.array, force: wp.array, state_out: MassSpringState, stage: int
-    ) -> None:
-        """Forces of springs, collisions and motors at a stage, and what constraints leave of all."""
+    def _of_stage(self, model: MassSpringModel, force: wp.array, stage: int) -> wp.array:
+        """The part of the forces of all stages that belongs to one."""
         n = model.scratch.masses
-        inputs = [model.rows, model.springs, model.scratch.x, model.scratch.v, state_out.broken.flatten()]
-        kernel = pull_kernel(model.damped, model.gather, model.wears)
-        launch(kernel, n, inputs, [force[stage * n : (stage + 1) * n]], model.device)
-        if model.collides:
-            self._find_neighbours(model)
-            inputs = self._collision_inputs(model)
-            launch(collide_kernel(), n, inputs, [force[stage * n : (stage + 1) * n]], model.device)
-        if model.torque.size:
-            scratch = model.scratch
-            forces = force[stage * n : (stage + 1) * n]
-            turn(model.motors, scratch.motors, _motor_parameters(model), control, scratch.x, scratch.v, forces)
-        if model.scratch.cable_count:
-            draw(model.cables, model.scratch.cables, control, model.scratch.x, force[stage * n : (stage + 1) * n])
-        self._restrain(model, force, stage)
-
-    def _restrain(self, model: MassSpringModel, force: wp.array, stage: int) -> None:
-        """What constraints leave of the forces of a stage, or of the gradient to them."""
-        if model.held.size:
-            n = model.scratch.masses
-            outputs = [force[stage * n : (stage + 1) * n]]
-            launch(restrain_kernel(model.dim), self._held(model), self._constraints(model), outputs, model.device)
+        return force[stage * n : (stage + 1) * n]
 
     def _constraints(self, model: MassSpringModel) -> list:
         return [model.held, model.freedom, model.direction]
 
     def _held(self, model: MassSpringModel) -> tuple[int, int]:
         return model.worlds, model.held.size
-
-    def _find_neighbours(self, model: MassSpringModel) -> None:
-        scratch = model.scratch
-        launch(point_kernel(), scratch.masses, [scratch.x], [scratch.point], model.device)
-        scratch.grid.build(scratch.point, model.reach)
-
-    def _collision_inputs(self, model: MassSpringModel) -> list:
-        scratch = model.scratch
-        return [
-            model.radius,
-            model.collision,
-            len(model.lattice),
-            model.reach,
-            scratch.grid.id,
-            scratch.point,
-            scratch.x,
-        ]
 
     def _stage_inputs(
         self, model: MassSpringModel, state: MassSpringState, force: wp.array, stage: int, dt: float
@@ -310,13 +270,11 @@ class MassSpring:
             [*self._end_scheme(model, dt), force, *ended_adj],
             [mass_adj, *moving_adj, state.time.grad, force_adj], device,
         )  # fmt: skip
-        broken = state_out.broken.flatten()
         if model.wears:
             wp.copy(scratch.plastic_adj, state_out.plastic.grad)
             wp.copy(scratch.broken_adj, state_out.broken.grad)
         for stage in reversed(range(self.scheme.stages)):
             self._stand(model, state, control, force, scratch.spare, stage, dt)
-            self._restrain(model, force_adj, stage)
             scratch.x_adj.zero_()
             scratch.v_adj.zero_()
             if model.driven:
@@ -324,26 +282,7 @@ class MassSpring:
             if model.wears:
                 lengths.worn(model, state_out)
                 scratch.worn_length.grad.zero_()
-            constants = any(a.grad is not None for a in (model.stiffness, model.length, model.damping))
-            launch(
-                adj_pull_kernel(model.damped, model.gather, model.wears, constants), n,
-                [model.rows, model.springs, scratch.x, scratch.v, broken, force_adj[stage * n : (stage + 1) * n]],
-                [
-                    model.springs_adj(), scratch.broken_adj.flatten() if model.wears else None,
-                    scratch.x_adj, scratch.v_adj,
-                ],
-                device,
-            )  # fmt: skip
-            if model.collides:
-                self._find_neighbours(model)
-                inputs = [*self._collision_inputs(model), force_adj[stage * n : (stage + 1) * n]]
-                launch(adj_collide_kernel(), n, inputs, [scratch.x_adj], device)
-            if model.torque.size:
-                of_stage = [scratch.x, scratch.v, scratch.x_adj, scratch.v_adj, force_adj[stage * n : (stage + 1) * n]]
-                adj_turn(model.motors, scratch.motors, _motor_parameters(model), control, *of_stage)
-            if scratch.cable_count:
-                of_stage = [scratch.x, scratch.x_adj, force_adj[stage * n : (stage + 1) * n]]
-                adj_draw(model.cables, scratch.cables, control, *of_stage)
+            adj_forces(model, control, state_out, self._of_stage(model, force_adj, stage))
             if model.wears:
                 lengths.worn_adjoint(model, state_out)
                 if stage == 0:
@@ -403,10 +342,6 @@ class MassSpring:
 def _weights(factor: float, row: tuple[float, ...]) -> NODE:
     """Up to four weights of a scheme times a power of the step."""
     return NODE(*(factor * w for w in row), *(0.0,) * (4 - len(row)))
-
-
-def _motor_parameters(model: MassSpringModel) -> list[wp.array]:
-    return [model.mass, model.torque, model.speed]
 
 
 def _flat(arrays: list[wp.array]) -> list[wp.array]:

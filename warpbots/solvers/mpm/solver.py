@@ -31,13 +31,14 @@ class MPM:
 
     Attributes:
         dx: Size of a grid cell [m].
+        margin: Part of the stability bound that is safe for matter in motion, too [1]; free surfaces take the rest.
         particles_per_cell: Particles in a full cell: 4 or 9 in 2D, 8 or 27 in 3D (1 tears); None for two per axis.
 
     Raises:
         ValueError: `dx` is not positive.
     """
 
-    margin: ClassVar[float] = 0.4  # free surfaces halve it
+    margin: ClassVar[float] = 0.4
 
     dx: float
     particles_per_cell: int | None = None

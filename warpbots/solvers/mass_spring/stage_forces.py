@@ -1,0 +1,81 @@
+"""Forces on the masses at a stage besides weight, load and drag: springs, collisions, motors, cables, constraints."""
+
+import warp as wp
+
+from warpbots.math import launch
+from warpbots.solvers.mass_spring.cables import adj_draw, draw
+from warpbots.solvers.mass_spring.collision import adj_collide_kernel, collide_kernel, point_kernel
+from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
+from warpbots.solvers.mass_spring.motor import adj_turn, turn
+from warpbots.solvers.mass_spring.restrain import restrain_kernel
+from warpbots.solvers.mass_spring.springs import adj_pull_kernel, pull_kernel
+
+__all__ = ["add_forces", "adj_forces"]
+
+
+def add_forces(model: MassSpringModel, control: wp.array, state_out: MassSpringState, force: wp.array) -> None:
+    """Add all forces where ``model.scratch.x`` and ``model.scratch.v`` are, and restrict the sum by the constraints.
+
+    Args:
+        model: What moves.
+        control: Control signals, shape (worlds, channels).
+        state_out: Knows which springs are broken.
+        force: Forces of the stage [N], shape (worlds * n_masses,).
+    """
+    scratch = model.scratch
+    inputs = [model.rows, model.springs, scratch.x, scratch.v, state_out.broken.flatten()]
+    kernel = pull_kernel(model.damped, model.gather, model.wears)
+    launch(kernel, scratch.masses, inputs, [force], model.device)
+    if model.collides:
+        launch(collide_kernel(), scratch.masses, _near(model), [force], model.device)
+    if model.torque.size:
+        turn(model.motors, scratch.motors, _of_motors(model), control, scratch.x, scratch.v, force)
+    if scratch.cable_count:
+        draw(model.cables, scratch.cables, control, scratch.x, force)
+    _restrain(model, force)
+
+
+def adj_forces(model: MassSpringModel, control: wp.array, state_out: MassSpringState, force_adj: wp.array) -> None:
+    """Add to the gradients of ``model.scratch.x`` and ``model.scratch.v``, of lengths, controls and the model.
+
+    Args:
+        model: What moves.
+        control: Control signals, shape (worlds, channels).
+        state_out: Knows which springs are broken.
+        force_adj: Gradient to the forces of the stage, shape (worlds * n_masses,); restricted by the constraints.
+    """
+    scratch = model.scratch
+    _restrain(model, force_adj)
+    constants = any(a.grad is not None for a in (model.stiffness, model.length, model.damping))
+    kernel = adj_pull_kernel(model.damped, model.gather, model.wears, constants)
+    inputs = [model.rows, model.springs, scratch.x, scratch.v, state_out.broken.flatten(), force_adj]
+    broken_adj = scratch.broken_adj.flatten() if model.wears else None
+    outputs = [model.springs_adj(), broken_adj, scratch.x_adj, scratch.v_adj]
+    launch(kernel, scratch.masses, inputs, outputs, model.device)
+    if model.collides:
+        launch(adj_collide_kernel(), scratch.masses, [*_near(model), force_adj], [scratch.x_adj], model.device)
+    if model.torque.size:
+        moving = [scratch.x, scratch.v, scratch.x_adj, scratch.v_adj]
+        adj_turn(model.motors, scratch.motors, _of_motors(model), control, *moving, force_adj)
+    if scratch.cable_count:
+        adj_draw(model.cables, scratch.cables, control, scratch.x, scratch.x_adj, force_adj)
+
+
+def _restrain(model: MassSpringModel, force: wp.array) -> None:
+    """What constraints leave of forces, or of the gradient to them."""
+    if model.held.size:
+        inputs = [model.held, model.freedom, model.direction]
+        launch(restrain_kernel(model.dim), (model.worlds, model.held.size), inputs, [force], model.device)
+
+
+def _near(model: MassSpringModel) -> list:
+    """What collisions need to know, with the grid of neighbours as it is now."""
+    scratch = model.scratch
+    launch(point_kernel(), scratch.masses, [scratch.x], [scratch.point], model.device)
+    scratch.grid.build(scratch.point, model.reach)
+    masses = [model.radius, model.collision, len(model.lattice)]
+    return [*masses, model.reach, scratch.grid.id, scratch.point, scratch.x]
+
+
+def _of_motors(model: MassSpringModel) -> list[wp.array]:
+    return [model.mass, model.torque, model.speed]
