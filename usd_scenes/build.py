@@ -42,7 +42,52 @@ def walker() -> wb.Scene:
     )
 
 
-SCENES = {"walker": walker}
+def soft_legs() -> wb.Scene:
+    """Four soft legs on a stiff body, each turned by a motor on its own axle, as in figure 1c of Cronos.
+
+    The body is a plate with four stubs, the axles; a leg is a soft cross about one of them, 10 cm across, and turns on
+    the two points at which the axle enters and leaves it. Sizes, stiffness and torques are chosen, the paper has none.
+    """
+    height, half, reach = 0.05, 0.01, 0.05
+    places = {
+        f"{end}_{side}": (x, y)
+        for end, x in (("front", 0.07), ("hind", -0.07))
+        for side, y in (("left", 0.05), ("right", -0.05))
+    }
+
+    def block(x: float, y: float, across: float, up: float) -> Box:
+        """A box about a point of an axle, as wide along it as a leg."""
+        return Box((x - across, y - half, height - up), (x + across, y + half, height + up))
+
+    plate = Box((-0.10, -0.04, height - half), (0.10, 0.04, height + half))
+    stubs = [block(x, y, half, half) for x, y in places.values()]
+    stiff = wb.Material(youngs_modulus=1e6, poissons_ratio=0.25, density=400.0, damping=2e-5)
+    soft = wb.Material(youngs_modulus=1e5, poissons_ratio=0.25, density=1000.0, damping=2e-4)
+    body = wb.SoftBody("body", Union((plate, *stubs)), stiff, regions={"plate": plate}, color=(0.45, 0.47, 0.50))
+    legs = [
+        wb.SoftBody(
+            name,
+            Union((block(x, y, half, reach), block(x, y, reach, half))),
+            soft,
+            regions={f"{name}_hub": block(x, y, half, half)},
+            color=(0.90, 0.45, 0.20),
+        )
+        for name, (x, y) in places.items()
+    ]
+    return wb.Scene(
+        name="soft_legs",
+        bodies=[body, *legs],
+        attachments=[
+            wb.Attachment(f"{name}_axle", "body", name, ((x, y - half, height), (x, y + half, height)))
+            for name, (x, y) in places.items()
+        ],
+        actuators=[wb.Motor(name, f"{name}_axle", f"{name}_hub", "plate", 0.1, 12.0) for name in places],
+        obstacles=[wb.floor(friction=0.8)],
+        task=wb.Task(cell_size=0.01, control_interval=0.02, substeps=500, steps=100, direction=(1.0, 0.0, 0.0)),
+    )
+
+
+SCENES = {"walker": walker, "soft_legs": soft_legs}
 
 if __name__ == "__main__":
     for name, scene in SCENES.items():

@@ -46,7 +46,9 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text, description=text.capitalize() + ".")
         command.set_defaults(run=run)
         command.add_argument("scene", help="USD file")
-        command.add_argument("--solver", choices=("mpm", "springs"), default="mpm", help="method (%(default)s)")
+        command.add_argument(
+            "--solver", choices=tuple(_SOLVERS), help="method; default: mpm where it can, else springs"
+        )
         command.add_argument(
             "--dx", type=float, help="size of a grid cell, spacing of a lattice [m]; default: the scene's"
         )
@@ -74,10 +76,28 @@ def _simulation(options: argparse.Namespace) -> wb.Simulation:
     lower, upper = scene.bounds
     dx = options.dx or (task.cell_size if task else float((upper - lower).min()) / 8.0)
     dt = options.dt or (task.control_interval if task else 1.0 / 60.0)
+    faults = []
+    for name in [options.solver] if options.solver else _SOLVERS:
+        substeps = options.substeps or (task.substeps if task and name == "mpm" else None)
+        try:
+            simulation = wb.Simulation(scene, _SOLVERS[name](scene, dx), dt, substeps, device=options.device)
+        except wb.SceneError as error:
+            faults.append(error)
+            continue
+        if faults:
+            print(f"{faults[0]}\nso this is {type(simulation.solver).__name__}", file=sys.stderr)
+        return simulation
+    raise faults[0]
+
+
+def _springs(scene: wb.Scene, spacing: float) -> wb.MassSpring:
+    """Masses and springs that ring no longer than a few milliseconds where the materials say nothing about it."""
     damped = any(m.damping for body in scene.bodies for m in (body.material, *body.region_materials.values()))
-    solver = wb.MPM(dx) if options.solver == "mpm" else wb.MassSpring(dx, damping=0.0 if damped else 2e-3)
-    substeps = options.substeps or (task.substeps if task and options.solver == "mpm" else None)
-    return wb.Simulation(scene, solver, dt, substeps, device=options.device)
+    return wb.MassSpring(spacing, damping=0.0 if damped else 2e-3)
+
+
+_SOLVERS = {"mpm": lambda scene, dx: wb.MPM(dx), "springs": _springs}
+"""Methods by the name that users type: functions of a scene and a resolution [m]; the first that can is taken."""
 
 
 def _steps(options: argparse.Namespace, simulation: wb.Simulation) -> int:
@@ -180,14 +200,19 @@ def _info(options: argparse.Namespace) -> None:
             f"  obstacle {obstacle.name}: {type(obstacle.shape).__name__}, {obstacle.condition}"
             + (f", mu {obstacle.friction:g}" if obstacle.condition == "friction" else "")
         )
-    if options.solver == "mpm":
+    for attachment in scene.attachments:
+        print(f"  attachment {attachment.name}: {attachment.first} to {attachment.second}")
+    for part in (*scene.constraints, *scene.loads):
+        print(f"  {type(part).__name__.lower()} {part.name}: region {part.region}")
+    if not hasattr(model, "lattice"):
         print(f"  grid: {' x '.join(map(str, model.grid.resolution))} nodes of {model.grid.dx:g} m")
     else:
         print(f"  lattice: {len(model.lattice.ends)} springs of {model.lattice.rest_length.min():.3g} m and more")
     print("differentiable:")
     state = simulation.state()
-    for name in state.__dataclass_fields__:
-        print(f"  state {name}: shape {tuple(getattr(state, name).shape)}")
+    for name, field in vars(state).items():
+        if field.numel():
+            print(f"  state {name}: shape {tuple(field.shape)}")
     print(f"  control: shape (worlds, steps, {simulation.channels}), in [-1, 1]")
     for name, p in simulation.parameters().items():
         left = "[" if p.inclusive else "("
