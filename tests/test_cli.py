@@ -51,6 +51,21 @@ def test_train_leaves_controller_loss_picture_and_motion(scene_file, tmp_path, c
     assert torch.allclose(torch.tensor(last)[:, [0, 2]], final, atol=1e-6)
 
 
+def test_a_scene_that_mpm_cannot_simulate_runs_on_springs(tmp_path, capsys):
+    """And it is said why; what the user asks for is not replaced."""
+    body = wb.SoftBody("cube", Box((0.0, 0.0), (0.1, 0.1)), wb.Material(1e4, 0.25), {"all": Box((-1, -1), (1, 1))})
+    path = tmp_path / "grows.usda"
+    wb.usd.write(path, wb.Scene([body], [wb.Expansion("grow", "all", 0.1)]))
+    assert cli.main(["info", str(path)]) == 0
+    said = capsys.readouterr()
+    assert "Expansion 'grow': MPM has no actuator that changes lengths" in said.err
+    assert "so this is MassSpring" in said.err
+    assert "springs of" in said.out
+    assert "plastic" not in said.out
+    assert cli.main(["info", str(path), "--solver", "mpm"]) == 1
+    assert "so this is" not in capsys.readouterr().err
+
+
 def test_training_is_resumed_from_the_best_controller(scene_file, tmp_path):
     out = tmp_path / "out"
     assert cli.main(["train", str(scene_file), "--iterations", "3", "--out", str(out)]) == 0

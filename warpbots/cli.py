@@ -70,7 +70,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _simulation(options: argparse.Namespace) -> wb.Simulation:
-    """The simulation of the scene with what the user said, else what the scene says, else what fits its size."""
+    """The simulation of the scene with what the user said, else what the scene says, else what fits its size.
+
+    Raises:
+        SceneError: No method can simulate the scene.
+    """
     scene = wb.usd.read(options.scene)
     task = scene.task
     lower, upper = scene.bounds
