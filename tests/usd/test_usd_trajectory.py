@@ -11,7 +11,7 @@ from pxr import Sdf, Usd, UsdGeom
 from usd_cases import ROUND, SOLIDS, Trajectory, findings, full_scene, names, octahedron, simple_scene, write_text
 
 from warpbots import usd
-from warpbots.scene import Scene, SoftBody
+from warpbots.scene import Material, Scene, SoftBody, Truss
 from warpbots.simulation import Simulation
 from warpbots.solvers import MassSpring
 
@@ -93,6 +93,22 @@ def test_springs_are_curves_that_follow_their_masses(tmp_path):
         assert not findings(tmp_path / "run.usda")
     with pytest.raises(ValueError, match="springs=True needs a motion of masses and springs"):
         usd.write(tmp_path / "run.usda", Trajectory(simple_scene()), springs=True)
+
+
+def test_broken_springs_have_no_width(tmp_path):
+    """A bar drawn beyond its breaking strain is gone from the first step on."""
+    frame = Truss([[0, 0], [1, 0], [0, 1]], [[0, 1], [0, 2]], 0.05)
+    body = SoftBody("frame", frame, Material(1e4, 0.25, 1000.0, breaking_strain=0.1))
+    sim = Simulation(Scene([body], gravity=(0.0, 0.0)), MassSpring(1.0), 1e-3)
+    drawn = sim.state().position.clone()
+    drawn[0, 1, 0] = 1.2
+    usd.write(tmp_path / "run.usda", sim.rollout(None, 2, sim.state(position=drawn)), fps=1000.0)
+    stage = Usd.Stage.Open(str(tmp_path / "run.usda"))
+    bars = UsdGeom.BasisCurves(stage.GetPrimAtPath("/World/Bodies/frame/Springs"))
+    assert bars.GetWidthsInterpolation() == "uniform"
+    for code, widths in ((0, [0.1, 0.1]), (1, [0.0, 0.1]), (2, [0.0, 0.1])):
+        np.testing.assert_allclose(bars.GetWidthsAttr().Get(code), widths, rtol=1e-6)
+    assert not findings(tmp_path / "run.usda")
 
 
 def test_the_rest_shape_is_hidden_and_obstacles_are_not(tmp_path):

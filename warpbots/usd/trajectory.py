@@ -5,8 +5,9 @@ hide their rest shapes; and a root that combines the two. Frames are written as 
 memory does not grow with the length of the trajectory.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom, UsdUtils, Vt
@@ -43,7 +44,8 @@ def write_trajectory(
         path: Absolute path of the file that combines scene and results.
         trajectory: Has `scene`; `frames(every)`, an iterator of time [s], positions [m] and velocities [m/s], both of
             shape (n, dim); and `particles` with `volume` [m^dim] and `body`, the index of the body in the scene, both
-            of shape (n,), and, if they are joined by springs, `ends`, shape (n_springs, 2).
+            of shape (n,), and, if they are joined by springs, `ends`, shape (n_springs, 2), and `wears`: whether they
+            can break, in which case `states(every)` says which are broken, too.
         fps: Time codes per second.
         every: Write the states after every so many control intervals.
         velocities: Whether to write velocities.
@@ -122,13 +124,14 @@ def _write_results(
     scene, found = read_stage(stage)
     frame = stage_frame(stage, scene.dim)
     body_of = np.asarray(trajectory.particles.body)
-    moving = []
+    moving: list[_Moving] = []
     for k, body in enumerate(scene.bodies):
         moving += _define(stage, found.bodies[body.name], body, trajectory.particles, body_of == k, frame, springs)
     codes, pending = [], 0
-    for time, position, velocity in trajectory.frames(every=every):
+    for time, position, velocity, broken in _moments(trajectory, every):
         codes.append(_code(float(time), fps))
-        pending += _write_frame(moving, frame, codes[-1], position, velocity if velocities else None, len(body_of))
+        rate = velocity if velocities else None
+        pending += _write_frame(moving, frame, codes[-1], position, rate, broken, len(body_of))
         if pending > _FLUSH:
             results.Save()
             pending = 0
@@ -139,9 +142,35 @@ def _write_results(
     return codes[0], codes[-1]
 
 
+class _Moving(NamedTuple):
+    """A prim that moves.
+
+    Attributes:
+        prim: The prim.
+        follows: The particles that its points follow, shape (n_points,).
+        springs: The springs that its curves show, shape (n_curves,); None for points.
+        width: Width of an unbroken curve in scene units; None for points.
+    """
+
+    prim: UsdGeom.PointBased
+    follows: np.ndarray
+    springs: np.ndarray | None = None
+    width: float | None = None
+
+
+def _moments(trajectory: Any, every: int) -> Iterator[tuple]:
+    """Time [s], positions [m], velocities [m/s] and, where springs can break, 1 for broken ones and 0 for others."""
+    if not getattr(trajectory.particles, "wears", False):
+        for moment in trajectory.frames(every=every):
+            yield *moment, None
+        return
+    for time, state in trajectory.states(every):
+        yield time, *(a[0].cpu().numpy() for a in (state.position, state.velocity, state.broken))
+
+
 def _define(
     stage: Usd.Stage, prim: Usd.Prim, body: SoftBody, particles: Any, members: np.ndarray, frame: Frame, springs: bool
-) -> list[tuple[UsdGeom.PointBased, np.ndarray]]:
+) -> list[_Moving]:
     """The prims that move in place of the rest shape of `body`, each with the particles that its points follow."""
     prim = editable(prim)
     points = UsdGeom.Points(_result(stage, prim, body, "Particles", "Points", frame))
@@ -153,18 +182,19 @@ def _define(
     wide = width(np.asarray(particles.volume)[follows], frame.dim)
     points.CreateWidthsAttr(Vt.FloatArray.FromNumpy(wide.astype(np.float32)))
     points.SetWidthsInterpolation(UsdGeom.Tokens.vertex)
-    moving = [(points, follows)]
+    moving = [_Moving(points, follows)]
     truss = bars_of(body.shape)
     if hasattr(particles, "ends") and (springs or truss):
-        ends = particles.ends[members[particles.ends[:, 0]]]
+        shown = np.flatnonzero(members[particles.ends[:, 0]])
+        ends = particles.ends[shown]
         curves = UsdGeom.BasisCurves(_result(stage, prim, body, "Springs", "BasisCurves", frame))
         curves.CreateTypeAttr(UsdGeom.Tokens.linear)
         curves.CreateCurveVertexCountsAttr(Vt.IntArray(len(ends), 2))
         length = np.linalg.norm(np.diff(particles.position[ends], axis=1)[:, 0], axis=1)
         wide = 2.0 * np.median(truss.radius) if truss else _THIN * np.median(length)
-        curves.CreateWidthsAttr([float(wide)])
-        curves.SetWidthsInterpolation(UsdGeom.Tokens.constant)
-        moving.append((curves, ends.ravel()))
+        curves.CreateWidthsAttr([float(wide)] * (len(shown) if particles.wears else 1))
+        curves.SetWidthsInterpolation(UsdGeom.Tokens.uniform if particles.wears else UsdGeom.Tokens.constant)
+        moving.append(_Moving(curves, ends.ravel(), shown, float(wide)))
     return moving
 
 
@@ -186,11 +216,12 @@ def _result(stage: Usd.Stage, body_prim: Usd.Prim, body: SoftBody, name: str, ki
 
 
 def _write_frame(
-    moving: list[tuple[UsdGeom.PointBased, np.ndarray]],
+    moving: list[_Moving],
     frame: Frame,
     code: float,
     position: Any,
     velocity: Any | None,
+    broken: np.ndarray | None,
     count: int,
 ) -> int:
     """Write one frame at time code `code`; the number of its bytes."""
@@ -204,10 +235,13 @@ def _write_frame(
             f"simulation has failed before, reduce its time step"
         )
     size = 0
-    for points, follows in moving:
+    for points, follows, springs, wide in moving:
         values = np.ascontiguousarray(frame.lift(position[follows]), dtype=np.float32)
         points.GetPointsAttr().Set(Vt.Vec3fArray.FromNumpy(values), code)
         points.GetExtentAttr().Set(_extent(points, values), code)
+        if broken is not None and springs is not None:  # what is broken has no width
+            widths = (wide * (1.0 - broken[springs])).astype(np.float32)
+            points.GetPrim().GetAttribute("widths").Set(Vt.FloatArray.FromNumpy(widths), code)
         if velocity is not None:
             rates = np.ascontiguousarray(frame.lift(np.asarray(velocity)[follows]), dtype=np.float32)
             points.GetVelocitiesAttr().Set(Vt.Vec3fArray.FromNumpy(rates), code)
@@ -219,7 +253,8 @@ def _extent(points: UsdGeom.PointBased, values: np.ndarray) -> Vt.Vec3fArray:
     """Box about all points with their widths, shape (2, 3)."""
     if not len(values):
         return UsdGeom.Boundable.ComputeExtentFromPlugins(points, Usd.TimeCode.EarliestTime())
-    radius = 0.5 * np.asarray(points.GetPrim().GetAttribute("widths").Get())[:, None]
+    widths = np.asarray(points.GetPrim().GetAttribute("widths").Get())
+    radius = 0.5 * (widths[:, None] if len(widths) == len(values) else widths.max())
     return Vt.Vec3fArray.FromNumpy(np.stack([(values - radius).min(0), (values + radius).max(0)]))
 
 

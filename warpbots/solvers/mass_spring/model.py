@@ -177,7 +177,7 @@ class MassSpringModel:
     @functools.cached_property
     def wears(self) -> bool:
         """Whether springs can set or break."""
-        return bool((np.minimum(self.lattice.yield_strain, self.lattice.breaking_strain) < NEVER).any())
+        return self.lattice.wears
 
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: field name -> unit, range and meaning.

@@ -45,6 +45,11 @@ class Lattice(Matter):
     carry: csr_matrix
     drive: np.ndarray
 
+    @property
+    def wears(self) -> bool:
+        """Whether any spring can set or break."""
+        return bool((np.minimum(self.yield_strain, self.breaking_strain) < NEVER).any())
+
 
 def assemble(scene: Scene, cells: list[Cells], damping: float = 0.0) -> Lattice:
     """The lattice of all bodies of `scene`, each of which was cut into `cells`.
