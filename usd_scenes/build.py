@@ -3,10 +3,11 @@
 A scene file is what these functions say, written by `warpbots.usd.write`; a test keeps the two in step.
 """
 
+import dataclasses
 from pathlib import Path
 
 import warpbots as wb
-from warpbots.scene import Box, Union
+from warpbots.scene import Box, Cylinder, Union
 
 FOLDER = Path(__file__).parent
 
@@ -38,6 +39,74 @@ def walker() -> wb.Scene:
         domain=((-0.4, 0.0), (1.5, 0.4)),
         task=wb.Task(
             cell_size=1 / 80, control_interval=5e-3, substeps=5, steps=400, direction=(1.0, 0.0), clusters=7, clock=0.4
+        ),
+    )
+
+
+def thermal() -> wb.Scene:
+    """The soft thermal actuator of Miriyev et al. 2017: silicone whose ethanol boils when it is heated.
+
+    A soft cylinder stands on the floor, held by friction alone. Its heated part is slightly off the axis, as in figure
+    1a of Cronos, so that it leans away from it as it grows. Sizes and strain are chosen, they are not the papers'.
+    """
+    body = wb.SoftBody(
+        name="actuator",
+        shape=Cylinder((0.0, 0.0, 0.0), (0.0, 0.0, 0.045), 0.015),
+        material=wb.Material(youngs_modulus=5e4, poissons_ratio=0.25, density=1000.0, damping=1e-4),
+        regions={"heated": Cylinder((-0.003, 0.0, 0.005), (-0.003, 0.0, 0.050), 0.011)},
+        color=(0.93, 0.72, 0.52),
+    )
+    return wb.Scene(
+        name="thermal",
+        bodies=[body],
+        actuators=[wb.Expansion("heat", "heated", max_strain=0.5)],
+        obstacles=[wb.floor(friction=0.8)],
+        task=wb.Task(
+            cell_size=2.5e-3, control_interval=0.02, substeps=250, steps=150, direction=(1.0, 0.0, 0.0), clusters=4
+        ),
+    )
+
+
+def multigait() -> wb.Scene:
+    """The crawling sheet of Shepherd et al. 2011: four legs and a spine, each with a row of chambers of its own.
+
+    A flat H, 13.5 cm long, 6 cm wide and 1 cm thick, whose legs lie along x. Stripes across every member in its upper
+    half are the chambers, which grow along x alone. The lower half is three times as stiff and passive, so that a
+    member whose chambers are filled (u > 0) curls downwards. Stiffness and strain are chosen, they are not the paper's.
+    """
+    stripe, half, top = 5e-3, 5e-3, 10e-3
+    left, right = (0.010, 0.030), (-0.030, -0.010)
+
+    def chambers(first: float, y: tuple[float, float], count: int) -> Union:
+        """Stripes along y, every other 5 mm of x from `first` on."""
+        starts = [first + 2 * k * stripe for k in range(count)]
+        return Union(tuple(Box((x, y[0], half), (x + stripe, y[1], top)) for x in starts))
+
+    chambered = {
+        "front_left": chambers(0.0275, left, 4),
+        "front_right": chambers(0.0275, right, 4),
+        "hind_left": chambers(-0.0625, left, 4),
+        "hind_right": chambers(-0.0625, right, 4),
+        "spine": chambers(-0.0225, (-0.030, 0.030), 5),
+    }
+    legs = [Box((x, y[0], 0.0), (x + 0.040, y[1], top)) for x in (0.0275, -0.0675) for y in (left, right)]
+    ecoflex = wb.Material(youngs_modulus=1e5, poissons_ratio=0.25, density=1000.0, damping=1e-4)
+    body = wb.SoftBody(
+        name="sheet",
+        shape=Union((Box((-0.0275, -0.030, 0.0), (0.0275, 0.030, top)), *legs)),
+        material=ecoflex,
+        regions={**chambered, "base": Box((-0.0675, -0.030, 0.0), (0.0675, 0.030, half))},
+        region_materials={"base": dataclasses.replace(ecoflex, youngs_modulus=3e5)},
+        color=(0.90, 0.84, 0.70),
+    )
+    return wb.Scene(
+        name="multigait",
+        bodies=[body],
+        actuators=[wb.Expansion(name, name, max_strain=0.6, direction=(1.0, 0.0, 0.0)) for name in chambered],
+        obstacles=[wb.floor(friction=0.6)],
+        domain=((-0.3, -0.2, 0.0), (1.0, 0.2, 0.2)),
+        task=wb.Task(
+            cell_size=5e-3, control_interval=0.02, substeps=300, steps=100, direction=(1.0, 0.0, 0.0), clock=1.0
         ),
     )
 
@@ -87,7 +156,7 @@ def soft_legs() -> wb.Scene:
     )
 
 
-SCENES = {"walker": walker, "soft_legs": soft_legs}
+SCENES = {"walker": walker, "thermal": thermal, "multigait": multigait, "soft_legs": soft_legs}
 
 if __name__ == "__main__":
     for name, scene in SCENES.items():

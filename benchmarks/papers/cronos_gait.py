@@ -1,0 +1,163 @@
+"""Beyond Cronos: the gait of the four-legged sheet of figure 1, optimised by gradient through every contact.
+
+    python benchmarks/papers/cronos_gait.py [--iterations N] [--no-transfer]
+
+Each of the five members has its own control, periodic, the sigmoid of a Fourier series: chambers only inflate. It
+begins as the gait made by hand (``cronos_robots.py``), and the distance of the centre of mass in two cycles is
+maximised. The gradient is checked against differences; the gait found is followed for longer, on a hard floor, and on a
+lattice of half the spacing.
+Writes ``cronos_gait.png`` beside this file.
+"""
+
+import argparse
+import math
+
+import numpy as np
+import torch
+from cronos_robots import HERE, INTERVAL, PERIOD, SHARPNESS, WAVE, centre, path, simulation, soft_start, wb
+
+HARMONICS = 3
+CYCLES = 2
+"""How many are seen in training."""
+STEPS = round(CYCLES * PERIOD / INTERVAL)
+LONGER = 8
+"""Cycles for which a gait is followed afterwards."""
+FINER = 2.5e-3
+"""Spacing of the lattice to which the gait is transferred [m]."""
+LINES = {"": "-", "hard floor": "--", f"springs of {1e3 * FINER} mm": ":"}
+"""How the motion on another floor or lattice is drawn."""
+
+
+def series_of_hand_gait(names: list[str]) -> torch.Tensor:
+    """Constant, cosines and sines of each member for the hand-made gait, shape (members, 1 + 2 HARMONICS)."""
+    series = torch.zeros(len(names), 1 + 2 * HARMONICS)
+    late = 2.0 * math.pi * torch.tensor([WAVE[name] for name in names])
+    series[:, 1], series[:, 1 + HARMONICS] = -SHARPNESS * torch.cos(late), -SHARPNESS * torch.sin(late)
+    return series
+
+
+def controls(series: torch.Tensor, steps: int) -> torch.Tensor:
+    """Controls in (0, 1), shape (steps, members); differentiable."""
+    angle = 2.0 * math.pi / PERIOD * INTERVAL * torch.arange(steps)[:, None] * torch.arange(1, HARMONICS + 1)
+    basis = torch.cat([torch.ones(steps, 1), torch.cos(angle), torch.sin(angle)], dim=1)
+    return soft_start(steps) * torch.sigmoid(basis @ series.T)
+
+
+def distance(sim: wb.Simulation, series: torch.Tensor) -> torch.Tensor:
+    """How far the centre of mass goes along x in training [m]; differentiable."""
+    end = sim.rollout(controls(series, STEPS), STEPS).final.position
+    return (centre(sim, end) - centre(sim, sim.state().position))[0, 0]
+
+
+def check(sim: wb.Simulation, series: torch.Tensor, sizes: tuple[float, ...] = (1e-3, 2e-2)) -> None:
+    """Print the slope along the gradient and along a random direction, by gradient and by central differences.
+
+    Differences of two sizes: the small one judges the gradient, the other one says how rough the landscape is.
+    """
+    variable = series.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(distance(sim, variable), variable)
+    chance = torch.randn(series.shape, generator=torch.Generator().manual_seed(0))
+    for name, direction in (("the gradient", gradient), ("a random direction", chance)):
+        direction = direction / direction.norm()
+        said = [f"slope along {name} [mm]: {1e3 * float((gradient * direction).sum()):.3f}"]
+        for size in sizes:
+            with torch.no_grad():
+                up, down = (distance(sim, series + s * size * direction) for s in (1.0, -1.0))
+            said.append(f"by differences of {size:g} {1e3 * float(up - down) / (2.0 * size):.3f}")
+        print(", ".join(said), flush=True)
+
+
+def per_cycle(way: torch.Tensor) -> float:
+    """Distance in a cycle [m], the mean of the second half of a motion of `LONGER` cycles."""
+    half = len(way) // 2
+    return float(way[-1, 0] - way[half - 1, 0]) / (LONGER / 2)
+
+
+def depth(sim: wb.Simulation, control: torch.Tensor) -> float:
+    """How deep the lowest mass is below the floor, on average over a motion [m]."""
+    with torch.no_grad():
+        low = sim.rollout(control, len(control), observe=lambda s: s.position[..., 2].amin(dim=1)).observation
+    return float(-low.mean())
+
+
+def report(name: str, sim: wb.Simulation, way: torch.Tensor) -> None:
+    """Print how far a gait goes."""
+    x = sim.model.lattice.position[:, 0]
+    trained = float(way[STEPS - 1, 0])
+    print(
+        f"{name}: {1e3 * trained:.2f} mm in the first {CYCLES} cycles, {1e3 * float(way[-1, 0]):.1f} mm in "
+        f"{LONGER}, then {1e3 * per_cycle(way):.2f} mm = {per_cycle(way) / np.ptp(x):.4f} body lengths per cycle, "
+        f"{1e3 * float(way[-1, 1]):+.1f} mm aside",
+        flush=True,
+    )
+
+
+def main() -> None:
+    """Check, optimise, transfer, print and draw."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--iterations", type=int, default=12)
+    parser.add_argument("--lr", type=float, default=0.25, help="learning rate of Adam")
+    parser.add_argument("--no-transfer", action="store_true", help="leave out the finer lattice")
+    options = parser.parse_args()
+    sim = simulation("multigait")
+    members = [a.name for a in sim.scene.actuators]
+    hand = series_of_hand_gait(members)
+    check(sim, hand)
+    series = hand.clone().requires_grad_()
+    history = wb.fit(
+        [series], lambda: -distance(sim, series), iterations=options.iterations, lr=options.lr, max_norm=0.1
+    )
+    print("distance [mm]:", " ".join(f"{-1e3 * d:.1f}" for d in history.loss))
+    print("length of the gradient [mm]:", " ".join(f"{1e3 * g:.1f}" for g in history.gradient_norm))
+    steps = round(LONGER * PERIOD / INTERVAL)
+    found = {name: controls(s.detach(), steps) for name, s in (("hand-made", hand), ("optimised", series))}
+    ways = {name: path(sim, control) for name, control in found.items()}
+    for name, way in ways.items():
+        report(name, sim, way)
+    print(f"lowest mass {1e3 * depth(sim, found['optimised'][:STEPS]):.2f} mm in the floor on average")
+    if not options.no_transfer:
+        others = {"hard floor": {"contact": 0.0}, f"springs of {1e3 * FINER} mm": {"spacing": FINER}}
+        for where, changed in others.items():
+            other = simulation("multigait", **changed)
+            for name, control in found.items():
+                moved = path(other, control[:STEPS])
+                print(f"{where}, {name}: {1e3 * float(moved[-1, 0]):.2f} mm in {CYCLES} cycles", flush=True)
+                ways[f"{name}, {where}"] = moved
+    draw(members, found, ways)
+
+
+def draw(members: list[str], found: dict[str, torch.Tensor], ways: dict[str, torch.Tensor]) -> None:
+    """Controls of one cycle before and after, and the distance over time."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11.0, 6.0), dpi=110, layout="constrained")
+    grid = figure.add_gridspec(5, 2, width_ratios=[1.0, 1.2])
+    first = round(2 * PERIOD / INTERVAL)  # a cycle after the soft start
+    cycle = slice(first, first + round(PERIOD / INTERVAL) + 1)
+    colors = {"hand-made": "0.6", "optimised": "C0"}
+    ax = None
+    for k, member in enumerate(members):
+        ax = figure.add_subplot(grid[k, 0], sharex=ax)
+        for name, control in found.items():
+            u = control[cycle, k].numpy()
+            ax.plot(np.arange(len(u)) * INTERVAL / PERIOD, u, color=colors[name], label=name)
+        ax.set(ylim=(-0.05, 1.05), yticks=(0, 1))
+        ax.set_ylabel(member.replace("_", "\n"), rotation=0, ha="right", va="center")
+        ax.tick_params(labelbottom=k == len(members) - 1)
+    ax.set_xlabel("time [cycles]")
+    ax = figure.add_subplot(grid[:, 1])
+    for name, way in ways.items():
+        kind, *elsewhere = name.split(", ")
+        time = INTERVAL * np.arange(1, len(way) + 1)
+        ax.plot(time, 1e3 * way[:, 0].numpy(), color=colors[kind], ls=LINES[" ".join(elsewhere)], label=name)
+    ax.axvline(CYCLES * PERIOD, color="0.8", zorder=0)
+    ax.text(
+        CYCLES * PERIOD, 0.98, " seen in training to here", va="top", fontsize=8, transform=ax.get_xaxis_transform()
+    )
+    ax.set(xlabel="t [s]", ylabel="centre of mass, x [mm]")
+    ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(0.25, 0.96))
+    figure.savefig(HERE / "cronos_gait.png")
+
+
+if __name__ == "__main__":
+    main()

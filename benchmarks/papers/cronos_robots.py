@@ -1,0 +1,137 @@
+"""Cronos figure 1: the soft thermal actuator that grows and leans, and the four-legged sheet that crawls.
+
+    python benchmarks/papers/cronos_robots.py [--spacing S]
+
+Both are scenes of ``usd_scenes``. The actuator is heated and cools down again; the sheet crawls by a gait made by hand:
+a wave of inflation from the front legs through the spine to the hind legs, once per cycle. How far it gets depends on
+the floor, which is told by running it on a softer and on a hard one as well. Writes ``cronos_thermal.png`` and
+``cronos_multigait.png`` beside this file.
+"""
+
+import argparse
+import math
+import sys
+from pathlib import Path
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import warpbots as wb
+from warpbots.solvers.mass_spring import MassSpringState
+
+HERE = Path(__file__).resolve().parent
+"""Where figures go."""
+INTERVAL = 0.02
+"""Time between two control signals [s]."""
+CONTACT = 5e6
+"""Pressure of the floor per depth [Pa/m]: the sheet sinks in by 0.02 mm where it lies flat, by 1 mm on its tips."""
+DRAG = 5.0
+"""Losses [1/s]. They stand for those of silicone, whose Kelvin-Voigt time at these frequencies asks for short steps."""
+PERIOD = 0.75
+"""Length of a cycle of the gait [s]."""
+SHARPNESS = 1.5
+"""Of the hand-made gait: controls are the sigmoid of this times a cosine, 0.18 to 0.82, so
+that the sheet stays on its tips: one that falls flat bounces, and in ways that no one can foretell."""
+WAVE = {"front_left": 0.0, "front_right": 0.0, "hind_left": 0.5, "hind_right": 0.5, "spine": 0.25}
+"""Part of a cycle by which each member is late in the hand-made gait."""
+
+
+def simulation(name: str, spacing: float | None = None, contact: float = CONTACT) -> wb.Simulation:
+    """A scene of ``usd_scenes`` as a lattice, of its own spacing or another [m], and the floor's stiffness [Pa/m]."""
+    scene = wb.usd.read(HERE.parents[1] / "usd_scenes" / f"{name}.usda")
+    solver = wb.MassSpring(spacing or scene.task.cell_size, drag=DRAG, contact_stiffness=contact)
+    return wb.Simulation(scene, solver, INTERVAL, substeps=None)
+
+
+def centre(sim: wb.Simulation, position: torch.Tensor, chosen: torch.Tensor | None = None) -> torch.Tensor:
+    """Centre of mass of all or of the `chosen` masses [m], shape (worlds, 3); differentiable."""
+    mass = torch.as_tensor(sim.model.lattice.mass)
+    weight = mass if chosen is None else mass * chosen
+    return torch.einsum("n,wnd->wd", weight / weight.sum(), position.double())
+
+
+def soft_start(steps: int) -> torch.Tensor:
+    """Factor on controls that lets a robot start from rest, shape (steps, 1): 0 to 1 in 0.2 s."""
+    return (INTERVAL * torch.arange(steps) / 0.2).clamp(max=1.0)[:, None]
+
+
+def hand_gait(sim: wb.Simulation, steps: int) -> torch.Tensor:
+    """Controls of the hand-made gait, shape (steps, channels)."""
+    late = torch.tensor([WAVE[a.name] for a in sim.scene.actuators])
+    angle = 2.0 * math.pi * (INTERVAL * torch.arange(steps)[:, None] / PERIOD - late)
+    return soft_start(steps) * torch.sigmoid(-SHARPNESS * torch.cos(angle))
+
+
+def path(sim: wb.Simulation, control: torch.Tensor) -> torch.Tensor:
+    """Centre of mass after every interval [m], shape (steps, 3)."""
+    with torch.no_grad():
+        moved = sim.rollout(control, len(control), observe=lambda s: centre(sim, s.position))
+    return moved.observation[0] - centre(sim, sim.state().position)[0]
+
+
+def heating(steps: int) -> torch.Tensor:
+    """Signal of the heater, shape (steps, 1): up in 2/5 of the time, held for 1/5, down in the rest."""
+    part = torch.arange(1, steps + 1)[:, None] / steps
+    return torch.minimum(part / 0.4, (1.0 - part) / 0.4).clamp(0.0, 1.0)
+
+
+def thermal(spacing: float | None) -> None:
+    """Heat the actuator, let it cool, print and draw."""
+    sim, steps = simulation("thermal", spacing), 200
+    z = torch.as_tensor(sim.model.lattice.position[:, 2])
+    top, bottom = z > z.max() - 1e-6, z < z.min() + 1e-6
+
+    def observe(state: MassSpringState) -> torch.Tensor:
+        high, low = centre(sim, state.position, top), centre(sim, state.position, bottom)
+        width = state.position[..., 1].amax(dim=1) - state.position[..., 1].amin(dim=1)
+        return torch.stack([high[:, 2], high[:, 0] - low[:, 0], width], dim=-1)
+
+    with torch.no_grad():
+        moved = sim.rollout(heating(steps), steps, observe=observe)
+    rest, seen = observe(moved.start)[0], moved.observation[0]
+    print(f"thermal: {len(z)} masses, {len(sim.model.lattice.ends)} springs, {sim.substeps} steps in {INTERVAL} s")
+    for name, k in (("hot", round(0.6 * steps) - 1), ("cold again", steps - 1)):
+        height, lean, width = seen[k].tolist()
+        print(
+            f"  {name}: height {100.0 * (height / rest[0] - 1.0):+.1f} %, width {100.0 * (width / rest[2] - 1.0):+.1f} "
+            f"%, top aside by {1e3 * lean:.1f} mm = {100.0 * lean / height:.1f} % of the height",
+            flush=True,
+        )
+    wb.view.film_strip(moved, 6).save(HERE / "cronos_thermal.png")
+
+
+def multigait(spacing: float | None) -> None:
+    """Let the sheet crawl by the hand-made gait, print and draw."""
+    sim, cycles = simulation("multigait", spacing), 8
+    steps = round(cycles * PERIOD / INTERVAL)
+    lattice = sim.model.lattice
+    length = float(lattice.position[:, 0].max() - lattice.position[:, 0].min())
+    print(f"multigait: {len(lattice)} masses, {len(lattice.ends)} springs, {sim.substeps} steps in {INTERVAL} s")
+    inflated = path(sim, heating(100).expand(100, sim.channels)[:60])
+    print(f"  all inflated: the middle rises by {1e3 * float(inflated[-1, 2]):.1f} mm")
+    for contact in (CONTACT, 0.2 * CONTACT, 0.0):
+        floor = f"floor of {contact:.0e} Pa/m" if contact else "hard floor"
+        way = path(simulation("multigait", spacing, contact), hand_gait(sim, steps))
+        per_cycle = float(way[-1, 0] - way[steps // 2 - 1, 0]) / (cycles / 2)
+        print(
+            f"  hand-made gait, {floor}: {1e3 * per_cycle:.2f} mm = {per_cycle / length:.4f} body lengths per cycle of "
+            f"{PERIOD} s, {1e3 * float(way[-1, 0]):.1f} mm in {cycles} cycles, {1e3 * float(way[-1, 1]):.2f} mm aside",
+            flush=True,
+        )
+    with torch.no_grad():
+        shown = sim.rollout(hand_gait(sim, 75), 75)  # two cycles, four pictures each
+    wb.view.film_strip(shown, 9).save(HERE / "cronos_multigait.png")
+
+
+def main() -> None:
+    """Both robots."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--spacing", type=float, help="spacing of the lattices [m]; default: the scenes'")
+    options = parser.parse_args()
+    thermal(options.spacing)
+    multigait(options.spacing)
+
+
+if __name__ == "__main__":
+    main()
