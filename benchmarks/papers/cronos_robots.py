@@ -1,11 +1,11 @@
-"""Cronos figure 1: the soft thermal actuator that grows and leans, and the four-legged sheet that crawls.
+"""Cronos figure 1: a thermal actuator that grows and leans, a four-legged sheet that crawls, soft legs with motors.
 
     python benchmarks/papers/cronos_robots.py [--spacing S]
 
-Both are scenes of ``usd_scenes``. The actuator is heated and cools down again; the sheet crawls by a gait made by hand:
+All are scenes of ``usd_scenes``. The actuator is heated and cools down again; the sheet crawls by a gait made by hand:
 a wave of inflation from the front legs through the spine to the hind legs, once per cycle. How far it gets depends on
-the floor, which is told by running it on a softer and on a hard one as well. Writes ``cronos_thermal.png`` and
-``cronos_multigait.png`` beside this file.
+the floor, which is told by running it on a softer and on a hard one as well. The robot with motors runs at full
+voltage. Writes ``cronos_thermal.png``, ``cronos_multigait.png`` and ``cronos_soft_legs.png`` beside this file.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import math
 import sys
 from pathlib import Path
 
+import numpy as np
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -31,8 +32,8 @@ DRAG = 5.0
 PERIOD = 0.75
 """Length of a cycle of the gait [s]."""
 SHARPNESS = 1.5
-"""Of the hand-made gait: controls are the sigmoid of this times a cosine, 0.18 to 0.82, so
-that the sheet stays on its tips: one that falls flat bounces, and in ways that no one can foretell."""
+"""Of the hand-made gait: controls are the sigmoid of this times a cosine, 0.18 to 0.82, so that
+the sheet stays on its tips: one that falls flat bounces, and in ways that no one can foretell."""
 WAVE = {"front_left": 0.0, "front_right": 0.0, "hind_left": 0.5, "hind_right": 0.5, "spine": 0.25}
 """Part of a cycle by which each member is late in the hand-made gait."""
 
@@ -124,13 +125,48 @@ def multigait(spacing: float | None) -> None:
     wb.view.film_strip(shown, 9).save(HERE / "cronos_multigait.png")
 
 
+def turns(sim: wb.Simulation, positions: list[np.ndarray], region: str) -> float:
+    """By how many turns a region has rotated about y in the end, from its positions after every interval."""
+    chosen = sim.model.lattice.regions[region]
+    X = sim.model.lattice.position[chosen][:, [2, 0]]
+    angle = []
+    for position in positions:
+        x = position[chosen][:, [2, 0]]
+        A = (x - x.mean(0)).T @ (X - X.mean(0))
+        angle.append(np.arctan2(A[1, 0] - A[0, 1], A[0, 0] + A[1, 1]))
+    return float(np.unwrap(angle)[-1]) / (2.0 * np.pi)
+
+
+def soft_legs(spacing: float | None) -> None:
+    """Let the robot with motors run at full voltage, print and draw."""
+    scene = wb.usd.read(HERE.parents[1] / "usd_scenes" / "soft_legs.usda")
+    solver = wb.MassSpring(spacing or scene.task.cell_size, contact_stiffness=1e7)
+    sim, steps = wb.Simulation(scene, solver, INTERVAL, substeps=None), 100
+    lattice = sim.model.lattice
+    length = float(np.ptp(lattice.position[:, 0]))
+    print(f"soft legs: {len(lattice)} masses, {len(lattice.ends)} springs, {sim.substeps} steps in {INTERVAL} s")
+    with torch.no_grad():
+        run = sim.rollout(torch.ones(steps, sim.channels), steps)
+        way = (sim.centre(run.final) - sim.centre(run.start))[0].tolist()
+    positions = [position for _, position, _ in run.frames()]
+    turned = [turns(sim, positions, a.rotor) for a in scene.actuators]
+    wheel = 2.0 * np.pi * 0.05 * float(np.mean(turned))
+    print(
+        f"  {way[0]:.3f} m = {way[0] / length:.2f} body lengths in {steps * INTERVAL:g} s, {1e3 * way[1]:.2f} mm aside;"
+        f" legs turn {min(turned):.2f} to {max(turned):.2f} times, a wheel of their radius would roll {wheel:.3f} m",
+        flush=True,
+    )
+    wb.view.film_strip(run, 6).save(HERE / "cronos_soft_legs.png")
+
+
 def main() -> None:
-    """Both robots."""
+    """All three robots."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--spacing", type=float, help="spacing of the lattices [m]; default: the scenes'")
     options = parser.parse_args()
     thermal(options.spacing)
     multigait(options.spacing)
+    soft_legs(options.spacing)
 
 
 if __name__ == "__main__":

@@ -99,7 +99,7 @@ def build(
         ),
         reach=2.0 * float(radius.max()) * (1.0 + 1e-5),  # the grid works in single precision
         rows=rows_of(lattice.ends, n, device, gather=device.is_cuda),
-        drive=drive_of(lattice.drive, springs, scene.actuators, device),
+        drive=drive_of(lattice.drive, scene.actuators, device),
         wear=_wear(lattice, device),
         motors=motors_of(scene, lattice, device),
         cables=cables,

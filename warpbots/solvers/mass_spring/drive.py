@@ -10,7 +10,16 @@ import warp as wp
 from warpbots.math import real, real_numpy
 from warpbots.scene import Actuator, Oscillation
 
-__all__ = ["Signal", "adj_rest_kernel", "drive_arrays", "drive_of", "rest_kernel", "signal_kernel", "signals_of"]
+__all__ = [
+    "Signal",
+    "adj_rest_kernel",
+    "drive_arrays",
+    "drive_of",
+    "pass_kernel",
+    "rest_kernel",
+    "signal_kernel",
+    "signals_of",
+]
 
 _TURN = wp.constant(wp.float64(2.0 * math.pi))
 
@@ -50,9 +59,10 @@ def drive_arrays() -> type:
 
     @wp.struct
     class DriveArrays:
-        """Signals of springs, as compressed rows; the same in all worlds.
+        """Signals of the springs that have any, as compressed rows; the same in all worlds.
 
-        start: First entry of each spring, one more for the end, shape (n_springs + 1,).
+        spring: The springs that follow signals, shape (n_driven,).
+        start: First entry of each of them, one more for the end, shape (n_driven + 1,).
         signal: Number of a signal of the spring, shape (n_entries,).
         gain: Strain at rest at signal 1 [1], shape (n_entries,).
         channel: Control channel of each signal, shape (n_signals,).
@@ -60,6 +70,7 @@ def drive_arrays() -> type:
         ahead: Phase by which each signal is ahead of its oscillation [rad], shape (n_signals,).
         """
 
+        spring: wp.array[int]
         start: wp.array[int]
         signal: wp.array[int]
         gain: wp.array[real]
@@ -70,12 +81,14 @@ def drive_arrays() -> type:
     return DriveArrays
 
 
-def drive_of(drive: np.ndarray, springs: int, actuators: tuple[Actuator, ...], device: wp.Device) -> object:
+def drive_of(drive: np.ndarray, actuators: tuple[Actuator, ...], device: wp.Device) -> object:
     """The drive of a `Lattice`, shape (n_drives, 3), as a Warp struct."""
     drive = drive[np.lexsort((drive[:, 1], drive[:, 0]))]
     signals = signals_of(actuators)
     arrays = drive_arrays()()
-    arrays.start = wp.array(np.searchsorted(drive[:, 0], np.arange(springs + 1)), dtype=int, device=device)
+    spring, start = np.unique(drive[:, 0].astype(int), return_index=True)
+    arrays.spring = wp.array(spring, dtype=int, device=device)
+    arrays.start = wp.array(np.append(start, len(drive)), dtype=int, device=device)
     arrays.signal = wp.array(drive[:, 1].astype(int), dtype=int, device=device)
     arrays.gain = wp.array(drive[:, 2].astype(real_numpy), dtype=real, device=device)
     for field, dtype in (("channel", int), ("oscillation", int), ("ahead", wp.float64)):
@@ -117,7 +130,7 @@ def signal_kernel() -> wp.Kernel:
 
 @functools.cache
 def rest_kernel() -> wp.Kernel:
-    """Kernel over (worlds, springs): lengths at rest under the signals."""
+    """Kernel over (worlds, n_driven): lengths at rest under the signals, of those springs that follow any."""
     DriveArrays = drive_arrays()
 
     @wp.kernel(module=wp.get_module("warpbots.springs.rest"), enable_backward=False)
@@ -131,9 +144,10 @@ def rest_kernel() -> wp.Kernel:
         rest_out: wp.array2d[real],
     ):
         """l0' = l0 (1 + sum gain signal)."""
-        w, s = wp.tid()
+        w, k = wp.tid()
+        s = drive.spring[k]
         strain = real(0.0)
-        for e in range(drive.start[s], drive.start[s + 1]):
+        for e in range(drive.start[k], drive.start[k + 1]):
             strain += drive.gain[e] * signal[w, drive.signal[e]]
         rest_out[w, s] = l0[w, s] * (real(1.0) + strain)
 
@@ -142,7 +156,7 @@ def rest_kernel() -> wp.Kernel:
 
 @functools.cache
 def adj_rest_kernel() -> wp.Kernel:
-    """Kernel over (worlds, springs): adjoint of `rest_kernel`."""
+    """Kernel over (worlds, n_driven): adjoint of `rest_kernel`; what does not follow signals passes by."""
     DriveArrays = drive_arrays()
 
     @wp.kernel(module=wp.get_module("warpbots.springs.adj_rest"), enable_backward=False)
@@ -157,13 +171,27 @@ def adj_rest_kernel() -> wp.Kernel:
         l0_adj_out: wp.array2d[real],
         signal_adj_out: wp.array2d[real],
     ):
-        """l0* += (1 + sum gain signal) rest*, signal* += gain l0 rest*."""
-        w, s = wp.tid()
+        """l0* += sum gain signal rest*, signal* += gain l0 rest*."""
+        w, k = wp.tid()
+        s = drive.spring[k]
         strain = real(0.0)
-        for e in range(drive.start[s], drive.start[s + 1]):
+        for e in range(drive.start[k], drive.start[k + 1]):
             strain += drive.gain[e] * signal[w, drive.signal[e]]
             wp.atomic_add(signal_adj_out, w, drive.signal[e], drive.gain[e] * l0[w, s] * rest_adj[w, s])
         if l0_adj_out:
-            l0_adj_out[w, s] = l0_adj_out[w, s] + (real(1.0) + strain) * rest_adj[w, s]
+            l0_adj_out[w, s] = l0_adj_out[w, s] + strain * rest_adj[w, s]
 
     return adj_rest
+
+
+@functools.cache
+def pass_kernel() -> wp.Kernel:
+    """Kernel over (worlds, springs): what the gradient to a length at rest is without signals."""
+
+    @wp.kernel(module=wp.get_module("warpbots.springs.pass"), enable_backward=False)
+    def pass_on(rest_adj: wp.array2d[real], l0_adj_out: wp.array2d[real]):
+        """l0* += rest*."""
+        w, s = wp.tid()
+        l0_adj_out[w, s] = l0_adj_out[w, s] + rest_adj[w, s]
+
+    return pass_on

@@ -3,7 +3,7 @@
 import warp as wp
 
 from warpbots.math import launch, launch_adjoint, real
-from warpbots.solvers.mass_spring.drive import adj_rest_kernel, drive_arrays, rest_kernel, signal_kernel
+from warpbots.solvers.mass_spring.drive import adj_rest_kernel, drive_arrays, pass_kernel, rest_kernel, signal_kernel
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
 from warpbots.solvers.mass_spring.wear import deform_kernel, wear_arrays, wear_kernel
 
@@ -16,16 +16,19 @@ def drive(model: MassSpringModel, state: MassSpringState, control: wp.array, ahe
     launch(
         signal_kernel(), scratch.signal.shape, _signal_inputs(model, state, control, ahead), [scratch.signal], device
     )
+    wp.copy(scratch.rest_length, model.rest_length)
     inputs = [model.drive, model.rest_length, scratch.signal]
-    launch(rest_kernel(), model.rest_length.shape, inputs, [scratch.rest_length], device)
+    launch(rest_kernel(), (model.worlds, model.drive.spring.size), inputs, [scratch.rest_length], device)
 
 
 def drive_adjoint(model: MassSpringModel, state: MassSpringState, control: wp.array, ahead: float) -> None:
     """From the gradient of ``model.scratch.rest_length`` to those of controls, time and the model."""
     scratch, device = model.scratch, model.device
     scratch.signal.grad.zero_()
+    if model.rest_length.grad is not None:
+        launch(pass_kernel(), model.rest_length.shape, [scratch.rest_length.grad], [model.rest_length.grad], device)
     launch(
-        adj_rest_kernel(), model.rest_length.shape,
+        adj_rest_kernel(), (model.worlds, model.drive.spring.size),
         [model.drive, model.rest_length, scratch.signal, scratch.rest_length.grad],
         [model.rest_length.grad, scratch.signal.grad], device,
     )  # fmt: skip
