@@ -3,7 +3,14 @@
 import warp as wp
 
 from warpbots.math import launch, launch_adjoint, real
-from warpbots.solvers.mass_spring.drive import adj_rest_kernel, drive_arrays, pass_kernel, rest_kernel, signal_kernel
+from warpbots.solvers.mass_spring.drive import (
+    adj_rest_kernel,
+    copy_kernel,
+    drive_arrays,
+    pass_kernel,
+    rest_kernel,
+    signal_kernel,
+)
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
 from warpbots.solvers.mass_spring.wear import deform_kernel, wear_arrays, wear_kernel
 
@@ -16,7 +23,8 @@ def drive(model: MassSpringModel, state: MassSpringState, control: wp.array, ahe
     launch(
         signal_kernel(), scratch.signal.shape, _signal_inputs(model, state, control, ahead), [scratch.signal], device
     )
-    wp.copy(scratch.rest_length, model.rest_length)
+    l0, rest = model.rest_length.flatten(), scratch.rest_length.flatten()
+    launch(copy_kernel(), l0.size, [l0], [rest], device)
     inputs = [model.drive, model.rest_length, scratch.signal]
     launch(rest_kernel(), (model.worlds, model.drive.spring.size), inputs, [scratch.rest_length], device)
 
