@@ -8,7 +8,7 @@ import warp as wp
 from warpbots.actuators import cable_kernels
 from warpbots.math import precision
 from warpbots.solvers.mass_spring.collision import adj_collide_kernel, collide_kernel, point_kernel
-from warpbots.solvers.mass_spring.drive import adj_rest_kernel, copy_kernel, pass_kernel, rest_kernel, signal_kernel
+from warpbots.solvers.mass_spring.drive import adj_rest_kernel, pass_kernel, rest_kernel, signal_kernel
 from warpbots.solvers.mass_spring.motion import adj_end_kernel, adj_stage_kernel, end_kernel, stage_kernel
 from warpbots.solvers.mass_spring.motor import motor_kernels
 from warpbots.solvers.mass_spring.restrain import adj_end_restrain_kernel, end_restrain_kernel, restrain_kernel
@@ -28,7 +28,7 @@ def spring_kernels(dim: int) -> list[wp.Kernel]:
     return [
         stage_kernel(dim, 0), stage_kernel(dim, 3), adj_stage_kernel(dim, 3), end_kernel(dim, 4), adj_end_kernel(dim, 4),
         touch_kernel(dim, 2), restrain_kernel(dim), end_restrain_kernel(dim), adj_end_restrain_kernel(dim),
-        *motor_kernels(), signal_kernel(), rest_kernel(), adj_rest_kernel(), copy_kernel(), pass_kernel(), wear_kernel(), deform_kernel(),
+        *motor_kernels(), signal_kernel(), rest_kernel(), adj_rest_kernel(), pass_kernel(), wear_kernel(), deform_kernel(),
         pull_kernel(True, True, True), adj_pull_kernel(True, True, True, True), point_kernel(), collide_kernel(),
         adj_collide_kernel(),
     ]  # fmt: skip

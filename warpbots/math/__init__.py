@@ -2,12 +2,13 @@
 
 from warpbots.math.launch import Launch, launch, launch_adjoint, launch_adjoints, launch_all, struct_of
 from warpbots.math.rotation import rotation
-from warpbots.math.tape import record
+from warpbots.math.tape import copy, record
 from warpbots.math.types import NODE, index_vector, matrix, precision, real, real_numpy, vector
 
 __all__ = [
     "NODE",
     "Launch",
+    "copy",
     "index_vector",
     "launch",
     "launch_adjoint",

@@ -8,7 +8,17 @@ from collections.abc import Callable, Sequence
 
 import warp as wp
 
-__all__ = ["record"]
+__all__ = ["copy", "record"]
+
+
+def copy(destination: wp.array, source: wp.array) -> None:
+    """`wp.copy` that nothing is recorded of: its adjoint is part of a step's own."""
+    runtime = wp._src.context.runtime
+    tape, runtime.tape = runtime.tape, None
+    try:
+        wp.copy(destination, source)
+    finally:
+        runtime.tape = tape
 
 
 def record(backward: Callable[[], None], reads: Sequence[wp.array], writes: Sequence[wp.array]) -> None:

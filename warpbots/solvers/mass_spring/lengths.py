@@ -2,10 +2,9 @@
 
 import warp as wp
 
-from warpbots.math import launch, launch_adjoint, real
+from warpbots.math import copy, launch, launch_adjoint, real
 from warpbots.solvers.mass_spring.drive import (
     adj_rest_kernel,
-    copy_kernel,
     drive_arrays,
     pass_kernel,
     rest_kernel,
@@ -23,8 +22,7 @@ def drive(model: MassSpringModel, state: MassSpringState, control: wp.array, ahe
     launch(
         signal_kernel(), scratch.signal.shape, _signal_inputs(model, state, control, ahead), [scratch.signal], device
     )
-    l0, rest = model.rest_length.flatten(), scratch.rest_length.flatten()
-    launch(copy_kernel(), l0.size, [l0], [rest], device)
+    copy(scratch.rest_length, model.rest_length)
     inputs = [model.drive, model.rest_length, scratch.signal]
     launch(rest_kernel(), (model.worlds, model.drive.spring.size), inputs, [scratch.rest_length], device)
 

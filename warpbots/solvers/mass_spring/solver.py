@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.contact import obstacle_arrays
-from warpbots.math import NODE, launch, launch_adjoint, real, real_numpy, record, vector
+from warpbots.math import NODE, copy, launch, launch_adjoint, real, real_numpy, record, vector
 from warpbots.scene import Scene
 from warpbots.solvers.checks import refuse_states_without_gradient, refuse_worlds
 from warpbots.solvers.mass_spring import lengths
@@ -271,8 +271,8 @@ class MassSpring:
             [mass_adj, *moving_adj, state.time.grad, force_adj], device,
         )  # fmt: skip
         if model.wears:
-            wp.copy(scratch.plastic_adj, state_out.plastic.grad)
-            wp.copy(scratch.broken_adj, state_out.broken.grad)
+            copy(scratch.plastic_adj, state_out.plastic.grad)
+            copy(scratch.broken_adj, state_out.broken.grad)
         for stage in reversed(range(self.scheme.stages)):
             self._stand(model, state, control, force, scratch.spare, stage, dt)
             scratch.x_adj.zero_()
@@ -303,8 +303,8 @@ class MassSpring:
     ) -> list[wp.array]:
         """Gradients to position and velocity before constraints, from those after them."""
         before = model.scratch.ended_adj
-        for copy, array in zip(before, ended_adj, strict=True):
-            wp.copy(copy, array)
+        for own, array in zip(before, ended_adj, strict=True):
+            copy(own, array)
         launch(
             adj_end_restrain_kernel(model.dim), self._held(model), self._constraints(model), [x_adj, *before],
             model.device,
