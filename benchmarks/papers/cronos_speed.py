@@ -1,10 +1,11 @@
-"""Cronos table 3: the time of a step of 8,000 active and 25 anchored masses.
+"""Cronos figure 9 and tables 2 and 3: springs per second over size and integrator, and the time of a step.
 
     python benchmarks/papers/cronos_speed.py [--device D] [--repeats N]
 
-A beam of 320 x 4 x 4 voxels has 321 x 5 x 5 = 8,025 masses, 25 of them in the clamped face; semi-implicit Euler, single
-precision, one thread on a CPU. Timed as in ``../run.py``: captured intervals, forwards and with gradient in turn, input
-and output copies included.
+Table 3 has 8,000 active and 25 anchored masses: a beam of 320 x 4 x 4 voxels has 321 x 5 x 5 masses, 25 of them in the
+clamped face. Figure 9 has cubes of voxels that nothing holds. Single precision, one thread on a CPU. Timed as in
+``../run.py``: captured intervals, forwards and with gradient in turn, input and output copies included. Writes
+``cronos_speed.png`` beside this file.
 """
 
 import argparse
@@ -17,7 +18,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import torch
 import warp as wp
-from cronos_common import POISSONS_RATIO, beam, wb
+from cronos_common import HERE, POISSONS_RATIO, beam, wb
 
 from warpbots.gradients import Interval
 
@@ -25,25 +26,36 @@ MATERIAL = wb.Material(1e5, POISSONS_RATIO, 1000.0)
 CELLS, SPACING = (320, 4, 4), 0.01
 STEPS, DT = 50, 1e-4
 """Steps in an interval and their length [s], well below the bound."""
+CUBES = (3, 5, 9, 14, 20, 30, 42)
+"""Voxels along the edge of the cubes of figure 9."""
+INTEGRATORS = ("euler", "verlet", "rk4")
+PAPER = {"i7-8700K, 6 cores": (9720, 23.38e6)}
+"""What the paper measures at best on a CPU: springs and springs/s."""
 PRINTED = 0.216
 """What the paper measures on a GTX 1080 Ti [ms]."""
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, print and draw."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu", help="Warp device (%(default)s)")
     parser.add_argument("--repeats", type=int, default=15, help="timed runs of each kind (%(default)s)")
     options = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
+    table(options.device, options.repeats)
+    draw(sweep(options.device, max(3, options.repeats // 3)))
+
+
+def table(device: str, repeats: int) -> None:
+    """Table 3: the time of a step."""
     solver = wb.MassSpring(SPACING)
-    model = solver.build(beam(tuple(n * SPACING for n in CELLS), MATERIAL), device=options.device)
+    model = solver.build(beam(tuple(n * SPACING for n in CELLS), MATERIAL), device=device)
     anchored, springs = int(model.lattice.regions["root"].sum()), len(model.lattice.ends)
     print(
         f"{len(model.lattice) - anchored} active and {anchored} anchored masses, {springs} springs, {model.device.name}"
     )
-    for name, times in measure(solver, model, options.repeats).items():
+    for name, times in measure(solver, model, repeats).items():
         best, median = 1e3 * min(times) / STEPS, 1e3 * statistics.median(times) / STEPS
         print(
             f"{name}: {median:.3f} ms per step (median of {len(times)}, best {best:.3f}), "
@@ -51,13 +63,47 @@ def main() -> None:
         )
 
 
-def measure(solver: wb.MassSpring, model: object, repeats: int) -> dict[str, list[float]]:
-    """Times of an interval [s], forwards and with the gradient to the state it starts from."""
+def sweep(device: str, repeats: int) -> dict[str, list[tuple[int, float, float]]]:
+    """Figure 9: for each integrator springs, and springs/s forwards and with gradient, over the size of a cube."""
+    found = {}
+    for integrator in INTEGRATORS:
+        rows = found[integrator] = []
+        for cells in CUBES:
+            cube = wb.SoftBody("cube", wb.shapes.Box((0.0,) * 3, (cells * SPACING,) * 3), MATERIAL)
+            solver = wb.MassSpring(SPACING, integrator=integrator)
+            model = solver.build(wb.Scene([cube], gravity=(0.0, 0.0, 0.0)), device=device)
+            springs = len(model.lattice.ends)
+            steps = max(4, min(200, 4_000_000 // springs))
+            times = measure(solver, model, repeats, steps)
+            rows.append((springs, *(springs * steps / statistics.median(t) for t in times.values())))
+        print(f"{integrator}: " + ", ".join(f"{n} springs {f / 1e6:.0f} ({g / 1e6:.0f}) M/s" for n, f, g in rows))
+    return found
+
+
+def draw(found: dict[str, list[tuple[int, float, float]]]) -> None:
+    """Springs/s over springs, forwards and with gradient, beside the paper's best on a CPU."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 4.0), dpi=110, layout="constrained")
+    ax = figure.subplots()
+    for number, (integrator, rows) in enumerate(found.items()):
+        springs, forward, gradient = zip(*rows, strict=True)
+        ax.plot(springs, forward, "o-", color=f"C{number}", label=integrator)
+        ax.plot(springs, gradient, "o--", color=f"C{number}", fillstyle="none", label=f"{integrator}, with gradient")
+    for name, (springs, rate) in PAPER.items():
+        ax.plot([springs], [rate], "k*", label=f"Cronos, {name}")
+    ax.set(xscale="log", yscale="log", xlabel="springs", ylabel="springs/s")
+    ax.legend(frameon=False, fontsize=8)
+    figure.savefig(HERE / "cronos_speed.png")
+
+
+def measure(solver: wb.MassSpring, model: object, repeats: int, steps: int = STEPS) -> dict[str, list[float]]:
+    """Times of an interval of so many steps [s], forwards and with the gradient to the state it starts from."""
     inputs = {n: wp.to_torch(a).clone() for n, a in vars(solver.state(model)).items() if isinstance(a, wp.array)}
     like = inputs["position"]
     inputs["control"] = torch.zeros(1, model.channels, dtype=like.dtype, device=like.device)
-    only = Interval(solver, model, DT, STEPS, frozenset(), frozenset())
-    differentiated = Interval(solver, model, DT, STEPS, frozenset(), frozenset(inputs))
+    only = Interval(solver, model, DT, steps, frozenset(), frozenset())
+    differentiated = Interval(solver, model, DT, steps, frozenset(), frozenset(inputs))
 
     def forward() -> None:
         only.run(inputs)
