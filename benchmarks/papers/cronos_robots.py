@@ -38,11 +38,23 @@ WAVE = {"front_left": 0.0, "front_right": 0.0, "hind_left": 0.5, "hind_right": 0
 """Part of a cycle by which each member is late in the hand-made gait."""
 
 
-def simulation(name: str, spacing: float | None = None, contact: float = CONTACT) -> wb.Simulation:
-    """A scene of ``usd_scenes`` as a lattice, of its own spacing or another [m], and the floor's stiffness [Pa/m]."""
+def simulation(
+    name: str, spacing: float | None = None, contact: float = CONTACT, margin: float | None = None
+) -> wb.Simulation:
+    """A scene of ``usd_scenes`` as a lattice.
+
+    Args:
+        name: Name of the scene.
+        spacing: Spacing of the lattice [m]; None for the scene's.
+        contact: Stiffness of the floor [Pa/m].
+        margin: Part of the stability bound that a step takes; None for the solver's.
+    """
     scene = wb.usd.read(HERE.parents[1] / "usd_scenes" / f"{name}.usda")
     solver = wb.MassSpring(spacing or scene.task.cell_size, drag=DRAG, contact_stiffness=contact)
-    return wb.Simulation(scene, solver, INTERVAL, substeps=None)
+    sim = wb.Simulation(scene, solver, INTERVAL, substeps=None)
+    if margin is None:
+        return sim
+    return wb.Simulation(scene, solver, INTERVAL, substeps=math.ceil(INTERVAL / (margin * sim.max_time_step)))
 
 
 def centre(sim: wb.Simulation, position: torch.Tensor, chosen: torch.Tensor | None = None) -> torch.Tensor:
