@@ -33,7 +33,8 @@ def fit(
         parameters: What to optimise, changed in place.
         loss: Computes the scalar to minimise; called at least once per iteration.
         optimizer: Class (or function) that makes an optimiser of torch from the parameters and `options`; those that
-            evaluate the loss several times per iteration, such as `torch.optim.LBFGS`, work as well.
+            evaluate the loss several times per iteration, such as `torch.optim.LBFGS`, work as well. That one stops by
+            itself where a gradient is below 1e-7 in the units of the loss: give it one of order one.
         iterations: Number of iterations.
         max_norm: Gradients longer than this are shortened to it before each step, so that one chaotic rollout cannot
             throw the parameters far away; None to leave them as they are. Their lengths are in the history.
