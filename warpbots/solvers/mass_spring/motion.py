@@ -44,6 +44,15 @@ def _lift(dim: int) -> tuple[wp.Function, wp.Function]:
     return node, components
 
 
+@wp.func
+def _world(i: int, count: int, total: int):
+    """The world that mass i of all `total` masses is in; a division is dear, and most models have one world."""
+    w = 0
+    if count < total:
+        w = i // count
+    return w
+
+
 @functools.cache
 def stage_kernel(dim: int, number: int) -> wp.Kernel:
     """Kernel over the masses of all worlds: a stage's positions, velocities, and forces but for the springs.
@@ -87,7 +96,8 @@ def stage_kernel(dim: int, number: int) -> wp.Kernel:
             V += B[j] * a
         x_out[i] = node(X)
         v_out[i] = node(V)
-        force_out[wp.static(number) * x.shape[0] + i] = node(m * gravity[i // count] + load[i] - drag[i] * V)
+        g = gravity[_world(i, count, x.shape[0])]
+        force_out[wp.static(number) * x.shape[0] + i] = node(m * g + load[i] - drag[i] * V)
 
     return stage
 
@@ -132,7 +142,8 @@ def adj_stage_kernel(dim: int, number: int) -> wp.Kernel:
         v_adj = components(V_adj[i]) - drag[i] * f_adj
         x_adj_out[i] = x_adj_out[i] + x_adj
         v_adj_out[i] = v_adj_out[i] + v_adj + drift * x_adj
-        m_adj = wp.dot(gravity[i // count], f_adj)
+        w = _world(i, count, n)
+        m_adj = wp.dot(gravity[w], f_adj)
         for j in range(wp.static(number)):
             a_adj = (A[j] * x_adj + B[j] * v_adj) / m
             force_adj_out[j * n + i] = force_adj_out[j * n + i] + node(a_adj)
@@ -144,7 +155,7 @@ def adj_stage_kernel(dim: int, number: int) -> wp.Kernel:
         if load_adj_out:
             load_adj_out[i] = load_adj_out[i] + f_adj
         if gravity_adj_out:
-            wp.atomic_add(gravity_adj_out, i // count, m * f_adj)
+            wp.atomic_add(gravity_adj_out, w, m * f_adj)
 
     return adj_stage
 
@@ -190,8 +201,9 @@ def end_kernel(dim: int, stages: int) -> wp.Kernel:
             V += q[s] * a
         x_out[i] = X
         v_out[i] = V
-        if i % count == 0:
-            time_out[i // count] = time[i // count] + wp.float64(h)
+        w = _world(i, count, x.shape[0])
+        if i == w * count:
+            time_out[w] = time[w] + wp.float64(h)
 
     return end
 
@@ -238,7 +250,8 @@ def adj_end_kernel(dim: int, stages: int) -> wp.Kernel:
         v_adj_out[i] = v_adj_out[i] + v_adj + h * x_adj
         if mass_adj_out:
             mass_adj_out[i] = mass_adj_out[i] + m_adj
-        if i % count == 0:
-            time_adj_out[i // count] = time_adj_out[i // count] + ended_time_adj[i // count]
+        w = _world(i, count, n)
+        if i == w * count:
+            time_adj_out[w] = time_adj_out[w] + ended_time_adj[w]
 
     return adj_end
