@@ -44,7 +44,9 @@ CONTINUA = {"mpm": MPM}
 
 LATTICES = {
     "springs": lambda dx: MassSpring(dx / 2),
-    "springs-verlet-random": lambda dx: MassSpring(dx / 2, "random", "verlet", contact_stiffness=2e6),
+    "springs-verlet-random": lambda dx: MassSpring(
+        dx / 2, "random", "verlet", contact_stiffness=2e6, contact_damping=0.3
+    ),
     "springs-rk4": lambda dx: MassSpring(dx / 2, integrator="rk4"),
 }
 """Mass-spring solvers with every lattice, integrator and kind of surface: a function of the resolution [m]."""

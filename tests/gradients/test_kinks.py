@@ -50,6 +50,7 @@ def inputs_at(sim: Simulation, ratio: float) -> tuple[torch.Tensor, torch.Tensor
         met = sim.state().position[..., -1] - sim.solver.scheme.c[0] * STEP * DOWN  # where the first stage is
         depth = (sim.scene.obstacles[0].shape.point[-1] - met).clamp(min=0.0)
         push = torch.as_tensor(sim.model.contact.numpy()) * depth * STEP / sim.parameter("mass")
+        push = push * (1.0 + sim.solver.contact_damping * DOWN)
     v[..., 0], v[..., -1] = ratio * MU * push, -DOWN
     return v, torch.full((1, 1), MU, dtype=v.dtype)
 

@@ -8,6 +8,7 @@ import torch
 from cases import to_numpy
 from scipy.integrate import solve_ivp
 from scipy.linalg import eigh
+from scipy.optimize import brentq
 from scipy.sparse.linalg import spsolve
 
 from warpbots.contact import signed_distance
@@ -251,6 +252,28 @@ def test_an_elastic_floor_carries_the_weight():
         area = 4 * (0.1**3 / 8) ** (2 / 3)
         expected = -9.81 / (stiffness * area) if stiffness else 0.0
         assert end[:, 2].min() == pytest.approx(expected, rel=0.01, abs=1e-4)
+
+
+@pytest.mark.verification
+@pytest.mark.parametrize("damping", [0.0, 0.3, 2.0])
+def test_what_bounces_off_a_damped_floor(damping):
+    """Speeds u before and w after: a u - ln(1 + a u) = -a w - ln(1 - a w), the integral of K d (1 + a d') over d.
+
+    A cube that is stiff against its floor and starts on it, without gravity; to 1 %.
+    """
+    speed = 1.0
+    solver = MassSpring(0.1, integrator="verlet", contact_stiffness=1e5, contact_damping=damping)
+    body = SoftBody("cube", Box((0.0,) * 3, (0.1,) * 3), Material(1e6, 0.25, 1000.0), velocity=(0.0, 0.0, -speed))
+    sim = Simulation(Scene([body], obstacles=[floor()], gravity=(0.0,) * 3), solver, 1e-4)
+    end = sim.rollout(None, 6000).final
+    mass = torch.as_tensor(sim.model.lattice.mass)
+    off = float((mass @ end.velocity[0, :, 2].double()) / mass.sum())
+    if damping == 0.0:
+        assert off == pytest.approx(speed, rel=0.01)
+        return
+    lost = damping * speed - np.log(1.0 + damping * speed)
+    expected = brentq(lambda w: -damping * w - np.log(1.0 - damping * w) - lost, 1e-6, (1.0 - 1e-9) / damping)
+    assert off == pytest.approx(expected, rel=0.01)
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ def body(shape, **parts) -> Scene:
         ({"damping": -1.0}, r"damping must not be negative \[s\], got -1"),
         ({"drag": -1.0}, r"drag must not be negative \[1/s\], got -1"),
         ({"contact_stiffness": float("inf")}, "contact_stiffness must not be negative"),
+        ({"contact_damping": -1.0}, r"contact_damping must not be negative \[s/m\], got -1"),
         ({"collision": -0.1}, "collision must not be negative"),
     ],
 )

@@ -51,6 +51,9 @@ class MassSpring:
             area of V^(2/3) (in 2D V^(1/2)). 0 for surfaces that give way to nothing: true to hard ground, but a foot
             then stops in a single step and gradients through many contacts are rough; for training choose a stiffness
             at which the robot sinks in by millimetres.
+        contact_damping: By how much the pressure of such a surface grows per speed of approach, and falls per speed of
+            parting [s/m]; things that fall on it at speed v come off with about v (1 - 2/3 contact_damping v). 0 for
+            none.
         collision: Stiffness with which masses, of one body or of several, keep 0.9 of the distance to their nearest
             neighbour at rest, in mean stiffnesses of their springs [1]: 1 stands slow contact, 4 an impact at a tenth
             of the speed of sound. 0 for masses that pass through one another.
@@ -68,6 +71,7 @@ class MassSpring:
     damping: float = 0.0
     drag: float = 0.0
     contact_stiffness: float = 0.0
+    contact_damping: float = 0.0
     collision: float = 0.0
     seed: int = 0
 
@@ -77,7 +81,8 @@ class MassSpring:
         for field, known in (("lattice", _LATTICES), ("integrator", tuple(SCHEMES))):
             if getattr(self, field) not in known:
                 raise ValueError(f"MassSpring: {field} must be one of {', '.join(known)}, got {getattr(self, field)!r}")
-        for field, unit in (("damping", "s"), ("drag", "1/s"), ("contact_stiffness", "Pa/m"), ("collision", "1")):
+        units = {"damping": "s", "drag": "1/s", "contact_stiffness": "Pa/m", "contact_damping": "s/m", "collision": "1"}
+        for field, unit in units.items():
             if not (math.isfinite(getattr(self, field)) and getattr(self, field) >= 0.0):
                 raise ValueError(f"MassSpring: {field} must not be negative [{unit}], got {getattr(self, field):g}")
 
@@ -94,7 +99,7 @@ class MassSpring:
             ValueError: `worlds` is below 1.
         """
         refuse_worlds("MassSpring", worlds)
-        options = {f: v for f, v in dataclasses.asdict(self).items() if f != "integrator"}
+        options = {f: v for f, v in dataclasses.asdict(self).items() if f not in ("integrator", "contact_damping")}
         return build(scene, worlds, wp.get_device(device), self.scheme.stages, **options)
 
     def state(self, model: MassSpringModel, requires_grad: bool = False) -> MassSpringState:
@@ -244,7 +249,7 @@ class MassSpring:
     def _touch_inputs(self, model: MassSpringModel, state: MassSpringState, dt: float) -> list:
         scheme = self.scheme
         return [
-            model.mass.flatten(), model.contact, model.obstacles, model.friction,
+            model.mass.flatten(), model.contact, real(self.contact_damping), model.obstacles, model.friction,
             len(model.lattice), real(scheme.c[0] * dt), real(dt * sum(scheme.p)), real(dt),
             *_flat([state.position, state.velocity]), *model.scratch.free,
         ]  # fmt: skip
@@ -331,7 +336,7 @@ class MassSpring:
             touch_kernel(model.dim, len(model.scene.obstacles)), model.scratch.masses,
             self._touch_inputs(model, state, dt), state_out.moving()[:2],
             [
-                mass_adj, None, obstacle_arrays(model.dim)(), model.friction.grad, *[None] * 4,
+                mass_adj, None, None, obstacle_arrays(model.dim)(), model.friction.grad, *[None] * 4,
                 *moving_adj, *free_adj,
             ],
             ended_adj, model.device,

@@ -19,7 +19,8 @@ __all__ = ["touch_kernel"]
 def touch_kernel(dim: int, obstacle_count: int) -> wp.Kernel:
     """Kernel over the masses of all worlds: contact where the first stage lies inside of an obstacle.
 
-    A surface pushes with its stiffness times the depth, or gives way to nothing where its stiffness is 0.
+    A surface gives way to nothing where its stiffness K is 0. Otherwise it pushes with K d (1 - a v . n), the law of
+    Hunt and Crossley (1975) with an exponent of 1: continuous where things touch, and never a pull.
 
     Args:
         dim: 2 or 3.
@@ -37,6 +38,7 @@ def touch_kernel(dim: int, obstacle_count: int) -> wp.Kernel:
         # model
         mass: wp.array[real],
         contact: wp.array[real],
+        damping: real,
         obstacles: ObstacleArrays,
         friction: wp.array2d[real],
         count: int,
@@ -63,7 +65,7 @@ def touch_kernel(dim: int, obstacle_count: int) -> wp.Kernel:
             if depth > real(0.0):
                 push = -wp.dot(allowed, out)
                 if contact[n] > real(0.0):
-                    push = contact[n] * depth * h / mass[i]
+                    push = contact[n] * depth * (real(1.0) + damping * push) * h / mass[i]
                 allowed = constrain_velocity(
                     allowed, out, push, obstacles.condition[o], friction[w, o], obstacles.extra[o]
                 )
