@@ -167,25 +167,39 @@ def to_numpy(tensor) -> np.ndarray:
     return tensor.detach().cpu().numpy().astype(np.float64)
 
 
+class Loss:
+    """A function of the inputs of a rollout, with random weights of the final state's entries."""
+
+    def __init__(self, sim: Simulation, rng: np.random.Generator):
+        self.sim = sim
+        self.inputs = stirred(sim, rng, intervals=2)
+        final = fields_of(end_of(sim, self.inputs))
+        self.weights = {n: torch.as_tensor(rng.normal(size=t.shape)) / t.abs().max() for n, t in final.items()}
+        self.size = float(sum((w * final[n]).abs().sum() for n, w in self.weights.items()))
+
+    def __call__(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        final = fields_of(end_of(self.sim, inputs))
+        return sum((w * final[n]).sum() for n, w in self.weights.items())
+
+    def gradient(self) -> dict[str, torch.Tensor]:
+        inputs = {n: t.clone().requires_grad_() for n, t in self.inputs.items()}
+        return dict(zip(inputs, torch.autograd.grad(self(inputs), list(inputs.values())), strict=True))
+
+    def along(self, name: str, direction: torch.Tensor, h: float) -> float:
+        """Loss with one input moved by h times a direction."""
+        return float(self({**self.inputs, name: self.inputs[name] + h * direction}))
+
+
 def assert_gradients(sim: Simulation, rng: np.random.Generator, h: float = 1e-6) -> None:
     """Gradients of a stirred rollout to everything are central differences over `h` of each input, to 1e-6; float64.
 
-    The loss is a sum of all entries of the final state with random weights; each input moves in one random direction.
+    Each input moves in one random direction.
     """
-    inputs = stirred(sim, rng, intervals=2)
-    final = fields_of(end_of(sim, inputs))
-    weights = {n: torch.as_tensor(rng.normal(size=t.shape)) / t.abs().max() for n, t in final.items()}
-    size = float(sum((w * final[n]).abs().sum() for n, w in weights.items()))
-
-    def loss(values: dict[str, torch.Tensor]) -> torch.Tensor:
-        return sum((weights[n] * t).sum() for n, t in fields_of(end_of(sim, values)).items())
-
-    leaves = {n: t.clone().requires_grad_() for n, t in inputs.items()}
-    gradient = dict(zip(leaves, torch.autograd.grad(loss(leaves), list(leaves.values())), strict=True))
-    for name, g in gradient.items():
+    loss = Loss(sim, rng)
+    for name, g in loss.gradient().items():
         assert (g != 0).any(), f"{name} has no effect here"
-        d = torch.as_tensor(rng.uniform(-1, 1, g.shape)) * inputs[name].abs().clamp(min=1e-3)
-        ahead, behind = (float(loss({**inputs, name: inputs[name] + s * d})) for s in (h, -h))
+        d = torch.as_tensor(rng.uniform(-1, 1, g.shape)) * loss.inputs[name].abs().clamp(min=1e-3)
         slope = float((g * d).sum())
-        allowed = 1e-6 * abs(slope) + 1e-9 * float((g * d).abs().sum()) + 1e-15 * size / h
-        assert abs(slope - (ahead - behind) / (2 * h)) < allowed, name
+        difference = (loss.along(name, d, h) - loss.along(name, d, -h)) / (2 * h)
+        allowed = 1e-6 * abs(slope) + 1e-9 * float((g * d).abs().sum()) + 1e-15 * loss.size / h
+        assert abs(slope - difference) < allowed, name

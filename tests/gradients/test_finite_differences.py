@@ -13,7 +13,7 @@ entries of the final state with random weights. Along three random directions pe
 import numpy as np
 import pytest
 import torch
-from cases import DIMENSIONS, SOLVERS, WORKING, busy, end_of, fields_of, stirred
+from cases import DIMENSIONS, SOLVERS, WORKING, Loss, busy
 
 from warpbots.simulation import Simulation
 
@@ -25,29 +25,6 @@ SIZES = {
     "gravity": 9.81, "load": 20.0,
 }  # fmt: skip
 """How far an input may move [its unit]; parameters not named here by their own value."""
-
-
-class Loss:
-    """A function of the inputs of a rollout, with random weights of the final state's entries."""
-
-    def __init__(self, sim: Simulation, rng: np.random.Generator):
-        self.sim = sim
-        self.inputs = stirred(sim, rng, intervals=2)
-        final = fields_of(end_of(sim, self.inputs))
-        self.weights = {n: torch.as_tensor(rng.normal(size=t.shape)) / t.abs().max() for n, t in final.items()}
-        self.size = float(sum((w * final[n]).abs().sum() for n, w in self.weights.items()))
-
-    def __call__(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
-        final = fields_of(end_of(self.sim, inputs))
-        return sum((w * final[n]).sum() for n, w in self.weights.items())
-
-    def gradient(self) -> dict[str, torch.Tensor]:
-        inputs = {n: t.clone().requires_grad_() for n, t in self.inputs.items()}
-        return dict(zip(inputs, torch.autograd.grad(self(inputs), list(inputs.values())), strict=True))
-
-    def along(self, name: str, direction: torch.Tensor, h: float) -> float:
-        """Loss with one input moved by h times a direction."""
-        return float(self({**self.inputs, name: self.inputs[name] + h * direction}))
 
 
 @pytest.mark.parametrize("dim", DIMENSIONS)

@@ -1,13 +1,12 @@
 """One control interval as two replayable graphs: its substeps forwards, and their adjoint backwards."""
 
 import dataclasses
-from collections.abc import Iterable
 
 import torch
 import warp as wp
 
 from warpbots.gradients.notice import said_when_slow
-from warpbots.math import real
+from warpbots.math import clear_gradients, real
 from warpbots.solvers import Model, Solver, State
 
 __all__ = ["Interval", "Tensors"]
@@ -88,14 +87,14 @@ class Interval:
         for before, after in zip(self._states, self._states[1:], strict=False):
             self._solver.step(self._model, before, self._control, after, self._dt)
             if recorded:  # comes before the adjoint of the step, which adds to what the step after next has left here
-                self._tape.record_func(lambda state=before: _clear(_named(state).values()), [])
+                self._tape.record_func(lambda state=before: clear_gradients(_named(state).values()), [])
 
     def _seed(self, gradients: Tensors) -> None:
         for name, array in self._outputs.items():
             wp.to_torch(array.grad, requires_grad=False).copy_(gradients[name])
 
     def _adjoint(self) -> None:
-        _clear(
+        clear_gradients(
             self._inputs[name] for name in self._wanted if name not in self._outputs
         )  # states are cleared on the tape
         self._tape.backward()
@@ -115,8 +114,3 @@ class Interval:
 
 def _named(state: State) -> dict[str, wp.array]:
     return {f.name: getattr(state, f.name) for f in dataclasses.fields(state)}
-
-
-def _clear(arrays: Iterable[wp.array]) -> None:
-    for array in arrays:
-        array.grad.zero_()

@@ -1,6 +1,6 @@
 """Scalars, matrices and the tape: what every solver is written with."""
 
-from warpbots.math.launch import Launch, launch, launch_adjoint, launch_adjoints, launch_all, struct_of
+from warpbots.math.launch import Launch, clear_gradients, launch, launch_adjoint, launch_adjoints, launch_all, struct_of
 from warpbots.math.rotation import rotation
 from warpbots.math.tape import copy, record
 from warpbots.math.types import NODE, index_vector, matrix, precision, real, real_numpy, vector
@@ -8,6 +8,7 @@ from warpbots.math.types import NODE, index_vector, matrix, precision, real, rea
 __all__ = [
     "NODE",
     "Launch",
+    "clear_gradients",
     "copy",
     "index_vector",
     "launch",

@@ -1,10 +1,10 @@
 """Launches whose adjoints a solver orchestrates itself, and the structs that go into them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import warp as wp
 
-__all__ = ["Launch", "launch", "launch_adjoint", "launch_adjoints", "launch_all", "struct_of"]
+__all__ = ["Launch", "clear_gradients", "launch", "launch_adjoint", "launch_adjoints", "launch_all", "struct_of"]
 
 Launch = tuple[wp.Kernel, int | tuple, list, list]
 """A kernel, its size, its inputs and its outputs."""
@@ -40,6 +40,12 @@ def launch_adjoints(steps: Sequence[Launch], adjoints: Sequence[tuple[list, list
     """`launch_adjoint` of `steps` backwards, each with the gradients of its inputs and outputs from `adjoints`."""
     for (kernel, dim, inputs, outputs), (adj_inputs, adj_outputs) in reversed(list(zip(steps, adjoints, strict=True))):
         launch_adjoint(kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device)
+
+
+def clear_gradients(arrays: Iterable[wp.array]) -> None:
+    """Gradients of `arrays` to zero."""
+    for array in arrays:
+        array.grad.zero_()
 
 
 def struct_of(cls: type, arrays: Sequence[wp.array | None]) -> object:

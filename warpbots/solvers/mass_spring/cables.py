@@ -5,7 +5,7 @@ import functools
 import warp as wp
 
 from warpbots.actuators import cable_arrays, cable_kernels
-from warpbots.math import NODE, Launch, launch_adjoints, launch_all, real
+from warpbots.math import NODE, Launch, clear_gradients, launch_adjoints, launch_all, real
 
 __all__ = ["CableScratch", "adj_draw", "draw", "scatter_kernel"]
 
@@ -70,8 +70,7 @@ def adj_draw(
     scratch.length.zero_()
     steps = _launches(cables, scratch, control, x, force_adj)
     launch_all(steps[:3], x.device)
-    for array in vars(scratch).values():
-        array.grad.zero_()
+    clear_gradients(vars(scratch).values())
     x_adj, force_adj = (_by_world(a, scratch) for a in (x_adj, force_adj))
     none = cable_arrays()()
     adjoints = (

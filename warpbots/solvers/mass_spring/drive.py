@@ -43,13 +43,14 @@ class Signal(NamedTuple):
 
 def signals_of(actuators: tuple[Actuator, ...]) -> list[Signal]:
     """The signals of the actuators of a scene."""
-    oscillations = [a for a in actuators if isinstance(a, Oscillation)]
-    signals = []
+    signals, oscillations = [], 0
     for channel, actuator in enumerate(actuators):
-        number = next((k for k, o in enumerate(oscillations) if o is actuator), -1)
-        signals.append(Signal(channel, number, 0.0))
-        if number >= 0 and actuator.wave is not None:
-            signals.append(Signal(channel, number, 0.5 * math.pi))
+        if not isinstance(actuator, Oscillation):
+            signals.append(Signal(channel, -1, 0.0))
+            continue
+        ahead = (0.0,) if actuator.wave is None else (0.0, 0.5 * math.pi)
+        signals += [Signal(channel, oscillations, angle) for angle in ahead]
+        oscillations += 1
     return signals
 
 

@@ -159,6 +159,11 @@ class MassSpringModel:
         """Whether rows hold all springs of a mass."""
         return self.rows.spring.size > 0
 
+    @property
+    def constraints(self) -> list[wp.array]:
+        """What kernels over (worlds, n_held) need to know of the constraints."""
+        return [self.held, self.freedom, self.direction]
+
     @functools.cached_property
     def held(self) -> wp.array:
         """Masses that constraints hold, shape (n_held,)."""

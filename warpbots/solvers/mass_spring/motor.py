@@ -17,7 +17,7 @@ import functools
 import numpy as np
 import warp as wp
 
-from warpbots.math import NODE, Launch, launch_adjoints, launch_all, real
+from warpbots.math import NODE, Launch, clear_gradients, launch_adjoints, launch_all, real
 from warpbots.scene import Motor, Scene, SceneError
 from warpbots.solvers.mass_spring.lattice import Lattice
 
@@ -72,11 +72,6 @@ class MotorScratch:
 
         self.mass, self.moment, self.momentum = zeros(real), zeros(NODE), zeros(NODE)
         self.inertia, self.spin, self.torque = zeros(real), zeros(real), zeros(real)
-
-    def clear(self) -> None:
-        """Gradients to zero."""
-        for array in vars(self).values():
-            array.grad.zero_()
 
 
 def motors_of(scene: Scene, lattice: Lattice, device: wp.Device) -> object:
@@ -310,7 +305,7 @@ def adj_turn(
     mass, torque, speed = parameters
     steps = _launches(motors, sums, parameters, control, x, v, force_adj)
     launch_all(steps[:3], x.device)
-    sums.clear()
+    clear_gradients(vars(sums).values())
     none = motor_arrays()()
     adjoints = (
         ([none, mass.grad, x_adj, v_adj], [sums.mass.grad, sums.moment.grad, sums.momentum.grad]),

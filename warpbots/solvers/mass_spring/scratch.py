@@ -91,17 +91,20 @@ class Scratch:
     @functools.cached_property
     def free(self) -> list[wp.array]:
         """Positions [m] and velocities [m/s] at the end of a step that nothing stops, (worlds * n_masses,), vector."""
-        return [wp.zeros(self.masses, dtype=vector(self.dim), device=self.device) for _ in range(2)]
+        return self._moving()
 
     @functools.cached_property
     def free_adj(self) -> list[wp.array]:
         """Gradients to `free`, shape (worlds * n_masses,), vector."""
-        return [wp.zeros_like(a) for a in self.free]
+        return self._moving()
 
     @functools.cached_property
     def ended_adj(self) -> list[wp.array]:
         """Gradients to position and velocity before constraints, shape (worlds * n_masses,), vector."""
-        return [wp.zeros_like(a) for a in self.free]
+        return self._moving()
+
+    def _moving(self) -> list[wp.array]:
+        return [wp.zeros(self.masses, dtype=vector(self.dim), device=self.device) for _ in range(2)]
 
     @functools.cached_property
     def free_time(self) -> wp.array:

@@ -191,8 +191,8 @@ class MassSpring:
             kernel = touch_kernel(model.dim, len(model.scene.obstacles))
             launch(kernel, model.scratch.masses, self._touch_inputs(model, state, dt), ended, model.device)
         if model.held.size:
-            inputs = [*self._constraints(model), state.position.flatten()]
-            launch(end_restrain_kernel(model.dim), self._held(model), inputs, ended, model.device)
+            inputs = [*model.constraints, state.position.flatten()]
+            launch(end_restrain_kernel(model.dim), (model.worlds, model.held.size), inputs, ended, model.device)
         parameters = [getattr(model, name) for name in model.parameters()]
         reads = [*state.fields(), control, *parameters]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
@@ -228,12 +228,6 @@ class MassSpring:
         """The part of the forces of all stages that belongs to one."""
         n = model.scratch.masses
         return force[stage * n : (stage + 1) * n]
-
-    def _constraints(self, model: MassSpringModel) -> list:
-        return [model.held, model.freedom, model.direction]
-
-    def _held(self, model: MassSpringModel) -> tuple[int, int]:
-        return model.worlds, model.held.size
 
     def _stage_inputs(
         self, model: MassSpringModel, state: MassSpringState, force: wp.array, stage: int, dt: float
@@ -311,7 +305,7 @@ class MassSpring:
         for own, array in zip(before, ended_adj, strict=True):
             copy(own, array)
         launch(
-            adj_end_restrain_kernel(model.dim), self._held(model), self._constraints(model), [x_adj, *before],
+            adj_end_restrain_kernel(model.dim), (model.worlds, model.held.size), model.constraints, [x_adj, *before],
             model.device,
         )  # fmt: skip
         return before

@@ -191,8 +191,8 @@ def adj_pull_kernel(damped: bool, gather: bool, breaks: bool, constants: bool) -
                 s = spring + rows.spring[e]
             d = subtract(fetch(x, j), x_i)
             m = subtract(m_i, fetch(force_adj, j))
-            along_whole = dot(m, d)
             if wp.static(breaks):
+                along_whole = dot(m, d)
                 m = scale(real(1.0) - item(broken, s), m)
             k = item(springs.k, s)
             inverse = real(1.0) / wp.sqrt(dot(d, d))

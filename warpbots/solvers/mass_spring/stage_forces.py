@@ -64,8 +64,8 @@ def adj_forces(model: MassSpringModel, control: wp.array, state_out: MassSpringS
 def _restrain(model: MassSpringModel, force: wp.array) -> None:
     """What constraints leave of forces, or of the gradient to them."""
     if model.held.size:
-        inputs = [model.held, model.freedom, model.direction]
-        launch(restrain_kernel(model.dim), (model.worlds, model.held.size), inputs, [force], model.device)
+        held = (model.worlds, model.held.size)
+        launch(restrain_kernel(model.dim), held, model.constraints, [force], model.device)
 
 
 def _near(model: MassSpringModel) -> list:
