@@ -127,6 +127,20 @@ def test_what_is_attached_is_one_lattice():
     np.testing.assert_allclose(made.carry @ made.position, made.cells.position)
 
 
+@pytest.mark.parametrize("pairs", [("ab", "bc"), ("bc", "ab"), ("ab", "cb"), ("cb", "ab"), ("ab", "bc", "ca")], ids=str)
+def test_three_bodies_on_one_point_share_one_mass(pairs):
+    """In whatever order they are attached."""
+    box = Box((0.0, 0.0), (0.1, 0.1))
+    bodies = [SoftBody(name, box, MATTER, regions={name: box}) for name in "abc"]
+    pins = [Attachment(f"{a}{b}", a, b, ((0.1, 0.1),)) for a, b in pairs]
+    lattice = MassSpring(0.1).build(Scene(bodies, attachments=pins)).lattice
+    assert len(lattice) == 3 * 4 - 2
+    shared = lattice.regions["a"] & lattice.regions["b"] & lattice.regions["c"]
+    assert lattice.position[shared].tolist() == [[0.1, 0.1]]
+    assert lattice.mass[shared] == pytest.approx([3 * 1000.0 * 0.01 / 4])
+    assert lattice.mass.sum() == pytest.approx(3 * 1000.0 * 0.01)
+
+
 @pytest.mark.verification
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
 @pytest.mark.parametrize("dim", DIMENSIONS)

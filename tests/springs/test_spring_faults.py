@@ -169,6 +169,10 @@ def test_what_mpm_does_not_know(parts, text):
     ("make", "text"),
     [
         (lambda: Expansion("a", "r", 1.5), r"Expansion 'a': max_strain must be in \(0, 1\), got 1.5"),
+        (
+            lambda: block(2, actuators=(Oscillation("a", "root", 0.1, 1.0, direction=(1, 0, 0), wave=(1, 0)),)),
+            "Oscillation 'a' is 3D in a 2D scene",
+        ),
         (lambda: Oscillation("a", "r", 0.1, 0.0), r"Oscillation 'a': frequency must be positive \[Hz\]"),
         (lambda: Oscillation("a", "r", 0.1, 1.0, float("nan")), "phase must be finite"),
         (lambda: Expansion("a", "r", 0.1, (0.0, 0.0)), "direction must not be the zero vector"),

@@ -169,7 +169,7 @@ class Scene:
         for part in (*self.actuators, *self.constraints, *self.loads, *self.attachments):
             for field in ("waypoints", "points", "force", "direction", "wave"):
                 value = getattr(part, field, None)
-                if value is not None:
+                if value is not None and np.shape(value)[-1] != dim:
                     sizes[f"{type(part).__name__} {part.name!r}"] = np.shape(value)[-1]
         sizes["gravity"] = len(self.gravity)
         if self.task is not None:

@@ -30,7 +30,8 @@ def attached(scene: Scene, lattice: Lattice) -> Lattice:
     for attachment in scene.attachments:
         first, second = (_nearest(scene, lattice, attachment, name) for name in (attachment.first, attachment.second))
         position[becomes[first]] = attachment.points
-        becomes[second] = becomes[first]
+        for stays, goes in zip(becomes[first], becomes[second], strict=True):
+            becomes[becomes == goes] = stays  # with all that has become one with it before
     return _merged(dataclasses.replace(lattice, position=position), becomes)
 
 
