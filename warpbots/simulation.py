@@ -10,7 +10,6 @@ import torch
 import warp as wp
 
 from warpbots.gradients import Bridge, Checkpoints, Interval, Segment, Tensors
-from warpbots.math import real
 from warpbots.scene import Scene
 from warpbots.solvers import Parameter, Solver, State
 from warpbots.trajectory import Trajectory
@@ -72,7 +71,9 @@ class Simulation:
         self.model = solver.build(scene, worlds, device)
         self.substeps = self._safe_substeps() if substeps is None else int(substeps)
         self._refuse_time_step()
-        self._no_control = wp.to_torch(wp.zeros((self.worlds, self.channels), dtype=real, device=self.model.device))
+        self._no_control = wp.to_torch(
+            wp.zeros((self.worlds, self.channels), dtype=self.model.scalar, device=self.model.device)
+        )
         self._bridge = Bridge(self._make_interval, self._refuse_outputs)
 
     @property

@@ -6,7 +6,7 @@ import torch
 import warp as wp
 
 from warpbots.gradients.notice import said_when_slow
-from warpbots.math import clear_gradients, real
+from warpbots.math import clear_gradients
 from warpbots.solvers import Model, Solver, State
 
 __all__ = ["Interval", "Tensors"]
@@ -47,7 +47,7 @@ class Interval:
                     array.grad = earlier.grad
         self._states = [states[i % count] for i in range(substeps + 1)]
         self._control = control = wp.zeros(
-            (model.worlds, model.channels), dtype=real, device=model.device, requires_grad="control" in wanted
+            (model.worlds, model.channels), dtype=model.scalar, device=model.device, requires_grad="control" in wanted
         )
         self._inputs = _named(self._states[0]) | {"control": control} | own
         self._outputs = _named(self._states[-1])

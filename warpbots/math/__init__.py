@@ -1,6 +1,15 @@
 """Scalars, matrices and the tape: what every solver is written with."""
 
-from warpbots.math.launch import Launch, clear_gradients, launch, launch_adjoint, launch_adjoints, launch_all, struct_of
+from warpbots.math.launch import (
+    Launch,
+    clear_gradients,
+    launch,
+    launch_adjoint,
+    launch_adjoints,
+    launch_all,
+    launch_own_adjoint,
+    struct_of,
+)
 from warpbots.math.rotation import rotation
 from warpbots.math.tape import copy, record
 from warpbots.math.types import NODE, index_vector, matrix, precision, real, real_numpy, vector
@@ -15,6 +24,7 @@ __all__ = [
     "launch_adjoint",
     "launch_adjoints",
     "launch_all",
+    "launch_own_adjoint",
     "matrix",
     "precision",
     "real",

@@ -4,7 +4,16 @@ from collections.abc import Iterable, Sequence
 
 import warp as wp
 
-__all__ = ["Launch", "clear_gradients", "launch", "launch_adjoint", "launch_adjoints", "launch_all", "struct_of"]
+__all__ = [
+    "Launch",
+    "clear_gradients",
+    "launch",
+    "launch_adjoint",
+    "launch_adjoints",
+    "launch_all",
+    "launch_own_adjoint",
+    "struct_of",
+]
 
 Launch = tuple[wp.Kernel, int | tuple, list, list]
 """A kernel, its size, its inputs and its outputs."""
@@ -28,6 +37,26 @@ def launch_adjoint(
     wp.launch(
         kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device=device, adjoint=True, record_tape=False
     )  # fmt: skip
+
+
+def launch_own_adjoint(kernel: wp.Kernel, dim: int | tuple, inputs: list, device: wp.Device) -> None:
+    """`launch_adjoint` of a kernel whose arrays, those in structs among them, own their gradients."""
+    launch_adjoint(kernel, dim, inputs, [], [_gradient_of(a) for a in inputs], [], device)
+
+
+def _gradient_of(argument: object) -> object:
+    """What goes beside an argument in an adjoint: the gradient of an array, a struct of gradients, or nothing."""
+    if isinstance(argument, wp.array):
+        return argument.grad
+    if not hasattr(argument, "_cls"):
+        return None
+    gradient = argument._cls()
+    for name in argument._cls.vars:
+        value = getattr(argument, name)
+        own = _gradient_of(value)
+        if own is not None:
+            setattr(gradient, name, own)
+    return gradient
 
 
 def launch_all(steps: Sequence[Launch], device: wp.Device) -> None:

@@ -3,10 +3,13 @@
 from warpbots.scene.actuators import Actuator, Cable, Expansion, Motor, Muscle, Oscillation, Pressure
 from warpbots.scene.attachment import Attachment
 from warpbots.scene.body import SoftBody
+from warpbots.scene.drives import Servo, Torque
 from warpbots.scene.hold import FREEDOMS, Constraint, Load
+from warpbots.scene.joint import JOINTS, Joint
 from warpbots.scene.material import Material
 from warpbots.scene.obstacle import CONDITIONS, Obstacle, floor, walls
 from warpbots.scene.record import SceneError
+from warpbots.scene.rigid import Cloud, Inertia, RigidBody
 from warpbots.scene.scene import Scene, Task
 from warpbots.scene.shapes import (
     Box,
@@ -26,21 +29,27 @@ from warpbots.scene.shapes import (
     bars_of,
     dimension,
 )
+from warpbots.scene.touching import Contact
 
 __all__ = [
     "CONDITIONS",
     "FREEDOMS",
+    "JOINTS",
     "Actuator",
     "Attachment",
     "Box",
     "Cable",
     "Capsule",
+    "Cloud",
     "Constraint",
+    "Contact",
     "Cylinder",
     "DistanceGrid",
     "Expansion",
     "HalfSpace",
     "Heightfield",
+    "Inertia",
+    "Joint",
     "Load",
     "Material",
     "Motor",
@@ -50,13 +59,16 @@ __all__ = [
     "Points",
     "Posed",
     "Pressure",
+    "RigidBody",
     "Scene",
     "SceneError",
+    "Servo",
     "Shape",
     "Silhouette",
     "SoftBody",
     "Sphere",
     "Task",
+    "Torque",
     "TriangleMesh",
     "Truss",
     "Union",

@@ -9,12 +9,19 @@ import numpy as np
 from warpbots.scene.actuators import Actuator, Motor
 from warpbots.scene.attachment import Attachment
 from warpbots.scene.body import SoftBody
+from warpbots.scene.drives import Servo, Torque
 from warpbots.scene.hold import Constraint, Load
+from warpbots.scene.joint import Joint
+from warpbots.scene.mechanism import contact_faults, drive_faults, joint_faults
 from warpbots.scene.obstacle import Obstacle
 from warpbots.scene.record import SceneError, record, refuse
+from warpbots.scene.rigid import RigidBody
 from warpbots.scene.shapes import dimension
+from warpbots.scene.touching import Contact
 
 __all__ = ["Scene", "Task"]
+
+_PARTS = ("bodies", "actuators", "obstacles", "constraints", "loads", "attachments", "joints", "contacts")
 
 
 @record
@@ -56,7 +63,7 @@ class Scene:
     """Bodies, what drives them and what they touch.
 
     Attributes:
-        bodies: At least one soft body; all shapes of a scene are 2D or all are 3D.
+        bodies: At least one body, soft or rigid; all shapes of a scene are 2D or all are 3D.
         actuators: Actuators; actuator k is driven by channel k of every control tensor.
         obstacles: Static solids.
         gravity: Gravitational acceleration [m/s^2], shape (dim,); None for 9.81 downwards (y up in 2D, z up in 3D).
@@ -66,7 +73,9 @@ class Scene:
         name: Name of the scene.
         constraints: What holds regions.
         loads: What pulls regions.
-        attachments: What holds bodies together.
+        attachments: What holds soft bodies together.
+        joints: How rigid bodies may move; one that is no joint's child floats free.
+        contacts: What happens where rigid bodies touch one another and obstacles.
         source: Path of the file that the scene was read from, so that what warpbots does not understand there
             survives writing; no part of what is compared.
 
@@ -74,8 +83,8 @@ class Scene:
         SceneError: Names that clash or refer to nothing, or parts of different dimensions; every fault is listed.
     """
 
-    bodies: tuple[SoftBody, ...]
-    actuators: tuple[Actuator, ...] = ()
+    bodies: tuple[SoftBody | RigidBody, ...]
+    actuators: tuple[Actuator | Torque | Servo, ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
     gravity: tuple[float, ...] | None = None
     domain: tuple[tuple[float, ...], tuple[float, ...]] | None = None
@@ -84,10 +93,12 @@ class Scene:
     constraints: tuple[Constraint, ...] = ()
     loads: tuple[Load, ...] = ()
     attachments: tuple[Attachment, ...] = ()
+    joints: tuple[Joint, ...] = ()
+    contacts: tuple[Contact, ...] = ()
     source: str | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self):
-        for field in ("bodies", "actuators", "obstacles", "constraints", "loads", "attachments"):
+        for field in _PARTS:
             object.__setattr__(self, field, tuple(getattr(self, field)))
         if not self.bodies:
             raise SceneError("Scene needs at least one body, got none")
@@ -100,18 +111,30 @@ class Scene:
     @property
     def dim(self) -> int:
         """2 or 3."""
-        return dimension(self.bodies[0].shape)
+        first = self.bodies[0]
+        return 3 if isinstance(first, RigidBody) else dimension(first.shape)
+
+    @property
+    def soft(self) -> tuple[SoftBody, ...]:
+        """The soft bodies."""
+        return tuple(b for b in self.bodies if isinstance(b, SoftBody))
+
+    @property
+    def rigid(self) -> tuple[RigidBody, ...]:
+        """The rigid bodies."""
+        return tuple(b for b in self.bodies if isinstance(b, RigidBody))
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper corner of all bodies at rest [m], each of shape (dim,)."""
-        lower, upper = zip(*(b.shape.bounds for b in self.bodies), strict=True)
+        boxes = [b.bounds if isinstance(b, RigidBody) else b.shape.bounds for b in self.bodies]
+        lower, upper = zip(*boxes, strict=True)
         return np.min(lower, axis=0), np.max(upper, axis=0)
 
     def regions(self) -> dict[str, list[str]]:
         """Names of all regions, each with the names of the bodies that have it."""
         found: dict[str, list[str]] = {}
-        for body in self.bodies:
+        for body in self.soft:
             for region in body.regions:
                 found.setdefault(region, []).append(body.name)
         return found
@@ -122,11 +145,17 @@ class Scene:
         Raises:
             SceneError: One line for each fault.
         """
-        refuse([*self._name_faults(), *self._dimension_faults(), *self._domain_faults()])
+        refuse(
+            [
+                *self._name_faults(), *self._dimension_faults(), *self._domain_faults(),
+                *joint_faults(self.rigid, self.joints), *drive_faults(self.actuators, self.joints),
+                *contact_faults(self.rigid, self.obstacles, self.contacts),
+            ]
+        )  # fmt: skip
 
     def _name_faults(self) -> list[str]:
         faults = []
-        for kind in ("bodies", "actuators", "obstacles", "constraints", "loads", "attachments"):
+        for kind in _PARTS:
             for name, count in Counter(p.name for p in getattr(self, kind)).items():
                 if count > 1:
                     faults.append(f"Scene: {count} {kind} are named {name!r}; every name must be unique")
@@ -141,7 +170,7 @@ class Scene:
         return [*faults, *self._attachment_faults()]
 
     def _attachment_faults(self) -> list[str]:
-        bodies, attachments = [b.name for b in self.bodies], {a.name: a for a in self.attachments}
+        bodies, attachments = [b.name for b in self.soft], {a.name: a for a in self.attachments}
         faults = [
             f"Attachment {a.name!r}: there is no body {body!r}; the scene has {', '.join(bodies)}"
             for a in self.attachments
@@ -164,7 +193,8 @@ class Scene:
 
     def _dimension_faults(self) -> list[str]:
         dim = self.dim
-        sizes = {f"SoftBody {b.name!r}": dimension(b.shape) for b in self.bodies}
+        sizes = {f"SoftBody {b.name!r}": dimension(b.shape) for b in self.soft}
+        sizes |= {f"RigidBody {b.name!r}": 3 for b in self.rigid}
         sizes |= {f"Obstacle {o.name!r}": dimension(o.shape) for o in self.obstacles}
         for part in (*self.actuators, *self.constraints, *self.loads, *self.attachments):
             for field in ("waypoints", "points", "force", "direction", "wave"):
@@ -183,7 +213,7 @@ class Scene:
         if lower.shape != (self.dim,) or upper.shape != (self.dim,) or not (lower < upper).all():
             return [f"Scene: domain must be a lower and an upper corner of {self.dim} coordinates, got {self.domain}"]
         faults = []
-        for body in self.bodies:
+        for body in self.soft:
             low, high = body.shape.bounds
             if (low < lower).any() or (high > upper).any():
                 faults.append(

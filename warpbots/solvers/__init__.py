@@ -1,7 +1,8 @@
 """Methods of simulation, one folder each."""
 
+from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.mass_spring import MassSpring
 from warpbots.solvers.mpm import MPM
 from warpbots.solvers.solver import Model, Parameter, Solver, State
 
-__all__ = ["MPM", "MassSpring", "Model", "Parameter", "Solver", "State"]
+__all__ = ["MPM", "Articulated", "MassSpring", "Model", "Parameter", "Solver", "State"]

@@ -2,7 +2,22 @@
 
 import warp as wp
 
-__all__ = ["refuse_states_without_gradient", "refuse_worlds"]
+from warpbots.scene import Scene, SceneError, Servo, Torque
+
+__all__ = ["refuse_rigid", "refuse_states_without_gradient", "refuse_worlds"]
+
+
+def refuse_rigid(solver: str, scene: Scene) -> None:
+    """Raise if a solver of this name, for soft bodies, is given rigid ones or what belongs to them.
+
+    Raises:
+        SceneError: The scene has rigid bodies, joints, contacts or motors at joints; each is listed.
+    """
+    motors = [a for a in scene.actuators if isinstance(a, Torque | Servo)]
+    parts = [*scene.rigid, *scene.joints, *scene.contacts, *motors]
+    if parts:
+        listed = ", ".join(f"{type(p).__name__} {p.name!r}" for p in parts)
+        raise SceneError(f"{solver} simulates soft bodies alone; this scene has {listed}: use Articulated")
 
 
 def refuse_worlds(solver: str, worlds: int) -> None:

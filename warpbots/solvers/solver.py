@@ -38,11 +38,13 @@ class Model(Protocol):
         worlds: Number of independent copies.
         device: Device of all arrays.
         channels: Number of control channels.
+        scalar: Warp scalar of control signals.
     """
 
     worlds: int
     device: wp.Device
     channels: int
+    scalar: type
 
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: field name -> description."""

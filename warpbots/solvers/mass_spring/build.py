@@ -13,6 +13,7 @@ from warpbots.contact import coefficients, obstacle_field
 from warpbots.math import real, real_numpy, vector
 from warpbots.scene import FREEDOMS, Cable, Motor, Oscillation, Scene, SceneError, SoftBody, TriangleMesh, bars_of
 from warpbots.solvers.cables import cables_of
+from warpbots.solvers.checks import refuse_rigid
 from warpbots.solvers.mass_spring.collision import radii, stiffnesses
 from warpbots.solvers.mass_spring.drive import drive_of, signals_of
 from warpbots.solvers.mass_spring.lattice import (
@@ -54,6 +55,7 @@ def build(
     Raises:
         SceneError: The scene cannot be simulated by masses and springs; the message says why.
     """
+    refuse_rigid("MassSpring", scene)
     _refuse_actuators(scene)
     _refuse_incompressibility(scene)
     lattice = attached(scene, assemble(scene, [_cut(body, spacing, lattice, seed) for body in scene.bodies], damping))

@@ -6,7 +6,7 @@ import functools
 import numpy as np
 import warp as wp
 
-from warpbots.math import struct_of
+from warpbots.math import real, struct_of
 from warpbots.scene import Scene
 from warpbots.solvers.mass_spring.lattice import Lattice
 from warpbots.solvers.mass_spring.restrain import FREE
@@ -138,6 +138,9 @@ class MassSpringModel:
     def dim(self) -> int:
         """2 or 3."""
         return self.scene.dim
+
+    scalar = real
+    """Warp scalar of control signals."""
 
     @property
     def channels(self) -> int:

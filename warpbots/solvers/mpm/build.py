@@ -11,6 +11,7 @@ from warpbots.materials import LAWS
 from warpbots.math import matrix, real, real_numpy, vector
 from warpbots.scene import Cable, Expansion, Motor, Oscillation, Scene, SceneError
 from warpbots.solvers.cables import cables_of
+from warpbots.solvers.checks import refuse_rigid
 from warpbots.solvers.mpm.arrays import actuation_arrays
 from warpbots.solvers.mpm.grid import Grid
 from warpbots.solvers.mpm.model import Group, MPMModel, Scratch
@@ -58,6 +59,7 @@ def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device
 
 def _refuse_what_is_unknown(scene: Scene) -> None:
     """Raise if the scene has something that MPM cannot simulate."""
+    refuse_rigid("MPM", scene)
     for body in scene.bodies:
         if body.material.law not in LAWS:
             raise SceneError(f"SoftBody {body.name!r}: law must be one of {', '.join(LAWS)}, got {body.material.law!r}")

@@ -222,6 +222,9 @@ class MPMModel:
         """2 or 3."""
         return self.scene.dim
 
+    scalar = real
+    """Warp scalar of control signals."""
+
     @property
     def channels(self) -> int:
         """Number of control channels: one for each actuator."""

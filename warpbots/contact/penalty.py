@@ -1,0 +1,63 @@
+"""The penalty contact of DiffHand: a force that grows with depth, damped and with friction.
+
+At a signed distance d < 0 with slope n, and with the velocity u of the point against the solid,
+
+    N = -d max(0, k - c d'),   d' = n . u                      (the damping c d d' n, continuous at d = 0)
+    F = N n - min(k_t, mu N / |u_t|) u_t,   u_t = u - n (n . u) / (n . n)
+
+with stiffness k [Pa/m], damping c [Pa s/m^2], viscosity k_t [Pa s/m] below the cone of friction mu N, all times the
+area of the point (Xu et al. 2021, section III-B; Geilinger et al. 2020). The force never pulls.
+"""
+
+import warp as wp
+
+__all__ = ["penalty_force", "penalty_tangents"]
+
+_scalar, _vec3, _mat33 = wp.float64, wp.vec3d, wp.mat33d
+_ZERO = wp.constant(_scalar(0.0))
+
+
+@wp.func
+def penalty_force(d: _scalar, n: _vec3, u: _vec3, k: _scalar, c: _scalar, mu: _scalar, k_t: _scalar):
+    """Pressure and shear [Pa] on a point at distance d < 0."""
+    along = wp.dot(n, u)
+    N = -d * wp.max(_ZERO, k - c * along)
+    u_t = u - n * (along / wp.dot(n, n))
+    drag = k_t
+    speed2 = wp.dot(u_t, u_t)
+    if k_t * k_t * speed2 > mu * mu * N * N:
+        drag = mu * N / wp.sqrt(speed2)
+    return N * n - drag * u_t
+
+
+@wp.func
+def penalty_tangents(d: _scalar, n: _vec3, C: _mat33, u: _vec3, k: _scalar, c: _scalar, mu: _scalar, k_t: _scalar):
+    """Derivatives of `penalty_force` with respect to the place of the point, where n changes by C, and to u."""
+    nn = wp.dot(n, n)
+    along = wp.dot(n, u)
+    push = wp.max(_ZERO, k - c * along)
+    N = -d * push
+    m = along / nn
+    u_t = u - m * n
+    Cu = C @ u
+    lean = Cu - _scalar(2.0) * m * (C @ n)
+    N_y = -push * n
+    N_u = _vec3()
+    if push > _ZERO:
+        N_y = N_y + (d * c) * Cu
+        N_u = (d * c) * n
+    across = wp.identity(n=3, dtype=_scalar) - wp.outer(n, n) / nn
+    t_y = -m * C - wp.outer(n, lean) / nn
+    F_y = wp.outer(n, N_y) + N * C
+    F_u = wp.outer(n, N_u)
+    speed2 = wp.dot(u_t, u_t)
+    if k_t * k_t * speed2 > mu * mu * N * N:
+        speed = wp.sqrt(speed2)
+        e = u_t / speed
+        turning = (mu * N / speed) * (wp.identity(n=3, dtype=_scalar) - wp.outer(e, e))
+        F_y = F_y - mu * wp.outer(e, N_y) - turning @ t_y
+        F_u = F_u - mu * wp.outer(e, N_u) - turning @ across
+    else:
+        F_y = F_y - k_t * t_y
+        F_u = F_u - k_t * across
+    return F_y, F_u

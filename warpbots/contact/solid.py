@@ -1,0 +1,263 @@
+"""Signed distances of solids on the device, with slope and curvature, for what is pushed out of them by a force.
+
+Planes, spheres, boxes, capsules and cylinders are closed forms in a frame of their own; everything else is sampled on a
+regular grid and interpolated by quadratic B-splines, so that the distance has a continuous slope. In double precision,
+whatever the precision of the process.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import warp as wp
+
+from warpbots.contact.distance import signed_distance
+from warpbots.scene import Box, Capsule, Cylinder, HalfSpace, Posed, SceneError, Shape, Sphere
+
+__all__ = ["SAMPLED", "Solids", "solid_distance", "solids_of"]
+
+PLANE, SPHERE, BOX, CAPSULE, CYLINDER, SAMPLED = (wp.constant(k) for k in range(6))
+
+_scalar, _vec3, _mat33 = wp.float64, wp.vec3d, wp.mat33d
+_ZERO, _HALF, _ONE = (wp.constant(_scalar(c)) for c in (0.0, 0.5, 1.0))
+
+
+@wp.struct
+class Solids:
+    """Solids, each of shape (n_solids,) but the samples.
+
+    kind: Which closed form, or sampled.
+    body: Body to which it is fixed, -1 for the world.
+    rotation: Orientation of its frame in that of the body.
+    position: Origin of its frame in that of the body [m]: a point of a plane, whose normal is z; a centre; the first
+        sample.
+    size: Radius [m]; half edges [m]; radius and half length of a capsule or cylinder along z [m]; spacing of samples.
+    resolution: Samples along each axis.
+    first: Number of the first sample.
+    sample: Coefficients of the splines of all sampled solids [m], shape (n_samples,).
+    """
+
+    kind: wp.array[int]
+    body: wp.array[int]
+    rotation: wp.array[_mat33]
+    position: wp.array[_vec3]
+    size: wp.array[_vec3]
+    resolution: wp.array[wp.vec3i]
+    first: wp.array[int]
+    sample: wp.array[_scalar]
+
+
+@wp.func
+def _around(y: _vec3, radius: _scalar, flat: _vec3):
+    """Distance to what is at `radius` around the origin, of a y without the components where `flat` is 0."""
+    r = wp.length(y)
+    n = _vec3(flat[0], _ZERO, _ZERO)
+    C = _mat33()
+    if r > _ZERO:
+        n = y / r
+        C = (wp.diag(flat) - wp.outer(n, n)) / r
+    return r - radius, n, C
+
+
+@wp.func
+def _box(y: _vec3, half: _vec3):
+    """A box with half edges `half` about the origin."""
+    d = half[0]
+    n = _vec3()
+    C = _mat33()
+    beyond = _vec3()
+    flat = _vec3()
+    nearest = int(0)
+    depth = wp.abs(y[0]) - half[0]
+    for a in range(3):
+        q = wp.abs(y[a]) - half[a]
+        if q > depth:
+            depth = q
+            nearest = a
+        if q > _ZERO:
+            beyond[a] = wp.where(y[a] < _ZERO, -q, q)
+            flat[a] = _ONE
+    if depth > _ZERO:
+        d, n, C = _around(beyond, _ZERO, flat)
+    else:
+        d = depth
+        n[nearest] = wp.where(y[nearest] < _ZERO, -_ONE, _ONE)
+    return d, n, C
+
+
+@wp.func
+def _capsule(y: _vec3, radius: _scalar, half: _scalar):
+    """A capsule along z with a segment of half length `half`."""
+    along = y[2] - wp.clamp(y[2], -half, half)
+    flat = _vec3(_ONE, _ONE, wp.where(along == _ZERO, _ZERO, _ONE))
+    return _around(_vec3(y[0], y[1], along), radius, flat)
+
+
+@wp.func
+def _cylinder(y: _vec3, radius: _scalar, half: _scalar):
+    """A cylinder along z of half length `half`."""
+    d, n, C = _around(_vec3(y[0], y[1], _ZERO), radius, _vec3(_ONE, _ONE, _ZERO))
+    above = wp.abs(y[2]) - half
+    up = wp.where(y[2] < _ZERO, -_ONE, _ONE)
+    if d > _ZERO and above > _ZERO:  # nearest to the rim
+        gap = wp.sqrt(d * d + above * above)
+        m = (d * n + above * up * _vec3(_ZERO, _ZERO, _ONE)) / gap
+        C = (wp.outer(n, n) + d * C + wp.diag(_vec3(_ZERO, _ZERO, _ONE)) - wp.outer(m, m)) / gap
+        d = gap
+        n = m
+    elif above > d:
+        d = above
+        n = _vec3(_ZERO, _ZERO, up)
+        C = _mat33()
+    return d, n, C
+
+
+@wp.func
+def _spline(t: _scalar):
+    """Values, slopes and curvatures of the three quadratic B-splines at t in [-1/2, 1/2] from the middle one."""
+    value = _vec3(_HALF * (_HALF - t) * (_HALF - t), _scalar(0.75) - t * t, _HALF * (_HALF + t) * (_HALF + t))
+    return value, _vec3(t - _HALF, -_scalar(2.0) * t, t + _HALF), _vec3(_ONE, -_scalar(2.0), _ONE)
+
+
+@wp.func
+def _sampled(solids: Solids, s: int, y: _vec3):
+    """Splines through samples, whose first is at the origin."""
+    h = solids.size[s]
+    top = solids.resolution[s]
+    cell = wp.vec3i()
+    t = _vec3()
+    outside = _vec3()
+    for a in range(3):
+        g = y[a] / h[a]
+        inner = wp.clamp(g, _ONE, _scalar(top[a] - 2))
+        outside[a] = (g - inner) * h[a]
+        cell[a] = wp.min(int(inner + _HALF), top[a] - 2)
+        t[a] = inner - _scalar(cell[a])
+    bx, dx, cx = _spline(t[0])
+    by, dy, cy = _spline(t[1])
+    bz, dz, cz = _spline(t[2])
+    d = wp.length(outside)  # no contact there: the samples surround the solid
+    n = _vec3()
+    C = _mat33()
+    if d == _ZERO:
+        for i in range(3):
+            for j in range(3):
+                row = solids.first[s] + ((cell[0] + i - 1) * top[1] + cell[1] + j - 1) * top[2] + cell[2] - 1
+                f = _vec3(solids.sample[row], solids.sample[row + 1], solids.sample[row + 2])
+                value = wp.dot(f, bz)
+                slope = wp.dot(f, dz) / h[2]
+                d += bx[i] * by[j] * value
+                n += _vec3(dx[i] * by[j] * value / h[0], bx[i] * dy[j] * value / h[1], bx[i] * by[j] * slope)
+                xy = dx[i] * dy[j] * value / (h[0] * h[1])
+                xz = dx[i] * by[j] * slope / h[0]
+                yz = bx[i] * dy[j] * slope / h[1]
+                xx = cx[i] * by[j] * value / (h[0] * h[0])
+                yy = bx[i] * cy[j] * value / (h[1] * h[1])
+                zz = bx[i] * by[j] * wp.dot(f, cz) / (h[2] * h[2])
+                C += _mat33(xx, xy, xz, xy, yy, yz, xz, yz, zz)
+    return d, n, C
+
+
+@wp.func
+def solid_distance(solids: Solids, s: int, y: _vec3):
+    """Signed distance [m] of a point y in the frame of solid s, its slope and its curvature [1/m].
+
+    The slope is the outward unit normal; for samples it is a unit vector as nearly as they are fine. On edges, axes and
+    centres, where there is none, it is that of one side. Outside of samples the distance is a lower bound.
+    """
+    kind = solids.kind[s]
+    size = solids.size[s]
+    d = y[2]
+    n = _vec3(_ZERO, _ZERO, _ONE)
+    C = _mat33()
+    if kind == SPHERE:
+        d, n, C = _around(y, size[0], _vec3(_ONE, _ONE, _ONE))
+    elif kind == BOX:
+        d, n, C = _box(y, size)
+    elif kind == CAPSULE:
+        d, n, C = _capsule(y, size[0], size[1])
+    elif kind == CYLINDER:
+        d, n, C = _cylinder(y, size[0], size[1])
+    elif kind == SAMPLED:
+        d, n, C = _sampled(solids, s, y)
+    return d, n, C
+
+
+def solids_of(shapes: Sequence[tuple[int, Shape]], samples: int, device: wp.Device) -> Solids:
+    """Solids on the device.
+
+    Args:
+        shapes: The body to which each is fixed, -1 for the world, and its shape in the frame of the body.
+        samples: Samples along the longest edge of a shape without a closed form.
+        device: Device of the arrays.
+
+    Raises:
+        SceneError: A shape without a closed form has no end.
+    """
+    rows = [_closed_form(shape) or _sample(shape, samples) for _, shape in shapes]
+    kinds, rotations, positions, sizes, grids = zip(*rows, strict=True) if rows else ((),) * 5
+    firsts = np.cumsum([0] + [g.size for g in grids])
+    solids = Solids()
+
+    def array(values: object, dtype: type, shape: tuple = ()) -> wp.array:
+        numpy_type = np.int32 if dtype in (int, wp.vec3i) else np.float64
+        return wp.array(np.array(values, dtype=numpy_type).reshape(len(rows), *shape), dtype=dtype, device=device)
+
+    solids.kind, solids.body = array(kinds, int), array([b for b, _ in shapes], int)
+    solids.rotation, solids.position = array(rotations, _mat33, (3, 3)), array(positions, _vec3, (3,))
+    solids.size, solids.resolution = array(sizes, _vec3, (3,)), array([g.shape for g in grids], wp.vec3i, (3,))
+    solids.first = array(firsts[:-1], int)
+    flat = np.concatenate([np.zeros(0), *(g.reshape(-1) for g in grids)])
+    solids.sample = wp.array(flat, dtype=_scalar, device=device)
+    return solids
+
+
+_Row = tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+_NO_SAMPLES = np.zeros((0, 0, 0))
+
+
+def _closed_form(shape: Shape) -> _Row | None:
+    """Kind, rotation, position, size and samples (none) of a shape, or None."""
+    if isinstance(shape, Posed):
+        row = _closed_form(shape.shape)
+        if row is None:
+            return None
+        kind, R, p, size, samples = row
+        turn = np.array(shape.rotation)
+        return kind, turn @ R, turn @ p + np.array(shape.translation), size, samples
+    if isinstance(shape, HalfSpace):
+        return PLANE, _frame_along(np.array(shape.normal)), np.array(shape.point), np.zeros(3), _NO_SAMPLES
+    if isinstance(shape, Sphere):
+        return SPHERE, np.eye(3), np.array(shape.center), np.full(3, shape.radius), _NO_SAMPLES
+    if isinstance(shape, Box):
+        lower, upper = shape.bounds
+        return BOX, np.eye(3), (lower + upper) / 2.0, (upper - lower) / 2.0, _NO_SAMPLES
+    if isinstance(shape, Capsule | Cylinder):
+        start, end = np.array(shape.start), np.array(shape.end)
+        length = np.linalg.norm(end - start)
+        kind = CAPSULE if isinstance(shape, Capsule) else CYLINDER
+        size = np.array([shape.radius, length / 2.0, 0.0])
+        return kind, _frame_along((end - start) / length), (start + end) / 2.0, size, _NO_SAMPLES
+    return None
+
+
+def _frame_along(z: np.ndarray) -> np.ndarray:
+    """A rotation whose third column is the unit vector z."""
+    x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
+    x /= np.linalg.norm(x)
+    return np.stack([x, np.cross(z, x), z], axis=1)
+
+
+def _sample(shape: Shape, samples: int) -> _Row:
+    """The signed distance of a shape on a grid with two samples around it, as coefficients of quadratic B-splines."""
+    from scipy.ndimage import spline_filter
+
+    lower, upper = shape.bounds
+    if not np.isfinite(upper - lower).all():
+        raise SceneError(f"a {type(shape).__name__} has no end and cannot be sampled; cut it, or use a HalfSpace")
+    h = float((upper - lower).max()) / (samples - 1)
+    resolution = np.ceil((upper - lower) / h).astype(int) + 6
+    origin = (lower + upper) / 2.0 - h * (resolution - 1) / 2.0
+    axes = [o + h * np.arange(n) for o, n in zip(origin, resolution, strict=True)]
+    x = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    distance = signed_distance(shape, x).reshape(resolution)
+    return SAMPLED, np.eye(3), origin, np.full(3, h), spline_filter(distance, order=2, mode="nearest")

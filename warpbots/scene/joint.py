@@ -1,0 +1,153 @@
+"""Joints between rigid bodies."""
+
+import math
+
+import numpy as np
+
+from warpbots.scene.record import SceneError, direction, point, record
+from warpbots.scene.rigid import rotation_matrix
+from warpbots.scene.shapes.checks import assign
+
+__all__ = ["JOINTS", "Joint"]
+
+JOINTS = {
+    "fixed": (0, 0),
+    "revolute": (1, 1),
+    "prismatic": (1, 1),
+    "planar": (2, 2),
+    "translational": (3, 3),
+    "ball": (3, 4),
+    "free_2d": (3, 3),
+    "free": (6, 7),
+}
+"""Kinds of joints, each with its number of velocities and of coordinates."""
+
+_TURNING = {"ball": 0, "free": 3}
+_IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+
+@record
+class Joint:
+    """How a body may move against another one, or against the world.
+
+    ============= =============================================================== ======================================
+    kind          coordinates                                                     velocities
+    ============= =============================================================== ======================================
+    fixed
+    revolute      angle about `axis` [rad]                                        its rate
+    prismatic     length along `axis` [m]                                         its rate
+    planar        lengths along x and y [m]                                       their rates
+    translational lengths along x, y and z [m]                                    their rates
+    ball          quaternion (x, y, z, w)                                         angular velocity in the child's axes
+    free_2d       lengths along x and y [m], angle about z [rad]                  their rates
+    free          lengths along x, y and z [m], then a quaternion (x, y, z, w)    their rates, angular velocity in the
+                                                                                  child's axes
+    ============= =============================================================== ======================================
+
+    All directions are those of the frame of the joint, which is fixed to the parent. Where all coordinates are zero,
+    and quaternions (0, 0, 0, 1), the bodies are where their `position` and `rotation` put them.
+
+    Attributes:
+        name: Name of the joint, unique in the scene.
+        kind: One of `JOINTS`.
+        parent: Name of the body that carries it, or None for the world.
+        child: Name of the body that moves.
+        position: Origin of its frame in the world when all joints are at zero [m].
+        rotation: Axes of its frame there: rows of the rotation matrix, shape (3, 3).
+        axis: Direction of a revolute or prismatic joint in this frame, normalised on construction.
+        start: Coordinates at time 0, shape (coordinates,) or a number; None for zero.
+        start_velocity: Velocities at time 0, shape (velocities,) or a number; None for rest.
+        stiffness: Stiffness of its spring [N m/rad or N/m], for all velocities or each.
+        neutral: Coordinates at which the spring is at rest; a ball's is the zero rotation.
+        damping: Damping [N m s/rad or N s/m], for all velocities or each.
+        armature: Inertia of its rotor [kg m^2 or kg], for all velocities or each.
+        lower: Limits of the coordinates [rad or m]; None for none. Balls and free joints have none.
+        upper: Limits on the other side.
+        limit_stiffness: Stiffness of the limits [N m/rad or N/m], positive.
+
+    Raises:
+        SceneError: An unknown kind, a zero axis, limits that cross, or a value of the wrong length or sign.
+    """
+
+    name: str
+    kind: str
+    parent: str | None
+    child: str
+    position: tuple[float, ...] = (0.0, 0.0, 0.0)
+    rotation: tuple[tuple[float, ...], ...] = _IDENTITY
+    axis: tuple[float, ...] = (0.0, 0.0, 1.0)
+    start: tuple[float, ...] | float | None = None
+    start_velocity: tuple[float, ...] | float | None = None
+    stiffness: tuple[float, ...] | float = 0.0
+    neutral: tuple[float, ...] | float = 0.0
+    damping: tuple[float, ...] | float = 0.0
+    armature: tuple[float, ...] | float = 0.0
+    lower: tuple[float, ...] | float | None = None
+    upper: tuple[float, ...] | float | None = None
+    limit_stiffness: float = 1e3
+
+    def __post_init__(self):
+        what = f"Joint {self.name!r}"
+        if self.kind not in JOINTS:
+            raise SceneError(f"{what}: kind must be one of {', '.join(JOINTS)}, got {self.kind!r}")
+        if self.parent == self.child:
+            raise SceneError(f"{what}: it joins {self.child!r} to itself; name two bodies, or None for the world")
+        freedom, coordinates = JOINTS[self.kind]
+        position, axis = point(self.position, f"{what}: position"), direction(self.axis, f"{what}: axis")
+        if len(position) != 3 or len(axis) != 3:
+            raise SceneError(f"{what}: position and axis must have three components, got {position} and {axis}")
+        assign(self, position=position, axis=axis, rotation=rotation_matrix(self.rotation, f"{what}: rotation"))
+        for field in ("stiffness", "damping", "armature"):
+            values = self._spread(field, freedom)
+            if min(values, default=0.0) < 0.0:
+                raise SceneError(f"{what}: {field} must not be negative, got {values}")
+        self._spread("neutral", freedom)
+        if self.kind in _TURNING and any(self.neutral[_TURNING[self.kind] :]):
+            raise SceneError(
+                f"{what}: the spring of a ball is at rest at the zero rotation, got neutral {self.neutral}"
+            )
+        if self.start_velocity is not None:
+            self._spread("start_velocity", freedom)
+        if self.start is not None:
+            self._spread("start", coordinates)
+            if self.kind in _TURNING:
+                norm = math.hypot(*self.start[_TURNING[self.kind] :])
+                if abs(norm - 1.0) > 1e-3:
+                    raise SceneError(
+                        f"{what}: the last four coordinates of start must be a unit quaternion (x, y, z, w), got one "
+                        f"of length {norm:g}"
+                    )
+        self._check_limits(what, freedom)
+
+    @property
+    def freedom(self) -> int:
+        """Number of velocities."""
+        return JOINTS[self.kind][0]
+
+    def _spread(self, field: str, count: int) -> tuple[float, ...]:
+        """A value for each velocity or coordinate; one number stands for all."""
+        value = np.asarray(getattr(self, field), dtype=np.float64)
+        if value.ndim > 1 or (value.ndim == 1 and len(value) != count) or not np.isfinite(value).all():
+            raise SceneError(
+                f"Joint {self.name!r}: {field} of a {self.kind} joint must be a finite number or {count} of them, got "
+                f"{getattr(self, field)}"
+            )
+        values = tuple(float(v) for v in np.broadcast_to(value, count))
+        assign(self, **{field: values})
+        return values
+
+    def _check_limits(self, what: str, freedom: int) -> None:
+        if self.lower is None and self.upper is None:
+            return
+        if self.kind in _TURNING or not freedom:
+            raise SceneError(f"{what}: a {self.kind} joint has no limits; leave out lower and upper")
+        for field, none in (("lower", -math.inf), ("upper", math.inf)):
+            value = none if getattr(self, field) is None else getattr(self, field)
+            values = np.broadcast_to(np.asarray(value, dtype=np.float64), freedom)
+            if np.isnan(values).any():
+                raise SceneError(f"{what}: {field} must be numbers, got {value}")
+            assign(self, **{field: tuple(float(v) for v in values)})
+        if any(a >= b for a, b in zip(self.lower, self.upper, strict=True)):
+            raise SceneError(f"{what}: lower {self.lower} must be below upper {self.upper}")
+        if not (math.isfinite(self.limit_stiffness) and self.limit_stiffness > 0.0):
+            raise SceneError(f"{what}: limit_stiffness must be positive, got {self.limit_stiffness:g}")

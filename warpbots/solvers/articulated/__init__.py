@@ -1,0 +1,7 @@
+"""Articulated rigid bodies with contact."""
+
+from warpbots.solvers.articulated.dynamics import Dynamics, dynamics
+from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
+from warpbots.solvers.articulated.solver import Articulated
+
+__all__ = ["Articulated", "ArticulatedModel", "ArticulatedState", "Dynamics", "dynamics"]

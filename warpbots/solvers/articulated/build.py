@@ -1,0 +1,257 @@
+"""From a scene to the arrays of the articulated solver."""
+
+import dataclasses
+import math
+
+import numpy as np
+import warp as wp
+
+from warpbots.contact.solid import solids_of
+from warpbots.scene import Contact, Scene, SceneError, Servo, Shape, Torque, Union
+from warpbots.solvers.articulated.cloud import contact_cloud
+from warpbots.solvers.articulated.inertia import body_inertia
+from warpbots.solvers.articulated.model import NEVER, PARAMETERS, ArticulatedModel
+from warpbots.solvers.articulated.power import Touching
+from warpbots.solvers.articulated.robot import Robot, robot_of
+from warpbots.solvers.articulated.scratch import Scratch, Sizes
+from warpbots.solvers.articulated.spatial import mat33, quat, scalar, vec3
+from warpbots.solvers.articulated.touch import Contacts
+from warpbots.solvers.articulated.tree import Tree
+
+__all__ = ["build"]
+
+_DTYPES = {
+    "joint_position": vec3, "joint_rotation": quat, "body_position": vec3, "body_rotation": quat,
+    "center_of_mass": vec3, "inertia": mat33, "gravity": vec3, "contact_point": vec3,
+}  # fmt: skip
+
+
+def build(scene: Scene, worlds: int, device: wp.Device, samples: int) -> ArticulatedModel:
+    """Arrays of a scene; `samples` along the longest edge of solids without a closed form.
+
+    Raises:
+        SceneError: The scene cannot be simulated as rigid bodies.
+    """
+    _refuse_others(scene)
+    robot = robot_of(scene)
+    groups, points, areas = _clouds(scene)
+    shapes, pairs = _pairs(scene, robot, groups)
+    values = _frames(scene, robot) | _masses(scene) | _joints(robot) | _motors(scene)
+    values["gravity"] = np.array(scene.gravity)
+    values |= {"contact_point": points, "contact_area": areas, "contact_scale": np.array(1.0)}
+    for name in ("stiffness", "damping", "friction", "viscosity"):
+        values[f"contact_{name}"] = np.array([getattr(c, name) for c in scene.contacts])
+
+    def parameter(name: str) -> wp.array:
+        dtype = _DTYPES.get(name, scalar)
+        value = np.asarray(values[name], dtype=np.float64)
+        tiled = np.tile(value, (worlds, *(1,) * value.ndim)) if value.ndim else np.full(worlds, value)
+        return wp.array(tiled, dtype=dtype, device=device)
+
+    meeting, touching = _meeting(groups, pairs, len(points), len(scene.contacts), worlds, device)
+    sizes = Sizes(
+        worlds, len(robot.elements), len(robot.bodies), robot.freedom, len(groups), len(pairs), len(scene.actuators)
+    )
+    return ArticulatedModel(
+        scene=scene, worlds=worlds, device=device, robot=robot, tree=_tree(scene, robot, device), meeting=meeting,
+        solids=solids_of(shapes, samples, device), scratch=Scratch(sizes, touching, device),
+        **{name: parameter(name) for name in PARAMETERS},
+    )  # fmt: skip
+
+
+def _refuse_others(scene: Scene) -> None:
+    faults = [f"SoftBody {b.name!r}: rigid bodies alone are articulated; use MPM or MassSpring" for b in scene.soft]
+    faults += [
+        f"{type(a).__name__} {a.name!r}: joints are driven by Torque and Servo"
+        for a in scene.actuators
+        if not isinstance(a, Torque | Servo)
+    ]
+    for part in (*scene.constraints, *scene.loads, *scene.attachments):
+        faults.append(f"{type(part).__name__} {part.name!r}: it belongs to soft bodies; use joints and motors")
+    if faults:
+        raise SceneError("Articulated cannot simulate this scene:\n" + "\n".join(faults))
+
+
+def _frames(scene: Scene, robot: Robot) -> dict[str, np.ndarray]:
+    """Frames of joints in those of their parents' joints, and of bodies in those of their joints, all at zero."""
+    joint_p = np.array([j.position for j in robot.joints])
+    joint_R = np.array([j.rotation for j in robot.joints])
+    body_p = np.array([b.position for b in scene.rigid])
+    body_R = np.array([b.rotation for b in scene.rigid])
+    base = np.array(robot.parents)
+    up_p = np.where((base >= 0)[:, None], joint_p[base], 0.0)
+    up_R = np.where((base >= 0)[:, None, None], joint_R[base], np.eye(3))
+    return {
+        "joint_position": np.einsum("kji,kj->ki", up_R, joint_p - up_p),
+        "joint_rotation": _quaternions(np.einsum("kji,kjl->kil", up_R, joint_R)),
+        "body_position": np.einsum("kji,kj->ki", joint_R, body_p - joint_p),
+        "body_rotation": _quaternions(np.einsum("kji,kjl->kil", joint_R, body_R)),
+    }
+
+
+def _quaternions(rotations: np.ndarray) -> np.ndarray:
+    from scipy.spatial.transform import Rotation
+
+    return Rotation.from_matrix(rotations).as_quat(canonical=True)
+
+
+def _masses(scene: Scene) -> dict[str, np.ndarray]:
+    found = [body_inertia(b) for b in scene.rigid]
+    return {
+        "mass": np.array([i.mass if i else 0.0 for i in found]),
+        "center_of_mass": np.array([i.center if i else np.zeros(3) for i in found]),
+        "inertia": np.array([i.moments if i else np.zeros((3, 3)) for i in found]),
+    }
+
+
+def _joints(robot: Robot) -> dict[str, np.ndarray]:
+    values = {
+        "joint_stiffness": np.zeros(robot.freedom), "joint_neutral": np.zeros(robot.freedom),
+        "joint_damping": np.zeros(robot.freedom), "armature": np.zeros(robot.freedom),
+        "joint_lower": np.full(robot.freedom, -NEVER), "joint_upper": np.full(robot.freedom, NEVER),
+        "limit_stiffness": np.zeros(robot.freedom),
+    }  # fmt: skip
+    for joint in robot.joints:
+        at = robot.velocities[joint.name]
+        for field in ("stiffness", "neutral", "damping"):
+            values[f"joint_{field}"][at] = getattr(joint, field)
+        values["armature"][at] = joint.armature
+        if joint.lower is not None:
+            values["joint_lower"][at] = np.maximum(joint.lower, -NEVER)
+            values["joint_upper"][at] = np.minimum(joint.upper, NEVER)
+            values["limit_stiffness"][at] = joint.limit_stiffness
+    return values
+
+
+def _motors(scene: Scene) -> dict[str, np.ndarray]:
+    def of(field: str) -> np.ndarray:
+        return np.array([getattr(a, field, 0.0) for a in scene.actuators])
+
+    named = {"torque": "max_torque", "stiffness": "stiffness", "damping": "damping", "target": "target"}
+    return {f"motor_{name}": of(field) for name, field in (named | {"reach": "reach"}).items()}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Group:
+    """Contact points `first` to `first + count` of a body."""
+
+    body: int
+    first: int
+    count: int
+
+
+def _clouds(scene: Scene) -> tuple[list[_Group], np.ndarray, np.ndarray]:
+    """Groups of contact points, their positions in the frames of the bodies and their areas."""
+    groups, positions, areas, first = [], [np.zeros((0, 3))], [np.zeros(0)], 0
+    for k, body in enumerate(scene.rigid):
+        cloud = contact_cloud(body)
+        if cloud is not None:
+            groups.append(_Group(k, first, len(cloud.positions)))
+            first += len(cloud.positions)
+            positions.append(cloud.positions)
+            areas.append(cloud.areas)
+    return groups, np.concatenate(positions), np.concatenate(areas)
+
+
+_Pair = tuple[int, int, int]
+"""Group, solid and law."""
+
+
+def _pairs(scene: Scene, robot: Robot, groups: list[_Group]) -> tuple[list[tuple[int, Shape]], list[_Pair]]:
+    """Solids that are touched, and which group touches which under which law.
+
+    Raises:
+        SceneError: A contact joins nothing, because all that it names is one body or hangs together at a joint.
+    """
+    solids: list[tuple[int, Shape]] = []
+    numbers: dict[tuple[int, int], list[int]] = {}
+
+    def solids_at(body: int, index: int, shape: Shape) -> list[int]:
+        if (body, index) not in numbers:
+            parts = shape.shapes if isinstance(shape, Union) else (shape,)
+            numbers[body, index] = list(range(len(solids), len(solids) + len(parts)))
+            solids.extend((body, part) for part in parts)
+        return numbers[body, index]
+
+    pairs: list[_Pair] = []
+    for law, contact in enumerate(scene.contacts):
+        before = len(pairs)
+        for g, group in enumerate(groups):
+            if contact.points not in _names(scene, group.body):
+                continue
+            for k, body in enumerate(scene.rigid):
+                if body.shape is not None and contact.solid in _names(scene, k) and _apart(contact, robot, group, k):
+                    pairs += [(g, s, law) for s in solids_at(k, 0, body.shape)]
+            for i, obstacle in enumerate(scene.obstacles):
+                if obstacle.name == contact.solid:
+                    pairs += [(g, s, law) for s in solids_at(-1, i, obstacle.shape)]
+        if len(pairs) == before:
+            raise SceneError(
+                f"Contact {contact.name!r}: all bodies that it names are one, or hang together at a joint, and do not "
+                f"touch; name others"
+            )
+    return solids, pairs
+
+
+def _names(scene: Scene, body: int) -> tuple[str, str | None]:
+    return scene.rigid[body].name, scene.rigid[body].surface
+
+
+def _apart(contact: Contact, robot: Robot, group: _Group, other: int) -> bool:
+    """Whether points of a body touch another one; neighbours at a joint do where both are called by name."""
+    a, b = group.body, other
+    named = {contact.points, contact.solid} == {robot.bodies[a], robot.bodies[b]}
+    return a != b and (named or (robot.parents[a] != b and robot.parents[b] != a))
+
+
+def _meeting(
+    groups: list[_Group], pairs: list[_Pair], points: int, laws: int, worlds: int, device: wp.Device
+) -> tuple[Contacts, Touching]:
+    def array(values: list) -> wp.array:
+        return wp.array(np.array(values, dtype=np.int32), dtype=int, device=device)
+
+    meeting = Contacts()
+    meeting.points, meeting.groups, meeting.pairs, meeting.laws = points, len(groups), len(pairs), laws
+    for field in ("body", "first", "count"):
+        setattr(meeting, f"group_{field}", array([getattr(g, field) for g in groups]))
+    for i, name in enumerate(("group", "solid", "law")):
+        setattr(meeting, f"pair_{name}", array([p[i] for p in pairs]))
+    touching = Touching()
+    candidates = [(p, groups[g].first + i) for p, (g, _, _) in enumerate(pairs) for i in range(groups[g].count)]
+    touching.pair, touching.point = array([p for p, _ in candidates]), array([i for _, i in candidates])
+    touching.count = wp.zeros(worlds, dtype=int, device=device)
+    touching.candidate = wp.zeros(worlds * len(candidates), dtype=int, device=device)
+    return meeting, touching
+
+
+def _tree(scene: Scene, robot: Robot, device: wp.Device) -> Tree:
+    elements = robot.elements
+
+    def array(values: object) -> wp.array:
+        return wp.array(np.array(values, dtype=np.int32).reshape(-1), dtype=int, device=device)
+
+    tree = Tree()
+    tree.elements, tree.bodies = len(elements), len(robot.bodies)
+    tree.freedom, tree.coordinates, tree.channels = robot.freedom, len(robot.start), len(scene.actuators)
+    for field in ("parent", "kind", "dof", "coordinate", "body", "first", "last"):
+        setattr(tree, field, array([int(getattr(e, field)) for e in elements]))
+    tree.axis = wp.array(np.array([e.axis for e in elements]), dtype=vec3, device=device)
+    order = {e.body: n for n, e in enumerate(elements) if e.last}
+    tree.element = array([order[k] for k in range(len(robot.bodies))])
+    carries = np.eye(len(elements), dtype=np.int32)
+    for n, element in enumerate(elements):
+        if element.parent >= 0:
+            carries[:, n] |= carries[:, element.parent]
+    tree.carries = array(carries)
+    ends = [e.dof for e in elements[1:]] + [robot.freedom]
+    tree.of_dof = array([n for n, (e, end) in enumerate(zip(elements, ends, strict=True)) for _ in range(end - e.dof)])
+    tree.motor_dof = array([robot.velocities[a.joint].start + a.axis for a in scene.actuators])
+    tree.motor_coordinate = array([_motor_coordinate(robot, a) for a in scene.actuators])
+    return tree
+
+
+def _motor_coordinate(robot: Robot, motor: Torque | Servo) -> int:
+    """Coordinate of the velocity that a motor drives, -1 for the turns of a ball."""
+    kind = next(j.kind for j in robot.joints if j.name == motor.joint)
+    turns = {"ball": 0, "free": 3}.get(kind, math.inf)
+    return -1 if motor.axis >= turns else robot.coordinates[motor.joint].start + motor.axis

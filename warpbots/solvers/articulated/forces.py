@@ -1,0 +1,81 @@
+"""Forces of joints and motors: what they are, and how they change at the end of a stage."""
+
+import warp as wp
+
+from warpbots.solvers.articulated.joints import BALL, FIXED, logarithm, logarithm_tangent
+from warpbots.solvers.articulated.motion import ball, joint_acceleration, joint_velocity, of_joint
+from warpbots.solvers.articulated.spatial import scalar, vec3
+from warpbots.solvers.articulated.tree import Design, Stage, Tree
+
+__all__ = ["limit_force", "motor_force", "motor_tangent", "passive_force", "spring_tangent"]
+
+
+@wp.func
+def limit_force(q: scalar, lower: scalar, upper: scalar, stiffness: scalar):
+    """Force with which limits resist: linear in the depth behind them."""
+    depth = scalar(0.0)
+    if q > upper:
+        depth = q - upper
+    if q < lower:
+        depth = q - lower
+    return stiffness * depth
+
+
+@wp.func
+def passive_force(tree: Tree, design: Design, stage: Stage, w: int, e: int):
+    """What springs, dampers, limits and the inertia of rotors ask of an element: zero is no force at all."""
+    kind = tree.kind[e]
+    f = vec3()
+    if kind != FIXED:
+        v = joint_velocity(tree, stage, w, e)
+        a = joint_acceleration(tree, stage, w, e, v)
+        f = wp.cw_mul(of_joint(tree, design.damping, w, e), v) + wp.cw_mul(of_joint(tree, design.armature, w, e), a)
+        if kind == BALL:
+            f = f + wp.cw_mul(of_joint(tree, design.stiffness, w, e), logarithm(ball(tree, stage, w, e)))
+        else:
+            i = w * tree.freedom + tree.dof[e]
+            q = stage.position[w * tree.coordinates + tree.coordinate[e]] + stage.x[i]
+            spring = design.stiffness[i] * (q - design.neutral[i])
+            limit = limit_force(q, design.lower[i], design.upper[i], design.limit_stiffness[i])
+            f = f + vec3(spring + limit, scalar(0.0), scalar(0.0))
+    return f
+
+
+@wp.func
+def spring_tangent(tree: Tree, design: Design, stage: Stage, w: int, e: int):
+    """Derivative of the springs and limits of an element with respect to turns about, or moves along, its axes."""
+    k = of_joint(tree, design.stiffness, w, e)
+    tangent = wp.diag(k)
+    if tree.kind[e] == BALL:
+        tangent = tangent @ logarithm_tangent(logarithm(ball(tree, stage, w, e)))
+    elif tree.kind[e] != FIXED:
+        i = w * tree.freedom + tree.dof[e]
+        q = stage.position[w * tree.coordinates + tree.coordinate[e]] + stage.x[i]
+        if q > design.upper[i] or q < design.lower[i]:
+            tangent[0, 0] += design.limit_stiffness[i]
+    return tangent
+
+
+@wp.func
+def motor_force(tree: Tree, design: Design, stage: Stage, control: wp.array2d[scalar], w: int, m: int):
+    """Force of a motor: u torque + stiffness (target + u reach - q) - damping v; about a ball u torque alone."""
+    i = w * tree.channels + m
+    j = w * tree.freedom + tree.motor_dof[m]
+    u = control[w, m]
+    f = u * design.motor_torque[i]
+    if tree.motor_coordinate[m] >= 0:
+        q = stage.position[w * tree.coordinates + tree.motor_coordinate[m]] + stage.x[j]
+        v = stage.c[w] * stage.x[j] + stage.rate[j]
+        pull = design.motor_target[i] + u * design.motor_reach[i] - q
+        f = f + design.motor_stiffness[i] * pull - design.motor_damping[i] * v
+    return f
+
+
+@wp.func
+def motor_tangent(tree: Tree, design: Design, stage: Stage, w: int, m: int):
+    """How much the force of a motor falls with its coordinate."""
+    i = w * tree.channels + m
+    slope = scalar(0.0)
+    if tree.motor_coordinate[m] >= 0:
+        slope = design.motor_stiffness[i] + stage.c[w] * design.motor_damping[i]
+    return slope

@@ -1,0 +1,129 @@
+"""Mass and moments of inertia of shapes: closed forms for primitives, the divergence theorem for meshes."""
+
+import functools
+import math
+
+import numpy as np
+
+from warpbots.scene import (
+    Box,
+    Capsule,
+    Cylinder,
+    Inertia,
+    Posed,
+    RigidBody,
+    SceneError,
+    Shape,
+    Sphere,
+    TriangleMesh,
+    Union,
+)
+
+__all__ = ["body_inertia", "combine", "solid_moments"]
+
+Moments = tuple[float, np.ndarray, np.ndarray]
+"""Volume [m^3], centre [m] and moments about it at density 1 [m^5]."""
+
+
+def body_inertia(body: RigidBody) -> Inertia | None:
+    """Inertia of a body, or None for one without mass.
+
+    Raises:
+        SceneError: Its shape has no volume that is known.
+    """
+    if body.inertia is not None or body.shape is None:
+        return body.inertia
+    try:
+        volume, center, moments = solid_moments(body.shape)
+        if not volume > 0.0:
+            raise SceneError(f"it has a volume of {volume:g} m^3")
+        return Inertia(body.density * volume, tuple(center), body.density * moments)
+    except (SceneError, TypeError) as fault:
+        raise SceneError(
+            f"RigidBody {body.name!r}: its mass does not follow from its shape: {fault}; give it inertia=Inertia(...)"
+        ) from None
+
+
+@functools.singledispatch
+def solid_moments(shape: Shape) -> Moments:
+    """Volume, centre and moments of inertia about it of a shape of density 1.
+
+    Raises:
+        TypeError: None are known.
+    """
+    raise TypeError(f"no moments of inertia are known for a {type(shape).__name__}")
+
+
+@solid_moments.register
+def _(shape: Box) -> Moments:
+    lower, upper = shape.bounds
+    squares = (upper - lower) ** 2
+    volume = float(np.prod(upper - lower))
+    return volume, (lower + upper) / 2.0, np.diag(volume / 12.0 * (squares.sum() - squares))
+
+
+@solid_moments.register
+def _(shape: Sphere) -> Moments:
+    volume = 4.0 / 3.0 * math.pi * shape.radius**3
+    return volume, np.array(shape.center), 0.4 * volume * shape.radius**2 * np.eye(3)
+
+
+@solid_moments.register
+def _(shape: Cylinder) -> Moments:
+    center, axis, length = _axis(shape)
+    r = shape.radius
+    volume = math.pi * r**2 * length
+    return volume, center, _about(axis, volume * r**2 / 2.0, volume * (3.0 * r**2 + length**2) / 12.0)
+
+
+@solid_moments.register
+def _(shape: Capsule) -> Moments:
+    center, axis, length = _axis(shape)
+    r = shape.radius
+    tube, ball = math.pi * r**2 * length, 4.0 / 3.0 * math.pi * r**3
+    # each half ball has its centre 3/8 r beyond the end of the tube
+    across = tube * (3.0 * r**2 + length**2) / 12.0 + ball * (0.4 * r**2 + length**2 / 4.0 + 0.375 * length * r)
+    return tube + ball, center, _about(axis, tube * r**2 / 2.0 + 0.4 * ball * r**2, across)
+
+
+@solid_moments.register
+def _(shape: TriangleMesh) -> Moments:
+    import trimesh
+
+    properties = trimesh.Trimesh(shape.vertices, shape.faces, process=False).mass_properties
+    return float(properties.volume), np.array(properties.center_mass), np.array(properties.inertia)
+
+
+@solid_moments.register
+def _(shape: Posed) -> Moments:
+    volume, center, moments = solid_moments(shape.shape)
+    R = np.array(shape.rotation)
+    return volume, R @ center + np.array(shape.translation), R @ moments @ R.T
+
+
+@solid_moments.register
+def _(shape: Union) -> Moments:
+    """Where shapes overlap, matter counts twice."""
+    return combine([solid_moments(s) for s in shape.shapes])
+
+
+def combine(parts: list[Moments]) -> Moments:
+    """Mass (or volume), centre and moments about it of several parts together."""
+    mass = sum(m for m, _, _ in parts)
+    center = sum(m * c for m, c, _ in parts) / mass
+    moments = np.zeros((3, 3))
+    for m, c, J in parts:
+        d = c - center
+        moments = moments + J + m * (d @ d * np.eye(3) - np.outer(d, d))
+    return mass, center, moments
+
+
+def _axis(shape: Capsule | Cylinder) -> tuple[np.ndarray, np.ndarray, float]:
+    """Centre, unit axis and length."""
+    start, end = np.array(shape.start), np.array(shape.end)
+    length = float(np.linalg.norm(end - start))
+    return (start + end) / 2.0, (end - start) / length, length
+
+
+def _about(axis: np.ndarray, along: float, across: float) -> np.ndarray:
+    return across * np.eye(3) + (along - across) * np.outer(axis, axis)

@@ -1,0 +1,121 @@
+"""Elementary joints: how coordinates place a body, and the chart in which a step looks for its end.
+
+Every joint is a row of elementary ones: a planar joint is two prismatic ones, a free joint three and a ball. A step
+starts at coordinates q and ends at q displaced by x: q + x for an angle or a length, and q cay(x) for the quaternion of
+a ball, with the map of Cayley
+
+    cay(x) = (x / 2, 1) / sqrt(1 + |x|^2 / 4),
+
+which is the rotation by 2 atan(|x| / 2) about x: rational, and without a singularity short of half a turn in a step.
+While x changes at a rate r the body turns with the angular velocity s (r - x × r / 2) in its own axes,
+s = 1 / (1 + |x|^2 / 4).
+"""
+
+import warp as wp
+
+from warpbots.solvers.articulated.spatial import quat, scalar, vec3
+
+__all__ = [
+    "BALL",
+    "COORDINATES",
+    "FIXED",
+    "FREEDOM",
+    "PRISMATIC",
+    "REVOLUTE",
+    "cayley",
+    "cayley_inverse",
+    "cayley_rate",
+    "cayley_tangent",
+    "cayley_velocity",
+    "logarithm",
+    "logarithm_tangent",
+    "turn",
+]
+
+FIXED, PRISMATIC, REVOLUTE, BALL = (wp.constant(k) for k in range(4))
+
+FREEDOM = (0, 1, 1, 3)
+"""Number of velocities of each kind of elementary joint."""
+
+COORDINATES = (0, 1, 1, 4)
+"""Number of coordinates of each kind: the orientation of a ball is a quaternion (x, y, z, w)."""
+
+_HALF, _QUARTER = wp.constant(scalar(0.5)), wp.constant(scalar(0.25))
+_ONE, _TWO = wp.constant(scalar(1.0)), wp.constant(scalar(2.0))
+
+
+@wp.func
+def turn(axis: vec3, angle: scalar):
+    """Rotation by an angle about a unit axis (Rodrigues)."""
+    c = wp.cos(angle)
+    return (
+        c * wp.identity(n=3, dtype=scalar) + wp.sin(angle) * wp.skew(axis) + (_ONE - c) * wp.outer(axis, axis)
+    )  # fmt: skip
+
+
+@wp.func
+def _shrink(x: vec3):
+    """1 / (1 + |x|^2 / 4)."""
+    return _ONE / (_ONE + _QUARTER * wp.dot(x, x))
+
+
+@wp.func
+def cayley(x: vec3):
+    """cay(x), a unit quaternion."""
+    n = wp.sqrt(_shrink(x))
+    return quat(_HALF * n * x[0], _HALF * n * x[1], _HALF * n * x[2], n)
+
+
+@wp.func
+def cayley_inverse(q: quat):
+    """The x of cay(x) = q / |q|."""
+    return vec3(_TWO * q[0] / q[3], _TWO * q[1] / q[3], _TWO * q[2] / q[3])
+
+
+@wp.func
+def cayley_velocity(x: vec3, rate: vec3):
+    """Angular velocity in the axes of the body while x changes at `rate`."""
+    return _shrink(x) * (rate - _HALF * wp.cross(x, rate))
+
+
+@wp.func
+def cayley_tangent(x: vec3):
+    """T(x) with angular velocity = T(x) rate."""
+    return _shrink(x) * (wp.identity(n=3, dtype=scalar) - _HALF * wp.skew(x))
+
+
+@wp.func
+def cayley_rate(x: vec3, rate: vec3):
+    """Derivative of T(x) rate with respect to x at constant rate."""
+    v = cayley_velocity(x, rate)
+    return _HALF * _shrink(x) * (wp.skew(rate) - wp.outer(v, x))
+
+
+@wp.func
+def logarithm(q: quat):
+    """Rotation vector of a unit quaternion, of length in [0, pi]."""
+    v = vec3(q[0], q[1], q[2])
+    w = q[3]
+    if w < scalar(0.0):
+        v = -v
+        w = -w
+    s = wp.dot(v, v)
+    factor = _TWO / w  # 2 asin(|v|) / |v| by its series, where the quotient would lose digits
+    if s > scalar(1.0e-6):
+        n = wp.sqrt(s)
+        factor = _TWO * wp.atan2(n, w) / n
+    else:
+        factor = _TWO + s / scalar(3.0) + scalar(3.0) * s * s / scalar(20.0)
+    return factor * v
+
+
+@wp.func
+def logarithm_tangent(phi: vec3):
+    """Derivative of the rotation vector phi with respect to turns about the axes of the body."""
+    s = wp.dot(phi, phi)
+    b = scalar(1.0 / 12.0) + s / scalar(720.0) + s * s / scalar(30240.0)
+    if s > scalar(1.0e-4):
+        n = wp.sqrt(s)
+        b = (_ONE - _HALF * n / wp.tan(_HALF * n)) / s
+    K = wp.skew(phi)
+    return wp.identity(n=3, dtype=scalar) + _HALF * K + b * (K @ K)

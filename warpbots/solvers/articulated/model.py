@@ -1,0 +1,230 @@
+"""What the articulated solver simulates (`ArticulatedModel`) and what moves (`ArticulatedState`)."""
+
+import dataclasses
+import functools
+
+import warp as wp
+
+from warpbots.contact.solid import Solids
+from warpbots.math import struct_of
+from warpbots.scene import Scene
+from warpbots.solvers.articulated.machine import Machine
+from warpbots.solvers.articulated.robot import Robot
+from warpbots.solvers.articulated.scratch import Scratch
+from warpbots.solvers.articulated.spatial import scalar
+from warpbots.solvers.articulated.touch import Contacts
+from warpbots.solvers.articulated.tree import Design, Tree
+from warpbots.solvers.solver import Parameter
+
+__all__ = ["NEVER", "PARAMETERS", "ArticulatedModel", "ArticulatedState"]
+
+NEVER = 1e18
+"""A limit that no coordinate reaches."""
+
+_ANY = (-float("inf"), float("inf"))
+_POSITIVE = (0.0, float("inf"))
+
+PARAMETERS = {
+    "joint_position": Parameter("m", *_ANY, "joint", "origin of the joint's frame in that of the parent's joint"),
+    "joint_rotation": Parameter("1", *_ANY, "joint", "quaternion (x, y, z, w) of the joint's frame, of any length"),
+    "body_position": Parameter("m", *_ANY, "body", "origin of the body's frame in that of its joint"),
+    "body_rotation": Parameter("1", *_ANY, "body", "quaternion (x, y, z, w) of the body's frame, of any length"),
+    "mass": Parameter("kg", *_POSITIVE, "body", "mass", inclusive=True),
+    "center_of_mass": Parameter("m", *_ANY, "body", "centre of mass in the body's frame"),
+    "inertia": Parameter("kg m^2", *_ANY, "body", "moments of inertia about it; the symmetric part counts"),
+    "gravity": Parameter("m/s^2", *_ANY, "component", "gravitational acceleration"),
+    "joint_stiffness": Parameter("N m/rad, N/m", *_POSITIVE, "velocity", "stiffness of the spring", inclusive=True),
+    "joint_neutral": Parameter("rad, m", *_ANY, "velocity", "coordinate at which the spring is at rest"),
+    "joint_damping": Parameter("N m s/rad, N s/m", *_POSITIVE, "velocity", "damping", inclusive=True),
+    "armature": Parameter("kg m^2, kg", *_POSITIVE, "velocity", "inertia of the rotor", inclusive=True),
+    "joint_lower": Parameter("rad, m", *_ANY, "velocity", "lower limit"),
+    "joint_upper": Parameter("rad, m", *_ANY, "velocity", "upper limit"),
+    "limit_stiffness": Parameter("N m/rad, N/m", *_POSITIVE, "velocity", "stiffness of limits", inclusive=True),
+    "motor_torque": Parameter("N m, N", *_ANY, "motor", "torque or force at u = 1"),
+    "motor_stiffness": Parameter("N m/rad, N/m", *_POSITIVE, "motor", "proportional gain", inclusive=True),
+    "motor_damping": Parameter("N m s/rad, N s/m", *_POSITIVE, "motor", "derivative gain", inclusive=True),
+    "motor_target": Parameter("rad, m", *_ANY, "motor", "target at u = 0"),
+    "motor_reach": Parameter("rad, m", *_ANY, "motor", "how far u = 1 moves the target"),
+    "contact_point": Parameter("m", *_ANY, "point", "contact points in the frames of their bodies"),
+    "contact_area": Parameter("m^2", *_POSITIVE, "point", "areas of contact points", inclusive=True),
+    "contact_stiffness": Parameter("Pa/m", *_POSITIVE, "contact", "pressure per depth", inclusive=True),
+    "contact_damping": Parameter("Pa s/m^2", *_POSITIVE, "contact", "damping per depth", inclusive=True),
+    "contact_friction": Parameter("1", *_POSITIVE, "contact", "Coulomb coefficient", inclusive=True),
+    "contact_viscosity": Parameter("Pa s/m", *_POSITIVE, "contact", "shear per speed of what sticks", inclusive=True),
+    "contact_scale": Parameter("1", *_POSITIVE, "world", "what all contact forces are multiplied by", inclusive=True),
+}
+"""Fields of the model that can be differentiated."""
+
+_DESIGN = (
+    "joint_position", "joint_rotation", "body_position", "body_rotation", "mass", "center_of_mass", "inertia",
+    "gravity", "joint_stiffness", "joint_neutral", "joint_damping", "armature", "joint_lower", "joint_upper",
+    "limit_stiffness", "motor_torque", "motor_stiffness", "motor_damping", "motor_target", "motor_reach",
+)  # fmt: skip
+_CONTACT = (
+    "contact_point", "contact_area", "contact_stiffness", "contact_damping", "contact_friction", "contact_viscosity",
+    "contact_scale",
+)  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ArticulatedState:
+    """Bodies in motion. All is in double precision.
+
+    Attributes:
+        position: Coordinates of all joints in the order of `Robot.coordinates` [rad, m, or quaternions (x, y, z, w)],
+            shape (worlds, n_coordinates).
+        velocity: Velocities of all joints in the order of `Robot.velocities` [rad/s or m/s], shape (worlds,
+            n_velocities).
+        previous_position: Coordinates before the last step, for BDF2, shape as `position`.
+        previous_velocity: Velocities before the last step, shape as `velocity`.
+        previous_dt: Length of the last step [s], 0 where there was none, shape (worlds,).
+    """
+
+    position: wp.array
+    velocity: wp.array
+    previous_position: wp.array
+    previous_velocity: wp.array
+    previous_dt: wp.array
+
+    def fields(self) -> list[wp.array]:
+        """All arrays, in the order of the attributes."""
+        return [getattr(self, f.name) for f in dataclasses.fields(self)]
+
+
+@dataclasses.dataclass(frozen=True)
+class ArticulatedModel:
+    """A scene as arrays. A changed copy is made with `dataclasses.replace`.
+
+    Body k hangs on joint k; both are in the order of `Scene.rigid`, whatever the order in which the tree is walked.
+
+    Attributes:
+        scene: What was built.
+        worlds: Number of independent copies.
+        device: Device of all arrays.
+        robot: Names and places of coordinates, velocities and bodies, on the host.
+        joint_position: Origins of joints' frames in those of the joints that carry them, moved [m], shape (worlds,
+            n_bodies), vector.
+        joint_rotation: Quaternions (x, y, z, w) of these frames [1], shape (worlds, n_bodies), quaternion.
+        body_position: Origins of bodies' frames in those of their joints, moved [m], shape (worlds, n_bodies), vector.
+        body_rotation: Quaternions of these frames [1], shape (worlds, n_bodies), quaternion.
+        mass: Masses [kg], shape (worlds, n_bodies).
+        center_of_mass: Centres of mass in the bodies' frames [m], shape (worlds, n_bodies), vector.
+        inertia: Moments of inertia about them [kg m^2], shape (worlds, n_bodies), matrix.
+        gravity: Gravitational acceleration [m/s^2], shape (worlds,), vector.
+        joint_stiffness: Stiffness of springs [N m/rad or N/m], shape (worlds, n_velocities).
+        joint_neutral: Coordinates at which springs are at rest [rad or m], shape (worlds, n_velocities).
+        joint_damping: Damping [N m s/rad or N s/m], shape (worlds, n_velocities).
+        armature: Inertia of rotors [kg m^2 or kg], shape (worlds, n_velocities).
+        joint_lower: Lower limits [rad or m], -`NEVER` for none, shape (worlds, n_velocities).
+        joint_upper: Upper limits [rad or m], `NEVER` for none, shape (worlds, n_velocities).
+        limit_stiffness: Stiffness of limits [N m/rad or N/m], shape (worlds, n_velocities).
+        motor_torque: Torques or forces at u = 1 [N m or N], shape (worlds, channels).
+        motor_stiffness: Proportional gains [N m/rad or N/m], shape (worlds, channels).
+        motor_damping: Derivative gains [N m s/rad or N s/m], shape (worlds, channels).
+        motor_target: Targets at u = 0 [rad or m], shape (worlds, channels).
+        motor_reach: How far u = 1 moves the target [rad or m], shape (worlds, channels).
+        contact_point: Contact points in the frames of their bodies [m], shape (worlds, n_points), vector.
+        contact_area: Their areas [m^2], shape (worlds, n_points).
+        contact_stiffness: Pressure per depth [Pa/m], shape (worlds, n_contacts).
+        contact_damping: Damping per depth [Pa s/m^2], shape (worlds, n_contacts).
+        contact_friction: Coulomb coefficients [1], shape (worlds, n_contacts).
+        contact_viscosity: Shear per speed of what sticks [Pa s/m], shape (worlds, n_contacts).
+        contact_scale: What all contact forces are multiplied by [1], shape (worlds,).
+        tree: Topology, as a Warp struct.
+        meeting: What may touch what, as a Warp struct; its parameters are null.
+        solids: Solids, as a Warp struct.
+        scratch: Arrays that every step fills anew.
+    """
+
+    scene: Scene
+    worlds: int
+    device: wp.Device
+    robot: Robot
+    joint_position: wp.array
+    joint_rotation: wp.array
+    body_position: wp.array
+    body_rotation: wp.array
+    mass: wp.array
+    center_of_mass: wp.array
+    inertia: wp.array
+    gravity: wp.array
+    joint_stiffness: wp.array
+    joint_neutral: wp.array
+    joint_damping: wp.array
+    armature: wp.array
+    joint_lower: wp.array
+    joint_upper: wp.array
+    limit_stiffness: wp.array
+    motor_torque: wp.array
+    motor_stiffness: wp.array
+    motor_damping: wp.array
+    motor_target: wp.array
+    motor_reach: wp.array
+    contact_point: wp.array
+    contact_area: wp.array
+    contact_stiffness: wp.array
+    contact_damping: wp.array
+    contact_friction: wp.array
+    contact_viscosity: wp.array
+    contact_scale: wp.array
+    tree: Tree
+    meeting: Contacts
+    solids: Solids
+    scratch: Scratch
+
+    scalar = scalar
+    """Warp scalar of control signals."""
+
+    @property
+    def channels(self) -> int:
+        """Number of control channels: one for each actuator."""
+        return len(self.scene.actuators)
+
+    @functools.cached_property
+    def design(self) -> Design:
+        """Parameters of joints, bodies and motors as a Warp struct."""
+        return struct_of(Design, [getattr(self, name) for name in _DESIGN])
+
+    @functools.cached_property
+    def contacts(self) -> Contacts:
+        """Points, laws and what may touch what, as a Warp struct."""
+        contacts = Contacts()
+        for name in Contacts.vars:
+            setattr(contacts, name, getattr(self.meeting, name))
+        for name in _CONTACT:
+            setattr(contacts, name.removeprefix("contact_"), getattr(self, name).flatten())
+        return contacts
+
+    @functools.cached_property
+    def machine(self) -> Machine:
+        """All that is constant in a step, as a Warp struct."""
+        machine = Machine()
+        machine.tree, machine.design, machine.contacts, machine.solids = (
+            self.tree, self.design, self.contacts, self.solids
+        )  # fmt: skip
+        return machine
+
+    def parameters(self) -> dict[str, Parameter]:
+        """What can be differentiated: field name -> unit, range and meaning.
+
+        Springs, limits, motors and contacts are none of it in a scene without any: they have no effect.
+        """
+        absent = set()
+        if not self.robot.freedom:
+            absent |= {"joint_stiffness", "joint_damping", "armature"}
+        if not self.robot.sprung:
+            absent |= {"joint_neutral"}
+        if not self.robot.limited:
+            absent |= {"joint_lower", "joint_upper", "limit_stiffness"}
+        servos, torques = self.robot.servos.any(), not self.robot.servos.all()
+        if not servos:
+            absent |= {"motor_stiffness", "motor_damping", "motor_target", "motor_reach"}
+        if not (self.channels and torques):
+            absent |= {"motor_torque"}
+        if not self.meeting.pairs:
+            absent |= set(_CONTACT)
+        return {name: spec for name, spec in PARAMETERS.items() if name not in absent}
+
+    def parameter_arrays(self) -> list[wp.array]:
+        """All parameters, in the order of `PARAMETERS`."""
+        return [getattr(self, name) for name in PARAMETERS]

@@ -1,0 +1,183 @@
+"""A robot on the host: its joints as a tree of elementary ones, and where everything is in the arrays."""
+
+import dataclasses
+
+import numpy as np
+
+from warpbots.scene import JOINTS, Joint, RigidBody, Scene, SceneError, Servo
+from warpbots.solvers.articulated.inertia import body_inertia
+from warpbots.solvers.articulated.joints import BALL, COORDINATES, FIXED, FREEDOM, PRISMATIC, REVOLUTE
+
+__all__ = ["Element", "Robot", "robot_of"]
+
+_AXES = np.eye(3)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Element:
+    """An elementary joint.
+
+    Attributes:
+        kind: Its kind (`joints`).
+        axis: Unit axis in the frame of the joint, shape (3,).
+        body: Index of the body to whose joint it belongs.
+        parent: Index of the element that carries it, -1 for the world.
+        first: Whether it is the first of its joint.
+        last: Whether it is the last of its joint.
+        dof: Index of its first velocity.
+        coordinate: Index of its first coordinate.
+    """
+
+    kind: int
+    axis: np.ndarray
+    body: int
+    parent: int
+    first: bool
+    last: bool
+    dof: int
+    coordinate: int
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Robot:
+    """Names and places; bodies and their joints are in the order of `Scene.rigid`.
+
+    Attributes:
+        bodies: Names of the bodies.
+        joints: The joint of each body.
+        parents: Index of the body that carries each body, -1 for the world.
+        elements: Elementary joints, parents before children.
+        coordinates: Coordinates of each joint by its name.
+        velocities: Velocities of each joint by its name.
+        start: Coordinates at time 0, shape (n_coordinates,).
+        start_velocity: Velocities at time 0, shape (n_velocities,).
+        servos: Which motors are driven by position, shape (channels,).
+        sprung: Whether any joint has a spring.
+        limited: Whether any joint has limits.
+    """
+
+    bodies: tuple[str, ...]
+    joints: tuple[Joint, ...]
+    parents: tuple[int, ...]
+    elements: tuple[Element, ...]
+    coordinates: dict[str, slice]
+    velocities: dict[str, slice]
+    start: np.ndarray
+    start_velocity: np.ndarray
+    servos: np.ndarray
+    sprung: bool
+    limited: bool
+
+    @property
+    def freedom(self) -> int:
+        """Number of velocities."""
+        return len(self.start_velocity)
+
+    def body(self, name: str) -> int:
+        """Index of a body.
+
+        Raises:
+            KeyError: There is no such body.
+        """
+        if name not in self.bodies:
+            raise KeyError(f"there is no rigid body {name!r}; the scene has {', '.join(self.bodies)}")
+        return self.bodies.index(name)
+
+
+def robot_of(scene: Scene) -> Robot:
+    """The rigid bodies and joints of a scene as trees.
+
+    Raises:
+        SceneError: A joint moves nothing that has mass.
+    """
+    bodies = scene.rigid
+    names = tuple(b.name for b in bodies)
+    joints = tuple(_joint_of(b, scene) for b in bodies)
+    parents = tuple(-1 if j.parent is None else names.index(j.parent) for j in joints)
+    _refuse_weightless(bodies, joints, parents)
+    elements: list[Element] = []
+    coordinates: dict[str, slice] = {}
+    velocities: dict[str, slice] = {}
+    carrier: dict[int, int] = {-1: -1}
+    dof = coordinate = 0
+    for k in _parents_first(parents):
+        joint, kinds = joints[k], _elementary(joints[k])
+        start = dof, coordinate
+        for i, (kind, axis) in enumerate(kinds):
+            parent = len(elements) - 1 if i else carrier[parents[k]]
+            elements.append(Element(kind, axis, k, parent, i == 0, i + 1 == len(kinds), dof, coordinate))
+            dof, coordinate = dof + FREEDOM[kind], coordinate + COORDINATES[kind]
+        carrier[k] = len(elements) - 1
+        velocities[joint.name], coordinates[joint.name] = slice(start[0], dof), slice(start[1], coordinate)
+    position, velocity = np.zeros(coordinate), np.zeros(dof)
+    for joint in joints:
+        position[coordinates[joint.name]], velocity[velocities[joint.name]] = _start(joint)
+    return Robot(
+        bodies=names, joints=joints, parents=parents, elements=tuple(elements), coordinates=coordinates,
+        velocities=velocities, start=position, start_velocity=velocity,
+        servos=np.array([isinstance(a, Servo) for a in scene.actuators], dtype=bool),
+        sprung=any(any(j.stiffness) for j in joints),
+        limited=any(np.isfinite([*(j.lower or ()), *(j.upper or ())]).any() for j in joints),
+    )  # fmt: skip
+
+
+def _joint_of(body: RigidBody, scene: Scene) -> Joint:
+    """The joint on which a body hangs; without one it floats."""
+    for joint in scene.joints:
+        if joint.child == body.name:
+            return joint
+    return Joint(body.name, "free", None, body.name, position=body.position)
+
+
+def _parents_first(parents: tuple[int, ...]) -> list[int]:
+    """Indices of bodies, depth first."""
+    children: dict[int, list[int]] = {}
+    for k, parent in enumerate(parents):
+        children.setdefault(parent, []).append(k)
+    order, waiting = [], children.get(-1, [])[::-1]
+    while waiting:
+        k = waiting.pop()
+        order.append(k)
+        waiting += children.get(k, [])[::-1]
+    return order
+
+
+def _elementary(joint: Joint) -> list[tuple[int, np.ndarray]]:
+    """Kinds and axes of the elementary joints that make up a joint."""
+    x, y, z = ((PRISMATIC, axis) for axis in _AXES)
+    kinds = {
+        "fixed": [(FIXED, _AXES[2])],
+        "revolute": [(REVOLUTE, np.array(joint.axis))],
+        "prismatic": [(PRISMATIC, np.array(joint.axis))],
+        "planar": [x, y],
+        "translational": [x, y, z],
+        "ball": [(BALL, _AXES[2])],
+        "free_2d": [x, y, (REVOLUTE, _AXES[2])],
+        "free": [x, y, z, (BALL, _AXES[2])],
+    }
+    return kinds[joint.kind]
+
+
+def _start(joint: Joint) -> tuple[np.ndarray, np.ndarray]:
+    freedom, count = JOINTS[joint.kind]
+    position = np.zeros(count)
+    if joint.kind in ("ball", "free"):
+        position[-1] = 1.0
+    if joint.start is not None:
+        position[:] = joint.start
+    if joint.kind in ("ball", "free"):
+        position[-4:] /= np.linalg.norm(position[-4:])
+    return position, np.zeros(freedom) if joint.start_velocity is None else np.array(joint.start_velocity)
+
+
+def _refuse_weightless(bodies: tuple[RigidBody, ...], joints: tuple[Joint, ...], parents: tuple[int, ...]) -> None:
+    carries = np.array([body_inertia(b) is not None for b in bodies])
+    for k in reversed(_parents_first(parents)):
+        if parents[k] >= 0:
+            carries[parents[k]] |= carries[k]
+    for body, joint, heavy in zip(bodies, joints, carries, strict=True):
+        if joint.freedom and not heavy and min(joint.armature) == 0.0:
+            raise SceneError(
+                f"Joint {joint.name!r}: it moves {body.name!r}, which has no mass and carries none; give it a shape, "
+                f"an inertia or an armature"
+            )

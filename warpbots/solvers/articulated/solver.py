@@ -1,0 +1,217 @@
+"""The articulated solver: one implicit step of rigid bodies in reduced coordinates, and its adjoint."""
+
+import dataclasses
+import math
+from typing import ClassVar
+
+import numpy as np
+import warp as wp
+
+from warpbots.math import copy, launch, launch_own_adjoint, record
+from warpbots.scene import Scene
+from warpbots.solvers.articulated.build import build
+from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
+from warpbots.solvers.articulated.newton import Options, newton_kernel
+from warpbots.solvers.articulated.power import (
+    contact_power_kernel,
+    finish_kernel,
+    list_kernel,
+    power_kernel,
+    recall_kernel,
+    weigh_kernel,
+)
+from warpbots.solvers.articulated.scheme import INTEGRATORS, Past
+from warpbots.solvers.articulated.spatial import scalar
+from warpbots.solvers.articulated.tree import Stage
+from warpbots.solvers.checks import refuse_states_without_gradient, refuse_worlds
+
+__all__ = ["Articulated"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Articulated:
+    """Trees of rigid bodies with contact, implicit, in reduced coordinates (Xu et al. 2021, DiffHand).
+
+    Always in double precision: stiff contact needs it.
+
+    Attributes:
+        margin: Part of the stability bound that is safe [1]; there is no bound.
+        integrator: ``"bdf2"`` (second order, with a first step of SDIRK2), ``"bdf1"`` (first order, implicit Euler) or
+            ``"sdirk2"`` (second order without a memory, at twice the cost).
+        tolerance: A step has converged when a correction of Newton's method moves no coordinate further [m or rad].
+        max_iterations: Number of corrections after which a step has failed.
+        samples: Samples along the longest edge of solids without a closed form, such as meshes.
+
+    Raises:
+        ValueError: A value is outside its range.
+    """
+
+    margin: ClassVar[float] = 1.0
+
+    integrator: str = "bdf2"
+    tolerance: float = 1e-9
+    max_iterations: int = 100
+    samples: int = 48
+
+    def __post_init__(self):
+        if self.integrator not in INTEGRATORS:
+            raise ValueError(
+                f"Articulated: integrator must be one of {', '.join(INTEGRATORS)}, got {self.integrator!r}"
+            )
+        if not (math.isfinite(self.tolerance) and self.tolerance > 0.0):
+            raise ValueError(f"Articulated: tolerance must be positive [m or rad], got {self.tolerance:g}")
+        if self.max_iterations < 1 or self.samples < 4:
+            raise ValueError(
+                f"Articulated: max_iterations must be at least 1 and samples at least 4, got {self.max_iterations} "
+                f"and {self.samples}"
+            )
+
+    def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> ArticulatedModel:
+        """Arrays of the rigid bodies of `scene`.
+
+        Raises:
+            SceneError: The scene cannot be simulated as rigid bodies; the message says why.
+            ValueError: `worlds` is below 1.
+        """
+        refuse_worlds("Articulated", worlds)
+        return build(scene, worlds, wp.get_device(device), self.samples)
+
+    def state(self, model: ArticulatedModel, requires_grad: bool = False) -> ArticulatedState:
+        """Fresh arrays: every joint at its start, with no step before."""
+
+        def tiled(values: np.ndarray) -> wp.array:
+            values = np.tile(values, (model.worlds, 1))
+            return wp.array(values, dtype=scalar, device=model.device, requires_grad=requires_grad)
+
+        position, velocity = model.robot.start, model.robot.start_velocity
+        dt = wp.zeros(model.worlds, dtype=scalar, device=model.device, requires_grad=requires_grad)
+        return ArticulatedState(tiled(position), tiled(velocity), tiled(position), tiled(velocity), dt)
+
+    def max_time_step(self, model: ArticulatedModel) -> float:
+        """Infinity: all three schemes are stable for every step."""
+        return math.inf
+
+    def diagnose(self, model: ArticulatedModel, before: dict, after: dict, dt: float) -> str:
+        """Say in one sentence why `after`, one step on from `before`, is not finite.
+
+        Args:
+            model: From `build`.
+            before: Fields of the last state as NumPy arrays.
+            after: Fields of the bad state.
+            dt: Length of the step [s].
+        """
+        for name, values in before.items():
+            if not np.isfinite(values).all():
+                return f"{name} was not finite before the step"
+        w = int(np.argwhere(~np.isfinite(after["velocity"]).all(axis=-1))[0, 0])
+        iterations = int(model.scratch.report.iterations.numpy()[w])
+        correction = float(model.scratch.report.correction.numpy()[w])
+        left = (
+            "its equations are singular" if correction < 0.0 else f"the last correction was {correction:.3g} m or rad"
+        )
+        return (
+            f"Newton's method did not converge in world {w}: after {iterations} iterations {left} (tolerance "
+            f"{self.tolerance:g}); use a shorter step (this one has {dt:.3g} s), or softer or less viscous contacts"
+        )
+
+    def step(
+        self,
+        model: ArticulatedModel,
+        state: ArticulatedState,
+        control: wp.array,
+        state_out: ArticulatedState,
+        dt: float,
+    ) -> None:
+        """Advance by `dt` [s]; records its adjoint on the active tape.
+
+        What does not converge is not a number, which `warpbots.Simulation` reports with its step and residual.
+
+        Args:
+            model: From `build`.
+            state: Where to start; not changed.
+            control: Control signals in [-1, 1], double precision, shape (worlds, channels).
+            state_out: Where to write; different arrays from `state`.
+            dt: Time step [s].
+
+        Raises:
+            RuntimeError: A gradient is wanted but the states have no room for it.
+        """
+        scratch, end = model.scratch, model.scratch.end(state_out)
+        past, after = self._past(state, dt), self._past(state_out, dt)
+        first, second = self._stages(state, end.stages)
+        lanes = 32 if model.device.is_cuda else 1
+        options = Options()
+        options.tolerance, options.limit, options.lanes = self.tolerance, self.max_iterations, lanes
+        inputs = [model.machine, past, options, control]
+        outputs = [scratch.work, scratch.report, first, second, *end.factors, after]
+        launch(newton_kernel, (model.worlds, lanes), inputs, outputs, model.device)
+        reads = [*state.fields(), control, *model.parameter_arrays()]
+        record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
+
+    def _past(self, state: ArticulatedState, dt: float) -> Past:
+        past = Past()
+        past.method, past.h = INTEGRATORS[self.integrator], dt
+        for field in dataclasses.fields(state):
+            setattr(past, field.name, getattr(state, field.name).flatten())
+        return past
+
+    def _stages(self, state: ArticulatedState, stages: tuple[Stage, Stage]) -> list[Stage]:
+        """Stages that displace the coordinates of `state`."""
+        placed = []
+        for stage in stages:
+            copied = Stage()
+            for name in Stage.vars:
+                if name != "position":
+                    setattr(copied, name, getattr(stage, name))
+            copied.position = state.position.flatten()
+            placed.append(copied)
+        return placed
+
+    def _step_adjoint(
+        self,
+        model: ArticulatedModel,
+        state: ArticulatedState,
+        control: wp.array,
+        state_out: ArticulatedState,
+        dt: float,
+    ) -> None:
+        """Gradients of `step` from those of `state_out`: where it ended, then its stages backwards."""
+        refuse_states_without_gradient("Articulated", state=state.fields(), state_out=state_out.fields())
+        scratch, device = model.scratch, model.device
+        end = scratch.end(state_out)
+        past, after = self._past(state, dt), self._past(state_out, dt)
+        stages = self._stages(state, scratch.stages)
+        for kept, stage in zip(end.stages, stages, strict=True):
+            for name in ("x", "rate", "accel", "c"):
+                copy(getattr(stage, name), getattr(kept, name))
+            for name in ("x", "rate", "accel"):
+                getattr(stage, name).grad.zero_()
+        each = (model.worlds, model.tree.elements)
+        launch_own_adjoint(finish_kernel, each, [model.tree, past, stages[1], after], device)
+        for number in (1, 0):
+            stage = stages[number]
+            inputs = [model.tree, past, end.factors[number], number, stage.x.grad]
+            launch(weigh_kernel, model.worlds, inputs, [scratch.weight], device)
+            self._power_adjoint(model, past, stage, control, number)
+            launch_own_adjoint(recall_kernel, each, [model.tree, past, stages[0], number, stage], device)
+
+    def _power_adjoint(self, model: ArticulatedModel, past: Past, stage: Stage, control: wp.array, number: int) -> None:
+        """Gradients of the power of a stage."""
+        scratch, device = model.scratch, model.device
+        for array in scratch.gradients():
+            array.grad.zero_()
+        power = [
+            model.machine, past, stage, control, scratch.weight, number, scratch.links, scratch.sweep, scratch.power
+        ]  # fmt: skip
+        launch(power_kernel, model.worlds, power, [], device)
+        candidates = scratch.touching.pair.size
+        if candidates:
+            launch(list_kernel, model.worlds, [model.machine, scratch.links, candidates], [scratch.touching], device)
+            contact = [
+                model.machine, past, scratch.links, scratch.touching, candidates, scratch.sweep, number,
+                scratch.contact_power,
+            ]  # fmt: skip
+            scratch.contact_power.grad.fill_(1.0)
+            launch_own_adjoint(contact_power_kernel, (model.worlds, candidates), contact, device)
+        scratch.power.grad.fill_(1.0)
+        launch_own_adjoint(power_kernel, model.worlds, power, device)

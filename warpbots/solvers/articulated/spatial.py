@@ -1,0 +1,89 @@
+"""Spatial vectors: twists and wrenches about the origin of the world (Featherstone 2008, "Rigid Body Dynamics").
+
+A twist is (w, v) with the angular velocity w and the velocity v of the matter at the origin of the world; a wrench is
+(torque about that origin, force). All are in world axes, so that twists of connected bodies simply add. Articulated
+bodies are computed in double precision, whatever the precision of the process: contact is stiff.
+"""
+
+import numpy as np
+import warp as wp
+
+__all__ = [
+    "Twist",
+    "angular",
+    "cross_force",
+    "cross_motion",
+    "linear",
+    "mat33",
+    "mat66",
+    "momentum",
+    "numpy_scalar",
+    "outer_cross",
+    "quat",
+    "scalar",
+    "spatial",
+    "unit_quaternion",
+    "vec3",
+]
+
+scalar = wp.float64
+"""Scalar of articulated bodies."""
+
+numpy_scalar = np.float64
+"""NumPy scalar type of the same width."""
+
+vec3, mat33, quat = wp.vec3d, wp.mat33d, wp.quatd
+Twist = wp.spatial_vectord
+mat66 = wp.spatial_matrixd
+
+
+@wp.func
+def spatial(angular: vec3, linear: vec3):
+    """(angular, linear)."""
+    return Twist(angular[0], angular[1], angular[2], linear[0], linear[1], linear[2])
+
+
+@wp.func
+def angular(a: Twist):
+    """Angular velocity of a twist, torque of a wrench."""
+    return vec3(a[0], a[1], a[2])
+
+
+@wp.func
+def linear(a: Twist):
+    """Velocity at the origin of a twist, force of a wrench."""
+    return vec3(a[3], a[4], a[5])
+
+
+@wp.func
+def cross_motion(a: Twist, b: Twist):
+    """A x b: how fast the twist b changes when it moves along with the twist a."""
+    w = angular(a)
+    return spatial(wp.cross(w, angular(b)), wp.cross(w, linear(b)) + wp.cross(linear(a), angular(b)))
+
+
+@wp.func
+def cross_force(a: Twist, f: Twist):
+    """A x* f: how fast the wrench f changes when it moves along with the twist a."""
+    w = angular(a)
+    return spatial(wp.cross(w, angular(f)) + wp.cross(linear(a), linear(f)), wp.cross(w, linear(f)))
+
+
+@wp.func
+def momentum(m: scalar, mc: vec3, J: mat33, a: Twist):
+    """I a for the spatial inertia I of a mass m with first moment mc and moments of inertia J about the origin."""
+    w = angular(a)
+    v = linear(a)
+    return spatial(J @ w + wp.cross(mc, v), m * v - wp.cross(mc, w))
+
+
+@wp.func
+def outer_cross(a: vec3, b: vec3):
+    """[a]x [b]x = b a^T - (a . b) 1."""
+    return wp.outer(b, a) - wp.dot(a, b) * wp.identity(n=3, dtype=scalar)
+
+
+@wp.func
+def unit_quaternion(q: quat):
+    """Rotation matrix of q / |q|, for a quaternion (x, y, z, w) of any length."""
+    return wp.quat_to_matrix(wp.normalize(q))
