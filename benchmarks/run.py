@@ -97,7 +97,7 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
     import warp as wp
     from scenes import make, method
 
-    from warpbots.gradients import Interval
+    from warpbots.gradients import interval
 
     wp.config.log_level = wp.LOG_WARNING
     torch.set_num_threads(1)
@@ -120,8 +120,8 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
         synchronize()
         return time.perf_counter() - start
 
-    forward_only = Interval(solver, model, DT, steps, frozenset(), frozenset())
-    with_gradient = Interval(solver, model, DT, steps, frozenset(), names)
+    forward_only = interval(solver, model, DT, steps, frozenset(), frozenset())
+    with_gradient = interval(solver, model, DT, steps, frozenset(), names)
     outputs = {}
 
     def forward() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 import warp as wp
 
-from warpbots.gradients import Bridge, Checkpoints, Interval, Segment, Tensors
+from warpbots.gradients import Bridge, Checkpoints, Replay, Segment, Tensors, interval, reading
 from warpbots.scene import Scene
 from warpbots.solvers import Parameter, Solver, State
 from warpbots.trajectory import Trajectory
@@ -74,7 +74,8 @@ class Simulation:
         self._no_control = wp.to_torch(
             wp.zeros((self.worlds, self.channels), dtype=self.model.scalar, device=self.model.device)
         )
-        self._bridge = Bridge(self._make_interval, self._refuse_outputs)
+        fields = tuple(f.name for f in dataclasses.fields(self.solver.state(self.model)))
+        self._bridge = Bridge(fields, self._make_interval, self._refuse_outputs)
 
     @property
     def worlds(self) -> int:
@@ -174,6 +175,43 @@ class Simulation:
         inputs = self._inputs(parameters)
         return self._interval(state, self._control(control, 0), inputs, Segment(self._bridge, keep=True), 0)
 
+    def sense(self, state: State, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
+        """What the solver can measure of a state: see `warpbots.solvers.articulated.Readings`.
+
+        Differentiable by torch with respect to every argument. A rollout that replaces parameters has to replace them
+        here, too.
+
+        Args:
+            state: What to measure.
+            control: Control signal, on which the torques of motors depend, shape (worlds, channels) or (channels,);
+                None for no control.
+            parameters: Tensors in the place of the model's parameters, by name.
+
+        Returns:
+            The solver's dataclass with torch tensors as fields, each with the leading axis (worlds, ...).
+
+        Raises:
+            TypeError: The solver measures nothing.
+            ValueError: A control or a parameter has the wrong shape or an illegal value.
+        """
+        if not hasattr(self.solver, "sense"):
+            raise TypeError(f"{type(self.solver).__name__} measures nothing; its states hold all there is")
+        control = self._no_control if control is None else self._control(control, 0)
+        fields = {f.name: getattr(state, f.name) for f in dataclasses.fields(state)}
+        inputs = fields | {"control": control} | self._inputs(parameters)
+        outputs = self._measured.run(inputs, Segment(self._measured, keep=False), 0)
+        return type(self.solver.readings(self.model))(**outputs)
+
+    @functools.cached_property
+    def _measured(self) -> Bridge:
+        """Readings under torch's autograd."""
+
+        def make(names: frozenset, wanted: frozenset) -> Replay:
+            return reading(self.solver, self.model, names & frozenset(self.parameters()), wanted)
+
+        names = tuple(f.name for f in dataclasses.fields(self.solver.readings(self.model)))
+        return Bridge(names, make, lambda inputs, outputs: None)
+
     def rollout(
         self,
         controller: Controller | torch.Tensor | None,
@@ -246,9 +284,9 @@ class Simulation:
             raise SimulationError(f"control step {step}, substep {fault.substep} (t = {time:.6g} s): {fault}") from None
         return type(state)(**outputs)
 
-    def _make_interval(self, names: frozenset, wanted: frozenset, substeps: int | None = None) -> Interval:
+    def _make_interval(self, names: frozenset, wanted: frozenset, substeps: int | None = None) -> Replay:
         replaced = names & frozenset(self.parameters())
-        return Interval(self.solver, self.model, self.dt / self.substeps, substeps or self.substeps, replaced, wanted)
+        return interval(self.solver, self.model, self.dt / self.substeps, substeps or self.substeps, replaced, wanted)
 
     def _safe_substeps(self) -> int:
         """Fewest substeps that stay below the part of the stability bound that the solver takes for safe."""

@@ -20,7 +20,7 @@ import torch
 import warp as wp
 from cronos_common import HERE, POISSONS_RATIO, beam, wb
 
-from warpbots.gradients import Interval
+from warpbots.gradients import interval
 
 MATERIAL = wb.Material(1e5, POISSONS_RATIO, 1000.0)
 CELLS, SPACING = (320, 4, 4), 0.01
@@ -102,8 +102,8 @@ def measure(solver: wb.MassSpring, model: object, repeats: int, steps: int = STE
     inputs = {n: wp.to_torch(a).clone() for n, a in vars(solver.state(model)).items() if isinstance(a, wp.array)}
     like = inputs["position"]
     inputs["control"] = torch.zeros(1, model.channels, dtype=like.dtype, device=like.device)
-    only = Interval(solver, model, DT, steps, frozenset(), frozenset())
-    differentiated = Interval(solver, model, DT, steps, frozenset(), frozenset(inputs))
+    only = interval(solver, model, DT, steps, frozenset(), frozenset())
+    differentiated = interval(solver, model, DT, steps, frozenset(), frozenset(inputs))
 
     def forward() -> None:
         only.run(inputs)

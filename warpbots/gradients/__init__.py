@@ -1,7 +1,8 @@
 """Gradients through simulations: schedules, replayable control intervals, and the bridge to torch."""
 
 from warpbots.gradients.checkpoints import Checkpoints
-from warpbots.gradients.interval import Interval, Tensors
+from warpbots.gradients.interval import interval, reading
+from warpbots.gradients.replay import Replay, Tensors
 from warpbots.gradients.torch_bridge import Bridge, Segment
 
-__all__ = ["Bridge", "Checkpoints", "Interval", "Segment", "Tensors"]
+__all__ = ["Bridge", "Checkpoints", "Replay", "Segment", "Tensors", "interval", "reading"]

@@ -9,7 +9,7 @@ import torch
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
-from warpbots.gradients.interval import Interval, Tensors
+from warpbots.gradients.replay import Replay, Tensors
 
 __all__ = ["Bridge", "Segment"]
 
@@ -24,14 +24,14 @@ class Segment:
     def __init__(self, bridge: "Bridge", keep: bool):
         self.keep = keep
         self._bridge = bridge
-        self._kept: dict[int, tuple[tuple, Interval]] = {}
+        self._kept: dict[int, tuple[tuple, Replay]] = {}
 
-    def hold(self, index: int, key: tuple, interval: Interval) -> None:
+    def hold(self, index: int, key: tuple, interval: Replay) -> None:
         """Keep the buffers of the call with number `index`."""
         self.release(index)
         self._kept[index] = (key, interval)
 
-    def held(self, index: int) -> Interval | None:
+    def held(self, index: int) -> Replay | None:
         """The buffers of the call with number `index`, if they are still held."""
         return self._kept[index][1] if index in self._kept else None
 
@@ -61,16 +61,18 @@ class _Keeping(contextlib.AbstractContextManager):
 
 @dataclasses.dataclass
 class Bridge:
-    """Runs control intervals under torch's autograd and lends out the buffers they need.
+    """Runs control intervals, or readings, under torch's autograd and lends out the buffers they need.
 
     Attributes:
-        make: Makes an `Interval` for a set of replaced parameters and a set of inputs that want gradients.
+        outputs: Names of what comes out.
+        make: Makes an `Replay` for a set of replaced parameters and a set of inputs that want gradients.
         refuse: Raises if the outputs of an interval, given its inputs and outputs, are not what physics allows.
     """
 
-    make: Callable[[frozenset, frozenset], Interval]
+    outputs: tuple[str, ...]
+    make: Callable[[frozenset, frozenset], Replay]
     refuse: Callable[[Tensors, Tensors], None]
-    _idle: dict[tuple, list[Interval]] = dataclasses.field(default_factory=dict)
+    _idle: dict[tuple, list[Replay]] = dataclasses.field(default_factory=dict)
 
     def run(self, inputs: Tensors, segment: Segment, index: int) -> Tensors:
         """Outputs of one control interval, differentiable with respect to `inputs`.
@@ -85,7 +87,7 @@ class Bridge:
         if not wanted:
             return self.forward(inputs)
         outputs = _ControlInterval.apply(self, names, wanted, segment, index, *inputs.values())
-        return dict(zip(names, outputs, strict=False))  # the fields of the state come first
+        return dict(zip(self.outputs, outputs, strict=True))
 
     def forward(self, inputs: Tensors) -> Tensors:
         """Outputs of one control interval whose substeps nobody will ask for."""
@@ -107,12 +109,12 @@ class Bridge:
             context_fn=lambda: (_Keeping(segment, False), _Keeping(segment, True)),
         )  # fmt: skip
 
-    def lend(self, key: tuple[tuple, frozenset]) -> Interval:
+    def lend(self, key: tuple[tuple, frozenset]) -> Replay:
         """An interval for these inputs and wanted gradients: an idle one, or a new one."""
         idle = self._idle.setdefault(key, [])
         return idle.pop() if idle else self.make(frozenset(key[0]), key[1])
 
-    def give_back(self, key: tuple[tuple, frozenset], interval: Interval) -> None:
+    def give_back(self, key: tuple[tuple, frozenset], interval: Replay) -> None:
         """Let others use the buffers of `interval`."""
         self._idle[key].append(interval)
 
@@ -142,7 +144,7 @@ class _ControlInterval(torch.autograd.Function):
             interval = ctx.bridge.lend((ctx.names, ctx.wanted))
             interval.run(inputs)
             ctx.segment.hold(ctx.index, (ctx.names, ctx.wanted), interval)
-        results = interval.backward(dict(zip(ctx.names, gradients, strict=False)))
+        results = interval.backward(dict(zip(ctx.bridge.outputs, gradients, strict=True)))
         ctx.segment.release(ctx.index)
         for name, result in results.items():
             if not torch.isfinite(result).all():

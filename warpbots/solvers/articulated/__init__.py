@@ -2,6 +2,7 @@
 
 from warpbots.solvers.articulated.dynamics import Dynamics, dynamics
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
+from warpbots.solvers.articulated.sense import Readings
 from warpbots.solvers.articulated.solver import Articulated
 
-__all__ = ["Articulated", "ArticulatedModel", "ArticulatedState", "Dynamics", "dynamics"]
+__all__ = ["Articulated", "ArticulatedModel", "ArticulatedState", "Dynamics", "Readings", "dynamics"]

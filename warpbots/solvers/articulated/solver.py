@@ -22,6 +22,7 @@ from warpbots.solvers.articulated.power import (
 )
 from warpbots.solvers.articulated.scheme import INTEGRATORS, Past
 from warpbots.solvers.articulated.spatial import scalar
+from warpbots.solvers.articulated.sense import Readings, readings, sense
 from warpbots.solvers.articulated.tree import Stage
 from warpbots.solvers.checks import refuse_states_without_gradient, refuse_worlds
 
@@ -147,6 +148,26 @@ class Articulated:
         launch(newton_kernel, (model.worlds, lanes), inputs, outputs, model.device)
         reads = [*state.fields(), control, *model.parameter_arrays()]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
+
+    def readings(self, model: ArticulatedModel, requires_grad: bool = False) -> Readings:
+        """Fresh arrays for `sense`."""
+        return readings(model, requires_grad)
+
+    def sense(
+        self, model: ArticulatedModel, state: ArticulatedState, control: wp.array, readings_out: Readings
+    ) -> None:
+        """Measure a state: poses, velocities, energies, torques and contacts; records its adjoint on the active tape.
+
+        Args:
+            model: From `build`.
+            state: What to measure.
+            control: Control signals, on which the torques depend, double precision, shape (worlds, channels).
+            readings_out: Where to write, from `readings`.
+
+        Raises:
+            RuntimeError: A gradient is wanted but the arrays have no room for it.
+        """
+        sense(model, state, control, readings_out)
 
     def _past(self, state: ArticulatedState, dt: float) -> Past:
         past = Past()
