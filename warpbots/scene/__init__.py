@@ -29,7 +29,7 @@ from warpbots.scene.shapes import (
     bars_of,
     dimension,
 )
-from warpbots.scene.touching import Contact
+from warpbots.scene.touching import Contact, contacts_between
 
 __all__ = [
     "CONDITIONS",
@@ -73,6 +73,7 @@ __all__ = [
     "Truss",
     "Union",
     "bars_of",
+    "contacts_between",
     "dimension",
     "floor",
     "walls",

@@ -1,11 +1,12 @@
 """What happens where rigid bodies touch."""
 
 import math
+from collections.abc import Callable, Mapping
 
 from warpbots.scene.record import SceneError, record
 from warpbots.scene.shapes.checks import assign, positive
 
-__all__ = ["Contact"]
+__all__ = ["Contact", "contacts_between"]
 
 
 @record
@@ -50,3 +51,32 @@ class Contact:
                 f"Contact {self.name!r}: friction {self.friction:g} needs a viscosity above 0 [Pa s/m], which is what "
                 f"holds what sticks"
             )
+
+
+def contacts_between(
+    points: Mapping[str, float],
+    solids: Mapping[str, float],
+    *,
+    combine: Callable[[float, float], float] = min,
+    stiffness: float = 1e8,
+    damping: float = 1e8,
+    viscosity: float = 1e7,
+) -> tuple[Contact, ...]:
+    """A law for every pair, for robots that come from files which know friction alone.
+
+    The defaults suit robots of a few kilograms: a foot of 10 cm^2 gives way by 1 mm under 100 N, creeps by 5 mm/s
+    under half of that, and comes to rest within one or two bounces.
+
+    Args:
+        points: Coulomb coefficient of each body or surface that has points, by name.
+        solids: Coulomb coefficient of each body, surface or obstacle that they touch, by name.
+        combine: Coefficient of a pair from those of both.
+        stiffness: Pressure per depth [Pa/m].
+        damping: Growth of the pressure with the speed of approach, per depth [Pa s/m^2].
+        viscosity: Shear per speed of what sticks [Pa s/m].
+    """
+    return tuple(
+        Contact(a, b, stiffness, damping, combine(mu, nu), viscosity)
+        for a, mu in points.items()
+        for b, nu in solids.items()
+    )

@@ -21,8 +21,8 @@ from warpbots.solvers.articulated.power import (
     weigh_kernel,
 )
 from warpbots.solvers.articulated.scheme import INTEGRATORS, Past
-from warpbots.solvers.articulated.spatial import scalar
 from warpbots.solvers.articulated.sense import Readings, readings, sense
+from warpbots.solvers.articulated.spatial import scalar
 from warpbots.solvers.articulated.tree import Stage
 from warpbots.solvers.checks import refuse_states_without_gradient, refuse_worlds
 
