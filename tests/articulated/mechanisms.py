@@ -5,6 +5,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from warpbots.scene import Inertia, Joint, RigidBody, Scene
+from warpbots.solvers.articulated.joints import BALL, FIXED
+from warpbots.solvers.articulated.robot import Element, Robot
 
 KINDS = ("revolute", "prismatic", "ball", "fixed", "planar", "translational", "free_2d")
 
@@ -92,3 +94,50 @@ def _parts(joint: Joint) -> list:
         "free_2d": [(slide, x), (slide, y), (hinge, z)],
         "free": [(slide, x), (slide, y), (slide, z), (ball, z)],
     }[joint.kind]
+
+
+def to_mujoco(scene: Scene, robot: Robot, model: mujoco.MjModel) -> np.ndarray:
+    """Matrix T that makes MuJoCo's velocities of ours: balls turn there about the axes of the body, here of the joint."""
+    T = np.zeros((model.nv, robot.freedom))
+    for name, address, element in _placed(robot, model):
+        turns = _axes(scene, robot, element).T if element.kind == BALL else np.eye(1)
+        T[address : address + len(turns), element.dof : element.dof + len(turns)] = turns
+    return T
+
+
+def set_state(scene: Scene, robot: Robot, model: mujoco.MjModel, data: mujoco.MjData, q: np.ndarray, v: np.ndarray) -> None:
+    """Put MuJoCo into our state and compute its dynamics."""
+    for name, _, element in _placed(robot, model):
+        at = model.joint(name).qposadr[0]
+        if element.kind == BALL:
+            axes = _axes(scene, robot, element)
+            turn = Rotation.from_quat(q[element.coordinate : element.coordinate + 4]).as_matrix()
+            data.qpos[at : at + 4] = Rotation.from_matrix(axes.T @ turn @ axes).as_quat(scalar_first=True)
+        else:
+            data.qpos[at] = q[element.coordinate]
+    data.qvel[:] = to_mujoco(scene, robot, model) @ v
+    mujoco.mj_forward(model, data)
+
+
+def _placed(robot: Robot, model: mujoco.MjModel):
+    """Names of MuJoCo's joints, their first velocities, and our elements."""
+    for element in robot.elements:
+        own = [e for e in robot.elements if e.body == element.body]
+        if element.kind != FIXED:
+            name = f"{robot.joints[element.body].name}.{own.index(element)}"
+            yield name, model.joint(name).dofadr[0], element
+
+
+def _axes(scene: Scene, robot: Robot, element: Element) -> np.ndarray:
+    """Axes of the body in the frame of its joint at zero."""
+    return np.array(robot.joints[element.body].rotation).T @ np.array(scene.rigid[element.body].rotation)
+
+
+def random_state(robot: Robot, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Coordinates and velocities of about 1."""
+    q, v = rng.normal(size=len(robot.start)), rng.normal(size=robot.freedom)
+    for element in robot.elements:
+        if element.kind == BALL:
+            at = slice(element.coordinate, element.coordinate + 4)
+            q[at] /= np.linalg.norm(q[at])
+    return q, v

@@ -3,6 +3,10 @@
 Planes, spheres, boxes, capsules and cylinders are closed forms in a frame of their own; everything else is sampled on a
 regular grid and interpolated by quadratic B-splines, so that the distance has a continuous slope. In double precision,
 whatever the precision of the process.
+
+Behind the edge of a box two faces are equally near, and the slope would jump from the one to the other: a force along
+it would, too, and a point could be pushed to and fro without a place to rest. Edges of boxes and rims of cylinders are
+rounded, so that down to the radius of the rounding the slope turns steadily.
 """
 
 from collections.abc import Sequence
@@ -32,6 +36,7 @@ class Solids:
         sample.
     size: Radius [m]; half edges [m]; radius and half length of a capsule or cylinder along z [m]; spacing of samples.
     resolution: Samples along each axis.
+    rounding: Radius of edges and rims [m].
     first: Number of the first sample.
     sample: Coefficients of the splines of all sampled solids [m], shape (n_samples,).
     """
@@ -42,6 +47,7 @@ class Solids:
     position: wp.array[_vec3]
     size: wp.array[_vec3]
     resolution: wp.array[wp.vec3i]
+    rounding: wp.array[_scalar]
     first: wp.array[int]
     sample: wp.array[_scalar]
 
@@ -166,28 +172,33 @@ def solid_distance(solids: Solids, s: int, y: _vec3):
     """
     kind = solids.kind[s]
     size = solids.size[s]
+    rounding = solids.rounding[s]
     d = y[2]
     n = _vec3(_ZERO, _ZERO, _ONE)
     C = _mat33()
     if kind == SPHERE:
         d, n, C = _around(y, size[0], _vec3(_ONE, _ONE, _ONE))
     elif kind == BOX:
-        d, n, C = _box(y, size)
+        d, n, C = _box(y, size - _vec3(rounding, rounding, rounding))
+        d = d - rounding
     elif kind == CAPSULE:
         d, n, C = _capsule(y, size[0], size[1])
     elif kind == CYLINDER:
-        d, n, C = _cylinder(y, size[0], size[1])
+        d, n, C = _cylinder(y, size[0] - rounding, size[1] - rounding)
+        d = d - rounding
     elif kind == SAMPLED:
         d, n, C = _sampled(solids, s, y)
     return d, n, C
 
 
-def solids_of(shapes: Sequence[tuple[int, Shape]], samples: int, device: wp.Device) -> Solids:
+def solids_of(shapes: Sequence[tuple[int, Shape]], samples: int, rounding: float, device: wp.Device) -> Solids:
     """Solids on the device.
 
     Args:
         shapes: The body to which each is fixed, -1 for the world, and its shape in the frame of the body.
         samples: Samples along the longest edge of a shape without a closed form.
+        rounding: Radius of edges and rims, in smallest half edges of a box, or the smaller of radius and half length of
+            a cylinder [1].
         device: Device of the arrays.
 
     Raises:
@@ -205,6 +216,8 @@ def solids_of(shapes: Sequence[tuple[int, Shape]], samples: int, device: wp.Devi
     solids.kind, solids.body = array(kinds, int), array([b for b, _ in shapes], int)
     solids.rotation, solids.position = array(rotations, _mat33, (3, 3)), array(positions, _vec3, (3,))
     solids.size, solids.resolution = array(sizes, _vec3, (3,)), array([g.shape for g in grids], wp.vec3i, (3,))
+    smallest = [s[:count].min() if count else 0.0 for s, count in zip(sizes, map(_EDGES.get, kinds), strict=True)]
+    solids.rounding = array([rounding * s for s in smallest], _scalar)
     solids.first = array(firsts[:-1], int)
     flat = np.concatenate([np.zeros(0), *(g.reshape(-1) for g in grids)])
     solids.sample = wp.array(flat, dtype=_scalar, device=device)
@@ -213,6 +226,8 @@ def solids_of(shapes: Sequence[tuple[int, Shape]], samples: int, device: wp.Devi
 
 _Row = tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 _NO_SAMPLES = np.zeros((0, 0, 0))
+_EDGES = {BOX: 3, CYLINDER: 2}
+"""Of kinds with edges, the number of sizes that bound their rounding."""
 
 
 def _closed_form(shape: Shape) -> _Row | None:

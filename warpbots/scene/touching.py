@@ -59,13 +59,13 @@ def contacts_between(
     *,
     combine: Callable[[float, float], float] = min,
     stiffness: float = 1e8,
-    damping: float = 1e8,
+    damping: float = 1e9,
     viscosity: float = 1e7,
 ) -> tuple[Contact, ...]:
     """A law for every pair, for robots that come from files which know friction alone.
 
     The defaults suit robots of a few kilograms: a foot of 10 cm^2 gives way by 1 mm under 100 N, creeps by 5 mm/s
-    under half of that, and comes to rest within one or two bounces.
+    under half of that, and hardly bounces.
 
     Args:
         points: Coulomb coefficient of each body or surface that has points, by name.

@@ -26,8 +26,8 @@ _DTYPES = {
 }  # fmt: skip
 
 
-def build(scene: Scene, worlds: int, device: wp.Device, samples: int) -> ArticulatedModel:
-    """Arrays of a scene; `samples` along the longest edge of solids without a closed form.
+def build(scene: Scene, worlds: int, device: wp.Device, samples: int, rounding: float) -> ArticulatedModel:
+    """Arrays of a scene; `samples` and `rounding` are those of `Articulated`.
 
     Raises:
         SceneError: The scene cannot be simulated as rigid bodies.
@@ -54,7 +54,7 @@ def build(scene: Scene, worlds: int, device: wp.Device, samples: int) -> Articul
     )
     return ArticulatedModel(
         scene=scene, worlds=worlds, device=device, robot=robot, tree=_tree(scene, robot, device), meeting=meeting,
-        solids=solids_of(shapes, samples, device), scratch=Scratch(sizes, touching, device),
+        solids=solids_of(shapes, samples, rounding, device), scratch=Scratch(sizes, touching, device),
         **{name: parameter(name) for name in PARAMETERS},
     )  # fmt: skip
 

@@ -1,0 +1,301 @@
+"""Contact: signed distances, the law, and its closed forms."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import trimesh
+import warp as wp
+from scipy.optimize import brentq
+
+from warpbots.contact import signed_distance
+from warpbots.contact.penalty import penalty_force, penalty_tangents
+from warpbots.contact.solid import Solids, solid_distance, solids_of
+from warpbots.scene import (
+    Box,
+    Capsule,
+    Cloud,
+    Contact,
+    Cylinder,
+    HalfSpace,
+    Inertia,
+    Joint,
+    Obstacle,
+    Posed,
+    RigidBody,
+    Scene,
+    Sphere,
+    TriangleMesh,
+    floor,
+)
+from warpbots.simulation import Simulation
+from warpbots.solvers import Articulated
+
+TURN = ((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+BALL = trimesh.creation.icosphere(3, 0.3)
+SOLIDS = {
+    "plane": HalfSpace((0.1, 0.0, 0.2), (0.3, -0.5, 0.8)),
+    "sphere": Sphere((0.1, 0.2, -0.1), 0.5),
+    "box": Posed(Box((-0.3, -0.2, -0.5), (0.4, 0.3, 0.1)), (0.1, 0.0, 0.0), TURN),
+    "capsule": Capsule((-0.3, 0.1, 0.0), (0.2, 0.3, 0.4), 0.3),
+    "cylinder": Cylinder((-0.3, 0.1, 0.0), (0.2, 0.3, 0.4), 0.3),
+    "mesh": TriangleMesh(BALL.vertices, BALL.faces),
+}
+
+
+@wp.kernel(enable_backward=False)
+def measure_kernel(
+    solids: Solids, s: int, to: wp.mat33d, origin: wp.vec3d, x: wp.array[wp.vec3d], d_out: wp.array[wp.float64],
+    n_out: wp.array[wp.vec3d], C_out: wp.array[wp.mat33d],
+):  # fmt: skip
+    """Distance, slope and curvature in the frame of the body."""
+    i = wp.tid()
+    d, n, C = solid_distance(solids, s, wp.transpose(to) @ (x[i] - origin))
+    d_out[i] = d
+    n_out[i] = to @ n
+    C_out[i] = to @ C @ wp.transpose(to)
+
+
+def measure(shape, x: np.ndarray, rounding: float = 0.0):
+    solids = solids_of([(-1, shape)], 48, rounding, wp.get_device("cpu"))
+    rotation, origin = solids.rotation.numpy()[0], solids.position.numpy()[0]
+    out = [wp.zeros(len(x), dtype=t, device="cpu") for t in (wp.float64, wp.vec3d, wp.mat33d)]
+    points = wp.array(x, dtype=wp.vec3d, device="cpu")
+    wp.launch(measure_kernel, len(x), [solids, 0, wp.mat33d(rotation), wp.vec3d(origin), points], out, device="cpu")
+    return [a.numpy() for a in out]
+
+
+@pytest.mark.parametrize("name", SOLIDS)
+def test_distance_slope_and_curvature_of_solids(name, rng):
+    shape = SOLIDS[name]
+    x = rng.uniform(-0.55, 0.55, (400, 3))
+    exact = signed_distance(shape, x)
+    x = x[exact < (0.02 if name == "mesh" else 1.0)]
+    d, n, C = measure(shape, x)
+    assert np.allclose(d, signed_distance(shape, x), atol=2e-3 if name == "mesh" else 1e-12)
+    h = 1e-6
+    steps = [[measure(shape, x + sign * h * e) for sign in (1, -1)] for e in np.eye(3)]
+    slope = np.stack([(a[0] - b[0]) / (2 * h) for a, b in steps], axis=1)
+    curvature = np.stack([(a[1] - b[1]) / (2 * h) for a, b in steps], axis=2)
+    smooth = np.linalg.norm(x - np.array(shape.bounds).mean(0), axis=1) > 0.05 if name == "mesh" else np.ones(len(x), bool)
+    kinks = np.abs(slope - n).max(1) > 1e-3  # a sample astride an edge, where there are two slopes
+    assert kinks.sum() <= 2
+    assert np.allclose(slope[~kinks], n[~kinks], atol=1e-7)
+    bent = np.abs(curvature - C).max((1, 2)) > 1e-2 * (1 + np.abs(C).max((1, 2)))
+    assert (bent & smooth).sum() <= 4
+    assert np.allclose(np.linalg.norm(n[smooth], axis=1), 1.0, atol=0.05 if name == "mesh" else 1e-12)
+
+
+@pytest.mark.parametrize("name", ["box", "cylinder"])
+def test_the_slope_turns_steadily_behind_rounded_edges(name, rng):
+    """Along paths less than the radius deep it turns by no more than 1 / (what is left of the radius)."""
+    shape, rounding = SOLIDS[name], 0.2
+    radius = rounding * {"box": 0.25, "cylinder": 0.3}[name]
+    x = rng.uniform(-0.6, 0.6, (100000, 3))
+    d = measure(shape, x, rounding)[0]
+    x = x[(d < 0) & (d > -0.8 * radius)]
+    step = 0.01 * radius * rng.normal(size=x.shape)
+    turn = np.linalg.norm(measure(shape, x + step, rounding)[1] - measure(shape, x, rounding)[1], axis=1)
+    assert len(x) > 3000
+    assert (turn <= 1.01 * np.linalg.norm(step, axis=1) / (0.2 * radius)).all()
+    sharp = np.linalg.norm(measure(shape, x + step)[1] - measure(shape, x)[1], axis=1)
+    assert sharp.max() > 1.0
+
+
+@wp.kernel(enable_backward=False)
+def law_kernel(
+    d: wp.array[wp.float64], n: wp.array[wp.vec3d], C: wp.array[wp.mat33d], u: wp.array[wp.vec3d], p: wp.vec4d,
+    F_out: wp.array[wp.vec3d], y_out: wp.array[wp.mat33d], u_out: wp.array[wp.mat33d],
+):  # fmt: skip
+    """The law and its derivatives."""
+    i = wp.tid()
+    F_out[i] = penalty_force(d[i], n[i], u[i], p[0], p[1], p[2], p[3])
+    F_y, F_u = penalty_tangents(d[i], n[i], C[i], u[i], p[0], p[1], p[2], p[3])
+    y_out[i] = F_y
+    u_out[i] = F_u
+
+
+def law(d, n, C, u, p):
+    types = (wp.float64, wp.vec3d, wp.mat33d, wp.vec3d)
+    arrays = [wp.array(a, dtype=t, device="cpu") for a, t in zip((d, n, C, u), types, strict=True)]
+    out = [wp.zeros(len(d), dtype=t, device="cpu") for t in (wp.vec3d, wp.mat33d, wp.mat33d)]
+    wp.launch(law_kernel, len(d), [*arrays, wp.vec4d(*p)], out, device="cpu")
+    return [a.numpy() for a in out]
+
+
+@pytest.mark.parametrize("p", [(1e4, 3e3, 0.4, 30.0), (1e4, 3e4, 0.4, 3e3), (1e4, 0.0, 0.0, 0.0)])
+def test_derivatives_of_the_law(p, rng):
+    """Around points where the distance is a quadratic with a slope that is not quite a unit vector."""
+    count, h, still = 60, 1e-6, np.zeros(3)
+    d, u = rng.uniform(-0.02, -0.001, count), rng.normal(size=(count, 3))
+    n = rng.normal(size=(count, 3))
+    n *= rng.uniform(0.9, 1.1, (count, 1)) / np.linalg.norm(n, axis=1, keepdims=True)
+    C = rng.normal(size=(count, 3, 3))
+    C = C + C.transpose(0, 2, 1)
+
+    def moved(dy, du):
+        return law(d + n @ dy, n + C @ dy, C, u + du, p)[0]
+
+    _, F_y, F_u = law(d, n, C, u, p)
+    y = np.stack([(moved(h * e, still) - moved(-h * e, still)) / (2 * h) for e in np.eye(3)], axis=2)
+    v = np.stack([(moved(still, h * e) - moved(still, -h * e)) / (2 * h) for e in np.eye(3)], axis=2)
+    assert np.allclose(F_y, y, rtol=1e-6, atol=1e-4)
+    assert np.allclose(F_u, v, rtol=1e-6, atol=1e-6)
+
+
+def test_the_force_is_continuous_where_contact_begins_and_where_sticking_ends(rng):
+    n, C, u = np.array([[0.0, 0.0, 1.0]]), np.zeros((1, 3, 3)), np.array([[0.7, 0.1, -2.0]])
+    p = (1e4, 1e4, 0.5, 100.0)
+    forces = [law(np.array([-d]), n, C, u, p)[0] for d in (1e-6, 1e-8, 1e-10)]
+    sizes = [np.linalg.norm(f) for f in forces]
+    assert sizes[0] < 0.1
+    assert sizes[2] < 1e-3 * sizes[0]  # the damping k_d d' of Geilinger et al. would leave 2e4 here
+    slide = 0.5 * 1e4 * 1e-3 / 100.0  # mu N / k_t
+    around = [law(np.array([-1e-3]), n, C, np.array([[slide * s, 0, 0]]), p)[0] for s in (1 - 1e-9, 1 + 1e-9)]
+    assert np.allclose(*around, rtol=1e-8)
+
+
+def test_the_force_never_pulls():
+    """Pulled out faster than k / c the law of the paper would hold things back."""
+    n, C = np.array([[0.0, 0.0, 1.0]]), np.zeros((1, 3, 3))
+    F, F_y, F_u = law(np.array([-1e-3]), n, C, np.array([[0.3, 0.0, 5.0]]), (1e4, 1e4, 0.5, 100.0))
+    assert (F == 0).all() and (F_y == 0).all() and (F_u == 0).all()
+
+
+def block(mass: float = 2.0, areas: float = 1e-4) -> RigidBody:
+    """A block that stands on the four corners of its sole."""
+    corners = np.array([[x, y, 0.0] for x in (-0.1, 0.1) for y in (-0.1, 0.1)])
+    moments = mass / 12 * np.array([0.05, 0.05, 0.08])
+    return RigidBody("block", None, inertia=Inertia(mass, (0, 0, 0.02), moments), points=Cloud(corners, areas))
+
+
+def on_incline(degrees: float, mu: float, viscosity: float = 1e7) -> Simulation:
+    angle = math.radians(degrees)
+    gravity = (9.81 * math.sin(angle), 0.0, -9.81 * math.cos(angle))
+    contact = Contact("block", "floor", 1e8, 2e9, mu, viscosity)
+    return Simulation(Scene((block(),), obstacles=(floor(),), contacts=(contact,), gravity=gravity), Articulated(), dt=2e-3)
+
+
+@pytest.mark.parametrize(("degrees", "mu"), [(30, 0.3), (20, 0.1), (45, 0.8)])
+def test_a_block_slides_as_coulomb_says(degrees, mu):
+    sim, angle = on_incline(degrees, mu), math.radians(degrees)
+    start = sim.rollout(None, 100).final
+    end = sim.rollout(None, 100, start).final
+    acceleration = float((end.velocity - start.velocity)[0, 0]) / 0.2
+    expected = 9.81 * (math.sin(angle) - mu * math.cos(angle))
+    assert abs(acceleration / expected - 1.0) < 1e-3
+
+
+@pytest.mark.parametrize(("degrees", "mu"), [(30, 0.8), (5, 0.1)])
+def test_a_block_below_the_cone_creeps_as_slowly_as_the_viscosity_says(degrees, mu):
+    sim, angle = on_incline(degrees, mu), math.radians(degrees)
+    end = sim.rollout(None, 200).final
+    creep = 2.0 * 9.81 * math.sin(angle) / (1e7 * 4e-4)
+    assert abs(float(end.velocity[0, 0]) / creep - 1.0) < 1e-2
+    assert creep < 3e-3
+
+
+@pytest.mark.parametrize("share", [0.98, 1.02])
+def test_a_block_sticks_up_to_the_angle_of_friction(share):
+    """tan(angle) 2 % below and above mu."""
+    sim = on_incline(math.degrees(math.atan(0.5 * share)), 0.5)
+    end = sim.rollout(None, 500).final
+    angle = math.atan(0.5 * share)
+    slipped = 9.81 * (math.sin(angle) - 0.5 * math.cos(angle))
+    if share < 1.0:
+        assert float(end.velocity[0, 0]) < 3e-3
+    else:
+        assert abs(float(end.velocity[0, 0]) / slipped - 1.0) < 0.05
+
+
+def test_a_block_at_rest_sinks_in_by_its_weight_and_pushes_with_it():
+    sim = on_incline(0.0, 0.5)
+    end = sim.rollout(None, 300).final
+    readings = sim.sense(end)
+    assert abs(float(readings.contact_normal.sum()) / (2.0 * 9.81) - 1.0) < 1e-6
+    assert abs(float(readings.position[0, 0, 2]) / (-2.0 * 9.81 / (1e8 * 4e-4)) - 1.0) < 1e-6
+    assert float(readings.contact_shear.abs().max()) < 1e-6
+
+
+@pytest.mark.parametrize(("speed", "damping"), [(1.0, 0.3), (2.0, 0.3), (1.0, 1.0)])
+def test_a_ball_rebounds_as_hunt_and_crossley_say(speed, damping):
+    """ln(1 + a v) - a v = ln(1 - a e) + a e for the speeds v before and e after, a = damping / stiffness."""
+    ball = RigidBody("ball", None, inertia=Inertia(1.0, (0, 0, 0), (1, 1, 1)), points=Cloud(np.zeros((1, 3)), 1e-4))
+    joint = Joint("rail", "prismatic", None, "ball", start=1e-4, start_velocity=-speed)
+    contact = Contact("ball", "floor", 1e8, damping * 1e8)
+    scene = Scene((ball,), obstacles=(floor(),), joints=(joint,), contacts=(contact,), gravity=(0, 0, 0))
+    duration = math.pi * math.sqrt(1.0 / 1e4)
+    sim = Simulation(scene, Articulated(), dt=3 * duration, substeps=1500)
+    rebound = float(sim.step(sim.state(), torch.zeros(0, dtype=torch.float64)).velocity[0, 0])
+    left = math.log1p(damping * speed) - damping * speed
+    expected = brentq(lambda e: math.log1p(-damping * e) + damping * e - left, 1e-9, min(speed, (1 - 1e-12) / damping))
+    assert abs(rebound / expected - 1.0) < 2e-3
+
+
+def test_action_is_reaction_between_moving_bodies():
+    """Two bodies that collide off their centres in free space keep their momentum and angular momentum."""
+    one = RigidBody("one", Sphere((0, 0, 0), 0.1), 500.0, position=(0, 0, 0.05), points=200)
+    two = RigidBody("two", Box((-0.1, -0.1, -0.1), (0.1, 0.1, 0.1)), 300.0, position=(0.19, 0.03, 0))
+    joints = (
+        Joint("one", "free", None, "one", position=(0, 0, 0.05), start_velocity=(1.0, 0, 0, 0, 5.0, 0)),
+        Joint("two", "free", None, "two", position=(0.19, 0.03, 0), start_velocity=(0, 0, 0, 1.0, 0, 2.0)),
+    )
+    contact = Contact("one", "two", 1e7, 1e6, 0.4, 1e4)
+    scene = Scene((one, two), joints=joints, contacts=(contact,), gravity=(0, 0, 0))
+    sim = Simulation(scene, Articulated(), dt=0.1, substeps=400)
+    mass, inertia = sim.model.mass.numpy()[0], sim.model.inertia.numpy()[0]
+
+    def momenta(state):
+        r = {n: t[0].numpy() for n, t in vars(sim.sense(state)).items()}
+        p = [m * (v + np.cross(w, c - x)) for m, v, w, c, x in zip(mass, r["velocity"], r["angular_velocity"], r["center"], r["position"])]  # noqa: B905
+        L = [np.cross(c, q) + R @ I @ R.T @ w for c, q, R, I, w in zip(r["center"], p, r["rotation"], inertia, r["angular_velocity"])]  # noqa: B905
+        return np.sum(p, axis=0), np.sum(L, axis=0)
+
+    p, L = momenta(sim.state())
+    state = sim.step(sim.state(), torch.zeros(0, dtype=torch.float64))
+    p_end, L_end = momenta(state)
+    assert float(state.velocity[0, 0]) < 0.9  # they did collide
+    assert np.allclose(p_end, p, atol=1e-10)
+    assert np.allclose(L_end, L, atol=1e-4)
+
+
+@pytest.mark.parametrize("solid", ["box", "sphere", "capsule", "cylinder", "mesh"])
+def test_a_solid_rests_on_every_other(solid):
+    """Four legs on a platform that rides on a spring: it carries the weight, whatever its shape."""
+    mesh = trimesh.creation.box((0.4, 0.4, 0.1))
+    shape = {
+        "box": Box((-0.2, -0.2, -0.1), (0.2, 0.2, 0.0)),
+        "sphere": Sphere((0, 0, -1.0), 1.0),
+        "capsule": Capsule((-0.2, 0, -1.0), (0.2, 0, -1.0), 1.0),
+        "cylinder": Cylinder((0, 0, -0.1), (0, 0, 0.0), 0.2),
+        "mesh": TriangleMesh(mesh.vertices - [0, 0, 0.05], mesh.faces),
+    }[solid]
+    platform = RigidBody("platform", shape, 100.0)
+    joints = (
+        Joint("lift", "prismatic", None, "platform", stiffness=2e4, damping=5e3),
+        Joint("rail", "prismatic", None, "block", start=0.001),
+    )
+    contact = Contact("block", "platform", 1e8, 2e9)
+    sim = Simulation(Scene((platform, block()), joints=joints, contacts=(contact,)), Articulated(), dt=5e-3)
+    end = sim.rollout(None, 500).final
+    weight = float(sim.sense(end).contact_force[0, :, 2].sum())
+    assert abs(weight / (2.0 * 9.81) - 1.0) < 1e-3
+    lift = sim.model.robot.coordinates["lift"].start
+    total = 9.81 * (2.0 + float(sim.model.mass.numpy()[0, 0]))
+    assert abs(float(end.position[0, lift]) / (-total / 2e4) - 1.0) < 1e-3
+
+
+def test_contact_points_cover_surfaces_evenly():
+    from warpbots.solvers.articulated.cloud import contact_cloud
+
+    for shape in (*list(SOLIDS.values())[1:],):
+        cloud = contact_cloud(RigidBody("b", shape, points=200))
+        assert 150 < len(cloud.positions) <= 201
+        assert np.abs(signed_distance(shape, cloud.positions)).max() < 5e-3
+        again = contact_cloud(RigidBody("b", shape, points=200))
+        assert (cloud.positions == again.positions).all()
+    box = contact_cloud(RigidBody("b", Box((0, 0, 0), (1, 2, 3)), points=100))
+    assert np.isclose(box.areas.sum(), 22.0)
+    corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 2) for z in (0, 3)])
+    assert (np.linalg.norm(box.positions[:, None] - corners, axis=2).min(0) == 0.0).all()
