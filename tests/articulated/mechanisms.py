@@ -105,7 +105,9 @@ def to_mujoco(scene: Scene, robot: Robot, model: mujoco.MjModel) -> np.ndarray:
     return T
 
 
-def set_state(scene: Scene, robot: Robot, model: mujoco.MjModel, data: mujoco.MjData, q: np.ndarray, v: np.ndarray) -> None:
+def set_state(
+    scene: Scene, robot: Robot, model: mujoco.MjModel, data: mujoco.MjData, q: np.ndarray, v: np.ndarray
+) -> None:
     """Put MuJoCo into our state and compute its dynamics."""
     for name, _, element in _placed(robot, model):
         at = model.joint(name).qposadr[0]

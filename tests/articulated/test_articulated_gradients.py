@@ -13,7 +13,6 @@ from warpbots.scene import (
     Cloud,
     Contact,
     Cylinder,
-    Inertia,
     Joint,
     RigidBody,
     Scene,
@@ -157,7 +156,9 @@ def test_taylor_remainder_is_of_second_order(rng):
         steps = np.array([1e-3, 1e-4]) * (10.0 if name in ("contact_stiffness", "control", "inertia") else 0.1)
         slope = float((gradient[name] * d).sum())
         with torch.no_grad():
-            left = [abs(float(loss({**loss.inputs, name: loss.inputs[name] + h * d})) - base - h * slope) for h in steps]
+            left = [
+                abs(float(loss({**loss.inputs, name: loss.inputs[name] + h * d})) - base - h * slope) for h in steps
+            ]
         assert 1.9 < np.log10(left[0] / left[1]) < 2.1, (name, left)
 
 
@@ -197,6 +198,8 @@ def test_worlds_do_not_meet(rng):
     v = torch.as_tensor(rng.normal(size=(3, alone.state().velocity.shape[1])))
     single, batch = v[1:2].clone().requires_grad_(), v.clone().requires_grad_()
     for sim, leaf in ((alone, single), (three, batch)):
-        final = sim.rollout(torch.zeros(sim.channels, dtype=torch.float64).expand(8, -1), 8, sim.state(velocity=leaf)).final
+        final = sim.rollout(
+            torch.zeros(sim.channels, dtype=torch.float64).expand(8, -1), 8, sim.state(velocity=leaf)
+        ).final
         (final.position**2).sum().backward()
     assert (single.grad[0] == batch.grad[1]).all()

@@ -21,7 +21,6 @@ from warpbots.scene import (
     HalfSpace,
     Inertia,
     Joint,
-    Obstacle,
     Posed,
     RigidBody,
     Scene,
@@ -78,7 +77,9 @@ def test_distance_slope_and_curvature_of_solids(name, rng):
     steps = [[measure(shape, x + sign * h * e) for sign in (1, -1)] for e in np.eye(3)]
     slope = np.stack([(a[0] - b[0]) / (2 * h) for a, b in steps], axis=1)
     curvature = np.stack([(a[1] - b[1]) / (2 * h) for a, b in steps], axis=2)
-    smooth = np.linalg.norm(x - np.array(shape.bounds).mean(0), axis=1) > 0.05 if name == "mesh" else np.ones(len(x), bool)
+    smooth = (
+        np.linalg.norm(x - np.array(shape.bounds).mean(0), axis=1) > 0.05 if name == "mesh" else np.ones(len(x), bool)
+    )
     kinks = np.abs(slope - n).max(1) > 1e-3  # a sample astride an edge, where there are two slopes
     assert kinks.sum() <= 2
     assert np.allclose(slope[~kinks], n[~kinks], atol=1e-7)
@@ -174,7 +175,9 @@ def on_incline(degrees: float, mu: float, viscosity: float = 1e7) -> Simulation:
     angle = math.radians(degrees)
     gravity = (9.81 * math.sin(angle), 0.0, -9.81 * math.cos(angle))
     contact = Contact("block", "floor", 1e8, 2e9, mu, viscosity)
-    return Simulation(Scene((block(),), obstacles=(floor(),), contacts=(contact,), gravity=gravity), Articulated(), dt=2e-3)
+    return Simulation(
+        Scene((block(),), obstacles=(floor(),), contacts=(contact,), gravity=gravity), Articulated(), dt=2e-3
+    )
 
 
 @pytest.mark.parametrize(("degrees", "mu"), [(30, 0.3), (20, 0.1), (45, 0.8)])
@@ -248,8 +251,14 @@ def test_action_is_reaction_between_moving_bodies():
 
     def momenta(state):
         r = {n: t[0].numpy() for n, t in vars(sim.sense(state)).items()}
-        p = [m * (v + np.cross(w, c - x)) for m, v, w, c, x in zip(mass, r["velocity"], r["angular_velocity"], r["center"], r["position"])]  # noqa: B905
-        L = [np.cross(c, q) + R @ I @ R.T @ w for c, q, R, I, w in zip(r["center"], p, r["rotation"], inertia, r["angular_velocity"])]  # noqa: B905
+        p = [
+            m * (v + np.cross(w, c - x))
+            for m, v, w, c, x in zip(mass, r["velocity"], r["angular_velocity"], r["center"], r["position"])
+        ]
+        L = [
+            np.cross(c, q) + R @ I @ R.T @ w
+            for c, q, R, I, w in zip(r["center"], p, r["rotation"], inertia, r["angular_velocity"])
+        ]
         return np.sum(p, axis=0), np.sum(L, axis=0)
 
     p, L = momenta(sim.state())

@@ -118,7 +118,7 @@ def test_period_of_a_pendulum(degrees):
     sim = Simulation(scene, Articulated(), dt=period / steps)
     trajectory = sim.rollout(None, steps + 20, observe=lambda state: state.velocity[:, 0])
     speed = trajectory.observation[0].numpy()
-    cross = int(np.flatnonzero((speed[steps // 2 :-1] > 0) & (speed[steps // 2 + 1 :] <= 0))[0]) + steps // 2
+    cross = int(np.flatnonzero((speed[steps // 2 : -1] > 0) & (speed[steps // 2 + 1 :] <= 0))[0]) + steps // 2
     at = cross + speed[cross] / (speed[cross] - speed[cross + 1])
     assert abs((at + 1) / steps - 1.0) < 1e-4
 

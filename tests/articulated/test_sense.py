@@ -75,5 +75,7 @@ def test_forces_are_normal_and_shear(rng):
     assert touching.any()
     assert (r.contact_normal >= 0).all()
     size = r.contact_force.norm(dim=-1) ** 2
-    assert torch.allclose(size[touching], (r.contact_normal**2 + r.contact_shear.norm(dim=-1) ** 2)[touching], rtol=1e-6)
+    assert torch.allclose(
+        size[touching], (r.contact_normal**2 + r.contact_shear.norm(dim=-1) ** 2)[touching], rtol=1e-6
+    )
     assert (r.contact_force[~touching] == 0).all()

@@ -3,6 +3,8 @@
 The trial point at the full correction, or the half, the quarter, ... is accepted when the correction that the old
 factors give there is smaller than the one that led to it: the monotonicity test of Deuflhard (2011, "Newton Methods for
 Nonlinear Problems", section 3.3), which compares displacements and needs no weights between newtons and newton metres.
+Where none is down to a fiftieth, contact begins or ends on the way and the correction has no slope to follow: it is
+taken in full, to the other side.
 A stage has converged when a full correction is below the tolerance; it is added, so that what remains is of the order
 of its square.
 """
@@ -21,7 +23,7 @@ __all__ = ["Factors", "Options", "Report", "newton_kernel"]
 
 _ZERO, _ONE, _HALF = (wp.constant(scalar(c)) for c in (0.0, 1.0, 0.5))
 _QUARTER = wp.constant(scalar(0.25))
-_LEAST = wp.constant(scalar(1e-6))
+_LEAST = wp.constant(scalar(0.02))
 
 
 @wp.struct
@@ -146,7 +148,10 @@ def search(
                 trying = 0
             elif share < _LEAST:
                 trying = 0
-                searching = 0
+                if lane == 0:
+                    displace(stage, work, _ONE - share, w, n)
+                sync()
+                evaluate(machine, stage, work, control, w, lane, lanes)
             else:
                 share = _HALF * share
                 if lane == 0:

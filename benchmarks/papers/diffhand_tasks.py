@@ -1,0 +1,263 @@
+"""DiffHand's tasks without cages: Finger Reach and Flip Box, control alone and with a design, beside CMA-ES.
+
+    python benchmarks/papers/diffhand_tasks.py [reach] [flip] [--seeds N] [--iterations N] [--json FILE]
+
+Losses and constants are those of the published code, in its units (cm, rad); the finger is `diffhand_finger`. L-BFGS-B
+starts from controls of zero (seed 0) or at random; CMA-ES (population 20) gets as many episodes as L-BFGS-B took, or
+so many times more. Writes ``diffhand_<task>.png``, the loss over episodes, beside this file.
+"""
+
+import argparse
+import dataclasses
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from diffhand_finger import CM, Design, finger_bodies, finger_joints, parameters, tip_of
+
+import warpbots as wb
+
+HERE = Path(__file__).resolve().parent
+"""Where the figures go."""
+TARGETS = CM * np.array([(10.0, -5.0, -5.0), (10.0, -5.0, 5.0), (20.0, 10.0, 10.0), (20.0, 10.0, -10.0)])
+"""Of Finger Reach, a quarter of the time each [m]."""
+HINGE = CM * np.array([15.0, 0.0, -10.0])
+"""About which the box of Flip Box turns [m]."""
+
+
+@dataclasses.dataclass
+class Task:
+    """A task as a function of a vector: controls before tanh, then the design.
+
+    Attributes:
+        name: Its name.
+        sim: What is simulated; one control interval is one hold of the controls.
+        intervals: Control intervals of an episode.
+        bounds: Of each entry of the design.
+        loss: Loss and metric of a trajectory under a design.
+        episodes: Loss of each episode so far.
+    """
+
+    name: str
+    sim: wb.Simulation
+    intervals: int
+    bounds: tuple[tuple[float, float], ...]
+    loss: Callable[[wb.Trajectory, Design], tuple[torch.Tensor, torch.Tensor]]
+    episodes: list[float] = dataclasses.field(default_factory=list)
+
+    @property
+    def controls(self) -> int:
+        """Number of entries that are controls."""
+        return self.intervals * self.sim.channels
+
+    def evaluate(self, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Loss and metric of one episode."""
+        control = torch.tanh(values[: self.controls]).reshape(self.intervals, self.sim.channels)
+        design = Design.of(values[self.controls :])
+        changed = parameters(self.sim, design)
+
+        def observe(state):
+            readings = self.sim.sense(state, **changed)
+            k = self.sim.model.robot.body("distal")
+            tip = readings.position[:, k] + readings.rotation[:, k] @ tip_of(design)
+            return torch.cat([tip, state.position], dim=1)
+
+        trajectory = self.sim.rollout(control, self.intervals, observe=observe, **changed)
+        loss, metric = self.loss(trajectory, design)
+        self.episodes.append(float(loss.detach()))
+        return loss, metric
+
+    def start(self, seed: int) -> np.ndarray:
+        """Controls of zero for seed 0, at random otherwise; the finger of the paper."""
+        rng = np.random.default_rng(seed)
+        control = np.zeros(self.controls) if seed == 0 else rng.uniform(-0.5, 0.5, self.controls)
+        return np.concatenate([control, np.ones(len(self.bounds))])
+
+
+def reach() -> Task:
+    """Finger Reach: follow four targets without gravity; 3 s in steps of 5 ms, controls held for 20."""
+    motors = [wb.Torque(j.name, j.name, 0.06) for j in finger_joints(0.01)]
+    joints = [wb.Joint("base", "fixed", None, "palm"), *finger_joints(0.01)]
+    scene = wb.Scene(finger_bodies(), motors, joints=joints, gravity=(0.0, 0.0, 0.0), name="finger_reach")
+    times = 20 * np.arange(1, 31)
+    targets = torch.as_tensor(TARGETS[np.minimum((times - 1) // 150, 3)])
+
+    def loss(trajectory: wb.Trajectory, design: Design) -> tuple[torch.Tensor, torch.Tensor]:
+        distance = (trajectory.observation[0, :, :3] - targets).norm(dim=1) / CM
+        return 0.1 * trajectory.control.square().sum() + 10.0 * distance.sum(), distance.mean()
+
+    sim = wb.Simulation(scene, wb.Articulated(), dt=0.1, substeps=20, checkpoints=wb.Checkpoints.all())
+    return Task("reach", sim, 30, ((0.5, 4.0),) * 3, loss)
+
+
+def flip() -> Task:
+    """Flip Box: turn a heavy box on its hinge by 90 degrees; 0.75 s in steps of 5 ms, controls held for 5."""
+    hinge = 0.01
+    links = finger_joints(hinge)
+    side = 6.0 * CM
+    shape = wb.shapes.Box((0.0, -side / 2, 0.0), (side, side / 2, side))
+    corners = np.array([(x, y, z) for x in (0.0, side) for y in (-side / 2, side / 2) for z in (0.0, side)])
+    box = wb.RigidBody("box", shape, 1000.0, position=tuple(HINGE), points=wb.Cloud(corners, 1e-4), surface="box")
+    turned = ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 1.0, 0.0))
+    base = wb.Joint("base", "planar", None, "palm", rotation=turned, damping=10.0)
+    lid = wb.Joint("lid", "revolute", None, "box", position=tuple(HINGE), axis=(0.0, -1.0, 0.0), damping=1e-3)
+    motors = [wb.Torque("base_x", "base", 6.0, 0), wb.Torque("base_z", "base", 6.0, 1)]
+    motors += [wb.Torque(j.name, j.name, 0.015) for j in links]
+    laws = [
+        wb.Contact("finger", "box", 5e6, 3e5, 1.5, 2.5e4),
+        wb.Contact("finger", "floor", 1e7, 3e4, 1.5, 5e4),
+        wb.Contact("box", "floor", 5e7, 3e5, 0.8, 5e4),
+    ]
+    scene = wb.Scene(
+        [*finger_bodies(120), box], motors, [wb.floor(-10.0 * CM)], gravity=(0.0, 0.0, -9.8),
+        joints=[base, *links, lid], contacts=laws, name="flip_box",
+    )  # fmt: skip
+    solver = wb.Articulated(rounding=0.2)  # edges of 6 mm, deeper than the finger's soft points press in
+    sim = wb.Simulation(scene, solver, dt=0.025, substeps=5, checkpoints=wb.Checkpoints.all())
+    angle_at = 3 + sim.model.robot.coordinates["lid"].start
+    back = torch.tensor([6.0, 0.0, 4.0], dtype=torch.float64)
+
+    def loss(trajectory: wb.Trajectory, design: Design) -> tuple[torch.Tensor, torch.Tensor]:
+        seen = trajectory.observation[0]
+        angle = seen[:, angle_at]
+        c, s, zero = torch.cos(angle), torch.sin(angle), torch.zeros_like(angle)
+        goal = torch.stack([c * back[0] - s * back[2], zero, s * back[0] + c * back[2]], dim=1)
+        goal = goal + torch.as_tensor(HINGE / CM)
+        near = (seen[:15, :3] / CM - goal[:15]).square().sum()
+        error = angle - torch.pi / 2
+        total = 5.0 * trajectory.control.square().sum() + near + 50.0 * error.square().sum()
+        return total, torch.rad2deg(error[-1].abs())
+
+    return Task("flip", sim, 30, ((0.5, 3.0),) * 4, loss)
+
+
+TASKS = {"reach": (reach, 500), "flip": (flip, 100)}
+"""Tasks, each with its number of iterations."""
+
+
+def by_gradient(task: Task, seed: int, iterations: int, designed: bool) -> dict:
+    """L-BFGS-B with scipy's defaults; without a design it stays that of the paper."""
+    start, task.episodes = task.start(seed), []
+    free = len(start) if designed else task.controls
+    fixed = torch.as_tensor(start[free:])
+
+    def value(x: np.ndarray) -> tuple[float, np.ndarray]:
+        leaf = torch.tensor(x, requires_grad=True)
+        try:
+            loss, _ = task.evaluate(torch.cat([leaf, fixed]))
+        except wb.SimulationError as fault:
+            print(f"    an episode failed: {fault}", file=sys.stderr)
+            task.episodes.append(task.episodes[0])
+            return 1e9, np.zeros_like(x)
+        loss.backward()
+        return float(loss.detach()), leaf.grad.numpy()
+
+    bounds = [(-1.0, 1.0)] * task.controls + list(task.bounds)
+    begun = time.perf_counter()
+    found = minimize(
+        value, start[:free], jac=True, method="L-BFGS-B", bounds=bounds[:free], options={"maxiter": iterations}
+    )
+    seconds, episodes = time.perf_counter() - begun, list(task.episodes)
+    with torch.no_grad():
+        loss, metric = task.evaluate(torch.cat([torch.as_tensor(found.x), fixed]))
+    return {
+        "loss": float(loss), "metric": float(metric), "episodes": len(episodes), "seconds": seconds,
+        "values": [*found.x.tolist(), *fixed.tolist()], "curve": np.minimum.accumulate(episodes).tolist(),
+    }  # fmt: skip
+
+
+def by_evolution(task: Task, seed: int, episodes: int) -> dict:
+    """CMA-ES on controls and design with as many episodes."""
+    import cma
+
+    start, task.episodes = task.start(seed), []
+    lower, upper = zip(*([(-1.0, 1.0)] * task.controls + list(task.bounds)), strict=True)
+    options = {
+        "bounds": [list(lower), list(upper)],
+        "popsize": 20,
+        "seed": seed + 1,
+        "verbose": -9,
+        "maxfevals": episodes,
+    }
+
+    def value(x: np.ndarray) -> float:
+        try:
+            with torch.no_grad():
+                return float(task.evaluate(torch.as_tensor(np.asarray(x)))[0])
+        except wb.SimulationError:
+            task.episodes.append(task.episodes[0])
+            return 1e9
+
+    best = cma.fmin2(value, start, 0.25, options | {"verbose": -9})[0]
+    curve = np.minimum.accumulate(task.episodes).tolist()
+    with torch.no_grad():
+        loss, metric = task.evaluate(torch.as_tensor(best))
+    return {
+        "loss": float(loss), "metric": float(metric), "episodes": len(curve), "values": list(best), "curve": curve,
+    }  # fmt: skip
+
+
+def figure(name: str, results: dict[str, list[dict]]) -> None:
+    """Best loss so far over episodes, mean and range over seeds."""
+    import matplotlib.pyplot as plt
+
+    _, ax = plt.subplots(figsize=(6, 4))
+    for label, runs in results.items():
+        longest = max(len(r["curve"]) for r in runs)
+        curves = np.array([r["curve"] + [r["curve"][-1]] * (longest - len(r["curve"])) for r in runs])
+        (line,) = ax.plot(np.arange(1, longest + 1), curves.mean(0), label=label)
+        ax.fill_between(np.arange(1, longest + 1), curves.min(0), curves.max(0), color=line.get_color(), alpha=0.2)
+    ax.set(xscale="log", yscale="log", xlabel="episodes", ylabel="best loss so far", title=f"DiffHand: {name}")
+    ax.legend()
+    plt.savefig(HERE / f"diffhand_{name}.png", dpi=120, bbox_inches="tight")
+
+
+def compare(task: Task, iterations: int, seeds: int, longer: int) -> dict[str, list[dict]]:
+    """Control alone, control and design, and CMA-ES with `longer` times the episodes of the latter, for every seed."""
+    results: dict[str, list[dict]] = {"control": [], "control and design": [], "CMA-ES": []}
+
+    def keep(label: str, seed: int, result: dict) -> None:
+        results[label].append(result)
+        design = np.round(result["values"][task.controls :], 3)
+        print(
+            f"{task.name}, {label}, seed {seed}: loss {result['loss']:.4g}, metric {result['metric']:.4g}, "
+            f"{result['episodes']} episodes, design {design}",
+            flush=True,
+        )
+
+    for seed in range(seeds):
+        keep("control", seed, by_gradient(task, seed, iterations, designed=False))
+        keep("control and design", seed, by_gradient(task, seed, iterations, designed=True))
+        keep("CMA-ES", seed, by_evolution(task, seed, longer * results["control and design"][seed]["episodes"]))
+    return results
+
+
+def main() -> None:
+    """Run the tasks that are named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tasks", nargs="*", help="reach, flip; both without a name")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--iterations", type=int, help="of L-BFGS-B; those of the paper without a number")
+    parser.add_argument("--longer", type=int, default=1, help="how many times more episodes CMA-ES gets")
+    parser.add_argument("--json", type=Path, help="where to write all results")
+    options = parser.parse_args()
+    found = {}
+    for name in options.tasks or TASKS:
+        make, iterations = TASKS[name]
+        found[name] = compare(make(), options.iterations or iterations, options.seeds, options.longer)
+        figure(name, found[name])
+        if options.json:
+            options.json.write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

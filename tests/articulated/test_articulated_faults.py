@@ -1,0 +1,187 @@
+"""What is refused, and in which words."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from warpbots.scene import (
+    Box,
+    Capsule,
+    Cloud,
+    Contact,
+    HalfSpace,
+    Heightfield,
+    Inertia,
+    Joint,
+    Material,
+    Muscle,
+    Obstacle,
+    RigidBody,
+    Scene,
+    SceneError,
+    Servo,
+    SoftBody,
+    Sphere,
+    Torque,
+    Union,
+    floor,
+)
+from warpbots.simulation import Simulation, SimulationError
+from warpbots.solvers import MPM, Articulated, MassSpring
+
+BALL = Sphere((0, 0, 0), 0.1)
+
+
+def arm(count: int = 2) -> tuple[RigidBody, ...]:
+    return tuple(RigidBody(f"link{i}", BALL) for i in range(count))
+
+
+JOINTS = {
+    "kind": (lambda: Joint("j", "hinge", None, "a"), "kind must be one of fixed, revolute"),
+    "zero axis": (lambda: Joint("j", "revolute", None, "a", axis=(0, 0, 0)), "axis must not be the zero vector"),
+    "itself": (lambda: Joint("j", "revolute", "a", "a"), "joins 'a' to itself"),
+    "limits": (lambda: Joint("j", "revolute", None, "a", lower=1.0, upper=-1.0), r"lower \(1.0,\) must be below upper"),
+    "limits of a ball": (lambda: Joint("j", "ball", None, "a", upper=1.0), "a ball joint has no limits"),
+    "damping": (lambda: Joint("j", "revolute", None, "a", damping=-1.0), "damping must not be negative"),
+    "length": (lambda: Joint("j", "planar", None, "a", damping=(1, 2, 3)), "damping of a planar joint must be"),
+    "quaternion": (lambda: Joint("j", "ball", None, "a", start=(1, 1, 0, 0)), "must be a unit quaternion"),
+    "rotation": (lambda: Joint("j", "ball", None, "a", rotation=2 * np.eye(3)), "must be a rotation matrix"),
+    "neutral of a ball": (lambda: Joint("j", "ball", None, "a", neutral=0.3), "at rest at the zero rotation"),
+    "limit stiffness": (
+        lambda: Joint("j", "revolute", None, "a", upper=1.0, limit_stiffness=0.0), "limit_stiffness must be positive",
+    ),
+}  # fmt: skip
+BODIES = {
+    "negative moments": (lambda: Inertia(1.0, (0, 0, 0), (1, 1, -1)), "must be positive definite"),
+    "triangle": (lambda: Inertia(1.0, (0, 0, 0), (1, 1, 2.1)), "no moment can exceed the other two"),
+    "asymmetric": (lambda: Inertia(1.0, (0, 0, 0), np.eye(3) + np.eye(3, k=1) * 0.1), "must be symmetric"),
+    "mass": (lambda: Inertia(0.0, (0, 0, 0), (1, 1, 1)), "mass must be a positive number"),
+    "density": (lambda: RigidBody("a", BALL, density=-1.0), r"density must be positive \[kg/m\^3\], got -1"),
+    "flat": (lambda: RigidBody("a", Box((0, 0), (1, 1))), "its shape is 2D"),
+    "areas": (lambda: Cloud(np.zeros((2, 3)), [1.0, -1.0]), "must be positive .* at index 1"),
+    "points": (lambda: RigidBody("a", None, points=10), "no surface for 10 points"),
+    "friction": (lambda: Contact("a", "b", 1e6, friction=0.5), "needs a viscosity above 0"),
+    "stiffness": (lambda: Contact("a", "b", -1e6), "stiffness must be a positive number"),
+    "torque": (lambda: Torque("m", "j", 0.0), "max_torque must be a positive number"),
+    "servo": (lambda: Servo("m", "j", 1.0, reach=-1.0), "reach >= 0"),
+}
+
+
+@pytest.mark.parametrize("case", [*JOINTS, *BODIES])
+def test_parts_that_make_no_sense(case):
+    make, words = (JOINTS | BODIES)[case]
+    with pytest.raises(SceneError, match=words):
+        make()
+
+
+ELBOW = Joint("elbow", "revolute", "link0", "link1")
+SHOULDER = Joint("shoulder", "revolute", None, "link0")
+SCENES = {
+    "no parent": (lambda: Scene(arm(), joints=[Joint("j", "revolute", "base", "link0")]),
+                  "there is no rigid body 'base' to be its parent; the scene has link0, link1, or None"),
+    "no child": (lambda: Scene(arm(), joints=[Joint("j", "revolute", None, "hand")]), "'hand' to be its child"),
+    "loop": (lambda: Scene(arm(), joints=[ELBOW, Joint("back", "revolute", "link1", "link0")]),
+             "bodies link0, link1 hang on one another in a loop"),
+    "two joints": (lambda: Scene(arm(), joints=[SHOULDER, ELBOW, Joint("wall", "fixed", None, "link1")]),
+                   "Joint 'wall': body 'link1' already hangs on joint 'elbow'"),
+    "no joint": (lambda: Scene(arm(), [Torque("m", "knee", 1.0)], joints=[ELBOW]), "no joint 'knee'; the scene has elbow"),
+    "fixed": (lambda: Scene(arm(), [Servo("m", "weld", 1.0)], joints=[Joint("weld", "fixed", None, "link0")]),
+              "joint 'weld' is fixed; a motor needs a joint that moves"),
+    "axis": (lambda: Scene(arm(), [Torque("m", "elbow", 1.0, axis=1)], joints=[ELBOW]), "axis must be in 0 to 0"),
+    "servo of a ball": (lambda: Scene(arm(), [Servo("m", "b", 1.0)], joints=[Joint("b", "ball", None, "link0")]),
+                        "a quaternion has no position to hold"),
+    "no points": (lambda: Scene(arm(), obstacles=[floor()], contacts=[Contact("link0", "floor", 1e6)]),
+                  "no body or surface 'link0' with points; those with points are none"),
+    "no solid": (lambda: Scene([RigidBody("a", BALL, points=10)], contacts=[Contact("a", "wall", 1e6)]),
+                 "no body, surface or obstacle 'wall' to touch"),
+    "idle points": (lambda: Scene([RigidBody("a", BALL, points=10)]), "no contact names it or its surface"),
+    "2D": (lambda: Scene([SoftBody("s", Box((0, 0), (1, 1)), Material(1e4, 0.3, 1e3)), *arm(1)]), "RigidBody 'link0' is 3D"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SCENES)
+def test_scenes_that_make_no_sense(case):
+    make, words = SCENES[case]
+    with pytest.raises(SceneError, match=words):
+        make()
+
+
+BUILDS = {
+    "soft": (lambda: Scene([SoftBody("s", BALL, Material(1e4, 0.3, 1e3)), *arm(1)]), "SoftBody 's': rigid bodies alone"),
+    "muscle": (lambda: Scene([SoftBody("s", BALL, Material(1e4, 0.3, 1e3), {"r": BALL})], [Muscle("m", "r", (1, 0, 0), 1.0)]),
+               "Muscle 'm': joints are driven by Torque and Servo"),
+    "weightless": (lambda: Scene([RigidBody("a", None)], joints=[Joint("j", "revolute", None, "a")]),
+                   "Joint 'j': it moves 'a', which has no mass and carries none"),
+    "endless": (lambda: Scene([RigidBody("a", HalfSpace((0, 0, 0), (0, 0, 1)))]),
+                "RigidBody 'a': its mass does not follow from its shape: no moments of inertia are known for a HalfSpace"),
+    "one body": (lambda: Scene([RigidBody("a", BALL, points=9)], contacts=[Contact("a", "a", 1e6)]),
+                 "all bodies that it names are one"),
+    "neighbours": (lambda: Scene([RigidBody("a", BALL, points=9, surface="s"), RigidBody("b", BALL, surface="s")],
+                                 joints=[Joint("j", "revolute", "a", "b")], contacts=[Contact("s", "s", 1e6)]),
+                   "or hang together at a joint"),
+    "terrain": (lambda: Scene([RigidBody("a", BALL, points=9)], contacts=[Contact("a", "hill", 1e6)],
+                              obstacles=[Obstacle(Heightfield((0.0, 0.0), 1.0, np.zeros((4, 4))), name="hill")]),
+                "a Heightfield has no end and cannot be sampled"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BUILDS)
+def test_scenes_that_the_solver_refuses(case):
+    make, words = BUILDS[case]
+    with pytest.raises(SceneError, match=re.escape(words)):
+        Articulated().build(make())
+
+
+@pytest.mark.parametrize("solver", [MPM(0.1), MassSpring(0.1)])
+def test_solvers_of_soft_bodies_refuse_rigid_ones(solver):
+    scene = Scene(arm(), [Torque("m", "elbow", 1.0)], joints=[ELBOW])
+    with pytest.raises(
+        SceneError, match=r"this scene has RigidBody 'link0', .*Joint 'elbow', Torque 'm': use Articulated"
+    ):
+        solver.build(scene)
+
+
+@pytest.mark.parametrize(
+    "options", [{"integrator": "rk4"}, {"tolerance": 0.0}, {"max_iterations": 0}, {"samples": 2}, {"rounding": 1.0}]
+)
+def test_options_out_of_range(options):
+    (name,) = options
+    with pytest.raises(ValueError, match=f"Articulated: .*{name}"):
+        Articulated(**options)
+
+
+def test_a_step_that_does_not_converge_is_reported_with_its_residual():
+    """One correction is not enough for a ball that lands."""
+    ball = RigidBody("ball", BALL, position=(0, 0, 0.11), points=40)
+    joint = Joint("ball", "free", None, "ball", position=(0, 0, 0.11), start_velocity=(0, 0, -3.0, 0, 0, 0))
+    scene = Scene(
+        (ball,), joints=(joint,), obstacles=(floor(),), contacts=(Contact("ball", "floor", 1e7, 1e7, 0.5, 1e5),)
+    )
+    words = (
+        r"control step 1, substep 0 .*did not converge in world 0: after 2 iterations .*tolerance 1e-09\).*shorter step"
+    )
+    with pytest.raises(SimulationError, match=words):
+        Simulation(scene, Articulated(max_iterations=2), dt=5e-3).rollout(None, 5)
+    assert torch.isfinite(Simulation(scene, Articulated(), dt=5e-3).rollout(None, 5).final.position).all()
+
+
+def test_a_state_that_is_not_finite_is_named():
+    sim = Simulation(Scene(arm(), joints=[SHOULDER, ELBOW]), Articulated(), dt=1e-2)
+    with pytest.raises(ValueError, match="state field 'velocity' must be finite"):
+        sim.state(velocity=torch.tensor([0.0, float("nan")]))
+
+
+def test_solvers_without_readings_say_so():
+    scene = Scene([SoftBody("s", Box((0, 0, 0), (1, 1, 1)), Material(1e4, 0.3, 1e3))])
+    sim = Simulation(scene, MassSpring(0.25), dt=1e-3, substeps=None)
+    with pytest.raises(TypeError, match="MassSpring measures nothing"):
+        sim.sense(sim.state())
+
+
+def test_unions_have_the_mass_of_their_parts():
+    two = Union((Capsule((0, 0, 0), (1, 0, 0), 0.1), Box((3, 0, 0), (4, 1, 1))))
+    one = Articulated().build(Scene([RigidBody("a", two, 100.0)]))
+    parts = Articulated().build(Scene([RigidBody("a", two.shapes[0], 100.0), RigidBody("b", two.shapes[1], 100.0)]))
+    assert np.isclose(one.mass.numpy().sum(), parts.mass.numpy().sum(), rtol=1e-12)
