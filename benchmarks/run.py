@@ -4,7 +4,8 @@
 
 Every scene runs in a process of its own with an empty kernel cache, then the same work in a peer, Taichi for MPM and
 Newton for springs, where an interpreter has them (``pip install "warpbots[benchmark]"``, or ``--peer-python``), one
-thread each on a CPU, so that the figure that counts is a ratio. Times are medians.
+thread each on a CPU, so that the figure that counts is a ratio. Times are medians. The rigid chains run beside Newton's
+Featherstone solver, and MuJoCo's step, which has no gradient, where it is installed.
 """
 
 import argparse
@@ -102,11 +103,12 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
     wp.config.log_level = wp.LOG_WARNING
     torch.set_num_threads(1)
     scene, solver, steps = make(benchmark), method(benchmark), benchmark["steps"]
-    model = solver.build(scene, device=options.device)
+    dt, worlds = benchmark.get("dt", DT), benchmark.get("worlds", 1)
+    model = solver.build(scene, worlds, options.device)
     state = solver.state(model)
     inputs = {name: wp.to_torch(array).clone() for name, array in vars(state).items() if isinstance(array, wp.array)}
     like = inputs["position"]
-    inputs["control"] = torch.zeros(1, model.channels, dtype=like.dtype, device=like.device)
+    inputs["control"] = torch.zeros(worlds, model.channels, dtype=like.dtype, device=like.device)
     names = frozenset(inputs)
 
     def synchronize() -> None:
@@ -120,8 +122,8 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
         synchronize()
         return time.perf_counter() - start
 
-    forward_only = interval(solver, model, DT, steps, frozenset(), frozenset())
-    with_gradient = interval(solver, model, DT, steps, frozenset(), names)
+    forward_only = interval(solver, model, dt, steps, frozenset(), frozenset())
+    with_gradient = interval(solver, model, dt, steps, frozenset(), names)
     outputs = {}
 
     def forward() -> None:
@@ -138,24 +140,44 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
     compile_s -= timed(forward) + timed(gradient)
     times = [(timed(forward), timed(gradient)) for _ in range(options.repeats)]  # in turn, for a noisy machine
     f, g = (statistics.median(column) / steps for column in zip(*times, strict=True))
-    springs = "cubes" in benchmark
-    items = len(model.lattice.ends) if springs else len(model.particles)
+    item, items = _items(model, worlds)
     row = {
         "name": benchmark["name"], "solver": type(solver).__name__, "device": str(model.device),
-        "precision": options.precision, "item": "spring" if springs else "particle", "items": items,
+        "precision": "float64" if item == "link" else options.precision, "item": item, "items": items,
         "forward_items_per_s": items / f, "gradient_items_per_s": items / g,
         "backward_over_forward": (g - f) / f, "compile_s": compile_s, "peak_memory_mb": _peak_memory(model),
         "peer": None, "peer_forward_ratio": None, "peer_gradient_ratio": None, "roofline_fraction": None,
         "warp": wp.config.version, "hardware": _hardware(model.device),
     }  # fmt: skip
+    if item == "link":
+        row |= {"worlds": worlds, "forward_ms_per_step": 1e3 * f, "gradient_ms_per_step": 1e3 * g}
     if model.device.is_cuda:
+        if item == "link":
+            return row
         row["roofline_fraction"] = items / f * BYTES[row["item"], scene.dim] / _bandwidth(model.device)
     elif not options.no_peer and benchmark.get("integrator", "euler") == "euler":
-        request = {"dt": DT, "steps": steps, "repeats": options.repeats}
+        request = {"dt": dt, "steps": steps, "repeats": options.repeats}
+        peer = {"spring": _newton, "particle": _taichi, "link": _featherstone}[item]
+        if "hand" in benchmark:
+            return row
         with tempfile.TemporaryDirectory() as folder:
-            script, more = (_newton if springs else _taichi)(model, folder, options)
+            script, more = peer(model, folder, options)
             row |= _peer(script, request | more, items / f, items / g, options)
     return row
+
+
+def _items(model, worlds: int) -> tuple[str, int]:
+    """What is counted, and how many of it there are in all worlds."""
+    if hasattr(model, "lattice"):
+        return "spring", len(model.lattice.ends)
+    if hasattr(model, "robot"):
+        return "link", len(model.robot.bodies) * worlds
+    return "particle", len(model.particles)
+
+
+def _featherstone(model, folder: str, options: argparse.Namespace) -> tuple[str, dict]:
+    """The peer of rigid chains and what it is asked."""
+    return "newton_chain.py", {"links": len(model.robot.bodies), "worlds": model.worlds}
 
 
 def _taichi(model, folder: str, options: argparse.Namespace) -> tuple[str, dict]:
@@ -191,6 +213,7 @@ def _peer(script: str, request: dict, forward: float, gradient: float, options: 
         "peer_compile_s": sum(peer["compile_s"].values()),
         "peer_forward_ratio": forward * peer["forward_s_per_step"] / n,
         "peer_gradient_ratio": gradient * peer["gradient_s_per_step"] / n,
+        **{name: seconds for name, seconds in peer.items() if name.startswith("mujoco")},
     }
 
 

@@ -2,10 +2,25 @@
 
 import numpy as np
 
-from warpbots.scene import Box, Material, Pressure, Scene, SoftBody, Union, floor
-from warpbots.solvers import MPM, MassSpring, Solver
+from warpbots.scene import (
+    Box,
+    Capsule,
+    Contact,
+    Cylinder,
+    Joint,
+    Material,
+    Pressure,
+    RigidBody,
+    Scene,
+    SoftBody,
+    Sphere,
+    Torque,
+    Union,
+    floor,
+)
+from warpbots.solvers import MPM, Articulated, MassSpring, Solver
 
-__all__ = ["BENCHMARKS", "make", "method"]
+__all__ = ["BENCHMARKS", "chain", "hand", "make", "method"]
 
 BENCHMARKS = [
     {"name": "mpm-2d-5k", "dim": 2, "block": (72, 72), "cells": (64, 64), "steps": 100},
@@ -26,10 +41,15 @@ BENCHMARKS = [
     {"name": "mass-spring-100k-rk4", "cubes": 20, "integrator": "rk4", "steps": 20},
     {"name": "mass-spring-1m-rk4", "cubes": 42, "integrator": "rk4", "steps": 4},
     {"name": "mass-spring-10m", "cubes": 92, "integrator": "euler", "steps": 10, "cuda": True},
+    {"name": "articulated-chain", "links": 8, "steps": 50, "dt": 1e-3},
+    {"name": "articulated-chain-64", "links": 8, "worlds": 64, "steps": 20, "dt": 1e-3},
+    {"name": "articulated-chain-1024", "links": 8, "worlds": 1024, "steps": 20, "dt": 1e-3, "cuda": True},
+    {"name": "articulated-hand", "hand": True, "steps": 50, "dt": 2e-3},
+    {"name": "articulated-hand-1024", "hand": True, "worlds": 1024, "steps": 20, "dt": 2e-3, "cuda": True},
 ]
 """Benchmarks: `block` is particles along each axis of a cube, `cells` the free space around it; `legs` is a robot of
-the sizes in ChainQueen's appendix D; `cubes` is the edge of a voxel lattice in voxels. Those marked `cuda` are too
-large for a minute on one CPU core."""
+the sizes in ChainQueen's appendix D; `cubes` is the edge of a voxel lattice in voxels; `links` are those of a chain on
+hinges, which there is in so many `worlds`. Those marked `cuda` are too large for a minute on one CPU core."""
 
 DX = 1.0 / 64.0
 """Size of a cell [m]; there are two particles per cell and axis."""
@@ -37,6 +57,10 @@ DX = 1.0 / 64.0
 
 def make(benchmark: dict) -> Scene:
     """The scene of a benchmark: soft silicone (100 kPa), over a floor but for lattices, which are alone."""
+    if "links" in benchmark:
+        return chain(benchmark["links"])
+    if "hand" in benchmark:
+        return hand()
     if "cubes" in benchmark:
         body = SoftBody("lattice", Box((0.0,) * 3, (0.01 * benchmark["cubes"],) * 3), Material(1e5, 0.25))
         return Scene([body], gravity=(0.0, 0.0, 0.0))
@@ -45,7 +69,47 @@ def make(benchmark: dict) -> Scene:
 
 def method(benchmark: dict) -> Solver:
     """The solver of a benchmark."""
+    if "links" in benchmark or "hand" in benchmark:
+        return Articulated()
     return MassSpring(0.01, integrator=benchmark["integrator"]) if "cubes" in benchmark else MPM(DX)
+
+
+def chain(links: int) -> Scene:
+    """A chain along x that starts to fall: capsules of 20 cm on hinges about y and z in turn."""
+    edge = 0.2
+    bodies = [RigidBody(f"link{i}", Capsule((i * edge, 0, 0), ((i + 1) * edge, 0, 0), 0.03)) for i in range(links)]
+    joints = [
+        Joint(
+            f"hinge{i}", "revolute", f"link{i - 1}" if i else None, f"link{i}", position=(i * edge, 0, 0),
+            axis=(0, 1, 0) if i % 2 == 0 else (0, 0, 1), damping=0.01,
+        )
+        for i in range(links)
+    ]  # fmt: skip
+    return Scene(bodies, joints=joints)
+
+
+def hand() -> Scene:
+    """Three fingers of four links with 396 contact points, each pressing down on a body that stands on the floor."""
+    edge, radius, height = 0.04, 0.01, 0.22
+    solids = {
+        "ball": Sphere((0, 0, 0), 0.03),
+        "box": Box((-0.03, -0.03, -0.03), (0.03, 0.03, 0.03)),
+        "drum": Cylinder((0, 0, -0.03), (0, 0, 0.03), 0.03),
+    }
+    bodies, joints, motors = [], [], []
+    for f, (name, solid) in enumerate(solids.items()):
+        x, y = 0.08 * np.cos(2 * np.pi * f / 3), 0.08 * np.sin(2 * np.pi * f / 3)
+        bodies.append(RigidBody(name, solid, position=(x, y, 0.0299), points=26, surface="things"))
+        for i in range(4):
+            link, z = f"finger{f}_{i}", height - i * edge
+            shape = Capsule((0, 0, -radius), (0, 0, radius - edge), radius)
+            lean = 0.002 * (i % 2)
+            bodies.append(RigidBody(link, shape, position=(x + lean, y, z + 0.0093), points=33, surface="fingers"))
+            parent = f"finger{f}_{i - 1}" if i else None
+            joints.append(Joint(link, "revolute", parent, link, position=(x, y, z), axis=(0, 1, 0), damping=1e-3))
+            motors.append(Torque(link, link, 0.1))
+    laws = (Contact("fingers", "things", 1e8, 1e9, 0.8, 1e6), Contact("things", "floor", 1e8, 1e9, 0.8, 1e6))
+    return Scene(bodies, motors, (floor(),), joints=joints, contacts=laws)
 
 
 def _block(benchmark: dict) -> Scene:

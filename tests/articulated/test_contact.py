@@ -253,11 +253,13 @@ def test_action_is_reaction_between_moving_bodies():
         r = {n: t[0].numpy() for n, t in vars(sim.sense(state)).items()}
         p = [
             m * (v + np.cross(w, c - x))
-            for m, v, w, c, x in zip(mass, r["velocity"], r["angular_velocity"], r["center"], r["position"])
+            for m, v, w, c, x in zip(
+                mass, r["velocity"], r["angular_velocity"], r["center"], r["position"], strict=True
+            )
         ]
         L = [
             np.cross(c, q) + R @ I @ R.T @ w
-            for c, q, R, I, w in zip(r["center"], p, r["rotation"], inertia, r["angular_velocity"])
+            for c, q, R, I, w in zip(r["center"], p, r["rotation"], inertia, r["angular_velocity"], strict=True)
         ]
         return np.sum(p, axis=0), np.sum(L, axis=0)
 
