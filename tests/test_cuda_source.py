@@ -7,6 +7,17 @@ import warp as wp
 
 from warpbots.actuators import cable_kernels
 from warpbots.math import precision
+from warpbots.solvers.articulated.dynamics import dynamics_kernel
+from warpbots.solvers.articulated.newton import newton_kernel
+from warpbots.solvers.articulated.power import (
+    contact_power_kernel,
+    finish_kernel,
+    list_kernel,
+    power_kernel,
+    recall_kernel,
+    weigh_kernel,
+)
+from warpbots.solvers.articulated.sense import body_kernel, contact_kernel, pose_kernel, torque_kernel
 from warpbots.solvers.mass_spring.collision import adj_collide_kernel, collide_kernel, point_kernel
 from warpbots.solvers.mass_spring.drive import adj_rest_kernel, pass_kernel, rest_kernel, signal_kernel
 from warpbots.solvers.mass_spring.motion import adj_end_kernel, adj_stage_kernel, end_kernel, stage_kernel
@@ -44,6 +55,16 @@ def particle_kernels(dim: int) -> list[wp.Kernel]:
     ]  # fmt: skip
 
 
+def articulated_kernels(dim: int) -> list[wp.Kernel]:
+    """All kernels of a step of articulated bodies, of its adjoint and of readings."""
+    if dim == 2:
+        return []
+    return [
+        newton_kernel, dynamics_kernel, finish_kernel, recall_kernel, weigh_kernel, power_kernel, list_kernel,
+        contact_power_kernel, pose_kernel, body_kernel, torque_kernel, contact_kernel,
+    ]  # fmt: skip
+
+
 def compiled(kernel: wp.Kernel, arch: int, folder) -> str:
     """PTX of the module of a kernel for a compute capability."""
     wp.compile_aot_module(kernel.module, arch=arch, module_dir=folder, use_ptx=True)
@@ -52,7 +73,7 @@ def compiled(kernel: wp.Kernel, arch: int, folder) -> str:
 
 
 @pytest.mark.parametrize(("dim", "arch"), [(2, 75), (3, 90)])
-@pytest.mark.parametrize("kernels", [particle_kernels, spring_kernels])
+@pytest.mark.parametrize("kernels", [particle_kernels, spring_kernels, articulated_kernels])
 def test_every_kernel_compiles_for_a_gpu(kernels, dim, arch, tmp_path):
     for kernel in kernels(dim):
         assert kernel.key in compiled(kernel, arch, tmp_path)

@@ -1,4 +1,4 @@
-"""Newton's method: one kernel finds where a step ends, one world for each thread or warp.
+"""Newton's method: one kernel finds where a stage ends, one world for each thread or warp.
 
 The trial point at the full correction, or the half, the quarter, ... is accepted when the correction that the old
 factors give there is smaller than the one that led to it: the monotonicity test of Deuflhard (2011, "Newton Methods for
@@ -21,7 +21,7 @@ from warpbots.solvers.articulated.tree import Stage
 
 __all__ = ["Factors", "Options", "Report", "newton_kernel"]
 
-_ZERO, _ONE, _HALF = (wp.constant(scalar(c)) for c in (0.0, 1.0, 0.5))
+_ZERO, _ONE, _TWO, _HALF = (wp.constant(scalar(c)) for c in (0.0, 1.0, 2.0, 0.5))
 _QUARTER = wp.constant(scalar(0.25))
 _LEAST = wp.constant(scalar(0.02))
 
@@ -56,10 +56,12 @@ class Factors:
 class Report:
     """What Newton's method did in the last step of each world.
 
+    found: Whether it converged, shape (worlds,).
     iterations: Number of corrections, shape (worlds,).
-    correction: Size of the last one [m or rad], shape (worlds,).
+    correction: Size of the last one [m or rad], -1 where there is none, shape (worlds,).
     """
 
+    found: wp.array[int]
     iterations: wp.array[int]
     correction: wp.array[scalar]
 
@@ -88,75 +90,77 @@ def displace(stage: Stage, work: Work, share: scalar, w: int, n: int):
 
 
 @wp.func
-def search(
-    machine: Machine,
-    past: Past,
-    options: Options,
-    control: wp.array2d[scalar],
-    work: Work,
-    report: Report,
-    first: Stage,
-    stage: Stage,
-    factors: Factors,
-    w: int,
-    lane: int,
-    number: int,
-):
-    """Find the end of a stage, number 0 for the first of two and 1 otherwise; whether it was found."""
+def start(machine: Machine, past: Past, first: Stage, stage: Stage, w: int, lane: int, lanes: int, number: int):
+    """Write the history of a stage and where the search for its end begins."""
     tree = machine.tree
-    n = tree.freedom
-    lanes = options.lanes
     if lane == 0:
         stage.c[w] = inverse_length(past, w)
     sync()
     for e in range(lane, tree.elements, lanes):
         recall(tree, past, first, stage, w, e, number)
     sync()
-    for j in range(lane, n, lanes):
+    for j in range(lane, tree.freedom, lanes):
         predict(tree, past, first, stage, w, j, number)
     sync()
-    evaluate(machine, stage, work, control, w, lane, lanes)
+
+
+@wp.func
+def search(
+    machine: Machine,
+    options: Options,
+    control: wp.array2d[scalar],
+    work: Work,
+    report: Report,
+    stage: Stage,
+    factors: Factors,
+    w: int,
+    lane: int,
+):
+    """Find the end of a stage; whether it was found."""
+    n = machine.tree.freedom
+    lanes = options.lanes
     found = int(0)
     iterations = int(0)
+    size = scalar(0.0)
+    share = scalar(0.0)  # of the last correction that the trial point is away; 0 where there is nothing to judge
     searching = int(1)
     while searching == 1:
-        iterations += 1
-        for i in range(lane, n * n, lanes):
-            factors.matrix[w * n * n + i] = work.jacobian[w * n * n + i]
-        sync()
-        factorise(factors.matrix, factors.pivot, w, n, lane, lanes)
-        if lane == 0:
-            report.correction[w] = correct(work, factors.matrix, factors.pivot, work.step, w, n)
-            report.iterations[w] = iterations
-            displace(stage, work, _ONE, w, n)
-        sync()
-        size = report.correction[w]
-        if size < _ZERO or iterations == options.limit:
-            searching = 0
-        if size >= _ZERO and size <= options.tolerance:
-            searching = 0
-            found = 1
-        share = scalar(1.0)
-        trying = int(searching)
-        while trying == 1:
-            evaluate(machine, stage, work, control, w, lane, lanes)
+        evaluate(machine, stage, work, control, w, lane, lanes)
+        good = int(1)
+        if share > _ZERO:
             if lane == 0:
                 work.size[w] = correct(work, factors.matrix, factors.pivot, work.trial, w, n)
             sync()
             left = work.size[w]
-            if left >= _ZERO and left <= (_ONE - _QUARTER * share) * size:
-                trying = 0
-            elif share < _LEAST:
-                trying = 0
-                if lane == 0:
-                    displace(stage, work, _ONE - share, w, n)
-                sync()
-                evaluate(machine, stage, work, control, w, lane, lanes)
-            else:
-                share = _HALF * share
-                if lane == 0:
-                    displace(stage, work, -share, w, n)
-                sync()
+            if left < _ZERO or left > (_ONE - _QUARTER * share) * size:
+                good = 0
+        if good == 0:
+            away = -_HALF * share
+            share = _HALF * share
+            if share < _LEAST:
+                away = _ONE - _TWO * share
+                share = scalar(0.0)
+            if lane == 0:
+                displace(stage, work, away, w, n)
+            sync()
+        else:
+            iterations += 1
+            for i in range(lane, n * n, lanes):
+                factors.matrix[w * n * n + i] = work.jacobian[w * n * n + i]
+            sync()
+            factorise(factors.matrix, factors.pivot, w, n, lane, lanes)
+            if lane == 0:
+                report.correction[w] = correct(work, factors.matrix, factors.pivot, work.step, w, n)
+                report.iterations[w] = iterations
+                displace(stage, work, _ONE, w, n)
+            sync()
+            size = report.correction[w]
+            share = scalar(1.0)
+            if size < _ZERO or iterations == options.limit:
+                searching = 0
+            if size >= _ZERO and size <= options.tolerance:
+                searching = 0
+                found = 1
     return found
 
 
@@ -166,31 +170,38 @@ def newton_kernel(
     past: Past,
     options: Options,
     control: wp.array2d[scalar],
+    number: int,
+    first: Stage,
     work_out: Work,
     report_out: Report,
-    first_out: Stage,
-    second_out: Stage,
-    first_factors_out: Factors,
-    second_factors_out: Factors,
+    stage_out: Stage,
+    factors_out: Factors,
     end_out: Past,
 ):
-    """One step of every world; what does not converge is not a number."""
+    """A stage of every world, number 0 for the first of two and 1 otherwise; the latter writes the end of the step.
+
+    What does not converge is not a number.
+    """
     w, lane = wp.tid()
     tree = machine.tree
     lanes = options.lanes
-    for g in range(lane, machine.contacts.groups, lanes):
-        bound_group(machine.contacts, work_out.pairs, w, g)
+    count = stages(past, w)
+    if number == 0 and count == 1:
+        return
     found = int(1)
-    if stages(past, w) == 2:
-        found = search(
-            machine, past, options, control, work_out, report_out, first_out, first_out, first_factors_out, w, lane, 0
-        )
+    if number == 1 and count == 2:
+        found = report_out.found[w]
     if found == 1:
-        found = search(
-            machine, past, options, control, work_out, report_out, first_out, second_out, second_factors_out, w, lane, 1
-        )
+        for g in range(lane, machine.contacts.groups, lanes):
+            bound_group(machine.contacts, work_out.pairs, w, g)
+        start(machine, past, first, stage_out, w, lane, lanes, number)
+        found = search(machine, options, control, work_out, report_out, stage_out, factors_out, w, lane)
+    if lane == 0:
+        report_out.found[w] = found
+    if number == 0:
+        return
     for e in range(lane, tree.elements, lanes):
-        finish(tree, past, second_out, end_out, w, e)
+        finish(tree, past, stage_out, end_out, w, e)
     sync()
     if found == 0:
         for i in range(lane, tree.coordinates, lanes):

@@ -76,7 +76,7 @@ class Scratch:
                 Pairs, [(pairs, int), (pairs, Twist), *3 * [(4 * pairs, mat33)], (groups, vec3), (groups, scalar)]
             ),
         )  # fmt: skip
-        self.report = self._struct(Report, [(w, int), (w, scalar)])
+        self.report = self._struct(Report, [(w, int), (w, int), (w, scalar)])
         self.stages = self._stage(requires_grad=True), self._stage(requires_grad=True)
         self.touching = touching
         self.weight = self._zeros(w * n, scalar)

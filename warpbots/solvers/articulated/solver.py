@@ -149,9 +149,10 @@ class Articulated:
         lanes = 32 if model.device.is_cuda else 1
         options = Options()
         options.tolerance, options.limit, options.lanes = self.tolerance, self.max_iterations, lanes
-        inputs = [model.machine, past, options, control]
-        outputs = [scratch.work, scratch.report, first, second, *end.factors, after]
-        launch(newton_kernel, (model.worlds, lanes), inputs, outputs, model.device)
+        for number, stage in ((0, first), (1, second)):
+            inputs = [model.machine, past, options, control, number, first]
+            outputs = [scratch.work, scratch.report, stage, end.factors[number], after]
+            launch(newton_kernel, (model.worlds, lanes), inputs, outputs, model.device)
         reads = [*state.fields(), control, *model.parameter_arrays()]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
 
