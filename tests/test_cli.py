@@ -123,3 +123,76 @@ def test_scene_without_task_takes_values_from_its_size(tmp_path, capsys):
     wb.usd.write(tmp_path / "ball.usda", wb.Scene([body], obstacles=[wb.floor()]))
     assert cli.main(["info", str(tmp_path / "ball.usda")]) == 0
     assert "grid:" in capsys.readouterr().out
+
+
+@pytest.fixture
+def rigid(monkeypatch):
+    """A cart with a pendulum, in the place of any file; what is written as USD is remembered."""
+    cart = wb.RigidBody("cart", Box((-0.2, -0.1, -0.1), (0.2, 0.1, 0.1)), 250.0, points=8, surface="wood")
+    pole = wb.RigidBody("pole", wb.shapes.Capsule((0.0, 0.0, 0.0), (0.0, 0.0, 0.5), 0.02))
+    rail = wb.Joint("rail", "prismatic", None, "cart", axis=(1.0, 0.0, 0.0), lower=-2.0, upper=2.0)
+    pivot = wb.Joint("pivot", "revolute", "cart", "pole", axis=(0.0, 1.0, 0.0), start=0.1)
+    law = wb.Contact("wood", "floor", 1e6)
+    parts = {"obstacles": (wb.floor(-0.5),), "contacts": (law,), "name": "cart"}
+    read = {
+        "cart.usda": wb.Scene((cart, pole), (wb.Torque("push", "rail", 5.0),), joints=(rail, pivot), **parts),
+        "held.usda": wb.Scene((cart, pole), (wb.Servo("turn", "pivot", 5.0),), joints=(held(rail), pivot), **parts),
+    }
+    written = []
+    monkeypatch.setattr(wb.usd, "read", lambda path: read[str(path)])
+    monkeypatch.setattr(wb.usd, "write", lambda path, trajectory: written.append(trajectory))
+    return written
+
+
+def held(joint):
+    """A fixed joint in the place of another one."""
+    return wb.Joint(joint.name, "fixed", joint.parent, joint.child)
+
+
+def test_info_of_rigid_bodies(rigid, capsys):
+    assert cli.main(["info", "cart.usda"]) == 0
+    said = capsys.readouterr()
+    assert "so this is Articulated" in said.err
+    for words in (
+        "cart: 2 rigid bodies, 4.662 kg, gravity [0.0, 0.0, -9.81] m/s^2",
+        "body cart: Box, 4 kg, surface wood",
+        "joint rail: prismatic, world to cart, limits [-2.0] to [2.0]",
+        "joint pivot: revolute, cart to pole",
+        "control channel 0: Torque push at joint rail, up to 5",
+        "contact wood on floor: 1e+06 Pa/m, mu 0",
+        "obstacle floor: HalfSpace",
+        "state position: shape (1, 2)",
+        "mass: mass, shape (1, 2)",
+        "(0.0166667 s in 1 substeps), implicit",
+    ):
+        assert words in said.out
+    assert "particles" not in said.out
+    assert cli.main(["info", "held.usda"]) == 0
+    assert "Servo turn at joint pivot, stiffness 5" in capsys.readouterr().out
+    assert cli.main(["info", "cart.usda", "--solver", "articulated"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_simulate_rigid_bodies(rigid, tmp_path):
+    assert cli.main(["simulate", "cart.usda", "--steps", "6", "--out", str(tmp_path / "out")]) == 0
+    assert rigid[0].steps == 6
+    with Image.open(tmp_path / "out" / "motion.gif") as gif:
+        assert gif.n_frames > 1
+
+
+def test_a_robot_of_rigid_bodies_is_trained_to_travel(rigid, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert cli.main(["train", "cart.usda", "--steps", "10", "--iterations", "4", "--out", str(out)]) == 0
+    losses = [float(row["loss"]) for row in csv.DictReader((out / "loss.csv").read_text().splitlines())]
+    assert losses[-1] < losses[0]
+    assert "the robot travels" in capsys.readouterr().out
+    driven = ["simulate", "cart.usda", "--steps", "10", "--controller", str(out / "controller.pt"), "--out", str(out)]
+    assert cli.main(driven) == 0
+    torch.testing.assert_close(rigid[-1].final.position, rigid[0].final.position)
+
+
+def test_what_cannot_travel_is_not_trained_to(rigid, tmp_path, capsys):
+    assert cli.main(["train", "held.usda", "--out", str(tmp_path / "out")]) == 1
+    said = capsys.readouterr().err
+    assert "held.usda: this command trains robots to travel" in said
+    assert "warpbots.fit" in said

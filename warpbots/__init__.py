@@ -10,6 +10,7 @@ from warpbots import controllers, materials, observers, usd, view
 from warpbots.assets import load_mesh, load_silhouette
 from warpbots.gradients import Checkpoints
 from warpbots.optimize import Bounded, History, fit
+from warpbots.robots import load_robot
 from warpbots.scene import (
     Attachment,
     Cable,
@@ -77,6 +78,7 @@ __all__ = [
     "fit",
     "floor",
     "load_mesh",
+    "load_robot",
     "load_silhouette",
     "materials",
     "observers",

@@ -1,9 +1,11 @@
 """The command line: ``warpbots train``, ``warpbots simulate`` and ``warpbots info`` for any scene."""
 
 import argparse
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 import warp as wp
@@ -35,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="warpbots", description="Differentiable simulation of soft robots.")
+    parser = argparse.ArgumentParser(prog="warpbots", description="Differentiable simulation of robots.")
     parser.add_argument("--version", action="version", version=wb.__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, run, text in (
@@ -46,9 +48,7 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text, description=text.capitalize() + ".")
         command.set_defaults(run=run)
         command.add_argument("scene", help="USD file")
-        command.add_argument(
-            "--solver", choices=tuple(_SOLVERS), help="method; default: mpm where it can, else springs"
-        )
+        command.add_argument("--solver", choices=tuple(_SOLVERS), help="method; default: the first of them that can")
         command.add_argument(
             "--dx", type=float, help="size of a grid cell, spacing of a lattice [m]; default: the scene's"
         )
@@ -96,12 +96,31 @@ def _simulation(options: argparse.Namespace) -> wb.Simulation:
 
 def _springs(scene: wb.Scene, spacing: float) -> wb.MassSpring:
     """Masses and springs that ring no longer than a few milliseconds where the materials say nothing about it."""
-    damped = any(m.damping for body in scene.bodies for m in (body.material, *body.region_materials.values()))
+    damped = any(m.damping for body in scene.soft for m in (body.material, *body.region_materials.values()))
     return wb.MassSpring(spacing, damping=0.0 if damped else 2e-3)
 
 
-_SOLVERS = {"mpm": lambda scene, dx: wb.MPM(dx), "springs": _springs}
+_SOLVERS = {
+    "mpm": lambda scene, dx: wb.MPM(dx),
+    "springs": _springs,
+    "articulated": lambda scene, dx: wb.Articulated(),
+}
 """Methods by the name that users type: functions of a scene and a resolution [m]; the first that can is taken."""
+
+_TRAVEL = ("prismatic", "planar", "translational", "free_2d", "free")
+"""Kinds of joints on which a robot can leave its place."""
+
+
+def _can_travel(simulation: wb.Simulation) -> bool:
+    """Whether a motor belongs to a tree of rigid bodies that is not held by the world."""
+    robot, driven = simulation.model.robot, {motor.joint for motor in simulation.scene.actuators}
+    for body, joint in enumerate(robot.joints):
+        if joint.name in driven:
+            while robot.parents[body] >= 0:
+                body = robot.parents[body]
+            if robot.joints[body].kind in _TRAVEL:
+                return True
+    return False
 
 
 def _steps(options: argparse.Namespace, simulation: wb.Simulation) -> int:
@@ -117,7 +136,7 @@ def _folder(options: argparse.Namespace) -> Path:
 
 def _policy(simulation: wb.Simulation, seed: int = 0) -> wb.controllers.MLP:
     task = simulation.scene.task
-    observer = wb.observers.Clusters(task.clusters if task else 4)
+    observer = wb.observers.Joints() if simulation.scene.rigid else wb.observers.Clusters(task.clusters if task else 4)
     return wb.controllers.MLP(simulation, observer, clock=task.clock if task else None, seed=seed)
 
 
@@ -126,6 +145,11 @@ def _train(options: argparse.Namespace) -> None:
     steps, folder = _steps(options, simulation), _folder(options)
     if not simulation.channels:
         raise ValueError(f"{options.scene} has no actuators to train; see 'warpbots info {options.scene}'")
+    if simulation.scene.rigid and not _can_travel(simulation):
+        raise ValueError(
+            f"{options.scene}: this command trains robots to travel, and what is driven here hangs on joints that stay "
+            f"where they are in the world; train it for a task of yours with warpbots.fit"
+        )
     policy, saved = _policy(simulation, options.seed), folder / "controller.pt"
     if options.resume:
         policy.load_state_dict(_load(saved))
@@ -187,18 +211,7 @@ def _write_motion(folder: Path, simulation: wb.Simulation, policy: torch.nn.Modu
 def _info(options: argparse.Namespace) -> None:
     simulation = _simulation(options)
     scene, model = simulation.scene, simulation.model
-    print(f"{scene.name}: {scene.dim}D, {len(model.particles)} particles, gravity {list(scene.gravity)} m/s^2")
-    for i, body in enumerate(scene.bodies):
-        m = body.material
-        count = int((model.particles.body == i).sum())
-        print(
-            f"  body {body.name}: {type(body.shape).__name__}, {count} particles, {m.law}, E {m.youngs_modulus:g} Pa, "
-            f"nu {m.poissons_ratio:g}, density {m.density:g} kg/m^{scene.dim}"
-        )
-        for region in body.regions:
-            print(f"    region {region}: {int(model.particles.regions[region].sum())} particles")
-    for channel, actuator in enumerate(scene.actuators):
-        print(f"  control channel {channel}: {type(actuator).__name__} {actuator.name}")
+    (_say_rigid if scene.rigid else _say_soft)(scene, model)
     for obstacle in scene.obstacles:
         print(
             f"  obstacle {obstacle.name}: {type(obstacle.shape).__name__}, {obstacle.condition}"
@@ -208,9 +221,9 @@ def _info(options: argparse.Namespace) -> None:
         print(f"  attachment {attachment.name}: {attachment.first} to {attachment.second}")
     for part in (*scene.constraints, *scene.loads):
         print(f"  {type(part).__name__.lower()} {part.name}: region {part.region}")
-    if not hasattr(model, "lattice"):
+    if hasattr(model, "grid"):
         print(f"  grid: {' x '.join(map(str, model.grid.resolution))} nodes of {model.grid.dx:g} m")
-    else:
+    if hasattr(model, "lattice"):
         print(f"  lattice: {len(model.lattice.ends)} springs of {model.lattice.rest_length.min():.3g} m and more")
     print("differentiable:")
     state = simulation.state()
@@ -223,7 +236,41 @@ def _info(options: argparse.Namespace) -> None:
         shape = tuple(simulation.parameter(name).shape)
         print(f"  {name}: {p.doc}, shape {shape}, {left}{p.lower:g}, {p.upper:g}) {p.unit}")
     step = simulation.dt / simulation.substeps
+    bound = simulation.max_time_step
     print(
         f"time step: {step:.3g} s ({simulation.dt:g} s in {simulation.substeps} substeps), "
-        f"{step / simulation.max_time_step:.0%} of the stability bound of {simulation.max_time_step:.3g} s"
+        + (f"{step / bound:.0%} of the stability bound of {bound:.3g} s" if math.isfinite(bound) else "implicit")
     )
+
+
+def _say_soft(scene: wb.Scene, model: Any) -> None:
+    """Print soft bodies and what drives them."""
+    print(f"{scene.name}: {scene.dim}D, {len(model.particles)} particles, gravity {list(scene.gravity)} m/s^2")
+    for i, body in enumerate(scene.bodies):
+        m = body.material
+        count = int((model.particles.body == i).sum())
+        print(
+            f"  body {body.name}: {type(body.shape).__name__}, {count} particles, {m.law}, E {m.youngs_modulus:g} Pa, "
+            f"nu {m.poissons_ratio:g}, density {m.density:g} kg/m^{scene.dim}"
+        )
+        for region in body.regions:
+            print(f"    region {region}: {int(model.particles.regions[region].sum())} particles")
+    for channel, actuator in enumerate(scene.actuators):
+        print(f"  control channel {channel}: {type(actuator).__name__} {actuator.name}")
+
+
+def _say_rigid(scene: wb.Scene, model: Any) -> None:
+    """Print rigid bodies, their joints, motors and laws of contact."""
+    mass = model.mass.numpy()[0]
+    print(f"{scene.name}: {len(mass)} rigid bodies, {mass.sum():.4g} kg, gravity {list(scene.gravity)} m/s^2")
+    for body, m in zip(scene.rigid, mass, strict=True):
+        shape = "no shape" if body.shape is None else type(body.shape).__name__
+        print(f"  body {body.name}: {shape}, {m:.4g} kg" + (f", surface {body.surface}" if body.surface else ""))
+    for joint in model.robot.joints:
+        limits = "" if joint.lower is None else f", limits {list(joint.lower)} to {list(joint.upper)}"
+        print(f"  joint {joint.name}: {joint.kind}, {joint.parent or 'world'} to {joint.child}{limits}")
+    for channel, motor in enumerate(scene.actuators):
+        strength = f"up to {motor.max_torque:g}" if isinstance(motor, wb.Torque) else f"stiffness {motor.stiffness:g}"
+        print(f"  control channel {channel}: {type(motor).__name__} {motor.name} at joint {motor.joint}, {strength}")
+    for law in scene.contacts:
+        print(f"  contact {law.name}: {law.stiffness:g} Pa/m, mu {law.friction:g}")

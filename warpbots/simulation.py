@@ -112,26 +112,39 @@ class Simulation:
         For a parameter per region: ``E = stiff * sim.region("leg") + soft * ~sim.region("leg")``.
 
         Raises:
-            KeyError: The scene has no such region.
+            KeyError: The scene has no such region; rigid bodies have none at all.
         """
+        if not hasattr(self.model, "particles"):
+            raise KeyError(f"there is no region {name!r}: regions are parts of soft bodies, and the scene has none")
         regions = self.model.particles.regions
         if name not in regions:
             raise KeyError(f"there is no region {name!r}; the scene has {', '.join(regions) or 'none'}")
         return torch.as_tensor(regions[name], device=wp.device_to_torch(self.model.device))
 
-    def centre(self, state: State, region: str | None = None) -> torch.Tensor:
+    def centre(self, state: State, region: str | None = None, **parameters: torch.Tensor) -> torch.Tensor:
         """Centre of mass of all matter, or of a region [m], shape (worlds, dim); differentiable.
 
-        Masses are those of the scene. The mean of the positions is another point where particles differ in mass, as the
-        masses of a lattice do.
+        Masses of particles are those of the scene. The mean of the positions is another point where particles differ in
+        mass, as the masses of a lattice do.
 
         Args:
             state: Where matter is.
-            region: Name of a region, or None.
+            region: Name of a region of soft bodies, or None.
+            parameters: Tensors in the place of the model's parameters, by name; rigid bodies are where these put them,
+                and weigh what these say.
 
         Raises:
             KeyError: The scene has no such region.
+            ValueError: A parameter has the wrong shape or an illegal value.
         """
+        if not hasattr(self.model, "particles"):
+            if region is not None:
+                self.region(region)  # raises: there are none
+            mass = parameters.get("mass", wp.to_torch(self.model.mass, requires_grad=False))
+            mass = self._inputs({"mass": mass})["mass"]
+            center = self.sense(state, **parameters).center
+            return torch.einsum("wb,wbi->wi", mass / mass.sum(dim=1, keepdim=True), center)
+        self._inputs(parameters)
         particles = self.model.particles
         mass = torch.as_tensor(particles.density * particles.volume, device=state.position.device)
         if region is not None:

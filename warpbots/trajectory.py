@@ -54,7 +54,15 @@ class Trajectory:
 
     @property
     def particles(self) -> Any:
-        """All matter at rest, in the order of the states' second axis; see the solver's model."""
+        """All soft matter at rest, in the order of the states' second axis; see the solver's model.
+
+        Raises:
+            AttributeError: The motion is one of rigid bodies, which have none.
+        """
+        if not hasattr(self.simulation.model, "particles"):
+            raise AttributeError(
+                f"trajectory of {self.scene.name!r}: rigid bodies are not made of particles; see Trajectory.poses"
+            )
         return self.simulation.model.particles
 
     def states(self, every: int = 1) -> Iterator[tuple[float, State]]:
@@ -70,14 +78,44 @@ class Trajectory:
                 yield (i + 1) * self.control_interval, state
 
     def frames(self, every: int = 1, world: int = 0) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
-        """Times [s], positions [m] and velocities [m/s] of one world, each of shape (n_particles, dim)."""
+        """Times [s], positions [m] and velocities [m/s] of one world, each of shape (n_particles, dim).
+
+        Of rigid bodies it is the coordinates of their joints [rad, m, or quaternions], shape (n_coordinates,), and
+        their velocities [rad/s or m/s], shape (n_velocities,); where the bodies are, `poses` says.
+        """
         for time, state in self.states(every):
             yield time, state.position[world].cpu().numpy(), state.velocity[world].cpu().numpy()
 
+    def poses(self, every: int = 1, world: int = 0) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
+        """Times [s] and where the rigid bodies of one world are, in the order of `Scene.rigid`.
+
+        Args:
+            every: Every `every`-th control interval, besides the start and the end.
+            world: Which of the independent copies.
+
+        Yields:
+            Time [s], origins of the bodies' frames [m], shape (n_bodies, 3), and their axes as columns, shape
+            (n_bodies, 3, 3).
+
+        Raises:
+            ValueError: The scene has no rigid bodies, or `every` is below 1.
+        """
+        if not self.scene.rigid:
+            raise ValueError(f"poses: scene {self.scene.name!r} has no rigid bodies; see frames")
+        for time, state in self.states(every):
+            with torch.no_grad():
+                r = self.simulation.sense(state, **self.parameters)
+            yield time, r.position[world].cpu().numpy(), r.rotation[world].cpu().numpy()
+
     def __repr__(self) -> str:
+        matter = []
+        if hasattr(self.simulation.model, "particles"):
+            matter.append(f"{len(self.particles.position)} particles")
+        if count := len(self.scene.rigid):
+            matter.append(f"{count} rigid {'body' if count == 1 else 'bodies'}")
         return (
-            f"Trajectory of {self.scene.name!r}: {len(self.particles.position)} particles, {self.steps} control "
-            f"intervals, {self.steps * self.control_interval:.3g} s"
+            f"Trajectory of {self.scene.name!r}: {' and '.join(matter)}, {self.steps} control intervals, "
+            f"{self.steps * self.control_interval:.3g} s"
         )
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from warpbots.observers import Centroid
+from warpbots.observers import Centroid, Joints
 from warpbots.solvers import State
 
 if TYPE_CHECKING:
@@ -35,14 +35,16 @@ class MLP(torch.nn.Module):
         Args:
             simulation: What is driven.
             observer: What the network sees: an observer of `warpbots.observers`, or a function of the state that
-                returns a tensor of shape (worlds, features); None for the centre of mass.
+                returns a tensor of shape (worlds, features); None for the centre of mass of soft bodies, or the joints
+                of rigid ones.
             hidden: Sizes of the hidden layers.
             clock: Period [s] of a clock that the network sees beside the observation, as sine and cosine; a gait
                 then need not be born from the body's motion alone. None for no clock.
             seed: Seed of the initial weights.
         """
         super().__init__()
-        observer = observer if observer is not None else Centroid()
+        if observer is None:
+            observer = Joints() if hasattr(simulation.model, "robot") else Centroid()
         self._observe: Callable[[State], torch.Tensor] = (
             observer.bind(simulation) if hasattr(observer, "bind") else observer
         )

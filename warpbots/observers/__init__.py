@@ -4,5 +4,16 @@ An observer with a `bind` method is told the simulation; a plain function of the
 """
 
 from warpbots.observers.clusters import Centroid, Clusters
+from warpbots.observers.rigid import ContactForces, EndEffector, Joints, JointTorques, Observation, Poses, Tactile
 
-__all__ = ["Centroid", "Clusters"]
+__all__ = [
+    "Centroid",
+    "Clusters",
+    "ContactForces",
+    "EndEffector",
+    "JointTorques",
+    "Joints",
+    "Observation",
+    "Poses",
+    "Tactile",
+]

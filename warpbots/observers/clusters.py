@@ -37,9 +37,10 @@ class Clusters:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, 2 count dim).
 
         Raises:
+            TypeError: The scene has no soft bodies.
             ValueError: There is no such region, or fewer particles than clusters.
         """
-        chosen = _matter(simulation, self.region)
+        chosen = _matter(simulation, self)
         if not 1 <= self.count <= len(chosen):
             raise ValueError(f"Clusters: count must be between 1 and {len(chosen)} particles, got {self.count}")
         x = simulation.model.particles.position[chosen]
@@ -61,14 +62,20 @@ class Centroid:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, 2 dim).
 
         Raises:
+            TypeError: The scene has no soft bodies.
             ValueError: There is no such region.
         """
-        chosen = _matter(simulation, self.region)
+        chosen = _matter(simulation, self)
         return _observation(simulation, chosen, np.zeros(len(chosen), dtype=int), 1)
 
 
-def _matter(simulation: "Simulation", region: str | None) -> np.ndarray:
-    particles = simulation.model.particles
+def _matter(simulation: "Simulation", observer: Clusters | Centroid) -> np.ndarray:
+    if not hasattr(simulation.model, "particles"):
+        raise TypeError(
+            f"{type(observer).__name__}: scene {simulation.scene.name!r} has rigid bodies alone, which have no "
+            f"particles to observe; use Joints, Poses, EndEffector or another observer of rigid bodies"
+        )
+    particles, region = simulation.model.particles, observer.region
     if region is None:
         return np.arange(len(particles))
     if region not in particles.regions:

@@ -7,6 +7,7 @@ from warpbots.scene.drives import Servo, Torque
 from warpbots.scene.hold import FREEDOMS, Constraint, Load
 from warpbots.scene.joint import JOINTS, Joint
 from warpbots.scene.material import Material
+from warpbots.scene.mechanism import neighbours
 from warpbots.scene.obstacle import CONDITIONS, Obstacle, floor, walls
 from warpbots.scene.record import SceneError
 from warpbots.scene.rigid import Cloud, Inertia, RigidBody
@@ -76,5 +77,6 @@ __all__ = [
     "contacts_between",
     "dimension",
     "floor",
+    "neighbours",
     "walls",
 ]

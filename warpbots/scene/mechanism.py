@@ -9,7 +9,7 @@ from warpbots.scene.obstacle import Obstacle
 from warpbots.scene.rigid import RigidBody
 from warpbots.scene.touching import Contact
 
-__all__ = ["contact_faults", "drive_faults", "joint_faults"]
+__all__ = ["contact_faults", "drive_faults", "joint_faults", "neighbours"]
 
 
 def joint_faults(bodies: Sequence[RigidBody], joints: Sequence[Joint]) -> list[str]:
@@ -91,3 +91,38 @@ def contact_faults(
         if b.points and not {b.name, b.surface} & used
     ]
     return faults
+
+
+def neighbours(bodies: Sequence[RigidBody], joints: Sequence[Joint]) -> set[frozenset[str]]:
+    """Pairs of bodies that hang together at a joint, and do not touch unless a contact names them both.
+
+    Bodies fixed to one another count as one, and bodies without a shape are passed by: in a chain of joints they have
+    no extent.
+
+    Args:
+        bodies: All bodies.
+        joints: Their joints, which make trees.
+    """
+    on = {j.child: j for j in joints}
+    shaped = {b.name for b in bodies if b.shape is not None}
+
+    def welded(name: str) -> str:
+        while name in on and on[name].kind == "fixed" and on[name].parent is not None:
+            name = on[name].parent
+        return name
+
+    def carrier(name: str) -> str | None:
+        up = on[name].parent if name in on else None
+        while up is not None and welded(up) not in solid:
+            up = on[welded(up)].parent if welded(up) in on else None
+        return up and welded(up)
+
+    whole = {b.name: welded(b.name) for b in bodies}
+    solid = {whole[name] for name in shaped}
+    above = {w: carrier(w) for w in whole.values()}
+    found = set()
+    for a in shaped:
+        for b in shaped - {a}:
+            if whole[a] == whole[b] or above[whole[a]] == whole[b] or above[whole[b]] == whole[a]:
+                found.add(frozenset((a, b)))
+    return found

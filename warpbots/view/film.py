@@ -59,9 +59,7 @@ def strip(motion: Motion) -> "Image":
     figure, places = _figure(camera, _STRIP_WIDTH, rows, columns)
     for k in range(len(motion)):
         ax = figure.add_axes(places[k])
-        Stage(motion.scene, motion.particles, camera, ax).show(
-            motion.position[k], motion.control[k], time=motion.time[k]
-        )
+        _show(motion, k, Stage(motion.scene, motion.particles, camera, ax, motion.solids))
         if motion.scene.dim == 2:
             lowest = k + columns >= len(motion)
             ax.tick_params(labelbottom=lowest, labelleft=k % columns == 0)
@@ -136,10 +134,15 @@ def _image(figure: "Figure") -> "Image":
 
 def _frames(motion: Motion, camera: Camera, size: int) -> Iterator["Image"]:
     figure, places = _figure(camera, round(_DPI * width_for(camera, size / _DPI)))
-    stage = Stage(motion.scene, motion.particles, camera, figure.add_axes(places[0]))
-    for x, u, t in zip(motion.position, motion.control, motion.time, strict=True):
-        stage.show(x, u, time=t)
+    stage = Stage(motion.scene, motion.particles, camera, figure.add_axes(places[0]), motion.solids)
+    for k in range(len(motion)):
+        _show(motion, k, stage)
         yield _image(figure)
+
+
+def _show(motion: Motion, frame: int, stage: Stage) -> None:
+    """Show a moment of a motion."""
+    stage.show(motion.position[frame], motion.control[frame], poses=motion.poses[frame], time=motion.time[frame])
 
 
 def _writer(path: Path) -> Callable[[Path, Motion, int, float], None]:

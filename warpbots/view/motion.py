@@ -8,7 +8,8 @@ import numpy as np
 
 from warpbots.scene import Scene
 from warpbots.view.camera import Camera
-from warpbots.view.matter import shown, shown_at
+from warpbots.view.matter import particles_of, placed, shown
+from warpbots.view.solids import Poses, Solid, outline, solids_of
 
 if TYPE_CHECKING:
     from warpbots.trajectory import Trajectory
@@ -22,19 +23,23 @@ class Motion:
 
     Attributes:
         scene: What moves.
-        particles: All matter at rest, as it is drawn.
+        particles: All soft matter at rest, as it is drawn.
+        solids: All rigid bodies.
         step: Number of control intervals before each moment, shape (n_frames,).
         time: Times [s], shape (n_frames,).
-        position: Positions [m], shape (n_frames, n_particles, dim), float32.
+        position: Positions of the particles [m], shape (n_frames, n_particles, dim), float32.
+        poses: Poses of the rigid bodies, with an axis of n_frames in front.
         control: Control signal of the interval that ends at each moment (of the first one at the start), shape
             (n_frames, channels).
     """
 
     scene: Scene
     particles: object
+    solids: tuple[Solid, ...]
     step: np.ndarray
     time: np.ndarray
     position: np.ndarray
+    poses: Poses
     control: np.ndarray
 
     def __len__(self) -> int:
@@ -43,11 +48,12 @@ class Motion:
     def camera(self) -> Camera:
         """A fixed view in which all of the motion is seen."""
         stride = max(1, self.position[0].size * len(self) // 3_000_000)
-        return Camera.around(self.scene, self.position[:, ::stride])
+        points = self.position[:, ::stride].reshape(-1, self.scene.dim)
+        return Camera.around(self.scene, np.concatenate([points, outline(self.scene, self.solids, self.poses)]))
 
     def pick(self, frames: np.ndarray) -> "Motion":
         """Only the frames with these indices."""
-        fields = {f: getattr(self, f)[frames] for f in ("step", "time", "position", "control")}
+        fields = {f: getattr(self, f)[frames] for f in ("step", "time", "position", "poses", "control")}
         return dataclasses.replace(self, **fields)
 
 
@@ -77,19 +83,22 @@ def collect(trajectory: "Trajectory", steps: Iterable[int], world: int = 0) -> M
     if not 0 <= world < worlds:
         raise ValueError(f"world must be in 0 to {worlds - 1}, got {world}")
     step = np.array(list(steps), dtype=int)
-    wanted, time, position = set(step.tolist()), [], []
-    for i, (t, x, _) in enumerate(trajectory.frames(world=world)):
+    wanted, moments = set(step.tolist()), []
+    for i, (t, state) in enumerate(trajectory.states()):
         if i in wanted:
-            time.append(t)
-            position.append(shown_at(trajectory.particles, x).astype(np.float32))
+            x, poses = placed(trajectory.simulation, state, world, **trajectory.parameters)
+            moments.append((t, x.astype(np.float32), poses.position, poses.rotation))
         if i == step[-1]:
             break
+    time, position, *poses = (np.stack(values) for values in zip(*moments, strict=True))
     control = trajectory.control[world].detach().cpu().numpy()
     return Motion(
         scene=trajectory.scene,
-        particles=shown(trajectory.particles),
+        particles=shown(particles_of(trajectory.simulation)),
+        solids=solids_of(trajectory.scene),
         step=step,
-        time=np.array(time),
-        position=np.stack(position),
+        time=time,
+        position=position,
+        poses=Poses(*poses),
         control=control[np.maximum(step - 1, 0)],
     )

@@ -7,10 +7,11 @@ import numpy as np
 from warpbots.scene import Cable, Scene
 from warpbots.view.camera import Camera
 from warpbots.view.ground import draw_floor, draw_section, flat_axes
-from warpbots.view.matter import shown, shown_at
+from warpbots.view.matter import NO_PARTICLES, shown, shown_at
 from warpbots.view.palette import GROUND, INK, QUIET, body_colors
 from warpbots.view.raster import Canvas
 from warpbots.view.sheet import sheet, width_for
+from warpbots.view.solids import Poses, Solid, facets, outline, poses_at_zero, solids_of
 from warpbots.view.stretch import Stretch
 from warpbots.view.surface import surface
 from warpbots.view.terrain import floor_height, is_floor
@@ -27,10 +28,11 @@ _COVER = {2: 1.28, 3: 1.22}  # balls are drawn larger than their volume, so that
 
 def draw(
     scene: Scene,
-    particles: object,
+    particles: object | None = None,
     position: np.ndarray | None = None,
     ax: "Axes | None" = None,
     *,
+    poses: tuple[np.ndarray, np.ndarray] | None = None,
     control: np.ndarray | None = None,
     value: np.ndarray | None = None,
     label: str | None = None,
@@ -39,13 +41,16 @@ def draw(
 ) -> "Axes":
     """Draw a scene at one moment, in 2D or (in an orthographic view) in 3D.
 
-    In 2D a random 30,000 of more particles are drawn, larger; in 3D all those that are at the surface of a body.
+    In 2D a random 30,000 of more particles are drawn, larger; in 3D all those that are at the surface of a body, and
+    the surfaces of rigid bodies.
 
     Args:
         scene: Bodies, obstacles and actuators.
-        particles: All matter at rest, as `Trajectory.particles` or a solver's model has it.
+        particles: All soft matter at rest, as `Trajectory.particles` or a solver's model has it; None for none.
         position: Where the particles are [m], shape (n_particles, dim); None for rest.
         ax: Where to draw; None for a new figure.
+        poses: Where the rigid bodies are, as `Trajectory.poses` has it: origins of their frames [m], shape (n_bodies,
+            3), and their axes as columns, shape (n_bodies, 3, 3); None for all joints at zero.
         control: Control signal in [-1, 1], shape (channels,); tints what it drives, red where it contracts and blue
             where it expands.
         value: A number for each particle, shape (n_particles,), drawn by colour in the place of the bodies' colours.
@@ -57,19 +62,23 @@ def draw(
         The axes.
 
     Raises:
-        ValueError: `position`, `control` or `value` has the wrong shape or is not finite.
+        ValueError: `position`, `poses`, `control` or `value` has the wrong shape or is not finite.
     """
+    particles, solids = NO_PARTICLES if particles is None else particles, solids_of(scene)
+    poses = poses_at_zero(scene) if poses is None else Poses(*poses)
     position = particles.position if position is None else _checked(position, particles.position.shape, "position")
     if value is not None:
         value = shown_at(particles, _checked(value, (len(particles.position),), "value")[:, None])[:, 0]
     particles, position = shown(particles), shown_at(particles, position)
-    camera = camera or Camera.around(scene, position)
+    poses = _checked_poses(poses, len(solids))
+    camera = camera or Camera.around(scene, np.concatenate([position, outline(scene, solids, poses)]))
     if ax is None:
         import matplotlib.pyplot as plt
 
         size, rectangles = sheet(camera, width_for(camera, 6.4))
         ax = plt.figure(figsize=size).add_axes(rectangles[0])
-    Stage(scene, particles, camera, ax).show(position, control, value, label=label, time=time)
+    stage = Stage(scene, particles, camera, ax, solids)
+    stage.show(position, control, value, poses=poses, label=label, time=time)
     return ax
 
 
@@ -84,6 +93,13 @@ def _checked(array: np.ndarray, shape: tuple[int, ...], what: str) -> np.ndarray
     return array
 
 
+def _checked_poses(poses: Poses, count: int) -> Poses:
+    return Poses(
+        _checked(poses.position, (count, 3), "the first of poses"),
+        _checked(poses.rotation, (count, 3, 3), "the second of poses"),
+    )
+
+
 def radii(particles: object) -> np.ndarray:
     """Radii of the balls (discs) that particles are drawn as [m], shape (n_particles,): they cover the matter."""
     dim = particles.position.shape[1]
@@ -96,13 +112,14 @@ class Stage:
 
     Attributes:
         scene: What is shown.
-        particles: All matter at rest.
+        particles: All soft matter at rest.
         camera: The view.
         ax: Where it is drawn.
+        solids: All rigid bodies.
     """
 
-    def __init__(self, scene: Scene, particles: object, camera: Camera, ax: "Axes"):
-        self.scene, self.particles, self.camera, self.ax = scene, particles, camera, ax
+    def __init__(self, scene: Scene, particles: object, camera: Camera, ax: "Axes", solids: tuple[Solid, ...] = ()):
+        self.scene, self.particles, self.camera, self.ax, self.solids = scene, particles, camera, ax, solids
         self._moving = []
         self._radius = radii(particles)
         self._routes = _routes(scene, particles)
@@ -124,11 +141,13 @@ class Stage:
         control: np.ndarray | None = None,
         value: np.ndarray | None = None,
         *,
+        poses: Poses | None = None,
         label: str | None = None,
         time: float | None = None,
     ) -> None:
         """Show another moment in the place of the last one; arguments as in `draw`."""
         position = _checked(position, self.particles.position.shape, "position")
+        poses = poses_at_zero(self.scene) if poses is None else poses
         if control is not None:
             control = _checked(control, (len(self.scene.actuators),), "control")
         while self._moving:
@@ -136,8 +155,9 @@ class Stage:
         colors = body_colors(self.scene, self.particles, control)
         if value is not None:
             colors = self._mapped(_checked(value, (len(position),), "value"), label)
-        add = self._discs if self.scene.dim == 2 else self._balls
-        self._moving += add(position, colors)
+        self._moving += (
+            self._discs(position, colors) if self.scene.dim == 2 else self._rendered(position, colors, poses)
+        )
         self._moving += self._cables(position, control)
         if time is not None:
             self._moving.append(
@@ -181,11 +201,12 @@ class Stage:
             made.append(self.ax.add_collection(discs, autolim=False))
         return made
 
-    def _balls(self, position: np.ndarray, colors: np.ndarray) -> list:
-        """3D: a rendered image of matter and obstacles, over the floor."""
+    def _rendered(self, position: np.ndarray, colors: np.ndarray, poses: Poses) -> list:
+        """3D: a rendered image of matter, bodies and obstacles, over the floor."""
         if self._canvas is None:
             self._canvas = self._new_canvas()
-        image = self._canvas.picture(position, self._radius, colors, self._floor)
+        moving = facets(self.solids, poses) if self.solids else None
+        image = self._canvas.picture(position, self._radius, colors, self._floor, moving)
         (left, bottom), (right, top) = self.camera.window
         return [self.ax.imshow(image, extent=(left, right, bottom, top), interpolation="antialiased", zorder=2)]
 
@@ -214,8 +235,9 @@ def _routes(scene: Scene, particles: object) -> dict[int, np.ndarray]:
     """For the channel of every cable, the particles that it runs through."""
     from scipy.spatial import cKDTree
 
-    tree = cKDTree(particles.position)
-    return {c: tree.query(a.waypoints)[1] for c, a in enumerate(scene.actuators) if isinstance(a, Cable)}
+    cables = {c: a for c, a in enumerate(scene.actuators) if isinstance(a, Cable)}
+    tree = cKDTree(particles.position) if cables else None
+    return {c: tree.query(a.waypoints)[1] for c, a in cables.items()}
 
 
 def _floor_in_view(scene: Scene, camera: Camera) -> float | None:

@@ -10,7 +10,10 @@ import dataclasses
 import numpy as np
 
 from warpbots.view.camera import Camera, box_corners
+from warpbots.view.coverage import covered
+from warpbots.view.shadow import Shadow
 from warpbots.view.skin import outward, visible
+from warpbots.view.solids import Facets
 
 __all__ = ["Canvas", "brightness"]
 
@@ -19,7 +22,6 @@ _LIGHT = np.array([-0.42, 0.62, 0.66])  # towards the light: rightwards, upwards
 _LIGHT = _LIGHT / np.linalg.norm(_LIGHT)
 _AMBIENT, _DIFFUSE = 0.50, 0.58  # brightness of what looks away from the light, and how much more the rest has
 _BULGE = 0.28  # share of a ball's own roundness in its normal
-_SHADOW = 0.26  # darkness of the shadow under a body
 _DEPTHS = 2**31 - 1
 _BITS = 32
 
@@ -83,36 +85,25 @@ class Canvas:
             color: Red, green and blue in [0, 1].
         """
         corner = vertices[faces]
-        normal = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
-        length = np.linalg.norm(normal, axis=1, keepdims=True)
-        facing = normal @ self.camera.axes[2] > 1e-9 * length[:, 0]
-        corner, normal = corner[facing], normal[facing] / length[facing]
+        facing, normal = self._facing(corner)
+        corner, normal = corner[facing], normal[facing]
         pixel, depth, face = self._covered(corner)
         first = len(self.normal)
         self.normal = np.concatenate([self.normal, normal])
         self.color = np.concatenate([self.color, np.broadcast_to(np.array(color), normal.shape)])
         np.maximum.at(self.nearest, pixel, self._pack(depth, first + face))
 
+    def _facing(self, corner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Which triangles of shape (m, 3, 3) look towards the viewer, (m,), bool, and the normals of all, (m, 3)."""
+        normal = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
+        length = np.linalg.norm(normal, axis=1, keepdims=True)
+        return normal @ self.camera.axes[2] > 1e-9 * length[:, 0], normal / np.maximum(length, 1e-300)
+
     def _covered(self, corner: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Pixels that triangles of shape (m, 3, 3) cover, the depth there and which triangle it is, each (n,)."""
-        p = self.pixels(corner.reshape(-1, 3)).reshape(-1, 3, 2)
-        d = self.camera.depth(corner.reshape(-1, 3)).reshape(-1, 3)
-        low = np.clip(np.floor(p.min(axis=1) - 0.5).astype(np.int64), 0, [self.columns, self.rows])
-        high = np.clip(np.ceil(p.max(axis=1) + 0.5).astype(np.int64), 0, [self.columns, self.rows])
-        size = high - low
-        count = size.prod(axis=1)
-        face = np.repeat(np.arange(len(p)), count)
-        k = np.arange(len(face)) - np.repeat(np.cumsum(count) - count, count)
-        column, row = low[face, 0] + k % size[face, 0], low[face, 1] + k // size[face, 0]
-        edge1, edge2 = p[:, 1] - p[:, 0], p[:, 2] - p[:, 0]
-        area = edge1[:, 0] * edge2[:, 1] - edge1[:, 1] * edge2[:, 0]
-        q = np.stack([column + 0.5, row + 0.5], axis=1) - p[face, 0]
-        s = (q[:, 0] * edge2[face, 1] - q[:, 1] * edge2[face, 0]) / area[face]
-        t = (q[:, 1] * edge1[face, 0] - q[:, 0] * edge1[face, 1]) / area[face]
-        inside = (s >= 0.0) & (t >= 0.0) & (s + t <= 1.0)
-        s, t, face = s[inside], t[inside], face[inside]
-        depth = d[face, 0] + s * (d[face, 1] - d[face, 0]) + t * (d[face, 2] - d[face, 0])
-        return (row * self.columns + column)[inside], depth, face
+        x = corner.reshape(-1, 3)
+        p, d = self.pixels(x).reshape(-1, 3, 2), self.camera.depth(x).reshape(-1, 3)
+        return covered(p, d, self.columns, self.rows)
 
     def _pack(self, depth: np.ndarray, index: np.ndarray) -> np.ndarray:
         far, near = self.near
@@ -120,34 +111,45 @@ class Canvas:
         return (level.astype(np.int64) << _BITS) | index
 
     def picture(
-        self, position: np.ndarray, radius: np.ndarray, color: np.ndarray, floor: float | None = None
+        self,
+        position: np.ndarray,
+        radius: np.ndarray,
+        color: np.ndarray,
+        floor: float | None = None,
+        moving: Facets | None = None,
     ) -> np.ndarray:
-        """Balls among the triangles. The canvas is not changed.
+        """Balls, and triangles that move, among the triangles that are there. The canvas is not changed.
 
         Args:
             position: Centres [m], shape (n, 3).
             radius: Radii [m], shape (n,).
             color: Red, green and blue in [0, 1], shape (n, 3).
             floor: Height of a floor [m] that is not drawn but takes a shadow; None for none.
+            moving: Faces of bodies; None for none.
 
         Returns:
             The picture, transparent where nothing is, shape (height, width, 4), uint8, first row on top.
         """
+        moving = moving or Facets.none()
         shown = visible(position, radius)
         x, r = position[shown], radius[shown]
-        nearest = self._splat(x, r)
+        balls, solids = len(self.normal), len(self.normal) + len(x)  # what is drawn is numbered: faces, balls, bodies
+        nearest = self.nearest.copy()
+        self._splat(nearest, x, r, first=balls)
+        self._cover(nearest, moving, first=solids)
         pixel = np.nonzero(nearest >= 0)[0]
         index = nearest[pixel] & (2**_BITS - 1)
         point = self._unproject(pixel, self._depth(nearest[pixel]))
-        rgb = np.concatenate([self.color, color[shown]])[index]
-        n = np.concatenate([self.normal, outward(position, radius)[shown]])[index]
-        is_ball = index >= len(self.normal)
-        ball = index[is_ball] - len(self.normal)
+        rgb = np.concatenate([self.color, color[shown], moving.color])[index]
+        n = np.concatenate([self.normal, outward(position, radius)[shown], moving.normal[:, 0]])[index]
+        is_ball, is_solid = (index >= balls) & (index < solids), index >= solids
+        ball = index[is_ball] - balls
         n[is_ball] = (1.0 - _BULGE) * n[is_ball] + _BULGE * (point[is_ball] - x[ball]) / r[ball, None]
+        n[is_solid] = moving.normal_at(index[is_solid] - solids, point[is_solid])
         n /= np.maximum(np.linalg.norm(n, axis=1, keepdims=True), 1e-12)
         rgb *= brightness(n, self.camera)[:, None]
-        shadow = _Shadow(self.camera, position, radius)
-        rgb[~is_ball] *= 1.0 - (shadow.at(point[~is_ball]) * np.maximum(n[~is_ball, 2], 0.0))[:, None]
+        shadow, still = Shadow(self.camera, position, radius, moving.corner), index < balls
+        rgb[still] *= 1.0 - (shadow.at(point[still]) * np.maximum(n[still, 2], 0.0))[:, None]
         image = self._reduced(pixel, np.minimum(rgb, 1.0))
         if floor is not None:
             dark = (1.0 - image[..., 3]) * shadow.at(self._floor(floor)).reshape(self.height, self.width)
@@ -155,14 +157,19 @@ class Canvas:
             image[..., 3] += dark
         return np.round(255.0 * image).astype(np.uint8)
 
-    def _splat(self, x: np.ndarray, radius: np.ndarray) -> np.ndarray:
-        """`nearest` with balls at `x`, numbered after the faces."""
-        nearest = self.nearest.copy()
+    def _cover(self, nearest: np.ndarray, moving: Facets, first: int) -> None:
+        """Draw the faces of bodies into `nearest`, numbered from `first`."""
+        shown = np.flatnonzero(self._facing(moving.corner)[0])
+        pixel, depth, face = self._covered(moving.corner[shown])
+        np.maximum.at(nearest, pixel, self._pack(depth, first + shown[face]))
+
+    def _splat(self, nearest: np.ndarray, x: np.ndarray, radius: np.ndarray, first: int) -> None:
+        """Draw balls at `x` into `nearest`, numbered from `first`."""
         center, depth = self.pixels(x), self.camera.depth(x)
         scale = self.columns / float((self.camera.window[1] - self.camera.window[0])[0])
         base = np.floor(center).astype(np.int64)
-        index = len(self.normal) + np.arange(len(x))
-        reach = int(np.ceil(float(radius.max()) * scale))
+        index = first + np.arange(len(x))
+        reach = int(np.ceil(float(radius.max(initial=0.0)) * scale))
         for dy in range(-reach, reach + 1):
             for dx in range(-reach, reach + 1):
                 if max(abs(dx) - 0.5, 0.0) ** 2 + max(abs(dy) - 0.5, 0.0) ** 2 > (reach + 0.5) ** 2:
@@ -173,7 +180,6 @@ class Canvas:
                 ok = (rise >= 0.0) & (column >= 0) & (column < self.columns) & (row >= 0) & (row < self.rows)
                 keys = self._pack(depth[ok] + np.sqrt(rise[ok]), index[ok])
                 np.maximum.at(nearest, (row * self.columns + column)[ok], keys)
-        return nearest
 
     def _depth(self, key: np.ndarray) -> np.ndarray:
         return self.near[0] + (key >> _BITS) * ((self.near[1] - self.near[0]) / _DEPTHS)
@@ -205,34 +211,6 @@ class Canvas:
         image = sum(parts) / len(parts)
         image[..., :3] /= np.maximum(image[..., 3:], 1e-9)
         return image
-
-
-class _Shadow:
-    """Darkness that bodies cast straight downwards, blurred."""
-
-    def __init__(self, camera: Camera, position: np.ndarray, radius: np.ndarray):
-        from scipy.ndimage import gaussian_filter, maximum_filter
-
-        lower, upper = camera.box[0][:2], camera.box[1][:2]
-        self.cell = max(2.0 * float(radius.max()), float((upper - lower).max()) / 160.0)
-        self.lower = lower - 4.0 * self.cell
-        counts = np.ceil((upper - lower) / self.cell).astype(int) + 8
-        at = np.floor((position[:, :2] - self.lower) / self.cell).astype(int)
-        inside = ((at >= 0) & (at < counts)).all(axis=1)
-        cell = tuple(at[inside].T)
-        cover, top = np.zeros(counts), np.full(counts, -np.inf)
-        cover[cell] = _SHADOW
-        np.maximum.at(top, cell, position[inside, 2])
-        self.cover, self.top = gaussian_filter(cover, 1.6), maximum_filter(top, 13)
-
-    def at(self, x: np.ndarray) -> np.ndarray:
-        """Darkness in [0, 1] at points of shape (n, 3) [m], shape (n,); none above the bodies."""
-        from scipy.ndimage import map_coordinates
-
-        grid = ((x[:, :2] - self.lower) / self.cell - 0.5).T
-        dark = map_coordinates(self.cover, grid, order=1, mode="constant")
-        nearest = np.clip(np.round(grid).astype(int), 0, np.array(self.top.shape)[:, None] - 1)
-        return dark * (x[:, 2] < self.top[tuple(nearest)])
 
 
 def brightness(normal: np.ndarray, camera: Camera) -> np.ndarray:

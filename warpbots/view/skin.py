@@ -29,6 +29,8 @@ def visible(position: np.ndarray, radius: np.ndarray) -> np.ndarray:
     """
     from scipy.ndimage import binary_erosion
 
+    if not len(position):
+        return np.zeros(0, dtype=bool)
     full, at, _ = _occupancy(position, radius)
     return ~binary_erosion(full, np.ones((3, 3, 3)))[tuple(at.T)]
 
@@ -45,6 +47,8 @@ def outward(position: np.ndarray, radius: np.ndarray) -> np.ndarray:
     """
     from scipy.ndimage import gaussian_filter, map_coordinates
 
+    if not len(position):
+        return np.zeros((0, 3))
     full, _, cell = _occupancy(position, radius)
     density = gaussian_filter(full.astype(np.float32), 1.5)
     grid = (position - position.min(axis=0)) / cell + 2.5

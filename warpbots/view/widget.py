@@ -8,12 +8,14 @@ import numpy as np
 
 from warpbots.scene import Obstacle
 from warpbots.view.camera import Camera
+from warpbots.view.matter import particles_of
 from warpbots.view.motion import Motion, evenly
 from warpbots.view.palette import GROUND, GROUND_EDGE, INK, PAPER, QUIET, body_colors, packed
 from warpbots.view.picture import radii
 from warpbots.view.raster import brightness
 from warpbots.view.ruler import ruler
 from warpbots.view.skin import outward
+from warpbots.view.solids import Poses
 from warpbots.view.surface import slab, surface
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ __all__ = ["EXTRA", "missing_packages", "moments", "new_plot", "with_controls"]
 EXTRA = 'pip install "warpbots[notebook]"'
 """How to get what `missing_packages` names."""
 
-_BYTES = 40e6  # of all positions that are sent to the browser
+_BYTES = 40e6  # of all positions and poses that are sent to the browser
 _FRAMES = 121  # that are sent to the browser, at most
 _HEIGHT = 420  # of the view [pixels]
 _FIELD = 24.0  # of view, upwards [degrees]
@@ -51,7 +53,8 @@ def moments(trajectory: "Trajectory", every: int | None) -> np.ndarray:
         ValueError: `every` is below 1.
     """
     if every is None:
-        room = int(_BYTES // (12 * len(trajectory.particles.position)))
+        matter, bodies = particles_of(trajectory.simulation), trajectory.scene.rigid
+        room = int(_BYTES // (12 * len(matter.position) + 64 * len(bodies)))
         return evenly(trajectory.steps, max(2, min(_FRAMES, room)))
     if every < 1:
         raise ValueError(f"every must be at least 1, got {every}")
@@ -59,7 +62,7 @@ def moments(trajectory: "Trajectory", every: int | None) -> np.ndarray:
 
 
 def new_plot(motion: Motion) -> "k3d.Plot":
-    """The particles of a 2D or 3D scene as k3d points, with a key of the time series for every frame: "0", "1", ...
+    """Particles as k3d points and rigid bodies as meshes, each with a key of its time series for a frame: "0", "1", ...
 
     Obstacles, a ruler in metres and the time stand beside them; 2D scenes stand upright in the x-z plane.
     """
@@ -71,12 +74,22 @@ def new_plot(motion: Motion) -> "k3d.Plot":
         grid_auto_fit=False, axes_helper=0.0, fps=1.0, camera_fov=_FIELD, camera_up_axis="z", lighting=1.5,
     )  # fmt: skip
     frames = range(len(motion))
-    plot += k3d.points(
-        {str(k): _upright(motion.position[k]) for k in frames},
-        colors={str(k): packed(_shaded(motion, k, camera)) for k in frames},
-        point_sizes=(2.0 * radii(motion.particles)).astype(np.float32),
-        shader="flat", name="particles",
-    )  # fmt: skip
+    if len(motion.particles):
+        plot += k3d.points(
+            {str(k): _upright(motion.position[k]) for k in frames},
+            colors={str(k): packed(_shaded(motion, k, camera)) for k in frames},
+            point_sizes=(2.0 * radii(motion.particles)).astype(np.float32),
+            shader="flat", name="particles",
+        )  # fmt: skip
+    for body, solid in enumerate(motion.solids):
+        if len(solid.faces):
+            mesh = k3d.mesh(
+                solid.vertices.astype(np.float32), solid.faces.astype(np.uint32), solid.normals.astype(np.float32),
+                color=_int(solid.color), side="front", flat_shading=False, roughness=1.0, emissive=_int(solid.color),
+                emissive_intensity=0.2, name=solid.name,
+            )  # fmt: skip
+            mesh.model_matrix = _matrices(motion.poses, body)  # the constructor takes a single one
+            plot += mesh
     for obstacle in scene.obstacles:
         vertices, faces = _solid(obstacle, camera)
         if len(faces):
@@ -114,6 +127,13 @@ def _upright(x: np.ndarray) -> np.ndarray:
     if x.shape[-1] == 2:
         x = np.stack([x[..., 0], np.zeros_like(x[..., 0]), x[..., 1]], axis=-1)
     return np.ascontiguousarray(x, dtype=np.float32)
+
+
+def _matrices(poses: Poses, body: int) -> dict[str, np.ndarray]:
+    """Where a rigid body is at each moment, as k3d takes it."""
+    matrices = np.tile(np.eye(4, dtype=np.float32), (len(poses.position), 1, 1))
+    matrices[:, :3, :3], matrices[:, :3, 3] = poses.rotation[:, body], poses.position[:, body]
+    return {str(k): matrix for k, matrix in enumerate(matrices)}
 
 
 def _int(color: tuple[float, float, float]) -> int:

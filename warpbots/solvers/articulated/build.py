@@ -7,7 +7,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.contact.solid import solids_of
-from warpbots.scene import Contact, Scene, SceneError, Servo, Shape, Torque, Union
+from warpbots.scene import Contact, Scene, SceneError, Servo, Shape, Torque, Union, neighbours
 from warpbots.solvers.articulated.cloud import contact_cloud
 from warpbots.solvers.articulated.inertia import body_inertia
 from warpbots.solvers.articulated.model import NEVER, PARAMETERS, ArticulatedModel
@@ -174,13 +174,18 @@ def _pairs(scene: Scene, robot: Robot, groups: list[_Group]) -> tuple[list[tuple
         return numbers[body, index]
 
     pairs: list[_Pair] = []
+    joined = neighbours(scene.rigid, scene.joints)
     for law, contact in enumerate(scene.contacts):
         before = len(pairs)
         for g, group in enumerate(groups):
             if contact.points not in _names(scene, group.body):
                 continue
             for k, body in enumerate(scene.rigid):
-                if body.shape is not None and contact.solid in _names(scene, k) and _apart(contact, robot, group, k):
+                if (
+                    body.shape is not None
+                    and contact.solid in _names(scene, k)
+                    and _apart(contact, joined, robot.bodies[group.body], body.name)
+                ):
                     pairs += [(g, s, law) for s in solids_at(k, 0, body.shape)]
             for i, obstacle in enumerate(scene.obstacles):
                 if obstacle.name == contact.solid:
@@ -197,11 +202,9 @@ def _names(scene: Scene, body: int) -> tuple[str, str | None]:
     return scene.rigid[body].name, scene.rigid[body].surface
 
 
-def _apart(contact: Contact, robot: Robot, group: _Group, other: int) -> bool:
-    """Whether points of a body touch another one; neighbours at a joint do where both are called by name."""
-    a, b = group.body, other
-    named = {contact.points, contact.solid} == {robot.bodies[a], robot.bodies[b]}
-    return a != b and (named or (robot.parents[a] != b and robot.parents[b] != a))
+def _apart(contact: Contact, joined: set[frozenset[str]], a: str, b: str) -> bool:
+    """Whether points of body `a` touch body `b`; neighbours at a joint do where both are called by name."""
+    return a != b and ({contact.points, contact.solid} == {a, b} or frozenset((a, b)) not in joined)
 
 
 def _meeting(

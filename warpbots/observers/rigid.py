@@ -1,0 +1,220 @@
+"""What a controller sees of rigid bodies: joints, poses, points, motors and touch, in SI units.
+
+All observations are differentiable. They are functions of a state and, by name, of what was put in the place of the
+model's parameters: a rollout that replaces parameters has to replace them in its observations, too.
+"""
+
+import dataclasses
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import torch
+
+from warpbots.scene.record import point
+from warpbots.solvers import State
+
+if TYPE_CHECKING:
+    from warpbots.simulation import Simulation
+
+__all__ = ["ContactForces", "EndEffector", "JointTorques", "Joints", "Observation", "Poses", "Tactile"]
+
+
+class Observation(Protocol):
+    """What `bind` returns."""
+
+    def __call__(self, state: State, **parameters: torch.Tensor) -> torch.Tensor:
+        """What is seen of `state`, shape (worlds, features)."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Joints:
+    """Coordinates and velocities of all joints, in the order of `simulation.model.robot.coordinates`."""
+
+    def bind(self, simulation: "Simulation") -> Observation:
+        """The observation of a state of `simulation`: state -> tensor of shape (worlds, coordinates + velocities).
+
+        First the coordinates [rad, m, or quaternions (x, y, z, w)], then the velocities [rad/s or m/s].
+
+        Raises:
+            TypeError: The scene has no rigid bodies.
+        """
+        _robot(simulation, self)
+        return lambda state, **parameters: torch.cat([state.position, state.velocity], dim=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Poses:
+    """Positions and rotations of bodies.
+
+    Attributes:
+        bodies: Names of the bodies; None for all, in the order of `Scene.rigid`.
+    """
+
+    bodies: tuple[str, ...] | None = None
+
+    def bind(self, simulation: "Simulation") -> Observation:
+        """The observation of a state of `simulation`: state -> tensor of shape (worlds, 12 bodies).
+
+        For each body the origin of its frame [m], then the rows of the matrix whose columns are its axes [1].
+
+        Raises:
+            TypeError: The scene has no rigid bodies.
+            KeyError: There is no such body.
+        """
+        chosen = _bodies(simulation, self, self.bodies)
+
+        def observe(state: State, **parameters: torch.Tensor) -> torch.Tensor:
+            r = simulation.sense(state, **parameters)
+            parts = [r.position[:, chosen], r.rotation[:, chosen].flatten(start_dim=2)]
+            return torch.cat(parts, dim=2).flatten(start_dim=1)
+
+        return observe
+
+
+@dataclasses.dataclass(frozen=True)
+class EndEffector:
+    """Where a point of a body is, such as a fingertip.
+
+    Attributes:
+        body: Name of the body.
+        point: The point in the frame of the body [m].
+    """
+
+    body: str
+    point: tuple[float, ...] = (0.0, 0.0, 0.0)
+
+    def bind(self, simulation: "Simulation") -> Observation:
+        """The observation of a state of `simulation`: state -> tensor of shape (worlds, 3), in the world [m].
+
+        Raises:
+            TypeError: The scene has no rigid bodies.
+            KeyError: There is no such body.
+            ValueError: The point is not three finite numbers.
+        """
+        (body,) = _bodies(simulation, self, (self.body,))
+        offset = simulation.state().position.new_tensor(_in_space(self.point))
+
+        def observe(state: State, **parameters: torch.Tensor) -> torch.Tensor:
+            r = simulation.sense(state, **parameters)
+            return r.position[:, body] + r.rotation[:, body] @ offset
+
+        return observe
+
+
+@dataclasses.dataclass(frozen=True)
+class JointTorques:
+    """What the motors do; see `warpbots.Torque` and `warpbots.Servo`.
+
+    A state alone knows nothing of the control: it is an argument of the observation, and none counts as u = 0.
+    """
+
+    def bind(self, simulation: "Simulation") -> Observation:
+        """The observation of a state of `simulation`: state, control=None -> tensor of shape (worlds, channels).
+
+        Torques [N m] or forces [N].
+
+        Raises:
+            TypeError: The scene has no rigid bodies.
+        """
+        _robot(simulation, self)
+
+        def observe(state: State, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> torch.Tensor:
+            return simulation.sense(state, control, **parameters).torque
+
+        return observe
+
+
+@dataclasses.dataclass(frozen=True)
+class ContactForces:
+    """Forces that bodies take up with their contact points; what others do to their solids is not among them.
+
+    Attributes:
+        bodies: Names of the bodies; None for all, in the order of `Scene.rigid`.
+    """
+
+    bodies: tuple[str, ...] | None = None
+
+    def bind(self, simulation: "Simulation") -> Observation:
+        """The observation of a state of `simulation`: state -> tensor of shape (worlds, 3 bodies), in the world [N].
+
+        Raises:
+            TypeError: The scene has no rigid bodies.
+            KeyError: There is no such body.
+        """
+        chosen = _bodies(simulation, self, self.bodies)
+        rest = simulation.state().position
+        gather = rest.new_zeros(len(chosen), simulation.model.meeting.points)
+        for row, body in enumerate(chosen):
+            gather[row, _points(simulation, body)] = 1.0
+
+        def observe(state: State, **parameters: torch.Tensor) -> torch.Tensor:
+            force = simulation.sense(state, **parameters).contact_force
+            return torch.einsum("bp,wpi->wbi", gather, force).flatten(start_dim=1)
+
+        return observe
+
+
+@dataclasses.dataclass(frozen=True)
+class Tactile:
+    """What a skin of contact points feels.
+
+    Attributes:
+        body: Name of the body that has the points.
+    """
+
+    body: str
+
+    def bind(self, simulation: "Simulation") -> Observation:
+        """The observation of a state of `simulation`: state -> tensor of shape (worlds, 4 points).
+
+        For each contact point of the body the normal force, which pushes, then the shear in the axes of the body [N].
+
+        Raises:
+            TypeError: The scene has no rigid bodies.
+            KeyError: There is no such body.
+            ValueError: The body has no contact points.
+        """
+        (body,) = _bodies(simulation, self, (self.body,))
+        points = _points(simulation, body)
+        if not len(points):
+            raise ValueError(f"Tactile: body {self.body!r} has no contact points; give its RigidBody points=...")
+
+        def observe(state: State, **parameters: torch.Tensor) -> torch.Tensor:
+            r = simulation.sense(state, **parameters)
+            parts = [r.contact_normal[:, points, None], r.contact_shear[:, points]]
+            return torch.cat(parts, dim=2).flatten(start_dim=1)
+
+        return observe
+
+
+def _robot(simulation: "Simulation", observer: object) -> object:
+    """The robot of a simulation of rigid bodies."""
+    if not hasattr(simulation.model, "robot"):
+        raise TypeError(
+            f"{type(observer).__name__}: scene {simulation.scene.name!r} has no rigid bodies; use Clusters or Centroid "
+            f"for soft ones"
+        )
+    return simulation.model.robot
+
+
+def _bodies(simulation: "Simulation", observer: object, names: tuple[str, ...] | None) -> list[int]:
+    robot = _robot(simulation, observer)
+    return list(range(len(robot.bodies))) if names is None else [robot.body(name) for name in names]
+
+
+def _points(simulation: "Simulation", body: int) -> np.ndarray:
+    """Indices of the contact points of a body."""
+    meeting = simulation.model.meeting
+    if not meeting.groups:
+        return np.zeros(0, dtype=int)
+    of, first, count = (a.numpy() for a in (meeting.group_body, meeting.group_first, meeting.group_count))
+    ranges = [np.arange(f, f + n) for b, f, n in zip(of, first, count, strict=True) if b == body]
+    return np.concatenate([np.zeros(0, dtype=int), *ranges])
+
+
+def _in_space(value: tuple[float, ...]) -> tuple[float, ...]:
+    """Three finite numbers."""
+    p = point(value, "EndEffector.point")
+    if len(p) != 3:
+        raise ValueError(f"EndEffector.point must have three coordinates [m], got {p}")
+    return p

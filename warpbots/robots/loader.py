@@ -1,0 +1,117 @@
+"""Robots from files: URDF and MJCF."""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from warpbots.robots.motors import motors_of
+from warpbots.robots.solids import Solid, solids_of
+from warpbots.robots.source import Source, matrix, read
+from warpbots.robots.touch import dressed
+from warpbots.robots.tree import Link, floating, start_of, tree_of
+from warpbots.robots.unknown import loops, survey
+from warpbots.scene import Inertia, Obstacle, RigidBody, Scene
+
+__all__ = ["load_robot"]
+
+_logger = logging.getLogger(__name__)
+
+
+def load_robot(
+    path: str | Path,
+    *,
+    fixed_base: bool | None = None,
+    contact_points: int = 64,
+    self_contact: bool = True,
+    obstacles: Sequence[Obstacle] = (),
+    keyframe: str | None = None,
+    ignore_loops: bool = False,
+) -> Scene:
+    """A scene from a robot file: URDF (.urdf) or MJCF (.xml), read by MuJoCo's own parser and compiler.
+
+    Coordinates and velocities are those of MuJoCo, in its units, but for the order of quaternions, which are
+    (x, y, z, w) here: angles and lengths are 0 where MuJoCo's are, and the coordinates of a floating base are its place
+    in the world. So all coordinates are zero where a floating base lies at the origin, and `Joint.start` is where the
+    robot starts. A body with several joints hangs on bodies without mass named ``"<body>/<joint>"``.
+
+    Meshes touch as their convex hulls, geoms without contype and conaffinity not at all, and contact has the stiffness,
+    damping and viscosity of `warpbots.scene.contacts_between`, not solref and solimp. Limits of joints are springs,
+    stiff as MuJoCo's are against a load at rest. What hangs together at a joint does not touch one another.
+
+    Motors on joints become `Torque`, whose u = 1 is the greatest control or force, and position actuators `Servo`,
+    whose u in [-1, 1] is the range of control, or else that of the joint. A URDF file without actuators has a `Torque`
+    with the name of the joint for every limit of effort; its limits of velocity are left out without a word, as are
+    sensors, sites, cameras, lights and looks. All else that is not simulated is named in one warning.
+
+    Args:
+        path: The file; its meshes lie where it says, ``package://`` in or above its folder.
+        fixed_base: Whether the base is fixed where it starts, or floats; None for what the file says: the root of URDF
+            is fixed. In MJCF bodies on the world that carry no joints are no bases and stay as they are.
+        contact_points: Points with which every moving body touches, spread over its surface; 0 for no contact.
+        self_contact: Whether bodies of one robot touch one another.
+        obstacles: More obstacles, which everything touches, as ``wb.floor()`` for a file without a ground.
+        keyframe: Name of the keyframe of MJCF at which the robot starts; None for the file's own pose.
+        ignore_loops: Whether to leave out equality constraints, among them joints of URDF that mimic others.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ImportError: MuJoCo is not installed (``pip install "warpbots[robots]"``).
+        SceneError: MuJoCo cannot read the file, it has no bodies, no such keyframe, or loops.
+    """
+    source = read(path)
+    unknown = [*loops(source, ignore_loops), *survey(source)]
+    links, joints = tree_of(source, start_of(source, keyframe), floating(source, fixed_base))
+    taken = {link.name for link in links} | {o.name for o in obstacles}
+    solids = solids_of(source, links, taken, unknown)
+    bodies = [_body(source, link, {s.body: s for s in solids if not s.obstacle}) for link in links]
+    bodies, contacts = dressed(source, solids, bodies, joints, obstacles, contact_points, self_contact)
+    motors = motors_of(source, joints, unknown)
+    _warn(source, unknown)
+    return Scene(
+        bodies=bodies, actuators=motors, obstacles=(*_ground(source, solids), *obstacles),
+        gravity=tuple(source.model.opt.gravity), name=source.name, joints=joints, contacts=contacts,
+    )  # fmt: skip
+
+
+def _body(source: Source, link: Link, solids: dict[int, Solid]) -> RigidBody:
+    """A link with its mass and shape, without surface and points."""
+    solid = solids.get(link.body)
+    values = {"color": _color(source, solid.geoms[0])} if solid else {}
+    return RigidBody(
+        link.name, solid and solid.shape, inertia=_inertia(source, link.body), position=tuple(link.position),
+        rotation=link.rotation, **values,
+    )  # fmt: skip
+
+
+def _inertia(source: Source, body: int | None) -> Inertia | None:
+    if body is None or not source.weighs(body):
+        return None
+    model = source.model
+    axes = matrix(model.body_iquat[body])
+    moments = axes @ np.diag(model.body_inertia[body]) @ axes.T
+    return Inertia(float(model.body_mass[body]), tuple(model.body_ipos[body]), (moments + moments.T) / 2.0)
+
+
+def _color(source: Source, geom: int) -> tuple[float, ...]:
+    model, material = source.model, source.model.geom_matid[geom]
+    return tuple(float(c) for c in (model.geom_rgba[geom] if material < 0 else model.mat_rgba[material])[:3])
+
+
+def _ground(source: Source, solids: list[Solid]) -> list[Obstacle]:
+    return [
+        Obstacle(s.shape, friction=float(source.model.geom_friction[s.geoms[0], 0]), name=s.name)
+        for s in solids
+        if s.obstacle
+    ]
+
+
+def _warn(source: Source, unknown: list[str]) -> None:
+    """Say in one warning what was left out, and what MuJoCo found strange."""
+    lines = [*unknown, *(f"MuJoCo says: {' '.join(note.split())}" for note in source.notes)]
+    if lines:
+        _logger.warning(
+            "%s: left out what warpbots does not simulate, or not in that way:%s",
+            source.path, "".join(f"\n  {line}" for line in lines),
+        )  # fmt: skip

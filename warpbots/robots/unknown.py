@@ -1,0 +1,104 @@
+"""What a file says that the scene cannot."""
+
+import numpy as np
+
+from warpbots.robots.solids import touching_geoms
+from warpbots.robots.source import Source
+from warpbots.scene import SceneError
+
+__all__ = ["loops", "survey"]
+
+
+def loops(source: Source, ignore: bool) -> list[str]:
+    """A line for each equality constraint: loops, and joints that follow others.
+
+    Raises:
+        SceneError: There are any, and they are not to be ignored: the robot would move in another way.
+    """
+    model = source.model
+    found = [_equality(source, k) for k in range(model.neq)]
+    if not model.neq:
+        found += [f"mimic {name!r}" for name in source.mimics]
+    closed = [line for k, line in enumerate(found) if k >= model.neq or model.eq_active0[k]]
+    if closed and not ignore:
+        raise SceneError(
+            f"{source.path}: a robot must be a tree of independent joints, and without these it would move in another "
+            f"way: {', '.join(closed)}; take them out of the file, or pass ignore_loops=True"
+        )
+    return [f"equality: {line}" for line in found]
+
+
+def _equality(source: Source, k: int) -> str:
+    model, kind = source.model, source.kind("mjtEq", source.model.eq_type[k])
+    if kind == "joint" and not model.equality(k).name:
+        return f"joint {source.joints[model.eq_obj1id[k]]!r} that follows another"
+    return f"{kind} {model.equality(k).name or f'equality {k}'!r}"
+
+
+def survey(source: Source) -> list[str]:
+    """A line for every part that is left out, beside geoms and actuators."""
+    return [*_of_joints(source), *_of_bodies(source), *_of_geoms(source), *_of_model(source)]
+
+
+def _of_joints(source: Source) -> list[str]:
+    model, lines = source.model, []
+    rough = np.unique(model.dof_jntid[model.dof_frictionloss > 0.0])
+    if len(rough):
+        lines.append(f"dry friction of joints (frictionloss): {', '.join(repr(source.joints[j]) for j in rough)}")
+    for j, name in enumerate(source.joints):
+        kind, first = source.joint_kind(j), model.jnt_dofadr[j]
+        dofs = slice(first, first + {"free": 6, "ball": 3}.get(kind, 1))
+        if kind == "ball" and model.jnt_limited[j]:
+            lines.append(f"joint {name!r}: limit of a ball")
+        if model.jnt_actgravcomp[j]:
+            lines.append(f"joint {name!r}: compensation of gravity by its actuators (actuatorgravcomp)")
+        polynomials = (("jnt_stiffnesspoly", slice(j, j + 1)), ("dof_dampingpoly", dofs))
+        if any(np.any(getattr(model, field)[at]) for field, at in polynomials if hasattr(model, field)):
+            lines.append(f"joint {name!r}: stiffness or damping beyond the linear part")
+        if np.any(getattr(model, "jnt_springyield", np.zeros(model.njnt))[j]):
+            lines.append(f"joint {name!r}: plasticity of its spring (springyield)")
+        if kind in ("ball", "free") and model.jnt_stiffness[j] and not _upright(source, j):
+            lines.append(f"joint {name!r}: rotation at which its spring rests; here it rests at none")
+    return lines
+
+
+def _upright(source: Source, joint: int) -> bool:
+    at = source.model.jnt_qposadr[joint] + (3 if source.joint_kind(joint) == "free" else 0)
+    return bool(np.allclose(source.model.qpos_spring[at : at + 4], (1.0, 0.0, 0.0, 0.0)))
+
+
+def _of_bodies(source: Source) -> list[str]:
+    model, lines = source.model, []
+    for k, name in enumerate(source.bodies):
+        if model.body_gravcomp[k]:
+            lines.append(f"body {name!r}: compensation of gravity (gravcomp)")
+        if model.body_mocapid[k] >= 0:
+            lines.append(f"body {name!r}: it is moved from outside (mocap), and stands still here")
+    return lines
+
+
+def _of_geoms(source: Source) -> list[str]:
+    model, lines = source.model, []
+    bodies: dict[int, list[int]] = {}
+    for g in touching_geoms(source):
+        bodies.setdefault(int(model.geom_bodyid[g]), []).append(g)
+    for k, geoms in bodies.items():
+        name = source.bodies[k]
+        if k and len(np.unique(model.geom_friction[geoms, 0])) > 1:
+            lines.append(f"geoms of body {name!r}: frictions of their own; the body has the greatest")
+        if (model.geom_condim[geoms] > 3).any():
+            lines.append(f"geoms of body {name!r}: torsional or rolling friction (condim above 3)")
+        if model.geom_priority[geoms].any():
+            lines.append(f"geoms of body {name!r}: priority over the friction of others")
+    return lines
+
+
+def _of_model(source: Source) -> list[str]:
+    model, lines = source.model, []
+    counts = {"tendon": model.ntendon, "explicit contact pair": model.npair, "flex": model.nflex}
+    for kind, count in {**counts, "plugin": model.nplugin}.items():
+        if count:
+            lines.append(f"{count} {kind}{'s' if count > 1 else ''}")
+    if model.opt.density or model.opt.viscosity or model.opt.wind.any():
+        lines.append("option: the medium (density, viscosity, wind)")
+    return lines
