@@ -99,13 +99,13 @@ def test_a_file_of_the_future(tmp_path):
 
 def test_nothing_to_simulate(tmp_path):
     path = write(tmp_path, 'def Camera "Eye" {\n}\n')
-    with pytest.raises(SceneError, match="the file has no soft body and no solid that could become one"):
+    with pytest.raises(SceneError, match="the file has no body and no solid that could become one"):
         usd.read(path)
     with pytest.raises(SceneError, match="the file has no Mesh and no TetMesh"):
         usd.read_meshes(path)
-    robot = 'def Cube "Link" (\n prepend apiSchemas = ["PhysicsRigidBodyAPI"]\n) {\n}\n'
-    with pytest.raises(SceneError, match=r"no soft body .*\n  /Link: a rigid body"):
-        usd.read(write(tmp_path, robot), material=ROUND)
+    group = 'def PhysicsCollisionGroup "Group" {\n}\n'
+    with pytest.raises(SceneError, match=r"no body .*\n  /Group: a collision group"):
+        usd.read(write(tmp_path, group), material=ROUND)
 
 
 def test_meshes_without_material(tmp_path):

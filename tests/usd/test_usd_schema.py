@@ -6,23 +6,27 @@ import math
 import numpy as np
 import pytest
 from pxr import Gf, Sdf, Usd, UsdGeom
-from usd_cases import ODD, SOLIDS, STATIC, blob, full_scene, octahedron, simple_scene
+from usd_cases import ODD, SOLIDS, STATIC, blob, full_scene, octahedron, rigid_scene, simple_scene
 
 from warpbots import usd
 from warpbots.scene import (
     Box,
+    Inertia,
+    Joint,
     Material,
     Obstacle,
     Points,
     Posed,
+    RigidBody,
     Scene,
     SceneError,
     SoftBody,
     Task,
 )
-from warpbots.usd.schema import EXACT, PART_APIS, SHAPE_FIELDS, SHAPES, TABLE
+from warpbots.usd.schema import EXACT, JOINT_FIELDS, PART_APIS, RIGID_FIELDS, SHAPE_FIELDS, SHAPES, TABLE
 
 LINKS = {"warpbots:regions"}
+AXES = ("linear", "angular", "transX", "transY", "transZ", "rotX", "rotY", "rotZ")
 
 
 def ours(prim):
@@ -33,32 +37,42 @@ def ours(prim):
 
 @pytest.fixture(scope="module", params=[2, 3])
 def written(request, tmp_path_factory):
-    path = tmp_path_factory.mktemp("schema") / "full.usda"
-    usd.write(path, full_scene(request.param))
-    return Usd.Stage.Open(str(path))
+    folder, stages = tmp_path_factory.mktemp("schema"), []
+    for name, scene in (("full", full_scene(request.param)), ("rigid", rigid_scene())):
+        usd.write(folder / f"{name}.usda", scene)
+        stages.append(Usd.Stage.Open(str(folder / f"{name}.usda")))
+    return stages
+
+
+def written_names(row):
+    """Names of the attributes of a row: one for each axis of a joint, where it is of an axis."""
+    return {row.name.format(axis=axis) for axis in AXES}
 
 
 def test_every_attribute_that_is_written_is_in_the_table(written):
-    names = {row.name for row in TABLE} | {EXACT + row.name for row in TABLE} | {EXACT + "gravity"} | LINKS
+    names = set().union(*map(written_names, TABLE))
+    names |= {EXACT + name for name in names} | {EXACT + "gravity"} | LINKS
+    names |= {EXACT + field for field in (*RIGID_FIELDS, *JOINT_FIELDS)}
     for fields in SHAPE_FIELDS.values():
         names |= {EXACT + field + end for field in fields for end in ("", ":size")}
     names |= {"material:binding:physics", "primvars:displayColor:indices"}
-    for prim in written.TraverseAll():
+    for prim in (prim for stage in written for prim in stage.TraverseAll()):
         assert ours(prim) <= names, prim.GetPath()
 
 
 def test_every_row_of_the_table_is_written_with_its_type(written):
     found = {}
-    for prim in written.TraverseAll():
+    for prim in (prim for stage in written for prim in stage.TraverseAll()):
         for attribute in prim.GetAuthoredAttributes():
             found.setdefault(attribute.GetName(), attribute)
     for row in TABLE:
         if row.sets == "order":
             continue  # only where the file does not have it anyway
-        assert (row.name in found) == row.written, row
-        if row.written:
-            assert str(found[row.name].GetTypeName()) == row.type, row
-            assert not found[row.name].IsCustom(), row
+        names = sorted(written_names(row) & found.keys())
+        assert bool(names) == row.written, row
+        for name in names:
+            assert str(found[name].GetTypeName()) == row.type, row
+            assert not found[name].IsCustom(), row
 
 
 def test_defaults_are_those_of_the_scene():
@@ -85,6 +99,8 @@ def test_every_field_of_a_scene_is_read_and_written():
             "constraints",
             "loads",
             "attachments",
+            "joints",
+            "contacts",
             "gravity",
             "task",
             "name",
@@ -101,11 +117,18 @@ def test_every_field_of_a_scene_is_read_and_written():
         "Attachment": {"name"},
         "Constraint": {"name", "region"},
         "Load": {"name", "region"},
+        "Torque": {"name"},
+        "Servo": {"name"},
+        "Contact": {"name"},
+        "RigidBody": {"name", "shape", "inertia", *RIGID_FIELDS}
+        - {"center", "moments", "cloud:positions", "cloud:areas"},
+        "Inertia": {"moments"},
+        "Joint": {"name", "kind", "parent", "child", *JOINT_FIELDS},
     }
-    for cls in (Scene, Task, Material, SoftBody, Obstacle, *PART_APIS.values()):
+    for cls in (Scene, Task, Material, SoftBody, Obstacle, RigidBody, Inertia, Joint, *PART_APIS.values()):
         name = cls.__name__
         table = {row.sets.removeprefix(f"{name}.") for row in TABLE if row.sets.startswith(f"{name}.")}
-        table -= {"gravity direction", "gravity magnitude"}
+        table -= {"gravity direction", "gravity magnitude", "diagonal", "axes"}
         assert table | otherwise.get(name, set()) == {f.name for f in dataclasses.fields(cls)}, name
 
 

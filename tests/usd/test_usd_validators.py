@@ -5,7 +5,7 @@ import sys
 
 import pytest
 from pxr import Usd, UsdGeom
-from usd_cases import SOLIDS, Trajectory, findings, full_scene, simple_scene
+from usd_cases import SOLIDS, Trajectory, findings, full_scene, rigid_scene, simple_scene
 
 from warpbots import usd
 from warpbots.scene import Obstacle
@@ -42,10 +42,15 @@ REGISTERED = """
 import sys
 import newton_usd_schemas
 sys.path.insert(0, {folder!r})
-from usd_cases import findings, full_scene
+from usd_cases import findings, full_scene, rigid_scene
 from pxr import Usd, UsdGeom
 from warpbots import usd
 path = {path!r}
+robot = path.replace("scene", "robot")
+assert usd.read(robot) == rigid_scene()
+usd.write(robot.replace("robot", "again"), rigid_scene())
+assert open(robot).read() == open(robot.replace("robot", "again")).read()
+assert findings(robot) == []
 assert usd.read(path) == full_scene(3)
 usd.write(path.replace("scene", "again"), full_scene(3))
 assert open(path).read() == open(path.replace("scene", "again")).read()
@@ -58,6 +63,7 @@ print(findings(path))
 def test_with_the_plug_in_of_newton_registered(tmp_path, request):
     """In a process that knows Newton's schemas, the same files are written, read and valid."""
     usd.write(tmp_path / "scene.usda", full_scene(3))
+    usd.write(tmp_path / "robot.usda", rigid_scene())
     code = REGISTERED.format(folder=str(request.path.parent), path=str(tmp_path / "scene.usda"))
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr

@@ -9,16 +9,21 @@ from pxr import Usd, UsdValidation
 
 from warpbots.scene import (
     CONDITIONS,
+    JOINTS,
     Attachment,
     Box,
     Cable,
     Capsule,
+    Cloud,
     Constraint,
+    Contact,
     Cylinder,
     DistanceGrid,
     Expansion,
     HalfSpace,
     Heightfield,
+    Inertia,
+    Joint,
     Load,
     Material,
     Motor,
@@ -28,11 +33,14 @@ from warpbots.scene import (
     Points,
     Posed,
     Pressure,
+    RigidBody,
     Scene,
+    Servo,
     Silhouette,
     SoftBody,
     Sphere,
     Task,
+    Torque,
     TriangleMesh,
     Truss,
     Union,
@@ -187,6 +195,85 @@ def full_scene(dim):
         attachments=[Attachment("axle", bodies[0].name, bodies[1].name, tuple(map(tuple, numbers(2, dim))))],
         loads=[Load("up", tuple(numbers(dim))), Load("all", (1.0,) * dim, name="wind")],
     )
+
+
+def rigid_scene():
+    """A rigid body or several for every kind of joint, every motor and contact; numbers that only double precision holds."""
+    bodies = [
+        RigidBody("hip", SOLIDS[3]["posed"], 1070.1 / 7, position=tuple(numbers(3)), rotation=turn(3)),
+        RigidBody("plain", Box((0, 0, 0), (0.1, 0.2, 0.3)), position=(1.0, 2.0, 3.0)),
+        RigidBody("heavy", SOLIDS[3]["union"], inertia=Inertia(1 / 3, tuple(numbers(3)), inertia(5)), points=7),
+        RigidBody("bare", None, inertia=Inertia(2.0, (0.0, 0.0, 0.0), (0.1, 0.2, 0.25)), surface="rubber"),
+        RigidBody("dust", None),
+        RigidBody("cloudy", octahedron(1 / 7), points=Cloud(numbers(5, 3), np.abs(numbers(5)) + 0.1), surface="rubber"),
+    ]
+    for k, kind in enumerate(JOINTS):
+        place = {"position": tuple(numbers(3, seed=k)), "rotation": turn(3) if k % 2 else np.eye(3)}
+        bodies.append(RigidBody(f"on {kind}", SOLIDS[3]["capsule"], color=(0.1, 1 / 3, 0.5), **place))
+    joints = [Joint(f"to {kind}", kind, *pair, **joint_values(kind, k)) for k, (kind, pair) in enumerate(TREE.items())]
+    joints += [
+        Joint("spin", "revolute", "on free", "bare", axis=(-1, 0, 0), lower=-1.0, start=4.0, position=(0.1, 0.2, 0.3)),
+        Joint("bridge", "revolute", "bare", "dust", axis=(1, 2, 3), start=0.0),
+        Joint("arm", "prismatic", "dust", "cloudy", axis=(0, -1, 0), upper=1 / 3, armature=0.01, damping=1 / 3),
+    ]
+    motors = [
+        Servo("hold", "to revolute", 100 / 3, 1 / 7, 0.1, 0.3),
+        Torque("push", "to planar", 10 / 3, axis=1),
+        Servo("twist", "to free_2d", 2.0, axis=2),
+        Torque("again", "to revolute", 3.0),
+        Torque("roll", "to ball", 1 / 3, axis=2),
+        Torque("fly", "to free", 1 / 3, axis=0),
+    ]
+    contacts = [
+        Contact("heavy", "floor", 1e7 / 3, 1e6, 0.3, 1e5 / 7),
+        Contact("rubber", "hip", 1e6, name="soft"),
+        Contact("rubber", "floor", 1e6, friction=1 / 3, viscosity=1.0),
+    ]
+    floor = Obstacle(HalfSpace((0, 0, -9), (0, 0, 1)))
+    return Scene(bodies, motors, [floor], gravity=tuple(numbers(3)), name="röbot", joints=joints, contacts=contacts)
+
+
+TREE = {
+    "fixed": (None, "on fixed"),
+    "revolute": ("on fixed", "on revolute"),
+    "prismatic": ("on revolute", "on prismatic"),
+    "planar": ("on prismatic", "on planar"),
+    "translational": ("on planar", "on translational"),
+    "ball": ("on translational", "on ball"),
+    "free_2d": ("on ball", "on free_2d"),
+    "free": (None, "on free"),
+}
+"""Parent and child of a joint of each kind."""
+
+
+def joint_values(kind, seed):
+    freedom, coordinates = JOINTS[kind]
+    values = {
+        "position": tuple(numbers(3, seed=seed)),
+        "rotation": turn(3),
+        "axis": tuple(numbers(3, seed=seed + 1)),
+        "start": tuple(0.3 * numbers(coordinates, seed=seed)),
+        "start_velocity": tuple(numbers(freedom, seed=seed)),
+        "stiffness": tuple(np.abs(numbers(freedom, seed=seed))),
+        "damping": tuple(np.abs(numbers(freedom, seed=seed))),
+        "armature": tuple(np.abs(numbers(freedom, seed=seed))),
+        "limit_stiffness": 1e4 / 3,
+    }
+    if not freedom:
+        values |= {"start": None, "start_velocity": None}
+    if kind in ("ball", "free"):
+        q = numbers(4, seed=seed)
+        values["start"] = (*values["start"][:-4], *(q / np.linalg.norm(q)))
+    elif freedom:
+        values |= {"neutral": tuple(numbers(freedom)), "lower": -1 / 3, "upper": tuple(np.abs(numbers(freedom)) + 0.1)}
+    return values
+
+
+def inertia(seed):
+    """Moments that are not diagonal."""
+    A = numbers(3, 3, seed=seed)
+    J = A @ A.T + 9.0 * np.eye(3)
+    return (J + J.T) / 2.0
 
 
 def differences(a, b):

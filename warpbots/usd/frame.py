@@ -28,7 +28,14 @@ UNITS = {
     "N": (1, 1),
     "N/m": (1, 0),
     "N m": (1, 2),
+    "N m s": (1, 2),
+    "N s/m": (1, 0),
     "Pa": (1, -1),
+    "Pa/m": (1, -2),
+    "Pa s/m": (1, -2),
+    "Pa s/m^2": (1, -3),
+    "kg": (1, 0),
+    "kg m^2": (1, 2),
 }
 """Exponents of kilogram and metre in each unit; time is in seconds everywhere."""
 

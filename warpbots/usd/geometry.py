@@ -21,7 +21,7 @@ from warpbots.scene import (
 )
 from warpbots.usd.frame import START, rigid, snap, tidy, transform
 
-__all__ = ["is_geometry", "plain_shape", "pose"]
+__all__ = ["box", "is_geometry", "mesh_points", "plain_shape", "pose"]
 
 
 def is_geometry(prim: Usd.Prim) -> bool:
@@ -95,8 +95,17 @@ def _drop(vector: np.ndarray, dim: int) -> tuple[float, ...]:
 
 
 def _cube(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
-    directions, scales = _axes(matrix)
-    half, center = 0.5 * float(_get(prim, "size", 2.0)) * scales, matrix[:3, 3]
+    return box(matrix @ np.diag([*3 * [0.5 * float(_get(prim, "size", 2.0))], 1.0]), dim)
+
+
+def box(matrix: np.ndarray, dim: int) -> Shape:
+    """The box that `matrix` makes of the cube from -1 to 1.
+
+    Raises:
+        SceneError: It flattens or shears the cube, or turns a 2D scene out of its plane.
+    """
+    directions, half = _axes(matrix)
+    center = matrix[:3, 3]
     if np.count_nonzero(directions) == 3:
         reach = np.abs(directions) @ half
         return Box(_drop(tidy(center - reach), dim), _drop(tidy(center + reach), dim))
@@ -148,12 +157,24 @@ def _mesh(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
     _plane_only(dim, prim)
     counts = np.asarray(_get(prim, "faceVertexCounts", []), dtype=np.int64)
     corners = np.asarray(_get(prim, "faceVertexIndices", []), dtype=np.int64)
-    points = np.asarray(_get(prim, "points", []), dtype=np.float64).reshape(-1, 3)
-    if not len(points) or not len(corners):
+    points = mesh_points(prim)
+    if not len(corners):
         raise SceneError("it is a mesh without points or faces")
     if counts.sum() != len(corners) or counts.min() < 3:
         raise SceneError(f"its faces have {counts.sum()} corners by their counts and {len(corners)} by their indices")
     return TriangleMesh(transform(matrix, points), _fans(counts, corners))
+
+
+def mesh_points(prim: Usd.Prim) -> np.ndarray:
+    """Points of the mesh `prim` in its own coordinates, shape (n, 3).
+
+    Raises:
+        SceneError: It has none.
+    """
+    points = np.asarray(_get(prim, "points", []), dtype=np.float64).reshape(-1, 3)
+    if not len(points):
+        raise SceneError("it is a mesh without points or faces")
+    return points
 
 
 def _fans(counts: np.ndarray, corners: np.ndarray) -> np.ndarray:

@@ -7,7 +7,10 @@ from warpbots.usd.frame import Frame
 from warpbots.usd.schema import BODY_APIS, MATERIAL_APIS, rows
 from warpbots.usd.values import apply, authored, get, put
 
-__all__ = ["bind", "direct_material", "read_friction", "read_material", "write_friction", "write_material"]
+__all__ = [
+    "bind", "bound_material", "direct_material", "read_density", "read_friction", "read_material", "write_friction",
+    "write_material",
+]  # fmt: skip
 
 _FIELDS = (
     "youngs_modulus",
@@ -32,7 +35,7 @@ def read_material(prim: Usd.Prim, frame: Frame, fallback: Material | None = None
     Raises:
         SceneError: The file does not say it and there is no fallback, or a value is outside its range.
     """
-    bound = _bound(prim)
+    bound = bound_material(prim)
     if bound is None or not _stiff(bound):
         if fallback is not None:
             return fallback
@@ -67,13 +70,21 @@ def read_friction(prim: Usd.Prim, frame: Frame) -> tuple[float, float | None]:
 
     Where there is but one it holds for both; the second is None where it is not above the first.
     """
-    bound = _bound(prim)
+    bound = bound_material(prim)
     if bound is None:
         return rows("Obstacle.friction")[0].default, None
     slides, sticks = (get(bound, f"Obstacle.{field}", frame) for field in ("friction", "static_friction"))
     if sticks is not None and not authored(bound, rows("Obstacle.friction")[0].name):
         slides = sticks
     return slides, None if sticks is None or sticks <= slides else sticks
+
+
+def read_density(prim: Usd.Prim, frame: Frame) -> float | None:
+    """Density of the material bound to the collider `prim` [kg/m^3], or None where none is said."""
+    bound = bound_material(prim)
+    if bound is None or not any(authored(bound, row.name) for row in rows("Material.density")):
+        return None
+    return get(bound, "Material.density", frame) or None
 
 
 def write_friction(
@@ -101,7 +112,8 @@ def bind(prim: Usd.Prim, material: Usd.Prim, over_descendants: bool = False) -> 
     UsdShade.MaterialBindingAPI(prim).Bind(UsdShade.Material(material), strength, "physics")
 
 
-def _bound(prim: Usd.Prim) -> Usd.Prim | None:
+def bound_material(prim: Usd.Prim) -> Usd.Prim | None:
+    """The material that is bound to `prim` for physics, or for all purposes, or None."""
     material, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial("physics")
     return material.GetPrim() if material else None
 

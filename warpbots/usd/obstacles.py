@@ -14,7 +14,7 @@ from warpbots.usd.solids import geometry, is_own, read_solid, write_solid
 from warpbots.usd.target import Target
 from warpbots.usd.values import apply, get, put
 
-__all__ = ["read_obstacle", "write_obstacle"]
+__all__ = ["collide", "read_obstacle", "write_obstacle"]
 
 
 def read_obstacle(prim: Usd.Prim, name: str, frame: Frame) -> Obstacle:
@@ -36,7 +36,7 @@ def write_obstacle(target: Target, existing: Usd.Prim | None, obstacle: Obstacle
     prim = write_solid(target, existing, "Obstacles", obstacle.name, obstacle.shape)
     if is_own(prim):
         apply(prim, OBSTACLE_API)
-        _collide(prim)
+        collide(prim)
     put(prim, "Obstacle.condition", obstacle.condition, frame)
     friction = obstacle.friction, obstacle.static_friction
     if existing is None or prim != existing or read_friction(_solid(prim), frame) != friction:
@@ -53,8 +53,8 @@ def _is(prim: Usd.Prim, obstacle: Obstacle, frame: Frame) -> bool:
         return False
 
 
-def _collide(prim: Usd.Prim) -> None:
-    """Make colliders of the geometry of the obstacle `prim`, except points: they are how a distance grid is drawn."""
+def collide(prim: Usd.Prim) -> None:
+    """Make colliders of the geometry below `prim`, except points: they are how a distance grid is drawn."""
     for part in Usd.PrimRange(prim):
         if part.IsA(UsdGeom.Gprim) and part.GetTypeName() != "Points":
             UsdPhysics.CollisionAPI.Apply(part)

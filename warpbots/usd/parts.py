@@ -1,4 +1,4 @@
-"""Actuators, constraints, loads and attachments, for which neither USD nor Newton has words.
+"""Actuators, constraints, loads, attachments and laws of contact, for which neither USD nor Newton has words.
 
 Each is a prim with a schema of ours. A cable is a `BasisCurves`, so that every viewer shows its route; the others are a
 `Scope`. The order of the actuators in the file is that of the control channels, unless `warpbots:order` says another.
@@ -12,6 +12,7 @@ from warpbots.scene import (
     Attachment,
     Cable,
     Constraint,
+    Contact,
     Expansion,
     Load,
     Motor,
@@ -19,6 +20,8 @@ from warpbots.scene import (
     Oscillation,
     Pressure,
     SceneError,
+    Servo,
+    Torque,
 )
 from warpbots.usd.frame import START, Frame
 from warpbots.usd.schema import PART_APIS, rows
@@ -43,16 +46,27 @@ _FIELDS = {
     Motor: ("Motor.attachment", "Motor.rotor", "Motor.stator", "Motor.max_torque", "Motor.max_speed"),
     Constraint: ("region", "Constraint.freedom", "Constraint.direction"),
     Load: ("region", "Load.force"),
+    Torque: ("Torque.joint", "Torque.max_torque", "Torque.axis"),
+    Servo: ("Servo.joint", "Servo.stiffness", "Servo.damping", "Servo.target", "Servo.reach", "Servo.axis"),
+    Contact: (
+        "Contact.points",
+        "Contact.solid",
+        "Contact.stiffness",
+        "Contact.damping",
+        "Contact.friction",
+        "Contact.viscosity",
+    ),
     Attachment: ("Attachment.first", "Attachment.second", "Attachment.points"),
 }
 
-Part = Actuator | Constraint | Load | Attachment
-"""What acts on regions or bodies."""
+Part = Actuator | Torque | Servo | Constraint | Load | Attachment | Contact
+"""What acts on regions, bodies or joints."""
 
 
 def kind_of(cls: type) -> str:
     """Field of a scene that holds parts of this class."""
-    return {Constraint: "constraints", Load: "loads", Attachment: "attachments"}.get(cls, "actuators")
+    others = {Constraint: "constraints", Load: "loads", Attachment: "attachments", Contact: "contacts"}
+    return others.get(cls, "actuators")
 
 
 def part_api(applied: set[str]) -> str | None:
@@ -61,7 +75,7 @@ def part_api(applied: set[str]) -> str | None:
 
 
 def read_part(prim: Usd.Prim, name: str, frame: Frame) -> Part:
-    """The actuator, constraint, load or attachment at `prim`.
+    """The actuator, constraint, load, attachment or law of contact at `prim`.
 
     Raises:
         SceneError: An attribute is missing or outside its range; the message names the prim.

@@ -11,35 +11,54 @@ from pxr import Usd, UsdGeom
 
 from warpbots.scene import Material, Scene, SceneError, TriangleMesh
 from warpbots.usd.bodies import lost_velocities, read_body
+from warpbots.usd.colliders import is_moving
 from warpbots.usd.files import open_stage
 from warpbots.usd.frame import Frame, stage_frame
 from warpbots.usd.obstacles import read_obstacle
 from warpbots.usd.parts import read_part
+from warpbots.usd.robots import Robots, read_robots
+from warpbots.usd.schema import BODY_APIS
 from warpbots.usd.settings import read_dimension, read_domain, read_gravity, read_task
 from warpbots.usd.shapes import read_shape
 from warpbots.usd.survey import Survey, survey
 from warpbots.usd.target import main_prim, read_name
+from warpbots.usd.values import schemas
 
-__all__ = ["read", "read_meshes", "read_stage"]
+__all__ = ["CONTACT_POINTS", "read", "read_meshes", "read_obstacles", "read_stage"]
 
 _logger = logging.getLogger("warpbots")
+
+CONTACT_POINTS = 64
+"""Points with which a rigid body of a file touches others, unless somebody says otherwise."""
 
 _SENSIBLE = (1e-3, 1e2)
 """Sizes of a robot [m] outside of which its unit of length is probably wrong."""
 
 
-def read(path: str | os.PathLike, material: Material | None = None, meters_per_unit: float | None = None) -> Scene:
+def read(
+    path: str | os.PathLike,
+    material: Material | None = None,
+    meters_per_unit: float | None = None,
+    contact_points: int = CONTACT_POINTS,
+) -> Scene:
     """The scene in a USD file.
 
-    Prims with `PhysicsDeformableBodyAPI` (or the one of Omniverse) become bodies, static colliders obstacles, and what
-    warpbots itself has written becomes what it was, to the last bit. Numbers are converted to SI units and z up.
-    Physics that cannot be simulated (rigid bodies, joints) is left out, with one warning that lists every such prim.
+    Prims with `PhysicsDeformableBodyAPI` (or the one of Omniverse) become soft bodies, those with `PhysicsRigidBodyAPI`
+    rigid ones, with their joints, drives and colliders; static colliders become obstacles, and what warpbots itself has
+    written becomes what it was, to the last bit. Numbers are converted to SI units and z up. Physics that cannot be
+    simulated, or not as the file says it, is listed prim by prim in one warning.
+
+    Joints are at zero where both of their frames coincide, and start where the file has the bodies. A file knows of
+    contact no more than friction: its rigid bodies touch with `contact_points` points each, by laws of
+    `warpbots.scene.contacts_between` with the mean of both coefficients.
 
     Args:
         path: A .usd, .usda, .usdc or .usdz file.
         material: What bodies are made of for which the file does not say it. If the file marks no bodies, all its
             meshes and other solids that are no colliders become bodies of this material.
         meters_per_unit: Metres per unit of length of the file, for files that do not say it or say it wrongly.
+        contact_points: Number of points with which a rigid body with colliders touches others; 0 for no contact. Files
+            of warpbots say it themselves.
 
     Returns:
         The scene. Its `source` is the file, unless `meters_per_unit` overrides what the file says: then a file that is
@@ -48,10 +67,10 @@ def read(path: str | os.PathLike, material: Material | None = None, meters_per_u
     Raises:
         FileNotFoundError: There is no such file.
         SceneError: The file is empty, no USD file, without unit of length, of a newer version of warpbots, or has
-            nothing that can be simulated; every fault of its bodies and actuators is listed.
+            nothing that can be simulated; every fault of its bodies, joints and actuators is listed.
     """
     stage = open_stage(path)  # kept by name: without it the prims in `found` would be gone
-    scene, found = read_stage(stage, material, meters_per_unit)
+    scene, found = read_stage(stage, material, meters_per_unit, contact_points)
     _warn(scene, found, str(path))
     return scene
 
@@ -79,7 +98,10 @@ def read_meshes(path: str | os.PathLike, meters_per_unit: float | None = None) -
 
 
 def read_stage(
-    stage: Usd.Stage, material: Material | None = None, meters_per_unit: float | None = None
+    stage: Usd.Stage,
+    material: Material | None = None,
+    meters_per_unit: float | None = None,
+    contact_points: int = CONTACT_POINTS,
 ) -> tuple[Scene, Survey]:
     """The scene in `stage`, and the prims that it was read from; arguments and errors as for `read`."""
     found = survey(stage)
@@ -88,17 +110,29 @@ def read_stage(
     if not found.bodies:
         found = _loose_bodies(found, name, material)
     faults: list[str] = []
-    bodies = [_try(faults, read_body, prim, n, frame, material) for n, prim in found.bodies.items()]
+    if int(contact_points) != contact_points or contact_points < 0:
+        raise SceneError(f"contact_points must be a number of points >= 0, got {contact_points!r}")
+    soft = {
+        n: _try(faults, read_body, prim, n, frame, material)
+        for n, prim in found.bodies.items()
+        if not is_moving(prim) or schemas(prim) & set(BODY_APIS)
+    }
     actuators = [_try(faults, read_part, prim, n, frame) for n, prim in found.actuators.items()]
+    obstacles = read_obstacles(found, frame)
+    robots = _try(faults, read_robots, found, frame, actuators, obstacles, int(contact_points))
+    robots = robots or Robots({}, (), (), tuple(actuators), ())
+    contacts = [_try(faults, read_part, prim, n, frame) for n, prim in found.contacts.items()]
     task = _try(faults, read_task, found.settings, frame)
     root = main_prim(stage)
     values = {
-        "bodies": bodies,
-        "actuators": actuators,
-        "obstacles": _obstacles(found, frame),
+        "bodies": [b for n in found.bodies for b in ([soft[n]] if n in soft else robots.bodies.get(n, ()))],
+        "actuators": [*robots.actuators, *robots.motors],
+        "obstacles": obstacles,
         "constraints": [_try(faults, read_part, prim, n, frame) for n, prim in found.constraints.items()],
         "loads": [_try(faults, read_part, prim, n, frame) for n, prim in found.loads.items()],
         "attachments": [_try(faults, read_part, prim, n, frame) for n, prim in found.attachments.items()],
+        "joints": robots.joints,
+        "contacts": [*contacts, *robots.contacts],
         "gravity": read_gravity(found.settings, frame),
         "domain": read_domain(found.settings, frame),
         "task": task,
@@ -115,12 +149,12 @@ def _loose_bodies(found: Survey, name: str, material: Material | None) -> Survey
     """`found` with its loose geometry as bodies, which needs a `material` for them."""
     if not found.loose:
         reasons = "".join(f"\n  {path}: {reason}" for path, reason in found.left_out)
-        raise SceneError(f"{name}: the file has no soft body and no solid that could become one{reasons}")
+        raise SceneError(f"{name}: the file has no body and no solid that could become one{reasons}")
     if material is None:
         paths = ", ".join(str(prim.GetPath()) for prim in list(found.loose.values())[:9])
         paths += f" and {len(found.loose) - 9} more" if len(found.loose) > 9 else ""
         raise SceneError(
-            f"{name}: no prim is marked as a soft body (PhysicsDeformableBodyAPI); pass "
+            f"{name}: no prim is marked as a body (PhysicsDeformableBodyAPI or PhysicsRigidBodyAPI); pass "
             f"material=Material(youngs_modulus=...) to make bodies of {paths}"
         )
     return found._replace(bodies=found.loose, loose={})
@@ -135,7 +169,7 @@ def _try(faults: list[str], reader: Callable, *args: Any, **values: Any) -> Any:
         return None
 
 
-def _obstacles(found: Survey, frame: Frame) -> list:
+def read_obstacles(found: Survey, frame: Frame) -> list:
     """All obstacles that can be read; the others are added to what is left out."""
     obstacles = []
     for n, prim in list(found.obstacles.items()):
@@ -157,11 +191,11 @@ def _source(stage: Usd.Stage, meters_per_unit: float | None) -> str | None:
 def _warn(scene: Scene, found: Survey, name: str) -> None:
     """Say in one warning what was left out, and in another if the unit of length looks wrong."""
     for prim in found.bodies.values():
-        if lost_velocities(prim):
+        if schemas(prim) & set(BODY_APIS) and lost_velocities(prim):
             found.left_out.append((str(prim.GetPath()), "velocities that differ from particle to particle"))
     if found.left_out:
         lines = "".join(f"\n  {path}: {reason}" for path, reason in found.left_out)
-        _logger.warning("%s: left out what warpbots does not simulate:%s", name, lines)
+        _logger.warning("%s: left out, or taken otherwise, what warpbots does not simulate:%s", name, lines)
     size = float(np.max(np.subtract(*scene.bounds[::-1])))
-    if np.isfinite(size) and not _SENSIBLE[0] <= size <= _SENSIBLE[1]:
+    if np.isfinite(size) and size > 0.0 and not _SENSIBLE[0] <= size <= _SENSIBLE[1]:
         _logger.warning("%s: the robot is %.3g m long; if that is wrong, pass meters_per_unit", name, size)

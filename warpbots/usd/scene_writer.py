@@ -5,12 +5,15 @@ from pathlib import Path
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
-from warpbots.scene import Scene
+from warpbots.scene import Scene, SceneError
 from warpbots.usd.bodies import write_body
 from warpbots.usd.files import sign
 from warpbots.usd.frame import stage_frame
 from warpbots.usd.obstacles import write_obstacle
-from warpbots.usd.parts import remove_part, write_part
+from warpbots.usd.parts import read_part, remove_part, write_part
+from warpbots.usd.reader import read_obstacles
+from warpbots.usd.robot_writer import rigid_prims, write_robots
+from warpbots.usd.robots import Robots, points_of, read_robots
 from warpbots.usd.settings import write_settings
 from warpbots.usd.solids import remove_solid
 from warpbots.usd.source import check, copy_of_source, relocate
@@ -86,6 +89,8 @@ def _world(stage: Usd.Stage) -> Usd.Prim:
 def _write_parts(target: Target, scene: Scene, found: Survey) -> None:
     """All parts of `scene`: what is there is brought up to date, the rest is new."""
     stage = target.stage
+    kept = write_robots(target, scene, found, _robots(target, found, points_of(scene)))
+    rigid = rigid_prims(found)
     for kind, write, take_away in (
         ("bodies", write_body, remove_solid),
         ("obstacles", write_obstacle, remove_solid),
@@ -93,8 +98,12 @@ def _write_parts(target: Target, scene: Scene, found: Survey) -> None:
         ("constraints", write_part, remove_part),
         ("loads", write_part, remove_part),
         ("attachments", write_part, remove_part),
+        ("contacts", write_part, remove_part),
     ):
         parts, old = getattr(scene, kind), getattr(found, kind)
+        if kind == "bodies":
+            parts, old = scene.soft, {name: prim for name, prim in old.items() if name not in rigid}
+        parts = [p for p in parts if p.name not in {"actuators": kept.motors, "contacts": kept.contacts}.get(kind, ())]
         # paths, because prims of instances expire when one of them is changed
         paths = {name: prim.GetPath() for name, prim in ((found.loose if kind == "bodies" else {}) | old).items()}
         for name in old.keys() - {part.name for part in parts}:
@@ -103,7 +112,21 @@ def _write_parts(target: Target, scene: Scene, found: Survey) -> None:
         for part in parts:
             existing = stage.GetPrimAtPath(paths[part.name]) if part.name in paths else None
             written[write(target, existing, part)] = part.name
+        if kind == "bodies":
+            order = {body.name: k for k, body in enumerate(scene.bodies)}
+            written = dict(sorted((written | kept.bodies).items(), key=lambda item: order.get(item[1], len(order))))
         _settle(target, kind, written)
+
+
+def _robots(target: Target, found: Survey, points: int) -> Robots | None:
+    """What the rigid bodies that are there already read as, or None."""
+    if not rigid_prims(found):
+        return None
+    try:
+        actuators = [read_part(prim, name, target.frame) for name, prim in found.actuators.items()]
+        return read_robots(found, target.frame, actuators, read_obstacles(found, target.frame), points)
+    except SceneError:
+        return None
 
 
 def _settle(target: Target, kind: str, written: dict[Sdf.Path, str]) -> None:

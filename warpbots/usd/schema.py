@@ -14,6 +14,7 @@ from warpbots.scene import (
     Cable,
     Capsule,
     Constraint,
+    Contact,
     Cylinder,
     DistanceGrid,
     Expansion,
@@ -28,10 +29,13 @@ from warpbots.scene import (
     Points,
     Posed,
     Pressure,
+    RigidBody,
+    Servo,
     Silhouette,
     SoftBody,
     Sphere,
     Task,
+    Torque,
     TriangleMesh,
     Truss,
     Union,
@@ -42,12 +46,16 @@ __all__ = [
     "BODY_APIS",
     "EXACT",
     "MATERIAL_APIS",
+    "MOTION_API",
     "OBSTACLE_API",
     "OWN",
     "PART_APIS",
     "POINTS_API",
+    "JOINT_FIELDS",
     "REGION_API",
     "RESULT_API",
+    "RIGID_API",
+    "RIGID_FIELDS",
     "SCENE_APIS",
     "SCHEMA_VERSION",
     "SHAPES",
@@ -102,6 +110,10 @@ OWN = "warpbots"
 """Origin of the names that exist nowhere else."""
 
 _USD, _AOUSD, _NEWTON, _OMNI = "OpenUSD", f"AOUSD {AOUSD_COMMIT}", "newton-usd-schemas 0.6", "Omniverse"
+_MUJOCO = "mujoco-usd-converter"
+RIGID_API = "WarpbotsRigidBodyAPI"
+"""Applied schema that marks a rigid body of ours, which says itself where it touches."""
+
 _SCENE, _MATERIAL = "PhysicsScene", "Material"
 
 # fmt: off
@@ -151,6 +163,45 @@ TABLE = (
     Row("SoftBody.color", "primvars:displayColor", "color3f[]", "color", "1", "body or its shape", _USD,
         SoftBody.color),
     Row("shape", "warpbots:shape", "token", "text", "1", "every shape", OWN, None),
+    # rigid bodies; what is local is in the frame of its prim
+    Row("RigidBody.density", "physics:density", "float", "number", "kg/m^dim", "PhysicsMassAPI", _USD, None),
+    Row("RigidBody.color", "primvars:displayColor", "color3f[]", "color", "1", "body or its shape", _USD,
+        RigidBody.color),
+    Row("RigidBody.points", "warpbots:contactPoints", "int", "integer", "1", RIGID_API, OWN, None),
+    Row("RigidBody.surface", "warpbots:surface", "string", "text", "1", RIGID_API, OWN, None),
+    Row("Inertia.mass", "physics:mass", "float", "number", "kg", "PhysicsMassAPI", _USD, None),
+    Row("Inertia.center", "physics:centerOfMass", "point3f", "local", "m", "PhysicsMassAPI", _USD, None),
+    Row("Inertia.diagonal", "physics:diagonalInertia", "float3", "local", "kg m^2", "PhysicsMassAPI", _USD, None),
+    Row("Inertia.axes", "physics:principalAxes", "quatf", "local", "1", "PhysicsMassAPI", _USD, None),
+    Row("velocity of a body", "physics:velocity", "vector3f", "local", "m/s", "PhysicsRigidBodyAPI", _USD, None),
+    Row("angular velocity of a body", "physics:angularVelocity", "vector3f", "local", "deg/s", "PhysicsRigidBodyAPI",
+        _USD, None),
+    # joints; {axis} is linear, angular, or an axis of a PhysicsJoint (transX, rotX, ...), angles are in degrees
+    Row("axis of a joint", "physics:axis", "token", "text", "1", "joint", _USD, "X", uniform=True),
+    Row("place at a body", "physics:localPos0", "point3f", "local", "m", "joint", _USD, None),
+    Row("place at a body", "physics:localPos1", "point3f", "local", "m", "joint", _USD, None),
+    Row("turn at a body", "physics:localRot0", "quatf", "local", "1", "joint", _USD, None),
+    Row("turn at a body", "physics:localRot1", "quatf", "local", "1", "joint", _USD, None),
+    Row("Joint.lower", "physics:lowerLimit", "float", "local", "m or deg", "joint", _USD, None),
+    Row("Joint.upper", "physics:upperLimit", "float", "local", "m or deg", "joint", _USD, None),
+    Row("Joint.lower", "limit:{axis}:physics:low", "float", "local", "m or deg", "PhysicsLimitAPI", _USD, None),
+    Row("Joint.upper", "limit:{axis}:physics:high", "float", "local", "m or deg", "PhysicsLimitAPI", _USD, None),
+    Row("motor stiffness", "drive:{axis}:physics:stiffness", "float", "local", "N/m or N m/deg", "PhysicsDriveAPI",
+        _USD, None),
+    Row("motor damping", "drive:{axis}:physics:damping", "float", "local", "N s/m or N m s/deg", "PhysicsDriveAPI",
+        _USD, None),
+    Row("motor target", "drive:{axis}:physics:targetPosition", "float", "local", "m or deg", "PhysicsDriveAPI", _USD,
+        None),
+    Row("motor force", "drive:{axis}:physics:maxForce", "float", "local", "N or N m", "PhysicsDriveAPI", _USD, None),
+    Row("Joint.armature", "newton:armature", "float", "local", "kg or kg m^2", "joint", _NEWTON, None),
+    Row("Joint.armature", "physxJoint:armature", "float", "local", "kg or kg m^2", "joint", _OMNI, None,
+        written=False),
+    Row("Joint.armature", "mjc:armature", "double", "local", "kg or kg m^2", "joint", _MUJOCO, None, written=False),
+    Row("Joint.damping", "newton:damping", "float", "local", "N s/m or N m s/deg", "joint", _NEWTON, None),
+    Row("Joint.damping", "mjc:damping", "double", "local", "N s/m or N m s/rad", "joint", _MUJOCO, None,
+        written=False),
+    Row("Joint.stiffness", "mjc:stiffness", "double", "local", "N/m or N m/rad", "joint", _MUJOCO, None,
+        written=False),
     # obstacles
     Row("Obstacle.friction", "physics:dynamicFriction", "float", "number", "1", "PhysicsMaterialAPI", _USD,
         Obstacle.friction),
@@ -176,6 +227,25 @@ TABLE = (
     Row("Attachment.points", "warpbots:points", "double3[]", "points", "m", "WarpbotsAttachmentAPI", OWN),
     Row("Constraint.freedom", "warpbots:freedom", "token", "text", "1", "WarpbotsConstraintAPI", OWN, "fixed"),
     Row("Constraint.direction", "warpbots:direction", "double3", "vector", "1", "WarpbotsConstraintAPI", OWN, None),
+    Row("Torque.joint", "warpbots:joint", "string", "text", "1", "WarpbotsTorqueAPI", OWN),
+    Row("Torque.max_torque", "warpbots:exact:motor:maxTorque", "double", "number", "1", "WarpbotsTorqueAPI", OWN),
+    Row("Torque.axis", "warpbots:axis", "int", "integer", "1", "WarpbotsTorqueAPI", OWN, Torque.axis),
+    Row("Servo.joint", "warpbots:joint", "string", "text", "1", "WarpbotsServoAPI", OWN),
+    Row("Servo.stiffness", "warpbots:exact:motor:stiffness", "double", "number", "1", "WarpbotsServoAPI", OWN),
+    Row("Servo.damping", "warpbots:exact:motor:damping", "double", "number", "1", "WarpbotsServoAPI", OWN,
+        Servo.damping),
+    Row("Servo.target", "warpbots:exact:motor:target", "double", "number", "1", "WarpbotsServoAPI", OWN, Servo.target),
+    Row("Servo.reach", "warpbots:exact:motor:reach", "double", "number", "1", "WarpbotsServoAPI", OWN, Servo.reach),
+    Row("Servo.axis", "warpbots:axis", "int", "integer", "1", "WarpbotsServoAPI", OWN, Servo.axis),
+    Row("Contact.points", "warpbots:pointsOf", "string", "text", "1", "WarpbotsContactAPI", OWN),
+    Row("Contact.solid", "warpbots:solid", "string", "text", "1", "WarpbotsContactAPI", OWN),
+    Row("Contact.stiffness", "warpbots:stiffness", "double", "number", "Pa/m", "WarpbotsContactAPI", OWN),
+    Row("Contact.damping", "warpbots:damping", "double", "number", "Pa s/m^2", "WarpbotsContactAPI", OWN,
+        Contact.damping),
+    Row("Contact.friction", "warpbots:friction", "double", "number", "1", "WarpbotsContactAPI", OWN,
+        Contact.friction),
+    Row("Contact.viscosity", "warpbots:viscosity", "double", "number", "Pa s/m", "WarpbotsContactAPI", OWN,
+        Contact.viscosity),
     Row("Load.force", "warpbots:force", "double3", "vector", "N", "WarpbotsLoadAPI", OWN),
     Row("Muscle.direction", "warpbots:direction", "double3", "vector", "1", "WarpbotsMuscleAPI", OWN),
     Row("Muscle.max_stress", "warpbots:maxStress", "double", "number", "Pa", "WarpbotsMuscleAPI", OWN),
@@ -217,6 +287,9 @@ SCENE_APIS = ("NewtonSceneAPI", "NewtonMPMSceneAPI")
 REGION_API = "WarpbotsRegionAPI"
 OBSTACLE_API = "WarpbotsObstacleAPI"
 RESULT_API = "WarpbotsResultAPI"
+MOTION_API = "WarpbotsMotionAPI"
+"""Applied schema of a rigid body whose motion is in the file; it is kinematic for players, not for us."""
+
 PART_APIS = {
     "WarpbotsPressureAPI": Pressure,
     "WarpbotsMuscleAPI": Muscle,
@@ -227,13 +300,25 @@ PART_APIS = {
     "WarpbotsAttachmentAPI": Attachment,
     "WarpbotsConstraintAPI": Constraint,
     "WarpbotsLoadAPI": Load,
+    "WarpbotsTorqueAPI": Torque,
+    "WarpbotsServoAPI": Servo,
+    "WarpbotsContactAPI": Contact,
 }
-"""Applied schemas of actuators, constraints, loads and attachments."""
+"""Applied schemas of actuators, constraints, loads, attachments and laws of contact."""
+
+RIGID_FIELDS = ("position", "rotation", "center", "moments", "cloud:positions", "cloud:areas")
+"""What is kept in ``warpbots:exact:<field>`` of a rigid body where the standard attributes do not give it."""
+
+JOINT_FIELDS = (
+    "position", "rotation", "axis", "start", "start_velocity", "stiffness", "neutral", "damping", "armature", "lower",
+    "upper", "limit_stiffness",
+)  # fmt: skip
+"""What is kept in ``warpbots:exact:<field>`` of a joint where the standard attributes do not give it."""
 
 UNSUPPORTED_APIS = {
-    "PhysicsRigidBodyAPI": "a rigid body; only soft bodies move in warpbots, and what is static needs no rigid body",
+    "PhysicsRigidBodyAPI": "a rigid body that is marked as a soft one, too; take one of the two schemas away",
     "PhysicsArticulationRootAPI": "an articulation of rigid bodies",
-    "PhysicsFilteredPairsAPI": "a collision filter; everything touches everything",
+    "PhysicsFilteredPairsAPI": "a collision filter; soft bodies touch everything",
     "PhysicsSurfaceDeformableSimAPI": "a surface deformable (cloth)",
     "OmniPhysicsSurfaceDeformableSimAPI": "a surface deformable (cloth)",
     "PhysicsCurvesDeformableSimAPI": "a curve deformable (rod)",

@@ -18,7 +18,7 @@ from warpbots.usd.gprims import author, describe, matrix, unchanged
 from warpbots.usd.schema import EXACT, SHAPE_FIELDS, SHAPES, rows
 from warpbots.usd.values import authored, create
 
-__all__ = ["is_shape", "read_shape", "write_shape"]
+__all__ = ["is_shape", "read_shape", "read_shape_in", "write_shape"]
 
 _TOKEN = rows("shape")[0]
 
@@ -40,14 +40,21 @@ def read_shape(prim: Usd.Prim, frame: Frame) -> Shape:
     Raises:
         SceneError: It is none that warpbots knows, or no solid; the message begins with the path of the prim.
     """
+    return read_shape_in(prim, frame.matrix(prim.GetParent()), frame)
+
+
+def read_shape_in(prim: Usd.Prim, parent: np.ndarray, frame: Frame) -> Shape:
+    """The shape at `prim` in the coordinates that `parent` makes of those of the parent of `prim`; as `read_shape`."""
     try:
-        return _read(prim, frame.matrix(prim.GetParent()), frame)
+        return _read(prim, parent, frame)
     except SceneError as error:
         raise SceneError(f"{prim.GetPath()}: {error}") from None
 
 
-def write_shape(stage: Usd.Stage, path: str, shape: Shape, frame: Frame, extent: float) -> Usd.Prim:
-    """Define `shape` at `path`, whose parent's coordinates must be lifted scene coordinates.
+def write_shape(
+    stage: Usd.Stage, path: str, shape: Shape, frame: Frame, extent: float, parent: np.ndarray | None = None
+) -> Usd.Prim:
+    """Define `shape` at `path`.
 
     Args:
         stage: The stage.
@@ -55,9 +62,12 @@ def write_shape(stage: Usd.Stage, path: str, shape: Shape, frame: Frame, extent:
         shape: The shape.
         frame: Units and axes of the stage.
         extent: Size of the scene [m], for drawing what has no bounds.
+        parent: Coordinates of the parent of `path` to those of the shape, shape (4, 4); None for lifted scene
+            coordinates, which those of the parent must then be.
     """
-    parent = stage.GetPrimAtPath(str(path).rpartition("/")[0])
-    return _write(stage, path, shape, frame.matrix(parent), frame, extent)
+    if parent is None:
+        parent = frame.matrix(stage.GetPrimAtPath(str(path).rpartition("/")[0]))
+    return _write(stage, path, shape, parent, frame, extent)
 
 
 def _read(prim: Usd.Prim, parent: np.ndarray, frame: Frame) -> Shape:

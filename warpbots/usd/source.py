@@ -9,6 +9,7 @@ from pxr import Sdf, Usd, UsdUtils
 from warpbots.scene import Scene, SceneError
 from warpbots.usd.files import open_stage
 from warpbots.usd.reader import read_stage
+from warpbots.usd.robots import points_of
 
 __all__ = ["check", "copy_of_source", "is_source_of", "relative", "relocate"]
 
@@ -43,7 +44,7 @@ def check(stage: Usd.Stage, scene: Scene) -> None:
         SceneError: It does not; the message names the fields that differ.
     """
     try:
-        back, _ = read_stage(stage)
+        back, _ = read_stage(stage, contact_points=points_of(scene))
         fields = [f.name for f in dataclasses.fields(Scene) if f.compare]
         wrong = [name for name in fields if getattr(back, name) != getattr(scene, name)]
         fault = f"it would read back with other {', '.join(wrong)}" if wrong else ""
@@ -59,7 +60,7 @@ def check(stage: Usd.Stage, scene: Scene) -> None:
 def is_source_of(path: str, scene: Scene) -> bool:
     """Whether reading the file `path` gives exactly `scene`."""
     try:
-        return read_stage(open_stage(path))[0] == scene
+        return read_stage(open_stage(path), contact_points=points_of(scene))[0] == scene
     except (SceneError, OSError):
         return False
 

@@ -6,29 +6,38 @@ from typing import NamedTuple
 
 from pxr import Usd, UsdGeom, UsdPhysics
 
-from warpbots.usd.frame import START
+from warpbots.usd.colliders import body_of, is_moving
 from warpbots.usd.geometry import is_geometry
 from warpbots.usd.parts import kind_of, part_api
 from warpbots.usd.schema import BODY_APIS, OBSTACLE_API, PART_APIS, REGION_API, RESULT_API, UNSUPPORTED_APIS, rows
 from warpbots.usd.target import read_name
-from warpbots.usd.values import authored, schemas
+from warpbots.usd.values import authored, enabled, schemas
 
 __all__ = ["Survey", "survey"]
 
 _ORDER = rows("order")[0].name
+
+_FLAGS = {"PhysicsArticulationRootAPI": "roots", "PhysicsFilteredPairsAPI": "filters"}
+
+_UNKNOWN = ("NewtonActuator", "MjcActuator", "MjcTendon", "MjcEquality")
+"""How the names of types of physics that warpbots does not simulate begin."""
 
 
 class Survey(NamedTuple):
     """The prims of a stage by what they are for a scene, each by its unique name, in the order of the scene.
 
     Attributes:
-        bodies: Soft bodies.
+        bodies: Soft and rigid bodies.
         loose: Geometry that no physics says anything about.
         obstacles: Static solids.
         actuators: Actuators.
         constraints: What holds regions.
         loads: What pulls regions.
         attachments: What holds bodies together.
+        joints: Joints between rigid bodies.
+        contacts: Laws of contact.
+        roots: Roots of articulations.
+        filters: Prims that filter collisions.
         settings: The physics scene, or None.
         left_out: Path of a prim that cannot be simulated, and why.
     """
@@ -40,6 +49,10 @@ class Survey(NamedTuple):
     constraints: dict[str, Usd.Prim]
     loads: dict[str, Usd.Prim]
     attachments: dict[str, Usd.Prim]
+    joints: dict[str, Usd.Prim]
+    contacts: dict[str, Usd.Prim]
+    roots: dict[str, Usd.Prim]
+    filters: dict[str, Usd.Prim]
     settings: Usd.Prim | None
     left_out: list[tuple[str, str]]
 
@@ -55,10 +68,16 @@ def survey(stage: Usd.Stage) -> Survey:
             left_out.append((str(prim.GetPath()), reason))
         if kind:
             kinds[kind].append(prim)
+        for api, flag in _FLAGS.items():
+            if api in schemas(prim):
+                kinds[flag].append(prim)
         if prune:
             walk.PruneChildren()
     for extra in kinds["settings"][1:]:
         left_out.append((str(extra.GetPath()), "a second PhysicsScene; the first one counts"))
+    if not any(is_moving(prim) for prim in kinds["bodies"]):
+        for api, flag in _FLAGS.items():
+            left_out += [(str(prim.GetPath()), UNSUPPORTED_APIS[api]) for prim in kinds[flag]]
     return Survey(
         **{kind: _named(kinds[kind]) for kind in Survey._fields if kind not in ("settings", "left_out")},
         settings=next(iter(kinds["settings"]), None),
@@ -73,7 +92,7 @@ def _kind(prim: Usd.Prim) -> tuple[str | None, str | None, bool]:
     applied = schemas(prim)
     if applied & {REGION_API, RESULT_API}:
         return None, None, True
-    if applied & set(BODY_APIS) and _enabled(prim, "omniphysics:deformableBodyEnabled"):
+    if applied & set(BODY_APIS) and enabled(prim, "omniphysics:deformableBodyEnabled"):
         return "bodies", None, True
     if OBSTACLE_API in applied:
         return "obstacles", None, True
@@ -82,14 +101,19 @@ def _kind(prim: Usd.Prim) -> tuple[str | None, str | None, bool]:
     if prim.IsA(UsdPhysics.Scene):
         return "settings", None, False
     if prim.IsA(UsdPhysics.Joint):
-        return None, "a joint between rigid bodies", False
+        return "joints", None, False
+    if str(prim.GetTypeName()).startswith(_UNKNOWN):
+        return None, f"a {prim.GetTypeName()}; motors are drives of joints", False
     if prim.IsA(UsdPhysics.CollisionGroup):
         return None, "a collision group; everything touches everything", False
-    if "PhysicsRigidBodyAPI" in applied and _moves(prim):
-        return None, UNSUPPORTED_APIS["PhysicsRigidBodyAPI"], True
-    reason = next((UNSUPPORTED_APIS[a] for a in UNSUPPORTED_APIS if a in applied and a != "PhysicsRigidBodyAPI"), None)
+    if is_moving(prim):
+        return "bodies", None, False
+    if body_of(prim):
+        return None, None, False
+    named = (a for a in UNSUPPORTED_APIS if a in applied and a not in ("PhysicsRigidBodyAPI", *_FLAGS))
+    reason = next((UNSUPPORTED_APIS[a] for a in named), None)
     if "PhysicsCollisionAPI" in applied:
-        if not _enabled(prim, "physics:collisionEnabled"):
+        if not enabled(prim, "physics:collisionEnabled"):
             return None, reason, False
         if _animated(prim):
             return None, "a collider that moves; obstacles do not", False
@@ -99,20 +123,10 @@ def _kind(prim: Usd.Prim) -> tuple[str | None, str | None, bool]:
     return "loose" if loose else None, reason, False
 
 
-def _moves(prim: Usd.Prim) -> bool:
-    return _enabled(prim, "physics:rigidBodyEnabled") and not (
-        authored(prim, "physics:kinematicEnabled") and prim.GetAttribute("physics:kinematicEnabled").Get(START)
-    )
-
-
 def _animated(prim: Usd.Prim) -> bool:
     """Whether `prim` or anything above it changes its transform in time."""
     ancestors = map(prim.GetStage().GetPrimAtPath, prim.GetPath().GetPrefixes())
     return any(UsdGeom.Xformable(a).TransformMightBeTimeVarying() for a in ancestors if a.IsA(UsdGeom.Xformable))
-
-
-def _enabled(prim: Usd.Prim, name: str) -> bool:
-    return not authored(prim, name) or bool(prim.GetAttribute(name).Get(START))
 
 
 def _named(prims: Iterable[Usd.Prim]) -> dict[str, Usd.Prim]:

@@ -1,8 +1,8 @@
-"""A trajectory as moving particles over the file of its scene.
+"""A trajectory as moving particles, or moving rigid bodies, over the file of its scene.
 
-Three layers: the file of the scene, which is left as it is; the results, which only add particles to the bodies and
-hide their rest shapes; and a root that combines the two. Frames are written as they come and flushed to disk, so that
-memory does not grow with the length of the trajectory.
+Three layers: the file of the scene, which is left as it is; the results, which only add particles to soft bodies and
+hide their rest shapes, and move rigid ones; and a root that combines the two. Frames are written as they come and
+flushed to disk, so that memory does not grow with the length of the trajectory.
 """
 
 from collections.abc import Iterator
@@ -12,14 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom, UsdUtils, Vt
 
-from warpbots.scene import SoftBody, bars_of
+from warpbots.scene import Scene, SoftBody, bars_of
 from warpbots.usd.files import export, replacing_layers, sign
 from warpbots.usd.frame import Frame, stage_frame
 from warpbots.usd.gprims import width
 from warpbots.usd.reader import read_stage
+from warpbots.usd.robot_results import moving_bodies, write_poses
+from warpbots.usd.robots import points_of
 from warpbots.usd.scene_writer import scene_layer
 from warpbots.usd.schema import RESULT_API
 from warpbots.usd.source import is_source_of, relative
+from warpbots.usd.survey import Survey
 from warpbots.usd.target import editable, free_path, to_scene_coordinates
 from warpbots.usd.values import apply
 
@@ -45,7 +48,8 @@ def write_trajectory(
         trajectory: Has `scene`; `frames(every)`, an iterator of time [s], positions [m] and velocities [m/s], both of
             shape (n, dim); and `particles` with `volume` [m^dim] and `body`, the index of the body in the scene, both
             of shape (n,), and, if they are joined by springs, `ends`, shape (n_springs, 2), and `wears`: whether they
-            can break, in which case `states(every)` says which are broken, too.
+            can break, in which case `states(every)` says which are broken, too. Of rigid bodies it has `states(every)`
+            and `simulation`, which senses where they are.
         fps: Time codes per second.
         every: Write the states after every so many control intervals.
         velocities: Whether to write velocities.
@@ -58,7 +62,7 @@ def write_trajectory(
     """
     if not (np.isfinite(fps) and fps > 0.0):
         raise ValueError(f"fps must be a positive number of time codes per second, got {fps}; 60 is usual")
-    if springs and not hasattr(trajectory.particles, "ends"):
+    if springs and not hasattr(getattr(trajectory, "particles", None), "ends"):
         raise ValueError("springs=True needs a motion of masses and springs; use MassSpring, or leave it out")
     scene = trajectory.scene
     source = Path(scene.source) if scene.source else None
@@ -121,8 +125,13 @@ def _write_results(
     root.timeCodesPerSecond = fps
     root.subLayerPaths = [results.identifier, below.identifier]
     stage.SetEditTarget(results)
-    scene, found = read_stage(stage)
+    scene, found = read_stage(stage, contact_points=points_of(trajectory.scene))
     frame = stage_frame(stage, scene.dim)
+    if scene.rigid:
+        codes = _write_robots(results, found, scene, trajectory, fps, every, frame)
+        results.startTimeCode, results.endTimeCode = codes
+        results.Save()
+        return codes
     body_of = np.asarray(trajectory.particles.body)
     moving: list[_Moving] = []
     for k, body in enumerate(scene.bodies):
@@ -139,6 +148,24 @@ def _write_results(
         raise ValueError("the trajectory has no frames to write; roll it out for at least one step")
     results.startTimeCode, results.endTimeCode = codes[0], codes[-1]
     results.Save()
+    return codes[0], codes[-1]
+
+
+def _write_robots(
+    results: Sdf.Layer, found: Survey, scene: Scene, trajectory: Any, fps: float, every: int, frame: Frame
+) -> tuple[float, float]:
+    """Write the poses of all rigid bodies; the time codes of the first and last frame."""
+    moving, codes, pending = moving_bodies(found, scene, frame), [], 0
+    for time, state in trajectory.states(every):
+        found_now = trajectory.simulation.sense(state, **trajectory.parameters)
+        position, rotation = (a[0].cpu().numpy() for a in (found_now.position, found_now.rotation))
+        codes.append(_code(float(time), fps))
+        pending += write_poses(moving, codes[-1], position, rotation)
+        if pending > _FLUSH:
+            results.Save()
+            pending = 0
+    if not codes:
+        raise ValueError("the trajectory has no frames to write; roll it out for at least one step")
     return codes[0], codes[-1]
 
 

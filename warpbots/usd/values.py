@@ -17,7 +17,7 @@ from pxr import Sdf, Usd
 from warpbots.usd.frame import START, Frame, rotation, transform
 from warpbots.usd.schema import EXACT, OWN, Row, rows
 
-__all__ = ["apply", "authored", "clear", "create", "get", "put", "same", "schemas"]
+__all__ = ["apply", "authored", "clear", "create", "enabled", "get", "number", "put", "same", "schemas"]
 
 _SINGLE = ("float", "color3f[]", "vector3f", "point3f[]")
 _AGREE = 1e-6
@@ -64,6 +64,20 @@ def authored(prim: Usd.Prim, name: str) -> bool:
     value = attribute.Get(START)
     # newton-usd-schemas and UsdPhysics write -inf for "whatever the engine thinks best"
     return value is not None and not (isinstance(value, float) and value == -np.inf)
+
+
+def enabled(prim: Usd.Prim, name: str) -> bool:
+    """Whether the switch `name` of `prim` is on, as it is where nobody has turned it off."""
+    return not authored(prim, name) or bool(prim.GetAttribute(name).Get(START))
+
+
+def number(prim: Usd.Prim, name: str) -> float | None:
+    """The number that the attribute `name` of `prim` prints as, or None where there is none."""
+    if not authored(prim, name):
+        return None
+    value = prim.GetAttribute(name).Get(START)
+    single = prim.GetAttribute(name).GetTypeName() == Sdf.ValueTypeNames.Float
+    return float(str(np.float32(value))) if single else float(value)
 
 
 def create(prim: Usd.Prim, name: str, type_name: str, value: Any, uniform: bool = False) -> None:

@@ -24,11 +24,13 @@ def write(
 
     A scene that was read from a file keeps what warpbots does not understand there: the file is written from a copy of
     its `source`, in the units and axes of that file. Any other scene is written in metres and kilograms with z up.
-    `read` gives an equal scene back, to the last bit.
+    `read` gives an equal scene back, to the last bit. Rigid bodies that another program has written stay as they are; a
+    scene with other ones than its `source` is refused.
 
-    A trajectory is written as a layer of moving particles, ``<name>_results.usdc``, over the file of its scene, which
-    is left as it is; if the scene is in no file, it is written beside them as ``<name>_scene``. `path` combines the two
-    and is the one to open.
+    A trajectory is written as a layer of moving particles, or of moving rigid bodies, ``<name>_results.usdc``, over the
+    file of its scene, which is left as it is; if the scene is in no file, it is written beside them as
+    ``<name>_scene``. `path` combines the two and is the one to open. Rigid bodies are kinematic there, so that a player
+    shows their motion and does not simulate over it.
 
     Args:
         path: A .usd, .usda or .usdc file. Text (.usda) is slow and large for meshes.
@@ -42,7 +44,8 @@ def write(
     Raises:
         ValueError: The extension is none that can be written, a trajectory would overwrite the file of its scene, or
             `springs` are wanted of what has none.
-        SceneError: What else is in the source of the scene does not fit the scene.
+        SceneError: What else is in the source of the scene does not fit the scene, or it is a robot of another program
+            that the scene has changed.
         OSError: The file cannot be written; what was there before is unchanged.
     """
     path = Path(path).resolve()  # as the paths of open layers are

@@ -1,12 +1,16 @@
 """Newton's method: one kernel finds where a stage ends, one world for each thread or warp.
 
-The trial point at the full correction, or the half, the quarter, ... is accepted when the correction that the old
-factors give there is smaller than the one that led to it: the monotonicity test of Deuflhard (2011, "Newton Methods for
-Nonlinear Problems", section 3.3), which compares displacements and needs no weights between newtons and newton metres.
-Where none is down to a fiftieth, contact begins or ends on the way and the correction has no slope to follow: it is
-taken in full, to the other side.
-A stage has converged when a full correction is below the tolerance; it is added, so that what remains is of the order
-of its square.
+The trial point at the full correction, or the half, the quarter, ... is accepted when the residual is smaller there,
+with each entry in corrections that its own coordinate alone would need, so that newtons and newton metres compare.
+Below a tenth of a thousandth any is: a kink lies ahead, and the next correction sees what is behind it. A stage has
+converged when a full correction is below the tolerance; it is added, so that what remains is of the order of its
+square.
+
+What sticks, sticks in a band of speeds as narrow as the viscosity is large, which a correction from outside jumps over
+again and again. A search that takes too long starts anew with contacts a hundred, ten thousand, ... times less viscous,
+until there is a solution; from there it follows the solutions to the true viscosity, in steps that shrink where it
+loses them (Allgower & Georg 2003, "Introduction to Numerical Continuation Methods"). What it ends with is a solution
+of the equations as they are.
 """
 
 import warp as wp
@@ -21,9 +25,12 @@ from warpbots.solvers.articulated.tree import Stage
 
 __all__ = ["Factors", "Options", "Report", "newton_kernel"]
 
-_ZERO, _ONE, _TWO, _HALF = (wp.constant(scalar(c)) for c in (0.0, 1.0, 2.0, 0.5))
-_QUARTER = wp.constant(scalar(0.25))
-_LEAST = wp.constant(scalar(0.02))
+_ZERO, _ONE, _HALF = (wp.constant(scalar(c)) for c in (0.0, 1.0, 0.5))
+_LEAST = wp.constant(scalar(1e-4))  # share of a correction below which it is taken in any case
+_LITTLE = wp.constant(scalar(1e-3))  # by how much of its share a correction has to lessen the residual
+_PATIENCE = wp.constant(40)  # corrections before the viscosity is changed
+_SOFTER, _SOFTEST = wp.constant(scalar(1e-2)), wp.constant(scalar(1e-7))  # factor of a new start, and of the last one
+_LONGEST, _SHORTEST = wp.constant(scalar(10.0)), wp.constant(scalar(1.01))  # steps of the continuation
 
 
 @wp.struct
@@ -83,6 +90,16 @@ def correct(work: Work, factor: wp.array[scalar], pivot: wp.array[int], into: wp
 
 
 @wp.func
+def weigh(work: Work, w: int, n: int):
+    """Norm of the residual, each entry in corrections of its own coordinate alone."""
+    m = scalar(0.0)
+    for i in range(n):
+        r = work.residual[w * n + i] * work.scale[w * n + i]
+        m += r * r
+    return wp.sqrt(m)
+
+
+@wp.func
 def displace(stage: Stage, work: Work, share: scalar, w: int, n: int):
     """Displace the end of a stage by a share of the correction."""
     for i in range(n):
@@ -121,46 +138,78 @@ def search(
     lanes = options.lanes
     found = int(0)
     iterations = int(0)
-    size = scalar(0.0)
+    tries = int(0)  # corrections since the hardness was changed
+    hardness = scalar(1.0)
+    ratio = _LONGEST * scalar(1.0)
+    reached = scalar(0.0)  # hardness for which there is a solution, in `work.good`
+    before = scalar(0.0)
     share = scalar(0.0)  # of the last correction that the trial point is away; 0 where there is nothing to judge
+    if lane == 0:
+        work.pairs.hardness[w] = hardness
+    for i in range(lane, n, lanes):
+        work.good[w * n + i] = stage.x[w * n + i]
+    sync()
     searching = int(1)
     while searching == 1:
         evaluate(machine, stage, work, control, w, lane, lanes)
-        good = int(1)
-        if share > _ZERO:
-            if lane == 0:
-                work.size[w] = correct(work, factors.matrix, factors.pivot, work.trial, w, n)
-            sync()
-            left = work.size[w]
-            if left < _ZERO or left > (_ONE - _QUARTER * share) * size:
-                good = 0
-        if good == 0:
-            away = -_HALF * share
+        if lane == 0:
+            work.size[w] = weigh(work, w, n)
+        sync()
+        if share > _LEAST and not (work.size[w] <= (_ONE - _LITTLE * share) * before):
             share = _HALF * share
-            if share < _LEAST:
-                away = _ONE - _TWO * share
-                share = scalar(0.0)
             if lane == 0:
-                displace(stage, work, away, w, n)
+                displace(stage, work, -share, w, n)
             sync()
         else:
             iterations += 1
+            tries += 1
             for i in range(lane, n * n, lanes):
                 factors.matrix[w * n * n + i] = work.jacobian[w * n * n + i]
+            for i in range(lane, n, lanes):
+                work.scale[w * n + i] = _ONE / work.jacobian[(w * n + i) * n + i]
             sync()
             factorise(factors.matrix, factors.pivot, w, n, lane, lanes)
             if lane == 0:
+                work.size[w] = weigh(work, w, n)
                 report.correction[w] = correct(work, factors.matrix, factors.pivot, work.step, w, n)
                 report.iterations[w] = iterations
                 displace(stage, work, _ONE, w, n)
             sync()
+            before = work.size[w]
             size = report.correction[w]
             share = scalar(1.0)
-            if size < _ZERO or iterations == options.limit:
-                searching = 0
+            solved = int(0)
             if size >= _ZERO and size <= options.tolerance:
-                searching = 0
+                solved = 1
+            if solved == 1 and hardness == _ONE:
                 found = 1
+                searching = 0
+            elif iterations == options.limit:
+                searching = 0
+            elif solved == 1 or size < _ZERO or tries == _PATIENCE:
+                if solved == 1:
+                    reached = hardness
+                    for i in range(lane, n, lanes):
+                        work.good[w * n + i] = stage.x[w * n + i]
+                    hardness = wp.min(_ONE, ratio * hardness)
+                else:
+                    for i in range(lane, n, lanes):
+                        stage.x[w * n + i] = work.good[w * n + i]
+                    if reached > _ZERO:
+                        ratio = wp.sqrt(ratio)
+                        hardness = wp.min(_ONE, ratio * reached)
+                    else:
+                        hardness = hardness * _SOFTER
+                if hardness < _SOFTEST or ratio < _SHORTEST:
+                    searching = 0
+                if lane == 0:
+                    work.pairs.hardness[w] = hardness
+                sync()
+                tries = 0
+                share = scalar(0.0)
+    if lane == 0:
+        work.pairs.hardness[w] = _ONE
+    sync()
     return found
 
 

@@ -68,14 +68,19 @@ class Scratch:
             Work,
             [
                 (elements, scalar), (elements, vec3), (elements, mat33), (elements, vec3), (elements, mat33),
-                (elements, Twist), (elements, Twist), *4 * [(w * n, Twist)], *3 * [(w * n, scalar)],
+                (elements, Twist), (elements, Twist), *4 * [(w * n, Twist)], *4 * [(w * n, scalar)],
                 (w * n * n, scalar), (w, scalar),
             ],
             links=self._links(elements, w * sizes.bodies),
             pairs=self._struct(
-                Pairs, [(pairs, int), (pairs, Twist), *3 * [(4 * pairs, mat33)], (groups, vec3), (groups, scalar)]
+                Pairs,
+                [
+                    (pairs, int), (pairs, Twist), *3 * [(4 * pairs, mat33)], (groups, vec3), (groups, scalar),
+                    (w, scalar),
+                ],
             ),
         )  # fmt: skip
+        self.work.pairs.hardness.fill_(1.0)
         self.report = self._struct(Report, [(w, int), (w, int), (w, scalar)])
         self.stages = self._stage(requires_grad=True), self._stage(requires_grad=True)
         self.touching = touching

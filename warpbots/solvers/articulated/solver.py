@@ -40,7 +40,7 @@ class Articulated:
         integrator: ``"bdf2"`` (second order, with a first step of SDIRK2), ``"bdf1"`` (first order, implicit Euler) or
             ``"sdirk2"`` (second order without a memory, at twice the cost).
         tolerance: A step has converged when a correction of Newton's method moves no coordinate further [m or rad].
-        max_iterations: Number of corrections after which a step has failed.
+        max_iterations: Number of corrections after which a stage has failed.
         samples: Samples along the longest edge of solids without a closed form, such as meshes.
         rounding: Radius to which edges of boxes and rims of cylinders are rounded as solids, in their smallest half
             edges [1]; below this depth a contact force has no jump where another face becomes the nearest. Points stay
@@ -54,7 +54,7 @@ class Articulated:
 
     integrator: str = "bdf2"
     tolerance: float = 1e-9
-    max_iterations: int = 100
+    max_iterations: int = 500
     samples: int = 48
     rounding: float = 0.05
 

@@ -72,6 +72,7 @@ class Pairs:
     D: Four blocks of D.
     center: Centre of the bounds of a group in the frame of its body [m], shape (worlds * groups,).
     radius: Radius of the bounds [m], shape (worlds * groups,).
+    hardness: What viscosities are multiplied by on the way to a solution [1], shape (worlds,).
     """
 
     active: wp.array[int]
@@ -81,6 +82,7 @@ class Pairs:
     D: wp.array[mat33]
     center: wp.array[vec3]
     radius: wp.array[scalar]
+    hardness: wp.array[scalar]
 
 
 @wp.func
@@ -165,7 +167,7 @@ def touch_pair(
     k = contacts.stiffness[law]
     c = contacts.damping[law]
     mu = contacts.friction[law]
-    k_t = contacts.viscosity[law]
+    k_t = pairs.hardness[w] * contacts.viscosity[law]
     scale = contacts.scale[w]
     omega = angular(V)
     at = w * contacts.points + contacts.group_first[g]
