@@ -4,12 +4,16 @@ A scene file is what these functions say, written by `warpbots.usd.write`; a tes
 """
 
 import dataclasses
+import sys
 from pathlib import Path
 
 import warpbots as wb
 from warpbots.scene import Box, Cylinder, Union
 
 FOLDER = Path(__file__).parent
+sys.path.insert(0, str(FOLDER.parent / "benchmarks" / "papers"))
+
+from diffhand_finger import flip_scene, reach_scene  # noqa: E402  (from the folder above)
 
 
 def walker() -> wb.Scene:
@@ -156,7 +160,14 @@ def soft_legs() -> wb.Scene:
     )
 
 
-SCENES = {"walker": walker, "thermal": thermal, "multigait": multigait, "soft_legs": soft_legs}
+SCENES = {
+    "walker": walker,
+    "thermal": thermal,
+    "multigait": multigait,
+    "soft_legs": soft_legs,
+    "finger_reach": reach_scene,
+    "flip_box": flip_scene,
+}
 
 if __name__ == "__main__":
     for name, scene in SCENES.items():

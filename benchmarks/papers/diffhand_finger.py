@@ -13,7 +13,7 @@ import torch
 
 import warpbots as wb
 
-__all__ = ["CM", "Design", "finger_bodies", "finger_joints", "parameters", "tip_of"]
+__all__ = ["CM", "HINGE", "Design", "flip_scene", "parameters", "reach_scene", "tip_of"]
 
 CM = 0.01
 """Centimetre [m]: the unit of the paper's losses."""
@@ -25,6 +25,9 @@ PALM, KNUCKLE, KNUCKLE_AXIS, JOINT, JOINT_AXIS, PHALANX, TIP = (
 WIDTH, DENSITY = 2.6 * CM, 1000.0
 AREA = 1e-4
 """Area for which a contact point stands [m^2], so that a law of k Pa/m is a spring of k * AREA N/m a point."""
+
+HINGE = CM * np.array([15.0, 0.0, -10.0])
+"""About which the box of Flip Box turns [m]."""
 
 LINKS = ("knuckle", "proximal", "middle", "distal")
 """The links that move; the palm is their base. Lengths of the last three are designed."""
@@ -50,6 +53,10 @@ class Design:
         return cls(values[:3], tip)
 
 
+PAPER = Design(torch.ones(3, dtype=torch.float64), torch.ones((), dtype=torch.float64))
+"""The finger of the paper."""
+
+
 def lengths(phalanges: torch.Tensor) -> torch.Tensor:
     """Lengths of the four links [m], from axis to axis, the last to the end of the tip."""
     after = JOINT - JOINT_AXIS
@@ -58,28 +65,76 @@ def lengths(phalanges: torch.Tensor) -> torch.Tensor:
     return torch.cat([knuckle, after + PHALANX * phalanges + ends])
 
 
-def finger_bodies(points: int = 0) -> list[wb.RigidBody]:
-    """The palm and the four links along x, at zero, with about so many contact points on each of the last three."""
-    length = lengths(torch.ones(3, dtype=torch.float64)).tolist()
+def finger_bodies(points: int = 0, design: Design = PAPER) -> list[wb.RigidBody]:
+    """The palm and the four links along x, at zero, with about so many contact points on each of the last three.
+
+    The points are those of the paper's finger; `parameters` moves them with the design.
+    """
+    length, own = lengths(design.phalanges).tolist(), lengths(PAPER.phalanges).tolist()
     half, x = WIDTH / 2.0, PALM + KNUCKLE_AXIS
     bodies = [wb.RigidBody("palm", wb.shapes.Box((0, -0.8 * CM, -1.62 * CM), (x, 0.8 * CM, 1.62 * CM)), DENSITY)]
-    for name, long in zip(LINKS, length, strict=True):
+    for name, long, before in zip(LINKS, length, own, strict=True):
         shape = wb.shapes.Box((0.0, -half, -half), (long, half, half))
-        cloud = wb.Cloud(_surface(long, points), AREA) if points and name != "knuckle" else 0
+        if name == "distal" and float(design.tip) != 1.0:
+            shape = wb.shapes.Union(
+                (wb.shapes.Box((0.0, -half, -half), (long - TIP, half, half)), _wedge(long, design))
+            )
+        cloud = wb.Cloud(_surface(before, points), AREA) if points and name != "knuckle" else 0
         surface = "finger" if cloud else None
         bodies.append(wb.RigidBody(name, shape, DENSITY, position=(x, 0, 0), points=cloud, surface=surface))
         x += long
     return bodies
 
 
-def finger_joints(damping: float) -> list[wb.Joint]:
+def _wedge(long: float, design: Design) -> wb.shapes.TriangleMesh:
+    """The tip of the distal link, which is higher or lower at its end."""
+    import trimesh
+
+    half, end = WIDTH / 2.0, WIDTH / 2.0 * float(design.tip)
+    corners = [(x, y, s * z) for x, z in ((long - TIP, half), (long, end)) for y in (-half, half) for s in (-1, 1)]
+    hull = trimesh.convex.convex_hull(np.array(corners))
+    return wb.shapes.TriangleMesh(hull.vertices, hull.faces)
+
+
+def finger_joints(damping: float, design: Design = PAPER) -> list[wb.Joint]:
     """The hinges of the four links."""
-    length = [PALM + KNUCKLE_AXIS, *lengths(torch.ones(3, dtype=torch.float64)).tolist()]
+    length = [PALM + KNUCKLE_AXIS, *lengths(design.phalanges).tolist()]
     parents = ("palm", *LINKS)
     return [
         wb.Joint(name, "revolute", parent, name, position=(x, 0, 0), axis=AXES[name], damping=damping)
         for name, parent, x in zip(LINKS, parents, np.cumsum(length), strict=False)
     ]
+
+
+def reach_scene(design: Design = PAPER) -> wb.Scene:
+    """Finger Reach: the finger on a wall, without gravity."""
+    links = finger_joints(0.01, design)
+    return wb.Scene(
+        finger_bodies(0, design), [wb.Torque(j.name, j.name, 0.06) for j in links], gravity=(0.0, 0.0, 0.0),
+        joints=[wb.Joint("base", "fixed", None, "palm"), *links], name="finger_reach",
+    )  # fmt: skip
+
+
+def flip_scene(design: Design = PAPER) -> wb.Scene:
+    """Flip Box: the finger on a base that moves in the x-z plane, and a heavy box on a hinge on the floor."""
+    links, side = finger_joints(0.01, design), 6.0 * CM
+    corners = np.array([(x, y, z) for x in (0.0, side) for y in (-side / 2, side / 2) for z in (0.0, side)])
+    shape = wb.shapes.Box((0.0, -side / 2, 0.0), (side, side / 2, side))
+    box = wb.RigidBody("box", shape, DENSITY, position=tuple(HINGE), points=wb.Cloud(corners, AREA), surface="box")
+    turned = ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 1.0, 0.0))
+    base = wb.Joint("base", "planar", None, "palm", rotation=turned, damping=10.0)
+    lid = wb.Joint("lid", "revolute", None, "box", position=tuple(HINGE), axis=(0.0, -1.0, 0.0), damping=1e-3)
+    motors = [wb.Torque("base_x", "base", 6.0, 0), wb.Torque("base_z", "base", 6.0, 1)]
+    motors += [wb.Torque(j.name, j.name, 0.015) for j in links]
+    laws = [
+        wb.Contact("finger", "box", 5e6, 3e5, 1.5, 2.5e4),
+        wb.Contact("finger", "floor", 1e7, 3e4, 1.5, 5e4),
+        wb.Contact("box", "floor", 5e7, 3e5, 0.8, 5e4),
+    ]
+    return wb.Scene(
+        [*finger_bodies(120, design), box], motors, [wb.floor(-10.0 * CM)], gravity=(0.0, 0.0, -9.8),
+        joints=[base, *links, lid], contacts=laws, name="flip_box",
+    )  # fmt: skip
 
 
 def _surface(long: float, points: int) -> np.ndarray:

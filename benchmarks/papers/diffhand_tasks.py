@@ -22,7 +22,7 @@ from scipy.optimize import minimize
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from diffhand_finger import CM, Design, finger_bodies, finger_joints, parameters, tip_of
+from diffhand_finger import CM, HINGE, Design, flip_scene, parameters, reach_scene, tip_of
 
 import warpbots as wb
 
@@ -30,8 +30,6 @@ HERE = Path(__file__).resolve().parent
 """Where the figures go."""
 TARGETS = CM * np.array([(10.0, -5.0, -5.0), (10.0, -5.0, 5.0), (20.0, 10.0, 10.0), (20.0, 10.0, -10.0)])
 """Of Finger Reach, a quarter of the time each [m]."""
-HINGE = CM * np.array([15.0, 0.0, -10.0])
-"""About which the box of Flip Box turns [m]."""
 
 
 @dataclasses.dataclass
@@ -85,9 +83,6 @@ class Task:
 
 def reach() -> Task:
     """Finger Reach: follow four targets without gravity; 3 s in steps of 5 ms, controls held for 20."""
-    motors = [wb.Torque(j.name, j.name, 0.06) for j in finger_joints(0.01)]
-    joints = [wb.Joint("base", "fixed", None, "palm"), *finger_joints(0.01)]
-    scene = wb.Scene(finger_bodies(), motors, joints=joints, gravity=(0.0, 0.0, 0.0), name="finger_reach")
     times = 20 * np.arange(1, 31)
     targets = torch.as_tensor(TARGETS[np.minimum((times - 1) // 150, 3)])
 
@@ -95,34 +90,14 @@ def reach() -> Task:
         distance = (trajectory.observation[0, :, :3] - targets).norm(dim=1) / CM
         return 0.1 * trajectory.control.square().sum() + 10.0 * distance.sum(), distance.mean()
 
-    sim = wb.Simulation(scene, wb.Articulated(), dt=0.1, substeps=20, checkpoints=wb.Checkpoints.all())
+    sim = wb.Simulation(reach_scene(), wb.Articulated(), dt=0.1, substeps=20, checkpoints=wb.Checkpoints.all())
     return Task("reach", sim, 30, ((0.5, 4.0),) * 3, loss)
 
 
 def flip() -> Task:
     """Flip Box: turn a heavy box on its hinge by 90 degrees; 0.75 s in steps of 5 ms, controls held for 5."""
-    hinge = 0.01
-    links = finger_joints(hinge)
-    side = 6.0 * CM
-    shape = wb.shapes.Box((0.0, -side / 2, 0.0), (side, side / 2, side))
-    corners = np.array([(x, y, z) for x in (0.0, side) for y in (-side / 2, side / 2) for z in (0.0, side)])
-    box = wb.RigidBody("box", shape, 1000.0, position=tuple(HINGE), points=wb.Cloud(corners, 1e-4), surface="box")
-    turned = ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 1.0, 0.0))
-    base = wb.Joint("base", "planar", None, "palm", rotation=turned, damping=10.0)
-    lid = wb.Joint("lid", "revolute", None, "box", position=tuple(HINGE), axis=(0.0, -1.0, 0.0), damping=1e-3)
-    motors = [wb.Torque("base_x", "base", 6.0, 0), wb.Torque("base_z", "base", 6.0, 1)]
-    motors += [wb.Torque(j.name, j.name, 0.015) for j in links]
-    laws = [
-        wb.Contact("finger", "box", 5e6, 3e5, 1.5, 2.5e4),
-        wb.Contact("finger", "floor", 1e7, 3e4, 1.5, 5e4),
-        wb.Contact("box", "floor", 5e7, 3e5, 0.8, 5e4),
-    ]
-    scene = wb.Scene(
-        [*finger_bodies(120), box], motors, [wb.floor(-10.0 * CM)], gravity=(0.0, 0.0, -9.8),
-        joints=[base, *links, lid], contacts=laws, name="flip_box",
-    )  # fmt: skip
     solver = wb.Articulated(rounding=0.2)  # edges of 6 mm, deeper than the finger's soft points press in
-    sim = wb.Simulation(scene, solver, dt=0.025, substeps=5, checkpoints=wb.Checkpoints.all())
+    sim = wb.Simulation(flip_scene(), solver, dt=0.025, substeps=5, checkpoints=wb.Checkpoints.all())
     angle_at = 3 + sim.model.robot.coordinates["lid"].start
     back = torch.tensor([6.0, 0.0, 4.0], dtype=torch.float64)
 
@@ -221,6 +196,18 @@ def figure(name: str, results: dict[str, list[dict]]) -> None:
     plt.savefig(HERE / f"diffhand_{name}.png", dpi=120, bbox_inches="tight")
 
 
+def strip(task: Task, values: list[float], path: Path) -> None:
+    """Five moments of an episode; what is drawn is a finger that was built as designed."""
+    values = torch.as_tensor(np.array(values))
+    design = Design.of(values[task.controls :])
+    with torch.no_grad():
+        control = torch.tanh(values[: task.controls]).reshape(task.intervals, task.sim.channels)
+        scene = {"reach": reach_scene, "flip": flip_scene}[task.name](design)
+        sim = wb.Simulation(scene, task.sim.solver, task.sim.dt, task.sim.substeps)
+        changed = parameters(task.sim, design)
+        wb.view.film_strip(sim.rollout(control, task.intervals, **changed), frames=5).save(path)
+
+
 def compare(task: Task, iterations: int, seeds: int, longer: int) -> dict[str, list[dict]]:
     """Control alone, control and design, and CMA-ES with `longer` times the episodes of the latter, for every seed."""
     results: dict[str, list[dict]] = {"control": [], "control and design": [], "CMA-ES": []}
@@ -253,8 +240,12 @@ def main() -> None:
     found = {}
     for name in options.tasks or TASKS:
         make, iterations = TASKS[name]
-        found[name] = compare(make(), options.iterations or iterations, options.seeds, options.longer)
+        task = make()
+        found[name] = compare(task, options.iterations or iterations, options.seeds, options.longer)
         figure(name, found[name])
+        for label, part in (("control", "before"), ("control and design", "after")):
+            best = min(found[name][label], key=lambda r: r["metric"])
+            strip(task, best["values"], HERE / f"diffhand_{name}_{part}.png")
         if options.json:
             options.json.write_text(json.dumps(found))
 
