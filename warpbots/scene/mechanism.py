@@ -30,6 +30,11 @@ def joint_faults(bodies: Sequence[RigidBody], joints: Sequence[Joint]) -> list[s
                 f"joints at one body close a loop, and a robot must be a tree: leave one out"
             )
         carrier.setdefault(joint.child, joint)
+    faults += [
+        f"Joint {joint.name!r}: it has the name of a body that floats, whose own joint is called so; rename one"
+        for joint in joints
+        if joint.name in names and joint.name not in carrier
+    ]
     loops: set[frozenset] = set()
     for name in carrier:
         seen = [name]

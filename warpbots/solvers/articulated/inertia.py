@@ -90,6 +90,8 @@ def _(shape: Capsule) -> Moments:
 def _(shape: TriangleMesh) -> Moments:
     import trimesh
 
+    if not shape.volume > 0.0:
+        return 0.0, np.zeros(3), np.zeros((3, 3))
     properties = trimesh.Trimesh(shape.vertices, shape.faces, process=False).mass_properties
     return float(properties.volume), np.array(properties.center_mass), np.array(properties.inertia)
 
