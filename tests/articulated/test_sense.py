@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+import warp as wp
 from test_articulated_gradients import direction_of, scuffle, start_of
 
 from warpbots.simulation import Simulation
@@ -79,3 +80,30 @@ def test_forces_are_normal_and_shear(rng):
         size[touching], (r.contact_normal**2 + r.contact_shear.norm(dim=-1) ** 2)[touching], rtol=1e-6
     )
     assert (r.contact_force[~touching] == 0).all()
+
+
+def test_readings_on_a_raw_tape_keep_their_values(rng):
+    """`wp.Tape` over `sense`, without torch: the gradient of the whole push, and readings that are still there."""
+    sim = Simulation(scuffle("box"), Articulated(), dt=0.004)
+    found = stirred(sim, rng)
+    solver, model = sim.solver, sim.model
+    state = solver.state(model, requires_grad=True)
+    state.position.assign(found["position"].numpy())
+    state.velocity.assign(found["velocity"].numpy())
+    control = wp.zeros((1, model.channels), dtype=wp.float64, device="cpu")
+    readings = solver.readings(model, requires_grad=True)
+    with wp.Tape() as tape:
+        solver.sense(model, state, control, readings)
+    before = readings.contact_normal.numpy().copy()
+    assert (before > 0).any()
+    tape.backward(grads={readings.contact_normal: wp.ones_like(readings.contact_normal)})
+    assert (readings.contact_normal.numpy() == before).all()
+    push = []
+    d = np.zeros(state.position.shape)
+    d[0, model.robot.coordinates["stone"].start + 2] = 1.0
+    gradient = float((state.position.grad.numpy() * d).sum())
+    for h in (1e-7, -1e-7):
+        state.position.assign(found["position"].numpy() + h * d)
+        solver.sense(model, state, control, readings)
+        push.append(readings.contact_normal.numpy().sum())
+    assert abs((push[0] - push[1]) / 2e-7 / gradient - 1.0) < 1e-5

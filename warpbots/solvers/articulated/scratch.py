@@ -50,6 +50,7 @@ class Scratch:
         work: What an evaluation of residual and Jacobian writes.
         links: Where elements and bodies are in the adjoint, with room for gradients.
         report: What Newton's method did in the last step.
+        still: A stage that displaces nothing; its `rate` is of no use.
         stages: Copies of the stages of the step that is differentiated, with room for gradients.
         weight: Virtual velocities, shape (worlds * n_velocities,).
         sweep: Virtual twists of elements, shape (worlds * n_elements,).
@@ -83,6 +84,7 @@ class Scratch:
         self.work.pairs.hardness.fill_(1.0)
         self.report = self._struct(Report, [(w, int), (w, int), (w, scalar)])
         self.stages = self._stage(requires_grad=True), self._stage(requires_grad=True)
+        self.still = self._stage(requires_grad=True)
         self.touching = touching
         self.weight = self._zeros(w * n, scalar)
         self.sweep = self._zeros(elements, Twist, requires_grad=True)

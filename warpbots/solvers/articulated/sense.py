@@ -4,7 +4,7 @@ import dataclasses
 
 import warp as wp
 
-from warpbots.math import launch, launch_own_adjoint, record
+from warpbots.math import Launch, launch, launch_own_adjoint, record
 from warpbots.solvers.articulated.forces import motor_force
 from warpbots.solvers.articulated.machine import Machine
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
@@ -149,25 +149,25 @@ def sense(model: ArticulatedModel, state: ArticulatedState, control: wp.array, r
     Raises:
         RuntimeError: A gradient is wanted but the arrays have no room for it.
     """
-    for kernel, dim, inputs, outputs in _launches(model, state, control, readings_out, at_rest(model, state)):
+    for sum_over_contacts in readings_out.fields()[8:]:
+        sum_over_contacts.zero_()
+    for kernel, dim, inputs, outputs in _launches(model, state, control, readings_out):
         launch(kernel, dim, inputs, outputs, model.device)
     reads = [*state.fields(), control, *model.parameter_arrays()]
     record(lambda: _sense_adjoint(model, state, control, readings_out), reads, readings_out.fields())
 
 
-def at_rest(model: ArticulatedModel, state: ArticulatedState, requires_grad: bool = False) -> Stage:
+def _at_rest(model: ArticulatedModel, state: ArticulatedState) -> Stage:
     """A state as a stage that ends where it starts, at its velocities."""
-    stage, n = Stage(), model.worlds * model.tree.freedom
+    stage, still = Stage(), model.scratch.still
+    stage.x, stage.accel, stage.c = still.x, still.accel, still.c
     stage.position, stage.rate = state.position.flatten(), state.velocity.flatten()
-    stage.x = wp.zeros(n, dtype=scalar, device=model.device, requires_grad=requires_grad)
-    stage.accel = wp.zeros(n, dtype=scalar, device=model.device, requires_grad=requires_grad)
-    stage.c = wp.zeros(model.worlds, dtype=scalar, device=model.device)
     return stage
 
 
-def _launches(
-    model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Readings, stage: Stage
-) -> list[tuple]:
+def _launches(model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Readings) -> list[Launch]:
+    """Kernels that measure a state, in their order; those over contacts add to what is there."""
+    stage = _at_rest(model, state)
     links, touching = model.scratch.links, model.scratch.touching
     candidates = touching.pair.size
     steps = [
@@ -175,8 +175,6 @@ def _launches(
         (body_kernel, to.position.shape, [model.machine, links], to.fields()[:7]),
         (torque_kernel, to.torque.shape, [model.machine, stage, control], [to.torque]),
     ]
-    for array in (to.contact_force, to.contact_normal, to.contact_shear):
-        array.zero_()
     if candidates:
         contact = [model.machine, links, touching, candidates]
         steps += [
@@ -188,7 +186,7 @@ def _launches(
 
 def _sense_adjoint(model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Readings) -> None:
     refuse_states_without_gradient("Articulated", state=state.fields(), readings_out=to.fields())
-    steps = _launches(model, state, control, to, at_rest(model, state, requires_grad=True))
+    steps = _launches(model, state, control, to)
     for array in model.scratch.gradients():
         array.grad.zero_()
     for kernel, dim, inputs, outputs in steps:
