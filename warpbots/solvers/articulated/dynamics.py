@@ -80,9 +80,7 @@ def dynamics(model: ArticulatedModel, state: ArticulatedState, control: wp.array
     def zeros(size: int | tuple, dtype: type = scalar) -> wp.array:
         return wp.zeros(size, dtype=dtype, device=device)
 
-    stage, factors = Stage(), Factors()
-    stage.position, stage.rate = state.position.flatten(), state.velocity.flatten()
-    stage.x, stage.accel, stage.c = zeros(worlds * n), zeros(worlds * n), zeros(worlds)
+    stage, factors = model.scratch.at_rest(state), Factors()
     factors.matrix, factors.pivot = zeros(worlds * n * n), zeros(worlds * n, int)
     matrix = zeros(worlds * n * n)
     scratch = model.scratch

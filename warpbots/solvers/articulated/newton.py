@@ -74,14 +74,14 @@ class Report:
 
 
 @wp.func
-def correct(work: Work, factor: wp.array[scalar], pivot: wp.array[int], into: wp.array[scalar], w: int, n: int):
+def correct(work: Work, factors: Factors, w: int, n: int):
     """Write the correction of Newton's method at the current residual; its size, or -1 if it is not finite."""
     for i in range(n):
-        into[w * n + i] = -work.residual[w * n + i]
-    solve(factor, pivot, into, w, n)
+        work.step[w * n + i] = -work.residual[w * n + i]
+    solve(factors.matrix, factors.pivot, work.step, w, n)
     size = scalar(0.0)
     for i in range(n):
-        d = wp.abs(into[w * n + i])
+        d = wp.abs(work.step[w * n + i])
         if not wp.isfinite(d):
             size = -_ONE
         elif size >= _ZERO:
@@ -171,7 +171,7 @@ def search(
             factorise(factors.matrix, factors.pivot, w, n, lane, lanes)
             if lane == 0:
                 work.size[w] = weigh(work, w, n)
-                report.correction[w] = correct(work, factors.matrix, factors.pivot, work.step, w, n)
+                report.correction[w] = correct(work, factors, w, n)
                 report.iterations[w] = iterations
                 displace(stage, work, _ONE, w, n)
             sync()

@@ -100,6 +100,13 @@ class Scratch:
 
         return self._ends.of(state, lambda: End((self._stage(), self._stage()), (factors(), factors())))
 
+    def at_rest(self, state: object) -> Stage:
+        """A state as a stage that ends where it starts, at its velocities."""
+        stage = Stage()
+        stage.x, stage.accel, stage.c = self.still.x, self.still.accel, self.still.c
+        stage.position, stage.rate = state.position.flatten(), state.velocity.flatten()
+        return stage
+
     def gradients(self) -> list[wp.array]:
         """Arrays whose gradients are sums over the adjoints of a stage."""
         return [*(getattr(self.links, name) for name in Links.vars), self.sweep]

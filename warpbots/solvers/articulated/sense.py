@@ -4,7 +4,7 @@ import dataclasses
 
 import warp as wp
 
-from warpbots.math import Launch, launch, launch_own_adjoint, record
+from warpbots.math import Launch, clear_gradients, launch, launch_own_adjoint, record
 from warpbots.solvers.articulated.forces import motor_force
 from warpbots.solvers.articulated.machine import Machine
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
@@ -157,17 +157,9 @@ def sense(model: ArticulatedModel, state: ArticulatedState, control: wp.array, r
     record(lambda: _sense_adjoint(model, state, control, readings_out), reads, readings_out.fields())
 
 
-def _at_rest(model: ArticulatedModel, state: ArticulatedState) -> Stage:
-    """A state as a stage that ends where it starts, at its velocities."""
-    stage, still = Stage(), model.scratch.still
-    stage.x, stage.accel, stage.c = still.x, still.accel, still.c
-    stage.position, stage.rate = state.position.flatten(), state.velocity.flatten()
-    return stage
-
-
 def _launches(model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Readings) -> list[Launch]:
     """Kernels that measure a state, in their order; those over contacts add to what is there."""
-    stage = _at_rest(model, state)
+    stage = model.scratch.at_rest(state)
     links, touching = model.scratch.links, model.scratch.touching
     candidates = touching.pair.size
     steps = [
@@ -187,8 +179,7 @@ def _launches(model: ArticulatedModel, state: ArticulatedState, control: wp.arra
 def _sense_adjoint(model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Readings) -> None:
     refuse_states_without_gradient("Articulated", state=state.fields(), readings_out=to.fields())
     steps = _launches(model, state, control, to)
-    for array in model.scratch.gradients():
-        array.grad.zero_()
+    clear_gradients(model.scratch.gradients())
     for kernel, dim, inputs, outputs in steps:
         if kernel in (pose_kernel, list_kernel):
             launch(kernel, dim, inputs, outputs, model.device)

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import warp as wp
 
-from warpbots.math import copy, launch, launch_own_adjoint, record
+from warpbots.math import clear_gradients, copy, launch, launch_own_adjoint, record
 from warpbots.scene import Scene
 from warpbots.solvers.articulated.build import build
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
@@ -212,8 +212,7 @@ class Articulated:
         for kept, stage in zip(end.stages, stages, strict=True):
             for name in ("x", "rate", "accel", "c"):
                 copy(getattr(stage, name), getattr(kept, name))
-            for name in ("x", "rate", "accel"):
-                getattr(stage, name).grad.zero_()
+            clear_gradients([stage.x, stage.rate, stage.accel])
         each = (model.worlds, model.tree.elements)
         launch_own_adjoint(finish_kernel, each, [model.tree, past, stages[1], after], device)
         for number in (1, 0):
@@ -226,8 +225,7 @@ class Articulated:
     def _power_adjoint(self, model: ArticulatedModel, past: Past, stage: Stage, control: wp.array, number: int) -> None:
         """Gradients of the power of a stage."""
         scratch, device = model.scratch, model.device
-        for array in scratch.gradients():
-            array.grad.zero_()
+        clear_gradients(scratch.gradients())
         power = [
             model.machine, past, stage, control, scratch.weight, number, scratch.links, scratch.sweep, scratch.power
         ]  # fmt: skip

@@ -46,7 +46,7 @@ from warpbots.solvers.articulated.spatial import (
     vec3,
 )
 from warpbots.solvers.articulated.touch import apply, touch_pair
-from warpbots.solvers.articulated.tree import Stage
+from warpbots.solvers.articulated.tree import Stage, Tree
 
 __all__ = ["evaluate"]
 
@@ -98,6 +98,19 @@ def load_element(machine: Machine, work: Work, w: int, e: int):
 
 
 @wp.func
+def chart(tree: Tree, stage: Stage, w: int, e: int):
+    """How an element turns or moves, and how its velocities change, with its displacement."""
+    c = stage.c[w]
+    T = wp.identity(n=3, dtype=scalar)
+    dv = c * T
+    if tree.kind[e] == BALL:
+        x = of_joint(tree, stage.x, w, e)
+        T = cayley_tangent(x)
+        dv = c * T + cayley_rate(x, c * x + of_joint(tree, stage.rate, w, e))
+    return T, dv
+
+
+@wp.func
 def displace_element(machine: Machine, stage: Stage, work: Work, w: int, e: int):
     """Axes of an element, and what is left of a displacement once all that it carries has turned with it."""
     tree = machine.tree
@@ -112,13 +125,8 @@ def displace_element(machine: Machine, stage: Stage, work: Work, w: int, e: int)
     if parent >= 0:
         V_p = links.twist[w * tree.elements + parent]
         A_p = links.acceleration[w * tree.elements + parent]
-    T = wp.identity(n=3, dtype=scalar)
     c = stage.c[w]
-    dv = c * T
-    if kind == BALL:
-        x = of_joint(tree, stage.x, w, e)
-        T = cayley_tangent(x)
-        dv = c * T + cayley_rate(x, c * x + of_joint(tree, stage.rate, w, e))
+    T, dv = chart(tree, stage, w, e)
     p = links.position[n]
     basis = links.basis[n]
     both = V_p + links.twist[n]
@@ -302,13 +310,8 @@ def add_passive(machine: Machine, stage: Stage, work: Work, w: int, e: int):
     count = freedom_of(tree.kind[e])
     if count == 0:
         return
-    T = wp.identity(n=3, dtype=scalar)
     c = stage.c[w]
-    dv = c * T
-    if tree.kind[e] == BALL:
-        x = of_joint(tree, stage.x, w, e)
-        T = cayley_tangent(x)
-        dv = c * T + cayley_rate(x, c * x + of_joint(tree, stage.rate, w, e))
+    T, dv = chart(tree, stage, w, e)
     slow = of_joint(tree, design.damping, w, e) + c * of_joint(tree, design.armature, w, e)
     tangent = spring_tangent(tree, design, stage, w, e) @ T + wp.diag(slow) @ dv
     force = passive_force(tree, design, stage, w, e)
