@@ -96,7 +96,7 @@ def _torque(source: Source, k: int, name: str, scale: float, unknown: list[str])
 def _servo(source: Source, k: int, name: str, joint: Joint, axis: int, gear: float, unknown: list[str]) -> Servo:
     """A position actuator; its force gear (kp (control - gear q) - kv gear v) has no limit here."""
     model = source.model
-    if axis >= {"ball": 0, "free": 3}.get(joint.kind, joint.freedom):
+    if axis >= joint.straight:
         raise SceneError(f"it turns the {joint.kind} joint {joint.name!r} to a position; use motors there")
     if model.actuator_forcelimited[k] or model.jnt_actfrclimited[model.actuator_trnid[k, 0]]:
         unknown.append(f"actuator {name!r}: its limit of force; a Servo has none")

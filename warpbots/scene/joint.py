@@ -124,6 +124,11 @@ class Joint:
         """Number of velocities."""
         return JOINTS[self.kind][0]
 
+    @property
+    def straight(self) -> int:
+        """Number of velocities that are rates of a coordinate each; those after them are turns of a ball."""
+        return _TURNING.get(self.kind, self.freedom)
+
     def _spread(self, field: str, count: int) -> tuple[float, ...]:
         """A value for each velocity or coordinate; one number stands for all."""
         value = np.asarray(getattr(self, field), dtype=np.float64)

@@ -65,7 +65,7 @@ def drive_faults(actuators: Sequence[Actuator | Torque | Servo], joints: Sequenc
                 f"{what}: axis must be in 0 to {joint.freedom - 1} for the {joint.kind} joint {joint.name!r}, got "
                 f"{motor.axis}"
             )
-        elif isinstance(motor, Servo) and motor.axis >= {"ball": 0, "free": 3}.get(joint.kind, joint.freedom):
+        elif isinstance(motor, Servo) and motor.axis >= joint.straight:
             faults.append(f"{what}: a quaternion has no position to hold; use a Torque, or a spring of {joint.name!r}")
     return faults
 

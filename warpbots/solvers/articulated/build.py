@@ -1,7 +1,6 @@
 """From a scene to the arrays of the articulated solver."""
 
 import dataclasses
-import math
 
 import numpy as np
 import warp as wp
@@ -255,6 +254,5 @@ def _tree(scene: Scene, robot: Robot, device: wp.Device) -> Tree:
 
 def _motor_coordinate(robot: Robot, motor: Torque | Servo) -> int:
     """Coordinate of the velocity that a motor drives, -1 for the turns of a ball."""
-    kind = next(j.kind for j in robot.joints if j.name == motor.joint)
-    turns = {"ball": 0, "free": 3}.get(kind, math.inf)
-    return -1 if motor.axis >= turns else robot.coordinates[motor.joint].start + motor.axis
+    joint = next(j for j in robot.joints if j.name == motor.joint)
+    return -1 if motor.axis >= joint.straight else robot.coordinates[motor.joint].start + motor.axis
