@@ -25,7 +25,7 @@ from warpbots.scene import (
 from warpbots.simulation import Simulation
 from warpbots.solvers import MPM, MassSpring
 
-LAWS = ("neo_hookean", "fixed_corotated", "linear", "st_venant_kirchhoff")
+LAWS = ("neo_hookean", "fixed_corotated", "corotated", "linear", "st_venant_kirchhoff")
 """Constitutive laws: the keys of `warpbots.materials.LAWS`."""
 
 ROTATING_LAWS = tuple(law for law in LAWS if law != "linear")
@@ -118,6 +118,18 @@ def worn(scene: Scene) -> Scene:
     limits = {"yield_strain": 0.01, "breaking_strain": 2.0}
     bodies = [dataclasses.replace(b, material=dataclasses.replace(b.material, **limits)) for b in scene.bodies]
     return dataclasses.replace(scene, bodies=bodies)
+
+
+def lame(E, nu):
+    """mu = E / (2 (1 + nu)) and lambda = E nu / ((1 + nu) (1 - 2 nu))."""
+    return E / (2 * (1 + nu)), E * nu / ((1 + nu) * (1 - 2 * nu))
+
+
+def rotation_of(F: np.ndarray) -> np.ndarray:
+    """The nearest matrix of determinant 1: R = U diag(1, ..., det(U V^T)) V^T, shape (n, dim, dim)."""
+    U, _, Vt = np.linalg.svd(F)
+    U[..., -1] *= np.linalg.det(U @ Vt)[..., None]
+    return U @ Vt
 
 
 def fields_of(state) -> dict[str, torch.Tensor]:

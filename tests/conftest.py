@@ -1,5 +1,7 @@
 """How the tests run: which device, which precision, which of them, and nothing said that nobody reads."""
 
+import os
+
 import numpy as np
 import pytest
 import torch
@@ -53,6 +55,12 @@ def pytest_report_header(config):
 def seeds():
     """The same random numbers in every test, whichever ran before."""
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def cache(tmp_path_factory):
+    """Meshes are made anew in every run, not taken from the cache of the user."""
+    os.environ["WARPBOTS_CACHE"] = str(tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture

@@ -1,11 +1,13 @@
-"""Writing files so that none is ever half written."""
+"""Writing files so that none is ever half written, and where to keep what can be made again."""
 
 import contextlib
+import os
+import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["replacing"]
+__all__ = ["cache_folder", "replacing"]
 
 
 @contextlib.contextmanager
@@ -41,3 +43,23 @@ def replacing(*paths: str | Path) -> Iterator[list[Path]]:
     finally:
         for path in temporary:
             path.unlink(missing_ok=True)
+
+
+def cache_folder(name: str) -> Path | None:
+    """The folder `name` among the caches of this user, for what takes long and can be made again; it may not exist.
+
+    The environment variable ``WARPBOTS_CACHE`` says where the caches are; 0 turns them off.
+
+    Returns:
+        The folder; None where there shall be none.
+    """
+    said = os.environ.get("WARPBOTS_CACHE", "")
+    if said:
+        return None if said == "0" else Path(said) / name
+    if sys.platform == "win32":
+        home = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        home = Path.home() / "Library" / "Caches"
+    else:
+        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "warpbots" / name

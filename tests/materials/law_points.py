@@ -9,6 +9,7 @@ import functools
 
 import numpy as np
 import warp as wp
+from cases import lame, rotation_of
 
 from warpbots.materials import elasticity
 from warpbots.math import matrix, real, real_numpy
@@ -21,6 +22,7 @@ class Point:
     Attributes:
         energy: Psi, shape (n,).
         stress: tau, shape (n, dim, dim).
+        piola: P, shape (n, dim, dim).
         energy_slope: dPsi/dF by `wp.grad`, shape (n, dim, dim).
         pull_slope: Gradient of T : tau to F by `wp.grad`, shape (n, dim, dim).
         pull_E: The same to E, shape (n,).
@@ -29,6 +31,7 @@ class Point:
 
     energy: np.ndarray
     stress: np.ndarray
+    piola: np.ndarray
     energy_slope: np.ndarray
     pull_slope: np.ndarray
     pull_E: np.ndarray
@@ -38,7 +41,7 @@ class Point:
 @functools.cache
 def _kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
     mat = matrix(dim)
-    energy, stress = elasticity(law, incompressibility, dim)
+    energy, stress, piola = elasticity(law, incompressibility, dim)
 
     @wp.func
     def pull(F: mat, E: real, nu: real, T: mat):
@@ -53,6 +56,7 @@ def _kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
         T: wp.array[mat],
         energy_out: wp.array[real],
         stress_out: wp.array[mat],
+        piola_out: wp.array[mat],
         energy_slope_out: wp.array[mat],
         pull_slope_out: wp.array[mat],
         pull_E_out: wp.array[real],
@@ -68,6 +72,7 @@ def _kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
         energy_slope_out[i] = slope
         energy_out[i] = energy(F[i], E, nu)
         stress_out[i] = stress(F[i], E, nu)
+        piola_out[i] = piola(F[i], E, nu)
 
     return evaluate_law
 
@@ -78,23 +83,11 @@ def evaluate(law: str, incompressibility: int, F, E: float = 1.0, nu: float = 0.
     n, dim = F.shape[:2]
     T = np.zeros_like(F) if T is None else np.ascontiguousarray(T, dtype=real_numpy)
     mat = matrix(dim)
-    types = (real, mat, mat, mat, real, real)
+    types = (real, mat, mat, mat, mat, real, real)
     outputs = [wp.zeros(n, dtype=t, device="cpu") for t in types]
     inputs = [wp.array(F, dtype=mat, device="cpu"), real(E), real(nu), wp.array(T, dtype=mat, device="cpu")]
     wp.launch(_kernel(law, incompressibility, dim), n, inputs, outputs, device="cpu")
     return Point(*(o.numpy().astype(np.float64) for o in outputs))
-
-
-def lame(E, nu):
-    """mu = E / (2 (1 + nu)) and lambda = E nu / ((1 + nu) (1 - 2 nu))."""
-    return E / (2 * (1 + nu)), E * nu / ((1 + nu) * (1 - 2 * nu))
-
-
-def rotation_of(F: np.ndarray) -> np.ndarray:
-    """The nearest matrix of determinant 1: R = U diag(1, ..., det(U V^T)) V^T, shape (n, dim, dim)."""
-    U, _, Vt = np.linalg.svd(F)
-    U[..., -1] *= np.linalg.det(U @ Vt)[..., None]
-    return U @ Vt
 
 
 def stretches(F: np.ndarray) -> np.ndarray:
@@ -123,6 +116,11 @@ def reference(law: str, incompressibility: int, F: np.ndarray, E=1.0, nu=0.3) ->
     elif law == "fixed_corotated":  # mu sum (s_i - 1)^2 + lam/2 (J - 1)^2
         energy = mu * ((s - 1) ** 2).sum(-1) + lam / 2 * (J - 1) ** 2
         stress = 2 * mu * (F @ Ft - rotation_of(F) @ Ft) + volume(lam * (J - 1) * J)
+    elif law == "corotated":  # mu sum (s_i - 1)^2 + lam/2 (sum s_i - d)^2
+        growth = s.sum(-1) - dim
+        energy = mu * ((s - 1) ** 2).sum(-1) + lam / 2 * growth**2
+        stretch = rotation_of(F) @ Ft
+        stress = 2 * mu * (F @ Ft - stretch) + lam * growth[:, None, None] * stretch
     elif law == "linear":  # Hooke's law for the displacement gradient
         e = (F + Ft) / 2 - I
         trace = np.trace(e, axis1=-2, axis2=-1)

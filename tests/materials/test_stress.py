@@ -52,13 +52,14 @@ def test_every_law_is_listed():
 @pytest.mark.verification
 @all_laws
 def test_stress_is_the_slope_of_the_energy(law, incompressibility, dim):
-    """Tau = dPsi/dF F^T: by differences and by `wp.grad`."""
+    """P = dPsi/dF and tau = P F^T: by differences and by `wp.grad`."""
     F = deformations_of(law, dim)
     point = evaluate(law, incompressibility, F)
     slope = differences(lambda G: evaluate(law, incompressibility, G).energy, F)
     Ft = np.swapaxes(F, 1, 2)
     assert error(point.stress, slope @ Ft) < 1e-9
     assert error(point.stress, point.energy_slope @ Ft) < 1e-12
+    assert error(point.piola, point.energy_slope) < 1e-12
 
 
 @pytest.mark.verification(float32=True)
@@ -77,9 +78,9 @@ def test_energy_and_stress_are_those_of_the_literature(law, incompressibility, d
 @pytest.mark.verification(float32=True)
 @all_laws
 def test_nothing_is_stored_and_nothing_pulls_at_rest(law, incompressibility, dim):
-    """Psi(I) = 0 and tau(I) = 0: exactly, but for the rotation of fixed corotated, which a 3D SVD gives to rounding."""
+    """Psi(I) = 0 and tau(I) = 0: exactly, but for rotations in 3D, which have rounding."""
     point = evaluate(law, incompressibility, np.eye(dim)[None])
-    rounding = 4 * np.finfo(precision).eps if law == "fixed_corotated" and dim == 3 else 0.0
+    rounding = 4 * np.finfo(precision).eps if law in ("fixed_corotated", "corotated") and dim == 3 else 0.0
     assert np.abs(point.stress).max() <= rounding
     assert 0.0 <= point.energy[0] <= rounding**2
 

@@ -1,7 +1,16 @@
 """What actuators do: a control signal becomes stress or force."""
 
+from warpbots.actuators.activation import activation, activation_arrays, active_stress
 from warpbots.actuators.cable import cable_arrays, cable_kernels
 from warpbots.actuators.strain import rest_strain
 from warpbots.actuators.stress import pattern
 
-__all__ = ["cable_arrays", "cable_kernels", "pattern", "rest_strain"]
+__all__ = [
+    "activation",
+    "activation_arrays",
+    "active_stress",
+    "cable_arrays",
+    "cable_kernels",
+    "pattern",
+    "rest_strain",
+]

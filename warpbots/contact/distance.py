@@ -1,8 +1,8 @@
 """Signed distance to every shape of a scene: negative inside, positive outside, in metres.
 
 Evaluated on the host in float64, once, when a model is built: which particles fill a body, which belong to a region,
-which grid nodes lie inside an obstacle. A triangle mesh is queried by Warp (winding number, Jacobson et al. 2013),
-everything else is a closed form.
+which grid nodes lie inside an obstacle. A mesh is queried by Warp (winding number, Jacobson et al. 2013), everything
+else is a closed form.
 """
 
 import functools
@@ -20,8 +20,10 @@ from warpbots.scene import (
     Points,
     Posed,
     Shape,
+    Sheet,
     Silhouette,
     Sphere,
+    TetMesh,
     TriangleMesh,
     Truss,
     Union,
@@ -201,13 +203,30 @@ def _mesh_distance(mesh: wp.uint64, x: wp.array[wp.vec3], reach: float, distance
 
 @signed_distance.register
 def _(shape: TriangleMesh, x: np.ndarray) -> np.ndarray:
+    return _to_mesh(shape.vertices, shape.faces, x)
+
+
+@signed_distance.register
+def _(shape: TetMesh, x: np.ndarray) -> np.ndarray:
+    return _to_mesh(shape.vertices, shape.surface, x)
+
+
+@signed_distance.register
+def _(shape: Sheet, x: np.ndarray) -> np.ndarray:
+    """Distance to the surface in the middle, less half the thickness."""
+    return np.abs(_to_mesh(shape.vertices, shape.faces, x)) - 0.5 * shape.thickness
+
+
+def _to_mesh(vertices: np.ndarray, faces: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Distance from points of shape (n, 3) to a triangle mesh [m], negative where it winds around them, shape (n,)."""
     # Warp queries meshes in single precision: centring them keeps the digits for the shape.
-    lower, upper = shape.bounds
+    used = vertices[np.unique(faces)]
+    lower, upper = used.min(0), used.max(0)
     center = (lower + upper) / 2.0
     reach = 2.0 * float(np.linalg.norm(upper - lower) + np.abs(x - center).max(initial=0.0))
     mesh = wp.Mesh(
-        points=wp.array(shape.vertices - center, dtype=wp.vec3, device="cpu"),
-        indices=wp.array(shape.faces.reshape(-1), dtype=int, device="cpu"),
+        points=wp.array(vertices - center, dtype=wp.vec3, device="cpu"),
+        indices=wp.array(faces.reshape(-1), dtype=int, device="cpu"),
         support_winding_number=True,
     )
     distance = wp.empty(len(x), dtype=float, device="cpu")

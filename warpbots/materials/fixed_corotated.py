@@ -11,15 +11,15 @@ with R the rotation of F. Finite and restoring for inverted matter too.
 
 import warp as wp
 
-from warpbots.math import matrix, real, rotation
+from warpbots.math import cofactor, matrix, real, rotation
 
 __all__ = ["law"]
 
 
-def law(dim: int) -> tuple[wp.Function, wp.Function]:
-    """Energy density Psi(F, mu, lambda) [Pa] and Kirchhoff stress tau(F, mu, lambda) [Pa] in `dim` dimensions."""
+def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
+    """Psi(F, mu, lambda), tau(F, mu, lambda) and P(F, mu, lambda) [Pa] in `dim` dimensions."""
     mat = matrix(dim)
-    R = rotation(dim)
+    R, cof = rotation(dim), cofactor(dim)
 
     @wp.func
     def fixed_corotated_energy(F: mat, mu: real, lam: real):
@@ -35,4 +35,9 @@ def law(dim: int) -> tuple[wp.Function, wp.Function]:
         I = wp.identity(n=dim, dtype=real)
         return real(2.0) * mu * (F - R(F)) @ wp.transpose(F) + lam * (J - real(1.0)) * J * I
 
-    return fixed_corotated_energy, fixed_corotated_stress
+    @wp.func
+    def fixed_corotated_piola(F: mat, mu: real, lam: real):
+        """P = 2 mu (F - R) + lambda (J - 1) cof F."""
+        return real(2.0) * mu * (F - R(F)) + lam * (wp.determinant(F) - real(1.0)) * cof(F)
+
+    return fixed_corotated_energy, fixed_corotated_stress, fixed_corotated_piola

@@ -8,14 +8,14 @@ The paper prints 2 - 2 nu for the bulk modulus K's 1 - 2 nu, and allows any p >=
 
 import warp as wp
 
-from warpbots.math import matrix, real
+from warpbots.math import cofactor, matrix, real
 
 __all__ = ["incompressible"]
 
 
-def incompressible(dim: int, exponent: int) -> tuple[wp.Function, wp.Function]:
-    """Energy density Psi(F, E, nu) [Pa] and Kirchhoff stress tau(F, E, nu) [Pa] for the even `exponent` p."""
-    mat = matrix(dim)
+def incompressible(dim: int, exponent: int) -> tuple[wp.Function, wp.Function, wp.Function]:
+    """Psi(F, E, nu), tau(F, E, nu) and P(F, E, nu) [Pa] for the even `exponent` p."""
+    mat, cof = matrix(dim), cofactor(dim)
     p = real(exponent)
     factors = wp.constant(exponent - 1)
 
@@ -44,4 +44,9 @@ def incompressible(dim: int, exponent: int) -> tuple[wp.Function, wp.Function]:
         J = wp.determinant(F)
         return bulk_modulus(E, nu) * p * odd_power(J - real(1.0)) * J * wp.identity(n=dim, dtype=real)
 
-    return incompressible_energy, incompressible_stress
+    @wp.func
+    def incompressible_piola(F: mat, E: real, nu: real):
+        """P = K p (J - 1)^(p - 1) cof F."""
+        return bulk_modulus(E, nu) * p * odd_power(wp.determinant(F) - real(1.0)) * cof(F)
+
+    return incompressible_energy, incompressible_stress, incompressible_piola

@@ -15,8 +15,8 @@ from warpbots.math import matrix, real
 __all__ = ["law"]
 
 
-def law(dim: int) -> tuple[wp.Function, wp.Function]:
-    """Energy density Psi(F, mu, lambda) [Pa] and Kirchhoff stress tau(F, mu, lambda) [Pa] in `dim` dimensions."""
+def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
+    """Psi(F, mu, lambda), tau(F, mu, lambda) and P(F, mu, lambda) [Pa] in `dim` dimensions."""
     mat = matrix(dim)
 
     @wp.func
@@ -31,9 +31,14 @@ def law(dim: int) -> tuple[wp.Function, wp.Function]:
         return mu * wp.ddot(e, e) + real(0.5) * lam * wp.trace(e) * wp.trace(e)
 
     @wp.func
-    def linear_stress(F: mat, mu: real, lam: real):
-        """Tau = (2 mu epsilon + lambda tr(epsilon) I) F^T."""
+    def linear_piola(F: mat, mu: real, lam: real):
+        """P = 2 mu epsilon + lambda tr(epsilon) I."""
         e = small_strain(F)
-        return (real(2.0) * mu * e + lam * wp.trace(e) * wp.identity(n=dim, dtype=real)) @ wp.transpose(F)
+        return real(2.0) * mu * e + lam * wp.trace(e) * wp.identity(n=dim, dtype=real)
 
-    return linear_energy, linear_stress
+    @wp.func
+    def linear_stress(F: mat, mu: real, lam: real):
+        """Tau = P F^T."""
+        return linear_piola(F, mu, lam) @ wp.transpose(F)
+
+    return linear_energy, linear_stress, linear_piola

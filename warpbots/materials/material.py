@@ -11,13 +11,13 @@ from warpbots.math import matrix, real
 
 __all__ = ["LAWS", "elasticity", "p_wave_modulus"]
 
-LAWS: dict[str, Callable[[int], tuple[wp.Function, wp.Function]]] = {}
-"""Every law by its name: a function of the dimension that returns Psi(F, mu, lambda) and tau(F, mu, lambda)."""
+LAWS: dict[str, Callable[[int], tuple[wp.Function, wp.Function, wp.Function]]] = {}
+"""Every law by its name: a function of the dimension that returns Psi, tau and P of (F, mu, lambda)."""
 
 
 @functools.cache
-def elasticity(law: str, incompressibility: int, dim: int) -> tuple[wp.Function, wp.Function]:
-    """Energy density Psi(F, E, nu) [Pa] and Kirchhoff stress tau(F, E, nu) = dPsi/dF F^T [Pa].
+def elasticity(law: str, incompressibility: int, dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
+    """Energy density Psi(F, E, nu), Kirchhoff stress tau = dPsi/dF F^T and first Piola stress P = dPsi/dF [Pa].
 
     Args:
         law: Name of the law, a key of `LAWS`.
@@ -29,7 +29,7 @@ def elasticity(law: str, incompressibility: int, dim: int) -> tuple[wp.Function,
     """
     if law not in LAWS:
         raise ValueError(f"Material: law must be one of {', '.join(LAWS)}, got {law!r}")
-    law_energy, law_stress = LAWS[law](dim)
+    law_energy, law_stress, law_piola = LAWS[law](dim)
     mat = matrix(dim)
 
     @wp.func
@@ -42,10 +42,15 @@ def elasticity(law: str, incompressibility: int, dim: int) -> tuple[wp.Function,
         """Tau of the law with Lamé's constants of E and nu."""
         return law_stress(F, lame_mu(E, nu), lame_lambda(E, nu))
 
-    if incompressibility == 0:
-        return energy, stress
+    @wp.func
+    def piola(F: mat, E: real, nu: real):
+        """P of the law with Lamé's constants of E and nu."""
+        return law_piola(F, lame_mu(E, nu), lame_lambda(E, nu))
 
-    volumetric_energy, volumetric_stress = incompressible(dim, incompressibility)
+    if incompressibility == 0:
+        return energy, stress, piola
+
+    volumetric_energy, volumetric_stress, volumetric_piola = incompressible(dim, incompressibility)
 
     @wp.func
     def stiffened_energy(F: mat, E: real, nu: real):
@@ -57,7 +62,12 @@ def elasticity(law: str, incompressibility: int, dim: int) -> tuple[wp.Function,
         """Tau of the law plus the volumetric stress."""
         return stress(F, E, nu) + volumetric_stress(F, E, nu)
 
-    return stiffened_energy, stiffened_stress
+    @wp.func
+    def stiffened_piola(F: mat, E: real, nu: real):
+        """P of the law plus the volumetric one."""
+        return piola(F, E, nu) + volumetric_piola(F, E, nu)
+
+    return stiffened_energy, stiffened_stress, stiffened_piola
 
 
 def p_wave_modulus(E: float, nu: float, incompressibility: int) -> float:

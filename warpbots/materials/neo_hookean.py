@@ -10,14 +10,14 @@ which stops the run.
 
 import warp as wp
 
-from warpbots.math import matrix, real
+from warpbots.math import cofactor, matrix, real
 
 __all__ = ["law"]
 
 
-def law(dim: int) -> tuple[wp.Function, wp.Function]:
-    """Energy density Psi(F, mu, lambda) [Pa] and Kirchhoff stress tau(F, mu, lambda) [Pa] in `dim` dimensions."""
-    mat = matrix(dim)
+def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
+    """Psi(F, mu, lambda), tau(F, mu, lambda) and P(F, mu, lambda) [Pa] in `dim` dimensions."""
+    mat, cof = matrix(dim), cofactor(dim)
     d = real(dim)
 
     @wp.func
@@ -32,4 +32,10 @@ def law(dim: int) -> tuple[wp.Function, wp.Function]:
         I = wp.identity(n=dim, dtype=real)
         return mu * (F @ wp.transpose(F) - I) + lam * wp.log(wp.determinant(F)) * I
 
-    return neo_hookean_energy, neo_hookean_stress
+    @wp.func
+    def neo_hookean_piola(F: mat, mu: real, lam: real):
+        """P = mu F + (lambda ln(J) - mu) F^-T."""
+        J = wp.determinant(F)
+        return mu * F + ((lam * wp.log(J) - mu) / J) * cof(F)
+
+    return neo_hookean_energy, neo_hookean_stress, neo_hookean_piola

@@ -15,8 +15,8 @@ from warpbots.math import matrix, real
 __all__ = ["law"]
 
 
-def law(dim: int) -> tuple[wp.Function, wp.Function]:
-    """Energy density Psi(F, mu, lambda) [Pa] and Kirchhoff stress tau(F, mu, lambda) [Pa] in `dim` dimensions."""
+def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
+    """Psi(F, mu, lambda), tau(F, mu, lambda) and P(F, mu, lambda) [Pa] in `dim` dimensions."""
     mat = matrix(dim)
 
     @wp.func
@@ -31,9 +31,14 @@ def law(dim: int) -> tuple[wp.Function, wp.Function]:
         return mu * wp.ddot(G, G) + real(0.5) * lam * wp.trace(G) * wp.trace(G)
 
     @wp.func
-    def st_venant_kirchhoff_stress(F: mat, mu: real, lam: real):
-        """Tau = F (2 mu G + lambda tr(G) I) F^T."""
+    def st_venant_kirchhoff_piola(F: mat, mu: real, lam: real):
+        """P = F (2 mu G + lambda tr(G) I)."""
         G = green_strain(F)
-        return F @ (real(2.0) * mu * G + lam * wp.trace(G) * wp.identity(n=dim, dtype=real)) @ wp.transpose(F)
+        return F @ (real(2.0) * mu * G + lam * wp.trace(G) * wp.identity(n=dim, dtype=real))
 
-    return st_venant_kirchhoff_energy, st_venant_kirchhoff_stress
+    @wp.func
+    def st_venant_kirchhoff_stress(F: mat, mu: real, lam: real):
+        """Tau = P F^T."""
+        return st_venant_kirchhoff_piola(F, mu, lam) @ wp.transpose(F)
+
+    return st_venant_kirchhoff_energy, st_venant_kirchhoff_stress, st_venant_kirchhoff_piola

@@ -10,7 +10,7 @@ from warpbots.math.launch import (
     launch_own_adjoint,
     struct_of,
 )
-from warpbots.math.rotation import rotation
+from warpbots.math.rotation import cofactor, rotation
 from warpbots.math.tape import copy, record
 from warpbots.math.types import NODE, index_vector, matrix, precision, real, real_numpy, vector
 
@@ -18,6 +18,7 @@ __all__ = [
     "NODE",
     "Launch",
     "clear_gradients",
+    "cofactor",
     "copy",
     "index_vector",
     "launch",

@@ -28,7 +28,32 @@ import warp as wp
 
 from warpbots.math.types import matrix, real, vector
 
-__all__ = ["rotation"]
+__all__ = ["cofactor", "rotation"]
+
+
+@functools.cache
+def cofactor(dim: int) -> wp.Function:
+    """Warp function cof(F) = det(F) F^-T of a matrix F of shape (`dim`, `dim`): the derivative of its determinant."""
+    vec, mat = vector(dim), matrix(dim)
+
+    if dim == 2:
+
+        @wp.func
+        def cofactor_2d(F: mat):
+            """[[d, -c], [-b, a]] of [[a, b], [c, d]]."""
+            return mat(F[1, 1], -F[1, 0], -F[0, 1], F[0, 0])
+
+        return cofactor_2d
+
+    @wp.func
+    def cofactor_3d(F: mat):
+        """The columns are cross products of those of F."""
+        a = vec(F[0, 0], F[1, 0], F[2, 0])
+        b = vec(F[0, 1], F[1, 1], F[2, 1])
+        c = vec(F[0, 2], F[1, 2], F[2, 2])
+        return wp.matrix_from_cols(wp.cross(b, c), wp.cross(c, a), wp.cross(a, b))
+
+    return cofactor_3d
 
 
 @functools.cache
@@ -53,6 +78,7 @@ def _rotation_2d() -> wp.Function:
 
 def _rotation_3d() -> wp.Function:
     vec, mat = vector(3), matrix(3)
+    cof = cofactor(3)
     tolerance = wp.constant(real({wp.float32: 1e-6, wp.float64: 1e-14}[real]))
     blurred = wp.constant(real(0.01))
 
@@ -69,14 +95,6 @@ def _rotation_3d() -> wp.Function:
             if step <= tolerance * x:
                 break
         return x
-
-    @wp.func
-    def cofactor(F: mat):
-        """Cof F = det(F) F^-T, of which the columns are cross products."""
-        a = vec(F[0, 0], F[1, 0], F[2, 0])
-        b = vec(F[0, 1], F[1, 1], F[2, 1])
-        c = vec(F[0, 2], F[1, 2], F[2, 2])
-        return wp.matrix_from_cols(wp.cross(b, c), wp.cross(c, a), wp.cross(a, b))
 
     @wp.func
     def rotation_by_svd(F: mat):
@@ -98,7 +116,7 @@ def _rotation_3d() -> wp.Function:
         gaps = I1 * I2 - I3  # (s1 + s2) (s2 + s3) (s3 + s1)
         if gaps < blurred * norm * wp.sqrt(norm):
             return rotation_by_svd(F)
-        return (I1 * cofactor(F) + (I1 * I1 - I2) * F - F @ C) / gaps
+        return (I1 * cof(F) + (I1 * I1 - I2) * F - F @ C) / gaps
 
     @wp.func_grad(rotation_3d)
     def adj_rotation_3d(F: mat, adj_ret: mat):

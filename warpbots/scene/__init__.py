@@ -22,13 +22,16 @@ from warpbots.scene.shapes import (
     Points,
     Posed,
     Shape,
+    Sheet,
     Silhouette,
     Sphere,
+    TetMesh,
     TriangleMesh,
     Truss,
     Union,
     bars_of,
     dimension,
+    sheets_of,
 )
 from warpbots.scene.touching import Contact, contacts_between
 
@@ -65,11 +68,13 @@ __all__ = [
     "SceneError",
     "Servo",
     "Shape",
+    "Sheet",
     "Silhouette",
     "SoftBody",
     "Sphere",
     "Task",
     "Torque",
+    "TetMesh",
     "TriangleMesh",
     "Truss",
     "Union",
@@ -78,5 +83,6 @@ __all__ = [
     "dimension",
     "floor",
     "neighbours",
+    "sheets_of",
     "walls",
 ]

@@ -4,12 +4,12 @@ import functools
 
 import numpy as np
 
-from warpbots.contact import signed_distance
-from warpbots.scene import Box, HalfSpace, Heightfield, Posed, Shape, TriangleMesh, Union
+from warpbots.contact import sampled_surface, signed_distance, surface_nets
+from warpbots.scene import Box, HalfSpace, Heightfield, Posed, Shape, Sheet, TetMesh, TriangleMesh, Union
 from warpbots.view.camera import box_corners
 from warpbots.view.terrain import ground_height
 
-__all__ = ["slab", "surface"]
+__all__ = ["both_sides", "slab", "surface"]
 
 _CELLS = 48  # cells along the longest edge of a sampled surface
 _SLAB_CELLS = 200  # the same for a slab
@@ -34,13 +34,12 @@ def surface(shape: Shape, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndar
     low, high = np.maximum(low, lower), np.minimum(high, upper)
     if (low >= high).any():
         return _NOTHING
-    cell = float((high - low).max()) / _CELLS
-    counts = np.ceil((high - low) / cell).astype(int) + 4
-    axes = [a - 1.5 * cell + cell * np.arange(n) for a, n in zip(low, counts, strict=True)]
-    lattice = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-    cut = np.maximum(lower - lattice, lattice - upper).max(axis=1)  # where the box ends the solid ends, with a face
-    distance = np.maximum(signed_distance(shape, lattice), cut).reshape(counts)
-    return _surface_nets(distance, np.array([a[0] for a in axes]), cell)
+    return sampled_surface(shape, lower, upper, float((high - low).max()) / _CELLS)
+
+
+def both_sides(faces: np.ndarray) -> np.ndarray:
+    """Faces of shape (m, 3) and the same ones seen from behind, as only what looks at the viewer is drawn; (2 m, 3)."""
+    return np.concatenate([faces, faces[:, ::-1]])
 
 
 def slab(shape: Shape, lower: np.ndarray, upper: np.ndarray, depth: float) -> tuple[np.ndarray, np.ndarray]:
@@ -63,41 +62,8 @@ def slab(shape: Shape, lower: np.ndarray, upper: np.ndarray, depth: float) -> tu
     inside = np.pad(np.ones(np.array(distance.shape) - 2, dtype=bool), 1)
     distance = np.where(inside, distance, np.maximum(distance, 0.5 * cell))[:, None, :]
     side = (np.abs(y) - depth)[None, :, None] * cell / depth
-    vertices, faces = _surface_nets(np.maximum(distance, side), np.zeros(3), 1.0)
+    vertices, faces = surface_nets(np.maximum(distance, side), np.zeros(3), 1.0)
     return np.array([x[0], y[0], z[0]]) + vertices * np.array([cell, y[1] - y[0], cell]), faces
-
-
-def _surface_nets(distance: np.ndarray, origin: np.ndarray, cell: float) -> tuple[np.ndarray, np.ndarray]:
-    """Zero set of samples on a grid: one vertex per cell that it crosses, one quad per edge (Gibson 1998)."""
-    inside = distance < 0.0
-    corners = list(np.ndindex(2, 2, 2))
-    part = lambda c: tuple(slice(o, n - 1 + o) for o, n in zip(c, distance.shape, strict=True))  # noqa: E731
-    count = sum(inside[part(c)].astype(int) for c in corners)
-    crossed = (count > 0) & (count < 8)
-    total, hits = np.zeros((*crossed.shape, 3)), np.zeros(crossed.shape)
-    for a in range(3):
-        for c in (c for c in corners if c[a] == 0):
-            end = tuple(np.array(c) + np.eye(3, dtype=int)[a])
-            d0, d1 = distance[part(c)], distance[part(end)]
-            cut = (d0 < 0.0) != (d1 < 0.0)
-            t = np.where(cut, d0 / np.where(cut, d0 - d1, 1.0), 0.0)
-            total += np.where(cut[..., None], np.array(c) + t[..., None] * np.eye(3)[a], 0.0)
-            hits += cut
-    number = np.full(crossed.shape, -1)
-    number[crossed] = np.arange(crossed.sum())
-    where = np.argwhere(crossed) + total[crossed] / hits[crossed][:, None]
-    return origin + cell * where, np.concatenate([_quads(inside, number, a) for a in range(3)])
-
-
-def _quads(inside: np.ndarray, number: np.ndarray, axis: int) -> np.ndarray:
-    """Two triangles for every grid edge along `axis` whose ends are on different sides."""
-    inside, number = np.moveaxis(inside, axis, 0), np.moveaxis(number, axis, 0)
-    first, second = inside[:-1, 1:-1, 1:-1], inside[1:, 1:-1, 1:-1]
-    k = np.argwhere(first != second)
-    a, b, c, d = (number[k[:, 0], k[:, 1] + i, k[:, 2] + j] for i, j in ((0, 0), (1, 0), (1, 1), (0, 1)))
-    flip = second[tuple(k.T)] ^ (axis == 1)  # moving axis 1 to the front turns the handedness
-    b, d = np.where(flip, d, b), np.where(flip, b, d)
-    return np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
 
 
 @surface.register
@@ -157,6 +123,16 @@ def _(shape: Heightfield, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndar
 @surface.register
 def _(shape: TriangleMesh, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return shape.vertices, shape.faces
+
+
+@surface.register
+def _(shape: TetMesh, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return shape.vertices, shape.surface
+
+
+@surface.register
+def _(shape: Sheet, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return shape.vertices, both_sides(shape.faces)
 
 
 @surface.register

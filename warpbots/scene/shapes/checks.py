@@ -6,7 +6,7 @@ import numpy as np
 
 from warpbots.scene.record import SceneError
 
-__all__ = ["assign", "finite_array", "positive"]
+__all__ = ["assign", "finite_array", "positive", "refuse_bad_indices", "refuse_unused"]
 
 
 def assign(instance: Any, **values: Any) -> None:
@@ -41,3 +41,48 @@ def positive(value: float, what: str) -> float:
     if not (np.isfinite(value) and value > 0.0):
         raise SceneError(f"{what} must be a positive number, got {value:g}")
     return value
+
+
+def refuse_bad_indices(elements: np.ndarray, count: int, shape: str, field: str) -> None:
+    """Raise if `elements`, the `field` of a `shape`, index vertices that it does not have, or one vertex twice.
+
+    Args:
+        elements: Vertex indices, shape (m, corners).
+        count: Number of vertices.
+        shape: Name of the shape.
+        field: Name of its field.
+
+    Raises:
+        SceneError: They do.
+    """
+    if elements.min() < 0 or elements.max() >= count:
+        raise SceneError(
+            f"{shape}.{field} must index vertices 0 to {count - 1}, got {elements.min()} to {elements.max()}"
+        )
+    ordered = np.sort(elements, axis=1)
+    twice = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+    if len(twice):
+        raise SceneError(
+            f"{shape}.{field}: {len(twice)} of {len(elements)} have a vertex twice; the first is {twice[0]} with "
+            f"{elements[twice[0]].tolist()}; take them away"
+        )
+
+
+def refuse_unused(vertices: np.ndarray, elements: np.ndarray, shape: str, element: str) -> None:
+    """Raise if no `element` of a `shape` uses one of its vertices.
+
+    Args:
+        vertices: Vertex positions [m], shape (n, dim).
+        elements: Vertex indices, shape (m, corners).
+        shape: Name of the shape.
+        element: What uses vertices.
+
+    Raises:
+        SceneError: There is such a vertex.
+    """
+    loose = np.setdiff1d(np.arange(len(vertices)), elements)
+    if len(loose):
+        raise SceneError(
+            f"{shape}: {len(loose)} of {len(vertices)} vertices belong to no {element}, the first is {loose[0]} at "
+            f"{vertices[loose[0]].round(6).tolist()} m; drop them"
+        )

@@ -6,9 +6,11 @@ from warpbots.scene.record import SceneError, point, record
 from warpbots.scene.shapes.checks import assign
 from warpbots.scene.shapes.primitives import Box, Capsule, Cylinder, HalfSpace, Sphere
 from warpbots.scene.shapes.sampled import DistanceGrid, Heightfield, Points, Silhouette, TriangleMesh
+from warpbots.scene.shapes.sheet import Sheet
+from warpbots.scene.shapes.tetrahedra import TetMesh
 from warpbots.scene.shapes.truss import Truss
 
-__all__ = ["Posed", "Shape", "Union", "bars_of", "dimension"]
+__all__ = ["Posed", "Shape", "Union", "bars_of", "dimension", "sheets_of"]
 
 
 @record
@@ -73,7 +75,7 @@ class Posed:
 
 Shape = (
     Box | Sphere | Capsule | Cylinder | HalfSpace | Heightfield | Silhouette | TriangleMesh | Points | DistanceGrid
-    | Truss | Union | Posed
+    | Truss | TetMesh | Sheet | Union | Posed
 )  # fmt: skip
 """Any of the shapes of this package."""
 
@@ -91,3 +93,13 @@ def bars_of(shape: Shape) -> Truss | None:
             truss.joints @ np.array(shape.rotation).T + np.array(shape.translation), truss.bars, truss.radius
         )
     return shape if isinstance(shape, Truss) else None
+
+
+def sheets_of(shape: Shape) -> tuple[Sheet, ...]:
+    """The sheets that are `shape` or parts of it, where they stand; none for a solid."""
+    if isinstance(shape, Union):
+        return tuple(sheet for part in shape.shapes for sheet in sheets_of(part))
+    if isinstance(shape, Posed):
+        turn, move = np.array(shape.rotation).T, np.array(shape.translation)
+        return tuple(Sheet(s.vertices @ turn + move, s.faces, s.thickness, s.bending) for s in sheets_of(shape.shape))
+    return (shape,) if isinstance(shape, Sheet) else ()

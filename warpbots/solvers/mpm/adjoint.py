@@ -17,10 +17,11 @@ import functools
 
 import warp as wp
 
+from warpbots.actuators import activation_arrays, active_stress
 from warpbots.materials import elasticity
 from warpbots.math import NODE, matrix, real
-from warpbots.solvers.mpm.arrays import actuation_arrays, constitution_arrays, grid_geometry, motion_arrays
-from warpbots.solvers.mpm.transfer import active_stress, stencil
+from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
+from warpbots.solvers.mpm.transfer import stencil
 
 __all__ = ["adj_move_kernel", "adj_p2g_kernel"]
 
@@ -68,9 +69,9 @@ def adj_p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
     """Kernel over the particles of one law: adjoint of `p2g_kernel`."""
     mat = matrix(dim)
     MotionArrays, ConstitutionArrays = motion_arrays(dim), constitution_arrays()
-    ActuationArrays, GridGeometry = actuation_arrays(dim), grid_geometry(dim)
+    ActivationArrays, GridGeometry = activation_arrays(dim), grid_geometry(dim)
     s, active = stencil(dim), active_stress(dim)
-    _, stress = elasticity(law, incompressibility, dim)
+    _, stress, _ = elasticity(law, incompressibility, dim)
 
     @wp.func
     def work(F: mat, E: real, nu: real, T: mat):
@@ -81,7 +82,7 @@ def adj_p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
     def adj_p2g(
         # model
         material: ConstitutionArrays,
-        actuation: ActuationArrays,
+        actuation: ActivationArrays,
         grid: GridGeometry,
         rows: wp.array[int],
         # state

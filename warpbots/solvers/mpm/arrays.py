@@ -10,7 +10,7 @@ import warp as wp
 
 from warpbots.math import index_vector, matrix, real, vector
 
-__all__ = ["actuation_arrays", "constitution_arrays", "grid_geometry", "motion_arrays"]
+__all__ = ["constitution_arrays", "grid_geometry", "motion_arrays"]
 
 
 @functools.cache
@@ -56,29 +56,6 @@ def constitution_arrays() -> type:
         V: wp.array[real]
 
     return ConstitutionArrays
-
-
-@functools.cache
-def actuation_arrays(dim: int) -> type:
-    """Warp struct of the stress actuators."""
-    mat = matrix(dim)
-
-    @wp.struct
-    class ActuationArrays:
-        """Which actuators act on which particle, as compressed rows.
-
-        start: First entry of each particle, one more for the end, shape (n_particles + 1,).
-        actuator: Stress actuator of each entry, shape (n_entries,).
-        pattern: Stress at u = 1 in the undeformed body [Pa], shape (n_stress_actuators,).
-        channel: Control channel of each stress actuator, shape (n_stress_actuators,).
-        """
-
-        start: wp.array[int]
-        actuator: wp.array[int]
-        pattern: wp.array[mat]
-        channel: wp.array[int]
-
-    return ActuationArrays
 
 
 @functools.cache

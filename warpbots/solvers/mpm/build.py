@@ -5,14 +5,13 @@ import itertools
 import numpy as np
 import warp as wp
 
-from warpbots.actuators import pattern
+from warpbots.actuators import activation
 from warpbots.contact import coefficients
 from warpbots.materials import LAWS
-from warpbots.math import matrix, real, real_numpy, vector
+from warpbots.math import real, real_numpy, vector
 from warpbots.scene import Cable, Expansion, Motor, Oscillation, Scene, SceneError
 from warpbots.solvers.cables import cables_of
 from warpbots.solvers.checks import refuse_rigid
-from warpbots.solvers.mpm.arrays import actuation_arrays
 from warpbots.solvers.mpm.grid import Grid
 from warpbots.solvers.mpm.model import Group, MPMModel, Scratch
 from warpbots.solvers.mpm.particles import Particles, fill
@@ -30,6 +29,7 @@ def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device
     particles = fill(scene, dx, per_axis)
     grid = Grid.around(*_domain(scene, particles), dx)
     cables, n_cables, n_waypoints = cables_of(scene, particles.position, dx, device, "particle", "MPM(dx=...)")
+    stresses = {c: a for c, a in enumerate(scene.actuators) if not isinstance(a, Cable)}
     vec = vector(scene.dim)
 
     def constant(values: np.ndarray) -> wp.array:
@@ -51,7 +51,7 @@ def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device
         gravity=wp.array(np.tile(scene.gravity, (worlds, 1)).astype(real_numpy), dtype=vec, device=device),
         geometry=grid.geometry(worlds, len(particles), device),
         contacts=grid.contacts(scene.obstacles, device),
-        actuation=actuation_of(scene, particles, device),
+        actuation=activation(stresses, particles.regions, len(particles), scene.dim, device),
         cables=cables,
         scratch=Scratch(worlds * grid.nodes, worlds * grid.pencils, scene.dim, worlds, n_waypoints, n_cables, device),
     )
@@ -117,19 +117,3 @@ def groups_of(scene: Scene, particles: Particles, worlds: int, device: wp.Device
         groups.append(Group(law, exponent, first, count, wp.array(rows.reshape(-1), dtype=int, device=device)))
         first += count
     return tuple(groups)
-
-
-def actuation_of(scene: Scene, particles: Particles, device: wp.Device) -> object:
-    """The stress actuators of `scene` with the particles they drive, as a Warp struct."""
-    channels = [c for c, a in enumerate(scene.actuators) if not isinstance(a, Cable)]
-    regions = [particles.regions[scene.actuators[c].region] for c in channels]
-    drives = np.array(regions).reshape(len(channels), len(particles))
-    particle, actuator = np.nonzero(drives.T)
-    start = np.searchsorted(particle, np.arange(len(particles) + 1))
-    patterns = np.array([pattern(scene.actuators[c], scene.dim) for c in channels])
-    actuation = actuation_arrays(scene.dim)()
-    actuation.start = wp.array(start, dtype=int, device=device)
-    actuation.actuator = wp.array(actuator, dtype=int, device=device)
-    actuation.pattern = wp.array(patterns.reshape(-1, scene.dim, scene.dim), dtype=matrix(scene.dim), device=device)
-    actuation.channel = wp.array(channels, dtype=int, device=device)
-    return actuation

@@ -15,12 +15,13 @@ from types import ModuleType
 
 import warp as wp
 
+from warpbots.actuators import activation_arrays, active_stress
 from warpbots.materials import elasticity
-from warpbots.math import NODE, matrix, real, vector
+from warpbots.math import NODE, real, vector
 from warpbots.solvers.mpm import stencil_2d, stencil_3d
-from warpbots.solvers.mpm.arrays import actuation_arrays, constitution_arrays, grid_geometry, motion_arrays
+from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
 
-__all__ = ["active_stress", "move_kernel", "p2g_kernel", "stencil"]
+__all__ = ["move_kernel", "p2g_kernel", "stencil"]
 
 
 def stencil(dim: int) -> ModuleType:
@@ -29,36 +30,18 @@ def stencil(dim: int) -> ModuleType:
 
 
 @functools.cache
-def active_stress(dim: int) -> wp.Function:
-    """Warp function A(actuation, p, w, u): stress of all actuators of a particle in the undeformed body [Pa]."""
-    mat = matrix(dim)
-    ActuationArrays = actuation_arrays(dim)
-
-    @wp.func
-    def active_stress_of(actuation: ActuationArrays, p: int, w: int, u: wp.array2d[real]):
-        """A = sum_a u_a S_a."""
-        A = mat()
-        for k in range(actuation.start[p], actuation.start[p + 1]):
-            a = actuation.actuator[k]
-            A += u[w, actuation.channel[a]] * actuation.pattern[a]
-        return A
-
-    return active_stress_of
-
-
-@functools.cache
 def p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
     """Kernel over the particles of one law: particles give mass, momentum and impulse to the grid."""
     MotionArrays, ConstitutionArrays = motion_arrays(dim), constitution_arrays()
-    ActuationArrays, GridGeometry = actuation_arrays(dim), grid_geometry(dim)
+    ActivationArrays, GridGeometry = activation_arrays(dim), grid_geometry(dim)
     s, active = stencil(dim), active_stress(dim)
-    _, stress = elasticity(law, incompressibility, dim)
+    _, stress, _ = elasticity(law, incompressibility, dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.{law}_{incompressibility}_{dim}d"), enable_backward=False)
     def p2g(
         # model
         material: ConstitutionArrays,
-        actuation: ActuationArrays,
+        actuation: ActivationArrays,
         grid: GridGeometry,
         rows: wp.array[int],
         # state

@@ -1,0 +1,64 @@
+"""A step ends where the incremental potential is least: found by SciPy from an energy that shares no code with ours."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize
+from soft_bodies import IncrementalPotential, beam, simulation
+
+pytestmark = pytest.mark.verification
+
+
+@pytest.mark.parametrize("law", ["corotated", "neo_hookean"])
+@pytest.mark.parametrize("nu", [0.0, 0.3, 0.45])
+def test_a_step_ends_at_the_minimum(law, nu, rng):
+    """To 1e-6 of the largest displacement, with E, nu, rho and the shape at rest different in every tetrahedron."""
+    sim = simulation(beam(law, nu))
+    mesh, n = sim.model.particles, len(sim.model.particles)
+    spread = {f: sim.parameter(f) * (1 + 0.3 * torch.as_tensor(rng.uniform(-1, 0.2, (1, len(mesh.tets))))) for f in
+              ("youngs_modulus", "poissons_ratio", "density")}  # fmt: skip
+    rest = mesh.position + 1e-3 * rng.uniform(-1, 1, (n, 3))
+    start = mesh.position + 2e-3 * rng.uniform(-1, 1, (n, 3))
+    velocity = rng.uniform(-0.5, 0.5, (n, 3))
+    state = sim.state(position=torch.as_tensor(start), velocity=torch.as_tensor(velocity))
+    end = sim.step(state, torch.zeros(2), rest_position=torch.as_tensor(rest), **spread).position[0].numpy()
+
+    E, nus, rho = (spread[f][0].numpy() for f in ("youngs_modulus", "poissons_ratio", "density"))
+    load = sim.parameter("load")[0].numpy()
+    phi = IncrementalPotential(
+        start, velocity, mesh.tets, law, E, nus, rho, np.array(sim.scene.gravity), load, sim.dt, rest
+    )
+    free = ~sim.model.scratch.fixed
+    y = mesh.position.copy()  # fixed nodes are at their anchors
+
+    def of_free(z: np.ndarray) -> tuple[float, np.ndarray]:
+        x = y.copy()
+        x[free] = z.reshape(-1, 3)
+        value, slope = phi(x)
+        return value, slope[free].reshape(-1)
+
+    scale = of_free(start[free].reshape(-1))[0]
+    found = minimize(
+        lambda z: tuple(v / scale for v in of_free(z)), start[free].reshape(-1), jac=True, method="L-BFGS-B",
+        options={"maxiter": 20000, "maxfun": 20000, "ftol": 0.0, "gtol": 1e-12, "maxcor": 50},
+    )  # fmt: skip
+    moved = np.abs(end - start).max()
+    assert moved > 1e-3
+    np.testing.assert_array_equal(end[~free], y[~free])
+    assert np.abs(end[free].reshape(-1) - found.x).max() < 1e-6 * moved
+    _, slope = of_free(end[free].reshape(-1))
+    assert np.abs(slope).max() < 1e-8 * np.abs(of_free(start[free].reshape(-1))[1]).max()
+
+
+def test_the_end_does_not_depend_on_the_way_there():
+    """Memory of the acceleration, and whether matter is stiffer or softer than the matrix was factored for."""
+    ends = []
+    for memory in (1, 5, 20):
+        sim = simulation(beam(), memory=memory)
+        ends.append(sim.step(sim.state(), torch.zeros(2), youngs_modulus=3e5).position)
+    stiff = simulation(beam(youngs_modulus=3e5))
+    soft = simulation(beam(youngs_modulus=1e6))
+    ends += [stiff.step(stiff.state(), torch.zeros(2)).position]
+    ends += [soft.step(soft.state(), torch.zeros(2), youngs_modulus=3e5).position]
+    for end in ends[1:]:
+        torch.testing.assert_close(end, ends[0], rtol=0.0, atol=1e-11)

@@ -1,0 +1,101 @@
+"""Gradients to everything against central differences in double precision: in the air, on a floor and on a ball."""
+
+import numpy as np
+import pytest
+import torch
+from soft_bodies import beam, contact_forces, rolled, simulation, sliding, stirred
+
+from warpbots.gradients import Checkpoints
+from warpbots.scene import Obstacle, Sphere, floor
+
+pytestmark = pytest.mark.verification
+
+BALL = Obstacle(Sphere((0.04, 0.04, -0.3), 0.3), friction=0.3)
+CASES = {
+    "air-corotated": (lambda: beam("corotated"), 3, 1e-6),
+    "air-neo-hookean": (lambda: beam("neo_hookean", nu=0.45), 3, 1e-6),
+    "slides": (lambda: sliding("corotated", (floor(friction=0.3),)), 6, 1e-4),
+    "sticks": (lambda: sliding("neo_hookean", (floor(friction=0.9),), (0.2, 0.0, -0.1)), 6, 1e-4),
+    "ball": (lambda: sliding("corotated", (BALL,)), 8, 1e-4),
+    "slippery": (lambda: sliding("corotated", (floor(condition="slip"),)), 6, 1e-4),
+    "sticky": (lambda: sliding("corotated", (floor(condition="sticky"),)), 6, 1e-4),
+}
+STEPS = (1e-3, 1e-4, 1e-5, 1e-6)
+"""Of the scale of an input: kinks of friction are near for the large ones, rounding for the small ones."""
+
+
+def weights(sim, rng):
+    shape = sim.state().position.shape
+    return torch.as_tensor(rng.normal(size=shape)), 0.01 * torch.as_tensor(rng.normal(size=shape))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_gradients_are_those_of_differences(case, rng):
+    """Relative 1e-6 without contact and 1e-4 with it, along a random direction of every input."""
+    scene, intervals, tolerance = CASES[case]
+    sim = simulation(scene())
+    inputs = stirred(sim, rng, intervals)
+    by_x, by_v = weights(sim, rng)
+
+    def loss(values: dict) -> torch.Tensor:
+        end = rolled(sim, values)
+        return (by_x * end.position).sum() + (by_v * end.velocity).sum()
+
+    with torch.no_grad():
+        loss(inputs)
+    assert (np.abs(contact_forces(sim)).sum() > 0.0) == (not case.startswith("air"))
+    leaves = {n: v.clone().requires_grad_() for n, v in inputs.items()}
+    loss(leaves).backward()
+    for name, value in inputs.items():
+        direction = torch.as_tensor(rng.normal(size=value.shape))
+        scale = float(value.abs().mean()) or 1.0
+        slopes = []
+        for step in STEPS:
+            with torch.no_grad():
+                losses = [loss(inputs | {name: value + s * step * scale * direction}) for s in (1.0, -1.0, 2.0, -2.0)]
+            there, back, far, far_back = losses  # differences of fourth order
+            slopes.append(float(8.0 * (there - back) - (far - far_back)) / (12.0 * step * scale))
+        slope = float((leaves[name].grad * direction).sum())
+        error = min(abs(slope - s) for s in slopes)
+        assert slope != 0.0, name
+        assert error < tolerance * abs(slope), (name, slope, slopes)
+
+
+@pytest.mark.parametrize("case", ["air-neo-hookean", "slides"])
+def test_the_remainder_of_taylor_is_of_second_order(case, rng):
+    """R(t) = |L(t) - L(0) - t L'(0)| along all inputs together falls as t^2 over two decades."""
+    scene, intervals, _ = CASES[case]
+    sim = simulation(scene())
+    inputs = stirred(sim, rng, intervals)
+    by_x, by_v = weights(sim, rng)
+    directions = {
+        n: torch.as_tensor(rng.normal(size=v.shape)) * (float(v.abs().mean()) or 1.0) for n, v in inputs.items()
+    }
+
+    def loss(t: torch.Tensor) -> torch.Tensor:
+        end = rolled(sim, {n: v + t * directions[n] for n, v in inputs.items()})
+        return (by_x * end.position).sum() + (by_v * end.velocity).sum()
+
+    t = torch.zeros((), requires_grad=True)
+    start = loss(t)
+    start.backward()
+    steps = np.geomspace(1e-5, 1e-3, 5)
+    with torch.no_grad():
+        remainders = [abs(float(loss(torch.tensor(s)) - start) - s * float(t.grad)) for s in steps]
+    order = np.polyfit(np.log(steps), np.log(remainders), 1)[0]
+    assert 1.9 < order < 2.1, (order, remainders)
+
+
+def test_the_gradient_does_not_depend_on_iterations_or_checkpoints(rng):
+    """Solved to 1e-9 or to 1e-12, it is the same to 1e-6; every schedule gives the same bits."""
+    found = []
+    for tolerance, schedule in ((1e-12, Checkpoints.all()), (1e-12, Checkpoints.every(2)), (1e-9, Checkpoints.sqrt())):
+        sim = simulation(sliding("corotated", (floor(friction=0.3),)), tolerance=tolerance)
+        sim.checkpoints = schedule
+        inputs = {n: v.requires_grad_() for n, v in stirred(sim, np.random.default_rng(0), 6).items()}
+        end = rolled(sim, inputs)
+        (end.position.square().sum() + end.velocity.square().sum()).backward()
+        found.append({n: v.grad for n, v in inputs.items()})
+    for name in found[0]:
+        assert torch.equal(found[0][name], found[1][name]), name
+        assert (found[2][name] - found[0][name]).norm() < 1e-6 * found[0][name].norm(), name

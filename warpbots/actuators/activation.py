@@ -1,0 +1,76 @@
+"""Stress actuators on the device: which of them act on which element of matter, and with what stress."""
+
+import functools
+
+import numpy as np
+import warp as wp
+
+from warpbots.actuators.stress import pattern
+from warpbots.math import matrix, real
+from warpbots.scene import Actuator
+
+__all__ = ["active_stress", "activation", "activation_arrays"]
+
+
+@functools.cache
+def activation_arrays(dim: int) -> type:
+    """Warp struct of the stress actuators."""
+    mat = matrix(dim)
+
+    @wp.struct
+    class ActivationArrays:
+        """Which actuators act on which element of matter (a particle, a tetrahedron), as compressed rows.
+
+        start: First entry of each element, one more for the end, shape (n + 1,).
+        actuator: Stress actuator of each entry, shape (n_entries,).
+        pattern: Stress at u = 1 in the undeformed body [Pa], shape (n_stress_actuators,).
+        channel: Control channel of each stress actuator, shape (n_stress_actuators,).
+        """
+
+        start: wp.array[int]
+        actuator: wp.array[int]
+        pattern: wp.array[mat]
+        channel: wp.array[int]
+
+    return ActivationArrays
+
+
+def activation(
+    actuators: dict[int, Actuator], regions: dict[str, np.ndarray], count: int, dim: int, device: wp.Device
+) -> object:
+    """Stress actuators with the elements they drive, as a Warp struct.
+
+    Args:
+        actuators: Stress actuators by control channel.
+        regions: For every region which elements belong to it, each of shape (count,), bool.
+        count: Number of elements.
+        dim: 2 or 3.
+        device: Device of the arrays.
+    """
+    drives = np.array([regions[a.region] for a in actuators.values()], dtype=bool).reshape(len(actuators), count)
+    element, actuator = np.nonzero(drives.T)
+    patterns = np.array([pattern(a, dim) for a in actuators.values()]).reshape(-1, dim, dim)
+    arrays = activation_arrays(dim)()
+    arrays.start = wp.array(np.searchsorted(element, np.arange(count + 1)), dtype=int, device=device)
+    arrays.actuator = wp.array(actuator, dtype=int, device=device)
+    arrays.pattern = wp.array(patterns, dtype=matrix(dim), device=device)
+    arrays.channel = wp.array(list(actuators), dtype=int, device=device)
+    return arrays
+
+
+@functools.cache
+def active_stress(dim: int) -> wp.Function:
+    """Warp function A(activation, e, w, u): stress of all actuators of an element in the undeformed body [Pa]."""
+    mat = matrix(dim)
+    ActivationArrays = activation_arrays(dim)
+
+    @wp.func
+    def active_stress_of(activation: ActivationArrays, e: int, w: int, u: wp.array2d[real]):
+        """A = sum_a u_a S_a."""
+        A = mat()
+        for k in range(activation.start[e], activation.start[e + 1]):
+            a = activation.actuator[k]
+            A += u[w, activation.channel[a]] * activation.pattern[a]
+        return A
+
+    return active_stress_of

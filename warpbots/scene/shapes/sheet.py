@@ -1,0 +1,143 @@
+"""Cloth: thin matter about a surface."""
+
+import functools
+
+import numpy as np
+
+from warpbots.scene.record import SceneError, record
+from warpbots.scene.shapes.checks import assign, finite_array, positive, refuse_bad_indices, refuse_unused
+
+__all__ = ["Sheet"]
+
+_SLENDER = 1e-9
+"""Area of a triangle over the square of its longest edge below which it counts as none."""
+
+
+@record
+class Sheet:
+    """A thin sheet of matter, such as cloth or a shell (3D): all points within half its thickness of a surface.
+
+    Attributes:
+        vertices: Vertex positions of the surface in the middle of the sheet [m], shape (n_vertices, 3).
+        faces: Vertex indices, shape (n_faces, 3); neighbours turn the same way. The surface may be open or closed.
+        thickness: Thickness of the sheet [m].
+        bending: Flexural rigidity [N m]; None for that of a plate of its material, E t^3 / (12 (1 - nu^2)).
+
+    Raises:
+        SceneError: An index, a vertex or a number has no meaning, a triangle has no area, an edge belongs to more than
+            two faces, or neighbours turn different ways.
+    """
+
+    vertices: np.ndarray
+    faces: np.ndarray
+    thickness: float
+    bending: float | None = None
+
+    def __post_init__(self):
+        vertices = finite_array(self.vertices, "Sheet.vertices", 2)
+        faces = finite_array(self.faces, "Sheet.faces", 2, np.int64)
+        if vertices.shape[1] != 3 or faces.shape[1] != 3:
+            raise SceneError(f"Sheet needs (n, 3) vertices and faces, got {vertices.shape} and {faces.shape}")
+        refuse_bad_indices(faces, len(vertices), "Sheet", "faces")
+        _refuse_slender(vertices, faces)
+        _refuse_edges(faces)
+        refuse_unused(vertices, faces, "Sheet", "face")
+        bending = None if self.bending is None else float(self.bending)
+        if bending is not None and not (np.isfinite(bending) and bending >= 0.0):
+            raise SceneError(
+                f"Sheet.bending must be a flexural rigidity >= 0 [N m], or None for that of a plate, got {bending:g}"
+            )
+        thickness = positive(self.thickness, "Sheet.thickness")
+        assign(self, vertices=vertices, faces=faces, thickness=thickness, bending=bending)
+
+    @classmethod
+    def rectangle(
+        cls,
+        lower: tuple[float, float],
+        upper: tuple[float, float],
+        thickness: float,
+        cells: tuple[int, int],
+        height: float = 0.0,
+        bending: float | None = None,
+    ) -> "Sheet":
+        """A rectangle in the plane z = `height`, seen from above counter-clockwise; `Posed` turns it.
+
+        Args:
+            lower: Corner with the smallest x and y [m].
+            upper: Corner with the largest x and y [m].
+            thickness: Thickness of the sheet [m].
+            cells: Number of rectangles along x and along y. Each is cut along the diagonal that its neighbours do not
+                have, so that with even numbers the halves are mirror images.
+            height: z of the sheet [m].
+            bending: As for the class.
+
+        Raises:
+            SceneError: `lower` is not below `upper`, or a number of cells is below 1.
+        """
+        if len(lower) != 2 or len(upper) != 2 or not all(a < b for a, b in zip(lower, upper, strict=True)):
+            raise SceneError(f"Sheet.rectangle: lower {lower} must be two coordinates [m], both below upper {upper}")
+        if len(cells) != 2 or any(n != int(n) or n < 1 for n in cells):
+            raise SceneError(f"Sheet.rectangle: cells must be two whole numbers >= 1, got {cells}")
+        nx, ny = (int(n) for n in cells)
+        x, y = (np.linspace(a, b, n + 1) for a, b, n in zip(lower, upper, (nx, ny), strict=True))
+        vertices = np.stack(np.broadcast_arrays(x[:, None], y, float(height)), axis=-1).reshape(-1, 3)
+        index = np.arange((nx + 1) * (ny + 1)).reshape(nx + 1, ny + 1)
+        a, b, c, d = index[:-1, :-1], index[1:, :-1], index[1:, 1:], index[:-1, 1:]
+        odd = (np.add.outer(np.arange(nx), np.arange(ny)) % 2).astype(bool)
+        first = np.where(odd[..., None], np.stack([a, b, d], -1), np.stack([a, b, c], -1))
+        second = np.where(odd[..., None], np.stack([b, c, d], -1), np.stack([a, c, d], -1))
+        return cls(vertices, np.stack([first, second], axis=2).reshape(-1, 3), thickness, bending)
+
+    @property
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper corner of a box about the sheet with its thickness [m], each of shape (3,)."""
+        return self.vertices.min(0) - 0.5 * self.thickness, self.vertices.max(0) + 0.5 * self.thickness
+
+    @functools.cached_property
+    def areas(self) -> np.ndarray:
+        """Areas of the triangles [m^2], shape (n_faces,)."""
+        return _areas(self.vertices, self.faces)
+
+    @property
+    def area(self) -> float:
+        """Area of the whole sheet [m^2]."""
+        return float(self.areas.sum())
+
+
+def _areas(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    a, b, c = (vertices[faces[:, k]] for k in range(3))
+    return 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1)
+
+
+def _refuse_slender(vertices: np.ndarray, faces: np.ndarray) -> None:
+    """Raise if triangles have no area."""
+    corners = vertices[faces]
+    longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=-1).max(axis=1)
+    flat = np.flatnonzero(_areas(vertices, faces) <= _SLENDER * longest**2)
+    if len(flat):
+        face = int(flat[0])
+        raise SceneError(
+            f"Sheet: {len(flat)} of {len(faces)} triangles have no area; the first is {face} with the vertices "
+            f"{faces[face].tolist()} at {corners[face].round(6).tolist()} m; take them away"
+        )
+
+
+def _refuse_edges(faces: np.ndarray) -> None:
+    """Raise if an edge has more than two faces, or two that run along it the same way."""
+    directed = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
+    edges, inverse, count = np.unique(np.sort(directed, axis=1), axis=0, return_inverse=True, return_counts=True)
+    many = np.flatnonzero(count > 2)
+    if len(many):
+        raise SceneError(
+            f"Sheet: {len(many)} edges belong to more than two faces; the first is {edges[many[0]].tolist()} with "
+            f"{count[many[0]]} faces; make it several sheets, or take faces away"
+        )
+    turn = np.bincount(inverse.reshape(-1), weights=np.where(directed[:, 0] < directed[:, 1], 1.0, -1.0))
+    same = np.flatnonzero((count == 2) & (turn != 0.0))
+    if len(same):
+        a, b = (np.flatnonzero(inverse.reshape(-1) == same[0]) % len(faces)).tolist()
+        raise SceneError(
+            f"Sheet: {len(same)} pairs of neighbours run along their common edge the same way; the first are the faces "
+            f"{a} and {b} at the edge {edges[same[0]].tolist()}; swap two vertices of one of them, so that all faces "
+            f"look to one side"
+        )

@@ -1,0 +1,6 @@
+"""Projective dynamics: finite elements with implicit steps."""
+
+from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
+from warpbots.solvers.projective.solver import ProjectiveDynamics
+
+__all__ = ["ProjectiveDynamics", "ProjectiveModel", "ProjectiveState"]

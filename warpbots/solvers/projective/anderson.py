@@ -1,0 +1,392 @@
+"""Anderson's acceleration of fixed-point iterations z <- z + f(z), one for each world.
+
+From the last steps it knows how the correction f changed with z, and goes where a linear f with these changes would be
+smallest (Walker & Ni 2011, "Anderson acceleration for fixed-point iterations"; Peng et al. 2018, "Anderson acceleration
+for geometry optimization and physics simulation"):
+
+    z <- z + f - sum_j theta_j (dz_j + df_j),   theta = argmin |f - sum_j theta_j df_j|_W.
+
+On a linear problem that is what GMRES does with as many vectors, so that the adjoint of an iteration, which is one,
+goes through the same kernels. A point whose correction is much larger than the last one is not taken: the iteration
+goes back, forgets what it knew and takes the plain step from there, or half of it.
+"""
+
+import dataclasses
+
+import numpy as np
+import warp as wp
+
+from warpbots.math import NODE, launch, real, real_numpy
+
+__all__ = ["Iteration", "Progress", "accelerate", "begin", "iteration", "weighted"]
+
+_CHUNKS = 256  # parts into which a GPU cuts sums; a CPU takes one
+_GROWTH = wp.constant(wp.float64(10.0))  # of a correction above the last one, from which a point is not taken
+_ZERO, _ONE, _HALF = (wp.constant(wp.float64(c)) for c in (0.0, 1.0, 0.5))
+_DEPENDENT = wp.constant(wp.float64(1e-12))  # share of its square that a change has to have across those before it
+_IDLE, _REJECTED, _TAKEN, _LAST = (wp.constant(k) for k in range(-1, 3))  # what becomes of a point
+_LEAST = wp.constant(wp.float64(1e-6))  # share of a plain step below which the iteration has failed
+
+
+@wp.struct
+class Progress:
+    """Where the iterations of all worlds are.
+
+    active: 1 while a world iterates, shape (worlds,).
+    any: Number of worlds that do, shape (1,).
+    found: 1 where an iteration converged, shape (worlds,).
+    iterations: Number of corrections so far, shape (worlds,).
+    size: Size of the last correction [m], or relative to the first, shape (worlds,).
+    first: Size of the first one, shape (worlds,).
+    norm: Weighted norm of the last correction of a point that was taken, shape (worlds,).
+    share: What of the correction a plain step takes, shape (worlds,).
+    taken: What becomes of the point, one of the codes below, shape (worlds,).
+    known: Number of changes that are known, shape (worlds,).
+    slot: Where the last change is, shape (worlds,).
+    gram: Products of changes of the correction, shape (worlds * slots * slots,).
+    factor: Their factor of Cholesky, newest first, likewise.
+    theta: Weights of the changes, shape (worlds * slots,).
+    square: Parts of the squared norm, shape (worlds * chunks,).
+    largest: Largest entry of each part [m], shape (worlds * chunks,).
+    product: Parts of the products with the last change and with the correction, shape (worlds * slots * chunks * 2,).
+    """
+
+    active: wp.array[int]
+    any: wp.array[int]
+    found: wp.array[int]
+    iterations: wp.array[int]
+    size: wp.array[wp.float64]
+    first: wp.array[wp.float64]
+    norm: wp.array[wp.float64]
+    share: wp.array[wp.float64]
+    taken: wp.array[int]
+    known: wp.array[int]
+    slot: wp.array[int]
+    gram: wp.array[wp.float64]
+    factor: wp.array[wp.float64]
+    theta: wp.array[wp.float64]
+    square: wp.array[wp.float64]
+    largest: wp.array[wp.float64]
+    product: wp.array[wp.float64]
+
+
+@wp.struct
+class History:
+    """Points and corrections, all worlds in one row.
+
+    z: The point, shape (worlds * n,).
+    f: Its correction; that of entries of no meaning stays 0.
+    weight: Weight of each entry in products, shape (n,).
+    unit: What an entry is multiplied by to be a length, shape (n,).
+    last_z: The last point that was taken.
+    last_f: Its correction.
+    dz: Changes of the point, shape (slots * worlds * n,).
+    df: Changes of the correction.
+    """
+
+    z: wp.array[NODE]
+    f: wp.array[NODE]
+    weight: wp.array[real]
+    unit: wp.array[real]
+    last_z: wp.array[NODE]
+    last_f: wp.array[NODE]
+    dz: wp.array[NODE]
+    df: wp.array[NODE]
+
+
+@dataclasses.dataclass(frozen=True)
+class Iteration:
+    """Arrays of an iteration.
+
+    Attributes:
+        worlds: Number of worlds.
+        count: Entries of a point of one world.
+        slots: Changes that are remembered.
+        chunks: Parts into which sums are cut.
+        history: Points and corrections.
+        progress: Where it is.
+        device: Device of the arrays.
+    """
+
+    worlds: int
+    count: int
+    slots: int
+    chunks: int
+    history: History
+    progress: Progress
+    device: wp.Device
+
+
+def iteration(worlds: int, slots: int, weight: np.ndarray, unit: np.ndarray, device: wp.Device) -> Iteration:
+    """Arrays for an iteration.
+
+    Args:
+        worlds: Number of worlds.
+        slots: Changes that are remembered.
+        weight: Weight of each entry of a point in products, shape (count,).
+        unit: What each is multiplied by to be a length, shape (count,).
+        device: Device of the arrays.
+    """
+    count = len(weight)
+    chunks = min(_CHUNKS, max(1, count // 256)) if device.is_cuda else 1
+    history, progress = History(), Progress()
+    for name in ("z", "f", "last_z", "last_f"):
+        setattr(history, name, wp.zeros(worlds * count, dtype=NODE, device=device))
+    for name in ("dz", "df"):
+        setattr(history, name, wp.zeros(slots * worlds * count, dtype=NODE, device=device))
+    for name in ("active", "found", "iterations", "taken", "known", "slot"):
+        setattr(progress, name, wp.zeros(worlds, dtype=int, device=device))
+    progress.any = wp.zeros(1, dtype=int, device=device)
+    sizes = {
+        "gram": slots * slots,
+        "factor": slots * slots,
+        "theta": slots,
+        "square": chunks,
+        "largest": chunks,
+        "product": 2 * slots * chunks,
+    }
+    sizes |= dict.fromkeys(("size", "first", "norm", "share"), 1)
+    for name, size in sizes.items():
+        setattr(progress, name, wp.zeros(worlds * size, dtype=wp.float64, device=device))
+    return weighted(Iteration(worlds, count, slots, chunks, history, progress, device), weight, unit)
+
+
+def weighted(it: Iteration, weight: np.ndarray, unit: np.ndarray) -> Iteration:
+    """An iteration in the arrays of another one, with other weights and units."""
+    history = History()
+    for name in History.vars:
+        setattr(history, name, getattr(it.history, name))
+    for name, values in (("weight", weight), ("unit", unit)):
+        setattr(history, name, wp.array(values.astype(real_numpy), dtype=real, device=it.device))
+    return dataclasses.replace(it, history=history)
+
+
+def begin(it: Iteration) -> None:
+    """Start anew in all worlds, at the point that is in ``history.z``."""
+    launch(begin_kernel, it.worlds, [], [it.progress], it.device)
+
+
+def accelerate(it: Iteration, tolerance: float, relative: bool, limit: int) -> None:
+    """Replace ``history.z`` by the next point, given its correction ``history.f``.
+
+    Args:
+        it: The iteration.
+        tolerance: Size of the largest entry of a correction at which a world has converged [m].
+        relative: Whether `tolerance` is in sizes of the first correction instead.
+        limit: Number of corrections after which it has not.
+    """
+    worlds, chunks, slots, h, p = it.worlds, it.chunks, it.slots, it.history, it.progress
+    launch(measure_kernel, (worlds, chunks), [h, it.count], [p], it.device)
+    launch(judge_kernel, worlds, [chunks, wp.float64(tolerance), int(relative), limit, slots], [p], it.device)
+    launch(change_kernel, (worlds, it.count), [p], [h], it.device)
+    launch(product_kernel, (worlds, slots, chunks), [h, it.count, slots], [p], it.device)
+    launch(weigh_kernel, worlds, [chunks, slots], [p], it.device)
+    launch(mix_kernel, (worlds, it.count), [p, slots], [h], it.device)
+
+
+@wp.kernel(enable_backward=False)
+def begin_kernel(progress_out: Progress):
+    """Every world is active and knows nothing."""
+    w = wp.tid()
+    progress_out.active[w] = 1
+    progress_out.found[w] = 0
+    progress_out.iterations[w] = 0
+    progress_out.known[w] = 0
+    progress_out.share[w] = _ONE
+    if w == 0:
+        progress_out.any[0] = progress_out.active.shape[0]
+
+
+@wp.kernel(enable_backward=False)
+def measure_kernel(history: History, count: int, progress_out: Progress):
+    """Squared norm of the correction, and its largest entry, of every part of every world."""
+    w, c = wp.tid()
+    if progress_out.active[w] == 0:
+        return
+    chunks = progress_out.square.shape[0] / progress_out.active.shape[0]
+    square = wp.float64(0.0)
+    largest = real(0.0)
+    for i in range(c, count, chunks):
+        f = history.f[w * count + i]
+        d = f[0] * f[0] + f[1] * f[1] + f[2] * f[2]
+        square += wp.float64(history.weight[i] * d)
+        d = d * history.unit[i] * history.unit[i]
+        if not (d <= largest):  # keeps what is not a number
+            largest = d
+    progress_out.square[w * chunks + c] = square
+    progress_out.largest[w * chunks + c] = wp.sqrt(wp.float64(largest))
+
+
+@wp.kernel(enable_backward=False)
+def judge_kernel(
+    chunks: int, tolerance: wp.float64, relative: int, limit: int, slots: int, progress_out: Progress
+):  # fmt: skip
+    """Whether the point is taken, and whether the iteration goes on."""
+    w = wp.tid()
+    if progress_out.active[w] == 0:
+        progress_out.taken[w] = _IDLE
+        return
+    square = wp.float64(0.0)
+    size = wp.float64(0.0)
+    for c in range(chunks):
+        square += progress_out.square[w * chunks + c]
+        part = progress_out.largest[w * chunks + c]
+        if not (part <= size):
+            size = part
+    norm = wp.sqrt(square)
+    iterations = progress_out.iterations[w] + 1
+    progress_out.iterations[w] = iterations
+    if iterations == 1:
+        progress_out.first[w] = wp.where(relative == 1, wp.max(size, wp.float64(1e-300)), _ONE)
+        progress_out.norm[w] = norm
+    share = progress_out.share[w]
+    taken = _TAKEN
+    known = progress_out.known[w]
+    if not wp.isfinite(norm) or (known > 0 and norm > _GROWTH * progress_out.norm[w]):
+        taken = _REJECTED
+        if known == 0:
+            share = _HALF * share
+        progress_out.known[w] = 0
+        if iterations == 1 or share < _LEAST:
+            progress_out.active[w] = 0
+            taken = _IDLE
+    else:
+        progress_out.size[w] = size / progress_out.first[w]
+        progress_out.norm[w] = norm
+        share = _ONE
+        if iterations > 1:
+            progress_out.slot[w] = (progress_out.slot[w] + 1) % slots
+            progress_out.known[w] = wp.min(progress_out.known[w] + 1, slots)
+        if progress_out.size[w] <= tolerance:
+            progress_out.found[w] = 1
+            progress_out.active[w] = 0
+            taken = _LAST
+    if iterations == limit and taken != _LAST:
+        progress_out.active[w] = 0
+        taken = _IDLE
+    progress_out.share[w] = share
+    progress_out.taken[w] = taken
+    if progress_out.active[w] == 0:
+        wp.atomic_sub(progress_out.any, 0, 1)
+
+
+@wp.kernel(enable_backward=False)
+def change_kernel(progress: Progress, history_out: History):
+    """Remember a point that was taken, and how it changed."""
+    w, i = wp.tid()
+    if progress.taken[w] != _TAKEN:
+        return
+    count = history_out.weight.shape[0]
+    k = w * count + i
+    if progress.iterations[w] > 1:
+        n = progress.slot[w] * history_out.z.shape[0] + k
+        history_out.dz[n] = history_out.z[k] - history_out.last_z[k]
+        history_out.df[n] = history_out.f[k] - history_out.last_f[k]
+    history_out.last_z[k] = history_out.z[k]
+    history_out.last_f[k] = history_out.f[k]
+
+
+@wp.func
+def of_age(progress: Progress, w: int, age: int, slots: int):
+    """Slot of the change that is so many steps old."""
+    return (progress.slot[w] - age + slots) % slots
+
+
+@wp.kernel(enable_backward=False)
+def product_kernel(history: History, count: int, slots: int, progress_out: Progress):
+    """Products of a change of the correction with the last one and with the correction, of every part."""
+    w, age, c = wp.tid()
+    if progress_out.taken[w] != _TAKEN or age >= progress_out.known[w]:
+        return
+    chunks = progress_out.square.shape[0] / progress_out.active.shape[0]
+    row = history.z.shape[0]
+    j = of_age(progress_out, w, age, slots)
+    a = j * row + w * count
+    b = progress_out.slot[w] * row + w * count
+    along = wp.float64(0.0)
+    onto = wp.float64(0.0)
+    for i in range(c, count, chunks):
+        d = history.weight[i] * history.df[a + i]
+        e = history.df[b + i]
+        f = history.f[w * count + i]
+        along += wp.float64(d[0] * e[0] + d[1] * e[1] + d[2] * e[2])
+        onto += wp.float64(d[0] * f[0] + d[1] * f[1] + d[2] * f[2])
+    n = 2 * ((w * slots + j) * chunks + c)
+    progress_out.product[n] = along
+    progress_out.product[n + 1] = onto
+
+
+@wp.kernel(enable_backward=False)
+def weigh_kernel(chunks: int, slots: int, progress_out: Progress):
+    """Solve for theta by the factor of Cholesky; a change that those after it have said already is left out."""
+    w = wp.tid()
+    if progress_out.taken[w] != _TAKEN:
+        return
+    known = progress_out.known[w]
+    g = w * slots * slots
+    for k in range(known):
+        j = of_age(progress_out, w, k, slots)
+        along = wp.float64(0.0)
+        onto = wp.float64(0.0)
+        for c in range(chunks):
+            n = 2 * ((w * slots + j) * chunks + c)
+            along += progress_out.product[n]
+            onto += progress_out.product[n + 1]
+        s = progress_out.slot[w]
+        progress_out.gram[g + s * slots + j] = along
+        progress_out.gram[g + j * slots + s] = along
+        progress_out.theta[w * slots + j] = onto
+    for k in range(known):  # factor L of G = L L^T and the solution of L y = theta
+        i = of_age(progress_out, w, k, slots)
+        for l in range(k + 1):
+            j = of_age(progress_out, w, l, slots)
+            a = progress_out.gram[g + i * slots + j]
+            for m in range(l):
+                a -= progress_out.factor[g + k * slots + m] * progress_out.factor[g + l * slots + m]
+            if l < k:
+                d = progress_out.factor[g + l * slots + l]
+                progress_out.factor[g + k * slots + l] = wp.where(d > _ZERO, a / d, _ZERO)
+            elif a > _DEPENDENT * progress_out.gram[g + i * slots + i]:
+                progress_out.factor[g + k * slots + k] = wp.sqrt(a)
+            else:
+                progress_out.factor[g + k * slots + k] = _ZERO
+        y = progress_out.theta[w * slots + i]
+        for m in range(k):
+            y -= (
+                progress_out.factor[g + k * slots + m]
+                * progress_out.theta[w * slots + of_age(progress_out, w, m, slots)]
+            )
+        d = progress_out.factor[g + k * slots + k]
+        progress_out.theta[w * slots + i] = wp.where(d > _ZERO, y / d, _ZERO)
+    for n in range(known):  # the solution of L^T theta = y
+        k = known - 1 - n
+        i = of_age(progress_out, w, k, slots)
+        y = progress_out.theta[w * slots + i]
+        for m in range(k + 1, known):
+            y -= (
+                progress_out.factor[g + m * slots + k]
+                * progress_out.theta[w * slots + of_age(progress_out, w, m, slots)]
+            )
+        d = progress_out.factor[g + k * slots + k]
+        progress_out.theta[w * slots + i] = wp.where(d > _ZERO, y / d, _ZERO)
+
+
+@wp.kernel(enable_backward=False)
+def mix_kernel(progress: Progress, slots: int, history_out: History):
+    """The next point: z + f - sum theta (dz + df), or the plain step from the last one that was taken."""
+    w, i = wp.tid()
+    taken = progress.taken[w]
+    if taken == _IDLE:
+        return
+    k = w * history_out.weight.shape[0] + i
+    if taken == _REJECTED:
+        history_out.z[k] = history_out.last_z[k] + real(progress.share[w]) * history_out.last_f[k]
+        return
+    z = history_out.z[k] + history_out.f[k]
+    if taken == _TAKEN:
+        for age in range(progress.known[w]):
+            j = of_age(progress, w, age, slots)
+            n = j * history_out.z.shape[0] + k
+            theta = real(progress.theta[w * slots + j])
+            z = z - theta * (history_out.dz[n] + history_out.df[n])
+    history_out.z[k] = z

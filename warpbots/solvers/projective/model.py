@@ -1,0 +1,161 @@
+"""What projective dynamics simulates (`ProjectiveModel`) and what moves (`ProjectiveState`)."""
+
+import dataclasses
+import functools
+
+import warp as wp
+
+from warpbots.contact.solid import Solids
+from warpbots.math import real
+from warpbots.scene import Scene
+from warpbots.solvers.projective.mesh import Mesh
+from warpbots.solvers.projective.scratch import Scratch
+from warpbots.solvers.projective.touch import TouchArrays
+from warpbots.solvers.solver import Parameter
+
+__all__ = ["Group", "ProjectiveModel", "ProjectiveState"]
+
+_ANY = (-float("inf"), float("inf"))
+_POSITIVE = (0.0, float("inf"))
+
+_PARAMETERS = {
+    "youngs_modulus": Parameter("Pa", *_POSITIVE, "element", "Young's modulus"),
+    "poissons_ratio": Parameter("1", -1.0, 0.5, "element", "Poisson's ratio"),
+    "density": Parameter("kg/m^3", *_POSITIVE, "element", "density at rest"),
+    "rest_position": Parameter("m", *_ANY, "node", "shape at rest"),
+    "anchor": Parameter("m", *_ANY, "fixed node", "where fixed nodes are"),
+    "load": Parameter("N", *_ANY, "node", "steady forces"),
+    "friction": Parameter("1", *_POSITIVE, "obstacle", "Coulomb coefficient", inclusive=True),
+    "gravity": Parameter("m/s^2", *_ANY, "component", "gravitational acceleration"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """Tetrahedra in a row that follow one law.
+
+    Attributes:
+        law: Name of the law.
+        incompressibility: Exponent of its added volumetric energy.
+        first: Number of the first tetrahedron.
+        count: Number of them.
+    """
+
+    law: str
+    incompressibility: int
+    first: int
+    count: int
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ProjectiveState:
+    """Nodes in motion.
+
+    Attributes:
+        position: Positions [m], shape (worlds, n_nodes), vector.
+        velocity: Velocities [m/s], shape (worlds, n_nodes), vector.
+    """
+
+    position: wp.array
+    velocity: wp.array
+
+    def fields(self) -> list[wp.array]:
+        """All arrays, in the order of the attributes."""
+        return [self.position, self.velocity]
+
+
+@dataclasses.dataclass(frozen=True)
+class ProjectiveModel:
+    """A scene as arrays. A changed copy is made with `dataclasses.replace`.
+
+    Attributes:
+        scene: What was built.
+        worlds: Number of independent copies.
+        device: Device of all arrays.
+        particles: All soft matter of one world at rest, on the host; its points are the nodes.
+        groups: Which tetrahedra follow which law.
+        youngs_modulus: Young's modulus [Pa], shape (worlds, n_elements).
+        poissons_ratio: Poisson's ratio [1], shape (worlds, n_elements).
+        density: Density at rest [kg/m^3], shape (worlds, n_elements).
+        rest_position: Positions at rest [m], shape (worlds, n_nodes), vector.
+        anchor: Where fixed nodes are [m], shape (worlds, n_fixed), vector.
+        load: Steady forces [N], shape (worlds, n_nodes), vector.
+        friction: Coulomb coefficients [1], shape (worlds, n_obstacles).
+        gravity: Gravitational acceleration [m/s^2], shape (worlds,), vector.
+        activation: Stress actuators of tetrahedra, as a Warp struct.
+        solids: Solids of the obstacles.
+        obstacle: Obstacle of each solid, shape (n_solids,).
+        condition: Code of the condition of each obstacle, shape (n_obstacles,).
+        extra: Coefficient of what sticks less that of what slides, of each obstacle [1], shape (n_obstacles,).
+        scratch: What a step computes on its way, and what does not change at all.
+    """
+
+    scene: Scene
+    worlds: int
+    device: wp.Device
+    particles: Mesh
+    groups: tuple[Group, ...]
+    youngs_modulus: wp.array
+    poissons_ratio: wp.array
+    density: wp.array
+    rest_position: wp.array
+    anchor: wp.array
+    load: wp.array
+    friction: wp.array
+    gravity: wp.array
+    activation: object
+    solids: Solids
+    obstacle: wp.array
+    condition: wp.array
+    extra: wp.array
+    scratch: Scratch
+
+    scalar = real
+    """Warp scalar of control signals."""
+
+    @property
+    def channels(self) -> int:
+        """Number of control channels: one for each actuator."""
+        return len(self.scene.actuators)
+
+    def parameters(self) -> dict[str, Parameter]:
+        """What can be differentiated: field name -> unit, range and meaning.
+
+        Anchors are none of it in a scene where nothing is fixed, nor is friction without rough obstacles.
+        """
+        absent = set() if self.anchor.size else {"anchor"}
+        if not any(o.condition == "friction" for o in self.scene.obstacles):
+            absent.add("friction")
+        return {name: spec for name, spec in _PARAMETERS.items() if name not in absent}
+
+    def parameter_arrays(self) -> list[wp.array]:
+        """Arrays of all parameters."""
+        return [getattr(self, name) for name in self.parameters()]
+
+    @functools.cached_property
+    def tets(self) -> object:
+        """Tetrahedra as a Warp struct."""
+        tets = self.scratch.tets()
+        tets.youngs_modulus, tets.poissons_ratio = self.youngs_modulus.flatten(), self.poissons_ratio.flatten()
+        tets.density, tets.rest = self.density.flatten(), self.rest_position.flatten()
+        return tets
+
+    @functools.cached_property
+    def nodes(self) -> object:
+        """Nodes as a Warp struct."""
+        nodes = self.scratch.nodes()
+        nodes.anchor, nodes.load, nodes.gravity = self.anchor.flatten(), self.load.flatten(), self.gravity
+        return nodes
+
+    def touch(self, dt: float) -> TouchArrays:
+        """Contacts as a Warp struct, for steps of `dt` [s]."""
+        if dt not in self._touch:
+            touch = self.scratch.touch(dt)
+            touch.solid, touch.obstacle, touch.obstacles = self.solids, self.obstacle, len(self.scene.obstacles)
+            touch.condition, touch.extra, touch.friction = self.condition, self.extra, self.friction.flatten()
+            self._touch[dt] = touch
+        return self._touch[dt]
+
+    @functools.cached_property
+    def _touch(self) -> dict[float, TouchArrays]:
+        return {}

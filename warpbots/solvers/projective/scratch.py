@@ -1,0 +1,268 @@
+"""Arrays that a step of projective dynamics fills anew, and what never changes: topology and factors."""
+
+import dataclasses
+import functools
+
+import numpy as np
+import warp as wp
+from scipy.sparse import coo_matrix, csc_matrix, csr_matrix, diags
+
+from warpbots.math import NODE, matrix, real, real_numpy, vector
+from warpbots.solvers.kept import Kept
+from warpbots.solvers.projective.anderson import Iteration, iteration, weighted
+from warpbots.solvers.projective.factor import Factor, factorise
+from warpbots.solvers.projective.mesh import Mesh
+from warpbots.solvers.projective.nodes import NodeArrays
+from warpbots.solvers.projective.tets import TetArrays
+from warpbots.solvers.projective.touch import ComplianceArrays, MeetingArrays, TouchArrays
+from warpbots.solvers.solver import State
+
+__all__ = ["Global", "Scratch"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Global:
+    """What belongs to the matrix of the global step of one time step.
+
+    Attributes:
+        factor: The factored matrix.
+        forward: The iteration of a step: displacements of nodes, then forces of contacts.
+        adjoint: That of its adjoint, in the same arrays.
+        compliance: Columns of the inverse matrix for nodes that touch.
+    """
+
+    factor: Factor
+    forward: Iteration
+    adjoint: Iteration
+    compliance: ComplianceArrays
+
+
+@dataclasses.dataclass(frozen=True)
+class Scratch:
+    """What a step needs besides the parameters of a model.
+
+    Attributes:
+        mesh: All soft matter of one world.
+        fixed: Which nodes are fixed, shape (n_nodes,), bool.
+        stiffness: Weights L of the elements in the matrix of the global step [N/m], shape (n_nodes, n_nodes).
+        nominal: Stiffness of each tetrahedron there [N/m], shape (n_tets,).
+        touching: Nodes that may touch, shape (n,).
+        solids: Number of solids that they may touch.
+        worlds: Number of worlds.
+        slots: Changes that the acceleration remembers.
+        device: Device of the arrays.
+    """
+
+    mesh: Mesh
+    fixed: np.ndarray
+    stiffness: csc_matrix
+    nominal: np.ndarray
+    touching: np.ndarray
+    solids: int
+    worlds: int
+    slots: int
+    device: wp.Device
+
+    @property
+    def count(self) -> int:
+        """Nodes of one world."""
+        return len(self.mesh.position)
+
+    @property
+    def contacts(self) -> int:
+        """Contacts of one world, open ones too."""
+        return len(self.touching) * self.solids
+
+    @property
+    def stride(self) -> int:
+        """Entries of a point of the iteration of one world: its nodes, then its contacts."""
+        return self.count + self.contacts
+
+    @property
+    def corners(self) -> int:
+        """Corners of all elements of one world."""
+        return self.mesh.tets.size
+
+    def _array(self, values: np.ndarray, dtype: type) -> wp.array:
+        values = values.astype(np.int32 if dtype in (int, wp.vec4i) else real_numpy)
+        return wp.array(values, dtype=dtype, device=self.device)
+
+    def _zeros(self, count: int, dtype: type, gradient: bool = True) -> wp.array:
+        return wp.zeros(self.worlds * count, dtype=dtype, device=self.device, requires_grad=gradient)
+
+    @functools.cached_property
+    def _tets(self) -> dict[str, object]:
+        m = len(self.mesh.tets)
+        return {
+            "node": self._array(self.mesh.tets, wp.vec4i), "nominal": self._array(self.nominal, real),
+            "inverse": self._zeros(m, matrix(3)), "volume": self._zeros(m, real),
+        }  # fmt: skip
+
+    def tets(self) -> TetArrays:
+        """Tetrahedra as a Warp struct without the parameters."""
+        tets = TetArrays()
+        tets.count, tets.elements, tets.nodes = len(self.mesh.tets), len(self.mesh.youngs_modulus), self.count
+        tets.corners, tets.stride = self.corners, self.stride
+        for name, array in self._tets.items():
+            setattr(tets, name, array)
+        return tets
+
+    @functools.cached_property
+    def _nodes(self) -> dict[str, object]:
+        corners = self.mesh.tets.reshape(-1)
+        held = np.full(self.count, -1)
+        held[self.fixed] = np.arange(self.fixed.sum())
+        start = np.searchsorted(np.sort(corners), np.arange(self.count + 1))
+        return {
+            "start": self._array(start, int), "corner": self._array(np.argsort(corners, kind="stable"), int),
+            "held": self._array(held, int), "mass": self._zeros(self.count, real),
+        }  # fmt: skip
+
+    def nodes(self) -> NodeArrays:
+        """Nodes as a Warp struct without the parameters."""
+        nodes = NodeArrays()
+        nodes.count, nodes.stride, nodes.corners = self.count, self.stride, self.corners
+        nodes.fixed = int(self.fixed.sum())
+        for name, array in self._nodes.items():
+            setattr(nodes, name, array)
+        return nodes
+
+    @property
+    def rested(self) -> list[wp.array]:
+        """What follows from the parameters at rest, each with a gradient."""
+        return [self._tets["inverse"], self._tets["volume"], self._nodes["mass"]]
+
+    @functools.cached_property
+    def corner_mass(self) -> wp.array:
+        """Mass of every corner [kg], shape (worlds * corners,), with a gradient."""
+        return self._zeros(self.corners, real)
+
+    @functools.cached_property
+    def force(self) -> wp.array:
+        """Force at every corner [N], shape (worlds * corners,), with a gradient."""
+        return self._zeros(self.corners, vector(3))
+
+    @functools.cached_property
+    def displacement(self) -> wp.array:
+        """Displacement of every node in the step [m], shape (worlds * stride,), with a gradient."""
+        return self._zeros(self.stride, NODE)
+
+    @functools.cached_property
+    def lacking(self) -> wp.array:
+        """Imbalance of forces at every node [N], shape (worlds * stride,), with a gradient."""
+        return self._zeros(self.stride, NODE)
+
+    @functools.cached_property
+    def seed(self) -> wp.array:
+        """Gradient to the displacement, shape (worlds * stride,)."""
+        return self._zeros(self.stride, NODE, gradient=False)
+
+    @functools.cached_property
+    def pushed(self) -> wp.array:
+        """What the adjoint has in the place of forces of contacts, shape (worlds * stride,)."""
+        return self._zeros(self.stride, NODE, gradient=False)
+
+    @functools.cached_property
+    def scaling(self) -> wp.array:
+        """By how much the matrix of the global step has to be scaled for the parameters of a world, shape (worlds,)."""
+        return self._zeros(1, real, gradient=False)
+
+    @functools.cached_property
+    def everywhere(self) -> wp.array:
+        """1 for every world, shape (worlds,)."""
+        return wp.ones(self.worlds, dtype=int, device=self.device)
+
+    @functools.cached_property
+    def nominal_mass(self) -> wp.array:
+        """Mass of the nodes in the matrix of the global step [kg], shape (n_nodes,)."""
+        return self._array(self.mesh.volume * self.mesh.density, real)
+
+    @functools.cached_property
+    def _pattern(self) -> csr_matrix:
+        """Which nodes share an element; the numbers of the entries, from 1."""
+        tets = self.mesh.tets
+        rows, columns = np.repeat(tets, 4, axis=1).reshape(-1), np.tile(tets, (1, 4)).reshape(-1)
+        pattern = coo_matrix((np.ones(len(rows)), (rows, columns)), shape=(self.count, self.count)).tocsr()
+        pattern.data = np.arange(1.0, pattern.nnz + 1.0)
+        return pattern
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of nodes that share an element."""
+        return self._pattern.nnz
+
+    @functools.cached_property
+    def row(self) -> wp.array:
+        """First pair of every node, one more for the end, shape (n_nodes + 1,)."""
+        return self._array(self._pattern.indptr, int)
+
+    @functools.cached_property
+    def neighbour(self) -> wp.array:
+        """Second node of every pair, shape (pairs,)."""
+        return self._array(self._pattern.indices, int)
+
+    @functools.cached_property
+    def pair(self) -> wp.array:
+        """Pairs of the corners of every tetrahedron, row by row, shape (n_tets * 16,)."""
+        tets = self.mesh.tets
+        rows, columns = np.repeat(tets, 4, axis=1).reshape(-1), np.tile(tets, (1, 4)).reshape(-1)
+        return self._array(np.asarray(self._pattern[rows, columns]).reshape(-1) - 1.0, int)
+
+    @functools.cached_property
+    def column(self) -> wp.array:
+        """Second derivative of the elastic energy [N/m]: three columns for each pair, shape (worlds * pairs * 3,)."""
+        return self._zeros(3 * self.pairs, vector(3), gradient=False)
+
+    def end(self, state_out: State) -> wp.array:
+        """Displacements and forces of contacts at the end of a step, shape (worlds * stride,).
+
+        If a gradient will be wanted they belong to the state, and the adjoint of the step finds them.
+        """
+        if not (self.contacts and state_out.position.requires_grad):
+            return self.displacement
+        return self._kept.of(state_out, lambda: self._zeros(self.stride, NODE, gradient=False))
+
+    @functools.cached_property
+    def _kept(self) -> Kept:
+        return Kept()
+
+    @functools.cached_property
+    def meeting(self) -> MeetingArrays:
+        """Contacts at a point of the iteration."""
+        meeting = MeetingArrays()
+        for name, variable in MeetingArrays.vars.items():
+            setattr(meeting, name, self._zeros(self.contacts, variable.type.dtype, gradient=False))
+        return meeting
+
+    def touch(self, dt: float) -> TouchArrays:
+        """Contacts as a Warp struct without solids, obstacles and parameters, for steps of `dt` [s]."""
+        touch = TouchArrays()
+        touch.nodes, touch.stride, touch.solids = self.count, self.stride, self.solids
+        touch.node = self._array(self.touching, int)
+        touch.row = self._array(self.matrix(dt).factor.row[self.touching], int)
+        return touch
+
+    @functools.cached_property
+    def _matrices(self) -> dict[float, Global]:
+        return {}
+
+    def matrix(self, dt: float) -> Global:
+        """The factored matrix for steps of `dt` [s], and the iterations that use it."""
+        if dt not in self._matrices:
+            mass = self.mesh.volume * self.mesh.density
+            factor = factorise((self.stiffness + diags(mass / dt**2)).tocsc(), ~self.fixed, self.worlds, self.device)
+            stiff = factor.diagonal
+            touched = np.repeat(stiff[self.touching], self.solids)
+            weight, unit = np.append(stiff, 1.0 / touched), np.append(np.ones(self.count), 1.0 / touched)
+            forward = iteration(self.worlds, self.slots, weight, unit, self.device)
+            adjoint = weighted(forward, np.append(stiff, touched), np.ones(self.stride))
+            self._matrices[dt] = Global(factor, forward, adjoint, self._compliance(len(factor.arrays.node)))
+        return self._matrices[dt]
+
+    def _compliance(self, rows: int) -> ComplianceArrays:
+        n = len(self.touching)
+        compliance = ComplianceArrays()
+        compliance.known = wp.zeros(n, dtype=int, device=self.device)
+        compliance.value = wp.empty(n * n, dtype=real, device=self.device)  # pages that nobody writes cost no memory
+        compliance.work = wp.zeros(rows, dtype=real, device=self.device)
+        return compliance

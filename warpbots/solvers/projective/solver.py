@@ -1,0 +1,338 @@
+"""The solver of projective dynamics: one step of implicit Euler, and its adjoint by the implicit function theorem."""
+
+import dataclasses
+import math
+from typing import ClassVar
+
+import numpy as np
+import warp as wp
+
+from warpbots.math import (
+    clear_gradients,
+    copy,
+    launch,
+    launch_own_adjoint,
+    precision,
+    real,
+    real_numpy,
+    record,
+    vector,
+)
+from warpbots.scene import Scene
+from warpbots.solvers.checks import refuse_states_without_gradient, refuse_worlds
+from warpbots.solvers.projective import nodes, tets, touch
+from warpbots.solvers.projective.anderson import accelerate, begin
+from warpbots.solvers.projective.build import build
+from warpbots.solvers.projective.factor import solve
+from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
+from warpbots.solvers.projective.scratch import Global
+
+__all__ = ["ProjectiveDynamics"]
+
+_TOLERANCE = {"float32": 1e-5, "float64": 1e-8}
+
+
+@dataclasses.dataclass(frozen=True)
+class ProjectiveDynamics:
+    """Finite elements with implicit Euler, in space (Bouaziz et al. 2014; Qiao et al. 2021, soft multi-body systems).
+
+    A step ends where Phi(x) = 1/(2 h^2) |x - s|_M^2 + E(x) is least (eq. 2): local steps find the stress of every
+    element, global steps solve with a constant matrix that is factored once (eq. 5), and Anderson's acceleration makes
+    a few dozen of them enough. For other laws than the corotated one that is a quasi-Newton method (Liu et al. 2017).
+
+    Attributes:
+        margin: Part of the stability bound that is safe [1]; there is no bound.
+        cell_size: Length of the edges of shapes that are no meshes yet [m].
+        tolerance: A step has converged when a correction moves no node further [mean edges]; None for 1e-5 in single
+            and 1e-8 in double precision. The adjoint is solved to the same share of its first correction.
+        max_iterations: Number of corrections after which a step has failed.
+        memory: Number of corrections that the acceleration remembers.
+
+    Raises:
+        ValueError: A value is outside its range.
+    """
+
+    margin: ClassVar[float] = 1.0
+
+    cell_size: float
+    tolerance: float | None = None
+    max_iterations: int = 2000
+    memory: int = 10
+
+    def __post_init__(self):
+        if not (math.isfinite(self.cell_size) and self.cell_size > 0.0):
+            raise ValueError(f"ProjectiveDynamics: cell_size must be positive [m], got {self.cell_size:g}")
+        tolerance = _TOLERANCE[precision] if self.tolerance is None else float(self.tolerance)
+        if not (math.isfinite(tolerance) and tolerance > 0.0):
+            raise ValueError(f"ProjectiveDynamics: tolerance must be positive [mean edges], got {tolerance:g}")
+        object.__setattr__(self, "tolerance", tolerance)
+        if self.max_iterations < 1 or self.memory < 1:
+            raise ValueError(
+                f"ProjectiveDynamics: max_iterations and memory must be at least 1, got {self.max_iterations} and "
+                f"{self.memory}"
+            )
+
+    def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> ProjectiveModel:
+        """Mesh the bodies of `scene`.
+
+        Raises:
+            SceneError: The scene cannot be simulated by projective dynamics; the message says why.
+            ValueError: `worlds` is below 1.
+        """
+        refuse_worlds("ProjectiveDynamics", worlds)
+        return build(scene, self.cell_size, self.memory, worlds, wp.get_device(device))
+
+    def state(self, model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveState:
+        """Fresh arrays: every node at its rest position with the initial velocity of its body."""
+
+        def tiled(values: np.ndarray) -> wp.array:
+            values = np.tile(values.astype(real_numpy), (model.worlds, 1, 1))
+            return wp.array(values, dtype=vector(3), device=model.device, requires_grad=requires_grad)
+
+        return ProjectiveState(tiled(model.particles.position), tiled(model.particles.velocity))
+
+    def max_time_step(self, model: ProjectiveModel) -> float:
+        """Infinity: implicit Euler is stable for every step."""
+        return math.inf
+
+    def diagnose(self, model: ProjectiveModel, before: dict, after: dict, dt: float) -> str:
+        """Say in one sentence why `after`, one step on from `before`, is not finite.
+
+        Args:
+            model: From `build`.
+            before: Fields of the last state as NumPy arrays.
+            after: Fields of the bad state.
+            dt: Length of the step [s].
+        """
+        for name, values in before.items():
+            if not np.isfinite(values).all():
+                return f"{name} was not finite before the step"
+        progress = model.scratch.matrix(dt).forward.progress
+        w = int(np.argwhere(~np.isfinite(after["velocity"]).all(axis=(1, 2)))[0, 0])
+        iterations, size = int(progress.iterations.numpy()[w]), float(progress.size.numpy()[w])
+        return (
+            f"the step did not converge in world {w}: after {iterations} corrections the last one moves a node by "
+            f"{size:.3g} m (tolerance {self.tolerance * model.particles.edge:.3g} m); use a shorter step (this one has "
+            f"{dt:.3g} s), a larger tolerance or weaker actuators"
+        )
+
+    def step(
+        self, model: ProjectiveModel, state: ProjectiveState, control: wp.array, state_out: ProjectiveState, dt: float
+    ) -> None:
+        """Advance by `dt` [s]; records its adjoint on the active tape.
+
+        What does not converge is not a number, which `warpbots.Simulation` reports with its step and residual.
+
+        Args:
+            model: From `build`.
+            state: Where to start; not changed.
+            control: Control signals in [-1, 1], shape (worlds, channels).
+            state_out: Where to write; different arrays from `state`.
+            dt: Time step [s].
+
+        Raises:
+            RuntimeError: A gradient is wanted but the states have no room for it.
+        """
+        scratch, device, h = model.scratch, model.device, real(dt)
+        matrix, (x, v) = scratch.matrix(dt), _flat(state)
+        it, each = matrix.forward, (model.worlds, scratch.count)
+        z, f, active = it.history.z, it.history.f, it.progress.active
+        self._rest(model)
+        launch(nodes.start_kernel, each, [model.nodes, h, x, v], [z], device)
+        contact = _Contact(model, x, dt)
+        contact.begin(z, 1e-3 * model.particles.edge)
+        begin(it)
+
+        def correct() -> None:
+            self._imbalance(model, active, control, x, v, z, scratch.lacking, h)
+            contact.push(active, z)
+            solve(matrix.factor, scratch.scaling, active, scratch.lacking, f, device)
+            contact.sweep(active, z, f)
+            accelerate(it, self.tolerance * model.particles.edge, False, self.max_iterations)
+
+        wp.capture_while(it.progress.any, correct)
+        copy(scratch.end(state_out), z)
+        launch(nodes.end_kernel, each, [model.nodes, h, it.progress.found, x, z], _flat(state_out), device)
+        reads = [*state.fields(), control, *model.parameter_arrays()]
+        record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
+
+    def _rest(self, model: ProjectiveModel) -> None:
+        """What follows from the parameters alone: shapes at rest, masses, and the scale of the global matrix."""
+        scratch, device = model.scratch, model.device
+        for kernel, dim, inputs in self._rest_launches(model):
+            launch(kernel, dim, inputs, [], device)
+        scratch.scaling.zero_()
+        launch(tets.scaling_kernel, (model.worlds, model.tets.count), [model.tets], [scratch.scaling], device)
+        inputs = [model.nodes, scratch.nominal_mass]
+        launch(nodes.scaling_kernel, (model.worlds, scratch.count), inputs, [scratch.scaling], device)
+
+    def _rest_launches(self, model: ProjectiveModel) -> list[tuple]:
+        scratch = model.scratch
+        return [
+            (tets.rest_kernel, (model.worlds, model.tets.count), [model.tets, model.tets, scratch.corner_mass]),
+            (nodes.mass_kernel, (model.worlds, scratch.count), [model.nodes, scratch.corner_mass, model.nodes]),
+        ]
+
+    def _imbalance(
+        self,
+        model: ProjectiveModel,
+        active: wp.array,
+        control: wp.array,
+        x: wp.array,
+        v: wp.array,
+        u: wp.array,
+        lacking: wp.array,
+        h: float,
+    ) -> None:
+        """Write the imbalance of forces at x + u."""
+        for kernel, dim, inputs in self._imbalance_launches(model, active, control, x, v, u, lacking, h):
+            launch(kernel, dim, inputs, [], model.device)
+
+    def _imbalance_launches(
+        self,
+        model: ProjectiveModel,
+        active: wp.array,
+        control: wp.array,
+        x: wp.array,
+        v: wp.array,
+        u: wp.array,
+        lacking: wp.array,
+        h: float,
+    ) -> list[tuple]:
+        force = model.scratch.force
+        steps = [
+            (
+                tets.stress_kernel(g.law, g.incompressibility), (model.worlds, g.count),
+                [model.tets, model.activation, g.first, active, control, x, u, force],
+            )
+            for g in model.groups
+        ]  # fmt: skip
+        each = (model.worlds, model.scratch.count)
+        return [*steps, (nodes.imbalance_kernel, each, [model.nodes, h, active, v, u, force, lacking])]
+
+    def _step_adjoint(
+        self, model: ProjectiveModel, state: ProjectiveState, control: wp.array, state_out: ProjectiveState, dt: float
+    ) -> None:
+        """Gradients of `step` from those of `state_out`.
+
+        With the imbalance b(u, theta) = 0 at its end, the gradient g to u and H = -db/du, a step gives
+        theta* += (db/dtheta)^T H^-1 g.
+        """
+        refuse_states_without_gradient("ProjectiveDynamics", state=state.fields(), state_out=state_out.fields())
+        scratch, device, h = model.scratch, model.device, real(dt)
+        matrix, (x, v) = scratch.matrix(dt), _flat(state)
+        it, each = matrix.adjoint, (model.worlds, scratch.count)
+        u, seed, everywhere = scratch.displacement, scratch.seed, scratch.everywhere
+        ended = [state_out.velocity.flatten(), *(a.grad.flatten() for a in state_out.fields())]
+        self._rest(model)
+        contact = _Contact(model, x, dt)
+        contact.begin(u, 1e-3 * model.particles.edge)
+        if scratch.contacts:
+            copy(u, scratch.end(state_out))
+        launch(nodes.seed_kernel, each, [model.nodes, h, *ended], [u, seed], device)
+        self._solve_adjoint(model, control, contact, x, u, matrix, h)
+        launch(nodes.weigh_kernel, each, [model.nodes, it.progress.found, it.history.z], [scratch.lacking.grad], device)
+        clear_gradients([u, scratch.force, scratch.corner_mass, *scratch.rested])
+        balance = self._imbalance_launches(model, everywhere, control, x, v, u, scratch.lacking, h)
+        for kernel, dim, inputs in reversed(self._rest_launches(model) + balance):
+            launch_own_adjoint(kernel, dim, inputs, device)
+        inputs = [model.nodes, seed, u.grad, ended[1]]
+        launch(nodes.settle_kernel, each, inputs, [x.grad, model.nodes.anchor.grad], device)
+        contact.adjoint(u, it.history.z)
+
+    def _solve_adjoint(
+        self,
+        model: ProjectiveModel,
+        control: wp.array,
+        contact: "_Contact",
+        x: wp.array,
+        u: wp.array,
+        matrix: Global,
+        h: float,
+    ) -> None:
+        """Solve H a = u* by the same iteration as that of the step, which for a linear problem is linear."""
+        scratch, device, it = model.scratch, model.device, matrix.adjoint
+        scratch.column.zero_()
+        for g in model.groups:
+            kernel = tets.stiffness_kernel(g.law, g.incompressibility)
+            inputs = [model.tets, model.activation, g.first, scratch.pair, scratch.pairs, control, x, u]
+            launch(kernel, (model.worlds, g.count), inputs, [scratch.column], device)
+        contact.differentiate(u)
+        a, f, active = it.history.z, it.history.f, it.progress.active
+        a.zero_()
+        begin(it)
+        blocks = [scratch.row, scratch.neighbour, scratch.column, scratch.seed, a]
+
+        def correct() -> None:
+            inputs = [model.nodes, h, active, *blocks]
+            launch(nodes.product_kernel, (model.worlds, scratch.count), inputs, [scratch.lacking], device)
+            contact.push_adjoint(active, a)
+            solve(matrix.factor, scratch.scaling, active, scratch.lacking, f, device)
+            contact.sweep_adjoint(active, a, f)
+            accelerate(it, self.tolerance, True, self.max_iterations)
+
+        wp.capture_while(it.progress.any, correct)
+
+
+class _Contact:
+    """Contacts of a step: what the iteration and its adjoint do with them, which is nothing where there are none."""
+
+    def __init__(self, model: ProjectiveModel, x: wp.array, dt: float):
+        self._model, self._x, self._dt = model, x, dt
+        self._scratch, self._matrix = model.scratch, model.scratch.matrix(dt)
+
+    def _launch(self, kernel: wp.Kernel, dim: int | tuple, inputs: list, outputs: list) -> None:
+        if self._scratch.contacts:
+            launch(kernel, dim, [self._model.touch(self._dt), *inputs], outputs, self._model.device)
+
+    def begin(self, z: wp.array, near: float) -> None:
+        """Which contacts are closed, as nearly as `near` [m]; forces are zero."""
+        each = (self._model.worlds, self._scratch.contacts)
+        self._launch(touch.begin_kernel, each, [real(near), self._x], [self._scratch.meeting, z])
+
+    def push(self, active: wp.array, force: wp.array) -> None:
+        """Add the forces of contacts to the imbalance of forces."""
+        each = (self._model.worlds, len(self._scratch.touching))
+        self._launch(touch.push_kernel, each, [active, force], [self._scratch.lacking])
+
+    def sweep(self, active: wp.array, z: wp.array, f: wp.array) -> None:
+        """Write the correction of the forces after that of displacements."""
+        self._meet(active, z, f)
+        weights = [self._matrix.compliance, self._scratch.scaling]
+        self._launch(touch.sweep_kernel, self._model.worlds, [*weights, active, z], [self._scratch.meeting, f])
+
+    def _meet(self, active: wp.array, z: wp.array, f: wp.array) -> None:
+        meeting, worlds = self._scratch.meeting, self._model.worlds
+        self._launch(touch.meet_kernel, (worlds, self._scratch.contacts), [active, self._x, z, f], [meeting])
+        factor, compliance = self._matrix.factor.arrays, self._matrix.compliance
+        self._launch(touch.comply_kernel, 1, [factor, worlds, meeting], [compliance])
+
+    def differentiate(self, z: wp.array) -> None:
+        """Derivatives of the law at the end `z` of a step."""
+        self._scratch.pushed.zero_()
+        self._meet(self._scratch.everywhere, z, self._scratch.pushed)
+        inputs = [self._matrix.compliance, self._scratch.scaling, z]
+        each = (self._model.worlds, self._scratch.contacts)
+        self._launch(touch.differentiate_kernel, each, inputs, [self._scratch.meeting])
+
+    def push_adjoint(self, active: wp.array, z: wp.array) -> None:
+        """Add what contacts contribute to the imbalance of the adjoint."""
+        each = (self._model.worlds, self._scratch.contacts)
+        self._launch(touch.weigh_kernel, each, [active, self._scratch.meeting, z], [self._scratch.pushed])
+        self.push(active, self._scratch.pushed)
+
+    def sweep_adjoint(self, active: wp.array, z: wp.array, f: wp.array) -> None:
+        """Write the correction of the adjoint forces after that of adjoint displacements."""
+        weights = [self._matrix.compliance, self._scratch.scaling]
+        self._launch(touch.adj_sweep_kernel, self._model.worlds, [*weights, active, z], [self._scratch.meeting, f])
+
+    def adjoint(self, z: wp.array, adjoint: wp.array) -> None:
+        """Gradients to the start of the step and to friction."""
+        inputs = [self._matrix.compliance, self._scratch.scaling, z, self._scratch.meeting, adjoint]
+        friction = self._model.friction.grad
+        outputs = [self._x.grad, None if friction is None else friction.flatten()]
+        self._launch(touch.adj_parameters_kernel, (self._model.worlds, self._scratch.contacts), inputs, outputs)
+
+
+def _flat(state: ProjectiveState) -> list[wp.array]:
+    return [a.flatten() for a in state.fields()]
