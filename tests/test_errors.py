@@ -83,7 +83,12 @@ def test_image_without_silhouette(tmp_path, color, kind):
 
 
 def test_missing_files_are_named(tmp_path):
-    for load in (wb.load_mesh, lambda p: wb.load_silhouette(p, 0.1)):
+    for load in (
+        wb.load_mesh,
+        wb.load_tetrahedra,
+        lambda p: wb.load_sheet(p, 0.1),
+        lambda p: wb.load_silhouette(p, 0.1),
+    ):
         with pytest.raises(FileNotFoundError, match="there is no file .*nothing.x"):
             load(tmp_path / "nothing.x")
 

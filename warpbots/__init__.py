@@ -6,8 +6,8 @@ trajectory gives a loss, whose gradient moves parameters.
 
 import warp as _warp
 
-from warpbots import controllers, materials, observers, usd, view
-from warpbots.assets import load_mesh, load_silhouette
+from warpbots import controllers, materials, meshing, observers, usd, view
+from warpbots.assets import load_mesh, load_sheet, load_silhouette, load_tetrahedra
 from warpbots.gradients import Checkpoints
 from warpbots.optimize import Bounded, History, fit
 from warpbots.robots import load_robot
@@ -39,7 +39,7 @@ from warpbots.scene import (
     walls,
 )
 from warpbots.simulation import Simulation, SimulationError
-from warpbots.solvers import MPM, Articulated, MassSpring
+from warpbots.solvers import MPM, Articulated, MassSpring, ProjectiveDynamics
 from warpbots.trajectory import Trajectory
 
 __all__ = [
@@ -64,6 +64,7 @@ __all__ = [
     "Obstacle",
     "Oscillation",
     "Pressure",
+    "ProjectiveDynamics",
     "RigidBody",
     "Scene",
     "SceneError",
@@ -79,8 +80,11 @@ __all__ = [
     "floor",
     "load_mesh",
     "load_robot",
+    "load_sheet",
     "load_silhouette",
+    "load_tetrahedra",
     "materials",
+    "meshing",
     "observers",
     "shapes",
     "usd",

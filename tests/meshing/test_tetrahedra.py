@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from warpbots.contact import signed_distance
+from warpbots.contact import sampled_surface, signed_distance
 from warpbots.files import cache_folder
 from warpbots.meshing import quality, tetrahedra, wild
 from warpbots.meshing.crossing import crossings
@@ -141,6 +141,14 @@ def test_what_cannot_be_filled(shape, message):
 def test_a_cell_has_a_size(size):
     with pytest.raises(ValueError, match="cell_size must be a positive length"):
         tetrahedra(Box((0, 0, 0), (1, 1, 1)), size)
+
+
+def test_a_sampled_surface_is_where_the_distance_is_zero():
+    """Each vertex is the mean of crossings of edges, of which a curved surface makes an error of second order."""
+    ball = Sphere((0.1, 0.2, 0.3), 0.2)
+    vertices, faces = sampled_surface(ball, *ball.bounds, 0.02)
+    assert np.abs(signed_distance(ball, vertices)).max() < 0.02**2 / 0.2
+    assert TriangleMesh(vertices, faces).volume == pytest.approx(4.0 / 3.0 * math.pi * 0.2**3, rel=0.02)
 
 
 # surfaces that cross themselves

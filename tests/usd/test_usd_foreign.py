@@ -1,11 +1,14 @@
 """Files that somebody else wrote: other units and axes, colliders, three dialects of deformables, bare meshes."""
 
+import importlib.util
 import logging
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 import warp.examples
+from pxr import Usd
 from usd_cases import ROUND, SOLIDS, STATIC, prim, simple_scene, write_text
 
 from warpbots import usd
@@ -21,7 +24,9 @@ from warpbots.scene import (
     Posed,
     Pressure,
     SceneError,
+    Sheet,
     Sphere,
+    TetMesh,
     Truss,
     Union,
 )
@@ -300,7 +305,7 @@ def Xform "Soft" (
     body = usd.read(stage(tmp_path, content)).bodies[0]
     assert body.name == "Soft"
     assert body.material == Material(3e4, 0.45, 1100.0)
-    assert len(body.shape.faces) == 6  # the geometry for simulation, not the one for the eye; two tets share a face
+    assert len(body.shape.surface) == 6  # the geometry for simulation, not the one for the eye; two tets share a face
     # although the second tet is turned inside out; its volume is |det| / 6 of the edges from (0, 1, 0)
     edges = np.array([(1, 0, 0), (0, 0, 1), (1, 1, 1)]) - (0, 1, 0)
     assert np.linalg.det(edges) < 0.0
@@ -417,19 +422,91 @@ def DistantLight "Sun" {
         assert word in listed[name]
 
 
-def test_cloth_is_refused_by_path(tmp_path):
+SHIRT = """
+point3f[] points = [(0,0,0),(1,0,0),(1,1,0),(0,1,0),(7,7,7)]
+int[] faceVertexCounts = [4]
+int[] faceVertexIndices = [0,1,2,3]
+"""
+
+
+def shirt(tmp_path, text="", material="", sim="PhysicsSurfaceDeformableSimAPI", unit=1.0):
+    content = prim("Mesh", "Shirt", "PhysicsDeformableBodyAPI", sim, "MaterialBindingAPI", text=BOUND + SHIRT + text)
+    header = f'(\n upAxis = "Z"\n metersPerUnit = {unit}\n defaultPrim = "World"\n)\n'
+    path = stage(tmp_path, content, header)
+    path.write_text(path.read_text().replace("youngsModulus = 50000", f"youngsModulus = 50000\n{material}"))
+    return usd.read(path).bodies[0].shape
+
+
+def test_cloth_becomes_a_sheet(tmp_path):
+    """Polygons become triangles about their first corner; a point without a face is left out; 1 mm where none is said."""
+    found = shirt(tmp_path)
+    corners = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], dtype=float)
+    assert found == Sheet(corners, [[0, 1, 2], [0, 2, 3]], 1e-3)
+    left = shirt(tmp_path, 'uniform token orientation = "leftHanded"')
+    assert left == Sheet(corners, [[2, 1, 0], [3, 2, 0]], 1e-3)
+
+
+def test_thickness_and_bending_of_cloth(tmp_path):
+    """Both are in units of the stage, here centimetres: 0.2 cm, and 3e5 kg cm^2/s^2 are 30 N m; transforms aside."""
+    grown = '\ndouble3 xformOp:scale = (2, 2, 2)\nuniform token[] xformOpOrder = ["xformOp:scale"]\n'
+    bending = "float physics:surfaceBendStiffness = 300000"
+    found = shirt(tmp_path, "float[] physics:thicknesses = [0.2]" + grown, bending, unit=0.01)
+    assert (found.thickness, found.bending) == (pytest.approx(2e-3), pytest.approx(30.0))
+    np.testing.assert_allclose(found.area, 4e-4)
+    older = shirt(tmp_path, material="float physics:surfaceThickness = 0.2", unit=0.01)
+    assert older.thickness == pytest.approx(2e-3)
+    omni = "float omniphysics:surfaceThickness = 0.2\nfloat omniphysics:surfaceBendStiffness = 3"
+    found = shirt(tmp_path, material=omni, sim="OmniPhysicsSurfaceDeformableSimAPI")
+    assert (found.thickness, found.bending) == (0.2, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("float[] physics:thicknesses = [0.1, 0.1, 0.2, 0.1, 0.1]", "are from 0.1 to 0.2; .* sheets of one thickness"),
+        ("float[] physics:thicknesses = [0]", "thickness must be a positive number, got 0"),
+    ],
+)
+def test_cloth_that_is_no_sheet_is_refused_by_path(text, message, tmp_path):
+    with pytest.raises(SceneError, match=f"/World/Shirt: .*{message}"):
+        shirt(tmp_path, text)
+
+
+def test_tetrahedra_and_cloth_of_newton(tmp_path):
+    """Its test assets: a bare TetMesh in a y-up stage, and a cloth and two volumes beside two cables."""
+    assets = Path(importlib.util.find_spec("newton").origin).parent / "tests" / "assets"
+    (body,) = usd.read(assets / "tetmesh_with_material.usda", material=ROUND).bodies
+    assert (body.shape.tets.tolist(), body.material.youngs_modulus) == ([[0, 1, 2, 3]], 3e5)
+    np.testing.assert_allclose(body.shape.vertices, [[0, 0, 0], [1, 0, 0], [0, 0, 1], [0, -1, 0]])
+    mixed = Usd.Stage.Open(str(assets / "deformables_mixed.usda"))
+    for cable in ("CableA", "CableB"):
+        mixed.GetPrimAtPath(f"/World/{cable}").SetActive(False)
+    mixed.Export(str(tmp_path / "mixed.usda"))
+    cloth, *solids = usd.read(tmp_path / "mixed.usda", material=ROUND).bodies
+    assert (cloth.shape.thickness, cloth.shape.bending, len(cloth.shape.faces)) == (1e-3, 1e-8, 2)
+    assert [type(s.shape) for s in solids] == [TetMesh] * 2
+    assert math.isclose(solids[0].shape.volume, 0.2**3 / 6, rel_tol=1e-6)
+
+
+def test_a_left_handed_tetmesh_that_is_mirrored_and_scaled(tmp_path):
+    """Its tetrahedra have positive volumes, whatever the order of its points; one that no tetrahedron uses is left out."""
     content = f"""
-def Mesh "Shirt" (
-    prepend apiSchemas = ["PhysicsDeformableBodyAPI", "PhysicsSurfaceDeformableSimAPI", "MaterialBindingAPI"]
-) {{
+def TetMesh "Gel" ({BODY}) {{
     {BOUND}
-    point3f[] points = [(0,0,0),(1,0,0),(0,1,0)]
-    int[] faceVertexCounts = [3]
-    int[] faceVertexIndices = [0,1,2]
+    uniform token orientation = "leftHanded"
+    point3f[] points = [(9,9,9),(0,0,0),(1,0,0),(0,1,0),(0,0,1)]
+    int4[] tetVertexIndices = [(1,3,2,4)]
+    double3 xformOp:scale = (-1, 2, 3)
+    uniform token[] xformOpOrder = ["xformOp:scale"]
 }}
 """
-    with pytest.raises(SceneError, match="/World/Shirt: a surface deformable"):
-        usd.read(stage(tmp_path, content))
+    shape = usd.read(stage(tmp_path, content)).bodies[0].shape
+    assert shape.tets.tolist() == [[0, 2, 1, 3]]  # mirrored twice
+    assert math.isclose(shape.volume, 1.0)
+    np.testing.assert_allclose(shape.bounds, [[-1, 0, 0], [0, 2, 3]])
+    flat = content.replace("(0,0,1)]", "(1,1,0)]")
+    with pytest.raises(SceneError, match="/World/Gel: TetMesh: of 1 tetrahedra 0 are inverted and 1 are flat"):
+        usd.read(stage(tmp_path, flat))
 
 
 @pytest.mark.parametrize(
@@ -505,4 +582,6 @@ def test_a_file_of_ours_under_a_reference_that_moves_it(tmp_path):
         inside_out = Posed(old.shape, (0.0, 0.0, 2.0), turn)
         if isinstance(old.shape, (Union, Posed)):
             continue  # their boxes are only bounds; their parts are among the others
+        if isinstance(old.shape, Sheet):
+            continue  # a thickness is in units of the stage, whatever transforms say
         np.testing.assert_allclose(new.shape.bounds, inside_out.bounds, rtol=1e-6, atol=1e-6, err_msg=old.name)

@@ -38,7 +38,13 @@ def ours(prim):
 @pytest.fixture(scope="module", params=[2, 3])
 def written(request, tmp_path_factory):
     folder, stages = tmp_path_factory.mktemp("schema"), []
-    for name, scene in (("full", full_scene(request.param)), ("rigid", rigid_scene())):
+    cloth = SoftBody("cloth", SOLIDS[3]["odd sheet"], ODD)
+    scenes = {
+        "full": full_scene(request.param),
+        "rigid": rigid_scene(),
+        "cloth": simple_scene(bodies=[cloth], actuators=()),
+    }
+    for name, scene in scenes.items():
         usd.write(folder / f"{name}.usda", scene)
         stages.append(Usd.Stage.Open(str(folder / f"{name}.usda")))
     return stages

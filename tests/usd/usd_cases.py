@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import usd_validation_nvidia as nvidia
@@ -36,10 +37,12 @@ from warpbots.scene import (
     RigidBody,
     Scene,
     Servo,
+    Sheet,
     Silhouette,
     SoftBody,
     Sphere,
     Task,
+    TetMesh,
     Torque,
     TriangleMesh,
     Truss,
@@ -72,6 +75,12 @@ def octahedron(size=0.1):
     return TriangleMesh(points, faces)
 
 
+def kites(size=0.1):
+    """Two tetrahedra on one face, the second given with its vertices in an order of its own."""
+    points = size * np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]], dtype=float)
+    return TetMesh(points, [[0, 1, 2, 3], [2, 3, 1, 4]])
+
+
 def blob():
     """A silhouette with runs of different length, a hole and a gap."""
     mask = np.array([list("..####..."), list(".##..##.#"), list("#########"), list(".##...##.")]) == "#"
@@ -89,6 +98,11 @@ SOLIDS = {
         "cylinder along y": Cylinder((0.1, 0.2, 0.3), (0.1, 0.4, 0.3), 0.07),
         "mesh": octahedron(1.0 / 3.0),
         "exact mesh": octahedron(0.25),
+        "tetrahedra": kites(1.0 / 3.0),
+        "exact tetrahedra": kites(0.25),
+        "sheet": Sheet.rectangle((0.1, 0.2), (0.5, 1.0 / 3.0), 1e-3, (2, 3), 1.0 / 7.0),
+        "odd sheet": Sheet(octahedron().vertices, octahedron().faces[1:], 1e-2 / 7.0, 1e-4 / 3.0),
+        "exact sheet": Sheet.rectangle((0.0, 0.0), (0.5, 0.25), 0.125, (2, 1), bending=0.25),
         "points": Points(numbers(20, 3), np.abs(numbers(20)) + 0.1),
         "exact points": Points(np.arange(12.0).reshape(4, 3), np.ones(4)),
         "truss": Truss(numbers(5, 3), [[0, 1], [1, 2], [3, 0], [4, 1], [2, 4]], np.abs(numbers(5)) + 0.01),
@@ -312,6 +326,24 @@ class Trajectory:
         for k in range(0, self.steps + 1, every):
             velocity = numbers(*self.particles.position.shape, seed=k)
             yield k * self.control_interval, self.particles.position + 0.01 * velocity, velocity
+
+
+class MeshTrajectory(Trajectory):
+    """The same of bodies whose particles are the nodes of their meshes: a TetMesh, a Sheet, or `meshed` by name."""
+
+    def __init__(self, scene, meshed=None, steps=6, control_interval=1 / 60):
+        self.scene, self.steps, self.control_interval = scene, steps, control_interval
+        shapes = [(meshed or {}).get(b.name, b.shape) for b in scene.bodies]
+        first = np.cumsum([0, *(len(s.vertices) for s in shapes)])
+        body = np.repeat(np.arange(len(shapes)), np.diff(first))
+        position = np.concatenate([s.vertices for s in shapes])
+        self.particles = Particles(position, np.full(len(position), 1e-6), body)
+        self.particles.meshes = tuple(
+            SimpleNamespace(
+                body=k, nodes=slice(*first[k : k + 2]), faces=s.faces if isinstance(s, Sheet) else s.surface
+            )
+            for k, s in enumerate(shapes)
+        )
 
 
 def names(folder):

@@ -1,6 +1,6 @@
 """Signed distances and normals of every shape against closed forms.
 
-Distances are float64 except for a triangle mesh, which Warp queries in float32.
+Distances are float64 except for meshes, which Warp queries in float32.
 """
 
 import typing
@@ -20,8 +20,10 @@ from warpbots.scene import (
     Points,
     Posed,
     Shape,
+    Sheet,
     Silhouette,
     Sphere,
+    TetMesh,
     TriangleMesh,
     Truss,
     Union,
@@ -117,6 +119,18 @@ CASES = {
         [-1, -0.25, 0.5, ROOT3, 3],
         [None, [-1, 0, 0], [0, 0, 1], [1 / ROOT3] * 3, [1 / 3, 2 / 3, 2 / 3]],
     ),
+    "TetMesh": (  # the corner of a cube of 6 m; its slanted face has the normal (1, 1, 1)
+        TetMesh([[0, 0, 0], [6, 0, 0], [0, 6, 0], [0, 0, 6]], [[0, 1, 2, 3]]),
+        [[0.25, 1, 1], [-0.5, 1, 1], [3, 3, 3], [-3, 1, -4], [1.75, 1.75, 1.75]],
+        [-0.25, 0.5, ROOT3, 5, -0.75 / ROOT3],
+        [[-1, 0, 0], [-1, 0, 0], [1 / ROOT3] * 3, [-0.6, 0, -0.8], [1 / ROOT3] * 3],
+    ),
+    "Sheet": (  # a plate of 0.5 m about z = 1, with round edges
+        Sheet.rectangle((0, 0), (2, 4), 0.5, (2, 1), height=1.0),
+        [[0.7, 2, 1.125], [0.7, 2, 3], [0.7, 2, -1], [5, 2, 5], [-1, 6, 3]],
+        [-0.125, 1.75, 1.75, 4.75, 2.75],
+        [[0, 0, 1], [0, 0, 1], [0, 0, -1], [0.6, 0, 0.8], [-1 / 3, 2 / 3, 2 / 3]],
+    ),
     "Truss": (  # two capsules
         Truss([[0, 0], [2, 0], [2, 3]], [[0, 1], [1, 2]], [0.5, 0.25]), [[1, 0.25], [-3, -4], [2.75, 2], [2.1, 2.5]],
         [-0.25, 4.5, 0.5, -0.15], [[0, 1], [-0.6, -0.8], [1, 0], [1, 0]],
@@ -147,7 +161,7 @@ def test_every_shape_is_listed():
 @pytest.mark.parametrize("name", CASES)
 def test_distance(name):
     shape, points, distances, _ = CASES[name]
-    tolerance = 1e-6 if isinstance(shape, TriangleMesh) else 1e-12
+    tolerance = 1e-6 if isinstance(shape, TriangleMesh | TetMesh | Sheet) else 1e-12
     np.testing.assert_allclose(signed_distance(shape, np.array(points, dtype=float)), distances, rtol=0, atol=tolerance)
 
 
@@ -162,7 +176,7 @@ def test_normal(name):
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1.0, rtol=1e-12)
     for point, n, unit in zip(points, found, normals, strict=True):
         if unit is not None:
-            tolerance = 2e-3 if isinstance(shape, TriangleMesh) else 1e-6
+            tolerance = 2e-3 if isinstance(shape, TriangleMesh | TetMesh | Sheet) else 1e-6
             np.testing.assert_allclose(n, unit, rtol=0, atol=tolerance, err_msg=f"{name} at {point}")
 
 

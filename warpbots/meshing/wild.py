@@ -86,7 +86,7 @@ def _made(vertices: np.ndarray, faces: np.ndarray, cell_size: float, envelope: f
         )  # fmt: skip
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         run = subprocess.run(
-            [sys.executable, "-c", _PROGRAM], cwd=None, env=environment, capture_output=True, text=True, check=False
+            [sys.executable, "-c", _PROGRAM], cwd=folder, env=environment, capture_output=True, text=True, check=False
         )
         if run.returncode:
             said = (run.stderr or run.stdout).strip().splitlines()[-1:] or ["it says nothing"]

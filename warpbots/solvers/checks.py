@@ -2,9 +2,9 @@
 
 import warp as wp
 
-from warpbots.scene import Scene, SceneError, Servo, Torque
+from warpbots.scene import Scene, SceneError, Servo, Torque, sheets_of
 
-__all__ = ["refuse_rigid", "refuse_states_without_gradient", "refuse_worlds"]
+__all__ = ["refuse_rigid", "refuse_sheets", "refuse_states_without_gradient", "refuse_worlds"]
 
 
 def refuse_rigid(solver: str, scene: Scene) -> None:
@@ -18,6 +18,17 @@ def refuse_rigid(solver: str, scene: Scene) -> None:
     if parts:
         listed = ", ".join(f"{type(p).__name__} {p.name!r}" for p in parts)
         raise SceneError(f"{solver} simulates soft bodies alone; this scene has {listed}: use Articulated")
+
+
+def refuse_sheets(solver: str, scene: Scene) -> None:
+    """Raise if a solver of this name, for solids, is given a soft body that is a sheet or has one among its parts.
+
+    Raises:
+        SceneError: The first such body.
+    """
+    for body in scene.soft:
+        if sheets_of(body.shape):
+            raise SceneError(f"{solver} simulates solids; SoftBody {body.name!r} is a Sheet: use ProjectiveDynamics")
 
 
 def refuse_worlds(solver: str, worlds: int) -> None:

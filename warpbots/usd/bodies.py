@@ -7,16 +7,20 @@ prim may be the geometry itself, or have it somewhere below.
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom
 
-from warpbots.scene import Material, Points, SceneError, Shape, SoftBody
+from warpbots.scene import Material, Points, SceneError, Shape, Sheet, SoftBody, TetMesh
 from warpbots.usd.frame import START, Frame, rotation
 from warpbots.usd.materials import bind, direct_material, read_material, write_material
-from warpbots.usd.schema import BODY_APIS, POINTS_API, REGION_API, UNSUPPORTED_APIS, rows
+from warpbots.usd.schema import BODY_APIS, POINTS_API, REGION_API, SURFACE_APIS, UNSUPPORTED_APIS, VOLUME_API, rows
 from warpbots.usd.shapes import read_shape, write_shape
+from warpbots.usd.sheets import bending_of, read_bending, write_bending
 from warpbots.usd.solids import geometry, is_own, read_solid, write_solid
 from warpbots.usd.target import Target, free_path, read_name, remove, rename, to_scene_coordinates
 from warpbots.usd.values import apply, authored, create, get, put, same, schemas
 
 __all__ = ["lost_velocities", "read_body", "write_body"]
+
+_SIM_API = {Points: POINTS_API, TetMesh: VOLUME_API, Sheet: SURFACE_APIS[0]}
+"""Applied schemas of the geometry that others simulate as it is."""
 
 
 def read_body(body: Usd.Prim, name: str, frame: Frame, material: Material | None = None) -> SoftBody:
@@ -66,8 +70,8 @@ def write_body(target: Target, existing: Usd.Prim | None, body: SoftBody) -> Sdf
         return existing.GetPath()
     prim = write_solid(target, existing, "Bodies", body.name, body.shape)
     apply(prim, BODY_APIS[0])
-    if isinstance(body.shape, Points):
-        apply(geometry(prim)[0], POINTS_API)
+    if type(body.shape) in _SIM_API:
+        apply(geometry(prim)[0], _SIM_API[type(body.shape)])
     fresh = existing is None or prim != existing
     if fresh or not same(_velocity(prim, frame), body.velocity):
         put(prim, "SoftBody.velocity", body.velocity, frame)
@@ -75,6 +79,7 @@ def write_body(target: Target, existing: Usd.Prim | None, body: SoftBody) -> Sdf
         put(prim, "SoftBody.color", body.color, frame)
     if fresh or not _made_of(prim, body, frame):
         material = write_material(target.stage, f"{prim.GetPath()}/PhysicsMaterial", body.material, frame)
+        write_bending(material, bending_of(body.shape), frame)
         bind(prim, material, over_descendants=not is_own(prim))
     _write_regions(target, prim, body)
     return prim.GetPath()
@@ -90,7 +95,9 @@ def _is(prim: Usd.Prim, body: SoftBody, frame: Frame) -> bool:
 
 def _made_of(prim: Usd.Prim, body: SoftBody, frame: Frame) -> bool:
     try:
-        return read_material(geometry(prim)[0], frame) == body.material
+        part = geometry(prim)[0]
+        made_of = read_material(part, frame) == body.material
+        return made_of and same(read_bending(part, frame), bending_of(body.shape))
     except SceneError:
         return False
 

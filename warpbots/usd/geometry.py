@@ -16,12 +16,14 @@ from warpbots.scene import (
     SceneError,
     Shape,
     Sphere,
+    TetMesh,
     TriangleMesh,
     Truss,
 )
 from warpbots.usd.frame import START, rigid, snap, tidy, transform
+from warpbots.usd.values import at_rest
 
-__all__ = ["box", "is_geometry", "mesh_points", "plain_shape", "pose"]
+__all__ = ["box", "is_geometry", "mesh_points", "mesh_triangles", "plain_shape", "pose"]
 
 
 def is_geometry(prim: Usd.Prim) -> bool:
@@ -60,7 +62,7 @@ def pose(matrix: np.ndarray, dim: int) -> tuple[np.ndarray, np.ndarray, float]:
 
 
 def _get(prim: Usd.Prim, name: str, fallback: object = None) -> object:
-    value = prim.GetAttribute(name).Get(START)
+    value = at_rest(prim, name)
     return fallback if value is None else value
 
 
@@ -155,6 +157,19 @@ def _plane(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
 
 def _mesh(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
     _plane_only(dim, prim)
+    return TriangleMesh(*mesh_triangles(prim, matrix))
+
+
+def mesh_triangles(prim: Usd.Prim, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices, shape (n, 3), and faces, counter-clockwise seen from outside, shape (m, 3), of the mesh `prim`.
+
+    Args:
+        prim: A mesh of polygons.
+        matrix: Local coordinates of the prim to those of the vertices, shape (4, 4).
+
+    Raises:
+        SceneError: It has no points or faces, or they do not fit.
+    """
     counts = np.asarray(_get(prim, "faceVertexCounts", []), dtype=np.int64)
     corners = np.asarray(_get(prim, "faceVertexIndices", []), dtype=np.int64)
     points = mesh_points(prim)
@@ -162,7 +177,10 @@ def _mesh(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
         raise SceneError("it is a mesh without points or faces")
     if counts.sum() != len(corners) or counts.min() < 3:
         raise SceneError(f"its faces have {counts.sum()} corners by their counts and {len(corners)} by their indices")
-    return TriangleMesh(transform(matrix, points), _fans(counts, corners))
+    faces = _fans(counts, corners)
+    left_handed = str(_get(prim, "orientation", "rightHanded")) == "leftHanded"
+    mirrored = np.linalg.det(matrix[:3, :3]) < 0.0
+    return transform(matrix, points), faces[:, ::-1] if left_handed != mirrored else faces
 
 
 def mesh_points(prim: Usd.Prim) -> np.ndarray:
@@ -185,7 +203,7 @@ def _fans(counts: np.ndarray, corners: np.ndarray) -> np.ndarray:
 
 
 def _tets(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
-    """The surface of a tetrahedral mesh: the faces that belong to one tetrahedron alone."""
+    """Tetrahedra in whatever order their vertices are; points that none of them uses are left out."""
     _plane_only(dim, prim)
     points = np.asarray(_get(prim, "points", []), dtype=np.float64).reshape(-1, 3)
     tets = np.asarray(_get(prim, "tetVertexIndices", []), dtype=np.int64).reshape(-1, 4)
@@ -193,12 +211,10 @@ def _tets(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
         raise SceneError("it is a tetrahedral mesh without points or tetrahedra")
     if tets.min() < 0 or tets.max() >= len(points):
         raise SceneError(f"its tetrahedra must index points 0 to {len(points) - 1}, got {tets.min()} to {tets.max()}")
-    corners = points[tets]
-    inverted = np.linalg.det(corners[:, 1:] - corners[:, :1]) < 0.0
-    tets[inverted] = tets[inverted][:, [1, 0, 2, 3]]
-    faces = np.concatenate([tets[:, [1, 2, 3]], tets[:, [0, 3, 2]], tets[:, [0, 1, 3]], tets[:, [0, 2, 1]]])
-    _, inverse, count = np.unique(np.sort(faces, axis=1), axis=0, return_inverse=True, return_counts=True)
-    return TriangleMesh(transform(matrix, points), faces[count[inverse.ravel()] == 1])
+    used = np.unique(tets)
+    if len(used) < len(points):
+        points, tets = points[used], np.searchsorted(used, tets)
+    return TetMesh.oriented(transform(matrix, points), tets)
 
 
 def _points(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:

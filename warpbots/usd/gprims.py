@@ -19,16 +19,18 @@ from warpbots.scene import (
     Heightfield,
     Points,
     Shape,
+    Sheet,
     Silhouette,
     Sphere,
+    TetMesh,
     TriangleMesh,
     Truss,
     dimension,
 )
-from warpbots.usd.frame import START, tidy
-from warpbots.usd.values import create
+from warpbots.usd.frame import tidy
+from warpbots.usd.values import at_rest, create
 
-__all__ = ["Gprim", "author", "describe", "matrix", "unchanged", "width"]
+__all__ = ["Gprim", "author", "describe", "face_normals", "matrix", "unchanged", "width"]
 
 _THIN = 0.05
 """Thickness of a drawn 2D shape over its size."""
@@ -96,7 +98,7 @@ def unchanged(prim: Usd.Prim, gprim: Gprim) -> bool:
     if prim.GetTypeName() != gprim.type:
         return False
     for name, (_, value) in gprim.values.items():
-        found = prim.GetAttribute(name).Get(START)
+        found = at_rest(prim, name)
         if isinstance(value, str) or found is None:
             if found != value:
                 return False
@@ -203,6 +205,19 @@ def _triangles(shape: TriangleMesh, lift, extent: float) -> Gprim:
     return _mesh(shape.vertices, shape.faces, closed=True)
 
 
+def _tets(shape: TetMesh, lift, extent: float) -> Gprim:
+    values = {
+        "points": ("point3f[]", Vt.Vec3fArray.FromNumpy(shape.vertices.astype(np.float32))),
+        "tetVertexIndices": ("int4[]", Vt.Vec4iArray.FromNumpy(shape.tets.astype(np.int32))),
+    }
+    surface = Vt.Vec3iArray.FromNumpy(shape.surface.astype(np.int32))
+    return Gprim("TetMesh", values, drawn={"surfaceFaceVertexIndices": ("int3[]", surface)})
+
+
+def _sheet(shape: Sheet, lift, extent: float) -> Gprim:
+    return _mesh(shape.vertices, shape.faces, closed=False)
+
+
 def _points(shape: Points, lift, extent: float) -> Gprim:
     dim = shape.positions.shape[1]
     positions = shape.positions if dim == 3 else np.insert(shape.positions, 1, 0.0, axis=1)
@@ -242,6 +257,8 @@ _DESCRIBE = {
     Heightfield: _heightfield,
     Silhouette: _silhouette,
     TriangleMesh: _triangles,
+    TetMesh: _tets,
+    Sheet: _sheet,
     Points: _points,
     Truss: _truss,
     DistanceGrid: _distance_grid,
@@ -270,13 +287,13 @@ def _mesh(points: np.ndarray, faces: np.ndarray, closed: bool) -> Gprim:
     drawn = {
         "faceVertexCounts": ("int[]", Vt.IntArray.FromNumpy(np.full(len(faces), faces.shape[1], dtype=np.int32))),
         "subdivisionScheme": ("token", "none"),
-        "normals": ("normal3f[]", Vt.Vec3fArray.FromNumpy(_normals(points, faces).astype(np.float32))),
+        "normals": ("normal3f[]", Vt.Vec3fArray.FromNumpy(face_normals(points, faces).astype(np.float32))),
         "doubleSided": ("bool", not closed),
     }
     return Gprim("Mesh", values, drawn=drawn)
 
 
-def _normals(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
+def face_normals(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
     """Unit normal of each face, shape (n_faces, 3); a face without area gets +z."""
     a, b, c = (points[faces[:, k]] for k in range(3))
     normals = np.cross(b - a, c - a)

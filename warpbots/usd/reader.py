@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from pxr import Usd, UsdGeom
 
-from warpbots.scene import Material, Scene, SceneError, TriangleMesh
+from warpbots.scene import Material, Scene, SceneError, Shape, Sheet, TetMesh, TriangleMesh
 from warpbots.usd.bodies import lost_velocities, read_body
 from warpbots.usd.colliders import is_moving
 from warpbots.usd.files import open_stage
@@ -94,7 +94,17 @@ def read_meshes(path: str | os.PathLike, meters_per_unit: float | None = None) -
     prims = [p for p in stage.Traverse(Usd.TraverseInstanceProxies()) if p.GetTypeName() in ("Mesh", "TetMesh")]
     if not prims:
         raise SceneError(f"{path}: the file has no Mesh and no TetMesh")
-    return {str(prim.GetPath()): read_shape(prim, frame) for prim in prims}
+    return {str(prim.GetPath()): _closed(prim, read_shape(prim, frame)) for prim in prims}
+
+
+def _closed(prim: Usd.Prim, shape: Shape) -> Shape:
+    """The boundary of tetrahedra, or the triangles of a sheet, as a `TriangleMesh`; other shapes as they are."""
+    if not isinstance(shape, TetMesh | Sheet):
+        return shape
+    try:
+        return TriangleMesh(shape.vertices, shape.surface if isinstance(shape, TetMesh) else shape.faces)
+    except SceneError as error:
+        raise SceneError(f"{prim.GetPath()}: {error}") from None
 
 
 def read_stage(

@@ -31,10 +31,12 @@ from warpbots.scene import (
     Pressure,
     RigidBody,
     Servo,
+    Sheet,
     Silhouette,
     SoftBody,
     Sphere,
     Task,
+    TetMesh,
     Torque,
     TriangleMesh,
     Truss,
@@ -61,8 +63,11 @@ __all__ = [
     "SHAPES",
     "SHAPE_FIELDS",
     "SIM_APIS",
+    "SURFACE_APIS",
+    "SURFACE_MATERIAL_API",
     "TABLE",
     "UNSUPPORTED_APIS",
+    "VOLUME_API",
     "Row",
     "rows",
 ]
@@ -84,7 +89,8 @@ class Row(NamedTuple):
         sets: What it sets: a field of a class of `warpbots.scene`, or a word for what is no field.
         name: Name of the USD attribute.
         type: Its USD type.
-        kind: How the value is converted: "number", "integer", "text", "color" as it stands; "vector" with the rotation
+        kind: How the value is converted: "number", "integer", "text", "color" as it stands, "constant" an array of one
+            number; "vector" with the rotation
             of its prim; "points" with the whole transform of its prim.
         unit: Unit of the value, a key of `warpbots.usd.frame.UNITS`.
         prim: The prim or the applied schema that carries it.
@@ -163,6 +169,19 @@ TABLE = (
     Row("SoftBody.color", "primvars:displayColor", "color3f[]", "color", "1", "body or its shape", _USD,
         SoftBody.color),
     Row("shape", "warpbots:shape", "token", "text", "1", "every shape", OWN, None),
+    # sheets; the thickness is that of the geometry or, in older files, of its material
+    Row("Sheet.thickness", "physics:thicknesses", "float[]", "constant", "m", "PhysicsSurfaceDeformableSimAPI", _AOUSD,
+        1e-3),
+    Row("Sheet.thickness", "physics:surfaceThickness", "float", "number", "m", "PhysicsSurfaceDeformableMaterialAPI",
+        _AOUSD, written=False),
+    Row("Sheet.thickness", "omniphysics:surfaceThickness", "float", "number", "m",
+        "OmniPhysicsSurfaceDeformableMaterialAPI", _OMNI, written=False),
+    Row("what has a thickness", "physics:thicknesses:elementType", "token", "text", "1",
+        "PhysicsSurfaceDeformableSimAPI", _AOUSD, "constant", uniform=True),
+    Row("Sheet.bending", "physics:surfaceBendStiffness", "float", "number", "N m",
+        "PhysicsSurfaceDeformableMaterialAPI", _AOUSD, None),
+    Row("Sheet.bending", "omniphysics:surfaceBendStiffness", "float", "number", "N m",
+        "OmniPhysicsSurfaceDeformableMaterialAPI", _OMNI, written=False),
     # rigid bodies; what is local is in the frame of its prim
     Row("RigidBody.density", "physics:density", "float", "number", "kg/m^dim", "PhysicsMassAPI", _USD, None),
     Row("RigidBody.color", "primvars:displayColor", "color3f[]", "color", "1", "body or its shape", _USD,
@@ -267,6 +286,8 @@ SHAPE_FIELDS = {
     Points: {"positions": "points", "volumes": "vector"},
     DistanceGrid: {"values": "grid", "lower": "vector", "spacing": "number"},
     Truss: {"joints": "points", "bars": "indices", "radius": "vector"},
+    TetMesh: {"vertices": "points", "tets": "indices"},
+    Sheet: {"vertices": "points", "faces": "indices", "thickness": "number", "bending": "number"},
     Posed: {"translation": "vector", "rotation": "grid"},
     Union: {},
 }
@@ -278,10 +299,15 @@ SHAPES = {cls.__name__: cls for cls in SHAPE_FIELDS}
 BODY_APIS = ("PhysicsDeformableBodyAPI", "OmniPhysicsDeformableBodyAPI")
 """Applied schemas that mark a soft body; the first is written."""
 
-SIM_APIS = ("PhysicsVolumeDeformableSimAPI", "OmniPhysicsVolumeDeformableSimAPI", "NewtonPointsDeformableSimAPI")
+POINTS_API = "NewtonPointsDeformableSimAPI"
+VOLUME_API = "PhysicsVolumeDeformableSimAPI"
+SURFACE_APIS = ("PhysicsSurfaceDeformableSimAPI", "OmniPhysicsSurfaceDeformableSimAPI")
+"""Applied schemas that say that a mesh is a sheet and no solid; the first is written."""
+
+SIM_APIS = (VOLUME_API, "OmniPhysicsVolumeDeformableSimAPI", POINTS_API, *SURFACE_APIS)
 """Applied schemas that mark the geometry which stands for a body, where a body has several."""
 
-POINTS_API = "NewtonPointsDeformableSimAPI"
+SURFACE_MATERIAL_API = "PhysicsSurfaceDeformableMaterialAPI"
 MATERIAL_APIS = ("PhysicsMaterialAPI", "NewtonMPMMaterialAPI", "PhysicsVolumeDeformableMaterialAPI")
 SCENE_APIS = ("NewtonSceneAPI", "NewtonMPMSceneAPI")
 REGION_API = "WarpbotsRegionAPI"
@@ -319,8 +345,6 @@ UNSUPPORTED_APIS = {
     "PhysicsRigidBodyAPI": "a rigid body that is marked as a soft one, too; take one of the two schemas away",
     "PhysicsArticulationRootAPI": "an articulation of rigid bodies",
     "PhysicsFilteredPairsAPI": "a collision filter; soft bodies touch everything",
-    "PhysicsSurfaceDeformableSimAPI": "a surface deformable (cloth)",
-    "OmniPhysicsSurfaceDeformableSimAPI": "a surface deformable (cloth)",
     "PhysicsCurvesDeformableSimAPI": "a curve deformable (rod)",
 }
 """Applied schemas of physics that warpbots does not simulate, and what they are."""

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from pxr import Gf, Usd, UsdGeom
 
-from warpbots.scene import Posed, SceneError, Shape, Union
+from warpbots.scene import Posed, SceneError, Shape, Sheet, Union
 from warpbots.usd.frame import Frame, local_matrix
 from warpbots.usd.geometry import is_geometry, plain_shape, pose
 from warpbots.usd.gprims import author, describe, matrix, unchanged
 from warpbots.usd.schema import EXACT, SHAPE_FIELDS, SHAPES, rows
+from warpbots.usd.sheets import is_sheet, read_bending, read_sheet, write_thickness
 from warpbots.usd.values import authored, create
 
 __all__ = ["is_shape", "read_shape", "read_shape_in", "write_shape"]
@@ -102,7 +103,11 @@ def _read_plain(prim: Usd.Prim, here: np.ndarray, frame: Frame, name: str) -> Sh
             f"missing or no longer fit the geometry of the prim (another program has scaled or reshaped it); undo that "
             f"change or describe the shape anew"
         )
-    return plain_shape(prim, here, frame.dim)
+    return _plain(prim, here, frame)
+
+
+def _plain(prim: Usd.Prim, here: np.ndarray, frame: Frame) -> Shape:
+    return read_sheet(prim, here, frame) if is_sheet(prim) else plain_shape(prim, here, frame.dim)
 
 
 def _read_posed(prim: Usd.Prim, here: np.ndarray, frame: Frame) -> Posed:
@@ -128,10 +133,12 @@ def _read_exact(prim: Usd.Prim, here: np.ndarray, frame: Frame, name: str) -> Sh
         return None
     if any(value is None for value in fields.values()):
         # fields that the geometry gives exactly were not written
-        plain = plain_shape(prim, here, frame.dim)
+        plain = _plain(prim, here, frame)
         if type(plain) is not SHAPES[name]:
             return None
         fields = {f: getattr(plain, f) if v is None else v for f, v in fields.items()}
+    if name == "Sheet":
+        fields["bending"] = read_bending(prim, frame, fields["bending"])
     return SHAPES[name](**fields)
 
 
@@ -146,8 +153,11 @@ def _write(stage: Usd.Stage, path: str, shape: Shape, parent: np.ndarray, frame:
     else:
         prim = author(stage, path, describe(shape, extent))
     create(prim, _TOKEN.name, _TOKEN.type, type(shape).__name__, uniform=True)
+    if isinstance(shape, Sheet):
+        write_thickness(prim, shape, frame)
     for field, kind in _missing(prim, shape, parent, frame).items():
-        _store(prim, field, kind, getattr(shape, field))
+        if getattr(shape, field) is not None:
+            _store(prim, field, kind, getattr(shape, field))
     return prim
 
 

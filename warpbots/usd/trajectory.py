@@ -1,13 +1,13 @@
 """A trajectory as moving particles, or moving rigid bodies, over the file of its scene.
 
 Three layers: the file of the scene, which is left as it is; the results, which only add particles to soft bodies and
-hide their rest shapes, and move rigid ones; and a root that combines the two. Frames are written as they come and
-flushed to disk, so that memory does not grow with the length of the trajectory.
+hide their rest shapes, or move the points of their meshes, and move rigid ones; and a root that combines the two.
+Frames are written as they come and flushed to disk, so that memory does not grow with the length of the trajectory.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom, UsdUtils, Vt
@@ -16,15 +16,14 @@ from warpbots.scene import Scene, SoftBody, bars_of
 from warpbots.usd.files import export, replacing_layers, sign
 from warpbots.usd.frame import Frame, stage_frame
 from warpbots.usd.gprims import width
+from warpbots.usd.moving import Moving, hide_rest, moving_mesh, result, write_points
 from warpbots.usd.reader import read_stage
 from warpbots.usd.robot_results import moving_bodies, write_poses
 from warpbots.usd.robots import points_of
 from warpbots.usd.scene_writer import scene_layer
-from warpbots.usd.schema import RESULT_API
 from warpbots.usd.source import is_source_of, relative
 from warpbots.usd.survey import Survey
-from warpbots.usd.target import editable, free_path, to_scene_coordinates
-from warpbots.usd.values import apply
+from warpbots.usd.target import editable
 
 __all__ = ["write_trajectory"]
 
@@ -47,9 +46,10 @@ def write_trajectory(
         path: Absolute path of the file that combines scene and results.
         trajectory: Has `scene`; `frames(every)`, an iterator of time [s], positions [m] and velocities [m/s], both of
             shape (n, dim); and `particles` with `volume` [m^dim] and `body`, the index of the body in the scene, both
-            of shape (n,), and, if they are joined by springs, `ends`, shape (n_springs, 2), and `wears`: whether they
-            can break, in which case `states(every)` says which are broken, too. Of rigid bodies it has `states(every)`
-            and `simulation`, which senses where they are.
+            of shape (n,). If some are nodes of meshes it has `meshes`, each with `body`, `nodes`, a slice of the
+            particles, and `faces`, vertex indices within it; if they are joined by springs, `ends`, shape (n_springs,
+            2), and `wears`: whether they can break, in which case `states(every)` says which are broken, too. Of rigid
+            bodies it has `states(every)` and `simulation`, which senses where they are.
         fps: Time codes per second.
         every: Write the states after every so many control intervals.
         velocities: Whether to write velocities.
@@ -133,9 +133,14 @@ def _write_results(
         results.Save()
         return codes
     body_of = np.asarray(trajectory.particles.body)
-    moving: list[_Moving] = []
+    meshes = {mesh.body: mesh for mesh in getattr(trajectory.particles, "meshes", ())}
+    moving: list[Moving] = []
     for k, body in enumerate(scene.bodies):
-        moving += _define(stage, found.bodies[body.name], body, trajectory.particles, body_of == k, frame, springs)
+        mesh, prim = meshes.get(k), found.bodies[body.name]
+        if mesh is not None:
+            moving.append(moving_mesh(stage, prim, body, mesh, trajectory.particles, frame))
+        else:
+            moving += _define(stage, prim, body, trajectory.particles, body_of == k, frame, springs)
     codes, pending = [], 0
     for time, position, velocity, broken in _moments(trajectory, every):
         codes.append(_code(float(time), fps))
@@ -169,22 +174,6 @@ def _write_robots(
     return codes[0], codes[-1]
 
 
-class _Moving(NamedTuple):
-    """A prim that moves.
-
-    Attributes:
-        prim: The prim.
-        follows: The particles that its points follow, shape (n_points,).
-        springs: The springs that its curves show, shape (n_curves,); None for points.
-        width: Width of an unbroken curve in scene units; None for points.
-    """
-
-    prim: UsdGeom.PointBased
-    follows: np.ndarray
-    springs: np.ndarray | None = None
-    width: float | None = None
-
-
 def _moments(trajectory: Any, every: int) -> Iterator[tuple]:
     """Time [s], positions [m], velocities [m/s] and, where springs can break, 1 for broken ones and 0 for others."""
     if not getattr(trajectory.particles, "wears", False):
@@ -197,53 +186,34 @@ def _moments(trajectory: Any, every: int) -> Iterator[tuple]:
 
 def _define(
     stage: Usd.Stage, prim: Usd.Prim, body: SoftBody, particles: Any, members: np.ndarray, frame: Frame, springs: bool
-) -> list[_Moving]:
+) -> list[Moving]:
     """The prims that move in place of the rest shape of `body`, each with the particles that its points follow."""
     prim = editable(prim)
-    points = UsdGeom.Points(_result(stage, prim, body, "Particles", "Points", frame))
-    for rest in prim.GetChildren() if not prim.IsA(UsdGeom.Gprim) else [prim]:
-        if rest.IsA(UsdGeom.Imageable) and RESULT_API not in rest.GetPrimTypeInfo().GetAppliedAPISchemas():
-            UsdGeom.Imageable(rest).CreateVisibilityAttr(UsdGeom.Tokens.invisible)
+    hide_rest(prim)
+    points = UsdGeom.Points(result(stage, prim, body, "Particles", "Points", frame))
     follows = np.flatnonzero(members)
     points.CreateIdsAttr(Vt.Int64Array(range(len(follows))))
     wide = width(np.asarray(particles.volume)[follows], frame.dim)
     points.CreateWidthsAttr(Vt.FloatArray.FromNumpy(wide.astype(np.float32)))
     points.SetWidthsInterpolation(UsdGeom.Tokens.vertex)
-    moving = [_Moving(points, follows)]
+    moving = [Moving(points, follows)]
     truss = bars_of(body.shape)
     if hasattr(particles, "ends") and (springs or truss):
         shown = np.flatnonzero(members[particles.ends[:, 0]])
         ends = particles.ends[shown]
-        curves = UsdGeom.BasisCurves(_result(stage, prim, body, "Springs", "BasisCurves", frame))
+        curves = UsdGeom.BasisCurves(result(stage, prim, body, "Springs", "BasisCurves", frame))
         curves.CreateTypeAttr(UsdGeom.Tokens.linear)
         curves.CreateCurveVertexCountsAttr(Vt.IntArray(len(ends), 2))
         length = np.linalg.norm(np.diff(particles.position[ends], axis=1)[:, 0], axis=1)
         wide = 2.0 * np.median(truss.radius) if truss else _THIN * np.median(length)
         curves.CreateWidthsAttr([float(wide)] * (len(shown) if particles.wears else 1))
         curves.SetWidthsInterpolation(UsdGeom.Tokens.uniform if particles.wears else UsdGeom.Tokens.constant)
-        moving.append(_Moving(curves, ends.ravel(), shown, float(wide)))
+        moving.append(Moving(curves, ends.ravel(), shown, float(wide)))
     return moving
 
 
-def _result(stage: Usd.Stage, body_prim: Usd.Prim, body: SoftBody, name: str, kind: str, frame: Frame) -> Usd.Prim:
-    """A prim for results in coordinates of the scene, below that of the body where USD allows it, else beside it."""
-    inside = not body_prim.IsA(UsdGeom.Gprim)
-    parent = body_prim if inside else body_prim.GetParent()
-    name = name if inside else f"{body_prim.GetName()}_{name.lower()}"
-    path = parent.GetPath().AppendChild(name)
-    there = stage.GetPrimAtPath(path)
-    if there and RESULT_API not in there.GetPrimTypeInfo().GetAppliedAPISchemas():
-        path = free_path(stage, parent.GetPath(), name)
-    prim = stage.DefinePrim(path, kind)
-    apply(prim, RESULT_API)
-    to_scene_coordinates(prim, frame)
-    UsdGeom.Gprim(prim).CreateDisplayColorAttr([body.color])
-    UsdGeom.Imageable(prim).CreateVisibilityAttr(UsdGeom.Tokens.inherited)
-    return prim
-
-
 def _write_frame(
-    moving: list[_Moving],
+    moving: list[Moving],
     frame: Frame,
     code: float,
     position: Any,
@@ -262,27 +232,12 @@ def _write_frame(
             f"simulation has failed before, reduce its time step"
         )
     size = 0
-    for points, follows, springs, wide in moving:
-        values = np.ascontiguousarray(frame.lift(position[follows]), dtype=np.float32)
-        points.GetPointsAttr().Set(Vt.Vec3fArray.FromNumpy(values), code)
-        points.GetExtentAttr().Set(_extent(points, values), code)
-        if broken is not None and springs is not None:  # what is broken has no width
-            widths = (wide * (1.0 - broken[springs])).astype(np.float32)
-            points.GetPrim().GetAttribute("widths").Set(Vt.FloatArray.FromNumpy(widths), code)
-        if velocity is not None:
-            rates = np.ascontiguousarray(frame.lift(np.asarray(velocity)[follows]), dtype=np.float32)
-            points.GetVelocitiesAttr().Set(Vt.Vec3fArray.FromNumpy(rates), code)
-        size += values.nbytes * (1 if velocity is None else 2)
+    for prim in moving:
+        size += write_points(prim, frame, code, position, velocity)
+        if broken is not None and prim.springs is not None:  # what is broken has no width
+            widths = (prim.width * (1.0 - broken[prim.springs])).astype(np.float32)
+            prim.prim.GetPrim().GetAttribute("widths").Set(Vt.FloatArray.FromNumpy(widths), code)
     return size
-
-
-def _extent(points: UsdGeom.PointBased, values: np.ndarray) -> Vt.Vec3fArray:
-    """Box about all points with their widths, shape (2, 3)."""
-    if not len(values):
-        return UsdGeom.Boundable.ComputeExtentFromPlugins(points, Usd.TimeCode.EarliestTime())
-    widths = np.asarray(points.GetPrim().GetAttribute("widths").Get())
-    radius = 0.5 * (widths[:, None] if len(widths) == len(values) else widths.max())
-    return Vt.Vec3fArray.FromNumpy(np.stack([(values - radius).min(0), (values + radius).max(0)]))
 
 
 def _code(time: float, fps: float) -> float:

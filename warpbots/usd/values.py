@@ -15,11 +15,11 @@ import numpy as np
 from pxr import Sdf, Usd
 
 from warpbots.usd.frame import START, Frame, rotation, transform
-from warpbots.usd.schema import EXACT, OWN, Row, rows
+from warpbots.usd.schema import EXACT, MOTION_API, OWN, Row, rows
 
-__all__ = ["apply", "authored", "clear", "create", "enabled", "get", "number", "put", "same", "schemas"]
+__all__ = ["apply", "at_rest", "authored", "clear", "create", "enabled", "get", "number", "put", "same", "schemas"]
 
-_SINGLE = ("float", "color3f[]", "vector3f", "point3f[]")
+_SINGLE = ("float", "float[]", "color3f[]", "vector3f", "point3f[]")
 _AGREE = 1e-6
 """Largest relative difference between a value and its exact twin: a little more than rounding to float32 (6e-8)."""
 
@@ -109,6 +109,13 @@ def schemas(prim: Usd.Prim) -> set[str]:
     return {*prim.GetPrimTypeInfo().GetAppliedAPISchemas(), *prim.GetAppliedSchemas()}
 
 
+def at_rest(prim: Usd.Prim, name: str) -> Any:
+    """The attribute `name` of the geometry of `prim`, or None; where results move its points, before they do."""
+    attribute = prim.GetAttribute(name)
+    value = attribute.Get() if MOTION_API in schemas(prim) else None
+    return attribute.Get(START) if value is None else value
+
+
 def _decimal(value: Any, row: Row) -> np.ndarray:
     array = np.asarray(value)
     return array.astype(np.float32).astype(str).astype(np.float64) if row.type in _SINGLE else array.astype(np.float64)
@@ -121,8 +128,8 @@ def _read(prim: Usd.Prim, row: Row, frame: Frame) -> Any:
     if row.kind == "integer":
         return int(raw)
     value = _decimal(raw, row)
-    if row.kind == "number":
-        return float(value) * frame.factor(row.unit)
+    if row.kind in ("number", "constant"):
+        return float(value.reshape(-1)[0]) * frame.factor(row.unit)
     if row.kind == "color":
         return tuple(value[0].tolist())
     if row.kind == "vector":
@@ -136,8 +143,9 @@ def _to_usd(prim: Usd.Prim, row: Row, value: Any, frame: Frame) -> Any:
         return value
     if row.kind == "integer":
         return bool(value) if row.type == "bool" else int(value)
-    if row.kind == "number":
-        return float(value) / frame.factor(row.unit)
+    if row.kind in ("number", "constant"):
+        number = float(value) / frame.factor(row.unit)
+        return [number] if row.kind == "constant" else number
     if row.kind == "color":
         return [tuple(value)]
     if row.kind == "vector":

@@ -8,10 +8,11 @@ from warpbots.scene import Cable, Scene
 from warpbots.view.camera import Camera
 from warpbots.view.ground import draw_floor, draw_section, flat_axes
 from warpbots.view.matter import NO_PARTICLES, shown, shown_at
+from warpbots.view.meshes import loose, node_facets
 from warpbots.view.palette import GROUND, INK, QUIET, body_colors
 from warpbots.view.raster import Canvas
 from warpbots.view.sheet import sheet, width_for
-from warpbots.view.solids import Poses, Solid, facets, outline, poses_at_zero, solids_of
+from warpbots.view.solids import Facets, Poses, Solid, facets, outline, poses_at_zero, solids_of
 from warpbots.view.stretch import Stretch
 from warpbots.view.surface import surface
 from warpbots.view.terrain import floor_height, is_floor
@@ -42,7 +43,7 @@ def draw(
     """Draw a scene at one moment, in 2D or (in an orthographic view) in 3D.
 
     In 2D a random 30,000 of more particles are drawn, larger; in 3D all those that are at the surface of a body, and
-    the surfaces of rigid bodies.
+    the surfaces of rigid bodies and of those that are meshes.
 
     Args:
         scene: Bodies, obstacles and actuators.
@@ -121,7 +122,7 @@ class Stage:
     def __init__(self, scene: Scene, particles: object, camera: Camera, ax: "Axes", solids: tuple[Solid, ...] = ()):
         self.scene, self.particles, self.camera, self.ax, self.solids = scene, particles, camera, ax, solids
         self._moving = []
-        self._radius = radii(particles)
+        self._radius, self._loose = radii(particles), loose(particles)
         self._routes = _routes(scene, particles)
         self._floor = _floor_in_view(scene, camera)
         self._stretch: Stretch | None = None
@@ -205,8 +206,10 @@ class Stage:
         """3D: a rendered image of matter, bodies and obstacles, over the floor."""
         if self._canvas is None:
             self._canvas = self._new_canvas()
-        moving = facets(self.solids, poses) if self.solids else None
-        image = self._canvas.picture(position, self._radius, colors, self._floor, moving)
+        nodes = node_facets(self.scene, self.particles, position, colors)
+        moving = Facets.joined([facets(self.solids, poses), nodes])
+        balls = (a[self._loose] for a in (position, self._radius, colors))
+        image = self._canvas.picture(*balls, self._floor, moving)
         (left, bottom), (right, top) = self.camera.window
         return [self.ax.imshow(image, extent=(left, right, bottom, top), interpolation="antialiased", zorder=2)]
 

@@ -73,6 +73,12 @@ class Facets:
         """No triangles."""
         return cls(np.zeros((0, 3, 3)), np.zeros((0, 3, 3)), np.zeros((0, 3)))
 
+    @classmethod
+    def joined(cls, parts: Sequence["Facets"]) -> "Facets":
+        """All triangles of `parts`."""
+        parts = [cls.none(), *parts]
+        return cls(*(np.concatenate([getattr(part, f) for part in parts]) for f in ("corner", "normal", "color")))
+
     def normal_at(self, face: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Normals between those of the corners.
 
@@ -108,13 +114,11 @@ def poses_at_zero(scene: Scene) -> Poses:
 
 def facets(solids: Sequence[Solid], poses: Poses) -> Facets:
     """All faces of `solids` at one moment."""
-    none = Facets.none()
-    corner, normal, color = [none.corner], [none.normal], [none.color]
+    parts = []
     for solid, x, R in zip(solids, poses.position, poses.rotation, strict=True):
-        corner.append((solid.vertices @ R.T + x)[solid.faces])
-        normal.append((solid.normals @ R.T)[solid.faces])
-        color.append(np.broadcast_to(np.array(solid.color), (len(solid.faces), 3)))
-    return Facets(np.concatenate(corner), np.concatenate(normal), np.concatenate(color))
+        color = np.broadcast_to(np.array(solid.color), (len(solid.faces), 3))
+        parts.append(Facets((solid.vertices @ R.T + x)[solid.faces], (solid.normals @ R.T)[solid.faces], color))
+    return Facets.joined(parts)
 
 
 def outline(scene: Scene, solids: Sequence[Solid], poses: Poses) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 from warpbots.scene import Obstacle
 from warpbots.view.camera import Camera
 from warpbots.view.matter import particles_of
+from warpbots.view.meshes import loose, meshes_of, seen_twice
 from warpbots.view.motion import Motion, evenly
 from warpbots.view.palette import GROUND, GROUND_EDGE, INK, PAPER, QUIET, body_colors, packed
 from warpbots.view.picture import radii
@@ -62,7 +63,7 @@ def moments(trajectory: "Trajectory", every: int | None) -> np.ndarray:
 
 
 def new_plot(motion: Motion) -> "k3d.Plot":
-    """Particles as k3d points and rigid bodies as meshes, each with a key of its time series for a frame: "0", "1", ...
+    """Particles as k3d points, bodies as meshes, each with a key of its time series for a frame: "0", "1", ...
 
     Obstacles, a ruler in metres and the time stand beside them; 2D scenes stand upright in the x-z plane.
     """
@@ -74,13 +75,16 @@ def new_plot(motion: Motion) -> "k3d.Plot":
         grid_auto_fit=False, axes_helper=0.0, fps=1.0, camera_fov=_FIELD, camera_up_axis="z", lighting=1.5,
     )  # fmt: skip
     frames = range(len(motion))
-    if len(motion.particles):
+    alone = loose(motion.particles) if scene.dim == 3 else np.ones(len(motion.particles.position), dtype=bool)
+    if alone.any():
         plot += k3d.points(
-            {str(k): _upright(motion.position[k]) for k in frames},
-            colors={str(k): packed(_shaded(motion, k, camera)) for k in frames},
-            point_sizes=(2.0 * radii(motion.particles)).astype(np.float32),
+            {str(k): _upright(motion.position[k][alone]) for k in frames},
+            colors={str(k): packed(_shaded(motion, k, camera, alone)) for k in frames},
+            point_sizes=(2.0 * radii(motion.particles)[alone]).astype(np.float32),
             shader="flat", name="particles",
         )  # fmt: skip
+    for mesh in meshes_of(motion.particles) if scene.dim == 3 else ():
+        plot += _surface_of(motion, mesh)
     for body, solid in enumerate(motion.solids):
         if len(solid.faces):
             mesh = k3d.mesh(
@@ -140,12 +144,28 @@ def _int(color: tuple[float, float, float]) -> int:
     return int(packed(np.array([color]))[0])
 
 
-def _shaded(motion: Motion, frame: int, camera: Camera) -> np.ndarray:
-    """Colours of the particles as in a picture: in 3D under its light, which k3d's own does not reach."""
-    colors = body_colors(motion.scene, motion.particles, motion.control[frame])
+def _surface_of(motion: Motion, mesh: object) -> "k3d.objects.Mesh":
+    """The surface of a body whose nodes move."""
+    import k3d
+
+    body, frames = motion.scene.bodies[mesh.body], range(len(motion))
+    used, faces = np.unique(mesh.faces, return_inverse=True)
+    nodes = np.arange(len(motion.particles.position))[mesh.nodes][used]
+    colors = (body_colors(motion.scene, motion.particles, motion.control[k])[nodes] for k in frames)
+    return k3d.mesh(
+        {str(k): _upright(motion.position[k][nodes]) for k in frames}, faces.reshape(-1, 3).astype(np.uint32),
+        colors={str(k): packed(c) for k, c in zip(frames, colors, strict=True)},
+        side="double" if seen_twice(motion.scene, mesh) else "front", flat_shading=True, roughness=1.0,
+        emissive=_int(body.color), emissive_intensity=0.2, name=body.name,
+    )  # fmt: skip
+
+
+def _shaded(motion: Motion, frame: int, camera: Camera, alone: np.ndarray) -> np.ndarray:
+    """Colours of the particles `alone` as in a picture: in 3D under its light, which k3d's own does not reach."""
+    colors = body_colors(motion.scene, motion.particles, motion.control[frame])[alone]
     if motion.scene.dim == 2:
         return colors
-    normal = outward(motion.position[frame].astype(np.float64), radii(motion.particles))
+    normal = outward(motion.position[frame][alone].astype(np.float64), radii(motion.particles)[alone])
     return colors * brightness(normal, camera)[:, None]
 
 

@@ -14,6 +14,7 @@ from warpbots.scene import (
     SceneError,
     Shape,
     Sphere,
+    TetMesh,
     TriangleMesh,
     Union,
 )
@@ -91,6 +92,13 @@ def _(shape: TriangleMesh) -> object:
     import trimesh
 
     return trimesh.Trimesh(shape.vertices, shape.faces, process=False)
+
+
+@surface_mesh.register
+def _(shape: TetMesh) -> object:
+    import trimesh
+
+    return trimesh.Trimesh(shape.vertices, shape.surface, process=False)
 
 
 @surface_mesh.register

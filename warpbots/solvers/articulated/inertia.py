@@ -1,4 +1,4 @@
-"""Mass and moments of inertia of shapes: closed forms for primitives, the divergence theorem for meshes."""
+"""Mass and moments of inertia of shapes: closed forms for primitives, sums for meshes."""
 
 import functools
 import math
@@ -15,6 +15,7 @@ from warpbots.scene import (
     SceneError,
     Shape,
     Sphere,
+    TetMesh,
     TriangleMesh,
     Union,
 )
@@ -94,6 +95,17 @@ def _(shape: TriangleMesh) -> Moments:
         return 0.0, np.zeros(3), np.zeros((3, 3))
     properties = trimesh.Trimesh(shape.vertices, shape.faces, process=False).mass_properties
     return float(properties.volume), np.array(properties.center_mass), np.array(properties.inertia)
+
+
+@solid_moments.register
+def _(shape: TetMesh) -> Moments:
+    corners, V = shape.vertices[shape.tets], shape.volumes
+    center = np.einsum("t,tki->i", V, corners) / (4.0 * shape.volume)
+    x = corners - center
+    s = x.sum(axis=1)  # the integral of x x^T over a tetrahedron is V/20 (sum of x x^T at its corners + s s^T)
+    second = (np.einsum("t,tki,tkj->ij", V, x, x) + np.einsum("t,ti,tj->ij", V, s, s)) / 20.0
+    second = (second + second.T) / 2.0
+    return shape.volume, center, np.trace(second) * np.eye(3) - second
 
 
 @solid_moments.register

@@ -11,9 +11,20 @@ from scipy.sparse.csgraph import connected_components
 from warpbots.actuators import rest_strain
 from warpbots.contact import coefficients, obstacle_field
 from warpbots.math import real, real_numpy, vector
-from warpbots.scene import FREEDOMS, Cable, Motor, Oscillation, Scene, SceneError, SoftBody, TriangleMesh, bars_of
+from warpbots.scene import (
+    FREEDOMS,
+    Cable,
+    Motor,
+    Oscillation,
+    Scene,
+    SceneError,
+    SoftBody,
+    TetMesh,
+    TriangleMesh,
+    bars_of,
+)
 from warpbots.solvers.cables import cables_of
-from warpbots.solvers.checks import refuse_rigid
+from warpbots.solvers.checks import refuse_rigid, refuse_sheets
 from warpbots.solvers.mass_spring.collision import radii, stiffnesses
 from warpbots.solvers.mass_spring.drive import drive_of, signals_of
 from warpbots.solvers.mass_spring.lattice import (
@@ -56,6 +67,7 @@ def build(
         SceneError: The scene cannot be simulated by masses and springs; the message says why.
     """
     refuse_rigid("MassSpring", scene)
+    refuse_sheets("MassSpring", scene)
     _refuse_actuators(scene)
     _refuse_incompressibility(scene)
     lattice = attached(scene, assemble(scene, [_cut(body, spacing, lattice, seed) for body in scene.bodies], damping))
@@ -139,7 +151,7 @@ def _cut(body: SoftBody, spacing: float, kind: str, seed: int) -> Cells:
         return truss_cells(truss)
     shape = body.shape
     cells = voxel_cells(shape, spacing) if kind == "voxel" else scattered_cells(shape, spacing, seed, body.name)
-    if isinstance(shape, TriangleMesh) and len(cells.volume):
+    if isinstance(shape, TriangleMesh | TetMesh) and len(cells.volume):
         lost = shape.volume / cells.volume.sum()  # the enclosed volume is known: the body has exactly its mass
         cells = dataclasses.replace(cells, volume=lost * cells.volume, weight=lost * cells.weight)
     return cells

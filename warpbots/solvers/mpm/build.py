@@ -11,7 +11,7 @@ from warpbots.materials import LAWS
 from warpbots.math import real, real_numpy, vector
 from warpbots.scene import Cable, Expansion, Motor, Oscillation, Scene, SceneError
 from warpbots.solvers.cables import cables_of
-from warpbots.solvers.checks import refuse_rigid
+from warpbots.solvers.checks import refuse_rigid, refuse_sheets
 from warpbots.solvers.mpm.grid import Grid
 from warpbots.solvers.mpm.model import Group, MPMModel, Scratch
 from warpbots.solvers.mpm.particles import Particles, fill
@@ -60,6 +60,7 @@ def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device
 def _refuse_what_is_unknown(scene: Scene) -> None:
     """Raise if the scene has something that MPM cannot simulate."""
     refuse_rigid("MPM", scene)
+    refuse_sheets("MPM", scene)
     for body in scene.bodies:
         if body.material.law not in LAWS:
             raise SceneError(f"SoftBody {body.name!r}: law must be one of {', '.join(LAWS)}, got {body.material.law!r}")

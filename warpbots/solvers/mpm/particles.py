@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from warpbots.contact import signed_distance
-from warpbots.scene import Points, Scene, SceneError, Shape, SoftBody, TriangleMesh
+from warpbots.scene import Points, Scene, SceneError, Shape, SoftBody, TetMesh, TriangleMesh
 from warpbots.solvers.matter import Matter, materials_at, refuse_empty, regions_at, together
 
 __all__ = ["Particles", "fill"]
@@ -76,6 +76,6 @@ def _fill_shape(shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray]:
     lattice = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(lower))
     position = lattice[signed_distance(shape, lattice) <= 0.0]
     volume = float(np.prod(step))
-    if isinstance(shape, TriangleMesh) and len(position):
+    if isinstance(shape, TriangleMesh | TetMesh) and len(position):
         volume = shape.volume / len(position)  # the enclosed volume is known: the body has exactly its mass
     return position, np.full(len(position), volume)

@@ -1,0 +1,50 @@
+"""Bodies whose particles are nodes of a mesh, as they are drawn: the surface through the nodes, wherever these are."""
+
+import numpy as np
+
+from warpbots.scene import Scene, sheets_of
+from warpbots.view.solids import Facets
+from warpbots.view.surface import both_sides
+
+__all__ = ["loose", "meshes_of", "node_facets", "seen_twice"]
+
+
+def meshes_of(particles: object) -> tuple:
+    """Meshes whose nodes some of `particles` are; none of a solver that has particles alone.
+
+    Each has `body`, the index of its body in the scene, `nodes`, a slice of the particles, and `faces`, vertex indices
+    within that slice, counter-clockwise seen from outside, shape (m, 3).
+    """
+    return getattr(particles, "meshes", ())
+
+
+def loose(particles: object) -> np.ndarray:
+    """Which particles are no nodes and are drawn themselves, shape (n_particles,), bool."""
+    alone = np.ones(len(particles.position), dtype=bool)
+    for mesh in meshes_of(particles):
+        alone[mesh.nodes] = False
+    return alone
+
+
+def seen_twice(scene: Scene, mesh: object) -> bool:
+    """Whether a mesh is a sheet, which is seen from both sides."""
+    return bool(sheets_of(scene.bodies[mesh.body].shape))
+
+
+def node_facets(scene: Scene, particles: object, position: np.ndarray, color: np.ndarray) -> Facets:
+    """The surfaces of all meshes at one moment, flat between their edges.
+
+    Args:
+        scene: Has the bodies.
+        particles: All soft matter.
+        position: Where the particles are [m], shape (n_particles, 3).
+        color: Their red, green and blue in [0, 1], shape (n_particles, 3); a face has the mean of its nodes.
+    """
+    parts = []
+    for mesh in meshes_of(particles):
+        faces = both_sides(mesh.faces) if seen_twice(scene, mesh) else mesh.faces
+        corner = position[mesh.nodes][faces]
+        normal = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
+        normal = normal / np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
+        parts.append(Facets(corner, np.repeat(normal[:, None], 3, axis=1), color[mesh.nodes][faces].mean(axis=1)))
+    return Facets.joined(parts)
