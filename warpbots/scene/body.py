@@ -1,5 +1,6 @@
 """A soft body: a shape filled with a material, with names for its parts."""
 
+import math
 from collections.abc import Mapping
 
 from warpbots.scene.material import Material
@@ -20,6 +21,7 @@ class SoftBody:
         regions: Names for parts of the body; a region is all matter of this body whose rest position lies in the
             region's shape. Actuators, observers and material overrides refer to regions by name.
         region_materials: Materials of regions that differ from `material`; they share its law.
+        friction: Coulomb coefficient mu >= 0 against soft bodies, this one among them; of two bodies the mean counts.
         velocity: Initial velocity [m/s], shape (dim,); None for rest.
         color: Red, green and blue in [0, 1] for pictures.
 
@@ -34,6 +36,7 @@ class SoftBody:
     region_materials: Mapping[str, Material] = None
     velocity: tuple[float, ...] | None = None
     color: tuple[float, float, float] = (0.35, 0.6, 0.85)
+    friction: float = 0.5
 
     def __post_init__(self):
         for field in ("regions", "region_materials"):
@@ -41,6 +44,10 @@ class SoftBody:
         object.__setattr__(self, "color", tuple(float(c) for c in self.color))
         if self.velocity is not None:
             object.__setattr__(self, "velocity", tuple(float(v) for v in self.velocity))
+        mu = float(self.friction)
+        if not (math.isfinite(mu) and mu >= 0.0):
+            raise SceneError(f"SoftBody {self.name!r}: friction must be a coefficient >= 0, got {mu:g}")
+        object.__setattr__(self, "friction", mu)
         dim = dimension(self.shape)
         for name, region in self.regions.items():
             if dimension(region) != dim:

@@ -18,10 +18,12 @@ import warp as wp
 
 from warpbots.math import NODE, launch, real, real_numpy
 
-__all__ = ["Iteration", "Progress", "accelerate", "begin", "iteration", "weighted"]
+__all__ = ["Iteration", "Progress", "accelerate", "begin", "iteration", "restart", "weighted"]
 
 _CHUNKS = 256  # parts into which a GPU cuts sums; a CPU takes one
 _GROWTH = wp.constant(wp.float64(10.0))  # of a correction above the last one, from which a point is not taken
+_BETTER = wp.constant(wp.float64(0.9))  # of the smallest norm, below which a point is progress
+_PATIENCE = wp.constant(20)  # points without progress after which the iteration forgets what it knew
 _ZERO, _ONE, _HALF = (wp.constant(wp.float64(c)) for c in (0.0, 1.0, 0.5))
 _DEPENDENT = wp.constant(wp.float64(1e-12))  # share of its square that a change has to have across those before it
 _IDLE, _REJECTED, _TAKEN, _LAST = (wp.constant(k) for k in range(-1, 3))  # what becomes of a point
@@ -35,12 +37,16 @@ class Progress:
     active: 1 while a world iterates, shape (worlds,).
     any: Number of worlds that do, shape (1,).
     found: 1 where an iteration converged, shape (worlds,).
+    used: Entries of a point that mean something, shape (worlds,).
     iterations: Number of corrections so far, shape (worlds,).
     size: Size of the last correction [m], or relative to the first, shape (worlds,).
     first: Size of the first one, shape (worlds,).
     norm: Weighted norm of the last correction of a point that was taken, shape (worlds,).
+    best: Smallest norm so far, or since the iteration was last given a new start, shape (worlds,).
+    stalled: Points since then, shape (worlds,).
     share: What of the correction a plain step takes, shape (worlds,).
     taken: What becomes of the point, one of the codes below, shape (worlds,).
+    fresh: 1 until a point has been taken since the iteration began, shape (worlds,).
     known: Number of changes that are known, shape (worlds,).
     slot: Where the last change is, shape (worlds,).
     gram: Products of changes of the correction, shape (worlds * slots * slots,).
@@ -54,12 +60,16 @@ class Progress:
     active: wp.array[int]
     any: wp.array[int]
     found: wp.array[int]
+    used: wp.array[int]
     iterations: wp.array[int]
     size: wp.array[wp.float64]
     first: wp.array[wp.float64]
     norm: wp.array[wp.float64]
+    best: wp.array[wp.float64]
+    stalled: wp.array[int]
     share: wp.array[wp.float64]
     taken: wp.array[int]
+    fresh: wp.array[int]
     known: wp.array[int]
     slot: wp.array[int]
     gram: wp.array[wp.float64]
@@ -134,7 +144,7 @@ def iteration(worlds: int, slots: int, weight: np.ndarray, unit: np.ndarray, dev
         setattr(history, name, wp.zeros(worlds * count, dtype=NODE, device=device))
     for name in ("dz", "df"):
         setattr(history, name, wp.zeros(slots * worlds * count, dtype=NODE, device=device))
-    for name in ("active", "found", "iterations", "taken", "known", "slot"):
+    for name in ("active", "found", "used", "iterations", "taken", "fresh", "known", "slot", "stalled"):
         setattr(progress, name, wp.zeros(worlds, dtype=int, device=device))
     progress.any = wp.zeros(1, dtype=int, device=device)
     sizes = {
@@ -145,7 +155,7 @@ def iteration(worlds: int, slots: int, weight: np.ndarray, unit: np.ndarray, dev
         "largest": chunks,
         "product": 2 * slots * chunks,
     }
-    sizes |= dict.fromkeys(("size", "first", "norm", "share"), 1)
+    sizes |= dict.fromkeys(("size", "first", "norm", "best", "share"), 1)
     for name, size in sizes.items():
         setattr(progress, name, wp.zeros(worlds * size, dtype=wp.float64, device=device))
     return weighted(Iteration(worlds, count, slots, chunks, history, progress, device), weight, unit)
@@ -163,7 +173,7 @@ def weighted(it: Iteration, weight: np.ndarray, unit: np.ndarray) -> Iteration:
 
 def begin(it: Iteration) -> None:
     """Start anew in all worlds, at the point that is in ``history.z``."""
-    launch(begin_kernel, it.worlds, [], [it.progress], it.device)
+    launch(begin_kernel, it.worlds, [it.count], [it.progress], it.device)
 
 
 def accelerate(it: Iteration, tolerance: float, relative: bool, limit: int) -> None:
@@ -184,15 +194,25 @@ def accelerate(it: Iteration, tolerance: float, relative: bool, limit: int) -> N
     launch(mix_kernel, (worlds, it.count), [p, slots], [h], it.device)
 
 
+@wp.func
+def restart(progress: Progress, w: int):
+    """Forget what is known: the iteration is another one from here."""
+    progress.fresh[w] = 1
+    progress.known[w] = 0
+    progress.share[w] = _ONE
+    progress.stalled[w] = 0
+    progress.best[w] = wp.float64(1e300)
+
+
 @wp.kernel(enable_backward=False)
-def begin_kernel(progress_out: Progress):
+def begin_kernel(count: int, progress_out: Progress):
     """Every world is active and knows nothing."""
     w = wp.tid()
     progress_out.active[w] = 1
+    progress_out.used[w] = count
     progress_out.found[w] = 0
     progress_out.iterations[w] = 0
-    progress_out.known[w] = 0
-    progress_out.share[w] = _ONE
+    restart(progress_out, w)
     if w == 0:
         progress_out.any[0] = progress_out.active.shape[0]
 
@@ -206,7 +226,7 @@ def measure_kernel(history: History, count: int, progress_out: Progress):
     chunks = progress_out.square.shape[0] / progress_out.active.shape[0]
     square = wp.float64(0.0)
     largest = real(0.0)
-    for i in range(c, count, chunks):
+    for i in range(c, progress_out.used[w], chunks):
         f = history.f[w * count + i]
         d = f[0] * f[0] + f[1] * f[1] + f[2] * f[2]
         square += wp.float64(history.weight[i] * d)
@@ -254,9 +274,19 @@ def judge_kernel(
         progress_out.size[w] = size / progress_out.first[w]
         progress_out.norm[w] = norm
         share = _ONE
-        if iterations > 1:
+        if norm < _BETTER * progress_out.best[w] or iterations == 1:
+            progress_out.best[w] = norm
+            progress_out.stalled[w] = 0
+        else:
+            progress_out.stalled[w] = progress_out.stalled[w] + 1
+        if progress_out.stalled[w] > _PATIENCE:
+            progress_out.stalled[w] = 0
+            progress_out.best[w] = norm
+            progress_out.known[w] = 0
+        elif progress_out.fresh[w] == 0:
             progress_out.slot[w] = (progress_out.slot[w] + 1) % slots
             progress_out.known[w] = wp.min(progress_out.known[w] + 1, slots)
+        progress_out.fresh[w] = 0
         if progress_out.size[w] <= tolerance:
             progress_out.found[w] = 1
             progress_out.active[w] = 0
@@ -274,11 +304,11 @@ def judge_kernel(
 def change_kernel(progress: Progress, history_out: History):
     """Remember a point that was taken, and how it changed."""
     w, i = wp.tid()
-    if progress.taken[w] != _TAKEN:
+    if progress.taken[w] != _TAKEN or i >= progress.used[w]:
         return
     count = history_out.weight.shape[0]
     k = w * count + i
-    if progress.iterations[w] > 1:
+    if progress.known[w] > 0:
         n = progress.slot[w] * history_out.z.shape[0] + k
         history_out.dz[n] = history_out.z[k] - history_out.last_z[k]
         history_out.df[n] = history_out.f[k] - history_out.last_f[k]
@@ -305,7 +335,7 @@ def product_kernel(history: History, count: int, slots: int, progress_out: Progr
     b = progress_out.slot[w] * row + w * count
     along = wp.float64(0.0)
     onto = wp.float64(0.0)
-    for i in range(c, count, chunks):
+    for i in range(c, progress_out.used[w], chunks):
         d = history.weight[i] * history.df[a + i]
         e = history.df[b + i]
         f = history.f[w * count + i]
@@ -376,7 +406,7 @@ def mix_kernel(progress: Progress, slots: int, history_out: History):
     """The next point: z + f - sum theta (dz + df), or the plain step from the last one that was taken."""
     w, i = wp.tid()
     taken = progress.taken[w]
-    if taken == _IDLE:
+    if taken == _IDLE or i >= progress.used[w]:
         return
     k = w * history_out.weight.shape[0] + i
     if taken == _REJECTED:

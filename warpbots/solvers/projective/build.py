@@ -22,7 +22,9 @@ __all__ = ["build", "weights"]
 _SAMPLES = 64  # along the longest edge of obstacles without a closed form
 
 
-def build(scene: Scene, cell_size: float, slots: int, worlds: int, device: wp.Device) -> ProjectiveModel:
+def build(
+    scene: Scene, cell_size: float, slots: int, collisions: bool, worlds: int, device: wp.Device
+) -> ProjectiveModel:
     """Arrays of `scene` with tetrahedra of size `cell_size` [m].
 
     Raises:
@@ -57,6 +59,7 @@ def build(scene: Scene, cell_size: float, slots: int, worlds: int, device: wp.De
         anchor=constant(mesh.position[fixed], vec),
         load=constant(_loads(scene, mesh), vec),
         friction=constant(coefficients(scene.obstacles)),
+        body_friction=constant([b.friction for b in scene.bodies]),
         gravity=constant(scene.gravity, vec),
         activation=activation(stresses, mesh.element_regions, len(mesh.tets), 3, device),
         solids=solids_of(solids, _SAMPLES, 0.0, device),
@@ -68,8 +71,9 @@ def build(scene: Scene, cell_size: float, slots: int, worlds: int, device: wp.De
             fixed=fixed,
             stiffness=stiffness,
             nominal=weight * mesh.element_volume * size,
-            touching=_touching(mesh, fixed) if solids else np.zeros(0, dtype=int),
+            touching=_touching(mesh, fixed) if solids or collisions else np.zeros(0, dtype=int),
             solids=len(solids),
+            capacity=_room(mesh) if collisions else 0,
             worlds=worlds,
             slots=slots,
             device=device,
@@ -81,6 +85,11 @@ def _touching(mesh: Mesh, fixed: np.ndarray) -> np.ndarray:
     """Nodes of surfaces that are not fixed."""
     surface = np.unique(np.concatenate([(part.faces + part.nodes.start).reshape(-1) for part in mesh.meshes]))
     return surface[~fixed[surface]]
+
+
+def _room(mesh: Mesh) -> int:
+    """Contacts of pairs that there is room for: four for every vertex of a surface."""
+    return 64 + 4 * sum(len(np.unique(part.faces)) for part in mesh.meshes)
 
 
 def _solids(scene: Scene) -> tuple[list[int], list[tuple[int, Shape]]]:

@@ -8,15 +8,19 @@ import warp as wp
 from warpbots.contact.solid import Solids
 from warpbots.math import real
 from warpbots.scene import Scene
+from warpbots.solvers.projective.collide import PairArrays
 from warpbots.solvers.projective.mesh import Mesh
+from warpbots.solvers.projective.obstacles import ObstacleArrays
 from warpbots.solvers.projective.scratch import Scratch
-from warpbots.solvers.projective.touch import TouchArrays
+from warpbots.solvers.projective.surface import PAIRS
 from warpbots.solvers.solver import Parameter
 
 __all__ = ["Group", "ProjectiveModel", "ProjectiveState"]
 
 _ANY = (-float("inf"), float("inf"))
 _POSITIVE = (0.0, float("inf"))
+_CLEARANCE = 0.01
+"""Distance that soft surfaces keep [mean edges]."""
 
 _PARAMETERS = {
     "youngs_modulus": Parameter("Pa", *_POSITIVE, "element", "Young's modulus"),
@@ -26,6 +30,7 @@ _PARAMETERS = {
     "anchor": Parameter("m", *_ANY, "fixed node", "where fixed nodes are"),
     "load": Parameter("N", *_ANY, "node", "steady forces"),
     "friction": Parameter("1", *_POSITIVE, "obstacle", "Coulomb coefficient", inclusive=True),
+    "body_friction": Parameter("1", *_POSITIVE, "body", "Coulomb coefficient against soft bodies", inclusive=True),
     "gravity": Parameter("m/s^2", *_ANY, "component", "gravitational acceleration"),
 }
 
@@ -81,6 +86,7 @@ class ProjectiveModel:
         anchor: Where fixed nodes are [m], shape (worlds, n_fixed), vector.
         load: Steady forces [N], shape (worlds, n_nodes), vector.
         friction: Coulomb coefficients [1], shape (worlds, n_obstacles).
+        body_friction: Coulomb coefficients against soft bodies [1], shape (worlds, n_bodies).
         gravity: Gravitational acceleration [m/s^2], shape (worlds,), vector.
         activation: Stress actuators of tetrahedra, as a Warp struct.
         solids: Solids of the obstacles.
@@ -102,6 +108,7 @@ class ProjectiveModel:
     anchor: wp.array
     load: wp.array
     friction: wp.array
+    body_friction: wp.array
     gravity: wp.array
     activation: object
     solids: Solids
@@ -121,11 +128,13 @@ class ProjectiveModel:
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: field name -> unit, range and meaning.
 
-        Anchors are none of it in a scene where nothing is fixed, nor is friction without rough obstacles.
+        Anchors are none of it in a scene where nothing is fixed, nor is friction without what it would act on.
         """
         absent = set() if self.anchor.size else {"anchor"}
         if not any(o.condition == "friction" for o in self.scene.obstacles):
             absent.add("friction")
+        if not self.scratch.capacity:
+            absent.add("body_friction")
         return {name: spec for name, spec in _PARAMETERS.items() if name not in absent}
 
     def parameter_arrays(self) -> list[wp.array]:
@@ -147,15 +156,29 @@ class ProjectiveModel:
         nodes.anchor, nodes.load, nodes.gravity = self.anchor.flatten(), self.load.flatten(), self.gravity
         return nodes
 
-    def touch(self, dt: float) -> TouchArrays:
-        """Contacts as a Warp struct, for steps of `dt` [s]."""
-        if dt not in self._touch:
-            touch = self.scratch.touch(dt)
-            touch.solid, touch.obstacle, touch.obstacles = self.solids, self.obstacle, len(self.scene.obstacles)
-            touch.condition, touch.extra, touch.friction = self.condition, self.extra, self.friction.flatten()
-            self._touch[dt] = touch
-        return self._touch[dt]
+    @functools.cached_property
+    def obstacles(self) -> ObstacleArrays:
+        """Obstacles as a Warp struct."""
+        obstacles = ObstacleArrays()
+        obstacles.solids, obstacles.solid, obstacles.obstacle = self.scratch.solids, self.solids, self.obstacle
+        obstacles.obstacles, obstacles.condition, obstacles.extra = (
+            len(self.scene.obstacles),
+            self.condition,
+            self.extra,
+        )
+        obstacles.friction = self.friction.flatten()
+        return obstacles
 
     @functools.cached_property
-    def _touch(self) -> dict[float, TouchArrays]:
-        return {}
+    def pairs(self) -> PairArrays:
+        """Surfaces that may meet as a Warp struct."""
+        pairs, scratch = PairArrays(), self.scratch
+        pairs.nodes, pairs.stride, pairs.capacity = scratch.count, scratch.stride, scratch.capacity
+        pairs.clearance, pairs.bodies = _CLEARANCE * self.particles.edge, len(self.scene.bodies)
+        pairs.body = wp.array(self.particles.body, dtype=int, device=self.device)
+        pairs.friction = self.body_friction.flatten()
+        for name in ("vertex", "face", "edge"):
+            setattr(pairs, name, getattr(scratch.surface, name))
+        for name in PAIRS:
+            setattr(pairs, name, getattr(scratch.search, name))
+        return pairs

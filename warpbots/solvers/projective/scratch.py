@@ -13,11 +13,43 @@ from warpbots.solvers.projective.anderson import Iteration, iteration, weighted
 from warpbots.solvers.projective.factor import Factor, factorise
 from warpbots.solvers.projective.mesh import Mesh
 from warpbots.solvers.projective.nodes import NodeArrays
+from warpbots.solvers.projective.surface import PAIRS, Search, Surface
 from warpbots.solvers.projective.tets import TetArrays
 from warpbots.solvers.projective.touch import ComplianceArrays, MeetingArrays, TouchArrays
 from warpbots.solvers.solver import State
 
-__all__ = ["Global", "Scratch"]
+__all__ = ["End", "Global", "Scratch"]
+
+_SIDE = 512
+"""Number of contacts of a world up to which their compliances are kept through a sweep."""
+
+
+@dataclasses.dataclass(frozen=True)
+class End:
+    """Where a step ended, as its adjoint needs it.
+
+    Attributes:
+        z: Displacements and forces of contacts, shape (worlds * stride,).
+        count: Number of pairs, shape (worlds,).
+        kind: Their kinds, shape (worlds * capacity,).
+        node: Their nodes, likewise.
+        side: Their sides, likewise.
+        normal: Their normals, likewise.
+        weight: Their weights, likewise.
+    """
+
+    z: wp.array
+    count: wp.array
+    kind: wp.array
+    node: wp.array
+    side: wp.array
+    normal: wp.array
+    weight: wp.array
+
+    def pairs(self, scratch: "Scratch") -> list[tuple[wp.array, wp.array]]:
+        """What is kept of the pairs, each with the array in which a step has it."""
+        search = scratch.search
+        return [(getattr(self, name), getattr(search, name)) for name in PAIRS]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +80,7 @@ class Scratch:
         nominal: Stiffness of each tetrahedron there [N/m], shape (n_tets,).
         touching: Nodes that may touch, shape (n,).
         solids: Number of solids that they may touch.
+        capacity: Contacts of pairs that there is room for in one world.
         worlds: Number of worlds.
         slots: Changes that the acceleration remembers.
         device: Device of the arrays.
@@ -59,6 +92,7 @@ class Scratch:
     nominal: np.ndarray
     touching: np.ndarray
     solids: int
+    capacity: int
     worlds: int
     slots: int
     device: wp.Device
@@ -71,7 +105,7 @@ class Scratch:
     @property
     def contacts(self) -> int:
         """Contacts of one world, open ones too."""
-        return len(self.touching) * self.solids
+        return len(self.touching) * self.solids + self.capacity
 
     @property
     def stride(self) -> int:
@@ -158,8 +192,8 @@ class Scratch:
         return self._zeros(self.stride, NODE, gradient=False)
 
     @functools.cached_property
-    def pushed(self) -> wp.array:
-        """What the adjoint has in the place of forces of contacts, shape (worlds * stride,)."""
+    def nowhere(self) -> wp.array:
+        """No correction at all, shape (worlds * stride,)."""
         return self._zeros(self.stride, NODE, gradient=False)
 
     @functools.cached_property
@@ -213,34 +247,54 @@ class Scratch:
         """Second derivative of the elastic energy [N/m]: three columns for each pair, shape (worlds * pairs * 3,)."""
         return self._zeros(3 * self.pairs, vector(3), gradient=False)
 
-    def end(self, state_out: State) -> wp.array:
-        """Displacements and forces of contacts at the end of a step, shape (worlds * stride,).
-
-        If a gradient will be wanted they belong to the state, and the adjoint of the step finds them.
-        """
+    def end(self, state_out: State) -> End | None:
+        """Where the step that ends in `state_out` puts what its adjoint will need; None if there will be none."""
         if not (self.contacts and state_out.position.requires_grad):
-            return self.displacement
-        return self._kept.of(state_out, lambda: self._zeros(self.stride, NODE, gradient=False))
+            return None
+
+        def make() -> End:
+            pairs = [wp.zeros_like(getattr(self.search, name)) for name in PAIRS]
+            return End(self._zeros(self.stride, NODE, gradient=False), *pairs)
+
+        return self._kept.of(state_out, make)
 
     @functools.cached_property
     def _kept(self) -> Kept:
         return Kept()
 
     @functools.cached_property
+    def surface(self) -> Surface:
+        """Faces and edges of all bodies, and what searches them."""
+        return Surface.of(self.mesh, self.worlds, self.device)
+
+    @functools.cached_property
+    def search(self) -> Search:
+        """What a search for pairs finds."""
+        return Search.of(self.worlds, self.capacity, self.device)
+
+    @functools.cached_property
     def meeting(self) -> MeetingArrays:
         """Contacts at a point of the iteration."""
         meeting = MeetingArrays()
         for name, variable in MeetingArrays.vars.items():
-            setattr(meeting, name, self._zeros(self.contacts, variable.type.dtype, gradient=False))
+            count = self.contacts * (4 if name in ("by_node", "pull") else 1)
+            setattr(meeting, name, self._zeros(count, variable.type.dtype, gradient=False))
         return meeting
 
     def touch(self, dt: float) -> TouchArrays:
-        """Contacts as a Warp struct without solids, obstacles and parameters, for steps of `dt` [s]."""
-        touch = TouchArrays()
-        touch.nodes, touch.stride, touch.solids = self.count, self.stride, self.solids
-        touch.node = self._array(self.touching, int)
-        touch.row = self._array(self.matrix(dt).factor.row[self.touching], int)
-        return touch
+        """What may touch as a Warp struct, for steps of `dt` [s]."""
+        if dt not in self._touch:
+            touch, place = TouchArrays(), np.full(self.count, -1)
+            place[self.touching] = np.arange(len(self.touching))
+            touch.nodes, touch.stride, touch.contacts = self.count, self.stride, self.contacts
+            touch.node, touch.place = self._array(self.touching, int), self._array(place, int)
+            touch.row = self._array(self.matrix(dt).factor.row[self.touching], int)
+            self._touch[dt] = touch
+        return self._touch[dt]
+
+    @functools.cached_property
+    def _touch(self) -> dict[float, TouchArrays]:
+        return {}
 
     @functools.cached_property
     def _matrices(self) -> dict[float, Global]:
@@ -253,6 +307,7 @@ class Scratch:
             factor = factorise((self.stiffness + diags(mass / dt**2)).tocsc(), ~self.fixed, self.worlds, self.device)
             stiff = factor.diagonal
             touched = np.repeat(stiff[self.touching], self.solids)
+            touched = np.append(touched, np.full(self.capacity, stiff[self.touching].mean() if self.capacity else 1.0))
             weight, unit = np.append(stiff, 1.0 / touched), np.append(np.ones(self.count), 1.0 / touched)
             forward = iteration(self.worlds, self.slots, weight, unit, self.device)
             adjoint = weighted(forward, np.append(stiff, touched), np.ones(self.stride))
@@ -263,6 +318,9 @@ class Scratch:
         n = len(self.touching)
         compliance = ComplianceArrays()
         compliance.known = wp.zeros(n, dtype=int, device=self.device)
+        compliance.needed = wp.zeros(n, dtype=int, device=self.device)
         compliance.value = wp.empty(n * n, dtype=real, device=self.device)  # pages that nobody writes cost no memory
         compliance.work = wp.zeros(rows, dtype=real, device=self.device)
+        compliance.side = min(self.contacts, _SIDE)
+        compliance.mutual = wp.empty(self.worlds * compliance.side**2, dtype=real, device=self.device)
         return compliance

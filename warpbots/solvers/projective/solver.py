@@ -9,7 +9,6 @@ import warp as wp
 
 from warpbots.math import (
     clear_gradients,
-    copy,
     launch,
     launch_own_adjoint,
     precision,
@@ -20,9 +19,10 @@ from warpbots.math import (
 )
 from warpbots.scene import Scene
 from warpbots.solvers.checks import refuse_states_without_gradient, refuse_worlds
-from warpbots.solvers.projective import nodes, tets, touch
+from warpbots.solvers.projective import nodes, tets
 from warpbots.solvers.projective.anderson import accelerate, begin
 from warpbots.solvers.projective.build import build
+from warpbots.solvers.projective.contact import Contact
 from warpbots.solvers.projective.factor import solve
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
 from warpbots.solvers.projective.scratch import Global
@@ -47,6 +47,7 @@ class ProjectiveDynamics:
             and 1e-8 in double precision. The adjoint is solved to the same share of its first correction.
         max_iterations: Number of corrections after which a step has failed.
         memory: Number of corrections that the acceleration remembers.
+        collisions: Whether surfaces of soft bodies touch one another and themselves; without, they pass through.
 
     Raises:
         ValueError: A value is outside its range.
@@ -58,6 +59,7 @@ class ProjectiveDynamics:
     tolerance: float | None = None
     max_iterations: int = 2000
     memory: int = 10
+    collisions: bool = True
 
     def __post_init__(self):
         if not (math.isfinite(self.cell_size) and self.cell_size > 0.0):
@@ -80,7 +82,7 @@ class ProjectiveDynamics:
             ValueError: `worlds` is below 1.
         """
         refuse_worlds("ProjectiveDynamics", worlds)
-        return build(scene, self.cell_size, self.memory, worlds, wp.get_device(device))
+        return build(scene, self.cell_size, self.memory, self.collisions, worlds, wp.get_device(device))
 
     def state(self, model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveState:
         """Fresh arrays: every node at its rest position with the initial velocity of its body."""
@@ -138,20 +140,25 @@ class ProjectiveDynamics:
         it, each = matrix.forward, (model.worlds, scratch.count)
         z, f, active = it.history.z, it.history.f, it.progress.active
         self._rest(model)
+        z.zero_()
         launch(nodes.start_kernel, each, [model.nodes, h, x, v], [z], device)
-        contact = _Contact(model, x, dt)
-        contact.begin(z, 1e-3 * model.particles.edge)
+        contact = Contact(model, x, dt)
+        contact.begin()
         begin(it)
 
         def correct() -> None:
+            contact.search(z, self.tolerance)
             self._imbalance(model, active, control, x, v, z, scratch.lacking, h)
             contact.push(active, z)
             solve(matrix.factor, scratch.scaling, active, scratch.lacking, f, device)
             contact.sweep(active, z, f)
             accelerate(it, self.tolerance * model.particles.edge, False, self.max_iterations)
+            contact.ask()
 
         wp.capture_while(it.progress.any, correct)
-        copy(scratch.end(state_out), z)
+        end = scratch.end(state_out)
+        if end is not None:
+            contact.keep(end, z)
         launch(nodes.end_kernel, each, [model.nodes, h, it.progress.found, x, z], _flat(state_out), device)
         reads = [*state.fields(), control, *model.parameter_arrays()]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
@@ -225,10 +232,8 @@ class ProjectiveDynamics:
         u, seed, everywhere = scratch.displacement, scratch.seed, scratch.everywhere
         ended = [state_out.velocity.flatten(), *(a.grad.flatten() for a in state_out.fields())]
         self._rest(model)
-        contact = _Contact(model, x, dt)
-        contact.begin(u, 1e-3 * model.particles.edge)
-        if scratch.contacts:
-            copy(u, scratch.end(state_out))
+        contact = Contact(model, x, dt)
+        contact.recall(scratch.end(state_out), u)
         launch(nodes.seed_kernel, each, [model.nodes, h, *ended], [u, seed], device)
         self._solve_adjoint(model, control, contact, x, u, matrix, h)
         launch(nodes.weigh_kernel, each, [model.nodes, it.progress.found, it.history.z], [scratch.lacking.grad], device)
@@ -236,15 +241,15 @@ class ProjectiveDynamics:
         balance = self._imbalance_launches(model, everywhere, control, x, v, u, scratch.lacking, h)
         for kernel, dim, inputs in reversed(self._rest_launches(model) + balance):
             launch_own_adjoint(kernel, dim, inputs, device)
+        contact.adjoint(u, it.history.z)
         inputs = [model.nodes, seed, u.grad, ended[1]]
         launch(nodes.settle_kernel, each, inputs, [x.grad, model.nodes.anchor.grad], device)
-        contact.adjoint(u, it.history.z)
 
     def _solve_adjoint(
         self,
         model: ProjectiveModel,
         control: wp.array,
-        contact: "_Contact",
+        contact: Contact,
         x: wp.array,
         u: wp.array,
         matrix: Global,
@@ -257,7 +262,6 @@ class ProjectiveDynamics:
             kernel = tets.stiffness_kernel(g.law, g.incompressibility)
             inputs = [model.tets, model.activation, g.first, scratch.pair, scratch.pairs, control, x, u]
             launch(kernel, (model.worlds, g.count), inputs, [scratch.column], device)
-        contact.differentiate(u)
         a, f, active = it.history.z, it.history.f, it.progress.active
         a.zero_()
         begin(it)
@@ -266,72 +270,12 @@ class ProjectiveDynamics:
         def correct() -> None:
             inputs = [model.nodes, h, active, *blocks]
             launch(nodes.product_kernel, (model.worlds, scratch.count), inputs, [scratch.lacking], device)
-            contact.push_adjoint(active, a)
+            contact.pull(active, u, a)
             solve(matrix.factor, scratch.scaling, active, scratch.lacking, f, device)
             contact.sweep_adjoint(active, a, f)
             accelerate(it, self.tolerance, True, self.max_iterations)
 
         wp.capture_while(it.progress.any, correct)
-
-
-class _Contact:
-    """Contacts of a step: what the iteration and its adjoint do with them, which is nothing where there are none."""
-
-    def __init__(self, model: ProjectiveModel, x: wp.array, dt: float):
-        self._model, self._x, self._dt = model, x, dt
-        self._scratch, self._matrix = model.scratch, model.scratch.matrix(dt)
-
-    def _launch(self, kernel: wp.Kernel, dim: int | tuple, inputs: list, outputs: list) -> None:
-        if self._scratch.contacts:
-            launch(kernel, dim, [self._model.touch(self._dt), *inputs], outputs, self._model.device)
-
-    def begin(self, z: wp.array, near: float) -> None:
-        """Which contacts are closed, as nearly as `near` [m]; forces are zero."""
-        each = (self._model.worlds, self._scratch.contacts)
-        self._launch(touch.begin_kernel, each, [real(near), self._x], [self._scratch.meeting, z])
-
-    def push(self, active: wp.array, force: wp.array) -> None:
-        """Add the forces of contacts to the imbalance of forces."""
-        each = (self._model.worlds, len(self._scratch.touching))
-        self._launch(touch.push_kernel, each, [active, force], [self._scratch.lacking])
-
-    def sweep(self, active: wp.array, z: wp.array, f: wp.array) -> None:
-        """Write the correction of the forces after that of displacements."""
-        self._meet(active, z, f)
-        weights = [self._matrix.compliance, self._scratch.scaling]
-        self._launch(touch.sweep_kernel, self._model.worlds, [*weights, active, z], [self._scratch.meeting, f])
-
-    def _meet(self, active: wp.array, z: wp.array, f: wp.array) -> None:
-        meeting, worlds = self._scratch.meeting, self._model.worlds
-        self._launch(touch.meet_kernel, (worlds, self._scratch.contacts), [active, self._x, z, f], [meeting])
-        factor, compliance = self._matrix.factor.arrays, self._matrix.compliance
-        self._launch(touch.comply_kernel, 1, [factor, worlds, meeting], [compliance])
-
-    def differentiate(self, z: wp.array) -> None:
-        """Derivatives of the law at the end `z` of a step."""
-        self._scratch.pushed.zero_()
-        self._meet(self._scratch.everywhere, z, self._scratch.pushed)
-        inputs = [self._matrix.compliance, self._scratch.scaling, z]
-        each = (self._model.worlds, self._scratch.contacts)
-        self._launch(touch.differentiate_kernel, each, inputs, [self._scratch.meeting])
-
-    def push_adjoint(self, active: wp.array, z: wp.array) -> None:
-        """Add what contacts contribute to the imbalance of the adjoint."""
-        each = (self._model.worlds, self._scratch.contacts)
-        self._launch(touch.weigh_kernel, each, [active, self._scratch.meeting, z], [self._scratch.pushed])
-        self.push(active, self._scratch.pushed)
-
-    def sweep_adjoint(self, active: wp.array, z: wp.array, f: wp.array) -> None:
-        """Write the correction of the adjoint forces after that of adjoint displacements."""
-        weights = [self._matrix.compliance, self._scratch.scaling]
-        self._launch(touch.adj_sweep_kernel, self._model.worlds, [*weights, active, z], [self._scratch.meeting, f])
-
-    def adjoint(self, z: wp.array, adjoint: wp.array) -> None:
-        """Gradients to the start of the step and to friction."""
-        inputs = [self._matrix.compliance, self._scratch.scaling, z, self._scratch.meeting, adjoint]
-        friction = self._model.friction.grad
-        outputs = [self._x.grad, None if friction is None else friction.flatten()]
-        self._launch(touch.adj_parameters_kernel, (self._model.worlds, self._scratch.contacts), inputs, outputs)
 
 
 def _flat(state: ProjectiveState) -> list[wp.array]:

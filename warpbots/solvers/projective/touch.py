@@ -1,8 +1,8 @@
-"""Contact of nodes with obstacles: Signorini's condition and Coulomb's law, solved for and not approximated.
+"""Coulomb's law at contacts between nodes and what they touch, solved for and not approximated.
 
-A contact is a node of a surface and a solid. With the displacement u of the node in a step, the distance phi and the
-normal n of the solid where the step ends, and q = u - n (n . u) + phi n, the force lambda of the contact [N] obeys the
-law if, for any w > 0,
+A contact is a weighted sum of displacements u = sum a_k u_k of up to four nodes: one that touches an obstacle, a vertex
+and a face, two edges. With its distance phi and normal n where the step ends, and q = u - n (n . u) + phi n, the force
+lambda of the contact [N] obeys the law if, for any w > 0,
 
     lambda = l(q - w lambda),   l(f) = (constrain(f) - f) / w,
 
@@ -13,15 +13,14 @@ Forces are unknowns of the iteration of a step, beside displacements. After ever
 contact after contact, each seeing what the others do through the compliance C = A^-1 of the global matrix: a change of
 the force on node j moves node i by C_ij. A column of C is computed when its node touches for the first time, and kept.
 
-The adjoint is the same iteration transposed. With B = dl/du and L = dl/dlambda of every contact it solves
+The adjoint is the same iteration transposed. With B_k = dl/du_k and L = dl/dlambda of every contact it solves
 
-    H a = u* + sum B^T nu,   nu = a + L^T nu.
+    H a = u* + sum B_k^T nu + (d/du_k sum_j a_j lambda . a)^T,   nu = sum a_k a + L^T nu.
 """
 
 import warp as wp
 
 from warpbots.contact import CODES, constrain
-from warpbots.contact.solid import Solids, solid_distance
 from warpbots.math import NODE, matrix, real, vector
 from warpbots.solvers.projective.factor import FactorArrays
 from warpbots.solvers.projective.nodes import packed
@@ -31,78 +30,82 @@ __all__ = [
     "ComplianceArrays",
     "MeetingArrays",
     "TouchArrays",
-    "adj_parameters_kernel",
     "adj_sweep_kernel",
-    "begin_kernel",
     "comply_kernel",
-    "differentiate_kernel",
-    "meet_kernel",
+    "compliant",
+    "law",
+    "need_kernel",
+    "pull_kernel",
     "push_kernel",
     "sweep_kernel",
-    "weigh_kernel",
 ]
 
 _vec, _mat = vector(3), matrix(3)
+_vec4 = wp.types.vector(4, real)
 _constrain = constrain(3)
-_SWEEPS = wp.constant(30)
+_SWEEPS = wp.constant(300)
 _SETTLED = wp.constant(real(0.01))  # share of the first change in a step below which contacts are not swept again
 _SLIP, _SEPARATE = wp.constant(CODES["slip"]), wp.constant(CODES["separate"])  # sticky comes before slip
 
 
 @wp.struct
 class TouchArrays:
-    """Contacts; what may differ from world to world has all worlds in one row.
+    """What may touch, the same in all worlds.
 
     nodes: Nodes of one world.
     stride: Entries of a point of the iteration of one world: its nodes, then its contacts.
-    solids: Number of solids.
-    solid: The solids.
-    obstacle: Obstacle of a solid, shape (solids,).
-    obstacles: Number of obstacles.
-    condition: Code of the condition of an obstacle, shape (obstacles,).
-    extra: Coefficient of what sticks less that of what slides [1], shape (obstacles,).
-    friction: Coulomb coefficient [1], shape (worlds * obstacles,).
-    node: Nodes that may touch, shape (n,); contact c is of node c / solids and solid c % solids.
+    contacts: Contacts of one world that there is room for: of nodes with obstacles, then of pairs.
+    node: Nodes that may touch, shape (n,).
     row: Their rows in the factored matrix, shape (n,).
+    place: Number of a node among them, -1 for one that is fixed or inside, shape (nodes,).
     """
 
     nodes: int
     stride: int
-    solids: int
-    solid: Solids
-    obstacle: wp.array[int]
-    obstacles: int
-    condition: wp.array[int]
-    extra: wp.array[real]
-    friction: wp.array[real]
+    contacts: int
     node: wp.array[int]
     row: wp.array[int]
+    place: wp.array[int]
 
 
 @wp.struct
 class MeetingArrays:
-    """Contacts as they are at a point of the iteration, all worlds in one row.
+    """Contacts as they are at a point of the iteration, all worlds in one row; shape (worlds * contacts,) but two.
 
-    listed: 1 for a contact that counts, shape (worlds * contacts,).
-    distance: Distance phi at the end of the step [m], likewise.
-    normal: Outward normal n there, likewise.
-    curvature: Its derivative [1/m], likewise.
-    touched: 1 for a contact that was closed when the step began, likewise.
-    order: Contacts that count, one after the other, likewise.
-    gap: Their q [m], in order; in the adjoint their a.
-    by_displacement: B of each [N/m], in order.
-    by_force: L of each [1], in order.
+    listed: 1 for a contact that counts.
+    touched: 1 for a contact with an obstacle that was closed when the step began.
+    node: Nodes of a contact, -1 for none.
+    weight: Their weights a_k [1].
+    distance: Distance phi at the end of the step [m].
+    normal: Outward normal n there.
+    curvature: Its derivative for an obstacle [1/m].
+    condition: Code of the condition.
+    friction: Coulomb coefficient [1].
+    extra: Coefficient of what sticks less that of what slides [1].
+    order: Contacts that count, one after the other.
+    gap: Their q [m], in order; in the adjoint their sum a_k a.
+    by_displacement: dl/dq, or B of a contact with an obstacle [N/m].
+    by_node: B_k of each node [N/m], shape (worlds * contacts * 4,).
+    by_force: L [1].
+    pull: What the adjoint has in the place of a force on each node, shape (worlds * contacts * 4,).
     """
 
     listed: wp.array[int]
+    touched: wp.array[int]
+    node: wp.array[wp.vec4i]
+    weight: wp.array[_vec4]
     distance: wp.array[real]
     normal: wp.array[_vec]
     curvature: wp.array[_mat]
-    touched: wp.array[int]
+    condition: wp.array[int]
+    friction: wp.array[real]
+    extra: wp.array[real]
     order: wp.array[int]
     gap: wp.array[_vec]
     by_displacement: wp.array[_mat]
+    by_node: wp.array[_mat]
     by_force: wp.array[_mat]
+    pull: wp.array[_vec]
 
 
 @wp.struct
@@ -110,13 +113,19 @@ class ComplianceArrays:
     """Columns of the inverse of the global matrix, for nodes that may touch.
 
     known: 1 for a column that was computed, shape (n,).
+    needed: 1 for a column that some world needs, shape (n,).
     value: Displacement of the second node per force on the first [m/N], shape (n * n,).
     work: A column on its way, shape (rows,).
+    side: Number of contacts of a world up to which their compliances are kept through a sweep.
+    mutual: How far each contact that counts moves per force of another [m/N], in order, shape (worlds * side * side,).
     """
 
     known: wp.array[int]
+    needed: wp.array[int]
     value: wp.array[real]
     work: wp.array[real]
+    side: int
+    mutual: wp.array[real]
 
 
 @wp.func
@@ -138,94 +147,90 @@ def law(q: _vec, n: _vec, lam: _vec, w: real, condition: int, mu: real, extra: r
 
 
 @wp.func
-def law_of_end(
-    T: _vec, u: _vec, n: _vec, phi: real, lam: _vec, w: real, condition: int, mu: real, extra: real, touched: int
-):  # fmt: skip
-    """T . l at the end u of a step."""
-    return wp.dot(T, law(u - wp.dot(n, u) * n + phi * n, n, lam, w, condition, mu, extra, touched))
+def place_of(touch: TouchArrays, node: int):
+    """Number of a node of a contact among those that may touch and move, -1 for none."""
+    place = int(-1)
+    if node >= 0:
+        place = touch.place[node]
+    return place
 
 
 @wp.func
-def distance_to(touch: TouchArrays, s: int, x: _vec):
-    """Distance, normal and curvature of a solid."""
-    R = touch.solid.rotation[s]
-    y = wp.vec3d(wp.float64(x[0]), wp.float64(x[1]), wp.float64(x[2])) - touch.solid.position[s]
-    d, n, C = solid_distance(touch.solid, s, wp.transpose(R) @ y)
-    n = R @ n
-    C = R @ C @ wp.transpose(R)
-    K = _mat()
-    for i in range(3):
-        for j in range(3):
-            K[i, j] = real(C[i, j])
-    return real(d), _vec(real(n[0]), real(n[1]), real(n[2])), K
+def compliant(touch: TouchArrays, meeting: MeetingArrays, compliance: ComplianceArrays, c: int, d: int):
+    """How far the contact d moves per force of the contact c [m/N]: sum a_i C_ij b_j."""
+    n = touch.node.shape[0]
+    total = real(0.0)
+    for p in range(4):
+        i = place_of(touch, meeting.node[c][p])
+        if i >= 0:
+            for q in range(4):
+                j = place_of(touch, meeting.node[d][q])
+                if j >= 0:
+                    total += meeting.weight[c][p] * meeting.weight[d][q] * compliance.value[i * n + j]
+    return total
 
 
 @wp.func
-def displacement_of(touch: TouchArrays, z: wp.array[NODE], f: wp.array[NODE], w: int, c: int):
-    """Displacement of the node of a contact after a correction."""
-    i = w * touch.stride + touch.node[c / touch.solids]
-    return at(z, i) + at(f, i)
+def moved(touch: TouchArrays, meeting: MeetingArrays, z: wp.array[NODE], f: wp.array[NODE], w: int, c: int):
+    """Sum a_k u_k of a contact after a correction."""
+    total = _vec()
+    for p in range(4):
+        i = meeting.node[c][p]
+        if i >= 0:
+            k = w * touch.stride + i
+            total += meeting.weight[c][p] * (at(z, k) + at(f, k))
+    return total
 
 
 @wp.kernel(enable_backward=False)
-def begin_kernel(touch: TouchArrays, near: real, x: wp.array[_vec], meeting_out: MeetingArrays, z_out: wp.array[NODE]):
-    """Which contacts are closed when a step begins; there are no forces yet."""
-    w, c = wp.tid()
-    contacts = touch.node.shape[0] * touch.solids
-    d, _n, _C = distance_to(touch, c % touch.solids, x[w * touch.nodes + touch.node[c / touch.solids]])
-    meeting_out.touched[w * contacts + c] = wp.where(d <= near, 1, 0)
-    z_out[w * touch.stride + touch.nodes + c] = NODE()
-
-
-@wp.kernel(enable_backward=False)
-def push_kernel(touch: TouchArrays, active: wp.array[int], force: wp.array[NODE], lacking_out: wp.array[NODE]):
-    """Add forces of contacts to the imbalance of forces at their nodes."""
-    w, k = wp.tid()
-    if active[w] == 0:
-        return
-    i = w * touch.stride + touch.node[k]
-    total = at(lacking_out, i)
-    for s in range(touch.solids):
-        total += at(force, w * touch.stride + touch.nodes + k * touch.solids + s)
-    lacking_out[i] = packed(total)
-
-
-@wp.kernel(enable_backward=False)
-def meet_kernel(
-    touch: TouchArrays, active: wp.array[int], x: wp.array[_vec], z: wp.array[NODE], f: wp.array[NODE],
-    meeting_out: MeetingArrays,
+def push_kernel(
+    touch: TouchArrays, meeting: MeetingArrays, active: wp.array[int], z: wp.array[NODE], lacking_out: wp.array[NODE]
 ):  # fmt: skip
-    """Where solids are at the end of the step, and which contacts count: those with a force or about to have one."""
+    """Add forces of contacts to the imbalance of forces at their nodes: a_k lambda."""
     w, c = wp.tid()
-    if active[w] == 0:
+    k = w * touch.contacts + c
+    if active[w] == 0 or meeting.listed[k] == 0:
         return
-    k = w * touch.node.shape[0] * touch.solids + c
-    s = c % touch.solids
-    u = displacement_of(touch, z, f, w, c)
-    d, n, C = distance_to(touch, s, x[w * touch.nodes + touch.node[c / touch.solids]] + u)
-    meeting_out.distance[k] = d
-    meeting_out.normal[k] = n
-    meeting_out.curvature[k] = C
-    lam = at(z, w * touch.stride + touch.nodes + c)
-    condition = touch.condition[touch.obstacle[s]]
-    bound = meeting_out.touched[k] == 1 and condition <= _SLIP
-    meeting_out.listed[k] = int(bound or d < real(0.0) or wp.dot(lam, lam) > real(0.0))
+    lam = z[w * touch.stride + touch.nodes + c]
+    for p in range(4):
+        i = meeting.node[k][p]
+        if place_of(touch, i) >= 0:
+            wp.atomic_add(lacking_out, w * touch.stride + i, meeting.weight[k][p] * lam)
 
 
 @wp.kernel(enable_backward=False)
-def comply_kernel(
-    touch: TouchArrays, factor: FactorArrays, worlds: int, meeting: MeetingArrays, compliance_out: ComplianceArrays
-):  # fmt: skip
+def pull_kernel(touch: TouchArrays, meeting: MeetingArrays, active: wp.array[int], lacking_out: wp.array[NODE]):
+    """Add what the adjoint has in the place of forces of contacts."""
+    w, c = wp.tid()
+    k = w * touch.contacts + c
+    if active[w] == 0 or meeting.listed[k] == 0:
+        return
+    for p in range(4):
+        i = meeting.node[k][p]
+        if place_of(touch, i) >= 0:
+            wp.atomic_add(lacking_out, w * touch.stride + i, packed(meeting.pull[4 * k + p]))
+
+
+@wp.kernel(enable_backward=False)
+def need_kernel(touch: TouchArrays, active: wp.array[int], meeting: MeetingArrays, compliance_out: ComplianceArrays):
+    """Which columns of the compliance are needed."""
+    w, c = wp.tid()
+    k = w * touch.contacts + c
+    if active[w] == 0 or meeting.listed[k] == 0:
+        return
+    for p in range(4):
+        i = place_of(touch, meeting.node[k][p])
+        if i >= 0:
+            compliance_out.needed[i] = 1
+
+
+@wp.kernel(enable_backward=False)
+def comply_kernel(touch: TouchArrays, factor: FactorArrays, compliance_out: ComplianceArrays):
     """Columns of the compliance that are needed for the first time; by one thread."""
     n = touch.node.shape[0]
     rows = factor.node.shape[0]
     for k in range(n):
-        needed = int(0)
-        if compliance_out.known[k] == 0:
-            for w in range(worlds):
-                for s in range(touch.solids):
-                    needed = wp.max(needed, meeting.listed[(w * n + k) * touch.solids + s])
-        if needed == 1:
+        if compliance_out.needed[k] == 1 and compliance_out.known[k] == 0:
             for j in range(rows):
                 compliance_out.work[j] = real(0.0)
             compliance_out.work[touch.row[k]] = real(1.0)
@@ -249,175 +254,122 @@ def comply_kernel(
 @wp.func
 def list_contacts(touch: TouchArrays, meeting: MeetingArrays, w: int):
     """Write the contacts of a world that count in a row; their number."""
-    contacts = touch.node.shape[0] * touch.solids
+    first = w * touch.contacts
     count = int(0)
-    for c in range(contacts):
-        if meeting.listed[w * contacts + c] == 1:
-            meeting.order[w * contacts + count] = c
+    for c in range(touch.contacts):
+        if meeting.listed[first + c] == 1:
+            meeting.order[first + count] = c
             count += 1
     return count
 
 
 @wp.func
+def fill_mutual(touch: TouchArrays, meeting: MeetingArrays, compliance: ComplianceArrays, w: int, count: int):
+    """Write the compliances of all contacts that count, if there is room for them."""
+    first = w * touch.contacts
+    if count <= compliance.side:
+        for i in range(count):
+            row = (w * compliance.side + i) * compliance.side
+            c = first + meeting.order[first + i]
+            for j in range(count):
+                d = first + meeting.order[first + j]
+                compliance.mutual[row + j] = compliant(touch, meeting, compliance, c, d)
+
+
+@wp.func
 def spread(
-    touch: TouchArrays, meeting: MeetingArrays, compliance: ComplianceArrays, w: int, count: int, k: int, change: _vec
+    touch: TouchArrays, meeting: MeetingArrays, compliance: ComplianceArrays, w: int, count: int, i: int, change: _vec
 ):  # fmt: skip
-    """Move the nodes of all contacts that count by what a change of the force on the k-th node does."""
-    n = touch.node.shape[0]
-    first = w * n * touch.solids
-    for j in range(count):
-        other = meeting.order[first + j] / touch.solids
-        meeting.gap[first + j] = meeting.gap[first + j] + compliance.value[k * n + other] * change
+    """Move all contacts that count by what a change of the force of one, number i of them, does."""
+    first = w * touch.contacts
+    if count <= compliance.side:
+        row = (w * compliance.side + i) * compliance.side
+        for j in range(count):
+            meeting.gap[first + j] = meeting.gap[first + j] + compliance.mutual[row + j] * change
+    else:
+        c = first + meeting.order[first + i]
+        for j in range(count):
+            d = first + meeting.order[first + j]
+            meeting.gap[first + j] = meeting.gap[first + j] + compliant(touch, meeting, compliance, c, d) * change
 
 
 @wp.kernel(enable_backward=False)
 def sweep_kernel(
-    touch: TouchArrays, compliance: ComplianceArrays, scaling: wp.array[real], active: wp.array[int],
-    z: wp.array[NODE], meeting_out: MeetingArrays, f_out: wp.array[NODE],
+    touch: TouchArrays, scaling: wp.array[real], active: wp.array[int], z: wp.array[NODE],
+    compliance_out: ComplianceArrays, meeting_out: MeetingArrays, f_out: wp.array[NODE],
 ):  # fmt: skip
-    """Find forces that obey the law, contact after contact, and write how they change."""
+    """Find forces that obey the law, contact after contact, and write how they change; what does not count has none."""
     w = wp.tid()
     if active[w] == 0:
         return
-    n = touch.node.shape[0]
-    first = w * n * touch.solids
+    first = w * touch.contacts
     start = w * touch.stride + touch.nodes
     count = list_contacts(touch, meeting_out, w)
-    for c in range(n * touch.solids):
+    fill_mutual(touch, meeting_out, compliance_out, w, count)
+    for c in range(touch.contacts):
         f_out[start + c] = NODE()
+        if meeting_out.listed[first + c] == 0:
+            f_out[start + c] = -z[start + c]
     for i in range(count):
-        c = meeting_out.order[first + i]
-        u = displacement_of(touch, z, f_out, w, c)
-        m = meeting_out.normal[first + c]
-        meeting_out.gap[first + i] = u - wp.dot(m, u) * m + meeting_out.distance[first + c] * m
+        c = first + meeting_out.order[first + i]
+        u = moved(touch, meeting_out, z, f_out, w, c)
+        m = meeting_out.normal[c]
+        meeting_out.gap[first + i] = u - wp.dot(m, u) * m + meeting_out.distance[c] * m
     inverse = real(1.0) / scaling[w]
     largest = real(0.0)
     for sweep in range(_SWEEPS):
         size = real(0.0)
         for i in range(count):
             c = meeting_out.order[first + i]
-            k = c / touch.solids
-            o = touch.obstacle[c % touch.solids]
-            compliant = inverse * compliance.value[k * n + k]
+            k = first + c
+            own = inverse * compliant(touch, meeting_out, compliance_out, k, k)
             lam = at(z, start + c) + at(f_out, start + c)
             l = law(
-                meeting_out.gap[first + i], meeting_out.normal[first + c], lam, compliant, touch.condition[o],
-                touch.friction[w * touch.obstacles + o], touch.extra[o], meeting_out.touched[first + c],
+                meeting_out.gap[first + i], meeting_out.normal[k], lam, own, meeting_out.condition[k],
+                meeting_out.friction[k], meeting_out.extra[k], meeting_out.touched[k],
             )  # fmt: skip
             change = l - lam
-            f_out[start + c] = f_out[start + c] + packed(change)
-            size = wp.max(size, compliant * wp.length(change))
-            spread(touch, meeting_out, compliance, w, count, k, inverse * change)
+            if wp.dot(change, change) > real(0.0):
+                f_out[start + c] = f_out[start + c] + packed(change)
+                size = wp.max(size, own * wp.length(change))
+                spread(touch, meeting_out, compliance_out, w, count, i, inverse * change)
         if sweep == 0:
             largest = size
         if size <= _SETTLED * largest:
             break
-
-
-@wp.kernel(enable_backward=False)
-def differentiate_kernel(
-    touch: TouchArrays, compliance: ComplianceArrays, scaling: wp.array[real], z: wp.array[NODE],
-    meeting_out: MeetingArrays,
-):  # fmt: skip
-    """B = dl/du and L = dl/dlambda of every contact that counts, where the displacements and forces are `z`."""
-    w, c = wp.tid()
-    n = touch.node.shape[0]
-    k = w * n * touch.solids + c
-    if meeting_out.listed[k] == 0:
-        return
-    node = c / touch.solids
-    o = touch.obstacle[c % touch.solids]
-    u = at(z, w * touch.stride + touch.node[node])
-    lam = at(z, w * touch.stride + touch.nodes + c)
-    B = _mat()
-    L = _mat()
-    for r in range(3):
-        T = _vec()
-        T[r] = real(1.0)
-        _T, u_adj, n_adj, d_adj, lam_adj, _w, _c, _mu, _e, _t = wp.grad(law_of_end)(
-            T, u, meeting_out.normal[k], meeting_out.distance[k], lam, compliance.value[node * n + node] / scaling[w],
-            touch.condition[o], touch.friction[w * touch.obstacles + o], touch.extra[o], meeting_out.touched[k],
-        )  # fmt: skip
-        row = u_adj + meeting_out.curvature[k] @ n_adj + d_adj * meeting_out.normal[k]
-        for i in range(3):
-            B[r, i] = row[i]
-            L[r, i] = lam_adj[i]
-    meeting_out.by_displacement[k] = B
-    meeting_out.by_force[k] = L
-
-
-@wp.kernel(enable_backward=False)
-def weigh_kernel(
-    touch: TouchArrays, active: wp.array[int], meeting: MeetingArrays, z: wp.array[NODE], force_out: wp.array[NODE]
-):  # fmt: skip
-    """B^T nu of every contact: what the adjoint has in the place of its force."""
-    w, c = wp.tid()
-    if active[w] == 0:
-        return
-    k = w * touch.node.shape[0] * touch.solids + c
-    i = w * touch.stride + touch.nodes + c
-    g = _vec()
-    if meeting.listed[k] == 1:
-        g = wp.transpose(meeting.by_displacement[k]) @ at(z, i)
-    force_out[i] = packed(g)
 
 
 @wp.kernel(enable_backward=False)
 def adj_sweep_kernel(
-    touch: TouchArrays, compliance: ComplianceArrays, scaling: wp.array[real], active: wp.array[int],
-    z: wp.array[NODE], meeting_out: MeetingArrays, f_out: wp.array[NODE],
+    touch: TouchArrays, scaling: wp.array[real], active: wp.array[int], z: wp.array[NODE],
+    compliance_out: ComplianceArrays, meeting_out: MeetingArrays, f_out: wp.array[NODE],
 ):  # fmt: skip
-    """Find nu = a + L^T nu of all contacts, one after the other, and write how they change."""
+    """Find nu = sum a_k a + L^T nu of all contacts, one after the other, and write how they change."""
     w = wp.tid()
     if active[w] == 0:
         return
-    n = touch.node.shape[0]
-    first = w * n * touch.solids
+    first = w * touch.contacts
     start = w * touch.stride + touch.nodes
     count = list_contacts(touch, meeting_out, w)
-    for c in range(n * touch.solids):
+    fill_mutual(touch, meeting_out, compliance_out, w, count)
+    for c in range(touch.contacts):
         f_out[start + c] = NODE()
     for i in range(count):
-        meeting_out.gap[first + i] = displacement_of(touch, z, f_out, w, meeting_out.order[first + i])
+        meeting_out.gap[first + i] = moved(touch, meeting_out, z, f_out, w, first + meeting_out.order[first + i])
     inverse = real(1.0) / scaling[w]
     largest = real(0.0)
     for sweep in range(_SWEEPS):
         size = real(0.0)
         for i in range(count):
             c = meeting_out.order[first + i]
+            k = first + c
             nu = at(z, start + c) + at(f_out, start + c)
-            change = meeting_out.gap[first + i] + wp.transpose(meeting_out.by_force[first + c]) @ nu - nu
+            change = meeting_out.gap[first + i] + wp.transpose(meeting_out.by_force[k]) @ nu - nu
             f_out[start + c] = f_out[start + c] + packed(change)
             size = wp.max(size, wp.length(change))
-            force = wp.transpose(meeting_out.by_displacement[first + c]) @ change
-            spread(touch, meeting_out, compliance, w, count, c / touch.solids, inverse * force)
+            force = wp.transpose(meeting_out.by_displacement[k]) @ change
+            spread(touch, meeting_out, compliance_out, w, count, i, inverse * force)
         if sweep == 0:
             largest = size
         if size <= _SETTLED * largest:
             break
-
-
-@wp.kernel(enable_backward=False)
-def adj_parameters_kernel(
-    touch: TouchArrays, compliance: ComplianceArrays, scaling: wp.array[real], z: wp.array[NODE],
-    meeting: MeetingArrays, adjoint: wp.array[NODE], x_adj_out: wp.array[_vec], friction_adj_out: wp.array[real],
-):  # fmt: skip
-    """Gradients to where a node started and to friction: (dl/dx)^T nu and (dl/dmu)^T nu."""
-    w, c = wp.tid()
-    n = touch.node.shape[0]
-    k = w * n * touch.solids + c
-    if meeting.listed[k] == 0:
-        return
-    node = c / touch.solids
-    o = touch.obstacle[c % touch.solids]
-    i = w * touch.stride + touch.nodes + c
-    _T, _u, n_adj, d_adj, _l, _w, _c, mu_adj, _e, _t = wp.grad(law_of_end)(
-        at(adjoint, i), at(z, w * touch.stride + touch.node[node]), meeting.normal[k], meeting.distance[k], at(z, i),
-        compliance.value[node * n + node] / scaling[w], touch.condition[o], touch.friction[w * touch.obstacles + o],
-        touch.extra[o], meeting.touched[k],
-    )  # fmt: skip
-    wp.atomic_add(
-        x_adj_out, w * touch.nodes + touch.node[node], meeting.curvature[k] @ n_adj + d_adj * meeting.normal[k]
-    )
-    if friction_adj_out:
-        wp.atomic_add(friction_adj_out, w * touch.obstacles + o, mu_adj)

@@ -1,0 +1,162 @@
+"""Contacts of a step: what its iteration and its adjoint do with them, which is nothing where there are none."""
+
+import warp as wp
+
+from warpbots.math import copy, launch, real
+from warpbots.solvers.projective import collide, obstacles, pairs, touch
+from warpbots.solvers.projective.model import ProjectiveModel
+from warpbots.solvers.projective.scratch import End
+
+__all__ = ["Contact"]
+
+_NEAR = 1e-3
+"""Distance below which a node is on an obstacle when a step begins [mean edges]."""
+
+
+class Contact:
+    """Contacts of all worlds in a step that starts at `x`: first those of nodes with solids, then pairs."""
+
+    def __init__(self, model: ProjectiveModel, x: wp.array, dt: float):
+        """Nothing runs yet.
+
+        Args:
+            model: What touches.
+            x: Positions when the step begins [m], all worlds in one row.
+            dt: Length of the step [s].
+        """
+        scratch = model.scratch
+        self._model, self._x, self._scratch, self._device = model, x, scratch, model.device
+        self._matrix = scratch.matrix(dt)
+        self._of_solids, self._of_pairs = len(scratch.touching) * scratch.solids, scratch.capacity
+        self._touch = scratch.touch(dt) if scratch.contacts else None
+
+    def _each(self, count: int) -> tuple[int, int]:
+        return self._model.worlds, count
+
+    def _all(self, kernel: wp.Kernel, inputs: list, outputs: list) -> None:
+        if self._scratch.contacts:
+            launch(kernel, self._each(self._scratch.contacts), [self._touch, *inputs], outputs, self._device)
+
+    def _solids(self, kernel: wp.Kernel, inputs: list, outputs: list) -> None:
+        if self._of_solids:
+            launch(kernel, self._each(self._of_solids), [self._touch, *inputs], outputs, self._device)
+
+    def _pairs(self, kernel: wp.Kernel, inputs: list, outputs: list) -> None:
+        if self._of_pairs:
+            inputs = [self._touch, self._model.pairs, self._of_solids, *inputs]
+            launch(kernel, self._each(self._of_pairs), inputs, outputs, self._device)
+
+    def _solver(self) -> list:
+        return [self._matrix.compliance, self._scratch.scaling]
+
+    def begin(self) -> None:
+        """Which contacts with obstacles are closed; pairs have to be searched."""
+        near, search = real(_NEAR * self._model.particles.edge), self._scratch.search
+        inputs = [self._model.obstacles, near, self._x]
+        self._solids(obstacles.begin_obstacles_kernel, inputs, [self._scratch.meeting])
+        if self._of_pairs:
+            outputs = [self._model.pairs, search.check, search.any, search.rounds, search.found]
+            launch(pairs.begin_pairs_kernel, self._model.worlds, [], outputs, self._device)
+
+    def search(self, u: wp.array, tolerance: float) -> None:
+        """Where it is asked for, search the way to the end `u` for pairs that would pass through one another.
+
+        Planes may have turned by ten times the `tolerance` [1] since they were last looked at.
+        """
+        if self._of_pairs:
+            wp.capture_if(self._scratch.search.any, lambda: self._search(u, real(10.0 * tolerance)))
+            copy(self._scratch.search.was, self._matrix.forward.progress.active)
+
+    def _search(self, u: wp.array, turned: real) -> None:
+        surface, search, struct = self._scratch.surface, self._scratch.search, self._model.pairs
+        progress = self._matrix.forward.progress
+        inputs = [struct, turned, search.check, search.rounds, progress, self._x, u]
+        launch(pairs.turn_kernel, self._each(self._of_pairs), inputs, [search.found], self._device)
+        for tree, corners, boxes in surface.trees:
+            dim = self._each(corners.shape[0])
+            launch(collide.way_kernel, dim, [struct, corners, self._x, u], list(boxes), self._device)
+            tree.refit()
+        faces, edges = surface.trees
+        found = [struct, search.found]
+        inputs = [faces[0].id, search.check, search.rounds, self._x, u]
+        launch(collide.find_faces_kernel, self._each(struct.vertex.size), inputs, found, self._device)
+        inputs = [edges[0].id, *edges[2], search.check, search.rounds, self._x, u]
+        launch(collide.find_edges_kernel, self._each(struct.edge.size), inputs, found, self._device)
+        inputs = [self._of_pairs, self._scratch.count + self._of_solids, struct, search.found]
+        outputs = [search.check, search.any, search.rounds, progress]
+        launch(pairs.resolve_kernel, self._model.worlds, inputs, outputs, self._device)
+
+    def ask(self) -> None:
+        """Ask for a search where a step has just ended."""
+        if self._of_pairs:
+            search = self._scratch.search
+            outputs = [search.check, search.any, search.found, self._matrix.forward.progress]
+            launch(pairs.ask_kernel, self._model.worlds, [search.was], outputs, self._device)
+
+    def push(self, active: wp.array, z: wp.array) -> None:
+        """Add the forces of contacts to the imbalance of forces."""
+        self._all(touch.push_kernel, [self._scratch.meeting, active, z], [self._scratch.lacking])
+
+    def sweep(self, active: wp.array, z: wp.array, f: wp.array) -> None:
+        """Write the correction of the forces after that of displacements."""
+        self._meet(active, z, f)
+        self._sweep(touch.sweep_kernel, active, z, f)
+
+    def _sweep(self, kernel: wp.Kernel, active: wp.array, z: wp.array, f: wp.array) -> None:
+        if self._scratch.contacts:
+            inputs = [self._touch, self._scratch.scaling, active, z]
+            outputs = [self._matrix.compliance, self._scratch.meeting, f]
+            launch(kernel, self._model.worlds, inputs, outputs, self._device)
+
+    def _meet(self, active: wp.array, z: wp.array, f: wp.array) -> None:
+        meeting = self._scratch.meeting
+        inputs = [self._model.obstacles, active, self._x, z, f]
+        self._solids(obstacles.meet_obstacles_kernel, inputs, [meeting])
+        self._pairs(pairs.meet_pairs_kernel, [active, self._x, z, f], [meeting])
+        self._all(touch.need_kernel, [active, meeting], [self._matrix.compliance])
+        if self._scratch.contacts:
+            inputs = [self._touch, self._matrix.factor.arrays]
+            launch(touch.comply_kernel, 1, inputs, [self._matrix.compliance], self._device)
+
+    def keep(self, end: End, z: wp.array) -> None:
+        """Keep displacements, forces and pairs for the adjoint."""
+        copy(end.z, z)
+        for kept, array in end.pairs(self._scratch):
+            copy(kept, array)
+
+    def recall(self, end: End, u: wp.array) -> None:
+        """Displacements, forces and pairs at the end of a step, and the derivatives of the law there."""
+        if not self._scratch.contacts:
+            return
+        scratch, meeting = self._scratch, self._scratch.meeting
+        self.begin()
+        copy(u, end.z)
+        for kept, array in end.pairs(scratch):
+            copy(array, kept)
+        scratch.nowhere.zero_()
+        self._meet(scratch.everywhere, u, scratch.nowhere)
+        self._solids(obstacles.differentiate_obstacles_kernel, [*self._solver(), u], [meeting])
+        self._pairs(pairs.differentiate_pairs_kernel, [*self._solver(), self._x, u], [meeting])
+
+    def pull(self, active: wp.array, u: wp.array, z: wp.array) -> None:
+        """Add what contacts contribute to the imbalance of the adjoint `z` at the end `u`."""
+        meeting = self._scratch.meeting
+        self._solids(obstacles.pull_obstacles_kernel, [active, z], [meeting])
+        self._pairs(pairs.pull_pairs_kernel, [active, self._x, u, z], [meeting])
+        self._all(touch.pull_kernel, [meeting, active], [self._scratch.lacking])
+
+    def sweep_adjoint(self, active: wp.array, z: wp.array, f: wp.array) -> None:
+        """Write the correction of the adjoint forces after that of adjoint displacements."""
+        self._sweep(touch.adj_sweep_kernel, active, z, f)
+
+    def adjoint(self, u: wp.array, z: wp.array) -> None:
+        """Gradients to the start of the step, to friction, and to displacements of fixed nodes."""
+        meeting, x_adj = self._scratch.meeting, self._x.grad
+        inputs = [self._model.obstacles, *self._solver(), u, meeting, z]
+        self._solids(obstacles.adj_obstacles_kernel, inputs, [x_adj, _flat_gradient(self._model.friction)])
+        outputs = [x_adj, u.grad, _flat_gradient(self._model.body_friction)]
+        self._pairs(pairs.adj_pairs_kernel, [*self._solver(), self._x, u, meeting, z], outputs)
+
+
+def _flat_gradient(array: wp.array) -> wp.array | None:
+    return None if array.grad is None else array.grad.flatten()

@@ -1,0 +1,171 @@
+"""Contact of nodes with solids that do not move."""
+
+import warp as wp
+
+from warpbots.contact import CODES
+from warpbots.contact.solid import Solids, solid_distance
+from warpbots.math import NODE, matrix, real, vector
+from warpbots.solvers.projective.tets import at
+from warpbots.solvers.projective.touch import ComplianceArrays, MeetingArrays, TouchArrays, compliant, law
+
+__all__ = [
+    "ObstacleArrays",
+    "adj_obstacles_kernel",
+    "begin_obstacles_kernel",
+    "differentiate_obstacles_kernel",
+    "meet_obstacles_kernel",
+    "pull_obstacles_kernel",
+]
+
+_vec, _mat = vector(3), matrix(3)
+_vec4 = wp.types.vector(4, real)
+_SLIP = wp.constant(CODES["slip"])
+
+
+@wp.struct
+class ObstacleArrays:
+    """Obstacles; a contact c of a node is of the one of number c / solids, with the solid c % solids.
+
+    solids: Number of solids.
+    solid: The solids.
+    obstacle: Obstacle of a solid, shape (solids,).
+    obstacles: Number of obstacles.
+    condition: Code of the condition of an obstacle, shape (obstacles,).
+    extra: Coefficient of what sticks less that of what slides [1], shape (obstacles,).
+    friction: Coulomb coefficient [1], shape (worlds * obstacles,).
+    """
+
+    solids: int
+    solid: Solids
+    obstacle: wp.array[int]
+    obstacles: int
+    condition: wp.array[int]
+    extra: wp.array[real]
+    friction: wp.array[real]
+
+
+@wp.func
+def distance_to(obstacles: ObstacleArrays, s: int, x: _vec):
+    """Distance, normal and curvature of a solid."""
+    R = obstacles.solid.rotation[s]
+    y = wp.vec3d(wp.float64(x[0]), wp.float64(x[1]), wp.float64(x[2])) - obstacles.solid.position[s]
+    d, n, C = solid_distance(obstacles.solid, s, wp.transpose(R) @ y)
+    n = R @ n
+    C = R @ C @ wp.transpose(R)
+    K = _mat()
+    for i in range(3):
+        for j in range(3):
+            K[i, j] = real(C[i, j])
+    return real(d), _vec(real(n[0]), real(n[1]), real(n[2])), K
+
+
+@wp.func
+def law_of_end(
+    T: _vec, u: _vec, n: _vec, phi: real, lam: _vec, w: real, condition: int, mu: real, extra: real, touched: int
+):  # fmt: skip
+    """T . l at the end u of a step."""
+    return wp.dot(T, law(u - wp.dot(n, u) * n + phi * n, n, lam, w, condition, mu, extra, touched))
+
+
+@wp.kernel(enable_backward=False)
+def begin_obstacles_kernel(
+    touch: TouchArrays, obstacles: ObstacleArrays, near: real, x: wp.array[_vec], meeting_out: MeetingArrays
+):  # fmt: skip
+    """Which contacts are closed when a step begins."""
+    w, c = wp.tid()
+    i = touch.node[c / obstacles.solids]
+    o = obstacles.obstacle[c % obstacles.solids]
+    k = w * touch.contacts + c
+    d, _n, _C = distance_to(obstacles, c % obstacles.solids, x[w * touch.nodes + i])
+    meeting_out.touched[k] = wp.where(d <= near, 1, 0)
+    meeting_out.node[k] = wp.vec4i(i, -1, -1, -1)
+    meeting_out.weight[k] = _vec4(real(1.0), real(0.0), real(0.0), real(0.0))
+    meeting_out.condition[k] = obstacles.condition[o]
+    meeting_out.friction[k] = obstacles.friction[w * obstacles.obstacles + o]
+    meeting_out.extra[k] = obstacles.extra[o]
+
+
+@wp.kernel(enable_backward=False)
+def meet_obstacles_kernel(
+    touch: TouchArrays, obstacles: ObstacleArrays, active: wp.array[int], x: wp.array[_vec], z: wp.array[NODE],
+    f: wp.array[NODE], meeting_out: MeetingArrays,
+):  # fmt: skip
+    """Where solids are at the end of the step, and which contacts count: those with a force or about to have one."""
+    w, c = wp.tid()
+    if active[w] == 0:
+        return
+    k = w * touch.contacts + c
+    i = touch.node[c / obstacles.solids]
+    j = w * touch.stride + i
+    d, n, C = distance_to(obstacles, c % obstacles.solids, x[w * touch.nodes + i] + at(z, j) + at(f, j))
+    meeting_out.distance[k] = d
+    meeting_out.normal[k] = n
+    meeting_out.curvature[k] = C
+    lam = at(z, w * touch.stride + touch.nodes + c)
+    bound = meeting_out.touched[k] == 1 and meeting_out.condition[k] <= _SLIP
+    meeting_out.listed[k] = int(bound or d < real(0.0) or wp.dot(lam, lam) > real(0.0))
+
+
+@wp.kernel(enable_backward=False)
+def differentiate_obstacles_kernel(
+    touch: TouchArrays, compliance: ComplianceArrays, scaling: wp.array[real], z: wp.array[NODE],
+    meeting_out: MeetingArrays,
+):  # fmt: skip
+    """B = dl/du and L = dl/dlambda of every contact that counts, where the displacements and forces are `z`."""
+    w, c = wp.tid()
+    k = w * touch.contacts + c
+    if meeting_out.listed[k] == 0:
+        return
+    u = at(z, w * touch.stride + meeting_out.node[k][0])
+    lam = at(z, w * touch.stride + touch.nodes + c)
+    B = _mat()
+    L = _mat()
+    for r in range(3):
+        T = _vec()
+        T[r] = real(1.0)
+        _T, u_adj, n_adj, d_adj, lam_adj, _w, _c, _mu, _e, _t = wp.grad(law_of_end)(
+            T, u, meeting_out.normal[k], meeting_out.distance[k], lam,
+            compliant(touch, meeting_out, compliance, k, k) / scaling[w], meeting_out.condition[k],
+            meeting_out.friction[k], meeting_out.extra[k], meeting_out.touched[k],
+        )  # fmt: skip
+        row = u_adj + meeting_out.curvature[k] @ n_adj + d_adj * meeting_out.normal[k]
+        for i in range(3):
+            B[r, i] = row[i]
+            L[r, i] = lam_adj[i]
+    meeting_out.by_displacement[k] = B
+    meeting_out.by_force[k] = L
+
+
+@wp.kernel(enable_backward=False)
+def pull_obstacles_kernel(touch: TouchArrays, active: wp.array[int], z: wp.array[NODE], meeting_out: MeetingArrays):
+    """B^T nu: what the adjoint has in the place of a force."""
+    w, c = wp.tid()
+    k = w * touch.contacts + c
+    if active[w] == 0 or meeting_out.listed[k] == 0:
+        return
+    nu = at(z, w * touch.stride + touch.nodes + c)
+    meeting_out.pull[4 * k] = wp.transpose(meeting_out.by_displacement[k]) @ nu
+
+
+@wp.kernel(enable_backward=False)
+def adj_obstacles_kernel(
+    touch: TouchArrays, obstacles: ObstacleArrays, compliance: ComplianceArrays, scaling: wp.array[real],
+    z: wp.array[NODE], meeting: MeetingArrays, adjoint: wp.array[NODE], x_adj_out: wp.array[_vec],
+    friction_adj_out: wp.array[real],
+):  # fmt: skip
+    """Gradients to where a node started and to friction: (dl/dx)^T nu and (dl/dmu)^T nu."""
+    w, c = wp.tid()
+    k = w * touch.contacts + c
+    if meeting.listed[k] == 0:
+        return
+    i = w * touch.stride + touch.nodes + c
+    _T, _u, n_adj, d_adj, _l, _w, _c, mu_adj, _e, _t = wp.grad(law_of_end)(
+        at(adjoint, i), at(z, w * touch.stride + meeting.node[k][0]), meeting.normal[k], meeting.distance[k], at(z, i),
+        compliant(touch, meeting, compliance, k, k) / scaling[w], meeting.condition[k], meeting.friction[k],
+        meeting.extra[k], meeting.touched[k],
+    )  # fmt: skip
+    x_adj = meeting.curvature[k] @ n_adj + d_adj * meeting.normal[k]
+    wp.atomic_add(x_adj_out, w * touch.nodes + meeting.node[k][0], x_adj)
+    if friction_adj_out:
+        o = obstacles.obstacle[c % obstacles.solids]
+        wp.atomic_add(friction_adj_out, w * obstacles.obstacles + o, mu_adj)

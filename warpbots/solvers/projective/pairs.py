@@ -1,0 +1,390 @@
+"""Contact of surfaces that move: what `collide` has found, at a point of the iteration, and its adjoint."""
+
+import warp as wp
+
+from warpbots.contact import CODES
+from warpbots.math import NODE, matrix, real, vector
+from warpbots.solvers.projective.anderson import Progress, restart
+from warpbots.solvers.projective.collide import EDGES, FACE, HELD, NONE, PairArrays, pair_geometry
+from warpbots.solvers.projective.nodes import packed
+from warpbots.solvers.projective.tets import at
+from warpbots.solvers.projective.touch import ComplianceArrays, MeetingArrays, TouchArrays, compliant, law
+
+__all__ = [
+    "adj_pairs_kernel",
+    "ask_kernel",
+    "begin_pairs_kernel",
+    "differentiate_pairs_kernel",
+    "meet_pairs_kernel",
+    "pull_pairs_kernel",
+    "resolve_kernel",
+    "turn_kernel",
+]
+
+_vec, _mat = vector(3), matrix(3)
+_vec4 = wp.types.vector(4, real)
+_FRICTION = wp.constant(CODES["friction"])
+_ROUNDS = wp.constant(60)  # searches for contacts in one step
+_TURNS = wp.constant(30)  # searches after which planes stay as they are
+
+
+@wp.func
+def plane_of(
+    kind: int, side: real, normal: _vec, weight: _vec4, a: _vec, b: _vec, c: _vec, d: _vec
+):  # fmt: skip
+    """Normal and weights of a pair: of its plane where it is now, or those with which it is held."""
+    n = normal
+    v = weight
+    if kind != HELD:
+        n, v, _holds = pair_geometry(kind, side, a, b, c, d)
+    return n, v
+
+
+@wp.func
+def pair_law(
+    T: _vec,
+    kind: int,
+    side: real,
+    normal: _vec,
+    held: _vec4,
+    clearance: real,
+    a: _vec,
+    b: _vec,
+    c: _vec,
+    d: _vec,
+    ua: _vec,
+    ub: _vec,
+    uc: _vec,
+    ud: _vec,
+    lam: _vec,
+    w: real,
+    mu: real,
+):
+    """T . l for four nodes at the end of a step, and their displacements in it."""
+    n, weight = plane_of(kind, side, normal, held, a, b, c, d)
+    u = weight[0] * ua + weight[1] * ub + weight[2] * uc + weight[3] * ud
+    phi = wp.dot(n, weight[0] * a + weight[1] * b + weight[2] * c + weight[3] * d) - clearance
+    return wp.dot(T, law(u - wp.dot(n, u) * n + phi * n, n, lam, w, _FRICTION, mu, real(0.0), 0))
+
+
+@wp.func
+def pair_work(
+    kind: int, side: real, normal: _vec, held: _vec4, a: _vec, b: _vec, c: _vec, d: _vec, lam: _vec, pa: _vec, pb: _vec,
+    pc: _vec, pd: _vec,
+):  # fmt: skip
+    """Lambda . sum a_k p_k: the work of a contact's force in displacements p of its nodes."""
+    _n, weight = plane_of(kind, side, normal, held, a, b, c, d)
+    return wp.dot(lam, weight[0] * pa + weight[1] * pb + weight[2] * pc + weight[3] * pd)
+
+
+@wp.kernel(enable_backward=False)
+def begin_pairs_kernel(
+    pairs_out: PairArrays, check_out: wp.array[int], any_out: wp.array[int], tally_out: wp.array[int],
+    found_out: wp.array[int],
+):  # fmt: skip
+    """No pair is a contact yet, and all have to be searched."""
+    w = wp.tid()
+    pairs_out.count[w] = 0
+    check_out[w] = 1
+    tally_out[w] = 0
+    found_out[w] = 0
+    any_out[0] = 1
+
+
+@wp.kernel(enable_backward=False)
+def resolve_kernel(
+    capacity: int,
+    before: int,
+    pairs: PairArrays,
+    found: wp.array[int],
+    check_out: wp.array[int],
+    any_out: wp.array[int],
+    tally_out: wp.array[int],
+    progress_out: Progress,
+):
+    """After a search: a step that had ended goes on if there are new contacts, and else has ended for good.
+
+    Of a point of the iteration, the entries `before` those of pairs and those of pairs that there are mean something.
+    """
+    w = wp.tid()
+    if check_out[w] == 0:
+        return
+    check_out[w] = 0
+    any_out[0] = 0
+    progress_out.used[w] = before + wp.min(pairs.count[w], capacity)
+    ended = progress_out.found[w]
+    if pairs.count[w] > capacity or (ended == 1 and found[w] > 0 and tally_out[w] >= _ROUNDS):
+        progress_out.found[w] = 0
+        progress_out.active[w] = 0
+        wp.atomic_sub(progress_out.any, 0, 1)
+    elif ended == 1:
+        if found[w] > 0:
+            progress_out.found[w] = 0
+            restart(progress_out, w)
+        else:
+            progress_out.active[w] = 0
+            wp.atomic_sub(progress_out.any, 0, 1)
+    tally_out[w] = tally_out[w] + 1
+
+
+@wp.kernel(enable_backward=False)
+def ask_kernel(
+    was: wp.array[int], check_out: wp.array[int], any_out: wp.array[int], found_out: wp.array[int],
+    progress_out: Progress,
+):  # fmt: skip
+    """A step that ended in this round is searched for contacts before it counts."""
+    w = wp.tid()
+    found_out[w] = 0
+    if was[w] == 1 and progress_out.active[w] == 0 and progress_out.found[w] == 1:
+        progress_out.active[w] = 1
+        check_out[w] = 1
+        any_out[0] = 1
+        wp.atomic_add(progress_out.any, 0, 1)
+
+
+@wp.func
+def ends_of(pairs: PairArrays, x: wp.array[_vec], z: wp.array[NODE], w: int, i: wp.vec4i):
+    """Where the nodes of a pair are at the end of a step."""
+    n = w * pairs.nodes
+    s = w * pairs.stride
+    return (
+        x[n + i[0]] + at(z, s + i[0]), x[n + i[1]] + at(z, s + i[1]), x[n + i[2]] + at(z, s + i[2]),
+        x[n + i[3]] + at(z, s + i[3]),
+    )  # fmt: skip
+
+
+@wp.kernel(enable_backward=False)
+def turn_kernel(
+    pairs_out: PairArrays, turned: real, check: wp.array[int], rounds: wp.array[int], progress: Progress,
+    x: wp.array[_vec], z: wp.array[NODE], found_out: wp.array[int],
+):  # fmt: skip
+    """Where a step has ended for planes as they were, bring them to where they are; whether one turned by too much.
+
+    Planes follow in rounds and not in every iteration: those of a point far from the end would send it further away. A
+    pair that is beside its plane is none any more; one that would pass through itself then is found anew.
+    """
+    w, p = wp.tid()
+    if check[w] == 0 or progress.found[w] == 0 or rounds[w] > _TURNS or p >= pairs_out.count[w]:
+        return
+    m = w * pairs_out.capacity + p
+    kind = pairs_out.kind[m]
+    if kind != FACE and kind != EDGES:
+        return
+    a, b, c, d = ends_of(pairs_out, x, z, w, pairs_out.node[m])
+    normal, weight, holds = pair_geometry(kind, pairs_out.side[m], a, b, c, d)
+    change = wp.max(wp.length(normal - pairs_out.normal[m]), wp.length(weight - pairs_out.weight[m]))
+    if holds == 0:
+        pairs_out.kind[m] = NONE
+    else:
+        pairs_out.normal[m] = normal
+        pairs_out.weight[m] = weight
+    if holds == 0 or change > turned:
+        wp.atomic_add(found_out, w, 1)
+
+
+@wp.kernel(enable_backward=False)
+def meet_pairs_kernel(
+    touch: TouchArrays, pairs: PairArrays, first: int, active: wp.array[int], x: wp.array[_vec], z: wp.array[NODE],
+    f: wp.array[NODE], meeting_out: MeetingArrays,
+):  # fmt: skip
+    """Where pairs are at the end of the step, against planes as they were when they were last looked at."""
+    w, p = wp.tid()
+    if active[w] == 0:
+        return
+    k = w * touch.contacts + first + p
+    m = w * pairs.capacity + p
+    meeting_out.listed[k] = 0
+    if p >= pairs.count[w] or pairs.kind[m] == NONE:
+        return
+    i = pairs.node[m]
+    s = w * touch.stride
+    a, b, c, d = ends_of(pairs, x, z, w, i)
+    weight = pairs.weight[m]
+    normal = pairs.normal[m]
+    end = weight[0] * (a + at(f, s + i[0])) + weight[1] * (b + at(f, s + i[1]))
+    end += weight[2] * (c + at(f, s + i[2])) + weight[3] * (d + at(f, s + i[3]))
+    phi = wp.dot(normal, end) - pairs.clearance
+    lam = at(z, s + touch.nodes + first + p)
+    other = pairs.friction[w * pairs.bodies + pairs.body[i[3]]]
+    meeting_out.node[k] = i
+    meeting_out.weight[k] = weight
+    meeting_out.distance[k] = phi
+    meeting_out.normal[k] = normal
+    meeting_out.condition[k] = _FRICTION
+    meeting_out.friction[k] = real(0.5) * (pairs.friction[w * pairs.bodies + pairs.body[i[0]]] + other)
+    meeting_out.extra[k] = real(0.0)
+    meeting_out.touched[k] = 0
+    meeting_out.listed[k] = int(phi < real(0.0) or wp.dot(lam, lam) > real(0.0))
+
+
+@wp.kernel(enable_backward=False)
+def differentiate_pairs_kernel(
+    touch: TouchArrays, pairs: PairArrays, first: int, compliance: ComplianceArrays, scaling: wp.array[real],
+    x: wp.array[_vec], z: wp.array[NODE], meeting_out: MeetingArrays,
+):  # fmt: skip
+    """B_k and L of every contact that counts, and dl/dq, where the displacements and forces are `z`."""
+    w, p = wp.tid()
+    k = w * touch.contacts + first + p
+    if meeting_out.listed[k] == 0:
+        return
+    m = w * pairs.capacity + p
+    i = pairs.node[m]
+    n = w * touch.nodes
+    s = w * touch.stride
+    ua = at(z, s + i[0])
+    ub = at(z, s + i[1])
+    uc = at(z, s + i[2])
+    ud = at(z, s + i[3])
+    lam = at(z, s + touch.nodes + first + p)
+    own = compliant(touch, meeting_out, compliance, k, k) / scaling[w]
+    A = _mat()
+    B = _mat()
+    C = _mat()
+    D = _mat()
+    L = _mat()
+    for r in range(3):
+        T = _vec()
+        T[r] = real(1.0)
+        _T, _k, _s, _n, _h, _cl, a, b, c, d, va, vb, vc, vd, lam_adj, _w, _mu = wp.grad(pair_law)(
+            T,
+            pairs.kind[m],
+            pairs.side[m],
+            pairs.normal[m],
+            pairs.weight[m],
+            pairs.clearance,
+            x[n + i[0]] + ua,
+            x[n + i[1]] + ub,
+            x[n + i[2]] + uc,
+            x[n + i[3]] + ud,
+            ua,
+            ub,
+            uc,
+            ud,
+            lam,
+            own,
+            meeting_out.friction[k],
+        )
+        a += va
+        b += vb
+        c += vc
+        d += vd
+        for j in range(3):
+            A[r, j] = a[j]
+            B[r, j] = b[j]
+            C[r, j] = c[j]
+            D[r, j] = d[j]
+            L[r, j] = lam_adj[j]
+    meeting_out.by_node[4 * k] = A
+    meeting_out.by_node[4 * k + 1] = B
+    meeting_out.by_node[4 * k + 2] = C
+    meeting_out.by_node[4 * k + 3] = D
+    meeting_out.by_force[k] = L
+    meeting_out.by_displacement[k] = -L / own
+
+
+@wp.kernel(enable_backward=False)
+def pull_pairs_kernel(
+    touch: TouchArrays, pairs: PairArrays, first: int, active: wp.array[int], x: wp.array[_vec], u: wp.array[NODE],
+    z: wp.array[NODE], meeting_out: MeetingArrays,
+):  # fmt: skip
+    """B_k^T nu, and how the force on every node changes with the places of all: what the adjoint has for a force."""
+    w, p = wp.tid()
+    k = w * touch.contacts + first + p
+    if active[w] == 0 or meeting_out.listed[k] == 0:
+        return
+    m = w * pairs.capacity + p
+    i = pairs.node[m]
+    n = w * touch.nodes
+    s = w * touch.stride
+    j = touch.nodes + first + p
+    nu = at(z, s + j)
+    _k, _s, _n, _h, a, b, c, d, _l, _pa, _pb, _pc, _pd = wp.grad(pair_work)(
+        pairs.kind[m],
+        pairs.side[m],
+        pairs.normal[m],
+        pairs.weight[m],
+        x[n + i[0]] + at(u, s + i[0]),
+        x[n + i[1]] + at(u, s + i[1]),
+        x[n + i[2]] + at(u, s + i[2]),
+        x[n + i[3]] + at(u, s + i[3]),
+        at(u, s + j),
+        at(z, s + i[0]),
+        at(z, s + i[1]),
+        at(z, s + i[2]),
+        at(z, s + i[3]),
+    )
+    meeting_out.pull[4 * k] = wp.transpose(meeting_out.by_node[4 * k]) @ nu + a
+    meeting_out.pull[4 * k + 1] = wp.transpose(meeting_out.by_node[4 * k + 1]) @ nu + b
+    meeting_out.pull[4 * k + 2] = wp.transpose(meeting_out.by_node[4 * k + 2]) @ nu + c
+    meeting_out.pull[4 * k + 3] = wp.transpose(meeting_out.by_node[4 * k + 3]) @ nu + d
+
+
+@wp.kernel(enable_backward=False)
+def adj_pairs_kernel(
+    touch: TouchArrays, pairs: PairArrays, first: int, compliance: ComplianceArrays, scaling: wp.array[real],
+    x: wp.array[_vec], u: wp.array[NODE], meeting: MeetingArrays, adjoint: wp.array[NODE], x_adj_out: wp.array[_vec],
+    u_adj_out: wp.array[NODE], friction_adj_out: wp.array[real],
+):  # fmt: skip
+    """Gradients to where the nodes started, to displacements of those that are fixed, and to friction."""
+    w, p = wp.tid()
+    k = w * touch.contacts + first + p
+    if meeting.listed[k] == 0:
+        return
+    m = w * pairs.capacity + p
+    i = pairs.node[m]
+    n = w * touch.nodes
+    s = w * touch.stride
+    ua = at(u, s + i[0])
+    ub = at(u, s + i[1])
+    uc = at(u, s + i[2])
+    ud = at(u, s + i[3])
+    ya = x[n + i[0]] + ua
+    yb = x[n + i[1]] + ub
+    yc = x[n + i[2]] + uc
+    yd = x[n + i[3]] + ud
+    j = touch.nodes + first + p
+    _T, _k, _s, _n, _h, _cl, a, b, c, d, va, vb, vc, vd, _lam, _w, mu_adj = wp.grad(pair_law)(
+        at(adjoint, s + j),
+        pairs.kind[m],
+        pairs.side[m],
+        pairs.normal[m],
+        pairs.weight[m],
+        pairs.clearance,
+        ya,
+        yb,
+        yc,
+        yd,
+        ua,
+        ub,
+        uc,
+        ud,
+        at(u, s + j),
+        compliant(touch, meeting, compliance, k, k) / scaling[w],
+        meeting.friction[k],
+    )
+    _k2, _s2, _n2, _h2, fa, fb, fc, fd, _l, _pa, _pb, _pc, _pd = wp.grad(pair_work)(
+        pairs.kind[m],
+        pairs.side[m],
+        pairs.normal[m],
+        pairs.weight[m],
+        ya,
+        yb,
+        yc,
+        yd,
+        at(u, s + j),
+        at(adjoint, s + i[0]),
+        at(adjoint, s + i[1]),
+        at(adjoint, s + i[2]),
+        at(adjoint, s + i[3]),
+    )
+    wp.atomic_add(x_adj_out, n + i[0], a + fa)
+    wp.atomic_add(x_adj_out, n + i[1], b + fb)
+    wp.atomic_add(x_adj_out, n + i[2], c + fc)
+    wp.atomic_add(x_adj_out, n + i[3], d + fd)
+    wp.atomic_add(u_adj_out, s + i[0], packed(a + va + fa))
+    wp.atomic_add(u_adj_out, s + i[1], packed(b + vb + fb))
+    wp.atomic_add(u_adj_out, s + i[2], packed(c + vc + fc))
+    wp.atomic_add(u_adj_out, s + i[3], packed(d + vd + fd))
+    if friction_adj_out:
+        wp.atomic_add(friction_adj_out, w * pairs.bodies + pairs.body[i[0]], real(0.5) * mu_adj)
+        wp.atomic_add(friction_adj_out, w * pairs.bodies + pairs.body[i[3]], real(0.5) * mu_adj)
