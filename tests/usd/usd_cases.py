@@ -175,6 +175,7 @@ def full_scene(dim):
                 regions=regions if k < 3 else None,
                 region_materials=stiff if k < 2 else None,
                 velocity=tuple(numbers(dim, seed=k)) if k % 3 == 0 else None,
+                friction=0.1 * (k % 7),
                 color=tuple(np.abs(numbers(3, seed=k)) % 1.0) if k % 2 else (0.35, 0.6, 0.85),
             )
         )

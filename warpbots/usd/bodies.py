@@ -50,6 +50,7 @@ def read_body(body: Usd.Prim, name: str, frame: Frame, material: Material | None
         region_materials={region: m for region, m in own_materials.items() if m is not None},
         velocity=_velocity(body, frame),
         color=_color(body, frame),
+        friction=get(body, "SoftBody.friction", frame),
     )
 
 
@@ -75,6 +76,8 @@ def write_body(target: Target, existing: Usd.Prim | None, body: SoftBody) -> Sdf
     fresh = existing is None or prim != existing
     if fresh or not same(_velocity(prim, frame), body.velocity):
         put(prim, "SoftBody.velocity", body.velocity, frame)
+    if fresh or not same(get(prim, "SoftBody.friction", frame), body.friction):
+        put(prim, "SoftBody.friction", body.friction, frame)
     if fresh or not same(_color(prim, frame), body.color):
         put(prim, "SoftBody.color", body.color, frame)
     if fresh or not _made_of(prim, body, frame):

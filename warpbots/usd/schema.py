@@ -166,6 +166,8 @@ TABLE = (
     # bodies
     Row("order", "warpbots:order", "int", "integer", "1", "body, obstacle or actuator", OWN, None),
     Row("SoftBody.velocity", "warpbots:velocity", "double3", "vector", "m/s", "PhysicsDeformableBodyAPI", OWN, None),
+    Row("SoftBody.friction", "warpbots:friction", "double", "number", "1", "PhysicsDeformableBodyAPI", OWN,
+        SoftBody.friction),
     Row("SoftBody.color", "primvars:displayColor", "color3f[]", "color", "1", "body or its shape", _USD,
         SoftBody.color),
     Row("shape", "warpbots:shape", "token", "text", "1", "every shape", OWN, None),
