@@ -3,7 +3,7 @@
     python benchmarks/papers/softbody_splitting.py
 
 With contact forces as they are, the three splittings are v <- (M + h^2 S)^-1 (f - h^2 (L - S) v) with S = 0 (eq. 19),
-S = D, the diagonal of L (eq. 21), and S = D', D'_ii = max(L_ii, sum_j |L_ij| / 2). They converge exactly if the spectral
+S = D, the diagonal of L (eq. 21), and S = D', D'_ii = max(L_ii, sum_j |L_ij| / 2). They converge if the spectral
 radius of h^2 (M + h^2 S)^-1 (L - S) is below 1. The paper says that the second one does for every h. That holds where
 all dihedral angles are acute or right, since then 2 D - L is diagonally dominant; 2 D' - L is on every mesh.
 Writes ``softbody_splitting.png`` beside this file: all eigenvalues at h = 1/30 s, and the radius over h.
@@ -82,7 +82,7 @@ def main() -> None:
             bad = steps[np.array(radii) >= 1.0]
             limit = f"{bad[0]:.2g}" if len(bad) else "all"
             radius = np.abs(values[[0, -1]]).max()
-            print(f"{name:>16} {len(mass):>6} {ratio:>19.3f}   {label:<24} {radius:>10.4g}   {limit}")
+            print(f"{name:>16} {len(mass):>6} {ratio:>19.3f}   {label:<22} {radius:>10.4g}   {limit}")
             column[0].plot(np.linspace(0, 1, len(values)), values, label=label)
             column[1].loglog(steps, radii, label=label)
         column[0].set(title=f"{name}, {len(tets)} tetrahedra", xlabel="share of the spectrum")
