@@ -1,14 +1,31 @@
-"""Small soft bodies of tetrahedra, and the energy of a step written anew in NumPy."""
+"""Small soft bodies, sheets and trusses, and the energy of a step written anew in NumPy and torch."""
 
 import dataclasses
 
 import numpy as np
 import torch
+import warp as wp
 from cases import lame, rotation_of
 
-from warpbots.scene import Box, Constraint, HalfSpace, Load, Material, Muscle, Obstacle, Pressure, Scene, SoftBody
+from warpbots.math import real_numpy
+from warpbots.scene import (
+    Box,
+    Constraint,
+    HalfSpace,
+    Load,
+    Material,
+    Muscle,
+    Obstacle,
+    Pressure,
+    Scene,
+    Sheet,
+    SoftBody,
+    Truss,
+    Union,
+)
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
+from warpbots.solvers.projective.elements import Point
 
 CELL = 0.04
 DT = 0.005
@@ -38,6 +55,46 @@ def sliding(law: str, obstacles: tuple[Obstacle, ...], velocity: tuple[float, ..
     return Scene((body,), (Muscle("muscle", "top", (1, 0.2, 0), 2e4),), obstacles)
 
 
+def waved(sheet: Sheet, height: float) -> Sheet:
+    """The sheet with waves of this height, so that it is folded at rest."""
+    x, y, _ = sheet.vertices.T
+    lift = height * np.stack([0.2 * y, 0.1 * x, np.sin(40 * x + 25 * y)], axis=-1)
+    return Sheet(sheet.vertices + lift, sheet.faces, sheet.thickness, sheet.bending)
+
+
+def cloth(obstacles: tuple[Obstacle, ...] = (), bending: float | None = 2e-4, held: bool = True) -> Scene:
+    """A waved sheet of 16 cm x 12 cm, with a load on its half with large y, held at its edge with the smallest x."""
+    sheet = waved(Sheet.rectangle((0, 0), (0.16, 0.12), 2e-3, (4, 3), bending=bending), 0.01)
+    regions = {"root": HalfSpace((5e-3, 0, 0), (1, 0, 0)), "side": HalfSpace((0, 0.06, 0), (0, -1, 0))}
+    body = SoftBody("cloth", sheet, Material(1e5, 0.3, 800.0), regions=regions)
+    constraints = (Constraint("root"),) if held else ()
+    return Scene((body,), (), obstacles, constraints=constraints, loads=(Load("side", (0.02, 0.03, 0.05)),))
+
+
+JOINTS = 0.1 * np.array([[0, 0, 0], [0, 1, 0], [0, 0.5, 1], [1, 0.2, 0.1], [1, 0.9, 0.3], [1, 0.5, 1], [2, 0.5, 0.5]])
+BARS = np.array([[0, 3], [1, 4], [2, 5], [0, 4], [1, 5], [2, 3], [3, 4], [4, 5], [5, 3], [3, 6], [4, 6], [5, 6]])
+
+
+def truss() -> Scene:
+    """A mast of bars of two thicknesses that is held at three joints and has a load at its tip."""
+    shape = Truss(JOINTS, BARS, np.where(np.arange(len(BARS)) < 6, 4e-3, 3e-3))
+    regions = {"root": HalfSpace((1e-6, 0, 0), (1, 0, 0)), "tip": HalfSpace((0.15, 0, 0), (-1, 0, 0))}
+    body = SoftBody("mast", shape, Material(1e6, 0.3, 1000.0), regions=regions)
+    return Scene((body,), constraints=(Constraint("root"),), loads=(Load("tip", (0.1, 0.3, -0.2)),))
+
+
+def mixed() -> Scene:
+    """The bar of `beam` with a sheet sewn onto its top, and the mast of `truss` beside it."""
+    solid, mast = beam().bodies[0], truss().bodies[0]
+    sheet = Sheet.rectangle((0.0, 0.0), (0.32, 0.08), 2e-3, (8, 2), height=0.08)
+    shape = Union((solid.shape, sheet))
+    body = SoftBody("winged", shape, solid.material, regions=solid.regions)
+    mast = SoftBody("mast", mast.shape, mast.material, regions={"foot": mast.regions["root"]})
+    actuators = (Muscle("muscle", "top", (1, 0.2, 0), 2e4),)
+    constraints = (Constraint("root"), Constraint("foot", name="footing"))
+    return Scene((body, mast), actuators, constraints=constraints, loads=(Load("top", (1.0, 2.0, 0.5)),))
+
+
 def simulation(scene: Scene, **options) -> Simulation:
     """Steps of 5 ms that are solved as well as double precision can, without contact of bodies unless asked for."""
     return Simulation(scene, ProjectiveDynamics(CELL, **{"tolerance": 1e-13, "collisions": False, **options}), DT)
@@ -50,8 +107,10 @@ def stirred(sim: Simulation, rng: np.random.Generator, intervals: int) -> dict[s
         return scale * torch.as_tensor(rng.uniform(-1, 1, value.shape))
 
     inputs = {n: sim.parameter(n) for n in sim.parameters()}
-    for name, share in (("youngs_modulus", 0.2), ("poissons_ratio", 0.05), ("density", 0.2)):
-        inputs[name] = inputs[name] * (1.0 + noise(inputs[name], share))
+    shares = {"poissons_ratio": 0.05}
+    for name in ("youngs_modulus", "poissons_ratio", "density", "thickness", "bending", "section"):
+        if name in inputs:
+            inputs[name] = inputs[name] * (1.0 + noise(inputs[name], shares.get(name, 0.2)))
     for name in ("rest_position", "anchor", "position"):
         if name in inputs:
             inputs[name] = inputs[name] + noise(inputs[name], 1e-3)
@@ -83,9 +142,92 @@ def iterations(sim: Simulation) -> int:
     return int(sim.model.scratch.matrix(sim.dt / sim.substeps).forward.progress.iterations.numpy()[0])
 
 
+def forces_at(sim: Simulation, x: np.ndarray) -> np.ndarray:
+    """Elastic forces and weights of the nodes of world 0 at x [N], of shape (n_nodes, 3); 0 where they are fixed."""
+    model, solver = sim.model, sim.solver
+    scratch, state = model.scratch, solver.state(model)
+    state.position.assign(x[None].astype(real_numpy))
+    solver._rest(model)
+    control = wp.zeros((1, model.channels), dtype=model.scalar, device=model.device)
+    still = wp.zeros_like(scratch.lacking)
+    point = Point(scratch.everywhere, control, state.position.flatten(), still)
+    solver._imbalance(model, point, state.velocity.flatten(), scratch.lacking, model.scalar(1.0))
+    return scratch.lacking.numpy()[: scratch.count, :3].astype(float)
+
+
+@dataclasses.dataclass
+class Thin:
+    """Energy of sheets and bars, and its gradient; by torch from singular values, angles and lengths."""
+
+    rest: np.ndarray
+    mesh: object
+    E: np.ndarray
+    nu: np.ndarray
+    rho: np.ndarray
+    thickness: np.ndarray
+    bending: np.ndarray
+    section: np.ndarray
+
+    def __post_init__(self):
+        t, b = len(self.mesh.tets), len(self.mesh.tets) + len(self.mesh.triangles)
+        X = self.rest
+        e1, e2 = (X[self.mesh.triangles[:, k]] - X[self.mesh.triangles[:, 0]] for k in (1, 2))
+        self.volume = self.thickness * np.linalg.norm(np.cross(e1, e2), axis=1) / 2.0
+        self.gram = np.linalg.inv(np.stack([[(a * b).sum(1) for a in (e1, e2)] for b in (e1, e2)]).transpose(2, 0, 1))
+        self.mu = self.E[t:b] / (2.0 * (1.0 + self.nu[t:b]))
+        self.lam = self.E[t:b] * self.nu[t:b] / (1.0 - self.nu[t:b] ** 2)
+        self.length = np.linalg.norm(X[self.mesh.bars[:, 1]] - X[self.mesh.bars[:, 0]], axis=1)
+        self.modulus = self.E[b:]
+        self.mass = np.zeros(len(X))
+        np.add.at(self.mass, self.mesh.triangles, (self.rho[t:b] * self.volume / 3.0)[:, None])
+        np.add.at(self.mass, self.mesh.bars, (self.rho[b:] * self.section * self.length / 2.0)[:, None])
+        hinge = self.mesh.hinges
+        cot = [self._cotangents(X[hinge[:, 0]], X[hinge[:, 1]], X[hinge[:, k]]) for k in (2, 3)]
+        (a0, a1), (b0, b1) = cot  # at the ends 0 and 1 of the edge, in the triangles 2 and 3
+        self.weight = torch.as_tensor(np.stack([-a1 - b1, -a0 - b0, a0 + a1, b0 + b1], axis=1))
+        areas = sum(
+            np.linalg.norm(np.cross(X[hinge[:, 1]] - X[hinge[:, 0]], X[hinge[:, k]] - X[hinge[:, 0]]), axis=1) / 2.0
+            for k in (2, 3)
+        )
+        self.spring = self.bending / areas
+        v, n = self._fold(torch.as_tensor(X))
+        self.at_rest = (v * n).sum(1)
+
+    @staticmethod
+    def _cotangents(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        def cot(p, q, r):
+            cosine = ((q - p) * (r - p)).sum(1) / np.linalg.norm(q - p, axis=1) / np.linalg.norm(r - p, axis=1)
+            return 1.0 / np.tan(np.arccos(cosine))
+
+        return cot(a, b, c), cot(b, c, a)
+
+    def _fold(self, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        p = y[torch.as_tensor(self.mesh.hinges)]
+        v = (self.weight[:, :, None] * p).sum(1)
+        n = torch.nn.functional.normalize(torch.linalg.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0]), dim=1)
+        m = torch.nn.functional.normalize(torch.linalg.cross(p[:, 0] - p[:, 1], p[:, 3] - p[:, 1]), dim=1)
+        return v, torch.nn.functional.normalize(n + m, dim=1)
+
+    def __call__(self, y: np.ndarray) -> tuple[float, np.ndarray]:
+        y = torch.tensor(y, requires_grad=True)
+        p = y[torch.as_tensor(self.mesh.triangles)]
+        D = torch.stack([p[:, 1] - p[:, 0], p[:, 2] - p[:, 0]], dim=2)
+        C = torch.linalg.cholesky(torch.as_tensor(self.gram))
+        s = torch.linalg.svdvals(D @ C)  # (D C) (D C)^T = D (D_0^T D_0)^-1 D^T = F F^T
+        psi = torch.as_tensor(self.mu) * ((s - 1.0) ** 2).sum(1) + torch.as_tensor(self.lam) / 2 * (s.sum(1) - 2) ** 2
+        v, n = self._fold(y)
+        bent = torch.as_tensor(self.spring) / 2 * ((v - self.at_rest[:, None] * n) ** 2).sum(1)
+        b = y[torch.as_tensor(self.mesh.bars)]
+        longer = (b[:, 1] - b[:, 0]).norm(dim=1) - torch.as_tensor(self.length)
+        drawn = torch.as_tensor(self.modulus * self.section / self.length) / 2 * longer**2
+        total = (torch.as_tensor(self.volume) * psi).sum() + bent.sum() + drawn.sum()
+        total.backward()
+        return float(total.detach()), y.grad.numpy()
+
+
 @dataclasses.dataclass
 class IncrementalPotential:
-    """Phi(x) = 1/(2 h^2) |x - s|_M^2 - load . x + E(x) of a step without actuators, and its gradient.
+    """Phi(y) = 1/(2 h^2) |y - s|_M^2 - load . (y - x) + E(y) of a step without actuators, and its gradient.
 
     Written from eq. 2 of the soft multi-body paper and the definitions of the laws, sharing nothing with the solver.
     """
@@ -101,13 +243,18 @@ class IncrementalPotential:
     load: np.ndarray
     h: float
     rest: np.ndarray
+    thin: Thin | None = None
 
     def __post_init__(self):
+        n = len(self.tets)
+        self.E, self.nu, self.rho = self.E[:n], self.nu[:n], self.rho[:n]
         edges = np.swapaxes(self.rest[self.tets[:, 1:]] - self.rest[self.tets[:, :1]], 1, 2)
         self.volume = np.linalg.det(edges) / 6.0
         self.inverse = np.linalg.inv(edges)
         share = np.repeat(self.rho * self.volume / 4.0, 4)
         self.mass = np.bincount(self.tets.reshape(-1), share, len(self.x))[:, None]
+        if self.thin is not None:
+            self.mass = self.mass + self.thin.mass[:, None]
         self.mu, self.lam = lame(self.E, self.nu)
 
     def elastic(self, y: np.ndarray) -> tuple[float, np.ndarray]:
@@ -135,5 +282,7 @@ class IncrementalPotential:
     def __call__(self, y: np.ndarray) -> tuple[float, np.ndarray]:
         s = self.x + self.h * self.v + self.h**2 * self.gravity
         energy, slope = self.elastic(y)
+        if self.thin is not None:
+            energy, slope = (a + b for a, b in zip((energy, slope), self.thin(y), strict=True))
         inertia = self.mass / self.h**2 * (y - s)
-        return energy + 0.5 * (inertia * (y - s)).sum() - (self.load * y).sum(), slope + inertia - self.load
+        return energy + 0.5 * (inertia * (y - s)).sum() - (self.load * (y - self.x)).sum(), slope + inertia - self.load

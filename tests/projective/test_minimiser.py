@@ -4,30 +4,43 @@ import numpy as np
 import pytest
 import torch
 from scipy.optimize import minimize
-from soft_bodies import IncrementalPotential, beam, simulation
+from soft_bodies import IncrementalPotential, Thin, beam, cloth, mixed, simulation, truss
 
 pytestmark = pytest.mark.verification
 
 
-@pytest.mark.parametrize("law", ["corotated", "neo_hookean"])
-@pytest.mark.parametrize("nu", [0.0, 0.3, 0.45])
-def test_a_step_ends_at_the_minimum(law, nu, rng):
-    """To 1e-6 of the largest displacement, with E, nu, rho and the shape at rest different in every tetrahedron."""
-    sim = simulation(beam(law, nu))
+SOLIDS = {
+    f"{law}-{nu}": lambda law=law, nu=nu: beam(law, nu)
+    for law in ("corotated", "neo_hookean")
+    for nu in (0.0, 0.3, 0.45)
+}
+CASES = SOLIDS | {"cloth": cloth, "truss": truss, "mixed": mixed}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_step_ends_at_the_minimum(case, rng):
+    """To 1e-6 of the largest displacement, with all parameters and the shape at rest different in every element."""
+    scene = CASES[case]()
+    sim = simulation(scene)
     mesh, n = sim.model.particles, len(sim.model.particles)
-    spread = {f: sim.parameter(f) * (1 + 0.3 * torch.as_tensor(rng.uniform(-1, 0.2, (1, len(mesh.tets))))) for f in
-              ("youngs_modulus", "poissons_ratio", "density")}  # fmt: skip
+    names = ("youngs_modulus", "poissons_ratio", "density", "thickness", "bending", "section")
+    spread = {f: sim.parameter(f) for f in names if f in sim.parameters()}
+    spread = {f: v * (1 + 0.3 * torch.as_tensor(rng.uniform(-1, 0.2, v.shape))) for f, v in spread.items()}
     rest = mesh.position + 1e-3 * rng.uniform(-1, 1, (n, 3))
     start = mesh.position + 2e-3 * rng.uniform(-1, 1, (n, 3))
     velocity = rng.uniform(-0.5, 0.5, (n, 3))
     state = sim.state(position=torch.as_tensor(start), velocity=torch.as_tensor(velocity))
-    end = sim.step(state, torch.zeros(2), rest_position=torch.as_tensor(rest), **spread).position[0].numpy()
+    end = sim.step(state, torch.zeros(sim.channels), rest_position=torch.as_tensor(rest), **spread)
+    end = end.position[0].numpy()
 
-    E, nus, rho = (spread[f][0].numpy() for f in ("youngs_modulus", "poissons_ratio", "density"))
+    own = {f: spread[f][0].numpy() if f in spread else np.zeros(0) for f in names}
+    E, nus, rho = (own[f] for f in names[:3])
     load = sim.parameter("load")[0].numpy()
+    law = scene.bodies[0].material.law
     phi = IncrementalPotential(
-        start, velocity, mesh.tets, law, E, nus, rho, np.array(sim.scene.gravity), load, sim.dt, rest
-    )
+        start, velocity, mesh.tets, law, E, nus, rho, np.array(sim.scene.gravity), load, sim.dt, rest,
+        Thin(rest, mesh, *(own[f] for f in names)),
+    )  # fmt: skip
     free = ~sim.model.scratch.fixed
     y = mesh.position.copy()  # fixed nodes are at their anchors
 
@@ -44,8 +57,9 @@ def test_a_step_ends_at_the_minimum(law, nu, rng):
     )  # fmt: skip
     moved = np.abs(end - start).max()
     assert moved > 1e-3
-    np.testing.assert_array_equal(end[~free], y[~free])
-    assert np.abs(end[free].reshape(-1) - found.x).max() < 1e-6 * moved
+    np.testing.assert_allclose(end[~free], y[~free], rtol=0.0, atol=1e-15)
+    # SciPy stops where rounding of the energy of the solid hides what the sheet could still gain
+    assert np.abs(end[free].reshape(-1) - found.x).max() < (5e-6 if case == "mixed" else 1e-6) * moved
     _, slope = of_free(end[free].reshape(-1))
     assert np.abs(slope).max() < 1e-8 * np.abs(of_free(start[free].reshape(-1))[1]).max()
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from soft_bodies import beam, contact_forces, rolled, simulation, sliding, stirred
+from soft_bodies import beam, cloth, contact_forces, mixed, rolled, simulation, sliding, stirred, truss
 
 from warpbots.gradients import Checkpoints
 from warpbots.scene import Obstacle, Sphere, floor
@@ -14,12 +14,19 @@ BALL = Obstacle(Sphere((0.04, 0.04, -0.3), 0.3), friction=0.3)
 CASES = {
     "air-corotated": (lambda: beam("corotated"), 3, 1e-6),
     "air-neo-hookean": (lambda: beam("neo_hookean", nu=0.45), 3, 1e-6),
+    "air-cloth": (cloth, 3, 1e-6),
+    "air-truss": (truss, 3, 1e-6),
+    "air-mixed": (mixed, 3, 1e-6),
+    "cloth": (lambda: cloth((floor(-0.012, friction=0.3),), held=False), 6, 1e-4),
     "slides": (lambda: sliding("corotated", (floor(friction=0.3),)), 6, 1e-4),
     "sticks": (lambda: sliding("neo_hookean", (floor(friction=0.9),), (0.2, 0.0, -0.1)), 6, 1e-4),
     "ball": (lambda: sliding("corotated", (BALL,)), 8, 1e-4),
     "slippery": (lambda: sliding("corotated", (floor(condition="slip"),)), 6, 1e-4),
     "sticky": (lambda: sliding("corotated", (floor(condition="sticky"),)), 6, 1e-4),
 }
+IDLE = {("air-truss", "poissons_ratio")}
+"""What a case does not depend on."""
+
 STEPS = (1e-3, 1e-4, 1e-5, 1e-6)
 """Of the scale of an input: kinks of friction are near for the large ones, rounding for the small ones."""
 
@@ -47,6 +54,8 @@ def test_gradients_are_those_of_differences(case, rng):
     leaves = {n: v.clone().requires_grad_() for n, v in inputs.items()}
     loss(leaves).backward()
     for name, value in inputs.items():
+        if not value.numel():
+            continue
         direction = torch.as_tensor(rng.normal(size=value.shape))
         scale = float(value.abs().mean()) or 1.0
         slopes = []
@@ -57,8 +66,8 @@ def test_gradients_are_those_of_differences(case, rng):
             slopes.append(float(8.0 * (there - back) - (far - far_back)) / (12.0 * step * scale))
         slope = float((leaves[name].grad * direction).sum())
         error = min(abs(slope - s) for s in slopes)
-        assert slope != 0.0, name
-        assert error < tolerance * abs(slope), (name, slope, slopes)
+        assert (slope == 0.0) == ((case, name) in IDLE), name
+        assert error <= tolerance * abs(slope), (name, slope, slopes)
 
 
 @pytest.mark.parametrize("case", ["air-neo-hookean", "slides"])

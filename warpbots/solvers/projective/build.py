@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import warp as wp
-from scipy.sparse import coo_matrix, csc_matrix
 
 from warpbots.actuators import activation
 from warpbots.contact import CODES, coefficients, extra_rest_friction, signed_distance
@@ -17,7 +16,7 @@ from warpbots.solvers.projective.mesh import Mesh, assemble
 from warpbots.solvers.projective.model import Group, ProjectiveModel
 from warpbots.solvers.projective.scratch import Scratch
 
-__all__ = ["build", "weights"]
+__all__ = ["build"]
 
 _SAMPLES = 64  # along the longest edge of obstacles without a closed form
 
@@ -25,7 +24,7 @@ _SAMPLES = 64  # along the longest edge of obstacles without a closed form
 def build(
     scene: Scene, cell_size: float, slots: int, collisions: bool, worlds: int, device: wp.Device
 ) -> ProjectiveModel:
-    """Arrays of `scene` with tetrahedra of size `cell_size` [m].
+    """Arrays of `scene` with elements of size `cell_size` [m].
 
     Raises:
         SceneError: The scene cannot be simulated by projective dynamics; the message says why.
@@ -35,11 +34,11 @@ def build(
     fixed = np.zeros(len(mesh), dtype=bool)
     for constraint in scene.constraints:
         fixed |= mesh.regions[constraint.region]
-    stresses = dict(enumerate(scene.actuators))
+    _refuse_idle(scene, mesh)
+    tets = mesh.of("tets")
+    driven = {name: inside[tets] for name, inside in mesh.element_regions.items()}
     obstacle, solids = _solids(scene)
     _refuse_overlap(scene, mesh)
-    weight = weights(mesh.youngs_modulus, mesh.poissons_ratio)
-    stiffness, size = _stiffness(mesh, weight)
     vec = vector(3)
 
     def constant(values: np.ndarray, dtype: type = real) -> wp.array:
@@ -55,13 +54,16 @@ def build(
         youngs_modulus=constant(mesh.youngs_modulus),
         poissons_ratio=constant(mesh.poissons_ratio),
         density=constant(mesh.element_density),
+        thickness=constant(mesh.thickness),
+        bending=constant(mesh.bending),
+        section=constant(mesh.section),
         rest_position=constant(mesh.position, vec),
         anchor=constant(mesh.position[fixed], vec),
         load=constant(_loads(scene, mesh), vec),
         friction=constant(coefficients(scene.obstacles)),
         body_friction=constant([b.friction for b in scene.bodies]),
         gravity=constant(scene.gravity, vec),
-        activation=activation(stresses, mesh.element_regions, len(mesh.tets), 3, device),
+        activation=activation(dict(enumerate(scene.actuators)), driven, len(mesh.tets), 3, device),
         solids=solids_of(solids, _SAMPLES, 0.0, device),
         obstacle=wp.array(obstacle, dtype=int, device=device),
         condition=wp.array([CODES[o.condition] for o in scene.obstacles], dtype=int, device=device),
@@ -69,8 +71,6 @@ def build(
         scratch=Scratch(
             mesh=mesh,
             fixed=fixed,
-            stiffness=stiffness,
-            nominal=weight * mesh.element_volume * size,
             touching=_touching(mesh, fixed) if solids or collisions else np.zeros(0, dtype=int),
             solids=len(solids),
             capacity=_room(mesh) if collisions else 0,
@@ -82,14 +82,16 @@ def build(
 
 
 def _touching(mesh: Mesh, fixed: np.ndarray) -> np.ndarray:
-    """Nodes of surfaces that are not fixed."""
-    surface = np.unique(np.concatenate([(part.faces + part.nodes.start).reshape(-1) for part in mesh.meshes]))
+    """Nodes of surfaces and bars that are not fixed."""
+    surfaces = [(part.faces + part.nodes.start).reshape(-1) for part in mesh.meshes]
+    surface = np.unique(np.concatenate([*surfaces, mesh.bars.reshape(-1)]))
     return surface[~fixed[surface]]
 
 
 def _room(mesh: Mesh) -> int:
-    """Contacts of pairs that there is room for: four for every vertex of a surface."""
-    return 64 + 4 * sum(len(np.unique(part.faces)) for part in mesh.meshes)
+    """Contacts of pairs that there is room for: four for every vertex of a surface, and some more."""
+    vertices = sum(len(np.unique(part.faces)) for part in mesh.meshes)
+    return 64 + 4 * vertices if vertices else 0
 
 
 def _solids(scene: Scene) -> tuple[list[int], list[tuple[int, Shape]]]:
@@ -111,35 +113,27 @@ def _refuse_overlap(scene: Scene, mesh: Mesh) -> None:
             )
 
 
-def weights(E: np.ndarray, nu: np.ndarray) -> np.ndarray:
-    """Weight of elements in the matrix of the global step [Pa].
-
-    With 2 mu + lambda it is that of projective dynamics. The iteration converges if the matrix is not below half the
-    second derivative of the energy, whose largest eigenvalue at rest is 2 mu + 3 lambda: hence the other bound, which
-    takes over above a Poisson's ratio of 1/3.
-    """
-    mu, lam = E / (2.0 * (1.0 + nu)), E * nu / ((1.0 + nu) * (1.0 - 2.0 * nu))
-    return np.maximum(2.0 * mu + lam, mu + 1.5 * lam)
-
-
-def _stiffness(mesh: Mesh, weight: np.ndarray) -> tuple[csc_matrix, np.ndarray]:
-    """Sum of w V G G^T over the elements [N/m], and |D_0^-1|^2 [1/m^2] of each."""
-    x, tets = mesh.position, mesh.tets
-    inverse = np.linalg.inv(np.swapaxes(x[tets[:, 1:]] - x[tets[:, :1]], 1, 2))
-    G = np.concatenate([-inverse.sum(axis=1, keepdims=True), inverse], axis=1)
-    blocks = (weight * mesh.element_volume)[:, None, None] * (G @ np.swapaxes(G, 1, 2))
-    rows, columns = np.repeat(tets, 4, axis=1).reshape(-1), np.tile(tets, (1, 4)).reshape(-1)
-    return coo_matrix((blocks.reshape(-1), (rows, columns)), shape=(len(x), len(x))).tocsc(), (inverse**2).sum((1, 2))
+def _refuse_idle(scene: Scene, mesh: Mesh) -> None:
+    """Raise if an actuator has nothing to act on: stress acts on tetrahedra."""
+    for actuator in scene.actuators:
+        inside = mesh.element_regions[actuator.region]
+        if not inside[mesh.of("tets")].any():
+            raise SceneError(
+                f"{type(actuator).__name__} {actuator.name!r}: region {actuator.region!r} holds the centre of no "
+                f"tetrahedron, but of {inside.sum()} triangles of sheets and bars of trusses; ProjectiveDynamics has "
+                f"stress in solids alone, move the region into one or use smaller cells"
+            )
 
 
 def _groups(scene: Scene, mesh: Mesh) -> tuple[Group, ...]:
     """Runs of tetrahedra with one law; neighbouring bodies of one law make one run."""
     laws = [(b.material.law, b.material.incompressibility) for b in scene.bodies]
-    counts = np.bincount(mesh.element_body, minlength=len(laws))
+    counts = np.bincount(mesh.element_body[mesh.of("tets")], minlength=len(laws))
     groups, first = [], 0
     for law, run in itertools.groupby(zip(laws, counts, strict=True), key=lambda pair: pair[0]):
         count = int(sum(n for _, n in run))
-        groups.append(Group(*law, first, count))
+        if count:
+            groups.append(Group(*law, first, count))
         first += count
     return tuple(groups)
 

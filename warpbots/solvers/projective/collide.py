@@ -16,7 +16,7 @@ searched by conservative advancement: distances bound the time in which nothing 
 import warp as wp
 
 from warpbots.math import NODE, real, vector
-from warpbots.solvers.projective.tets import at
+from warpbots.solvers.projective.elements import at
 
 __all__ = [
     "FACE",

@@ -1,14 +1,20 @@
-"""Soft bodies as nodes and tetrahedra, on the host."""
+"""Soft bodies as nodes and elements, on the host: tetrahedra of solids, triangles and hinges of sheets, bars."""
 
 import dataclasses
+import itertools
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from warpbots.meshing import tetrahedra
-from warpbots.scene import Scene, SoftBody
+from warpbots.scene import Posed, Scene, Shape, Sheet, SoftBody, Union, bars_of, sheets_of
 from warpbots.solvers.matter import Matter, materials_at, refuse_empty, regions_at, together
+from warpbots.solvers.projective.hinges import hinges_of
 
 __all__ = ["Mesh", "Part", "assemble"]
+
+_MATERIAL = ("tets", "triangles", "bars")
+"""Kinds of elements that have a material, in their order."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,7 +24,8 @@ class Part:
     Attributes:
         body: Index of the body in the scene.
         nodes: Its nodes among all.
-        faces: Nodes of its surface, counted from the first of the body, counter-clockwise from outside, shape (n, 3).
+        faces: Nodes of its surface, counted from the first of the body, counter-clockwise from outside, and those of
+            its sheets, shape (n, 3).
     """
 
     body: int
@@ -30,27 +37,76 @@ class Part:
 class Mesh(Matter):
     """All soft matter of a scene; the points of `Matter` are its nodes, whose volume and density are of their share.
 
+    Elements are tetrahedra, then triangles, then bars. Hinges have no matter of their own.
+
     Attributes:
         tets: Nodes of the tetrahedra, shape (n_tets, 4).
+        triangles: Nodes of the triangles of sheets, shape (n_triangles, 3).
+        hinges: Nodes of their inner edges: the two ends and the tips of the triangles, shape (n_hinges, 4).
+        bars: Nodes of the bars, shape (n_bars, 2).
         youngs_modulus: Young's modulus of the elements [Pa], shape (n_elements,).
         poissons_ratio: Poisson's ratio of the elements [1], shape (n_elements,).
         element_density: Density of the elements [kg/m^3], shape (n_elements,).
         element_volume: Volume of the elements at rest [m^3], shape (n_elements,).
         element_body: Index of the body of each element in the scene, shape (n_elements,).
         element_regions: For every region which elements have their centre in it, each of shape (n_elements,), bool.
+        thickness: Thickness of the triangles [m], shape (n_triangles,).
+        bending: Flexural rigidity of the hinges [N m], shape (n_hinges,).
+        plate: The one of a plate of their material [N m], shape (n_hinges,).
+        section: Cross-section of the bars [m^2], shape (n_bars,).
         meshes: Surfaces of the bodies.
-        edge: Mean length of the edges of tetrahedra [m].
+        edge: Mean length of the edges of elements [m].
     """
 
     tets: np.ndarray
+    triangles: np.ndarray
+    hinges: np.ndarray
+    bars: np.ndarray
     youngs_modulus: np.ndarray
     poissons_ratio: np.ndarray
     element_density: np.ndarray
     element_volume: np.ndarray
     element_body: np.ndarray
     element_regions: dict[str, np.ndarray]
+    thickness: np.ndarray
+    bending: np.ndarray
+    plate: np.ndarray
+    section: np.ndarray
     meshes: tuple[Part, ...]
     edge: float
+
+    def of(self, kind: str) -> slice:
+        """Where ``"tets"``, ``"triangles"`` or ``"bars"`` are among the elements; nowhere for ``"hinges"``."""
+        if kind not in _MATERIAL:
+            return slice(0, 0)
+        before = sum(len(getattr(self, k)) for k in itertools.takewhile(lambda k: k != kind, _MATERIAL))
+        return slice(before, before + len(getattr(self, kind)))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Piece:
+    """What a shape, or a part of it, consists of; `sides` are the triangles at each hinge."""
+
+    position: np.ndarray
+    faces: np.ndarray
+    tets: np.ndarray
+    triangles: np.ndarray
+    hinges: np.ndarray
+    sides: np.ndarray
+    bars: np.ndarray
+    thickness: np.ndarray
+    bending: np.ndarray
+    section: np.ndarray
+
+    def volume(self, kind: str) -> np.ndarray:
+        """Volumes at rest [m^3], shape (n,)."""
+        x = self.position[getattr(self, kind)]
+        edges = x[:, 1:] - x[:, :1]
+        if kind == "tets":
+            return np.linalg.det(edges) / 6.0
+        if kind == "triangles":
+            return self.thickness * np.linalg.norm(np.cross(edges[:, 0], edges[:, 1]), axis=1) / 2.0
+        return self.section * np.linalg.norm(edges[:, 0], axis=1)
 
 
 def assemble(scene: Scene, cell_size: float) -> Mesh:
@@ -63,52 +119,134 @@ def assemble(scene: Scene, cell_size: float) -> Mesh:
     Raises:
         SceneError: A body cannot be meshed, or a region contains no node.
     """
-    parts = [_mesh_body(b, i, cell_size) for i, b in enumerate(scene.bodies)]
-    first = np.cumsum([0] + [len(p["position"]) for p, _ in parts])
-    elements = together(scene, [e | {"position": e["element_volume"]} for _, e in parts])
-    elements["element_regions"] = elements.pop("regions")
-    tets = [e["tets"] + n for (_, e), n in zip(parts, first, strict=False)]
-    elements |= {"tets": np.concatenate(tets)}
-    surfaces = [p.pop("faces") for p, _ in parts]
-    meshes = tuple(Part(i, slice(first[i], first[i + 1]), f) for i, f in enumerate(surfaces))
-    nodes = together(scene, [p for p, _ in parts])
-    del elements["position"]
-    return Mesh(**nodes, **elements, meshes=meshes, edge=_mean_edge(nodes["position"], elements["tets"]))
-
-
-def _mesh_body(body: SoftBody, index: int, cell_size: float) -> tuple[dict, dict]:
-    """Fields of the nodes and of the elements of a body."""
-    mesh = tetrahedra(body.shape, cell_size)
-    x, tets, volume = mesh.vertices, mesh.tets, mesh.volumes
-    regions = regions_at(body, x, slack=1e-6 * cell_size)
-    refuse_empty(body, regions, "nodes", "use a smaller ProjectiveDynamics(cell_size=...)")
-    inside = regions_at(body, x[tets].mean(axis=1))
-    materials = materials_at(body, inside, len(tets))
-    density = np.array([m.density for m in materials])
-    share = np.bincount(tets.reshape(-1), np.repeat(volume / 4.0, 4), len(x))
-    mass = np.bincount(tets.reshape(-1), np.repeat(density * volume / 4.0, 4), len(x))
-    nodes = {
-        "position": x,
-        "velocity": np.tile(np.array(body.velocity or (0.0,) * 3), (len(x), 1)),
-        "volume": share,
-        "density": mass / share,
-        "body": np.full(len(x), index),
-        "regions": regions,
-        "faces": mesh.surface,
+    pieces = [_piece(body.shape, cell_size) for body in scene.bodies]
+    first = np.cumsum([0] + [len(p.position) for p in pieces])
+    bodies = list(enumerate(zip(scene.bodies, pieces, strict=True)))
+    elements = [{k: _elements(b, i, p, k, cell_size) for k in _MATERIAL if len(getattr(p, k))} for i, (b, p) in bodies]
+    nodes = together(scene, [_nodes(b, i, p, elements[i], cell_size) for i, (b, p) in bodies])
+    matter = together(scene, [e[k] for k in _MATERIAL for e in elements if k in e])
+    del matter["position"]
+    matter = {"element_" + n if n in nodes else n: v for n, v in matter.items()}
+    own = {n: np.concatenate([getattr(p, n) for p in pieces]) for n in ("thickness", "bending", "section")}
+    own["plate"] = np.concatenate([_plates(p, elements[i].get("triangles")) for i, (_, p) in bodies])
+    own["bending"] = np.where(np.isnan(own["bending"]), own["plate"], own["bending"])
+    tables = {
+        k: np.concatenate([getattr(p, k) + n for p, n in zip(pieces, first, strict=False)])
+        for k in (*_MATERIAL, "hinges")
     }
-    elements = {
-        "tets": tets,
+    meshes = tuple(Part(i, slice(first[i], first[i + 1]), p.faces) for i, p in enumerate(pieces))
+    edge = _mean_edge(nodes["position"], [tables[k] for k in _MATERIAL])
+    return Mesh(**nodes, **matter, **tables, **own, meshes=meshes, edge=edge)
+
+
+def _made(**fields: np.ndarray) -> _Piece:
+    """A piece with these fields; the others are empty."""
+    widths = {"faces": 3, "tets": 4, "triangles": 3, "hinges": 4, "sides": 2, "bars": 2}
+    empty = {n: np.zeros((0, k), dtype=int) for n, k in widths.items()}
+    empty |= {n: np.zeros(0) for n in ("thickness", "bending", "section")}
+    return _Piece(**(empty | fields))
+
+
+def _piece(shape: Shape, cell_size: float) -> _Piece:
+    """The elements of a shape: those of its sheets, of a truss, and of what is solid."""
+    truss = bars_of(shape)
+    if truss is not None:
+        return _made(position=truss.joints, bars=truss.bars, section=truss.section)
+    pieces = [_cloth(sheet) for sheet in sheets_of(shape)]
+    solid = _without_sheets(shape)
+    if solid is not None:
+        mesh = tetrahedra(solid, cell_size)
+        pieces.insert(0, _made(position=mesh.vertices, faces=mesh.surface, tets=mesh.tets))
+    return _joined(pieces, 1e-6 * cell_size)
+
+
+def _cloth(sheet: Sheet) -> _Piece:
+    hinges, sides = hinges_of(sheet.faces)
+    return _made(
+        position=sheet.vertices,
+        faces=sheet.faces,
+        triangles=sheet.faces,
+        hinges=hinges,
+        sides=sides,
+        thickness=np.full(len(sheet.faces), sheet.thickness),
+        bending=np.full(len(hinges), np.nan if sheet.bending is None else sheet.bending),
+    )
+
+
+def _without_sheets(shape: Shape) -> Shape | None:
+    """What of a shape is solid."""
+    if isinstance(shape, Sheet):
+        return None
+    if isinstance(shape, Posed):
+        inner = _without_sheets(shape.shape)
+        return inner and dataclasses.replace(shape, shape=inner)
+    if isinstance(shape, Union):
+        parts = tuple(p for p in map(_without_sheets, shape.shapes) if p is not None)
+        return Union(parts) if len(parts) > 1 else next(iter(parts), None)
+    return shape
+
+
+def _joined(pieces: list[_Piece], slack: float) -> _Piece:
+    """Pieces of one body as one; where nodes of two pieces are at one place they are one node."""
+    whole = pieces[0]
+    for piece in pieces[1:]:
+        distance, nearest = cKDTree(whole.position).query(piece.position)
+        new = distance > slack
+        number = np.where(new, len(whole.position) + np.cumsum(new) - 1, nearest)
+        renumbered = {n: number[getattr(piece, n)] for n in ("faces", "tets", "triangles", "hinges", "bars")}
+        renumbered |= {"sides": piece.sides + len(whole.triangles), "position": piece.position[new]}
+        piece = dataclasses.replace(piece, **renumbered)
+        fields = [f.name for f in dataclasses.fields(_Piece)]
+        whole = _Piece(**{n: np.concatenate([getattr(whole, n), getattr(piece, n)]) for n in fields})
+    return whole
+
+
+def _elements(body: SoftBody, index: int, piece: _Piece, kind: str, cell_size: float) -> dict:
+    """Fields of the elements of one kind of a body."""
+    table = getattr(piece, kind)
+    centre = piece.position[table].mean(axis=1)
+    inside = regions_at(body, centre, slack=1e-6 * cell_size)
+    materials = materials_at(body, inside, len(table))
+    return {
+        "position": centre,
         "youngs_modulus": np.array([m.youngs_modulus for m in materials]),
         "poissons_ratio": np.array([m.poissons_ratio for m in materials]),
-        "element_density": density,
-        "element_volume": volume,
-        "element_body": np.full(len(tets), index),
+        "density": np.array([m.density for m in materials]),
+        "volume": piece.volume(kind),
+        "body": np.full(len(table), index),
         "regions": inside,
     }
-    return nodes, elements
 
 
-def _mean_edge(x: np.ndarray, tets: np.ndarray) -> float:
-    a, b = np.triu_indices(4, k=1)
-    edges = np.unique(np.sort(np.stack([tets[:, a], tets[:, b]], axis=-1).reshape(-1, 2), axis=1), axis=0)
+def _nodes(body: SoftBody, index: int, piece: _Piece, elements: dict[str, dict], cell_size: float) -> dict:
+    """Fields of the nodes of a body."""
+    x = piece.position
+    regions = regions_at(body, x, slack=1e-6 * cell_size)
+    refuse_empty(body, regions, "nodes", "use a smaller ProjectiveDynamics(cell_size=...)")
+    volume, mass = np.zeros(len(x)), np.zeros(len(x))
+    for kind, e in elements.items():
+        corners = getattr(piece, kind)
+        for total, part in ((volume, e["volume"]), (mass, e["density"] * e["volume"])):
+            np.add.at(total, corners, part[:, None] / corners.shape[1])
+    return {
+        "position": x,
+        "velocity": np.tile(np.array(body.velocity or (0.0,) * 3), (len(x), 1)),
+        "volume": volume,
+        "density": mass / volume,
+        "body": np.full(len(x), index),
+        "regions": regions,
+    }
+
+
+def _plates(piece: _Piece, triangles: dict | None) -> np.ndarray:
+    """Flexural rigidity E t^3 / (12 (1 - nu^2)) of hinges, the mean of the two sides [N m], shape (n_hinges,)."""
+    if triangles is None:
+        return np.zeros(0)
+    plate = triangles["youngs_modulus"] * piece.thickness**3 / (12.0 * (1.0 - triangles["poissons_ratio"] ** 2))
+    return plate[piece.sides].mean(axis=1)
+
+
+def _mean_edge(x: np.ndarray, tables: list[np.ndarray]) -> float:
+    ends = [np.sort(t[:, p], axis=-1) for t in tables for p in itertools.combinations(range(t.shape[1]), 2)]
+    edges = np.unique(np.concatenate(ends), axis=0)
     return float(np.linalg.norm(x[edges[:, 1]] - x[edges[:, 0]], axis=1).mean())

@@ -9,6 +9,7 @@ from warpbots.contact.solid import Solids
 from warpbots.math import real
 from warpbots.scene import Scene
 from warpbots.solvers.projective.collide import PairArrays
+from warpbots.solvers.projective.elements import Kind
 from warpbots.solvers.projective.mesh import Mesh
 from warpbots.solvers.projective.obstacles import ObstacleArrays
 from warpbots.solvers.projective.scratch import Scratch
@@ -26,6 +27,9 @@ _PARAMETERS = {
     "youngs_modulus": Parameter("Pa", *_POSITIVE, "element", "Young's modulus"),
     "poissons_ratio": Parameter("1", -1.0, 0.5, "element", "Poisson's ratio"),
     "density": Parameter("kg/m^3", *_POSITIVE, "element", "density at rest"),
+    "thickness": Parameter("m", *_POSITIVE, "triangle", "thickness of sheets"),
+    "bending": Parameter("N m", *_POSITIVE, "hinge", "flexural rigidity of sheets", inclusive=True),
+    "section": Parameter("m^2", *_POSITIVE, "bar", "cross-section of bars"),
     "rest_position": Parameter("m", *_ANY, "node", "shape at rest"),
     "anchor": Parameter("m", *_ANY, "fixed node", "where fixed nodes are"),
     "load": Parameter("N", *_ANY, "node", "steady forces"),
@@ -82,6 +86,9 @@ class ProjectiveModel:
         youngs_modulus: Young's modulus [Pa], shape (worlds, n_elements).
         poissons_ratio: Poisson's ratio [1], shape (worlds, n_elements).
         density: Density at rest [kg/m^3], shape (worlds, n_elements).
+        thickness: Thickness of sheets [m], shape (worlds, n_triangles).
+        bending: Flexural rigidity of sheets [N m], shape (worlds, n_hinges).
+        section: Cross-section of bars [m^2], shape (worlds, n_bars).
         rest_position: Positions at rest [m], shape (worlds, n_nodes), vector.
         anchor: Where fixed nodes are [m], shape (worlds, n_fixed), vector.
         load: Steady forces [N], shape (worlds, n_nodes), vector.
@@ -104,6 +111,9 @@ class ProjectiveModel:
     youngs_modulus: wp.array
     poissons_ratio: wp.array
     density: wp.array
+    thickness: wp.array
+    bending: wp.array
+    section: wp.array
     rest_position: wp.array
     anchor: wp.array
     load: wp.array
@@ -128,9 +138,10 @@ class ProjectiveModel:
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: field name -> unit, range and meaning.
 
-        Anchors are none of it in a scene where nothing is fixed, nor is friction without what it would act on.
+        Anchors are none of it in a scene where nothing is fixed, thickness and bending without sheets, sections without
+        bars, friction without what it would act on.
         """
-        absent = set() if self.anchor.size else {"anchor"}
+        absent = {n for n in ("thickness", "bending", "section", "anchor") if not getattr(self, n).size}
         if not any(o.condition == "friction" for o in self.scene.obstacles):
             absent.add("friction")
         if not self.scratch.capacity:
@@ -142,12 +153,13 @@ class ProjectiveModel:
         return [getattr(self, name) for name in self.parameters()]
 
     @functools.cached_property
-    def tets(self) -> object:
-        """Tetrahedra as a Warp struct."""
-        tets = self.scratch.tets()
-        tets.youngs_modulus, tets.poissons_ratio = self.youngs_modulus.flatten(), self.poissons_ratio.flatten()
-        tets.density, tets.rest = self.density.flatten(), self.rest_position.flatten()
-        return tets
+    def elements(self) -> tuple[tuple[Kind, object], ...]:
+        """Kinds of elements, each with its elements as a Warp struct."""
+        pairs = tuple((kind, self.scratch.struct(kind)) for kind in self.scratch.kinds)
+        for kind, elements in pairs:
+            for name in _PARAMETERS.keys() & kind.arrays.vars.keys():
+                setattr(elements, name, getattr(self, name).flatten())
+        return pairs
 
     @functools.cached_property
     def nodes(self) -> object:

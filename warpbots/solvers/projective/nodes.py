@@ -10,7 +10,7 @@ is zero (eq. 2 of the soft multi-body paper, for displacements).
 import warp as wp
 
 from warpbots.math import NODE, real, vector
-from warpbots.solvers.projective.tets import at
+from warpbots.solvers.projective.elements import at
 
 __all__ = [
     "NodeArrays",

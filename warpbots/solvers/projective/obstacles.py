@@ -5,7 +5,7 @@ import warp as wp
 from warpbots.contact import CODES
 from warpbots.contact.solid import Solids, solid_distance
 from warpbots.math import NODE, matrix, real, vector
-from warpbots.solvers.projective.tets import at
+from warpbots.solvers.projective.elements import at
 from warpbots.solvers.projective.touch import ComplianceArrays, MeetingArrays, TouchArrays, compliant, law
 
 __all__ = [

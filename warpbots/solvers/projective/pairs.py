@@ -6,8 +6,8 @@ from warpbots.contact import CODES
 from warpbots.math import NODE, matrix, real, vector
 from warpbots.solvers.projective.anderson import Progress, restart
 from warpbots.solvers.projective.collide import EDGES, FACE, HELD, NONE, PairArrays, pair_geometry
+from warpbots.solvers.projective.elements import at
 from warpbots.solvers.projective.nodes import packed
-from warpbots.solvers.projective.tets import at
 from warpbots.solvers.projective.touch import ComplianceArrays, MeetingArrays, TouchArrays, compliant, law
 
 __all__ = [

@@ -5,16 +5,17 @@ import functools
 
 import numpy as np
 import warp as wp
-from scipy.sparse import coo_matrix, csc_matrix, csr_matrix, diags
+from scipy.sparse import coo_matrix, csr_matrix, diags
 
-from warpbots.math import NODE, matrix, real, real_numpy, vector
+from warpbots.math import NODE, real, real_numpy, vector
 from warpbots.solvers.kept import Kept
 from warpbots.solvers.projective.anderson import Iteration, iteration, weighted
+from warpbots.solvers.projective.elements import Kind, Place, pairs
 from warpbots.solvers.projective.factor import Factor, factorise
+from warpbots.solvers.projective.kinds import KINDS
 from warpbots.solvers.projective.mesh import Mesh
 from warpbots.solvers.projective.nodes import NodeArrays
 from warpbots.solvers.projective.surface import PAIRS, Search, Surface
-from warpbots.solvers.projective.tets import TetArrays
 from warpbots.solvers.projective.touch import ComplianceArrays, MeetingArrays, TouchArrays
 from warpbots.solvers.solver import State
 
@@ -76,8 +77,6 @@ class Scratch:
     Attributes:
         mesh: All soft matter of one world.
         fixed: Which nodes are fixed, shape (n_nodes,), bool.
-        stiffness: Weights L of the elements in the matrix of the global step [N/m], shape (n_nodes, n_nodes).
-        nominal: Stiffness of each tetrahedron there [N/m], shape (n_tets,).
         touching: Nodes that may touch, shape (n,).
         solids: Number of solids that they may touch.
         capacity: Contacts of pairs that there is room for in one world.
@@ -88,8 +87,6 @@ class Scratch:
 
     mesh: Mesh
     fixed: np.ndarray
-    stiffness: csc_matrix
-    nominal: np.ndarray
     touching: np.ndarray
     solids: int
     capacity: int
@@ -112,38 +109,75 @@ class Scratch:
         """Entries of a point of the iteration of one world: its nodes, then its contacts."""
         return self.count + self.contacts
 
+    @functools.cached_property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Kinds of elements that there are."""
+        return tuple(k for k in KINDS if len(self._table(k)))
+
+    def _table(self, kind: Kind) -> np.ndarray:
+        return getattr(self.mesh, kind.name)
+
+    @functools.cached_property
+    def _corners(self) -> np.ndarray:
+        """Nodes of all corners, kind by kind."""
+        return np.concatenate([self._table(k).reshape(-1) for k in self.kinds])
+
     @property
     def corners(self) -> int:
         """Corners of all elements of one world."""
-        return self.mesh.tets.size
+        return len(self._corners)
 
     def _array(self, values: np.ndarray, dtype: type) -> wp.array:
-        values = values.astype(np.int32 if dtype in (int, wp.vec4i) else real_numpy)
+        values = values.astype(np.int32 if dtype in (int, wp.vec2i, wp.vec3i, wp.vec4i) else real_numpy)
         return wp.array(values, dtype=dtype, device=self.device)
 
     def _zeros(self, count: int, dtype: type, gradient: bool = True) -> wp.array:
         return wp.zeros(self.worlds * count, dtype=dtype, device=self.device, requires_grad=gradient)
 
     @functools.cached_property
-    def _tets(self) -> dict[str, object]:
-        m = len(self.mesh.tets)
-        return {
-            "node": self._array(self.mesh.tets, wp.vec4i), "nominal": self._array(self.nominal, real),
-            "inverse": self._zeros(m, matrix(3)), "volume": self._zeros(m, real),
-        }  # fmt: skip
+    def _elements(self) -> dict[str, dict[str, object]]:
+        """Fields of the structs of all kinds but for the parameters."""
+        fields, corner, pair = {}, 0, 0
+        for kind in self.kinds:
+            table = self._table(kind)
+            place = Place()
+            place.count, place.first, place.elements = len(table), self.mesh.of(kind.name).start, self.elements
+            place.corner, place.corners, place.pair, place.pairs = corner, self.corners, pair, self.pairs
+            place.nodes, place.stride = self.count, self.stride
+            nominal = self._blocks[kind.name][:, 1:, 1:].trace(axis1=1, axis2=2)
+            fields[kind.name] = {
+                "place": place, "node": self._array(table, kind.node), "nominal": self._array(nominal, real),
+                **{name: self._zeros(len(table), dtype) for name, dtype in kind.rested.items()},
+            }  # fmt: skip
+            corner, pair = corner + table.size, pair + table.size * table.shape[1]
+        return fields
 
-    def tets(self) -> TetArrays:
-        """Tetrahedra as a Warp struct without the parameters."""
-        tets = TetArrays()
-        tets.count, tets.elements, tets.nodes = len(self.mesh.tets), len(self.mesh.youngs_modulus), self.count
-        tets.corners, tets.stride = self.corners, self.stride
-        for name, array in self._tets.items():
-            setattr(tets, name, array)
-        return tets
+    @property
+    def elements(self) -> int:
+        """Elements of one world that have a material."""
+        return len(self.mesh.youngs_modulus)
+
+    def struct(self, kind: Kind) -> object:
+        """Elements of a kind as its Warp struct without the parameters."""
+        elements = kind.arrays()
+        for name, value in self._elements[kind.name].items():
+            setattr(elements, name, value)
+        return elements
+
+    @functools.cached_property
+    def _blocks(self) -> dict[str, np.ndarray]:
+        """What the elements add to the matrix of the global step [N/m]."""
+        return {k.name: k.blocks(self.mesh) for k in self.kinds}
+
+    @functools.cached_property
+    def stiffness(self) -> csr_matrix:
+        """Weights L of the elements in the matrix of the global step [N/m], shape (n_nodes, n_nodes)."""
+        values = np.concatenate([b.reshape(-1) for b in self._blocks.values()])
+        return coo_matrix((values, self._pairs), shape=(self.count, self.count)).tocsr()
 
     @functools.cached_property
     def _nodes(self) -> dict[str, object]:
-        corners = self.mesh.tets.reshape(-1)
+        corners = self._corners
         held = np.full(self.count, -1)
         held[self.fixed] = np.arange(self.fixed.sum())
         start = np.searchsorted(np.sort(corners), np.arange(self.count + 1))
@@ -164,7 +198,7 @@ class Scratch:
     @property
     def rested(self) -> list[wp.array]:
         """What follows from the parameters at rest, each with a gradient."""
-        return [self._tets["inverse"], self._tets["volume"], self._nodes["mass"]]
+        return [self._nodes["mass"], *(self._elements[k.name][name] for k in self.kinds for name in k.rested)]
 
     @functools.cached_property
     def corner_mass(self) -> wp.array:
@@ -212,11 +246,16 @@ class Scratch:
         return self._array(self.mesh.volume * self.mesh.density, real)
 
     @functools.cached_property
+    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Nodes of all pairs of corners, kind by kind."""
+        rows, columns = zip(*(pairs(self._table(k)) for k in self.kinds), strict=True)
+        return np.concatenate(rows), np.concatenate(columns)
+
+    @functools.cached_property
     def _pattern(self) -> csr_matrix:
         """Which nodes share an element; the numbers of the entries, from 1."""
-        tets = self.mesh.tets
-        rows, columns = np.repeat(tets, 4, axis=1).reshape(-1), np.tile(tets, (1, 4)).reshape(-1)
-        pattern = coo_matrix((np.ones(len(rows)), (rows, columns)), shape=(self.count, self.count)).tocsr()
+        ones = np.ones(len(self._pairs[0]))
+        pattern = coo_matrix((ones, self._pairs), shape=(self.count, self.count)).tocsr()
         pattern.data = np.arange(1.0, pattern.nnz + 1.0)
         return pattern
 
@@ -237,10 +276,8 @@ class Scratch:
 
     @functools.cached_property
     def pair(self) -> wp.array:
-        """Pairs of the corners of every tetrahedron, row by row, shape (n_tets * 16,)."""
-        tets = self.mesh.tets
-        rows, columns = np.repeat(tets, 4, axis=1).reshape(-1), np.tile(tets, (1, 4)).reshape(-1)
-        return self._array(np.asarray(self._pattern[rows, columns]).reshape(-1) - 1.0, int)
+        """Pairs of the corners of every element, row by row, kind by kind."""
+        return self._array(np.asarray(self._pattern[self._pairs]).reshape(-1) - 1.0, int)
 
     @functools.cached_property
     def column(self) -> wp.array:

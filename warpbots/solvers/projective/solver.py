@@ -19,10 +19,11 @@ from warpbots.math import (
 )
 from warpbots.scene import Scene
 from warpbots.solvers.checks import refuse_states_without_gradient, refuse_worlds
-from warpbots.solvers.projective import nodes, tets
+from warpbots.solvers.projective import nodes
 from warpbots.solvers.projective.anderson import accelerate, begin
 from warpbots.solvers.projective.build import build
 from warpbots.solvers.projective.contact import Contact
+from warpbots.solvers.projective.elements import Point
 from warpbots.solvers.projective.factor import solve
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
 from warpbots.solvers.projective.scratch import Global
@@ -40,9 +41,16 @@ class ProjectiveDynamics:
     element, global steps solve with a constant matrix that is factored once (eq. 5), and Anderson's acceleration makes
     a few dozen of them enough. For other laws than the corotated one that is a quasi-Newton method (Liu et al. 2017).
 
+    Elements are tetrahedra of solids, triangles and hinges of a `Sheet`, and bars of a `Truss`. Whatever the law of
+    their material, sheets and bars follow Hooke's law in a frame that turns with them; bending has its own rigidity,
+    which does not change with Young's modulus. A sheet or a joint touches an obstacle in its middle: half its thickness
+    does not count. Sheets of one `Union` are sewn to each other and to its solids where vertices are at one place, and
+    turn freely there. Actuators have stress in solids alone. Thin cloth that buckles in a step has many ends to choose
+    from, and may need shorter steps to find one.
+
     Attributes:
         margin: Part of the stability bound that is safe [1]; there is no bound.
-        cell_size: Length of the edges of shapes that are no meshes yet [m].
+        cell_size: Length of the edges of shapes that are no meshes yet [m]; sheets and trusses stay as they are.
         tolerance: A step has converged when a correction moves no node further [mean edges]; None for 1e-5 in single
             and 1e-8 in double precision. The adjoint is solved to the same share of its first correction.
         max_iterations: Number of corrections after which a step has failed.
@@ -112,6 +120,14 @@ class ProjectiveDynamics:
         progress = model.scratch.matrix(dt).forward.progress
         w = int(np.argwhere(~np.isfinite(after["velocity"]).all(axis=(1, 2)))[0, 0])
         iterations, size = int(progress.iterations.numpy()[w]), float(progress.size.numpy()[w])
+        search, room = model.scratch.search, model.scratch.capacity
+        pairs = int(search.count.numpy()[w])
+        if pairs > room or (room and iterations < self.max_iterations):
+            return (
+                f"surfaces cannot be kept apart in world {w}: {pairs} pairs of vertices, faces and edges meet (there is "
+                f"room for {room}) in {int(search.rounds.numpy()[w])} searches; move bodies that start inside one "
+                f"another apart, use a shorter step (this one has {dt:.3g} s), or collisions=False"
+            )
         return (
             f"the step did not converge in world {w}: after {iterations} corrections the last one moves a node by "
             f"{size:.3g} m (tolerance {self.tolerance * model.particles.edge:.3g} m); use a shorter step (this one has "
@@ -148,7 +164,7 @@ class ProjectiveDynamics:
 
         def correct() -> None:
             contact.search(z, self.tolerance)
-            self._imbalance(model, active, control, x, v, z, scratch.lacking, h)
+            self._imbalance(model, Point(active, control, x, z), v, scratch.lacking, h)
             contact.push(active, z)
             solve(matrix.factor, scratch.scaling, active, scratch.lacking, f, device)
             contact.sweep(active, z, f)
@@ -169,53 +185,32 @@ class ProjectiveDynamics:
         for kernel, dim, inputs in self._rest_launches(model):
             launch(kernel, dim, inputs, [], device)
         scratch.scaling.zero_()
-        launch(tets.scaling_kernel, (model.worlds, model.tets.count), [model.tets], [scratch.scaling], device)
+        for kind, elements in model.elements:
+            launch(kind.scaling, (model.worlds, elements.place.count), [elements], [scratch.scaling], device)
         inputs = [model.nodes, scratch.nominal_mass]
         launch(nodes.scaling_kernel, (model.worlds, scratch.count), inputs, [scratch.scaling], device)
 
     def _rest_launches(self, model: ProjectiveModel) -> list[tuple]:
         scratch = model.scratch
         return [
-            (tets.rest_kernel, (model.worlds, model.tets.count), [model.tets, model.tets, scratch.corner_mass]),
+            *(
+                (kind.rest, (model.worlds, elements.place.count), [elements, elements, scratch.corner_mass])
+                for kind, elements in model.elements
+            ),
             (nodes.mass_kernel, (model.worlds, scratch.count), [model.nodes, scratch.corner_mass, model.nodes]),
         ]
 
-    def _imbalance(
-        self,
-        model: ProjectiveModel,
-        active: wp.array,
-        control: wp.array,
-        x: wp.array,
-        v: wp.array,
-        u: wp.array,
-        lacking: wp.array,
-        h: float,
-    ) -> None:
-        """Write the imbalance of forces at x + u."""
-        for kernel, dim, inputs in self._imbalance_launches(model, active, control, x, v, u, lacking, h):
+    def _imbalance(self, model: ProjectiveModel, point: Point, v: wp.array, lacking: wp.array, h: float) -> None:
+        """Write the imbalance of forces at a point."""
+        for kernel, dim, inputs in self._imbalance_launches(model, point, v, lacking, h):
             launch(kernel, dim, inputs, [], model.device)
 
     def _imbalance_launches(
-        self,
-        model: ProjectiveModel,
-        active: wp.array,
-        control: wp.array,
-        x: wp.array,
-        v: wp.array,
-        u: wp.array,
-        lacking: wp.array,
-        h: float,
+        self, model: ProjectiveModel, point: Point, v: wp.array, lacking: wp.array, h: float
     ) -> list[tuple]:
-        force = model.scratch.force
-        steps = [
-            (
-                tets.stress_kernel(g.law, g.incompressibility), (model.worlds, g.count),
-                [model.tets, model.activation, g.first, active, control, x, u, force],
-            )
-            for g in model.groups
-        ]  # fmt: skip
-        each = (model.worlds, model.scratch.count)
-        return [*steps, (nodes.imbalance_kernel, each, [model.nodes, h, active, v, u, force, lacking])]
+        forces = [step for kind, elements in model.elements for step in kind.forces(elements, model, point)]
+        inputs = [model.nodes, h, point.active, v, point.u, model.scratch.force, lacking]
+        return [*forces, (nodes.imbalance_kernel, (model.worlds, model.scratch.count), inputs)]
 
     def _step_adjoint(
         self, model: ProjectiveModel, state: ProjectiveState, control: wp.array, state_out: ProjectiveState, dt: float
@@ -235,33 +230,24 @@ class ProjectiveDynamics:
         contact = Contact(model, x, dt)
         contact.recall(scratch.end(state_out), u)
         launch(nodes.seed_kernel, each, [model.nodes, h, *ended], [u, seed], device)
-        self._solve_adjoint(model, control, contact, x, u, matrix, h)
+        point = Point(everywhere, control, x, u)
+        self._solve_adjoint(model, point, contact, matrix, h)
         launch(nodes.weigh_kernel, each, [model.nodes, it.progress.found, it.history.z], [scratch.lacking.grad], device)
         clear_gradients([u, scratch.force, scratch.corner_mass, *scratch.rested])
-        balance = self._imbalance_launches(model, everywhere, control, x, v, u, scratch.lacking, h)
+        balance = self._imbalance_launches(model, point, v, scratch.lacking, h)
         for kernel, dim, inputs in reversed(self._rest_launches(model) + balance):
             launch_own_adjoint(kernel, dim, inputs, device)
         contact.adjoint(u, it.history.z)
         inputs = [model.nodes, seed, u.grad, ended[1]]
         launch(nodes.settle_kernel, each, inputs, [x.grad, model.nodes.anchor.grad], device)
 
-    def _solve_adjoint(
-        self,
-        model: ProjectiveModel,
-        control: wp.array,
-        contact: Contact,
-        x: wp.array,
-        u: wp.array,
-        matrix: Global,
-        h: float,
-    ) -> None:
+    def _solve_adjoint(self, model: ProjectiveModel, point: Point, contact: Contact, matrix: Global, h: float) -> None:
         """Solve H a = u* by the same iteration as that of the step, which for a linear problem is linear."""
         scratch, device, it = model.scratch, model.device, matrix.adjoint
         scratch.column.zero_()
-        for g in model.groups:
-            kernel = tets.stiffness_kernel(g.law, g.incompressibility)
-            inputs = [model.tets, model.activation, g.first, scratch.pair, scratch.pairs, control, x, u]
-            launch(kernel, (model.worlds, g.count), inputs, [scratch.column], device)
+        for kind, elements in model.elements:
+            for kernel, dim, inputs in kind.stiffness(elements, model, point):
+                launch(kernel, dim, inputs, [], device)
         a, f, active = it.history.z, it.history.f, it.progress.active
         a.zero_()
         begin(it)
@@ -270,7 +256,7 @@ class ProjectiveDynamics:
         def correct() -> None:
             inputs = [model.nodes, h, active, *blocks]
             launch(nodes.product_kernel, (model.worlds, scratch.count), inputs, [scratch.lacking], device)
-            contact.pull(active, u, a)
+            contact.pull(active, point.u, a)
             solve(matrix.factor, scratch.scaling, active, scratch.lacking, f, device)
             contact.sweep_adjoint(active, a, f)
             accelerate(it, self.tolerance, True, self.max_iterations)

@@ -9,13 +9,15 @@ P is that of the material plus F S for the stress S of actuators in the undeform
 
 import functools
 
+import numpy as np
 import warp as wp
 
 from warpbots.actuators import activation_arrays, active_stress
 from warpbots.materials import elasticity, lame_lambda, lame_mu
 from warpbots.math import NODE, matrix, real, vector
+from warpbots.solvers.projective.elements import Kind, Place, Point, add_block, corner, element, row, simplices, span
 
-__all__ = ["TetArrays", "at", "rest_kernel", "scaling_kernel", "stiffness_kernel", "stress_kernel"]
+__all__ = ["TETS", "TetArrays", "rest_kernel", "scaling_kernel", "stiffness_kernel", "stress_kernel"]
 
 _vec, _mat = vector(3), matrix(3)
 _ActivationArrays = activation_arrays(3)
@@ -26,31 +28,23 @@ _active = active_stress(3)
 class TetArrays:
     """Tetrahedra; what may differ from world to world has all worlds in one row.
 
-    count: Tetrahedra of one world.
-    elements: Elements of one world, of which tetrahedra are the first.
-    nodes: Nodes of one world.
-    stride: Entries of a point of the iteration of one world, of which displacements of nodes are the first.
-    corners: Corners of all elements of one world, of which those of tetrahedra are the first.
+    place: Where they are among all elements.
     node: Nodes of the corners, shape (count,).
     youngs_modulus: Young's modulus E [Pa], shape (worlds * elements,).
     poissons_ratio: Poisson's ratio nu [1], likewise.
     density: Density rho [kg/m^3], likewise.
-    rest: Positions at rest [m], shape (worlds * nodes,).
+    rest_position: Positions at rest [m], shape (worlds * nodes,).
     inverse: D_0^-1 [1/m], shape (worlds * count,).
     volume: V [m^3], likewise.
     nominal: Stiffness w V |D_0^-1|^2 of a tetrahedron in the matrix of the global step [N/m], shape (count,).
     """
 
-    count: int
-    elements: int
-    nodes: int
-    stride: int
-    corners: int
+    place: Place
     node: wp.array[wp.vec4i]
     youngs_modulus: wp.array[real]
     poissons_ratio: wp.array[real]
     density: wp.array[real]
-    rest: wp.array[_vec]
+    rest_position: wp.array[_vec]
     inverse: wp.array[_mat]
     volume: wp.array[real]
     nominal: wp.array[real]
@@ -60,24 +54,27 @@ class TetArrays:
 def rest_kernel(tets: TetArrays, tets_out: TetArrays, mass_out: wp.array[real]):
     """D_0^-1 and V of every tetrahedron, and the mass rho V / 4 of each of its corners."""
     w, e = wp.tid()
-    n = w * tets.nodes
+    n = w * tets.place.nodes
+    r = row(tets.place, w, e)
     k = tets.node[e]
-    X = tets.rest[n + k[0]]
-    D = wp.matrix_from_cols(tets.rest[n + k[1]] - X, tets.rest[n + k[2]] - X, tets.rest[n + k[3]] - X)
+    X = tets.rest_position[n + k[0]]
+    D = wp.matrix_from_cols(
+        tets.rest_position[n + k[1]] - X, tets.rest_position[n + k[2]] - X, tets.rest_position[n + k[3]] - X
+    )
     V = wp.determinant(D) / real(6.0)
-    tets_out.inverse[w * tets.count + e] = wp.inverse(D)
-    tets_out.volume[w * tets.count + e] = V
-    m = real(0.25) * tets.density[w * tets.elements + e] * V
+    tets_out.inverse[r] = wp.inverse(D)
+    tets_out.volume[r] = V
+    m = real(0.25) * tets.density[element(tets.place, w, e)] * V
     for c in range(4):
-        mass_out[w * tets.corners + 4 * e + c] = m
+        mass_out[corner(tets.place, w, 4 * e + c)] = m
 
 
 @wp.kernel(enable_backward=False)
 def scaling_kernel(tets: TetArrays, scaling_out: wp.array[real]):
-    """The largest ratio of a stiffness to that in the matrix of the global step, see `build.weights`."""
+    """The largest ratio of a stiffness to that in the matrix of the global step, see `weights`."""
     w, e = wp.tid()
-    r = w * tets.count + e
-    k = w * tets.elements + e
+    r = row(tets.place, w, e)
+    k = element(tets.place, w, e)
     mu = lame_mu(tets.youngs_modulus[k], tets.poissons_ratio[k])
     lam = lame_lambda(tets.youngs_modulus[k], tets.poissons_ratio[k])
     weight = wp.max(real(2.0) * mu + lam, mu + real(1.5) * lam)
@@ -86,26 +83,15 @@ def scaling_kernel(tets: TetArrays, scaling_out: wp.array[real]):
 
 
 @wp.func
-def at(u: wp.array[NODE], i: int):
-    """The three coordinates of a node."""
-    a = u[i]
-    return _vec(a[0], a[1], a[2])
-
-
-@wp.func
 def deformation(tets: TetArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, e: int):
-    """F at x + u; differences of displacements are taken before they are added, which loses no digits."""
-    n = w * tets.nodes
-    m = w * tets.stride
+    """F at x + u."""
     k = tets.node[e]
-    x0 = x[n + k[0]]
-    u0 = at(u, m + k[0])
     D = wp.matrix_from_cols(
-        (x[n + k[1]] - x0) + (at(u, m + k[1]) - u0),
-        (x[n + k[2]] - x0) + (at(u, m + k[2]) - u0),
-        (x[n + k[3]] - x0) + (at(u, m + k[3]) - u0),
+        span(tets.place, x, u, w, k[0], k[1]),
+        span(tets.place, x, u, w, k[0], k[2]),
+        span(tets.place, x, u, w, k[0], k[3]),
     )
-    return D @ tets.inverse[w * tets.count + e]
+    return D @ tets.inverse[row(tets.place, w, e)]
 
 
 @functools.cache
@@ -132,15 +118,17 @@ def stress_kernel(law: str, incompressibility: int) -> wp.Kernel:
         if active[w] == 0:
             return
         e = first + i
+        r = row(tets.place, w, e)
+        k = element(tets.place, w, e)
         F = deformation(tets, x, u, w, e)
-        P = piola(F, tets.youngs_modulus[w * tets.elements + e], tets.poissons_ratio[w * tets.elements + e])
+        P = piola(F, tets.youngs_modulus[k], tets.poissons_ratio[k])
         if activation.start[e] < activation.start[e + 1]:
             P += F @ _active(activation, e, w, control)
-        f = -tets.volume[w * tets.count + e] * P @ wp.transpose(tets.inverse[w * tets.count + e])
+        f = -tets.volume[r] * P @ wp.transpose(tets.inverse[r])
         f1 = _vec(f[0, 0], f[1, 0], f[2, 0])
         f2 = _vec(f[0, 1], f[1, 1], f[2, 1])
         f3 = _vec(f[0, 2], f[1, 2], f[2, 2])
-        c = w * tets.corners + 4 * e
+        c = corner(tets.place, w, 4 * e)
         force_out[c] = -(f1 + f2 + f3)
         force_out[c + 1] = f1
         force_out[c + 2] = f2
@@ -170,7 +158,6 @@ def stiffness_kernel(law: str, incompressibility: int) -> wp.Kernel:
         activation: _ActivationArrays,
         first: int,
         pair: wp.array[int],
-        pairs: int,
         # state
         control: wp.array2d[real],
         x: wp.array[_vec],
@@ -182,10 +169,12 @@ def stiffness_kernel(law: str, incompressibility: int) -> wp.Kernel:
         w, i = wp.tid()
         e = first + i
         F = deformation(tets, x, u, w, e)
-        E = tets.youngs_modulus[w * tets.elements + e]
-        nu = tets.poissons_ratio[w * tets.elements + e]
-        V = tets.volume[w * tets.count + e]
-        inverse = tets.inverse[w * tets.count + e]
+        r = row(tets.place, w, e)
+        k = element(tets.place, w, e)
+        E = tets.youngs_modulus[k]
+        nu = tets.poissons_ratio[k]
+        V = tets.volume[r]
+        inverse = tets.inverse[r]
         A = _mat()
         if activation.start[e] < activation.start[e + 1]:
             A = _active(activation, e, w, control)
@@ -212,10 +201,62 @@ def stiffness_kernel(law: str, incompressibility: int) -> wp.Kernel:
                     elif l == 3:
                         gl = g3
                     p = 16 * e + l
-                    row = w * pairs
-                    wp.atomic_add(column_out, 3 * (row + pair[p]) + b, gl * t0)
-                    wp.atomic_add(column_out, 3 * (row + pair[p + 4]) + b, gl * t1)
-                    wp.atomic_add(column_out, 3 * (row + pair[p + 8]) + b, gl * t2)
-                    wp.atomic_add(column_out, 3 * (row + pair[p + 12]) + b, gl * t3)
+                    add_block(tets.place, pair, w, p, b, gl * t0, column_out)
+                    add_block(tets.place, pair, w, p + 4, b, gl * t1, column_out)
+                    add_block(tets.place, pair, w, p + 8, b, gl * t2, column_out)
+                    add_block(tets.place, pair, w, p + 12, b, gl * t3, column_out)
 
     return stiffness
+
+
+def weights(E: np.ndarray, nu: np.ndarray) -> np.ndarray:
+    """Weight of tetrahedra in the matrix of the global step [Pa].
+
+    With 2 mu + lambda it is that of projective dynamics. The iteration converges if the matrix is not below half the
+    second derivative of the energy, whose largest eigenvalue at rest is 2 mu + 3 lambda: hence the other bound, which
+    takes over above a Poisson's ratio of 1/3.
+    """
+    mu, lam = E / (2.0 * (1.0 + nu)), E * nu / ((1.0 + nu) * (1.0 - 2.0 * nu))
+    return np.maximum(2.0 * mu + lam, mu + 1.5 * lam)
+
+
+def _blocks(mesh: object) -> np.ndarray:
+    """w V G G^T."""
+    k = mesh.of("tets")
+    weight = weights(mesh.youngs_modulus[k], mesh.poissons_ratio[k]) * mesh.element_volume[k]
+    return weight[:, None, None] * simplices(mesh.position, mesh.tets)
+
+
+def _forces(tets: TetArrays, model: object, point: Point) -> list[tuple]:
+    return [
+        (
+            stress_kernel(g.law, g.incompressibility), (model.worlds, g.count),
+            [tets, model.activation, g.first, point.active, point.control, point.x, point.u, model.scratch.force],
+        )
+        for g in model.groups
+    ]  # fmt: skip
+
+
+def _stiffness(tets: TetArrays, model: object, point: Point) -> list[tuple]:
+    pair, column = model.scratch.pair, model.scratch.column
+    return [
+        (
+            stiffness_kernel(g.law, g.incompressibility), (model.worlds, g.count),
+            [tets, model.activation, g.first, pair, point.control, point.x, point.u, column],
+        )
+        for g in model.groups
+    ]  # fmt: skip
+
+
+TETS = Kind(
+    name="tets",
+    arrays=TetArrays,
+    node=wp.vec4i,
+    rested={"inverse": _mat, "volume": real},
+    blocks=_blocks,
+    rest=rest_kernel,
+    scaling=scaling_kernel,
+    forces=_forces,
+    stiffness=_stiffness,
+)
+"""Tetrahedra."""

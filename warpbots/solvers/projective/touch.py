@@ -22,9 +22,9 @@ import warp as wp
 
 from warpbots.contact import CODES, constrain
 from warpbots.math import NODE, matrix, real, vector
+from warpbots.solvers.projective.elements import at
 from warpbots.solvers.projective.factor import FactorArrays
 from warpbots.solvers.projective.nodes import packed
-from warpbots.solvers.projective.tets import at
 
 __all__ = [
     "ComplianceArrays",

@@ -1,0 +1,190 @@
+"""Elements of all kinds: what a kind consists of, and where its elements are among those of the others.
+
+The energy of an element is one of the differences x_k - x_0 of its corners from the first of them.
+"""
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+import warp as wp
+
+from warpbots.math import NODE, vector
+
+__all__ = [
+    "Kind",
+    "Place",
+    "Point",
+    "add_block",
+    "at",
+    "corner",
+    "element",
+    "forces_by",
+    "pairs",
+    "row",
+    "simplices",
+    "span",
+    "stiffness_by",
+]
+
+_vec = vector(3)
+
+
+@wp.struct
+class Place:
+    """Where the elements of one kind are among those of all kinds of one world.
+
+    count: Number of them.
+    first: The first of them among all elements that have a material.
+    elements: Elements of all kinds that have a material.
+    corner: Their first corner.
+    corners: Corners of all kinds.
+    pair: Their first pair of corners.
+    pairs: Pairs of nodes that share an element.
+    nodes: Nodes.
+    stride: Entries of a point of the iteration, of which displacements of nodes are the first.
+    """
+
+    count: int
+    first: int
+    elements: int
+    corner: int
+    corners: int
+    pair: int
+    pairs: int
+    nodes: int
+    stride: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """Where forces are asked for.
+
+    Attributes:
+        active: Worlds with a 1 are asked for, shape (worlds,).
+        control: Control signals, shape (worlds, channels).
+        x: Positions where the step began [m], shape (worlds * nodes,).
+        u: Displacements since then [m], shape (worlds * stride,).
+    """
+
+    active: wp.array
+    control: wp.array
+    x: wp.array
+    u: wp.array
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """A kind of elements: what its file says of it.
+
+    Attributes:
+        name: Field of `Mesh` with the nodes of the corners of its elements.
+        arrays: Its Warp struct, with a `Place`, the `node` of each element, its `nominal` stiffness in the matrix of
+            the global step [N/m], and parameters by their names in a model.
+        node: Type of `node`.
+        rested: Fields of the struct that follow from the parameters at rest, with their types.
+        blocks: What each element of a `Mesh` adds to the matrix of the global step [N/m], shape (count, corners,
+            corners).
+        rest: Kernel (elements) -> (elements, mass of corners): what is `rested`.
+        scaling: Kernel (elements) -> (scaling): the largest ratio of a stiffness to the nominal one.
+        forces: Function of (elements, model, point): launches that write forces at corners.
+        stiffness: Function of (elements, model, point): launches that add second derivatives.
+    """
+
+    name: str
+    arrays: type
+    node: type
+    rested: dict[str, type]
+    blocks: Callable
+    rest: wp.Kernel
+    scaling: wp.Kernel
+    forces: Callable
+    stiffness: Callable
+
+
+def forces_by(kernel: wp.Kernel) -> Callable:
+    """`Kind.forces` of a kind whose elements all follow one law: the kernel (elements, active, x, u) -> (force)."""
+
+    def forces(elements: object, model: object, point: Point) -> list[tuple]:
+        inputs = [elements, point.active, point.x, point.u, model.scratch.force]
+        return [(kernel, (model.worlds, elements.place.count), inputs)]
+
+    return forces
+
+
+def stiffness_by(kernel: wp.Kernel) -> Callable:
+    """`Kind.stiffness` of a kind whose elements all follow one law: the kernel (elements, pair, x, u) -> (column)."""
+
+    def stiffness(elements: object, model: object, point: Point) -> list[tuple]:
+        inputs = [elements, model.scratch.pair, point.x, point.u, model.scratch.column]
+        return [(kernel, (model.worlds, elements.place.count), inputs)]
+
+    return stiffness
+
+
+@wp.func
+def at(u: wp.array[NODE], i: int):
+    """The three coordinates of a node."""
+    a = u[i]
+    return _vec(a[0], a[1], a[2])
+
+
+@wp.func
+def row(place: Place, w: int, e: int):
+    """Index of what each element of the kind has."""
+    return w * place.count + e
+
+
+@wp.func
+def element(place: Place, w: int, e: int):
+    """Index of what each element of every kind has."""
+    return w * place.elements + place.first + e
+
+
+@wp.func
+def corner(place: Place, w: int, c: int):
+    """Index of what each corner of every kind has."""
+    return w * place.corners + place.corner + c
+
+
+@wp.func
+def span(place: Place, x: wp.array[_vec], u: wp.array[NODE], w: int, i: int, k: int):
+    """From node i to node k at x + u; displacements are subtracted before they are added, which loses no digits."""
+    n = w * place.nodes
+    m = w * place.stride
+    return (x[n + k] - x[n + i]) + (at(u, m + k) - at(u, m + i))
+
+
+@wp.func
+def add_block(place: Place, pair: wp.array[int], w: int, p: int, b: int, t: _vec, column: wp.array[_vec]):
+    """Add `t` to column b of the block of a pair of corners."""
+    wp.atomic_add(column, 3 * (w * place.pairs + pair[place.pair + p]) + b, t)
+
+
+def pairs(node: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes of all pairs of corners of elements, row by row.
+
+    Args:
+        node: Nodes of the corners, shape (n, k).
+
+    Returns:
+        Two arrays of shape (n * k * k,).
+    """
+    k = node.shape[1]
+    return np.repeat(node, k, axis=1).reshape(-1), np.tile(node, (1, k)).reshape(-1)
+
+
+def simplices(x: np.ndarray, node: np.ndarray) -> np.ndarray:
+    """Products G_k . G_l of the gradients of shape functions, of bars, triangles or tetrahedra.
+
+    Args:
+        x: Positions [m], shape (n_nodes, 3).
+        node: Nodes of the corners, shape (n, k).
+
+    Returns:
+        Products [1/m^2], shape (n, k, k).
+    """
+    edges = x[node[:, 1:]] - x[node[:, :1]]
+    k = edges.shape[1]
+    P = np.concatenate([-np.ones((k, 1)), np.eye(k)], axis=1)
+    return P.T @ np.linalg.inv(edges @ np.swapaxes(edges, 1, 2)) @ P

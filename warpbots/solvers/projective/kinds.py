@@ -1,0 +1,10 @@
+"""The kinds of elements that projective dynamics knows, in the order of their corners."""
+
+from warpbots.solvers.projective.bars import BARS
+from warpbots.solvers.projective.hinges import HINGES
+from warpbots.solvers.projective.tets import TETS
+from warpbots.solvers.projective.triangles import TRIANGLES
+
+__all__ = ["KINDS"]
+
+KINDS = (TETS, TRIANGLES, HINGES, BARS)
