@@ -124,8 +124,8 @@ class ProjectiveDynamics:
         pairs = int(search.count.numpy()[w])
         if pairs > room or (room and iterations < self.max_iterations):
             return (
-                f"surfaces cannot be kept apart in world {w}: {pairs} pairs of vertices, faces and edges meet (room for "
-                f"{room}) in {int(search.rounds.numpy()[w])} searches; move bodies that start inside one "
+                f"surfaces cannot be kept apart in world {w}: {pairs} pairs of vertices, faces and edges meet (room "
+                f"for {room}) in {int(search.rounds.numpy()[w])} searches; move bodies that start inside one "
                 f"another apart, use a shorter step (this one has {dt:.3g} s), or collisions=False"
             )
         return (
