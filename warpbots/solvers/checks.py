@@ -2,9 +2,10 @@
 
 import warp as wp
 
+from warpbots.materials import LAWS
 from warpbots.scene import Scene, SceneError, Servo, Torque, sheets_of
 
-__all__ = ["refuse_rigid", "refuse_sheets", "refuse_states_without_gradient", "refuse_worlds"]
+__all__ = ["refuse_materials", "refuse_rigid", "refuse_sheets", "refuse_states_without_gradient", "refuse_worlds"]
 
 
 def refuse_rigid(solver: str, scene: Scene) -> None:
@@ -29,6 +30,26 @@ def refuse_sheets(solver: str, scene: Scene) -> None:
     for body in scene.soft:
         if sheets_of(body.shape):
             raise SceneError(f"{solver} simulates solids; SoftBody {body.name!r} is a Sheet: use ProjectiveDynamics")
+
+
+def refuse_materials(solver: str, scene: Scene) -> None:
+    """Raise if a solver of this name, for elastic continua, is given a material that is not elastic alone.
+
+    Raises:
+        SceneError: A law that is unknown, damping, yield or breaking.
+    """
+    for body in scene.soft:
+        if body.material.law not in LAWS:
+            raise SceneError(f"SoftBody {body.name!r}: law must be one of {', '.join(LAWS)}, got {body.material.law!r}")
+        for material in (body.material, *body.region_materials.values()):
+            if material.damping:
+                raise SceneError(f"SoftBody {body.name!r}: {solver} knows no damping; set damping=0, or use MassSpring")
+            for field in ("yield_strain", "breaking_strain"):
+                if getattr(material, field) is not None:
+                    raise SceneError(
+                        f"SoftBody {body.name!r}: {solver} knows no {field}; leave it out of the material, or use "
+                        f"MassSpring"
+                    )
 
 
 def refuse_worlds(solver: str, worlds: int) -> None:

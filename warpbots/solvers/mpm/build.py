@@ -7,11 +7,10 @@ import warp as wp
 
 from warpbots.actuators import activation
 from warpbots.contact import coefficients
-from warpbots.materials import LAWS
 from warpbots.math import real, real_numpy, vector
 from warpbots.scene import Cable, Expansion, Motor, Oscillation, Scene, SceneError
 from warpbots.solvers.cables import cables_of
-from warpbots.solvers.checks import refuse_rigid, refuse_sheets
+from warpbots.solvers.checks import refuse_materials, refuse_rigid, refuse_sheets
 from warpbots.solvers.mpm.grid import Grid
 from warpbots.solvers.mpm.model import Group, MPMModel, Scratch
 from warpbots.solvers.mpm.particles import Particles, fill
@@ -61,17 +60,7 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
     """Raise if the scene has something that MPM cannot simulate."""
     refuse_rigid("MPM", scene)
     refuse_sheets("MPM", scene)
-    for body in scene.bodies:
-        if body.material.law not in LAWS:
-            raise SceneError(f"SoftBody {body.name!r}: law must be one of {', '.join(LAWS)}, got {body.material.law!r}")
-        for material in (body.material, *body.region_materials.values()):
-            if material.damping:
-                raise SceneError(f"SoftBody {body.name!r}: MPM knows no damping; set damping=0, or use MassSpring")
-            for field in ("yield_strain", "breaking_strain"):
-                if getattr(material, field) is not None:
-                    raise SceneError(
-                        f"SoftBody {body.name!r}: MPM knows no {field}; leave it out of the material, or use MassSpring"
-                    )
+    refuse_materials("MPM", scene)
     for actuator in scene.actuators:
         if isinstance(actuator, Motor):
             raise SceneError(f"Motor {actuator.name!r}: MPM knows no motors, use MassSpring")

@@ -8,10 +8,9 @@ import warp as wp
 from warpbots.actuators import activation
 from warpbots.contact import CODES, coefficients, extra_rest_friction, signed_distance
 from warpbots.contact.solid import solids_of
-from warpbots.materials import LAWS
 from warpbots.math import real, real_numpy, vector
 from warpbots.scene import Cable, Expansion, Motor, Oscillation, Scene, SceneError, Shape
-from warpbots.solvers.checks import refuse_rigid
+from warpbots.solvers.checks import refuse_materials, refuse_rigid
 from warpbots.solvers.projective.mesh import Mesh, assemble
 from warpbots.solvers.projective.model import Group, ProjectiveModel
 from warpbots.solvers.projective.scratch import Scratch
@@ -152,17 +151,7 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
     refuse_rigid("ProjectiveDynamics", scene)
     if scene.dim != 3:
         raise SceneError("ProjectiveDynamics simulates bodies in space; this scene is 2D: use MPM or MassSpring")
-    for body in scene.bodies:
-        if body.material.law not in LAWS:
-            raise SceneError(f"SoftBody {body.name!r}: law must be one of {', '.join(LAWS)}, got {body.material.law!r}")
-        for material in (body.material, *body.region_materials.values()):
-            if material.damping:
-                raise SceneError(f"SoftBody {body.name!r}: ProjectiveDynamics knows no damping yet; set damping=0")
-            for field in ("yield_strain", "breaking_strain"):
-                if getattr(material, field) is not None:
-                    raise SceneError(
-                        f"SoftBody {body.name!r}: ProjectiveDynamics knows no {field}; leave it out, or use MassSpring"
-                    )
+    refuse_materials("ProjectiveDynamics", scene)
     for actuator in scene.actuators:
         if isinstance(actuator, Motor | Expansion | Oscillation | Cable):
             raise SceneError(

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 _vec = vector(3)
-_vec4 = wp.types.vector(4, real)
+_vec4 = vector(4)
 NONE, FACE, EDGES, HELD = (wp.constant(k) for k in range(4))
 _ZERO, _ONE = wp.constant(real(0.0)), wp.constant(real(1.0))
 _HOLD = wp.constant(2)  # searches after which what still passes is held in any case

@@ -133,7 +133,6 @@ class Contact:
         copy(u, end.z)
         for kept, array in end.pairs(scratch):
             copy(array, kept)
-        scratch.nowhere.zero_()
         self._meet(scratch.everywhere, u, scratch.nowhere)
         self._solids(obstacles.differentiate_obstacles_kernel, [*self._solver(), u], [meeting])
         self._pairs(pairs.differentiate_pairs_kernel, [*self._solver(), self._x, u], [meeting])

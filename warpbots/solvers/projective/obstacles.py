@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 _vec, _mat = vector(3), matrix(3)
-_vec4 = wp.types.vector(4, real)
+_vec4 = vector(4)
 _SLIP = wp.constant(CODES["slip"])
 
 

@@ -22,16 +22,14 @@ __all__ = [
 ]
 
 _vec, _mat = vector(3), matrix(3)
-_vec4 = wp.types.vector(4, real)
+_vec4 = vector(4)
 _FRICTION = wp.constant(CODES["friction"])
 _ROUNDS = wp.constant(60)  # searches for contacts in one step
 _TURNS = wp.constant(30)  # searches after which planes stay as they are
 
 
 @wp.func
-def plane_of(
-    kind: int, side: real, normal: _vec, weight: _vec4, a: _vec, b: _vec, c: _vec, d: _vec
-):  # fmt: skip
+def plane_of(kind: int, side: real, normal: _vec, weight: _vec4, a: _vec, b: _vec, c: _vec, d: _vec):
     """Normal and weights of a pair: of its plane where it is now, or those with which it is held."""
     n = normal
     v = weight
@@ -143,14 +141,18 @@ def ask_kernel(
 
 
 @wp.func
+def ways_of(pairs: PairArrays, z: wp.array[NODE], w: int, i: wp.vec4i):
+    """Displacements of the nodes of a pair."""
+    s = w * pairs.stride
+    return at(z, s + i[0]), at(z, s + i[1]), at(z, s + i[2]), at(z, s + i[3])
+
+
+@wp.func
 def ends_of(pairs: PairArrays, x: wp.array[_vec], z: wp.array[NODE], w: int, i: wp.vec4i):
     """Where the nodes of a pair are at the end of a step."""
     n = w * pairs.nodes
-    s = w * pairs.stride
-    return (
-        x[n + i[0]] + at(z, s + i[0]), x[n + i[1]] + at(z, s + i[1]), x[n + i[2]] + at(z, s + i[2]),
-        x[n + i[3]] + at(z, s + i[3]),
-    )  # fmt: skip
+    ua, ub, uc, ud = ways_of(pairs, z, w, i)
+    return x[n + i[0]] + ua, x[n + i[1]] + ub, x[n + i[2]] + uc, x[n + i[3]] + ud
 
 
 @wp.kernel(enable_backward=False)
@@ -229,13 +231,9 @@ def differentiate_pairs_kernel(
         return
     m = w * pairs.capacity + p
     i = pairs.node[m]
-    n = w * touch.nodes
-    s = w * touch.stride
-    ua = at(z, s + i[0])
-    ub = at(z, s + i[1])
-    uc = at(z, s + i[2])
-    ud = at(z, s + i[3])
-    lam = at(z, s + touch.nodes + first + p)
+    ua, ub, uc, ud = ways_of(pairs, z, w, i)
+    ya, yb, yc, yd = ends_of(pairs, x, z, w, i)
+    lam = at(z, w * touch.stride + touch.nodes + first + p)
     own = compliant(touch, meeting_out, compliance, k, k) / scaling[w]
     A = _mat()
     B = _mat()
@@ -252,10 +250,10 @@ def differentiate_pairs_kernel(
             pairs.normal[m],
             pairs.weight[m],
             pairs.clearance,
-            x[n + i[0]] + ua,
-            x[n + i[1]] + ub,
-            x[n + i[2]] + uc,
-            x[n + i[3]] + ud,
+            ya,
+            yb,
+            yc,
+            yd,
             ua,
             ub,
             uc,
@@ -294,24 +292,24 @@ def pull_pairs_kernel(
         return
     m = w * pairs.capacity + p
     i = pairs.node[m]
-    n = w * touch.nodes
-    s = w * touch.stride
-    j = touch.nodes + first + p
-    nu = at(z, s + j)
+    j = w * touch.stride + touch.nodes + first + p
+    nu = at(z, j)
+    ya, yb, yc, yd = ends_of(pairs, x, u, w, i)
+    pa, pb, pc, pd = ways_of(pairs, z, w, i)
     _k, _s, _n, _h, a, b, c, d, _l, _pa, _pb, _pc, _pd = wp.grad(pair_work)(
         pairs.kind[m],
         pairs.side[m],
         pairs.normal[m],
         pairs.weight[m],
-        x[n + i[0]] + at(u, s + i[0]),
-        x[n + i[1]] + at(u, s + i[1]),
-        x[n + i[2]] + at(u, s + i[2]),
-        x[n + i[3]] + at(u, s + i[3]),
-        at(u, s + j),
-        at(z, s + i[0]),
-        at(z, s + i[1]),
-        at(z, s + i[2]),
-        at(z, s + i[3]),
+        ya,
+        yb,
+        yc,
+        yd,
+        at(u, j),
+        pa,
+        pb,
+        pc,
+        pd,
     )
     meeting_out.pull[4 * k] = wp.transpose(meeting_out.by_node[4 * k]) @ nu + a
     meeting_out.pull[4 * k + 1] = wp.transpose(meeting_out.by_node[4 * k + 1]) @ nu + b
@@ -334,14 +332,9 @@ def adj_pairs_kernel(
     i = pairs.node[m]
     n = w * touch.nodes
     s = w * touch.stride
-    ua = at(u, s + i[0])
-    ub = at(u, s + i[1])
-    uc = at(u, s + i[2])
-    ud = at(u, s + i[3])
-    ya = x[n + i[0]] + ua
-    yb = x[n + i[1]] + ub
-    yc = x[n + i[2]] + uc
-    yd = x[n + i[3]] + ud
+    ua, ub, uc, ud = ways_of(pairs, u, w, i)
+    ya, yb, yc, yd = ends_of(pairs, x, u, w, i)
+    pa, pb, pc, pd = ways_of(pairs, adjoint, w, i)
     j = touch.nodes + first + p
     _T, _k, _s, _n, _h, _cl, a, b, c, d, va, vb, vc, vd, _lam, _w, mu_adj = wp.grad(pair_law)(
         at(adjoint, s + j),
@@ -372,10 +365,10 @@ def adj_pairs_kernel(
         yc,
         yd,
         at(u, s + j),
-        at(adjoint, s + i[0]),
-        at(adjoint, s + i[1]),
-        at(adjoint, s + i[2]),
-        at(adjoint, s + i[3]),
+        pa,
+        pb,
+        pc,
+        pd,
     )
     wp.atomic_add(x_adj_out, n + i[0], a + fa)
     wp.atomic_add(x_adj_out, n + i[1], b + fb)

@@ -90,6 +90,6 @@ class Search:
         def zeros(count: int, dtype: type = int) -> wp.array:
             return wp.zeros(count, dtype=dtype, device=device)
 
-        of_pairs = (int, wp.vec4i, real, vector(3), wp.types.vector(4, real))
+        of_pairs = (int, wp.vec4i, real, vector(3), vector(4))
         pairs = [zeros(worlds * capacity, dtype) for dtype in of_pairs]
         return cls(zeros(worlds), *pairs, zeros(worlds), zeros(1), zeros(worlds), zeros(worlds), zeros(worlds))

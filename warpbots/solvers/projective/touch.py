@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 _vec, _mat = vector(3), matrix(3)
-_vec4 = wp.types.vector(4, real)
+_vec4 = vector(4)
 _constrain = constrain(3)
 _SWEEPS = wp.constant(300)
 _SETTLED = wp.constant(real(0.01))  # share of the first change in a step below which contacts are not swept again
@@ -277,20 +277,29 @@ def fill_mutual(touch: TouchArrays, meeting: MeetingArrays, compliance: Complian
 
 
 @wp.func
+def between(
+    touch: TouchArrays, meeting: MeetingArrays, compliance: ComplianceArrays, w: int, count: int, i: int, j: int
+):  # fmt: skip
+    """How far number j of the contacts that count moves per force of number i [m/N]: kept, if there was room."""
+    share = real(0.0)
+    if count <= compliance.side:
+        share = compliance.mutual[(w * compliance.side + i) * compliance.side + j]
+    else:
+        first = w * touch.contacts
+        c = first + meeting.order[first + i]
+        share = compliant(touch, meeting, compliance, c, first + meeting.order[first + j])
+    return share
+
+
+@wp.func
 def spread(
     touch: TouchArrays, meeting: MeetingArrays, compliance: ComplianceArrays, w: int, count: int, i: int, change: _vec
 ):  # fmt: skip
     """Move all contacts that count by what a change of the force of one, number i of them, does."""
     first = w * touch.contacts
-    if count <= compliance.side:
-        row = (w * compliance.side + i) * compliance.side
-        for j in range(count):
-            meeting.gap[first + j] = meeting.gap[first + j] + compliance.mutual[row + j] * change
-    else:
-        c = first + meeting.order[first + i]
-        for j in range(count):
-            d = first + meeting.order[first + j]
-            meeting.gap[first + j] = meeting.gap[first + j] + compliant(touch, meeting, compliance, c, d) * change
+    for j in range(count):
+        share = between(touch, meeting, compliance, w, count, i, j)
+        meeting.gap[first + j] = meeting.gap[first + j] + share * change
 
 
 @wp.kernel(enable_backward=False)
@@ -322,7 +331,7 @@ def sweep_kernel(
         for i in range(count):
             c = meeting_out.order[first + i]
             k = first + c
-            own = inverse * compliant(touch, meeting_out, compliance_out, k, k)
+            own = inverse * between(touch, meeting_out, compliance_out, w, count, i, i)
             lam = at(z, start + c) + at(f_out, start + c)
             l = law(
                 meeting_out.gap[first + i], meeting_out.normal[k], lam, own, meeting_out.condition[k],
