@@ -6,7 +6,7 @@ import warp as wp
 
 from warpbots.gradients.replay import Replay
 from warpbots.math import clear_gradients
-from warpbots.solvers import Model, Solver, State
+from warpbots.solvers import Model, Solver, State, with_parameters
 
 __all__ = ["interval", "reading"]
 
@@ -60,7 +60,7 @@ def reading(solver: Solver, model: Model, replaced: frozenset, wanted: frozenset
 
 def _with_own(model: Model, replaced: frozenset, wanted: frozenset) -> tuple[Model, dict[str, wp.array]]:
     own = {name: wp.clone(getattr(model, name), requires_grad=name in wanted) for name in replaced}
-    return dataclasses.replace(model, **own), own
+    return with_parameters(model, own), own
 
 
 def _control(model: Model, wanted: frozenset) -> wp.array:

@@ -4,6 +4,16 @@ from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.mass_spring import MassSpring
 from warpbots.solvers.mpm import MPM
 from warpbots.solvers.projective import ProjectiveDynamics
-from warpbots.solvers.solver import Model, Parameter, Solver, State
+from warpbots.solvers.solver import Model, Parameter, Solver, State, with_parameters
 
-__all__ = ["MPM", "Articulated", "MassSpring", "Model", "Parameter", "ProjectiveDynamics", "Solver", "State"]
+__all__ = [
+    "MPM",
+    "Articulated",
+    "MassSpring",
+    "Model",
+    "Parameter",
+    "ProjectiveDynamics",
+    "Solver",
+    "State",
+    "with_parameters",
+]

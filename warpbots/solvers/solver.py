@@ -7,7 +7,7 @@ import warp as wp
 
 from warpbots.scene import Scene
 
-__all__ = ["Model", "Parameter", "Solver", "State"]
+__all__ = ["Model", "Parameter", "Solver", "State", "with_parameters"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +48,16 @@ class Model(Protocol):
 
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: field name -> description."""
+
+
+def with_parameters(model: Model, arrays: dict[str, wp.array]) -> Model:
+    """A copy of a model with `arrays` in the place of its parameters, of which some may be those of its skeleton."""
+    fields = {f.name for f in dataclasses.fields(model)}
+    own = {name: array for name, array in arrays.items() if name in fields}
+    bones = {name: array for name, array in arrays.items() if name not in fields}
+    if bones:
+        own["skeleton"] = dataclasses.replace(model.skeleton, **bones)
+    return dataclasses.replace(model, **own)
 
 
 class State(Protocol):

@@ -1,5 +1,6 @@
 """How a scene becomes a `ProjectiveModel`."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -9,8 +10,9 @@ from warpbots.actuators import activation
 from warpbots.contact import CODES, coefficients, extra_rest_friction, signed_distance
 from warpbots.contact.solid import solids_of
 from warpbots.math import real, real_numpy, vector
-from warpbots.scene import Cable, Expansion, Motor, Oscillation, Scene, SceneError, Shape
-from warpbots.solvers.checks import refuse_materials, refuse_rigid
+from warpbots.scene import Cable, Expansion, Motor, Muscle, Oscillation, Pressure, Scene, SceneError, Shape
+from warpbots.solvers.checks import refuse_materials
+from warpbots.solvers.projective.bones import bound_velocity, motors_of, skeleton_of
 from warpbots.solvers.projective.mesh import Mesh, assemble
 from warpbots.solvers.projective.model import Group, ProjectiveModel
 from warpbots.solvers.projective.scratch import Scratch
@@ -35,9 +37,14 @@ def build(
         fixed |= mesh.regions[constraint.region]
     _refuse_idle(scene, mesh)
     tets = mesh.of("tets")
+    stresses = {i: a for i, a in enumerate(scene.actuators) if isinstance(a, Pressure | Muscle)}
     driven = {name: inside[tets] for name, inside in mesh.element_regions.items()}
     obstacle, solids = _solids(scene)
     _refuse_overlap(scene, mesh)
+    _refuse_held_bones(scene, mesh)
+    skeleton = skeleton_of(scene, mesh, worlds, device)
+    if skeleton is not None:
+        mesh = dataclasses.replace(mesh, velocity=bound_velocity(skeleton, mesh))
     vec = vector(3)
 
     def constant(values: np.ndarray, dtype: type = real) -> wp.array:
@@ -60,19 +67,22 @@ def build(
         anchor=constant(mesh.position[fixed], vec),
         load=constant(_loads(scene, mesh), vec),
         friction=constant(coefficients(scene.obstacles)),
-        body_friction=constant([b.friction for b in scene.bodies]),
+        body_friction=constant([b.friction for b in scene.soft]),
         gravity=constant(scene.gravity, vec),
-        activation=activation(dict(enumerate(scene.actuators)), driven, len(mesh.tets), 3, device),
+        activation=activation(stresses, driven, len(mesh.tets), 3, device),
         solids=solids_of(solids, _SAMPLES, 0.0, device),
         obstacle=wp.array(obstacle, dtype=int, device=device),
         condition=wp.array([CODES[o.condition] for o in scene.obstacles], dtype=int, device=device),
         extra=wp.array(extra_rest_friction(scene.obstacles).astype(real_numpy), dtype=real, device=device),
+        skeleton=skeleton,
         scratch=Scratch(
             mesh=mesh,
             fixed=fixed,
             touching=_touching(mesh, fixed) if solids or collisions else np.zeros(0, dtype=int),
             solids=len(solids),
             capacity=_room(mesh) if collisions else 0,
+            skeleton=skeleton,
+            motors=motors_of(scene),
             worlds=worlds,
             slots=slots,
             device=device,
@@ -112,9 +122,21 @@ def _refuse_overlap(scene: Scene, mesh: Mesh) -> None:
             )
 
 
+def _refuse_held_bones(scene: Scene, mesh: Mesh) -> None:
+    """Raise if a constraint holds nodes that are bound to a bone."""
+    for constraint in scene.constraints:
+        held = mesh.bone[mesh.regions[constraint.region] & (mesh.bone >= 0)]
+        if len(held):
+            names = ", ".join(repr(scene.rigid[k].name) for k in np.unique(held))
+            raise SceneError(
+                f"Constraint {constraint.name!r}: its region {constraint.region!r} holds {len(held)} nodes of the "
+                f"bones {names}; hang the bone on the world with a Joint (parent=None), or make the region smaller"
+            )
+
+
 def _refuse_idle(scene: Scene, mesh: Mesh) -> None:
     """Raise if an actuator has nothing to act on: stress acts on tetrahedra."""
-    for actuator in scene.actuators:
+    for actuator in (a for a in scene.actuators if isinstance(a, Pressure | Muscle)):
         inside = mesh.element_regions[actuator.region]
         if not inside[mesh.of("tets")].any():
             raise SceneError(
@@ -126,8 +148,9 @@ def _refuse_idle(scene: Scene, mesh: Mesh) -> None:
 
 def _groups(scene: Scene, mesh: Mesh) -> tuple[Group, ...]:
     """Runs of tetrahedra with one law; neighbouring bodies of one law make one run."""
-    laws = [(b.material.law, b.material.incompressibility) for b in scene.bodies]
-    counts = np.bincount(mesh.element_body[mesh.of("tets")], minlength=len(laws))
+    laws = [(b.material.law, b.material.incompressibility) for b in scene.soft]
+    counts = np.bincount(mesh.element_body[mesh.of("tets")], minlength=len(scene.bodies))
+    counts = counts[[part.body for part in mesh.meshes]]
     groups, first = [], 0
     for law, run in itertools.groupby(zip(laws, counts, strict=True), key=lambda pair: pair[0]):
         count = int(sum(n for _, n in run))
@@ -148,7 +171,10 @@ def _loads(scene: Scene, mesh: Mesh) -> np.ndarray:
 
 def _refuse_what_is_unknown(scene: Scene) -> None:
     """Raise if the scene has something that projective dynamics cannot simulate."""
-    refuse_rigid("ProjectiveDynamics", scene)
+    if not scene.soft:
+        raise SceneError(
+            "ProjectiveDynamics simulates soft bodies and bones in them; this scene has none: use Articulated"
+        )
     if scene.dim != 3:
         raise SceneError("ProjectiveDynamics simulates bodies in space; this scene is 2D: use MPM or MassSpring")
     refuse_materials("ProjectiveDynamics", scene)

@@ -6,6 +6,7 @@ from warpbots.math import copy, launch, real
 from warpbots.solvers.projective import collide, obstacles, pairs, touch
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.scratch import End
+from warpbots.solvers.projective.skeleton import Skeleton
 
 __all__ = ["Contact"]
 
@@ -16,16 +17,18 @@ _NEAR = 1e-3
 class Contact:
     """Contacts of all worlds in a step that starts at `x`: first those of nodes with solids, then pairs."""
 
-    def __init__(self, model: ProjectiveModel, x: wp.array, dt: float):
+    def __init__(self, model: ProjectiveModel, skeleton: Skeleton, x: wp.array, dt: float):
         """Nothing runs yet.
 
         Args:
             model: What touches.
+            skeleton: Its bones, through which contacts move one another.
             x: Positions when the step begins [m], all worlds in one row.
             dt: Length of the step [s].
         """
         scratch = model.scratch
         self._model, self._x, self._scratch, self._device = model, x, scratch, model.device
+        self._skeleton = skeleton
         self._matrix = scratch.matrix(dt)
         self._of_solids, self._of_pairs = len(scratch.touching) * scratch.solids, scratch.capacity
         self._touch = scratch.touch(dt) if scratch.contacts else None
@@ -45,9 +48,6 @@ class Contact:
         if self._of_pairs:
             inputs = [self._touch, self._model.pairs, self._of_solids, *inputs]
             launch(kernel, self._each(self._of_pairs), inputs, outputs, self._device)
-
-    def _solver(self) -> list:
-        return [self._matrix.compliance, self._scratch.scaling]
 
     def begin(self) -> None:
         """Which contacts with obstacles are closed; pairs have to be searched."""
@@ -82,7 +82,7 @@ class Contact:
         launch(collide.find_faces_kernel, self._each(struct.vertex.size), inputs, found, self._device)
         inputs = [edges[0].id, *edges[2], search.check, search.rounds, self._x, u]
         launch(collide.find_edges_kernel, self._each(struct.edge.size), inputs, found, self._device)
-        inputs = [self._of_pairs, self._scratch.count + self._of_solids, struct, search.found]
+        inputs = [self._of_pairs, self._touch.first + self._of_solids, struct, search.found]
         outputs = [search.check, search.any, search.rounds, progress]
         launch(pairs.resolve_kernel, self._model.worlds, inputs, outputs, self._device)
 
@@ -100,12 +100,13 @@ class Contact:
     def sweep(self, active: wp.array, z: wp.array, f: wp.array) -> None:
         """Write the correction of the forces after that of displacements."""
         self._meet(active, z, f)
+        self._answer(active, transposed=False)
         self._sweep(touch.sweep_kernel, active, z, f)
 
     def _sweep(self, kernel: wp.Kernel, active: wp.array, z: wp.array, f: wp.array) -> None:
         if self._scratch.contacts:
             inputs = [self._touch, self._scratch.scaling, active, z]
-            outputs = [self._matrix.compliance, self._scratch.meeting, f]
+            outputs = [self._matrix.compliance, self._scratch.reach, self._scratch.meeting, f]
             launch(kernel, self._model.worlds, inputs, outputs, self._device)
 
     def _meet(self, active: wp.array, z: wp.array, f: wp.array) -> None:
@@ -118,24 +119,33 @@ class Contact:
             inputs = [self._touch, self._matrix.factor.arrays]
             launch(touch.comply_kernel, 1, inputs, [self._matrix.compliance], self._device)
 
+    def _answer(self, active: wp.array, transposed: bool) -> None:
+        """How far contacts move, through the flesh and through joints."""
+        if self._scratch.contacts:
+            meeting, reach = self._scratch.meeting, self._scratch.reach
+            self._skeleton.reach(active, self._touch, meeting, transposed)
+            self._all(touch.own_kernel, [self._matrix.compliance, reach, self._scratch.scaling, active], [meeting])
+
     def keep(self, end: End, z: wp.array) -> None:
         """Keep displacements, forces and pairs for the adjoint."""
         copy(end.z, z)
         for kept, array in end.pairs(self._scratch):
             copy(kept, array)
 
-    def recall(self, end: End, u: wp.array) -> None:
-        """Displacements, forces and pairs at the end of a step, and the derivatives of the law there."""
-        if not self._scratch.contacts:
-            return
-        scratch, meeting = self._scratch, self._scratch.meeting
-        self.begin()
-        copy(u, end.z)
-        for kept, array in end.pairs(scratch):
-            copy(array, kept)
-        self._meet(scratch.everywhere, u, scratch.nowhere)
-        self._solids(obstacles.differentiate_obstacles_kernel, [*self._solver(), u], [meeting])
-        self._pairs(pairs.differentiate_pairs_kernel, [*self._solver(), self._x, u], [meeting])
+    def recall(self, end: End | None, u: wp.array) -> None:
+        """Contacts at the end `u` of a step."""
+        if self._scratch.contacts:
+            self.begin()
+            for kept, array in end.pairs(self._scratch):
+                copy(array, kept)
+            self._meet(self._scratch.everywhere, u, self._scratch.nowhere)
+
+    def differentiate(self, u: wp.array) -> None:
+        """Derivatives of the law at the end `u` of a step."""
+        meeting = self._scratch.meeting
+        self._answer(self._scratch.everywhere, transposed=True)
+        self._solids(obstacles.differentiate_obstacles_kernel, [u], [meeting])
+        self._pairs(pairs.differentiate_pairs_kernel, [self._x, u], [meeting])
 
     def pull(self, active: wp.array, u: wp.array, z: wp.array) -> None:
         """Add what contacts contribute to the imbalance of the adjoint `z` at the end `u`."""
@@ -151,10 +161,10 @@ class Contact:
     def adjoint(self, u: wp.array, z: wp.array) -> None:
         """Gradients to the start of the step, to friction, and to displacements of fixed nodes."""
         meeting, x_adj = self._scratch.meeting, self._x.grad
-        inputs = [self._model.obstacles, *self._solver(), u, meeting, z]
+        inputs = [self._model.obstacles, u, meeting, z]
         self._solids(obstacles.adj_obstacles_kernel, inputs, [x_adj, _flat_gradient(self._model.friction)])
         outputs = [x_adj, u.grad, _flat_gradient(self._model.body_friction)]
-        self._pairs(pairs.adj_pairs_kernel, [*self._solver(), self._x, u, meeting, z], outputs)
+        self._pairs(pairs.adj_pairs_kernel, [self._x, u, meeting, z], outputs)
 
 
 def _flat_gradient(array: wp.array) -> wp.array | None:

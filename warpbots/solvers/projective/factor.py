@@ -9,7 +9,7 @@ import dataclasses
 import numpy as np
 import warp as wp
 from scipy.sparse import csc_matrix, diags
-from scipy.sparse.linalg import splu
+from scipy.sparse.linalg import SuperLU, splu
 
 from warpbots.math import NODE, launch, real, real_numpy
 from warpbots.math.lanes import deposit, fetch, index, item, multiply_add, scale
@@ -19,7 +19,7 @@ __all__ = ["Factor", "factorise", "solve"]
 
 @wp.struct
 class FactorArrays:
-    """L D L^T of the matrix of one world, whose rows are those nodes that are not fixed, in the order of elimination.
+    """L D L^T of the matrix of one world, whose rows are the free nodes, in the order of elimination.
 
     node: Node of a row, shape (rows,).
     start: First entry of a column of L below the diagonal, one more for the end, shape (rows + 1,).
@@ -42,13 +42,17 @@ class Factor:
     Attributes:
         arrays: L and D.
         diagonal: Diagonal of the matrix for all nodes [N/m], on the host, shape (nodes,).
-        row: Row of each node, -1 for one that is fixed, on the host, shape (nodes,).
+        row: Row of each node, -1 for one that is not free, on the host, shape (nodes,).
+        free: Which nodes are free, on the host, shape (nodes,), bool.
+        lu: The factors as SciPy has them.
         sought: Solutions in the order of elimination, shape (worlds * rows,).
     """
 
     arrays: FactorArrays
     diagonal: np.ndarray
     row: np.ndarray
+    free: np.ndarray
+    lu: SuperLU
     sought: wp.array
 
 
@@ -57,7 +61,7 @@ def factorise(A: csc_matrix, free: np.ndarray, worlds: int, device: wp.Device) -
 
     Args:
         A: Symmetric positive definite matrix [N/m], shape (nodes, nodes).
-        free: Which nodes are not fixed, shape (nodes,), bool.
+        free: Which nodes are neither fixed nor bound to bones, shape (nodes,), bool.
         worlds: Number of worlds that will solve with it.
         device: Device of the arrays.
     """
@@ -81,18 +85,18 @@ def factorise(A: csc_matrix, free: np.ndarray, worlds: int, device: wp.Device) -
     sought = wp.zeros(worlds * len(nodes), dtype=NODE, device=device)
     row = np.full(len(free), -1)
     row[nodes[order]] = np.arange(len(nodes))
-    return Factor(arrays, A.diagonal(), row, sought)
+    return Factor(arrays, A.diagonal(), row, free, lu, sought)
 
 
 def solve(factor: Factor, scaling: wp.array, active: wp.array, b: wp.array, x_out: wp.array, device: wp.Device) -> None:
-    """Solve (s A) x = b in all worlds that are active; fixed nodes get 0.
+    """Solve (s A) x = b in all worlds that are active; nodes that are not free get 0.
 
     Args:
         factor: Of A.
         scaling: The number s of every world, shape (worlds,).
         active: Worlds with a 1 are solved, shape (worlds,).
         b: Right-hand sides [N], all worlds in one row; what comes after the nodes of a world does not count.
-        x_out: Where the solution goes [m], likewise; zero for nodes that are fixed.
+        x_out: Where the solution goes [m], likewise; nothing is written for nodes that are not free.
         device: Device of all arrays.
     """
     worlds = active.size

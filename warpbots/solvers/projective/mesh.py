@@ -9,6 +9,7 @@ from scipy.spatial import cKDTree
 from warpbots.meshing import tetrahedra
 from warpbots.scene import Posed, Scene, Shape, Sheet, SoftBody, Union, bars_of, sheets_of
 from warpbots.solvers.matter import Matter, materials_at, refuse_empty, regions_at, together
+from warpbots.solvers.projective.bones import bones_at
 from warpbots.solvers.projective.hinges import hinges_of
 
 __all__ = ["Mesh", "Part", "assemble"]
@@ -54,6 +55,7 @@ class Mesh(Matter):
         bending: Flexural rigidity of the hinges [N m], shape (n_hinges,).
         plate: The one of a plate of their material [N m], shape (n_hinges,).
         section: Cross-section of the bars [m^2], shape (n_bars,).
+        bone: Index in `Scene.rigid` of the bone that each node is bound to, -1 for none, shape (n_nodes,).
         meshes: Surfaces of the bodies.
         edge: Mean length of the edges of elements [m].
     """
@@ -72,6 +74,7 @@ class Mesh(Matter):
     bending: np.ndarray
     plate: np.ndarray
     section: np.ndarray
+    bone: np.ndarray
     meshes: tuple[Part, ...]
     edge: float
 
@@ -119,22 +122,25 @@ def assemble(scene: Scene, cell_size: float) -> Mesh:
     Raises:
         SceneError: A body cannot be meshed, or a region contains no node.
     """
-    pieces = [_piece(body.shape, cell_size) for body in scene.bodies]
+    whole = [_piece(body.shape, cell_size) for body in scene.soft]
+    pieces = [_hollow(p, bones_at(scene.rigid, p.position, 1e-6 * cell_size)) for p in whole]
     first = np.cumsum([0] + [len(p.position) for p in pieces])
-    bodies = list(enumerate(zip(scene.bodies, pieces, strict=True)))
+    numbers = [i for i, body in enumerate(scene.bodies) if isinstance(body, SoftBody)]
+    bodies = list(zip(numbers, zip(scene.soft, pieces, strict=True), strict=True))
     elements = [{k: _elements(b, i, p, k, cell_size) for k in _MATERIAL if len(getattr(p, k))} for i, (b, p) in bodies]
-    nodes = together(scene, [_nodes(b, i, p, elements[i], cell_size) for i, (b, p) in bodies])
+    nodes = together(scene, [_nodes(b, i, p, e, cell_size) for (i, (b, p)), e in zip(bodies, elements, strict=True)])
     matter = together(scene, [e[k] for k in _MATERIAL for e in elements if k in e])
     del matter["position"]
     matter = {"element_" + n if n in nodes else n: v for n, v in matter.items()}
     own = {n: np.concatenate([getattr(p, n) for p in pieces]) for n in ("thickness", "bending", "section")}
-    own["plate"] = np.concatenate([_plates(p, elements[i].get("triangles")) for i, (_, p) in bodies])
+    own["plate"] = np.concatenate([_plates(p, e.get("triangles")) for p, e in zip(pieces, elements, strict=True)])
+    own["bone"] = bones_at(scene.rigid, nodes["position"], 1e-6 * cell_size)
     own["bending"] = np.where(np.isnan(own["bending"]), own["plate"], own["bending"])
     tables = {
         k: np.concatenate([getattr(p, k) + n for p, n in zip(pieces, first, strict=False)])
         for k in (*_MATERIAL, "hinges")
     }
-    meshes = tuple(Part(i, slice(first[i], first[i + 1]), p.faces) for i, p in enumerate(pieces))
+    meshes = tuple(Part(i, slice(first[n], first[n + 1]), p.faces) for n, (i, (_, p)) in enumerate(bodies))
     edge = _mean_edge(nodes["position"], [tables[k] for k in _MATERIAL])
     return Mesh(**nodes, **matter, **tables, **own, meshes=meshes, edge=edge)
 
@@ -158,6 +164,17 @@ def _piece(shape: Shape, cell_size: float) -> _Piece:
         mesh = tetrahedra(solid, cell_size)
         pieces.insert(0, _made(position=mesh.vertices, faces=mesh.surface, tets=mesh.tets))
     return _joined(pieces, 1e-6 * cell_size)
+
+
+def _hollow(piece: _Piece, bone: np.ndarray) -> _Piece:
+    """A piece without the tetrahedra that are inside of a bone, which takes their place, nor what was theirs alone."""
+    at = bone[piece.tets]
+    tets = piece.tets[(at[:, 0] < 0) | (at != at[:, :1]).any(axis=1)]
+    tables = {"tets": tets} | {n: getattr(piece, n) for n in ("faces", "triangles", "hinges", "bars")}
+    used = np.zeros(len(piece.position), dtype=bool)
+    used[np.concatenate([t.reshape(-1) for t in tables.values()])] = True
+    number = np.cumsum(used) - 1
+    return dataclasses.replace(piece, position=piece.position[used], **{n: number[t] for n, t in tables.items()})
 
 
 def _cloth(sheet: Sheet) -> _Piece:
@@ -232,7 +249,7 @@ def _nodes(body: SoftBody, index: int, piece: _Piece, elements: dict[str, dict],
         "position": x,
         "velocity": np.tile(np.array(body.velocity or (0.0,) * 3), (len(x), 1)),
         "volume": volume,
-        "density": mass / volume,
+        "density": np.divide(mass, volume, out=np.zeros(len(x)), where=volume > 0.0),
         "body": np.full(len(x), index),
         "regions": regions,
     }

@@ -3,11 +3,15 @@
 import dataclasses
 import functools
 
+import numpy as np
 import warp as wp
 
 from warpbots.contact.solid import Solids
 from warpbots.math import real
 from warpbots.scene import Scene
+from warpbots.solvers.articulated.machine import Machine
+from warpbots.solvers.articulated.model import PARAMETERS as ARTICULATED
+from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.projective.collide import PairArrays
 from warpbots.solvers.projective.elements import Kind
 from warpbots.solvers.projective.mesh import Mesh
@@ -16,7 +20,7 @@ from warpbots.solvers.projective.scratch import Scratch
 from warpbots.solvers.projective.surface import PAIRS
 from warpbots.solvers.solver import Parameter
 
-__all__ = ["Group", "ProjectiveModel", "ProjectiveState"]
+__all__ = ["Group", "SKELETON", "ProjectiveModel", "ProjectiveState", "SkeletalState"]
 
 _ANY = (-float("inf"), float("inf"))
 _POSITIVE = (0.0, float("inf"))
@@ -37,6 +41,9 @@ _PARAMETERS = {
     "body_friction": Parameter("1", *_POSITIVE, "body", "Coulomb coefficient against soft bodies", inclusive=True),
     "gravity": Parameter("m/s^2", *_ANY, "component", "gravitational acceleration"),
 }
+
+SKELETON = tuple(n for n in ARTICULATED if n not in _PARAMETERS and not n.startswith("contact_"))
+"""Parameters of bones: those of articulated bodies without contacts, whose gravity is that of the flesh."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +77,22 @@ class ProjectiveState:
 
     def fields(self) -> list[wp.array]:
         """All arrays, in the order of the attributes."""
-        return [self.position, self.velocity]
+        return [getattr(self, f.name) for f in dataclasses.fields(self)]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SkeletalState(ProjectiveState):
+    """Nodes and bones in motion; joints in double precision.
+
+    Attributes:
+        coordinates: Coordinates of all joints in the order of `Robot.coordinates` [rad, m, or quaternions (x, y, z,
+            w)], shape (worlds, n_coordinates).
+        rates: Velocities of all joints in the order of `Robot.velocities` [rad/s or m/s], shape (worlds,
+            n_velocities).
+    """
+
+    coordinates: wp.array
+    rates: wp.array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,6 +122,7 @@ class ProjectiveModel:
         obstacle: Obstacle of each solid, shape (n_solids,).
         condition: Code of the condition of each obstacle, shape (n_obstacles,).
         extra: Coefficient of what sticks less that of what slides, of each obstacle [1], shape (n_obstacles,).
+        skeleton: The bones, or None; its parameters are those of this model, too.
         scratch: What a step computes on its way, and what does not change at all.
     """
 
@@ -125,15 +148,26 @@ class ProjectiveModel:
     obstacle: wp.array
     condition: wp.array
     extra: wp.array
+    skeleton: ArticulatedModel | None
     scratch: Scratch
 
     scalar = real
     """Warp scalar of control signals."""
 
+    def __getattr__(self, name: str) -> wp.array:
+        if name in SKELETON:
+            return getattr(self.skeleton, name)
+        raise AttributeError(f"{type(self).__name__} has no {name!r}")
+
     @property
     def channels(self) -> int:
         """Number of control channels: one for each actuator."""
         return len(self.scene.actuators)
+
+    @functools.cached_property
+    def machine(self) -> Machine:
+        """The bones as a Warp struct, which feel the gravity of this model."""
+        return dataclasses.replace(self.skeleton, gravity=self.scratch.bones.gravity).machine
 
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: field name -> unit, range and meaning.
@@ -146,7 +180,9 @@ class ProjectiveModel:
             absent.add("friction")
         if not self.scratch.capacity:
             absent.add("body_friction")
-        return {name: spec for name, spec in _PARAMETERS.items() if name not in absent}
+        own = {name: spec for name, spec in _PARAMETERS.items() if name not in absent}
+        bones = self.skeleton.parameters() if self.skeleton else {}
+        return own | {name: spec for name, spec in bones.items() if name in SKELETON}
 
     def parameter_arrays(self) -> list[wp.array]:
         """Arrays of all parameters."""
@@ -186,8 +222,9 @@ class ProjectiveModel:
         """Surfaces that may meet as a Warp struct."""
         pairs, scratch = PairArrays(), self.scratch
         pairs.nodes, pairs.stride, pairs.capacity = scratch.count, scratch.stride, scratch.capacity
-        pairs.clearance, pairs.bodies = _CLEARANCE * self.particles.edge, len(self.scene.bodies)
-        pairs.body = wp.array(self.particles.body, dtype=int, device=self.device)
+        pairs.clearance, pairs.bodies = _CLEARANCE * self.particles.edge, len(self.scene.soft)
+        numbers = np.searchsorted([p.body for p in self.particles.meshes], self.particles.body)
+        pairs.body = wp.array(numbers.astype(np.int32), dtype=int, device=self.device)
         pairs.friction = self.body_friction.flatten()
         for name in ("vertex", "face", "edge"):
             setattr(pairs, name, getattr(scratch.surface, name))

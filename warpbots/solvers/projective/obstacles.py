@@ -6,7 +6,7 @@ from warpbots.contact import CODES
 from warpbots.contact.solid import Solids, solid_distance
 from warpbots.math import NODE, matrix, real, vector
 from warpbots.solvers.projective.elements import at
-from warpbots.solvers.projective.touch import ComplianceArrays, MeetingArrays, TouchArrays, compliant, law
+from warpbots.solvers.projective.touch import MeetingArrays, TouchArrays, law
 
 __all__ = [
     "ObstacleArrays",
@@ -61,10 +61,11 @@ def distance_to(obstacles: ObstacleArrays, s: int, x: _vec):
 
 @wp.func
 def law_of_end(
-    T: _vec, u: _vec, n: _vec, phi: real, lam: _vec, w: real, condition: int, mu: real, extra: real, touched: int
+    T: _vec, u: _vec, n: _vec, phi: real, lam: _vec, w: real, c: real, condition: int, mu: real, extra: real,
+    touched: int,
 ):  # fmt: skip
     """T . l at the end u of a step."""
-    return wp.dot(T, law(u - wp.dot(n, u) * n + phi * n, n, lam, w, condition, mu, extra, touched))
+    return wp.dot(T, law(u - wp.dot(n, u) * n + phi * n, n, lam, w, c, condition, mu, extra, touched))
 
 
 @wp.kernel(enable_backward=False)
@@ -101,15 +102,14 @@ def meet_obstacles_kernel(
     meeting_out.distance[k] = d
     meeting_out.normal[k] = n
     meeting_out.curvature[k] = C
-    lam = at(z, w * touch.stride + touch.nodes + c)
+    lam = at(z, w * touch.stride + touch.first + c)
     bound = meeting_out.touched[k] == 1 and meeting_out.condition[k] <= _SLIP
     meeting_out.listed[k] = int(bound or d < real(0.0) or wp.dot(lam, lam) > real(0.0))
 
 
 @wp.kernel(enable_backward=False)
 def differentiate_obstacles_kernel(
-    touch: TouchArrays, compliance: ComplianceArrays, scaling: wp.array[real], z: wp.array[NODE],
-    meeting_out: MeetingArrays,
+    touch: TouchArrays, z: wp.array[NODE], meeting_out: MeetingArrays
 ):  # fmt: skip
     """B = dl/du and L = dl/dlambda of every contact that counts, where the displacements and forces are `z`."""
     w, c = wp.tid()
@@ -117,16 +117,15 @@ def differentiate_obstacles_kernel(
     if meeting_out.listed[k] == 0:
         return
     u = at(z, w * touch.stride + meeting_out.node[k][0])
-    lam = at(z, w * touch.stride + touch.nodes + c)
+    lam = at(z, w * touch.stride + touch.first + c)
     B = _mat()
     L = _mat()
     for r in range(3):
         T = _vec()
         T[r] = real(1.0)
-        _T, u_adj, n_adj, d_adj, lam_adj, _w, _c, _mu, _e, _t = wp.grad(law_of_end)(
-            T, u, meeting_out.normal[k], meeting_out.distance[k], lam,
-            compliant(touch, meeting_out, compliance, k, k) / scaling[w], meeting_out.condition[k],
-            meeting_out.friction[k], meeting_out.extra[k], meeting_out.touched[k],
+        _T, u_adj, n_adj, d_adj, lam_adj, _w, _c, _k, _mu, _e, _t = wp.grad(law_of_end)(
+            T, u, meeting_out.normal[k], meeting_out.distance[k], lam, meeting_out.own[k], meeting_out.skin[k],
+            meeting_out.condition[k], meeting_out.friction[k], meeting_out.extra[k], meeting_out.touched[k],
         )  # fmt: skip
         row = u_adj + meeting_out.curvature[k] @ n_adj + d_adj * meeting_out.normal[k]
         for i in range(3):
@@ -143,26 +142,25 @@ def pull_obstacles_kernel(touch: TouchArrays, active: wp.array[int], z: wp.array
     k = w * touch.contacts + c
     if active[w] == 0 or meeting_out.listed[k] == 0:
         return
-    nu = at(z, w * touch.stride + touch.nodes + c)
+    nu = at(z, w * touch.stride + touch.first + c)
     meeting_out.pull[4 * k] = wp.transpose(meeting_out.by_displacement[k]) @ nu
 
 
 @wp.kernel(enable_backward=False)
 def adj_obstacles_kernel(
-    touch: TouchArrays, obstacles: ObstacleArrays, compliance: ComplianceArrays, scaling: wp.array[real],
-    z: wp.array[NODE], meeting: MeetingArrays, adjoint: wp.array[NODE], x_adj_out: wp.array[_vec],
-    friction_adj_out: wp.array[real],
+    touch: TouchArrays, obstacles: ObstacleArrays, z: wp.array[NODE], meeting: MeetingArrays, adjoint: wp.array[NODE],
+    x_adj_out: wp.array[_vec], friction_adj_out: wp.array[real],
 ):  # fmt: skip
     """Gradients to where a node started and to friction: (dl/dx)^T nu and (dl/dmu)^T nu."""
     w, c = wp.tid()
     k = w * touch.contacts + c
     if meeting.listed[k] == 0:
         return
-    i = w * touch.stride + touch.nodes + c
-    _T, _u, n_adj, d_adj, _l, _w, _c, mu_adj, _e, _t = wp.grad(law_of_end)(
+    i = w * touch.stride + touch.first + c
+    _T, _u, n_adj, d_adj, _l, _w, _c, _k, mu_adj, _e, _t = wp.grad(law_of_end)(
         at(adjoint, i), at(z, w * touch.stride + meeting.node[k][0]), meeting.normal[k], meeting.distance[k], at(z, i),
-        compliant(touch, meeting, compliance, k, k) / scaling[w], meeting.condition[k], meeting.friction[k],
-        meeting.extra[k], meeting.touched[k],
+        meeting.own[k], meeting.skin[k], meeting.condition[k], meeting.friction[k], meeting.extra[k],
+        meeting.touched[k],
     )  # fmt: skip
     x_adj = meeting.curvature[k] @ n_adj + d_adj * meeting.normal[k]
     wp.atomic_add(x_adj_out, w * touch.nodes + meeting.node[k][0], x_adj)

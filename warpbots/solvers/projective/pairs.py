@@ -8,7 +8,7 @@ from warpbots.solvers.projective.anderson import Progress, restart
 from warpbots.solvers.projective.collide import EDGES, FACE, HELD, NONE, PairArrays, pair_geometry
 from warpbots.solvers.projective.elements import at
 from warpbots.solvers.projective.nodes import packed
-from warpbots.solvers.projective.touch import ComplianceArrays, MeetingArrays, TouchArrays, compliant, law
+from warpbots.solvers.projective.touch import MeetingArrays, TouchArrays, law
 
 __all__ = [
     "adj_pairs_kernel",
@@ -56,13 +56,14 @@ def pair_law(
     ud: _vec,
     lam: _vec,
     w: real,
+    skin: real,
     mu: real,
 ):
     """T . l for four nodes at the end of a step, and their displacements in it."""
     n, weight = plane_of(kind, side, normal, held, a, b, c, d)
     u = weight[0] * ua + weight[1] * ub + weight[2] * uc + weight[3] * ud
     phi = wp.dot(n, weight[0] * a + weight[1] * b + weight[2] * c + weight[3] * d) - clearance
-    return wp.dot(T, law(u - wp.dot(n, u) * n + phi * n, n, lam, w, _FRICTION, mu, real(0.0), 0))
+    return wp.dot(T, law(u - wp.dot(n, u) * n + phi * n, n, lam, w, skin, _FRICTION, mu, real(0.0), 0))
 
 
 @wp.func
@@ -206,7 +207,7 @@ def meet_pairs_kernel(
     end = weight[0] * (a + at(f, s + i[0])) + weight[1] * (b + at(f, s + i[1]))
     end += weight[2] * (c + at(f, s + i[2])) + weight[3] * (d + at(f, s + i[3]))
     phi = wp.dot(normal, end) - pairs.clearance
-    lam = at(z, s + touch.nodes + first + p)
+    lam = at(z, s + touch.first + first + p)
     other = pairs.friction[w * pairs.bodies + pairs.body[i[3]]]
     meeting_out.node[k] = i
     meeting_out.weight[k] = weight
@@ -221,8 +222,7 @@ def meet_pairs_kernel(
 
 @wp.kernel(enable_backward=False)
 def differentiate_pairs_kernel(
-    touch: TouchArrays, pairs: PairArrays, first: int, compliance: ComplianceArrays, scaling: wp.array[real],
-    x: wp.array[_vec], z: wp.array[NODE], meeting_out: MeetingArrays,
+    touch: TouchArrays, pairs: PairArrays, first: int, x: wp.array[_vec], z: wp.array[NODE], meeting_out: MeetingArrays
 ):  # fmt: skip
     """B_k and L of every contact that counts, and dl/dq, where the displacements and forces are `z`."""
     w, p = wp.tid()
@@ -233,8 +233,8 @@ def differentiate_pairs_kernel(
     i = pairs.node[m]
     ua, ub, uc, ud = ways_of(pairs, z, w, i)
     ya, yb, yc, yd = ends_of(pairs, x, z, w, i)
-    lam = at(z, w * touch.stride + touch.nodes + first + p)
-    own = compliant(touch, meeting_out, compliance, k, k) / scaling[w]
+    lam = at(z, w * touch.stride + touch.first + first + p)
+    own = meeting_out.own[k]
     A = _mat()
     B = _mat()
     C = _mat()
@@ -243,7 +243,7 @@ def differentiate_pairs_kernel(
     for r in range(3):
         T = _vec()
         T[r] = real(1.0)
-        _T, _k, _s, _n, _h, _cl, a, b, c, d, va, vb, vc, vd, lam_adj, _w, _mu = wp.grad(pair_law)(
+        _T, _k, _s, _n, _h, _cl, a, b, c, d, va, vb, vc, vd, lam_adj, _w, _sk, _mu = wp.grad(pair_law)(
             T,
             pairs.kind[m],
             pairs.side[m],
@@ -260,6 +260,7 @@ def differentiate_pairs_kernel(
             ud,
             lam,
             own,
+            meeting_out.skin[k],
             meeting_out.friction[k],
         )
         a += va
@@ -277,7 +278,7 @@ def differentiate_pairs_kernel(
     meeting_out.by_node[4 * k + 2] = C
     meeting_out.by_node[4 * k + 3] = D
     meeting_out.by_force[k] = L
-    meeting_out.by_displacement[k] = -L / own
+    meeting_out.by_displacement[k] = -L / (own - meeting_out.skin[k])
 
 
 @wp.kernel(enable_backward=False)
@@ -292,7 +293,7 @@ def pull_pairs_kernel(
         return
     m = w * pairs.capacity + p
     i = pairs.node[m]
-    j = w * touch.stride + touch.nodes + first + p
+    j = w * touch.stride + touch.first + first + p
     nu = at(z, j)
     ya, yb, yc, yd = ends_of(pairs, x, u, w, i)
     pa, pb, pc, pd = ways_of(pairs, z, w, i)
@@ -319,9 +320,8 @@ def pull_pairs_kernel(
 
 @wp.kernel(enable_backward=False)
 def adj_pairs_kernel(
-    touch: TouchArrays, pairs: PairArrays, first: int, compliance: ComplianceArrays, scaling: wp.array[real],
-    x: wp.array[_vec], u: wp.array[NODE], meeting: MeetingArrays, adjoint: wp.array[NODE], x_adj_out: wp.array[_vec],
-    u_adj_out: wp.array[NODE], friction_adj_out: wp.array[real],
+    touch: TouchArrays, pairs: PairArrays, first: int, x: wp.array[_vec], u: wp.array[NODE], meeting: MeetingArrays,
+    adjoint: wp.array[NODE], x_adj_out: wp.array[_vec], u_adj_out: wp.array[NODE], friction_adj_out: wp.array[real],
 ):  # fmt: skip
     """Gradients to where the nodes started, to displacements of those that are fixed, and to friction."""
     w, p = wp.tid()
@@ -335,8 +335,8 @@ def adj_pairs_kernel(
     ua, ub, uc, ud = ways_of(pairs, u, w, i)
     ya, yb, yc, yd = ends_of(pairs, x, u, w, i)
     pa, pb, pc, pd = ways_of(pairs, adjoint, w, i)
-    j = touch.nodes + first + p
-    _T, _k, _s, _n, _h, _cl, a, b, c, d, va, vb, vc, vd, _lam, _w, mu_adj = wp.grad(pair_law)(
+    j = touch.first + first + p
+    _T, _k, _s, _n, _h, _cl, a, b, c, d, va, vb, vc, vd, _lam, _w, _sk, mu_adj = wp.grad(pair_law)(
         at(adjoint, s + j),
         pairs.kind[m],
         pairs.side[m],
@@ -352,7 +352,8 @@ def adj_pairs_kernel(
         uc,
         ud,
         at(u, s + j),
-        compliant(touch, meeting, compliance, k, k) / scaling[w],
+        meeting.own[k],
+        meeting.skin[k],
         meeting.friction[k],
     )
     _k2, _s2, _n2, _h2, fa, fb, fc, fd, _l, _pa, _pb, _pc, _pd = wp.grad(pair_work)(

@@ -8,21 +8,28 @@ import warp as wp
 from scipy.sparse import coo_matrix, csr_matrix, diags
 
 from warpbots.math import NODE, real, real_numpy, vector
+from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.kept import Kept
 from warpbots.solvers.projective.anderson import Iteration, iteration, weighted
+from warpbots.solvers.projective.bones import BoneScratch, handles_of
 from warpbots.solvers.projective.elements import Kind, Place, pairs
 from warpbots.solvers.projective.factor import Factor, factorise
+from warpbots.solvers.projective.handles import HandleArrays
 from warpbots.solvers.projective.kinds import KINDS
 from warpbots.solvers.projective.mesh import Mesh
 from warpbots.solvers.projective.nodes import NodeArrays
 from warpbots.solvers.projective.surface import PAIRS, Search, Surface
-from warpbots.solvers.projective.touch import ComplianceArrays, MeetingArrays, TouchArrays
+from warpbots.solvers.projective.touch import ComplianceArrays, MeetingArrays, ReachArrays, TouchArrays
 from warpbots.solvers.solver import State
 
 __all__ = ["End", "Global", "Scratch"]
 
 _SIDE = 512
 """Number of contacts of a world up to which their compliances are kept through a sweep."""
+
+
+_SKIN = 0.01
+"""Compliance of a contact that shares its force with others, in that of a node."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,15 +66,19 @@ class Global:
 
     Attributes:
         factor: The factored matrix.
+        stiff: Stiffness of every node alone [N/m], on the host, shape (n_nodes,).
         forward: The iteration of a step: displacements of nodes, then forces of contacts.
         adjoint: That of its adjoint, in the same arrays.
         compliance: Columns of the inverse matrix for nodes that touch.
+        handles: Bones as handles of all nodes, or None.
     """
 
     factor: Factor
+    stiff: np.ndarray
     forward: Iteration
     adjoint: Iteration
     compliance: ComplianceArrays
+    handles: "HandleArrays | None"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,6 +91,8 @@ class Scratch:
         touching: Nodes that may touch, shape (n,).
         solids: Number of solids that they may touch.
         capacity: Contacts of pairs that there is room for in one world.
+        skeleton: The bones, or None.
+        motors: Channels of the actuators that drive joints.
         worlds: Number of worlds.
         slots: Changes that the acceleration remembers.
         device: Device of the arrays.
@@ -90,9 +103,16 @@ class Scratch:
     touching: np.ndarray
     solids: int
     capacity: int
+    skeleton: ArticulatedModel | None
+    motors: list[int]
     worlds: int
     slots: int
     device: wp.Device
+
+    @property
+    def freedom(self) -> int:
+        """Velocities of the joints of one world."""
+        return self.skeleton.robot.freedom if self.skeleton else 0
 
     @property
     def count(self) -> int:
@@ -106,8 +126,8 @@ class Scratch:
 
     @property
     def stride(self) -> int:
-        """Entries of a point of the iteration of one world: its nodes, then its contacts."""
-        return self.count + self.contacts
+        """Entries of a point of the iteration of one world: its nodes, the velocities of its joints, its contacts."""
+        return self.count + self.freedom + self.contacts
 
     @functools.cached_property
     def kinds(self) -> tuple[Kind, ...]:
@@ -286,7 +306,7 @@ class Scratch:
 
     def end(self, state_out: State) -> End | None:
         """Where the step that ends in `state_out` puts what its adjoint will need; None if there will be none."""
-        if not (self.contacts and state_out.position.requires_grad):
+        if not ((self.contacts or self.skeleton) and state_out.position.requires_grad):
             return None
 
         def make() -> End:
@@ -318,12 +338,29 @@ class Scratch:
             setattr(meeting, name, self._zeros(count, variable.type.dtype, gradient=False))
         return meeting
 
+    @functools.cached_property
+    def reach(self) -> ReachArrays:
+        """How contacts and joints move one another."""
+        reach = ReachArrays()
+        reach.freedom = self.freedom
+        for name in ("reach", "reply"):
+            setattr(reach, name, self._zeros(self.contacts * self.freedom, vector(3), gradient=False))
+        reach.motion = self._zeros(self.freedom, real, gradient=False)
+        return reach
+
+    @functools.cached_property
+    def bones(self) -> BoneScratch:
+        """What a step needs for its bones."""
+        return BoneScratch(self.skeleton, int((self.mesh.bone >= 0).sum()), self.motors)
+
     def touch(self, dt: float) -> TouchArrays:
         """What may touch as a Warp struct, for steps of `dt` [s]."""
         if dt not in self._touch:
             touch, place = TouchArrays(), np.full(self.count, -1)
             place[self.touching] = np.arange(len(self.touching))
             touch.nodes, touch.stride, touch.contacts = self.count, self.stride, self.contacts
+            touch.first, touch.solids = self.count + self.freedom, len(self.touching) * self.solids
+            touch.skin = self._array(_SKIN / 4.0 / self.matrix(dt).stiff[self.touching], real)
             touch.node, touch.place = self._array(self.touching, int), self._array(place, int)
             touch.row = self._array(self.matrix(dt).factor.row[self.touching], int)
             self._touch[dt] = touch
@@ -341,14 +378,20 @@ class Scratch:
         """The factored matrix for steps of `dt` [s], and the iterations that use it."""
         if dt not in self._matrices:
             mass = self.mesh.volume * self.mesh.density
-            factor = factorise((self.stiffness + diags(mass / dt**2)).tocsc(), ~self.fixed, self.worlds, self.device)
-            stiff = factor.diagonal
+            A = (self.stiffness + diags(mass / dt**2)).tocsc()
+            factor = factorise(A, ~self.fixed & (self.mesh.bone < 0), self.worlds, self.device)
+            stiff = np.where(factor.diagonal > 0.0, factor.diagonal, factor.diagonal.mean())  # a bone alone has none
             touched = np.repeat(stiff[self.touching], self.solids)
             touched = np.append(touched, np.full(self.capacity, stiff[self.touching].mean() if self.capacity else 1.0))
-            weight, unit = np.append(stiff, 1.0 / touched), np.append(np.ones(self.count), 1.0 / touched)
+            joints = np.zeros(self.freedom)  # bound nodes say how far they move
+            weight = np.concatenate([stiff, joints, 1.0 / touched])
+            unit = np.concatenate([np.ones(self.count), joints, 1.0 / touched])
             forward = iteration(self.worlds, self.slots, weight, unit, self.device)
-            adjoint = weighted(forward, np.append(stiff, touched), np.ones(self.stride))
-            self._matrices[dt] = Global(factor, forward, adjoint, self._compliance(len(factor.arrays.node)))
+            unit = np.concatenate([np.ones(self.count), joints, np.ones(self.contacts)])
+            adjoint = weighted(forward, np.concatenate([stiff, joints, touched]), unit)
+            handles = handles_of(self.skeleton, self.mesh, A, factor, self.stride) if self.skeleton else None
+            compliance = self._compliance(len(factor.arrays.node))
+            self._matrices[dt] = Global(factor, stiff, forward, adjoint, compliance, handles)
         return self._matrices[dt]
 
     def _compliance(self, rows: int) -> ComplianceArrays:

@@ -9,6 +9,7 @@ import warp as wp
 
 from warpbots.math import (
     clear_gradients,
+    copy,
     launch,
     launch_own_adjoint,
     precision,
@@ -18,6 +19,7 @@ from warpbots.math import (
     vector,
 )
 from warpbots.scene import Scene
+from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.checks import refuse_states_without_gradient, refuse_worlds
 from warpbots.solvers.projective import nodes
 from warpbots.solvers.projective.anderson import accelerate, begin
@@ -25,8 +27,9 @@ from warpbots.solvers.projective.build import build
 from warpbots.solvers.projective.contact import Contact
 from warpbots.solvers.projective.elements import Point
 from warpbots.solvers.projective.factor import solve
-from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
+from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState, SkeletalState
 from warpbots.solvers.projective.scratch import Global
+from warpbots.solvers.projective.skeleton import Skeleton
 
 __all__ = ["ProjectiveDynamics"]
 
@@ -99,7 +102,11 @@ class ProjectiveDynamics:
             values = np.tile(values.astype(real_numpy), (model.worlds, 1, 1))
             return wp.array(values, dtype=vector(3), device=model.device, requires_grad=requires_grad)
 
-        return ProjectiveState(tiled(model.particles.position), tiled(model.particles.velocity))
+        nodes = tiled(model.particles.position), tiled(model.particles.velocity)
+        if model.skeleton is None:
+            return ProjectiveState(*nodes)
+        bones = Articulated().state(model.skeleton, requires_grad)
+        return SkeletalState(*nodes, bones.position, bones.velocity)
 
     def max_time_step(self, model: ProjectiveModel) -> float:
         """Infinity: implicit Euler is stable for every step."""
@@ -158,24 +165,30 @@ class ProjectiveDynamics:
         self._rest(model)
         z.zero_()
         launch(nodes.start_kernel, each, [model.nodes, h, x, v], [z], device)
-        contact = Contact(model, x, dt)
+        skeleton = Skeleton(model, state, control, dt)
+        skeleton.begin(z)
+        contact = Contact(model, skeleton, x, dt)
         contact.begin()
         begin(it)
 
         def correct() -> None:
+            skeleton.pose(active, z)
             contact.search(z, self.tolerance)
             self._imbalance(model, Point(active, control, x, z), v, scratch.lacking, h)
             contact.push(active, z)
             solve(matrix.factor, scratch.scaling, active, scratch.lacking, f, device)
+            skeleton.correct(active, f)
             contact.sweep(active, z, f)
             accelerate(it, self.tolerance * model.particles.edge, False, self.max_iterations)
             contact.ask()
 
         wp.capture_while(it.progress.any, correct)
+        skeleton.pose(scratch.everywhere, z)
         end = scratch.end(state_out)
         if end is not None:
             contact.keep(end, z)
         launch(nodes.end_kernel, each, [model.nodes, h, it.progress.found, x, z], _flat(state_out), device)
+        skeleton.finish(it.progress.found, state_out, dt)
         reads = [*state.fields(), control, *model.parameter_arrays()]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
 
@@ -225,24 +238,41 @@ class ProjectiveDynamics:
         matrix, (x, v) = scratch.matrix(dt), _flat(state)
         it, each = matrix.adjoint, (model.worlds, scratch.count)
         u, seed, everywhere = scratch.displacement, scratch.seed, scratch.everywhere
-        ended = [state_out.velocity.flatten(), *(a.grad.flatten() for a in state_out.fields())]
+        ended = [state_out.velocity.flatten(), state_out.position.grad.flatten(), state_out.velocity.grad.flatten()]
         self._rest(model)
-        contact = Contact(model, x, dt)
-        contact.recall(scratch.end(state_out), u)
         launch(nodes.seed_kernel, each, [model.nodes, h, *ended], [u, seed], device)
+        end = scratch.end(state_out)
+        if end is not None:
+            copy(u, end.z)
+        skeleton = Skeleton(model, state, control, dt)
+        skeleton.recall(u, state_out, dt)
+        contact = Contact(model, skeleton, x, dt)
+        contact.recall(end, u)
         point = Point(everywhere, control, x, u)
-        self._solve_adjoint(model, point, contact, matrix, h)
+        it.history.z.zero_()
+        if model.skeleton is not None:
+            self._imbalance(model, point, v, scratch.lacking, h)
+            contact.push(everywhere, u)
+            skeleton.differentiate(it.history.z, it.history.f)
+        contact.differentiate(u)
+        self._solve_adjoint(model, point, skeleton, contact, matrix, h)
         launch(nodes.weigh_kernel, each, [model.nodes, it.progress.found, it.history.z], [scratch.lacking.grad], device)
         clear_gradients([u, scratch.force, scratch.corner_mass, *scratch.rested])
         balance = self._imbalance_launches(model, point, v, scratch.lacking, h)
         for kernel, dim, inputs in reversed(self._rest_launches(model) + balance):
             launch_own_adjoint(kernel, dim, inputs, device)
         contact.adjoint(u, it.history.z)
+        skeleton.adjoint(it.history.z)
         inputs = [model.nodes, seed, u.grad, ended[1]]
         launch(nodes.settle_kernel, each, inputs, [x.grad, model.nodes.anchor.grad], device)
 
-    def _solve_adjoint(self, model: ProjectiveModel, point: Point, contact: Contact, matrix: Global, h: float) -> None:
-        """Solve H a = u* by the same iteration as that of the step, which for a linear problem is linear."""
+    def _solve_adjoint(
+        self, model: ProjectiveModel, point: Point, skeleton: Skeleton, contact: Contact, matrix: Global, h: float
+    ) -> None:
+        """Solve H a = u* by the same iteration as that of the step, which for a linear problem is linear.
+
+        What is left of u* at nodes that are bound to bones stays in `lacking`.
+        """
         scratch, device, it = model.scratch, model.device, matrix.adjoint
         scratch.column.zero_()
         for kind, elements in model.elements:
@@ -253,16 +283,23 @@ class ProjectiveDynamics:
         begin(it)
         blocks = [scratch.row, scratch.neighbour, scratch.column, scratch.seed, a]
 
-        def correct() -> None:
-            inputs = [model.nodes, h, active, *blocks]
+        def residual(where: wp.array) -> None:
+            skeleton.residual(where, a)
+            inputs = [model.nodes, h, where, *blocks]
             launch(nodes.product_kernel, (model.worlds, scratch.count), inputs, [scratch.lacking], device)
-            contact.pull(active, point.u, a)
+            contact.pull(where, point.u, a)
+
+        def correct() -> None:
+            residual(active)
             solve(matrix.factor, scratch.scaling, active, scratch.lacking, f, device)
+            skeleton.correct(active, f, transposed=True)
             contact.sweep_adjoint(active, a, f)
             accelerate(it, self.tolerance, True, self.max_iterations)
 
         wp.capture_while(it.progress.any, correct)
+        if model.skeleton is not None:
+            residual(scratch.everywhere)
 
 
 def _flat(state: ProjectiveState) -> list[wp.array]:
-    return [a.flatten() for a in state.fields()]
+    return [state.position.flatten(), state.velocity.flatten()]

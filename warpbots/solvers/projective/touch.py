@@ -4,14 +4,19 @@ A contact is a weighted sum of displacements u = sum a_k u_k of up to four nodes
 and a face, two edges. With its distance phi and normal n where the step ends, and q = u - n (n . u) + phi n, the force
 lambda of the contact [N] obeys the law if, for any w > 0,
 
-    lambda = l(q - w lambda),   l(f) = (constrain(f) - f) / w,
+    lambda = l(q + c lambda - w lambda),   l(f) = (constrain(f) - f) / w,
 
 with Coulomb's law `constrain` of `warpbots.contact` for displacements in the place of velocities (Qiao et al. 2021,
 section 5; Ly et al. 2020, "Projective dynamics with dry frictional contact").
 
+The compliance c of the contact itself is 0 for flesh on an obstacle. Where several contacts hold the same matter, as
+between soft surfaces and under bones, they could share a force in many ways, and c, a hundredth of the compliance of
+a node, says in which.
+
 Forces are unknowns of the iteration of a step, beside displacements. After every global step they are found anew,
 contact after contact, each seeing what the others do through the compliance C = A^-1 of the global matrix: a change of
 the force on node j moves node i by C_ij. A column of C is computed when its node touches for the first time, and kept.
+Through joints of bones contacts move one another as well, by `reach` and `reply`.
 
 The adjoint is the same iteration transposed. With B_k = dl/du_k and L = dl/dlambda of every contact it solves
 
@@ -29,12 +34,13 @@ from warpbots.solvers.projective.nodes import packed
 __all__ = [
     "ComplianceArrays",
     "MeetingArrays",
+    "ReachArrays",
     "TouchArrays",
     "adj_sweep_kernel",
     "comply_kernel",
-    "compliant",
     "law",
     "need_kernel",
+    "own_kernel",
     "pull_kernel",
     "push_kernel",
     "sweep_kernel",
@@ -53,17 +59,23 @@ class TouchArrays:
     """What may touch, the same in all worlds.
 
     nodes: Nodes of one world.
-    stride: Entries of a point of the iteration of one world: its nodes, then its contacts.
+    first: Entry of the first contact in a point of the iteration of one world.
+    stride: Entries of such a point: nodes, joints, contacts.
     contacts: Contacts of one world that there is room for: of nodes with obstacles, then of pairs.
+    solids: Contacts with obstacles among them.
     node: Nodes that may touch, shape (n,).
-    row: Their rows in the factored matrix, shape (n,).
+    skin: What they add to the compliance of a contact that shares its force with others [m/N], shape (n,).
+    row: Their rows in the factored matrix, -1 for those bound to bones, shape (n,).
     place: Number of a node among them, -1 for one that is fixed or inside, shape (nodes,).
     """
 
     nodes: int
+    first: int
     stride: int
     contacts: int
+    solids: int
     node: wp.array[int]
+    skin: wp.array[real]
     row: wp.array[int]
     place: wp.array[int]
 
@@ -82,6 +94,8 @@ class MeetingArrays:
     condition: Code of the condition.
     friction: Coulomb coefficient [1].
     extra: Coefficient of what sticks less that of what slides [1].
+    skin: Compliance c of the contact itself [m/N].
+    own: How far a contact moves per force of its own, or further [m/N]: the w of its law.
     order: Contacts that count, one after the other.
     gap: Their q [m], in order; in the adjoint their sum a_k a.
     by_displacement: dl/dq, or B of a contact with an obstacle [N/m].
@@ -100,6 +114,8 @@ class MeetingArrays:
     condition: wp.array[int]
     friction: wp.array[real]
     extra: wp.array[real]
+    skin: wp.array[real]
+    own: wp.array[real]
     order: wp.array[int]
     gap: wp.array[_vec]
     by_displacement: wp.array[_mat]
@@ -128,14 +144,30 @@ class ComplianceArrays:
     mutual: wp.array[real]
 
 
+@wp.struct
+class ReachArrays:
+    """How contacts and joints of bones move one another, all worlds in one row.
+
+    freedom: Number of velocities of joints, 0 without bones.
+    reach: Displacement of a contact per displacement of each joint [m, m/rad], shape (worlds * contacts * freedom,).
+    reply: Displacement of each joint per force of a contact [1/N, rad/N], likewise.
+    motion: Displacement of the joints in a sweep, shape (worlds * freedom,).
+    """
+
+    freedom: int
+    reach: wp.array[_vec]
+    reply: wp.array[_vec]
+    motion: wp.array[real]
+
+
 @wp.func
-def law(q: _vec, n: _vec, lam: _vec, w: real, condition: int, mu: real, extra: real, touched: int):
-    """l(q - w lambda): what holds a node at the surface, and back on it.
+def law(q: _vec, n: _vec, lam: _vec, w: real, c: real, condition: int, mu: real, extra: real, touched: int):
+    """l(q + c lambda - w lambda): what holds a node at the surface, and back on it.
 
     A sticky or slippery surface never lets go of what has been on it since the step began. What comes to it in the step
     slides: a force along the surface that sets in with a jump would leave steps without an end.
     """
-    f = q - w * lam
+    f = q - (w - c) * lam
     depth = -wp.dot(f, n)
     l = _vec()
     law = condition
@@ -191,7 +223,7 @@ def push_kernel(
     k = w * touch.contacts + c
     if active[w] == 0 or meeting.listed[k] == 0:
         return
-    lam = z[w * touch.stride + touch.nodes + c]
+    lam = z[w * touch.stride + touch.first + c]
     for p in range(4):
         i = meeting.node[k][p]
         if place_of(touch, i) >= 0:
@@ -230,6 +262,10 @@ def comply_kernel(touch: TouchArrays, factor: FactorArrays, compliance_out: Comp
     n = touch.node.shape[0]
     rows = factor.node.shape[0]
     for k in range(n):
+        if compliance_out.needed[k] == 1 and compliance_out.known[k] == 0 and touch.row[k] < 0:
+            for i in range(n):
+                compliance_out.value[k * n + i] = real(0.0)
+            compliance_out.known[k] = 1
         if compliance_out.needed[k] == 1 and compliance_out.known[k] == 0:
             for j in range(rows):
                 compliance_out.work[j] = real(0.0)
@@ -247,8 +283,33 @@ def comply_kernel(touch: TouchArrays, factor: FactorArrays, compliance_out: Comp
                     y -= factor.value[p] * compliance_out.work[factor.row[p]]
                 compliance_out.work[j] = y
             for i in range(n):
-                compliance_out.value[k * n + i] = compliance_out.work[touch.row[i]]
+                compliance_out.value[k * n + i] = real(0.0)
+                if touch.row[i] >= 0:
+                    compliance_out.value[k * n + i] = compliance_out.work[touch.row[i]]
             compliance_out.known[k] = 1
+
+
+@wp.kernel(enable_backward=False)
+def own_kernel(
+    touch: TouchArrays, compliance: ComplianceArrays, reach: ReachArrays, scaling: wp.array[real],
+    active: wp.array[int], meeting_out: MeetingArrays,
+):  # fmt: skip
+    """How far each contact moves per force of its own at the most: through the flesh, and through joints."""
+    w, c = wp.tid()
+    k = w * touch.contacts + c
+    if active[w] == 0 or meeting_out.listed[k] == 0:
+        return
+    skin = real(0.0)
+    for p in range(4):
+        i = place_of(touch, meeting_out.node[k][p])
+        if i >= 0 and (c >= touch.solids or touch.row[i] < 0):
+            skin += touch.skin[i]
+    meeting_out.skin[k] = skin
+    own = skin + compliant(touch, meeting_out, compliance, k, k) / scaling[w]
+    for j in range(reach.freedom):
+        m = k * reach.freedom + j
+        own += wp.length(reach.reach[m]) * wp.length(reach.reply[m])
+    meeting_out.own[k] = own
 
 
 @wp.func
@@ -293,27 +354,51 @@ def between(
 
 @wp.func
 def spread(
-    touch: TouchArrays, meeting: MeetingArrays, compliance: ComplianceArrays, w: int, count: int, i: int, change: _vec
+    touch: TouchArrays, meeting: MeetingArrays, compliance: ComplianceArrays, reach: ReachArrays, scaling: real, w: int,
+    count: int, i: int, change: _vec,
 ):  # fmt: skip
-    """Move all contacts that count by what a change of the force of one, number i of them, does."""
+    """Move all contacts that count, and the joints, by what a change of the force of one, number i of them, does."""
     first = w * touch.contacts
+    scaled = change / scaling
     for j in range(count):
         share = between(touch, meeting, compliance, w, count, i, j)
-        meeting.gap[first + j] = meeting.gap[first + j] + share * change
+        meeting.gap[first + j] = meeting.gap[first + j] + share * scaled
+    k = (first + meeting.order[first + i]) * reach.freedom
+    for j in range(reach.freedom):
+        reach.motion[w * reach.freedom + j] += wp.dot(reach.reply[k + j], change)
+
+
+@wp.func
+def carried(touch: TouchArrays, meeting: MeetingArrays, reach: ReachArrays, w: int, i: int):
+    """How far joints have moved number i of the contacts that count."""
+    first = w * touch.contacts
+    k = (first + meeting.order[first + i]) * reach.freedom
+    total = _vec()
+    for j in range(reach.freedom):
+        total += reach.motion[w * reach.freedom + j] * reach.reach[k + j]
+    return total
+
+
+@wp.func
+def rest(reach: ReachArrays, w: int):
+    """No joint has moved yet."""
+    for j in range(reach.freedom):
+        reach.motion[w * reach.freedom + j] = real(0.0)
 
 
 @wp.kernel(enable_backward=False)
 def sweep_kernel(
     touch: TouchArrays, scaling: wp.array[real], active: wp.array[int], z: wp.array[NODE],
-    compliance_out: ComplianceArrays, meeting_out: MeetingArrays, f_out: wp.array[NODE],
+    compliance_out: ComplianceArrays, reach_out: ReachArrays, meeting_out: MeetingArrays, f_out: wp.array[NODE],
 ):  # fmt: skip
     """Find forces that obey the law, contact after contact, and write how they change; what does not count has none."""
     w = wp.tid()
     if active[w] == 0:
         return
     first = w * touch.contacts
-    start = w * touch.stride + touch.nodes
+    start = w * touch.stride + touch.first
     count = list_contacts(touch, meeting_out, w)
+    rest(reach_out, w)
     fill_mutual(touch, meeting_out, compliance_out, w, count)
     for c in range(touch.contacts):
         f_out[start + c] = NODE()
@@ -324,24 +409,24 @@ def sweep_kernel(
         u = moved(touch, meeting_out, z, f_out, w, c)
         m = meeting_out.normal[c]
         meeting_out.gap[first + i] = u - wp.dot(m, u) * m + meeting_out.distance[c] * m
-    inverse = real(1.0) / scaling[w]
     largest = real(0.0)
     for sweep in range(_SWEEPS):
         size = real(0.0)
         for i in range(count):
             c = meeting_out.order[first + i]
             k = first + c
-            own = inverse * between(touch, meeting_out, compliance_out, w, count, i, i)
+            own = meeting_out.own[k]
             lam = at(z, start + c) + at(f_out, start + c)
+            q = meeting_out.gap[first + i] + carried(touch, meeting_out, reach_out, w, i)
             l = law(
-                meeting_out.gap[first + i], meeting_out.normal[k], lam, own, meeting_out.condition[k],
+                q, meeting_out.normal[k], lam, own, meeting_out.skin[k], meeting_out.condition[k],
                 meeting_out.friction[k], meeting_out.extra[k], meeting_out.touched[k],
             )  # fmt: skip
             change = l - lam
             if wp.dot(change, change) > real(0.0):
                 f_out[start + c] = f_out[start + c] + packed(change)
                 size = wp.max(size, own * wp.length(change))
-                spread(touch, meeting_out, compliance_out, w, count, i, inverse * change)
+                spread(touch, meeting_out, compliance_out, reach_out, scaling[w], w, count, i, change)
         if sweep == 0:
             largest = size
         if size <= _SETTLED * largest:
@@ -351,21 +436,21 @@ def sweep_kernel(
 @wp.kernel(enable_backward=False)
 def adj_sweep_kernel(
     touch: TouchArrays, scaling: wp.array[real], active: wp.array[int], z: wp.array[NODE],
-    compliance_out: ComplianceArrays, meeting_out: MeetingArrays, f_out: wp.array[NODE],
+    compliance_out: ComplianceArrays, reach_out: ReachArrays, meeting_out: MeetingArrays, f_out: wp.array[NODE],
 ):  # fmt: skip
     """Find nu = sum a_k a + L^T nu of all contacts, one after the other, and write how they change."""
     w = wp.tid()
     if active[w] == 0:
         return
     first = w * touch.contacts
-    start = w * touch.stride + touch.nodes
+    start = w * touch.stride + touch.first
     count = list_contacts(touch, meeting_out, w)
+    rest(reach_out, w)
     fill_mutual(touch, meeting_out, compliance_out, w, count)
     for c in range(touch.contacts):
         f_out[start + c] = NODE()
     for i in range(count):
         meeting_out.gap[first + i] = moved(touch, meeting_out, z, f_out, w, first + meeting_out.order[first + i])
-    inverse = real(1.0) / scaling[w]
     largest = real(0.0)
     for sweep in range(_SWEEPS):
         size = real(0.0)
@@ -373,11 +458,12 @@ def adj_sweep_kernel(
             c = meeting_out.order[first + i]
             k = first + c
             nu = at(z, start + c) + at(f_out, start + c)
-            change = meeting_out.gap[first + i] + wp.transpose(meeting_out.by_force[k]) @ nu - nu
+            gap = meeting_out.gap[first + i] + carried(touch, meeting_out, reach_out, w, i)
+            change = gap + wp.transpose(meeting_out.by_force[k]) @ nu - nu
             f_out[start + c] = f_out[start + c] + packed(change)
             size = wp.max(size, wp.length(change))
             force = wp.transpose(meeting_out.by_displacement[k]) @ change
-            spread(touch, meeting_out, compliance_out, w, count, i, inverse * force)
+            spread(touch, meeting_out, compliance_out, reach_out, scaling[w], w, count, i, force)
         if sweep == 0:
             largest = size
         if size <= _SETTLED * largest:
