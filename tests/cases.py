@@ -12,11 +12,13 @@ from warpbots.scene import (
     Box,
     Cable,
     Expansion,
+    Fibre,
     HalfSpace,
     Material,
     Muscle,
     Obstacle,
     Oscillation,
+    PneumaticCell,
     Pressure,
     Scene,
     SoftBody,
@@ -60,6 +62,8 @@ WORKING = [(s, law) for s in SOLVERS for law in CONSTITUTIONS if s in CONTINUA o
 ACTUATORS = {
     "pressure": lambda dim: Pressure("pressure", "root", 500.0),
     "muscle": lambda dim: Muscle("muscle", "root", (1.0, 0.5, 0.25)[:dim], 500.0),
+    "fibre": lambda dim: Fibre("fibre", "root", (1.0, 0.5, 0.25)[:dim], 2e3, 0.3),
+    "pneumatic cell": lambda dim: PneumaticCell("pneumatic cell", "root", 2e3, 0.3),
     "cable": lambda dim: Cable("cable", ((0.28,) * dim, (0.34, 0.3, 0.32)[:dim], (0.47,) * dim), 200.0),
     "expansion": lambda dim: Expansion("expansion", "root", 0.1, (1.0, 0.5, 0.25)[:dim]),
     "oscillation": lambda dim: Oscillation("oscillation", "root", 0.1, 12.0, 0.4),
@@ -70,6 +74,8 @@ ACTUATORS = {
 
 def knows(solver: str, actuator: str) -> bool:
     """Whether a solver has an actuator."""
+    if actuator in {"fibre", "pneumatic cell"}:
+        return False  # these are for tetrahedra: tests/projective
     return not (solver in CONTINUA and actuator in {"expansion", "oscillation", "wave"})
 
 

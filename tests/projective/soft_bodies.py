@@ -10,12 +10,16 @@ from cases import lame, rotation_of
 from warpbots.math import real_numpy
 from warpbots.scene import (
     Box,
+    Cable,
     Constraint,
+    Fibre,
+    Fluid,
     HalfSpace,
     Load,
     Material,
     Muscle,
     Obstacle,
+    PneumaticCell,
     Pressure,
     Scene,
     Sheet,
@@ -41,6 +45,29 @@ def beam(law: str = "corotated", nu: float = 0.3, youngs_modulus: float = 1e5) -
     )
     actuators = (Muscle("muscle", "top", (1, 0.2, 0), 2e4), Pressure("chamber", "top", 5e3))
     return Scene((body,), actuators, constraints=(Constraint("root"),), loads=(Load("top", (1.0, 2.0, 0.5)),))
+
+
+def driven(law: str = "corotated") -> Scene:
+    """The bar of `beam` with fibres in its upper half and cells in the half at its tip; a quarter has both."""
+    scene = beam(law)
+    body = dataclasses.replace(
+        scene.bodies[0], regions=scene.bodies[0].regions | {"tip": HalfSpace((0.08, 0, 0), (-1, 0, 0))}
+    )
+    actuators = (Fibre("fibre", "top", (1, 0.2, 0), 2e5, 0.3), PneumaticCell("cell", "tip", 1e5, 0.5))
+    return dataclasses.replace(scene, bodies=(body,), actuators=actuators)
+
+
+def strung() -> Scene:
+    """The bar of `beam` with a cable along its top that turns downwards, and a slack one along its edge."""
+    scene = beam()
+    taut = Cable("taut", ((0, 0, 0.08), (0.08, 0, 0.08), (0.16, 0.04, 0.08), (0.16, 0.08, 0.0)), 2e3, 0.26)
+    slack = Cable("slack", ((0, 0, 0), (0.16, 0, 0)), 1e3, 0.4)
+    return dataclasses.replace(scene, actuators=(*scene.actuators, taut, slack))
+
+
+def swimming(scene: Scene) -> Scene:
+    """The scene in a slow stream."""
+    return dataclasses.replace(scene, fluid=Fluid(1000.0, (0.3, -0.2, 0.1)))
 
 
 def sliding(law: str, obstacles: tuple[Obstacle, ...], velocity: tuple[float, ...] = (1.0, 0.0, -0.1)) -> Scene:
@@ -107,8 +134,11 @@ def stirred(sim: Simulation, rng: np.random.Generator, intervals: int) -> dict[s
         return scale * torch.as_tensor(rng.uniform(-1, 1, value.shape))
 
     inputs = {n: sim.parameter(n) for n in sim.parameters()}
-    shares = {"poissons_ratio": 0.05}
-    for name in ("youngs_modulus", "poissons_ratio", "density", "thickness", "bending", "section"):
+    shares = {"poissons_ratio": 0.05, "cable_length": 0.05}
+    for name in (
+        "youngs_modulus", "poissons_ratio", "density", "thickness", "bending", "section", "fibre_stiffness",
+        "cell_stiffness", "cable_stiffness", "fluid_density", "fluid_velocity", "drag", "thrust",
+    ):  # fmt: skip
         if name in inputs:
             inputs[name] = inputs[name] * (1.0 + noise(inputs[name], shares.get(name, 0.2)))
     for name in ("rest_position", "anchor", "position"):
@@ -142,16 +172,19 @@ def iterations(sim: Simulation) -> int:
     return int(sim.model.scratch.matrix(sim.dt / sim.substeps).forward.progress.iterations.numpy()[0])
 
 
-def forces_at(sim: Simulation, x: np.ndarray) -> np.ndarray:
-    """Elastic forces and weights of the nodes of world 0 at x [N], of shape (n_nodes, 3); 0 where they are fixed."""
+def forces_at(sim: Simulation, x: np.ndarray, u: float = 0.0) -> np.ndarray:
+    """Elastic forces and weights of the nodes of world 0 at x [N], of shape (n_nodes, 3); 0 where they are fixed.
+
+    All actuators have the signal u.
+    """
     model, solver = sim.model, sim.solver
     scratch, state = model.scratch, solver.state(model)
     state.position.assign(x[None].astype(real_numpy))
     solver._rest(model)
-    control = wp.zeros((1, model.channels), dtype=model.scalar, device=model.device)
+    control = wp.full((1, model.channels), u, dtype=model.scalar, device=model.device)
     still = wp.zeros_like(scratch.lacking)
-    point = Point(scratch.everywhere, control, state.position.flatten(), still)
-    solver._imbalance(model, point, state.velocity.flatten(), scratch.lacking, model.scalar(1.0))
+    point = Point(scratch.everywhere, control, state.position.flatten(), still, model.scalar(1.0))
+    solver._imbalance(model, point, state.velocity.flatten(), scratch.lacking)
     return scratch.lacking.numpy()[: scratch.count, :3].astype(float)
 
 
@@ -226,8 +259,88 @@ class Thin:
 
 
 @dataclasses.dataclass
+class Driven:
+    """Energy of what drives `driven`, and its gradient; that of a cell by Newton's method in r and the multiplier."""
+
+    rest: np.ndarray
+    mesh: object
+    fibre_stiffness: np.ndarray
+    cell_stiffness: np.ndarray
+    control: np.ndarray
+
+    def __call__(self, y: np.ndarray) -> tuple[float, np.ndarray]:
+        mesh, slope = self.mesh, np.zeros_like(y)
+        length = 1.0 - 0.3 * self.control[0]
+        F, V, inverse = self._deformation(mesh.fibres, y)
+        m = mesh.fibre_direction[:, :, None]
+        a = (F @ m)[:, :, 0]
+        l = np.linalg.norm(a, axis=1)
+        energy = (V * self.fibre_stiffness / 2 * (l - length) ** 2).sum()
+        P = (self.fibre_stiffness * (l - length) / l)[:, None, None] * a[:, :, None] * np.swapaxes(m, 1, 2)
+        self._spread(mesh.fibres, V, P, inverse, slope)
+        F, V, inverse = self._deformation(mesh.cells, y)
+        gap = F - nearest(F, np.full(len(F), 1.0 + 0.5 * self.control[1]))
+        energy += (V * self.cell_stiffness / 2 * (gap**2).sum((1, 2))).sum()
+        self._spread(mesh.cells, V, self.cell_stiffness[:, None, None] * gap, inverse, slope)
+        return float(energy), slope
+
+    def _deformation(self, tets: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
+        edges, now = (np.swapaxes(x[tets[:, 1:]] - x[tets[:, :1]], 1, 2) for x in (self.rest, y))
+        inverse = np.linalg.inv(edges)
+        return now @ inverse, np.linalg.det(edges) / 6.0, inverse
+
+    @staticmethod
+    def _spread(tets: np.ndarray, V: np.ndarray, P: np.ndarray, inverse: np.ndarray, slope: np.ndarray) -> None:
+        H = V[:, None, None] * P @ np.swapaxes(inverse, 1, 2)
+        for k in range(3):
+            np.add.at(slope, tets[:, k + 1], H[:, :, k])
+            np.add.at(slope, tets[:, 0], -H[:, :, k])
+
+
+@dataclasses.dataclass
+class Strung:
+    """Energy of cables of which each has its own nodes, spring constant and length, and its gradient."""
+
+    routes: list[np.ndarray]
+    stiffness: np.ndarray
+    length: np.ndarray
+
+    def __call__(self, y: np.ndarray) -> tuple[float, np.ndarray]:
+        x = torch.tensor(y, requires_grad=True)
+        energy = sum(
+            k / 2 * torch.relu((x[r[1:]] - x[r[:-1]]).norm(dim=1).sum() - R) ** 2
+            for r, k, R in zip(self.routes, self.stiffness, self.length, strict=True)
+        )
+        energy.backward()
+        return float(energy.detach()), x.grad.numpy()
+
+
+def nearest(F: np.ndarray, volume: np.ndarray) -> np.ndarray:
+    """The matrix R with det R = `volume` that is nearest to F, shape (n, 3, 3)."""
+    U, s, Vt = np.linalg.svd(F)
+    flip = np.sign(np.linalg.det(U @ Vt))
+    s[:, 2] *= flip
+    U[:, :, 2] *= flip[:, None]
+    r = np.maximum(s, 0.5)
+    multiplier = np.zeros(len(F))
+    for _ in range(60):
+        others = np.stack([r[:, 1] * r[:, 2], r[:, 2] * r[:, 0], r[:, 0] * r[:, 1]], axis=1)
+        left = np.concatenate([r - s - multiplier[:, None] * others, (r.prod(1) - volume)[:, None]], axis=1)
+        J = np.zeros((len(F), 4, 4))
+        for i in range(3):
+            J[:, i, i] = 1.0
+            for j in {0, 1, 2} - {i}:
+                J[:, i, j] = -multiplier * r[:, 3 - i - j]
+        J[:, :3, 3], J[:, 3, :3] = -others, others
+        step = np.linalg.solve(J, left[:, :, None])[:, :, 0]
+        r, multiplier = r - step[:, :3], multiplier - step[:, 3]
+    assert np.abs(left).max(initial=0.0) < 1e-12
+    return U * r[:, None, :] @ Vt
+
+
+@dataclasses.dataclass
 class IncrementalPotential:
-    """Phi(y) = 1/(2 h^2) |y - s|_M^2 - load . (y - x) + E(y) of a step without actuators, and its gradient.
+    """Phi(y) = 1/(2 h^2) |y - s|_M^2 - load . (y - x) + E(y) of a step without active stress, and its gradient.
 
     Written from eq. 2 of the soft multi-body paper and the definitions of the laws, sharing nothing with the solver.
     """
@@ -244,6 +357,7 @@ class IncrementalPotential:
     h: float
     rest: np.ndarray
     thin: Thin | None = None
+    driven: Driven | Strung | None = None
 
     def __post_init__(self):
         n = len(self.tets)
@@ -282,7 +396,8 @@ class IncrementalPotential:
     def __call__(self, y: np.ndarray) -> tuple[float, np.ndarray]:
         s = self.x + self.h * self.v + self.h**2 * self.gravity
         energy, slope = self.elastic(y)
-        if self.thin is not None:
-            energy, slope = (a + b for a, b in zip((energy, slope), self.thin(y), strict=True))
+        for part in (self.thin, self.driven):
+            if part is not None:
+                energy, slope = (a + b for a, b in zip((energy, slope), part(y), strict=True))
         inertia = self.mass / self.h**2 * (y - s)
         return energy + 0.5 * (inertia * (y - s)).sum() - (self.load * (y - self.x)).sum(), slope + inertia - self.load

@@ -1,6 +1,7 @@
 """What is written and read back is the same scene, to the last bit."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -8,7 +9,21 @@ from pxr import Usd
 from usd_cases import ODD, SOLIDS, STATIC, differences, full_scene, simple_scene
 
 from warpbots import usd
-from warpbots.scene import CONDITIONS, Box, Cable, Material, Muscle, Obstacle, Pressure, SoftBody, Task, walls
+from warpbots.scene import (
+    CONDITIONS,
+    Box,
+    Cable,
+    Fibre,
+    Fluid,
+    Material,
+    Muscle,
+    Obstacle,
+    PneumaticCell,
+    Pressure,
+    SoftBody,
+    Task,
+    walls,
+)
 from warpbots.usd.schema import SHAPES
 
 EVERYWHERE = [(dim, name) for dim in (2, 3) for name in {**SOLIDS[dim], **STATIC[dim]}]
@@ -65,12 +80,14 @@ def test_each_condition(condition, dim, tmp_path):
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-@pytest.mark.parametrize("kind", ["pressure", "muscle", "cable", "cable with rest length"])
+@pytest.mark.parametrize("kind", ["pressure", "muscle", "fibre", "pneumatic cell", "cable", "cable with rest length"])
 def test_each_actuator(kind, dim, tmp_path):
     route = tuple(map(tuple, np.arange(3 * dim).reshape(3, dim) / 7.0))
     actuator = {
         "pressure": Pressure("a b", "all", 1e5 / 3),
         "muscle": Muscle("a b", "all", (1,) * dim, 1e5 / 3),
+        "fibre": Fibre("a b", "all", (1,) * dim, 1e5 / 3, 1 / 3),
+        "pneumatic cell": PneumaticCell("a b", "all", 1e5 / 3, 1 / 3),
         "cable": Cable("a b", route, 1e3 / 7),
         "cable with rest length": Cable("a b", route, 1e3 / 7, 1 / 7),
     }[kind]
@@ -101,6 +118,8 @@ def test_channels_keep_their_order(tmp_path):
         {"name": ""},
         {"task": Task(0.01, 0.02, 3, 4, (1.0, 0.0, 0.0))},
         {"task": Task(1 / 3, 1 / 7, 9, 10, (1 / 3, 2 / 3, 0.1), 11, clock=0.4)},
+        {"fluid": Fluid(1.2)},
+        {"fluid": Fluid(1e3 / 3, (1 / 3, 0.2, 0.1), ((-math.pi / 2, 0.1), (0.3, 1 / 3), (math.pi / 2, 0.0)), 1 / 7)},
         {"actuators": (), "obstacles": ()},
     ],
     ids=str,
@@ -115,6 +134,8 @@ def cut(value):
     """A setting of three dimensions as one of two."""
     if isinstance(value, Task):
         return dataclasses.replace(value, direction=value.direction[:2])
+    if isinstance(value, Fluid):
+        return dataclasses.replace(value, velocity=value.velocity and value.velocity[:2])
     if isinstance(value, tuple) and value:
         return tuple(v[:2] for v in value) if isinstance(value[0], tuple) else value[1:]
     return value

@@ -11,6 +11,7 @@ from usd_cases import ODD, SOLIDS, STATIC, blob, full_scene, octahedron, rigid_s
 from warpbots import usd
 from warpbots.scene import (
     Box,
+    Fluid,
     Inertia,
     Joint,
     Material,
@@ -84,8 +85,9 @@ def test_every_row_of_the_table_is_written_with_its_type(written):
 def test_defaults_are_those_of_the_scene():
     for row in TABLE:
         cls, _, field = row.sets.partition(".")
-        if cls in ("Material", "SoftBody", "Obstacle", "Task") and row.default not in (..., None):
-            classes = {"Material": ODD, "Obstacle": Obstacle, "Task": Task, "SoftBody": simple_scene().bodies[0]}
+        if cls in ("Material", "SoftBody", "Obstacle", "Task", "Fluid") and row.default not in (..., None):
+            classes = {"Material": ODD, "Obstacle": Obstacle, "Task": Task, "Fluid": Fluid}
+            classes["SoftBody"] = simple_scene().bodies[0]
             fields = {f.name: f.default for f in dataclasses.fields(classes[cls])}
             assert fields[field] == row.default, row
 
@@ -109,6 +111,7 @@ def test_every_field_of_a_scene_is_read_and_written():
             "contacts",
             "gravity",
             "task",
+            "fluid",
             "name",
             "source",
         },
@@ -116,6 +119,8 @@ def test_every_field_of_a_scene_is_read_and_written():
         "Obstacle": {"name", "shape"},
         "Pressure": {"name", "region"},
         "Muscle": {"name", "region"},
+        "Fibre": {"name", "region"},
+        "PneumaticCell": {"name", "region"},
         "Cable": {"name"},
         "Expansion": {"name", "region"},
         "Oscillation": {"name", "region"},
@@ -131,7 +136,7 @@ def test_every_field_of_a_scene_is_read_and_written():
         "Inertia": {"moments"},
         "Joint": {"name", "kind", "parent", "child", *JOINT_FIELDS},
     }
-    for cls in (Scene, Task, Material, SoftBody, Obstacle, RigidBody, Inertia, Joint, *PART_APIS.values()):
+    for cls in (Scene, Task, Fluid, Material, SoftBody, Obstacle, RigidBody, Inertia, Joint, *PART_APIS.values()):
         name = cls.__name__
         table = {row.sets.removeprefix(f"{name}.") for row in TABLE if row.sets.startswith(f"{name}.")}
         table -= {"gravity direction", "gravity magnitude", "diagonal", "axes"}

@@ -21,6 +21,8 @@ from warpbots.scene import (
     Cylinder,
     DistanceGrid,
     Expansion,
+    Fibre,
+    Fluid,
     HalfSpace,
     Heightfield,
     Inertia,
@@ -31,6 +33,7 @@ from warpbots.scene import (
     Muscle,
     Obstacle,
     Oscillation,
+    PneumaticCell,
     Points,
     Posed,
     Pressure,
@@ -182,6 +185,8 @@ def full_scene(dim):
     actuators = [
         Pressure("chamber 1", "left leg", 1e4 / 3.0),
         Muscle("muscle", "left leg", tuple(numbers(dim)), 2e4 / 7.0),
+        Fibre("fibre", "left leg", tuple(numbers(dim, seed=5)), 1e5 / 7.0, 1.0 / 3.0),
+        PneumaticCell("cell", "up", 1e5 / 3.0, 1.0 / 7.0),
         Cable("long", tuple(map(tuple, numbers(4, dim))), 100.0 / 3.0, 1.0 / 3.0),
         Cable("short", tuple(map(tuple, numbers(2, dim))), 100.0),
         Expansion("grows", "all", 1.0 / 3.0),
@@ -202,6 +207,7 @@ def full_scene(dim):
         domain=((-20.0,) * dim, (41.0 / 3.0,) * dim),
         task=Task(1 / 80, 1 / 300, 7, 801, tuple(numbers(dim)), 9, 1 / 7),
         name="my röbot",
+        fluid=Fluid(1000.0 / 3.0, tuple(numbers(dim, seed=9)), 1.0 / 7.0),
         constraints=[
             Constraint("left leg"),
             Constraint("up", "line", tuple(numbers(dim)), name="rail"),

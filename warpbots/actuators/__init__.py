@@ -2,6 +2,8 @@
 
 from warpbots.actuators.activation import activation, activation_arrays, active_stress
 from warpbots.actuators.cable import cable_arrays, cable_kernels
+from warpbots.actuators.cell import cell_functions
+from warpbots.actuators.fibre import fibre_pull
 from warpbots.actuators.strain import rest_strain
 from warpbots.actuators.stress import pattern
 
@@ -11,6 +13,8 @@ __all__ = [
     "active_stress",
     "cable_arrays",
     "cable_kernels",
+    "cell_functions",
+    "fibre_pull",
     "pattern",
     "rest_strain",
 ]

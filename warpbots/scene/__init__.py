@@ -1,9 +1,20 @@
 """What is simulated: plain data in SI units, NumPy only."""
 
-from warpbots.scene.actuators import Actuator, Cable, Expansion, Motor, Muscle, Oscillation, Pressure
+from warpbots.scene.actuators import (
+    Actuator,
+    Cable,
+    Expansion,
+    Fibre,
+    Motor,
+    Muscle,
+    Oscillation,
+    PneumaticCell,
+    Pressure,
+)
 from warpbots.scene.attachment import Attachment
 from warpbots.scene.body import SoftBody
 from warpbots.scene.drives import Servo, Torque
+from warpbots.scene.fluid import Fluid
 from warpbots.scene.hold import FREEDOMS, Constraint, Load
 from warpbots.scene.joint import JOINTS, Joint
 from warpbots.scene.material import Material
@@ -50,6 +61,8 @@ __all__ = [
     "Cylinder",
     "DistanceGrid",
     "Expansion",
+    "Fibre",
+    "Fluid",
     "HalfSpace",
     "Heightfield",
     "Inertia",
@@ -60,6 +73,7 @@ __all__ = [
     "Muscle",
     "Obstacle",
     "Oscillation",
+    "PneumaticCell",
     "Points",
     "Posed",
     "Pressure",

@@ -4,7 +4,7 @@ import math
 
 from warpbots.scene.record import SceneError, direction, point, record
 
-__all__ = ["Actuator", "Cable", "Expansion", "Motor", "Muscle", "Oscillation", "Pressure"]
+__all__ = ["Actuator", "Cable", "Expansion", "Fibre", "Motor", "Muscle", "Oscillation", "PneumaticCell", "Pressure"]
 
 
 @record
@@ -49,6 +49,61 @@ class Muscle:
     def __post_init__(self):
         _normalize_direction(self)
         _require_positive(self, "max_stress", "Pa")
+
+
+@record
+class Fibre:
+    """Fibres through a region that are elastic and change their length: a muscle with a stiffness of its own.
+
+    The energy of the undeformed volume gains k/2 (l - L)^2 with the stretch l = |F n| along the unit `direction` n in
+    the undeformed body, and L = 1 - u max_contraction (muscles of the soft multi-body paper, appendix D). At u = 0
+    fibres are at rest where the body is, and stiffen it along them; u < 0 lets them lengthen. A `Muscle` has a stress
+    instead that does not depend on the length.
+
+    Attributes:
+        name: Name of the actuator; its control channel carries this name.
+        region: Name of the region that it runs through.
+        direction: Direction in the undeformed body, shape (dim,); normalised on construction.
+        stiffness: Stiffness k of the fibres [Pa], positive.
+        max_contraction: Part of its length that a fibre loses at u = 1 [1], in (0, 1).
+    """
+
+    name: str
+    region: str
+    direction: tuple[float, ...]
+    stiffness: float
+    max_contraction: float
+
+    def __post_init__(self):
+        _normalize_direction(self)
+        _require_positive(self, "stiffness", "Pa")
+        _require_strain(self, "max_contraction")
+
+
+@record
+class PneumaticCell:
+    """Matter of a region that is filled to a volume: one chamber in every element.
+
+    The energy of the undeformed volume gains k/2 |F - R|^2 with the matrix R nearest to the deformation gradient F that
+    has det R = 1 + u max_expansion (pneumatic actuators of the soft multi-body paper, eq. 39 and 40). At u = 0 cells
+    are at rest where the body is, and resist a change of volume. A `Pressure` has a stress instead that does not depend
+    on the volume.
+
+    Attributes:
+        name: Name of the actuator; its control channel carries this name.
+        region: Name of the region that it fills.
+        stiffness: Stiffness k of the cells [Pa], positive.
+        max_expansion: Part of its volume that a cell gains at u = 1 and loses at u = -1 [1], in (0, 1).
+    """
+
+    name: str
+    region: str
+    stiffness: float
+    max_expansion: float
+
+    def __post_init__(self):
+        _require_positive(self, "stiffness", "Pa")
+        _require_strain(self, "max_expansion", "volume")
 
 
 @record
@@ -182,20 +237,20 @@ class Motor:
         _require_positive(self, "max_speed", "rad/s")
 
 
-Actuator = Pressure | Muscle | Cable | Expansion | Oscillation | Motor
+Actuator = Pressure | Muscle | Fibre | PneumaticCell | Cable | Expansion | Oscillation | Motor
 """Any of the actuators of this module."""
 
 
-def _normalize_direction(actuator: Muscle | Expansion | Oscillation) -> None:
+def _normalize_direction(actuator: Muscle | Fibre | Expansion | Oscillation) -> None:
     n = direction(actuator.direction, f"{type(actuator).__name__} {actuator.name!r}: direction")
     object.__setattr__(actuator, "direction", n)
 
 
-def _require_strain(actuator: Expansion | Oscillation, field: str) -> None:
+def _require_strain(actuator: Actuator, field: str, what: str = "length") -> None:
     value = float(getattr(actuator, field))
     if not 0.0 < value < 1.0:
         raise SceneError(
-            f"{type(actuator).__name__} {actuator.name!r}: {field} must be in (0, 1), got {value:g}; a length at rest "
+            f"{type(actuator).__name__} {actuator.name!r}: {field} must be in (0, 1), got {value:g}; a {what} at rest "
             f"must stay positive"
         )
     object.__setattr__(actuator, field, value)

@@ -10,6 +10,7 @@ from warpbots.scene.actuators import Actuator, Motor
 from warpbots.scene.attachment import Attachment
 from warpbots.scene.body import SoftBody
 from warpbots.scene.drives import Servo, Torque
+from warpbots.scene.fluid import Fluid
 from warpbots.scene.hold import Constraint, Load
 from warpbots.scene.joint import Joint
 from warpbots.scene.mechanism import contact_faults, drive_faults, joint_faults
@@ -76,6 +77,7 @@ class Scene:
         attachments: What holds soft bodies together.
         joints: How rigid bodies may move; one that is no joint's child floats free.
         contacts: What happens where rigid bodies touch one another and obstacles.
+        fluid: What soft bodies swim in, or None for nothing.
         source: Path of the file that the scene was read from, so that what warpbots does not understand there
             survives writing; no part of what is compared.
 
@@ -95,6 +97,7 @@ class Scene:
     attachments: tuple[Attachment, ...] = ()
     joints: tuple[Joint, ...] = ()
     contacts: tuple[Contact, ...] = ()
+    fluid: Fluid | None = None
     source: str | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self):
@@ -202,6 +205,8 @@ class Scene:
                 if value is not None and np.shape(value)[-1] != dim:
                     sizes[f"{type(part).__name__} {part.name!r}"] = np.shape(value)[-1]
         sizes["gravity"] = len(self.gravity)
+        if self.fluid is not None and self.fluid.velocity is not None:
+            sizes["Fluid.velocity"] = len(self.fluid.velocity)
         if self.task is not None:
             sizes["Task.direction"] = len(self.task.direction)
         return [f"Scene: {what} is {n}D in a {dim}D scene" for what, n in sizes.items() if n != dim]

@@ -5,7 +5,14 @@ import warp as wp
 from warpbots.materials import LAWS
 from warpbots.scene import Scene, SceneError, Servo, Torque, sheets_of
 
-__all__ = ["refuse_materials", "refuse_rigid", "refuse_sheets", "refuse_states_without_gradient", "refuse_worlds"]
+__all__ = [
+    "refuse_fluid",
+    "refuse_materials",
+    "refuse_rigid",
+    "refuse_sheets",
+    "refuse_states_without_gradient",
+    "refuse_worlds",
+]
 
 
 def refuse_rigid(solver: str, scene: Scene) -> None:
@@ -30,6 +37,16 @@ def refuse_sheets(solver: str, scene: Scene) -> None:
     for body in scene.soft:
         if sheets_of(body.shape):
             raise SceneError(f"{solver} simulates solids; SoftBody {body.name!r} is a Sheet: use ProjectiveDynamics")
+
+
+def refuse_fluid(solver: str, scene: Scene) -> None:
+    """Raise if a solver of this name, without a fluid around its bodies, is given one.
+
+    Raises:
+        SceneError: The scene has a fluid.
+    """
+    if scene.fluid is not None:
+        raise SceneError(f"Scene.fluid: {solver} knows no fluid around bodies; leave it out or use ProjectiveDynamics")
 
 
 def refuse_materials(solver: str, scene: Scene) -> None:

@@ -14,10 +14,12 @@ from warpbots.scene import (
     Constraint,
     Contact,
     Expansion,
+    Fibre,
     Load,
     Motor,
     Muscle,
     Oscillation,
+    PneumaticCell,
     Pressure,
     SceneError,
     Servo,
@@ -33,6 +35,8 @@ __all__ = ["Part", "kind_of", "part_api", "read_part", "remove_part", "write_par
 _FIELDS = {
     Pressure: ("region", "Pressure.max_pressure"),
     Muscle: ("region", "Muscle.direction", "Muscle.max_stress"),
+    Fibre: ("region", "Fibre.direction", "Fibre.stiffness", "Fibre.max_contraction"),
+    PneumaticCell: ("region", "PneumaticCell.stiffness", "PneumaticCell.max_expansion"),
     Cable: ("Cable.waypoints", "Cable.stiffness", "Cable.rest_length"),
     Expansion: ("region", "Expansion.max_strain", "Expansion.direction"),
     Oscillation: (

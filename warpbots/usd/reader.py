@@ -18,7 +18,7 @@ from warpbots.usd.obstacles import read_obstacle
 from warpbots.usd.parts import read_part
 from warpbots.usd.robots import Robots, read_robots
 from warpbots.usd.schema import BODY_APIS
-from warpbots.usd.settings import read_dimension, read_domain, read_gravity, read_task
+from warpbots.usd.settings import read_dimension, read_domain, read_fluid, read_gravity, read_task
 from warpbots.usd.shapes import read_shape
 from warpbots.usd.survey import Survey, survey
 from warpbots.usd.target import main_prim, read_name
@@ -145,6 +145,7 @@ def read_stage(
         "contacts": [*contacts, *robots.contacts],
         "gravity": read_gravity(found.settings, frame),
         "domain": read_domain(found.settings, frame),
+        "fluid": _try(faults, read_fluid, found.settings, frame),
         "task": task,
         "name": read_name(root) if root else Path(name).stem,
         "source": _source(stage, meters_per_unit),

@@ -18,6 +18,8 @@ from warpbots.scene import (
     Cylinder,
     DistanceGrid,
     Expansion,
+    Fibre,
+    Fluid,
     HalfSpace,
     Heightfield,
     Load,
@@ -26,6 +28,7 @@ from warpbots.scene import (
     Muscle,
     Obstacle,
     Oscillation,
+    PneumaticCell,
     Points,
     Posed,
     Pressure,
@@ -91,7 +94,8 @@ class Row(NamedTuple):
         type: Its USD type.
         kind: How the value is converted: "number", "integer", "text", "color" as it stands, "constant" an array of one
             number; "vector" with the rotation
-            of its prim; "points" with the whole transform of its prim.
+            of its prim; "points" with the whole transform of its prim; "table"
+            pairs of numbers as they stand.
         unit: Unit of the value, a key of `warpbots.usd.frame.UNITS`.
         prim: The prim or the applied schema that carries it.
         origin: Whose name it is.
@@ -131,6 +135,10 @@ TABLE = (
         written=False),
     Row("dimension", "warpbots:dimension", "int", "integer", "1", _SCENE, OWN, 3),
     Row("Scene.domain", "warpbots:domain", "double3[]", "points", "m", _SCENE, OWN, None),
+    Row("Fluid.density", "warpbots:fluid:density", "double", "number", "kg/m^dim", _SCENE, OWN),
+    Row("Fluid.velocity", "warpbots:fluid:velocity", "double3", "vector", "m/s", _SCENE, OWN, None),
+    Row("Fluid.drag", "warpbots:fluid:drag", "double2[]", "table", "1", _SCENE, OWN, Fluid.drag),
+    Row("Fluid.thrust", "warpbots:fluid:thrust", "double2[]", "table", "1", _SCENE, OWN, Fluid.thrust),
     Row("Task.cell_size", "newton:mpm:voxelSize", "float", "number", "m", "NewtonMPMSceneAPI", _NEWTON, uniform=True),
     Row("steps per second", "newton:timeStepsPerSecond", "int", "integer", "1", "NewtonSceneAPI", _NEWTON, None,
         uniform=True),
@@ -270,6 +278,12 @@ TABLE = (
     Row("Load.force", "warpbots:force", "double3", "vector", "N", "WarpbotsLoadAPI", OWN),
     Row("Muscle.direction", "warpbots:direction", "double3", "vector", "1", "WarpbotsMuscleAPI", OWN),
     Row("Muscle.max_stress", "warpbots:maxStress", "double", "number", "Pa", "WarpbotsMuscleAPI", OWN),
+    Row("Fibre.direction", "warpbots:direction", "double3", "vector", "1", "WarpbotsFibreAPI", OWN),
+    Row("Fibre.stiffness", "warpbots:stiffness", "double", "number", "Pa", "WarpbotsFibreAPI", OWN),
+    Row("Fibre.max_contraction", "warpbots:maxContraction", "double", "number", "1", "WarpbotsFibreAPI", OWN),
+    Row("PneumaticCell.stiffness", "warpbots:stiffness", "double", "number", "Pa", "WarpbotsPneumaticCellAPI", OWN),
+    Row("PneumaticCell.max_expansion", "warpbots:maxExpansion", "double", "number", "1", "WarpbotsPneumaticCellAPI",
+        OWN),
     Row("Cable.waypoints", "points", "point3f[]", "points", "m", "BasisCurves", _USD),
     Row("Cable.stiffness", "warpbots:stiffness", "double", "number", "N/m", "WarpbotsCableAPI", OWN),
     Row("Cable.rest_length", "warpbots:restLength", "double", "number", "m", "WarpbotsCableAPI", OWN, None),
@@ -321,6 +335,8 @@ MOTION_API = "WarpbotsMotionAPI"
 PART_APIS = {
     "WarpbotsPressureAPI": Pressure,
     "WarpbotsMuscleAPI": Muscle,
+    "WarpbotsFibreAPI": Fibre,
+    "WarpbotsPneumaticCellAPI": PneumaticCell,
     "WarpbotsCableAPI": Cable,
     "WarpbotsExpansionAPI": Expansion,
     "WarpbotsOscillationAPI": Oscillation,

@@ -1,17 +1,18 @@
-"""What holds for the whole scene: gravity, domain, dimension and task, on the `PhysicsScene` prim."""
+"""What holds for the whole scene: gravity, domain, dimension, fluid and task, on the `PhysicsScene` prim."""
 
 import numpy as np
 from pxr import Usd
 
-from warpbots.scene import Scene, SceneError, Task
+from warpbots.scene import Fluid, Scene, SceneError, Task
 from warpbots.usd.frame import START, Frame
 from warpbots.usd.schema import EXACT, SCENE_APIS, rows
 from warpbots.usd.values import apply, authored, clear, create, get, put, same
 
-__all__ = ["read_dimension", "read_domain", "read_gravity", "read_task", "write_settings"]
+__all__ = ["read_dimension", "read_domain", "read_fluid", "read_gravity", "read_task", "write_settings"]
 
 _DIRECTION, _MAGNITUDE = (rows(f"Scene.gravity {part}")[0].name for part in ("direction", "magnitude"))
 _EARTH = 9.81
+_FLUID = ("density", "velocity", "drag", "thrust")
 _TASK = ("control_interval", "substeps", "steps", "direction", "clusters", "clock")
 
 
@@ -62,12 +63,24 @@ def read_task(prim: Usd.Prim | None, frame: Frame) -> Task | None:
     return Task(**values)
 
 
+def read_fluid(prim: Usd.Prim | None, frame: Frame) -> Fluid | None:
+    """The fluid around the bodies, or None where the file has none."""
+    if prim is None or not authored(prim, rows("Fluid.density")[0].name):
+        return None
+    try:
+        return Fluid(**{field: get(prim, f"Fluid.{field}", frame) for field in _FLUID})
+    except SceneError as error:
+        raise SceneError(f"{prim.GetPath()}: {error}") from None
+
+
 def write_settings(prim: Usd.Prim, scene: Scene, frame: Frame) -> None:
-    """Author gravity, domain, dimension and task of `scene` on the `PhysicsScene` at `prim`."""
+    """Author gravity, domain, dimension, fluid and task of `scene` on the `PhysicsScene` at `prim`."""
     put(prim, "dimension", scene.dim, frame)
     if not same(read_gravity(prim, frame), scene.gravity) or not authored(prim, _MAGNITUDE):
         _write_gravity(prim, scene.gravity, frame)
     put(prim, "Scene.domain", scene.domain, frame)
+    for field in _FLUID:
+        put(prim, f"Fluid.{field}", scene.fluid and getattr(scene.fluid, field), frame)
     task = scene.task
     if task is not None:
         apply(prim, *SCENE_APIS)

@@ -132,6 +132,8 @@ def _read(prim: Usd.Prim, row: Row, frame: Frame) -> Any:
         return float(value.reshape(-1)[0]) * frame.factor(row.unit)
     if row.kind == "color":
         return tuple(value[0].tolist())
+    if row.kind == "table":
+        return tuple(tuple(pair) for pair in value.tolist())
     if row.kind == "vector":
         value = frame.drop(rotation(frame.matrix(prim)) @ value) * frame.factor(row.unit)
         return tuple(value.tolist())
@@ -148,6 +150,8 @@ def _to_usd(prim: Usd.Prim, row: Row, value: Any, frame: Frame) -> Any:
         return [number] if row.kind == "constant" else number
     if row.kind == "color":
         return [tuple(value)]
+    if row.kind == "table":
+        return [tuple(pair) for pair in value]
     if row.kind == "vector":
         return tuple((rotation(frame.matrix(prim)).T @ frame.lift(value) / frame.factor(row.unit)).tolist())
     return [tuple(p) for p in transform(np.linalg.inv(frame.matrix(prim)), frame.lift(value)).tolist()]

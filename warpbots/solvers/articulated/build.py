@@ -65,6 +65,8 @@ def _refuse_others(scene: Scene) -> None:
         for a in scene.actuators
         if not isinstance(a, Torque | Servo)
     ]
+    if scene.fluid is not None:
+        faults.append("Scene.fluid: it acts on soft bodies; leave it out or use ProjectiveDynamics")
     for part in (*scene.constraints, *scene.loads, *scene.attachments):
         faults.append(f"{type(part).__name__} {part.name!r}: it belongs to soft bodies; use joints and motors")
     if faults:

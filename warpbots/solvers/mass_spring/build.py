@@ -24,7 +24,7 @@ from warpbots.scene import (
     bars_of,
 )
 from warpbots.solvers.cables import cables_of
-from warpbots.solvers.checks import refuse_rigid, refuse_sheets
+from warpbots.solvers.checks import refuse_fluid, refuse_rigid, refuse_sheets
 from warpbots.solvers.mass_spring.collision import radii, stiffnesses
 from warpbots.solvers.mass_spring.drive import drive_of, signals_of
 from warpbots.solvers.mass_spring.lattice import (
@@ -68,6 +68,7 @@ def build(
     """
     refuse_rigid("MassSpring", scene)
     refuse_sheets("MassSpring", scene)
+    refuse_fluid("MassSpring", scene)
     _refuse_actuators(scene)
     _refuse_incompressibility(scene)
     lattice = attached(scene, assemble(scene, [_cut(body, spacing, lattice, seed) for body in scene.bodies], damping))

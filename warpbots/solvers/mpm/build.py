@@ -8,9 +8,9 @@ import warp as wp
 from warpbots.actuators import activation
 from warpbots.contact import coefficients
 from warpbots.math import real, real_numpy, vector
-from warpbots.scene import Cable, Expansion, Motor, Oscillation, Scene, SceneError
+from warpbots.scene import Cable, Expansion, Fibre, Motor, Oscillation, PneumaticCell, Scene, SceneError
 from warpbots.solvers.cables import cables_of
-from warpbots.solvers.checks import refuse_materials, refuse_rigid, refuse_sheets
+from warpbots.solvers.checks import refuse_fluid, refuse_materials, refuse_rigid, refuse_sheets
 from warpbots.solvers.mpm.grid import Grid
 from warpbots.solvers.mpm.model import Group, MPMModel, Scratch
 from warpbots.solvers.mpm.particles import Particles, fill
@@ -60,10 +60,16 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
     """Raise if the scene has something that MPM cannot simulate."""
     refuse_rigid("MPM", scene)
     refuse_sheets("MPM", scene)
+    refuse_fluid("MPM", scene)
     refuse_materials("MPM", scene)
     for actuator in scene.actuators:
         if isinstance(actuator, Motor):
             raise SceneError(f"Motor {actuator.name!r}: MPM knows no motors, use MassSpring")
+        if isinstance(actuator, Fibre | PneumaticCell):
+            raise SceneError(
+                f"{type(actuator).__name__} {actuator.name!r}: MPM has no actuator with a stiffness of its own; use "
+                f"Muscle or Pressure, or the solver ProjectiveDynamics"
+            )
         if isinstance(actuator, Expansion | Oscillation):
             raise SceneError(
                 f"{type(actuator).__name__} {actuator.name!r}: MPM has no actuator that changes lengths at rest; use "

@@ -10,7 +10,19 @@ from warpbots.actuators import activation
 from warpbots.contact import CODES, coefficients, extra_rest_friction, signed_distance
 from warpbots.contact.solid import solids_of
 from warpbots.math import real, real_numpy, vector
-from warpbots.scene import Cable, Expansion, Motor, Muscle, Oscillation, Pressure, Scene, SceneError, Shape
+from warpbots.scene import (
+    Cable,
+    Expansion,
+    Motor,
+    Muscle,
+    Oscillation,
+    Pressure,
+    Scene,
+    SceneError,
+    Servo,
+    Shape,
+    Torque,
+)
 from warpbots.solvers.checks import refuse_materials
 from warpbots.solvers.projective.bones import bound_velocity, motors_of, skeleton_of
 from warpbots.solvers.projective.mesh import Mesh, assemble
@@ -39,6 +51,7 @@ def build(
     tets = mesh.of("tets")
     stresses = {i: a for i, a in enumerate(scene.actuators) if isinstance(a, Pressure | Muscle)}
     driven = {name: inside[tets] for name, inside in mesh.element_regions.items()}
+    fluid = _fluid(scene)
     obstacle, solids = _solids(scene)
     _refuse_overlap(scene, mesh)
     _refuse_held_bones(scene, mesh)
@@ -63,12 +76,20 @@ def build(
         thickness=constant(mesh.thickness),
         bending=constant(mesh.bending),
         section=constant(mesh.section),
+        fibre_stiffness=constant(mesh.fibre_stiffness),
+        cell_stiffness=constant(mesh.cell_stiffness),
+        cable_stiffness=constant(mesh.cable_stiffness),
+        cable_length=constant(mesh.cable_length),
         rest_position=constant(mesh.position, vec),
         anchor=constant(mesh.position[fixed], vec),
         load=constant(_loads(scene, mesh), vec),
         friction=constant(coefficients(scene.obstacles)),
         body_friction=constant([b.friction for b in scene.soft]),
         gravity=constant(scene.gravity, vec),
+        fluid_density=constant(fluid["density"]),
+        fluid_velocity=constant(fluid["velocity"], vec),
+        drag=constant(fluid["drag"]),
+        thrust=constant(fluid["thrust"]),
         activation=activation(stresses, driven, len(mesh.tets), 3, device),
         solids=solids_of(solids, _SAMPLES, 0.0, device),
         obstacle=wp.array(obstacle, dtype=int, device=device),
@@ -88,6 +109,15 @@ def build(
             device=device,
         ),
     )
+
+
+def _fluid(scene: Scene) -> dict[str, np.ndarray]:
+    """Parameters of the fluid; all are empty where there is none."""
+    if scene.fluid is None:
+        return {"density": np.zeros(0), "velocity": np.zeros((0, 3)), "drag": np.zeros(0), "thrust": np.zeros(0)}
+    tables = {name: np.array(getattr(scene.fluid, name))[:, 1] for name in ("drag", "thrust")}
+    velocity = scene.fluid.velocity or (0.0,) * 3
+    return {"density": np.array([scene.fluid.density]), "velocity": np.array([velocity]), **tables}
 
 
 def _touching(mesh: Mesh, fixed: np.ndarray) -> np.ndarray:
@@ -135,14 +165,14 @@ def _refuse_held_bones(scene: Scene, mesh: Mesh) -> None:
 
 
 def _refuse_idle(scene: Scene, mesh: Mesh) -> None:
-    """Raise if an actuator has nothing to act on: stress acts on tetrahedra."""
-    for actuator in (a for a in scene.actuators if isinstance(a, Pressure | Muscle)):
+    """Raise if an actuator has nothing to act on: all but cables and motors act on tetrahedra."""
+    for actuator in (a for a in scene.actuators if not isinstance(a, Cable | Torque | Servo)):
         inside = mesh.element_regions[actuator.region]
         if not inside[mesh.of("tets")].any():
             raise SceneError(
                 f"{type(actuator).__name__} {actuator.name!r}: region {actuator.region!r} holds the centre of no "
                 f"tetrahedron, but of {inside.sum()} triangles of sheets and bars of trusses; ProjectiveDynamics has "
-                f"stress in solids alone, move the region into one or use smaller cells"
+                f"actuators in solids alone, move the region into one or use smaller cells"
             )
 
 
@@ -179,10 +209,10 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
         raise SceneError("ProjectiveDynamics simulates bodies in space; this scene is 2D: use MPM or MassSpring")
     refuse_materials("ProjectiveDynamics", scene)
     for actuator in scene.actuators:
-        if isinstance(actuator, Motor | Expansion | Oscillation | Cable):
+        if isinstance(actuator, Motor | Expansion | Oscillation):
             raise SceneError(
                 f"{type(actuator).__name__} {actuator.name!r}: ProjectiveDynamics knows no such actuator yet; use "
-                f"Pressure or Muscle"
+                f"Pressure, Muscle, Fibre, PneumaticCell or Cable"
             )
     for constraint in scene.constraints:
         if constraint.freedom != "fixed":

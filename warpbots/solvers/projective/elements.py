@@ -65,12 +65,14 @@ class Point:
         control: Control signals, shape (worlds, channels).
         x: Positions where the step began [m], shape (worlds * nodes,).
         u: Displacements since then [m], shape (worlds * stride,).
+        h: Length of the step [s].
     """
 
     active: wp.array
     control: wp.array
     x: wp.array
     u: wp.array
+    h: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,24 +84,28 @@ class Kind:
         arrays: Its Warp struct, with a `Place`, the `node` of each element, its `nominal` stiffness in the matrix of
             the global step [N/m], and parameters by their names in a model.
         node: Type of `node`.
-        rested: Fields of the struct that follow from the parameters at rest, with their types.
         blocks: What each element of a `Mesh` adds to the matrix of the global step [N/m], shape (count, corners,
             corners).
-        rest: Kernel (elements) -> (elements, mass of corners): what is `rested`.
-        scaling: Kernel (elements) -> (scaling): the largest ratio of a stiffness to the nominal one.
         forces: Function of (elements, model, point): launches that write forces at corners.
-        stiffness: Function of (elements, model, point): launches that add second derivatives.
+        stiffness: Function of (elements, model, point): launches that add second derivatives, or the transposed
+            derivative of less the forces where these have no energy.
+        rested: Fields of the struct that follow from the parameters at rest, with their types.
+        constant: Fields of the struct that never change, with their types; those of `Mesh` by these names.
+        rest: Kernel (elements) -> (elements, mass of corners): what is `rested`; None for elements without.
+        scaling: Kernel (elements) -> (scaling): the largest ratio of a stiffness to the nominal one; None for elements
+            that are not in the matrix.
     """
 
     name: str
     arrays: type
     node: type
-    rested: dict[str, type]
     blocks: Callable
-    rest: wp.Kernel
-    scaling: wp.Kernel
     forces: Callable
     stiffness: Callable
+    rested: dict[str, type] = dataclasses.field(default_factory=dict)
+    constant: dict[str, type] = dataclasses.field(default_factory=dict)
+    rest: wp.Kernel | None = None
+    scaling: wp.Kernel | None = None
 
 
 def forces_by(kernel: wp.Kernel) -> Callable:

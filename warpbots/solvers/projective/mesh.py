@@ -10,6 +10,9 @@ from warpbots.meshing import tetrahedra
 from warpbots.scene import Posed, Scene, Shape, Sheet, SoftBody, Union, bars_of, sheets_of
 from warpbots.solvers.matter import Matter, materials_at, refuse_empty, regions_at, together
 from warpbots.solvers.projective.bones import bones_at
+from warpbots.solvers.projective.cables import strung
+from warpbots.solvers.projective.driven import driven
+from warpbots.solvers.projective.fluid import wetted
 from warpbots.solvers.projective.hinges import hinges_of
 
 __all__ = ["Mesh", "Part", "assemble"]
@@ -38,7 +41,7 @@ class Part:
 class Mesh(Matter):
     """All soft matter of a scene; the points of `Matter` are its nodes, whose volume and density are of their share.
 
-    Elements are tetrahedra, then triangles, then bars. Hinges have no matter of their own.
+    Elements are tetrahedra, then triangles, then bars. Hinges, fibres, cells, cables and faces have no matter.
 
     Attributes:
         tets: Nodes of the tetrahedra, shape (n_tets, 4).
@@ -56,6 +59,25 @@ class Mesh(Matter):
         plate: The one of a plate of their material [N m], shape (n_hinges,).
         section: Cross-section of the bars [m^2], shape (n_bars,).
         bone: Index in `Scene.rigid` of the bone that each node is bound to, -1 for none, shape (n_nodes,).
+        fibres: Nodes of the tetrahedra of fibres, shape (n_fibres, 4).
+        fibre_direction: Directions of the fibres at rest [1], shape (n_fibres, 3).
+        fibre_contraction: Part of its length that a fibre loses at u = 1 [1], shape (n_fibres,).
+        fibre_stiffness: Stiffness of the fibres [Pa], shape (n_fibres,).
+        fibre_channel: Control channels of the fibres, shape (n_fibres,).
+        cells: Nodes of the tetrahedra that are pneumatic cells, shape (n_cells, 4).
+        cell_expansion: Part of its volume that a cell gains at u = 1 [1], shape (n_cells,).
+        cell_stiffness: Stiffness of the cells [Pa], shape (n_cells,).
+        cell_channel: Control channels of the cells, shape (n_cells,).
+        cables: Nodes of the pairs of segments of cables, shape (n_pairs, 4).
+        cable: Cable of each pair, shape (n_pairs,).
+        cable_first: First pair of each cable, shape (n_cables,).
+        cable_segments: Number of segments of the cables, shape (n_cables,).
+        cable_channel: Control channels of the cables, shape (n_cables,).
+        cable_stiffness: Spring constants of the cables [N/m], shape (n_cables,).
+        cable_length: Lengths of the cables paid out at u = 0 [m], shape (n_cables,).
+        faces: Nodes of the faces that a fluid touches, shape (n_faces, 3); sheets have two for each triangle.
+        drag_at: Sines of the angles of attack of the table of drag [1], shape (n,).
+        thrust_at: Those of the table of thrust [1], shape (n,).
         meshes: Surfaces of the bodies.
         edge: Mean length of the edges of elements [m].
     """
@@ -75,11 +97,30 @@ class Mesh(Matter):
     plate: np.ndarray
     section: np.ndarray
     bone: np.ndarray
+    fibres: np.ndarray
+    fibre_direction: np.ndarray
+    fibre_contraction: np.ndarray
+    fibre_stiffness: np.ndarray
+    fibre_channel: np.ndarray
+    cells: np.ndarray
+    cell_expansion: np.ndarray
+    cell_stiffness: np.ndarray
+    cell_channel: np.ndarray
+    cables: np.ndarray
+    cable: np.ndarray
+    cable_first: np.ndarray
+    cable_segments: np.ndarray
+    cable_channel: np.ndarray
+    cable_stiffness: np.ndarray
+    cable_length: np.ndarray
+    faces: np.ndarray
+    drag_at: np.ndarray
+    thrust_at: np.ndarray
     meshes: tuple[Part, ...]
     edge: float
 
     def of(self, kind: str) -> slice:
-        """Where ``"tets"``, ``"triangles"`` or ``"bars"`` are among the elements; nowhere for ``"hinges"``."""
+        """Where ``"tets"``, ``"triangles"`` or ``"bars"`` are among the elements; nowhere for the others."""
         if kind not in _MATERIAL:
             return slice(0, 0)
         before = sum(len(getattr(self, k)) for k in itertools.takewhile(lambda k: k != kind, _MATERIAL))
@@ -142,6 +183,9 @@ def assemble(scene: Scene, cell_size: float) -> Mesh:
     }
     meshes = tuple(Part(i, slice(first[n], first[n + 1]), p.faces) for n, (i, (_, p)) in enumerate(bodies))
     edge = _mean_edge(nodes["position"], [tables[k] for k in _MATERIAL])
+    own |= driven(scene, tables["tets"], matter["element_regions"])
+    own |= strung(scene, nodes["position"], cell_size)
+    own |= wetted(scene, [part.faces + part.nodes.start for part in meshes], tables["triangles"])
     return Mesh(**nodes, **matter, **tables, **own, meshes=meshes, edge=edge)
 
 

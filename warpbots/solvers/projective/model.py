@@ -34,12 +34,20 @@ _PARAMETERS = {
     "thickness": Parameter("m", *_POSITIVE, "triangle", "thickness of sheets"),
     "bending": Parameter("N m", *_POSITIVE, "hinge", "flexural rigidity of sheets", inclusive=True),
     "section": Parameter("m^2", *_POSITIVE, "bar", "cross-section of bars"),
+    "fibre_stiffness": Parameter("Pa", *_POSITIVE, "fibre", "stiffness of fibres", inclusive=True),
+    "cell_stiffness": Parameter("Pa", *_POSITIVE, "cell", "stiffness of pneumatic cells", inclusive=True),
+    "cable_stiffness": Parameter("N/m", *_POSITIVE, "cable", "spring constant of cables", inclusive=True),
+    "cable_length": Parameter("m", *_POSITIVE, "cable", "length of cables paid out at u = 0"),
     "rest_position": Parameter("m", *_ANY, "node", "shape at rest"),
     "anchor": Parameter("m", *_ANY, "fixed node", "where fixed nodes are"),
     "load": Parameter("N", *_ANY, "node", "steady forces"),
     "friction": Parameter("1", *_POSITIVE, "obstacle", "Coulomb coefficient", inclusive=True),
     "body_friction": Parameter("1", *_POSITIVE, "body", "Coulomb coefficient against soft bodies", inclusive=True),
     "gravity": Parameter("m/s^2", *_ANY, "component", "gravitational acceleration"),
+    "fluid_density": Parameter("kg/m^3", *_POSITIVE, "world", "density of the fluid", inclusive=True),
+    "fluid_velocity": Parameter("m/s", *_ANY, "component", "velocity of the fluid"),
+    "drag": Parameter("1", *_ANY, "entry", "coefficients of drag over the angle of attack"),
+    "thrust": Parameter("1", *_ANY, "entry", "coefficients of thrust over the angle of attack"),
 }
 
 SKELETON = tuple(n for n in ARTICULATED if n not in _PARAMETERS and not n.startswith("contact_"))
@@ -111,12 +119,20 @@ class ProjectiveModel:
         thickness: Thickness of sheets [m], shape (worlds, n_triangles).
         bending: Flexural rigidity of sheets [N m], shape (worlds, n_hinges).
         section: Cross-section of bars [m^2], shape (worlds, n_bars).
+        fibre_stiffness: Stiffness of fibres [Pa], shape (worlds, n_fibres).
+        cell_stiffness: Stiffness of pneumatic cells [Pa], shape (worlds, n_cells).
+        cable_stiffness: Spring constants of cables [N/m], shape (worlds, n_cables).
+        cable_length: Lengths of cables paid out at u = 0 [m], shape (worlds, n_cables).
         rest_position: Positions at rest [m], shape (worlds, n_nodes), vector.
         anchor: Where fixed nodes are [m], shape (worlds, n_fixed), vector.
         load: Steady forces [N], shape (worlds, n_nodes), vector.
         friction: Coulomb coefficients [1], shape (worlds, n_obstacles).
         body_friction: Coulomb coefficients against soft bodies [1], shape (worlds, n_bodies).
         gravity: Gravitational acceleration [m/s^2], shape (worlds,), vector.
+        fluid_density: Density of the fluid [kg/m^3], shape (worlds, 1), or (worlds, 0) without one.
+        fluid_velocity: Velocity of the fluid [m/s], likewise, vector.
+        drag: Coefficients of drag [1], shape (worlds, n) for the angles of `Scene.fluid`.
+        thrust: Coefficients of thrust [1], likewise.
         activation: Stress actuators of tetrahedra, as a Warp struct.
         solids: Solids of the obstacles.
         obstacle: Obstacle of each solid, shape (n_solids,).
@@ -137,12 +153,20 @@ class ProjectiveModel:
     thickness: wp.array
     bending: wp.array
     section: wp.array
+    fibre_stiffness: wp.array
+    cell_stiffness: wp.array
+    cable_stiffness: wp.array
+    cable_length: wp.array
     rest_position: wp.array
     anchor: wp.array
     load: wp.array
     friction: wp.array
     body_friction: wp.array
     gravity: wp.array
+    fluid_density: wp.array
+    fluid_velocity: wp.array
+    drag: wp.array
+    thrust: wp.array
     activation: object
     solids: Solids
     obstacle: wp.array
@@ -173,9 +197,9 @@ class ProjectiveModel:
         """What can be differentiated: field name -> unit, range and meaning.
 
         Anchors are none of it in a scene where nothing is fixed, thickness and bending without sheets, sections without
-        bars, friction without what it would act on.
+        bars, what belongs to fibres, cells, cables and the fluid without these, friction without what it would act on.
         """
-        absent = {n for n in ("thickness", "bending", "section", "anchor") if not getattr(self, n).size}
+        absent = {n for n in _PARAMETERS if not getattr(self, n).size}
         if not any(o.condition == "friction" for o in self.scene.obstacles):
             absent.add("friction")
         if not self.scratch.capacity:

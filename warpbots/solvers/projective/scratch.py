@@ -168,6 +168,7 @@ class Scratch:
             fields[kind.name] = {
                 "place": place, "node": self._array(table, kind.node), "nominal": self._array(nominal, real),
                 **{name: self._zeros(len(table), dtype) for name, dtype in kind.rested.items()},
+                **{name: self._array(getattr(self.mesh, name), dtype) for name, dtype in kind.constant.items()},
             }  # fmt: skip
             corner, pair = corner + table.size, pair + table.size * table.shape[1]
         return fields

@@ -48,8 +48,8 @@ class ProjectiveDynamics:
     their material, sheets and bars follow Hooke's law in a frame that turns with them; bending has its own rigidity,
     which does not change with Young's modulus. A sheet or a joint touches an obstacle in its middle: half its thickness
     does not count. Sheets of one `Union` are sewn to each other and to its solids where vertices are at one place, and
-    turn freely there. Actuators have stress in solids alone. Thin cloth that buckles in a step has many ends to choose
-    from, and may need shorter steps to find one.
+    turn freely there. Cables are tied to nodes, the other actuators act on solids alone. Thin cloth that buckles in a
+    step has many ends to choose from, and may need shorter steps to find one.
 
     Attributes:
         margin: Part of the stability bound that is safe [1]; there is no bound.
@@ -174,7 +174,7 @@ class ProjectiveDynamics:
         def correct() -> None:
             skeleton.pose(active, z)
             contact.search(z, self.tolerance)
-            self._imbalance(model, Point(active, control, x, z), v, scratch.lacking, h)
+            self._imbalance(model, Point(active, control, x, z, h), v, scratch.lacking)
             contact.push(active, z)
             solve(matrix.factor, scratch.scaling, active, scratch.lacking, f, device)
             skeleton.correct(active, f)
@@ -199,7 +199,8 @@ class ProjectiveDynamics:
             launch(kernel, dim, inputs, [], device)
         scratch.scaling.zero_()
         for kind, elements in model.elements:
-            launch(kind.scaling, (model.worlds, elements.place.count), [elements], [scratch.scaling], device)
+            if kind.scaling is not None:
+                launch(kind.scaling, (model.worlds, elements.place.count), [elements], [scratch.scaling], device)
         inputs = [model.nodes, scratch.nominal_mass]
         launch(nodes.scaling_kernel, (model.worlds, scratch.count), inputs, [scratch.scaling], device)
 
@@ -209,20 +210,19 @@ class ProjectiveDynamics:
             *(
                 (kind.rest, (model.worlds, elements.place.count), [elements, elements, scratch.corner_mass])
                 for kind, elements in model.elements
+                if kind.rest is not None
             ),
             (nodes.mass_kernel, (model.worlds, scratch.count), [model.nodes, scratch.corner_mass, model.nodes]),
         ]
 
-    def _imbalance(self, model: ProjectiveModel, point: Point, v: wp.array, lacking: wp.array, h: float) -> None:
+    def _imbalance(self, model: ProjectiveModel, point: Point, v: wp.array, lacking: wp.array) -> None:
         """Write the imbalance of forces at a point."""
-        for kernel, dim, inputs in self._imbalance_launches(model, point, v, lacking, h):
+        for kernel, dim, inputs in self._imbalance_launches(model, point, v, lacking):
             launch(kernel, dim, inputs, [], model.device)
 
-    def _imbalance_launches(
-        self, model: ProjectiveModel, point: Point, v: wp.array, lacking: wp.array, h: float
-    ) -> list[tuple]:
+    def _imbalance_launches(self, model: ProjectiveModel, point: Point, v: wp.array, lacking: wp.array) -> list[tuple]:
         forces = [step for kind, elements in model.elements for step in kind.forces(elements, model, point)]
-        inputs = [model.nodes, h, point.active, v, point.u, model.scratch.force, lacking]
+        inputs = [model.nodes, point.h, point.active, v, point.u, model.scratch.force, lacking]
         return [*forces, (nodes.imbalance_kernel, (model.worlds, model.scratch.count), inputs)]
 
     def _step_adjoint(
@@ -248,17 +248,17 @@ class ProjectiveDynamics:
         skeleton.recall(u, state_out, dt)
         contact = Contact(model, skeleton, x, dt)
         contact.recall(end, u)
-        point = Point(everywhere, control, x, u)
+        point = Point(everywhere, control, x, u, h)
         it.history.z.zero_()
         if model.skeleton is not None:
-            self._imbalance(model, point, v, scratch.lacking, h)
+            self._imbalance(model, point, v, scratch.lacking)
             contact.push(everywhere, u)
             skeleton.differentiate(it.history.z, it.history.f)
         contact.differentiate(u)
         self._solve_adjoint(model, point, skeleton, contact, matrix, h)
         launch(nodes.weigh_kernel, each, [model.nodes, it.progress.found, it.history.z], [scratch.lacking.grad], device)
         clear_gradients([u, scratch.force, scratch.corner_mass, *scratch.rested])
-        balance = self._imbalance_launches(model, point, v, scratch.lacking, h)
+        balance = self._imbalance_launches(model, point, v, scratch.lacking)
         for kernel, dim, inputs in reversed(self._rest_launches(model) + balance):
             launch_own_adjoint(kernel, dim, inputs, device)
         contact.adjoint(u, it.history.z)

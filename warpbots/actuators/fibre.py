@@ -1,0 +1,31 @@
+"""Fibres of a muscle, which pull matter towards a length.
+
+They are those of the soft multi-body paper (appendix D) and of Min et al. 2019, "SoftCon":
+
+    Psi = k/2 (|y| - L)^2,   y = F m,   dPsi/dy = k (y - L y / |y|),   P = dPsi/dy m^T
+
+for a fibre along the unit vector m of the undeformed body, whose stretch at rest is L = 1 - u max_contraction. The
+paper prints |(1 - r) y| with r = L / |y|; its square is meant. A fibre that is crushed to a point pulls nowhere. No
+second derivative is above k.
+"""
+
+import functools
+
+import warp as wp
+
+from warpbots.math import real, vector
+
+__all__ = ["fibre_pull"]
+
+
+@functools.cache
+def fibre_pull(dim: int) -> wp.Function:
+    """Warp function p(y, k, L) = dPsi/dy: stress along a fibre [Pa]."""
+    vec = vector(dim)
+
+    @wp.func
+    def pull(y: vec, k: real, L: real):
+        """k (y - L y / |y|)."""
+        return k * (y - L * wp.normalize(y))
+
+    return pull

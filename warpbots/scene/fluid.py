@@ -1,0 +1,82 @@
+"""The fluid that soft bodies swim in."""
+
+import math
+
+import numpy as np
+
+from warpbots.scene.record import SceneError, point, record
+
+__all__ = ["Fluid", "Table"]
+
+Table = tuple[tuple[float, float], ...]
+"""Pairs of an angle of attack [rad] and a coefficient [1], from -pi/2 to pi/2."""
+
+_DEGREE = math.pi / 180.0
+_PLATE = ((-90.0 * _DEGREE, 0.0), (0.0, 0.0), (90.0 * _DEGREE, 1.17))
+_LIFT = ((-90.0 * _DEGREE, -0.5), (-10.0 * _DEGREE, -1.26), (-5.0 * _DEGREE, 0.0), (15.0 * _DEGREE, 1.8),
+         (90.0 * _DEGREE, 0.5))  # fmt: skip
+
+
+@record
+class Fluid:
+    """A fluid around all soft bodies: drag and thrust on every face of their surfaces (Min et al. 2019, "SoftCon").
+
+    With the velocity v of a face against the fluid, its area A, its outward normal n and the angle of attack phi,
+    sin phi = n . v / |v|,
+
+        f = -1/2 density A |v|^2 (drag(phi) v / |v| + thrust(phi) n).
+
+    Coefficients are tables over phi; in between they are linear in sin phi, so that they are smooth where a face meets
+    the fluid head-on. Cloth has two faces, bars of trusses have none. The fluid is not moved by the bodies and lifts
+    nothing: for buoyancy, reduce gravity.
+
+    Attributes:
+        density: Density [kg/m^3], positive.
+        velocity: Velocity of the fluid [m/s], shape (dim,); None for a fluid at rest.
+        drag: Coefficients C_d(phi), a table or one number for all angles. By default faces that go ahead have that of a
+            flat plate, 1.17 sin phi (Hoerner 1965), and those behind have none.
+        thrust: Coefficients C_t(phi), likewise. By default those of the soft multi-body paper's code: -0.5, -1.26, 0,
+            1.8 and 0.5 at -90, -10, -5, 15 and 90 degrees.
+
+    Raises:
+        SceneError: A density that is not positive, or a table that is none.
+    """
+
+    density: float
+    velocity: tuple[float, ...] | None = None
+    drag: float | Table = _PLATE
+    thrust: float | Table = _LIFT
+
+    def __post_init__(self):
+        density = float(self.density)
+        if not (math.isfinite(density) and density > 0.0):
+            raise SceneError(f"Fluid: density must be positive [kg/m^3], got {density:g}; for no fluid use fluid=None")
+        object.__setattr__(self, "density", density)
+        if self.velocity is not None:
+            object.__setattr__(self, "velocity", point(self.velocity, "Fluid: velocity"))
+        for field in ("drag", "thrust"):
+            object.__setattr__(self, field, _table(getattr(self, field), field))
+
+
+def _table(value: float | Table, field: str) -> Table:
+    """A table from what a user gives.
+
+    Raises:
+        SceneError: The angles do not rise from -pi/2 to pi/2, or something is not a number.
+    """
+    if np.ndim(value) == 0:
+        value = ((-math.pi / 2.0, value), (math.pi / 2.0, value))
+    table = np.asarray(value, dtype=np.float64)
+    if table.ndim != 2 or table.shape[1] != 2 or not np.isfinite(table).all():
+        raise SceneError(f"Fluid: {field} must be a number or pairs of an angle [rad] and a number, got {value!r}")
+    angle = table[:, 0]
+    if (
+        len(angle) < 2
+        or (np.diff(np.sin(angle)) <= 0.0).any()
+        or np.abs(angle[[0, -1]] / math.pi).tolist() != [0.5] * 2
+    ):
+        raise SceneError(
+            f"Fluid: angles of attack of {field} must rise from -pi/2 to pi/2 [rad], got {angle.round(6).tolist()}; "
+            f"turn degrees into radians"
+        )
+    return tuple((float(a), float(c)) for a, c in table)

@@ -1,0 +1,39 @@
+"""Which tetrahedra are driven by actuators that have an energy of their own, on the host."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from warpbots.scene import Actuator, Fibre, PneumaticCell, Scene
+
+__all__ = ["driven"]
+
+
+def driven(scene: Scene, tets: np.ndarray, regions: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Fields of `Mesh` for fibres and cells: a tetrahedron has one for each actuator that drives it.
+
+    Args:
+        scene: What is simulated.
+        tets: Nodes of the tetrahedra, shape (n, 4).
+        regions: For every region which elements have their centre in it, tetrahedra first, bool.
+    """
+    fields = {}
+    for cls, table, values in (
+        (Fibre, "fibres", {"direction": "direction", "contraction": "max_contraction", "stiffness": "stiffness"}),
+        (PneumaticCell, "cells", {"expansion": "max_expansion", "stiffness": "stiffness"}),
+    ):
+        parts = [(c, a, tets[regions[a.region][: len(tets)]]) for c, a in enumerate(scene.actuators) if type(a) is cls]
+        each = {"channel": lambda c, a: c} | {name: _of(field) for name, field in values.items()}
+        fields[table] = np.concatenate([np.zeros((0, 4), dtype=int), *(rows for _, _, rows in parts)])
+        for name, value in each.items():
+            empty = np.zeros((0, 3) if name == "direction" else 0, dtype=int if name == "channel" else float)
+            spread = [np.repeat(np.array([value(c, a)]), len(rows), axis=0) for c, a, rows in parts]
+            fields[f"{table[:-1]}_{name}"] = np.concatenate([empty, *spread])
+    return fields
+
+
+def _of(field: str) -> Callable:
+    def value(_channel: int, actuator: Actuator) -> float | tuple[float, ...]:
+        return getattr(actuator, field)
+
+    return value
