@@ -176,6 +176,15 @@ def test_floating_bones_start_with_the_velocity_of_their_flesh():
     np.testing.assert_allclose(final.velocity[0], np.tile([0.3, 0.2, 0.1], (len(sim.model.particles), 1)), atol=1e-4)
 
 
+def test_bound_nodes_start_with_the_velocity_of_their_bone():
+    """About the shoulder with 2 rad/s; the rest of the flesh begins at rest."""
+    sim = simulated(arm("revolute", velocity=2.0), cell=0.02)
+    particles, v = sim.model.particles, sim.state().velocity[0].numpy()
+    bound = particles.bone >= 0
+    np.testing.assert_allclose(v[bound], np.cross([0.0, 2.0, 0.0], particles.position[bound]), atol=1e-6)
+    assert not v[~bound].any()
+
+
 def test_the_bone_takes_the_place_of_the_flesh_inside_it():
     """Flesh and bones together weigh what flesh outside of the bones and the bones do, where nodes are on its faces."""
     sim = simulated(arm("fixed", thickness=0.02), cell=0.02)

@@ -35,7 +35,7 @@ _SAMPLES = 64  # along the longest edge of obstacles without a closed form
 
 
 def build(
-    scene: Scene, cell_size: float, slots: int, collisions: bool, worlds: int, device: wp.Device
+    scene: Scene, cell_size: float, slots: int, collisions: bool, splitting: bool, worlds: int, device: wp.Device
 ) -> ProjectiveModel:
     """Arrays of `scene` with elements of size `cell_size` [m].
 
@@ -80,6 +80,7 @@ def build(
         cell_stiffness=constant(mesh.cell_stiffness),
         cable_stiffness=constant(mesh.cable_stiffness),
         cable_length=constant(mesh.cable_length),
+        attachment_stiffness=constant(mesh.attachment_stiffness),
         rest_position=constant(mesh.position, vec),
         anchor=constant(mesh.position[fixed], vec),
         load=constant(_loads(scene, mesh), vec),
@@ -104,6 +105,7 @@ def build(
             capacity=_room(mesh) if collisions else 0,
             skeleton=skeleton,
             motors=motors_of(scene),
+            splitting=splitting,
             worlds=worlds,
             slots=slots,
             device=device,
@@ -219,5 +221,3 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
             raise SceneError(
                 f"Constraint {constraint.name!r}: ProjectiveDynamics knows only 'fixed', got {constraint.freedom!r}"
             )
-    for part in scene.attachments:
-        raise SceneError(f"{type(part).__name__} {part.name!r}: ProjectiveDynamics knows no such thing yet")

@@ -55,6 +55,7 @@ class PairArrays:
     edge: Nodes of the edges, shape (edges,).
     body: Body of a node, shape (nodes,).
     bodies: Bodies of one world.
+    attached: 1 for two bodies that are attached to one another and do not touch, row by row, shape (bodies * bodies,).
     friction: Coulomb coefficient of a body [1], shape (worlds * bodies,).
     count: Pairs of a world, those without room among them, shape (worlds,).
     kind: Kind of a pair, shape (worlds * capacity,).
@@ -73,6 +74,7 @@ class PairArrays:
     edge: wp.array[wp.vec2i]
     body: wp.array[int]
     bodies: int
+    attached: wp.array[int]
     friction: wp.array[real]
     count: wp.array[int]
     kind: wp.array[int]
@@ -263,6 +265,8 @@ def examine(
     At first a pair has to touch within both sides, at a plane across the shortest way. What still passes when all of
     these are contacts is held in any case.
     """
+    if pairs.attached[pairs.body[node[0]] * pairs.bodies + pairs.body[node[3]]] == 1:
+        return 0
     n = w * pairs.nodes
     m = w * pairs.stride
     a = x[n + node[0]]

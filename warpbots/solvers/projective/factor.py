@@ -2,19 +2,20 @@
 
 A couples nodes and not their coordinates, so that three right-hand sides go through one factor of n rows. It is
 factored on the host by SuperLU in its symmetric mode, A = L D L^T after a permutation, and solved with on the device.
+Split, L is replaced by a diagonal (eq. 21 of the soft multi-body paper), and every node is solved for on its own.
 """
 
 import dataclasses
 
 import numpy as np
 import warp as wp
-from scipy.sparse import csc_matrix, diags
+from scipy.sparse import csc_matrix, csr_matrix, dia_matrix, diags
 from scipy.sparse.linalg import SuperLU, splu
 
 from warpbots.math import NODE, launch, real, real_numpy
 from warpbots.math.lanes import deposit, fetch, index, item, multiply_add, scale
 
-__all__ = ["Factor", "factorise", "solve"]
+__all__ = ["Factor", "factorise", "solve", "split"]
 
 
 @wp.struct
@@ -88,6 +89,16 @@ def factorise(A: csc_matrix, free: np.ndarray, worlds: int, device: wp.Device) -
     return Factor(arrays, A.diagonal(), row, free, lu, sought)
 
 
+def split(L: csr_matrix) -> dia_matrix:
+    """A diagonal D' in the place of L, with which the iteration converges at every time step and on every mesh.
+
+    D'_ii = max(L_ii, sum_j |L_ij| / 2): 2 D' - L is diagonally dominant, so that the spectral radius of
+    (M / h^2 + D')^-1 (D' - L) is below 1. With D' = diag L, as in eq. 21 of the soft multi-body paper, it is not on
+    meshes with obtuse angles.
+    """
+    return diags(np.maximum(L.diagonal(), np.abs(L).sum(axis=1).A1 / 2.0))
+
+
 def solve(factor: Factor, scaling: wp.array, active: wp.array, b: wp.array, x_out: wp.array, device: wp.Device) -> None:
     """Solve (s A) x = b in all worlds that are active; nodes that are not free get 0.
 
@@ -101,7 +112,22 @@ def solve(factor: Factor, scaling: wp.array, active: wp.array, b: wp.array, x_ou
     """
     worlds = active.size
     inputs = [factor.arrays, scaling, active, b]
-    launch(solve_kernel, worlds, inputs, [factor.sought, x_out], device)
+    if factor.arrays.row.size:
+        launch(solve_kernel, worlds, inputs, [factor.sought, x_out], device)
+    else:
+        launch(divide_kernel, (worlds, factor.arrays.node.size), inputs, [x_out], device)
+
+
+@wp.kernel(enable_backward=False)
+def divide_kernel(
+    factor: FactorArrays, scaling: wp.array[real], active: wp.array[int], b: wp.array[NODE], x_out: wp.array[NODE]
+):  # fmt: skip
+    """D x = b / s, for a matrix that is diagonal."""
+    w, j = wp.tid()
+    if active[w] == 0:
+        return
+    k = w * (b.shape[0] / active.shape[0]) + factor.node[j]
+    x_out[k] = (factor.inverse[j] / scaling[w]) * b[k]
 
 
 @wp.kernel(enable_backward=False)

@@ -1,5 +1,6 @@
 """The kinds of elements that projective dynamics knows, in the order of their corners."""
 
+from warpbots.solvers.projective.attachments import ATTACHMENTS
 from warpbots.solvers.projective.bars import BARS
 from warpbots.solvers.projective.cables import CABLES
 from warpbots.solvers.projective.cells import CELLS
@@ -11,4 +12,4 @@ from warpbots.solvers.projective.triangles import TRIANGLES
 
 __all__ = ["KINDS"]
 
-KINDS = (TETS, TRIANGLES, HINGES, BARS, FIBRES, CELLS, CABLES, FACES)
+KINDS = (TETS, TRIANGLES, HINGES, BARS, FIBRES, CELLS, CABLES, ATTACHMENTS, FACES)

@@ -9,6 +9,7 @@ from scipy.spatial import cKDTree
 from warpbots.meshing import tetrahedra
 from warpbots.scene import Posed, Scene, Shape, Sheet, SoftBody, Union, bars_of, sheets_of
 from warpbots.solvers.matter import Matter, materials_at, refuse_empty, regions_at, together
+from warpbots.solvers.projective.attachments import attached
 from warpbots.solvers.projective.bones import bones_at
 from warpbots.solvers.projective.cables import strung
 from warpbots.solvers.projective.driven import driven
@@ -75,6 +76,9 @@ class Mesh(Matter):
         cable_channel: Control channels of the cables, shape (n_cables,).
         cable_stiffness: Spring constants of the cables [N/m], shape (n_cables,).
         cable_length: Lengths of the cables paid out at u = 0 [m], shape (n_cables,).
+        attachments: Nodes of the elements of both bodies at the points of attachments, shape (n_points, 8).
+        attachment_weight: Their weights, negative for the second body [1], shape (n_points, 8).
+        attachment_stiffness: Spring constants of the points [N/m], shape (n_points,).
         faces: Nodes of the faces that a fluid touches, shape (n_faces, 3); sheets have two for each triangle.
         drag_at: Sines of the angles of attack of the table of drag [1], shape (n,).
         thrust_at: Those of the table of thrust [1], shape (n,).
@@ -113,6 +117,9 @@ class Mesh(Matter):
     cable_channel: np.ndarray
     cable_stiffness: np.ndarray
     cable_length: np.ndarray
+    attachments: np.ndarray
+    attachment_weight: np.ndarray
+    attachment_stiffness: np.ndarray
     faces: np.ndarray
     drag_at: np.ndarray
     thrust_at: np.ndarray
@@ -185,6 +192,12 @@ def assemble(scene: Scene, cell_size: float) -> Mesh:
     edge = _mean_edge(nodes["position"], [tables[k] for k in _MATERIAL])
     own |= driven(scene, tables["tets"], matter["element_regions"])
     own |= strung(scene, nodes["position"], cell_size)
+    of_body = {
+        b.name: tuple(t + n for t in (p.tets, p.faces, p.bars))
+        for (b, p), n in zip((pair for _, pair in bodies), first, strict=False)
+    }
+    stiffness = edge * matter["youngs_modulus"].max()
+    own |= attached(scene, nodes["position"], of_body, stiffness, cell_size)
     own |= wetted(scene, [part.faces + part.nodes.start for part in meshes], tables["triangles"])
     return Mesh(**nodes, **matter, **tables, **own, meshes=meshes, edge=edge)
 

@@ -38,6 +38,7 @@ _PARAMETERS = {
     "cell_stiffness": Parameter("Pa", *_POSITIVE, "cell", "stiffness of pneumatic cells", inclusive=True),
     "cable_stiffness": Parameter("N/m", *_POSITIVE, "cable", "spring constant of cables", inclusive=True),
     "cable_length": Parameter("m", *_POSITIVE, "cable", "length of cables paid out at u = 0"),
+    "attachment_stiffness": Parameter("N/m", *_POSITIVE, "point", "stiffness of attachments", inclusive=True),
     "rest_position": Parameter("m", *_ANY, "node", "shape at rest"),
     "anchor": Parameter("m", *_ANY, "fixed node", "where fixed nodes are"),
     "load": Parameter("N", *_ANY, "node", "steady forces"),
@@ -123,6 +124,7 @@ class ProjectiveModel:
         cell_stiffness: Stiffness of pneumatic cells [Pa], shape (worlds, n_cells).
         cable_stiffness: Spring constants of cables [N/m], shape (worlds, n_cables).
         cable_length: Lengths of cables paid out at u = 0 [m], shape (worlds, n_cables).
+        attachment_stiffness: Spring constants of points of attachments [N/m], shape (worlds, n_points).
         rest_position: Positions at rest [m], shape (worlds, n_nodes), vector.
         anchor: Where fixed nodes are [m], shape (worlds, n_fixed), vector.
         load: Steady forces [N], shape (worlds, n_nodes), vector.
@@ -157,6 +159,7 @@ class ProjectiveModel:
     cell_stiffness: wp.array
     cable_stiffness: wp.array
     cable_length: wp.array
+    attachment_stiffness: wp.array
     rest_position: wp.array
     anchor: wp.array
     load: wp.array
@@ -181,7 +184,7 @@ class ProjectiveModel:
     def __getattr__(self, name: str) -> wp.array:
         if name in SKELETON:
             return getattr(self.skeleton, name)
-        raise AttributeError(f"{type(self).__name__} has no {name!r}")
+        return object.__getattribute__(self, name)  # says what is missing
 
     @property
     def channels(self) -> int:
@@ -249,6 +252,12 @@ class ProjectiveModel:
         pairs.clearance, pairs.bodies = _CLEARANCE * self.particles.edge, len(self.scene.soft)
         numbers = np.searchsorted([p.body for p in self.particles.meshes], self.particles.body)
         pairs.body = wp.array(numbers.astype(np.int32), dtype=int, device=self.device)
+        names = [b.name for b in self.scene.soft]
+        attached = np.zeros((len(names), len(names)), dtype=np.int32)
+        for part in self.scene.attachments:
+            first, second = names.index(part.first), names.index(part.second)
+            attached[first, second] = attached[second, first] = 1
+        pairs.attached = wp.array(attached.reshape(-1), dtype=int, device=self.device)
         pairs.friction = self.body_friction.flatten()
         for name in ("vertex", "face", "edge"):
             setattr(pairs, name, getattr(scratch.surface, name))

@@ -13,7 +13,7 @@ from warpbots.solvers.kept import Kept
 from warpbots.solvers.projective.anderson import Iteration, iteration, weighted
 from warpbots.solvers.projective.bones import BoneScratch, handles_of
 from warpbots.solvers.projective.elements import Kind, Place, pairs
-from warpbots.solvers.projective.factor import Factor, factorise
+from warpbots.solvers.projective.factor import Factor, factorise, split
 from warpbots.solvers.projective.handles import HandleArrays
 from warpbots.solvers.projective.kinds import KINDS
 from warpbots.solvers.projective.mesh import Mesh
@@ -93,6 +93,7 @@ class Scratch:
         capacity: Contacts of pairs that there is room for in one world.
         skeleton: The bones, or None.
         motors: Channels of the actuators that drive joints.
+        splitting: Whether the matrix of the global step is split, and its diagonal alone is solved with.
         worlds: Number of worlds.
         slots: Changes that the acceleration remembers.
         device: Device of the arrays.
@@ -105,6 +106,7 @@ class Scratch:
     capacity: int
     skeleton: ArticulatedModel | None
     motors: list[int]
+    splitting: bool
     worlds: int
     slots: int
     device: wp.Device
@@ -148,7 +150,8 @@ class Scratch:
         return len(self._corners)
 
     def _array(self, values: np.ndarray, dtype: type) -> wp.array:
-        values = values.astype(np.int32 if dtype in (int, wp.vec2i, wp.vec3i, wp.vec4i) else real_numpy)
+        integer = getattr(dtype, "_wp_scalar_type_", dtype) in (int, wp.int32)
+        values = values.astype(np.int32 if integer else real_numpy)
         return wp.array(values, dtype=dtype, device=self.device)
 
     def _zeros(self, count: int, dtype: type, gradient: bool = True) -> wp.array:
@@ -379,7 +382,8 @@ class Scratch:
         """The factored matrix for steps of `dt` [s], and the iterations that use it."""
         if dt not in self._matrices:
             mass = self.mesh.volume * self.mesh.density
-            A = (self.stiffness + diags(mass / dt**2)).tocsc()
+            L = split(self.stiffness) if self.splitting else self.stiffness
+            A = (L + diags(mass / dt**2)).tocsc()
             factor = factorise(A, ~self.fixed & (self.mesh.bone < 0), self.worlds, self.device)
             stiff = np.where(factor.diagonal > 0.0, factor.diagonal, factor.diagonal.mean())  # a bone alone has none
             touched = np.repeat(stiff[self.touching], self.solids)

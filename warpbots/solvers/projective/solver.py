@@ -59,6 +59,9 @@ class ProjectiveDynamics:
         max_iterations: Number of corrections after which a step has failed.
         memory: Number of corrections that the acceleration remembers.
         collisions: Whether surfaces of soft bodies touch one another and themselves; without, they pass through.
+        splitting: Whether global steps solve with a diagonal (eq. 21 of Qiao et al. 2021, made to converge on every
+            mesh) in the place of a factored matrix: nothing to factor, and all nodes in parallel, for many times as
+            many corrections.
 
     Raises:
         ValueError: A value is outside its range.
@@ -71,6 +74,7 @@ class ProjectiveDynamics:
     max_iterations: int = 2000
     memory: int = 10
     collisions: bool = True
+    splitting: bool = False
 
     def __post_init__(self):
         if not (math.isfinite(self.cell_size) and self.cell_size > 0.0):
@@ -93,7 +97,7 @@ class ProjectiveDynamics:
             ValueError: `worlds` is below 1.
         """
         refuse_worlds("ProjectiveDynamics", worlds)
-        return build(scene, self.cell_size, self.memory, self.collisions, worlds, wp.get_device(device))
+        return build(scene, self.cell_size, self.memory, self.collisions, self.splitting, worlds, wp.get_device(device))
 
     def state(self, model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveState:
         """Fresh arrays: every node at its rest position with the initial velocity of its body."""
