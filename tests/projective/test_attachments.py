@@ -87,7 +87,7 @@ def test_gradients_of_attachments_are_those_of_differences(rng):
     mast = truss().bodies[0]
     mast = SoftBody("mast", mast.shape, mast.material)
     sail = SoftBody(
-        "sail", Sheet.rectangle((0.16, 0.0), (0.32, 0.08), 2e-3, (3, 2), height=0.08), Material(1e5, 0.3, 800.0)
+        "sail", Sheet.rectangle((0.16, 0.0), (0.32, 0.08), 1e-2, (3, 2), height=0.08), Material(1e5, 0.3, 800.0)
     )
     attachments = (
         Attachment("clamp", "beam", "sail", [(0.16, 0.02, 0.08), (0.16, 0.06, 0.08)]),
@@ -101,7 +101,7 @@ def test_gradients_of_attachments_are_those_of_differences(rng):
     )
     sim = simulation(scene)
     inputs = stirred(sim, rng, 3)
-    inputs["attachment_stiffness"] = 100.0 + 0.0 * inputs["attachment_stiffness"]
+    inputs["attachment_stiffness"] = 0.5 * inputs["attachment_stiffness"]
     weight = torch.as_tensor(rng.normal(size=sim.state().position.shape))
 
     def loss(values: dict) -> torch.Tensor:
@@ -116,7 +116,7 @@ def test_gradients_of_attachments_are_those_of_differences(rng):
             continue
         direction = torch.as_tensor(rng.normal(size=array.shape))
         scale, slopes = float(array.abs().mean()) or 1.0, []
-        for step in (1e-2, 1e-3, 1e-4):
+        for step in (1e-3, 1e-4, 1e-5):
             with torch.no_grad():
                 there, back, far, far_back = (
                     float(loss(inputs | {name: array + s * step * scale * direction})) for s in (1.0, -1.0, 2.0, -2.0)
