@@ -149,7 +149,13 @@ class Simulation:
         mass = torch.as_tensor(particles.density * particles.volume, device=state.position.device)
         if region is not None:
             mass = mass * self.region(region)
-        return torch.einsum("n,wni->wi", (mass / mass.sum()).to(state.position.dtype), state.position)
+        flesh = torch.einsum("n,wni->wi", (mass / mass.sum()).to(state.position.dtype), state.position)
+        if region is not None or not self.scene.rigid:
+            return flesh
+        bones = parameters.get("mass", wp.to_torch(self.model.mass, requires_grad=False))
+        moment = torch.einsum("wb,wbi->wi", bones, self.sense(state, **parameters).center)
+        total = mass.sum() + bones.sum(dim=1, keepdim=True)
+        return ((mass.sum() * flesh + moment) / total).to(flesh.dtype)
 
     def state(self, **fields: torch.Tensor) -> State:
         """The scene at rest, with `fields` in the place of its own.

@@ -39,7 +39,12 @@ class Joints:
             TypeError: The scene has no rigid bodies.
         """
         _robot(simulation, self)
-        return lambda state, **parameters: torch.cat([state.position, state.velocity], dim=1)
+
+        def observe(state: State, **parameters: torch.Tensor) -> torch.Tensor:
+            inside = hasattr(state, "coordinates")  # bones in flesh
+            return torch.cat([state.coordinates, state.rates] if inside else [state.position, state.velocity], dim=1)
+
+        return observe
 
 
 @dataclasses.dataclass(frozen=True)

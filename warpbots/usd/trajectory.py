@@ -129,13 +129,16 @@ def _write_results(
     frame = stage_frame(stage, scene.dim)
     if scene.rigid:
         codes = _write_robots(results, found, scene, trajectory, fps, every, frame)
-        results.startTimeCode, results.endTimeCode = codes
-        results.Save()
-        return codes
+        if not scene.soft:
+            results.startTimeCode, results.endTimeCode = codes
+            results.Save()
+            return codes
     body_of = np.asarray(trajectory.particles.body)
     meshes = {mesh.body: mesh for mesh in getattr(trajectory.particles, "meshes", ())}
     moving: list[Moving] = []
     for k, body in enumerate(scene.bodies):
+        if not isinstance(body, SoftBody):
+            continue
         mesh, prim = meshes.get(k), found.bodies[body.name]
         if mesh is not None:
             moving.append(moving_mesh(stage, prim, body, mesh, trajectory.particles, frame))

@@ -128,7 +128,7 @@ class BoneScratch:
         self.motor = wp.array(np.array(motor, dtype=np.int32), dtype=int, device=device)
         self.control = zeros((worlds, len(motor)), gradient=True)
         self.gravity = zeros(worlds, vec3, gradient=True)
-        self.previous = zeros(worlds * tree.coordinates), zeros(worlds * n)
+        self.previous = zeros(worlds * tree.coordinates, gradient=True), zeros(worlds * n, gradient=True)
         work = HandleWork()
         for name in ("rows", "columns", "carried"):
             setattr(work, name, zeros(worlds * handles * n, vec3))

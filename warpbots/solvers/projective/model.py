@@ -9,7 +9,6 @@ import warp as wp
 from warpbots.contact.solid import Solids
 from warpbots.math import real
 from warpbots.scene import Scene
-from warpbots.solvers.articulated.machine import Machine
 from warpbots.solvers.articulated.model import PARAMETERS as ARTICULATED
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.projective.collide import PairArrays
@@ -182,7 +181,7 @@ class ProjectiveModel:
     """Warp scalar of control signals."""
 
     def __getattr__(self, name: str) -> wp.array:
-        if name in SKELETON:
+        if name in ("robot", *SKELETON) and self.skeleton is not None:
             return getattr(self.skeleton, name)
         return object.__getattribute__(self, name)  # says what is missing
 
@@ -192,9 +191,9 @@ class ProjectiveModel:
         return len(self.scene.actuators)
 
     @functools.cached_property
-    def machine(self) -> Machine:
-        """The bones as a Warp struct, which feel the gravity of this model."""
-        return dataclasses.replace(self.skeleton, gravity=self.scratch.bones.gravity).machine
+    def bones(self) -> ArticulatedModel:
+        """The bones, which feel the gravity of this model."""
+        return dataclasses.replace(self.skeleton, gravity=self.scratch.bones.gravity)
 
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: field name -> unit, range and meaning.

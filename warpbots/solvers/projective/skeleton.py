@@ -2,14 +2,17 @@
 
 import warp as wp
 
-from warpbots.math import clear_gradients, launch, launch_own_adjoint
+from warpbots.math import clear_gradients, launch, launch_own_adjoint, record
+from warpbots.solvers.articulated.machine import Machine
+from warpbots.solvers.articulated.model import ArticulatedState
 from warpbots.solvers.articulated.power import finish_kernel, power_kernel, recall_kernel
 from warpbots.solvers.articulated.scheme import BDF1, Past
+from warpbots.solvers.articulated.sense import Readings, sense
 from warpbots.solvers.articulated.tree import Stage
 from warpbots.solvers.projective import handles
-from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
+from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState, SkeletalState
 
-__all__ = ["Skeleton"]
+__all__ = ["Skeleton", "sense_bones"]
 
 _NUMBER = 1
 """Of the only stage that implicit Euler has."""
@@ -57,8 +60,8 @@ class Skeleton:
         return stage
 
     @property
-    def _machine(self) -> object:
-        return self._model.machine
+    def _machine(self) -> Machine:
+        return self._model.bones.machine
 
     def _launch(self, kernel: wp.Kernel, count: int | None, inputs: list, outputs: list) -> None:
         worlds = self._model.worlds
@@ -173,3 +176,22 @@ class Skeleton:
         if self._there:
             inputs = [touch, self._handles, self._bones.work[int(transposed)], meeting, active]
             self._launch(handles.reach_kernel, touch.contacts, inputs, [self._model.scratch.reach])
+
+
+def sense_bones(model: ProjectiveModel, state: SkeletalState, control: wp.array, readings_out: Readings) -> None:
+    """Measure bones as `Articulated.sense` measures bodies; records its adjoint on the active tape.
+
+    Args:
+        model: What moves.
+        state: What to measure.
+        control: Control signals, shape (worlds, channels).
+        readings_out: Where to write.
+    """
+    bones, device = model.scratch.bones, model.device
+    signal = [bones.motor, control, model.gravity, bones.control, bones.gravity]
+    launch(handles.signal_kernel, model.worlds, signal, [], device)
+    reads, writes = [control, model.gravity], [bones.control, bones.gravity]
+    record(lambda: launch_own_adjoint(handles.signal_kernel, model.worlds, signal, device), reads, writes)
+    still = ArticulatedState(state.coordinates, state.rates, state.coordinates, state.rates, bones.previous[1])
+    sense(model.bones, still, bones.control, readings_out)
+    record(lambda: clear_gradients(writes), reads, writes)  # before the adjoints of the two

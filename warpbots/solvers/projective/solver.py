@@ -20,6 +20,7 @@ from warpbots.math import (
 )
 from warpbots.scene import Scene
 from warpbots.solvers.articulated import Articulated
+from warpbots.solvers.articulated.sense import Readings
 from warpbots.solvers.checks import refuse_states_without_gradient, refuse_worlds
 from warpbots.solvers.projective import nodes
 from warpbots.solvers.projective.anderson import accelerate, begin
@@ -29,7 +30,7 @@ from warpbots.solvers.projective.elements import Point
 from warpbots.solvers.projective.factor import solve
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState, SkeletalState
 from warpbots.solvers.projective.scratch import Global
-from warpbots.solvers.projective.skeleton import Skeleton
+from warpbots.solvers.projective.skeleton import Skeleton, sense_bones
 
 __all__ = ["ProjectiveDynamics"]
 
@@ -196,6 +197,31 @@ class ProjectiveDynamics:
         reads = [*state.fields(), control, *model.parameter_arrays()]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
 
+    def readings(self, model: ProjectiveModel, requires_grad: bool = False) -> Readings:
+        """Fresh arrays for `sense`.
+
+        Raises:
+            TypeError: The scene has no bones.
+        """
+        _refuse_boneless(model)
+        return Articulated().readings(model.skeleton, requires_grad)
+
+    def sense(self, model: ProjectiveModel, state: SkeletalState, control: wp.array, readings_out: Readings) -> None:
+        """Measure bones: poses, velocities, energies and torques; records its adjoint on the active tape.
+
+        Args:
+            model: From `build`.
+            state: What to measure.
+            control: Control signals, on which the torques depend, shape (worlds, channels).
+            readings_out: Where to write, from `readings`.
+
+        Raises:
+            TypeError: The scene has no bones.
+            RuntimeError: A gradient is wanted but the arrays have no room for it.
+        """
+        _refuse_boneless(model)
+        sense_bones(model, state, control, readings_out)
+
     def _rest(self, model: ProjectiveModel) -> None:
         """What follows from the parameters alone: shapes at rest, masses, and the scale of the global matrix."""
         scratch, device = model.scratch, model.device
@@ -303,6 +329,11 @@ class ProjectiveDynamics:
         wp.capture_while(it.progress.any, correct)
         if model.skeleton is not None:
             residual(scratch.everywhere)
+
+
+def _refuse_boneless(model: ProjectiveModel) -> None:
+    if model.skeleton is None:
+        raise TypeError("ProjectiveDynamics measures bones alone, and the scene has none; its states hold all there is")
 
 
 def _flat(state: ProjectiveState) -> list[wp.array]:
