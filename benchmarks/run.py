@@ -105,6 +105,7 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
     scene, solver, steps = make(benchmark), method(benchmark), benchmark["steps"]
     dt, worlds = benchmark.get("dt", DT), benchmark.get("worlds", 1)
     model = solver.build(scene, worlds, options.device)
+    extra = _factor(model, dt) if hasattr(model, "groups") else {}
     state = solver.state(model)
     inputs = {name: wp.to_torch(array).clone() for name, array in vars(state).items() if isinstance(array, wp.array)}
     like = inputs["position"]
@@ -149,16 +150,19 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
         "peer": None, "peer_forward_ratio": None, "peer_gradient_ratio": None, "roofline_fraction": None,
         "warp": wp.config.version, "hardware": _hardware(model.device),
     }  # fmt: skip
-    if item == "link":
-        row |= {"worlds": worlds, "forward_ms_per_step": 1e3 * f, "gradient_ms_per_step": 1e3 * g}
+    if item == "tet":
+        progress = model.scratch.matrix(dt).forward.progress
+        extra["corrections_of_last_step"] = int(progress.iterations.numpy()[0])
+    if item == "link" or item == "tet":
+        row |= {"worlds": worlds, "forward_ms_per_step": 1e3 * f, "gradient_ms_per_step": 1e3 * g, **extra}
     if model.device.is_cuda:
-        if item == "link":
+        if item in ("link", "tet"):
             return row
         row["roofline_fraction"] = items / f * BYTES[row["item"], scene.dim] / _bandwidth(model.device)
     elif not options.no_peer and benchmark.get("integrator", "euler") == "euler":
         request = {"dt": dt, "steps": steps, "repeats": options.repeats}
-        peer = {"spring": _newton, "particle": _taichi, "link": _featherstone}[item]
-        if "hand" in benchmark:
+        peer = {"spring": _newton, "particle": _taichi, "link": _featherstone, "tet": None}[item]
+        if peer is None or "hand" in benchmark:
             return row
         with tempfile.TemporaryDirectory() as folder:
             script, more = peer(model, folder, options)
@@ -166,10 +170,19 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
     return row
 
 
+def _factor(model, dt: float) -> dict:
+    """Time and size of the factored matrix of the global step."""
+    start = time.perf_counter()
+    factor = model.scratch.matrix(dt).factor
+    return {"factor_s": time.perf_counter() - start, "factor_entries": factor.arrays.value.size}
+
+
 def _items(model, worlds: int) -> tuple[str, int]:
     """What is counted, and how many of it there are in all worlds."""
     if hasattr(model, "lattice"):
         return "spring", len(model.lattice.ends)
+    if hasattr(model, "groups"):
+        return "tet", len(model.particles.tets) * worlds
     if hasattr(model, "robot"):
         return "link", len(model.robot.bodies) * worlds
     return "particle", len(model.particles)

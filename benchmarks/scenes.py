@@ -5,8 +5,10 @@ import numpy as np
 from warpbots.scene import (
     Box,
     Capsule,
+    Constraint,
     Contact,
     Cylinder,
+    HalfSpace,
     Joint,
     Material,
     Pressure,
@@ -18,9 +20,9 @@ from warpbots.scene import (
     Union,
     floor,
 )
-from warpbots.solvers import MPM, Articulated, MassSpring, Solver
+from warpbots.solvers import MPM, Articulated, MassSpring, ProjectiveDynamics, Solver
 
-__all__ = ["BENCHMARKS", "chain", "hand", "make", "method"]
+__all__ = ["BENCHMARKS", "cantilever", "chain", "hand", "make", "method"]
 
 BENCHMARKS = [
     {"name": "mpm-2d-5k", "dim": 2, "block": (72, 72), "cells": (64, 64), "steps": 100},
@@ -41,6 +43,12 @@ BENCHMARKS = [
     {"name": "mass-spring-100k-rk4", "cubes": 20, "integrator": "rk4", "steps": 20},
     {"name": "mass-spring-1m-rk4", "cubes": 42, "integrator": "rk4", "steps": 4},
     {"name": "mass-spring-10m", "cubes": 92, "integrator": "euler", "steps": 10, "cuda": True},
+    {"name": "projective-10k", "layers": 8, "steps": 5, "dt": 1e-2},
+    {"name": "projective-50k", "layers": 13, "steps": 3, "dt": 1e-2},
+    {"name": "projective-200k", "layers": 20, "steps": 2, "dt": 1e-2},
+    {"name": "projective-10k-collisions", "layers": 8, "collisions": True, "steps": 5, "dt": 1e-2},
+    {"name": "projective-50k-collisions", "layers": 13, "collisions": True, "steps": 3, "dt": 1e-2},
+    {"name": "projective-200k-collisions", "layers": 20, "collisions": True, "steps": 2, "dt": 1e-2},
     {"name": "articulated-chain", "links": 8, "steps": 50, "dt": 1e-3},
     {"name": "articulated-chain-64", "links": 8, "worlds": 64, "steps": 20, "dt": 1e-3},
     {"name": "articulated-chain-1024", "links": 8, "worlds": 1024, "steps": 20, "dt": 1e-3, "cuda": True},
@@ -48,11 +56,17 @@ BENCHMARKS = [
     {"name": "articulated-hand-1024", "hand": True, "worlds": 1024, "steps": 20, "dt": 2e-3, "cuda": True},
 ]
 """Benchmarks: `block` is particles along each axis of a cube, `cells` the free space around it; `legs` is a robot of
-the sizes in ChainQueen's appendix D; `cubes` is the edge of a voxel lattice in voxels; `links` are those of a chain on
-hinges, which there is in so many `worlds`. Those marked `cuda` are too large for a minute on one CPU core."""
+the sizes in ChainQueen's appendix D; `cubes` is the edge of a voxel lattice in voxels; `layers` are the cells through
+the height of a cantilever of tetrahedra, whose surface is looked after with `collisions`, though it touches nothing;
+`links` are those of a chain on hinges, which there is in so many `worlds`. Those marked `cuda` are too large for a
+minute on one CPU core."""
 
 DX = 1.0 / 64.0
 """Size of a cell [m]; there are two particles per cell and axis."""
+
+
+HEIGHT = 0.08
+"""Height of the cantilever [m]."""
 
 
 def make(benchmark: dict) -> Scene:
@@ -61,6 +75,8 @@ def make(benchmark: dict) -> Scene:
         return chain(benchmark["links"])
     if "hand" in benchmark:
         return hand()
+    if "layers" in benchmark:
+        return cantilever()
     if "cubes" in benchmark:
         body = SoftBody("lattice", Box((0.0,) * 3, (0.01 * benchmark["cubes"],) * 3), Material(1e5, 0.25))
         return Scene([body], gravity=(0.0, 0.0, 0.0))
@@ -71,7 +87,17 @@ def method(benchmark: dict) -> Solver:
     """The solver of a benchmark."""
     if "links" in benchmark or "hand" in benchmark:
         return Articulated()
+    if "layers" in benchmark:
+        return ProjectiveDynamics(HEIGHT / benchmark["layers"], collisions=benchmark.get("collisions", False))
     return MassSpring(0.01, integrator=benchmark["integrator"]) if "cubes" in benchmark else MPM(DX)
+
+
+def cantilever() -> Scene:
+    """A bar of 32 x 8 x 8 cm that is fixed at one end and begins to sag; its tetrahedra follow the corotated law."""
+    regions = {"root": HalfSpace((1e-6, 0, 0), (1, 0, 0))}
+    material = Material(1e5, 0.3, 1000.0, "corotated")
+    body = SoftBody("bar", Box((0, 0, 0), (4 * HEIGHT, HEIGHT, HEIGHT)), material, regions=regions)
+    return Scene([body], constraints=[Constraint("root")])
 
 
 def chain(links: int) -> Scene:

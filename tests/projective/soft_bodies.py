@@ -278,10 +278,10 @@ class Driven:
         energy = (V * self.fibre_stiffness / 2 * (l - length) ** 2).sum()
         P = (self.fibre_stiffness * (l - length) / l)[:, None, None] * a[:, :, None] * np.swapaxes(m, 1, 2)
         self._spread(mesh.fibres, V, P, inverse, slope)
-        F, V, inverse = self._deformation(mesh.cells, y)
+        F, V, inverse = self._deformation(mesh.pneumatic, y)
         gap = F - nearest(F, np.full(len(F), 1.0 + 0.5 * self.control[1]))
         energy += (V * self.cell_stiffness / 2 * (gap**2).sum((1, 2))).sum()
-        self._spread(mesh.cells, V, self.cell_stiffness[:, None, None] * gap, inverse, slope)
+        self._spread(mesh.pneumatic, V, self.cell_stiffness[:, None, None] * gap, inverse, slope)
         return float(energy), slope
 
     def _deformation(self, tets: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:

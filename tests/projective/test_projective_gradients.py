@@ -56,7 +56,10 @@ def weights(sim, rng):
 
 @pytest.mark.parametrize("case", CASES)
 def test_gradients_are_those_of_differences(case, rng):
-    """Relative 1e-6 without contact and 1e-4 with it, along a random direction of every input."""
+    """Relative 1e-6 without contact and 1e-4 with it, along a random direction of every input.
+
+    Of the slope, or of a thousandth of the steepest one, where a direction happens to be across the gradient.
+    """
     scene, intervals, tolerance = CASES[case]
     sim = simulation(scene())
     inputs = stirred(sim, rng, intervals)
@@ -83,9 +86,10 @@ def test_gradients_are_those_of_differences(case, rng):
             there, back, far, far_back = losses  # differences of fourth order
             slopes.append(float(8.0 * (there - back) - (far - far_back)) / (12.0 * step * scale))
         slope = float((leaves[name].grad * direction).sum())
+        steepest = float(leaves[name].grad.norm() * direction.norm())
         error = min(abs(slope - s) for s in slopes)
         assert (slope == 0.0) == ((case, name) in IDLE), name
-        assert error <= tolerance * abs(slope), (name, slope, slopes)
+        assert error <= tolerance * max(abs(slope), 1e-3 * steepest), (name, slope, slopes)
 
 
 @pytest.mark.parametrize("case", ["air-neo-hookean", "slides"])

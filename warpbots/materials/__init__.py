@@ -1,13 +1,20 @@
 """Constitutive laws as Warp functions of the deformation gradient."""
 
 from warpbots.materials import corotated, fixed_corotated, linear, neo_hookean, st_venant_kirchhoff
+from warpbots.materials.differential import DIFFERENTIALS, differential
 from warpbots.materials.lame import lame_lambda, lame_mu
 from warpbots.materials.material import LAWS, elasticity, p_wave_modulus
 
-__all__ = ["LAWS", "elasticity", "lame_lambda", "lame_mu", "p_wave_modulus"]
+__all__ = ["DIFFERENTIALS", "LAWS", "differential", "elasticity", "lame_lambda", "lame_mu", "p_wave_modulus"]
 
 LAWS["neo_hookean"] = neo_hookean.law
 LAWS["fixed_corotated"] = fixed_corotated.law
 LAWS["corotated"] = corotated.law
 LAWS["linear"] = linear.law
 LAWS["st_venant_kirchhoff"] = st_venant_kirchhoff.law
+
+DIFFERENTIALS[neo_hookean.law] = neo_hookean.differential
+DIFFERENTIALS[fixed_corotated.law] = fixed_corotated.differential
+DIFFERENTIALS[corotated.law] = corotated.differential
+DIFFERENTIALS[linear.law] = linear.differential
+DIFFERENTIALS[st_venant_kirchhoff.law] = st_venant_kirchhoff.differential

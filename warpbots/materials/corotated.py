@@ -12,9 +12,9 @@ with R the rotation of F. Its volumetric term is linear in the strains, where th
 
 import warp as wp
 
-from warpbots.math import matrix, real, rotation
+from warpbots.math import matrix, real, rotation, rotation_differential
 
-__all__ = ["law"]
+__all__ = ["differential", "law"]
 
 
 def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
@@ -41,3 +41,46 @@ def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
         return corotated_piola(F, mu, lam) @ wp.transpose(F)
 
     return corotated_energy, corotated_stress, corotated_piola
+
+
+def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
+    """What dP takes from F, as a Warp struct, how it follows from (F, mu, lambda), and dP(point, dF) [Pa]."""
+    mat = matrix(dim)
+    rotate = rotation(dim)
+    turn, change_of_rotation = rotation_differential(dim)
+
+    @wp.struct
+    class CorotatedPoint:
+        """The rotation and how it turns.
+
+        R: R.
+        Y: What `rotation_differential` takes from F.
+        mu: mu [Pa].
+        lam: lambda [Pa].
+        across: lambda (R : F - d) - 2 mu [Pa].
+        """
+
+        R: mat
+        Y: mat
+        mu: real
+        lam: real
+        across: real
+
+    @wp.func
+    def corotated_point(F: mat, mu: real, lam: real):
+        """Rotation and growth."""
+        point = CorotatedPoint()
+        point.R = rotate(F)
+        point.Y = turn(F, point.R)
+        point.mu = mu
+        point.lam = lam
+        point.across = lam * (wp.ddot(point.R, F) - real(dim)) - real(2.0) * mu
+        return point
+
+    @wp.func
+    def corotated_differential(point: CorotatedPoint, dF: mat):
+        """dP = 2 mu (dF - dR) + lambda (R : dF) R + lambda (R : F - d) dR, as d(R : F) = R : dF."""
+        dR = change_of_rotation(point.R, point.Y, dF)
+        return real(2.0) * point.mu * dF + (point.lam * wp.ddot(point.R, dF)) * point.R + point.across * dR
+
+    return CorotatedPoint, corotated_point, corotated_differential

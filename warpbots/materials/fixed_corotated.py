@@ -11,9 +11,9 @@ with R the rotation of F. Finite and restoring for inverted matter too.
 
 import warp as wp
 
-from warpbots.math import cofactor, matrix, real, rotation
+from warpbots.math import cofactor, cofactor_differential, matrix, real, rotation, rotation_differential
 
-__all__ = ["law"]
+__all__ = ["differential", "law"]
 
 
 def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
@@ -41,3 +41,54 @@ def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
         return real(2.0) * mu * (F - R(F)) + lam * (wp.determinant(F) - real(1.0)) * cof(F)
 
     return fixed_corotated_energy, fixed_corotated_stress, fixed_corotated_piola
+
+
+def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
+    """What dP takes from F, as a Warp struct, how it follows from (F, mu, lambda), and dP(point, dF) [Pa]."""
+    mat, cof, change_of_cof = matrix(dim), cofactor(dim), cofactor_differential(dim)
+    rotate = rotation(dim)
+    turn, change_of_rotation = rotation_differential(dim)
+
+    @wp.struct
+    class FixedCorotatedPoint:
+        """F, its cofactor, and the rotation with how it turns.
+
+        F: F.
+        C: cof F.
+        R: R.
+        Y: What `rotation_differential` takes from F.
+        mu: mu [Pa].
+        lam: lambda [Pa].
+        across: lambda (J - 1) [Pa].
+        """
+
+        F: mat
+        C: mat
+        R: mat
+        Y: mat
+        mu: real
+        lam: real
+        across: real
+
+    @wp.func
+    def fixed_corotated_point(F: mat, mu: real, lam: real):
+        """Rotation and cofactor."""
+        point = FixedCorotatedPoint()
+        point.F = F
+        point.C = cof(F)
+        point.R = rotate(F)
+        point.Y = turn(F, point.R)
+        point.mu = mu
+        point.lam = lam
+        point.across = lam * (wp.determinant(F) - real(1.0))
+        return point
+
+    @wp.func
+    def fixed_corotated_differential(point: FixedCorotatedPoint, dF: mat):
+        """dP = 2 mu (dF - dR) + lambda (cof F : dF) cof F + lambda (J - 1) d(cof F)."""
+        dR = change_of_rotation(point.R, point.Y, dF)
+        dJ = wp.ddot(point.C, dF)
+        volumetric = (point.lam * dJ) * point.C + point.across * change_of_cof(point.F, dF)
+        return real(2.0) * point.mu * (dF - dR) + volumetric
+
+    return FixedCorotatedPoint, fixed_corotated_point, fixed_corotated_differential

@@ -8,9 +8,9 @@ The paper prints 2 - 2 nu for the bulk modulus K's 1 - 2 nu, and allows any p >=
 
 import warp as wp
 
-from warpbots.math import cofactor, matrix, real
+from warpbots.math import cofactor, cofactor_differential, matrix, real
 
-__all__ = ["incompressible"]
+__all__ = ["incompressible", "incompressible_differential"]
 
 
 def incompressible(dim: int, exponent: int) -> tuple[wp.Function, wp.Function, wp.Function]:
@@ -50,3 +50,47 @@ def incompressible(dim: int, exponent: int) -> tuple[wp.Function, wp.Function, w
         return bulk_modulus(E, nu) * p * odd_power(wp.determinant(F) - real(1.0)) * cof(F)
 
     return incompressible_energy, incompressible_stress, incompressible_piola
+
+
+def incompressible_differential(dim: int, exponent: int) -> tuple[type, wp.Function, wp.Function]:
+    """What dP takes from F, as a Warp struct, how it follows from (F, E, nu), and dP(point, dF) [Pa]."""
+    mat, cof, change_of_cof = matrix(dim), cofactor(dim), cofactor_differential(dim)
+    p = real(exponent)
+    factors = wp.constant(exponent - 2)
+
+    @wp.struct
+    class IncompressiblePoint:
+        """F and its cofactor.
+
+        F: F.
+        C: cof F.
+        along: K p (p - 1) (J - 1)^(p - 2) [Pa].
+        across: K p (J - 1)^(p - 1) [Pa].
+        """
+
+        F: mat
+        C: mat
+        along: real
+        across: real
+
+    @wp.func
+    def incompressible_point(F: mat, E: real, nu: real):
+        """Cofactor and derivatives to J."""
+        r = wp.determinant(F) - real(1.0)
+        power = p * E / (real(3.0) * (real(1.0) - real(2.0) * nu))
+        for _ in range(factors):
+            power = power * r
+        point = IncompressiblePoint()
+        point.F = F
+        point.C = cof(F)
+        point.along = (p - real(1.0)) * power
+        point.across = power * r
+        return point
+
+    @wp.func
+    def dP(point: IncompressiblePoint, dF: mat):
+        """dP = K p (J - 1)^(p - 2) ((p - 1) (cof F : dF) cof F + (J - 1) d(cof F))."""
+        dJ = wp.ddot(point.C, dF)
+        return (point.along * dJ) * point.C + point.across * change_of_cof(point.F, dF)
+
+    return IncompressiblePoint, incompressible_point, dP

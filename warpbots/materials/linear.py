@@ -12,7 +12,7 @@ import warp as wp
 
 from warpbots.math import matrix, real
 
-__all__ = ["law"]
+__all__ = ["differential", "law"]
 
 
 def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
@@ -42,3 +42,34 @@ def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
         return linear_piola(F, mu, lam) @ wp.transpose(F)
 
     return linear_energy, linear_stress, linear_piola
+
+
+def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
+    """What dP takes from F, as a Warp struct, how it follows from (F, mu, lambda), and dP(point, dF) [Pa]."""
+    mat = matrix(dim)
+
+    @wp.struct
+    class LinearPoint:
+        """Nothing of F.
+
+        mu: mu [Pa].
+        lam: lambda [Pa].
+        """
+
+        mu: real
+        lam: real
+
+    @wp.func
+    def linear_point(F: mat, mu: real, lam: real):
+        """Lamé's constants."""
+        point = LinearPoint()
+        point.mu = mu
+        point.lam = lam
+        return point
+
+    @wp.func
+    def linear_differential(point: LinearPoint, dF: mat):
+        """dP = mu (dF + dF^T) + lambda tr(dF) I."""
+        return point.mu * (dF + wp.transpose(dF)) + point.lam * wp.trace(dF) * wp.identity(n=dim, dtype=real)
+
+    return LinearPoint, linear_point, linear_differential

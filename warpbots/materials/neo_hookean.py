@@ -10,9 +10,9 @@ which stops the run.
 
 import warp as wp
 
-from warpbots.math import cofactor, matrix, real
+from warpbots.math import cofactor, cofactor_differential, matrix, real
 
-__all__ = ["law"]
+__all__ = ["differential", "law"]
 
 
 def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
@@ -39,3 +39,45 @@ def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
         return mu * F + ((lam * wp.log(J) - mu) / J) * cof(F)
 
     return neo_hookean_energy, neo_hookean_stress, neo_hookean_piola
+
+
+def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
+    """What dP takes from F, as a Warp struct, how it follows from (F, mu, lambda), and dP(point, dF) [Pa]."""
+    mat, cof, change_of_cof = matrix(dim), cofactor(dim), cofactor_differential(dim)
+
+    @wp.struct
+    class NeoHookeanPoint:
+        """F and its cofactor.
+
+        F: F.
+        C: cof F.
+        mu: mu [Pa].
+        along: Derivative of P to J, per cof F [Pa].
+        across: (lambda ln(J) - mu) / J [Pa].
+        """
+
+        F: mat
+        C: mat
+        mu: real
+        along: real
+        across: real
+
+    @wp.func
+    def neo_hookean_point(F: mat, mu: real, lam: real):
+        """Cofactor and derivatives to J."""
+        J = wp.determinant(F)
+        point = NeoHookeanPoint()
+        point.F = F
+        point.C = cof(F)
+        point.mu = mu
+        point.across = (lam * wp.log(J) - mu) / J
+        point.along = (lam / J - point.across) / J
+        return point
+
+    @wp.func
+    def neo_hookean_differential(point: NeoHookeanPoint, dF: mat):
+        """dP = mu dF + ((lambda ln(J) - mu) / J)' (cof F : dF) cof F + (lambda ln(J) - mu) / J d(cof F)."""
+        dJ = wp.ddot(point.C, dF)
+        return point.mu * dF + (point.along * dJ) * point.C + point.across * change_of_cof(point.F, dF)
+
+    return NeoHookeanPoint, neo_hookean_point, neo_hookean_differential

@@ -12,7 +12,7 @@ import warp as wp
 
 from warpbots.math import matrix, real
 
-__all__ = ["law"]
+__all__ = ["differential", "law"]
 
 
 def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
@@ -42,3 +42,44 @@ def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
         return st_venant_kirchhoff_piola(F, mu, lam) @ wp.transpose(F)
 
     return st_venant_kirchhoff_energy, st_venant_kirchhoff_stress, st_venant_kirchhoff_piola
+
+
+def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
+    """What dP takes from F, as a Warp struct, how it follows from (F, mu, lambda), and dP(point, dF) [Pa]."""
+    mat = matrix(dim)
+
+    @wp.struct
+    class StVenantKirchhoffPoint:
+        """F and the stress there.
+
+        F: F.
+        S: 2 mu G + lambda tr(G) I [Pa].
+        mu: mu [Pa].
+        lam: lambda [Pa].
+        """
+
+        F: mat
+        S: mat
+        mu: real
+        lam: real
+
+    @wp.func
+    def st_venant_kirchhoff_point(F: mat, mu: real, lam: real):
+        """The second Piola stress S."""
+        I = wp.identity(n=dim, dtype=real)
+        G = real(0.5) * (wp.transpose(F) @ F - I)
+        point = StVenantKirchhoffPoint()
+        point.F = F
+        point.S = real(2.0) * mu * G + lam * wp.trace(G) * I
+        point.mu = mu
+        point.lam = lam
+        return point
+
+    @wp.func
+    def st_venant_kirchhoff_differential(point: StVenantKirchhoffPoint, dF: mat):
+        """dP = dF S + F (2 mu dG + lambda tr(dG) I), dG = (F^T dF + dF^T F)/2."""
+        N = wp.transpose(point.F) @ dF
+        dS = point.mu * (N + wp.transpose(N)) + point.lam * wp.trace(N) * wp.identity(n=dim, dtype=real)
+        return dF @ point.S + point.F @ dS
+
+    return StVenantKirchhoffPoint, st_venant_kirchhoff_point, st_venant_kirchhoff_differential

@@ -10,7 +10,7 @@ from warpbots.math.launch import (
     launch_own_adjoint,
     struct_of,
 )
-from warpbots.math.rotation import cofactor, rotation
+from warpbots.math.rotation import cofactor, cofactor_differential, rotation, rotation_differential
 from warpbots.math.tape import copy, record
 from warpbots.math.types import NODE, index_vector, matrix, precision, real, real_numpy, vector
 
@@ -19,6 +19,7 @@ __all__ = [
     "Launch",
     "clear_gradients",
     "cofactor",
+    "cofactor_differential",
     "copy",
     "index_vector",
     "launch",
@@ -32,6 +33,7 @@ __all__ = [
     "real_numpy",
     "record",
     "rotation",
+    "rotation_differential",
     "struct_of",
     "vector",
 ]

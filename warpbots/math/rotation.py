@@ -28,7 +28,7 @@ import warp as wp
 
 from warpbots.math.types import matrix, real, vector
 
-__all__ = ["cofactor", "rotation"]
+__all__ = ["cofactor", "cofactor_differential", "rotation", "rotation_differential"]
 
 
 @functools.cache
@@ -57,9 +57,85 @@ def cofactor(dim: int) -> wp.Function:
 
 
 @functools.cache
+def cofactor_differential(dim: int) -> wp.Function:
+    """Warp function d(cof F) of (F, dF), matrices of shape (`dim`, `dim`)."""
+    vec, mat = vector(dim), matrix(dim)
+    cof = cofactor(dim)
+
+    if dim == 2:
+
+        @wp.func
+        def cofactor_differential_2d(F: mat, dF: mat):
+            """cof dF, as the cofactor is linear in the plane."""
+            return cof(dF)
+
+        return cofactor_differential_2d
+
+    @wp.func
+    def cofactor_differential_3d(F: mat, dF: mat):
+        """The columns are the differentials of cross products."""
+        a = vec(F[0, 0], F[1, 0], F[2, 0])
+        b = vec(F[0, 1], F[1, 1], F[2, 1])
+        c = vec(F[0, 2], F[1, 2], F[2, 2])
+        da = vec(dF[0, 0], dF[1, 0], dF[2, 0])
+        db = vec(dF[0, 1], dF[1, 1], dF[2, 1])
+        dc = vec(dF[0, 2], dF[1, 2], dF[2, 2])
+        return wp.matrix_from_cols(
+            wp.cross(db, c) + wp.cross(b, dc), wp.cross(dc, a) + wp.cross(c, da), wp.cross(da, b) + wp.cross(a, db)
+        )
+
+    return cofactor_differential_3d
+
+
+@functools.cache
 def rotation(dim: int) -> wp.Function:
     """Warp function R(F): the rotation nearest to the matrix F of shape (`dim`, `dim`), det R = 1."""
     return {2: _rotation_2d, 3: _rotation_3d}[dim]()
+
+
+@functools.cache
+def rotation_differential(dim: int) -> tuple[wp.Function, wp.Function]:
+    """Warp functions Y(F, R) and dR(R, Y, dF) for the rotation R of F: dR = R [Y axial(R^T dF - dF^T R)]x.
+
+    Y = (tr S - S)^-1 depends on F alone and serves every dF. It is infinite where the rotation is not unique.
+    """
+    return {2: _rotation_differential_2d, 3: _rotation_differential_3d}[dim]()
+
+
+def _rotation_differential_2d() -> tuple[wp.Function, wp.Function]:
+    mat = matrix(2)
+
+    @wp.func
+    def turn_2d(F: mat, R: mat):
+        """1 / tr S, for the only axis there is."""
+        return wp.identity(n=2, dtype=real) / wp.ddot(R, F)
+
+    @wp.func
+    def rotation_differential_2d(R: mat, Y: mat, dF: mat):
+        """w (-R_01, R_00, ...): R turned by a right angle."""
+        N = wp.transpose(R) @ dF
+        w = Y[0, 0] * (N[1, 0] - N[0, 1])
+        return R @ mat(real(0.0), -w, w, real(0.0))
+
+    return turn_2d, rotation_differential_2d
+
+
+def _rotation_differential_3d() -> tuple[wp.Function, wp.Function]:
+    vec, mat = vector(3), matrix(3)
+
+    @wp.func
+    def turn_3d(F: mat, R: mat):
+        """Y = (tr S - S)^-1."""
+        S = wp.transpose(R) @ F
+        return wp.inverse(wp.trace(S) * wp.identity(n=3, dtype=real) - S)
+
+    @wp.func
+    def rotation_differential_3d(R: mat, Y: mat, dF: mat):
+        """dR = R [w]x, w = Y axial(R^T dF - dF^T R)."""
+        N = wp.transpose(R) @ dF
+        return R @ wp.skew(Y @ vec(N[2, 1] - N[1, 2], N[0, 2] - N[2, 0], N[1, 0] - N[0, 1]))
+
+    return turn_3d, rotation_differential_3d
 
 
 def _rotation_2d() -> wp.Function:
@@ -79,6 +155,7 @@ def _rotation_2d() -> wp.Function:
 def _rotation_3d() -> wp.Function:
     vec, mat = vector(3), matrix(3)
     cof = cofactor(3)
+    turn, differential = _rotation_differential_3d()
     tolerance = wp.constant(real({wp.float32: 1e-6, wp.float64: 1e-14}[real]))
     blurred = wp.constant(real(0.01))
 
@@ -121,10 +198,6 @@ def _rotation_3d() -> wp.Function:
     @wp.func_grad(rotation_3d)
     def adj_rotation_3d(F: mat, adj_ret: mat):
         R = rotation_3d(F)
-        S = wp.transpose(R) @ F
-        N = wp.transpose(R) @ adj_ret
-        a = vec(N[2, 1] - N[1, 2], N[0, 2] - N[2, 0], N[1, 0] - N[0, 1])
-        y = wp.inverse(wp.trace(S) * wp.identity(n=3, dtype=real) - S) @ a
-        wp.adjoint[F] += R @ wp.skew(y)
+        wp.adjoint[F] += differential(R, turn(F, R), adj_ret)  # dR/dF is symmetric: the Hessian of tr S
 
     return rotation_3d

@@ -74,7 +74,7 @@ def force_kernel(
 
 @wp.kernel(enable_backward=False)
 def stiffness_kernel(
-    points: AttachmentArrays, pair: wp.array[int], x: wp.array[_vec], u: wp.array[NODE], column_out: wp.array[_vec]
+    points: AttachmentArrays, pair: wp.array[int], x: wp.array[_vec], u: wp.array[NODE], column_out: wp.array[NODE]
 ):  # fmt: skip
     """K += k w_k w_l."""
     w, e = wp.tid()

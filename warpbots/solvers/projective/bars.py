@@ -109,7 +109,7 @@ def work(d: _vec, k: real, length: real, t: _vec):
 
 @wp.kernel(enable_backward=False)
 def stiffness_kernel(
-    bars: BarArrays, pair: wp.array[int], x: wp.array[_vec], u: wp.array[NODE], column_out: wp.array[_vec]
+    bars: BarArrays, pair: wp.array[int], x: wp.array[_vec], u: wp.array[NODE], column_out: wp.array[NODE]
 ):
     """K += k (1 - L_0 / |d| (1 - d d^T / |d|^2)), and less that between the two ends."""
     w, e = wp.tid()

@@ -118,7 +118,7 @@ def stiffness_kernel(
     control: wp.array2d[real],
     x: wp.array[_vec],
     u: wp.array[NODE],
-    column_out: wp.array[_vec],
+    column_out: wp.array[NODE],
 ):
     """K += H_ij between the ends of the two segments."""
     w, e = wp.tid()

@@ -123,7 +123,7 @@ def stiffness_kernel(
     control: wp.array2d[real],
     x: wp.array[_vec],
     u: wp.array[NODE],
-    column_out: wp.array[_vec],
+    column_out: wp.array[NODE],
 ):
     """K += V G_k . dP/dF . G_l: column b of the corners k and l is V dP G_k for dF = e_b G_l^T."""
     w, e = wp.tid()
@@ -149,9 +149,9 @@ def stiffness_kernel(
 
 def _blocks(mesh: object) -> np.ndarray:
     """V k G G^T."""
-    x = mesh.position[mesh.cells]
+    x = mesh.position[mesh.pneumatic]
     volume = np.linalg.det(x[:, 1:] - x[:, :1]) / 6.0
-    return (mesh.cell_stiffness * volume)[:, None, None] * simplices(mesh.position, mesh.cells)
+    return (mesh.cell_stiffness * volume)[:, None, None] * simplices(mesh.position, mesh.pneumatic)
 
 
 def _forces(cells: CellArrays, model: object, point: Point) -> list[tuple]:
@@ -165,7 +165,7 @@ def _stiffness(cells: CellArrays, model: object, point: Point) -> list[tuple]:
 
 
 CELLS = Kind(
-    name="cells",
+    name="pneumatic",
     arrays=CellArrays,
     node=wp.vec4i,
     constant={"cell_expansion": real, "cell_channel": int},

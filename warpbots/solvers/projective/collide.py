@@ -50,6 +50,7 @@ class PairArrays:
     stride: Entries of a point of the iteration of one world.
     capacity: Pairs of one world that there is room for.
     clearance: Distance that surfaces keep [m].
+    margin: How much further apart surfaces are at least where the first search says that nothing is near [m].
     vertex: Nodes of surfaces, shape (vertices,).
     face: Nodes of the faces, shape (faces,).
     edge: Nodes of the edges, shape (edges,).
@@ -69,6 +70,7 @@ class PairArrays:
     stride: int
     capacity: int
     clearance: real
+    margin: real
     vertex: wp.array[int]
     face: wp.array[wp.vec3i]
     edge: wp.array[wp.vec2i]
@@ -195,6 +197,19 @@ def advance(kind: int, near: real, a: _vec, b: _vec, c: _vec, d: _vec, ua: _vec,
 
 
 @wp.func
+def may_meet(kind: int, reach: real, a: _vec, b: _vec, c: _vec, d: _vec, ua: _vec, ub: _vec, uc: _vec, ud: _vec):
+    """Whether a pair could come nearer than `reach` on its way, by how far it is at first and how far its nodes go."""
+    mean = real(0.25) * (ua + ub + uc + ud)
+    ea = wp.length(ua - mean)
+    eb = wp.length(ub - mean)
+    far = wp.max(wp.length(uc - mean), wp.length(ud - mean))
+    speed = ea + wp.max(eb, far)
+    if kind == EDGES:
+        speed = wp.max(ea, eb) + far
+    return wp.length(gap_of(kind, a, b, c, d)) - speed <= reach
+
+
+@wp.func
 def pair_geometry(kind: int, side: real, a: _vec, b: _vec, c: _vec, d: _vec):
     """Normal, weights, and whether the nearest points are on both sides of a pair, or close by."""
     n = _vec()
@@ -227,10 +242,10 @@ def pair_geometry(kind: int, side: real, a: _vec, b: _vec, c: _vec, d: _vec):
 
 @wp.kernel(enable_backward=False)
 def way_kernel(
-    pairs: PairArrays, corners: wp.array2d[int], x: wp.array[_vec], u: wp.array[NODE],
+    pairs: PairArrays, rounds: wp.array[int], corners: wp.array2d[int], x: wp.array[_vec], u: wp.array[NODE],
     lower_out: wp.array[wp.vec3], upper_out: wp.array[wp.vec3],
 ):  # fmt: skip
-    """Box of the way of a face or an edge."""
+    """Box of the way of a face or an edge, with the clearance around it and, in the first search, the margin."""
     w, k = wp.tid()
     low = _vec(real(1e30), real(1e30), real(1e30))
     high = -low
@@ -241,8 +256,9 @@ def way_kernel(
         low = wp.min(low, wp.min(y, z))
         high = wp.max(high, wp.max(y, z))
     n = w * corners.shape[0] + k
-    lower_out[n] = wp.vec3(low) - wp.vec3(wp.float32(pairs.clearance))
-    upper_out[n] = wp.vec3(high) + wp.vec3(wp.float32(pairs.clearance))
+    around = wp.vec3(wp.float32(pairs.clearance + wp.where(rounds[w] == 0, pairs.margin, _ZERO)))
+    lower_out[n] = wp.vec3(low) - around
+    upper_out[n] = wp.vec3(high) + around
 
 
 @wp.func
@@ -258,12 +274,13 @@ def inside(kind: int, weight: _vec4):
 
 @wp.func
 def examine(
-    pairs: PairArrays, hold: int, x: wp.array[_vec], u: wp.array[NODE], w: int, kind: int, node: wp.vec4i
+    pairs: PairArrays, first_round: int, hold: int, x: wp.array[_vec], u: wp.array[NODE], w: int, kind: int,
+    node: wp.vec4i, near_out: wp.array[int],
 ):  # fmt: skip
     """Make a contact of a pair that would pass through itself, or be too near at the end; whether it is a new one.
 
     At first a pair has to touch within both sides, at a plane across the shortest way. What still passes when all of
-    these are contacts is held in any case.
+    these are contacts is held in any case. The first round also counts pairs that could come within the margin.
     """
     if pairs.attached[pairs.body[node[0]] * pairs.bodies + pairs.body[node[3]]] == 1:
         return 0
@@ -277,6 +294,10 @@ def examine(
     ub = at(u, m + node[1])
     uc = at(u, m + node[2])
     ud = at(u, m + node[3])
+    if first_round == 1:
+        if not may_meet(kind, pairs.clearance + pairs.margin, a, b, c, d, ua, ub, uc, ud):
+            return 0
+        wp.atomic_add(near_out, w, 1)
     near = real(0.5) * wp.min(pairs.clearance, wp.length(gap_of(kind, a, b, c, d)))
     t = advance(kind, near, a, b, c, d, ua, ub, uc, ud)
     passes = int(t <= _ONE)
@@ -337,7 +358,7 @@ def examine(
 @wp.kernel(enable_backward=False)
 def find_faces_kernel(
     faces: wp.uint64, check: wp.array[int], rounds: wp.array[int], x: wp.array[_vec], u: wp.array[NODE],
-    pairs_out: PairArrays, found_out: wp.array[int],
+    pairs_out: PairArrays, found_out: wp.array[int], near_out: wp.array[int],
 ):  # fmt: skip
     """Vertices that meet faces."""
     w, k = wp.tid()
@@ -354,13 +375,16 @@ def find_faces_kernel(
         f = pairs_out.face[item - w * pairs_out.face.shape[0]]
         if f[0] != i and f[1] != i and f[2] != i:
             node = wp.vec4i(i, f[0], f[1], f[2])
-            wp.atomic_add(found_out, w, examine(pairs_out, int(rounds[w] >= _HOLD), x, u, w, FACE, node))
+            hold = int(rounds[w] >= _HOLD)
+            found = examine(pairs_out, int(rounds[w] == 0), hold, x, u, w, FACE, node, near_out)
+            wp.atomic_add(found_out, w, found)
 
 
 @wp.kernel(enable_backward=False)
 def find_edges_kernel(
     edges: wp.uint64, lower: wp.array[wp.vec3], upper: wp.array[wp.vec3], check: wp.array[int],
     rounds: wp.array[int], x: wp.array[_vec], u: wp.array[NODE], pairs_out: PairArrays, found_out: wp.array[int],
+    near_out: wp.array[int],
 ):  # fmt: skip
     """Edges that meet edges."""
     w, k = wp.tid()
@@ -375,4 +399,6 @@ def find_edges_kernel(
         f = pairs_out.edge[j]
         if j > k and e[0] != f[0] and e[0] != f[1] and e[1] != f[0] and e[1] != f[1]:
             node = wp.vec4i(e[0], e[1], f[0], f[1])
-            wp.atomic_add(found_out, w, examine(pairs_out, int(rounds[w] >= _HOLD), x, u, w, EDGES, node))
+            hold = int(rounds[w] >= _HOLD)
+            found = examine(pairs_out, int(rounds[w] == 0), hold, x, u, w, EDGES, node, near_out)
+            wp.atomic_add(found_out, w, found)

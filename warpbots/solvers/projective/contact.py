@@ -55,7 +55,7 @@ class Contact:
         inputs = [self._model.obstacles, near, self._x]
         self._solids(obstacles.begin_obstacles_kernel, inputs, [self._scratch.meeting])
         if self._of_pairs:
-            outputs = [self._model.pairs, search.check, search.any, search.rounds, search.found]
+            outputs = [self._model.pairs, search.check, search.any, search.rounds, search.found, search.near]
             launch(pairs.begin_pairs_kernel, self._model.worlds, [], outputs, self._device)
 
     def search(self, u: wp.array, tolerance: float) -> None:
@@ -72,26 +72,30 @@ class Contact:
         progress = self._matrix.forward.progress
         inputs = [struct, turned, search.check, search.rounds, progress, self._x, u]
         launch(pairs.turn_kernel, self._each(self._of_pairs), inputs, [search.found], self._device)
+        vertices = self._each(struct.vertex.size)
+        launch(pairs.aim_kernel, vertices, [struct, search.check, search.rounds, u], [search.aim], self._device)
         for tree, corners, boxes in surface.trees:
-            dim = self._each(corners.shape[0])
-            launch(collide.way_kernel, dim, [struct, corners, self._x, u], list(boxes), self._device)
+            inputs = [struct, search.rounds, corners, self._x, u]
+            launch(collide.way_kernel, self._each(corners.shape[0]), inputs, list(boxes), self._device)
             tree.refit()
         faces, edges = surface.trees
-        found = [struct, search.found]
+        found = [struct, search.found, search.near]
         inputs = [faces[0].id, search.check, search.rounds, self._x, u]
-        launch(collide.find_faces_kernel, self._each(struct.vertex.size), inputs, found, self._device)
+        launch(collide.find_faces_kernel, vertices, inputs, found, self._device)
         inputs = [edges[0].id, *edges[2], search.check, search.rounds, self._x, u]
         launch(collide.find_edges_kernel, self._each(struct.edge.size), inputs, found, self._device)
         inputs = [self._of_pairs, self._touch.first + self._of_solids, struct, search.found]
         outputs = [search.check, search.any, search.rounds, progress]
         launch(pairs.resolve_kernel, self._model.worlds, inputs, outputs, self._device)
 
-    def ask(self) -> None:
-        """Ask for a search where a step has just ended."""
+    def ask(self, u: wp.array) -> None:
+        """Ask for a search where a step has just ended at `u`, unless the first one says that nothing is near there."""
         if self._of_pairs:
-            search = self._scratch.search
-            outputs = [search.check, search.any, search.found, self._matrix.forward.progress]
-            launch(pairs.ask_kernel, self._model.worlds, [search.was], outputs, self._device)
+            search, struct, progress = self._scratch.search, self._model.pairs, self._matrix.forward.progress
+            inputs = [struct, search.was, progress, u, search.aim]
+            launch(pairs.stray_kernel, self._each(struct.vertex.size), inputs, [search.near], self._device)
+            outputs = [search.check, search.any, search.found, progress]
+            launch(pairs.ask_kernel, self._model.worlds, [search.was, search.near], outputs, self._device)
 
     def push(self, active: wp.array, z: wp.array) -> None:
         """Add the forces of contacts to the imbalance of forces."""

@@ -18,9 +18,14 @@ def driven(scene: Scene, tets: np.ndarray, regions: dict[str, np.ndarray]) -> di
         regions: For every region which elements have their centre in it, tetrahedra first, bool.
     """
     fields = {}
-    for cls, table, values in (
-        (Fibre, "fibres", {"direction": "direction", "contraction": "max_contraction", "stiffness": "stiffness"}),
-        (PneumaticCell, "cells", {"expansion": "max_expansion", "stiffness": "stiffness"}),
+    for cls, table, kind, values in (
+        (
+            Fibre,
+            "fibres",
+            "fibre",
+            {"direction": "direction", "contraction": "max_contraction", "stiffness": "stiffness"},
+        ),
+        (PneumaticCell, "pneumatic", "cell", {"expansion": "max_expansion", "stiffness": "stiffness"}),
     ):
         parts = [(c, a, tets[regions[a.region][: len(tets)]]) for c, a in enumerate(scene.actuators) if type(a) is cls]
         each = {"channel": lambda c, a: c} | {name: _of(field) for name, field in values.items()}
@@ -28,7 +33,7 @@ def driven(scene: Scene, tets: np.ndarray, regions: dict[str, np.ndarray]) -> di
         for name, value in each.items():
             empty = np.zeros((0, 3) if name == "direction" else 0, dtype=int if name == "channel" else float)
             spread = [np.repeat(np.array([value(c, a)]), len(rows), axis=0) for c, a, rows in parts]
-            fields[f"{table[:-1]}_{name}"] = np.concatenate([empty, *spread])
+            fields[f"{kind}_{name}"] = np.concatenate([empty, *spread])
     return fields
 
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 import numpy as np
 import warp as wp
 
-from warpbots.math import NODE, vector
+from warpbots.math import NODE, real, vector
+from warpbots.math.lanes import deposit, index
 
 __all__ = [
     "Kind",
@@ -162,9 +163,10 @@ def span(place: Place, x: wp.array[_vec], u: wp.array[NODE], w: int, i: int, k: 
 
 
 @wp.func
-def add_block(place: Place, pair: wp.array[int], w: int, p: int, b: int, t: _vec, column: wp.array[_vec]):
+def add_block(place: Place, pair: wp.array[int], w: int, p: int, b: int, t: _vec, column: wp.array[NODE]):
     """Add `t` to column b of the block of a pair of corners."""
-    wp.atomic_add(column, 3 * (w * place.pairs + pair[place.pair + p]) + b, t)
+    n = 3 * (w * place.pairs + index(pair, place.pair + p)) + b
+    deposit(column, n, real(1.0), NODE(t[0], t[1], t[2], real(0.0)))
 
 
 def pairs(node: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -22,6 +22,8 @@ __all__ = ["Factor", "factorise", "solve", "split"]
 class FactorArrays:
     """L D L^T of the matrix of one world, whose rows are the free nodes, in the order of elimination.
 
+    panel: First column of each panel, one more for the end, shape (panels + 1,): one column, or four that have the same
+        rows below them.
     node: Node of a row, shape (rows,).
     start: First entry of a column of L below the diagonal, one more for the end, shape (rows + 1,).
     row: Row of an entry, shape (entries,).
@@ -29,6 +31,7 @@ class FactorArrays:
     inverse: Inverse of the diagonal of D [m/N], shape (rows,).
     """
 
+    panel: wp.array[int]
     node: wp.array[int]
     start: wp.array[int]
     row: wp.array[int]
@@ -82,6 +85,7 @@ def factorise(A: csc_matrix, free: np.ndarray, worlds: int, device: wp.Device) -
         return wp.array(values.astype(np.int32 if dtype is int else real_numpy), dtype=dtype, device=device)
 
     arrays.node, arrays.start, arrays.row = (array(a, int) for a in (nodes[order], lower.indptr, lower.indices))
+    arrays.panel = array(_panels(lower), int)
     arrays.value, arrays.inverse = array(lower.data, real), array(1.0 / lu.U.diagonal(), real)
     sought = wp.zeros(worlds * len(nodes), dtype=NODE, device=device)
     row = np.full(len(free), -1)
@@ -97,6 +101,21 @@ def split(L: csr_matrix) -> dia_matrix:
     meshes with obtuse angles.
     """
     return diags(np.maximum(L.diagonal(), np.abs(L).sum(axis=1).A1 / 2.0))
+
+
+def _panels(lower: csc_matrix) -> np.ndarray:
+    """First columns of panels: four columns of which each has the rows of the next one and that one below it."""
+    start, rows = lower.indptr, lower.indices
+    length = np.diff(start)
+    follows = np.zeros(len(length), dtype=bool)  # a column continues the one before
+    for j in np.flatnonzero(length[:-1] == length[1:] + 1) + 1:
+        follows[j] = np.array_equal(rows[start[j - 1] + 1 : start[j]], rows[start[j] : start[j + 1]])
+        follows[j] &= rows[start[j - 1]] == j
+    first, j = [], 0
+    while j < len(length):
+        first.append(j)
+        j += 4 if j + 4 <= len(length) and follows[j + 1 : j + 4].all() else 1
+    return np.array([*first, len(length)])
 
 
 def solve(factor: Factor, scaling: wp.array, active: wp.array, b: wp.array, x_out: wp.array, device: wp.Device) -> None:
@@ -148,14 +167,93 @@ def solve_kernel(
     nodes = b.shape[0] / active.shape[0]
     for j in range(rows):
         sought_out[first + j] = b[w * nodes + factor.node[j]]
+    panels = factor.panel.shape[0] - 1
+    for k in range(panels):
+        j = factor.panel[k]
+        if factor.panel[k + 1] - j == 4:
+            down_four(factor, first, j, sought_out)
+        else:
+            for c in range(j, factor.panel[k + 1]):
+                down_one(factor, first, c, sought_out)
+    for n in range(panels):
+        k = panels - 1 - n
+        j = factor.panel[k]
+        if factor.panel[k + 1] - j == 4:
+            up_four(factor, first, j, sought_out)
+        else:
+            for c in range(factor.panel[k + 1] - j):
+                up_one(factor, first, factor.panel[k + 1] - 1 - c, sought_out)
+    share = real(1.0) / scaling[w]
     for j in range(rows):
-        y = sought_out[first + j]
-        for p in range(factor.start[j], factor.start[j + 1]):
-            deposit(sought_out, first + index(factor.row, p), -item(factor.value, p), y)
-    for n in range(rows):
-        j = rows - 1 - n
-        y = scale(factor.inverse[j], sought_out[first + j])
-        for p in range(factor.start[j], factor.start[j + 1]):
-            y = multiply_add(y, -item(factor.value, p), fetch(sought_out, first + index(factor.row, p)))
-        sought_out[first + j] = y
-        x_out[w * nodes + factor.node[j]] = scale(real(1.0) / scaling[w], y)
+        x_out[w * nodes + factor.node[j]] = scale(share, sought_out[first + j])
+
+
+@wp.func
+def down_one(factor: FactorArrays, first: int, j: int, x: wp.array[NODE]):
+    """Subtract column j times its unknown from all rows below."""
+    y = x[first + j]
+    for p in range(factor.start[j], factor.start[j + 1]):
+        deposit(x, first + index(factor.row, p), -item(factor.value, p), y)
+
+
+@wp.func
+def up_one(factor: FactorArrays, first: int, j: int, x: wp.array[NODE]):
+    """The unknown of column j from those below."""
+    y = scale(factor.inverse[j], x[first + j])
+    for p in range(factor.start[j], factor.start[j + 1]):
+        y = multiply_add(y, -item(factor.value, p), fetch(x, first + index(factor.row, p)))
+    x[first + j] = y
+
+
+@wp.func
+def down_four(factor: FactorArrays, first: int, j: int, x: wp.array[NODE]):
+    """`down_one` of the four columns of a panel at once: a row below is read and written once for all of them."""
+    p0 = factor.start[j]
+    p1 = factor.start[j + 1]
+    p2 = factor.start[j + 2]
+    p3 = factor.start[j + 3]
+    y0 = fetch(x, first + j)
+    y1 = multiply_add(fetch(x, first + j + 1), -item(factor.value, p0), y0)
+    y2 = multiply_add(fetch(x, first + j + 2), -item(factor.value, p0 + 1), y0)
+    y2 = multiply_add(y2, -item(factor.value, p1), y1)
+    y3 = multiply_add(fetch(x, first + j + 3), -item(factor.value, p0 + 2), y0)
+    y3 = multiply_add(y3, -item(factor.value, p1 + 1), y1)
+    y3 = multiply_add(y3, -item(factor.value, p2), y2)
+    x[first + j + 1] = y1
+    x[first + j + 2] = y2
+    x[first + j + 3] = y3
+    for k in range(factor.start[j + 4] - p3):
+        i = first + index(factor.row, p3 + k)
+        y = multiply_add(fetch(x, i), -item(factor.value, p0 + 3 + k), y0)
+        y = multiply_add(y, -item(factor.value, p1 + 2 + k), y1)
+        y = multiply_add(y, -item(factor.value, p2 + 1 + k), y2)
+        x[i] = multiply_add(y, -item(factor.value, p3 + k), y3)
+
+
+@wp.func
+def up_four(factor: FactorArrays, first: int, j: int, x: wp.array[NODE]):
+    """`up_one` of the four columns of a panel at once."""
+    p0 = factor.start[j]
+    p1 = factor.start[j + 1]
+    p2 = factor.start[j + 2]
+    p3 = factor.start[j + 3]
+    y0 = scale(factor.inverse[j], fetch(x, first + j))
+    y1 = scale(factor.inverse[j + 1], fetch(x, first + j + 1))
+    y2 = scale(factor.inverse[j + 2], fetch(x, first + j + 2))
+    y3 = scale(factor.inverse[j + 3], fetch(x, first + j + 3))
+    for k in range(factor.start[j + 4] - p3):
+        y = fetch(x, first + index(factor.row, p3 + k))
+        y0 = multiply_add(y0, -item(factor.value, p0 + 3 + k), y)
+        y1 = multiply_add(y1, -item(factor.value, p1 + 2 + k), y)
+        y2 = multiply_add(y2, -item(factor.value, p2 + 1 + k), y)
+        y3 = multiply_add(y3, -item(factor.value, p3 + k), y)
+    y2 = multiply_add(y2, -item(factor.value, p2), y3)
+    y1 = multiply_add(y1, -item(factor.value, p1 + 1), y3)
+    y1 = multiply_add(y1, -item(factor.value, p1), y2)
+    y0 = multiply_add(y0, -item(factor.value, p0 + 2), y3)
+    y0 = multiply_add(y0, -item(factor.value, p0 + 1), y2)
+    y0 = multiply_add(y0, -item(factor.value, p0), y1)
+    x[first + j] = y0
+    x[first + j + 1] = y1
+    x[first + j + 2] = y2
+    x[first + j + 3] = y3

@@ -129,7 +129,7 @@ def stiffness_kernel(
     control: wp.array2d[real],
     x: wp.array[_vec],
     u: wp.array[NODE],
-    column_out: wp.array[_vec],
+    column_out: wp.array[NODE],
 ):
     """K += V dp/dy (G_k . m) (G_l . m)."""
     w, e = wp.tid()

@@ -142,7 +142,7 @@ def stiffness_kernel(
     pair: wp.array[int],
     x: wp.array[_vec],
     u: wp.array[NODE],
-    column_out: wp.array[_vec],
+    column_out: wp.array[NODE],
 ):
     """K -= (df/du)^T: the adjoint needs the transpose, and this derivative is not symmetric."""
     w, e = wp.tid()

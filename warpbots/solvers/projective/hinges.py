@@ -174,7 +174,7 @@ def work(d1: _vec, d2: _vec, d3: _vec, weight: _vec, fold: real, k: real, t1: _v
 
 @wp.kernel(enable_backward=False)
 def stiffness_kernel(
-    hinges: HingeArrays, pair: wp.array[int], x: wp.array[_vec], u: wp.array[NODE], column_out: wp.array[_vec]
+    hinges: HingeArrays, pair: wp.array[int], x: wp.array[_vec], u: wp.array[NODE], column_out: wp.array[NODE]
 ):
     """K += k w_i w_j, and what is due to the fold at rest."""
     w, e = wp.tid()

@@ -65,7 +65,7 @@ class Mesh(Matter):
         fibre_contraction: Part of its length that a fibre loses at u = 1 [1], shape (n_fibres,).
         fibre_stiffness: Stiffness of the fibres [Pa], shape (n_fibres,).
         fibre_channel: Control channels of the fibres, shape (n_fibres,).
-        cells: Nodes of the tetrahedra that are pneumatic cells, shape (n_cells, 4).
+        pneumatic: Nodes of the tetrahedra that are pneumatic cells, shape (n_cells, 4).
         cell_expansion: Part of its volume that a cell gains at u = 1 [1], shape (n_cells,).
         cell_stiffness: Stiffness of the cells [Pa], shape (n_cells,).
         cell_channel: Control channels of the cells, shape (n_cells,).
@@ -106,7 +106,7 @@ class Mesh(Matter):
     fibre_contraction: np.ndarray
     fibre_stiffness: np.ndarray
     fibre_channel: np.ndarray
-    cells: np.ndarray
+    pneumatic: np.ndarray
     cell_expansion: np.ndarray
     cell_stiffness: np.ndarray
     cell_channel: np.ndarray

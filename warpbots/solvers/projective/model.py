@@ -25,6 +25,8 @@ _ANY = (-float("inf"), float("inf"))
 _POSITIVE = (0.0, float("inf"))
 _CLEARANCE = 0.01
 """Distance that soft surfaces keep [mean edges]."""
+_MARGIN = 0.25
+"""How much further apart they are where one search is enough [mean edges]; less than what parts neighbours."""
 
 _PARAMETERS = {
     "youngs_modulus": Parameter("Pa", *_POSITIVE, "element", "Young's modulus"),
@@ -248,7 +250,8 @@ class ProjectiveModel:
         """Surfaces that may meet as a Warp struct."""
         pairs, scratch = PairArrays(), self.scratch
         pairs.nodes, pairs.stride, pairs.capacity = scratch.count, scratch.stride, scratch.capacity
-        pairs.clearance, pairs.bodies = _CLEARANCE * self.particles.edge, len(self.scene.soft)
+        pairs.clearance, pairs.margin = _CLEARANCE * self.particles.edge, _MARGIN * self.particles.edge
+        pairs.bodies = len(self.scene.soft)
         numbers = np.searchsorted([p.body for p in self.particles.meshes], self.particles.body)
         pairs.body = wp.array(numbers.astype(np.int32), dtype=int, device=self.device)
         names = [b.name for b in self.scene.soft]

@@ -10,6 +10,7 @@ is zero (eq. 2 of the soft multi-body paper, for displacements).
 import warp as wp
 
 from warpbots.math import NODE, real, vector
+from warpbots.math.lanes import fetch, index, multiply_add
 from warpbots.solvers.projective.elements import at
 
 __all__ = [
@@ -125,7 +126,7 @@ def product_kernel(
     active: wp.array[int],
     row: wp.array[int],
     neighbour: wp.array[int],
-    column: wp.array[_vec],
+    column: wp.array[NODE],
     seed: wp.array[NODE],
     a: wp.array[NODE],
     left_out: wp.array[NODE],
@@ -135,15 +136,17 @@ def product_kernel(
     if active[w] == 0:
         return
     j = w * nodes.stride + i
-    y = at(seed, j) - (nodes.mass[w * nodes.count + i] / (h * h)) * at(a, j)
+    y = multiply_add(fetch(seed, j), -nodes.mass[w * nodes.count + i] / (h * h), fetch(a, j))
     pairs = w * neighbour.shape[0]
     for p in range(row[i], row[i + 1]):
-        b = a[w * nodes.stride + neighbour[p]]
+        b = fetch(a, w * nodes.stride + index(neighbour, p))
         c = 3 * (pairs + p)
-        y = y - b[0] * column[c] - b[1] * column[c + 1] - b[2] * column[c + 2]
+        y = multiply_add(y, -b[0], fetch(column, c))
+        y = multiply_add(y, -b[1], fetch(column, c + 1))
+        y = multiply_add(y, -b[2], fetch(column, c + 2))
     if nodes.held[i] >= 0:
-        y = _vec()
-    left_out[j] = packed(y)
+        y = NODE()
+    left_out[j] = y
 
 
 @wp.kernel(enable_backward=False)

@@ -12,12 +12,14 @@ from warpbots.solvers.projective.touch import MeetingArrays, TouchArrays, law
 
 __all__ = [
     "adj_pairs_kernel",
+    "aim_kernel",
     "ask_kernel",
     "begin_pairs_kernel",
     "differentiate_pairs_kernel",
     "meet_pairs_kernel",
     "pull_pairs_kernel",
     "resolve_kernel",
+    "stray_kernel",
     "turn_kernel",
 ]
 
@@ -79,7 +81,7 @@ def pair_work(
 @wp.kernel(enable_backward=False)
 def begin_pairs_kernel(
     pairs_out: PairArrays, check_out: wp.array[int], any_out: wp.array[int], tally_out: wp.array[int],
-    found_out: wp.array[int],
+    found_out: wp.array[int], near_out: wp.array[int],
 ):  # fmt: skip
     """No pair is a contact yet, and all have to be searched."""
     w = wp.tid()
@@ -87,6 +89,7 @@ def begin_pairs_kernel(
     check_out[w] = 1
     tally_out[w] = 0
     found_out[w] = 0
+    near_out[w] = 0
     any_out[0] = 1
 
 
@@ -126,15 +129,48 @@ def resolve_kernel(
     tally_out[w] = tally_out[w] + 1
 
 
+@wp.func
+def ends(was: wp.array[int], progress: Progress, w: int):
+    """Whether the step of a world has ended with the last correction."""
+    return was[w] == 1 and progress.active[w] == 0 and progress.found[w] == 1
+
+
+@wp.kernel(enable_backward=False)
+def aim_kernel(
+    pairs: PairArrays, check: wp.array[int], rounds: wp.array[int], z: wp.array[NODE], aim_out: wp.array[NODE]
+):
+    """Keep the way that the first search goes."""
+    w, k = wp.tid()
+    if check[w] == 1 and rounds[w] == 0:
+        aim_out[w * pairs.vertex.shape[0] + k] = z[w * pairs.stride + pairs.vertex[k]]
+
+
+@wp.kernel(enable_backward=False)
+def stray_kernel(
+    pairs: PairArrays, was: wp.array[int], progress: Progress, z: wp.array[NODE], aim: wp.array[NODE],
+    near_out: wp.array[int],
+):  # fmt: skip
+    """A node that went further than half the margin from where the first search took it to may have come near.
+
+    If no pair could come nearer than clearance and margin along the ways of the first search, and no node has left its
+    own by more than half the margin, which it then has nowhere along it, no pair is nearer than the clearance.
+    """
+    w, k = wp.tid()
+    if ends(was, progress, w):
+        d = at(z, w * pairs.stride + pairs.vertex[k]) - at(aim, w * pairs.vertex.shape[0] + k)
+        if not (wp.length(d) <= real(0.5) * pairs.margin):
+            wp.atomic_add(near_out, w, 1)
+
+
 @wp.kernel(enable_backward=False)
 def ask_kernel(
-    was: wp.array[int], check_out: wp.array[int], any_out: wp.array[int], found_out: wp.array[int],
-    progress_out: Progress,
+    was: wp.array[int], near: wp.array[int], check_out: wp.array[int], any_out: wp.array[int],
+    found_out: wp.array[int], progress_out: Progress,
 ):  # fmt: skip
-    """A step that ended in this round is searched for contacts before it counts."""
+    """A step that ended in this round is searched for contacts before it counts, unless nothing can be near."""
     w = wp.tid()
     found_out[w] = 0
-    if was[w] == 1 and progress_out.active[w] == 0 and progress_out.found[w] == 1:
+    if ends(was, progress_out, w) and near[w] > 0:
         progress_out.active[w] = 1
         check_out[w] = 1
         any_out[0] = 1

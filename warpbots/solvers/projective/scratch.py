@@ -17,6 +17,7 @@ from warpbots.solvers.projective.factor import Factor, factorise, split
 from warpbots.solvers.projective.handles import HandleArrays
 from warpbots.solvers.projective.kinds import KINDS
 from warpbots.solvers.projective.mesh import Mesh
+from warpbots.solvers.projective.minres import Krylov, krylov
 from warpbots.solvers.projective.nodes import NodeArrays
 from warpbots.solvers.projective.surface import PAIRS, Search, Surface
 from warpbots.solvers.projective.touch import ComplianceArrays, MeetingArrays, ReachArrays, TouchArrays
@@ -255,6 +256,11 @@ class Scratch:
         return self._zeros(self.stride, NODE, gradient=False)
 
     @functools.cached_property
+    def krylov(self) -> Krylov:
+        """The iteration that solves the adjoint without contact."""
+        return krylov(self.worlds, self.count, self.stride, self.device)
+
+    @functools.cached_property
     def scaling(self) -> wp.array:
         """By how much the matrix of the global step has to be scaled for the parameters of a world, shape (worlds,)."""
         return self._zeros(1, real, gradient=False)
@@ -306,7 +312,7 @@ class Scratch:
     @functools.cached_property
     def column(self) -> wp.array:
         """Second derivative of the elastic energy [N/m]: three columns for each pair, shape (worlds * pairs * 3,)."""
-        return self._zeros(3 * self.pairs, vector(3), gradient=False)
+        return self._zeros(3 * self.pairs, NODE, gradient=False)
 
     def end(self, state_out: State) -> End | None:
         """Where the step that ends in `state_out` puts what its adjoint will need; None if there will be none."""
@@ -331,7 +337,8 @@ class Scratch:
     @functools.cached_property
     def search(self) -> Search:
         """What a search for pairs finds."""
-        return Search.of(self.worlds, self.capacity, self.device)
+        vertices = self.surface.vertex.size if self.capacity else 0
+        return Search.of(self.worlds, self.capacity, vertices, self.device)
 
     @functools.cached_property
     def meeting(self) -> MeetingArrays:

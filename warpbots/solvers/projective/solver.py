@@ -28,6 +28,7 @@ from warpbots.solvers.projective.build import build
 from warpbots.solvers.projective.contact import Contact
 from warpbots.solvers.projective.elements import Point
 from warpbots.solvers.projective.factor import solve
+from warpbots.solvers.projective.minres import hand_over, minres
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState, SkeletalState
 from warpbots.solvers.projective.scratch import Global
 from warpbots.solvers.projective.skeleton import Skeleton, sense_bones
@@ -56,7 +57,8 @@ class ProjectiveDynamics:
         margin: Part of the stability bound that is safe [1]; there is no bound.
         cell_size: Length of the edges of shapes that are no meshes yet [m]; sheets and trusses stay as they are.
         tolerance: A step has converged when a correction moves no node further [mean edges]; None for 1e-5 in single
-            and 1e-8 in double precision. The adjoint is solved to the same share of its first correction.
+            and 1e-8 in double precision. The adjoint is solved to the same share of its first correction, or of its
+            first residual where nothing touches.
         max_iterations: Number of corrections after which a step has failed.
         memory: Number of corrections that the acceleration remembers.
         collisions: Whether surfaces of soft bodies touch one another and themselves; without, they pass through.
@@ -185,7 +187,7 @@ class ProjectiveDynamics:
             skeleton.correct(active, f)
             contact.sweep(active, z, f)
             accelerate(it, self.tolerance * model.particles.edge, False, self.max_iterations)
-            contact.ask()
+            contact.ask(z)
 
         wp.capture_while(it.progress.any, correct)
         skeleton.pose(scratch.everywhere, z)
@@ -299,8 +301,9 @@ class ProjectiveDynamics:
     def _solve_adjoint(
         self, model: ProjectiveModel, point: Point, skeleton: Skeleton, contact: Contact, matrix: Global, h: float
     ) -> None:
-        """Solve H a = u* by the same iteration as that of the step, which for a linear problem is linear.
+        """Solve H a = u*: by minimal residuals where H is symmetric, else by the iteration of the step.
 
+        For a linear problem the iteration of the step is linear. H is symmetric without contact, a fluid and bones.
         What is left of u* at nodes that are bound to bones stays in `lacking`.
         """
         scratch, device, it = model.scratch, model.device, matrix.adjoint
@@ -308,27 +311,41 @@ class ProjectiveDynamics:
         for kind, elements in model.elements:
             for kernel, dim, inputs in kind.stiffness(elements, model, point):
                 launch(kernel, dim, inputs, [], device)
-        a, f, active = it.history.z, it.history.f, it.progress.active
+        a, f = it.history.z, it.history.f
         a.zero_()
-        begin(it)
-        blocks = [scratch.row, scratch.neighbour, scratch.column, scratch.seed, a]
 
-        def residual(where: wp.array) -> None:
-            skeleton.residual(where, a)
-            inputs = [model.nodes, h, where, *blocks]
-            launch(nodes.product_kernel, (model.worlds, scratch.count), inputs, [scratch.lacking], device)
-            contact.pull(where, point.u, a)
+        def residual(active: wp.array, g: wp.array, a: wp.array, out: wp.array) -> None:
+            inputs = [model.nodes, h, active, scratch.row, scratch.neighbour, scratch.column, g, a]
+            launch(nodes.product_kernel, (model.worlds, scratch.count), inputs, [out], device)
+
+        def precondition(active: wp.array, r: wp.array, out: wp.array) -> None:
+            solve(matrix.factor, scratch.scaling, active, r, out, device)
+
+        def left(active: wp.array) -> None:
+            skeleton.residual(active, a)
+            residual(active, scratch.seed, a, scratch.lacking)
+            contact.pull(active, point.u, a)
+
+        limit = self.max_iterations
+        if model.skeleton is None and model.scene.fluid is None:
+            krylov = scratch.krylov
+            minres(krylov, scratch.meeting, scratch.seed, a, residual, precondition, self.tolerance, limit)
+            begin(it)
+            hand_over(krylov, it.progress)
+        else:
+            begin(it)
 
         def correct() -> None:
-            residual(active)
-            solve(matrix.factor, scratch.scaling, active, scratch.lacking, f, device)
+            active = it.progress.active
+            left(active)
+            precondition(active, scratch.lacking, f)
             skeleton.correct(active, f, transposed=True)
             contact.sweep_adjoint(active, a, f)
-            accelerate(it, self.tolerance, True, self.max_iterations)
+            accelerate(it, self.tolerance, True, limit)
 
         wp.capture_while(it.progress.any, correct)
         if model.skeleton is not None:
-            residual(scratch.everywhere)
+            left(scratch.everywhere)
 
 
 def _refuse_boneless(model: ProjectiveModel) -> None:

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import warp as wp
 
-from warpbots.math import real, vector
+from warpbots.math import NODE, real, vector
 from warpbots.solvers.projective.mesh import Mesh
 
 __all__ = ["PAIRS", "Search", "Surface"]
@@ -69,6 +69,8 @@ class Search:
         found: Number of pairs that the last search added, shape (worlds,).
         rounds: Number of searches in this step, shape (worlds,).
         was: Worlds that were active before the last correction, shape (worlds,).
+        near: Number of pairs and nodes that forbid to spare the last search, shape (worlds,).
+        aim: Displacements of the vertices of surfaces in the first search [m], shape (worlds * vertices,).
     """
 
     count: wp.array
@@ -82,14 +84,17 @@ class Search:
     found: wp.array
     rounds: wp.array
     was: wp.array
+    near: wp.array
+    aim: wp.array
 
     @classmethod
-    def of(cls, worlds: int, capacity: int, device: wp.Device) -> "Search":
-        """Arrays for `capacity` pairs a world."""
+    def of(cls, worlds: int, capacity: int, vertices: int, device: wp.Device) -> "Search":
+        """Arrays for `capacity` pairs a world, of surfaces with so many vertices."""
 
         def zeros(count: int, dtype: type = int) -> wp.array:
             return wp.zeros(count, dtype=dtype, device=device)
 
         of_pairs = (int, wp.vec4i, real, vector(3), vector(4))
         pairs = [zeros(worlds * capacity, dtype) for dtype in of_pairs]
-        return cls(zeros(worlds), *pairs, zeros(worlds), zeros(1), zeros(worlds), zeros(worlds), zeros(worlds))
+        counts = [zeros(n) for n in (worlds, 1, worlds, worlds, worlds, worlds)]
+        return cls(zeros(worlds), *pairs, *counts, zeros(worlds * vertices, NODE))

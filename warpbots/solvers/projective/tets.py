@@ -13,7 +13,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.actuators import activation_arrays, active_stress
-from warpbots.materials import elasticity, lame_lambda, lame_mu
+from warpbots.materials import differential, elasticity, lame_lambda, lame_mu
 from warpbots.math import NODE, matrix, real, vector
 from warpbots.solvers.projective.elements import Kind, Place, Point, add_block, corner, element, row, simplices, span
 
@@ -141,15 +141,10 @@ def stress_kernel(law: str, incompressibility: int) -> wp.Kernel:
 def stiffness_kernel(law: str, incompressibility: int) -> wp.Kernel:
     """Kernel over (worlds, tetrahedra of one law): add their second derivatives to a matrix of blocks.
 
-    Column b of the block of corners k and l is V sum_d (dP/dF_bd) G_k G_l[d], with the gradient G of a corner's shape
-    function. As dP/dF is symmetric, dP/dF : dF is the gradient of dF : P, which Warp derives.
+    Column b of the block of corners k and l is V dP(e_b G_l^T) G_k, with the gradient G of a corner's shape function. G
+    of corners 1 to 3 are the rows of D_0^-1, that of corner 0 is minus their sum.
     """
-    _, _, piola = elasticity(law, incompressibility, 3)
-
-    @wp.func
-    def pull(F: _mat, E: real, nu: real, dF: _mat):
-        """dF : P."""
-        return wp.ddot(dF, piola(F, E, nu))
+    _, point_of, differential_of = differential(law, incompressibility, 3)
 
     @wp.kernel(module=wp.get_module(f"warpbots.projective.{law}_{incompressibility}_stiffness"), enable_backward=False)
     def stiffness(
@@ -163,50 +158,43 @@ def stiffness_kernel(law: str, incompressibility: int) -> wp.Kernel:
         x: wp.array[_vec],
         u: wp.array[NODE],
         # out
-        column_out: wp.array[_vec],
+        column_out: wp.array[NODE],
     ):
         """K += V G_k . dP/dF . G_l."""
         w, i = wp.tid()
         e = first + i
-        F = deformation(tets, x, u, w, e)
         r = row(tets.place, w, e)
         k = element(tets.place, w, e)
-        E = tets.youngs_modulus[k]
-        nu = tets.poissons_ratio[k]
-        V = tets.volume[r]
         inverse = tets.inverse[r]
+        point = point_of(deformation(tets, x, u, w, e), tets.youngs_modulus[k], tets.poissons_ratio[k])
         A = _mat()
         if activation.start[e] < activation.start[e + 1]:
             A = _active(activation, e, w, control)
+        p = 16 * e
         for b in range(3):
-            for d in range(3):
+            along0 = _mat()
+            for l in range(1, 4):
                 dF = _mat()
-                dF[b, d] = real(1.0)
-                dP, _E, _nu, _dF = wp.grad(pull)(F, E, nu, dF)
-                dP += dF @ A
-                t = V * dP @ wp.transpose(inverse)
-                t1 = _vec(t[0, 0], t[1, 0], t[2, 0])
-                t2 = _vec(t[0, 1], t[1, 1], t[2, 1])
-                t3 = _vec(t[0, 2], t[1, 2], t[2, 2])
-                t0 = -(t1 + t2 + t3)
-                g1 = inverse[0, d]
-                g2 = inverse[1, d]
-                g3 = inverse[2, d]
-                for l in range(4):
-                    gl = -(g1 + g2 + g3)
-                    if l == 1:
-                        gl = g1
-                    elif l == 2:
-                        gl = g2
-                    elif l == 3:
-                        gl = g3
-                    p = 16 * e + l
-                    add_block(tets.place, pair, w, p, b, gl * t0, column_out)
-                    add_block(tets.place, pair, w, p + 4, b, gl * t1, column_out)
-                    add_block(tets.place, pair, w, p + 8, b, gl * t2, column_out)
-                    add_block(tets.place, pair, w, p + 12, b, gl * t3, column_out)
+                dF[b] = inverse[l - 1]
+                dP = differential_of(point, dF) + dF @ A
+                along = tets.volume[r] * dP @ wp.transpose(inverse)
+                along0 -= along
+                add_column(tets.place, pair, w, p + l, b, along, column_out)
+            add_column(tets.place, pair, w, p, b, along0, column_out)
 
     return stiffness
+
+
+@wp.func
+def add_column(place: Place, pair: wp.array[int], w: int, p: int, b: int, along: _mat, column: wp.array[NODE]):
+    """Add column b of the blocks of corners 0 to 3 and one other; those of corners 1 to 3 are columns of `along`."""
+    t1 = _vec(along[0, 0], along[1, 0], along[2, 0])
+    t2 = _vec(along[0, 1], along[1, 1], along[2, 1])
+    t3 = _vec(along[0, 2], along[1, 2], along[2, 2])
+    add_block(place, pair, w, p, b, -(t1 + t2 + t3), column)
+    add_block(place, pair, w, p + 4, b, t1, column)
+    add_block(place, pair, w, p + 8, b, t2, column)
+    add_block(place, pair, w, p + 12, b, t3, column)
 
 
 def weights(E: np.ndarray, nu: np.ndarray) -> np.ndarray:

@@ -164,7 +164,7 @@ def pull(F: _mat32, E: real, nu: real, dF: _mat32):
 
 @wp.kernel(enable_backward=False)
 def stiffness_kernel(
-    triangles: TriangleArrays, pair: wp.array[int], x: wp.array[_vec], u: wp.array[NODE], column_out: wp.array[_vec]
+    triangles: TriangleArrays, pair: wp.array[int], x: wp.array[_vec], u: wp.array[NODE], column_out: wp.array[NODE]
 ):
     """K += V G_k . dP/dF . G_l, as that of tetrahedra."""
     w, e = wp.tid()

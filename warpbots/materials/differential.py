@@ -1,0 +1,114 @@
+"""How the stress of a material changes with F: dP = dP/dF : dF, in closed form where its law has one."""
+
+import functools
+from collections.abc import Callable
+
+import warp as wp
+
+from warpbots.materials.incompressible import incompressible_differential
+from warpbots.materials.lame import lame_lambda, lame_mu
+from warpbots.materials.material import LAWS, elasticity
+from warpbots.math import matrix, real
+
+__all__ = ["DIFFERENTIALS", "differential"]
+
+DIFFERENTIALS: dict[Callable, Callable[[int], tuple[type, wp.Function, wp.Function]]] = {}
+"""For every law, a value of `LAWS`, with a closed form: a function of the dimension that returns a Warp struct of what
+dP takes from F, a function that makes it of (F, mu, lambda), and dP(point, dF)."""
+
+
+@functools.cache
+def differential(law: str, incompressibility: int, dim: int) -> tuple[type, wp.Function, wp.Function]:
+    """What dP takes from F, as a Warp struct, how it follows from (F, E, nu), and dP(point, dF) [Pa].
+
+    A law without a closed form is differentiated by Warp: as dP/dF is symmetric, dP/dF : dF is the gradient of dF : P.
+
+    Args:
+        law: Name of the law, a key of `LAWS`.
+        incompressibility: Even exponent of the added volumetric energy, 0 for none.
+        dim: 2 or 3.
+
+    Raises:
+        ValueError: There is no such law.
+    """
+    closed_form = DIFFERENTIALS.get(LAWS.get(law))
+    if closed_form is None:
+        return _generated(law, incompressibility, dim)
+    mat = matrix(dim)
+    LawPoint, law_point, law_differential = closed_form(dim)
+
+    @wp.func
+    def point_of(F: mat, E: real, nu: real):
+        """The point of the law with Lamé's constants of E and nu."""
+        return law_point(F, lame_mu(E, nu), lame_lambda(E, nu))
+
+    if incompressibility == 0:
+        return LawPoint, point_of, law_differential
+    VolumetricPoint, volumetric_point, volumetric_differential = incompressible_differential(dim, incompressibility)
+
+    @wp.struct
+    class StiffenedPoint:
+        """Both points.
+
+        law: That of the law.
+        volumetric: That of the volumetric energy.
+        """
+
+        law: LawPoint
+        volumetric: VolumetricPoint
+
+    @wp.func
+    def stiffened_point(F: mat, E: real, nu: real):
+        """Both points of E and nu."""
+        point = StiffenedPoint()
+        point.law = point_of(F, E, nu)
+        point.volumetric = volumetric_point(F, E, nu)
+        return point
+
+    @wp.func
+    def stiffened_differential(point: StiffenedPoint, dF: mat):
+        """dP of the law plus the volumetric one."""
+        return law_differential(point.law, dF) + volumetric_differential(point.volumetric, dF)
+
+    return StiffenedPoint, stiffened_point, stiffened_differential
+
+
+def _generated(law: str, incompressibility: int, dim: int) -> tuple[type, wp.Function, wp.Function]:
+    """The same by Warp's derivative of the stress."""
+    mat = matrix(dim)
+    _, _, piola = elasticity(law, incompressibility, dim)
+
+    @wp.struct
+    class GeneratedPoint:
+        """Arguments of the stress.
+
+        F: F.
+        E: E [Pa].
+        nu: nu [1].
+        """
+
+        F: mat
+        E: real
+        nu: real
+
+    @wp.func
+    def generated_point(F: mat, E: real, nu: real):
+        """The arguments."""
+        point = GeneratedPoint()
+        point.F = F
+        point.E = E
+        point.nu = nu
+        return point
+
+    @wp.func
+    def pull(F: mat, E: real, nu: real, dF: mat):
+        """dF : P."""
+        return wp.ddot(dF, piola(F, E, nu))
+
+    @wp.func
+    def generated_differential(point: GeneratedPoint, dF: mat):
+        """The gradient of dF : P to F."""
+        dP, _E, _nu, _dF = wp.grad(pull)(point.F, point.E, point.nu, dF)
+        return dP
+
+    return GeneratedPoint, generated_point, generated_differential
