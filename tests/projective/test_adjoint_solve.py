@@ -15,6 +15,7 @@ from warpbots.solvers import ProjectiveDynamics
 from warpbots.solvers.projective.contact import Contact
 from warpbots.solvers.projective.elements import Point
 from warpbots.solvers.projective.factor import _panels, factorise, solve
+from warpbots.solvers.projective.skeleton import Skeleton
 
 pytestmark = pytest.mark.verification
 
@@ -39,11 +40,12 @@ def adjoint_solution(model, solver, u: np.ndarray, g: np.ndarray):
     scratch.displacement.assign(wide[0].reshape(-1, 4))
     scratch.seed.assign(wide[1].reshape(-1, 4))
     solver._rest(model)
-    contact = Contact(model, state.position.flatten(), DT)
     control = wp.zeros((model.worlds, model.channels), dtype=real, device=model.device)
-    point = Point(scratch.everywhere, control, state.position.flatten(), scratch.displacement)
+    skeleton = Skeleton(model, state, control, DT)
+    contact = Contact(model, skeleton, state.position.flatten(), DT)
+    point = Point(scratch.everywhere, control, state.position.flatten(), scratch.displacement, real(DT))
     matrix = scratch.matrix(DT)
-    solver._solve_adjoint(model, point, contact, matrix, real(DT))
+    solver._solve_adjoint(model, point, skeleton, contact, matrix, real(DT))
     return matrix.adjoint.history.z.numpy().reshape(model.worlds, -1, 4)[:, : scratch.count, :3]
 
 

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from pxr import Usd, UsdGeom
 from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 from skeletons import BONES, arm, reached, simulated, stiff_pendulum, stirred_bones
 from soft_bodies import IncrementalPotential
 
+from warpbots import usd, view
 from warpbots.scene import (
     Box,
     Constraint,
@@ -128,25 +130,66 @@ def test_pendulums_have_the_right_period(kind):
 def test_gravity_and_inner_forces_leave_the_centre_of_mass_on_its_parabola():
     """A free arm that bends by a torque falls as a stone does; implicit Euler falls g h t / 2 further."""
     sim = simulated(arm("free", upper=None), cell=0.02)
-    steps, particles = 20, sim.model.particles
+    steps = 20
     final = sim.rollout(torch.full((steps, 1), 1.0), steps).final
-    mass = particles.volume * particles.density
-    fall = (mass[:, None] * (final.position[0].numpy() - particles.position)).sum(axis=0)
-    heavy = sum(b.density * np.prod(np.subtract(b.shape.upper, b.shape.lower)) for b in BONES)
-    speed = (mass[:, None] * final.velocity[0].numpy()).sum(axis=0)
-    for k, bone in enumerate(BONES):
-        at, center = particles.bone == k, (np.array(bone.shape.lower) + bone.shape.upper) / 2.0
-        X = particles.position[at]
-        turn, _ = Rotation.align_vectors(
-            final.position[0, at].numpy() - final.position[0, at].numpy().mean(0), X - X.mean(0)
-        )
-        moved = turn.apply(center - X.mean(0)) + final.position[0, at].numpy().mean(0) - center
-        own = bone.density * np.prod(np.subtract(bone.shape.upper, bone.shape.lower))
-        fall = fall + own * moved
+    fall = (sim.centre(final) - sim.centre(sim.state()))[0].numpy()
     t = steps * sim.dt
     expected = 0.5 * 9.81 * t * (t + sim.dt)
-    np.testing.assert_allclose(fall / (mass.sum() + heavy), [0, 0, -expected], atol=0.01 * expected)
-    assert speed[2] < 0.0 and abs(float(final.coordinates[0, -1])) > 0.1
+    np.testing.assert_allclose(fall, [0, 0, -expected], atol=0.01 * expected)
+    assert abs(float(final.coordinates[0, -1])) > 0.1
+
+
+@verification
+def test_bones_are_measured_as_articulated_bodies_are(rng):
+    """Poses, velocities, energies and torques at any coordinates, and their gradients."""
+    scene = arm("ball")
+    sim = simulated(scene, cell=0.02)
+    bodies = tuple(b for b in scene.bodies if isinstance(b, RigidBody))
+    bare = Simulation(Scene(bodies, scene.actuators, joints=scene.joints), Articulated(), 0.005)
+    q = torch.as_tensor(rng.normal(size=(1, 5)))
+    q[:, :4] /= q[:, :4].norm()
+    v, u = torch.as_tensor(rng.normal(size=(1, 4))), torch.tensor([[0.3]])
+    found = sim.sense(sim.state(coordinates=q, rates=v), u)
+    wanted = bare.sense(bare.state(position=q, velocity=v), u)
+    for name in ("position", "rotation", "velocity", "center", "kinetic_energy", "potential_energy", "torque"):
+        np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), atol=1e-12)
+    slopes = []
+    for one, state in ((sim, {"coordinates": q, "rates": v}), (bare, {"position": q, "velocity": v})):
+        leaves = {
+            n: a.clone().requires_grad_()
+            for n, a in (state | {"control": u, "gravity": one.parameter("gravity")}).items()
+        }
+        at = one.state(**{n: leaves[n] for n in state})
+        r = one.sense(at, leaves["control"], gravity=leaves["gravity"])
+        (r.center.sum() + r.kinetic_energy.sum() + r.potential_energy.sum() + r.torque.sum()).backward()
+        slopes.append([a.grad.numpy() for a in leaves.values()])
+    for a, b in zip(*slopes, strict=True):
+        assert np.abs(b).max() > 0.0
+        np.testing.assert_allclose(a, b, atol=1e-12)
+    boneless = Simulation(Scene(scene.bodies[:1]), ProjectiveDynamics(0.03), 0.01)
+    with pytest.raises(TypeError, match="measures bones alone"):
+        boneless.sense(boneless.state())
+
+
+def test_flesh_and_bones_go_to_usd_and_into_pictures(tmp_path):
+    """Points of the flesh and poses of the bones are those of the states, in the file of the trajectory."""
+    sim = simulated(arm("free"), cell=0.02)
+    motion = sim.rollout(torch.full((4, 1), 1.0), 4)
+    usd.write(tmp_path / "arm.usda", motion, fps=200.0)
+    stage = Usd.Stage.Open(str(tmp_path / "arm.usda"))
+    code = stage.GetEndTimeCode()
+    surface = UsdGeom.Mesh.Get(stage, "/World/Bodies/arm/Surface")
+    mesh = sim.model.particles.meshes[0]
+    shown = np.unique(mesh.faces)
+    points = np.array(surface.GetPointsAttr().Get(code))
+    x = motion.final.position[0].numpy()
+    nearest = np.linalg.norm(points[:, None] - x[shown], axis=2).min(axis=1)
+    assert len(points) == len(shown)
+    assert nearest.max() < 1e-6
+    (*_, (_, position, _)) = motion.poses()
+    bone = UsdGeom.Xformable.Get(stage, "/World/Bodies/fore").ComputeLocalToWorldTransform(code)
+    np.testing.assert_allclose(bone.ExtractTranslation(), position[1], atol=1e-6)
+    assert np.asarray(view.film_strip(motion, 2)).std() > 0.0
 
 
 def test_a_servo_bends_the_arm_and_limits_hold_it():

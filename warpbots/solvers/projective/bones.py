@@ -211,8 +211,10 @@ def _refuse_loose(scene: Scene, position: np.ndarray, bone: np.ndarray) -> None:
         spread = np.linalg.svd(held - held.mean(axis=0), compute_uv=False) if len(held) >= 3 else np.zeros(3)
         if spread[1] <= 1e-6 * spread[0]:
             lower, upper = body.bounds
+            thickness = float((upper - lower).min())
             raise SceneError(
                 f"RigidBody {body.name!r} (from {lower.round(6).tolist()} to {upper.round(6).tolist()} m) is outside "
                 f"of the flesh: it holds {len(held)} nodes of soft bodies, and needs three that are not in line; move "
-                f"it inside, make it thicker or use a smaller ProjectiveDynamics(cell_size=...)"
+                f"it inside or make it thicker, or use cells of half its thickness, {thickness / 2.0:.3g} m "
+                f"(ProjectiveDynamics(cell_size=...))"
             )

@@ -7,7 +7,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.actuators import activation
-from warpbots.contact import CODES, coefficients, extra_rest_friction, signed_distance
+from warpbots.contact import CODES, coefficients, extra_rest_friction, sampled_surface, signed_distance
 from warpbots.contact.solid import solids_of
 from warpbots.math import real, real_numpy, vector
 from warpbots.scene import (
@@ -22,6 +22,8 @@ from warpbots.scene import (
     Servo,
     Shape,
     Torque,
+    bars_of,
+    sheets_of,
 )
 from warpbots.solvers.checks import refuse_materials
 from warpbots.solvers.projective.bones import bound_velocity, motors_of, skeleton_of
@@ -54,6 +56,7 @@ def build(
     fluid = _fluid(scene)
     obstacle, solids = _solids(scene)
     _refuse_overlap(scene, mesh)
+    _refuse_swallowed(scene, cell_size)
     _refuse_held_bones(scene, mesh)
     skeleton = skeleton_of(scene, mesh, worlds, device)
     if skeleton is not None:
@@ -152,6 +155,26 @@ def _refuse_overlap(scene: Scene, mesh: Mesh) -> None:
                 f"Obstacle {obstacle.name!r}: {inside} nodes of SoftBody {scene.bodies[mesh.body[i]].name!r} start "
                 f"inside of it, the deepest {depth[i]:.4g} m; move the body or the obstacle apart"
             )
+
+
+def _refuse_swallowed(scene: Scene, cell: float) -> None:
+    """Raise if an obstacle, or a part of it, starts inside of a soft body, where no node may be to tell."""
+    for obstacle in scene.obstacles:
+        for part in getattr(obstacle.shape, "shapes", (obstacle.shape,)):
+            lower, upper = part.bounds
+            if not np.isfinite([lower, upper]).all():
+                continue
+            step = max(float((upper - lower).min()) / 8.0, float((upper - lower).max()) / _SAMPLES)
+            skin, _ = sampled_surface(part, lower - step, upper + step, step)
+            for body in scene.soft:
+                if sheets_of(body.shape) or bars_of(body.shape) is not None:
+                    continue
+                depth = -signed_distance(body.shape, skin)
+                if depth.max() > 0.1 * cell:
+                    raise SceneError(
+                        f"Obstacle {obstacle.name!r}: it starts inside of SoftBody {body.name!r}, up to "
+                        f"{depth.max():.4g} m below its surface; move the body or the obstacle apart"
+                    )
 
 
 def _refuse_held_bones(scene: Scene, mesh: Mesh) -> None:

@@ -34,7 +34,7 @@ _vec4 = vector(4)
 NONE, FACE, EDGES, HELD = (wp.constant(k) for k in range(4))
 _ZERO, _ONE = wp.constant(real(0.0)), wp.constant(real(1.0))
 _HOLD = wp.constant(2)  # searches after which what still passes is held in any case
-_PATIENCE = wp.constant(100)  # advances before a way is taken for one that ends in a collision
+_PATIENCE = wp.constant(1000)  # advances before a way is taken for one that ends in a collision
 _SAME = wp.constant(real(0.99))  # cosine between normals above which planes count as one
 _END = wp.constant(real(0.01))  # part of an edge that counts as its end
 _BEYOND = wp.constant(real(0.25))  # how far beyond an edge, in its lengths, the plane of a face still holds
@@ -193,6 +193,8 @@ def advance(kind: int, near: real, a: _vec, b: _vec, c: _vec, d: _vec, ua: _vec,
             if room <= least:
                 found = t
                 break
+        if t < _ONE:  # near, or out of patience: what may meet is taken to meet
+            found = t
     return found
 
 
