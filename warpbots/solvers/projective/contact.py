@@ -3,7 +3,7 @@
 import warp as wp
 
 from warpbots.math import copy, launch, real
-from warpbots.solvers.projective import collide, obstacles, pairs, touch
+from warpbots.solvers.projective import collide, obstacles, pairs, sweep, touch
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.scratch import End
 from warpbots.solvers.projective.skeleton import Skeleton
@@ -105,7 +105,7 @@ class Contact:
         """Write the correction of the forces after that of displacements."""
         self._meet(active, z, f)
         self._answer(active, transposed=False)
-        self._sweep(touch.sweep_kernel, active, z, f)
+        self._sweep(sweep.sweep_kernel, active, z, f)
 
     def _sweep(self, kernel: wp.Kernel, active: wp.array, z: wp.array, f: wp.array) -> None:
         if self._scratch.contacts:
@@ -160,7 +160,7 @@ class Contact:
 
     def sweep_adjoint(self, active: wp.array, z: wp.array, f: wp.array) -> None:
         """Write the correction of the adjoint forces after that of adjoint displacements."""
-        self._sweep(touch.adj_sweep_kernel, active, z, f)
+        self._sweep(sweep.adj_sweep_kernel, active, z, f)
 
     def adjoint(self, u: wp.array, z: wp.array) -> None:
         """Gradients to the start of the step, to friction, and to displacements of fixed nodes."""

@@ -9,7 +9,7 @@ from warpbots.solvers.articulated.power import finish_kernel, power_kernel, reca
 from warpbots.solvers.articulated.scheme import BDF1, Past
 from warpbots.solvers.articulated.sense import Readings, sense
 from warpbots.solvers.articulated.tree import Stage
-from warpbots.solvers.projective import handles
+from warpbots.solvers.projective import handles, handles_adjoint
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState, SkeletalState
 
 __all__ = ["Skeleton", "sense_bones"]
@@ -124,11 +124,11 @@ class Skeleton:
             return
         everywhere, lacking = self._model.scratch.everywhere, self._model.scratch.lacking
         plain, exchanged = self._bones.work
-        self._launch(handles.hold_kernel, self._handles.bound, [self._handles, lacking], [self._bones.pushed])
-        self._launch(handles.gather_kernel, self._handles.handles, [self._handles, lacking], [plain])
+        self._launch(handles_adjoint.hold_kernel, self._handles.bound, [self._handles, lacking], [self._bones.pushed])
+        self._launch(handles_adjoint.gather_kernel, self._handles.handles, [self._handles, lacking], [plain])
         n = self._tree.freedom
         inputs = [self._handles, self._tree, self._articulated.work, plain]
-        launch(handles.tangent_kernel, (self._model.worlds, n, n), inputs, [self._bones.tangent], self._device)
+        launch(handles_adjoint.tangent_kernel, (self._model.worlds, n, n), inputs, [self._bones.tangent], self._device)
         self.residual(everywhere, a)
         inputs = [self._handles, everywhere, self._scaling]
         self._launch(handles.joint_step_kernel, None, inputs, [exchanged, f])
@@ -138,9 +138,9 @@ class Skeleton:
         if self._there:
             plain, exchanged = self._bones.work
             inputs = [self._handles, active, self._bones.tangent, self._stage.x.grad, z]
-            self._launch(handles.adjoint_residual_kernel, self._tree.freedom, inputs, [exchanged])
+            self._launch(handles_adjoint.adjoint_residual_kernel, self._tree.freedom, inputs, [exchanged])
             inputs = [self._handles, active, plain, z]
-            self._launch(handles.velocity_kernel, self._handles.bound, inputs, [z])
+            self._launch(handles_adjoint.velocity_kernel, self._handles.bound, inputs, [z])
 
     def adjoint(self, z: wp.array) -> None:
         """Gradients to where bones started, how they are made and what drives them.
@@ -151,9 +151,9 @@ class Skeleton:
             return
         tree, bones, articulated = self._tree, self._bones, self._articulated
         bound, lacking = self._handles.bound, self._model.scratch.lacking
-        self._launch(handles.hold_kernel, bound, [self._handles, lacking], [bones.moved])
-        self._launch(handles.release_kernel, bound, [self._handles, bones.moved], [self._x.grad])
-        self._launch(handles.weigh_joints_kernel, tree.freedom, [self._handles, z], [articulated.weight])
+        self._launch(handles_adjoint.hold_kernel, bound, [self._handles, lacking], [bones.moved])
+        self._launch(handles_adjoint.release_kernel, bound, [self._handles, bones.moved], [self._x.grad])
+        self._launch(handles_adjoint.weigh_joints_kernel, tree.freedom, [self._handles, z], [articulated.weight])
         clear_gradients(articulated.gradients())
         power = [
             self._machine, self._past, self._stage, bones.control, articulated.weight, _NUMBER, articulated.links,
@@ -164,7 +164,7 @@ class Skeleton:
             self._handles, tree, articulated.links, articulated.sweep, bones.pushed, bones.moved, bones.power
         ]  # fmt: skip
         bones.power.grad.fill_(1.0)
-        launch_own_adjoint(handles.flesh_power_kernel, (self._model.worlds, bound), flesh, self._device)
+        launch_own_adjoint(handles_adjoint.flesh_power_kernel, (self._model.worlds, bound), flesh, self._device)
         articulated.power.grad.fill_(1.0)
         launch_own_adjoint(power_kernel, self._model.worlds, power, self._device)
         inputs = [tree, self._past, self._stage, _NUMBER, self._stage]

@@ -40,7 +40,7 @@ _TOLERANCE = {"float32": 1e-5, "float64": 1e-8}
 
 @dataclasses.dataclass(frozen=True)
 class ProjectiveDynamics:
-    """Finite elements with implicit Euler, in space (Bouaziz et al. 2014; Qiao et al. 2021, soft multi-body systems).
+    """Finite elements with bones in them and implicit Euler, in space (Bouaziz et al. 2014; Qiao et al. 2021).
 
     A step ends where Phi(x) = 1/(2 h^2) |x - s|_M^2 + E(x) is least (eq. 2): local steps find the stress of every
     element, global steps solve with a constant matrix that is factored once (eq. 5), and Anderson's acceleration makes
@@ -52,6 +52,11 @@ class ProjectiveDynamics:
     does not count. Sheets of one `Union` are sewn to each other and to its solids where vertices are at one place, and
     turn freely there. Cables are tied to nodes, the other actuators act on solids alone. Thin cloth that buckles in a
     step has many ends to choose from, and may need shorter steps to find one.
+
+    Rigid bodies of the scene are bones: they take the place of the flesh inside their shapes, and nodes of it that are
+    inside or on their surface are bound to them. Their joints, springs, limits and motors are those of `Articulated`
+    with implicit Euler. What of a bone is outside of the flesh touches nothing. Where several contacts hold the same
+    matter, between soft surfaces and at nodes of bones, a contact gives way by a hundredth of what a node would.
 
     Attributes:
         margin: Part of the stability bound that is safe [1]; there is no bound.

@@ -1,0 +1,191 @@
+"""Forces of all contacts of a world, one contact after the other, each seeing what the others do (Gauss and Seidel)."""
+
+import warp as wp
+
+from warpbots.math import NODE, real, vector
+from warpbots.solvers.projective.elements import at
+from warpbots.solvers.projective.nodes import packed
+from warpbots.solvers.projective.touch import (
+    ComplianceArrays,
+    MeetingArrays,
+    ReachArrays,
+    TouchArrays,
+    compliant,
+    law,
+)
+
+__all__ = ["adj_sweep_kernel", "sweep_kernel"]
+
+_vec = vector(3)
+_SWEEPS = wp.constant(300)
+_SETTLED = wp.constant(real(0.01))  # share of the first change in a step below which contacts are not swept again
+
+
+@wp.func
+def moved(touch: TouchArrays, meeting: MeetingArrays, z: wp.array[NODE], f: wp.array[NODE], w: int, c: int):
+    """Sum a_k u_k of a contact after a correction."""
+    total = _vec()
+    for p in range(4):
+        i = meeting.node[c][p]
+        if i >= 0:
+            k = w * touch.stride + i
+            total += meeting.weight[c][p] * (at(z, k) + at(f, k))
+    return total
+
+
+@wp.func
+def list_contacts(touch: TouchArrays, meeting: MeetingArrays, w: int):
+    """Write the contacts of a world that count in a row; their number."""
+    first = w * touch.contacts
+    count = int(0)
+    for c in range(touch.contacts):
+        if meeting.listed[first + c] == 1:
+            meeting.order[first + count] = c
+            count += 1
+    return count
+
+
+@wp.func
+def fill_mutual(touch: TouchArrays, meeting: MeetingArrays, compliance: ComplianceArrays, w: int, count: int):
+    """Write the compliances of all contacts that count, if there is room for them."""
+    first = w * touch.contacts
+    if count <= compliance.side:
+        for i in range(count):
+            row = (w * compliance.side + i) * compliance.side
+            c = first + meeting.order[first + i]
+            for j in range(count):
+                d = first + meeting.order[first + j]
+                compliance.mutual[row + j] = compliant(touch, meeting, compliance, c, d)
+
+
+@wp.func
+def between(
+    touch: TouchArrays, meeting: MeetingArrays, compliance: ComplianceArrays, w: int, count: int, i: int, j: int
+):  # fmt: skip
+    """How far number j of the contacts that count moves per force of number i [m/N]: kept, if there was room."""
+    share = real(0.0)
+    if count <= compliance.side:
+        share = compliance.mutual[(w * compliance.side + i) * compliance.side + j]
+    else:
+        first = w * touch.contacts
+        c = first + meeting.order[first + i]
+        share = compliant(touch, meeting, compliance, c, first + meeting.order[first + j])
+    return share
+
+
+@wp.func
+def spread(
+    touch: TouchArrays, meeting: MeetingArrays, compliance: ComplianceArrays, reach: ReachArrays, scaling: real, w: int,
+    count: int, i: int, change: _vec,
+):  # fmt: skip
+    """Move all contacts that count, and the joints, by what a change of the force of one, number i of them, does."""
+    first = w * touch.contacts
+    scaled = change / scaling
+    for j in range(count):
+        share = between(touch, meeting, compliance, w, count, i, j)
+        meeting.gap[first + j] = meeting.gap[first + j] + share * scaled
+    k = (first + meeting.order[first + i]) * reach.freedom
+    for j in range(reach.freedom):
+        reach.motion[w * reach.freedom + j] += wp.dot(reach.reply[k + j], change)
+
+
+@wp.func
+def carried(touch: TouchArrays, meeting: MeetingArrays, reach: ReachArrays, w: int, i: int):
+    """How far joints have moved number i of the contacts that count."""
+    first = w * touch.contacts
+    k = (first + meeting.order[first + i]) * reach.freedom
+    total = _vec()
+    for j in range(reach.freedom):
+        total += reach.motion[w * reach.freedom + j] * reach.reach[k + j]
+    return total
+
+
+@wp.func
+def rest(reach: ReachArrays, w: int):
+    """No joint has moved yet."""
+    for j in range(reach.freedom):
+        reach.motion[w * reach.freedom + j] = real(0.0)
+
+
+@wp.kernel(enable_backward=False)
+def sweep_kernel(
+    touch: TouchArrays, scaling: wp.array[real], active: wp.array[int], z: wp.array[NODE],
+    compliance_out: ComplianceArrays, reach_out: ReachArrays, meeting_out: MeetingArrays, f_out: wp.array[NODE],
+):  # fmt: skip
+    """Find forces that obey the law, contact after contact, and write how they change; what does not count has none."""
+    w = wp.tid()
+    if active[w] == 0:
+        return
+    first = w * touch.contacts
+    start = w * touch.stride + touch.first
+    count = list_contacts(touch, meeting_out, w)
+    rest(reach_out, w)
+    fill_mutual(touch, meeting_out, compliance_out, w, count)
+    for c in range(touch.contacts):
+        f_out[start + c] = NODE()
+        if meeting_out.listed[first + c] == 0:
+            f_out[start + c] = -z[start + c]
+    for i in range(count):
+        c = first + meeting_out.order[first + i]
+        u = moved(touch, meeting_out, z, f_out, w, c)
+        m = meeting_out.normal[c]
+        meeting_out.gap[first + i] = u - wp.dot(m, u) * m + meeting_out.distance[c] * m
+    largest = real(0.0)
+    for sweep in range(_SWEEPS):
+        size = real(0.0)
+        for i in range(count):
+            c = meeting_out.order[first + i]
+            k = first + c
+            own = meeting_out.own[k]
+            lam = at(z, start + c) + at(f_out, start + c)
+            q = meeting_out.gap[first + i] + carried(touch, meeting_out, reach_out, w, i)
+            l = law(
+                q, meeting_out.normal[k], lam, own, meeting_out.skin[k], meeting_out.condition[k],
+                meeting_out.friction[k], meeting_out.extra[k], meeting_out.touched[k],
+            )  # fmt: skip
+            change = l - lam
+            if wp.dot(change, change) > real(0.0):
+                f_out[start + c] = f_out[start + c] + packed(change)
+                size = wp.max(size, own * wp.length(change))
+                spread(touch, meeting_out, compliance_out, reach_out, scaling[w], w, count, i, change)
+        if sweep == 0:
+            largest = size
+        if size <= _SETTLED * largest:
+            break
+
+
+@wp.kernel(enable_backward=False)
+def adj_sweep_kernel(
+    touch: TouchArrays, scaling: wp.array[real], active: wp.array[int], z: wp.array[NODE],
+    compliance_out: ComplianceArrays, reach_out: ReachArrays, meeting_out: MeetingArrays, f_out: wp.array[NODE],
+):  # fmt: skip
+    """Find nu = sum a_k a + L^T nu of all contacts, one after the other, and write how they change."""
+    w = wp.tid()
+    if active[w] == 0:
+        return
+    first = w * touch.contacts
+    start = w * touch.stride + touch.first
+    count = list_contacts(touch, meeting_out, w)
+    rest(reach_out, w)
+    fill_mutual(touch, meeting_out, compliance_out, w, count)
+    for c in range(touch.contacts):
+        f_out[start + c] = NODE()
+    for i in range(count):
+        meeting_out.gap[first + i] = moved(touch, meeting_out, z, f_out, w, first + meeting_out.order[first + i])
+    largest = real(0.0)
+    for sweep in range(_SWEEPS):
+        size = real(0.0)
+        for i in range(count):
+            c = meeting_out.order[first + i]
+            k = first + c
+            nu = at(z, start + c) + at(f_out, start + c)
+            gap = meeting_out.gap[first + i] + carried(touch, meeting_out, reach_out, w, i)
+            change = gap + wp.transpose(meeting_out.by_force[k]) @ nu - nu
+            f_out[start + c] = f_out[start + c] + packed(change)
+            size = wp.max(size, wp.length(change))
+            force = wp.transpose(meeting_out.by_displacement[k]) @ change
+            spread(touch, meeting_out, compliance_out, reach_out, scaling[w], w, count, i, force)
+        if sweep == 0:
+            largest = size
+        if size <= _SETTLED * largest:
+            break
