@@ -17,7 +17,15 @@ import warp as wp
 from warpbots.math import NODE, real, vector
 from warpbots.scene import Scene
 from warpbots.solvers.cables import routes_of
-from warpbots.solvers.projective.elements import Kind, Place, Point, add_block, corner, span
+from warpbots.solvers.projective.elements import (
+    Kind,
+    Place,
+    add_block,
+    corner,
+    forces_by,
+    span,
+    stiffness_by,
+)
 
 __all__ = ["CABLES", "CableArrays", "force_kernel", "scaling_kernel", "stiffness_kernel", "strung"]
 
@@ -180,16 +188,6 @@ def _blocks(mesh: object) -> np.ndarray:
     return stiff[:, None, None] * block
 
 
-def _forces(cables: CableArrays, model: object, point: Point) -> list[tuple]:
-    inputs = [cables, point.active, point.control, point.x, point.u, model.scratch.force]
-    return [(force_kernel, (model.worlds, cables.place.count), inputs)]
-
-
-def _stiffness(cables: CableArrays, model: object, point: Point) -> list[tuple]:
-    inputs = [cables, model.scratch.pair, point.control, point.x, point.u, model.scratch.column]
-    return [(stiffness_kernel, (model.worlds, cables.place.count), inputs)]
-
-
 CABLES = Kind(
     name="cables",
     arrays=CableArrays,
@@ -197,7 +195,7 @@ CABLES = Kind(
     constant={"cable": int, "cable_first": int, "cable_segments": int, "cable_channel": int},
     blocks=_blocks,
     scaling=scaling_kernel,
-    forces=_forces,
-    stiffness=_stiffness,
+    forces=forces_by(force_kernel, driven=True),
+    stiffness=stiffness_by(stiffness_kernel, driven=True),
 )
 """Cables."""

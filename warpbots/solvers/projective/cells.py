@@ -10,7 +10,18 @@ import warp as wp
 
 from warpbots.actuators import cell_functions
 from warpbots.math import NODE, matrix, real, vector
-from warpbots.solvers.projective.elements import Kind, Place, Point, add_block, corner, row, simplices, span
+from warpbots.solvers.projective.elements import (
+    Kind,
+    Place,
+    add_block,
+    corner,
+    edges,
+    edges_at_rest,
+    forces_by,
+    row,
+    simplices,
+    stiffness_by,
+)
 
 __all__ = ["CELLS", "CellArrays", "force_kernel", "rest_kernel", "scaling_kernel", "stiffness_kernel"]
 
@@ -48,12 +59,7 @@ class CellArrays:
 def rest_kernel(cells: CellArrays, cells_out: CellArrays, mass_out: wp.array[real]):
     """D_0^-1 and V of every cell, which has no mass."""
     w, e = wp.tid()
-    n = w * cells.place.nodes
-    k = cells.node[e]
-    X = cells.rest_position[n + k[0]]
-    D = wp.matrix_from_cols(
-        cells.rest_position[n + k[1]] - X, cells.rest_position[n + k[2]] - X, cells.rest_position[n + k[3]] - X
-    )
+    D = edges_at_rest(cells.place, cells.rest_position, w, cells.node[e])
     r = row(cells.place, w, e)
     cells_out.inverse[r] = wp.inverse(D)
     cells_out.volume[r] = wp.determinant(D) / real(6.0)
@@ -73,13 +79,7 @@ def scaling_kernel(cells: CellArrays, scaling_out: wp.array[real]):
 @wp.func
 def deformation(cells: CellArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, e: int):
     """F at x + u."""
-    k = cells.node[e]
-    D = wp.matrix_from_cols(
-        span(cells.place, x, u, w, k[0], k[1]),
-        span(cells.place, x, u, w, k[0], k[2]),
-        span(cells.place, x, u, w, k[0], k[3]),
-    )
-    return D @ cells.inverse[row(cells.place, w, e)]
+    return edges(cells.place, x, u, w, cells.node[e]) @ cells.inverse[row(cells.place, w, e)]
 
 
 @wp.func
@@ -154,16 +154,6 @@ def _blocks(mesh: object) -> np.ndarray:
     return (mesh.cell_stiffness * volume)[:, None, None] * simplices(mesh.position, mesh.pneumatic)
 
 
-def _forces(cells: CellArrays, model: object, point: Point) -> list[tuple]:
-    inputs = [cells, point.active, point.control, point.x, point.u, model.scratch.force]
-    return [(force_kernel, (model.worlds, cells.place.count), inputs)]
-
-
-def _stiffness(cells: CellArrays, model: object, point: Point) -> list[tuple]:
-    inputs = [cells, model.scratch.pair, point.control, point.x, point.u, model.scratch.column]
-    return [(stiffness_kernel, (model.worlds, cells.place.count), inputs)]
-
-
 CELLS = Kind(
     name="pneumatic",
     arrays=CellArrays,
@@ -173,7 +163,7 @@ CELLS = Kind(
     blocks=_blocks,
     rest=rest_kernel,
     scaling=scaling_kernel,
-    forces=_forces,
-    stiffness=_stiffness,
+    forces=forces_by(force_kernel, driven=True),
+    stiffness=stiffness_by(stiffness_kernel, driven=True),
 )
 """Pneumatic cells."""

@@ -19,6 +19,8 @@ __all__ = [
     "add_block",
     "at",
     "corner",
+    "edges",
+    "edges_at_rest",
     "element",
     "forces_by",
     "pairs",
@@ -109,21 +111,33 @@ class Kind:
     scaling: wp.Kernel | None = None
 
 
-def forces_by(kernel: wp.Kernel) -> Callable:
-    """`Kind.forces` of a kind whose elements all follow one law: the kernel (elements, active, x, u) -> (force)."""
+def forces_by(kernel: wp.Kernel, driven: bool = False) -> Callable:
+    """`Kind.forces` of a kind whose elements all follow one law.
+
+    Args:
+        kernel: (elements, active, x, u) -> (force), or (elements, active, control, x, u) -> (force).
+        driven: Whether it takes the control signals.
+    """
 
     def forces(elements: object, model: object, point: Point) -> list[tuple]:
-        inputs = [elements, point.active, point.x, point.u, model.scratch.force]
+        control = [point.control] if driven else []
+        inputs = [elements, point.active, *control, point.x, point.u, model.scratch.force]
         return [(kernel, (model.worlds, elements.place.count), inputs)]
 
     return forces
 
 
-def stiffness_by(kernel: wp.Kernel) -> Callable:
-    """`Kind.stiffness` of a kind whose elements all follow one law: the kernel (elements, pair, x, u) -> (column)."""
+def stiffness_by(kernel: wp.Kernel, driven: bool = False) -> Callable:
+    """`Kind.stiffness` of a kind whose elements all follow one law.
+
+    Args:
+        kernel: (elements, pair, x, u) -> (column), or (elements, pair, control, x, u) -> (column).
+        driven: Whether it takes the control signals.
+    """
 
     def stiffness(elements: object, model: object, point: Point) -> list[tuple]:
-        inputs = [elements, model.scratch.pair, point.x, point.u, model.scratch.column]
+        control = [point.control] if driven else []
+        inputs = [elements, model.scratch.pair, *control, point.x, point.u, model.scratch.column]
         return [(kernel, (model.worlds, elements.place.count), inputs)]
 
     return stiffness
@@ -160,6 +174,22 @@ def span(place: Place, x: wp.array[_vec], u: wp.array[NODE], w: int, i: int, k: 
     n = w * place.nodes
     m = w * place.stride
     return (x[n + k] - x[n + i]) + (at(u, m + k) - at(u, m + i))
+
+
+@wp.func
+def edges_at_rest(place: Place, X: wp.array[_vec], w: int, k: wp.vec4i):
+    """D_0 of a tetrahedron: from its first corner to the others, as columns, at rest."""
+    n = w * place.nodes
+    first = X[n + k[0]]
+    return wp.matrix_from_cols(X[n + k[1]] - first, X[n + k[2]] - first, X[n + k[3]] - first)
+
+
+@wp.func
+def edges(place: Place, x: wp.array[_vec], u: wp.array[NODE], w: int, k: wp.vec4i):
+    """D of a tetrahedron: the same at x + u."""
+    return wp.matrix_from_cols(
+        span(place, x, u, w, k[0], k[1]), span(place, x, u, w, k[0], k[2]), span(place, x, u, w, k[0], k[3])
+    )
 
 
 @wp.func

@@ -12,7 +12,17 @@ import warp as wp
 
 from warpbots.actuators import fibre_pull
 from warpbots.math import NODE, real, vector
-from warpbots.solvers.projective.elements import Kind, Place, Point, add_block, corner, row, span
+from warpbots.solvers.projective.elements import (
+    Kind,
+    Place,
+    add_block,
+    corner,
+    edges_at_rest,
+    forces_by,
+    row,
+    span,
+    stiffness_by,
+)
 
 __all__ = ["FIBRES", "FibreArrays", "force_kernel", "rest_kernel", "scaling_kernel", "stiffness_kernel"]
 
@@ -52,12 +62,7 @@ class FibreArrays:
 def rest_kernel(fibres: FibreArrays, fibres_out: FibreArrays, mass_out: wp.array[real]):
     """G_k . m and V of every fibre, which has no mass."""
     w, e = wp.tid()
-    n = w * fibres.place.nodes
-    k = fibres.node[e]
-    X = fibres.rest_position[n + k[0]]
-    D = wp.matrix_from_cols(
-        fibres.rest_position[n + k[1]] - X, fibres.rest_position[n + k[2]] - X, fibres.rest_position[n + k[3]] - X
-    )
+    D = edges_at_rest(fibres.place, fibres.rest_position, w, fibres.node[e])
     r = row(fibres.place, w, e)
     fibres_out.slope[r] = wp.inverse(D) @ fibres.fibre_direction[e]
     fibres_out.volume[r] = wp.determinant(D) / real(6.0)
@@ -156,16 +161,6 @@ def _blocks(mesh: object) -> np.ndarray:
     return stiff[:, None, None] * g[:, :, None] * g[:, None, :]
 
 
-def _forces(fibres: FibreArrays, model: object, point: Point) -> list[tuple]:
-    inputs = [fibres, point.active, point.control, point.x, point.u, model.scratch.force]
-    return [(force_kernel, (model.worlds, fibres.place.count), inputs)]
-
-
-def _stiffness(fibres: FibreArrays, model: object, point: Point) -> list[tuple]:
-    inputs = [fibres, model.scratch.pair, point.control, point.x, point.u, model.scratch.column]
-    return [(stiffness_kernel, (model.worlds, fibres.place.count), inputs)]
-
-
 FIBRES = Kind(
     name="fibres",
     arrays=FibreArrays,
@@ -175,7 +170,7 @@ FIBRES = Kind(
     blocks=_blocks,
     rest=rest_kernel,
     scaling=scaling_kernel,
-    forces=_forces,
-    stiffness=_stiffness,
+    forces=forces_by(force_kernel, driven=True),
+    stiffness=stiffness_by(stiffness_kernel, driven=True),
 )
 """Fibres of muscles."""

@@ -15,7 +15,18 @@ import warp as wp
 from warpbots.actuators import activation_arrays, active_stress
 from warpbots.materials import differential, elasticity, lame_lambda, lame_mu
 from warpbots.math import NODE, matrix, real, vector
-from warpbots.solvers.projective.elements import Kind, Place, Point, add_block, corner, element, row, simplices, span
+from warpbots.solvers.projective.elements import (
+    Kind,
+    Place,
+    Point,
+    add_block,
+    corner,
+    edges,
+    edges_at_rest,
+    element,
+    row,
+    simplices,
+)
 
 __all__ = ["TETS", "TetArrays", "rest_kernel", "scaling_kernel", "stiffness_kernel", "stress_kernel"]
 
@@ -54,13 +65,8 @@ class TetArrays:
 def rest_kernel(tets: TetArrays, tets_out: TetArrays, mass_out: wp.array[real]):
     """D_0^-1 and V of every tetrahedron, and the mass rho V / 4 of each of its corners."""
     w, e = wp.tid()
-    n = w * tets.place.nodes
     r = row(tets.place, w, e)
-    k = tets.node[e]
-    X = tets.rest_position[n + k[0]]
-    D = wp.matrix_from_cols(
-        tets.rest_position[n + k[1]] - X, tets.rest_position[n + k[2]] - X, tets.rest_position[n + k[3]] - X
-    )
+    D = edges_at_rest(tets.place, tets.rest_position, w, tets.node[e])
     V = wp.determinant(D) / real(6.0)
     tets_out.inverse[r] = wp.inverse(D)
     tets_out.volume[r] = V
@@ -85,13 +91,7 @@ def scaling_kernel(tets: TetArrays, scaling_out: wp.array[real]):
 @wp.func
 def deformation(tets: TetArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, e: int):
     """F at x + u."""
-    k = tets.node[e]
-    D = wp.matrix_from_cols(
-        span(tets.place, x, u, w, k[0], k[1]),
-        span(tets.place, x, u, w, k[0], k[2]),
-        span(tets.place, x, u, w, k[0], k[3]),
-    )
-    return D @ tets.inverse[row(tets.place, w, e)]
+    return edges(tets.place, x, u, w, tets.node[e]) @ tets.inverse[row(tets.place, w, e)]
 
 
 @functools.cache
