@@ -317,16 +317,13 @@ def differentiate_pairs_kernel(
     meeting_out.by_displacement[k] = -L / (own - meeting_out.skin[k])
 
 
-@wp.kernel(enable_backward=False)
-def pull_pairs_kernel(
-    touch: TouchArrays, pairs: PairArrays, first: int, active: wp.array[int], x: wp.array[_vec], u: wp.array[NODE],
-    z: wp.array[NODE], meeting_out: MeetingArrays,
+@wp.func
+def pull_pair(
+    touch: TouchArrays, pairs: PairArrays, first: int, x: wp.array[_vec], u: wp.array[NODE], z: wp.array[NODE], w: int,
+    p: int, meeting: MeetingArrays,
 ):  # fmt: skip
-    """B_k^T nu, and how the force on every node changes with the places of all: what the adjoint has for a force."""
-    w, p = wp.tid()
+    """B_k^T nu of a pair, and how the force on every node changes with the places of all."""
     k = w * touch.contacts + first + p
-    if active[w] == 0 or meeting_out.listed[k] == 0:
-        return
     m = w * pairs.capacity + p
     i = pairs.node[m]
     j = w * touch.stride + touch.first + first + p
@@ -348,10 +345,21 @@ def pull_pairs_kernel(
         pc,
         pd,
     )
-    meeting_out.pull[4 * k] = wp.transpose(meeting_out.by_node[4 * k]) @ nu + a
-    meeting_out.pull[4 * k + 1] = wp.transpose(meeting_out.by_node[4 * k + 1]) @ nu + b
-    meeting_out.pull[4 * k + 2] = wp.transpose(meeting_out.by_node[4 * k + 2]) @ nu + c
-    meeting_out.pull[4 * k + 3] = wp.transpose(meeting_out.by_node[4 * k + 3]) @ nu + d
+    meeting.pull[4 * k] = wp.transpose(meeting.by_node[4 * k]) @ nu + a
+    meeting.pull[4 * k + 1] = wp.transpose(meeting.by_node[4 * k + 1]) @ nu + b
+    meeting.pull[4 * k + 2] = wp.transpose(meeting.by_node[4 * k + 2]) @ nu + c
+    meeting.pull[4 * k + 3] = wp.transpose(meeting.by_node[4 * k + 3]) @ nu + d
+
+
+@wp.kernel(enable_backward=False)
+def pull_pairs_kernel(
+    touch: TouchArrays, pairs: PairArrays, first: int, active: wp.array[int], x: wp.array[_vec], u: wp.array[NODE],
+    z: wp.array[NODE], meeting_out: MeetingArrays,
+):  # fmt: skip
+    """What the adjoint has for a force of every pair that counts; most do not, and shall not set up what these need."""
+    w, p = wp.tid()
+    if active[w] == 1 and meeting_out.listed[w * touch.contacts + first + p] == 1:
+        pull_pair(touch, pairs, first, x, u, z, w, p, meeting_out)
 
 
 @wp.kernel(enable_backward=False)
