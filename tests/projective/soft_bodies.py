@@ -180,8 +180,8 @@ def forces_at(sim: Simulation, x: np.ndarray, u: float = 0.0) -> np.ndarray:
     model, solver = sim.model, sim.solver
     scratch, state = model.scratch, solver.state(model)
     state.position.assign(x[None].astype(real_numpy))
-    solver._rest(model)
     control = wp.full((1, model.channels), u, dtype=model.scalar, device=model.device)
+    solver._rest(model, control)
     still = wp.zeros_like(scratch.lacking)
     point = Point(scratch.everywhere, control, state.position.flatten(), still, model.scalar(1.0))
     solver._imbalance(model, point, state.velocity.flatten(), scratch.lacking)

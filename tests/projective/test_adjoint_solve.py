@@ -39,8 +39,8 @@ def adjoint_solution(model, solver, u: np.ndarray, g: np.ndarray):
     wide[0, :, : scratch.count, :3], wide[1, :, : scratch.count, :3] = u, g
     scratch.displacement.assign(wide[0].reshape(-1, 4))
     scratch.seed.assign(wide[1].reshape(-1, 4))
-    solver._rest(model)
     control = wp.zeros((model.worlds, model.channels), dtype=real, device=model.device)
+    solver._rest(model, control)
     skeleton = Skeleton(model, state, control, DT)
     contact = Contact(model, skeleton, state.position.flatten(), DT)
     point = Point(scratch.everywhere, control, state.position.flatten(), scratch.displacement, real(DT))

@@ -13,6 +13,7 @@ from warpbots.scene import (
     HalfSpace,
     Material,
     Obstacle,
+    Oscillation,
     Scene,
     SceneError,
     SoftBody,
@@ -44,7 +45,14 @@ REFUSED = {
         lambda: scene(constraints=(Constraint("all", "line", (1, 0, 0)),)),
         "knows only 'fixed', got 'line'",
     ),
-    "grows": (lambda: scene(actuators=(Expansion("grow", "all", 0.1),)), "Expansion 'grow': .* knows no such actuator"),
+    "beats": (
+        lambda: scene(actuators=(Oscillation("beat", "all", 0.1, 2.0),)),
+        "Oscillation 'beat': .* knows no such actuator",
+    ),
+    "vanishes": (
+        lambda: scene(actuators=(Expansion("one", "all", 0.6), Expansion("two", "all", 0.5))),
+        "'one', 'two': together they strain matter by up to 1.1",
+    ),
     "damped": (
         lambda: scene(dataclasses.replace(BLOCK, material=dataclasses.replace(MATTER, damping=0.1))),
         "knows no damping; set damping=0, or use MassSpring",

@@ -211,6 +211,23 @@ def test_bones_that_reach_the_skin_touch_the_floor_without_penetration():
     assert float(final.velocity.abs().max()) < 0.02
 
 
+def test_worlds_are_independent():
+    """Three arms with bones on a floor, each with a torque of its own, move as each does alone, and so do gradients."""
+    scene = arm("free", obstacles=(floor(-0.0305, friction=0.4),), upper=None)
+    torques = torch.tensor([-0.8, 0.0, 0.8])
+    ends = []
+    for rows in (torques, *torques[:, None]):
+        sim = Simulation(scene, ProjectiveDynamics(0.02), 0.005, worlds=len(rows), substeps=1)
+        control = rows[:, None, None].expand(len(rows), 8, 1).clone().requires_grad_()
+        final = sim.rollout(control, 8).final
+        final.position[:, :, 2].sum().backward()
+        ends.append((final.position.detach(), final.coordinates.detach(), control.grad[:, 0, 0]))
+    for w in range(3):
+        for together, alone in zip(ends[0], ends[w + 1], strict=True):
+            assert torch.allclose(together[w], alone[0], rtol=1e-3, atol=1e-6)
+    assert not torch.allclose(ends[0][0][0], ends[0][0][2], atol=1e-4)
+
+
 def test_floating_bones_start_with_the_velocity_of_their_flesh():
     sim = simulated(
         arm(None, flesh_velocity=(0.3, 0.2, 0.1), gravity=(0.0, 0.0, 0.0), motor=False, joints=False), cell=0.02

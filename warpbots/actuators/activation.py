@@ -1,6 +1,7 @@
-"""Stress actuators on the device: which of them act on which element of matter, and with what stress."""
+"""Actuators of matter on the device: which of them act on which element, and with what stress or strain."""
 
 import functools
+from collections.abc import Callable
 
 import numpy as np
 import warp as wp
@@ -14,7 +15,7 @@ __all__ = ["active_stress", "activation", "activation_arrays"]
 
 @functools.cache
 def activation_arrays(dim: int) -> type:
-    """Warp struct of the stress actuators."""
+    """Warp struct of actuators of matter."""
     mat = matrix(dim)
 
     @wp.struct
@@ -22,9 +23,9 @@ def activation_arrays(dim: int) -> type:
         """Which actuators act on which element of matter (a particle, a tetrahedron), as compressed rows.
 
         start: First entry of each element, one more for the end, shape (n + 1,).
-        actuator: Stress actuator of each entry, shape (n_entries,).
-        pattern: Stress at u = 1 in the undeformed body [Pa], shape (n_stress_actuators,).
-        channel: Control channel of each stress actuator, shape (n_stress_actuators,).
+        actuator: Actuator of each entry, shape (n_entries,).
+        pattern: Stress [Pa] or strain [1] at u = 1 in the undeformed body, shape (n_actuators,).
+        channel: Control channel of each actuator, shape (n_actuators,).
         """
 
         start: wp.array[int]
@@ -36,20 +37,26 @@ def activation_arrays(dim: int) -> type:
 
 
 def activation(
-    actuators: dict[int, Actuator], regions: dict[str, np.ndarray], count: int, dim: int, device: wp.Device
+    actuators: dict[int, Actuator],
+    regions: dict[str, np.ndarray],
+    count: int,
+    dim: int,
+    device: wp.Device,
+    of: Callable[[Actuator, int], np.ndarray] = pattern,
 ) -> object:
-    """Stress actuators with the elements they drive, as a Warp struct.
+    """Actuators with the elements they drive, as a Warp struct.
 
     Args:
-        actuators: Stress actuators by control channel.
+        actuators: Actuators by control channel.
         regions: For every region which elements belong to it, each of shape (count,), bool.
         count: Number of elements.
         dim: 2 or 3.
         device: Device of the arrays.
+        of: Function of (actuator, dim): what it does at u = 1; its stress, or its strain.
     """
     drives = np.array([regions[a.region] for a in actuators.values()], dtype=bool).reshape(len(actuators), count)
     element, actuator = np.nonzero(drives.T)
-    patterns = np.array([pattern(a, dim) for a in actuators.values()]).reshape(-1, dim, dim)
+    patterns = np.array([of(a, dim) for a in actuators.values()]).reshape(-1, dim, dim)
     arrays = activation_arrays(dim)()
     arrays.start = wp.array(np.searchsorted(element, np.arange(count + 1)), dtype=int, device=device)
     arrays.actuator = wp.array(actuator, dtype=int, device=device)
@@ -60,7 +67,7 @@ def activation(
 
 @functools.cache
 def active_stress(dim: int) -> wp.Function:
-    """Warp function A(activation, e, w, u): stress of all actuators of an element in the undeformed body [Pa]."""
+    """Warp function A(activation, e, w, u): stress [Pa] or strain [1] of all actuators of an element."""
     mat = matrix(dim)
     ActivationArrays = activation_arrays(dim)
 

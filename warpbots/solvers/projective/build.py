@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import warp as wp
 
-from warpbots.actuators import activation
+from warpbots.actuators import activation, rest_strain
 from warpbots.contact import CODES, coefficients, extra_rest_friction, sampled_surface, signed_distance
 from warpbots.contact.solid import solids_of
 from warpbots.math import real, real_numpy, vector
@@ -52,9 +52,11 @@ def build(
     _refuse_idle(scene, mesh)
     tets = mesh.of("tets")
     stresses = {i: a for i, a in enumerate(scene.actuators) if isinstance(a, Pressure | Muscle)}
+    expansions = {i: a for i, a in enumerate(scene.actuators) if isinstance(a, Expansion)}
     driven = {name: inside[tets] for name, inside in mesh.element_regions.items()}
     fluid = _fluid(scene)
     obstacle, solids = _solids(scene)
+    _refuse_vanishing(scene, mesh.element_regions)
     _refuse_overlap(scene, mesh)
     _refuse_swallowed(scene, cell_size)
     _refuse_held_bones(scene, mesh)
@@ -95,6 +97,7 @@ def build(
         drag=constant(fluid["drag"]),
         thrust=constant(fluid["thrust"]),
         activation=activation(stresses, driven, len(mesh.tets), 3, device),
+        growth=activation(expansions, driven, len(mesh.tets), 3, device, lambda a, dim: rest_strain(a, dim)[1]),
         solids=solids_of(solids, _SAMPLES, 0.0, device),
         obstacle=wp.array(obstacle, dtype=int, device=device),
         condition=wp.array([CODES[o.condition] for o in scene.obstacles], dtype=int, device=device),
@@ -155,6 +158,17 @@ def _refuse_overlap(scene: Scene, mesh: Mesh) -> None:
                 f"Obstacle {obstacle.name!r}: {inside} nodes of SoftBody {scene.bodies[mesh.body[i]].name!r} start "
                 f"inside of it, the deepest {depth[i]:.4g} m; move the body or the obstacle apart"
             )
+
+
+def _refuse_vanishing(scene: Scene, regions: dict[str, np.ndarray]) -> None:
+    """Raise if actuators together could shrink a length at rest to nothing."""
+    total = sum((a.max_strain * regions[a.region] for a in scene.actuators if isinstance(a, Expansion)), np.zeros(1))
+    if total.max() >= 1.0:
+        names = ", ".join(repr(a.name) for a in scene.actuators if isinstance(a, Expansion))
+        raise SceneError(
+            f"Expansions {names}: together they strain matter by up to {total.max():.3g} at u = -1, where nothing is "
+            f"left of its length; keep the sum of max_strain where their regions overlap below 1"
+        )
 
 
 def _refuse_swallowed(scene: Scene, cell: float) -> None:
@@ -234,10 +248,10 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
         raise SceneError("ProjectiveDynamics simulates bodies in space; this scene is 2D: use MPM or MassSpring")
     refuse_materials("ProjectiveDynamics", scene)
     for actuator in scene.actuators:
-        if isinstance(actuator, Motor | Expansion | Oscillation):
+        if isinstance(actuator, Motor | Oscillation):
             raise SceneError(
                 f"{type(actuator).__name__} {actuator.name!r}: ProjectiveDynamics knows no such actuator yet; use "
-                f"Pressure, Muscle, Fibre, PneumaticCell or Cable"
+                f"Pressure, Muscle, Fibre, PneumaticCell, Expansion or Cable"
             )
     for constraint in scene.constraints:
         if constraint.freedom != "fixed":

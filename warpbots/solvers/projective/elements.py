@@ -24,6 +24,7 @@ __all__ = [
     "element",
     "forces_by",
     "pairs",
+    "rest_by",
     "row",
     "simplices",
     "span",
@@ -94,7 +95,8 @@ class Kind:
             derivative of less the forces where these have no energy.
         rested: Fields of the struct that follow from the parameters at rest, with their types.
         constant: Fields of the struct that never change, with their types; those of `Mesh` by these names.
-        rest: Kernel (elements) -> (elements, mass of corners): what is `rested`; None for elements without.
+        rest: Function of (elements, model, control): launches that write what is `rested`, and the mass of corners;
+            None for elements without.
         scaling: Kernel (elements) -> (scaling): the largest ratio of a stiffness to the nominal one; None for elements
             that are not in the matrix.
     """
@@ -107,8 +109,18 @@ class Kind:
     stiffness: Callable
     rested: dict[str, type] = dataclasses.field(default_factory=dict)
     constant: dict[str, type] = dataclasses.field(default_factory=dict)
-    rest: wp.Kernel | None = None
+    rest: Callable | None = None
     scaling: wp.Kernel | None = None
+
+
+def rest_by(kernel: wp.Kernel) -> Callable:
+    """`Kind.rest` by the kernel (elements) -> (elements, mass of corners)."""
+
+    def rest(elements: object, model: object, control: wp.array) -> list[tuple]:
+        inputs = [elements, elements, model.scratch.corner_mass]
+        return [(kernel, (model.worlds, elements.place.count), inputs)]
+
+    return rest
 
 
 def forces_by(kernel: wp.Kernel, driven: bool = False) -> Callable:

@@ -137,6 +137,7 @@ class ProjectiveModel:
         drag: Coefficients of drag [1], shape (worlds, n) for the angles of `Scene.fluid`.
         thrust: Coefficients of thrust [1], likewise.
         activation: Stress actuators of tetrahedra, as a Warp struct.
+        growth: Actuators that change their lengths at rest, likewise.
         solids: Solids of the obstacles.
         obstacle: Obstacle of each solid, shape (n_solids,).
         condition: Code of the condition of each obstacle, shape (n_obstacles,).
@@ -172,6 +173,7 @@ class ProjectiveModel:
     drag: wp.array
     thrust: wp.array
     activation: object
+    growth: object
     solids: Solids
     obstacle: wp.array
     condition: wp.array

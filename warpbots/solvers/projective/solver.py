@@ -174,7 +174,7 @@ class ProjectiveDynamics:
         matrix, (x, v) = scratch.matrix(dt), _flat(state)
         it, each = matrix.forward, (model.worlds, scratch.count)
         z, f, active = it.history.z, it.history.f, it.progress.active
-        self._rest(model)
+        self._rest(model, control)
         z.zero_()
         launch(nodes.start_kernel, each, [model.nodes, h, x, v], [z], device)
         skeleton = Skeleton(model, state, control, dt)
@@ -229,10 +229,10 @@ class ProjectiveDynamics:
         _refuse_boneless(model)
         sense_bones(model, state, control, readings_out)
 
-    def _rest(self, model: ProjectiveModel) -> None:
-        """What follows from the parameters alone: shapes at rest, masses, and the scale of the global matrix."""
+    def _rest(self, model: ProjectiveModel, control: wp.array) -> None:
+        """What comes before all displacements: shapes at rest, masses, and the scale of the global matrix."""
         scratch, device = model.scratch, model.device
-        for kernel, dim, inputs in self._rest_launches(model):
+        for kernel, dim, inputs in self._rest_launches(model, control):
             launch(kernel, dim, inputs, [], device)
         scratch.scaling.zero_()
         for kind, elements in model.elements:
@@ -241,13 +241,14 @@ class ProjectiveDynamics:
         inputs = [model.nodes, scratch.nominal_mass]
         launch(nodes.scaling_kernel, (model.worlds, scratch.count), inputs, [scratch.scaling], device)
 
-    def _rest_launches(self, model: ProjectiveModel) -> list[tuple]:
+    def _rest_launches(self, model: ProjectiveModel, control: wp.array) -> list[tuple]:
         scratch = model.scratch
         return [
             *(
-                (kind.rest, (model.worlds, elements.place.count), [elements, elements, scratch.corner_mass])
+                step
                 for kind, elements in model.elements
                 if kind.rest is not None
+                for step in kind.rest(elements, model, control)
             ),
             (nodes.mass_kernel, (model.worlds, scratch.count), [model.nodes, scratch.corner_mass, model.nodes]),
         ]
@@ -276,7 +277,7 @@ class ProjectiveDynamics:
         it, each = matrix.adjoint, (model.worlds, scratch.count)
         u, seed, everywhere = scratch.displacement, scratch.seed, scratch.everywhere
         ended = [state_out.velocity.flatten(), state_out.position.grad.flatten(), state_out.velocity.grad.flatten()]
-        self._rest(model)
+        self._rest(model, control)
         launch(nodes.seed_kernel, each, [model.nodes, h, *ended], [u, seed], device)
         end = scratch.end(state_out)
         if end is not None:
@@ -296,7 +297,7 @@ class ProjectiveDynamics:
         launch(nodes.weigh_kernel, each, [model.nodes, it.progress.found, it.history.z], [scratch.lacking.grad], device)
         clear_gradients([u, scratch.force, scratch.corner_mass, *scratch.rested])
         balance = self._imbalance_launches(model, point, v, scratch.lacking)
-        for kernel, dim, inputs in reversed(self._rest_launches(model) + balance):
+        for kernel, dim, inputs in reversed(self._rest_launches(model, control) + balance):
             launch_own_adjoint(kernel, dim, inputs, device)
         contact.adjoint(u, it.history.z)
         skeleton.adjoint(it.history.z)

@@ -4,7 +4,8 @@ With D = (x_1 - x_0, x_2 - x_0, x_3 - x_0), and D_0 the same at rest,
 
     F = D D_0^-1,   (f_1, f_2, f_3) = -V P(F) D_0^-T,   f_0 = -f_1 - f_2 - f_3.
 
-P is that of the material plus F S for the stress S of actuators in the undeformed body.
+P is that of the material plus F S for the stress S of actuators in the undeformed body. Actuators that change lengths
+at rest change D_0.
 """
 
 import functools
@@ -62,14 +63,22 @@ class TetArrays:
 
 
 @wp.kernel
-def rest_kernel(tets: TetArrays, tets_out: TetArrays, mass_out: wp.array[real]):
-    """D_0^-1 and V of every tetrahedron, and the mass rho V / 4 of each of its corners."""
+def rest_kernel(
+    tets: TetArrays, growth: _ActivationArrays, control: wp.array2d[real], tets_out: TetArrays, mass_out: wp.array[real]
+):  # fmt: skip
+    """D_0^-1 and V of every tetrahedron as it has grown, and the mass rho V / 4 of each of its corners before.
+
+    Where lengths at rest are G times what they were, F = D (G D_0)^-1 and V = det G det D_0 / 6.
+    """
     w, e = wp.tid()
     r = row(tets.place, w, e)
     D = edges_at_rest(tets.place, tets.rest_position, w, tets.node[e])
     V = wp.determinant(D) / real(6.0)
-    tets_out.inverse[r] = wp.inverse(D)
-    tets_out.volume[r] = V
+    G = wp.identity(n=3, dtype=real)
+    if growth.start[e] < growth.start[e + 1]:
+        G += _active(growth, e, w, control)
+    tets_out.inverse[r] = wp.inverse(G @ D)
+    tets_out.volume[r] = wp.determinant(G) * V
     m = real(0.25) * tets.density[element(tets.place, w, e)] * V
     for c in range(4):
         mass_out[corner(tets.place, w, 4 * e + c)] = m
@@ -215,6 +224,11 @@ def _blocks(mesh: object) -> np.ndarray:
     return weight[:, None, None] * simplices(mesh.position, mesh.tets)
 
 
+def _rest(tets: TetArrays, model: object, control: wp.array) -> list[tuple]:
+    inputs = [tets, model.growth, control, tets, model.scratch.corner_mass]
+    return [(rest_kernel, (model.worlds, tets.place.count), inputs)]
+
+
 def _forces(tets: TetArrays, model: object, point: Point) -> list[tuple]:
     return [
         (
@@ -242,7 +256,7 @@ TETS = Kind(
     node=wp.vec4i,
     rested={"inverse": _mat, "volume": real},
     blocks=_blocks,
-    rest=rest_kernel,
+    rest=_rest,
     scaling=scaling_kernel,
     forces=_forces,
     stiffness=_stiffness,
