@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from soft_bodies import rolled, simulation, stirred
+from soft_bodies import forces_at, rolled, simulation, stirred
 
 from warpbots.scene import Box, Constraint, Expansion, HalfSpace, Material, Scene, SoftBody
 from warpbots.simulation import Simulation
@@ -44,6 +44,17 @@ def test_a_bar_that_grows_between_walls_bulges():
     wide = np.ptp(x[middle, 1]) / 0.08 - 1.0
     assert 0.8 * 0.3 * 0.02 < wide < 1.3 * 0.3 * 0.02
     np.testing.assert_allclose(x[middle, 0], 0.08, atol=2e-6)
+
+
+@pytest.mark.verification
+@pytest.mark.parametrize("law", LAWS)
+def test_matter_that_has_grown_is_as_stiff_as_before(law, rng):
+    """All lengths are 1.1 times as large, areas 1.21 times: so are forces at the same deformation."""
+    sim = simulation(block(law, (Expansion("all", "all", 0.2),)))
+    X = sim.model.particles.position
+    x = X @ (np.eye(3) + 0.1 * rng.normal(size=(3, 3))) + 1e-3 * rng.normal(size=X.shape)
+    before = forces_at(sim, x)
+    np.testing.assert_allclose(forces_at(sim, 1.1 * x, 0.5), 1.21 * before, atol=1e-9 * np.abs(before).max())
 
 
 @pytest.mark.verification
