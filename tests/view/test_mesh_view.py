@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from view_cases import GREEN, RED
 
 import warpbots as wb
@@ -12,6 +13,7 @@ from warpbots.meshing import tetrahedra
 from warpbots.scene import Box, Muscle, Obstacle, Scene, Sheet, SoftBody
 from warpbots.solvers.matter import Matter
 from warpbots.view import Camera, draw
+from warpbots.view.matter import particles_of, placed, shown
 from warpbots.view.meshes import loose, node_facets
 from warpbots.view.motion import Motion
 from warpbots.view.palette import CONTRACT
@@ -105,6 +107,16 @@ def test_faces_have_the_mean_colour_of_their_nodes_and_look_outwards(scene):
     middle = found.corner.mean(axis=1)[: len(beam.surface)]
     assert (np.einsum("fi,fi->f", found.normal[: len(middle), 0], middle - [0.2, 0.05, 0.05]) > 0.0).all()
     np.testing.assert_allclose(np.linalg.norm(found.normal, axis=-1), 1.0)
+
+
+def test_nodes_of_projective_dynamics_are_drawn_where_they_are(scene):
+    """Their tables of elements are no cells of a lattice that stand for its masses."""
+    sim = wb.Simulation(scene, wb.ProjectiveDynamics(0.05), 0.01)
+    nodes = particles_of(sim)
+    assert shown(nodes) is nodes
+    x, _ = placed(sim, sim.state(position=torch.as_tensor(bent(nodes))))
+    np.testing.assert_allclose(x, bent(nodes), atol=1e-6)
+    assert len(node_facets(scene, shown(nodes), x, np.ones_like(x)).corner) > len(scene.bodies[0].shape.surface)
 
 
 def test_a_driven_region_is_tinted(scene, axes, pixels):

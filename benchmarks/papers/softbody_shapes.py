@@ -1,0 +1,112 @@
+"""The two bridges of the soft multi-body paper: meshes with the published numbers of tetrahedra, shapes of our own.
+
+Both are cells of a grid whose nodes are moved into the shape of a bridge. A cell is cut into six tetrahedra about a
+diagonal from a node with three even indices to one with three odd ones, so that neighbours are mirror images and faces
+fit. All diagonals of faces in a plane of the grid with an even index then join nodes with an even sum of indices, and
+those in odd planes nodes with an odd sum: a cell that has neighbours across even planes alone, or across odd ones
+alone, may be cut into five tetrahedra in the place of six. So a number that no six divides is met without a hole.
+"""
+
+import itertools
+from collections.abc import Iterable
+
+import numpy as np
+
+import warpbots as wb
+
+__all__ = ["arch_bridge", "cut", "suspension_bridge"]
+
+Cell = tuple[int, int, int]
+
+_CORNERS = np.array(list(np.ndindex(2, 2, 2)))
+_SIX = np.array([_CORNERS[[0, 1 << a, (1 << a) + (1 << b), 7]] for a, b in itertools.permutations(range(3), 2)])
+"""Tetrahedra of a cell about its diagonal from corner 000 to 111, shape (6, 4, 3)."""
+_FIVE = _CORNERS[[[0, 3, 5, 6], *([k, k ^ 1, k ^ 2, k ^ 4] for k in (1, 2, 4, 7))]]
+"""One on the corners with an even sum, and one at each other corner, shape (5, 4, 3)."""
+
+
+def cut(cells: Iterable[Cell], count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cut cells of a grid into tetrahedra.
+
+    Args:
+        cells: Indices of the cells along x, y and z.
+        count: How many tetrahedra to make of them.
+
+    Returns:
+        Indices of the nodes along x, y and z, shape (n_nodes, 3), and the nodes of the tetrahedra, in any order, shape
+        (count, 4).
+
+    Raises:
+        ValueError: There are too many cells for that, or too few, or too few that may be cut into five.
+    """
+    cells = sorted(cells)
+    known = set(cells)
+    able = [cell for cell in cells if len(_planes(cell, known)) == 1]
+    fewer = 6 * len(cells) - count
+    if not 0 <= fewer <= len(able):
+        raise ValueError(
+            f"{len(cells)} cells, of which {len(able)} may be cut into five, have {6 * len(cells) - len(able)} to "
+            f"{6 * len(cells)} tetrahedra, got {count}"
+        )
+    five = {able[k] for k in np.linspace(0, len(able) - 1, fewer).round().astype(int)}
+    corners = []
+    for cell in cells:
+        even = np.array(cell) % 2  # the corner whose node has even indices
+        if cell in five:
+            (odd,) = _planes(cell, known)
+            corners.append(cell + (_FIVE ^ odd ^ even))
+        else:
+            corners.append(cell + (_SIX ^ even))
+    nodes, tets = np.unique(np.concatenate(corners).reshape(-1, 3), axis=0, return_inverse=True)
+    return nodes, tets.reshape(-1, 4)
+
+
+def _planes(cell: Cell, known: set[Cell]) -> set[int]:
+    """0 if a cell has a neighbour across a plane with an even index, and 1 if across one with an odd index."""
+    steps = np.eye(3, dtype=int)
+    return {
+        (cell[k] + side) % 2
+        for k in range(3)
+        for side in (0, 1)
+        if tuple(int(i) for i in cell + (2 * side - 1) * steps[k]) in known
+    }
+
+
+def suspension_bridge() -> wb.shapes.TetMesh:
+    """A deck, two cables over two pairs of pylons, and hangers: 4 m long, 0.6 m wide; 668 tetrahedra.
+
+    Layers of the grid are the deck, what stands on it, and the cables.
+    """
+    length, rows = 20, (0, 2)
+    cells = set(itertools.product(range(length), range(3), (0,)))
+    cells |= set(itertools.product(range(length), rows, (2,)))
+    cells |= set(itertools.product((2, 5, 8, 11, 14, 17), rows, (1,)))
+    nodes, tets = cut(cells, 668)
+    x, y = 0.2 * nodes[:, 0], 0.2 * nodes[:, 1]
+    cable = np.interp(np.abs(x - 2.0), *_cable())
+    z = np.select([nodes[:, 2] == 0, nodes[:, 2] == 1, nodes[:, 2] == 2], [-0.12, 0.0, cable], cable + 0.12)
+    return wb.shapes.TetMesh.oriented(np.stack([x, y, z], axis=1), tets)
+
+
+def _cable() -> tuple[np.ndarray, np.ndarray]:
+    """Heights of the lower side of a cable over distances from the middle [m]: a parabola, then straight down."""
+    inner = np.linspace(0.0, 0.9, 10)
+    return np.append(inner, 2.0), np.append(0.15 + 0.65 * (inner / 0.9) ** 2, 0.1)
+
+
+def arch_bridge() -> wb.shapes.TetMesh:
+    """Two arches between three piers, with posts for a parapet: 17.2 m long, 1.8 m wide; 2911 tetrahedra.
+
+    Three layers of the grid are the piers, three more fill what is between arch and deck, the last one is the posts.
+    """
+    length = 43
+    cells = set(itertools.product(range(length), range(3), range(3, 6)))
+    cells |= {c for x in (0, 20, 40) for c in itertools.product(range(x, x + 3), range(3), range(3))}
+    cells |= set(itertools.product(range(1, length, 5), (0, 2), (6,)))
+    nodes, tets = cut(cells, 2911)
+    column, layer = nodes[:, 0], nodes[:, 2]
+    across = np.where(column < 21.5, column - 11.5, column - 31.5) / 8.5  # -1 to 1 from pier to pier
+    arch = 2.0 + 2.2 * np.sqrt(np.maximum(1.0 - across**2, 0.0))
+    filled = arch + (np.minimum(layer, 6) - 3.0) / 3.0 * (4.8 - arch)
+    z = np.where(layer < 3, layer * 2.0 / 3.0, filled + 0.5 * (layer > 6))
+    return wb.shapes.TetMesh.oriented(np.stack([0.4 * column, 0.6 * nodes[:, 1], z], axis=1), tets)
