@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warpbots.files import replacing
+from warpbots.scene import Shape
 from warpbots.view.camera import Camera
 from warpbots.view.motion import Motion, collect, evenly
 from warpbots.view.palette import PAPER
@@ -34,32 +35,33 @@ _SAMPLES = 12  # frames that the palette is chosen from
 _LINGER = 0.6  # how much longer the last frame of a GIF is shown [s]
 
 
-def film_strip(trajectory: "Trajectory", frames: int = 6, *, world: int = 0) -> "Image":
+def film_strip(trajectory: "Trajectory", frames: int = 6, *, world: int = 0, cut: Shape | None = None) -> "Image":
     """Evenly spaced moments of a motion side by side, from the start to the end.
 
     Args:
         trajectory: The motion; it is simulated again.
         frames: Number of pictures, at least 2; no more are shown than there are states.
         world: Which of the independent copies.
+        cut: In 3D, a shape within which soft matter at rest is not drawn, so that bones are seen; None for nothing.
 
     Returns:
         An image 1200 pixels wide, which shows itself in a notebook; ``.save("strip.png")`` writes it.
 
     Raises:
-        ValueError: `frames` is below 2, or there is no such world.
+        ValueError: `frames` is below 2, there is no such world, or there is a `cut` in 2D.
     """
-    return strip(collect(trajectory, evenly(trajectory.steps, frames), world))
+    return strip(collect(trajectory, evenly(trajectory.steps, frames), world), cut)
 
 
-def strip(motion: Motion) -> "Image":
-    """All frames of `motion` side by side, 1200 pixels wide."""
+def strip(motion: Motion, cut: Shape | None = None) -> "Image":
+    """All frames of `motion` side by side, 1200 pixels wide, without soft matter that is inside `cut` at rest."""
     camera = motion.camera()
     columns = columns_for(camera, _STRIP_WIDTH / _DPI, len(motion))
     rows = -(-len(motion) // columns)
     figure, places = _figure(camera, _STRIP_WIDTH, rows, columns)
     for k in range(len(motion)):
         ax = figure.add_axes(places[k])
-        _show(motion, k, Stage(motion.scene, motion.particles, camera, ax, motion.solids))
+        _show(motion, k, Stage(motion.scene, motion.particles, camera, ax, motion.solids, cut))
         if motion.scene.dim == 2:
             lowest = k + columns >= len(motion)
             ax.tick_params(labelbottom=lowest, labelleft=k % columns == 0)

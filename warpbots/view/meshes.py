@@ -1,12 +1,16 @@
 """Bodies whose particles are nodes of a mesh, as they are drawn: the surface through the nodes, wherever these are."""
 
+import dataclasses
+
 import numpy as np
 
-from warpbots.scene import Scene, sheets_of
+from warpbots.contact import signed_distance
+from warpbots.scene import Scene, Shape, sheets_of
+from warpbots.scene.shapes import TetMesh
 from warpbots.view.solids import Facets
 from warpbots.view.surface import both_sides
 
-__all__ = ["loose", "meshes_of", "node_facets", "seen_twice"]
+__all__ = ["loose", "meshes_of", "node_facets", "opened", "seen_twice"]
 
 
 def meshes_of(particles: object) -> tuple:
@@ -18,9 +22,34 @@ def meshes_of(particles: object) -> tuple:
     return getattr(particles, "meshes", ())
 
 
-def loose(particles: object) -> np.ndarray:
-    """Which particles are no nodes and are drawn themselves, shape (n_particles,), bool."""
+def opened(particles: object, cut: Shape | None) -> object:
+    """`particles` with the surfaces that their meshes have without the elements whose centre is inside `cut` at rest.
+
+    Args:
+        particles: All soft matter; meshes with tetrahedra or triangles, as `ProjectiveDynamics` has them, or none.
+        cut: What is cut away of matter at rest; None for nothing.
+    """
+    if cut is None or not meshes_of(particles):
+        return particles
+    x = particles.position
+    left = {n: getattr(particles, n) for n in ("tets", "triangles")}
+    left = {n: table[signed_distance(cut, x[table].mean(axis=1)) > 0.0] for n, table in left.items()}
+
+    def surface(nodes: slice) -> np.ndarray:
+        tets, sheets = (t[(t[:, 0] >= nodes.start) & (t[:, 0] < nodes.stop)] for t in left.values())
+        used, number = np.unique(tets, return_inverse=True)
+        skin = used[TetMesh(x[used], number.reshape(tets.shape)).surface] if len(tets) else tets[:, :3]
+        return np.concatenate([skin, sheets]) - nodes.start
+
+    meshes = tuple(dataclasses.replace(m, faces=surface(m.nodes)) for m in particles.meshes)
+    return dataclasses.replace(particles, meshes=meshes)
+
+
+def loose(particles: object, cut: Shape | None = None) -> np.ndarray:
+    """Which particles are no nodes, are outside `cut` at rest and are drawn themselves, shape (n_particles,), bool."""
     alone = np.ones(len(particles.position), dtype=bool)
+    if cut is not None:
+        alone = signed_distance(cut, particles.position) > 0.0
     for mesh in meshes_of(particles):
         alone[mesh.nodes] = False
     return alone

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warpbots.scene import Cable, Scene
+from warpbots.scene import Cable, Scene, Shape, dimension
 from warpbots.view.camera import Camera
 from warpbots.view.ground import draw_floor, draw_section, flat_axes
 from warpbots.view.matter import NO_PARTICLES, shown, shown_at
-from warpbots.view.meshes import loose, node_facets
+from warpbots.view.meshes import loose, node_facets, opened
 from warpbots.view.palette import GROUND, INK, QUIET, body_colors
 from warpbots.view.raster import Canvas
 from warpbots.view.sheet import sheet, width_for
@@ -39,6 +39,7 @@ def draw(
     label: str | None = None,
     time: float | None = None,
     camera: Camera | None = None,
+    cut: Shape | None = None,
 ) -> "Axes":
     """Draw a scene at one moment, in 2D or (in an orthographic view) in 3D.
 
@@ -58,12 +59,14 @@ def draw(
         label: What `value` is, with its unit, for a colour bar.
         time: Time [s] to write into the corner.
         camera: The view; None for one around `position`.
+        cut: In 3D, a shape within which soft matter at rest is not drawn, so that bones are seen; None for nothing.
 
     Returns:
         The axes.
 
     Raises:
-        ValueError: `position`, `poses`, `control` or `value` has the wrong shape or is not finite.
+        ValueError: `position`, `poses`, `control` or `value` has the wrong shape or is not finite, or there is a `cut`
+            in 2D.
     """
     particles, solids = NO_PARTICLES if particles is None else particles, solids_of(scene)
     poses = poses_at_zero(scene) if poses is None else Poses(*poses)
@@ -78,7 +81,7 @@ def draw(
 
         size, rectangles = sheet(camera, width_for(camera, 6.4))
         ax = plt.figure(figsize=size).add_axes(rectangles[0])
-    stage = Stage(scene, particles, camera, ax, solids)
+    stage = Stage(scene, particles, camera, ax, solids, cut)
     stage.show(position, control, value, poses=poses, label=label, time=time)
     return ax
 
@@ -119,10 +122,42 @@ class Stage:
         solids: All rigid bodies.
     """
 
-    def __init__(self, scene: Scene, particles: object, camera: Camera, ax: "Axes", solids: tuple[Solid, ...] = ()):
-        self.scene, self.particles, self.camera, self.ax, self.solids = scene, particles, camera, ax, solids
+    def __init__(
+        self,
+        scene: Scene,
+        particles: object,
+        camera: Camera,
+        ax: "Axes",
+        solids: tuple[Solid, ...] = (),
+        cut: Shape | None = None,
+    ):
+        """Prepare what does not move.
+
+        Args:
+            scene: What is shown.
+            particles: All soft matter at rest.
+            camera: The view.
+            ax: Where to draw.
+            solids: All rigid bodies.
+            cut: Within it soft matter at rest is not drawn; None for nothing.
+
+        Raises:
+            ValueError: There is a `cut` in 2D.
+        """
+        if cut is not None and not dimension(cut) == scene.dim == 3:
+            raise ValueError(
+                f"a cut opens bodies in 3D; this scene is {scene.dim}D and the cut, a {type(cut).__name__}, is "
+                f"{dimension(cut)}D"
+            )
+        self.scene, self.particles, self.camera, self.ax, self.solids = (
+            scene,
+            opened(particles, cut),
+            camera,
+            ax,
+            solids,
+        )
         self._moving = []
-        self._radius, self._loose = radii(particles), loose(particles)
+        self._radius, self._loose = radii(particles), loose(particles, cut)
         self._routes = _routes(scene, particles)
         self._floor = _floor_in_view(scene, camera)
         self._stretch: Stretch | None = None
