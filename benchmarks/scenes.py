@@ -11,6 +11,7 @@ from warpbots.scene import (
     HalfSpace,
     Joint,
     Material,
+    Muscle,
     Pressure,
     RigidBody,
     Scene,
@@ -22,7 +23,7 @@ from warpbots.scene import (
 )
 from warpbots.solvers import MPM, Articulated, MassSpring, ProjectiveDynamics, Solver
 
-__all__ = ["BENCHMARKS", "cantilever", "chain", "hand", "make", "method"]
+__all__ = ["BENCHMARKS", "cantilever", "chain", "hand", "make", "method", "walker"]
 
 BENCHMARKS = [
     {"name": "mpm-2d-5k", "dim": 2, "block": (72, 72), "cells": (64, 64), "steps": 100},
@@ -136,6 +137,22 @@ def hand() -> Scene:
             motors.append(Torque(link, link, 0.1))
     laws = (Contact("fingers", "things", 1e8, 1e9, 0.8, 1e6), Contact("things", "floor", 1e8, 1e9, 0.8, 1e6))
     return Scene(bodies, motors, (floor(),), joints=joints, contacts=laws)
+
+
+def walker() -> Scene:
+    """A bar on two legs, 30 x 15 x 20 cm, that every solver of soft bodies knows: four muscles and dry friction.
+
+    The walker of ``usd_scenes``, made wide and stiffer, so that it stands in space. Poisson's ratio is that of springs.
+    It starts 1 mm above the floor: surfaces of tetrahedra may be so far from the shape.
+    """
+    width, muscles = 0.15, {"rear back": 0.0, "rear front": 0.05, "fore back": 0.2, "fore front": 0.25}
+    legs = [Box((x, 0.0, 0.0), (x + 0.1, width, 0.1)) for x in (0.0, 0.2)]
+    halves = {name: Box((x, 0.0, 0.0), (x + 0.05, width, 0.1)) for name, x in muscles.items()}
+    shape = Union((*legs, Box((0.0, 0.0, 0.1), (0.3, width, 0.2))))
+    body = SoftBody("walker", shape, Material(1e5, 0.25, 1000.0), regions=halves)
+    actuators = [Muscle(name, name, (0.0, 0.0, 1.0), 1e4) for name in halves]
+    domain = ((-0.3, -0.2, -0.1), (0.8, width + 0.2, 0.4))
+    return Scene([body], actuators, [floor(-1e-3, friction=0.5)], domain=domain, name="walker")
 
 
 def _block(benchmark: dict) -> Scene:

@@ -1,12 +1,17 @@
-"""The same walker, from the same USD file, under MPM and under springs: how alike it moves.
+"""One robot under several solvers: how alike it moves, and how long that takes.
 
     python benchmarks/solvers.py
 
-Every muscle is driven by a sine of its own phase. Writes ``solvers.png`` beside this file: the middle of the body and
-the heights of its ends in time, and prints how far the curves of the springs are from those of MPM.
+A walker in 2D, from a USD file, under MPM and under springs: writes ``solvers.png`` beside this file, the middle of the
+body and the heights of its ends in time, and prints how far the curves of the springs are from those of MPM. A walker
+in space under MPM, springs and projective dynamics: writes ``walkers.png``, its centre of mass in time and a picture of
+each at the end, and prints how far it came and the wall time of a second of motion. Every muscle is driven by a sine of
+its own phase.
 """
 
+import itertools
 import sys
+import time
 import warnings
 from pathlib import Path
 
@@ -16,25 +21,36 @@ import torch
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
+from scenes import walker  # noqa: E402
+
 import warpbots as wb  # noqa: E402
 
 INTERVAL, STEPS = 5e-3, 200
-SOLVERS = {
+FLAT = {
     "MPM, cells of 12.5 mm": (wb.MPM(1 / 80), 5),
     "springs of 12.5 mm": (wb.MassSpring(1 / 80, damping=2e-3), 20),
     "springs of 6.25 mm": (wb.MassSpring(1 / 160, damping=2e-3), 60),
 }
-"""Solvers with their substeps."""
+"""Solvers in 2D with their substeps."""
+
+FRAME, FRAMES = 1e-2, 150
+SPATIAL = {
+    "MPM, cells of 12.5 mm": (wb.MPM(1 / 80), None),
+    "springs of 12.5 mm": (wb.MassSpring(1 / 80, damping=1e-3, contact_stiffness=1e7), None),
+    "tetrahedra of 25 mm, steps of 2.5 ms": (wb.ProjectiveDynamics(0.025, collisions=False), 4),
+    "tetrahedra of 25 mm, steps of 10 ms": (wb.ProjectiveDynamics(0.025, collisions=False), 1),
+}
+"""Solvers in space with their substeps; None for as few as are safe."""
 
 
-def gait() -> torch.Tensor:
-    """Controls, shape (STEPS, 4): sines of 2.5 Hz that start softly."""
-    t = INTERVAL * torch.arange(STEPS)[:, None]
-    return (t / 0.2).clamp(max=1.0) * torch.sin(2.0 * torch.pi * 2.5 * t + torch.tensor([0.0, 1.5, 3.0, 4.5]))
+def gait(interval: float, steps: int, frequency: float, phases: tuple[float, ...]) -> torch.Tensor:
+    """Controls, shape (steps, 4): sines of a frequency [Hz] and phases [rad] that start softly."""
+    t = interval * torch.arange(steps)[:, None]
+    return (t / 0.2).clamp(max=1.0) * torch.sin(2.0 * torch.pi * frequency * t + torch.tensor(phases))
 
 
 def curves(solver: wb.MPM | wb.MassSpring, substeps: int) -> dict[str, np.ndarray]:
-    """What is compared, each of shape (STEPS,) [m]."""
+    """What is compared in 2D, each of shape (STEPS,) [m]."""
     sim = wb.Simulation(wb.usd.read(HERE.parent / "usd_scenes" / "walker.usda"), solver, INTERVAL, substeps)
     rest = sim.model.particles.position
     mass = torch.as_tensor(sim.model.particles.volume)
@@ -46,26 +62,36 @@ def curves(solver: wb.MPM | wb.MassSpring, substeps: int) -> dict[str, np.ndarra
     weights = {n: (mass * torch.as_tensor(c) / mass[torch.as_tensor(c)].sum(), axis) for n, (c, axis) in chosen.items()}
     with torch.no_grad():
         observed = sim.rollout(
-            gait(), STEPS,
+            gait(INTERVAL, STEPS, 2.5, (0.0, 1.5, 3.0, 4.5)), STEPS,
             observe=lambda s: torch.stack([s.position[..., a].double() @ w for w, a in weights.values()], dim=-1),
         ).observation[0]  # fmt: skip
     return {n: observed[:, k].numpy() - float(w @ rest[:, a]) for k, (n, (w, a)) in enumerate(weights.items())}
 
 
-def main() -> None:
-    """Simulate, print and draw."""
+def walk(solver: wb.MPM | wb.MassSpring | wb.ProjectiveDynamics, substeps: int | None) -> tuple:
+    """The walker in space: its simulation, motion, centre of mass [m], shape (FRAMES, 3), and wall time [s]."""
+    sim = wb.Simulation(walker(), solver, FRAME, substeps)
+    controls = gait(FRAME, FRAMES, 4.5, tuple(torch.pi * k / 2.0 for k in (0, -1, 3, 2)))
+    with torch.no_grad():
+        sim.rollout(controls[:2], 2)  # kernels are compiled, matrices are factored
+        start = time.perf_counter()
+        motion = sim.rollout(controls, FRAMES, observe=sim.centre)
+        seconds = time.perf_counter() - start
+    return sim, motion, (motion.observation - sim.centre(motion.start)[:, None])[0].numpy(), seconds
+
+
+def compare_flat() -> None:
+    """Simulate, print and draw the walker in 2D."""
     from matplotlib.figure import Figure
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that springs have a Poisson's ratio of their own
-        found = {name: curves(*options) for name, options in SOLVERS.items()}
+    found = {name: curves(*options) for name, options in FLAT.items()}
     reference, *others = found
     figure = Figure(figsize=(9.0, 3.3), dpi=110, layout="constrained")
     axes = figure.subplots(1, 3)
-    time = INTERVAL * np.arange(1, STEPS + 1)
+    t = INTERVAL * np.arange(1, STEPS + 1)
     for ax, what in zip(axes, found[reference], strict=True):
         for name, values in found.items():
-            ax.plot(time, 1e3 * values[what], label=name)
+            ax.plot(t, 1e3 * values[what], label=name)
         ax.set_title(what)
         ax.set_xlabel("t [s]")
         ax.set_ylabel("displacement [mm]")
@@ -77,5 +103,33 @@ def main() -> None:
     figure.savefig(HERE / "solvers.png")
 
 
+def compare_spatial() -> None:
+    """Simulate, print and draw the walker in space."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.0, 8.0), dpi=110, layout="constrained")
+    across, height, *pictures = figure.subplots(3, 2, height_ratios=(1.1, 1.0, 1.0)).flat
+    t = FRAME * np.arange(1, FRAMES + 1)
+    scene = walker()
+    camera = wb.view.Camera.around(scene, list(itertools.product((0.0, 0.4), (0.0, 0.15), (0.0, 0.28))))
+    for ax, (name, options) in zip(pictures, SPATIAL.items(), strict=True):
+        sim, motion, centre, seconds = walk(*options)
+        across.plot(t, 1e2 * centre[:, 0], label=name)
+        height.plot(t, 1e3 * centre[:, 2])
+        wb.view.draw(scene, sim.model.particles, motion.final.position[0], ax, camera=camera)
+        ax.set_title(f"{name}, t = {t[-1]:g} s", fontsize=8)
+        print(
+            f"{name}: {sim.substeps} steps of {1e3 * FRAME / sim.substeps:.2g} ms for {1e3 * FRAME:g} ms, "
+            f"{1e2 * centre[-1, 0]:.1f} cm in {t[-1]:g} s, {1e3 * seconds / t[-1]:.0f} ms of wall time for a second"
+        )
+    across.set(xlabel="t [s]", ylabel="x of the centre of mass [cm]")
+    height.set(xlabel="t [s]", ylabel="its height over that at rest [mm]")
+    figure.legend(*across.get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False)
+    figure.savefig(HERE / "walkers.png")
+
+
 if __name__ == "__main__":
-    main()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that springs have a Poisson's ratio of their own
+        compare_flat()
+        compare_spatial()
