@@ -8,6 +8,7 @@ import dataclasses
 import numpy as np
 import torch
 
+from warpbots.math import precision
 from warpbots.scene import (
     Box,
     Cable,
@@ -25,7 +26,7 @@ from warpbots.scene import (
     floor,
 )
 from warpbots.simulation import Simulation
-from warpbots.solvers import MPM, MassSpring
+from warpbots.solvers import MPM, MassSpring, ProjectiveDynamics
 
 LAWS = ("neo_hookean", "fixed_corotated", "corotated", "linear", "st_venant_kirchhoff")
 """Constitutive laws: the keys of `warpbots.materials.LAWS`."""
@@ -53,11 +54,22 @@ LATTICES = {
 }
 """Mass-spring solvers with every lattice, integrator and kind of surface: a function of the resolution [m]."""
 
-SOLVERS = CONTINUA | LATTICES
-"""All solvers by name."""
+_EXACT = {"float32": None, "float64": 1e-13}[precision]
 
-WORKING = [(s, law) for s in SOLVERS for law in CONSTITUTIONS if s in CONTINUA or law == CONSTITUTIONS[0]]
-"""Solvers with the laws that they tell apart: a lattice has but one."""
+ELEMENTS = {"projective": lambda dx: ProjectiveDynamics(dx, tolerance=_EXACT)}
+"""Implicit solvers of finite elements, in space: a function of the resolution [m]."""
+
+EXPLICIT = CONTINUA | LATTICES
+"""Solvers with explicit steps."""
+
+SOLVERS = EXPLICIT | ELEMENTS
+"""All solvers of soft bodies by name."""
+
+SPACES = [(s, dim) for s in SOLVERS for dim in DIMENSIONS if dim == 3 or s not in ELEMENTS]
+"""Solvers with the dimensions that they know."""
+
+WORKING = [(s, law, dim) for s, dim in SPACES for law in CONSTITUTIONS if s not in LATTICES or law == CONSTITUTIONS[0]]
+"""Solvers with the laws that they tell apart, a lattice has but one, and the dimensions that they know."""
 
 ACTUATORS = {
     "pressure": lambda dim: Pressure("pressure", "root", 500.0),
@@ -72,11 +84,20 @@ ACTUATORS = {
 """One small instance of each actuator, for `block`."""
 
 
+IDLE = {"body_friction"}
+"""Parameters that have no effect on a body alone: it touches no other one, nor itself."""
+
+
 def knows(solver: str, actuator: str) -> bool:
     """Whether a solver has an actuator."""
     if actuator in {"fibre", "pneumatic cell"}:
-        return False  # these are for tetrahedra: tests/projective
-    return not (solver in CONTINUA and actuator in {"expansion", "oscillation", "wave"})
+        return solver in ELEMENTS
+    return solver in LATTICES or actuator not in {"expansion", "oscillation", "wave"}
+
+
+def least(solver: str) -> int:
+    """The smallest dimension that a solver knows."""
+    return min(dim for s, dim in SPACES if s == solver)
 
 
 def block(
@@ -103,15 +124,17 @@ def busy(dim: int, law: str = "neo_hookean", incompressibility: int = 0, solver:
     """A block with every actuator that `solver` knows; it slides over a floor with friction into a slippery wall.
 
     Matter feels both through the grid. The outer masses of a lattice are inside of them, and slide so easily that none
-    is about to stick.
+    is about to stick. The surface of tetrahedra comes to both within a step.
     """
     up, left, mu = (0.23, 0.57, 0.3) if solver in CONTINUA else (0.262, 0.488, 0.1)
+    if solver in ELEMENTS:
+        up, left, mu = 0.245, 0.505, 0.3
     return block(
         dim,
         law,
         incompressibility,
         actuators=tuple(actuator(dim) for name, actuator in ACTUATORS.items() if knows(solver, name)),
-        damping=0.0 if solver in CONTINUA else 1e-3,
+        damping=1e-3 if solver in LATTICES else 0.0,
         obstacles=(
             floor(height=up, dim=dim, friction=mu),
             Obstacle(HalfSpace((left, *(0.0,) * (dim - 1)), (-1.0, *(0.0,) * (dim - 1))), "slip", name="wall"),
@@ -146,15 +169,21 @@ def fields_of(state) -> dict[str, torch.Tensor]:
 def stirred(sim: Simulation, rng: np.random.Generator, intervals: int) -> dict[str, torch.Tensor]:
     """Everything that a rollout can be differentiated by, at random and different in every world.
 
-    The scene is moved, strained, set in motion towards its floor and its wall, and its parameters vary by 5 %.
+    The scene is moved, strained, set in motion towards its floor and its wall, and its parameters vary by 5 %, or the
+    nodes of a shape at rest by 4 mm.
     """
     rest = {name: to_numpy(value) for name, value in fields_of(sim.state()).items()}
     dim = sim.scene.dim
     inputs = {n: to_numpy(sim.parameter(n)) for n in sim.parameters()}
     inputs = {n: v * (1.0 + 0.05 * rng.uniform(-1, 1, v.shape)) for n, v in inputs.items()}
     if "load" in inputs:
-        inputs["load"] += rng.uniform(-1, 1, inputs["load"].shape) * inputs["mass"][..., None]
+        particles = sim.model.particles
+        inputs["load"] += rng.uniform(-1, 1, inputs["load"].shape) * (particles.density * particles.volume)[:, None]
+    if "drag" in inputs:
         inputs["drag"] += rng.uniform(1.0, 3.0, inputs["drag"].shape) * inputs["mass"]
+    if "rest_position" in inputs:
+        rest_shape = to_numpy(sim.parameter("rest_position"))
+        inputs["rest_position"] = rest_shape + 0.004 * rng.uniform(-1, 1, rest_shape.shape)
     inputs["friction"] = np.maximum(inputs["friction"], 0.1)  # which the slippery wall has to ignore
     scale = {
         "position": 0.004, "velocity": 0.3, "velocity_gradient": 1.0, "deformation": 0.05, "time": 0.05,

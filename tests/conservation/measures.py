@@ -6,12 +6,15 @@ from cases import to_numpy
 from warpbots.simulation import Simulation
 from warpbots.solvers import State
 from warpbots.solvers.mass_spring import energy
+from warpbots.trajectory import Trajectory
 
 
 def masses(sim: Simulation) -> np.ndarray:
     """Mass of every particle [kg], shape (worlds, n)."""
     if "mass" in sim.parameters():
         return to_numpy(sim.parameter("mass"))
+    if "volume" not in sim.parameters():  # nodes of elements
+        return np.tile(sim.model.particles.density * sim.model.particles.volume, (sim.worlds, 1))
     return to_numpy(sim.parameter("density")) * to_numpy(sim.parameter("volume"))
 
 
@@ -26,12 +29,27 @@ def angular_momentum(sim: Simulation, state: State) -> np.ndarray:
     A particle of APIC also spins: its affine field C on the quadratic B-spline's moment dx^2/4 carries
     m dx^2/4 axial(C - C^T) (Jiang et al. 2015, "The affine particle-in-cell method", proposition 5.7).
     """
-    m, x, v = masses(sim), to_numpy(state.position), to_numpy(state.velocity)
-    spin = np.einsum("wpi,wpj->wpij", v, x)  # its antisymmetric part holds x cross v
+    spin = np.einsum("wpi,wpj->wpij", to_numpy(state.velocity), to_numpy(state.position))
     if hasattr(state, "velocity_gradient"):
         spin = spin + sim.solver.dx**2 / 4 * to_numpy(state.velocity_gradient)
-    L = np.einsum("wp,wpij->wij", m, spin - np.swapaxes(spin, 2, 3))
-    pairs = [(1, 0)] if x.shape[-1] == 2 else [(2, 1), (0, 2), (1, 0)]
+    return _moment(sim, spin)
+
+
+def taken_by_implicit_euler(sim: Simulation, trajectory: Trajectory) -> np.ndarray:
+    """Angular momentum that a motion in single steps gains by the rule, h sum m v' cross v [kg m^2/s], (worlds, 3).
+
+    Forces within a body have no torque about where it ends, sum m x' cross (v' - v) = 0, and x' = x + h v'. A body that
+    spins at w loses (w h)^2 of its angular momentum in a step.
+    """
+    velocities = [to_numpy(state.velocity) for _, state in trajectory.states()]
+    pairs = zip(velocities, velocities[1:], strict=False)
+    return sim.dt * sum(_moment(sim, np.einsum("wpi,wpj->wpij", before, after)) for before, after in pairs)
+
+
+def _moment(sim: Simulation, spin: np.ndarray) -> np.ndarray:
+    """sum m b cross a for spin = a b^T, shape (worlds, n, dim, dim)."""
+    L = np.einsum("wp,wpij->wij", masses(sim), spin - np.swapaxes(spin, 2, 3))
+    pairs = [(1, 0)] if L.shape[-1] == 2 else [(2, 1), (0, 2), (1, 0)]
     return np.stack([L[:, i, j] for i, j in pairs], axis=-1)
 
 
@@ -47,8 +65,15 @@ def elastic_energy(sim: Simulation, state: State) -> np.ndarray:
     """sum k/2 (l - l0)^2, or sum V (mu/2 (|F|^2 - d) - mu ln J + lam/2 ln^2 J) of neo-Hookean matter [J]; (worlds,)."""
     if "stiffness" in sim.parameters():
         return energy(sim.model, state).elastic
-    E, nu, V = (to_numpy(sim.parameter(n)) for n in ("youngs_modulus", "poissons_ratio", "volume"))
+    E, nu = (to_numpy(sim.parameter(n)) for n in ("youngs_modulus", "poissons_ratio"))
     mu, lam = E / (2 * (1 + nu)), E * nu / ((1 + nu) * (1 - 2 * nu))
-    F = to_numpy(state.deformation)
+    if hasattr(state, "deformation"):
+        F, V = to_numpy(state.deformation), to_numpy(sim.parameter("volume"))
+    else:
+        tets = sim.model.particles.tets
+        rest, now = (
+            x[:, tets[:, 1:]] - x[:, tets[:, :1]] for x in map(to_numpy, (sim.state().position, state.position))
+        )
+        F, V = np.swapaxes(np.linalg.inv(rest) @ now, -1, -2), np.linalg.det(rest) / 6.0
     ln_J = np.log(np.linalg.det(F))
     return (V * (mu / 2 * ((F**2).sum((-1, -2)) - F.shape[-1]) - mu * ln_J + lam / 2 * ln_J**2)).sum(-1)

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 import warp as wp
-from cases import SOLVERS, block, busy, end_of, fields_of, stirred
+from cases import SOLVERS, block, busy, end_of, fields_of, least, stirred
 
 from warpbots.math import precision, real
 from warpbots.simulation import Simulation
@@ -17,7 +17,7 @@ solvers = pytest.mark.parametrize("solver", SOLVERS)
 @solvers
 def test_gradcheck(solver, rng):
     """torch's own check of every entry of the Jacobian of one control interval: 1e-6, in float64, for a tiny body."""
-    scene = busy(2, solver=solver)
+    scene = busy(least(solver), solver=solver)
     scene = dataclasses.replace(scene, actuators=scene.actuators[:2])  # so few particles have no room for a cable
     sim = Simulation(scene, SOLVERS[solver](0.25), dt=4e-3, substeps=2)
     inputs = stirred(sim, rng, intervals=1)
@@ -40,7 +40,7 @@ def test_gradcheck(solver, rng):
 @solvers
 def test_a_raw_tape_gives_the_gradient_of_torch(solver, rng):
     """wp.Tape over solver.step, as a user of Warp alone would write it: bitwise the same."""
-    sim = Simulation(busy(2, solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3, worlds=2)
+    sim = Simulation(busy(least(solver), solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3, worlds=2)
     inputs = {n: t.requires_grad_() for n, t in stirred(sim, rng, intervals=1).items()}
     final = fields_of(end_of(sim, inputs))
     weights = {n: torch.randn_like(t) for n, t in final.items()}
@@ -78,7 +78,7 @@ def test_a_raw_tape_gives_the_gradient_of_torch(solver, rng):
 @solvers
 def test_a_loss_may_look_at_every_substep(solver, rng):
     """On a raw tape a step adds to the gradients of the state it read: two losses have the sum of their gradients."""
-    sim = Simulation(busy(2, solver=solver), SOLVERS[solver](1 / 8), dt=2e-3)
+    sim = Simulation(busy(least(solver), solver=solver), SOLVERS[solver](1 / 8), dt=2e-3)
     states = [sim.solver.state(sim.model, requires_grad=True) for _ in range(3)]
     control = wp.zeros((1, sim.channels), dtype=real)
     names = list(fields_of(sim.state()))
@@ -99,13 +99,13 @@ def test_a_loss_may_look_at_every_substep(solver, rng):
     both, first, second = gradients(2, 1, 2), gradients(1, 1), gradients(2, 2)
     for name, gradient in both.items():
         error = abs(gradient - first[name] - second[name]).max() / abs(gradient).max()
-        assert error < {"float32": 1e-5, "float64": 1e-13}[precision], name
+        assert error < {"float32": 1e-5, "float64": 1e-11}[precision], name
 
 
 @solvers
 def test_backward_adds_once(solver):
     """.backward() twice through a retained graph adds the gradient twice, no more."""
-    sim = Simulation(busy(2, solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3)
+    sim = Simulation(busy(least(solver), solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3)
     control = torch.full((sim.channels,), 0.4, requires_grad=True)
     loss = sim.step(sim.state(), control).position.square().sum()
     loss.backward(retain_graph=True)
@@ -118,7 +118,7 @@ def test_backward_adds_once(solver):
 @solvers
 def test_nothing_that_was_passed_in_changes(solver, rng):
     """States, controls, parameters and the model are the same bits after a rollout and its gradient."""
-    sim = Simulation(busy(2, solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3, worlds=2)
+    sim = Simulation(busy(least(solver), solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3, worlds=2)
     inputs = {n: t.requires_grad_() for n, t in stirred(sim, rng, intervals=4).items()}
     model = {n: sim.parameter(n) for n in sim.parameters()}
     before = {n: t.detach().clone() for n, t in inputs.items()}
@@ -137,7 +137,7 @@ def test_nothing_that_was_passed_in_changes(solver, rng):
 @solvers
 def test_one_interval_after_another_is_a_rollout(solver):
     """`step` in a loop gives the states and the gradients of `rollout`, bitwise, and `states` gives them again."""
-    sim = Simulation(busy(2, solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3, worlds=2)
+    sim = Simulation(busy(least(solver), solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3, worlds=2)
     gradients, finals = [], []
     table = 0.8 * torch.rand(2, 5, sim.channels) - 0.4
     for loop in (True, False):
@@ -161,7 +161,7 @@ def test_one_interval_after_another_is_a_rollout(solver):
 @solvers
 def test_only_what_is_wanted_is_computed_and_it_is_the_same(solver, rng):
     """The gradient to one input does not depend on which others were asked for."""
-    sim = Simulation(busy(2, solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3)
+    sim = Simulation(busy(least(solver), solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3)
     inputs = stirred(sim, rng, intervals=2)
     together = {n: t.clone().requires_grad_() for n, t in inputs.items()}
     loss = end_of(sim, together).position.square().sum()
@@ -175,7 +175,7 @@ def test_only_what_is_wanted_is_computed_and_it_is_the_same(solver, rng):
 @solvers
 def test_a_second_derivative_is_refused(solver):
     """There is none, so asking for it raises instead of giving zero."""
-    sim = Simulation(busy(2, solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3)
+    sim = Simulation(busy(least(solver), solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3)
     control = torch.full((sim.channels,), 0.4, requires_grad=True)
     loss = sim.step(sim.state(), control).position.square().sum()
     (gradient,) = torch.autograd.grad(loss, control, create_graph=True)
@@ -186,7 +186,7 @@ def test_a_second_derivative_is_refused(solver):
 @solvers
 def test_a_tape_through_states_without_gradients_is_refused(solver):
     """A silent zero otherwise."""
-    sim = Simulation(block(2), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3)
+    sim = Simulation(block(least(solver)), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3)
     first, last = sim.solver.state(sim.model, requires_grad=True), sim.solver.state(sim.model)
     tape = wp.Tape()
     with tape:
@@ -199,7 +199,7 @@ def test_a_tape_through_states_without_gradients_is_refused(solver):
 @solvers
 def test_doubles_are_taken_and_give_gradients_as_doubles(solver):
     """A float64 tensor goes into a float32 simulation, and its gradient comes back in float64."""
-    sim = Simulation(busy(2, solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3)
+    sim = Simulation(busy(least(solver), solver=solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3)
     control = torch.full((sim.channels,), 0.4, dtype=torch.float64, requires_grad=True)
     sim.step(sim.state(), control).position.square().sum().backward()
     assert control.grad.dtype == torch.float64

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 import torch
-from cases import SOLVERS, busy
+from cases import SOLVERS, busy, least
 
 from warpbots.gradients import Checkpoints
 from warpbots.simulation import Simulation
@@ -21,13 +21,17 @@ SCHEDULES = {
 
 
 def simulation(solver, schedule: Checkpoints, worlds: int = 2, name: str = "mpm") -> Simulation:
-    return Simulation(busy(2, solver=name), solver, dt=6e-3, substeps=SUBSTEPS, worlds=worlds, checkpoints=schedule)
+    return Simulation(
+        busy(least(name), solver=name), solver, dt=6e-3, substeps=SUBSTEPS, worlds=worlds, checkpoints=schedule
+    )
 
 
 def policy_of(sim: Simulation) -> torch.nn.Module:
     """A perceptron from the mean position and velocity to controls."""
     torch.manual_seed(1)
-    net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, sim.channels), torch.nn.Tanh())
+    net = torch.nn.Sequential(
+        torch.nn.Linear(2 * sim.scene.dim, 8), torch.nn.Tanh(), torch.nn.Linear(8, sim.channels), torch.nn.Tanh()
+    )
     return net.to(sim.state().position)
 
 
@@ -39,7 +43,7 @@ def drive(net: torch.nn.Module):
 def gradient(sim: Simulation, closed_loop: bool) -> dict[str, torch.Tensor]:
     """Gradient of a loss on the final state, the controls and observations, to everything that was asked for."""
     net = policy_of(sim)
-    start = sim.state(velocity=torch.tensor([1.0, -0.5])).velocity.requires_grad_()
+    start = sim.state(velocity=torch.tensor([1.0, 0.0, -0.5][:: 4 - sim.scene.dim])).velocity.requires_grad_()
     stiff = next(iter(sim.parameters()))  # Young's modulus of matter, the stiffness of springs
     E = sim.parameter(stiff).requires_grad_()
     wanted = {"velocity": start, stiff: E}

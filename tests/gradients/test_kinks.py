@@ -7,7 +7,7 @@ import dataclasses
 
 import pytest
 import torch
-from cases import CONTINUA, DIMENSIONS, SOLVERS, block
+from cases import CONTINUA, DIMENSIONS, EXPLICIT, block
 
 from warpbots.scene import Cable, floor
 from warpbots.simulation import Simulation
@@ -22,7 +22,7 @@ def sliding(solver: str, dim: int) -> Simulation:
     """A block that touches a floor, without gravity; one control interval is one step."""
     height = 0.25 if solver in CONTINUA else 0.2501  # masses on the surface do not touch it
     scene = block(dim, obstacles=(floor(height, dim, friction=MU),), gravity=(0.0,) * dim)
-    return Simulation(scene, SOLVERS[solver](1 / 16), dt=STEP)
+    return Simulation(scene, EXPLICIT[solver](1 / 16), dt=STEP)
 
 
 def loss_of(sim: Simulation, weights: torch.Tensor):
@@ -57,7 +57,7 @@ def inputs_at(sim: Simulation, ratio: float) -> tuple[torch.Tensor, torch.Tensor
 
 @pytest.mark.parametrize("dim", DIMENSIONS)
 @pytest.mark.parametrize("side", ["sticks", "slips"])
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", EXPLICIT)
 def test_friction(solver, side, dim):
     """Every node of the floor sticks for |v_t| = mu |v_n| (1 - 1e-3), and slips for (1 + 1e-3)."""
     sim = sliding(solver, dim)
@@ -75,7 +75,7 @@ def test_friction(solver, side, dim):
 
 
 @pytest.mark.parametrize("dim", DIMENSIONS)
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", EXPLICIT)
 def test_friction_on_its_kinks(solver, dim):
     """Finite where it just sticks, where it does not move at all, where it only falls, and where v_n = 0."""
     sim = sliding(solver, dim)
@@ -96,13 +96,13 @@ def pulled(solver: str, ratio: float) -> Simulation:
     cable = Cable("cable", ends, 200.0)
     for _ in range(2):
         scene = block(2, actuators=(cable,), gravity=(0.0, 0.0))
-        sim = Simulation(scene, SOLVERS[solver](1 / 16), dt=STEP)
+        sim = Simulation(scene, EXPLICIT[solver](1 / 16), dt=STEP)
         cable = dataclasses.replace(cable, rest_length=ratio * float(sim.model.cables.rest_length.numpy()[0]))
     return sim
 
 
 @pytest.mark.parametrize("side", ["slack", "taut"])
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", EXPLICIT)
 def test_cable(solver, side):
     """A cable whose length is 1e-3 over its route does nothing; one that is 1e-3 short pulls."""
     sim = pulled(solver, {"slack": 1 + 1e-3, "taut": 1 - 1e-3}[side])
@@ -123,7 +123,7 @@ def test_cable(solver, side):
         assert float((x_g * d).sum()) == pytest.approx(difference, rel=1e-6, abs=1e-8)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", EXPLICIT)
 def test_cable_on_its_kink(solver):
     """A cable exactly as long as its route has a finite derivative: that of one of the two sides."""
     sides = []

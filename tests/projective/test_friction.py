@@ -6,10 +6,10 @@ Gravity is tilted rather than the floor. Every (mu, angle) is a world of one sim
 import numpy as np
 import pytest
 import torch
-from soft_bodies import contact_forces
+from soft_bodies import contact_forces, iterations
 
 from warpbots.math import precision
-from warpbots.scene import Box, Material, Scene, SoftBody, floor
+from warpbots.scene import Box, HalfSpace, Material, Obstacle, Scene, SoftBody, floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
 
@@ -109,3 +109,27 @@ def test_forces_balance_the_weight():
     for _ in range(60):
         state = sim.step(state, torch.zeros(0))
     np.testing.assert_allclose(contact_forces(sim).sum(axis=0), [0.0, 0.0, WEIGHT], atol=1e-4 * WEIGHT)
+
+
+@pytest.mark.parametrize("condition", ["slip", "separate", "friction"])
+def test_a_block_comes_to_rest_in_a_corner(condition):
+    """It slides on the floor into a wall and is pressed into the corner: a node there has two contacts that could
+    share its force in many ways. Every step converges, and forces balance gravity.
+    """
+    wall = Obstacle(HalfSpace((0.21, 0, 0), (-1, 0, 0)), condition, 0.3, name="wall")
+    body = SoftBody("block", Box((0, 0, 0), SIDES), Material(1e5, 0.3, 1000.0, "corotated"), velocity=(1.0, 0.0, 0.0))
+    gravity = (0.8 * G, 0.0, -G)
+    scene = Scene((body,), (), (floor(friction=0.3), wall), gravity)
+    sim = Simulation(scene, ProjectiveDynamics(0.05, tolerance={"float32": 1e-5, "float64": 1e-9}[precision]), 1 / 60)
+    state, most = sim.state(), 0
+    for _ in range(90):
+        state = sim.step(state, torch.zeros(0))
+        most = max(most, iterations(sim))
+    assert most < 150
+    force = contact_forces(sim).reshape(-1, 2, 3)
+    np.testing.assert_allclose(force.sum(axis=(0, 1)), [-0.8 * WEIGHT, 0.0, WEIGHT], atol=1e-3 * WEIGHT)
+    edge = sim.model.particles.edge
+    assert state.position[..., 0].max() < 0.21 + 0.01 * edge
+    assert state.position[..., 2].min() > -0.01 * edge
+    shear, normal = np.linalg.norm(force[:, 0, :2], axis=1), force[:, 0, 2]
+    assert (shear <= 0.3 * normal * (1.0 + 1e-4) + 1e-5 * normal.max()).all()

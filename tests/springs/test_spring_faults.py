@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from cases import LATTICES, SOLVERS, block
+from cases import ELEMENTS, EXPLICIT, LATTICES, block
 
 from warpbots.scene import (
     Box,
@@ -131,11 +131,16 @@ def test_parameters_and_steps(solver):
         sim.rollout(None, 3000, stiffness=1e8 * sim.parameter("stiffness"))
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", EXPLICIT)
 def test_substeps_can_be_left_to_the_simulation(solver):
-    """The fewest of at most 0.4 of the bound, for every solver."""
-    sim = Simulation(block(2), SOLVERS[solver](1 / 8), 0.05, substeps=None)
+    """The fewest of at most 0.4 of the bound, for every solver that has one."""
+    sim = Simulation(block(2), EXPLICIT[solver](1 / 8), 0.05, substeps=None)
     assert 0.05 / sim.substeps <= sim.solver.margin * sim.max_time_step < 0.05 / (sim.substeps - 1)
+
+
+@pytest.mark.parametrize("solver", ELEMENTS)
+def test_an_implicit_solver_takes_one_step_for_each_interval(solver):
+    assert Simulation(block(3), ELEMENTS[solver](1 / 8), 0.05, substeps=None).substeps == 1
 
 
 def test_poissons_ratio_is_said():

@@ -11,7 +11,7 @@ sliding with a constant coefficient of friction"), and its mean friction changes
 import numpy as np
 import pytest
 import torch
-from cases import DIMENSIONS, LATTICES, SOLVERS, to_numpy
+from cases import DIMENSIONS, EXPLICIT, LATTICES, to_numpy
 
 from warpbots.scene import Box, HalfSpace, Material, Obstacle, Posed, Scene, SoftBody, floor
 from warpbots.simulation import Simulation
@@ -35,7 +35,7 @@ def material(solver: str) -> Material:
 def simulation(solver: str, scene: Scene, worlds: int) -> Simulation:
     """Cells, or springs, of 1/32 m."""
     lattice = solver in LATTICES
-    return Simulation(scene, SOLVERS[solver](2 * DX if lattice else DX), INTERVAL, SUBSTEPS[lattice], worlds=worlds)
+    return Simulation(scene, EXPLICIT[solver](2 * DX if lattice else DX), INTERVAL, SUBSTEPS[lattice], worlds=worlds)
 
 
 def block_on_floor(solver: str, dim: int, worlds: int) -> Simulation:
@@ -77,7 +77,7 @@ def judge(times: np.ndarray, v: np.ndarray, slope: float, mu: float) -> None:
 
 
 @pytest.mark.parametrize("dim", DIMENSIONS)
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", EXPLICIT)
 def test_a_block_slips_exactly_above_the_friction_angle(solver, dim):
     """tan(theta) at 0.5, 0.95, 1.05, 1.25 and 2 mu, for three mu."""
     cases = [(mu, np.arctan(ratio * mu)) for mu in (0.1, 0.3, 0.6) for ratio in (0.5, 0.95, 1.05, 1.25, 2.0)]
@@ -91,7 +91,7 @@ def test_a_block_slips_exactly_above_the_friction_angle(solver, dim):
         judge(times, v[world], theta, m)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", EXPLICIT)
 def test_a_block_on_a_tilted_floor(solver):
     """The same with an inclined half-space, which cuts through the grid: nodes feel its normal, not their axes."""
     slope = 0.3
@@ -109,7 +109,7 @@ def test_a_block_on_a_tilted_floor(solver):
 
 
 @pytest.mark.parametrize("dim", DIMENSIONS)
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", EXPLICIT)
 def test_stopping_distance(solver, dim):
     """d = v^2 / (2 mu g) within 2 %, at rest afterwards."""
     v_0, mu = 1.0, torch.tensor([[0.2], [0.3], [0.5]])

@@ -10,24 +10,28 @@ from warpbots.solvers.projective.skeleton import Skeleton
 
 __all__ = ["Contact"]
 
-_NEAR = 1e-3
+_CLOSED = 1e-3
 """Distance below which a node is on an obstacle when a step begins [mean edges]."""
+_NEAR = 1.0
+"""Distance below which an obstacle is near to a node [mean edges]."""
 
 
 class Contact:
     """Contacts of all worlds in a step that starts at `x`: first those of nodes with solids, then pairs."""
 
-    def __init__(self, model: ProjectiveModel, skeleton: Skeleton, x: wp.array, dt: float):
+    def __init__(self, model: ProjectiveModel, skeleton: Skeleton, x: wp.array, v: wp.array, dt: float):
         """Nothing runs yet.
 
         Args:
             model: What touches.
             skeleton: Its bones, through which contacts move one another.
             x: Positions when the step begins [m], all worlds in one row.
+            v: Velocities then [m/s].
             dt: Length of the step [s].
         """
         scratch = model.scratch
-        self._model, self._x, self._scratch, self._device = model, x, scratch, model.device
+        self._model, self._x, self._v, self._h = model, x, v, real(dt)
+        self._scratch, self._device = scratch, model.device
         self._skeleton = skeleton
         self._matrix = scratch.matrix(dt)
         self._of_solids, self._of_pairs = len(scratch.touching) * scratch.solids, scratch.capacity
@@ -51,9 +55,13 @@ class Contact:
 
     def begin(self) -> None:
         """Which contacts with obstacles are closed; pairs have to be searched."""
-        near, search = real(_NEAR * self._model.particles.edge), self._scratch.search
-        inputs = [self._model.obstacles, near, self._x]
-        self._solids(obstacles.begin_obstacles_kernel, inputs, [self._scratch.meeting])
+        scratch, edge, search = self._scratch, self._model.particles.edge, self._scratch.search
+        if self._of_solids:
+            inputs = [
+                self._touch, self._model.obstacles, real(_CLOSED * edge), real(_NEAR * edge), self._h, self._x, self._v
+            ]  # fmt: skip
+            each = self._each(len(scratch.touching))
+            launch(obstacles.begin_obstacles_kernel, each, inputs, [scratch.meeting], self._device)
         if self._of_pairs:
             outputs = [self._model.pairs, search.check, search.any, search.rounds, search.found, search.near]
             launch(pairs.begin_pairs_kernel, self._model.worlds, [], outputs, self._device)

@@ -45,10 +45,10 @@ class ObstacleArrays:
 
 
 @wp.func
-def distance_to(obstacles: ObstacleArrays, s: int, x: _vec):
-    """Distance, normal and curvature of a solid."""
+def distance_to(obstacles: ObstacleArrays, s: int, x: _vec, u: _vec):
+    """Distance from x + u, normal and curvature of a solid; the sum is exact, as small forces hang on small ways."""
     R = obstacles.solid.rotation[s]
-    y = wp.vec3d(wp.float64(x[0]), wp.float64(x[1]), wp.float64(x[2])) - obstacles.solid.position[s]
+    y = wp.vec3d(x) + wp.vec3d(u) - obstacles.solid.position[s]
     d, n, C = solid_distance(obstacles.solid, s, wp.transpose(R) @ y)
     n = R @ n
     C = R @ C @ wp.transpose(R)
@@ -70,20 +70,30 @@ def law_of_end(
 
 @wp.kernel(enable_backward=False)
 def begin_obstacles_kernel(
-    touch: TouchArrays, obstacles: ObstacleArrays, near: real, x: wp.array[_vec], meeting_out: MeetingArrays
+    touch: TouchArrays, obstacles: ObstacleArrays, closed: real, near: real, h: real, x: wp.array[_vec],
+    v: wp.array[_vec], meeting_out: MeetingArrays,
 ):  # fmt: skip
-    """Which contacts are closed when a step begins."""
-    w, c = wp.tid()
-    i = touch.node[c / obstacles.solids]
-    o = obstacles.obstacle[c % obstacles.solids]
-    k = w * touch.contacts + c
-    d, _n, _C = distance_to(obstacles, c % obstacles.solids, x[w * touch.nodes + i])
-    meeting_out.touched[k] = wp.where(d <= near, 1, 0)
-    meeting_out.node[k] = wp.vec4i(i, -1, -1, -1)
-    meeting_out.weight[k] = _vec4(real(1.0), real(0.0), real(0.0), real(0.0))
-    meeting_out.condition[k] = obstacles.condition[o]
-    meeting_out.friction[k] = obstacles.friction[w * obstacles.obstacles + o]
-    meeting_out.extra[k] = obstacles.extra[o]
+    """Which contacts of a node are closed when a step begins, and whether several are near where it flies freely."""
+    w, p = wp.tid()
+    i = touch.node[p]
+    j = w * touch.nodes + i
+    first = w * touch.contacts + p * obstacles.solids
+    count = int(0)
+    for s in range(obstacles.solids):
+        k = first + s
+        o = obstacles.obstacle[s]
+        d, _n, _C = distance_to(obstacles, s, x[j], _vec())
+        e, _n, _C = distance_to(obstacles, s, x[j], h * v[j])
+        if wp.min(d, e) <= near:
+            count += 1
+        meeting_out.touched[k] = wp.where(d <= closed, 1, 0)
+        meeting_out.node[k] = wp.vec4i(i, -1, -1, -1)
+        meeting_out.weight[k] = _vec4(real(1.0), real(0.0), real(0.0), real(0.0))
+        meeting_out.condition[k] = obstacles.condition[o]
+        meeting_out.friction[k] = obstacles.friction[w * obstacles.obstacles + o]
+        meeting_out.extra[k] = obstacles.extra[o]
+    for s in range(obstacles.solids):
+        meeting_out.shared[first + s] = int(count > 1 or touch.row[p] < 0)
 
 
 @wp.kernel(enable_backward=False)
@@ -98,7 +108,7 @@ def meet_obstacles_kernel(
     k = w * touch.contacts + c
     i = touch.node[c / obstacles.solids]
     j = w * touch.stride + i
-    d, n, C = distance_to(obstacles, c % obstacles.solids, x[w * touch.nodes + i] + at(z, j) + at(f, j))
+    d, n, C = distance_to(obstacles, c % obstacles.solids, x[w * touch.nodes + i], at(z, j) + at(f, j))
     meeting_out.distance[k] = d
     meeting_out.normal[k] = n
     meeting_out.curvature[k] = C

@@ -56,7 +56,8 @@ class ProjectiveDynamics:
     Rigid bodies of the scene are bones: they take the place of the flesh inside their shapes, and nodes of it that are
     inside or on their surface are bound to them. Their joints, springs, limits and motors are those of `Articulated`
     with implicit Euler. What of a bone is outside of the flesh touches nothing. Where several contacts hold the same
-    matter, between soft surfaces and at nodes of bones, a contact gives way by a hundredth of what a node would.
+    matter, between soft surfaces, at nodes of bones and in corners of obstacles, a contact gives way by up to a
+    hundredth of what a node would.
 
     Attributes:
         margin: Part of the stability bound that is safe [1]; there is no bound.
@@ -179,7 +180,7 @@ class ProjectiveDynamics:
         launch(nodes.start_kernel, each, [model.nodes, h, x, v], [z], device)
         skeleton = Skeleton(model, state, control, dt)
         skeleton.begin(z)
-        contact = Contact(model, skeleton, x, dt)
+        contact = Contact(model, skeleton, x, v, dt)
         contact.begin()
         begin(it)
 
@@ -284,7 +285,7 @@ class ProjectiveDynamics:
             copy(u, end.z)
         skeleton = Skeleton(model, state, control, dt)
         skeleton.recall(u, state_out, dt)
-        contact = Contact(model, skeleton, x, dt)
+        contact = Contact(model, skeleton, x, v, dt)
         contact.recall(end, u)
         point = Point(everywhere, control, x, u, h)
         it.history.z.zero_()

@@ -82,6 +82,7 @@ class MeetingArrays:
 
     listed: 1 for a contact that counts.
     touched: 1 for a contact with an obstacle that was closed when the step began.
+    shared: 1 for a contact with an obstacle that may share its force with others: at a bone, or in a corner.
     node: Nodes of a contact, -1 for none.
     weight: Their weights a_k [1].
     distance: Distance phi at the end of the step [m].
@@ -102,6 +103,7 @@ class MeetingArrays:
 
     listed: wp.array[int]
     touched: wp.array[int]
+    shared: wp.array[int]
     node: wp.array[wp.vec4i]
     weight: wp.array[_vec4]
     distance: wp.array[real]
@@ -286,7 +288,7 @@ def own_kernel(
     skin = real(0.0)
     for p in range(4):
         i = place_of(touch, meeting_out.node[k][p])
-        if i >= 0 and (c >= touch.solids or touch.row[i] < 0):
+        if i >= 0 and (c >= touch.solids or meeting_out.shared[k] == 1):
             skin += touch.skin[i]
     meeting_out.skin[k] = skin
     own = skin + compliant(touch, meeting_out, compliance, k, k) / scaling[w]
