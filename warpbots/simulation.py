@@ -75,7 +75,7 @@ class Simulation:
             wp.zeros((self.worlds, self.channels), dtype=self.model.scalar, device=self.model.device)
         )
         fields = tuple(f.name for f in dataclasses.fields(self.solver.state(self.model)))
-        self._bridge = Bridge(fields, self._make_interval, self._refuse_outputs)
+        self._bridge = Bridge(fields, self._make_interval, self._refuse_outputs, solver.lost_gradient)
 
     @property
     def worlds(self) -> int:
@@ -229,7 +229,7 @@ class Simulation:
             return reading(self.solver, self.model, names & frozenset(self.parameters()), wanted)
 
         names = tuple(f.name for f in dataclasses.fields(self.solver.readings(self.model)))
-        return Bridge(names, make, lambda inputs, outputs: None)
+        return Bridge(names, make, lambda inputs, outputs: None, self.solver.lost_gradient)
 
     def rollout(
         self,

@@ -42,7 +42,7 @@ def adjoint_solution(model, solver, u: np.ndarray, g: np.ndarray):
     control = wp.zeros((model.worlds, model.channels), dtype=real, device=model.device)
     solver._rest(model, control)
     skeleton = Skeleton(model, state, control, DT)
-    contact = Contact(model, skeleton, state.position.flatten(), DT)
+    contact = Contact(model, skeleton, state.position.flatten(), state.velocity.flatten(), DT)
     point = Point(scratch.everywhere, control, state.position.flatten(), scratch.displacement, real(DT))
     matrix = scratch.matrix(DT)
     solver._solve_adjoint(model, point, skeleton, contact, matrix, real(DT))

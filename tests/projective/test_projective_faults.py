@@ -77,3 +77,14 @@ def test_a_step_that_does_not_converge_says_so():
     sim = Simulation(scene(obstacles=(floor(),)), ProjectiveDynamics(0.04, max_iterations=2), 0.01, substeps=1)
     with pytest.raises(SimulationError, match=r"did not converge in world 0: after 2 corrections .*use a shorter step"):
         sim.rollout(torch.zeros(5, 0), 5)
+
+
+def test_an_adjoint_that_does_not_converge_says_so():
+    """A free flight takes one correction; the gradient of what looks at single nodes takes many."""
+    sim = Simulation(scene(gravity=(0.0, 0.0, 0.0)), ProjectiveDynamics(0.04, max_iterations=3), 0.01)
+    start = sim.state(velocity=torch.tensor([1.0, 0.0, 0.0])).velocity.requires_grad_()
+    end = sim.step(sim.state(velocity=start), torch.zeros(0)).position
+    with pytest.raises(
+        FloatingPointError, match="gradient to velocity is nan.*adjoint of a step did not converge in 3"
+    ):
+        (end * torch.rand_like(end)).sum().backward()

@@ -67,11 +67,13 @@ class Bridge:
         outputs: Names of what comes out.
         make: Makes an `Replay` for a set of replaced parameters and a set of inputs that want gradients.
         refuse: Raises if the outputs of an interval, given its inputs and outputs, are not what physics allows.
+        lost: How gradients can stop being finite within an interval, and what helps.
     """
 
     outputs: tuple[str, ...]
     make: Callable[[frozenset, frozenset], Replay]
     refuse: Callable[[Tensors, Tensors], None]
+    lost: str
     _idle: dict[tuple, list[Replay]] = dataclasses.field(default_factory=dict)
 
     def run(self, inputs: Tensors, segment: Segment, index: int) -> Tensors:
@@ -146,12 +148,13 @@ class _ControlInterval(torch.autograd.Function):
             ctx.segment.hold(ctx.index, (ctx.names, ctx.wanted), interval)
         results = interval.backward(dict(zip(ctx.bridge.outputs, gradients, strict=True)))
         ctx.segment.release(ctx.index)
+        seeded = all(torch.isfinite(g).all() for g in gradients if g is not None)
+        cause = ctx.bridge.lost if seeded else "the loss has no finite gradient to what it looks at: check its weights"
         for name, result in results.items():
             if not torch.isfinite(result).all():
                 first = [int(i) for i in torch.nonzero(~torch.isfinite(result))[0]]
                 raise FloatingPointError(
                     f"the gradient to {name} is {result[tuple(first)].item()} at index {first} of shape "
-                    f"{tuple(result.shape)}; the loss or its weights overflow, or the motion diverges: simulate fewer "
-                    f"steps, or halve dt"
+                    f"{tuple(result.shape)}; {cause}"
                 )
         return None, None, None, None, None, *(results.get(name) for name in ctx.names)

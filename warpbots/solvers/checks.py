@@ -6,6 +6,7 @@ from warpbots.materials import LAWS
 from warpbots.scene import Scene, SceneError, Servo, Torque, sheets_of
 
 __all__ = [
+    "OVERFLOW",
     "refuse_fluid",
     "refuse_materials",
     "refuse_rigid",
@@ -13,6 +14,9 @@ __all__ = [
     "refuse_states_without_gradient",
     "refuse_worlds",
 ]
+
+OVERFLOW = "the loss or its weights overflow, or the motion diverges: simulate fewer steps, or halve dt"
+"""How gradients through steps in closed form can stop being finite."""
 
 
 def refuse_rigid(solver: str, scene: Scene) -> None:

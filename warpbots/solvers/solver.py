@@ -69,9 +69,11 @@ class Solver(Protocol):
 
     Attributes:
         margin: Part of `max_time_step` that is safe for matter in motion, too [1].
+        lost_gradient: How gradients can stop being finite within a step, and what helps, as the end of a sentence.
     """
 
     margin: ClassVar[float]
+    lost_gradient: str
 
     def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> Model:
         """Turn a scene into arrays; the only place that refuses what this solver cannot simulate."""

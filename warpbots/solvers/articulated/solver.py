@@ -24,7 +24,7 @@ from warpbots.solvers.articulated.scheme import INTEGRATORS, Past
 from warpbots.solvers.articulated.sense import Readings, readings, sense
 from warpbots.solvers.articulated.spatial import scalar
 from warpbots.solvers.articulated.tree import Stage
-from warpbots.solvers.checks import refuse_states_without_gradient, refuse_worlds
+from warpbots.solvers.checks import OVERFLOW, refuse_states_without_gradient, refuse_worlds
 
 __all__ = ["Articulated"]
 
@@ -51,6 +51,7 @@ class Articulated:
     """
 
     margin: ClassVar[float] = 1.0
+    lost_gradient: ClassVar[str] = OVERFLOW
 
     integrator: str = "bdf2"
     tolerance: float = 1e-9

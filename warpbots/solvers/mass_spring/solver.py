@@ -10,7 +10,7 @@ import warp as wp
 from warpbots.contact import obstacle_arrays
 from warpbots.math import NODE, copy, launch, launch_adjoint, real, real_numpy, record, vector
 from warpbots.scene import Scene
-from warpbots.solvers.checks import refuse_states_without_gradient, refuse_worlds
+from warpbots.solvers.checks import OVERFLOW, refuse_states_without_gradient, refuse_worlds
 from warpbots.solvers.mass_spring import lengths
 from warpbots.solvers.mass_spring.analysis import highest_frequency
 from warpbots.solvers.mass_spring.build import build
@@ -64,6 +64,7 @@ class MassSpring:
     """
 
     margin: ClassVar[float] = 0.6
+    lost_gradient: ClassVar[str] = OVERFLOW
 
     spacing: float
     lattice: str = "voxel"

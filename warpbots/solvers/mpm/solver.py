@@ -11,7 +11,7 @@ from warpbots.actuators import cable_arrays, cable_kernels
 from warpbots.materials import p_wave_modulus
 from warpbots.math import launch, launch_adjoint, matrix, real, real_numpy, record, vector
 from warpbots.scene import Scene
-from warpbots.solvers.checks import refuse_states_without_gradient, refuse_worlds
+from warpbots.solvers.checks import OVERFLOW, refuse_states_without_gradient, refuse_worlds
 from warpbots.solvers.mpm.adjoint import adj_move_kernel, adj_p2g_kernel
 from warpbots.solvers.mpm.build import build
 from warpbots.solvers.mpm.force import adj_force_kernel, force_kernel
@@ -39,6 +39,7 @@ class MPM:
     """
 
     margin: ClassVar[float] = 0.4
+    lost_gradient: ClassVar[str] = OVERFLOW
 
     dx: float
     particles_per_cell: int | None = None

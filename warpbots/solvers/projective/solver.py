@@ -98,6 +98,14 @@ class ProjectiveDynamics:
                 f"{self.memory}"
             )
 
+    @property
+    def lost_gradient(self) -> str:
+        """How gradients can stop being finite within a step, and what helps."""
+        return (
+            f"the adjoint of a step did not converge in {self.max_iterations} corrections: use a shorter step, a "
+            f"larger tolerance (now {self.tolerance:g}) or WARPBOTS_PRECISION=float64"
+        )
+
     def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> ProjectiveModel:
         """Mesh the bodies of `scene`.
 
