@@ -151,8 +151,8 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
         "warp": wp.config.version, "hardware": _hardware(model.device),
     }  # fmt: skip
     if item == "tet":
-        progress = model.scratch.matrix(dt).forward.progress
-        extra["corrections_of_last_step"] = int(progress.iterations.numpy()[0])
+        forward()
+        extra["corrections_of_last_step"] = int(solver.report(model, dt).iterations.max())
     if item == "link" or item == "tet":
         row |= {"worlds": worlds, "forward_ms_per_step": 1e3 * f, "gradient_ms_per_step": 1e3 * g, **extra}
     if model.device.is_cuda:

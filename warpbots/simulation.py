@@ -221,6 +221,20 @@ class Simulation:
         outputs = self._measured.run(inputs, Segment(self._measured, keep=False), 0)
         return type(self.solver.readings(self.model))(**outputs)
 
+    def report(self) -> object:
+        """How the last step of the solver ended: iterations, residuals, forces of contacts; not differentiable.
+
+        Returns:
+            The solver's report as NumPy arrays, `warpbots.solvers.projective.StepReport` for `ProjectiveDynamics`.
+
+        Raises:
+            TypeError: The solver's steps are not iterated, so that there is nothing to report.
+            RuntimeError: The last thing that ran was no step, but a backward pass.
+        """
+        if not hasattr(self.solver, "report"):
+            raise TypeError(f"{type(self.solver).__name__} reports nothing on its steps")
+        return self.solver.report(self.model, self.dt / self.substeps)
+
     @functools.cached_property
     def _measured(self) -> Bridge:
         """Readings under torch's autograd."""

@@ -98,7 +98,7 @@ def throw(seed: int, steps: int = STEPS) -> dict[str, list]:
         state = sim.step(state, none)
         found["ms"].append(1e3 * (time.thread_time() - running))
         found["clock"].append(1e3 * (time.perf_counter() - begun))
-        found["corrections"].append(int(scratch.matrix(STEP).forward.progress.iterations.numpy()[0]))
+        found["corrections"].append(int(sim.report().iterations[0]))
         found["pairs"].append(int(scratch.search.count.numpy()[0]))
         x, v = (field[0].double().cpu().numpy() for field in (state.position, state.velocity))
         found["depth"].append(depth(samples(x, cloth), x[flesh]))

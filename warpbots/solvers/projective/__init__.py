@@ -1,6 +1,7 @@
 """Projective dynamics: finite elements with implicit steps."""
 
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
+from warpbots.solvers.projective.report import StepReport
 from warpbots.solvers.projective.solver import ProjectiveDynamics
 
-__all__ = ["ProjectiveDynamics", "ProjectiveModel", "ProjectiveState"]
+__all__ = ["ProjectiveDynamics", "ProjectiveModel", "ProjectiveState", "StepReport"]

@@ -271,6 +271,11 @@ class Scratch:
         return wp.ones(self.worlds, dtype=int, device=self.device)
 
     @functools.cached_property
+    def stepped(self) -> wp.array:
+        """1 if the last thing that used these arrays was a step, 0 if it was an adjoint, shape (1,)."""
+        return wp.zeros(1, dtype=int, device=self.device)
+
+    @functools.cached_property
     def nominal_mass(self) -> wp.array:
         """Mass of the nodes in the matrix of the global step [kg], shape (n_nodes,)."""
         return self._array(self.mesh.volume * self.mesh.density, real)

@@ -30,6 +30,7 @@ from warpbots.solvers.projective.elements import Point
 from warpbots.solvers.projective.factor import solve
 from warpbots.solvers.projective.minres import hand_over, minres
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState, SkeletalState
+from warpbots.solvers.projective.report import StepReport, report_of
 from warpbots.solvers.projective.scratch import Global
 from warpbots.solvers.projective.skeleton import Skeleton, sense_bones
 
@@ -210,8 +211,21 @@ class ProjectiveDynamics:
             contact.keep(end, z)
         launch(nodes.end_kernel, each, [model.nodes, h, it.progress.found, x, z], _flat(state_out), device)
         skeleton.finish(it.progress.found, state_out, dt)
+        scratch.stepped.fill_(1)
         reads = [*state.fields(), control, *model.parameter_arrays()]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
+
+    def report(self, model: ProjectiveModel, dt: float) -> StepReport:
+        """How the last step ended: its corrections, what they left of the imbalance, and the forces of contacts.
+
+        Args:
+            model: Where it ran.
+            dt: Its length [s].
+
+        Raises:
+            RuntimeError: No step of this length is the last thing that ran.
+        """
+        return report_of(model, dt, self.tolerance)
 
     def readings(self, model: ProjectiveModel, requires_grad: bool = False) -> Readings:
         """Fresh arrays for `sense`.
@@ -286,6 +300,7 @@ class ProjectiveDynamics:
         it, each = matrix.adjoint, (model.worlds, scratch.count)
         u, seed, everywhere = scratch.displacement, scratch.seed, scratch.everywhere
         ended = [state_out.velocity.flatten(), state_out.position.grad.flatten(), state_out.velocity.grad.flatten()]
+        scratch.stepped.zero_()
         self._rest(model, control)
         launch(nodes.seed_kernel, each, [model.nodes, h, *ended], [u, seed], device)
         end = scratch.end(state_out)

@@ -1,0 +1,79 @@
+"""How the last step ended: its corrections, what they left of the imbalance of forces, and the forces of contacts."""
+
+import dataclasses
+
+import numpy as np
+
+from warpbots.solvers.projective.model import ProjectiveModel
+
+__all__ = ["StepReport", "report_of"]
+
+
+@dataclasses.dataclass(frozen=True)
+class StepReport:
+    """The end of the last step of every world, as NumPy arrays; nothing here is differentiable.
+
+    Attributes:
+        iterations: Number of corrections, shape (worlds,).
+        correction: How far the last one moved a node, or would have for a force of a contact [m], shape (worlds,). A
+            step has converged when that is at most the tolerance.
+        tolerance: The tolerance [m].
+        imbalance: Largest force at a node that nothing balanced, before the last correction [N], shape (worlds,).
+        contacts: Number of contacts that count, shape (worlds,).
+        contact_force: Force of all contacts on each node [N], shape (worlds, n_nodes, 3).
+    """
+
+    iterations: np.ndarray
+    correction: np.ndarray
+    tolerance: float
+    imbalance: np.ndarray
+    contacts: np.ndarray
+    contact_force: np.ndarray
+
+
+def report_of(model: ProjectiveModel, dt: float, tolerance: float) -> StepReport:
+    """Read how the last step ended.
+
+    Args:
+        model: Where it ran.
+        dt: Its length [s].
+        tolerance: Its tolerance [mean edges].
+
+    Raises:
+        RuntimeError: No step of this length has run, or the last thing that ran was an adjoint.
+    """
+    scratch = model.scratch
+    ended = scratch.stepped.numpy()[0] == 1
+    progress = scratch.matrix(dt).forward.progress if ended else None
+    if not ended or progress.iterations.numpy().min() == 0:
+        raise RuntimeError(
+            f"ProjectiveDynamics: no step of {dt:.3g} s is the last thing that ran here (a backward pass uses the same "
+            f"arrays); ask for its report right after the step"
+        )
+    free = ~scratch.fixed & (scratch.mesh.bone < 0)
+    lacking = scratch.lacking.numpy().reshape(model.worlds, scratch.stride, 4)[:, : scratch.count, :3][:, free]
+    contacts, force = _contact_forces(model, dt)
+    return StepReport(
+        iterations=progress.iterations.numpy().copy(),
+        correction=progress.size.numpy().copy(),
+        tolerance=tolerance * model.particles.edge,
+        imbalance=np.linalg.norm(lacking, axis=-1).max(axis=1, initial=0.0),
+        contacts=contacts,
+        contact_force=force,
+    )
+
+
+def _contact_forces(model: ProjectiveModel, dt: float) -> tuple[np.ndarray, np.ndarray]:
+    """Number of contacts that count, and their forces on nodes."""
+    scratch, worlds = model.scratch, model.worlds
+    force = np.zeros((worlds, scratch.count, 3))
+    if not scratch.contacts:
+        return np.zeros(worlds, dtype=int), force
+    z = scratch.matrix(dt).forward.history.z.numpy().reshape(worlds, scratch.stride, 4)
+    lam = z[:, scratch.count + scratch.freedom :, :3].astype(float)
+    listed = scratch.meeting.listed.numpy().reshape(worlds, -1) == 1
+    node = scratch.meeting.node.numpy().reshape(worlds, -1, 4)
+    weight = scratch.meeting.weight.numpy().reshape(worlds, -1, 4)
+    w, c, p = np.nonzero(listed[..., None] & (node >= 0))
+    np.add.at(force, (w, node[w, c, p]), weight[w, c, p, None] * lam[w, c])
+    return listed.sum(axis=1), force
