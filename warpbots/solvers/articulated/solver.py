@@ -37,6 +37,7 @@ class Articulated:
 
     Attributes:
         margin: Part of the stability bound that is safe [1]; there is no bound.
+        lost_gradient: How gradients can stop being finite within a step, and what helps.
         integrator: ``"bdf2"`` (second order, with a first step of SDIRK2), ``"bdf1"`` (first order, implicit Euler) or
             ``"sdirk2"`` (second order without a memory, at twice the cost).
         tolerance: A step has converged when a correction of Newton's method moves no coordinate further [m or rad].

@@ -40,6 +40,7 @@ class MassSpring:
     Attributes:
         margin: Part of the stability bound that is safe for matter in motion, too [1]; stretch and impacts take the
             rest, as measured on robots and on cubes that fall.
+        lost_gradient: How gradients can stop being finite within a step, and what helps.
         spacing: Distance between neighbouring masses [m].
         lattice: ``"voxel"``, boxes with the diagonals of their faces and their own, or ``"random"``, quasi-uniform
             points joined by tetrahedra.

@@ -32,6 +32,7 @@ class MPM:
     Attributes:
         dx: Size of a grid cell [m].
         margin: Part of the stability bound that is safe for matter in motion, too [1]; free surfaces take the rest.
+        lost_gradient: How gradients can stop being finite within a step, and what helps.
         particles_per_cell: Particles in a full cell: 4 or 9 in 2D, 8 or 27 in 3D (1 tears); None for two per axis.
 
     Raises:
