@@ -136,7 +136,7 @@ class BoneScratch:
             setattr(work, name, zeros(worlds * handles, vec3))
         for name in ("matrix", "inverse"):
             setattr(work, name, zeros(worlds * n * n))
-        for name in ("lacking", "step"):
+        for name in ("lacking", "torque", "step"):
             setattr(work, name, zeros(worlds * n))
         work.pivot = zeros(worlds * n, int)
         exchanged = HandleWork()

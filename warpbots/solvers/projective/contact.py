@@ -1,5 +1,7 @@
 """Contacts of a step: what its iteration and its adjoint do with them, which is nothing where there are none."""
 
+from collections.abc import Callable
+
 import warp as wp
 
 from warpbots.math import copy, launch, real
@@ -95,6 +97,9 @@ class Contact:
         inputs = [self._of_pairs, self._touch.first + self._of_solids, struct, search.found]
         outputs = [search.check, search.any, search.rounds, progress]
         launch(pairs.resolve_kernel, self._model.worlds, inputs, outputs, self._device)
+        self._pairs(
+            pairs.meet_pairs_kernel, [progress.active, self._x, u, self._scratch.nowhere], [self._scratch.meeting]
+        )
 
     def ask(self, u: wp.array) -> None:
         """Ask for a search where a step has just ended at `u`, unless the first one says that nothing is near there."""
@@ -115,10 +120,22 @@ class Contact:
         self._answer(active, transposed=False)
         self._sweep(sweep.sweep_kernel, active, z, f)
 
+    def follow(self, f: wp.array, move: Callable[[wp.array], None]) -> None:
+        """Where contacts count, `move` again with the forces as they have just been corrected."""
+        if self._scratch.contacts:
+            meeting = self._scratch.meeting
+
+            def again() -> None:
+                self.push(meeting.pressed, f)
+                move(meeting.pressed)
+
+            wp.capture_if(meeting.any, again)
+
     def _sweep(self, kernel: wp.Kernel, active: wp.array, z: wp.array, f: wp.array) -> None:
         if self._scratch.contacts:
+            self._scratch.meeting.any.zero_()
             inputs = [self._touch, self._scratch.scaling, active, z]
-            outputs = [self._matrix.compliance, self._scratch.reach, self._scratch.meeting, f]
+            outputs = [self._matrix.compliance, self._scratch.reach, self._matrix.turning, self._scratch.meeting, f]
             launch(kernel, self._model.worlds, inputs, outputs, self._device)
 
     def _meet(self, active: wp.array, z: wp.array, f: wp.array) -> None:
@@ -136,7 +153,8 @@ class Contact:
         if self._scratch.contacts:
             meeting, reach = self._scratch.meeting, self._scratch.reach
             self._skeleton.reach(active, self._touch, meeting, transposed)
-            self._all(touch.own_kernel, [self._matrix.compliance, reach, self._scratch.scaling, active], [meeting])
+            inputs = [self._matrix.compliance, reach, self._matrix.turning, self._scratch.scaling, active]
+            self._all(touch.own_kernel, inputs, [meeting])
 
     def keep(self, end: End, z: wp.array) -> None:
         """Keep displacements, forces and pairs for the adjoint."""

@@ -38,6 +38,7 @@ __all__ = [
     "follow_kernel",
     "handle_force_kernel",
     "handle_rate",
+    "join_kernel",
     "joint_step_kernel",
     "place_kernel",
     "pose_kernel",
@@ -92,6 +93,7 @@ class HandleWork:
     matrix: Their Jacobian K, then the factors of the whole matrix, shape (worlds * freedom * freedom,).
     pivot: Rows that were exchanged, shape (worlds * freedom,).
     inverse: Inverse of the whole matrix, shape (worlds * freedom * freedom,).
+    torque: What they lack with the flesh, G^T v^T b - r, shape (worlds * freedom,).
     step: Right-hand side and solution, shape (worlds * freedom,).
     """
 
@@ -104,6 +106,7 @@ class HandleWork:
     matrix: wp.array[scalar]
     pivot: wp.array[int]
     inverse: wp.array[scalar]
+    torque: wp.array[scalar]
     step: wp.array[scalar]
 
 
@@ -249,8 +252,17 @@ def invert(handle: HandleWork, w: int, n: int):
 
 
 @wp.kernel(enable_backward=False)
+def join_kernel(handles: HandleArrays, active: wp.array[int], scaling: wp.array[real], handle_out: HandleWork):
+    """The matrix of joints and flesh where bones are now, and its inverse."""
+    w = wp.tid()
+    if active[w] == 1:
+        assemble(handles, handle_out, scalar(scaling[w]), w)
+        invert(handle_out, w, handles.freedom)
+
+
+@wp.kernel(enable_backward=False)
 def joint_step_kernel(
-    handles: HandleArrays, active: wp.array[int], scaling: wp.array[real], handle_out: HandleWork, f_out: wp.array[NODE]
+    handles: HandleArrays, active: wp.array[int], handle_out: HandleWork, f_out: wp.array[NODE]
 ):  # fmt: skip
     """Corrections of joints, and of the handles with them."""
     w = wp.tid()
@@ -258,17 +270,15 @@ def joint_step_kernel(
         return
     n = handles.freedom
     h = handles.handles
-    assemble(handles, handle_out, scalar(scaling[w]), w)
-    invert(handle_out, w, n)
     for j in range(n):
-        lacking = scalar(handle_out.lacking[w * n + j])
+        torque = scalar(handle_out.lacking[w * n + j])
         for c in range(h):
-            lacking += wp.dot(handle_out.rows[(w * h + c) * n + j], handle_out.force[w * h + c])
-        handle_out.lacking[w * n + j] = lacking
+            torque += wp.dot(handle_out.rows[(w * h + c) * n + j], handle_out.force[w * h + c])
+        handle_out.torque[w * n + j] = torque
     for i in range(n):
         step = scalar(0.0)
         for j in range(n):
-            step += handle_out.inverse[(w * n + i) * n + j] * handle_out.lacking[w * n + j]
+            step += handle_out.inverse[(w * n + i) * n + j] * handle_out.torque[w * n + j]
         handle_out.step[w * n + i] = step
         f_out[w * handles.stride + handles.nodes + i] = NODE(real(step), real(0.0), real(0.0), real(0.0))
     for c in range(h):

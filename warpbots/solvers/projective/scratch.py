@@ -5,7 +5,7 @@ import functools
 
 import numpy as np
 import warp as wp
-from scipy.sparse import coo_matrix, csr_matrix, diags
+from scipy.sparse import coo_matrix, csc_matrix, csr_matrix, diags
 
 from warpbots.math import NODE, real, real_numpy, vector
 from warpbots.solvers.articulated.model import ArticulatedModel
@@ -21,6 +21,7 @@ from warpbots.solvers.projective.minres import Krylov, krylov
 from warpbots.solvers.projective.nodes import NodeArrays
 from warpbots.solvers.projective.surface import PAIRS, Search, Surface
 from warpbots.solvers.projective.touch import ComplianceArrays, MeetingArrays, ReachArrays, TouchArrays
+from warpbots.solvers.projective.turning import TurningArrays, free_bodies
 from warpbots.solvers.solver import State
 
 __all__ = ["End", "Global", "Scratch"]
@@ -71,6 +72,7 @@ class Global:
         forward: The iteration of a step: displacements of nodes, then forces of contacts.
         adjoint: That of its adjoint, in the same arrays.
         compliance: Columns of the inverse matrix for nodes that touch.
+        turning: Bodies that turn freely.
         handles: Bones as handles of all nodes, or None.
     """
 
@@ -79,6 +81,7 @@ class Global:
     forward: Iteration
     adjoint: Iteration
     compliance: ComplianceArrays
+    turning: TurningArrays
     handles: "HandleArrays | None"
 
 
@@ -350,8 +353,9 @@ class Scratch:
         """Contacts at a point of the iteration."""
         meeting = MeetingArrays()
         for name, variable in MeetingArrays.vars.items():
-            count = self.contacts * (4 if name in ("by_node", "pull") else 1)
+            count = {"pressed": 1, "by_node": 4 * self.contacts, "pull": 4 * self.contacts}.get(name, self.contacts)
             setattr(meeting, name, self._zeros(count, variable.type.dtype, gradient=False))
+        meeting.any = wp.zeros(1, dtype=int, device=self.device)
         return meeting
 
     @functools.cached_property
@@ -401,15 +405,42 @@ class Scratch:
             touched = np.repeat(stiff[self.touching], self.solids)
             touched = np.append(touched, np.full(self.capacity, stiff[self.touching].mean() if self.capacity else 1.0))
             joints = np.zeros(self.freedom)  # bound nodes say how far they move
-            weight = np.concatenate([stiff, joints, 1.0 / touched])
-            unit = np.concatenate([np.ones(self.count), joints, 1.0 / touched])
+            nothing = np.zeros(self.contacts)  # forces of contacts move nodes in the same correction
+            weight = np.concatenate([stiff, joints, nothing])
+            unit = np.concatenate([np.ones(self.count), joints, nothing])
             forward = iteration(self.worlds, self.slots, weight, unit, self.device)
             unit = np.concatenate([np.ones(self.count), joints, np.ones(self.contacts)])
             adjoint = weighted(forward, np.concatenate([stiff, joints, touched]), unit)
             handles = handles_of(self.skeleton, self.mesh, A, factor, self.stride) if self.skeleton else None
             compliance = self._compliance(len(factor.arrays.node))
-            self._matrices[dt] = Global(factor, stiff, forward, adjoint, compliance, handles)
+            turning = self._turning(A)
+            self._matrices[dt] = Global(factor, stiff, forward, adjoint, compliance, turning, handles)
         return self._matrices[dt]
+
+    def _turning(self, A: csc_matrix) -> TurningArrays:
+        """Bodies that turn freely, for a matrix of the global step; none where a fluid holds them as well."""
+        solid = np.zeros(self.count, dtype=bool)
+        solid[self.mesh.tets.reshape(-1)] = solid[self.mesh.triangles.reshape(-1)] = True
+        body, count = free_bodies(self._pattern, solid, self.fixed | (self.mesh.bone >= 0) | self._wet)
+        member = np.argsort(body, kind="stable")[(body < 0).sum() :]
+        rows = A.tocsr()
+        turning = TurningArrays()
+        turning.count, turning.nodes, turning.stride = count, self.count, self.stride
+        turning.body, turning.member = self._array(body, int), self._array(member, int)
+        turning.first = self._array(np.searchsorted(body[member], np.arange(count + 1)), int)
+        turning.row, turning.column = self._array(rows.indptr, int), self._array(rows.indices, int)
+        turning.value = self._array(rows.data, real)
+        turning.arm = self._zeros(self.count, vector(3), gradient=False)
+        for name, dtype in (("centre", wp.vec3d), ("turn", wp.vec3d), ("gain", wp.mat33d)):
+            setattr(turning, name, self._zeros(count, dtype, gradient=False))
+        return turning
+
+    @property
+    def _wet(self) -> np.ndarray:
+        """Which nodes a fluid touches, shape (n_nodes,), bool."""
+        wet = np.zeros(self.count, dtype=bool)
+        wet[self.mesh.faces.reshape(-1)] = True
+        return wet
 
     def _compliance(self, rows: int) -> ComplianceArrays:
         n = len(self.touching)

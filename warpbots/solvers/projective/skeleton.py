@@ -83,13 +83,18 @@ class Skeleton:
             inputs = [self._handles, self._tree, work.links, active, self._x]
             self._launch(handles.place_kernel, self._handles.bound, inputs, [z])
 
+    def join(self, active: wp.array) -> None:
+        """How firmly joints and flesh hold one another where bones are now."""
+        if self._there:
+            self._launch(handles.join_kernel, None, [self._handles, active, self._scaling], [self._bones.work[0]])
+
     def correct(self, active: wp.array, f: wp.array, transposed: bool = False) -> None:
         """Write the correction of the joints, and add to that of the nodes what follows the bones."""
         if self._there:
             work = self._bones.work[int(transposed)]
             inputs = [self._handles, active, self._model.scratch.lacking]
             self._launch(handles.handle_force_kernel, self._handles.handles, inputs, [work])
-            self._launch(handles.joint_step_kernel, None, [self._handles, active, self._scaling], [work, f])
+            self._launch(handles.joint_step_kernel, None, [self._handles, active], [work, f])
             self._launch(handles.follow_kernel, self._handles.nodes, [self._handles, active, work], [f])
 
     def finish(self, found: wp.array, state_out: ProjectiveState, dt: float) -> None:
@@ -113,12 +118,11 @@ class Skeleton:
         inputs = [tree, self._past, stage, self._past_of(state_out, dt)]
         launch_own_adjoint(finish_kernel, (self._model.worlds, tree.elements), inputs, self._device)
 
-    def differentiate(self, a: wp.array, f: wp.array) -> None:
+    def differentiate(self, a: wp.array) -> None:
         """The Jacobian of the joints and the inverse of their matrix, at the imbalance that is in `lacking`.
 
         Args:
             a: No adjoint yet, all zero.
-            f: A correction, of which nothing is kept.
         """
         if not self._there:
             return
@@ -130,8 +134,7 @@ class Skeleton:
         inputs = [self._handles, self._tree, self._articulated.work, plain]
         launch(handles_adjoint.tangent_kernel, (self._model.worlds, n, n), inputs, [self._bones.tangent], self._device)
         self.residual(everywhere, a)
-        inputs = [self._handles, everywhere, self._scaling]
-        self._launch(handles.joint_step_kernel, None, inputs, [exchanged, f])
+        self._launch(handles.join_kernel, None, [self._handles, everywhere, self._scaling], [exchanged])
 
     def residual(self, active: wp.array, z: wp.array) -> None:
         """What the adjoint `z` lacks at the joints, and displacements of bound nodes in it."""

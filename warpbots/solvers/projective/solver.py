@@ -22,7 +22,7 @@ from warpbots.scene import Scene
 from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.articulated.sense import Readings
 from warpbots.solvers.checks import refuse_states_without_gradient, refuse_worlds
-from warpbots.solvers.projective import nodes
+from warpbots.solvers.projective import nodes, turning
 from warpbots.solvers.projective.anderson import accelerate, begin
 from warpbots.solvers.projective.build import build
 from warpbots.solvers.projective.contact import Contact
@@ -191,16 +191,25 @@ class ProjectiveDynamics:
         skeleton.begin(z)
         contact = Contact(model, skeleton, x, v, dt)
         contact.begin()
+        self._gain(model, matrix, x, v, h)
+        if matrix.turning.count:
+            launch(turning.spin_kernel, each, [matrix.turning], [z], device)
         begin(it)
+
+        def move(where: wp.array) -> None:
+            self._global(model, matrix, where, scratch.lacking, f, linear=False)
+            skeleton.correct(where, f)
 
         def correct() -> None:
             skeleton.pose(active, z)
+            skeleton.join(active)
             contact.search(z, self.tolerance)
+            self._place(model, matrix, active, x, z)
             self._imbalance(model, Point(active, control, x, z, h), v, scratch.lacking)
             contact.push(active, z)
-            solve(matrix.factor, scratch.scaling, active, scratch.lacking, f, device)
-            skeleton.correct(active, f)
+            move(active)
             contact.sweep(active, z, f)
+            contact.follow(f, move)
             accelerate(it, self.tolerance * model.particles.edge, False, self.max_iterations)
             contact.ask(z)
 
@@ -264,6 +273,29 @@ class ProjectiveDynamics:
         inputs = [model.nodes, scratch.nominal_mass]
         launch(nodes.scaling_kernel, (model.worlds, scratch.count), inputs, [scratch.scaling], device)
 
+    def _gain(self, model: ProjectiveModel, matrix: Global, x: wp.array, v: wp.array, h: float) -> None:
+        """How freely bodies turn that start at `x`, and how far with velocities `v`."""
+        if matrix.turning.count:
+            scratch = model.scratch
+            inputs = [h, model.nodes, scratch.scaling, x, v, scratch.nowhere]
+            launch(turning.gain_kernel, (model.worlds, matrix.turning.count), inputs, [matrix.turning], model.device)
+
+    def _place(self, model: ProjectiveModel, matrix: Global, active: wp.array, x: wp.array, z: wp.array) -> None:
+        """Where bodies that turn freely are at the point `z`."""
+        if matrix.turning.count:
+            each = model.worlds, matrix.turning.count
+            launch(turning.place_kernel, each, [model.nodes.mass, active, x, z], [matrix.turning], model.device)
+
+    def _global(
+        self, model: ProjectiveModel, matrix: Global, active: wp.array, r: wp.array, f: wp.array, linear: bool
+    ) -> None:
+        """The global step f = B^-1 r of nodes, to first order in rotations for a `linear` problem."""
+        bodies, each = matrix.turning, (model.worlds, model.scratch.count)
+        solve(matrix.factor, model.scratch.scaling, active, r, f, model.device)
+        if bodies.count:
+            launch(turning.torque_kernel, (model.worlds, bodies.count), [active, r], [bodies], model.device)
+            launch(turning.follow_kernel, each, [bodies, int(linear), active], [f], model.device)
+
     def _rest_launches(self, model: ProjectiveModel, control: wp.array) -> list[tuple]:
         scratch = model.scratch
         return [
@@ -310,12 +342,14 @@ class ProjectiveDynamics:
         skeleton.recall(u, state_out, dt)
         contact = Contact(model, skeleton, x, v, dt)
         contact.recall(end, u)
+        self._gain(model, matrix, x, v, h)
+        self._place(model, matrix, everywhere, x, u)
         point = Point(everywhere, control, x, u, h)
         it.history.z.zero_()
         if model.skeleton is not None:
             self._imbalance(model, point, v, scratch.lacking)
             contact.push(everywhere, u)
-            skeleton.differentiate(it.history.z, it.history.f)
+            skeleton.differentiate(it.history.z)
         contact.differentiate(u)
         self._solve_adjoint(model, point, skeleton, contact, matrix, h)
         launch(nodes.weigh_kernel, each, [model.nodes, it.progress.found, it.history.z], [scratch.lacking.grad], device)
@@ -349,7 +383,7 @@ class ProjectiveDynamics:
             launch(nodes.product_kernel, (model.worlds, scratch.count), inputs, [out], device)
 
         def precondition(active: wp.array, r: wp.array, out: wp.array) -> None:
-            solve(matrix.factor, scratch.scaling, active, r, out, device)
+            self._global(model, matrix, active, r, out, linear=True)
 
         def left(active: wp.array) -> None:
             skeleton.residual(active, a)

@@ -13,12 +13,13 @@ from warpbots.solvers.projective.touch import (
     compliant,
     law,
 )
+from warpbots.solvers.projective.turning import TurningArrays, body_of
 
 __all__ = ["adj_sweep_kernel", "sweep_kernel"]
 
 _vec = vector(3)
 _SWEEPS = wp.constant(300)
-_SETTLED = wp.constant(real(0.01))  # share of the first change in a step below which contacts are not swept again
+_SETTLED = wp.constant(real(0.001))  # share of the first change in a step below which contacts are not swept again
 
 
 @wp.func
@@ -75,10 +76,10 @@ def between(
 
 @wp.func
 def spread(
-    touch: TouchArrays, meeting: MeetingArrays, compliance: ComplianceArrays, reach: ReachArrays, scaling: real, w: int,
-    count: int, i: int, change: _vec,
+    touch: TouchArrays, meeting: MeetingArrays, compliance: ComplianceArrays, reach: ReachArrays,
+    turning: TurningArrays, scaling: real, w: int, count: int, i: int, change: _vec,
 ):  # fmt: skip
-    """Move all contacts that count, and the joints, by what a change of the force of one, number i of them, does."""
+    """Move contacts that count, joints and bodies by what a change of one force, that of number i of them, does."""
     first = w * touch.contacts
     scaled = change / scaling
     for j in range(count):
@@ -87,39 +88,65 @@ def spread(
     k = (first + meeting.order[first + i]) * reach.freedom
     for j in range(reach.freedom):
         reach.motion[w * reach.freedom + j] += wp.dot(reach.reply[k + j], change)
+    if turning.count > 0:
+        c = first + meeting.order[first + i]
+        for p in range(4):
+            node = meeting.node[c][p]
+            b = body_of(turning, node)
+            if b >= 0:
+                n = w * turning.count + b
+                arm = meeting.weight[c][p] * turning.arm[w * turning.nodes + node]
+                turning.turn[n] = turning.turn[n] + turning.gain[n] * wp.vec3d(wp.cross(arm, change))
 
 
 @wp.func
-def carried(touch: TouchArrays, meeting: MeetingArrays, reach: ReachArrays, w: int, i: int):
-    """How far joints have moved number i of the contacts that count."""
+def carried(
+    touch: TouchArrays, meeting: MeetingArrays, reach: ReachArrays, turning: TurningArrays, w: int, i: int
+):  # fmt: skip
+    """How far joints, and bodies that turn, have moved number i of the contacts that count."""
     first = w * touch.contacts
     k = (first + meeting.order[first + i]) * reach.freedom
     total = _vec()
     for j in range(reach.freedom):
         total += reach.motion[w * reach.freedom + j] * reach.reach[k + j]
+    if turning.count > 0:
+        c = first + meeting.order[first + i]
+        for p in range(4):
+            node = meeting.node[c][p]
+            b = body_of(turning, node)
+            if b >= 0:
+                arm = meeting.weight[c][p] * turning.arm[w * turning.nodes + node]
+                total += wp.cross(_vec(turning.turn[w * turning.count + b]), arm)
     return total
 
 
 @wp.func
-def rest(reach: ReachArrays, w: int):
-    """No joint has moved yet."""
+def rest(reach: ReachArrays, turning: TurningArrays, w: int):
+    """No joint has moved yet, and no body has turned."""
     for j in range(reach.freedom):
         reach.motion[w * reach.freedom + j] = real(0.0)
+    for b in range(turning.count):
+        turning.turn[w * turning.count + b] = wp.vec3d()
 
 
 @wp.kernel(enable_backward=False)
 def sweep_kernel(
     touch: TouchArrays, scaling: wp.array[real], active: wp.array[int], z: wp.array[NODE],
-    compliance_out: ComplianceArrays, reach_out: ReachArrays, meeting_out: MeetingArrays, f_out: wp.array[NODE],
+    compliance_out: ComplianceArrays, reach_out: ReachArrays, turning_out: TurningArrays, meeting_out: MeetingArrays,
+    f_out: wp.array[NODE],
 ):  # fmt: skip
     """Find forces that obey the law, contact after contact, and write how they change; what does not count has none."""
     w = wp.tid()
+    meeting_out.pressed[w] = 0
     if active[w] == 0:
         return
     first = w * touch.contacts
     start = w * touch.stride + touch.first
     count = list_contacts(touch, meeting_out, w)
-    rest(reach_out, w)
+    if count > 0:
+        meeting_out.pressed[w] = 1
+        wp.atomic_add(meeting_out.any, 0, 1)
+    rest(reach_out, turning_out, w)
     fill_mutual(touch, meeting_out, compliance_out, w, count)
     for c in range(touch.contacts):
         f_out[start + c] = NODE()
@@ -138,7 +165,7 @@ def sweep_kernel(
             k = first + c
             own = meeting_out.own[k]
             lam = at(z, start + c) + at(f_out, start + c)
-            q = meeting_out.gap[first + i] + carried(touch, meeting_out, reach_out, w, i)
+            q = meeting_out.gap[first + i] + carried(touch, meeting_out, reach_out, turning_out, w, i)
             l = law(
                 q, meeting_out.normal[k], lam, own, meeting_out.skin[k], meeting_out.condition[k],
                 meeting_out.friction[k], meeting_out.extra[k], meeting_out.touched[k],
@@ -147,7 +174,7 @@ def sweep_kernel(
             if wp.dot(change, change) > real(0.0):
                 f_out[start + c] = f_out[start + c] + packed(change)
                 size = wp.max(size, own * wp.length(change))
-                spread(touch, meeting_out, compliance_out, reach_out, scaling[w], w, count, i, change)
+                spread(touch, meeting_out, compliance_out, reach_out, turning_out, scaling[w], w, count, i, change)
         if sweep == 0:
             largest = size
         if size <= _SETTLED * largest:
@@ -157,7 +184,8 @@ def sweep_kernel(
 @wp.kernel(enable_backward=False)
 def adj_sweep_kernel(
     touch: TouchArrays, scaling: wp.array[real], active: wp.array[int], z: wp.array[NODE],
-    compliance_out: ComplianceArrays, reach_out: ReachArrays, meeting_out: MeetingArrays, f_out: wp.array[NODE],
+    compliance_out: ComplianceArrays, reach_out: ReachArrays, turning_out: TurningArrays, meeting_out: MeetingArrays,
+    f_out: wp.array[NODE],
 ):  # fmt: skip
     """Find nu = sum a_k a + L^T nu of all contacts, one after the other, and write how they change."""
     w = wp.tid()
@@ -166,7 +194,7 @@ def adj_sweep_kernel(
     first = w * touch.contacts
     start = w * touch.stride + touch.first
     count = list_contacts(touch, meeting_out, w)
-    rest(reach_out, w)
+    rest(reach_out, turning_out, w)
     fill_mutual(touch, meeting_out, compliance_out, w, count)
     for c in range(touch.contacts):
         f_out[start + c] = NODE()
@@ -179,12 +207,12 @@ def adj_sweep_kernel(
             c = meeting_out.order[first + i]
             k = first + c
             nu = at(z, start + c) + at(f_out, start + c)
-            gap = meeting_out.gap[first + i] + carried(touch, meeting_out, reach_out, w, i)
+            gap = meeting_out.gap[first + i] + carried(touch, meeting_out, reach_out, turning_out, w, i)
             change = gap + wp.transpose(meeting_out.by_force[k]) @ nu - nu
             f_out[start + c] = f_out[start + c] + packed(change)
             size = wp.max(size, wp.length(change))
             force = wp.transpose(meeting_out.by_displacement[k]) @ change
-            spread(touch, meeting_out, compliance_out, reach_out, scaling[w], w, count, i, force)
+            spread(touch, meeting_out, compliance_out, reach_out, turning_out, scaling[w], w, count, i, force)
         if sweep == 0:
             largest = size
         if size <= _SETTLED * largest:

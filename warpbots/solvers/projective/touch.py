@@ -16,7 +16,7 @@ a node, says in which.
 Forces are unknowns of the iteration of a step, beside displacements. After every global step they are found anew
 (`sweep`). Contacts move one another through the compliance C = A^-1 of the global matrix: a change of the force on node
 j moves node i by C_ij. A column of C is computed when its node touches for the first time, and kept. Through joints of
-bones contacts move one another as well, by `reach` and `reply`.
+bones contacts move one another as well, by `reach` and `reply`, and as bodies turn freely, by `turning`.
 
 The adjoint is the same iteration transposed. With B_k = dl/du_k and L = dl/dlambda of every contact it solves
 
@@ -29,6 +29,7 @@ from warpbots.contact import CODES, constrain
 from warpbots.math import NODE, matrix, real, vector
 from warpbots.solvers.projective.factor import FactorArrays
 from warpbots.solvers.projective.nodes import packed
+from warpbots.solvers.projective.turning import TurningArrays, body_of
 
 __all__ = [
     "ComplianceArrays",
@@ -78,8 +79,10 @@ class TouchArrays:
 
 @wp.struct
 class MeetingArrays:
-    """Contacts as they are at a point of the iteration, all worlds in one row; shape (worlds * contacts,) but two.
+    """Contacts as they are at a point of the iteration, all worlds in one row; shape (worlds * contacts,) but some.
 
+    pressed: 1 for a world that iterates and has contacts that count, shape (worlds,).
+    any: Number of such worlds, shape (1,).
     listed: 1 for a contact that counts.
     touched: 1 for a contact with an obstacle that was closed when the step began.
     shared: 1 for a contact with an obstacle that may share its force with others: at a bone, or in a corner.
@@ -101,6 +104,8 @@ class MeetingArrays:
     pull: What the adjoint has in the place of a force on each node, shape (worlds * contacts * 4,).
     """
 
+    pressed: wp.array[int]
+    any: wp.array[int]
     listed: wp.array[int]
     touched: wp.array[int]
     shared: wp.array[int]
@@ -275,12 +280,31 @@ def comply_kernel(touch: TouchArrays, factor: FactorArrays, compliance_out: Comp
             compliance_out.known[k] = 1
 
 
+@wp.func
+def turnable(turning: TurningArrays, meeting: MeetingArrays, w: int, k: int):
+    """How far a contact moves per force of its own at the most as bodies turn [m/N]: the trace of [b]^T G [b]."""
+    total = wp.float64(0.0)
+    for p in range(4):
+        body = body_of(turning, meeting.node[k][p])
+        arm = _vec()
+        for q in range(4):
+            if body >= 0 and body_of(turning, meeting.node[k][q]) == body:
+                if q < p:
+                    body = int(-1)  # it has been counted
+                else:
+                    arm += meeting.weight[k][q] * turning.arm[w * turning.nodes + meeting.node[k][q]]
+        if body >= 0:
+            B = wp.skew(wp.vec3d(arm))
+            total += wp.trace(wp.transpose(B) * turning.gain[w * turning.count + body] * B)
+    return real(total)
+
+
 @wp.kernel(enable_backward=False)
 def own_kernel(
-    touch: TouchArrays, compliance: ComplianceArrays, reach: ReachArrays, scaling: wp.array[real],
-    active: wp.array[int], meeting_out: MeetingArrays,
+    touch: TouchArrays, compliance: ComplianceArrays, reach: ReachArrays, turning: TurningArrays,
+    scaling: wp.array[real], active: wp.array[int], meeting_out: MeetingArrays,
 ):  # fmt: skip
-    """How far each contact moves per force of its own at the most: through the flesh, and through joints."""
+    """How far each contact moves per force of its own at the most: through the flesh, joints, and bodies that turn."""
     w, c = wp.tid()
     k = w * touch.contacts + c
     if active[w] == 0 or meeting_out.listed[k] == 0:
@@ -295,4 +319,6 @@ def own_kernel(
     for j in range(reach.freedom):
         m = k * reach.freedom + j
         own += wp.length(reach.reach[m]) * wp.length(reach.reply[m])
+    if turning.count > 0:
+        own += turnable(turning, meeting_out, w, k)
     meeting_out.own[k] = own
