@@ -163,7 +163,7 @@ def rolled(sim: Simulation, inputs: dict[str, torch.Tensor]):
 def contact_forces(sim: Simulation) -> np.ndarray:
     """Forces of all obstacles on the nodes that may touch in the last step [N], of world 0, shape (n, 3)."""
     scratch = sim.model.scratch
-    z = scratch.matrix(sim.dt / sim.substeps).forward.history.z.numpy()
+    z = scratch.matrix(sim.dt / sim.substeps).iteration.history.z.numpy()
     return z[scratch.count : scratch.count + len(scratch.touching) * scratch.solids, :3]
 
 

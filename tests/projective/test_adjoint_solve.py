@@ -46,12 +46,12 @@ def adjoint_solution(model, solver, u: np.ndarray, g: np.ndarray):
     point = Point(scratch.everywhere, control, state.position.flatten(), scratch.displacement, real(DT))
     matrix = scratch.matrix(DT)
     solver._solve_adjoint(model, point, skeleton, contact, matrix, real(DT))
-    return matrix.adjoint.history.z.numpy().reshape(model.worlds, -1, 4)[:, : scratch.count, :3]
+    return matrix.iteration.history.z.numpy().reshape(model.worlds, -1, 4)[:, : scratch.count, :3]
 
 
 def iterations(model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of every world: steps of minimal residuals, whether they converged, and whether the adjoint was solved."""
-    arrays, progress = model.scratch.krylov.arrays, model.scratch.matrix(DT).adjoint.progress
+    arrays, progress = model.scratch.krylov.arrays, model.scratch.matrix(DT).iteration.progress
     return arrays.iterations.numpy(), arrays.found.numpy(), progress.found.numpy()
 
 

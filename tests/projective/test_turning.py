@@ -46,7 +46,7 @@ def test_a_global_step_has_the_inertia_of_bodies_where_they_turn(splitting, rng)
     n = scratch.count
     wide = np.zeros((2, scratch.stride, 4), dtype=real_numpy)
     wide[:, :n, :3] = 0.01 * rng.normal(size=(2, n, 3))
-    u, r, f = (wp.array(a, dtype=matrix.forward.history.z.dtype) for a in (*wide, np.zeros_like(wide[0])))
+    u, r, f = (wp.array(a, dtype=matrix.iteration.history.z.dtype) for a in (*wide, np.zeros_like(wide[0])))
     x, v = state.position.flatten(), state.velocity.flatten()
     solver._gain(model, matrix, x, v, real(H))
     gain = matrix.turning.gain.numpy()

@@ -18,7 +18,7 @@ import warp as wp
 
 from warpbots.math import NODE, launch, real, real_numpy
 
-__all__ = ["Iteration", "Progress", "accelerate", "begin", "iteration", "restart", "weighted"]
+__all__ = ["Iteration", "Progress", "accelerate", "begin", "iteration", "restart"]
 
 _CHUNKS = 256  # parts into which a GPU cuts sums; a CPU takes one
 _GROWTH = wp.constant(wp.float64(10.0))  # of a correction above the last one, from which a point is not taken
@@ -158,17 +158,9 @@ def iteration(worlds: int, slots: int, weight: np.ndarray, unit: np.ndarray, dev
     sizes |= dict.fromkeys(("size", "first", "norm", "best", "share"), 1)
     for name, size in sizes.items():
         setattr(progress, name, wp.zeros(worlds * size, dtype=wp.float64, device=device))
-    return weighted(Iteration(worlds, count, slots, chunks, history, progress, device), weight, unit)
-
-
-def weighted(it: Iteration, weight: np.ndarray, unit: np.ndarray) -> Iteration:
-    """An iteration in the arrays of another one, with other weights and units."""
-    history = History()
-    for name in History.vars:
-        setattr(history, name, getattr(it.history, name))
     for name, values in (("weight", weight), ("unit", unit)):
-        setattr(history, name, wp.array(values.astype(real_numpy), dtype=real, device=it.device))
-    return dataclasses.replace(it, history=history)
+        setattr(history, name, wp.array(values.astype(real_numpy), dtype=real, device=device))
+    return Iteration(worlds, count, slots, chunks, history, progress, device)
 
 
 def begin(it: Iteration) -> None:

@@ -75,11 +75,11 @@ class Contact:
         """
         if self._of_pairs:
             wp.capture_if(self._scratch.search.any, lambda: self._search(u, real(10.0 * tolerance)))
-            copy(self._scratch.search.was, self._matrix.forward.progress.active)
+            copy(self._scratch.search.was, self._matrix.iteration.progress.active)
 
     def _search(self, u: wp.array, turned: real) -> None:
         surface, search, struct = self._scratch.surface, self._scratch.search, self._model.pairs
-        progress = self._matrix.forward.progress
+        progress = self._matrix.iteration.progress
         inputs = [struct, turned, search.check, search.rounds, progress, self._x, u]
         launch(pairs.turn_kernel, self._each(self._of_pairs), inputs, [search.found], self._device)
         vertices = self._each(struct.vertex.size)
@@ -104,7 +104,7 @@ class Contact:
     def ask(self, u: wp.array) -> None:
         """Ask for a search where a step has just ended at `u`, unless the first one says that nothing is near there."""
         if self._of_pairs:
-            search, struct, progress = self._scratch.search, self._model.pairs, self._matrix.forward.progress
+            search, struct, progress = self._scratch.search, self._model.pairs, self._matrix.iteration.progress
             inputs = [struct, search.was, progress, u, search.aim]
             launch(pairs.stray_kernel, self._each(struct.vertex.size), inputs, [search.near], self._device)
             outputs = [search.check, search.any, search.found, progress]
@@ -122,11 +122,14 @@ class Contact:
 
     def follow(self, f: wp.array, move: Callable[[wp.array], None]) -> None:
         """Where contacts count, `move` again with the forces as they have just been corrected."""
+        self._again(lambda pressed: self.push(pressed, f), move)
+
+    def _again(self, push: Callable[[wp.array], None], move: Callable[[wp.array], None]) -> None:
         if self._scratch.contacts:
             meeting = self._scratch.meeting
 
             def again() -> None:
-                self.push(meeting.pressed, f)
+                push(meeting.pressed)
                 move(meeting.pressed)
 
             wp.capture_if(meeting.any, again)
@@ -187,6 +190,10 @@ class Contact:
     def sweep_adjoint(self, active: wp.array, z: wp.array, f: wp.array) -> None:
         """Write the correction of the adjoint forces after that of adjoint displacements."""
         self._sweep(sweep.adj_sweep_kernel, active, z, f)
+
+    def follow_adjoint(self, u: wp.array, f: wp.array, move: Callable[[wp.array], None]) -> None:
+        """`follow` for the adjoint at the end `u`."""
+        self._again(lambda pressed: self.pull(pressed, u, f), move)
 
     def adjoint(self, u: wp.array, z: wp.array) -> None:
         """Gradients to the start of the step, to friction, and to displacements of fixed nodes."""

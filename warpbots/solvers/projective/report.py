@@ -44,7 +44,7 @@ def report_of(model: ProjectiveModel, dt: float, tolerance: float) -> StepReport
     """
     scratch = model.scratch
     ended = scratch.stepped.numpy()[0] == 1
-    progress = scratch.matrix(dt).forward.progress if ended else None
+    progress = scratch.matrix(dt).iteration.progress if ended else None
     if not ended or progress.iterations.numpy().min() == 0:
         raise RuntimeError(
             f"ProjectiveDynamics: no step of {dt:.3g} s is the last thing that ran here (a backward pass uses the same "
@@ -69,7 +69,7 @@ def _contact_forces(model: ProjectiveModel, dt: float) -> tuple[np.ndarray, np.n
     force = np.zeros((worlds, scratch.count, 3))
     if not scratch.contacts:
         return np.zeros(worlds, dtype=int), force
-    z = scratch.matrix(dt).forward.history.z.numpy().reshape(worlds, scratch.stride, 4)
+    z = scratch.matrix(dt).iteration.history.z.numpy().reshape(worlds, scratch.stride, 4)
     lam = z[:, scratch.count + scratch.freedom :, :3].astype(float)
     listed = scratch.meeting.listed.numpy().reshape(worlds, -1) == 1
     node = scratch.meeting.node.numpy().reshape(worlds, -1, 4)

@@ -10,7 +10,7 @@ from scipy.sparse import coo_matrix, csc_matrix, csr_matrix, diags
 from warpbots.math import NODE, real, real_numpy, vector
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.kept import Kept
-from warpbots.solvers.projective.anderson import Iteration, iteration, weighted
+from warpbots.solvers.projective.anderson import Iteration, iteration
 from warpbots.solvers.projective.bones import BoneScratch, handles_of
 from warpbots.solvers.projective.elements import Kind, Place, pairs
 from warpbots.solvers.projective.factor import Factor, factorise, split
@@ -69,8 +69,7 @@ class Global:
     Attributes:
         factor: The factored matrix.
         stiff: Stiffness of every node alone [N/m], on the host, shape (n_nodes,).
-        forward: The iteration of a step: displacements of nodes, then forces of contacts.
-        adjoint: That of its adjoint, in the same arrays.
+        iteration: That of a step and of its adjoint: displacements of nodes and joints, then forces of contacts.
         compliance: Columns of the inverse matrix for nodes that touch.
         turning: Bodies that turn freely.
         handles: Bones as handles of all nodes, or None.
@@ -78,8 +77,7 @@ class Global:
 
     factor: Factor
     stiff: np.ndarray
-    forward: Iteration
-    adjoint: Iteration
+    iteration: Iteration
     compliance: ComplianceArrays
     turning: TurningArrays
     handles: "HandleArrays | None"
@@ -402,19 +400,13 @@ class Scratch:
             A = (L + diags(mass / dt**2)).tocsc()
             factor = factorise(A, ~self.fixed & (self.mesh.bone < 0), self.worlds, self.device)
             stiff = np.where(factor.diagonal > 0.0, factor.diagonal, factor.diagonal.mean())  # a bone alone has none
-            touched = np.repeat(stiff[self.touching], self.solids)
-            touched = np.append(touched, np.full(self.capacity, stiff[self.touching].mean() if self.capacity else 1.0))
-            joints = np.zeros(self.freedom)  # bound nodes say how far they move
-            nothing = np.zeros(self.contacts)  # forces of contacts move nodes in the same correction
-            weight = np.concatenate([stiff, joints, nothing])
-            unit = np.concatenate([np.ones(self.count), joints, nothing])
-            forward = iteration(self.worlds, self.slots, weight, unit, self.device)
-            unit = np.concatenate([np.ones(self.count), joints, np.ones(self.contacts)])
-            adjoint = weighted(forward, np.concatenate([stiff, joints, touched]), unit)
+            nothing = np.zeros(self.freedom + self.contacts)  # joints and contacts move nodes in the same correction
+            weight, unit = np.append(stiff, nothing), np.append(np.ones(self.count), nothing)
+            it = iteration(self.worlds, self.slots, weight, unit, self.device)
             handles = handles_of(self.skeleton, self.mesh, A, factor, self.stride) if self.skeleton else None
             compliance = self._compliance(len(factor.arrays.node))
             turning = self._turning(A)
-            self._matrices[dt] = Global(factor, stiff, forward, adjoint, compliance, turning, handles)
+            self._matrices[dt] = Global(factor, stiff, it, compliance, turning, handles)
         return self._matrices[dt]
 
     def _turning(self, A: csc_matrix) -> TurningArrays:

@@ -146,7 +146,7 @@ class ProjectiveDynamics:
         for name, values in before.items():
             if not np.isfinite(values).all():
                 return f"{name} was not finite before the step"
-        progress = model.scratch.matrix(dt).forward.progress
+        progress = model.scratch.matrix(dt).iteration.progress
         w = int(np.argwhere(~np.isfinite(after["velocity"]).all(axis=(1, 2)))[0, 0])
         iterations, size = int(progress.iterations.numpy()[w]), float(progress.size.numpy()[w])
         search, room = model.scratch.search, model.scratch.capacity
@@ -182,7 +182,7 @@ class ProjectiveDynamics:
         """
         scratch, device, h = model.scratch, model.device, real(dt)
         matrix, (x, v) = scratch.matrix(dt), _flat(state)
-        it, each = matrix.forward, (model.worlds, scratch.count)
+        it, each = matrix.iteration, (model.worlds, scratch.count)
         z, f, active = it.history.z, it.history.f, it.progress.active
         self._rest(model, control)
         z.zero_()
@@ -329,7 +329,7 @@ class ProjectiveDynamics:
         refuse_states_without_gradient("ProjectiveDynamics", state=state.fields(), state_out=state_out.fields())
         scratch, device, h = model.scratch, model.device, real(dt)
         matrix, (x, v) = scratch.matrix(dt), _flat(state)
-        it, each = matrix.adjoint, (model.worlds, scratch.count)
+        it, each = matrix.iteration, (model.worlds, scratch.count)
         u, seed, everywhere = scratch.displacement, scratch.seed, scratch.everywhere
         ended = [state_out.velocity.flatten(), state_out.position.grad.flatten(), state_out.velocity.grad.flatten()]
         scratch.stepped.zero_()
@@ -370,7 +370,7 @@ class ProjectiveDynamics:
         For a linear problem the iteration of the step is linear. H is symmetric without contact, a fluid and bones.
         What is left of u* at nodes that are bound to bones stays in `lacking`.
         """
-        scratch, device, it = model.scratch, model.device, matrix.adjoint
+        scratch, device, it = model.scratch, model.device, matrix.iteration
         scratch.column.zero_()
         for kind, elements in model.elements:
             for kernel, dim, inputs in kind.stiffness(elements, model, point):
@@ -399,12 +399,16 @@ class ProjectiveDynamics:
         else:
             begin(it)
 
+        def move(where: wp.array) -> None:
+            precondition(where, scratch.lacking, f)
+            skeleton.correct(where, f, transposed=True)
+
         def correct() -> None:
             active = it.progress.active
             left(active)
-            precondition(active, scratch.lacking, f)
-            skeleton.correct(active, f, transposed=True)
+            move(active)
             contact.sweep_adjoint(active, a, f)
+            contact.follow_adjoint(point.u, f, move)
             accelerate(it, self.tolerance, True, limit)
 
         wp.capture_while(it.progress.any, correct)

@@ -19,7 +19,9 @@ __all__ = ["adj_sweep_kernel", "sweep_kernel"]
 
 _vec = vector(3)
 _SWEEPS = wp.constant(300)
+_INNER = wp.constant(20)  # steps towards the force of a contact that moves by different ways in different directions
 _SETTLED = wp.constant(real(0.001))  # share of the first change in a step below which contacts are not swept again
+_NEARLY = wp.constant(real(0.01))  # the same for the adjoint, whose iteration takes what is left for what it is
 
 
 @wp.func
@@ -43,6 +45,17 @@ def list_contacts(touch: TouchArrays, meeting: MeetingArrays, w: int):
         if meeting.listed[first + c] == 1:
             meeting.order[first + count] = c
             count += 1
+    return count
+
+
+@wp.func
+def press(touch: TouchArrays, active: wp.array[int], meeting: MeetingArrays, w: int):
+    """List the contacts of a world that iterates, and note whether there are any; their number."""
+    count = int(0)
+    if active[w] == 1:
+        count = list_contacts(touch, meeting, w)
+    meeting.pressed[w] = wp.min(count, 1)
+    wp.atomic_add(meeting.any, 0, wp.min(count, 1))
     return count
 
 
@@ -129,6 +142,22 @@ def rest(reach: ReachArrays, turning: TurningArrays, w: int):
         turning.turn[w * turning.count + b] = wp.vec3d()
 
 
+@wp.func
+def settle(meeting: MeetingArrays, k: int, q: _vec, lam: _vec):
+    """By how much the force of a contact changes until it obeys the law, if all others stay as they are."""
+    change = _vec()
+    for _ in range(_INNER):
+        l = law(
+            q + meeting.response[k] @ change, meeting.normal[k], lam + change, meeting.own[k], meeting.skin[k],
+            meeting.condition[k], meeting.friction[k], meeting.extra[k], meeting.touched[k],
+        )  # fmt: skip
+        step = l - (lam + change)
+        change += step
+        if wp.length(step) <= _SETTLED * wp.length(change):
+            break
+    return change
+
+
 @wp.kernel(enable_backward=False)
 def sweep_kernel(
     touch: TouchArrays, scaling: wp.array[real], active: wp.array[int], z: wp.array[NODE],
@@ -137,15 +166,11 @@ def sweep_kernel(
 ):  # fmt: skip
     """Find forces that obey the law, contact after contact, and write how they change; what does not count has none."""
     w = wp.tid()
-    meeting_out.pressed[w] = 0
+    count = press(touch, active, meeting_out, w)
     if active[w] == 0:
         return
     first = w * touch.contacts
     start = w * touch.stride + touch.first
-    count = list_contacts(touch, meeting_out, w)
-    if count > 0:
-        meeting_out.pressed[w] = 1
-        wp.atomic_add(meeting_out.any, 0, 1)
     rest(reach_out, turning_out, w)
     fill_mutual(touch, meeting_out, compliance_out, w, count)
     for c in range(touch.contacts):
@@ -163,22 +188,24 @@ def sweep_kernel(
         for i in range(count):
             c = meeting_out.order[first + i]
             k = first + c
-            own = meeting_out.own[k]
             lam = at(z, start + c) + at(f_out, start + c)
             q = meeting_out.gap[first + i] + carried(touch, meeting_out, reach_out, turning_out, w, i)
-            l = law(
-                q, meeting_out.normal[k], lam, own, meeting_out.skin[k], meeting_out.condition[k],
-                meeting_out.friction[k], meeting_out.extra[k], meeting_out.touched[k],
-            )  # fmt: skip
-            change = l - lam
+            change = settle(meeting_out, k, q, lam)
             if wp.dot(change, change) > real(0.0):
                 f_out[start + c] = f_out[start + c] + packed(change)
-                size = wp.max(size, own * wp.length(change))
+                size = wp.max(size, meeting_out.own[k] * wp.length(change))
                 spread(touch, meeting_out, compliance_out, reach_out, turning_out, scaling[w], w, count, i, change)
         if sweep == 0:
             largest = size
         if size <= _SETTLED * largest:
             break
+
+
+@wp.func
+def settle_adjoint(meeting: MeetingArrays, k: int, lacking: _vec):
+    """By how much nu of a contact changes until it lacks nothing, if all others stay as they are."""
+    K = wp.transpose(meeting.by_force[k]) + meeting.response[k] @ wp.transpose(meeting.by_displacement[k])
+    return wp.inverse(wp.identity(n=3, dtype=real) - K) @ lacking
 
 
 @wp.kernel(enable_backward=False)
@@ -189,11 +216,11 @@ def adj_sweep_kernel(
 ):  # fmt: skip
     """Find nu = sum a_k a + L^T nu of all contacts, one after the other, and write how they change."""
     w = wp.tid()
+    count = press(touch, active, meeting_out, w)
     if active[w] == 0:
         return
     first = w * touch.contacts
     start = w * touch.stride + touch.first
-    count = list_contacts(touch, meeting_out, w)
     rest(reach_out, turning_out, w)
     fill_mutual(touch, meeting_out, compliance_out, w, count)
     for c in range(touch.contacts):
@@ -208,12 +235,12 @@ def adj_sweep_kernel(
             k = first + c
             nu = at(z, start + c) + at(f_out, start + c)
             gap = meeting_out.gap[first + i] + carried(touch, meeting_out, reach_out, turning_out, w, i)
-            change = gap + wp.transpose(meeting_out.by_force[k]) @ nu - nu
+            change = settle_adjoint(meeting_out, k, gap + wp.transpose(meeting_out.by_force[k]) @ nu - nu)
             f_out[start + c] = f_out[start + c] + packed(change)
             size = wp.max(size, wp.length(change))
             force = wp.transpose(meeting_out.by_displacement[k]) @ change
             spread(touch, meeting_out, compliance_out, reach_out, turning_out, scaling[w], w, count, i, force)
         if sweep == 0:
             largest = size
-        if size <= _SETTLED * largest:
+        if size <= _NEARLY * largest:
             break

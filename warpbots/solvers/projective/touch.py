@@ -95,7 +95,8 @@ class MeetingArrays:
     friction: Coulomb coefficient [1].
     extra: Coefficient of what sticks less that of what slides [1].
     skin: Compliance c of the contact itself [m/N].
-    own: How far a contact moves per force of its own, or further [m/N]: the w of its law.
+    response: How a contact moves with a force of its own [m/N], without its skin.
+    own: How far it does with its skin at the most, or further [m/N]: the w of its law.
     order: Contacts that count, one after the other.
     gap: Their q [m], in order; in the adjoint their sum a_k a.
     by_displacement: dl/dq, or B of a contact with an obstacle [N/m].
@@ -118,6 +119,7 @@ class MeetingArrays:
     friction: wp.array[real]
     extra: wp.array[real]
     skin: wp.array[real]
+    response: wp.array[_mat]
     own: wp.array[real]
     order: wp.array[int]
     gap: wp.array[_vec]
@@ -281,9 +283,9 @@ def comply_kernel(touch: TouchArrays, factor: FactorArrays, compliance_out: Comp
 
 
 @wp.func
-def turnable(turning: TurningArrays, meeting: MeetingArrays, w: int, k: int):
-    """How far a contact moves per force of its own at the most as bodies turn [m/N]: the trace of [b]^T G [b]."""
-    total = wp.float64(0.0)
+def turned(turning: TurningArrays, meeting: MeetingArrays, w: int, k: int):
+    """How a contact moves with a force of its own as bodies turn [m/N]: the sum of [b]^T G [b] of its bodies."""
+    total = wp.mat33d()
     for p in range(4):
         body = body_of(turning, meeting.node[k][p])
         arm = _vec()
@@ -295,8 +297,17 @@ def turnable(turning: TurningArrays, meeting: MeetingArrays, w: int, k: int):
                     arm += meeting.weight[k][q] * turning.arm[w * turning.nodes + meeting.node[k][q]]
         if body >= 0:
             B = wp.skew(wp.vec3d(arm))
-            total += wp.trace(wp.transpose(B) * turning.gain[w * turning.count + body] * B)
-    return real(total)
+            total += wp.transpose(B) * turning.gain[w * turning.count + body] * B
+    return _mat(total)
+
+
+@wp.func
+def largest_row(K: _mat):
+    """The largest sum of sizes in a row, which no eigenvalue is above."""
+    most = real(0.0)
+    for r in range(3):
+        most = wp.max(most, wp.abs(K[r, 0]) + wp.abs(K[r, 1]) + wp.abs(K[r, 2]))
+    return most
 
 
 @wp.kernel(enable_backward=False)
@@ -304,7 +315,7 @@ def own_kernel(
     touch: TouchArrays, compliance: ComplianceArrays, reach: ReachArrays, turning: TurningArrays,
     scaling: wp.array[real], active: wp.array[int], meeting_out: MeetingArrays,
 ):  # fmt: skip
-    """How far each contact moves per force of its own at the most: through the flesh, joints, and bodies that turn."""
+    """How each contact moves with a force of its own: through the flesh, joints, and bodies that turn."""
     w, c = wp.tid()
     k = w * touch.contacts + c
     if active[w] == 0 or meeting_out.listed[k] == 0:
@@ -315,10 +326,11 @@ def own_kernel(
         if i >= 0 and (c >= touch.solids or meeting_out.shared[k] == 1):
             skin += touch.skin[i]
     meeting_out.skin[k] = skin
-    own = skin + compliant(touch, meeting_out, compliance, k, k) / scaling[w]
+    K = compliant(touch, meeting_out, compliance, k, k) / scaling[w] * wp.identity(n=3, dtype=real)
     for j in range(reach.freedom):
         m = k * reach.freedom + j
-        own += wp.length(reach.reach[m]) * wp.length(reach.reply[m])
+        K += wp.outer(reach.reach[m], reach.reply[m])
     if turning.count > 0:
-        own += turnable(turning, meeting_out, w, k)
-    meeting_out.own[k] = own
+        K += turned(turning, meeting_out, w, k)
+    meeting_out.response[k] = K
+    meeting_out.own[k] = skin + largest_row(K)
