@@ -15,6 +15,7 @@ from warpbots.solvers import ProjectiveDynamics
 from warpbots.solvers.projective.contact import Contact
 from warpbots.solvers.projective.elements import Point
 from warpbots.solvers.projective.factor import _panels, factorise, solve
+from warpbots.solvers.projective.points import Points
 from warpbots.solvers.projective.skeleton import Skeleton
 
 pytestmark = pytest.mark.verification
@@ -41,8 +42,9 @@ def adjoint_solution(model, solver, u: np.ndarray, g: np.ndarray):
     scratch.seed.assign(wide[1].reshape(-1, 4))
     control = wp.zeros((model.worlds, model.channels), dtype=real, device=model.device)
     solver._rest(model, control)
-    skeleton = Skeleton(model, state, control, DT)
-    contact = Contact(model, skeleton, state.position.flatten(), state.velocity.flatten(), DT)
+    points = Points(model, state, DT)
+    skeleton = Skeleton(model, state, points, control, DT)
+    contact = Contact(model, skeleton, points, DT)
     point = Point(scratch.everywhere, control, state.position.flatten(), scratch.displacement, real(DT))
     matrix = scratch.matrix(DT)
     solver._solve_adjoint(model, point, skeleton, contact, matrix, real(DT))

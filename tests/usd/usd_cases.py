@@ -222,7 +222,7 @@ def rigid_scene():
     """A rigid body or several for every kind of joint, every motor and contact; numbers that only double precision holds."""
     bodies = [
         RigidBody("hip", SOLIDS[3]["posed"], 1070.1 / 7, position=tuple(numbers(3)), rotation=turn(3)),
-        RigidBody("plain", Box((0, 0, 0), (0.1, 0.2, 0.3)), position=(1.0, 2.0, 3.0)),
+        RigidBody("plain", Box((0, 0, 0), (0.1, 0.2, 0.3)), position=(1.0, 2.0, 3.0), friction=1 / 3),
         RigidBody("heavy", SOLIDS[3]["union"], inertia=Inertia(1 / 3, tuple(numbers(3)), inertia(5)), points=7),
         RigidBody("bare", None, inertia=Inertia(2.0, (0.0, 0.0, 0.0), (0.1, 0.2, 0.25)), surface="rubber"),
         RigidBody("dust", None),

@@ -105,6 +105,8 @@ class RigidBody:
         points: Where it touches others: a number of points to spread evenly over its surface, or a `Cloud`.
         surface: What its surface is made of, as contacts name it; None for a surface of its own name.
         color: Red, green and blue in [0, 1] for pictures.
+        friction: Coulomb coefficient mu >= 0 of a bone against soft bodies and other bones; of two bodies the mean
+            counts. Contacts that a scene spells out have their own.
 
     Raises:
         SceneError: A value is outside of its range.
@@ -119,6 +121,7 @@ class RigidBody:
     points: int | Cloud = 0
     surface: str | None = None
     color: tuple[float, float, float] = (0.75, 0.75, 0.72)
+    friction: float = 0.5
 
     def __post_init__(self):
         what = f"RigidBody {self.name!r}"
@@ -126,6 +129,9 @@ class RigidBody:
             raise SceneError(f"{what}: its shape is 2D; rigid bodies live in space")
         if not (math.isfinite(self.density) and self.density > 0.0):
             raise SceneError(f"{what}: density must be positive [kg/m^3], got {self.density:g}")
+        mu = float(self.friction)
+        if not (math.isfinite(mu) and mu >= 0.0):
+            raise SceneError(f"{what}: friction must be a coefficient >= 0, got {mu:g}")
         position = point(self.position, f"{what}: position")
         if len(position) != 3:
             raise SceneError(f"{what}: position must have three coordinates, got {position}")
@@ -136,7 +142,7 @@ class RigidBody:
                 raise SceneError(f"{what}: it has no surface for {self.points} points; give it a shape or a Cloud")
         assign(
             self, position=position, rotation=rotation_matrix(self.rotation, f"{what}: rotation"),
-            density=float(self.density), color=tuple(float(c) for c in self.color),
+            density=float(self.density), friction=mu, color=tuple(float(c) for c in self.color),
         )  # fmt: skip
 
     @property

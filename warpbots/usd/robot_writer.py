@@ -134,6 +134,7 @@ def _write_body(target: Target, body: RigidBody, pose: np.ndarray, scene: Scene)
         write_shape(stage, f"{prim.GetPath()}/Shape", body.shape, frame, target.extent, np.eye(4))
         collide(prim)
     put(prim, "RigidBody.color", body.color, frame)
+    put(prim, "RigidBody.friction", body.friction, frame)
     put(prim, "RigidBody.surface", body.surface, frame)
     put(prim, "RigidBody.points", 0 if isinstance(body.points, Cloud) else int(body.points), frame)
     if isinstance(body.points, Cloud):

@@ -138,6 +138,7 @@ def _read(prim: Usd.Prim, name: str, frame: Frame, note: Note) -> _Body:
             density=weight.density, inertia=_exact_inertia(prim, weight.inertia),
             points=_cloud(prim) if own else 0,
             surface=get(prim, "RigidBody.surface", frame) if own else None, color=_color(prim, parts, frame),
+            friction=get(prim, "RigidBody.friction", frame),
         )  # fmt: skip
     except SceneError as error:
         raise SceneError(f"{prim.GetPath()}: {error}") from None

@@ -196,6 +196,7 @@ TABLE = (
     Row("RigidBody.density", "physics:density", "float", "number", "kg/m^dim", "PhysicsMassAPI", _USD, None),
     Row("RigidBody.color", "primvars:displayColor", "color3f[]", "color", "1", "body or its shape", _USD,
         RigidBody.color),
+    Row("RigidBody.friction", "warpbots:friction", "double", "number", "1", RIGID_API, OWN, RigidBody.friction),
     Row("RigidBody.points", "warpbots:contactPoints", "int", "integer", "1", RIGID_API, OWN, None),
     Row("RigidBody.surface", "warpbots:surface", "string", "text", "1", RIGID_API, OWN, None),
     Row("Inertia.mass", "physics:mass", "float", "number", "kg", "PhysicsMassAPI", _USD, None),

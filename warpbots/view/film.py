@@ -48,6 +48,7 @@ def film_strip(trajectory: "Trajectory", frames: int = 6, *, world: int = 0, cut
         An image 1200 pixels wide, which shows itself in a notebook; ``.save("strip.png")`` writes it.
 
     Raises:
+        TypeError: `cut` is no shape.
         ValueError: `frames` is below 2, there is no such world, or there is a `cut` in 2D.
     """
     return strip(collect(trajectory, evenly(trajectory.steps, frames), world), cut)

@@ -65,6 +65,7 @@ def draw(
         The axes.
 
     Raises:
+        TypeError: `cut` is no shape.
         ValueError: `position`, `poses`, `control` or `value` has the wrong shape or is not finite, or there is a `cut`
             in 2D.
     """
@@ -142,8 +143,13 @@ class Stage:
             cut: Within it soft matter at rest is not drawn; None for nothing.
 
         Raises:
+            TypeError: `cut` is no shape.
             ValueError: There is a `cut` in 2D.
         """
+        if cut is not None and not isinstance(cut, Shape):
+            raise TypeError(
+                f"a cut must be a shape such as Box or HalfSpace of warpbots.scene, got {type(cut).__name__} {cut!r}"
+            )
         if cut is not None and not dimension(cut) == scene.dim == 3:
             raise ValueError(
                 f"a cut opens bodies in 3D; this scene is {scene.dim}D and the cut, a {type(cut).__name__}, is "

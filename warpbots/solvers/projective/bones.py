@@ -7,7 +7,6 @@ import numpy as np
 import warp as wp
 from scipy.sparse import csc_matrix
 
-from warpbots.contact import signed_distance
 from warpbots.math import real, real_numpy
 from warpbots.scene import Joint, RigidBody, Scene, SceneError, Servo, Torque
 from warpbots.solvers.articulated import Articulated
@@ -17,6 +16,7 @@ from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.articulated.spatial import scalar, vec3
 from warpbots.solvers.projective.factor import Factor
 from warpbots.solvers.projective.handles import HandleArrays, HandleWork
+from warpbots.solvers.projective.shells import Shells, distance_to_body
 
 __all__ = ["BoneScratch", "bones_at", "bound_velocity", "handles_of", "motors_of", "skeleton_of"]
 
@@ -35,8 +35,7 @@ def bones_at(bones: Sequence[RigidBody], position: np.ndarray, slack: float) -> 
     distance = np.full((len(position), len(bones) + 1), slack)
     for k, bone in enumerate(bones):
         if bone.shape is not None:
-            R = np.array(bone.rotation)
-            distance[:, k + 1] = signed_distance(bone.shape, (position - np.array(bone.position)) @ R)
+            distance[:, k + 1] = distance_to_body(bone, position)
     return distance.argmin(axis=1) - 1
 
 
@@ -71,35 +70,39 @@ def skeleton_of(scene: Scene, mesh: object, worlds: int, device: wp.Device) -> A
     return build_articulated(skeleton, worlds, device, _SAMPLES, _ROUNDING)
 
 
-def handles_of(skeleton: ArticulatedModel, mesh: object, A: csc_matrix, factor: Factor, stride: int) -> HandleArrays:
-    """Bones as handles of all nodes.
+def handles_of(
+    skeleton: ArticulatedModel, mesh: object, shells: Shells, A: csc_matrix, factor: Factor, stride: int
+) -> HandleArrays:
+    """Bones as handles of all nodes, and of the vertices of their shells.
 
     Args:
         skeleton: The bones.
         mesh: The flesh, a `Mesh`.
+        shells: What touches besides.
         A: Matrix of the global step [N/m], shape (n_nodes, n_nodes).
         factor: Its factors for nodes that are neither fixed nor bound.
         stride: Entries of a point of the iteration of one world.
     """
-    bones, nodes = len(skeleton.scene.rigid), len(mesh)
-    bound = np.flatnonzero(mesh.bone >= 0)
-    bone = mesh.bone[bound]
+    bones, bone_of = len(skeleton.scene.rigid), np.append(mesh.bone, shells.bone)
+    nodes, bound = len(bone_of), np.flatnonzero(bone_of >= 0)
+    bone, position = bone_of[bound], np.concatenate([mesh.position, shells.position])[bound]
     center = np.array([b.position for b in skeleton.scene.rigid])[bone]
     R = np.array([b.rotation for b in skeleton.scene.rigid])[bone]
-    place = np.einsum("bij,bi->bj", R, mesh.position[bound] - center)
+    place = np.einsum("bij,bi->bj", R, position - center)
     weight = np.zeros((nodes, bones, 4))
     weight[bound, bone] = np.append(place, np.ones((len(bound), 1)), axis=1)
     weight = weight.reshape(nodes, 4 * bones)
-    weight[factor.free] = -factor.lu.solve(A[factor.free] @ weight)
+    flesh = weight[: len(mesh)]
+    flesh[factor.free] = -factor.lu.solve(A[factor.free] @ flesh)
     handles, device = HandleArrays(), skeleton.device
     handles.nodes, handles.stride, handles.freedom = nodes, stride, skeleton.robot.freedom
     handles.handles, handles.bound = 4 * bones, len(bound)
     handles.bone_of, handles.node, handles.bone = (
-        wp.array(a.astype(np.int32), dtype=int, device=device) for a in (mesh.bone, bound, bone)
+        wp.array(a.astype(np.int32), dtype=int, device=device) for a in (bone_of, bound, bone)
     )
     handles.place = wp.array(place, dtype=vec3, device=device)
     handles.weight = wp.array(weight.T.reshape(-1).astype(real_numpy), dtype=real, device=device)
-    handles.stiffness = wp.array((weight.T @ (A @ weight)).reshape(-1), dtype=scalar, device=device)
+    handles.stiffness = wp.array((flesh.T @ (A @ flesh)).reshape(-1), dtype=scalar, device=device)
     return handles
 
 

@@ -22,14 +22,13 @@ from warpbots.scene import (
     Servo,
     Shape,
     Torque,
-    bars_of,
-    sheets_of,
 )
 from warpbots.solvers.checks import refuse_materials
 from warpbots.solvers.projective.bones import bound_velocity, motors_of, skeleton_of
 from warpbots.solvers.projective.mesh import Mesh, assemble
 from warpbots.solvers.projective.model import Group, ProjectiveModel
 from warpbots.solvers.projective.scratch import Scratch
+from warpbots.solvers.projective.shells import Shells, distance_to_body, refuse_meeting, shells_of
 
 __all__ = ["build"]
 
@@ -57,10 +56,14 @@ def build(
     fluid = _fluid(scene)
     obstacle, solids = _solids(scene)
     _refuse_vanishing(scene, mesh.element_regions)
-    _refuse_overlap(scene, mesh)
-    _refuse_swallowed(scene, cell_size)
-    _refuse_held_bones(scene, mesh)
     skeleton = skeleton_of(scene, mesh, worlds, device)
+    obstructed = bool(solids) or collisions
+    shells = shells_of(scene, mesh, cell_size) if obstructed else Shells.none()
+    _refuse_overlap(scene, mesh, shells)
+    _refuse_swallowed(scene, shells, cell_size)
+    if collisions:
+        refuse_meeting(scene, mesh, shells, cell_size)
+    _refuse_held_bones(scene, mesh)
     if skeleton is not None:
         mesh = dataclasses.replace(mesh, velocity=bound_velocity(skeleton, mesh))
     vec = vector(3)
@@ -90,7 +93,7 @@ def build(
         anchor=constant(mesh.position[fixed], vec),
         load=constant(_loads(scene, mesh), vec),
         friction=constant(coefficients(scene.obstacles)),
-        body_friction=constant([b.friction for b in scene.soft]),
+        body_friction=constant([*(b.friction for b in scene.soft), *(scene.rigid[k].friction for k in shells.bones)]),
         gravity=constant(scene.gravity, vec),
         fluid_density=constant(fluid["density"]),
         fluid_velocity=constant(fluid["velocity"], vec),
@@ -105,10 +108,11 @@ def build(
         skeleton=skeleton,
         scratch=Scratch(
             mesh=mesh,
+            shells=shells,
             fixed=fixed,
-            touching=_touching(mesh, fixed) if solids or collisions else np.zeros(0, dtype=int),
+            touching=_touching(mesh, shells, fixed) if obstructed else np.zeros(0, dtype=int),
             solids=len(solids),
-            capacity=_room(mesh) if collisions else 0,
+            capacity=_room(mesh, shells) if collisions else 0,
             skeleton=skeleton,
             motors=motors_of(scene),
             splitting=splitting,
@@ -128,16 +132,16 @@ def _fluid(scene: Scene) -> dict[str, np.ndarray]:
     return {"density": np.array([scene.fluid.density]), "velocity": np.array([velocity]), **tables}
 
 
-def _touching(mesh: Mesh, fixed: np.ndarray) -> np.ndarray:
-    """Nodes of surfaces and bars that are not fixed."""
+def _touching(mesh: Mesh, shells: Shells, fixed: np.ndarray) -> np.ndarray:
+    """Nodes of surfaces and bars that are not fixed, and vertices of shells."""
     surfaces = [(part.faces + part.nodes.start).reshape(-1) for part in mesh.meshes]
     surface = np.unique(np.concatenate([*surfaces, mesh.bars.reshape(-1)]))
-    return surface[~fixed[surface]]
+    return np.append(surface[~fixed[surface]], len(mesh) + np.arange(len(shells)))
 
 
-def _room(mesh: Mesh) -> int:
+def _room(mesh: Mesh, shells: Shells) -> int:
     """Contacts of pairs that there is room for: four for every vertex of a surface, and some more."""
-    vertices = sum(len(np.unique(part.faces)) for part in mesh.meshes)
+    vertices = sum(len(np.unique(part.faces)) for part in mesh.meshes) + len(shells)
     return 64 + 4 * vertices if vertices else 0
 
 
@@ -147,17 +151,20 @@ def _solids(scene: Scene) -> tuple[list[int], list[tuple[int, Shape]]]:
     return [i for i, _ in parts], [(-1, part) for _, part in parts]
 
 
-def _refuse_overlap(scene: Scene, mesh: Mesh) -> None:
-    """Raise if matter starts inside of an obstacle."""
+def _refuse_overlap(scene: Scene, mesh: Mesh, shells: Shells) -> None:
+    """Raise if matter, or the shell of a bone, starts inside of an obstacle."""
+    soft = "nodes of SoftBody", [scene.bodies[k].name for k in mesh.body], mesh.position
+    bare = "bare points of RigidBody", [scene.rigid[k].name for k in shells.bone], shells.position
     for obstacle in scene.obstacles:
-        depth = -signed_distance(obstacle.shape, mesh.position)
-        if depth.max() > 1e-3 * mesh.edge:
-            i = int(depth.argmax())
-            inside = int((depth > 1e-3 * mesh.edge).sum())
-            raise SceneError(
-                f"Obstacle {obstacle.name!r}: {inside} nodes of SoftBody {scene.bodies[mesh.body[i]].name!r} start "
-                f"inside of it, the deepest {depth[i]:.4g} m; move the body or the obstacle apart"
-            )
+        for what, names, position in (soft, bare):
+            depth = -signed_distance(obstacle.shape, position) if len(position) else np.zeros(1)
+            if depth.max() > 1e-3 * mesh.edge:
+                i = int(depth.argmax())
+                inside = int((depth > 1e-3 * mesh.edge).sum())
+                raise SceneError(
+                    f"Obstacle {obstacle.name!r}: {inside} {what} {names[i]!r} start inside of it, the deepest "
+                    f"{depth[i]:.4g} m; move the body or the obstacle apart"
+                )
 
 
 def _refuse_vanishing(scene: Scene, regions: dict[str, np.ndarray]) -> None:
@@ -171,8 +178,8 @@ def _refuse_vanishing(scene: Scene, regions: dict[str, np.ndarray]) -> None:
         )
 
 
-def _refuse_swallowed(scene: Scene, cell: float) -> None:
-    """Raise if an obstacle, or a part of it, starts inside of a soft body, where no node may be to tell."""
+def _refuse_swallowed(scene: Scene, shells: Shells, cell: float) -> None:
+    """Raise if an obstacle, or a part of it, starts inside of a body, where no node may be to tell."""
     for obstacle in scene.obstacles:
         for part in getattr(obstacle.shape, "shapes", (obstacle.shape,)):
             lower, upper = part.bounds
@@ -180,13 +187,11 @@ def _refuse_swallowed(scene: Scene, cell: float) -> None:
                 continue
             step = max(float((upper - lower).min()) / 8.0, float((upper - lower).max()) / _SAMPLES)
             skin, _ = sampled_surface(part, lower - step, upper + step, step)
-            for body in scene.soft:
-                if sheets_of(body.shape) or bars_of(body.shape) is not None:
-                    continue
-                depth = -signed_distance(body.shape, skin)
+            for body in (*scene.soft, *(scene.rigid[k] for k in shells.bones)):
+                depth = -distance_to_body(body, skin)
                 if depth.max() > 0.1 * cell:
                     raise SceneError(
-                        f"Obstacle {obstacle.name!r}: it starts inside of SoftBody {body.name!r}, up to "
+                        f"Obstacle {obstacle.name!r}: it starts inside of {type(body).__name__} {body.name!r}, up to "
                         f"{depth.max():.4g} m below its surface; move the body or the obstacle apart"
                     )
 

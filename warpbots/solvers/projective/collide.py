@@ -46,7 +46,7 @@ _PARALLEL = wp.constant(real(1e-3))  # sine below which two edges span no plane
 class PairArrays:
     """Surfaces, and pairs that are contacts in this step; what differs from world to world has all worlds in one row.
 
-    nodes: Nodes of one world.
+    nodes: Nodes of one world, and vertices of shells after them.
     stride: Entries of a point of the iteration of one world.
     capacity: Pairs of one world that there is room for.
     clearance: Distance that surfaces keep [m].
@@ -55,8 +55,8 @@ class PairArrays:
     face: Nodes of the faces, shape (faces,).
     edge: Nodes of the edges, shape (edges,).
     body: Body of a node, shape (nodes,).
-    bodies: Bodies of one world.
-    attached: 1 for two bodies that are attached to one another and do not touch, row by row, shape (bodies * bodies,).
+    bodies: Bodies of one world: soft ones, then bones with a shell.
+    attached: 1 for two bodies that belong together and do not touch, row by row, shape (bodies * bodies,).
     friction: Coulomb coefficient of a body [1], shape (worlds * bodies,).
     count: Pairs of a world, those without room among them, shape (worlds,).
     kind: Kind of a pair, shape (worlds * capacity,).

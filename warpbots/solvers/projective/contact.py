@@ -7,6 +7,7 @@ import warp as wp
 from warpbots.math import copy, launch, real
 from warpbots.solvers.projective import collide, obstacles, pairs, sweep, touch
 from warpbots.solvers.projective.model import ProjectiveModel
+from warpbots.solvers.projective.points import Points
 from warpbots.solvers.projective.scratch import End
 from warpbots.solvers.projective.skeleton import Skeleton
 
@@ -19,20 +20,20 @@ _NEAR = 1.0
 
 
 class Contact:
-    """Contacts of all worlds in a step that starts at `x`: first those of nodes with solids, then pairs."""
+    """Contacts of all worlds in a step: first those of points with solids, then pairs."""
 
-    def __init__(self, model: ProjectiveModel, skeleton: Skeleton, x: wp.array, v: wp.array, dt: float):
+    def __init__(self, model: ProjectiveModel, skeleton: Skeleton, points: Points, dt: float):
         """Nothing runs yet.
 
         Args:
             model: What touches.
             skeleton: Its bones, through which contacts move one another.
-            x: Positions when the step begins [m], all worlds in one row.
-            v: Velocities then [m/s].
+            points: What touches, when the step begins.
             dt: Length of the step [s].
         """
         scratch = model.scratch
-        self._model, self._x, self._v, self._h = model, x, v, real(dt)
+        self._model, self._points, self._h = model, points, real(dt)
+        self._x, self._v = points.position, points.velocity
         self._scratch, self._device = scratch, model.device
         self._skeleton = skeleton
         self._matrix = scratch.matrix(dt)
@@ -112,6 +113,10 @@ class Contact:
 
     def push(self, active: wp.array, z: wp.array) -> None:
         """Add the forces of contacts to the imbalance of forces."""
+        self._points.bare(active, self._scratch.lacking)
+        self._push(active, z)
+
+    def _push(self, active: wp.array, z: wp.array) -> None:
         self._all(touch.push_kernel, [self._scratch.meeting, active, z], [self._scratch.lacking])
 
     def sweep(self, active: wp.array, z: wp.array, f: wp.array) -> None:
@@ -122,7 +127,7 @@ class Contact:
 
     def follow(self, f: wp.array, move: Callable[[wp.array], None]) -> None:
         """Where contacts count, `move` again with the forces as they have just been corrected."""
-        self._again(lambda pressed: self.push(pressed, f), move)
+        self._again(lambda pressed: self._push(pressed, f), move)
 
     def _again(self, push: Callable[[wp.array], None], move: Callable[[wp.array], None]) -> None:
         if self._scratch.contacts:
@@ -182,6 +187,10 @@ class Contact:
 
     def pull(self, active: wp.array, u: wp.array, z: wp.array) -> None:
         """Add what contacts contribute to the imbalance of the adjoint `z` at the end `u`."""
+        self._points.bare(active, self._scratch.lacking)
+        self._pull(active, u, z)
+
+    def _pull(self, active: wp.array, u: wp.array, z: wp.array) -> None:
         meeting = self._scratch.meeting
         self._solids(obstacles.pull_obstacles_kernel, [active, z], [meeting])
         self._pairs(pairs.pull_pairs_kernel, [active, self._x, u, z], [meeting])
@@ -193,7 +202,7 @@ class Contact:
 
     def follow_adjoint(self, u: wp.array, f: wp.array, move: Callable[[wp.array], None]) -> None:
         """`follow` for the adjoint at the end `u`."""
-        self._again(lambda pressed: self.pull(pressed, u, f), move)
+        self._again(lambda pressed: self._pull(pressed, u, f), move)
 
     def adjoint(self, u: wp.array, z: wp.array) -> None:
         """Gradients to the start of the step, to friction, and to displacements of fixed nodes."""

@@ -33,6 +33,7 @@ __all__ = [
     "HandleArrays",
     "HandleWork",
     "begin_joints_kernel",
+    "carried_to",
     "double",
     "fail_kernel",
     "follow_kernel",
@@ -54,12 +55,12 @@ _vec = vector(3)
 class HandleArrays:
     """Handles, the same in all worlds.
 
-    nodes: Nodes of one world.
-    stride: Entries of a point of the iteration of one world: nodes, then velocities of joints, then contacts.
+    nodes: Nodes of one world, and vertices of shells after them.
+    stride: Entries of a point of the iteration of one world: all these, then velocities of joints, then contacts.
     freedom: Number of velocities of joints.
     handles: Number of handles, four for each bone.
     bone_of: Bone that each node is bound to, -1 for none, shape (nodes,).
-    bound: Number of nodes that are bound to bones.
+    bound: Number of nodes that are bound to bones, vertices of shells among them.
     node: Bound nodes, shape (bound,).
     bone: Their bones, shape (bound,).
     place: Where they are in the frame of their bone [m], shape (bound,).
@@ -191,6 +192,13 @@ def pose_kernel(
                     handle_out.columns[m] = handle_rate(R, p, c, work_out.displaced[w * n + j])
 
 
+@wp.func
+def carried_to(handles: HandleArrays, tree: Tree, links: Links, w: int, b: int):
+    """Where its bone puts number b of what is bound: p + R r."""
+    k = w * tree.bodies + handles.bone[b]
+    return links.body_position[k] + links.body_rotation[k] @ handles.place[b]
+
+
 @wp.kernel(enable_backward=False)
 def place_kernel(
     handles: HandleArrays, tree: Tree, links: Links, active: wp.array[int], x: wp.array[_vec], u_out: wp.array[NODE]
@@ -199,9 +207,8 @@ def place_kernel(
     w, b = wp.tid()
     if active[w] == 0:
         return
-    k = w * tree.bodies + handles.bone[b]
     i = handles.node[b]
-    X = links.body_position[k] + links.body_rotation[k] @ handles.place[b]
+    X = carried_to(handles, tree, links, w, b)
     u_out[w * handles.stride + i] = packed(single(X - double(x[w * handles.nodes + i])))
 
 

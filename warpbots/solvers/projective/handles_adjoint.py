@@ -12,7 +12,7 @@ from warpbots.solvers.articulated.machine import Work
 from warpbots.solvers.articulated.spatial import Twist, angular, cross_motion, linear, scalar, vec3
 from warpbots.solvers.articulated.tree import Links, Tree
 from warpbots.solvers.projective.elements import at
-from warpbots.solvers.projective.handles import HandleArrays, HandleWork, double, handle_rate, single
+from warpbots.solvers.projective.handles import HandleArrays, HandleWork, carried_to, double, handle_rate, single
 from warpbots.solvers.projective.nodes import packed
 
 __all__ = [
@@ -108,8 +108,7 @@ def flesh_power_kernel(
 ):  # fmt: skip
     """Power that the flesh takes at a bound node in virtual velocities, and its gradient t times its place."""
     w, b = wp.tid()
-    k = w * tree.bodies + handles.bone[b]
-    X = links.body_position[k] + links.body_rotation[k] @ handles.place[b]
+    X = carried_to(handles, tree, links, w, b)
     L = sweep[w * tree.elements + tree.element[handles.bone[b]]]
     v = linear(L) + wp.cross(angular(L), X)
     i = w * handles.bound + b

@@ -16,6 +16,7 @@ from warpbots.solvers.projective.elements import Kind
 from warpbots.solvers.projective.mesh import Mesh
 from warpbots.solvers.projective.obstacles import ObstacleArrays
 from warpbots.solvers.projective.scratch import Scratch
+from warpbots.solvers.projective.shells import apart, body_of
 from warpbots.solvers.projective.surface import PAIRS
 from warpbots.solvers.solver import Parameter
 
@@ -44,7 +45,7 @@ _PARAMETERS = {
     "anchor": Parameter("m", *_ANY, "fixed node", "where fixed nodes are"),
     "load": Parameter("N", *_ANY, "node", "steady forces"),
     "friction": Parameter("1", *_POSITIVE, "obstacle", "Coulomb coefficient", inclusive=True),
-    "body_friction": Parameter("1", *_POSITIVE, "body", "Coulomb coefficient against soft bodies", inclusive=True),
+    "body_friction": Parameter("1", *_POSITIVE, "body", "Coulomb coefficient of soft bodies and bones", inclusive=True),
     "gravity": Parameter("m/s^2", *_ANY, "component", "gravitational acceleration"),
     "fluid_density": Parameter("kg/m^3", *_POSITIVE, "world", "density of the fluid", inclusive=True),
     "fluid_velocity": Parameter("m/s", *_ANY, "component", "velocity of the fluid"),
@@ -130,7 +131,7 @@ class ProjectiveModel:
         anchor: Where fixed nodes are [m], shape (worlds, n_fixed), vector.
         load: Steady forces [N], shape (worlds, n_nodes), vector.
         friction: Coulomb coefficients [1], shape (worlds, n_obstacles).
-        body_friction: Coulomb coefficients against soft bodies [1], shape (worlds, n_bodies).
+        body_friction: Coulomb coefficients of soft bodies, then of bones with a shell [1], shape (worlds, n_bodies).
         gravity: Gravitational acceleration [m/s^2], shape (worlds,), vector.
         fluid_density: Density of the fluid [kg/m^3], shape (worlds, 1), or (worlds, 0) without one.
         fluid_velocity: Velocity of the fluid [m/s], likewise, vector.
@@ -251,17 +252,14 @@ class ProjectiveModel:
     def pairs(self) -> PairArrays:
         """Surfaces that may meet as a Warp struct."""
         pairs, scratch = PairArrays(), self.scratch
-        pairs.nodes, pairs.stride, pairs.capacity = scratch.count, scratch.stride, scratch.capacity
+        pairs.nodes, pairs.stride, pairs.capacity = scratch.points, scratch.stride, scratch.capacity
         pairs.clearance, pairs.margin = _CLEARANCE * self.particles.edge, _MARGIN * self.particles.edge
-        pairs.bodies = len(self.scene.soft)
-        numbers = np.searchsorted([p.body for p in self.particles.meshes], self.particles.body)
-        pairs.body = wp.array(numbers.astype(np.int32), dtype=int, device=self.device)
-        names = [b.name for b in self.scene.soft]
-        attached = np.zeros((len(names), len(names)), dtype=np.int32)
-        for part in self.scene.attachments:
-            first, second = names.index(part.first), names.index(part.second)
-            attached[first, second] = attached[second, first] = 1
-        pairs.attached = wp.array(attached.reshape(-1), dtype=int, device=self.device)
+        attached = apart(self.scene, self.particles, scratch.shells)
+        pairs.bodies = len(attached)
+        numbers = body_of(self.scene, self.particles, scratch.shells)
+        pairs.body, pairs.attached = (
+            wp.array(a.reshape(-1).astype(np.int32), dtype=int, device=self.device) for a in (numbers, attached)
+        )
         pairs.friction = self.body_friction.flatten()
         for name in ("vertex", "face", "edge"):
             setattr(pairs, name, getattr(scratch.surface, name))

@@ -21,6 +21,7 @@ class StepReport:
         imbalance: Largest force at a node that nothing balanced, before the last correction [N], shape (worlds,).
         contacts: Number of contacts that count, shape (worlds,).
         contact_force: Force of all contacts on each node [N], shape (worlds, n_nodes, 3).
+        bone_force: The same on what of each bone is outside of its flesh [N], shape (worlds, n_bones, 3).
     """
 
     iterations: np.ndarray
@@ -29,6 +30,7 @@ class StepReport:
     imbalance: np.ndarray
     contacts: np.ndarray
     contact_force: np.ndarray
+    bone_force: np.ndarray
 
 
 def report_of(model: ProjectiveModel, dt: float, tolerance: float) -> StepReport:
@@ -53,24 +55,26 @@ def report_of(model: ProjectiveModel, dt: float, tolerance: float) -> StepReport
     free = ~scratch.fixed & (scratch.mesh.bone < 0)
     lacking = scratch.lacking.numpy().reshape(model.worlds, scratch.stride, 4)[:, : scratch.count, :3][:, free]
     contacts, force = _contact_forces(model, dt)
+    bones = np.arange(len(model.scene.rigid))[:, None] == scratch.shells.bone
     return StepReport(
         iterations=progress.iterations.numpy().copy(),
         correction=progress.size.numpy().copy(),
         tolerance=tolerance * model.particles.edge,
         imbalance=np.linalg.norm(lacking, axis=-1).max(axis=1, initial=0.0),
         contacts=contacts,
-        contact_force=force,
+        contact_force=force[:, : scratch.count],
+        bone_force=bones @ force[:, scratch.count :],
     )
 
 
 def _contact_forces(model: ProjectiveModel, dt: float) -> tuple[np.ndarray, np.ndarray]:
-    """Number of contacts that count, and their forces on nodes."""
+    """Number of contacts that count, and their forces on nodes and vertices of shells."""
     scratch, worlds = model.scratch, model.worlds
-    force = np.zeros((worlds, scratch.count, 3))
+    force = np.zeros((worlds, scratch.points, 3))
     if not scratch.contacts:
         return np.zeros(worlds, dtype=int), force
     z = scratch.matrix(dt).iteration.history.z.numpy().reshape(worlds, scratch.stride, 4)
-    lam = z[:, scratch.count + scratch.freedom :, :3].astype(float)
+    lam = z[:, scratch.points + scratch.freedom :, :3].astype(float)
     listed = scratch.meeting.listed.numpy().reshape(worlds, -1) == 1
     node = scratch.meeting.node.numpy().reshape(worlds, -1, 4)
     weight = scratch.meeting.weight.numpy().reshape(worlds, -1, 4)

@@ -19,6 +19,7 @@ from warpbots.solvers.projective.kinds import KINDS
 from warpbots.solvers.projective.mesh import Mesh
 from warpbots.solvers.projective.minres import Krylov, krylov
 from warpbots.solvers.projective.nodes import NodeArrays
+from warpbots.solvers.projective.shells import Shells
 from warpbots.solvers.projective.surface import PAIRS, Search, Surface
 from warpbots.solvers.projective.touch import ComplianceArrays, MeetingArrays, ReachArrays, TouchArrays
 from warpbots.solvers.projective.turning import TurningArrays, free_bodies
@@ -68,7 +69,8 @@ class Global:
 
     Attributes:
         factor: The factored matrix.
-        stiff: Stiffness of every node alone [N/m], on the host, shape (n_nodes,).
+        stiff: Stiffness of every node alone [N/m], on the host, shape (n_points,); of a vertex of a shell the mean of
+            these and what its bone has by its mass.
         iteration: That of a step and of its adjoint: displacements of nodes and joints, then forces of contacts.
         compliance: Columns of the inverse matrix for nodes that touch.
         turning: Bodies that turn freely.
@@ -89,8 +91,9 @@ class Scratch:
 
     Attributes:
         mesh: All soft matter of one world.
+        shells: What of bones touches besides.
         fixed: Which nodes are fixed, shape (n_nodes,), bool.
-        touching: Nodes that may touch, shape (n,).
+        touching: Nodes and vertices of shells that may touch, shape (n,).
         solids: Number of solids that they may touch.
         capacity: Contacts of pairs that there is room for in one world.
         skeleton: The bones, or None.
@@ -102,6 +105,7 @@ class Scratch:
     """
 
     mesh: Mesh
+    shells: Shells
     fixed: np.ndarray
     touching: np.ndarray
     solids: int
@@ -124,14 +128,19 @@ class Scratch:
         return len(self.mesh.position)
 
     @property
+    def points(self) -> int:
+        """Nodes of one world, and vertices of shells, which come after them."""
+        return self.count + len(self.shells)
+
+    @property
     def contacts(self) -> int:
         """Contacts of one world, open ones too."""
         return len(self.touching) * self.solids + self.capacity
 
     @property
     def stride(self) -> int:
-        """Entries of a point of the iteration of one world: its nodes, the velocities of its joints, its contacts."""
-        return self.count + self.freedom + self.contacts
+        """Entries of an iterate of one world: its nodes and shells, the velocities of its joints, its contacts."""
+        return self.points + self.freedom + self.contacts
 
     @functools.cached_property
     def kinds(self) -> tuple[Kind, ...]:
@@ -338,7 +347,9 @@ class Scratch:
     @functools.cached_property
     def surface(self) -> Surface:
         """Faces and edges of all bodies, and what searches them."""
-        return Surface.of(self.mesh, self.worlds, self.device)
+        x = np.concatenate([self.mesh.position, self.shells.position])
+        faces = [*(part.faces + part.nodes.start for part in self.mesh.meshes), self.shells.faces + self.count]
+        return Surface.of(x, np.concatenate(faces), self.worlds, self.device)
 
     @functools.cached_property
     def search(self) -> Search:
@@ -369,18 +380,30 @@ class Scratch:
     @functools.cached_property
     def bones(self) -> BoneScratch:
         """What a step needs for its bones."""
-        return BoneScratch(self.skeleton, int((self.mesh.bone >= 0).sum()), self.motors)
+        bound = int((self.mesh.bone >= 0).sum()) + len(self.shells)
+        return BoneScratch(self.skeleton, bound, self.motors)
+
+    @functools.cached_property
+    def start(self) -> tuple[wp.array, wp.array]:
+        """Where points begin a step [m], with a gradient, and how fast [m/s], each of shape (worlds * points,)."""
+        return self._zeros(self.points, vector(3)), self._zeros(self.points, vector(3), gradient=False)
+
+    @functools.cached_property
+    def _shell_mass(self) -> np.ndarray:
+        """Mass of the bone of every vertex of a shell [kg]."""
+        return self.skeleton.mass.numpy()[0][self.shells.bone] if len(self.shells) else np.zeros(0)
 
     def touch(self, dt: float) -> TouchArrays:
         """What may touch as a Warp struct, for steps of `dt` [s]."""
         if dt not in self._touch:
-            touch, place = TouchArrays(), np.full(self.count, -1)
+            touch, place = TouchArrays(), np.full(self.points, -1)
             place[self.touching] = np.arange(len(self.touching))
-            touch.nodes, touch.stride, touch.contacts = self.count, self.stride, self.contacts
-            touch.first, touch.solids = self.count + self.freedom, len(self.touching) * self.solids
+            touch.nodes, touch.stride, touch.contacts = self.points, self.stride, self.contacts
+            touch.first, touch.solids = self.points + self.freedom, len(self.touching) * self.solids
             touch.skin = self._array(_SKIN / 4.0 / self.matrix(dt).stiff[self.touching], real)
             touch.node, touch.place = self._array(self.touching, int), self._array(place, int)
-            touch.row = self._array(self.matrix(dt).factor.row[self.touching], int)
+            row = np.append(self.matrix(dt).factor.row, np.full(len(self.shells), -1))
+            touch.row = self._array(row[self.touching], int)
             self._touch[dt] = touch
         return self._touch[dt]
 
@@ -399,11 +422,15 @@ class Scratch:
             L = split(self.stiffness) if self.splitting else self.stiffness
             A = (L + diags(mass / dt**2)).tocsc()
             factor = factorise(A, ~self.fixed & (self.mesh.bone < 0), self.worlds, self.device)
-            stiff = np.where(factor.diagonal > 0.0, factor.diagonal, factor.diagonal.mean())  # a bone alone has none
+            alone = factor.diagonal.mean()  # what of a bone has no flesh at it has no stiffness of its own
+            stiff = np.where(factor.diagonal > 0.0, factor.diagonal, alone)
+            stiff = np.append(stiff, alone + self._shell_mass / dt**2)
             nothing = np.zeros(self.freedom + self.contacts)  # joints and contacts move nodes in the same correction
-            weight, unit = np.append(stiff, nothing), np.append(np.ones(self.count), nothing)
+            weight, unit = np.append(stiff, nothing), np.append(np.ones(self.points), nothing)
             it = iteration(self.worlds, self.slots, weight, unit, self.device)
-            handles = handles_of(self.skeleton, self.mesh, A, factor, self.stride) if self.skeleton else None
+            handles = None
+            if self.skeleton:
+                handles = handles_of(self.skeleton, self.mesh, self.shells, A, factor, self.stride)
             compliance = self._compliance(len(factor.arrays.node))
             turning = self._turning(A)
             self._matrices[dt] = Global(factor, stiff, it, compliance, turning, handles)
@@ -418,7 +445,8 @@ class Scratch:
         rows = A.tocsr()
         turning = TurningArrays()
         turning.count, turning.nodes, turning.stride = count, self.count, self.stride
-        turning.body, turning.member = self._array(body, int), self._array(member, int)
+        turning.body = self._array(np.append(body, np.full(len(self.shells), -1)), int)
+        turning.member = self._array(member, int)
         turning.first = self._array(np.searchsorted(body[member], np.arange(count + 1)), int)
         turning.row, turning.column = self._array(rows.indptr, int), self._array(rows.indices, int)
         turning.value = self._array(rows.data, real)

@@ -11,6 +11,7 @@ from warpbots.solvers.articulated.sense import Readings, sense
 from warpbots.solvers.articulated.tree import Stage
 from warpbots.solvers.projective import handles, handles_adjoint
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState, SkeletalState
+from warpbots.solvers.projective.points import Points
 
 __all__ = ["Skeleton", "sense_bones"]
 
@@ -21,12 +22,13 @@ _NUMBER = 1
 class Skeleton:
     """Bones of all worlds in a step from `state`."""
 
-    def __init__(self, model: ProjectiveModel, state: ProjectiveState, control: wp.array, dt: float):
+    def __init__(self, model: ProjectiveModel, state: ProjectiveState, points: Points, control: wp.array, dt: float):
         """Nothing runs yet.
 
         Args:
             model: What moves.
             state: Where the step starts.
+            points: Its nodes and shells.
             control: Control signals, shape (worlds, channels).
             dt: Length of the step [s].
         """
@@ -34,7 +36,7 @@ class Skeleton:
         self._there = model.skeleton is not None
         if not self._there:
             return
-        self._x = state.position.flatten()
+        self._x = points.position
         self._bones, self._articulated = model.scratch.bones, model.skeleton.scratch
         self._matrix, self._scaling = model.scratch.matrix(dt), model.scratch.scaling
         self._tree, self._handles = model.skeleton.tree, self._matrix.handles

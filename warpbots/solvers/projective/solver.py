@@ -30,6 +30,7 @@ from warpbots.solvers.projective.elements import Point
 from warpbots.solvers.projective.factor import solve
 from warpbots.solvers.projective.minres import hand_over, minres
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState, SkeletalState
+from warpbots.solvers.projective.points import Points
 from warpbots.solvers.projective.report import StepReport, report_of
 from warpbots.solvers.projective.scratch import Global
 from warpbots.solvers.projective.skeleton import Skeleton, sense_bones
@@ -56,9 +57,10 @@ class ProjectiveDynamics:
 
     Rigid bodies of the scene are bones: they take the place of the flesh inside their shapes, and nodes of it that are
     inside or on their surface are bound to them. Their joints, springs, limits and motors are those of `Articulated`
-    with implicit Euler. What of a bone is outside of the flesh touches nothing. Where several contacts hold the same
-    matter, between soft surfaces, at nodes of bones and in corners of obstacles, a contact gives way by up to a
-    hundredth of what a node would.
+    with implicit Euler. What of a bone is outside of the flesh touches obstacles, soft bodies that hold no part of it,
+    and bones that no joint connects it with; with edges of about `cell_size`, and the friction of `RigidBody`. Where
+    several contacts hold the same matter, between soft surfaces, at bones and in corners of obstacles, a contact gives
+    way by up to a hundredth of what a node, or the bone by its mass, would.
 
     Attributes:
         margin: Part of the stability bound that is safe [1]; there is no bound.
@@ -68,7 +70,8 @@ class ProjectiveDynamics:
             first residual where nothing touches.
         max_iterations: Number of corrections after which a step has failed.
         memory: Number of corrections that the acceleration remembers.
-        collisions: Whether surfaces of soft bodies touch one another and themselves; without, they pass through.
+        collisions: Whether surfaces of soft bodies and bones touch one another, and soft bodies themselves; without,
+            they pass through.
         splitting: Whether global steps solve with a diagonal (eq. 21 of Qiao et al. 2021, made to converge on every
             mesh) in the place of a factored matrix: nothing to factor, and all nodes in parallel, for many times as
             many corrections.
@@ -187,9 +190,10 @@ class ProjectiveDynamics:
         self._rest(model, control)
         z.zero_()
         launch(nodes.start_kernel, each, [model.nodes, h, x, v], [z], device)
-        skeleton = Skeleton(model, state, control, dt)
+        points = Points(model, state, dt)
+        skeleton = Skeleton(model, state, points, control, dt)
         skeleton.begin(z)
-        contact = Contact(model, skeleton, x, v, dt)
+        contact = Contact(model, skeleton, points, dt)
         contact.begin()
         self._gain(model, matrix, x, v, h)
         if matrix.turning.count:
@@ -338,9 +342,10 @@ class ProjectiveDynamics:
         end = scratch.end(state_out)
         if end is not None:
             copy(u, end.z)
-        skeleton = Skeleton(model, state, control, dt)
+        points = Points(model, state, dt)
+        skeleton = Skeleton(model, state, points, control, dt)
         skeleton.recall(u, state_out, dt)
-        contact = Contact(model, skeleton, x, v, dt)
+        contact = Contact(model, skeleton, points, dt)
         contact.recall(end, u)
         self._gain(model, matrix, x, v, h)
         self._place(model, matrix, everywhere, x, u)
@@ -359,6 +364,7 @@ class ProjectiveDynamics:
             launch_own_adjoint(kernel, dim, inputs, device)
         contact.adjoint(u, it.history.z)
         skeleton.adjoint(it.history.z)
+        points.adjoint()
         inputs = [model.nodes, seed, u.grad, ended[1]]
         launch(nodes.settle_kernel, each, inputs, [x.grad, model.nodes.anchor.grad], device)
 

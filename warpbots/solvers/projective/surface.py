@@ -6,7 +6,6 @@ import numpy as np
 import warp as wp
 
 from warpbots.math import NODE, real, vector
-from warpbots.solvers.projective.mesh import Mesh
 
 __all__ = ["PAIRS", "Search", "Surface"]
 
@@ -16,7 +15,7 @@ PAIRS = ("count", "kind", "node", "side", "normal", "weight")
 
 @dataclasses.dataclass(frozen=True)
 class Surface:
-    """Surfaces that may meet, with a tree for the ways of faces and one for those of edges.
+    """Surfaces of nodes and shells that may meet, with a tree for the ways of faces and one for those of edges.
 
     Attributes:
         vertex: Nodes of surfaces, shape (vertices,).
@@ -32,15 +31,15 @@ class Surface:
     trees: tuple[tuple[wp.Bvh, wp.array, tuple[wp.array, wp.array]], ...]
 
     @classmethod
-    def of(cls, mesh: Mesh, worlds: int, device: wp.Device) -> "Surface":
-        """The surfaces of a mesh."""
-        faces = np.concatenate([part.faces + part.nodes.start for part in mesh.meshes]).astype(np.int32)
+    def of(cls, position: np.ndarray, faces: np.ndarray, worlds: int, device: wp.Device) -> "Surface":
+        """Surfaces with these faces, shape (n, 3), of points at rest [m], shape (n_points, 3)."""
+        faces = faces.astype(np.int32)
         edges = np.unique(
             np.sort(np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]), axis=1), axis=0
         )
 
         def tree(corners: np.ndarray) -> tuple:
-            x = np.tile(mesh.position[corners], (worlds, 1, 1)).astype(np.float32)
+            x = np.tile(position[corners], (worlds, 1, 1)).astype(np.float32)
             boxes = tuple(wp.array(b, dtype=wp.vec3, device=device) for b in (x.min(axis=1), x.max(axis=1)))
             world = wp.array(np.repeat(np.arange(worlds), len(corners)), dtype=int, device=device)
             return wp.Bvh(*boxes, groups=world), wp.array(corners, dtype=int, device=device), boxes

@@ -55,12 +55,12 @@ _SLIP, _SEPARATE = wp.constant(CODES["slip"]), wp.constant(CODES["separate"])  #
 class TouchArrays:
     """What may touch, the same in all worlds.
 
-    nodes: Nodes of one world.
+    nodes: Nodes of one world, and vertices of shells after them.
     first: Entry of the first contact in a point of the iteration of one world.
-    stride: Entries of such a point: nodes, joints, contacts.
+    stride: Entries of such a point: nodes and shells, joints, contacts.
     contacts: Contacts of one world that there is room for: of nodes with obstacles, then of pairs.
     solids: Contacts with obstacles among them.
-    node: Nodes that may touch, shape (n,).
+    node: Nodes and vertices of shells that may touch, shape (n,).
     skin: What they add to the compliance of a contact that shares its force with others [m/N], shape (n,).
     row: Their rows in the factored matrix, -1 for those bound to bones, shape (n,).
     place: Number of a node among them, -1 for one that is fixed or inside, shape (nodes,).

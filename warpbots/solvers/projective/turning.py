@@ -44,7 +44,7 @@ class TurningArrays:
     count: Bodies of one world.
     nodes: Nodes of one world.
     stride: Entries of a point of the iteration of one world.
-    body: Body of a node, -1 for none, shape (nodes,).
+    body: Body of a node, -1 for none and for vertices of shells, which come last, shape (n_points,).
     first: First member of a body, one more for the end, shape (count + 1,).
     member: Nodes of the bodies, one after the other.
     row: First entry of a row of A, one more for the end, shape (nodes + 1,).

@@ -1,0 +1,57 @@
+"""Gradients through contacts of bare bones."""
+
+import pytest
+import torch
+from bare_bones import CELL, legs
+
+from warpbots.simulation import Simulation
+from warpbots.solvers import ProjectiveDynamics
+
+
+@pytest.mark.verification
+def test_gradients_are_those_of_differences(rng):
+    """Relative 1e-4, by every input, with a shell on the floor and under a block, sticking and sliding."""
+    sim = Simulation(legs(), ProjectiveDynamics(CELL, tolerance=1e-12), 0.004)
+    scratch, steps, touched = sim.model.scratch, 2, {"floor": 0, "pairs": 0}
+
+    def noise(value: torch.Tensor, scale: float) -> torch.Tensor:
+        return scale * torch.as_tensor(rng.uniform(-1, 1, value.shape))
+
+    names = (
+        "youngs_modulus", "density", "friction", "body_friction", "mass", "motor_torque", "joint_position",
+        "body_position",
+    )  # fmt: skip
+    inputs = {n: sim.parameter(n) for n in names}
+    rest = sim.state()
+    inputs |= {"position": rest.position + noise(rest.position, 1e-4), "coordinates": rest.coordinates}
+    inputs |= {"velocity": rest.velocity + noise(rest.velocity, 0.02), "rates": rest.rates + noise(rest.rates, 0.1)}
+    inputs["control"] = noise(torch.zeros(1, steps, 1), 0.8)
+    by = {
+        n: torch.as_tensor(rng.normal(size=inputs[n].shape)) for n in ("position", "velocity", "coordinates", "rates")
+    }
+
+    def loss(values: dict) -> torch.Tensor:
+        state = sim.state(**{n: values[n] for n in by})
+        for k in range(steps):
+            state = sim.step(state, values["control"][:, k], **{n: values[n] for n in names})
+            counts = scratch.meeting.listed.numpy() > 0
+            of_solids = len(scratch.touching) * scratch.solids
+            meets = scratch.search.node.numpy()[counts[of_solids:]]
+            touched["floor"] += int((scratch.touching[counts[:of_solids]] >= scratch.count).sum())
+            touched["pairs"] += int((meets >= scratch.count).any(axis=1).sum())
+        return sum((by[n] * getattr(state, n)).sum() * (0.01 if n in ("velocity", "rates") else 1.0) for n in by)
+
+    leaves = {n: v.clone().requires_grad_() for n, v in inputs.items()}
+    loss(leaves).backward()
+    assert min(touched.values()) >= 2
+    assert scratch.search.rounds.numpy().max() <= 30  # planes have followed to the end
+    for name, value in inputs.items():
+        direction, slopes = torch.as_tensor(rng.normal(size=value.shape)), []
+        scale = float(value.abs().median()) or 0.1
+        slope = float((leaves[name].grad * direction).sum())
+        for step in (1e-5, 1e-7):
+            with torch.no_grad():
+                there, back = (float(loss(inputs | {name: value + s * step * scale * direction})) for s in (1.0, -1.0))
+            slopes.append((there - back) / (2.0 * step * scale))
+        assert slope != 0.0, name
+        assert min(abs(slope - s) for s in slopes) < 1e-4 * abs(slope), (name, slope, slopes)
