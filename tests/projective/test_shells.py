@@ -43,7 +43,6 @@ def test_a_bare_bone_falls_and_stands_on_its_lower_side():
     assert np.abs(lengths - rest).max() < 1e-7
 
 
-@pytest.mark.verification(float32=True)
 def test_a_bare_bone_sticks_below_the_angle_of_friction_and_slides_above_it():
     """Half a degree below atan(mu) it stays, half a degree above it slides with g (sin - mu cos)."""
     mu = torch.tensor([0.1, 0.5, 0.8]).repeat_interleave(2)
@@ -65,7 +64,6 @@ def test_a_bare_bone_sticks_below_the_angle_of_friction_and_slides_above_it():
     torch.testing.assert_close(gained[slides], expected[slides], rtol=0.02, atol=0.0, check_dtype=False)
 
 
-@pytest.mark.verification(float32=True)
 def test_a_sliding_bone_is_slowed_down_by_mu_g():
     scene = Scene(sled(material=STIFF), obstacles=(floor(friction=0.3),))
     sim = Simulation(scene, ProjectiveDynamics(CELL), 1 / 500)
