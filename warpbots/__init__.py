@@ -9,7 +9,7 @@ import warp as _warp
 from warpbots import controllers, materials, meshing, observers, usd, view
 from warpbots.assets import load_mesh, load_sheet, load_silhouette, load_tetrahedra
 from warpbots.gradients import Checkpoints
-from warpbots.optimize import Bounded, History, fit
+from warpbots.optimize import Bounded, History, fit, hessian_product
 from warpbots.robots import load_robot
 from warpbots.scene import (
     Attachment,
@@ -84,6 +84,7 @@ __all__ = [
     "controllers",
     "fit",
     "floor",
+    "hessian_product",
     "load_mesh",
     "load_robot",
     "load_sheet",

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -9,9 +10,19 @@ from typing import Any
 import torch
 import warp as wp
 
-from warpbots.gradients import Bridge, Checkpoints, Replay, Segment, Tensors, interval, reading
+from warpbots.gradients import (
+    Bridge,
+    Checkpoints,
+    Replay,
+    Segment,
+    Tensors,
+    interval,
+    reading,
+    refuse_transforms,
+    turn,
+)
 from warpbots.scene import Scene
-from warpbots.solvers import Parameter, Solver, State
+from warpbots.solvers import Model, Parameter, Solver, State, with_parameters
 from warpbots.trajectory import Trajectory
 
 __all__ = ["Controller", "Simulation", "SimulationError"]
@@ -26,6 +37,8 @@ class SimulationError(RuntimeError):
 
 class Simulation:
     """A scene under a solver, in steps of a control interval.
+
+    Threads may share one: they take turns, so that several are no faster than one; processes run side by side.
 
     States are the solver's own dataclass with torch tensors as fields, each with the leading axis (worlds, ...).
 
@@ -68,13 +81,15 @@ class Simulation:
             raise ValueError(f"Simulation: dt must be positive and substeps at least 1, got {dt:g} s and {substeps}")
         self.scene, self.solver, self.dt = scene, solver, float(dt)
         self.checkpoints = checkpoints or Checkpoints.sqrt()
-        self.model = solver.build(scene, worlds, device)
-        self.substeps = self._safe_substeps() if substeps is None else int(substeps)
+        with turn:
+            self.model = solver.build(scene, worlds, device)
+            fields = tuple(f.name for f in dataclasses.fields(solver.state(self.model)))
+        self.substeps = self._safe_substeps(self.max_time_step) if substeps is None else int(substeps)
         self._refuse_time_step()
+        self._judged: dict[str, tuple[torch.Tensor, int]] = {}  # parameters last held against the stability bound
         self._no_control = wp.to_torch(
             wp.zeros((self.worlds, self.channels), dtype=self.model.scalar, device=self.model.device)
         )
-        fields = tuple(f.name for f in dataclasses.fields(self.solver.state(self.model)))
         self._bridge = Bridge(fields, self._make_interval, self._refuse_outputs, solver.lost_gradient)
 
     @property
@@ -166,12 +181,13 @@ class Simulation:
         Raises:
             ValueError: There is no such field, its shape does not fit, or it is not finite.
         """
-        arrays = self.solver.state(self.model)
+        with turn:
+            arrays = self.solver.state(self.model)
         rest = {f.name: wp.to_torch(getattr(arrays, f.name)).clone() for f in dataclasses.fields(arrays)}
         for name, value in fields.items():
             if name not in rest:
                 raise ValueError(f"state: there is no field {name!r}; a state has {', '.join(rest)}")
-            rest[name] = fitted = self._fit(value, rest[name], f"state field {name!r}")
+            rest[name] = fitted = self._fit(value, rest[name], f"state field {name!r}").contiguous()
             if not torch.isfinite(fitted).all():
                 at = tuple(int(i) for i in torch.nonzero(~torch.isfinite(fitted))[0])
                 raise ValueError(f"state field {name!r} must be finite, got {fitted[at].item():g} at index {at}")
@@ -192,6 +208,7 @@ class Simulation:
             SimulationError: The motion diverged or left the grid.
         """
         inputs = self._inputs(parameters)
+        self._refuse_parameters(inputs)
         return self._interval(state, self._control(control, 0), inputs, Segment(self._bridge, keep=True), 0)
 
     def sense(self, state: State, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
@@ -276,34 +293,26 @@ class Simulation:
         start = state = self.state() if state is None else state
         controller = self._controller(controller, steps)
         parameters = self._inputs(parameters)
-        segment = self.checkpoints.segment(steps, self.substeps)
+        self._refuse_parameters(parameters)
+        length = self.checkpoints.segment(steps, self.substeps)
         controls, observations = [], []
-        names, kind = [f.name for f in dataclasses.fields(state)], type(state)
-        for first in range(0, steps, segment):
-            count = min(segment, steps - first)
-
-            def run(held: Segment, *fields, first=first, count=count):
-                state = kind(*fields)
-                us, ys = [], []
+        for first in range(0, steps, length):
+            count = min(length, steps - first)
+            segment = Segment(self._bridge, keep=self.checkpoints.keeps_all or first + count == steps)
+            with segment.saving_places():
                 for i in range(count):
                     u = self._control(controller(state, (first + i) * self.dt), first + i)
-                    state = self._interval(state, u, parameters, held, i, first + i)
-                    us.append(u)
+                    controls.append(u.clone())  # a controller may fill the same tensor again
+                    state = self._interval(state, u, parameters, segment, i, first + i)
                     if observe is not None:
-                        ys.append(observe(state))
-                return *(getattr(state, n) for n in names), *us, *ys
-
-            values = self._bridge.segment(run, self.checkpoints.keeps_all, *(getattr(state, n) for n in names))
-            state = kind(*values[: len(names)])
-            controls += values[len(names) : len(names) + count]
-            observations += values[len(names) + count :]
+                        observations.append(observe(state))
         return Trajectory(
             simulation=self,
-            start=_detached(start),
+            start=_copied(start),
             final=state,
             control=torch.stack(controls, dim=1),
             observation=torch.stack(observations, dim=1) if observations else None,
-            parameters={n: p.detach() for n, p in parameters.items()},
+            parameters={n: p.detach().clone() for n, p in parameters.items()},
         )
 
     def _interval(
@@ -321,25 +330,52 @@ class Simulation:
         replaced = names & frozenset(self.parameters())
         return interval(self.solver, self.model, self.dt / self.substeps, substeps or self.substeps, replaced, wanted)
 
-    def _safe_substeps(self) -> int:
+    def _safe_substeps(self, bound: float) -> int:
         """Fewest substeps that stay below the part of the stability bound that the solver takes for safe."""
-        return int(self.dt / (self.solver.margin * self.max_time_step)) + 1
+        return int(self.dt / (self.solver.margin * bound)) + 1
 
     def _refuse_time_step(self) -> None:
         bound, dt = self.max_time_step, self.dt / self.substeps
         if dt > bound:
             raise ValueError(
                 f"the solver step of {dt:.3g} s (dt={self.dt:g} in {self.substeps} substeps) is over the stability "
-                f"bound of {bound:.3g} s; use substeps={self._safe_substeps()}, softer or denser material, "
+                f"bound of {bound:.3g} s; use substeps={self._safe_substeps(bound)}, softer or denser material, "
                 f"or a larger grid cell"
             )
         if dt > 1.25 * self.solver.margin * bound:
             warnings.warn(
                 f"the solver step of {dt:.3g} s is {dt / bound:.2f} of the stability bound of {bound:.3g} s, which "
                 f"holds for matter at rest: free surfaces and large deformation may diverge; "
-                f"substeps={self._safe_substeps()} is safe",
+                f"substeps={self._safe_substeps(bound)} is safe",
                 stacklevel=3,
             )
+
+    def _refuse_parameters(self, parameters: Tensors) -> None:
+        """Raise if the step is over the stability bound that replaced parameters imply."""
+        if not parameters or math.isinf(self.max_time_step):
+            return
+        if self._judged.keys() == parameters.keys() and all(
+            _same(tensor, *self._judged[name]) for name, tensor in parameters.items()
+        ):
+            return
+        dt = self.dt / self.substeps
+        bound = self.solver.max_time_step(self._model_with(parameters), enough=dt)
+        if dt > bound:
+            raise ValueError(
+                f"with {', '.join(parameters)} replaced, the solver step of {dt:.3g} s is over the stability bound of "
+                f"{bound:.3g} s (it is {self.max_time_step:.3g} s without); make the simulation with "
+                f"substeps={self._safe_substeps(bound)}, or keep them lower by a projection or a bijection (see "
+                f"warpbots.optimize)"
+            )
+        self._judged = {name: (tensor.detach(), tensor._version) for name, tensor in parameters.items()}
+
+    def _model_with(self, parameters: Tensors) -> Model:
+        """The model with copies of `parameters` in the place of its own."""
+        with turn:
+            arrays = {name: wp.clone(getattr(self.model, name)) for name in parameters}
+            for name, array in arrays.items():
+                wp.to_torch(array, requires_grad=False).copy_(parameters[name].detach())
+            return with_parameters(self.model, arrays)
 
     def _inputs(self, parameters: dict[str, Any]) -> Tensors:
         """Parameters checked against their ranges and spread to the shape of the model's."""
@@ -362,9 +398,10 @@ class Simulation:
         return fitted
 
     def _fit(self, value: Any, like: torch.Tensor, what: str) -> torch.Tensor:
-        value = torch.as_tensor(value, device=like.device).to(like.dtype)
+        value = torch.as_tensor(value, device=like.device)
+        refuse_transforms({what: value})
         try:
-            return value.expand(like.shape).contiguous()
+            return value.to(like.dtype).expand(like.shape)
         except RuntimeError:
             raise ValueError(
                 f"{what} must have shape {tuple(like.shape)} or one that broadcasts to it, got {tuple(value.shape)}"
@@ -402,7 +439,8 @@ class Simulation:
             if not all(torch.isfinite(t).all() for t in after.values()):
                 before = {n: now[n].cpu().numpy() for n in outputs}
                 bad = {n: t.cpu().numpy() for n, t in after.items()}
-                reason = self.solver.diagnose(self.model, before, bad, self.dt / self.substeps)
+                model = self._model_with({n: t for n, t in now.items() if n in self.parameters()})
+                reason = self.solver.diagnose(model, before, bad, self.dt / self.substeps)
                 raise _Diverged(reason, substep)
             now |= after
 
@@ -413,5 +451,10 @@ class _Diverged(Exception):
         self.substep = substep
 
 
-def _detached(state: State) -> State:
-    return type(state)(**{f.name: getattr(state, f.name).detach() for f in dataclasses.fields(state)})
+def _same(tensor: torch.Tensor, other: torch.Tensor, version: int) -> bool:
+    """Whether two tensors are one piece of memory that has not been changed since it had `version`."""
+    return (tensor.data_ptr(), tensor.stride(), tensor._version) == (other.data_ptr(), other.stride(), version)
+
+
+def _copied(state: State) -> State:
+    return type(state)(**{f.name: getattr(state, f.name).detach().clone() for f in dataclasses.fields(state)})

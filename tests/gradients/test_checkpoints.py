@@ -6,7 +6,7 @@ import pytest
 import torch
 from cases import SOLVERS, busy, least
 
-from warpbots.gradients import Checkpoints
+from warpbots.gradients import Checkpoints, Replay
 from warpbots.simulation import Simulation
 from warpbots.solvers.mpm.model import Scratch
 
@@ -98,6 +98,19 @@ def states_held(schedule: Checkpoints, intervals: int) -> int:
     control = torch.zeros(intervals, sim.channels, requires_grad=True)
     sim.rollout(control, intervals).final.position.sum().backward()
     return solver.states
+
+
+@pytest.mark.parametrize(("schedule", "expected"), [("all", 100), ("every 1", 199), ("every 10", 190), ("sqrt", 195)])
+def test_nothing_is_computed_more_often_than_documented(schedule, expected, monkeypatch):
+    """Intervals run for a gradient: n with all of them kept, 2 n - k in segments of k, the last of which is kept;
+    sqrt() takes k = sqrt(n / (b + 1)) = 5.
+    """
+    run, ran = Replay.run, []
+    monkeypatch.setattr(Replay, "run", lambda self, inputs: ran.append(1) or run(self, inputs))
+    sim = simulation(SOLVERS["mpm"](1 / 8), SCHEDULES.get(schedule, Checkpoints.every(10)), worlds=1)
+    control = torch.zeros(100, sim.channels, requires_grad=True)
+    sim.rollout(control, 100).final.position.sum().backward()
+    assert len(ran) == expected
 
 
 def test_memory_grows_as_documented():

@@ -1,7 +1,8 @@
-"""The stability bound dt_crit = 1.3056 dx / c_p (1.0028 with one particle per cell and axis), c_p = sqrt(M / rho).
+"""The stability bound dt_crit = C dx / c_p, c_p = sqrt(M / rho).
 
-It comes from the exact linearisation about a lattice at rest, so that is what is tested: matter that fills a box of
-slippery walls on grid nodes, by which it is mirrored into an endless lattice. Noise of 1e-9 m/s stays or explodes.
+C comes from the exact linearisation about a lattice at rest, so that is what is tested: by plane waves through an
+endless lattice, anywhere on the grid, and by matter that fills a box of slippery walls on grid nodes, by which it is
+mirrored into an endless lattice, whose noise of 1e-9 m/s stays or explodes.
 
 A free surface has nodes with little mass and is less stable: 0.7 to 0.9 of the bound, the less the higher nu. Half of
 the bound, which `Simulation` warns above, is stable there too.
@@ -12,7 +13,7 @@ import pytest
 import warp as wp
 
 from warpbots.math import real
-from warpbots.scene import Box, Material, Scene, SoftBody, walls
+from warpbots.scene import Box, Material, Points, Scene, SoftBody, walls
 from warpbots.solvers import MPM
 
 pytestmark = pytest.mark.verification
@@ -43,6 +44,51 @@ def growth(dim: int, nu: float, per_axis: int, fraction: float, confined: bool, 
             if not fastest < 1e3 * NOISE:
                 return np.inf
     return fastest / NOISE
+
+
+def largest(courant: float, per_axis: int, offset: float) -> float:
+    """Spectral radius of a step of MLS-MPM in 1D, in units of dx and c_p, over plane waves exp(i theta x / dx).
+
+    Each particle has a velocity, its gradient c and a strain e; per_axis of them in a cell, the first `offset` of their
+    spacing from a node. p_i = sum w (m (v + c d) - 4 dt V e d), m_i = sum w m; v' = sum w v_i, c' = 4 sum w d v_i,
+    e' = e + dt c', with d = x_i - x.
+    """
+    x = (np.arange(per_axis) + offset) / per_axis
+    nodes = np.arange(-2, 4)
+    d = nodes[:, None] - x
+    w = np.where(abs(d) < 0.5, 0.75 - d**2, np.where(abs(d) < 1.5, 0.5 * (1.5 - abs(d)) ** 2, 0.0))
+    found = 0.0
+    for theta in np.linspace(0.0, np.pi, 41)[1:]:
+        phase = np.exp(1j * theta * nodes)
+        near, far = phase.conj() @ w / per_axis, phase.conj() @ (w * d) / per_axis
+        v = np.outer(phase @ w, np.concatenate([near, far, -4.0 * courant * far]))
+        c = np.outer(4.0 * phase @ (w * d), np.concatenate([near, far, -4.0 * courant * far]))
+        e = courant * c + np.eye(per_axis, 3 * per_axis, 2 * per_axis)
+        found = max(found, abs(np.linalg.eigvals(np.vstack([v, c, e]))).max())
+    return found
+
+
+@pytest.mark.parametrize(("per_axis", "constant"), [(1, 1.0), (2, 1.2747), (3, 1.2882), (4, 1.2902), (6, 1.2908)])
+def test_constants_are_those_of_plane_waves(per_axis, constant):
+    """Wherever the lattice is on the grid waves do not grow at C, and at one place they do just above it; the solver
+    takes the smallest C of lattices as fine as this one.
+    """
+    places = np.linspace(0.0, 1.0, 8, endpoint=False)
+    assert max(largest(0.9999 * constant, per_axis, o) for o in places) < 1.0 + 1e-9
+    assert max(largest(1.0005 * constant, per_axis, o) for o in places) > 1.0 + 1e-5
+    body = SoftBody("block", Box((0.0, 0.0), (1.0, 1.0)), Material(1e5, 0.0, 1000.0))
+    solver = MPM(0.1, per_axis**2)
+    bound = solver.max_time_step(solver.build(Scene((body,), gravity=(0.0, 0.0), domain=((-1, -1), (2, 2)))))
+    assert bound == pytest.approx(min(constant, 1.2747) * 0.1 / np.sqrt(1e5 / 1000.0), rel=1e-4)
+
+
+def test_particles_that_are_on_no_lattice_have_the_bound_of_one_per_cell():
+    """They may be as far apart as that: C = 1."""
+    x = np.random.default_rng(0).uniform(size=(400, 2))
+    body = SoftBody("cloud", Points(x, np.full(400, 1 / 400)), Material(1e5, 0.0, 1000.0))
+    solver = MPM(0.1)
+    bound = solver.max_time_step(solver.build(Scene((body,), gravity=(0.0, 0.0), domain=((-1, -1), (2, 2)))))
+    assert bound == pytest.approx(0.1 / np.sqrt(1e5 / 1000.0), rel=1e-4)
 
 
 @pytest.mark.parametrize(

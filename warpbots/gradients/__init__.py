@@ -2,7 +2,8 @@
 
 from warpbots.gradients.checkpoints import Checkpoints
 from warpbots.gradients.interval import interval, reading
-from warpbots.gradients.replay import Replay, Tensors
-from warpbots.gradients.torch_bridge import Bridge, Segment
+from warpbots.gradients.replay import Replay, Tensors, turn
+from warpbots.gradients.segment import Segment
+from warpbots.gradients.torch_bridge import Bridge, refuse_transforms
 
-__all__ = ["Bridge", "Checkpoints", "Replay", "Segment", "Tensors", "interval", "reading"]
+__all__ = ["Bridge", "Checkpoints", "Replay", "Segment", "Tensors", "interval", "reading", "refuse_transforms", "turn"]

@@ -10,17 +10,23 @@ __all__ = ["Checkpoints"]
 class Checkpoints:
     """A schedule: a rollout of n control intervals is cut into segments, and within one all substeps are kept.
 
-    Between segments one state is kept; a segment's substeps are computed again when its gradient is due. With b
-    substeps per interval and segments of k intervals the backward pass holds about n/k + k b states, and two more for
-    the gradients of each interval. Every schedule gives the same gradient to the last bit on a CPU.
+    Of a segment whose gradient is not due the first state is kept alone; its substeps are computed again when it is
+    due, under the controls that the controller gave the first time: it is called once, and may have memory and noise.
+    The last segment is never computed twice. With b substeps per interval and segments of k intervals the backward pass
+    holds about n/k + k (b + 1) states, and two more for the gradients of each interval. Every schedule gives the same
+    gradient to the last bit on a CPU.
 
-    =============  ====================  ==========================
-    schedule       states held           forward passes
-    =============  ====================  ==========================
-    ``all()``      n b                   1
-    ``every(k)``   n/k + k b             2
-    ``sqrt()``     about 2 sqrt(n b)     2
-    =============  ====================  ==========================
+    =============  ============================  ==========================
+    schedule       states held                   intervals computed
+    =============  ============================  ==========================
+    ``all()``      n (b + 1)                     n
+    ``every(k)``   n/k + k (b + 1)               2 n - k
+    ``sqrt()``     about 2 sqrt(n (b + 1))       2 n - sqrt(n / (b + 1))
+    =============  ============================  ==========================
+
+    What the controller and ``observe`` compute besides is kept for every interval, as autograd keeps it: a few
+    kilobytes for a perceptron, more where they make tensors as large as a state of their own
+    (`torch.utils.checkpoint.checkpoint` inside of them computes those again).
 
     Attributes:
         schedule: ``"all"``, ``"every"`` or ``"sqrt"``.
@@ -65,5 +71,5 @@ class Checkpoints:
             return intervals
         if self.schedule == "every":
             return min(self.k, intervals)
-        # n/k + k b is least at k = sqrt(n / b)
-        return max(1, round(math.sqrt(intervals / substeps)))
+        # n/k + k (b + 1) is least at k = sqrt(n / (b + 1))
+        return max(1, round(math.sqrt(intervals / (substeps + 1))))

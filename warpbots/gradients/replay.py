@@ -1,5 +1,6 @@
 """Kernels over fixed buffers, as two replayable graphs: forwards, and their adjoint backwards."""
 
+import threading
 from collections.abc import Callable
 
 import torch
@@ -8,10 +9,13 @@ import warp as wp
 from warpbots.gradients.notice import said_when_slow
 from warpbots.math import clear_gradients
 
-__all__ = ["Replay", "Tensors"]
+__all__ = ["Replay", "Tensors", "turn"]
 
 Tensors = dict[str, torch.Tensor]
 """Inputs or outputs by name."""
+
+turn = threading.RLock()
+"""Held by the thread that launches kernels: what is captured and what is taped are one for the whole process."""
 
 
 class Replay:
@@ -49,7 +53,7 @@ class Replay:
 
     def run(self, inputs: Tensors) -> Tensors:
         """The outputs for `inputs`, as new tensors."""
-        with self._stream():
+        with turn, self._stream():
             for name, array in self._inputs.items():
                 wp.to_torch(array, requires_grad=False).copy_(inputs[name])
             if self._forward_graph is None:
@@ -58,11 +62,11 @@ class Replay:
                 self._forward_graph = self._capture(lambda: self._work(None))
             else:
                 wp.capture_launch(self._forward_graph)
-        return {name: wp.to_torch(array, requires_grad=False).clone() for name, array in self._outputs.items()}
+            return {name: wp.to_torch(array, requires_grad=False).clone() for name, array in self._outputs.items()}
 
     def backward(self, gradients: Tensors) -> Tensors:
         """Gradients to the wanted inputs from those to the outputs; `run` must have filled the buffers."""
-        with self._stream():
+        with turn, self._stream():
             if self._backward_graph is None:
                 with self._tape:
                     self._work(self._tape)
@@ -72,7 +76,7 @@ class Replay:
                 self._backward_graph = self._capture(self._adjoint)
             self._seed(gradients)
             wp.capture_launch(self._backward_graph)
-        return {name: wp.to_torch(self._inputs[name].grad).clone() for name in self._wanted}
+            return {name: wp.to_torch(self._inputs[name].grad).clone() for name in self._wanted}
 
     def _seed(self, gradients: Tensors) -> None:
         for name, array in self._outputs.items():

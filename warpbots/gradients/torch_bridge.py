@@ -1,62 +1,15 @@
-"""Where Warp meets torch: the only `torch.autograd.Function`."""
+"""Where Warp meets torch: the only file with a `torch.autograd.Function`."""
 
-import contextlib
 import dataclasses
 from collections.abc import Callable
-from typing import Any
 
 import torch
-from torch.autograd.function import once_differentiable
-from torch.utils.checkpoint import checkpoint
+from torch.autograd import forward_ad
 
-from warpbots.gradients.replay import Replay, Tensors
+from warpbots.gradients.replay import Replay, Tensors, turn
+from warpbots.gradients.segment import Segment
 
-__all__ = ["Bridge", "Segment"]
-
-
-class Segment:
-    """Control intervals whose substeps are in memory together until their gradient has been computed.
-
-    Attributes:
-        keep: Whether intervals that run now keep their substeps.
-    """
-
-    def __init__(self, bridge: "Bridge", keep: bool):
-        self.keep = keep
-        self._bridge = bridge
-        self._kept: dict[int, tuple[tuple, Replay]] = {}
-
-    def hold(self, index: int, key: tuple, interval: Replay) -> None:
-        """Keep the buffers of the call with number `index`."""
-        self.release(index)
-        self._kept[index] = (key, interval)
-
-    def held(self, index: int) -> Replay | None:
-        """The buffers of the call with number `index`, if they are still held."""
-        return self._kept[index][1] if index in self._kept else None
-
-    def release(self, index: int) -> None:
-        """Let others use the buffers of the call with number `index`."""
-        if index in self._kept:
-            self._bridge.give_back(*self._kept.pop(index))
-
-    def __del__(self):
-        for index in list(self._kept):
-            self.release(index)
-
-
-@dataclasses.dataclass
-class _Keeping(contextlib.AbstractContextManager):
-    """Sets whether a segment keeps substeps; entered again for each backward pass through a retained graph."""
-
-    segment: Segment
-    keep: bool
-
-    def __enter__(self) -> None:
-        self.segment.keep = self.keep
-
-    def __exit__(self, *_: object) -> None:
-        pass
+__all__ = ["Bridge", "refuse_transforms"]
 
 
 @dataclasses.dataclass
@@ -84,12 +37,16 @@ class Bridge:
             segment: What holds its substeps.
             index: Number of the call in its segment.
         """
+        refuse_transforms(inputs)
         names = tuple(inputs)
         wanted = frozenset(n for n in names if inputs[n].requires_grad) if torch.is_grad_enabled() else frozenset()
         if not wanted:
+            segment.reach(index + 1, {})  # nobody could compute this state again
             return self.forward(inputs)
-        outputs = _ControlInterval.apply(self, names, wanted, segment, index, *inputs.values())
-        return dict(zip(self.outputs, outputs, strict=True))
+        values = _ControlInterval.apply(self, names, wanted, segment, index, *inputs.values())
+        outputs = dict(zip(self.outputs, values, strict=True))
+        segment.reach(index + 1, outputs)
+        return outputs
 
     def forward(self, inputs: Tensors) -> Tensors:
         """Outputs of one control interval whose substeps nobody will ask for."""
@@ -100,25 +57,35 @@ class Bridge:
         self.refuse(inputs, outputs)
         return outputs
 
-    def segment(self, run: Callable[..., Any], keep: bool, *tensors: torch.Tensor) -> Any:
-        """Call ``run(segment, *tensors)``; without `keep` it is called again when its gradients are due."""
-        segment = Segment(self, keep=True)
-        if keep or not torch.is_grad_enabled():
-            return run(segment, *tensors)
-
-        return checkpoint(
-            lambda *t: run(segment, *t), *tensors, use_reentrant=False, preserve_rng_state=False,
-            context_fn=lambda: (_Keeping(segment, False), _Keeping(segment, True)),
-        )  # fmt: skip
-
     def lend(self, key: tuple[tuple, frozenset]) -> Replay:
         """An interval for these inputs and wanted gradients: an idle one, or a new one."""
-        idle = self._idle.setdefault(key, [])
-        return idle.pop() if idle else self.make(frozenset(key[0]), key[1])
+        with turn:
+            idle = self._idle.setdefault(key, [])
+            return idle.pop() if idle else self.make(frozenset(key[0]), key[1])
 
     def give_back(self, key: tuple[tuple, frozenset], interval: Replay) -> None:
         """Let others use the buffers of `interval`."""
         self._idle[key].append(interval)
+
+
+def refuse_transforms(tensors: Tensors) -> None:
+    """Raise if a gradient is asked for in a way that steps do not have, which torch would answer with zero.
+
+    Raises:
+        NotImplementedError: A tensor carries a tangent of forward mode, or is one of `torch.func`.
+    """
+    for name, tensor in tensors.items():
+        try:
+            tensor.data_ptr()
+        except RuntimeError:  # a tensor of torch.func has no memory of its own
+            raise NotImplementedError(
+                f"{name} is inside of a transform of torch.func: a simulation has derivatives in reverse mode alone; "
+                f"use torch.autograd.grad or .backward(), and worlds for a batch"
+            ) from None
+        if forward_ad.unpack_dual(tensor).tangent is not None:
+            raise NotImplementedError(
+                f"{name} carries a tangent: a simulation has no forward mode; use torch.autograd.grad or .backward()"
+            )
 
 
 class _ControlInterval(torch.autograd.Function):
@@ -128,6 +95,7 @@ class _ControlInterval(torch.autograd.Function):
     def forward(ctx, bridge: Bridge, names: tuple, wanted: frozenset, segment: Segment, index: int, *values):
         ctx.save_for_backward(*values)
         ctx.bridge, ctx.names, ctx.wanted, ctx.segment, ctx.index = bridge, names, wanted, segment, index
+        segment.record(index, ctx)
         inputs = dict(zip(names, values, strict=True))
         if not segment.keep:
             return tuple(bridge.forward(inputs).values())
@@ -138,18 +106,28 @@ class _ControlInterval(torch.autograd.Function):
         return tuple(outputs.values())
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, *gradients):
-        inputs = dict(zip(ctx.names, ctx.saved_tensors, strict=True))  # computes the segment again if need be
-        interval = ctx.segment.held(ctx.index)
-        if interval is None:  # a second backward through a retained graph
-            interval = ctx.bridge.lend((ctx.names, ctx.wanted))
+        values = ctx.saved_tensors  # computes the segment again if need be
+        results = dict(zip(sorted(ctx.wanted), _Adjoint.apply(ctx, len(gradients), *gradients, *values), strict=True))
+        return None, None, None, None, None, *(results.get(name) for name in ctx.names)
+
+
+class _Adjoint(torch.autograd.Function):
+    """The gradient of a control interval: a function of its inputs, too, but one without a derivative."""
+
+    @staticmethod
+    def forward(ctx, call, count: int, *tensors):
+        gradients, inputs = tensors[:count], dict(zip(call.names, tensors[count:], strict=True))
+        bridge, segment, key = call.bridge, call.segment, (call.names, call.wanted)
+        interval = segment.held(call.index)
+        if interval is None:
+            interval = bridge.lend(key)
             interval.run(inputs)
-            ctx.segment.hold(ctx.index, (ctx.names, ctx.wanted), interval)
-        results = interval.backward(dict(zip(ctx.bridge.outputs, gradients, strict=True)))
-        ctx.segment.release(ctx.index)
-        seeded = all(torch.isfinite(g).all() for g in gradients if g is not None)
-        cause = ctx.bridge.lost if seeded else "the loss has no finite gradient to what it looks at: check its weights"
+            segment.hold(call.index, key, interval)
+        results = interval.backward(dict(zip(bridge.outputs, gradients, strict=True)))
+        segment.release(call.index)
+        seeded = all(torch.isfinite(g).all() for g in gradients)
+        cause = bridge.lost if seeded else "the loss has no finite gradient to what it looks at: check its weights"
         for name, result in results.items():
             if not torch.isfinite(result).all():
                 first = [int(i) for i in torch.nonzero(~torch.isfinite(result))[0]]
@@ -157,4 +135,11 @@ class _ControlInterval(torch.autograd.Function):
                     f"the gradient to {name} is {result[tuple(first)].item()} at index {first} of shape "
                     f"{tuple(result.shape)}; {cause}"
                 )
-        return None, None, None, None, None, *(results.get(name) for name in ctx.names)
+        return tuple(results[name] for name in sorted(call.wanted))
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        raise NotImplementedError(
+            "a simulation has first derivatives alone: the gradient of a gradient (create_graph=True, hessian, a "
+            "gradient penalty) needs second ones; warpbots.hessian_product gives them along a direction, by differences"
+        )

@@ -1,6 +1,7 @@
 """What a solver is. There is no base class: anything with these five methods is one."""
 
 import dataclasses
+import math
 from typing import ClassVar, Protocol
 
 import warp as wp
@@ -104,5 +105,10 @@ class Solver(Protocol):
             dt: Length of the step [s].
         """
 
-    def max_time_step(self, model: Model) -> float:
-        """Largest stable `dt` [s], with its formula in the docstring; ``inf`` where the method is implicit."""
+    def max_time_step(self, model: Model, enough: float = math.inf) -> float:
+        """Largest stable `dt` [s], with its formula in the docstring; ``inf`` where the method is implicit.
+
+        Args:
+            model: From `build`.
+            enough: What the caller needs [s]: if the bound is surely above it, a smaller value above it will do.
+        """

@@ -96,7 +96,7 @@ class Articulated:
         dt = wp.zeros(model.worlds, dtype=scalar, device=model.device, requires_grad=requires_grad)
         return ArticulatedState(tiled(position), tiled(velocity), tiled(position), tiled(velocity), dt)
 
-    def max_time_step(self, model: ArticulatedModel) -> float:
+    def max_time_step(self, model: ArticulatedModel, enough: float = math.inf) -> float:
         """Infinity: all three schemes are stable for every step."""
         return math.inf
 

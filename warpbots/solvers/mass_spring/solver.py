@@ -12,7 +12,7 @@ from warpbots.math import NODE, copy, launch, launch_adjoint, real, real_numpy, 
 from warpbots.scene import Scene
 from warpbots.solvers.checks import OVERFLOW, refuse_states_without_gradient, refuse_worlds
 from warpbots.solvers.mass_spring import lengths
-from warpbots.solvers.mass_spring.analysis import highest_frequency
+from warpbots.solvers.mass_spring.analysis import frequency_limit, highest_frequency
 from warpbots.solvers.mass_spring.build import build
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
 from warpbots.solvers.mass_spring.motion import adj_end_kernel, adj_stage_kernel, end_kernel, stage_kernel
@@ -120,15 +120,20 @@ class MassSpring:
             zeros(worn), zeros(worn),
         )  # fmt: skip
 
-    def max_time_step(self, model: MassSpringModel) -> float:
+    def max_time_step(self, model: MassSpringModel, enough: float = math.inf) -> float:
         """Stability bound [s]: s / w_max with the highest natural frequency w_max of the lattice at rest.
 
         s is where the scheme leaves the unit circle at the damping ratio z of that frequency: 2 for semi-implicit Euler
         and Verlet without damping and 2 (sqrt(1 + z^2) - z) with it, 2 sqrt 2 for Runge and Kutta without. A surface of
         stiffness K against a mass m adds K / m to w_max^2, collisions and cables of stiffness K add 4 K / m. A motor of
         torque T and speed w between moments of inertia I_0 and I_1 is stable up to 2 / (T / w (1 / I_0 + 1 / I_1)).
+
+        Where a cheap upper limit of w_max gives more than `enough`, that is returned.
         """
-        omega, ratio = highest_frequency(model)
+        bound = self._bound(model, *frequency_limit(model))
+        return bound if bound > enough else self._bound(model, *highest_frequency(model))
+
+    def _bound(self, model: MassSpringModel, omega: float, ratio: float) -> float:
         contact = model.contact.numpy() / model.mass.numpy()
         stiffest = float(contact.max()) if model.scene.obstacles else 0.0
         if model.scratch.cable_count:  # a mass in the middle feels both parts of its cable, on both sides

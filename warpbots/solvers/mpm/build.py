@@ -38,7 +38,6 @@ def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device
         scene=scene,
         worlds=worlds,
         device=device,
-        per_axis=per_axis,
         particles=particles,
         groups=groups_of(scene, particles, worlds, device),
         grid=grid,

@@ -181,7 +181,6 @@ class MPMModel:
         scene: What was built.
         worlds: Number of independent copies.
         device: Device of all arrays.
-        per_axis: Particles per cell along each axis at rest.
         particles: All matter of one world at rest, on the host.
         groups: Which particles follow which law.
         grid: The background grid of one world.
@@ -201,7 +200,6 @@ class MPMModel:
     scene: Scene
     worlds: int
     device: wp.Device
-    per_axis: int
     particles: Particles
     groups: tuple[Group, ...]
     grid: Grid

@@ -18,10 +18,13 @@ class Particles(Matter):
     Attributes:
         youngs_modulus: Young's modulus [Pa], shape (n,).
         poissons_ratio: Poisson's ratio [1], shape (n,).
+        spacing: Distance to the next particle along the coarsest axis [m], shape (n,); infinite for particles that are
+            not on a lattice.
     """
 
     youngs_modulus: np.ndarray
     poissons_ratio: np.ndarray
+    spacing: np.ndarray
 
 
 def fill(scene: Scene, dx: float, per_axis: int) -> Particles:
@@ -40,7 +43,7 @@ def fill(scene: Scene, dx: float, per_axis: int) -> Particles:
 
 
 def _fill_body(body: SoftBody, spacing: float, index: int) -> dict:
-    position, volume = _fill_shape(body.shape, spacing)
+    position, volume, apart = _fill_shape(body.shape, spacing)
     if len(position) == 0:
         lower, upper = body.shape.bounds
         raise SceneError(
@@ -58,15 +61,16 @@ def _fill_body(body: SoftBody, spacing: float, index: int) -> dict:
         "youngs_modulus": np.array([m.youngs_modulus for m in materials]),
         "poissons_ratio": np.array([m.poissons_ratio for m in materials]),
         "density": np.array([m.density for m in materials]),
+        "spacing": np.full(n, apart),
         "body": np.full(n, index),
         "regions": regions,
     }
 
 
-def _fill_shape(shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray]:
-    """Particle positions [m] and volumes [m^dim] on a lattice that fits the bounding box of `shape` exactly."""
+def _fill_shape(shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """Positions [m] and volumes [m^dim] on a lattice that fits the bounding box of `shape` exactly, and its spacing."""
     if isinstance(shape, Points):
-        return shape.positions, shape.volumes
+        return shape.positions, shape.volumes, np.inf
     lower, upper = shape.bounds
     if not np.isfinite(upper - lower).all():
         raise SceneError(f"a {type(shape).__name__} has no end; a body needs a bounded shape")
@@ -78,4 +82,4 @@ def _fill_shape(shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray]:
     volume = float(np.prod(step))
     if isinstance(shape, TriangleMesh | TetMesh) and len(position):
         volume = shape.volume / len(position)  # the enclosed volume is known: the body has exactly its mass
-    return position, np.full(len(position), volume)
+    return position, np.full(len(position), volume), float(step.max())

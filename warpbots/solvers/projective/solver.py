@@ -133,7 +133,7 @@ class ProjectiveDynamics:
         bones = Articulated().state(model.skeleton, requires_grad)
         return SkeletalState(*nodes, bones.position, bones.velocity)
 
-    def max_time_step(self, model: ProjectiveModel) -> float:
+    def max_time_step(self, model: ProjectiveModel, enough: float = math.inf) -> float:
         """Infinity: implicit Euler is stable for every step."""
         return math.inf
 

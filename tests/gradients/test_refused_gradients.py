@@ -1,0 +1,116 @@
+"""Gradients that do not exist, or that would be those of another motion, are refused; none is zero in silence."""
+
+import pytest
+import torch
+from cases import SOLVERS, busy, least
+from test_checkpoints import INTERVALS, SCHEDULES, SUBSTEPS
+
+from warpbots.optimize import hessian_product
+from warpbots.simulation import Simulation
+
+pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # what torch.func imports
+schedules = pytest.mark.parametrize("schedule", SCHEDULES)
+
+
+def simulation(schedule: str = "sqrt") -> Simulation:
+    scene = busy(least("mpm"), solver="mpm")
+    return Simulation(scene, SOLVERS["mpm"](1 / 8), 6e-3, SUBSTEPS, checkpoints=SCHEDULES[schedule])
+
+
+def end(sim: Simulation, control: torch.Tensor, **parameters: torch.Tensor) -> torch.Tensor:
+    """A loss that is linear in the final state: all its curvature is that of the motion."""
+    return sim.rollout(control, INTERVALS, **parameters).final.position.sum()
+
+
+def controls(sim: Simulation) -> torch.Tensor:
+    return torch.full((INTERVALS, sim.channels), 0.3).to(sim.state().position)
+
+
+@schedules
+def test_a_hessian_is_refused(schedule):
+    """Although the loss has none of its own."""
+    sim = simulation(schedule)
+    with pytest.raises(NotImplementedError, match="first derivatives alone"):
+        torch.autograd.functional.hessian(lambda u: end(sim, u), controls(sim))
+
+
+@schedules
+def test_a_gradient_penalty_is_refused(schedule):
+    """To a parameter, by way of every interval."""
+    sim = simulation(schedule)
+    E = sim.parameter("youngs_modulus").requires_grad_()
+    (g,) = torch.autograd.grad(end(sim, controls(sim), youngs_modulus=E), E, create_graph=True)
+    with pytest.raises(NotImplementedError, match="first derivatives alone"):
+        torch.autograd.grad(g.square().sum(), E)
+
+
+def test_forward_mode_is_refused():
+    sim = simulation()
+    u = controls(sim)
+    with pytest.raises(NotImplementedError, match=r"control.* torch\.func"):
+        torch.func.jvp(lambda u: end(sim, u), (u,), (torch.ones_like(u),))
+    with torch.autograd.forward_ad.dual_level(), pytest.raises(NotImplementedError, match="carries a tangent"):
+        end(sim, torch.autograd.forward_ad.make_dual(u, torch.ones_like(u)))
+
+
+@pytest.mark.parametrize("transform", [torch.func.grad, torch.func.hessian, torch.func.jacfwd, torch.func.jacrev])
+def test_transforms_are_refused(transform):
+    sim = simulation()
+    with pytest.raises(NotImplementedError, match=r"torch\.func"):
+        transform(lambda u: end(sim, u))(controls(sim))
+    with pytest.raises(NotImplementedError, match=r"torch\.func"):
+        transform(lambda v: sim.step(sim.state(velocity=v), controls(sim)[0]).position.sum())(torch.ones(sim.scene.dim))
+
+
+@schedules
+@pytest.mark.parametrize("name", ["control", "youngs_modulus", "velocity", "weight"])
+def test_what_was_changed_in_place_before_the_gradient_is_refused(name, schedule):
+    """A gradient at other values than those of the motion would be the gradient of no motion."""
+    sim = simulation(schedule)
+    given = {
+        "control": controls(sim),
+        "youngs_modulus": sim.parameter("youngs_modulus"),
+        "velocity": sim.state().velocity,
+        "weight": torch.full((sim.scene.dim, sim.channels), 0.5),
+    }
+    given[name].requires_grad_()
+    state = sim.state(velocity=given["velocity"])
+    table, weight = given["control"], given["weight"]
+
+    def policy(state, time):
+        return torch.tanh((state.velocity @ weight).mean(1))
+
+    controller = policy if name == "weight" else table
+    loss = sim.rollout(controller, INTERVALS, state, youngs_modulus=given["youngs_modulus"]).final.position.sum()
+    with torch.no_grad():
+        given[name].mul_(1.1)
+    with pytest.raises(RuntimeError, match="changed in place|modified by an inplace operation"):
+        loss.backward()
+
+
+def test_a_trajectory_does_not_change_with_what_it_was_made_of():
+    """An optimiser moves parameters in place; the motion of the last iteration stays what it was."""
+    sim = simulation()
+    E, start = sim.parameter("youngs_modulus"), sim.state()
+    t = sim.rollout(controls(sim), INTERVALS, start, youngs_modulus=E)
+    E *= 0.3
+    start.velocity.add_(1.0)
+    *_, (_, again) = t.states()
+    assert torch.equal(again.position, t.final.position)
+
+
+@pytest.mark.verification
+def test_a_hessian_product_is_that_of_differences_of_the_loss():
+    """v . H v = (L(u + h v) - 2 L(u) + L(u - h v)) / h^2 to 1e-4, and H is symmetric to 1e-5."""
+    sim = simulation()
+    u = controls(sim)
+    a, b = torch.randn_like(u), torch.randn_like(u)
+
+    def loss(u):
+        return sim.rollout(u, INTERVALS).final.position.square().sum()
+
+    Ha, Hb = hessian_product(loss, u, a), hessian_product(loss, u, b)
+    h = 1e-3
+    curvature = (loss(u + h * a) - 2 * loss(u) + loss(u - h * a)) / h**2
+    assert (a * Ha).sum().item() == pytest.approx(curvature.item(), rel=1e-4)
+    assert (b * Ha).sum().item() == pytest.approx((a * Hb).sum().item(), rel=1e-5)

@@ -1,0 +1,42 @@
+"""Second derivatives of a loss along a direction, by differences of its gradient."""
+
+from collections.abc import Callable
+
+import torch
+
+__all__ = ["hessian_product"]
+
+
+def hessian_product(
+    loss: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor, direction: torch.Tensor, step: float | None = None
+) -> torch.Tensor:
+    """Product of the Hessian of `loss` at `x` with `direction`: H v = (g(x + h v) - g(x - h v)) / 2 h.
+
+    Simulations have exact first derivatives and no second ones; this costs two gradients, and its error is of order
+    h^2, besides the rounding of a gradient over h. A motion with contact has kinks, across which H means little.
+
+    Args:
+        loss: A scalar function of `x`, such as one of a rollout.
+        x: Where to look, any shape.
+        direction: v, the shape of `x`.
+        step: Largest change of an entry of `x`, in the units of `x`; None for the cube root of the rounding unit times
+            the largest entry of `x` (or one, where all are zero).
+
+    Raises:
+        ValueError: The shapes differ, or `direction` is zero.
+    """
+    if direction.shape != x.shape or not (direction != 0).any():
+        raise ValueError(
+            f"hessian_product: direction must have the shape {tuple(x.shape)} of x and not be zero, got "
+            f"{tuple(direction.shape)}"
+        )
+    x, direction = x.detach(), direction.detach()
+    if step is None:
+        step = torch.finfo(x.dtype).eps ** (1 / 3) * (float(x.abs().max()) or 1.0)
+    h = step / float(direction.abs().max())
+
+    def gradient(at: torch.Tensor) -> torch.Tensor:
+        at = at.requires_grad_()
+        return torch.autograd.grad(loss(at), at)[0]
+
+    return (gradient(x + h * direction) - gradient(x - h * direction)) / (2.0 * h)
