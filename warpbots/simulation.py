@@ -22,6 +22,7 @@ from warpbots.gradients import (
     turn,
 )
 from warpbots.scene import Scene
+from warpbots.scene.kinds import fitted, shown
 from warpbots.solvers import Model, Parameter, Solver, State, with_parameters
 from warpbots.trajectory import Trajectory
 
@@ -74,17 +75,20 @@ class Simulation:
             checkpoints: What rollouts keep for their backward pass; None for `Checkpoints.sqrt`.
 
         Raises:
-            ValueError: `dt` or `substeps` is not positive, or the solver step is over its stability bound.
+            ValueError: An argument is of another kind, `dt` or `substeps` is not positive, or the solver step is over
+                its stability bound.
             SceneError: The solver cannot simulate the scene.
         """
-        if not dt > 0.0 or (substeps is not None and substeps < 1):
+        self.scene = fitted(scene, Scene, "Simulation: scene")
+        self.solver, self.dt = _method(solver), fitted(dt, float, "Simulation: dt")
+        substeps = fitted(substeps, int | None, "Simulation: substeps")
+        if not self.dt > 0.0 or (substeps is not None and substeps < 1):
             raise ValueError(f"Simulation: dt must be positive and substeps at least 1, got {dt:g} s and {substeps}")
-        self.scene, self.solver, self.dt = scene, solver, float(dt)
-        self.checkpoints = checkpoints or Checkpoints.sqrt()
+        self.checkpoints = fitted(checkpoints, Checkpoints | None, "Simulation: checkpoints") or Checkpoints.sqrt()
         with turn:
-            self.model = solver.build(scene, worlds, device)
+            self.model = solver.build(scene, fitted(worlds, int, "Simulation: worlds"), _device(device))
             fields = tuple(f.name for f in dataclasses.fields(solver.state(self.model)))
-        self.substeps = self._safe_substeps(self.max_time_step) if substeps is None else int(substeps)
+        self.substeps = self._safe_substeps(self.max_time_step) if substeps is None else substeps
         self._refuse_time_step()
         self._judged: dict[str, tuple[torch.Tensor, int]] = {}  # parameters last held against the stability bound
         self._no_control = wp.to_torch(
@@ -288,7 +292,7 @@ class Simulation:
             ValueError: `steps` is below 1, or a control or parameter has the wrong shape or an illegal value.
             SimulationError: The motion diverged or left the grid.
         """
-        if steps < 1:
+        if fitted(steps, int, "rollout: steps") < 1:
             raise ValueError(f"rollout: steps must be at least 1, got {steps}")
         start = state = self.state() if state is None else state
         controller = self._controller(controller, steps)
@@ -398,8 +402,13 @@ class Simulation:
         return fitted
 
     def _fit(self, value: Any, like: torch.Tensor, what: str) -> torch.Tensor:
-        value = torch.as_tensor(value, device=like.device)
+        try:
+            value = torch.as_tensor(value, device=like.device)
+        except (TypeError, ValueError, RuntimeError):
+            raise ValueError(f"{what} must be a tensor, an array or numbers, got {shown(value)}") from None
         refuse_transforms({what: value})
+        if value.is_complex():
+            raise ValueError(f"{what} must be real, got numbers of type {value.dtype}")
         try:
             return value.to(like.dtype).expand(like.shape)
         except RuntimeError:
@@ -410,7 +419,7 @@ class Simulation:
     def _controller(self, controller: Any, steps: int) -> Controller:
         if controller is None:
             return lambda state, time: self._no_control
-        if not isinstance(controller, torch.Tensor):
+        if callable(controller) and not isinstance(controller, type):
             return controller
         shape = (self.worlds, steps, self.channels)
         table = self._fit(controller, self._no_control[:, None].expand(shape), "the table of controls")
@@ -443,6 +452,22 @@ class Simulation:
                 reason = self.solver.diagnose(model, before, bad, self.dt / self.substeps)
                 raise _Diverged(reason, substep)
             now |= after
+
+
+def _method(solver: Any) -> Solver:
+    """`solver`, if it is one."""
+    if isinstance(solver, type) or not hasattr(solver, "build"):
+        raise ValueError(f"Simulation: solver must be an instance such as MPM(dx=0.01), got {shown(solver)}")
+    return solver
+
+
+def _device(device: wp.DeviceLike) -> wp.Device:
+    """The device of that name."""
+    try:
+        return wp.get_device(device)
+    except (ValueError, RuntimeError):
+        known = ", ".join(str(d) for d in wp.get_devices())
+        raise ValueError(f"Simulation: there is no device {device!r}; this machine has {known}") from None
 
 
 class _Diverged(Exception):

@@ -51,7 +51,7 @@ JOINTS = {
     "rotation": (lambda: Joint("j", "ball", None, "a", rotation=2 * np.eye(3)), "must be a rotation matrix"),
     "neutral of a ball": (lambda: Joint("j", "ball", None, "a", neutral=0.3), "at rest at the zero rotation"),
     "limit stiffness": (
-        lambda: Joint("j", "revolute", None, "a", upper=1.0, limit_stiffness=0.0), "limit_stiffness must be positive",
+        lambda: Joint("j", "revolute", None, "a", upper=1.0, limit_stiffness=0.0), "limit_stiffness must be a positive",
     ),
 }  # fmt: skip
 BODIES = {
@@ -66,7 +66,7 @@ BODIES = {
     "friction": (lambda: Contact("a", "b", 1e6, friction=0.5), "needs a viscosity above 0"),
     "stiffness": (lambda: Contact("a", "b", -1e6), "stiffness must be a positive number"),
     "torque": (lambda: Torque("m", "j", 0.0), "max_torque must be a positive number"),
-    "servo": (lambda: Servo("m", "j", 1.0, reach=-1.0), "reach >= 0"),
+    "servo": (lambda: Servo("m", "j", 1.0, reach=-1.0), "reach must not be negative"),
 }
 
 

@@ -62,7 +62,7 @@ def test_tetrahedra_in_any_order_are_oriented():
         (CORNERS, [[0, 1, 2, 3], [1, 1, 2, 4]], r"TetMesh.tets: 1 of 2 have a vertex twice; the first is 1 with \[1, 1, 2, 4\]"),
         (CORNERS, [[0, 1, 2, 3]], r"TetMesh: 1 of 5 vertices belong to no tetrahedron, the first is 4 at \[1.0, 1.0, 1.0\] m; drop them"),
         (CORNERS, [[0, 1, 2]], r"needs \(n, 3\) vertices and \(m, 4\) tets, got \(5, 3\) and \(1, 3\)"),
-        ([[0, 0, np.nan]], [[0, 1, 2, 3]], r"TetMesh.vertices must be finite, got nan at index \(0, 2\)"),
+        ([[0, 0, np.nan]], [[0, 1, 2, 3]], r"TetMesh: vertices must be finite, got nan at index \(0, 2\)"),
         (np.vstack([CORNERS, [2, 2, 1]]), [*TETS, [2, 3, 1, 5]], r"the face of the vertices \[1, 2, 3\] belongs to 3 tetrahedra"),
         (np.vstack([CORNERS[:4], [0.1, 0.1, 0.1]]), [[0, 1, 2, 3], [4, 1, 2, 3]], r"the tetrahedra 0 and 1 are on the same side of the face"),
     ],

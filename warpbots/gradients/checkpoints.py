@@ -3,6 +3,8 @@
 import dataclasses
 import math
 
+from warpbots.scene.kinds import conform
+
 __all__ = ["Checkpoints"]
 
 
@@ -40,6 +42,7 @@ class Checkpoints:
     k: int = 1
 
     def __post_init__(self):
+        conform(self)
         if self.schedule not in ("all", "every", "sqrt"):
             raise ValueError(f"Checkpoints: schedule must be 'all', 'every' or 'sqrt', got {self.schedule!r}")
         if self.k < 1:

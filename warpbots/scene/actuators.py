@@ -1,7 +1,5 @@
 """Actuators: what a control signal in [-1, 1] does to a body. Data only; the forces are in `warpbots.actuators`."""
 
-import math
-
 from warpbots.scene.record import SceneError, direction, point, record
 
 __all__ = ["Actuator", "Cable", "Expansion", "Fibre", "Motor", "Muscle", "Oscillation", "PneumaticCell", "Pressure"]
@@ -128,12 +126,11 @@ class Cable:
     rest_length: float | None = None
 
     def __post_init__(self):
-        route = tuple(point(w, f"Cable {self.name!r}: waypoint") for w in self.waypoints)
-        if len(route) < 2 or len({len(w) for w in route}) != 1:
+        route = self.waypoints
+        if len(route) < 2 or {len(w) for w in route} not in ({2}, {3}):
             raise SceneError(f"Cable {self.name!r}: waypoints must be at least two points of one space, got {route}")
         if any(a == b for a, b in zip(route, route[1:], strict=False)):
             raise SceneError(f"Cable {self.name!r}: two waypoints in a row coincide; the cable has no direction there")
-        object.__setattr__(self, "waypoints", route)
         _require_positive(self, "stiffness", "N/m")
         if self.rest_length is not None:
             _require_positive(self, "rest_length", "m")
@@ -195,9 +192,6 @@ class Oscillation:
     def __post_init__(self):
         _require_strain(self, "amplitude")
         _require_positive(self, "frequency", "Hz")
-        if not math.isfinite(self.phase):
-            raise SceneError(f"Oscillation {self.name!r}: phase must be finite [rad], got {self.phase:g}")
-        object.__setattr__(self, "phase", float(self.phase))
         if self.direction is not None:
             _normalize_direction(self)
         if self.wave is not None:
@@ -247,20 +241,18 @@ def _normalize_direction(actuator: Muscle | Fibre | Expansion | Oscillation) -> 
 
 
 def _require_strain(actuator: Actuator, field: str, what: str = "length") -> None:
-    value = float(getattr(actuator, field))
+    value = getattr(actuator, field)
     if not 0.0 < value < 1.0:
         raise SceneError(
             f"{type(actuator).__name__} {actuator.name!r}: {field} must be in (0, 1), got {value:g}; a {what} at rest "
             f"must stay positive"
         )
-    object.__setattr__(actuator, field, value)
 
 
 def _require_positive(actuator: Actuator, field: str, unit: str) -> None:
-    value = float(getattr(actuator, field))
-    if not (math.isfinite(value) and value > 0.0):
+    value = getattr(actuator, field)
+    if value <= 0.0:
         raise SceneError(
             f"{type(actuator).__name__} {actuator.name!r}: {field} must be positive [{unit}], got {value:g}; the sign "
             f"of the control decides the direction"
         )
-    object.__setattr__(actuator, field, value)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from warpbots.scene.record import SceneError, point, record
+from warpbots.scene.record import SceneError, record
 
 __all__ = ["Attachment"]
 
@@ -30,11 +30,10 @@ class Attachment:
     points: tuple[tuple[float, ...], ...]
 
     def __post_init__(self):
-        points = tuple(point(p, f"Attachment {self.name!r}: point") for p in self.points)
-        object.__setattr__(self, "points", points)
+        points = self.points
         if self.first == self.second:
             raise SceneError(f"Attachment {self.name!r}: it attaches {self.first!r} to itself; name two bodies")
-        if not points or len({len(p) for p in points}) != 1:
+        if {len(p) for p in points} not in ({2}, {3}):
             raise SceneError(f"Attachment {self.name!r}: points must be at least one of one space, got {points}")
         if len(np.unique(points, axis=0)) < len(points):
             raise SceneError(f"Attachment {self.name!r}: two of its points are at one place, got {points}")

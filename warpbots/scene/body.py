@@ -1,6 +1,5 @@
 """A soft body: a shape filled with a material, with names for its parts."""
 
-import math
 from collections.abc import Mapping
 
 from warpbots.scene.material import Material
@@ -32,22 +31,17 @@ class SoftBody:
     name: str
     shape: Shape
     material: Material
-    regions: Mapping[str, Shape] = None
-    region_materials: Mapping[str, Material] = None
+    regions: Mapping[str, Shape] | None = None
+    region_materials: Mapping[str, Material] | None = None
     velocity: tuple[float, ...] | None = None
     color: tuple[float, float, float] = (0.35, 0.6, 0.85)
     friction: float = 0.5
 
     def __post_init__(self):
         for field in ("regions", "region_materials"):
-            object.__setattr__(self, field, dict(getattr(self, field) or {}))
-        object.__setattr__(self, "color", tuple(float(c) for c in self.color))
-        if self.velocity is not None:
-            object.__setattr__(self, "velocity", tuple(float(v) for v in self.velocity))
-        mu = float(self.friction)
-        if not (math.isfinite(mu) and mu >= 0.0):
-            raise SceneError(f"SoftBody {self.name!r}: friction must be a coefficient >= 0, got {mu:g}")
-        object.__setattr__(self, "friction", mu)
+            object.__setattr__(self, field, getattr(self, field) or {})
+        if self.friction < 0.0:
+            raise SceneError(f"SoftBody {self.name!r}: friction must be a coefficient >= 0, got {self.friction:g}")
         dim = dimension(self.shape)
         for name, region in self.regions.items():
             if dimension(region) != dim:

@@ -1,9 +1,7 @@
 """Motors at joints: by torque, or by position."""
 
-import math
-
 from warpbots.scene.record import SceneError, record
-from warpbots.scene.shapes.checks import assign, positive
+from warpbots.scene.shapes.checks import positive
 
 __all__ = ["Servo", "Torque"]
 
@@ -25,7 +23,7 @@ class Torque:
     axis: int = 0
 
     def __post_init__(self):
-        assign(self, max_torque=positive(self.max_torque, f"Torque {self.name!r}: max_torque"))
+        positive(self.max_torque, f"Torque {self.name!r}: max_torque")
 
 
 @record
@@ -52,8 +50,7 @@ class Servo:
 
     def __post_init__(self):
         what = f"Servo {self.name!r}"
-        assign(self, stiffness=positive(self.stiffness, f"{what}: stiffness"))
-        if not (math.isfinite(self.damping) and self.damping >= 0.0):
-            raise SceneError(f"{what}: damping must not be negative, got {self.damping:g}")
-        if not (math.isfinite(self.target) and math.isfinite(self.reach) and self.reach >= 0.0):
-            raise SceneError(f"{what}: target must be finite and reach >= 0, got {self.target:g} and {self.reach:g}")
+        positive(self.stiffness, f"{what}: stiffness")
+        for field in ("damping", "reach"):
+            if getattr(self, field) < 0.0:
+                raise SceneError(f"{what}: {field} must not be negative, got {getattr(self, field):g}")

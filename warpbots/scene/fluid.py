@@ -48,10 +48,10 @@ class Fluid:
     thrust: float | Table = _LIFT
 
     def __post_init__(self):
-        density = float(self.density)
-        if not (math.isfinite(density) and density > 0.0):
-            raise SceneError(f"Fluid: density must be positive [kg/m^3], got {density:g}; for no fluid use fluid=None")
-        object.__setattr__(self, "density", density)
+        if self.density <= 0.0:
+            raise SceneError(
+                f"Fluid: density must be positive [kg/m^3], got {self.density:g}; for no fluid use fluid=None"
+            )
         if self.velocity is not None:
             object.__setattr__(self, "velocity", point(self.velocity, "Fluid: velocity"))
         for field in ("drag", "thrust"):
@@ -64,11 +64,9 @@ def _table(value: float | Table, field: str) -> Table:
     Raises:
         SceneError: The angles do not rise from -pi/2 to pi/2, or something is not a number.
     """
-    if np.ndim(value) == 0:
+    if isinstance(value, float):
         value = ((-math.pi / 2.0, value), (math.pi / 2.0, value))
-    table = np.asarray(value, dtype=np.float64)
-    if table.ndim != 2 or table.shape[1] != 2 or not np.isfinite(table).all():
-        raise SceneError(f"Fluid: {field} must be a number or pairs of an angle [rad] and a number, got {value!r}")
+    table = np.array(value).reshape(-1, 2)
     angle = table[:, 0]
     if (
         len(angle) < 2

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 
+from warpbots.scene.kinds import Bound
 from warpbots.scene.record import SceneError, direction, point, record
 from warpbots.scene.rigid import rotation_matrix
-from warpbots.scene.shapes.checks import assign
+from warpbots.scene.shapes.checks import assign, positive
 
 __all__ = ["JOINTS", "Joint"]
 
@@ -82,8 +83,8 @@ class Joint:
     neutral: tuple[float, ...] | float = 0.0
     damping: tuple[float, ...] | float = 0.0
     armature: tuple[float, ...] | float = 0.0
-    lower: tuple[float, ...] | float | None = None
-    upper: tuple[float, ...] | float | None = None
+    lower: tuple[Bound, ...] | Bound | None = None
+    upper: tuple[Bound, ...] | Bound | None = None
     limit_stiffness: float = 1e3
 
     def __post_init__(self):
@@ -132,7 +133,7 @@ class Joint:
     def _spread(self, field: str, count: int) -> tuple[float, ...]:
         """A value for each velocity or coordinate; one number stands for all."""
         value = np.asarray(getattr(self, field), dtype=np.float64)
-        if value.ndim > 1 or (value.ndim == 1 and len(value) != count) or not np.isfinite(value).all():
+        if value.ndim == 1 and len(value) != count:
             raise SceneError(
                 f"Joint {self.name!r}: {field} of a {self.kind} joint must be a finite number or {count} of them, got "
                 f"{getattr(self, field)}"
@@ -148,11 +149,8 @@ class Joint:
             raise SceneError(f"{what}: a {self.kind} joint has no limits; leave out lower and upper")
         for field, none in (("lower", -math.inf), ("upper", math.inf)):
             value = none if getattr(self, field) is None else getattr(self, field)
-            values = np.broadcast_to(np.asarray(value, dtype=np.float64), freedom)
-            if np.isnan(values).any():
-                raise SceneError(f"{what}: {field} must be numbers, got {value}")
-            assign(self, **{field: tuple(float(v) for v in values)})
+            assign(self, **{field: value})
+            self._spread(field, freedom)
         if any(a >= b for a, b in zip(self.lower, self.upper, strict=True)):
             raise SceneError(f"{what}: lower {self.lower} must be below upper {self.upper}")
-        if not (math.isfinite(self.limit_stiffness) and self.limit_stiffness > 0.0):
-            raise SceneError(f"{what}: limit_stiffness must be positive, got {self.limit_stiffness:g}")
+        positive(self.limit_stiffness, f"{what}: limit_stiffness")

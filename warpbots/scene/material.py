@@ -1,7 +1,5 @@
 """What a body is made of, in engineering units."""
 
-import math
-
 from warpbots.scene.record import SceneError, record
 
 __all__ = ["Material"]
@@ -40,7 +38,7 @@ class Material:
 
     def __post_init__(self):
         E, nu, rho, p = self.youngs_modulus, self.poissons_ratio, self.density, self.incompressibility
-        if not (math.isfinite(E) and E > 0.0):
+        if E <= 0.0:
             raise SceneError(
                 f"Material: youngs_modulus must be positive [Pa], got {E:g}; soft silicone is near 5e4, rubber near 1e6"
             )
@@ -49,16 +47,16 @@ class Material:
                 f"Material: poissons_ratio must be in (-1, 0.5), got {nu:g}; for a nearly incompressible material use "
                 f"0.45 to 0.49, or incompressibility=2"
             )
-        if not (math.isfinite(rho) and rho > 0.0):
+        if rho <= 0.0:
             raise SceneError(f"Material: density must be positive [kg/m^3], got {rho:g}; silicone has about 1070")
-        if p < 0 or p % 2 or p != int(p):
+        if p < 0 or p % 2:
             raise SceneError(
                 f"Material: incompressibility must be an even exponent (2, 4, ...) or 0 for none, got {p}; an odd "
                 f"exponent pushes the wrong way in compression"
             )
-        if not (math.isfinite(self.damping) and self.damping >= 0.0):
+        if self.damping < 0.0:
             raise SceneError(f"Material: damping must be a time >= 0 [s], got {self.damping:g}; rubber has about 1e-4")
         for field in ("yield_strain", "breaking_strain"):
             strain = getattr(self, field)
-            if strain is not None and not (math.isfinite(strain) and strain > 0.0):
+            if strain is not None and strain <= 0.0:
                 raise SceneError(f"Material: {field} must be positive, or None for never, got {strain:g}")

@@ -1,7 +1,5 @@
 """What does not move: floors, walls, terrain and other solids that bodies touch."""
 
-import math
-
 import numpy as np
 
 from warpbots.scene.record import SceneError, record
@@ -39,21 +37,17 @@ class Obstacle:
             raise SceneError(
                 f"Obstacle {self.name!r}: condition must be one of {', '.join(CONDITIONS)}, got {self.condition!r}"
             )
-        mu = float(self.friction)
-        if not (math.isfinite(mu) and mu >= 0.0):
+        mu, rest = self.friction, self.static_friction
+        if mu < 0.0:
             raise SceneError(
                 f"Obstacle {self.name!r}: friction must be a coefficient >= 0, got {mu:g}; for no friction use 0 or "
                 f"condition='separate'"
             )
-        object.__setattr__(self, "friction", mu)
-        if self.static_friction is not None:
-            rest = float(self.static_friction)
-            if not (math.isfinite(rest) and rest >= mu):
-                raise SceneError(
-                    f"Obstacle {self.name!r}: static_friction must be at least friction = {mu:g}, got {rest:g}; what "
-                    f"rests does not slide more easily than what slides"
-                )
-            object.__setattr__(self, "static_friction", rest)
+        if rest is not None and rest < mu:
+            raise SceneError(
+                f"Obstacle {self.name!r}: static_friction must be at least friction = {mu:g}, got {rest:g}; what rests "
+                f"does not slide more easily than what slides"
+            )
 
 
 def floor(height: float = 0.0, dim: int = 3, condition: str = "friction", friction: float = 0.5) -> Obstacle:

@@ -6,6 +6,8 @@ from typing import Any, dataclass_transform
 
 import numpy as np
 
+from warpbots.scene.kinds import conform, fitted
+
 __all__ = ["SceneError", "direction", "point", "record", "refuse"]
 
 
@@ -25,23 +27,29 @@ def point(value: Any, what: str) -> tuple[float, ...]:
     Raises:
         SceneError: It is not two or three finite numbers.
     """
-    array = np.asarray(value, dtype=np.float64)
-    if array.ndim != 1 or array.size not in (2, 3) or not np.isfinite(array).all():
+    try:
+        found = fitted(value, tuple[float, ...], what)
+    except ValueError:
+        found = ()
+    if len(found) not in (2, 3):
         raise SceneError(f"{what} must be two (2D) or three (3D) finite numbers, got {value!r}")
-    return tuple(float(v) for v in array)
+    return found
 
 
 def direction(value: Any, what: str) -> tuple[float, ...]:
     """`value` as a unit vector of two or three components; what has length 1 already keeps its bits.
 
     Raises:
-        SceneError: It is not two or three finite numbers, or it is the zero vector.
+        SceneError: It is not two or three finite numbers, or it is the zero vector, or too long or short to have one.
     """
     n = point(value, what)
     length = math.hypot(*n)
     if length == 0.0:
         raise SceneError(f"{what} must not be the zero vector")
-    return n if abs(length - 1.0) < 1e-12 else tuple(c / length for c in n)
+    unit = n if abs(length - 1.0) < 1e-12 else tuple(c / length for c in n)
+    if abs(math.hypot(*unit) - 1.0) > 1e-9:
+        raise SceneError(f"{what} must be a vector that can be normalised, got {n} of length {length:g}")
+    return unit
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -52,7 +60,18 @@ def _equal(a: Any, b: Any) -> bool:
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 def record(cls: type) -> type:
-    """Make `cls` a frozen dataclass that compares field by field, arrays included."""
+    """Make `cls` a frozen dataclass that compares field by field, arrays included.
+
+    Before its own ``__post_init__`` its fields become what their annotations say, or there is a `SceneError`.
+    """
+    check = cls.__dict__.get("__post_init__", lambda self: None)
+
+    def __post_init__(self):
+        try:
+            conform(self)
+        except ValueError as fault:
+            raise SceneError(str(fault)) from None
+        check(self)
 
     def __eq__(self, other):
         if type(self) is not type(other):
@@ -60,6 +79,7 @@ def record(cls: type) -> type:
         fields = (f.name for f in dataclasses.fields(self) if f.compare)
         return all(_equal(getattr(self, name), getattr(other, name)) for name in fields)
 
+    cls.__post_init__ = __post_init__
     cls.__eq__ = __eq__
     cls.__hash__ = None
     return dataclasses.dataclass(frozen=True, eq=False)(cls)

@@ -1,7 +1,5 @@
 """Rigid bodies: a shape that does not deform, what it weighs, and where it touches."""
 
-import math
-
 import numpy as np
 
 from warpbots.scene.record import SceneError, point, record
@@ -52,7 +50,7 @@ class Inertia:
         if not np.allclose(moments, moments.T, rtol=1e-6, atol=0.0):
             raise SceneError(f"Inertia: moments must be symmetric, got {moments.tolist()}")
         principal = np.linalg.eigvalsh(moments)
-        if not (np.isfinite(moments).all() and principal[0] > 0.0):
+        if principal[0] <= 0.0:
             raise SceneError(
                 f"Inertia: moments must be positive definite, got principal moments {principal.tolist()} kg m^2"
             )
@@ -63,7 +61,8 @@ class Inertia:
             )
         moments = (moments + moments.T) / 2.0
         moments.flags.writeable = False
-        assign(self, mass=positive(self.mass, "Inertia.mass"), center=center, moments=moments)
+        positive(self.mass, "Inertia.mass")
+        assign(self, center=center, moments=moments)
 
 
 @record
@@ -76,7 +75,7 @@ class Cloud:
     """
 
     positions: np.ndarray
-    areas: np.ndarray
+    areas: float | np.ndarray
 
     def __post_init__(self):
         positions = finite_array(self.positions, "Cloud.positions", 2)
@@ -127,23 +126,19 @@ class RigidBody:
         what = f"RigidBody {self.name!r}"
         if self.shape is not None and dimension(self.shape) != 3:
             raise SceneError(f"{what}: its shape is 2D; rigid bodies live in space")
-        if not (math.isfinite(self.density) and self.density > 0.0):
+        if self.density <= 0.0:
             raise SceneError(f"{what}: density must be positive [kg/m^3], got {self.density:g}")
-        mu = float(self.friction)
-        if not (math.isfinite(mu) and mu >= 0.0):
-            raise SceneError(f"{what}: friction must be a coefficient >= 0, got {mu:g}")
+        if self.friction < 0.0:
+            raise SceneError(f"{what}: friction must be a coefficient >= 0, got {self.friction:g}")
         position = point(self.position, f"{what}: position")
         if len(position) != 3:
             raise SceneError(f"{what}: position must have three coordinates, got {position}")
         if not isinstance(self.points, Cloud):
-            if int(self.points) != self.points or self.points < 0:
+            if self.points < 0:
                 raise SceneError(f"{what}: points must be a number of points >= 0 or a Cloud, got {self.points!r}")
             if self.points and self.shape is None:
                 raise SceneError(f"{what}: it has no surface for {self.points} points; give it a shape or a Cloud")
-        assign(
-            self, position=position, rotation=rotation_matrix(self.rotation, f"{what}: rotation"),
-            density=float(self.density), friction=mu, color=tuple(float(c) for c in self.color),
-        )  # fmt: skip
+        assign(self, position=position, rotation=rotation_matrix(self.rotation, f"{what}: rotation"))
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:

@@ -1,6 +1,5 @@
 """What happens where rigid bodies touch."""
 
-import math
 from collections.abc import Callable, Mapping
 
 from warpbots.scene.record import SceneError, record
@@ -40,12 +39,10 @@ class Contact:
 
     def __post_init__(self):
         assign(self, name=self.name or f"{self.points} on {self.solid}")
-        assign(self, stiffness=positive(self.stiffness, f"Contact {self.name!r}: stiffness"))
+        positive(self.stiffness, f"Contact {self.name!r}: stiffness")
         for field in ("damping", "friction", "viscosity"):
-            value = float(getattr(self, field))
-            if not (math.isfinite(value) and value >= 0.0):
-                raise SceneError(f"Contact {self.name!r}: {field} must not be negative, got {value:g}")
-            assign(self, **{field: value})
+            if getattr(self, field) < 0.0:
+                raise SceneError(f"Contact {self.name!r}: {field} must not be negative, got {getattr(self, field):g}")
         if self.friction > 0.0 and self.viscosity == 0.0:
             raise SceneError(
                 f"Contact {self.name!r}: friction {self.friction:g} needs a viscosity above 0 [Pa s/m], which is what "

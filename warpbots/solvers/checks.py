@@ -4,6 +4,7 @@ import warp as wp
 
 from warpbots.materials import LAWS
 from warpbots.scene import Scene, SceneError, Servo, Torque, sheets_of
+from warpbots.scene.kinds import fitted
 
 __all__ = [
     "OVERFLOW",
@@ -77,9 +78,9 @@ def refuse_worlds(solver: str, worlds: int) -> None:
     """Raise if a solver of this name is asked for less than one world.
 
     Raises:
-        ValueError: `worlds` is below 1.
+        ValueError: `worlds` is no whole number, or below 1.
     """
-    if worlds < 1:
+    if fitted(worlds, int, f"{solver}: worlds") < 1:
         raise ValueError(f"{solver}: worlds must be at least 1, got {worlds}")
 
 

@@ -16,29 +16,29 @@ def assign(instance: Any, **values: Any) -> None:
 
 
 def finite_array(value: Any, what: str, ndim: int, dtype: type = np.float64) -> np.ndarray:
-    """`value` as a read-only array of `ndim` dimensions.
+    """An array of finite numbers as a read-only one of `ndim` dimensions.
 
     Raises:
-        SceneError: It is empty, has other dimensions, or holds a number that is not finite.
+        SceneError: It is empty, has other dimensions, or holds fractions where whole numbers are wanted.
     """
-    array = np.array(value, dtype=dtype)
-    if array.ndim != ndim or array.size == 0:
-        raise SceneError(f"{what} must be a non-empty array of {ndim} dimensions, got shape {array.shape}")
-    if dtype is np.float64 and not np.isfinite(array).all():
-        bad = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise SceneError(f"{what} must be finite, got {array[bad]} at index {bad}")
+    given = np.asarray(value)
+    if given.ndim != ndim or given.size == 0:
+        raise SceneError(f"{what} must be a non-empty array of {ndim} dimensions, got shape {given.shape}")
+    if dtype is np.int64 and (broken := (given != np.round(given)) | (np.abs(given) > 2**53)).any():
+        bad = tuple(int(i) for i in np.argwhere(broken)[0])
+        raise SceneError(f"{what} must be whole numbers, got {given[bad]} at index {bad}")
+    array = np.array(given, dtype=dtype)
     array.flags.writeable = False
     return array
 
 
 def positive(value: float, what: str) -> float:
-    """`value` as a float.
+    """`value`.
 
     Raises:
-        SceneError: It is not a finite number above zero.
+        SceneError: It is not above zero.
     """
-    value = float(value)
-    if not (np.isfinite(value) and value > 0.0):
+    if value <= 0.0:
         raise SceneError(f"{what} must be a positive number, got {value:g}")
     return value
 

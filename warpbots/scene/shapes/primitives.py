@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from warpbots.scene.record import SceneError, point, record
+from warpbots.scene.record import SceneError, direction, point, record
 from warpbots.scene.shapes.checks import assign, positive
 
 __all__ = ["Box", "Capsule", "Cylinder", "HalfSpace", "Sphere"]
@@ -124,11 +124,10 @@ class HalfSpace:
     normal: tuple[float, ...]
 
     def __post_init__(self):
-        origin, normal = point(self.point, "HalfSpace.point"), point(self.normal, "HalfSpace.normal")
-        length = float(np.linalg.norm(normal))
-        if len(origin) != len(normal) or length == 0.0:
-            raise SceneError(f"HalfSpace: normal {normal} must be a non-zero vector of the space of point {origin}")
-        assign(self, point=origin, normal=normal if abs(length - 1.0) < 1e-12 else tuple(n / length for n in normal))
+        origin, normal = point(self.point, "HalfSpace.point"), direction(self.normal, "HalfSpace.normal")
+        if len(origin) != len(normal):
+            raise SceneError(f"HalfSpace: normal {normal} must be a vector of the space of point {origin}")
+        assign(self, point=origin, normal=normal)
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:

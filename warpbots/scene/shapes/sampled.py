@@ -18,7 +18,7 @@ class Heightfield:
         heights: Heights along the up axis [m], shape (n,) in 2D and (n_x, n_y) in 3D.
     """
 
-    origin: tuple[float, ...]
+    origin: tuple[float, ...] | float
     spacing: float
     heights: np.ndarray
 

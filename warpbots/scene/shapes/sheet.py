@@ -42,13 +42,13 @@ class Sheet:
         _refuse_slender(vertices, faces)
         _refuse_edges(faces)
         refuse_unused(vertices, faces, "Sheet", "face")
-        bending = None if self.bending is None else float(self.bending)
-        if bending is not None and not (np.isfinite(bending) and bending >= 0.0):
+        if self.bending is not None and self.bending < 0.0:
             raise SceneError(
-                f"Sheet.bending must be a flexural rigidity >= 0 [N m], or None for that of a plate, got {bending:g}"
+                f"Sheet.bending must be a flexural rigidity >= 0 [N m], or None for that of a plate, got "
+                f"{self.bending:g}"
             )
-        thickness = positive(self.thickness, "Sheet.thickness")
-        assign(self, vertices=vertices, faces=faces, thickness=thickness, bending=bending)
+        positive(self.thickness, "Sheet.thickness")
+        assign(self, vertices=vertices, faces=faces)
 
     @classmethod
     def rectangle(

@@ -9,6 +9,7 @@ import warp as wp
 
 from warpbots.math import clear_gradients, copy, launch, launch_own_adjoint, record
 from warpbots.scene import Scene
+from warpbots.scene.kinds import conform
 from warpbots.solvers.articulated.build import build
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
 from warpbots.solvers.articulated.newton import Options, newton_kernel
@@ -61,11 +62,12 @@ class Articulated:
     rounding: float = 0.05
 
     def __post_init__(self):
+        conform(self)
         if self.integrator not in INTEGRATORS:
             raise ValueError(
                 f"Articulated: integrator must be one of {', '.join(INTEGRATORS)}, got {self.integrator!r}"
             )
-        if not (math.isfinite(self.tolerance) and self.tolerance > 0.0):
+        if self.tolerance <= 0.0:
             raise ValueError(f"Articulated: tolerance must be positive [m or rad], got {self.tolerance:g}")
         if not 0.0 <= self.rounding < 1.0:
             raise ValueError(f"Articulated: rounding must be in [0, 1) [1], got {self.rounding:g}")

@@ -10,6 +10,7 @@ import warp as wp
 from warpbots.contact import obstacle_arrays
 from warpbots.math import NODE, copy, launch, launch_adjoint, real, real_numpy, record, vector
 from warpbots.scene import Scene
+from warpbots.scene.kinds import conform
 from warpbots.solvers.checks import OVERFLOW, refuse_states_without_gradient, refuse_worlds
 from warpbots.solvers.mass_spring import lengths
 from warpbots.solvers.mass_spring.analysis import frequency_limit, highest_frequency
@@ -78,14 +79,15 @@ class MassSpring:
     seed: int = 0
 
     def __post_init__(self):
-        if not (math.isfinite(self.spacing) and self.spacing > 0.0):
+        conform(self)
+        if self.spacing <= 0.0:
             raise ValueError(f"MassSpring: spacing must be positive [m], got {self.spacing:g}")
         for field, known in (("lattice", _LATTICES), ("integrator", tuple(SCHEMES))):
             if getattr(self, field) not in known:
                 raise ValueError(f"MassSpring: {field} must be one of {', '.join(known)}, got {getattr(self, field)!r}")
         units = {"damping": "s", "drag": "1/s", "contact_stiffness": "Pa/m", "contact_damping": "s/m", "collision": "1"}
         for field, unit in units.items():
-            if not (math.isfinite(getattr(self, field)) and getattr(self, field) >= 0.0):
+            if getattr(self, field) < 0.0:
                 raise ValueError(f"MassSpring: {field} must not be negative [{unit}], got {getattr(self, field):g}")
 
     @property

@@ -1,7 +1,6 @@
 """The MPM solver: one explicit step of MLS-MPM and its adjoint."""
 
 import dataclasses
-import math
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +10,7 @@ from warpbots.actuators import cable_arrays, cable_kernels
 from warpbots.materials import p_wave_modulus
 from warpbots.math import launch, launch_adjoint, matrix, real, real_numpy, record, vector
 from warpbots.scene import Scene
+from warpbots.scene.kinds import conform
 from warpbots.solvers.checks import OVERFLOW, refuse_states_without_gradient, refuse_worlds
 from warpbots.solvers.mpm.adjoint import adj_move_kernel, adj_p2g_kernel
 from warpbots.solvers.mpm.build import build
@@ -46,7 +46,8 @@ class MPM:
     particles_per_cell: int | None = None
 
     def __post_init__(self):
-        if not (math.isfinite(self.dx) and self.dx > 0.0):
+        conform(self)
+        if self.dx <= 0.0:
             raise ValueError(f"MPM: dx must be positive [m], got {self.dx:g}")
 
     def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> MPMModel:

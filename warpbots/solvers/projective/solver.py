@@ -19,6 +19,7 @@ from warpbots.math import (
     vector,
 )
 from warpbots.scene import Scene
+from warpbots.scene.kinds import conform
 from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.articulated.sense import Readings
 from warpbots.solvers.checks import refuse_states_without_gradient, refuse_worlds
@@ -90,10 +91,11 @@ class ProjectiveDynamics:
     splitting: bool = False
 
     def __post_init__(self):
-        if not (math.isfinite(self.cell_size) and self.cell_size > 0.0):
+        conform(self)
+        if self.cell_size <= 0.0:
             raise ValueError(f"ProjectiveDynamics: cell_size must be positive [m], got {self.cell_size:g}")
-        tolerance = _TOLERANCE[precision] if self.tolerance is None else float(self.tolerance)
-        if not (math.isfinite(tolerance) and tolerance > 0.0):
+        tolerance = _TOLERANCE[precision] if self.tolerance is None else self.tolerance
+        if tolerance <= 0.0:
             raise ValueError(f"ProjectiveDynamics: tolerance must be positive [mean edges], got {tolerance:g}")
         object.__setattr__(self, "tolerance", tolerance)
         if self.max_iterations < 1 or self.memory < 1:

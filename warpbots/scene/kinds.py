@@ -1,0 +1,185 @@
+"""What may stand in a field: what its annotation says, and finite numbers alone."""
+
+import dataclasses
+import functools
+import numbers
+import types
+from collections.abc import Iterable, Mapping, Set
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+__all__ = ["Bound", "conform", "fitted", "shown"]
+
+Bound = Annotated[float, "or infinite"]
+"""A number that may be infinite."""
+
+_UNIONS = (Union, types.UnionType)
+
+
+def conform(instance: Any) -> None:
+    """Convert the fields of a dataclass to the kinds of their annotations, in its constructor.
+
+    Raises:
+        ValueError: A field holds something else; the message says which, and what it takes.
+    """
+    name = getattr(instance, "name", None)
+    what = type(instance).__name__ + (f" {name!r}" if isinstance(name, str) else "")
+    kinds = _kinds(type(instance))
+    for field in dataclasses.fields(instance):
+        value = fitted(getattr(instance, field.name), kinds[field.name], f"{what}: {field.name}")
+        object.__setattr__(instance, field.name, value)
+
+
+def fitted(value: Any, kind: Any, what: str) -> Any:
+    """`value` as `kind` has it: a whole number as int, another one as float, lists as tuples; arrays as NumPy's.
+
+    Args:
+        value: Anything at all.
+        kind: ``float``, ``int``, ``str``, ``bool``, a class, ``np.ndarray``, or a tuple, mapping or union of such.
+        what: The place, for people.
+
+    Raises:
+        ValueError: It is something else, or a number in it is not finite.
+    """
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in _UNIONS:
+        return _any_of(value, kind, what)
+    if kind is np.ndarray:
+        return _array(value, what)
+    if origin is tuple:
+        return _tuple(value, kind, what)
+    if origin is not None and origin is not Annotated:
+        if not isinstance(value, Mapping):
+            raise _misfit(value, kind, what)
+        return {
+            fitted(k, parts[0], f"a key of {what}"): fitted(v, parts[1], f"{what}[{k!r}]") for k, v in value.items()
+        }
+    if kind in (float, int) or kind == Bound:
+        return _number(value, kind, what)
+    if not isinstance(value, kind):
+        raise _misfit(value, kind, what)
+    return value
+
+
+@functools.cache
+def _kinds(cls: type) -> dict[str, Any]:
+    return get_type_hints(cls, include_extras=True)
+
+
+def _any_of(value: Any, kind: Any, what: str) -> Any:
+    kinds = [k for k in get_args(kind) if k is not types.NoneType]
+    if value is None and len(kinds) < len(get_args(kind)):
+        return None
+    if len(kinds) == 1:
+        return fitted(value, kinds[0], what)
+    for one in kinds:
+        try:
+            return fitted(value, one, what)
+        except ValueError:
+            continue
+    raise _misfit(value, kind, what)
+
+
+def _number(value: Any, kind: Any, what: str) -> float | int:
+    number = value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
+    if not isinstance(number, numbers.Real) or isinstance(number, bool):
+        raise _misfit(value, kind, what)
+    if kind is int:
+        if isinstance(number, numbers.Integral) or (np.isfinite(number) and number == int(number)):
+            return int(number)
+        raise _misfit(value, kind, what)
+    try:
+        number = float(number)
+    except OverflowError:
+        number = np.inf
+    if np.isnan(number) or (np.isinf(number) and kind is float):
+        raise _misfit(value, kind, what)
+    return number
+
+
+def _tuple(value: Any, kind: Any, what: str) -> tuple:
+    parts = get_args(kind)
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping | Set | type):
+        raise _misfit(value, kind, what)
+    try:
+        values = tuple(value)
+    except TypeError:  # arrays without an axis
+        raise _misfit(value, kind, what) from None
+    if parts[-1] is Ellipsis:
+        parts = parts[:1] * len(values)
+    if len(values) != len(parts):
+        raise _misfit(value, kind, what)
+    values = tuple(fitted(v, p, f"{what}[{i}]") for i, (v, p) in enumerate(zip(values, parts, strict=True)))
+    lengths = sorted({len(v) for v in values if isinstance(v, tuple)})
+    if len(lengths) > 1:
+        raise ValueError(f"{what} must be lists of one length, got some of {lengths[0]} and some of {lengths[-1]}")
+    return values
+
+
+def _array(value: Any, what: str) -> np.ndarray:
+    try:
+        array = np.asarray(value)
+    except Exception:  # lists of different lengths, tensors that are elsewhere: whatever a foreign class raises
+        raise _misfit(value, np.ndarray, what) from None
+    if array.dtype.kind not in "biuf":
+        raise _misfit(value, np.ndarray, what)
+    if not np.isfinite(array).all():
+        bad = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(f"{what} must be finite, got {array[bad]} at index {bad}")
+    return array
+
+
+def _misfit(value: Any, kind: Any, what: str) -> ValueError:
+    text = f"{what} must be {_words(kind)}, got {shown(value)}"
+    if isinstance(value, type):
+        text += f"; make one with {value.__name__}(...)"
+    elif get_origin(kind) is tuple and isinstance(value, _classes(get_args(kind)[0])):
+        text += "; put it in a list: [...]"
+    return ValueError(text)
+
+
+def _words(kind: Any, many: bool = False) -> str:
+    """What a kind is called."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in _UNIONS:
+        return _joined([_words(p, many) for p in parts])
+    if origin is tuple:
+        count = "" if parts[-1] is Ellipsis else f"{len(parts)} "
+        return f"{'lists' if many else 'a list'} of {count}{_words(parts[0], many=True)}"
+    if origin is not None and origin is not Annotated:
+        return f"a dict of {_words(parts[1], many=True)} by name"
+    named = {
+        float: ("a finite number", "finite numbers"), Bound: ("a number", "numbers"),
+        int: ("a whole number", "whole numbers"), str: ("a text", "texts"), bool: ("True or False", "True or False"),
+        np.ndarray: ("an array of finite numbers", "arrays of finite numbers"), types.NoneType: ("None", "None"),
+    }  # fmt: skip
+    if kind in named:
+        return named[kind][many]
+    return kind.__name__ if many else f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
+
+
+def _joined(words: list[str]) -> str:
+    """Alternatives; of names that follow each other the article is said once."""
+    names = [w if not i or not w.startswith(("a ", "an ")) or " " in w.partition(" ")[2] else w.partition(" ")[2]
+             for i, w in enumerate(words)]  # fmt: skip
+    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def _classes(kind: Any) -> tuple[type, ...]:
+    """The classes among the alternatives of a kind."""
+    kinds = get_args(kind) if get_origin(kind) in _UNIONS else (kind,)
+    return tuple(k for k in kinds if isinstance(k, type) and dataclasses.is_dataclass(k))
+
+
+def shown(value: Any) -> str:
+    """A value in at most a line."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if dataclasses.is_dataclass(value):
+        return f"a {type(value).__name__}"
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # a foreign class may fail to say what it is
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:57]}..."
