@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 import warp as wp
 
@@ -21,7 +22,7 @@ from warpbots.gradients import (
     refuse_transforms,
     turn,
 )
-from warpbots.scene import Scene
+from warpbots.scene import Scene, SceneError
 from warpbots.scene.kinds import fitted, shown
 from warpbots.solvers import Model, Parameter, Solver, State, with_parameters
 from warpbots.trajectory import Trajectory
@@ -85,9 +86,10 @@ class Simulation:
         if not self.dt > 0.0 or (substeps is not None and substeps < 1):
             raise ValueError(f"Simulation: dt must be positive and substeps at least 1, got {dt:g} s and {substeps}")
         self.checkpoints = fitted(checkpoints, Checkpoints | None, "Simulation: checkpoints") or Checkpoints.sqrt()
-        with turn:
+        with turn, np.errstate(over="ignore"):  # what is too large for the arrays is refused with its name
             self.model = solver.build(scene, fitted(worlds, int, "Simulation: worlds"), _device(device))
             fields = tuple(f.name for f in dataclasses.fields(solver.state(self.model)))
+        self._refuse_rounding()
         self.substeps = self._safe_substeps(self.max_time_step) if substeps is None else substeps
         self._refuse_time_step()
         self._judged: dict[str, tuple[torch.Tensor, int]] = {}  # parameters last held against the stability bound
@@ -338,6 +340,17 @@ class Simulation:
         """Fewest substeps that stay below the part of the stability bound that the solver takes for safe."""
         return int(self.dt / (self.solver.margin * bound)) + 1
 
+    def _refuse_rounding(self) -> None:
+        """Raise if a number of the scene is another one in the precision of the arrays, and outside of its range."""
+        for name, spec in self.parameters().items():
+            values = self.parameter(name)
+            if fault := _fault(name, spec, values):
+                dtype = str(values.dtype).removeprefix("torch.")
+                raise SceneError(
+                    f"Scene {self.scene.name!r}: {fault}, as {dtype} rounds it; choose other values, or double "
+                    f"precision (WARPBOTS_PRECISION=float64)"
+                )
+
     def _refuse_time_step(self) -> None:
         bound, dt = self.max_time_step, self.dt / self.substeps
         if dt > bound:
@@ -390,15 +403,8 @@ class Simulation:
                 raise ValueError(f"there is no parameter {name!r}; the model has {', '.join(known)}")
             spec, array = known[name], wp.to_torch(getattr(self.model, name), requires_grad=False)
             fitted[name] = tensor = self._fit(value, array, f"parameter {name!r}")
-            low = (tensor < spec.lower) if spec.inclusive else (tensor <= spec.lower)
-            bad = low | (tensor >= spec.upper) | ~torch.isfinite(tensor)
-            if bad.any():
-                at = [int(i) for i in torch.nonzero(bad)[0]]
-                raise ValueError(
-                    f"parameter {name!r} must be in {'[' if spec.inclusive else '('}{spec.lower:g}, {spec.upper:g}) "
-                    f"{spec.unit}, got {tensor[tuple(at)].item():g} at index {at}; keep it there with a projection or "
-                    f"a bijection (see warpbots.optimize)"
-                )
+            if fault := _fault(name, spec, tensor):
+                raise ValueError(f"{fault}; keep it there with a projection or a bijection (see warpbots.optimize)")
         return fitted
 
     def _fit(self, value: Any, like: torch.Tensor, what: str) -> torch.Tensor:
@@ -452,6 +458,18 @@ class Simulation:
                 reason = self.solver.diagnose(model, before, bad, self.dt / self.substeps)
                 raise _Diverged(reason, substep)
             now |= after
+
+
+def _fault(name: str, spec: Parameter, values: torch.Tensor) -> str | None:
+    """What is wrong with the first of `values` that is outside of the range of a parameter; None if all are inside."""
+    low = (values < spec.lower) if spec.inclusive else (values <= spec.lower)
+    bad = low | (values >= spec.upper) | ~torch.isfinite(values)
+    if not bad.any():
+        return None
+    at = [int(i) for i in torch.nonzero(bad)[0]]
+    left, value = "[" if spec.inclusive else "(", values[tuple(at)].item()
+    span = f"{left}{spec.lower:g}, {spec.upper:g}) {spec.unit}"
+    return f"parameter {name!r} must be in {span}, got {value:g} at index {at}"
 
 
 def _method(solver: Any) -> Solver:

@@ -13,8 +13,12 @@ from warpbots.contact.conditions import CODES, extra_rest_friction
 from warpbots.contact.distance import signed_distance
 from warpbots.math import index_vector, matrix, real, real_numpy, vector
 from warpbots.scene import Box, HalfSpace, Obstacle, Posed, Shape, Sphere
+from warpbots.scene.size import refuse_excess
 
 __all__ = ["obstacle_arrays", "obstacle_field", "penetration"]
+
+_SAMPLE = 40.0
+"""Memory that a sample takes while it is made, per dimension [bytes]."""
 
 _HALF_SPACE, _SPHERE, _BOX, _SAMPLED = (wp.constant(k) for k in range(4))
 
@@ -72,7 +76,12 @@ def obstacle_field(
         resolution = np.zeros(dim, dtype=int)
         firsts.append(sum(map(len, samples)))
         if kind == _SAMPLED:
-            resolution = np.maximum(2, np.ceil((upper - lower) / spacing)).astype(int) + 1
+            resolution = np.maximum(2.0, np.ceil((upper - lower) / spacing)) + 1.0
+            refuse_excess(
+                resolution.prod(), _SAMPLE * dim, f"Obstacle {obstacle.name!r}: samples of its distance",
+                "use a larger spacing, a smaller Scene.domain, or a half-space, a sphere or a box",
+            )  # fmt: skip
+            resolution = resolution.astype(int)
             origin, size = lower, (upper - lower) / (resolution - 1)
             axes = [lo + h * np.arange(n) for lo, h, n in zip(origin, size, resolution, strict=True)]
             x = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, dim)

@@ -4,8 +4,12 @@ import numpy as np
 
 from warpbots.contact.distance import signed_distance
 from warpbots.scene import Shape
+from warpbots.scene.size import refuse_excess
 
 __all__ = ["sampled_surface", "surface_nets"]
+
+_SAMPLE = 300.0
+"""Memory that a sample takes while a surface is made [bytes]."""
 
 
 def sampled_surface(shape: Shape, lower: np.ndarray, upper: np.ndarray, cell: float) -> tuple[np.ndarray, np.ndarray]:
@@ -22,7 +26,9 @@ def sampled_surface(shape: Shape, lower: np.ndarray, upper: np.ndarray, cell: fl
     """
     low, high = shape.bounds
     low, high = np.maximum(low, lower), np.minimum(high, upper)
-    counts = np.ceil((high - low) / cell).astype(int) + 4
+    counts = np.ceil((high - low) / cell) + 4.0
+    refuse_excess(counts.prod(), _SAMPLE, f"{type(shape).__name__}: samples of its distance", "use larger cells")
+    counts = counts.astype(int)
     axes = [a - 1.5 * cell + cell * np.arange(n) for a, n in zip(low, counts, strict=True)]
     lattice = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     cut = np.maximum(lower - lattice, lattice - upper).max(axis=1)  # where the box ends the solid ends, with a face

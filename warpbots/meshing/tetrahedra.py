@@ -18,10 +18,15 @@ from warpbots.scene import (
     Sphere,
     TetMesh,
     Truss,
+    Union,
     dimension,
 )
+from warpbots.scene.size import refuse_excess
 
 __all__ = ["tetrahedra"]
+
+_CELL = 1e4
+"""Memory that a cell takes, cut into tetrahedra [bytes]."""
 
 _COARSE, _FINE = 0.05, 0.1
 """How far the surface of a mesh may be from the shape, in cells: of surfaces made here, and of those that are finer."""
@@ -54,7 +59,22 @@ def tetrahedra(shape: Shape, cell_size: float) -> TetMesh:
         raise SceneError(f"a {kind} in 2D has no tetrahedra; describe the body in 3D, or use MPM or MassSpring")
     if not np.isfinite(shape.bounds).all():
         raise SceneError(f"a {kind} has no end and cannot be filled with tetrahedra; use a Box of the part you need")
+    remedy = "use larger cells or a smaller body"
+    refuse_excess(_cells(shape, cell_size), _CELL, f"meshing: cells of a {kind}", remedy)
     return _tets(shape, float(cell_size))
+
+
+def _cells(shape: Shape, cell_size: float) -> float:
+    """About how many cells fill a shape."""
+    if isinstance(shape, TetMesh):
+        return 0.0
+    if isinstance(shape, Union):
+        return sum(_cells(s, cell_size) for s in shape.shapes)
+    if isinstance(shape, Posed):
+        return _cells(shape.shape, cell_size)
+    if isinstance(shape, Truss):
+        return float((np.ceil(shape.length / cell_size) * np.ceil(2.0 * shape.radius / cell_size) ** 2).sum())
+    return float(np.ceil(np.subtract(*shape.bounds[::-1]) / cell_size).prod())
 
 
 @functools.singledispatch

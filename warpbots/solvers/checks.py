@@ -5,9 +5,11 @@ import warp as wp
 from warpbots.materials import LAWS
 from warpbots.scene import Scene, SceneError, Servo, Torque, sheets_of
 from warpbots.scene.kinds import fitted
+from warpbots.scene.size import refuse_excess
 
 __all__ = [
     "OVERFLOW",
+    "refuse_copies",
     "refuse_fluid",
     "refuse_materials",
     "refuse_rigid",
@@ -82,6 +84,20 @@ def refuse_worlds(solver: str, worlds: int) -> None:
     """
     if fitted(worlds, int, f"{solver}: worlds") < 1:
         raise ValueError(f"{solver}: worlds must be at least 1, got {worlds}")
+
+
+def refuse_copies(solver: str, worlds: int, size: float) -> None:
+    """Raise if the worlds of a solver of this name do not fit into memory.
+
+    Args:
+        solver: Name of the solver.
+        worlds: Number of worlds.
+        size: Memory that one takes [bytes].
+
+    Raises:
+        SceneError: They do not.
+    """
+    refuse_excess(worlds, size, f"{solver}: worlds", "use fewer")
 
 
 def refuse_states_without_gradient(solver: str, **states: list[wp.array]) -> None:

@@ -6,11 +6,15 @@ import numpy as np
 
 from warpbots.scene.record import SceneError, record
 from warpbots.scene.shapes.checks import assign, finite_array, positive, refuse_bad_indices, refuse_unused
+from warpbots.scene.size import refuse_excess
 
 __all__ = ["Sheet"]
 
 _SLENDER = 1e-9
 """Area of a triangle over the square of its longest edge below which it counts as none."""
+
+_RECTANGLE = 1e3
+"""Memory that a cell of a rectangle takes, until its edges are checked [bytes]."""
 
 
 @record
@@ -79,6 +83,7 @@ class Sheet:
         if len(cells) != 2 or any(n != int(n) or n < 1 for n in cells):
             raise SceneError(f"Sheet.rectangle: cells must be two whole numbers >= 1, got {cells}")
         nx, ny = (int(n) for n in cells)
+        refuse_excess(nx * ny, _RECTANGLE, "Sheet.rectangle: cells", "use fewer")
         x, y = (np.linspace(a, b, n + 1) for a, b, n in zip(lower, upper, (nx, ny), strict=True))
         vertices = np.stack(np.broadcast_arrays(x[:, None], y, float(height)), axis=-1).reshape(-1, 3)
         index = np.arange((nx + 1) * (ny + 1)).reshape(nx + 1, ny + 1)

@@ -16,6 +16,7 @@ from warpbots.solvers.articulated.scratch import Scratch, Sizes
 from warpbots.solvers.articulated.spatial import mat33, quat, scalar, vec3
 from warpbots.solvers.articulated.touch import Contacts
 from warpbots.solvers.articulated.tree import Tree
+from warpbots.solvers.checks import refuse_copies
 
 __all__ = ["build"]
 
@@ -34,6 +35,7 @@ def build(scene: Scene, worlds: int, device: wp.Device, samples: int, rounding: 
     _refuse_others(scene)
     robot = robot_of(scene)
     groups, points, areas = _clouds(scene)
+    refuse_copies("Articulated", worlds, 1e3 * len(robot.bodies) + 100.0 * robot.freedom**2 + 100.0 * len(points))
     shapes, pairs = _pairs(scene, robot, groups)
     values = _frames(scene, robot) | _masses(scene) | _joints(robot) | _motors(scene)
     values["gravity"] = np.array(scene.gravity)

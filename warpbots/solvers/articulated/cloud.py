@@ -18,8 +18,12 @@ from warpbots.scene import (
     TriangleMesh,
     Union,
 )
+from warpbots.scene.size import refuse_excess
 
 __all__ = ["contact_cloud", "surface_mesh"]
+
+_POINT = 500.0
+"""Memory that a contact point takes [bytes]."""
 
 
 def contact_cloud(body: RigidBody) -> Cloud | None:
@@ -32,6 +36,7 @@ def contact_cloud(body: RigidBody) -> Cloud | None:
     """
     if isinstance(body.points, Cloud) or not body.points:
         return body.points or None
+    refuse_excess(body.points, _POINT, f"RigidBody {body.name!r}: points", "use fewer")
     parts = body.shape.shapes if isinstance(body.shape, Union) else (body.shape,)
     try:
         areas = np.array([surface_mesh(s).area for s in parts])

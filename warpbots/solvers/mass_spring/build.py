@@ -24,7 +24,7 @@ from warpbots.scene import (
     bars_of,
 )
 from warpbots.solvers.cables import cables_of
-from warpbots.solvers.checks import refuse_fluid, refuse_rigid, refuse_sheets
+from warpbots.solvers.checks import refuse_copies, refuse_fluid, refuse_rigid, refuse_sheets
 from warpbots.solvers.mass_spring.collision import radii, stiffnesses
 from warpbots.solvers.mass_spring.drive import drive_of, signals_of
 from warpbots.solvers.mass_spring.lattice import (
@@ -74,6 +74,7 @@ def build(
     lattice = attached(scene, assemble(scene, [_cut(body, spacing, lattice, seed) for body in scene.bodies], damping))
     _refuse_pieces(scene, lattice)
     _say_poissons_ratio(scene)
+    refuse_copies("MassSpring", worlds, 300.0 * len(lattice) + 50.0 * len(lattice.ends))
     motors = [a for a in scene.actuators if isinstance(a, Motor)]
     oscillations = [a for a in scene.actuators if isinstance(a, Oscillation)]
     n, springs, signals = len(lattice), len(lattice.ends), len(signals_of(scene.actuators))

@@ -10,7 +10,7 @@ from warpbots.contact import coefficients
 from warpbots.math import real, real_numpy, vector
 from warpbots.scene import Cable, Expansion, Fibre, Motor, Oscillation, PneumaticCell, Scene, SceneError
 from warpbots.solvers.cables import cables_of
-from warpbots.solvers.checks import refuse_fluid, refuse_materials, refuse_rigid, refuse_sheets
+from warpbots.solvers.checks import refuse_copies, refuse_fluid, refuse_materials, refuse_rigid, refuse_sheets
 from warpbots.solvers.mpm.grid import Grid
 from warpbots.solvers.mpm.model import Group, MPMModel, Scratch
 from warpbots.solvers.mpm.particles import Particles, fill
@@ -27,6 +27,7 @@ def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device
     _refuse_what_is_unknown(scene)
     particles = fill(scene, dx, per_axis)
     grid = Grid.around(*_domain(scene, particles), dx)
+    refuse_copies("MPM", worlds, 100.0 * grid.nodes + 300.0 * len(particles))
     cables, n_cables, n_waypoints = cables_of(scene, particles.position, dx, device, "particle", "MPM(dx=...)")
     stresses = {c: a for c, a in enumerate(scene.actuators) if not isinstance(a, Cable)}
     vec = vector(scene.dim)

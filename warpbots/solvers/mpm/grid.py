@@ -10,6 +10,7 @@ import warp as wp
 from warpbots.contact import CODES, constrain, extra_rest_friction, normal, signed_distance
 from warpbots.math import NODE, real, real_numpy, vector
 from warpbots.scene import Obstacle
+from warpbots.scene.size import refuse_excess
 from warpbots.solvers.mpm.arrays import grid_geometry
 from warpbots.solvers.mpm.transfer import stencil
 
@@ -17,6 +18,10 @@ __all__ = ["MARGIN", "Contacts", "Grid", "clear_kernel", "grid_kernel"]
 
 MARGIN = 3
 """Cells of grid beyond the domain on every side, so that a particle at its very edge has its whole stencil."""
+
+
+_NODE = 120.0
+"""Memory that a node takes while the grid is laid [bytes]."""
 
 
 class Contacts(NamedTuple):
@@ -54,6 +59,8 @@ class Grid:
     @classmethod
     def around(cls, lower: np.ndarray, upper: np.ndarray, dx: float) -> "Grid":
         """The grid that covers the box from `lower` to `upper` [m] and a margin; its nodes lie on multiples of dx."""
+        count = np.prod(np.ceil((upper - lower) / dx) + 2 * MARGIN)
+        refuse_excess(count, _NODE, "MPM: nodes of the grid", "use a larger MPM(dx=...) or a smaller Scene.domain")
         first = np.floor(lower / dx + 1e-9).astype(int) - MARGIN
         last = np.ceil(upper / dx - 1e-9).astype(int) + MARGIN
         return cls(first * dx, dx, tuple(int(n) for n in last - first + 1))

@@ -6,9 +6,13 @@ import numpy as np
 
 from warpbots.contact import signed_distance
 from warpbots.scene import Points, Scene, SceneError, Shape, SoftBody, TetMesh, TriangleMesh
+from warpbots.scene.size import refuse_excess
 from warpbots.solvers.matter import Matter, materials_at, refuse_empty, regions_at, together
 
 __all__ = ["Particles", "fill"]
+
+_PARTICLE = 400.0
+"""Memory that a particle takes [bytes]."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +78,9 @@ def _fill_shape(shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray, f
     lower, upper = shape.bounds
     if not np.isfinite(upper - lower).all():
         raise SceneError(f"a {type(shape).__name__} has no end; a body needs a bounded shape")
-    counts = np.maximum(1, np.round((upper - lower) / spacing)).astype(int)
+    counts = np.maximum(1.0, np.round((upper - lower) / spacing))
+    refuse_excess(counts.prod(), _PARTICLE, "MPM: particles of a body", "use a larger MPM(dx=...) or a smaller body")
+    counts = counts.astype(int)
     step = (upper - lower) / counts
     axes = [lo + (np.arange(n) + 0.5) * h for lo, n, h in zip(lower, counts, step, strict=True)]
     lattice = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(lower))

@@ -23,7 +23,7 @@ from warpbots.scene import (
     Shape,
     Torque,
 )
-from warpbots.solvers.checks import refuse_materials
+from warpbots.solvers.checks import refuse_copies, refuse_materials
 from warpbots.solvers.projective.bones import bound_velocity, motors_of, skeleton_of
 from warpbots.solvers.projective.mesh import Mesh, assemble
 from warpbots.solvers.projective.model import Group, ProjectiveModel
@@ -45,6 +45,7 @@ def build(
     """
     _refuse_what_is_unknown(scene)
     mesh = assemble(scene, cell_size)
+    refuse_copies("ProjectiveDynamics", worlds, 1e3 * len(mesh) + 300.0 * len(mesh.tets))
     fixed = np.zeros(len(mesh), dtype=bool)
     for constraint in scene.constraints:
         fixed |= mesh.regions[constraint.region]

@@ -7,6 +7,7 @@ from scipy.spatial import Delaunay, cKDTree
 
 from warpbots.contact import normal, signed_distance
 from warpbots.scene import SceneError, Shape
+from warpbots.scene.size import refuse_excess
 from warpbots.solvers.mass_spring.lattice.cells import Cells
 
 __all__ = ["MINIMUM", "best_candidates", "scattered_cells"]
@@ -30,6 +31,9 @@ Measured on bars: in 2D 0.87, 0.90 and 0.89 with 8, 16 and 32 spacings across (+
 seed), in 3D 0.88, 0.91 and 0.93 with 6, 8 and 11 (+- 0.02, 0.004 and 0.001); Poisson's ratio 0.25 (0.35 in 2D). The
 surface is softer than the inside, so that thin bodies come out too soft by some per cent.
 """
+
+_BOX = 1.5e3
+"""Memory that a box of half a spacing takes, with its share of points and springs [bytes]."""
 
 
 def scattered_cells(shape: Shape, spacing: float, seed: int, name: str) -> Cells:
@@ -104,7 +108,11 @@ def _sampler(shape: Shape, edge: float, rng: np.random.Generator) -> tuple:
     Boxes of size `edge` sort space: only points of boxes on the surface are asked for their distance.
     """
     lower, upper = shape.bounds
-    dim, counts = len(lower), np.maximum(1, np.ceil((upper - lower) / edge)).astype(int)
+    dim, counts = len(lower), np.maximum(1.0, np.ceil((upper - lower) / edge))
+    refuse_excess(
+        counts.prod(), _BOX, "MassSpring: boxes about a body", "use a larger MassSpring(spacing=...) or a smaller body"
+    )
+    counts = counts.astype(int)
     size = (upper - lower) / counts
     box = np.stack(np.meshgrid(*map(np.arange, counts), indexing="ij"), axis=-1).reshape(-1, dim)
     distance = signed_distance(shape, lower + (box + 0.5) * size)

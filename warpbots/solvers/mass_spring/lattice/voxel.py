@@ -6,12 +6,16 @@ import numpy as np
 
 from warpbots.contact import signed_distance
 from warpbots.scene import Shape
+from warpbots.scene.size import refuse_excess
 from warpbots.solvers.mass_spring.lattice.cells import SHEAR, Cells
 
 __all__ = ["voxel_cells"]
 
 _DIAGONAL = 1.0 / 3.0
 """Share of the shear stiffness that the diagonals of the cells carry; the diagonals of the faces carry the rest."""
+
+_CELL = {2: 1e3, 3: 4e3}
+"""Memory that a cell with its springs takes, by dimension [bytes]."""
 
 
 def voxel_cells(shape: Shape, spacing: float) -> Cells:
@@ -20,7 +24,12 @@ def voxel_cells(shape: Shape, spacing: float) -> Cells:
     Neighbouring boxes share their corners, edges and faces.
     """
     lower, upper = shape.bounds
-    counts = np.maximum(1, np.round((upper - lower) / spacing)).astype(int)
+    counts = np.maximum(1.0, np.round((upper - lower) / spacing))
+    refuse_excess(
+        counts.prod(), _CELL[len(counts)], "MassSpring: cells of a body",
+        "use a larger MassSpring(spacing=...) or a smaller body",
+    )  # fmt: skip
+    counts = counts.astype(int)
     size = (upper - lower) / counts
     box = np.stack(np.meshgrid(*map(np.arange, counts), indexing="ij"), axis=-1).reshape(-1, len(lower))
     box = box[signed_distance(shape, lower + (box + 0.5) * size) <= 0.0]
