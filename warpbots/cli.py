@@ -1,12 +1,14 @@
 """The command line: ``warpbots train``, ``warpbots simulate`` and ``warpbots info`` for any scene."""
 
 import argparse
+import contextlib
 import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import warp as wp
 
@@ -23,14 +25,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Words after the program's name; None for those of the process.
 
     Returns:
-        Exit status: 0, or 1 after a fault that the user can mend.
+        Exit status: 0, 1 after a fault that the user can mend, or 130 after Ctrl-C.
     """
     options = _parser().parse_args(arguments)
     wp.config.log_level = wp.LOG_WARNING
     torch.set_num_threads(1)  # its operations are small here: waking a second thread costs more than it saves
     try:
         options.run(options)
-    except (OSError, ValueError, RuntimeError, FloatingPointError) as fault:
+    except KeyboardInterrupt:
+        print("warpbots: interrupted; no file is half written", file=sys.stderr)
+        return 130
+    except (OSError, ValueError, TypeError, RuntimeError, FloatingPointError, MemoryError) as fault:
         print(f"warpbots: {fault}", file=sys.stderr)
         return 1
     return 0
@@ -50,23 +55,41 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("scene", help="USD file")
         command.add_argument("--solver", choices=tuple(_SOLVERS), help="method; default: the first of them that can")
         command.add_argument(
-            "--dx", type=float, help="size of a grid cell, spacing of a lattice [m]; default: the scene's"
+            "--dx", type=_positive, help="size of a grid cell, spacing of a lattice [m]; default: the scene's"
         )
-        command.add_argument("--dt", type=float, help="time between two control signals [s]; default: the scene's")
-        command.add_argument("--substeps", type=int, help="solver steps in that time; default: the scene's")
+        command.add_argument("--dt", type=_positive, help="time between two control signals [s]; default: the scene's")
+        command.add_argument("--substeps", type=_count, help="solver steps in that time; default: the scene's")
         command.add_argument("--device", help="Warp device, such as cpu or cuda:0")
         if run is _info:
             continue
-        command.add_argument("--steps", type=int, help="control intervals to simulate; default: the scene's")
+        command.add_argument("--steps", type=_count, help="control intervals to simulate; default: the scene's")
         command.add_argument("--out", type=Path, help="folder for what is written; default: output/NAME-OF-SCENE")
         if run is _simulate:
             command.add_argument("--controller", type=Path, help="controller.pt of a training; default: no control")
         else:
-            command.add_argument("--iterations", type=int, default=25, help="iterations of the optimiser (%(default)s)")
-            command.add_argument("--lr", type=float, default=3e-2, help="learning rate of Adam (%(default)s)")
+            command.add_argument(
+                "--iterations", type=_count, default=25, help="iterations of the optimiser (%(default)s)"
+            )
+            command.add_argument("--lr", type=_positive, default=3e-2, help="learning rate of Adam (%(default)s)")
             command.add_argument("--seed", type=int, default=3, help="seed of the initial weights (%(default)s)")
             command.add_argument("--resume", action="store_true", help="go on from the controller in the folder")
     return parser
+
+
+def _positive(text: str) -> float:
+    """A number above zero that a user has typed."""
+    with contextlib.suppress(ValueError):
+        if math.isfinite(value := float(text)) and value > 0.0:
+            return value
+    raise argparse.ArgumentTypeError(f"must be a positive number, got {text!r}")
+
+
+def _count(text: str) -> int:
+    """A whole number above zero that a user has typed."""
+    with contextlib.suppress(ValueError):
+        if (value := int(text)) > 0:
+            return value
+    raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
 
 
 def _simulation(options: argparse.Namespace) -> wb.Simulation:
@@ -77,12 +100,12 @@ def _simulation(options: argparse.Namespace) -> wb.Simulation:
     """
     scene = wb.usd.read(options.scene)
     task = scene.task
-    lower, upper = scene.bounds
-    dx = options.dx or (task.cell_size if task else float((upper - lower).min()) / 8.0)
-    dt = options.dt or (task.control_interval if task else 1.0 / 60.0)
+    size = [float(edge) for edge in np.subtract(*scene.bounds[::-1]) if edge > 0.0]
+    dx = _said(options.dx, task.cell_size if task else min(size, default=1.0) / 8.0)
+    dt = _said(options.dt, task.control_interval if task else 1.0 / 60.0)
     faults = []
     for name in [options.solver] if options.solver else _SOLVERS:
-        substeps = options.substeps or (task.substeps if task and name == "mpm" else None)
+        substeps = _said(options.substeps, task.substeps if task and name == "mpm" else None)
         try:
             simulation = wb.Simulation(scene, _SOLVERS[name](scene, dx), dt, substeps, device=options.device)
         except wb.SceneError as error:
@@ -92,6 +115,11 @@ def _simulation(options: argparse.Namespace) -> wb.Simulation:
             print(f"{faults[0]}\nso this is {type(simulation.solver).__name__}", file=sys.stderr)
         return simulation
     raise faults[0]
+
+
+def _said(option: Any, default: Any) -> Any:
+    """What the user said, or what goes without saying."""
+    return default if option is None else option
 
 
 def _springs(scene: wb.Scene, spacing: float) -> wb.MassSpring:
@@ -125,7 +153,7 @@ def _can_travel(simulation: wb.Simulation) -> bool:
 
 def _steps(options: argparse.Namespace, simulation: wb.Simulation) -> int:
     task = simulation.scene.task
-    return options.steps or (task.steps if task else round(2.0 / simulation.dt))
+    return _said(options.steps, task.steps if task else max(1, round(2.0 / simulation.dt)))
 
 
 def _folder(options: argparse.Namespace) -> Path:
@@ -195,7 +223,10 @@ def _simulate(options: argparse.Namespace) -> None:
 def _load(path: Path) -> dict:
     if not path.is_file():
         raise FileNotFoundError(f"there is no controller {path}; train one first with 'warpbots train SCENE'")
-    return torch.load(path, weights_only=True)
+    try:
+        return torch.load(path, weights_only=True)
+    except Exception as fault:  # torch raises whatever pickle, zipfile and its own readers raise
+        raise ValueError(f"{path} holds no controller that 'warpbots train' has written; train one anew") from fault
 
 
 def _write_motion(folder: Path, simulation: wb.Simulation, policy: torch.nn.Module | None, steps: int) -> None:

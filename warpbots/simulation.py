@@ -29,6 +29,9 @@ from warpbots.trajectory import Trajectory
 
 __all__ = ["Controller", "Simulation", "SimulationError"]
 
+_MOST = 2**31
+"""Substeps that no control interval has."""
+
 Controller = Callable[[State, float], torch.Tensor]
 """What drives a robot: (state, time [s]) -> control of shape (worlds, channels) with values in [-1, 1]."""
 
@@ -83,8 +86,10 @@ class Simulation:
         self.scene = fitted(scene, Scene, "Simulation: scene")
         self.solver, self.dt = _method(solver), fitted(dt, float, "Simulation: dt")
         substeps = fitted(substeps, int | None, "Simulation: substeps")
-        if not self.dt > 0.0 or (substeps is not None and substeps < 1):
-            raise ValueError(f"Simulation: dt must be positive and substeps at least 1, got {dt:g} s and {substeps}")
+        if not self.dt > 0.0 or (substeps is not None and not 1 <= substeps < _MOST):
+            raise ValueError(
+                f"Simulation: dt must be positive and substeps at least 1, got {dt:g} s and {shown(substeps)}"
+            )
         self.checkpoints = fitted(checkpoints, Checkpoints | None, "Simulation: checkpoints") or Checkpoints.sqrt()
         with turn, np.errstate(over="ignore"):  # what is too large for the arrays is refused with its name
             self.model = solver.build(scene, fitted(worlds, int, "Simulation: worlds"), _device(device))
@@ -338,7 +343,14 @@ class Simulation:
 
     def _safe_substeps(self, bound: float) -> int:
         """Fewest substeps that stay below the part of the stability bound that the solver takes for safe."""
-        return int(self.dt / (self.solver.margin * bound)) + 1
+        safe = self.solver.margin * bound
+        if not self.dt < (_MOST - 1) * safe:
+            raise ValueError(
+                f"Simulation: dt = {self.dt:g} s is {self.dt / safe if safe else math.inf:.3g} safe steps of "
+                f"{safe:.3g} s, more than can be counted; use a shorter dt, softer or denser material, or a larger grid "
+                f"cell"
+            )
+        return int(self.dt / safe) + 1
 
     def _refuse_rounding(self) -> None:
         """Raise if a number of the scene is another one in the precision of the arrays, and outside of its range."""

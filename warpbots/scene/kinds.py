@@ -2,14 +2,15 @@
 
 import dataclasses
 import functools
+import inspect
 import numbers
 import types
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-__all__ = ["Bound", "conform", "fitted", "shown"]
+__all__ = ["Bound", "checked", "conform", "fitted", "shown"]
 
 Bound = Annotated[float, "or infinite"]
 """A number that may be infinite."""
@@ -29,6 +30,21 @@ def conform(instance: Any) -> None:
     for field in dataclasses.fields(instance):
         value = fitted(getattr(instance, field.name), kinds[field.name], f"{what}: {field.name}")
         object.__setattr__(instance, field.name, value)
+
+
+def checked(function: Callable) -> Callable:
+    """A function whose annotated arguments become what their annotations say, or there is a ``ValueError``."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        bound, kinds = signature.bind(*args, **options), _kinds(function)
+        for name, value in bound.arguments.items():
+            if name in kinds:
+                bound.arguments[name] = fitted(value, kinds[name], f"{function.__qualname__}: {name}")
+        return function(*bound.args, **bound.kwargs)
+
+    return call
 
 
 def fitted(value: Any, kind: Any, what: str) -> Any:
@@ -63,8 +79,8 @@ def fitted(value: Any, kind: Any, what: str) -> Any:
 
 
 @functools.cache
-def _kinds(cls: type) -> dict[str, Any]:
-    return get_type_hints(cls, include_extras=True)
+def _kinds(of: Any) -> dict[str, Any]:
+    return get_type_hints(of, include_extras=True)
 
 
 def _any_of(value: Any, kind: Any, what: str) -> Any:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from warpbots.scene.kinds import checked
 from warpbots.scene.record import SceneError, record
 from warpbots.scene.shapes import HalfSpace, Shape
 
@@ -50,12 +51,20 @@ class Obstacle:
             )
 
 
+@checked
 def floor(height: float = 0.0, dim: int = 3, condition: str = "friction", friction: float = 0.5) -> Obstacle:
-    """A horizontal floor with its surface at `height` [m]: y up for `dim` 2, z up for `dim` 3."""
+    """A horizontal floor with its surface at `height` [m]: y up for `dim` 2, z up for `dim` 3.
+
+    Raises:
+        ValueError: An argument is of another kind, or `dim` is neither 2 nor 3.
+    """
+    if dim not in (2, 3):
+        raise ValueError(f"floor: dim must be 2 or 3, got {dim}")
     up = np.eye(dim)[-1]
     return Obstacle(HalfSpace(point=tuple(height * up), normal=tuple(up)), condition, friction, name="floor")
 
 
+@checked
 def walls(
     lower: tuple[float, ...], upper: tuple[float, ...], condition: str = "slip", friction: float = 0.0
 ) -> tuple[Obstacle, ...]:
@@ -66,7 +75,12 @@ def walls(
         upper: Upper corner of the free space [m], shape (dim,).
         condition: One of `CONDITIONS`.
         friction: Coulomb coefficient for the condition ``"friction"``.
+
+    Raises:
+        ValueError: An argument is of another kind, or the corners are of different spaces.
     """
+    if len(lower) not in (2, 3) or len(upper) != len(lower):
+        raise ValueError(f"walls: lower and upper must both have two or three coordinates, got {lower} and {upper}")
     normals = np.eye(len(lower))
     return tuple(
         Obstacle(HalfSpace(corner, tuple(sign * n)), condition, friction, name=f"wall_{'xyz'[a]}_{side}")

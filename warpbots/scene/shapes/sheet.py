@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 
+from warpbots.scene.kinds import checked
 from warpbots.scene.record import SceneError, record
 from warpbots.scene.shapes.checks import assign, finite_array, positive, refuse_bad_indices, refuse_unused
 from warpbots.scene.size import refuse_excess
@@ -55,6 +56,7 @@ class Sheet:
         assign(self, vertices=vertices, faces=faces)
 
     @classmethod
+    @checked
     def rectangle(
         cls,
         lower: tuple[float, float],
@@ -78,11 +80,11 @@ class Sheet:
         Raises:
             SceneError: `lower` is not below `upper`, or a number of cells is below 1.
         """
-        if len(lower) != 2 or len(upper) != 2 or not all(a < b for a, b in zip(lower, upper, strict=True)):
-            raise SceneError(f"Sheet.rectangle: lower {lower} must be two coordinates [m], both below upper {upper}")
-        if len(cells) != 2 or any(n != int(n) or n < 1 for n in cells):
+        if not all(a < b for a, b in zip(lower, upper, strict=True)):
+            raise SceneError(f"Sheet.rectangle: both coordinates of lower {lower} must be below upper {upper} [m]")
+        if min(cells) < 1:
             raise SceneError(f"Sheet.rectangle: cells must be two whole numbers >= 1, got {cells}")
-        nx, ny = (int(n) for n in cells)
+        nx, ny = cells
         refuse_excess(nx * ny, _RECTANGLE, "Sheet.rectangle: cells", "use fewer")
         x, y = (np.linspace(a, b, n + 1) for a, b, n in zip(lower, upper, (nx, ny), strict=True))
         vertices = np.stack(np.broadcast_arrays(x[:, None], y, float(height)), axis=-1).reshape(-1, 3)

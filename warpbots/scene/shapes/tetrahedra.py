@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 
+from warpbots.scene.kinds import checked
 from warpbots.scene.record import SceneError, record
 from warpbots.scene.shapes.checks import assign, finite_array, refuse_bad_indices, refuse_unused
 
@@ -45,6 +46,7 @@ class TetMesh:
         self.surface  # noqa: B018 (raises where faces do not fit)
 
     @classmethod
+    @checked
     def oriented(cls, vertices: np.ndarray, tets: np.ndarray) -> "TetMesh":
         """A mesh of tetrahedra whose vertices may stand in any order: two vertices of each inverted one are swapped.
 

@@ -190,7 +190,7 @@ def _refuse_swallowed(scene: Scene, shells: Shells, cell: float) -> None:
             skin, _ = sampled_surface(part, lower - step, upper + step, step)
             for body in (*scene.soft, *(scene.rigid[k] for k in shells.bones)):
                 depth = -distance_to_body(body, skin)
-                if depth.max() > 0.1 * cell:
+                if depth.max(initial=0.0) > 0.1 * cell:
                     raise SceneError(
                         f"Obstacle {obstacle.name!r}: it starts inside of {type(body).__name__} {body.name!r}, up to "
                         f"{depth.max():.4g} m below its surface; move the body or the obstacle apart"

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from warpbots.meshing import tetrahedra
-from warpbots.scene import Posed, Scene, Shape, Sheet, SoftBody, Union, bars_of, sheets_of
+from warpbots.scene import Posed, Scene, SceneError, Shape, Sheet, SoftBody, Union, bars_of, sheets_of
 from warpbots.solvers.matter import Matter, materials_at, refuse_empty, regions_at, together
 from warpbots.solvers.projective.attachments import attached
 from warpbots.solvers.projective.bones import bones_at
@@ -176,6 +176,9 @@ def assemble(scene: Scene, cell_size: float) -> Mesh:
     numbers = [i for i, body in enumerate(scene.bodies) if isinstance(body, SoftBody)]
     bodies = list(zip(numbers, zip(scene.soft, pieces, strict=True), strict=True))
     elements = [{k: _elements(b, i, p, k, cell_size) for k in _MATERIAL if len(getattr(p, k))} for i, (b, p) in bodies]
+    for (_, (body, _)), found in zip(bodies, elements, strict=True):
+        if not found:
+            raise SceneError(f"SoftBody {body.name!r}: bones take the place of all of its flesh; make them smaller")
     nodes = together(scene, [_nodes(b, i, p, e, cell_size) for (i, (b, p)), e in zip(bodies, elements, strict=True)])
     matter = together(scene, [e[k] for k in _MATERIAL for e in elements if k in e])
     del matter["position"]
