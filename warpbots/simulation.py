@@ -347,8 +347,7 @@ class Simulation:
         if not self.dt < (_MOST - 1) * safe:
             raise ValueError(
                 f"Simulation: dt = {self.dt:g} s is {self.dt / safe if safe else math.inf:.3g} safe steps of "
-                f"{safe:.3g} s, more than can be counted; use a shorter dt, softer or denser material, or a larger grid "
-                f"cell"
+                f"{safe:.3g} s, more than can be counted; use a shorter dt, softer or denser material, or larger cells"
             )
         return int(self.dt / safe) + 1
 

@@ -38,7 +38,10 @@ def checked(function: Callable) -> Callable:
 
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
-        bound, kinds = signature.bind(*args, **options), _kinds(function)
+        try:
+            bound, kinds = signature.bind(*args, **options), _kinds(function)
+        except TypeError:  # Python itself says which arguments are missing or unknown
+            return function(*args, **options)
         for name, value in bound.arguments.items():
             if name in kinds:
                 bound.arguments[name] = fitted(value, kinds[name], f"{function.__qualname__}: {name}")

@@ -11,7 +11,7 @@ from warpbots.usd.geometry import box, mesh_points, plain_shape
 from warpbots.usd.schema import MOTION_API
 from warpbots.usd.shapes import read_shape_in
 from warpbots.usd.solids import is_own
-from warpbots.usd.values import authored, enabled, schemas
+from warpbots.usd.values import authored, axis_number, enabled, schemas
 
 __all__ = ["Note", "body_of", "colliders", "is_moving", "read_collider"]
 
@@ -164,7 +164,7 @@ def _bounding(said: str, points: np.ndarray, here: np.ndarray) -> Box | Sphere |
 def _cone(prim: Usd.Prim, here: np.ndarray) -> TriangleMesh:
     cone = UsdGeom.Cone(prim)
     radius, height = float(cone.GetRadiusAttr().Get(START)), float(cone.GetHeightAttr().Get(START))
-    k = "XYZ".index(str(cone.GetAxisAttr().Get(START)))
+    k = axis_number(cone.GetAxisAttr().Get(START))
     angle = 2.0 * np.pi * np.arange(_SIDES) / _SIDES
     radius *= np.sqrt(2.0 * np.pi / _SIDES / np.sin(2.0 * np.pi / _SIDES))  # of a polygon of the area of the circle
     points = np.zeros((_SIDES + 2, 3))

@@ -1,21 +1,28 @@
 """Files: opened with errors that one can read, and written whole or not at all."""
 
 import contextlib
+import mmap
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from pxr import Sdf, Tf, Usd
 
 from warpbots.files import replacing
 from warpbots.scene import SceneError
 from warpbots.usd.schema import SCHEMA_VERSION
 
-__all__ = ["EXTENSIONS", "export", "open_stage", "replacing_layers", "sign"]
+__all__ = ["EXTENSIONS", "attempt", "explained", "export", "open_stage", "replacing_layers", "sign"]
 
 EXTENSIONS = (".usd", ".usda", ".usdc")
 """What can be written."""
+
+_ARRAY = re.compile(rb"\b([a-z]\w*)\[\]\s+[\w:.]+\s*=\s*(?:\{\s*[^:{}\[\]]+:\s*)?\[\s*(\(+[^()]*\))")
+"""In text: the type of an array, and the first of its elements if it is in parentheses."""
 
 
 def open_stage(path: str | os.PathLike) -> Usd.Stage:
@@ -32,6 +39,7 @@ def open_stage(path: str | os.PathLike) -> Usd.Stage:
         raise SceneError(f"{path}: this is a folder; give the path of a .usd, .usda, .usdc or .usdz file")
     if path.stat().st_size == 0:
         raise SceneError(f"{path}: the file is empty; write it again or take another copy of it")
+    _refuse_arrays(path)
     try:
         stage = Usd.Stage.Open(str(path.absolute()))
     except Tf.ErrorException as error:
@@ -43,6 +51,40 @@ def open_stage(path: str | os.PathLike) -> Usd.Stage:
         raise SceneError(f"{path}: the file refers to what cannot be found or read: " + "; ".join(map(str, broken)))
     _check_version(stage, path)
     return stage
+
+
+@contextlib.contextmanager
+def explained(what: object, prim: Usd.Prim | None = None) -> Iterator[None]:
+    """Turn errors over a file that USD opens and nobody expects into sentences.
+
+    USD and NumPy raise them, where an attribute is of another type than its schema says, or holds what no text is.
+
+    Args:
+        what: The file or the prim, for people.
+        prim: Where to look for attributes of another type.
+
+    Raises:
+        SceneError: There was such an error, which is its cause.
+    """
+    try:
+        yield
+    except (SceneError, OSError):
+        raise
+    except (Tf.ErrorException, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        odd = "; ".join(_odd_types(prim)) if prim else ""
+        reason = odd or f"{type(error).__name__}: {_reason(error)}"
+        raise SceneError(f"{what}: it holds what does not belong there ({reason}); correct the file") from error
+
+
+def attempt(faults: list[str], reader: Callable, *args: Any, **values: Any) -> Any:
+    """What `reader` returns, or None and its message among the `faults`; a prim comes first among the arguments."""
+    prim = args[0] if args and isinstance(args[0], Usd.Prim) else None
+    try:
+        with explained(prim.GetPath(), prim) if prim else contextlib.nullcontext():
+            return reader(*args, **values)
+    except SceneError as error:
+        faults.append(str(error))
+        return None
 
 
 def sign(layer: Sdf.Layer) -> None:
@@ -103,7 +145,43 @@ def _version() -> str:
         return "unreleased"
 
 
-def _reason(error: Tf.ErrorException) -> str:
+def _refuse_arrays(path: Path) -> None:
+    """Raise if an array in a text has elements of another size than its type: USD takes hours to say so.
+
+    Raises:
+        SceneError: The first such array.
+    """
+    with path.open("rb") as file:
+        if file.read(5) != b"#usda":
+            return
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+            for found in _ARRAY.finditer(text):
+                name, first = (group.decode(errors="replace") for group in found.groups())
+                size = (4,) if name.startswith("quat") else np.shape(Sdf.ValueTypeNames.Find(name).defaultValue)
+                if first.count("(") != len(size) or first.count(",") + 1 != size[-1]:
+                    line = text[: found.start()].count(b"\n") + 1
+                    raise SceneError(
+                        f"{path}:{line}: an array of the type {name}[] has elements such as {first[:40]}, which are of "
+                        f"another one; correct the file"
+                    )
+
+
+def _odd_types(prim: Usd.Prim) -> Iterator[str]:
+    """Attributes at and below a prim that have another type than their schema says, or none that is known."""
+    for part in Usd.PrimRange(prim):
+        schema = part.GetPrimDefinition()
+        for attribute in part.GetAuthoredAttributes():
+            said, known = attribute.GetTypeName(), schema.GetAttributeDefinition(attribute.GetName())
+            if not said.type or said.type.isUnknown:
+                yield f"{attribute.GetPath()} is of a type that USD does not know"
+            elif known and known.GetTypeName().type != said.type:
+                yield f"{attribute.GetPath()} is of type {said}, it should be {known.GetTypeName()}"
+
+
+def _reason(error: Exception) -> str:
     """The last thing that USD has to say, without the lines of its own code."""
-    texts = [str(e.commentary) for e in error.args if hasattr(e, "commentary")]
-    return texts[0] if texts else str(error).strip().rpartition(" : ")[2].strip("'")
+    try:
+        texts = [str(e.commentary) for e in error.args if hasattr(e, "commentary")]
+        return texts[0] if texts else str(error).strip().rpartition(" : ")[2].strip("'")
+    except UnicodeDecodeError:
+        return "what it says is no text in UTF-8"

@@ -21,7 +21,7 @@ from warpbots.scene import (
     Truss,
 )
 from warpbots.usd.frame import START, rigid, snap, tidy, transform
-from warpbots.usd.values import at_rest
+from warpbots.usd.values import at_rest, axis_number
 
 __all__ = ["box", "is_geometry", "mesh_points", "mesh_triangles", "plain_shape", "pose"]
 
@@ -126,7 +126,7 @@ def _sphere(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
 
 def _rod(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
     directions, scales = _axes(matrix)
-    k = "XYZ".index(str(_get(prim, "axis", "Z")))
+    k = axis_number(_get(prim, "axis", "Z"))
     across = np.delete(scales, k)
     capsule = prim.GetTypeName().startswith("Capsule")
     radius = float(_radius(prim)) * _uniform(scales if capsule else across)
@@ -151,7 +151,7 @@ def _radius(prim: Usd.Prim) -> float:
 
 def _plane(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
     directions, _ = _axes(matrix)
-    normal = directions[:, "XYZ".index(str(_get(prim, "axis", "Z")))]
+    normal = directions[:, axis_number(_get(prim, "axis", "Z"))]
     return HalfSpace(_drop(matrix[:3, 3], dim), _drop(normal, dim))
 
 

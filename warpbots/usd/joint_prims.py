@@ -14,7 +14,7 @@ from warpbots.usd.colliders import Note, body_of
 from warpbots.usd.frame import START, Frame, transform
 from warpbots.usd.poses import inverse, matrix_of, pose_of, quaternion_matrix
 from warpbots.usd.schema import rows
-from warpbots.usd.values import authored, enabled, number, schemas
+from warpbots.usd.values import authored, axis_number, enabled, number, schemas
 
 __all__ = ["Drive", "End", "Freedom", "JointPrim", "read_joint_prim"]
 
@@ -161,7 +161,8 @@ def _end(prim: Usd.Prim, side: int, frame: Frame) -> End:
 
 def _single(prim: Usd.Prim, token: str, frame: Frame, note: Note) -> tuple[Freedom, ...]:
     names = (rows("Joint.lower")[0].name, rows("Joint.upper")[0].name)
-    axis = "XYZ".index(str(prim.GetAttribute(rows("axis of a joint")[0].name).Get(START) or "X"))
+    word = prim.GetAttribute(rows("axis of a joint")[0].name).Get(START) or "X"
+    axis = axis_number(word, f"{prim.GetPath()}: ")
     return _freedom(prim, token, axis, names, False, frame, note)
 
 

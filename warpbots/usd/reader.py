@@ -2,9 +2,7 @@
 
 import logging
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from pxr import Usd, UsdGeom
@@ -12,7 +10,7 @@ from pxr import Usd, UsdGeom
 from warpbots.scene import Material, Scene, SceneError, Shape, Sheet, TetMesh, TriangleMesh
 from warpbots.usd.bodies import lost_velocities, read_body
 from warpbots.usd.colliders import is_moving
-from warpbots.usd.files import open_stage
+from warpbots.usd.files import attempt, explained, open_stage
 from warpbots.usd.frame import Frame, stage_frame
 from warpbots.usd.obstacles import read_obstacle
 from warpbots.usd.parts import read_part
@@ -90,11 +88,12 @@ def read_meshes(path: str | os.PathLike, meters_per_unit: float | None = None) -
         SceneError: The file cannot be read, has no mesh, or has a mesh that is not watertight.
     """
     stage = open_stage(path)
-    frame = stage_frame(stage, 3, meters_per_unit)
-    prims = [p for p in stage.Traverse(Usd.TraverseInstanceProxies()) if p.GetTypeName() in ("Mesh", "TetMesh")]
-    if not prims:
-        raise SceneError(f"{path}: the file has no Mesh and no TetMesh")
-    return {str(prim.GetPath()): _closed(prim, read_shape(prim, frame)) for prim in prims}
+    with explained(path, stage.GetPseudoRoot()):
+        frame = stage_frame(stage, 3, meters_per_unit)
+        prims = [p for p in stage.Traverse(Usd.TraverseInstanceProxies()) if p.GetTypeName() in ("Mesh", "TetMesh")]
+        if not prims:
+            raise SceneError(f"{path}: the file has no Mesh and no TetMesh")
+        return {str(prim.GetPath()): _closed(prim, read_shape(prim, frame)) for prim in prims}
 
 
 def _closed(prim: Usd.Prim, shape: Shape) -> Shape:
@@ -114,8 +113,15 @@ def read_stage(
     contact_points: int = CONTACT_POINTS,
 ) -> tuple[Scene, Survey]:
     """The scene in `stage`, and the prims that it was read from; arguments and errors as for `read`."""
-    found = survey(stage)
     name = stage.GetRootLayer().realPath or stage.GetRootLayer().identifier
+    with explained(name, stage.GetPseudoRoot()):
+        return _read(stage, name, material, meters_per_unit, contact_points)
+
+
+def _read(
+    stage: Usd.Stage, name: str, material: Material | None, meters_per_unit: float | None, contact_points: int
+) -> tuple[Scene, Survey]:
+    found = survey(stage)
     frame = stage_frame(stage, read_dimension(found.settings), meters_per_unit)
     if not found.bodies:
         found = _loose_bodies(found, name, material)
@@ -123,34 +129,34 @@ def read_stage(
     if int(contact_points) != contact_points or contact_points < 0:
         raise SceneError(f"contact_points must be a number of points >= 0, got {contact_points!r}")
     soft = {
-        n: _try(faults, read_body, prim, n, frame, material)
+        n: attempt(faults, read_body, prim, n, frame, material)
         for n, prim in found.bodies.items()
         if not is_moving(prim) or schemas(prim) & set(BODY_APIS)
     }
-    actuators = [_try(faults, read_part, prim, n, frame) for n, prim in found.actuators.items()]
+    actuators = [attempt(faults, read_part, prim, n, frame) for n, prim in found.actuators.items()]
     obstacles = read_obstacles(found, frame)
-    robots = _try(faults, read_robots, found, frame, actuators, obstacles, int(contact_points))
+    robots = attempt(faults, read_robots, found, frame, actuators, obstacles, int(contact_points))
     robots = robots or Robots({}, (), (), tuple(actuators), ())
-    contacts = [_try(faults, read_part, prim, n, frame) for n, prim in found.contacts.items()]
-    task = _try(faults, read_task, found.settings, frame)
+    contacts = [attempt(faults, read_part, prim, n, frame) for n, prim in found.contacts.items()]
+    task = attempt(faults, read_task, found.settings, frame)
     root = main_prim(stage)
     values = {
         "bodies": [b for n in found.bodies for b in ([soft[n]] if n in soft else robots.bodies.get(n, ()))],
         "actuators": [*robots.actuators, *robots.motors],
         "obstacles": obstacles,
-        "constraints": [_try(faults, read_part, prim, n, frame) for n, prim in found.constraints.items()],
-        "loads": [_try(faults, read_part, prim, n, frame) for n, prim in found.loads.items()],
-        "attachments": [_try(faults, read_part, prim, n, frame) for n, prim in found.attachments.items()],
+        "constraints": [attempt(faults, read_part, prim, n, frame) for n, prim in found.constraints.items()],
+        "loads": [attempt(faults, read_part, prim, n, frame) for n, prim in found.loads.items()],
+        "attachments": [attempt(faults, read_part, prim, n, frame) for n, prim in found.attachments.items()],
         "joints": robots.joints,
         "contacts": [*contacts, *robots.contacts],
         "gravity": read_gravity(found.settings, frame),
         "domain": read_domain(found.settings, frame),
-        "fluid": _try(faults, read_fluid, found.settings, frame),
+        "fluid": attempt(faults, read_fluid, found.settings, frame),
         "task": task,
         "name": read_name(root) if root else Path(name).stem,
         "source": _source(stage, meters_per_unit),
     }
-    scene = None if faults else _try(faults, Scene, **values)
+    scene = None if faults else attempt(faults, Scene, **values)
     if faults:
         raise SceneError(f"{name}: " + "\n  ".join(faults))
     return scene, found
@@ -171,21 +177,13 @@ def _loose_bodies(found: Survey, name: str, material: Material | None) -> Survey
     return found._replace(bodies=found.loose, loose={})
 
 
-def _try(faults: list[str], reader: Callable, *args: Any, **values: Any) -> Any:
-    """What `reader` returns, or None and its message among the `faults`."""
-    try:
-        return reader(*args, **values)
-    except SceneError as error:
-        faults.append(str(error))
-        return None
-
-
 def read_obstacles(found: Survey, frame: Frame) -> list:
     """All obstacles that can be read; the others are added to what is left out."""
     obstacles = []
     for n, prim in list(found.obstacles.items()):
         try:
-            obstacles.append(read_obstacle(prim, n, frame))
+            with explained(prim.GetPath(), prim):
+                obstacles.append(read_obstacle(prim, n, frame))
         except SceneError as error:
             del found.obstacles[n]
             path = str(prim.GetPath())

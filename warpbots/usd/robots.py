@@ -5,8 +5,9 @@ in physics.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from pxr import Sdf, Usd
@@ -29,6 +30,7 @@ from warpbots.scene import (
 from warpbots.usd.colliders import Note, colliders, read_collider
 from warpbots.usd.collisions import Toucher, touching
 from warpbots.usd.drives import claim, read_drives
+from warpbots.usd.files import attempt
 from warpbots.usd.frame import START, Frame
 from warpbots.usd.hanging import Step, hang
 from warpbots.usd.joint_prims import read_joint_prim
@@ -89,23 +91,16 @@ def read_robots(found: Survey, frame: Frame, actuators: list, obstacles: list[Ob
         found.left_out.append((str(prim.GetPath()) if prim else "the whole file", reason))
 
     faults: list[str] = []
-
-    def attempt(reader: Callable, *args: Any) -> Any:
-        try:
-            return reader(*args)
-        except SceneError as error:
-            faults.append(str(error))
-            return None
-
+    tried = functools.partial(attempt, faults)
     rigid = {n: prim for n, prim in found.bodies.items() if not schemas(prim) & set(BODY_APIS)}
-    bodies = {prim.GetPath(): attempt(_read, prim, n, frame, note) for n, prim in rigid.items()}
-    prims = [attempt(read_joint_prim, prim, n, frame, note) for n, prim in found.joints.items()]
+    bodies = {prim.GetPath(): tried(_read, prim, n, frame, note) for n, prim in rigid.items()}
+    prims = [tried(read_joint_prim, prim, n, frame, note) for n, prim in found.joints.items()]
     joints = [joint for joint in prims if joint is not None]
-    grown = attempt(branches, list(rigid.values()), joints, list(found.roots.values())) if not faults else None
+    grown = tried(branches, list(rigid.values()), joints, list(found.roots.values())) if not faults else None
     if faults:
         raise SceneError("\n  ".join(faults))
     order = {joint.prim.GetPath(): k for k, joint in enumerate(joints)}
-    steps, posed = _place(bodies, grown, frame, note, attempt)
+    steps, posed = _place(bodies, grown, frame, note, tried)
     if faults:
         raise SceneError("\n  ".join(faults))
     steps.sort(key=lambda step: order[step.prim.GetPath()])

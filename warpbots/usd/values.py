@@ -14,10 +14,24 @@ from typing import Any
 import numpy as np
 from pxr import Sdf, Usd
 
+from warpbots.scene import SceneError
 from warpbots.usd.frame import START, Frame, rotation, transform
 from warpbots.usd.schema import EXACT, MOTION_API, OWN, Row, rows
 
-__all__ = ["apply", "at_rest", "authored", "clear", "create", "enabled", "get", "number", "put", "same", "schemas"]
+__all__ = [
+    "apply",
+    "at_rest",
+    "authored",
+    "axis_number",
+    "clear",
+    "create",
+    "enabled",
+    "get",
+    "number",
+    "put",
+    "same",
+    "schemas",
+]
 
 _SINGLE = ("float", "float[]", "color3f[]", "vector3f", "point3f[]")
 _AGREE = 1e-6
@@ -78,6 +92,17 @@ def number(prim: Usd.Prim, name: str) -> float | None:
     value = prim.GetAttribute(name).Get(START)
     single = prim.GetAttribute(name).GetTypeName() == Sdf.ValueTypeNames.Float
     return float(str(np.float32(value))) if single else float(value)
+
+
+def axis_number(word: Any, what: str = "") -> int:
+    """0, 1 or 2 for the axes X, Y and Z.
+
+    Raises:
+        SceneError: It is none of them; the message begins with `what`.
+    """
+    if str(word) not in ("X", "Y", "Z"):
+        raise SceneError(f"{what}its axis must be X, Y or Z, got {str(word)!r}")
+    return "XYZ".index(str(word))
 
 
 def create(prim: Usd.Prim, name: str, type_name: str, value: Any, uniform: bool = False) -> None:

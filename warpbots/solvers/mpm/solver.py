@@ -1,6 +1,7 @@
 """The MPM solver: one explicit step of MLS-MPM and its adjoint."""
 
 import dataclasses
+import math
 from typing import ClassVar
 
 import numpy as np
