@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from warpbots.scene import SceneError, Sheet, Silhouette, TetMesh, TriangleMesh
+from warpbots.scene.kinds import checked
 
 __all__ = ["load_mesh", "load_sheet", "load_silhouette", "load_tetrahedra"]
 
 
+@checked
 def load_mesh(path: str | Path, scale: float = 1.0) -> TriangleMesh:
     """A solid from a mesh file that trimesh can read.
 
@@ -27,6 +29,7 @@ def load_mesh(path: str | Path, scale: float = 1.0) -> TriangleMesh:
     return _said_of(path, TriangleMesh, vertices * scale, faces)
 
 
+@checked
 def load_sheet(path: str | Path, thickness: float, scale: float = 1.0, bending: float | None = None) -> Sheet:
     """Cloth from a mesh file that trimesh can read.
 
@@ -49,6 +52,7 @@ def load_sheet(path: str | Path, thickness: float, scale: float = 1.0, bending: 
     return _said_of(path, Sheet, vertices * scale, faces.reshape(-1, 3), thickness, bending)
 
 
+@checked
 def load_tetrahedra(path: str | Path, scale: float = 1.0) -> TetMesh:
     """A solid as tetrahedra from a file that meshio can read; inverted ones are turned.
 
@@ -78,6 +82,7 @@ def load_tetrahedra(path: str | Path, scale: float = 1.0) -> TetMesh:
     return _said_of(path, TetMesh.oriented, mesh.points[used] * scale, tets.reshape(-1, 4))
 
 
+@checked
 def load_silhouette(
     path: str | Path, height: float, lower: tuple[float, float] = (0.0, 0.0), threshold: float = 0.5
 ) -> Silhouette:
@@ -93,13 +98,13 @@ def load_silhouette(
         FileNotFoundError: There is no such file.
         SceneError: The file is no image, or has no silhouette.
     """
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     path = _existing(path)
     try:
         with Image.open(path) as image:
             pixels = np.asarray(image.convert("RGBA"), dtype=np.float64) / 255.0
-    except UnidentifiedImageError as error:
+    except Exception as error:  # Pillow raises whatever its readers raise
         raise SceneError(f"{path} is not an image that Pillow can read; use a PNG") from error
     alpha, lightness = pixels[..., 3], pixels[..., :3].mean(axis=-1)
     mask = alpha > threshold if alpha.min() < threshold else lightness < threshold

@@ -13,12 +13,14 @@ from warpbots.robots.touch import dressed
 from warpbots.robots.tree import Link, floating, start_of, tree_of
 from warpbots.robots.unknown import loops, survey
 from warpbots.scene import Inertia, Obstacle, RigidBody, Scene
+from warpbots.scene.kinds import checked
 
 __all__ = ["load_robot"]
 
 _logger = logging.getLogger(__name__)
 
 
+@checked
 def load_robot(
     path: str | Path,
     *,

@@ -126,16 +126,23 @@ def _asked(path: Path, of: Callable[[], Any]) -> Any:
     """What MuJoCo answers, or its own sentence of why not."""
     try:
         return of()
-    except (ValueError, RuntimeError) as fault:
+    except (ValueError, RuntimeError, TypeError, LookupError) as fault:
         reason = " ".join(str(fault).split()).removeprefix("Error: ")
         raise SceneError(f"{path} cannot be read as a robot; MuJoCo says: {reason}") from fault
 
 
 def _urdf(path: Path) -> Any | None:
-    """Root of the XML of a URDF file; None for MJCF."""
+    """Root of the XML of a URDF file; None for MJCF.
+
+    Raises:
+        SceneError: It is no XML.
+    """
     from xml.etree import ElementTree
 
-    root = ElementTree.parse(path).getroot()
+    try:
+        root = ElementTree.parse(path).getroot()
+    except (ElementTree.ParseError, ValueError, LookupError) as fault:  # MuJoCo takes some that are no XML
+        raise SceneError(f"{path} cannot be read as XML: {fault}; see its first line and its encoding") from fault
     return root if root.tag == "robot" else None
 
 

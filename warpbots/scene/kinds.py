@@ -5,7 +5,7 @@ import functools
 import inspect
 import numbers
 import types
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -64,8 +64,12 @@ def fitted(value: Any, kind: Any, what: str) -> Any:
     origin, parts = get_origin(kind), get_args(kind)
     if origin in _UNIONS:
         return _any_of(value, kind, what)
+    if kind is Any:
+        return value
     if kind is np.ndarray:
         return _array(value, what)
+    if origin is Sequence:
+        return _tuple(value, tuple[parts[0], ...], what)
     if origin is tuple:
         return _tuple(value, kind, what)
     if origin is not None and origin is not Annotated:

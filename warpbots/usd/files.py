@@ -157,8 +157,9 @@ def _refuse_arrays(path: Path) -> None:
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
             for found in _ARRAY.finditer(text):
                 name, first = (group.decode(errors="replace") for group in found.groups())
-                size = (4,) if name.startswith("quat") else np.shape(Sdf.ValueTypeNames.Find(name).defaultValue)
-                if first.count("(") != len(size) or first.count(",") + 1 != size[-1]:
+                kind = Sdf.ValueTypeNames.Find(name)
+                size = (4,) if name.startswith("quat") else np.shape(kind.defaultValue)
+                if kind and (first.count("(") != len(size) or first.count(",") + 1 != size[-1]):
                     line = text[: found.start()].count(b"\n") + 1
                     raise SceneError(
                         f"{path}:{line}: an array of the type {name}[] has elements such as {first[:40]}, which are of "

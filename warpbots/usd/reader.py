@@ -8,6 +8,7 @@ import numpy as np
 from pxr import Usd, UsdGeom
 
 from warpbots.scene import Material, Scene, SceneError, Shape, Sheet, TetMesh, TriangleMesh
+from warpbots.scene.kinds import checked
 from warpbots.usd.bodies import lost_velocities, read_body
 from warpbots.usd.colliders import is_moving
 from warpbots.usd.files import attempt, explained, open_stage
@@ -33,6 +34,7 @@ _SENSIBLE = (1e-3, 1e2)
 """Sizes of a robot [m] outside of which its unit of length is probably wrong."""
 
 
+@checked
 def read(
     path: str | os.PathLike,
     material: Material | None = None,
@@ -73,6 +75,7 @@ def read(
     return scene
 
 
+@checked
 def read_meshes(path: str | os.PathLike, meters_per_unit: float | None = None) -> dict[str, TriangleMesh]:
     """All meshes of a USD file, whether or not it has any physics, to be used as shapes.
 

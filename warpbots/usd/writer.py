@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from warpbots.scene import Scene
+from warpbots.scene.kinds import checked, shown
 from warpbots.usd.files import export, replacing_layers
 from warpbots.usd.scene_writer import scene_layer
 from warpbots.usd.trajectory import write_trajectory
@@ -12,6 +13,7 @@ from warpbots.usd.trajectory import write_trajectory
 __all__ = ["write"]
 
 
+@checked
 def write(
     path: str | os.PathLike,
     what: Any,
@@ -52,5 +54,7 @@ def write(
     if isinstance(what, Scene):
         with replacing_layers(path) as (temporary,):
             export(scene_layer(what, path.parent), temporary)
+    elif not hasattr(what, "frames"):
+        raise ValueError(f"write: what must be a Scene or a Trajectory, got {shown(what)}")
     else:
         write_trajectory(path, what, fps, every, velocities, springs)

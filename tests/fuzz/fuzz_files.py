@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
+import fuzz_scenes
 import numpy as np
-import scenes
 
 import warpbots as wb
 
@@ -22,7 +22,7 @@ def originals(folder: Path, seed: int) -> Path:
         return examples[rng.integers(len(examples))]
     path = folder / f"scene{'.usdc' if rng.random() < 0.2 else '.usda'}"
     while True:
-        draw = scenes.Draw(seed)
+        draw = fuzz_scenes.Draw(seed)
         try:
             wb.usd.write(path, draw.scene()())
             return path

@@ -1,4 +1,4 @@
-"""Random scenes and spoilt files by the thousand: ``python tests/fuzz/run.py build 0 10000 results.jsonl``.
+"""Random scenes and spoilt files by the thousand: ``python tests/fuzz/campaign.py build 0 10000 results.jsonl``.
 
 ``build`` builds scenes, ``step`` takes steps of valid and nearly valid ones with a gradient, ``usd`` reads spoilt
 files. Each line of the results has a seed, a verdict, a time and what was said. The last line of a run that ended early
@@ -6,14 +6,15 @@ has the seed at which the process died.
 """
 
 import json
+import resource
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-import mutants
+import fuzz_files
+import fuzz_scenes
 import numpy as np
-import scenes
 import torch
 from verdict import verdict
 
@@ -23,12 +24,12 @@ MEMORY = 5e8
 """What scenes may take [bytes], so that those refused for it are refused within seconds."""
 
 
-def described(seed: int, faults: int | None = None) -> scenes.Part:
+def described(seed: int, faults: int | None = None) -> fuzz_scenes.Part:
     """A description of a simulation with so many accidents; None for none to three."""
-    draw = scenes.Draw(seed)
+    draw = fuzz_scenes.Draw(seed)
     tree = draw.simulation()
     for _ in range(draw.rng.integers(4) if faults is None else faults):
-        scenes.spoil(draw.rng, tree)
+        fuzz_scenes.spoil(draw.rng, tree)
     return tree
 
 
@@ -61,7 +62,7 @@ def step(seed: int) -> str | None:
 def usd(seed: int) -> str | None:
     """Read a spoilt file."""
     with tempfile.TemporaryDirectory() as folder:
-        mutants.read(Path(folder), seed)
+        fuzz_files.read(Path(folder), seed)
 
 
 KINDS = {"build": build, "step": step, "usd": usd}
@@ -69,6 +70,7 @@ KINDS = {"build": build, "step": step, "usd": usd}
 
 def main(kind: str, first: str, last: str, results: str) -> None:
     size.available_memory = lambda: MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (int(16 * MEMORY), int(16 * MEMORY)))
     with Path(results).open("a", buffering=1) as file:
         for seed in range(int(first), int(last)):
             file.write(f'{{"seed": {seed}}}\n')
