@@ -145,6 +145,15 @@ def test_derivatives_of_the_law(p, rng):
     assert np.allclose(F_u, v, rtol=1e-6, atol=1e-6)
 
 
+def test_a_distance_without_a_slope_pushes_nowhere():
+    """Friction alone, -k_t u, as in the middle of a plate; the derivatives are finite."""
+    n, C, u = np.zeros((1, 3)), np.eye(3)[None], np.array([[0.7, 0.1, -2.0]])
+    F, F_y, F_u = law(np.array([-0.01]), n, C, u, (1e4, 1e2, 0.4, 1.0))
+    assert np.allclose(F, -u)
+    assert np.allclose(F_u, -np.eye(3))
+    assert np.isfinite(F_y).all()
+
+
 def test_the_force_is_continuous_where_contact_begins_and_where_sticking_ends(rng):
     n, C, u = np.array([[0.0, 0.0, 1.0]]), np.zeros((1, 3, 3)), np.array([[0.7, 0.1, -2.0]])
     p = (1e4, 1e4, 0.5, 100.0)

@@ -136,3 +136,33 @@ def test_cable_on_its_kink(solver):
     assert slack == 0.0
     assert taut != 0.0
     assert on in (slack, pytest.approx(taut, rel=1e-6))
+
+
+@pytest.mark.parametrize("solver", [s for s in EXPLICIT if s != "springs-rk4"])
+def test_a_cable_whose_waypoints_meet(solver):
+    """It is the cable without its last waypoint, whose segment has no direction; springs between the two have none.
+
+    In a scheme of one stage: between two they part.
+    """
+    ends = [(0.3125 - 1 / 64, 0.3125 - 1 / 64), (0.375 - 1 / 64, 0.375 - 1 / 64), (0.4375 - 1 / 64, 0.375 - 1 / 64)]
+    cables = [Cable("cable", ends[:count], 200.0, 0.05) for count in (2, 3)]
+    short, long = (
+        Simulation(block(2, actuators=(c,), gravity=(0.0, 0.0)), EXPLICIT[solver](1 / 16), STEP) for c in cables
+    )
+    stays, goes = long.model.cables.particle.numpy()[1:]
+    x = short.state().position
+    x[:, goes] = x[:, stays]
+    weights, d = torch.randn_like(x), 0.01 * torch.randn_like(x)
+    d[:, goes] = d[:, stays]
+
+    def loss(sim, x, u):
+        return (weights * sim.rollout(u, 1, sim.state(position=x)).final.velocity).sum()
+
+    u = torch.full((1, 1), 0.2, dtype=x.dtype, requires_grad=True)
+    x_g, u_g = torch.autograd.grad(loss(long, x.requires_grad_(), u), [x, u])
+    with torch.no_grad():
+        assert float(loss(long, x, u)) == pytest.approx(float(loss(short, x, u)), rel=1e-12)
+        difference = float(loss(long, x, u + 1e-6) - loss(long, x, u - 1e-6)) / 2e-6
+        assert float(u_g) == pytest.approx(difference, rel=1e-6)
+        difference = float(loss(long, x + 1e-6 * d, u) - loss(long, x - 1e-6 * d, u)) / 2e-6
+        assert float((x_g * d).sum()) == pytest.approx(difference, rel=1e-6)

@@ -75,6 +75,16 @@ def test_a_squeezed_pair_feels_the_law():
     np.testing.assert_allclose(to_numpy(kick[1] - kick[0])[2:], 0.0, atol=1e-5)
 
 
+def test_masses_at_one_place_push_nowhere():
+    """Neither collisions nor springs know a direction there."""
+    scene = Scene([SoftBody("body", Box((0.0, 0.0), (0.1, 0.1)), MATTER)], gravity=(0.0, 0.0))
+    sim = Simulation(scene, MassSpring(0.1, collision=2.0), 1e-4)
+    x = torch.zeros_like(sim.state().position).requires_grad_()
+    v = sim.rollout(None, 1, sim.state(position=x)).final.velocity
+    assert (v == 0.0).all()
+    assert torch.isfinite(torch.autograd.grad((v**2).sum(), x)[0]).all()
+
+
 @pytest.mark.verification
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
 @pytest.mark.parametrize("dim", DIMENSIONS)

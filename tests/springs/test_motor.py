@@ -191,6 +191,12 @@ def test_a_motor_bounds_the_time_step():
                 Attachment("axle", "stator", "rotor", ((0.0, 0.0, 0.0), (0.0, 0.0, 0.01)))])),
             "two of its points have the same nearest mass of 'stator'",
         ),
+        (
+            lambda: MassSpring(0.05).build(machine(actuators=[], attachments=[
+                Attachment("axle", "stator", "rotor", ((0.05, 0.0, 0.0),)),
+                Attachment("pin", "stator", "rotor", ((0.076, 0.0, 0.0),))])),
+            "Attachment 'pin': with those before it, it makes one mass of those of 'stator' at .* and .* m; move its points",
+        ),
         (lambda: MPM(0.05).build(machine()), "Motor 'motor': MPM knows no motors, use MassSpring"),
         (lambda: MPM(0.05).build(machine(actuators=[])), "Attachment 'axle': in MPM bodies that touch stick"),
     ],

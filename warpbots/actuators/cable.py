@@ -4,7 +4,7 @@
     f_i = T (d_i - d_{i-1}),           T = k max(0, L - R (1 - u)),  d_i = (x_{i+1} - x_i) / |x_{i+1} - x_i|
 
 The forces are internal: they sum to zero and exert no torque. At the edge between slack and taut the derivative is
-that of the slack side, 0.
+that of the slack side, 0. A segment between waypoints that coincide has no direction and pulls at neither of them.
 """
 
 import functools
@@ -55,11 +55,6 @@ def cable_kernels(dim: int) -> tuple[wp.Kernel, wp.Kernel, wp.Kernel]:
     CableArrays = cable_arrays()
     module = wp.get_module(f"warpbots.actuators.cable_{dim}d")
 
-    @wp.func
-    def unit(a: vec):
-        """a / |a|; neighbouring waypoints are different particles, which never meet exactly."""
-        return a / wp.length(a)
-
     @wp.kernel(module=module)
     def length(
         # model
@@ -106,9 +101,9 @@ def cable_kernels(dim: int) -> tuple[wp.Kernel, wp.Kernel, wp.Kernel]:
         T = tension[w, c]
         f = vec()
         if i + 1 < cables.start[c + 1]:
-            f = f + T * unit(x[w, cables.particle[i + 1]] - x[w, cables.particle[i]])
+            f = f + T * wp.normalize(x[w, cables.particle[i + 1]] - x[w, cables.particle[i]])
         if i > cables.start[c]:
-            f = f - T * unit(x[w, cables.particle[i]] - x[w, cables.particle[i - 1]])
+            f = f - T * wp.normalize(x[w, cables.particle[i]] - x[w, cables.particle[i - 1]])
         force_out[w, i] = f
 
     return length, tension, force

@@ -6,7 +6,8 @@ At a signed distance d < 0 with slope n, and with the velocity u of the point ag
     F = N n - min(k_t, mu N / |u_t|) u_t,   u_t = u - n (n . u) / (n . n)
 
 with stiffness k [Pa/m], damping c [Pa s/m^2], viscosity k_t [Pa s/m] below the cone of friction mu N, all times the
-area of the point (Xu et al. 2021, section III-B; Geilinger et al. 2020). The force never pulls.
+area of the point (Xu et al. 2021, section III-B; Geilinger et al. 2020). The force never pulls. Where the distance has no
+slope, n = 0, no direction leads out, and u_t = u.
 """
 
 import warp as wp
@@ -14,7 +15,16 @@ import warp as wp
 __all__ = ["penalty_force", "penalty_tangents"]
 
 _scalar, _vec3, _mat33 = wp.float64, wp.vec3d, wp.mat33d
-_ZERO = wp.constant(_scalar(0.0))
+_ZERO, _ONE = (wp.constant(_scalar(c)) for c in (0.0, 1.0))
+
+
+@wp.func
+def _square(n: _vec3):
+    """N . n, or 1 where n = 0: what is divided by it is 0 there."""
+    nn = wp.dot(n, n)
+    if nn == _ZERO:
+        nn = _ONE
+    return nn
 
 
 @wp.func
@@ -22,7 +32,7 @@ def penalty_force(d: _scalar, n: _vec3, u: _vec3, k: _scalar, c: _scalar, mu: _s
     """Pressure and shear [Pa] on a point at distance d < 0."""
     along = wp.dot(n, u)
     N = -d * wp.max(_ZERO, k - c * along)
-    u_t = u - n * (along / wp.dot(n, n))
+    u_t = u - n * (along / _square(n))
     drag = k_t
     speed2 = wp.dot(u_t, u_t)
     if k_t * k_t * speed2 > mu * mu * N * N:
@@ -33,7 +43,7 @@ def penalty_force(d: _scalar, n: _vec3, u: _vec3, k: _scalar, c: _scalar, mu: _s
 @wp.func
 def penalty_tangents(d: _scalar, n: _vec3, C: _mat33, u: _vec3, k: _scalar, c: _scalar, mu: _scalar, k_t: _scalar):
     """Derivatives of `penalty_force` with respect to the place of the point, where n changes by C, and to u."""
-    nn = wp.dot(n, n)
+    nn = _square(n)
     along = wp.dot(n, u)
     push = wp.max(_ZERO, k - c * along)
     N = -d * push

@@ -1,8 +1,9 @@
 """Masses that keep their distance from one another, of one body or of several.
 
 A collision is a spring that is there only while it is compressed: masses i and j closer than r_i + r_j push each other
-away with k (r_i + r_j - l), k the mean of their stiffnesses. Neighbours are found by a hash grid, built anew at every
-stage; each mass gathers from all of its own, so no two threads write to one place, and the adjoint is the same loop.
+away with k (r_i + r_j - l), k the mean of their stiffnesses; at one place there is no direction, and no force.
+Neighbours are found by a hash grid, built anew at every stage; each mass gathers from all of its own, so no two threads
+write to one place, and the adjoint is the same loop.
 """
 
 import functools
@@ -78,7 +79,7 @@ def collide_kernel() -> wp.Kernel:
                 d = subtract(fetch(x, j), x_i)
                 length = wp.sqrt(dot(d, d))
                 l0 = radius[mass] + radius[other]
-                if length < l0:
+                if length > real(0.0) and length < l0:
                     k = real(0.5) * (stiffness[mass] + stiffness[other])
                     total = multiply_add(total, k * (real(1.0) - l0 / length), d)
         force_out[i] = add(force_out[i], total)
@@ -118,7 +119,7 @@ def adj_collide_kernel() -> wp.Kernel:
                 d = subtract(fetch(x, j), x_i)
                 length = wp.sqrt(dot(d, d))
                 l0 = radius[mass] + radius[other]
-                if length < l0:
+                if length > real(0.0) and length < l0:
                     k = real(0.5) * (stiffness[mass] + stiffness[other])
                     m = subtract(m_i, fetch(force_adj, j))
                     q = dot(m, d) / length

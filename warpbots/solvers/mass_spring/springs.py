@@ -4,7 +4,8 @@ A spring of stiffness k, rest length l0 and damping c pulls mass i towards mass 
 
     f = (k (1 - l0 / l) + c u / l^2) d,   d = x_j - x_i,  l = |d|,  u = d . (v_j - v_i),
 
-and j with -f. For a loss L write m for dL/df_i - dL/df_j. Then with q = m . d / l
+and j with -f; where they meet a spring has no direction, and f = 0. For a loss L write m for dL/df_i - dL/df_j. Then
+with q = m . d / l
 
     dL/dx_j = (k (1 - l0/l) + c u/l^2) m + (k l0/l - 2 c u/l^2) q/l d + c q/l (v_j - v_i),   dL/dv_j = c q/l d,
     dL/dk = (l - l0) q,   dL/dl0 = -k q,   dL/dc = u q/l,
@@ -132,6 +133,8 @@ def pull_kernel(damped: bool, gather: bool, breaks: bool) -> wp.Kernel:
                 s = spring + rows.spring[e]
             d = subtract(fetch(x, j), x_i)
             l2 = dot(d, d)
+            if l2 == real(0.0):
+                continue
             q = item(springs.k, s) * (real(1.0) - item(springs.l0, s) / wp.sqrt(l2))
             if wp.static(damped):
                 q += item(springs.c, s) * dot(d, subtract(fetch(v, j), fetch(v, i))) / l2
@@ -195,7 +198,10 @@ def adj_pull_kernel(damped: bool, gather: bool, breaks: bool, constants: bool) -
                 along_whole = dot(m, d)
                 m = scale(real(1.0) - item(broken, s), m)
             k = item(springs.k, s)
-            inverse = real(1.0) / wp.sqrt(dot(d, d))
+            l2 = dot(d, d)
+            if l2 == real(0.0):
+                continue
+            inverse = real(1.0) / wp.sqrt(l2)
             q = dot(m, d) * inverse
             slack = item(springs.l0, s) * inverse
             along_m = k * (real(1.0) - slack)

@@ -21,7 +21,8 @@ def attached(scene: Scene, lattice: Lattice) -> Lattice:
     that they had.
 
     Raises:
-        SceneError: No mass of a body is near a point, or two points have the same nearest mass.
+        SceneError: No mass of a body is near a point, two points have the same nearest mass, or two masses of one body
+            would become one.
     """
     if not scene.attachments:
         return lattice
@@ -32,6 +33,7 @@ def attached(scene: Scene, lattice: Lattice) -> Lattice:
         position[becomes[first]] = attachment.points
         for stays, goes in zip(becomes[first], becomes[second], strict=True):
             becomes[becomes == goes] = stays  # with all that has become one with it before
+        _refuse_collapse(scene, lattice, attachment, becomes)
     return _merged(dataclasses.replace(lattice, position=position), becomes)
 
 
@@ -54,6 +56,23 @@ def _nearest(scene: Scene, lattice: Lattice, attachment: Attachment, name: str) 
             f"apart, or use a smaller MassSpring(spacing=...)"
         )
     return own[nearest]
+
+
+def _refuse_collapse(scene: Scene, lattice: Lattice, attachment: Attachment, becomes: np.ndarray) -> None:
+    """Raise if `attachment` makes one mass of two of a body, whose spring would have no length.
+
+    Raises:
+        SceneError: It does.
+    """
+    row, count = np.unique(np.stack([lattice.body, becomes]), axis=1, return_counts=True)
+    if (count > 1).any():
+        body, mass = row[:, count.argmax()]
+        i, j = np.flatnonzero((lattice.body == body) & (becomes == mass))[:2]
+        raise SceneError(
+            f"Attachment {attachment.name!r}: with those before it, it makes one mass of those of "
+            f"{scene.bodies[body].name!r} at {lattice.position[i].tolist()} and {lattice.position[j].tolist()} m; move "
+            f"its points apart from theirs, or use a smaller MassSpring(spacing=...)"
+        )
 
 
 def _merged(lattice: Lattice, becomes: np.ndarray) -> Lattice:
