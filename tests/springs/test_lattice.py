@@ -1,5 +1,7 @@
 """Lattices: what springs hang where, how stiff they are, and what they weigh."""
 
+import re
+
 import numpy as np
 import pytest
 from cases import DIMENSIONS
@@ -7,7 +9,7 @@ from scipy.sparse.linalg import spsolve
 from scipy.spatial import cKDTree
 
 from warpbots.math import precision
-from warpbots.scene import Box, Constraint, Material, Scene, SoftBody, Sphere
+from warpbots.scene import Box, Constraint, Material, Scene, SceneError, SoftBody, Sphere
 from warpbots.simulation import Simulation
 from warpbots.solvers import MassSpring
 from warpbots.solvers.mass_spring import stiffness_matrix
@@ -28,15 +30,33 @@ def constants(made: Lattice, volume: float) -> np.ndarray:
     return np.einsum("s,si,sj,sk,sl->ijkl", made.stiffness / made.rest_length**2, d, d, d, d) / volume
 
 
-@pytest.mark.parametrize("size", [(1.0, 1.0, 1.0), (1.0, 0.8, 1.3)])
+@pytest.mark.parametrize(
+    "size", [(1.0, 1.0, 1.0), (1.0, 0.8, 1.3), (1.0, 0.32, 1.0), (1.0, 0.33, 0.33), (0.16, 0.27, 1)]
+)
 @pytest.mark.parametrize("dim", DIMENSIONS)
 def test_a_voxel_lattice_is_isotropic(dim, size):
-    """lambda = mu = 2/5 E to rounding, surfaces included, for cubes and for boxes that the body's size enforces."""
+    """lambda = mu = 2/5 E to rounding, surfaces included, for cubes and for boxes that the body's size enforces.
+
+    All springs push and pull, those of flat and of long boxes, too.
+    """
     made = lattice(Box((0.0,) * dim, size[:dim]), MassSpring(0.23))
     C, one = constants(made, np.prod(size[:dim])), np.eye(dim)
     solid = sum(np.einsum(f"{a},{b}->ijkl", one, one) for a, b in (("ij", "kl"), ("ik", "jl"), ("il", "jk")))
     np.testing.assert_allclose(C, 0.4 * E * solid, rtol=0, atol=1e-9 * E)
     assert (made.stiffness > 0.0).all()
+
+
+@pytest.mark.parametrize("size", [(0.2, 0.2, 0.05), (0.3, 0.055, 0.055), (0.2, 0.05)])
+def test_too_flat_boxes_are_refused(size):
+    """With a spacing that would do."""
+    box = Box((0.0,) * len(size), size)
+    with pytest.raises(
+        SceneError, match=r"'body': cells of .* have edges in a ratio of .* use MassSpring\(spacing="
+    ) as e:
+        lattice(box, MassSpring(0.1))
+    enough = float(re.search(r"spacing=([\d.e-]+)\)", str(e.value))[1])
+    assert 0.5 * min(size) < enough < 0.1
+    assert (lattice(box, MassSpring(enough)).stiffness > 0.0).all()
 
 
 def test_neighbours_of_a_voxel_lattice():
@@ -132,7 +152,7 @@ def test_materials_of_regions_meet_in_their_springs():
     soft, stiff = Material(1e4, 0.25, 1000.0), Material(1e6, 0.25, 2000.0)
     right = Box((0.5, 0.0), (1.0, 1.0))
     body = SoftBody("two", Box((0.0, 0.0), (1.0, 1.0)), soft, {"right": right}, {"right": stiff})
-    made = assemble(Scene([body]), [voxel_cells(body.shape, 0.25)])
+    made = assemble(Scene([body]), [voxel_cells(body.shape, 0.25, body.name)])
     upright = np.isclose(made.position[made.ends[:, 0], 0], made.position[made.ends[:, 1], 0])
     x = made.position[made.ends[:, 0], 0]
     edge = np.isclose(made.rest_length, 0.25)

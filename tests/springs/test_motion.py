@@ -217,8 +217,32 @@ def test_energy_of_what_a_rollout_had():
     assert other.elastic / plain.elastic == pytest.approx([2.0])
     assert other.kinetic / plain.kinetic == pytest.approx([3.0])
     assert other.gravitational / plain.gravitational == pytest.approx([3.0])
+    for gravity in ((0.0, 0.0, -4.0), np.array([0.0, 0.0, -4.0]), torch.tensor([[0.0, 0.0, -4.0]])):
+        sim.rollout(None, 1, state, mass=0.5, gravity=gravity)
+        weighed = energy(sim.model, state, mass=0.5, gravity=gravity)
+        assert weighed.gravitational == pytest.approx([0.5 * 4.0 * float(state.position[..., 2].sum())])
     with pytest.raises(ValueError, match="energy: there is no parameter 'stifness'; the model has stiffness"):
         energy(sim.model, state, stifness=1.0)
+    with pytest.raises(ValueError, match=r"'mass' must have shape \(1, \d+\) or one that broadcasts to it, got \(2,\)"):
+        energy(sim.model, state, mass=[1.0, 2.0])
+
+
+def test_all_natural_modes_of_a_lattice():
+    """As many as there are motions: orthonormal in the masses, their frequencies those of K alone; one more is refused.
+
+    K = M Phi (2 pi f)^2 Phi^T M.
+    """
+    model = MassSpring(0.1).build(cube())
+    count = 3 * len(model.lattice)
+    frequency, shape = natural_modes(model, count)
+    shape, mass = shape.reshape(count, -1), np.repeat(model.mass.numpy()[0].astype(np.float64), 3)
+    np.testing.assert_allclose(shape @ (mass[:, None] * shape.T), np.eye(count), atol=1e-6)
+    K = stiffness_matrix(model).toarray()
+    again = (mass[:, None] * shape.T) @ np.diag((2.0 * np.pi * frequency) ** 2) @ (shape * mass)
+    np.testing.assert_allclose(again, K, atol=1e-6 * K.max())
+    np.testing.assert_allclose(natural_modes(model, count - 1)[0][6:], frequency[6:-1], rtol=1e-5)
+    with pytest.raises(ValueError, match=f"count must be in 1 to {count}, the motions that the constraints leave, got"):
+        natural_modes(model, count + 1)
 
 
 @pytest.mark.parametrize(

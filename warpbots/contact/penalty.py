@@ -6,8 +6,8 @@ At a signed distance d < 0 with slope n, and with the velocity u of the point ag
     F = N n - min(k_t, mu N / |u_t|) u_t,   u_t = u - n (n . u) / (n . n)
 
 with stiffness k [Pa/m], damping c [Pa s/m^2], viscosity k_t [Pa s/m] below the cone of friction mu N, all times the
-area of the point (Xu et al. 2021, section III-B; Geilinger et al. 2020). The force never pulls. Where the distance has no
-slope, n = 0, no direction leads out, and u_t = u.
+area of the point (Xu et al. 2021, section III-B; Geilinger et al. 2020). The force never pulls. Where the distance has
+no slope, n = 0, no direction leads out, and u_t = u.
 """
 
 import warp as wp

@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+from scipy.linalg import eigh
 from scipy.sparse import coo_matrix, csr_matrix, diags
 from scipy.sparse.linalg import LinearOperator, eigsh
 
@@ -50,10 +51,11 @@ def energy(model: MassSpringModel, state: MassSpringState, **parameters: Any) ->
     Args:
         model: What moves.
         state: Its fields may be Warp arrays or torch tensors.
-        parameters: What a rollout had in the place of the model's parameters, by name.
+        parameters: What a rollout had in the place of the model's parameters, by name: numbers, arrays or tensors that
+            broadcast to the parameter's shape.
 
     Raises:
-        ValueError: The model has no such parameter.
+        ValueError: The model has no such parameter, or it has another shape.
     """
     unknown = parameters.keys() - model.parameters().keys()
     if unknown:
@@ -61,9 +63,7 @@ def energy(model: MassSpringModel, state: MassSpringState, **parameters: Any) ->
             f"energy: there is no parameter {min(unknown)!r}; the model has {', '.join(model.parameters())}"
         )
     x, v = (_numpy(a) for a in (state.position, state.velocity))
-    k, l0, m, g = (
-        _numpy(parameters.get(n, getattr(model, n))) for n in ("stiffness", "rest_length", "mass", "gravity")
-    )
+    k, l0, m, g = (_parameter(model, n, parameters) for n in ("stiffness", "rest_length", "mass", "gravity"))
     i, j = model.lattice.ends.T
     length = np.linalg.norm(x[:, j] - x[:, i], axis=-1)
     if model.wears:
@@ -75,10 +75,22 @@ def energy(model: MassSpringModel, state: MassSpringState, **parameters: Any) ->
     )
 
 
+def _parameter(model: MassSpringModel, name: str, parameters: dict[str, Any]) -> np.ndarray:
+    """The model's parameter, or what is in its place, in the model's shape."""
+    own = _numpy(getattr(model, name))
+    value = _numpy(parameters.get(name, own))
+    try:
+        return np.broadcast_to(value, own.shape)
+    except ValueError:
+        raise ValueError(
+            f"energy: parameter {name!r} must have shape {own.shape} or one that broadcasts to it, got {value.shape}"
+        ) from None
+
+
 def _numpy(array: object) -> np.ndarray:
-    """A Warp array or a tensor as float64."""
+    """A Warp array, a tensor or anything that NumPy reads as float64."""
     array = array.detach().cpu() if hasattr(array, "detach") else array
-    return array.numpy().astype(np.float64)
+    return np.asarray(array.numpy() if hasattr(array, "numpy") else array, dtype=np.float64)
 
 
 def stiffness_matrix(model: MassSpringModel, world: int = 0, position: np.ndarray | None = None) -> csr_matrix:
@@ -148,17 +160,22 @@ def natural_modes(
         [kg^-1/2], shape (count, n_masses, dim).
 
     Raises:
-        ValueError: `count` is not below the number of motions that the constraints leave.
+        ValueError: `count` is above the number of motions that the constraints leave.
     """
     Z = motions_left(model)
-    if not 0 < count < Z.shape[1]:
-        raise ValueError(f"natural_modes: count must be in 1 to {Z.shape[1] - 1}, got {count}")
+    if not 0 < count <= Z.shape[1]:
+        raise ValueError(
+            f"natural_modes: count must be in 1 to {Z.shape[1]}, the motions that the constraints leave, got {count}"
+        )
     mass = np.repeat(model.mass.numpy()[world].astype(np.float64), model.dim)
     K = Z.T @ stiffness_matrix(model, world, position) @ Z
     M = (Z.T @ diags(mass) @ Z).tocsc()
-    start = np.random.default_rng(0).standard_normal(K.shape[0])
-    below = -1e-6 * abs(K.diagonal()).max() / M.diagonal().max()  # just below zero: K may be singular
-    values, vectors = eigsh(K.tocsc(), count, M, sigma=below, which="LM", v0=start)
+    if count < K.shape[0]:
+        start = np.random.default_rng(0).standard_normal(K.shape[0])
+        below = -1e-6 * abs(K.diagonal()).max() / M.diagonal().max()  # just below zero: K may be singular
+        values, vectors = eigsh(K.tocsc(), count, M, sigma=below, which="LM", v0=start)
+    else:  # Lanczos' method always leaves one out
+        values, vectors = eigh(K.toarray(), M.toarray())
     order = np.argsort(values)
     frequency = np.sqrt(np.maximum(values[order], 0.0)) / (2.0 * np.pi)
     shapes = (Z @ vectors[:, order]).T

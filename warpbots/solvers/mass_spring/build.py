@@ -152,7 +152,10 @@ def _cut(body: SoftBody, spacing: float, kind: str, seed: int) -> Cells:
     if truss := bars_of(body.shape):
         return truss_cells(truss)
     shape = body.shape
-    cells = voxel_cells(shape, spacing) if kind == "voxel" else scattered_cells(shape, spacing, seed, body.name)
+    if kind == "voxel":
+        cells = voxel_cells(shape, spacing, body.name)
+    else:
+        cells = scattered_cells(shape, spacing, seed, body.name)
     if isinstance(shape, TriangleMesh | TetMesh) and len(cells.volume):
         lost = shape.volume / cells.volume.sum()  # the enclosed volume is known: the body has exactly its mass
         cells = dataclasses.replace(cells, volume=lost * cells.volume, weight=lost * cells.weight)

@@ -5,33 +5,55 @@ import itertools
 import numpy as np
 
 from warpbots.contact import signed_distance
-from warpbots.scene import Shape
+from warpbots.scene import SceneError, Shape
 from warpbots.scene.size import refuse_excess
 from warpbots.solvers.mass_spring.lattice.cells import SHEAR, Cells
 
 __all__ = ["voxel_cells"]
 
 _DIAGONAL = 1.0 / 3.0
-"""Share of the shear stiffness that the diagonals of the cells carry; the diagonals of the faces carry the rest."""
+"""Share of the shear stiffness that the diagonals of a cube carry; the diagonals of the faces carry the rest."""
+
+_ROOM = 0.05
+"""How far the stiffness of a box's own diagonals stays away from the bounds that make another spring 0 [1]."""
+
+_FLATTEST = 1.7
+"""Largest ratio of two edges of a box; from sqrt 3 on no springs that push and pull are isotropic."""
 
 _CELL = {2: 1e3, 3: 4e3}
 """Memory that a cell with its springs takes, by dimension [bytes]."""
 
 
-def voxel_cells(shape: Shape, spacing: float) -> Cells:
+def voxel_cells(shape: Shape, spacing: float, name: str) -> Cells:
     """Boxes of about `spacing` [m] that fit the bounding box of `shape` exactly, those whose centre is inside.
 
     Neighbouring boxes share their corners, edges and faces.
+
+    Args:
+        shape: What to fill.
+        spacing: Edge of a box [m].
+        name: Name of the body, for faults.
+
+    Raises:
+        SceneError: Boxes so flat that a spring would have a negative stiffness.
     """
     lower, upper = shape.bounds
-    counts = np.maximum(1.0, np.round((upper - lower) / spacing))
+    counts, size = _divided(upper - lower, spacing)
     refuse_excess(
         counts.prod(), _CELL[len(counts)], "MassSpring: cells of a body",
         "use a larger MassSpring(spacing=...) or a smaller body",
     )  # fmt: skip
-    counts = counts.astype(int)
-    size = (upper - lower) / counts
-    box = np.stack(np.meshgrid(*map(np.arange, counts), indexing="ij"), axis=-1).reshape(-1, len(lower))
+    if _flatness(size) > _FLATTEST:
+        remedy = next(
+            s for k in itertools.count(1) for s in [float(f"{0.97**k * spacing:.2g}")]
+            if s < spacing and _flatness(_divided(upper - lower, s)[1]) <= _FLATTEST
+        )  # fmt: skip
+        raise SceneError(
+            f"SoftBody {name!r}: cells of {size.round(6).tolist()} m have edges in a ratio of {_flatness(size):.3g}, "
+            f"and springs are isotropic up to {_FLATTEST:g}, beyond which some would need a negative stiffness; use "
+            f"MassSpring(spacing={remedy:g}), or lattice='random'"
+        )
+    box = np.stack(np.meshgrid(*map(np.arange, counts.astype(int)), indexing="ij"), axis=-1).reshape(-1, len(lower))
     box = box[signed_distance(shape, lower + (box + 0.5) * size) <= 0.0]
     corners = np.array(list(np.ndindex(*(2,) * len(lower))))
     number = np.ravel_multi_index(tuple(np.moveaxis(box[:, None] + corners, -1, 0)), tuple(counts + 1))
@@ -49,6 +71,17 @@ def voxel_cells(shape: Shape, spacing: float) -> Cells:
     )
 
 
+def _divided(edges: np.ndarray, spacing: float) -> tuple[np.ndarray, np.ndarray]:
+    """Number of boxes along each edge of a bounding box, and their size [m]."""
+    counts = np.maximum(1.0, np.round(edges / spacing))
+    return counts, edges / counts
+
+
+def _flatness(size: np.ndarray) -> float:
+    """Ratio of the longest edge of a box to the shortest."""
+    return float(size.max() / size.min())
+
+
 def _share(axes: tuple[bool, ...], size: np.ndarray) -> float:
     """Stiffness per E that a box of `size` gives to a spring along the diagonal of its `axes`.
 
@@ -58,14 +91,21 @@ def _share(axes: tuple[bool, ...], size: np.ndarray) -> float:
         V C_iijj = sum_{S with i, j} 2^(|S| - 1) k_S a_i^2 a_j^2 / l_S^2 = mu V,   V C_iiii = 3 mu V.
 
     The second kind follows for k_{i} once the diagonals are known; the first is divided between the diagonals of
-    the faces and, in 3D, those of the box. A spring along |S| axes of d is shared by 2^(d - |S|) boxes.
+    the faces and, in 3D, those of the box. With b_i = 1 / a_i^2 and t = 4 k_xyz / (mu V l_xyz^2) all of them are
+    positive for b_i (b_j + b_k - 3 b_i) < t < b_i b_j, which leaves room for a t where no b is 3 times another one; in
+    2D, where there is none to choose, they are positive for the same b. A spring along |S| axes of d is shared by
+    2^(d - |S|) boxes.
     """
     dim, V = len(size), float(np.prod(size))
 
     def full(chosen: tuple[int, ...]) -> float:
         a2 = size[list(chosen)] ** 2
         if len(chosen) == 3:
-            return _DIAGONAL * SHEAR * V * a2.sum() / (4.0 * V ** (4.0 / 3.0))
+            b = np.sort(1.0 / a2)
+            least, most = max(0.0, b[0] * (b[1] + b[2] - 3.0 * b[0])), b[0] * b[1]
+            room, k = _ROOM * (most - least), SHEAR * V * a2.sum() / 4.0
+            of_a_cube = _DIAGONAL * SHEAR * V * a2.sum() / (4.0 * V ** (4.0 / 3.0))
+            return np.clip(of_a_cube, k * (least + room), k * (most - room))
         if len(chosen) == 2:
             k = full((0, 1, 2)) if dim == 3 else 0.0
             rest = SHEAR * V - 4.0 * k * a2.prod() / (size**2).sum()
