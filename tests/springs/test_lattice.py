@@ -127,11 +127,17 @@ def test_stretch(dim, kind, spacing):
 
 @pytest.mark.parametrize("dim", DIMENSIONS)
 def test_best_candidates(dim):
-    """One point per spacing^d, none closer than the stated minimum, no hole wider than 1.6 spacings, all inside."""
+    """One point per spacing^d, none closer than the stated minimum, no hole wider than 1.6 spacings, all inside.
+
+    Neighbours are as far apart as stated, and half a spacing where points were moved onto the surface.
+    """
     spacing = {2: 0.03, 3: 0.08}[dim]
     point = best_candidates(Box((0.0,) * dim, (1.0,) * dim), spacing, seed=3)
     nearest = cKDTree(point).query(point, k=2)[0][:, 1]
     assert nearest.min() >= MINIMUM * spacing
+    assert nearest.mean() == pytest.approx({2: 0.82, 3: 0.86}[dim] * spacing, rel=0.02)
+    moved = lattice(Box((0.0,) * dim, (1.0,) * dim), MassSpring(spacing, "random", seed=3)).position
+    assert cKDTree(moved).query(moved, k=2)[0][:, 1].min() > 0.5 * spacing
     assert len(point) == pytest.approx(spacing**-dim, rel=0.02)
     probe = np.random.default_rng(0).uniform(0.1, 0.9, (20000, dim))
     assert cKDTree(point).query(probe)[0].max() < 1.3 * spacing
