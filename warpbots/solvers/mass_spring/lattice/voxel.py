@@ -53,7 +53,8 @@ def voxel_cells(shape: Shape, spacing: float, name: str) -> Cells:
             f"and springs are isotropic up to {_FLATTEST:g}, beyond which some would need a negative stiffness; use "
             f"MassSpring(spacing={remedy:g}), or lattice='random'"
         )
-    box = np.stack(np.meshgrid(*map(np.arange, counts.astype(int)), indexing="ij"), axis=-1).reshape(-1, len(lower))
+    counts = counts.astype(int)
+    box = np.stack(np.meshgrid(*map(np.arange, counts), indexing="ij"), axis=-1).reshape(-1, len(lower))
     box = box[signed_distance(shape, lower + (box + 0.5) * size) <= 0.0]
     corners = np.array(list(np.ndindex(*(2,) * len(lower))))
     number = np.ravel_multi_index(tuple(np.moveaxis(box[:, None] + corners, -1, 0)), tuple(counts + 1))
