@@ -64,6 +64,18 @@ BODIES = {
     "areas": (lambda: Cloud(np.zeros((2, 3)), [1.0, -1.0]), "must be positive .* at index 1"),
     "points": (lambda: RigidBody("a", None, points=10), "no surface for 10 points"),
     "friction": (lambda: Contact("a", "b", 1e6, friction=0.5), "needs a viscosity above 0"),
+    "restitution": (
+        lambda: Contact("a", "b", 1e6, 1e8, restitution=1.5),
+        r"'a on b': restitution must be in \[0, 1\], .*got 1.5",
+    ),
+    "no restitution": (
+        lambda: Contact("a", "b", 1e6, 1e8, restitution=float("nan")),
+        r"restitution must be in .*got nan",
+    ),
+    "undamped": (
+        lambda: Contact("a", "b", 1e6, restitution=0.5),
+        r"restitution 0.5 needs a damping above 0 \[Pa s/m\^2\], .*; 1e\+08 suits",
+    ),
     "stiffness": (lambda: Contact("a", "b", -1e6), "stiffness must be a positive number"),
     "torque": (lambda: Torque("m", "j", 0.0), "max_torque must be a positive number"),
     "servo": (lambda: Servo("m", "j", 1.0, reach=-1.0), "reach must not be negative"),

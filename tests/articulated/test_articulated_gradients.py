@@ -1,5 +1,7 @@
 """Gradients to everything against central differences in double precision, with and without contact."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -146,6 +148,15 @@ def test_gradients_at_sliding_and_sticking(mu, rng):
     assert_gradients(Loss(Simulation(scuffle("box", mu), Articulated("sdirk2"), dt=0.004), rng, 6), rng)
 
 
+@pytest.mark.parametrize("restitution", [0.9, 0.4])
+def test_gradients_with_a_coefficient_of_restitution(restitution, rng):
+    """Of contacts that come in, go out and rest, some of which damp with less than their bound."""
+    scene = scuffle("box")
+    laws = [dataclasses.replace(c, damping=20.0 * c.damping, restitution=restitution) for c in scene.contacts]
+    sim = Simulation(dataclasses.replace(scene, contacts=laws), Articulated(), dt=0.004)
+    assert_gradients(Loss(sim, rng, 6), rng)
+
+
 def test_taylor_remainder_is_of_second_order(rng):
     """With contact: wrong by 1 % a gradient has the slope 1.3."""
     sim = Simulation(scuffle("sphere"), Articulated(), dt=0.004)
@@ -162,10 +173,12 @@ def test_taylor_remainder_is_of_second_order(rng):
         assert 1.9 < np.log10(left[0] / left[1]) < 2.1, (name, left)
 
 
-def test_gradient_through_a_bounce(rng):
+@pytest.mark.parametrize("restitution", [None, 0.6])
+def test_gradient_through_a_bounce(restitution, rng):
     """Where a ball is after a bounce, by its velocity before: the gradient that relaxed contact gets wrong by half."""
     ball = RigidBody("ball", Sphere((0, 0, 0), 0.1), 200.0, position=(0, 0, 0.5), points=Cloud([[0, 0, -0.1]], 1e-4))
-    scene = Scene((ball,), obstacles=(floor(),), contacts=(Contact("ball", "floor", 1e8, 1e7, 0.3, 1e5),))
+    law = Contact("ball", "floor", 1e8, 1e7, 0.3, 1e5, restitution=restitution)
+    scene = Scene((ball,), obstacles=(floor(),), contacts=(law,))
     sim = Simulation(scene, Articulated(), dt=1e-3)
 
     def height(v):

@@ -1,5 +1,6 @@
 """Contact: signed distances, the law, and its closed forms."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -10,7 +11,7 @@ import warp as wp
 from scipy.optimize import brentq
 
 from warpbots.contact import signed_distance
-from warpbots.contact.penalty import penalty_force, penalty_tangents
+from warpbots.contact.penalty import damping_bounds, penalty_force, penalty_tangents
 from warpbots.contact.solid import Solids, solid_distance, solids_of
 from warpbots.scene import (
     Box,
@@ -107,26 +108,28 @@ def test_the_slope_turns_steadily_behind_rounded_edges(name, rng):
 @wp.kernel(enable_backward=False)
 def law_kernel(
     d: wp.array[wp.float64], n: wp.array[wp.vec3d], C: wp.array[wp.mat33d], u: wp.array[wp.vec3d], p: wp.vec4d,
-    F_out: wp.array[wp.vec3d], y_out: wp.array[wp.mat33d], u_out: wp.array[wp.mat33d],
+    e: wp.float64, F_out: wp.array[wp.vec3d], y_out: wp.array[wp.mat33d], u_out: wp.array[wp.mat33d],
 ):  # fmt: skip
     """The law and its derivatives."""
     i = wp.tid()
-    F_out[i] = penalty_force(d[i], n[i], u[i], p[0], p[1], p[2], p[3])
-    F_y, F_u = penalty_tangents(d[i], n[i], C[i], u[i], p[0], p[1], p[2], p[3])
+    least, most = damping_bounds(p[0], e, wp.where(e < wp.float64(0.0), 0, 1))
+    F_out[i] = penalty_force(d[i], n[i], u[i], p[0], p[1], least, most, p[2], p[3])
+    F_y, F_u = penalty_tangents(d[i], n[i], C[i], u[i], p[0], p[1], least, most, p[2], p[3])
     y_out[i] = F_y
     u_out[i] = F_u
 
 
-def law(d, n, C, u, p):
+def law(d, n, C, u, p, e=None):
     types = (wp.float64, wp.vec3d, wp.mat33d, wp.vec3d)
     arrays = [wp.array(a, dtype=t, device="cpu") for a, t in zip((d, n, C, u), types, strict=True)]
     out = [wp.zeros(len(d), dtype=t, device="cpu") for t in (wp.vec3d, wp.mat33d, wp.mat33d)]
-    wp.launch(law_kernel, len(d), [*arrays, wp.vec4d(*p)], out, device="cpu")
+    wp.launch(law_kernel, len(d), [*arrays, wp.vec4d(*p), -1.0 if e is None else e], out, device="cpu")
     return [a.numpy() for a in out]
 
 
+@pytest.mark.parametrize("e", [None, 0.8, 0.0])
 @pytest.mark.parametrize("p", [(1e4, 3e3, 0.4, 30.0), (1e4, 3e4, 0.4, 3e3), (1e4, 0.0, 0.0, 0.0)])
-def test_derivatives_of_the_law(p, rng):
+def test_derivatives_of_the_law(p, e, rng):
     """Around points where the distance is a quadratic with a slope that is not quite a unit vector."""
     count, h, still = 60, 1e-6, np.zeros(3)
     d, u = rng.uniform(-0.02, -0.001, count), rng.normal(size=(count, 3))
@@ -136,9 +139,9 @@ def test_derivatives_of_the_law(p, rng):
     C = C + C.transpose(0, 2, 1)
 
     def moved(dy, du):
-        return law(d + n @ dy, n + C @ dy, C, u + du, p)[0]
+        return law(d + n @ dy, n + C @ dy, C, u + du, p, e)[0]
 
-    _, F_y, F_u = law(d, n, C, u, p)
+    _, F_y, F_u = law(d, n, C, u, p, e)
     y = np.stack([(moved(h * e, still) - moved(-h * e, still)) / (2 * h) for e in np.eye(3)], axis=2)
     v = np.stack([(moved(still, h * e) - moved(still, -h * e)) / (2 * h) for e in np.eye(3)], axis=2)
     assert np.allclose(F_y, y, rtol=1e-6, atol=1e-4)
@@ -243,6 +246,91 @@ def test_a_ball_rebounds_as_hunt_and_crossley_say(speed, damping):
     left = math.log1p(damping * speed) - damping * speed
     expected = brentq(lambda e: math.log1p(-damping * e) + damping * e - left, 1e-9, min(speed, (1 - 1e-12) / damping))
     assert abs(rebound / expected - 1.0) < 2e-3
+
+
+def on_rail(restitution: float | None, k: float, m: float, damping: float, worlds: int) -> Scene:
+    """A point of mass m on a rail, over a floor with stiffness k [N/m] and damping per stiffness [s/m]."""
+    ball = RigidBody("ball", None, inertia=Inertia(m, (0, 0, 0), (1, 1, 1)), points=Cloud(np.zeros((1, 3)), 1e-4))
+    contact = Contact("ball", "floor", 1e4 * k, 1e4 * k * damping, restitution=restitution)
+    joints = (Joint("rail", "prismatic", None, "ball"),)
+    return Scene((ball,), obstacles=(floor(),), joints=joints, contacts=(contact,), gravity=(0, 0, 0))
+
+
+def bounce(
+    restitution: float, k: float, m: float, damping: float, speeds: np.ndarray, step: float, lead=0.37, **options
+):
+    """Heights and velocities after steps of `step` / sqrt(k / m), the first `lead` of which are before the contact."""
+    h = step * math.sqrt(m / k)
+    scene = on_rail(restitution, k, m, damping, len(speeds))
+    sim = Simulation(scene, Articulated(**options), dt=h, worlds=len(speeds))
+    speeds = torch.as_tensor(speeds, dtype=torch.float64)[:, None]
+    start = sim.state(position=h * speeds * torch.as_tensor(lead).reshape(-1, 1), velocity=-speeds)
+    steps = math.ceil(3.0 * (1.0 + 1.0 / max(restitution, 0.3)) / step)
+    seen = sim.rollout(None, steps, start, observe=lambda s: torch.cat([s.position, s.velocity], 1)).observation
+    return seen[:, :, 0].numpy(), seen[:, :, 1].numpy()
+
+
+def rebound(v: float, s: float, e: float) -> float:
+    """The speed after a bounce: R(v / s, b) = R(r / s, -b), as `warpbots.contact.penalty` has it."""
+
+    def R(x, b):
+        return x / b - math.log1p(b * x) / b**2 if x <= 1 else R(1, b) + (x * x - 1) / (2 * (1 + b))
+
+    b = (1 - e * e) / (1 + e * e)
+    return s * brentq(lambda x: R(x, -b) - R(v / s, b), 0.0, v / s)
+
+
+@pytest.mark.parametrize("e", [0.95, 0.7, 0.3])
+@pytest.mark.parametrize(("k", "m"), [(1e4, 1.0), (1e6, 0.01)])
+def test_what_bounces_comes_off_at_its_coefficient_of_restitution(e, k, m):
+    """At any speed well over that where damping is at its bound; time and depth of the contact are those of two
+    springs, 2 k / (1 + e^2) on the way in and e^2 times that on the way out."""
+    speeds, step = np.array([0.1, 1.0, 10.0]), 0.01
+    z, v = bounce(e, k, m, 1e3, speeds, step)
+    assert np.allclose(v[:, -1] / speeds, e, rtol=1e-3)
+    slower = math.sqrt((1 + e * e) / 2)
+    assert np.allclose(-z.min(1) / speeds / math.sqrt(m / k), slower, rtol=1e-3)
+    assert np.allclose((z < 0).sum(1) * step, slower * math.pi / 2 * (1 + 1 / e), rtol=0.015)
+
+
+@pytest.mark.parametrize("e", [0.8, 0.3])
+def test_slow_bounces_lose_less_than_the_coefficient_of_restitution_says(e):
+    s = (1 - e * e) / (1 + e * e) / 2.0
+    speeds = s * np.array([0.3, 0.9, 1.1, 3.0])
+    _, v = bounce(e, 1e4, 1.0, 2.0, speeds, 0.01)
+    assert np.allclose(v[:, -1], [rebound(x, s, e) for x in speeds], rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("integrator", "order", "error"), [("bdf2", 2.0, 6e-3), ("sdirk2", 2.0, 1e-3), ("bdf1", 1.0, 0.07)]
+)
+def test_the_error_of_a_bounce_falls_with_the_order_of_the_integrator(integrator, order, error):
+    """The mean over where in its step contact begins, for steps of a tenth and a twentieth of sqrt(m / k)."""
+    lead, speeds = (np.arange(32) + 0.5) / 32, np.ones(32)
+    ends = [bounce(0.5, 1e4, 1.0, 1e3, speeds, h, lead, integrator=integrator)[1][:, -1] for h in (0.1, 0.05)]
+    errors = [abs(v.mean() - 0.5) for v in ends]
+    assert errors[0] < error
+    assert np.log2(errors[0] / errors[1]) > order - 0.2
+
+
+def test_a_ball_of_many_points_bounces_as_one_of_one_point():
+    """A pressure that is e^2 times as great on the way out, depth by depth, gives back e^2 of the work."""
+    ball = RigidBody("ball", Sphere((0, 0, 0), 0.1), 200.0, position=(0, 0, 0.1), points=100)
+    joint = Joint("rail", "prismatic", None, "ball", start=1e-4, start_velocity=-1.0)
+    contact = Contact("ball", "floor", 1e7, 1e10, restitution=0.6)
+    scene = Scene((ball,), obstacles=(floor(),), joints=(joint,), contacts=(contact,), gravity=(0, 0, 0))
+    sim = Simulation(scene, Articulated(), dt=0.1, substeps=1000)
+    state = sim.step(sim.state(), torch.zeros(0, dtype=torch.float64))
+    assert float(state.position[0, 0]) > 1e-3
+    assert abs(float(state.velocity[0, 0]) - 0.6) < 1e-3
+
+
+def test_what_rests_sinks_in_as_far_with_a_coefficient_of_restitution():
+    corners = dataclasses.replace(on_incline(0.0, 0.5).scene.contacts[0], restitution=0.3)
+    scene = dataclasses.replace(on_incline(0.0, 0.5).scene, contacts=(corners,))
+    sim = Simulation(scene, Articulated(), dt=2e-3)
+    end = sim.rollout(None, 300).final
+    assert abs(float(sim.sense(end).position[0, 0, 2]) / (-2.0 * 9.81 / (1e8 * 4e-4)) - 1.0) < 1e-6
 
 
 def test_action_is_reaction_between_moving_bodies():

@@ -7,12 +7,27 @@ At a signed distance d < 0 with slope n, and with the velocity u of the point ag
 
 with stiffness k [Pa/m], damping c [Pa s/m^2], viscosity k_t [Pa s/m] below the cone of friction mu N, all times the
 area of the point (Xu et al. 2021, section III-B; Geilinger et al. 2020). The force never pulls. Where the distance has
-no slope, n = 0, no direction leads out, and u_t = u.
+no slope, n = 0, no direction leads out, and u_t = u. What strikes at speed v comes off at the speed r of Hunt and
+Crossley (1975), with a = c / k,
+
+    ln(1 + a v) - a v = ln(1 - a r) + a r,
+
+so that the harder it strikes, the less of its speed is left. A coefficient of restitution e bounds the damping, as
+friction bounds the shear:
+
+    N = -d (k - min(max(c d', -b k), b k)),   b = (1 - e^2) / (1 + e^2)
+
+Where the bound is reached a surface is e^2 times as stiff on the way out as it was on the way in (Walton & Braun 1986),
+and gives back e^2 of the work, whatever the speed, the mass, the stiffness or the number of points. At rest it is as
+stiff as without. For all speeds r follows from v, in units of s = b k / c, by
+
+    R(v / s, b) = R(r / s, -b),   R(x, b) = x / b - ln(1 + b x) / b^2                 for x <= 1,
+                                  R(x, b) = R(1, b) + (x^2 - 1) / (2 (1 + b))         for x > 1.
 """
 
 import warp as wp
 
-__all__ = ["penalty_force", "penalty_tangents"]
+__all__ = ["damping_bounds", "penalty_force", "penalty_tangents"]
 
 _scalar, _vec3, _mat33 = wp.float64, wp.vec3d, wp.mat33d
 _ZERO, _ONE = (wp.constant(_scalar(c)) for c in (0.0, 1.0))
@@ -28,10 +43,23 @@ def _square(n: _vec3):
 
 
 @wp.func
-def penalty_force(d: _scalar, n: _vec3, u: _vec3, k: _scalar, c: _scalar, mu: _scalar, k_t: _scalar):
+def damping_bounds(k: _scalar, e: _scalar, bounded: int):
+    """Least and greatest stiffness that damping leaves; without a coefficient of restitution e it only never pulls."""
+    least = _scalar(0.0)
+    most = _scalar(wp.inf)
+    if bounded == 1:
+        most = _scalar(2.0) * k / (_ONE + e * e)
+        least = e * e * most
+    return least, most
+
+
+@wp.func
+def penalty_force(
+    d: _scalar, n: _vec3, u: _vec3, k: _scalar, c: _scalar, least: _scalar, most: _scalar, mu: _scalar, k_t: _scalar
+):
     """Pressure and shear [Pa] on a point at distance d < 0."""
     along = wp.dot(n, u)
-    N = -d * wp.max(_ZERO, k - c * along)
+    N = -d * wp.min(most, wp.max(least, k - c * along))
     u_t = u - n * (along / _square(n))
     drag = k_t
     speed2 = wp.dot(u_t, u_t)
@@ -41,11 +69,15 @@ def penalty_force(d: _scalar, n: _vec3, u: _vec3, k: _scalar, c: _scalar, mu: _s
 
 
 @wp.func
-def penalty_tangents(d: _scalar, n: _vec3, C: _mat33, u: _vec3, k: _scalar, c: _scalar, mu: _scalar, k_t: _scalar):
+def penalty_tangents(
+    d: _scalar, n: _vec3, C: _mat33, u: _vec3, k: _scalar, c: _scalar, least: _scalar, most: _scalar, mu: _scalar,
+    k_t: _scalar,
+):  # fmt: skip
     """Derivatives of `penalty_force` with respect to the place of the point, where n changes by C, and to u."""
     nn = _square(n)
     along = wp.dot(n, u)
-    push = wp.max(_ZERO, k - c * along)
+    damped = k - c * along
+    push = wp.min(most, wp.max(least, damped))
     N = -d * push
     m = along / nn
     u_t = u - m * n
@@ -53,7 +85,7 @@ def penalty_tangents(d: _scalar, n: _vec3, C: _mat33, u: _vec3, k: _scalar, c: _
     lean = Cu - _scalar(2.0) * m * (C @ n)
     N_y = -push * n
     N_u = _vec3()
-    if push > _ZERO:
+    if damped > least and damped < most:
         N_y = N_y + (d * c) * Cu
         N_u = (d * c) * n
     across = wp.identity(n=3, dtype=_scalar) - wp.outer(n, n) / nn

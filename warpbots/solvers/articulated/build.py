@@ -42,6 +42,7 @@ def build(scene: Scene, worlds: int, device: wp.Device, samples: int, rounding: 
     values |= {"contact_point": points, "contact_area": areas, "contact_scale": np.array(1.0)}
     for name in ("stiffness", "damping", "friction", "viscosity"):
         values[f"contact_{name}"] = np.array([getattr(c, name) for c in scene.contacts])
+    values["contact_restitution"] = np.array([c.restitution or 0.0 for c in scene.contacts])
 
     def parameter(name: str) -> wp.array:
         dtype = _DTYPES.get(name, scalar)
@@ -49,7 +50,7 @@ def build(scene: Scene, worlds: int, device: wp.Device, samples: int, rounding: 
         tiled = np.tile(value, (worlds, *(1,) * value.ndim)) if value.ndim else np.full(worlds, value)
         return wp.array(tiled, dtype=dtype, device=device)
 
-    meeting, touching = _meeting(groups, pairs, len(points), len(scene.contacts), worlds, device)
+    meeting, touching = _meeting(groups, pairs, len(points), scene.contacts, worlds, device)
     sizes = Sizes(
         worlds, len(robot.elements), len(robot.bodies), robot.freedom, len(groups), len(pairs), len(scene.actuators)
     )
@@ -211,17 +212,18 @@ def _apart(contact: Contact, joined: set[frozenset[str]], a: str, b: str) -> boo
 
 
 def _meeting(
-    groups: list[_Group], pairs: list[_Pair], points: int, laws: int, worlds: int, device: wp.Device
+    groups: list[_Group], pairs: list[_Pair], points: int, laws: tuple[Contact, ...], worlds: int, device: wp.Device
 ) -> tuple[Contacts, Touching]:
     def array(values: list) -> wp.array:
         return wp.array(np.array(values, dtype=np.int32), dtype=int, device=device)
 
     meeting = Contacts()
-    meeting.points, meeting.groups, meeting.pairs, meeting.laws = points, len(groups), len(pairs), laws
+    meeting.points, meeting.groups, meeting.pairs, meeting.laws = points, len(groups), len(pairs), len(laws)
     for field in ("body", "first", "count"):
         setattr(meeting, f"group_{field}", array([getattr(g, field) for g in groups]))
     for i, name in enumerate(("group", "solid", "law")):
         setattr(meeting, f"pair_{name}", array([p[i] for p in pairs]))
+    meeting.bounded = array([law.restitution is not None for law in laws])
     touching = Touching()
     candidates = [(p, groups[g].first + i) for p, (g, _, _) in enumerate(pairs) for i in range(groups[g].count)]
     touching.pair, touching.point = array([p for p, _ in candidates]), array([i for _, i in candidates])

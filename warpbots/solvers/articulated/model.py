@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 
 import warp as wp
 
@@ -24,6 +25,7 @@ NEVER = 1e18
 _ANY = (-float("inf"), float("inf"))
 _POSITIVE = (0.0, float("inf"))
 
+# fmt: off
 PARAMETERS = {
     "joint_position": Parameter("m", *_ANY, "joint", "origin of the joint's frame in that of the parent's joint"),
     "joint_rotation": Parameter("1", *_ANY, "joint", "quaternion (x, y, z, w) of the joint's frame, of any length"),
@@ -49,10 +51,15 @@ PARAMETERS = {
     "contact_area": Parameter("m^2", *_POSITIVE, "point", "areas of contact points", inclusive=True),
     "contact_stiffness": Parameter("Pa/m", *_POSITIVE, "contact", "pressure per depth", inclusive=True),
     "contact_damping": Parameter("Pa s/m^2", *_POSITIVE, "contact", "damping per depth", inclusive=True),
+    "contact_restitution": Parameter(
+        "1", 0.0, math.nextafter(1.0, 2.0), "contact", "coefficient of restitution, of laws that have one",
+        inclusive=True,
+    ),
     "contact_friction": Parameter("1", *_POSITIVE, "contact", "Coulomb coefficient", inclusive=True),
     "contact_viscosity": Parameter("Pa s/m", *_POSITIVE, "contact", "shear per speed of what sticks", inclusive=True),
     "contact_scale": Parameter("1", *_POSITIVE, "world", "what all contact forces are multiplied by", inclusive=True),
 }
+# fmt: on
 """Fields of the model that can be differentiated."""
 
 _DESIGN = (
@@ -61,8 +68,8 @@ _DESIGN = (
     "limit_stiffness", "motor_torque", "motor_stiffness", "motor_damping", "motor_target", "motor_reach",
 )  # fmt: skip
 _CONTACT = (
-    "contact_point", "contact_area", "contact_stiffness", "contact_damping", "contact_friction", "contact_viscosity",
-    "contact_scale",
+    "contact_point", "contact_area", "contact_stiffness", "contact_damping", "contact_restitution",
+    "contact_friction", "contact_viscosity", "contact_scale",
 )  # fmt: skip
 
 
@@ -127,6 +134,7 @@ class ArticulatedModel:
         contact_area: Their areas [m^2], shape (worlds, n_points).
         contact_stiffness: Pressure per depth [Pa/m], shape (worlds, n_contacts).
         contact_damping: Damping per depth [Pa s/m^2], shape (worlds, n_contacts).
+        contact_restitution: Coefficients of restitution, 0 where there is none [1], shape (worlds, n_contacts).
         contact_friction: Coulomb coefficients [1], shape (worlds, n_contacts).
         contact_viscosity: Shear per speed of what sticks [Pa s/m], shape (worlds, n_contacts).
         contact_scale: What all contact forces are multiplied by [1], shape (worlds,).
@@ -164,6 +172,7 @@ class ArticulatedModel:
     contact_area: wp.array
     contact_stiffness: wp.array
     contact_damping: wp.array
+    contact_restitution: wp.array
     contact_friction: wp.array
     contact_viscosity: wp.array
     contact_scale: wp.array
@@ -207,7 +216,7 @@ class ArticulatedModel:
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: field name -> unit, range and meaning.
 
-        Springs, limits, motors and contacts are none of it in a scene without any: they have no effect.
+        Springs, limits, motors, contacts and restitution are none of it in a scene without any: they have no effect.
         """
         absent = set()
         if not self.robot.freedom:
@@ -223,6 +232,8 @@ class ArticulatedModel:
             absent |= {"motor_torque"}
         if not self.meeting.pairs:
             absent |= set(_CONTACT)
+        if not any(c.restitution is not None for c in self.scene.contacts):
+            absent |= {"contact_restitution"}
         return {name: spec for name, spec in PARAMETERS.items() if name not in absent}
 
     def parameter_arrays(self) -> list[wp.array]:

@@ -11,7 +11,7 @@ those that Warp generates.
 
 import warp as wp
 
-from warpbots.contact.penalty import penalty_force
+from warpbots.contact.penalty import damping_bounds, penalty_force
 from warpbots.contact.solid import solid_distance
 from warpbots.solvers.articulated.forces import motor_force, passive_force
 from warpbots.solvers.articulated.linear import solve_transposed
@@ -154,9 +154,11 @@ def force_at(machine: Machine, links: Links, w: int, pair: int, x: vec3, d: scal
     a = contacts.group_body[contacts.pair_group[pair]]
     V = body_twist(tree, links, w, a) - body_twist(tree, links, w, machine.solids.body[contacts.pair_solid[pair]])
     u = linear(V) + wp.cross(angular(V), x)
-    k = w * contacts.laws + contacts.pair_law[pair]
+    law = w * contacts.laws + contacts.pair_law[pair]
+    k = contacts.stiffness[law]
+    least, most = damping_bounds(k, contacts.restitution[law], contacts.bounded[contacts.pair_law[pair]])
     return contacts.scale[w] * penalty_force(
-        d, n, u, contacts.stiffness[k], contacts.damping[k], contacts.friction[k], contacts.viscosity[k]
+        d, n, u, k, contacts.damping[law], least, most, contacts.friction[law], contacts.viscosity[law]
     )
 
 

@@ -11,7 +11,7 @@ however many points touch.
 
 import warp as wp
 
-from warpbots.contact.penalty import penalty_force, penalty_tangents
+from warpbots.contact.penalty import damping_bounds, penalty_force, penalty_tangents
 from warpbots.contact.solid import SAMPLED, Solids, solid_distance
 from warpbots.solvers.articulated.spatial import Twist, angular, linear, mat33, scalar, spatial, vec3
 from warpbots.solvers.articulated.tree import Links, Tree
@@ -33,10 +33,12 @@ class Contacts:
     pair_group: Group of a pair, shape (pairs,).
     pair_solid: Solid of a pair, shape (pairs,).
     pair_law: Law of a pair, shape (pairs,).
+    bounded: 1 for a law with a coefficient of restitution, shape (laws,).
     point: Points in the frames of their bodies [m], shape (worlds * points,).
     area: Areas of the points [m^2], shape (worlds * points,).
     stiffness: Pressure per depth of a law [Pa/m], shape (worlds * laws,).
     damping: Its damping [Pa s/m^2], shape (worlds * laws,).
+    restitution: Its coefficient of restitution, if it has one [1], shape (worlds * laws,).
     friction: Its Coulomb coefficient [1], shape (worlds * laws,).
     viscosity: Its shear per speed below the cone of friction [Pa s/m], shape (worlds * laws,).
     scale: What all contact forces are multiplied by [1], shape (worlds,).
@@ -52,10 +54,12 @@ class Contacts:
     pair_group: wp.array[int]
     pair_solid: wp.array[int]
     pair_law: wp.array[int]
+    bounded: wp.array[int]
     point: wp.array[vec3]
     area: wp.array[scalar]
     stiffness: wp.array[scalar]
     damping: wp.array[scalar]
+    restitution: wp.array[scalar]
     friction: wp.array[scalar]
     viscosity: wp.array[scalar]
     scale: wp.array[scalar]
@@ -166,6 +170,7 @@ def touch_pair(
     law = w * contacts.laws + contacts.pair_law[pair]
     k = contacts.stiffness[law]
     c = contacts.damping[law]
+    least, most = damping_bounds(k, contacts.restitution[law], contacts.bounded[contacts.pair_law[pair]])
     mu = contacts.friction[law]
     k_t = pairs.hardness[w] * contacts.viscosity[law]
     scale = contacts.scale[w]
@@ -193,8 +198,8 @@ def touch_pair(
             speed = linear(V) + wp.cross(omega, x)
             u = Rt @ speed
             area = scale * contacts.area[at + i]
-            f = area * (R @ penalty_force(d, n, u, k, c, mu, k_t))
-            F_y, F_u = penalty_tangents(d, n, C, u, k, c, mu, k_t)
+            f = area * (R @ penalty_force(d, n, u, k, c, least, most, mu, k_t))
+            F_y, F_u = penalty_tangents(d, n, C, u, k, c, least, most, mu, k_t)
             A = area * (R @ F_y @ Rt)
             B = area * (R @ F_u @ Rt)
             X = wp.skew(x)
