@@ -578,7 +578,24 @@ def test_friction_is_the_mean_of_both(tmp_path, caplog):
     (law,) = scene.contacts
     assert (law.points, law.solid, law.friction) == ("Rubber", "Floor", (0.9 + 0.5) / 2)
     assert scene.rigid[0].surface == "Rubber"
-    assert "physics:restitution = 0.3" in notes(caplog)["/Rubber"]
+    assert law.restitution == (0.3 + 0.0) / 2
+    assert not caplog.messages
+
+
+@pytest.mark.parametrize("e", [1.5, -0.5])
+def test_a_coefficient_of_restitution_that_is_none_is_named(tmp_path, caplog, e):
+    at = 'double3 xformOp:translate = (0, 0, 1)\n uniform token[] xformOpOrder = ["xformOp:translate"]\n'
+    wrong = RUBBER.replace("0.3", f"{e:g}")
+    scene = read(tmp_path, wrong, FLOOR, cube("A", text=BIND + at, apis=("MaterialBindingAPI",)))
+    assert scene.contacts[0].restitution is None
+    assert f"physics:restitution = {e:g} is not in [0, 1]" in notes(caplog)["/Rubber"]
+
+
+def test_the_restitution_of_a_floor_counts_half_for_what_has_none(tmp_path):
+    body = cube("A", (0, 0, 1))
+    floor = prim("Plane", "Floor", "PhysicsCollisionAPI", "MaterialBindingAPI", text=BIND)
+    (law,) = read(tmp_path, RUBBER, floor, body).contacts
+    assert law.restitution == (0.3 + 0.0) / 2
 
 
 def test_a_robot_that_does_not_touch_itself(tmp_path):

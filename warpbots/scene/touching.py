@@ -86,6 +86,7 @@ def contacts_between(
     stiffness: float = 1e8,
     damping: float = 1e9,
     viscosity: float = 1e7,
+    restitution: Mapping[str, float] | None = None,
 ) -> tuple[Contact, ...]:
     """A law for every pair, for robots that come from files which know friction alone.
 
@@ -95,13 +96,20 @@ def contacts_between(
     Args:
         points: Coulomb coefficient of each body or surface that has points, by name.
         solids: Coulomb coefficient of each body, surface or obstacle that they touch, by name.
-        combine: Coefficient of a pair from those of both.
+        combine: Coefficient of a pair from those of both, of friction and of restitution.
         stiffness: Pressure per depth [Pa/m].
         damping: Growth of the pressure with the speed of approach, per depth [Pa s/m^2].
         viscosity: Shear per speed of what sticks [Pa s/m].
+        restitution: Coefficients of restitution by name, 0 for those that are not in it; two of which neither is go by
+            their damping alone.
     """
+    bounces = restitution or {}
+
+    def bounce(a: str, b: str) -> float | None:
+        return combine(bounces.get(a, 0.0), bounces.get(b, 0.0)) if {a, b} & bounces.keys() else None
+
     return tuple(
-        Contact(a, b, stiffness, damping, combine(mu, nu), viscosity)
+        Contact(a, b, stiffness, damping, combine(mu, nu), viscosity, restitution=bounce(a, b))
         for a, mu in points.items()
         for b, nu in solids.items()
     )

@@ -58,14 +58,16 @@ class Touching(NamedTuple):
 
 
 def touching(
-    bodies: list[Toucher], obstacles: dict[str, tuple[Usd.Prim, Obstacle]], neighbours: dict[frozenset, bool],
-    filters: list[Usd.Prim], roots: list[Usd.Prim], points: int, note: Callable[[Usd.Prim, str], None],
+    bodies: list[Toucher], obstacles: dict[str, tuple[Usd.Prim, Obstacle]], bounces: dict[str, float],
+    neighbours: dict[frozenset, bool], filters: list[Usd.Prim], roots: list[Usd.Prim], points: int,
+    note: Callable[[Usd.Prim, str], None],
 ) -> Touching:  # fmt: skip
     """Laws for all that collides.
 
     Args:
         bodies: Rigid bodies with colliders.
         obstacles: Obstacles and their prims by name.
+        bounces: Coefficients of restitution of the bodies and obstacles that have one, by name.
         neighbours: Paths of two bodies at a joint, and whether they touch all the same.
         filters: Prims with PhysicsFilteredPairsAPI.
         roots: Prims with PhysicsArticulationRootAPI.
@@ -95,6 +97,7 @@ def touching(
     classes: dict[str, list[Toucher]] = {}
     for body in bodies:
         classes.setdefault(body.name if body.name in alone else body.surface, []).append(body)
+    bounces = bounces | {b.surface: bounces[b.name] for b in bodies if b.name in bounces}
     contacts: list[Contact] = []
     for name, members in classes.items():
         if not members[0].touches:
@@ -105,11 +108,12 @@ def touching(
         }  # fmt: skip
         solids |= {o: found.friction for o, (_, found) in obstacles.items() if frozenset((members[0].name, o)) not in
                    apart}  # fmt: skip
-        contacts += contacts_between({name: members[0].friction}, solids, combine=_average)
+        contacts += contacts_between({name: members[0].friction}, solids, combine=_average, restitution=bounces)
     for a in bodies:
         for b in bodies:
             if a.touches and adjacent(a, b) and allowed(a, b) and neighbours.get(frozenset((a.path, b.path))):
-                contacts += contacts_between({a.name: a.friction}, {b.name: b.friction}, combine=_average)
+                pair = {a.name: a.friction}, {b.name: b.friction}
+                contacts += contacts_between(*pair, combine=_average, restitution=bounces)
     used, met = {c.points for c in contacts}, {c.solid for c in contacts}
     surfaces = {
         b.name: None if b.name in alone or b.surface == b.name or b.surface not in used | met else b.surface

@@ -8,8 +8,8 @@ from warpbots.usd.schema import BODY_APIS, MATERIAL_APIS, rows
 from warpbots.usd.values import apply, authored, get, put
 
 __all__ = [
-    "bind", "bound_material", "direct_material", "read_density", "read_friction", "read_material", "write_friction",
-    "write_material",
+    "bind", "bound_material", "direct_material", "read_density", "read_friction", "read_material",
+    "read_restitution", "write_material", "write_surface",
 ]  # fmt: skip
 
 _FIELDS = (
@@ -87,14 +87,21 @@ def read_density(prim: Usd.Prim, frame: Frame) -> float | None:
     return get(bound, "Material.density", frame) or None
 
 
-def write_friction(
-    stage: Usd.Stage, path: str, friction: float, static_friction: float | None, frame: Frame
+def read_restitution(prim: Usd.Prim, frame: Frame) -> float | None:
+    """Coefficient of restitution of the material bound to the collider `prim`, or None where it does not bounce."""
+    bound = bound_material(prim)
+    return (get(bound, "restitution", frame) or None) if bound is not None else None
+
+
+def write_surface(
+    stage: Usd.Stage, path: str, friction: float, static_friction: float | None, restitution: float | None, frame: Frame
 ) -> Usd.Prim:
-    """Define a material of these Coulomb coefficients at `path`."""
+    """Define a material of these Coulomb coefficients and this coefficient of restitution at `path`."""
     prim = UsdShade.Material.Define(stage, path).GetPrim()
     apply(prim, MATERIAL_APIS[0])
     put(prim, "Obstacle.friction", friction, frame)
     put(prim, "Obstacle.static_friction", friction if static_friction is None else static_friction, frame)
+    put(prim, "restitution", restitution, frame)
     return prim
 
 

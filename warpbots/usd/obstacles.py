@@ -8,7 +8,7 @@ from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
 from warpbots.scene import Obstacle, SceneError
 from warpbots.usd.frame import Frame
-from warpbots.usd.materials import bind, read_friction, write_friction
+from warpbots.usd.materials import bind, read_friction, write_surface
 from warpbots.usd.schema import OBSTACLE_API
 from warpbots.usd.solids import geometry, is_own, read_solid, write_solid
 from warpbots.usd.target import Target
@@ -40,7 +40,7 @@ def write_obstacle(target: Target, existing: Usd.Prim | None, obstacle: Obstacle
     put(prim, "Obstacle.condition", obstacle.condition, frame)
     friction = obstacle.friction, obstacle.static_friction
     if existing is None or prim != existing or read_friction(_solid(prim), frame) != friction:
-        material = write_friction(target.stage, f"{prim.GetPath()}/PhysicsMaterial", *friction, frame)
+        material = write_surface(target.stage, f"{prim.GetPath()}/PhysicsMaterial", *friction, None, frame)
         bind(prim, material, over_descendants=not is_own(prim))
     return prim.GetPath()
 

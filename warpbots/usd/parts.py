@@ -59,6 +59,7 @@ _FIELDS = {
         "Contact.damping",
         "Contact.friction",
         "Contact.viscosity",
+        "Contact.restitution",
     ),
     Attachment: ("Attachment.first", "Attachment.second", "Attachment.points"),
 }

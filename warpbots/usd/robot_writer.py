@@ -13,7 +13,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 from warpbots.scene import JOINTS, Cloud, Joint, RigidBody, Scene, SceneError
 from warpbots.usd.frame import Frame
 from warpbots.usd.joint_writer import author_row, quaternion, write_joint
-from warpbots.usd.materials import bind, write_friction
+from warpbots.usd.materials import bind, write_surface
 from warpbots.usd.obstacles import collide
 from warpbots.usd.poses import carried, displacement, matrix_of
 from warpbots.usd.robots import Robots, read_robots
@@ -142,7 +142,8 @@ def _write_body(target: Target, body: RigidBody, pose: np.ndarray, scene: Scene)
         store(prim, "cloud:areas", body.points.areas)
     laws = [c for c in scene.contacts if {c.points, c.solid} & {body.name, body.surface}]
     if laws:
-        material = write_friction(stage, f"{prim.GetPath()}/PhysicsMaterial", laws[0].friction, None, frame)
+        path, bounces = f"{prim.GetPath()}/PhysicsMaterial", [c.restitution for c in laws if c.restitution is not None]
+        material = write_surface(stage, path, laws[0].friction, None, next(iter(bounces), None), frame)
         bind(prim, material, over_descendants=True)
     _write_velocity(prim, body, next((j for j in scene.joints if j.child == body.name), None), frame)
     return prim

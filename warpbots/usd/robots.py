@@ -35,14 +35,14 @@ from warpbots.usd.frame import START, Frame
 from warpbots.usd.hanging import Step, hang
 from warpbots.usd.joint_prims import read_joint_prim
 from warpbots.usd.masses import read_weight
-from warpbots.usd.materials import bound_material, read_friction
+from warpbots.usd.materials import bound_material, read_friction, read_restitution
 from warpbots.usd.poses import pose_of
 from warpbots.usd.schema import BODY_APIS, RIGID_API, rows
 from warpbots.usd.survey import Survey
 from warpbots.usd.target import read_name
 from warpbots.usd.tree import Branch, branches
 from warpbots.usd.twins import exact_pose, load, near
-from warpbots.usd.values import authored, get, number, schemas
+from warpbots.usd.values import authored, get, schemas
 
 __all__ = ["Robots", "points_of", "read_robots"]
 
@@ -260,7 +260,6 @@ def _touch(
 ) -> tuple[dict[str, tuple[RigidBody, ...]], tuple[Contact, ...]]:  # fmt: skip
     """Bodies with points and surfaces, and the laws of contact, of what does not say them itself."""
     others = [b for b in bodies.values() if RIGID_API not in schemas(b.prim) and b.parts]
-    _note_bounce(others, found, note)
     if not others or not points or found.contacts:
         return posed, ()
     robot = {branch.child: branch.robot for branch in grown}
@@ -279,13 +278,31 @@ def _touch(
         for branch in grown if branch.parent is not None
     }  # fmt: skip
     solid = {o.name: (found.obstacles[o.name], o) for o in obstacles}
-    laws = touching(touchers, solid, neighbours, list(found.filters.values()), list(found.roots.values()), points, note)
+    prims = {b.name: b.parts[0][0] for b in others} | {name: prim for name, (prim, _) in solid.items()}
+    bounces = _bounces(prims, frame, note)
+    filters, roots = list(found.filters.values()), list(found.roots.values())
+    laws = touching(touchers, solid, bounces, neighbours, filters, roots, points, note)
     _note_sunk(others, obstacles, note)
     for b in others:
         count = points if b.name in laws.points else 0
         last = dataclasses.replace(posed[b.name][-1], points=count, surface=laws.surfaces[b.name])
         posed[b.name] = (*posed[b.name][:-1], last)
     return posed, laws.contacts
+
+
+def _bounces(prims: dict[str, Usd.Prim], frame: Frame, note: Note) -> dict[str, float]:
+    """Coefficients of restitution of what colliders are made of, by name, where there is one."""
+    found, wrong = {}, {}
+    for name, prim in prims.items():
+        e = read_restitution(prim, frame)
+        if e is not None and 0.0 <= e <= 1.0:
+            found[name] = e
+        elif e is not None:
+            material = bound_material(prim)
+            wrong[material.GetPath()] = material, e
+    for material, e in wrong.values():
+        note(material, f"physics:restitution = {e:g} is not in [0, 1]; contacts are damped instead")
+    return found
 
 
 def _note_sunk(others: list[_Body], obstacles: list[Obstacle], note: Note) -> None:
@@ -319,16 +336,3 @@ def _surfaces(others: list[_Body], robot: dict[Sdf.Path, Sdf.Path], taken: set[s
             name = str(path) if material else f"surface of {path}"
         found[b.name] = name
     return found
-
-
-def _note_bounce(others: list[_Body], found: Survey, note: Note) -> None:
-    said = set()
-    for b in others:
-        for prim, _ in b.parts:
-            material = bound_material(prim)
-            if material is None or material.GetPath() in said:
-                continue
-            said.add(material.GetPath())
-            if number(material, "physics:restitution"):
-                note(material, f"physics:restitution = {number(material, 'physics:restitution'):g}; contacts have a "
-                     f"damping instead, and do not bounce by a coefficient")  # fmt: skip

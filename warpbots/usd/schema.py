@@ -236,6 +236,7 @@ TABLE = (
     Row("Obstacle.friction", "physics:dynamicFriction", "float", "number", "1", "PhysicsMaterialAPI", _USD,
         Obstacle.friction),
     Row("Obstacle.static_friction", "physics:staticFriction", "float", "number", "1", "PhysicsMaterialAPI", _USD, None),
+    Row("restitution", "physics:restitution", "float", "number", "1", "PhysicsMaterialAPI", _USD, None),
     Row("Obstacle.condition", "warpbots:condition", "token", "text", "1", "obstacle", OWN, Obstacle.condition),
     # actuators, constraints, loads and attachments
     Row("region", "warpbots:region", "string", "text", "1", "what has one region", OWN),
@@ -276,6 +277,7 @@ TABLE = (
         Contact.friction),
     Row("Contact.viscosity", "warpbots:viscosity", "double", "number", "Pa s/m", "WarpbotsContactAPI", OWN,
         Contact.viscosity),
+    Row("Contact.restitution", "warpbots:restitution", "double", "number", "1", "WarpbotsContactAPI", OWN, None),
     Row("Load.force", "warpbots:force", "double3", "vector", "N", "WarpbotsLoadAPI", OWN),
     Row("Muscle.direction", "warpbots:direction", "double3", "vector", "1", "WarpbotsMuscleAPI", OWN),
     Row("Muscle.max_stress", "warpbots:maxStress", "double", "number", "Pa", "WarpbotsMuscleAPI", OWN),
