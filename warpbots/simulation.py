@@ -24,7 +24,7 @@ from warpbots.gradients import (
 )
 from warpbots.scene import Scene, SceneError
 from warpbots.scene.kinds import fitted, shown
-from warpbots.solvers import Model, Parameter, Solver, State, with_parameters
+from warpbots.solvers import Cautious, Model, Parameter, Solver, State, with_parameters
 from warpbots.trajectory import Trajectory
 
 __all__ = ["Controller", "Simulation", "SimulationError"]
@@ -97,7 +97,9 @@ class Simulation:
         self._refuse_rounding()
         self.substeps = self._safe_substeps(self.max_time_step) if substeps is None else substeps
         self._refuse_time_step()
-        self._judged: dict[str, tuple[torch.Tensor, int]] = {}  # parameters last held against the stability bound
+        self._judged: dict[str, tuple[torch.Tensor, int]] = {}  # parameters last held against the step
+        self._cautioned = False
+        self._caution(self.model)
         self._no_control = wp.to_torch(
             wp.zeros((self.worlds, self.channels), dtype=self.model.scalar, device=self.model.device)
         )
@@ -219,7 +221,7 @@ class Simulation:
             SimulationError: The motion diverged or left the grid.
         """
         inputs = self._inputs(parameters)
-        self._refuse_parameters(inputs)
+        self._judge(inputs)
         return self._interval(state, self._control(control, 0), inputs, Segment(self._bridge, keep=True), 0)
 
     def sense(self, state: State, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
@@ -304,7 +306,7 @@ class Simulation:
         start = state = self.state() if state is None else state
         controller = self._controller(controller, steps)
         parameters = self._inputs(parameters)
-        self._refuse_parameters(parameters)
+        self._judge(parameters)
         length = self.checkpoints.segment(steps, self.substeps)
         controls, observations = [], []
         for first in range(0, steps, length):
@@ -378,14 +380,20 @@ class Simulation:
                 stacklevel=3,
             )
 
-    def _refuse_parameters(self, parameters: Tensors) -> None:
-        """Raise if the step is over the stability bound that replaced parameters imply."""
-        if not parameters or math.isinf(self.max_time_step):
-            return
-        if self._judged.keys() == parameters.keys() and all(
-            _same(tensor, *self._judged[name]) for name, tensor in parameters.items()
+    def _judge(self, parameters: Tensors) -> None:
+        """Hold replaced parameters against the step, unless they are those of the last time."""
+        if not parameters or (
+            self._judged.keys() == parameters.keys()
+            and all(_same(tensor, *self._judged[name]) for name, tensor in parameters.items())
         ):
             return
+        if math.isfinite(self.max_time_step):
+            self._refuse_parameters(parameters)
+        self._caution(self._model_with(parameters))
+        self._judged = {name: (tensor.detach(), tensor._version) for name, tensor in parameters.items()}
+
+    def _refuse_parameters(self, parameters: Tensors) -> None:
+        """Raise if the step is over the stability bound that replaced parameters imply."""
         dt = self.dt / self.substeps
         bound = self.solver.max_time_step(self._model_with(parameters), enough=dt)
         if dt > bound:
@@ -395,7 +403,14 @@ class Simulation:
                 f"substeps={self._safe_substeps(bound)}, or keep them lower by a projection or a bijection (see "
                 f"warpbots.optimize)"
             )
-        self._judged = {name: (tensor.detach(), tensor._version) for name, tensor in parameters.items()}
+
+    def _caution(self, model: Model) -> None:
+        """Warn, once, of what the solver's step leaves worse than one may think."""
+        if self._cautioned or not isinstance(self.solver, Cautious):
+            return
+        if words := self.solver.caution(model, self.dt / self.substeps):
+            self._cautioned = True
+            warnings.warn(words, stacklevel=4)
 
     def _model_with(self, parameters: Tensors) -> Model:
         """The model with copies of `parameters` in the place of its own."""

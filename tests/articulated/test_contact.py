@@ -265,7 +265,7 @@ def bounce(
     sim = Simulation(scene, Articulated(**options), dt=h, worlds=len(speeds))
     speeds = torch.as_tensor(speeds, dtype=torch.float64)[:, None]
     start = sim.state(position=h * speeds * torch.as_tensor(lead).reshape(-1, 1), velocity=-speeds)
-    steps = math.ceil(3.0 * (1.0 + 1.0 / max(restitution, 0.3)) / step)
+    steps = math.ceil(np.max(lead) + 3.0 * (1.0 + 1.0 / max(restitution, 0.3)) / step)
     seen = sim.rollout(None, steps, start, observe=lambda s: torch.cat([s.position, s.velocity], 1)).observation
     return seen[:, :, 0].numpy(), seen[:, :, 1].numpy()
 

@@ -1,6 +1,7 @@
 """Steps that Newton's method does not find alone: light legs, hard ground and friction."""
 
 import numpy as np
+import pytest
 import torch
 
 from warpbots.scene import Capsule, Contact, Joint, RigidBody, Scene, Sphere, floor
@@ -32,6 +33,7 @@ def tripod() -> Scene:
     return Scene(bodies, joints=joints, obstacles=(floor(),), contacts=(contact,))
 
 
+@pytest.mark.filterwarnings("ignore:Contact 'skin on floor' is not resolved")
 def test_hard_friction_is_found_by_way_of_soft_friction():
     """Also the gradient of such a step is that of the true friction: the central difference."""
     sim, still = Simulation(tripod(), Articulated(), dt=5e-3), torch.zeros(0, dtype=torch.float64)

@@ -137,7 +137,7 @@ def test_shear_is_felt_in_the_axes_of_the_body():
     joint = wb.Joint("free", "free", None, "box", start=(0.0, 0.0, -1e-4, *turn))
     law = wb.Contact("box", "floor", 1e6, 0.0, 0.5, 1e6)
     sim = wb.Simulation(
-        wb.Scene((body,), obstacles=(wb.floor(0.0),), joints=(joint,), contacts=(law,)), wb.Articulated(), dt=0.01
+        wb.Scene((body,), obstacles=(wb.floor(0.0),), joints=(joint,), contacts=(law,)), wb.Articulated(), dt=0.001
     )
     state = sim.state(velocity=torch.tensor([[1.0, 0.0, 0.0, 0.0, 0.0, 0.0]]))
     felt = Tactile("box").bind(sim)(state)[0].reshape(8, 4).sum(dim=0)

@@ -377,7 +377,7 @@ def test_a_robot_falls_and_rests_on_its_floor(write):
     path = write(mjcf('<geom name="floor" type="plane" size="1 1 1"/><body name="a" pos="0 0 .15"><freejoint/>'
                       + BOX.format("") + "</body>"))  # fmt: skip
     scene = wb.load_robot(path)
-    sim, state, readings = drop(scene, 1.5)
+    sim, state, readings = drop(scene, 1.5, dt=2e-3)
     assert float(readings.contact_normal.sum()) == pytest.approx(8.0 * 9.81, rel=1e-3)
     assert 0.099 < float(readings.position[0, 0, 2]) < 0.1
     assert float(readings.kinetic_energy.sum()) < 1e-6

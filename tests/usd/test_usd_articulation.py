@@ -518,7 +518,7 @@ def chain(folder, *parts, text="", hinge="", **options):
 
 def touching(scene):
     """Names of bodies and obstacles that touch under the laws of a scene."""
-    sim = wb.Simulation(scene, wb.Articulated(), dt=0.01)
+    sim = wb.Simulation(scene, wb.Articulated(), dt=0.001)
     meeting, found = sim.model.meeting, set()
     for g, law in zip(meeting.pair_group.numpy(), meeting.pair_law.numpy(), strict=False):
         found.add((scene.rigid[meeting.group_body.numpy()[g]].name, scene.contacts[law].solid))
@@ -555,7 +555,7 @@ def test_filters_and_collisions_at_joints(tmp_path):
 
 def touching_bodies(scene):
     """Pairs of bodies that touch."""
-    sim = wb.Simulation(scene, wb.Articulated(), dt=0.01)
+    sim = wb.Simulation(scene, wb.Articulated(), dt=0.001)
     meeting, found = sim.model.meeting, set()
     bodies = sim.model.solids.body.numpy()
     for g, s in zip(meeting.pair_group.numpy(), meeting.pair_solid.numpy(), strict=False):
@@ -826,7 +826,7 @@ def test_a_simulation_of_what_was_written_is_the_same(tmp_path):
     scene = pendulum(obstacles=[Obstacle(HalfSpace((0, 0, -0.3), (0, 0, 1)))], bodies=[dataclasses.replace(b, points=20) for b in pendulum().bodies], contacts=contacts_between({"base": 0.5, "rod": 0.3}, {"floor": 0.5}))  # fmt: skip
     usd.write(tmp_path / "a.usda", scene)
     ends = [
-        wb.Simulation(s, wb.Articulated(), dt=0.01).rollout(None, 20).final
+        wb.Simulation(s, wb.Articulated(), dt=0.01, substeps=10).rollout(None, 20).final
         for s in (scene, usd.read(tmp_path / "a.usda"))
     ]
     assert ends[0].position.tolist() == ends[1].position.tolist()
@@ -865,7 +865,7 @@ def test_robots_of_newton(name, tmp_path):
     floating = sum(6 for b in scene.rigid if all(j.child != b.name for j in scene.joints))
     weight = sum(body_inertia(b).mass for b in scene.rigid if body_inertia(b))
     assert (sum(j.freedom for j in scene.joints) + floating, weight) == pytest.approx(ASSETS[name], rel=1e-5)
-    sim = wb.Simulation(scene, wb.Articulated(), dt=0.005)
+    sim = wb.Simulation(scene, wb.Articulated("bdf1"), dt=0.005)
     assert np.isfinite(sim.sense(sim.rollout(None, 100).final).position.numpy()).all()
     alone = dataclasses.replace(scene, source=None)
     usd.write(tmp_path / "a.usda", alone)

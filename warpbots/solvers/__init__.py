@@ -4,11 +4,12 @@ from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.mass_spring import MassSpring
 from warpbots.solvers.mpm import MPM
 from warpbots.solvers.projective import ProjectiveDynamics
-from warpbots.solvers.solver import Model, Parameter, Solver, State, with_parameters
+from warpbots.solvers.solver import Cautious, Model, Parameter, Solver, State, with_parameters
 
 __all__ = [
     "MPM",
     "Articulated",
+    "Cautious",
     "MassSpring",
     "Model",
     "Parameter",

@@ -2,13 +2,13 @@
 
 import dataclasses
 import math
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 import warp as wp
 
 from warpbots.scene import Scene
 
-__all__ = ["Model", "Parameter", "Solver", "State", "with_parameters"]
+__all__ = ["Cautious", "Model", "Parameter", "Solver", "State", "with_parameters"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,3 +112,11 @@ class Solver(Protocol):
             model: From `build`.
             enough: What the caller needs [s]: if the bound is surely above it, a smaller value above it will do.
         """
+
+
+@runtime_checkable
+class Cautious(Protocol):
+    """A solver that knows when a step is worse than one may think, although it is stable."""
+
+    def caution(self, model: Model, dt: float) -> str | None:
+        """Say in one sentence what a step of `dt` [s] leaves wrong and what helps, or nothing."""

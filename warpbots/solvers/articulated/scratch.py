@@ -57,6 +57,7 @@ class Scratch:
         power: Powers of elements and motors, shape (worlds * (n_elements + channels),).
         contact_power: Powers of contacts, shape (worlds * n_candidates,).
         touching: The contacts of a moment.
+        mobilities: What `resolution` found last, and of which arrays; None before.
     """
 
     def __init__(self, sizes: Sizes, touching: Touching, device: wp.Device):
@@ -86,6 +87,7 @@ class Scratch:
         self.stages = self._stage(requires_grad=True), self._stage(requires_grad=True)
         self.still = self._stage(requires_grad=True)
         self.touching = touching
+        self.mobilities: tuple | None = None
         self.weight = self._zeros(w * n, scalar)
         self.sweep = self._zeros(elements, Twist, requires_grad=True)
         self.power = self._zeros(w * (sizes.elements + sizes.channels), scalar, requires_grad=True)

@@ -21,6 +21,7 @@ from warpbots.solvers.articulated.power import (
     recall_kernel,
     weigh_kernel,
 )
+from warpbots.solvers.articulated.resolution import unresolved
 from warpbots.solvers.articulated.scheme import INTEGRATORS, Past
 from warpbots.solvers.articulated.sense import Readings, readings, sense
 from warpbots.solvers.articulated.spatial import scalar
@@ -101,6 +102,15 @@ class Articulated:
     def max_time_step(self, model: ArticulatedModel, enough: float = math.inf) -> float:
         """Infinity: all three schemes are stable for every step."""
         return math.inf
+
+    def caution(self, model: ArticulatedModel, dt: float) -> str | None:
+        """Name the contact that steps of this length resolve worst, where bounces are wrong by a tenth of their energy.
+
+        Args:
+            model: From `build`.
+            dt: Length of a step [s].
+        """
+        return unresolved(model, self.state(model), self.integrator, dt)
 
     def diagnose(self, model: ArticulatedModel, before: dict, after: dict, dt: float) -> str:
         """Say in one sentence why `after`, one step on from `before`, is not finite.

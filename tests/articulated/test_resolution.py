@@ -1,0 +1,108 @@
+"""Contact that steps do not resolve: who is warned, and whether what the warning says is so."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+from test_contact import block, bounce, on_rail
+
+from warpbots.scene import Capsule, Cloud, Contact, Inertia, Joint, RigidBody, Scene, Sphere, floor
+from warpbots.simulation import Simulation
+from warpbots.solvers import Articulated
+
+NUMBER = r"([0-9.e+-]+)"
+WORDS = re.compile(
+    rf"Contact '(.*)' is not resolved by steps of {NUMBER} s: a point of {NUMBER} N/m that carries {NUMBER} kg "
+    rf"touches for {NUMBER} s, .* use steps of at most {NUMBER} s"
+)
+LONG = 100.0
+"""A step that resolves nothing [s]."""
+
+
+def said(scene: Scene, dt: float = LONG, integrator: str = "bdf2") -> tuple | None:
+    """What a solver says of steps of `dt`: name, step, stiffness, mass, duration and longest step; None for nothing."""
+    solver = Articulated(integrator)
+    words = solver.caution(solver.build(scene), dt)
+    if words is None:
+        return None
+    name, *numbers = WORDS.match(words).groups()
+    return name, *map(float, numbers)
+
+
+def standing(body: RigidBody, *joints: Joint, **law) -> Scene:
+    return Scene((body,), obstacles=(floor(),), joints=joints, contacts=(Contact(body.name, "floor", 1e8, **law),))
+
+
+def test_the_effective_mass_of_a_corner_is_that_of_a_free_block():
+    """1 / m_eff = 1 / m + r^2 / I about both axes: a corner at (0.1, 0.1) of 2 kg."""
+    free = Joint("free", "free", None, "block")
+    name, step, k, m, duration, longest = said(standing(block(), free))
+    moment = 2.0 / 12 * 0.05
+    assert (name, step) == ("block on floor", LONG)
+    assert m == pytest.approx(1 / (1 / 2.0 + 2 * 0.1**2 / moment), rel=1e-2)
+    assert k == pytest.approx(1e8 * 1e-4, rel=1e-2)
+    assert duration == pytest.approx(math.pi * math.sqrt(m / k), rel=0.05)
+    assert longest == pytest.approx(0.5 * math.sqrt(m / k), rel=0.05)
+
+
+def test_the_effective_mass_at_the_end_of_a_hinged_rod_is_its_inertia_over_its_length_squared():
+    rod = RigidBody(
+        "rod", None, inertia=Inertia(3.0, (0.5, 0, 0), (0.01, 0.25, 0.25)), points=Cloud([[1.0, 0, 0]], 1e-4)
+    )
+    hinge = Joint("hinge", "revolute", None, "rod", axis=(0, 1, 0), armature=0.2)
+    assert said(standing(rod, hinge))[3] == pytest.approx(0.25 + 3.0 * 0.5**2 + 0.2, rel=1e-2)
+
+
+def test_two_free_balls_meet_with_their_reduced_mass():
+    balls = [RigidBody(n, Sphere((0, 0, 0), 0.1), 500.0 * (k + 1), position=(0.15 * k, 0, 0), points=Cloud([[0.1, 0, 0]], 1e-4))
+             for k, n in enumerate("ab")]  # fmt: skip
+    joints = [Joint(b.name, "free", None, b.name, position=b.position) for b in balls]
+    mass = 500.0 * 4 / 3 * math.pi * 0.1**3
+    contacts = (Contact("a", "b", 1e8), Contact("b", "a", 1e8))
+    assert said(Scene(balls, joints=joints, contacts=contacts))[3] == pytest.approx(mass * 2 / 3, rel=1e-2)
+
+
+@pytest.mark.parametrize("e", [1.0, 0.5])
+@pytest.mark.parametrize("integrator", ["bdf2", "sdirk2", "bdf1"])
+def test_at_the_longest_step_a_tenth_of_the_energy_is_wrong(integrator, e):
+    """Between a third of a tenth and two tenths, in the root of the mean square over where a step meets the floor."""
+    longest = said(on_rail(e, 1e4, 1.0, 1e3, 1), integrator=integrator)[-1] * 0.98e2
+    lead = (np.arange(32) + 0.5) / 32
+    _, v = bounce(e, 1e4, 1.0, 1e3, np.ones(32), longest, lead + 3.0, integrator=integrator)
+    assert 0.03 < math.sqrt(((v[:, -1] ** 2 - e**2) ** 2).mean()) < 0.2
+
+
+def test_who_is_warned():
+    elastic, damped, dead = (on_rail(e, 1e4, 1.0, 1e3, 1) for e in (1.0, 0.5, 0.0))
+    assert said(elastic, 6e-3) and not said(elastic, 4e-3)
+    assert said(damped, 2e-2) and not said(damped, 1e-2)
+    assert said(dead, 2e-2) and not said(dead, 1e-2)
+    assert not said(dead, integrator="bdf1")  # where nothing bounces it is right at every step
+    assert not said(Scene((RigidBody("arm", Capsule((0, 0, 0), (1, 0, 0), 0.1)),)))
+
+
+CHANGED = {"contact_stiffness": 1e10, "mass": 1e-2, "contact_scale": 100.0, "contact_area": 1e-2}
+"""Parameters with which contact takes a tenth of the time."""
+
+
+@pytest.mark.parametrize("name", CHANGED)
+@pytest.mark.parametrize("run", ["rollout", "step"])
+def test_the_warning_comes_once_and_for_replaced_parameters_too(name, run):
+    sim = Simulation(on_rail(1.0, 1e4, 1.0, 1e3, 1), Articulated(), dt=4e-3)
+    parameters = {name: torch.full_like(sim.parameter(name), CHANGED[name])}
+    still = torch.zeros(0, dtype=torch.float64)
+
+    def go():
+        sim.rollout(None, 1, **parameters) if run == "rollout" else sim.step(sim.state(), still, **parameters)
+
+    sim.rollout(None, 1, **{name: sim.parameter(name)})
+    with pytest.warns(UserWarning, match="Contact 'ball on floor' is not resolved by steps of 0.004 s"):
+        go()
+    go()
+
+
+def test_a_simulation_warns_as_it_is_made():
+    with pytest.warns(UserWarning, match="Contact 'ball on floor' is not resolved by steps of 0.01 s"):
+        Simulation(on_rail(1.0, 1e4, 1.0, 1e3, 1), Articulated(), dt=0.02, substeps=2)
