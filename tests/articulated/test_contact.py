@@ -211,6 +211,16 @@ def test_a_block_below_the_cone_creeps_as_slowly_as_the_viscosity_says(degrees, 
     assert creep < 3e-3
 
 
+def test_a_block_near_its_cone_creeps_faster_because_its_upper_points_slide():
+    """They carry N = m g cos t / 2 (1 - z tan t / a) for a centre z over a sole of half length a, and hold mu N."""
+    angle, mu = math.radians(26.0), 0.5
+    end = on_incline(26.0, mu).rollout(None, 500).final
+    upper = math.cos(angle) / 2 * (1 - 0.02 * math.tan(angle) / 0.1)
+    creep = 2.0 * 9.81 * (math.sin(angle) - mu * upper) / (1e7 * 2e-4)
+    assert abs(float(end.velocity[0, 0]) / creep - 1.0) < 1e-3
+    assert creep > 1.07 * 2.0 * 9.81 * math.sin(angle) / (1e7 * 4e-4)
+
+
 @pytest.mark.parametrize("share", [0.98, 1.02])
 def test_a_block_sticks_up_to_the_angle_of_friction(share):
     """tan(angle) 2 % below and above mu."""

@@ -12,8 +12,8 @@ Crossley (1975), with a = c / k,
 
     ln(1 + a v) - a v = ln(1 - a r) + a r,
 
-so that the harder it strikes, the less of its speed is left. A coefficient of restitution e bounds the damping, as
-friction bounds the shear:
+so that the harder it strikes, the less of its speed is left. What sticks creeps at the speed of its shear over k_t. A
+coefficient of restitution e bounds the damping, as friction bounds the shear:
 
     N = -d (k - min(max(c d', -b k), b k)),   b = (1 - e^2) / (1 + e^2)
 

@@ -37,11 +37,16 @@ class Articulated:
 
     Always in double precision: stiff contact needs it.
 
+    A bounce is right where steps resolve it: with w = sqrt(k / m) for points of stiffness k [N/m] that carry a mass m,
+    an elastic one loses 0.2 % of its energy under BDF2 at steps of 0.1 / w, 9 % at 0.5 / w and 27 % at 1 / w. SDIRK2
+    loses or gains 0.1, 2 and 7 %, BDF1 loses 27, 78 and 94 %. Above 2 / w a bounce can end with more energy than it had
+    under BDF2 and SDIRK2, never under BDF1. A `Simulation` warns from a tenth on.
+
     Attributes:
         margin: Part of the stability bound that is safe [1]; there is no bound.
         lost_gradient: How gradients can stop being finite within a step, and what helps.
-        integrator: ``"bdf2"`` (second order, with a first step of SDIRK2), ``"bdf1"`` (first order, implicit Euler) or
-            ``"sdirk2"`` (second order without a memory, at twice the cost).
+        integrator: ``"bdf2"`` (second order, with a first step of SDIRK2), ``"bdf1"`` (first order, implicit Euler, under
+            which contact never gains energy) or ``"sdirk2"`` (second order without a memory, at twice the cost).
         tolerance: A step has converged when a correction of Newton's method moves no coordinate further [m or rad].
         max_iterations: Number of corrections after which a stage has failed.
         samples: Samples along the longest edge of solids without a closed form, such as meshes.
