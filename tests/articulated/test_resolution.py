@@ -6,9 +6,22 @@ import re
 import numpy as np
 import pytest
 import torch
+import trimesh
 from test_contact import block, bounce, on_rail
 
-from warpbots.scene import Capsule, Cloud, Contact, Inertia, Joint, RigidBody, Scene, Sphere, floor
+from warpbots.scene import (
+    Capsule,
+    Cloud,
+    Contact,
+    Inertia,
+    Joint,
+    Obstacle,
+    RigidBody,
+    Scene,
+    Sphere,
+    TriangleMesh,
+    floor,
+)
 from warpbots.simulation import Simulation
 from warpbots.solvers import Articulated
 
@@ -62,6 +75,16 @@ def test_two_free_balls_meet_with_their_reduced_mass():
     mass = 500.0 * 4 / 3 * math.pi * 0.1**3
     contacts = (Contact("a", "b", 1e8), Contact("b", "a", 1e8))
     assert said(Scene(balls, joints=joints, contacts=contacts))[3] == pytest.approx(mass * 2 / 3, rel=1e-2)
+
+
+def test_a_mesh_is_met_from_where_no_sample_is():
+    """A ball that falls on a mesh far below it."""
+    cube = trimesh.creation.box((1.0, 1.0, 1.0))
+    ball = RigidBody("ball", Sphere((0, 0, 0), 0.1), 500.0, position=(0.1, 0, 3.0), points=Cloud([[0, 0, -0.1]], 1e-4))
+    ground = Obstacle(TriangleMesh(cube.vertices, cube.faces), name="ground")
+    free = Joint("free", "free", None, "ball", position=ball.position)
+    scene = Scene((ball,), obstacles=(ground,), joints=(free,), contacts=(Contact("ball", "ground", 1e8),))
+    assert said(scene)[3] == pytest.approx(500.0 * 4 / 3 * math.pi * 0.1**3, rel=1e-2)
 
 
 @pytest.mark.parametrize("e", [1.0, 0.5])

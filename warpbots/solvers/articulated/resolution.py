@@ -34,6 +34,7 @@ from warpbots.solvers.articulated.newton import Factors
 from warpbots.solvers.articulated.power import Touching, approach
 from warpbots.solvers.articulated.spatial import angular, linear, momentum, scalar, vec3
 from warpbots.solvers.articulated.tangent import freedom_of
+from warpbots.solvers.articulated.touch import body_pose
 from warpbots.solvers.articulated.tree import Stage
 
 __all__ = ["unresolved"]
@@ -86,6 +87,17 @@ def invert_masses(machine: Machine, work: Work, factors: Factors, w: int):
             work.jacobian[(w * n + i) * n + j] = work.step[w * n + i]
 
 
+@wp.func
+def away(machine: Machine, work: Work, w: int, s: int, x: vec3):
+    """Direction to x from the middle of a sampled solid, around which there is no slope."""
+    solids = machine.solids
+    R, p = body_pose(machine.tree, work.links, w, solids.body[s])
+    top = solids.resolution[s] - wp.vec3i(1, 1, 1)
+    half = scalar(0.5) * vec3(scalar(top[0]), scalar(top[1]), scalar(top[2]))
+    middle = solids.position[s] + solids.rotation[s] @ wp.cw_mul(half, solids.size[s])
+    return wp.normalize(x - p - R @ middle)
+
+
 @wp.kernel(enable_backward=False)
 def mobility_kernel(
     machine: Machine,
@@ -118,6 +130,8 @@ def mobility_kernel(
         pair = touching.pair[c]
         x, R, _d, slope = approach(machine, work_out.links, w, pair, touching.point[c])
         up = wp.normalize(R @ slope)
+        if wp.length(slope) == scalar(0.0):
+            up = away(machine, work_out, w, contacts.pair_solid[pair], x)
         a = tree.element[contacts.group_body[contacts.pair_group[pair]]]
         solid = machine.solids.body[contacts.pair_solid[pair]]
         for j in range(n):

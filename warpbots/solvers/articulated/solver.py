@@ -45,8 +45,8 @@ class Articulated:
     Attributes:
         margin: Part of the stability bound that is safe [1]; there is no bound.
         lost_gradient: How gradients can stop being finite within a step, and what helps.
-        integrator: ``"bdf2"`` (second order, with a first step of SDIRK2), ``"bdf1"`` (first order, implicit Euler, under
-            which contact never gains energy) or ``"sdirk2"`` (second order without a memory, at twice the cost).
+        integrator: ``"bdf2"`` (second order, with a first step of SDIRK2), ``"bdf1"`` (first order, implicit Euler;
+            contact never gains energy) or ``"sdirk2"`` (second order without a memory, at twice the cost).
         tolerance: A step has converged when a correction of Newton's method moves no coordinate further [m or rad].
         max_iterations: Number of corrections after which a stage has failed.
         samples: Samples along the longest edge of solids without a closed form, such as meshes.
