@@ -99,7 +99,7 @@ class Simulation:
         self._refuse_time_step()
         self._judged: dict[str, tuple[torch.Tensor, int]] = {}  # parameters last held against the step
         self._cautioned = False
-        self._caution(self.model)
+        self._caution(self.model, stacklevel=3)
         self._no_control = wp.to_torch(
             wp.zeros((self.worlds, self.channels), dtype=self.model.scalar, device=self.model.device)
         )
@@ -389,7 +389,7 @@ class Simulation:
             return
         if math.isfinite(self.max_time_step):
             self._refuse_parameters(parameters)
-        self._caution(self._model_with(parameters))
+        self._caution(self._model_with(parameters), stacklevel=4)
         self._judged = {name: (tensor.detach(), tensor._version) for name, tensor in parameters.items()}
 
     def _refuse_parameters(self, parameters: Tensors) -> None:
@@ -404,13 +404,13 @@ class Simulation:
                 f"warpbots.optimize)"
             )
 
-    def _caution(self, model: Model) -> None:
+    def _caution(self, model: Model, stacklevel: int) -> None:
         """Warn, once, of what the solver's step leaves worse than one may think."""
         if self._cautioned or not isinstance(self.solver, Cautious):
             return
         if words := self.solver.caution(model, self.dt / self.substeps):
             self._cautioned = True
-            warnings.warn(words, stacklevel=4)
+            warnings.warn(words, stacklevel=stacklevel)
 
     def _model_with(self, parameters: Tensors) -> Model:
         """The model with copies of `parameters` in the place of its own."""
