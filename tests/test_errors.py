@@ -8,7 +8,8 @@ import torch
 from PIL import Image
 
 import warpbots as wb
-from warpbots.scene import Box, HalfSpace, SceneError, TriangleMesh
+from warpbots.math import precision
+from warpbots.scene import Box, HalfSpace, SceneError, TriangleMesh, size
 
 BOX = Box((0.1, 0.1), (0.3, 0.3))
 
@@ -257,3 +258,126 @@ def test_scene_is_not_changed_by_replacing_a_part():
     s = scene()
     assert dataclasses.replace(s, name="other") != s
     assert dataclasses.replace(s) == s
+
+
+# what is no number, no list and no shape
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: wb.Material("1e4"), "Material: youngs_modulus must be a finite number, got '1e4'"),
+        (lambda: wb.Material(None), "Material: youngs_modulus must be a finite number, got None"),
+        (lambda: wb.Material(True), "youngs_modulus must be a finite number, got True"),
+        (lambda: wb.Material(10**400), "youngs_modulus must be a finite number, got 1000"),
+        (lambda: wb.Material(1e4, incompressibility=2.5), "incompressibility must be a whole number, got 2.5"),
+        (lambda: body(shape="box"), "SoftBody 'bot': shape must be a Box, Sphere, .* or Posed, got 'box'"),
+        (lambda: body(material=wb.Material), r"must be a Material, got the class Material; make one with Material\(...\)"),
+        (lambda: body(velocity=(0.0, float("nan"))), r"velocity\[1\] must be a finite number, got nan"),
+        (lambda: body(velocity=(1.0, 0.0, 0.0)), "velocity .* must have 2 components"),
+        (lambda: body(color=(1.0, 0.0)), r"color must be a list of 3 finite numbers, got \(1.0, 0.0\)"),
+        (lambda: body(regions=["leg"]), "regions must be a dict of Box, .* by name, got \\['leg'\\]"),
+        (lambda: body(name=3), "SoftBody: name must be a text, got 3"),
+        (lambda: wb.Scene(body()), "bodies must be a list of SoftBody or RigidBody, got a SoftBody; put it in a list"),
+        (lambda: scene(bodies=[BOX]), r"bodies\[0\] must be a SoftBody or RigidBody, got a Box"),
+        (lambda: scene(gravity=9.81), "gravity must be a list of finite numbers, got 9.81"),
+        (lambda: scene(gravity=(0.0, float("nan"))), r"gravity\[1\] must be a finite number, got nan"),
+        (lambda: scene(domain=((0.0, 0.0), (1.0, float("inf")))), r"domain\[1\]\[1\] must be a finite number, got inf"),
+        (lambda: scene(domain=((0.0,), (1.0, 1.0))), "domain must be lists of one length, got some of 1 and some of 2"),
+        (lambda: wb.Joint("j", "revolute", None, "a", axis=1.0), "axis must be a list of finite numbers, got 1.0"),
+        (lambda: wb.Joint("j", "revolute", None, "a", lower=float("nan")), "lower must be a list of numbers, a number or None"),
+        (lambda: TriangleMesh([[0, 0, 0], [1, 0]], [[0, 1, 2]]), "vertices must be an array of finite numbers"),
+        (lambda: TriangleMesh(np.eye(3), [[0.0, 1.5, 2.0]]), r"faces must be whole numbers, got 1.5 at index \(0, 1\)"),
+        (lambda: HalfSpace((0.0, 0.0), (1.7e308, 1.7e308)), "normal must be a vector that can be normalised"),
+        (lambda: wb.shapes.Sheet.rectangle((0, 0), 1.0, 1e-3, (2, 2)), "rectangle: upper must be a list of 2 finite"),
+        (lambda: wb.floor(dim=4), "dim must be 2 or 3, got 4"),
+        (lambda: wb.MPM("0.1"), "MPM: dx must be a finite number, got '0.1'"),
+        (lambda: wb.MassSpring(0.1, seed=1.5), "seed must be a whole number, got 1.5"),
+        (lambda: wb.Checkpoints.every(2.5), "k must be a whole number, got 2.5"),
+        (lambda: wb.Simulation(scene(), wb.MPM, 1e-3), r"solver must be an instance such as MPM.*, got the class MPM"),
+        (lambda: simulation(scene=body()), "Simulation: scene must be a Scene, got a SoftBody"),
+        (lambda: simulation(substeps=2.5), "substeps must be a whole number, got 2.5"),
+        (lambda: simulation(worlds=1.5), "worlds must be a whole number, got 1.5"),
+        (lambda: simulation(dt=float("nan")), "dt must be a finite number, got nan"),
+        (lambda: simulation(device="gpu"), "there is no device 'gpu'; this machine has cpu"),
+        (lambda: simulation(dt=1e300, substeps=None), "safe steps of .* more than can be counted; use a shorter dt"),
+        (lambda: wb.load_mesh(3), "load_mesh: path must be a text or Path, got 3"),
+    ],
+)  # fmt: skip
+def test_what_does_not_belong_there(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_numbers_and_lists_of_any_kind_are_taken():
+    """Numbers of NumPy and torch, arrays and generators are what they stand for."""
+    a = body(velocity=np.float32([0.5, 1.0]), friction=torch.tensor(0.25), color=(c for c in (1, 0, 0)))
+    assert (a.velocity, a.friction, a.color) == ((0.5, 1.0), 0.25, (1.0, 0.0, 0.0))
+    assert wb.Material(10_000, incompressibility=2.0) == wb.Material(1e4, incompressibility=2)
+    assert isinstance(wb.Material(1e4, incompressibility=2.0).incompressibility, int)
+    assert wb.Joint("j", "revolute", None, "a", lower=0, upper=float("inf")).upper == (float("inf"),)
+
+
+def test_numbers_that_single_precision_has_not():
+    for material, words in (
+        (
+            wb.Material(1e4, 0.4999999999),
+            r"'poissons_ratio' must be in \(-1, 0.5\) 1, got 0.5 at index .*float32 rounds",
+        ),
+        (wb.Material(1e39), r"'youngs_modulus' must be in \(0, inf\) Pa, got inf"),
+        (wb.Material(1e4, 0.3, 1e-60), r"'density' must be in \(0, inf\) .*, got 0"),
+    ):
+        if precision == "float32":
+            with pytest.raises(SceneError, match=words):
+                simulation(scene=scene(bodies=[body(material=material)]), substeps=None)
+
+
+TOO_LARGE = wb.shapes.Box((0.0, 0.0), (1e5, 1e5))
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: simulation(scene=scene(domain=((0.0, 0.0), (1e6, 1e6)))), r"MPM: nodes of the grid: 4e\+14 .* smaller Scene.domain"),
+        (lambda: simulation(scene=wb.Scene([body(shape=TOO_LARGE)])), "MPM: particles of a body: .* larger MPM"),
+        (lambda: wb.MassSpring(0.05).build(wb.Scene([body(shape=TOO_LARGE)])), "MassSpring: cells of a body"),
+        (lambda: wb.MassSpring(0.05, "random").build(wb.Scene([body(shape=TOO_LARGE)])), "MassSpring: boxes about"),
+        (lambda: simulation(worlds=10**12), "MPM: worlds: 1e\\+12 of them need .* use fewer"),
+        (lambda: wb.meshing.tetrahedra(wb.shapes.Sphere((0, 0, 0), 1e3), 0.01), "meshing: cells of a Sphere: .* larger cells"),
+        (lambda: wb.shapes.Sheet.rectangle((0, 0), (1, 1), 1e-3, (10**6, 10**6)), "Sheet.rectangle: cells: 1e\\+12"),
+        (
+            lambda: wb.Articulated().build(
+                wb.Scene(
+                    [wb.RigidBody("r", wb.shapes.Sphere((0, 0, 0), 0.1), points=1e9)],
+                    obstacles=[wb.floor(-1.0)], contacts=[wb.Contact("r", "floor", 1e6)],
+                )
+            ),
+            r"RigidBody 'r': points: 1e\+09 of them need",
+        ),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_into_memory(build, words, monkeypatch):
+    """Refused with the number, the memory it needs and the remedy, before anything is allocated."""
+    monkeypatch.setattr(size, "available_memory", lambda: 1e9)
+    with pytest.raises(SceneError, match=words) as error:
+        build()
+    assert "1 GB are left" in str(error.value)
+
+
+def test_the_memory_that_is_left_is_known():
+    """More than the process has taken is never promised by less than a megabyte."""
+    assert 1e6 < size.available_memory() < 1e15
+
+
+def test_controls_of_any_kind_are_taken_and_others_refused():
+    sim = actuated()
+    table = np.linspace(-1.0, 1.0, 3)[:, None]
+    end = sim.rollout(table, 3).final.position
+    assert torch.equal(end, sim.rollout(torch.as_tensor(table), 3).final.position)
+    assert torch.equal(end, sim.rollout(table.tolist(), 3).final.position)
+    assert torch.equal(end, sim.rollout(lambda state, time: table[round(time / sim.dt)], 3).final.position)
+    for wrong in ("walk", wb.controllers.MLP, lambda state, time: None, 1j * table):
+        with pytest.raises(ValueError, match=r"control.* must be (a tensor, an array or numbers|real), got"):
+            sim.rollout(wrong, 3)
+    with pytest.raises(ValueError, match="rollout: steps must be a whole number, got 2.5"):
+        sim.rollout(None, 2.5)

@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import signal
 import sys
+import threading
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +24,7 @@ def replacing(*paths: str | Path) -> Iterator[list[Path]]:
 
     Raises:
         OSError: A folder cannot be written to, or the disk is full; whatever was at `paths` is still there.
+        KeyboardInterrupt: Ctrl-C was pressed; while files are put in place it waits until all of them are.
     """
     paths = [Path(path) for path in paths]
     for path in paths:
@@ -34,15 +37,53 @@ def replacing(*paths: str | Path) -> Iterator[list[Path]]:
     temporary = [path.with_name(f".{path.stem}.{mark}{path.suffix}") for path in paths]
     try:
         yield temporary
-        for source, path in zip(temporary, paths, strict=True):
-            source.replace(path)
+        with _undisturbed():
+            for source, path in zip(temporary, paths, strict=True):
+                source.replace(path)
     except OSError as error:
-        reason = f"cannot write {paths[-1]}: {error.strerror or error}"
-        message = f"{reason}; nothing was changed there, free some space or choose a folder that you may write to"
-        raise (OSError(error.errno, message) if error.errno else OSError(message)) from error
+        raise _unwritten(paths[-1], error) from error
+    except Exception as error:  # libraries have words of their own for a full disk
+        if refusal := _refusal(temporary):
+            raise _unwritten(paths[-1], refusal) from error
+        raise
     finally:
-        for path in temporary:
-            path.unlink(missing_ok=True)
+        with _undisturbed():
+            for path in temporary:
+                path.unlink(missing_ok=True)
+
+
+def _unwritten(path: Path, error: OSError) -> OSError:
+    reason = f"cannot write {path}: {error.strerror or error}"
+    message = f"{reason}; nothing was changed there, free some space or choose a folder that you may write to"
+    return OSError(error.errno, message) if error.errno else OSError(message)
+
+
+def _refusal(paths: list[Path]) -> OSError | None:
+    """Why files that exist cannot grow, or None if they can."""
+    try:
+        for path in paths:
+            if path.exists():
+                with path.open("ab") as file:
+                    file.write(bytes(2**16))
+    except OSError as error:
+        return error
+    return None
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let Ctrl-C wait for the end of the block."""
+    if threading.current_thread() is not threading.main_thread():  # only there Python handles signals
+        yield
+        return
+    waiting: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: waiting.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if waiting:
+        raise KeyboardInterrupt
 
 
 def cache_folder(name: str) -> Path | None:

@@ -183,10 +183,11 @@ def _words(kind: Any, many: bool = False) -> str:
 
 
 def _joined(words: list[str]) -> str:
-    """Alternatives; of names that follow each other the article is said once."""
-    names = [w if not i or not w.startswith(("a ", "an ")) or " " in w.partition(" ")[2] else w.partition(" ")[2]
-             for i, w in enumerate(words)]  # fmt: skip
-    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    """Alternatives; among names alone the article is said once."""
+    bare = [w.removeprefix("a ").removeprefix("an ") for w in words]
+    if not any(" " in w for w in bare) and "None" not in words:
+        words = [words[0], *bare[1:]]
+    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def _classes(kind: Any) -> tuple[type, ...]:
