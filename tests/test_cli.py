@@ -196,3 +196,51 @@ def test_what_cannot_travel_is_not_trained_to(rigid, tmp_path, capsys):
     said = capsys.readouterr().err
     assert "held.usda: this command trains robots to travel" in said
     assert "warpbots.fit" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--steps", "0"], "--steps: must be a whole number of at least 1, got '0'"),
+        (["--steps", "2.5"], "--steps: must be a whole number of at least 1, got '2.5'"),
+        (["--substeps", "0"], "--substeps: must be a whole number of at least 1, got '0'"),
+        (["--dx", "0"], "--dx: must be a positive number, got '0'"),
+        (["--dx", "-1"], "--dx: must be a positive number, got '-1'"),
+        (["--dt", "nan"], "--dt: must be a positive number, got 'nan'"),
+        (["--iterations", "0"], "--iterations: must be a whole number of at least 1, got '0'"),
+        (["--lr", "inf"], "--lr: must be a positive number, got 'inf'"),
+    ],
+)
+def test_zero_is_not_the_default(words, said, scene_file, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["train", str(scene_file), "--out", str(tmp_path / "out"), *words])
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"abc", b"\x80\x04cos\nsystem\n.", b"PK\x03\x04"])
+def test_a_file_that_is_no_controller(content, scene_file, tmp_path, capsys):
+    """One sentence, which does not advise to run what is in the file."""
+    path = tmp_path / "controller.pt"
+    path.write_bytes(content)
+    assert cli.main(["simulate", str(scene_file), "--controller", str(path), "--out", str(tmp_path / "out")]) == 1
+    said = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "controller.pt holds no controller that 'warpbots train' has written" in said
+    assert "weights_only" not in said
+
+
+def test_a_controller_of_another_robot(scene_file, tmp_path, capsys):
+    torch.save({"layers.0.weight": torch.zeros(3, 5)}, tmp_path / "controller.pt")
+    words = ["--controller", str(tmp_path / "controller.pt"), "--out", str(tmp_path / "out")]
+    assert cli.main(["simulate", str(scene_file), *words]) == 1
+    assert "controller.pt is a controller of another robot" in capsys.readouterr().err
+
+
+def test_ctrl_c_is_one_sentence(scene_file, tmp_path, monkeypatch, capsys):
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(wb.Simulation, "__init__", interrupted)
+    assert cli.main(["simulate", str(scene_file), "--out", str(tmp_path / "out")]) == 130
+    assert capsys.readouterr().err == "warpbots: interrupted; no file is half written\n"
+    assert not (tmp_path / "out").exists()

@@ -180,7 +180,7 @@ def _train(options: argparse.Namespace) -> None:
         )
     policy, saved = _policy(simulation, options.seed), folder / "controller.pt"
     if options.resume:
-        policy.load_state_dict(_load(saved))
+        _restore(policy, saved)
     task = simulation.scene.task
     start = simulation.centre(simulation.state())
     direction = start.new_tensor(task.direction if task else [1.0] + [0.0] * (simulation.scene.dim - 1))
@@ -216,7 +216,7 @@ def _simulate(options: argparse.Namespace) -> None:
     policy = None
     if options.controller is not None:
         policy = _policy(simulation)
-        policy.load_state_dict(_load(options.controller))
+        _restore(policy, options.controller)
     _write_motion(folder, simulation, policy, steps)
 
 
@@ -227,6 +227,15 @@ def _load(path: Path) -> dict:
         return torch.load(path, weights_only=True)
     except Exception as fault:  # torch raises whatever pickle, zipfile and its own readers raise
         raise ValueError(f"{path} holds no controller that 'warpbots train' has written; train one anew") from fault
+
+
+def _restore(policy: torch.nn.Module, path: Path) -> None:
+    """Give a controller the weights in a file."""
+    weights = _load(path)
+    try:
+        policy.load_state_dict(weights)
+    except (RuntimeError, TypeError, AttributeError) as fault:
+        raise ValueError(f"{path} is a controller of another robot, scene or task; train one for this") from fault
 
 
 def _write_motion(folder: Path, simulation: wb.Simulation, policy: torch.nn.Module | None, steps: int) -> None:

@@ -210,6 +210,62 @@ def test_a_broken_mesh(mesh, words, tmp_path):
         usd.read_meshes(write(tmp_path, f'def Mesh "Duck" {{{mesh}}}\n'))
 
 
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (
+            "float[] weights = [{}]",
+            r"bad.usda:15: an array of the type float\[\] has elements such as \(0.1, 0.2, 0.3\)",
+        ),
+        ("double2[] weights = [{}]", r"an array of the type double2\[\] has elements"),
+        ("float[] weights.timeSamples = {{0: [{}]}}", r"an array of the type float\[\] has elements"),
+    ],
+)
+def test_an_array_of_another_size(values, words, tmp_path):
+    """A hundred thousand elements of the wrong size take USD's parser hours, each one an error of its own."""
+    text = values.format(", ".join(["(0.1, 0.2, 0.3)"] * 100_000))
+    with pytest.raises(SceneError, match=words):
+        usd.read(write(tmp_path, BLOCK + f'def Scope "A" {{\n {text}\n}}\n'))
+
+
+def test_arrays_of_the_right_size_and_of_types_that_nobody_knows(tmp_path):
+    """They are no fault."""
+    arrays = (
+        "float3[] a = [(1, 2, 3)]\n float[] b = [1]\n foo[] c = [(1, 2)]\n quatf[] d = [(1, 0, 0, 0)]\n"
+        " matrix2d[] e = [((1, 0), (0, 1))]\n int[] f = []\n texCoord2f[] g = [(1, 2)]\n"
+    )
+    assert usd.read(write(tmp_path, BLOCK + f'def Scope "A" {{\n {arrays}}}\n')).bodies[0].name == "Block"
+
+
+@pytest.mark.parametrize(
+    ("attribute", "words"),
+    [
+        ('token size = "large"', r"/Block: .*\(/Block.size is of type token, it should be double\); correct the file"),
+        ("foo size = 3", r"/Block: .*\(/Block.size is of type foo, which USD does not know\)"),
+        (
+            'double3 xformOp:scale.timeSamples = {0: (1, 1, 1)}\n string xformOp:translate = "up"\n'
+            ' uniform token[] xformOpOrder = ["xformOp:translate"]',
+            "/Block: it holds what does not belong there",
+        ),
+    ],
+)
+def test_an_attribute_of_another_type(attribute, words, tmp_path):
+    with pytest.raises(SceneError, match=words):
+        usd.read(write(tmp_path, BLOCK.replace("rel ", f"{attribute}\n rel ")))
+
+
+def test_an_axis_that_is_none(tmp_path):
+    content = BLOCK.replace("Cube", "Capsule").replace("rel ", 'token axis = "up"\n rel ')
+    with pytest.raises(SceneError, match="/Block: its axis must be X, Y or Z, got 'up'"):
+        usd.read(write(tmp_path, content))
+
+
+def test_a_text_that_is_not_utf_8(tmp_path):
+    (tmp_path / "bad.usda").write_bytes(f'#usda 1.0\n{HEADER}def Cube "A'.encode() + b'\xff\xfe" {\n}\n')
+    with pytest.raises(SceneError, match=r"bad.usda: this is no USD file that can be read \(.+\)"):
+        usd.read(tmp_path / "bad.usda")
+
+
 def test_a_sheared_solid(tmp_path):
     content = (
         'def Xform "A" {\n double3 xformOp:scale = (1, 2, 1)\n uniform token[] xformOpOrder = ["xformOp:scale"]\n'
@@ -311,7 +367,7 @@ def test_a_trajectory_does_not_overwrite_its_scene(tmp_path):
 
 @pytest.mark.parametrize("fps", [0, -1, float("nan")])
 def test_impossible_fps(fps, tmp_path):
-    with pytest.raises(ValueError, match="fps must be a positive number"):
+    with pytest.raises(ValueError, match="fps must be a (positive|finite) number"):
         usd.write(tmp_path / "walk.usda", Trajectory(simple_scene()), fps=fps)
 
 

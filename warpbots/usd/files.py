@@ -172,9 +172,10 @@ def _odd_types(prim: Usd.Prim) -> Iterator[str]:
     for part in Usd.PrimRange(prim):
         schema = part.GetPrimDefinition()
         for attribute in part.GetAuthoredAttributes():
-            said, known = attribute.GetTypeName(), schema.GetAttributeDefinition(attribute.GetName())
-            if not said.type or said.type.isUnknown:
-                yield f"{attribute.GetPath()} is of a type that USD does not know"
+            said = attribute.GetPropertyStack()[0].typeName  # the attribute itself has the type of its schema
+            known = schema.GetAttributeDefinition(attribute.GetName())
+            if not Sdf.ValueTypeNames.Find(str(said)):
+                yield f"{attribute.GetPath()} is of type {said}, which USD does not know"
             elif known and known.GetTypeName().type != said.type:
                 yield f"{attribute.GetPath()} is of type {said}, it should be {known.GetTypeName()}"
 
@@ -183,6 +184,8 @@ def _reason(error: Exception) -> str:
     """The last thing that USD has to say, without the lines of its own code."""
     try:
         texts = [str(e.commentary) for e in error.args if hasattr(e, "commentary")]
-        return texts[0] if texts else str(error).strip().rpartition(" : ")[2].strip("'")
+        if isinstance(error, Tf.ErrorException):
+            return texts[0] if texts else str(error).strip().rpartition(" : ")[2].strip("'")
+        return str(error)
     except UnicodeDecodeError:
         return "what it says is no text in UTF-8"
