@@ -134,7 +134,7 @@ class Draw:
             heights = self.rng.uniform(-0.3, -0.1, shape)
             return Part(s.Heightfield, {"origin": (-1.0,) * (self.dim - 1), "spacing": 1.0, "heights": heights})
         turn = tuple(map(tuple, np.eye(self.dim).tolist()))
-        below = (0.0,) * (self.dim - 1) + (-1.5,)
+        below = (0.0,) * (self.dim - 1) + (-1.1,)
         return Part(s.Posed, {"shape": self.solid(1), "translation": below, "rotation": turn})
 
     # parts of soft scenes
@@ -212,7 +212,7 @@ class Draw:
             fields |= self.some(fluid=lambda: Part(wb.Fluid, {"density": 1000.0}))
             if self.chance(0.2):
                 fields |= {"bodies": [*bodies, self.rigid_body("bone", (0.2, 0.2, 0.2), 0.12)]}
-        low, high = (-3.0,) * self.dim, (4.0,) * self.dim
+        low, high = (-1.2,) * self.dim, (2.2,) * self.dim
         fields |= self.some(domain=lambda: (low, high), gravity=lambda: self.vector(-9.0, 9.0), task=self.task)
         return fields
 

@@ -42,14 +42,14 @@ def verdict(action: Callable[[], str | None], limit: int = 60) -> tuple[str, str
 
     Args:
         action: Returns None if all is well, else what is wrong with its result.
-        limit: Seconds after which it hangs.
+        limit: Seconds of the processor after which it hangs.
     """
 
     def late(*_):
         raise Hang
 
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(limit)
+    before = signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, limit)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -62,5 +62,5 @@ def verdict(action: Callable[[], str | None], limit: int = 60) -> tuple[str, str
             return "refused", f"{type(error).__name__}: {error}"
         return "raw", traceback.format_exc(limit=-6)
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)

@@ -4,6 +4,9 @@ from warpbots.scene.record import SceneError, record
 
 __all__ = ["Material"]
 
+_LARGEST = 32
+"""Largest exponent p for which (J - 1)^p is felt: a volume halved adds K 2^-p, at 32 less than rounding."""
+
 
 @record
 class Material:
@@ -49,10 +52,10 @@ class Material:
             )
         if rho <= 0.0:
             raise SceneError(f"Material: density must be positive [kg/m^3], got {rho:g}; silicone has about 1070")
-        if p < 0 or p % 2:
+        if not 0 <= p <= _LARGEST or p % 2:
             raise SceneError(
-                f"Material: incompressibility must be an even exponent (2, 4, ...) or 0 for none, got {p}; an odd "
-                f"exponent pushes the wrong way in compression"
+                f"Material: incompressibility must be an even exponent (2, 4, ..., {_LARGEST}) or 0 for none, got "
+                f"{p:.6g}; an odd exponent pushes the wrong way in compression, and a larger one not at all"
             )
         if self.damping < 0.0:
             raise SceneError(f"Material: damping must be a time >= 0 [s], got {self.damping:g}; rubber has about 1e-4")
