@@ -18,6 +18,7 @@ from warpbots.scene import (
     Obstacle,
     RigidBody,
     Scene,
+    SceneError,
     Sphere,
     TriangleMesh,
     floor,
@@ -85,6 +86,41 @@ def test_a_mesh_is_met_from_where_no_sample_is():
     free = Joint("free", "free", None, "ball", position=ball.position)
     scene = Scene((ball,), obstacles=(ground,), joints=(free,), contacts=(Contact("ball", "ground", 1e8),))
     assert said(scene)[3] == pytest.approx(500.0 * 4 / 3 * math.pi * 0.1**3, rel=1e-2)
+
+
+def plate(thickness: float, tilt: float = 0.3) -> TriangleMesh:
+    """A square of 40 cm, turned so that no samples lie in it."""
+    box = trimesh.creation.box((0.4, 0.4, thickness))
+    box.apply_transform(trimesh.transformations.rotation_matrix(tilt, (0, 1, 0)))
+    return TriangleMesh(box.vertices, box.faces)
+
+
+def falling_on(shape: TriangleMesh) -> Scene:
+    ball = RigidBody("ball", Sphere((0, 0, 0), 0.03), 500.0, position=(0, 0, 0.1), points=100)
+    joint = Joint("free", "free", None, "ball", position=ball.position)
+    law = Contact("ball", "plate", 1e8, 1e9)
+    return Scene((ball,), obstacles=(Obstacle(shape, name="plate"),), joints=(joint,), contacts=(law,))
+
+
+def test_a_mesh_that_is_lost_between_its_samples_is_refused():
+    """What is thick or finely sampled enough is not lost at all."""
+    with pytest.raises(
+        SceneError, match=r"TriangleMesh of 'plate': \d+% of its surface cannot be touched.*0.0085 m; use"
+    ):
+        Articulated().build(falling_on(plate(0.002)))
+    with pytest.warns(UserWarning, match=r"TriangleMesh of 'plate': \d\d% of its surface cannot be touched"):
+        Articulated().build(falling_on(plate(0.005)))
+    Articulated().build(falling_on(plate(0.01)))
+    Articulated(samples=120).build(falling_on(plate(0.005)))
+
+
+@pytest.mark.parametrize("tilt", [0.0, 0.1, 0.3, 0.7])
+def test_a_ball_stays_on_a_mesh_that_is_not_refused(tilt):
+    """Of 1 cm and samples 8.5 mm apart."""
+    sim = Simulation(falling_on(plate(0.01, tilt)), Articulated(), dt=1e-3)
+    seen = sim.rollout(None, 200, observe=lambda s: s.position[:, :3]).observation[0].numpy()
+    above = (0.1 + seen[:, 2]) * math.cos(tilt) + seen[:, 0] * math.sin(tilt) - 0.005
+    assert 0.02 < above.min() < 0.032
 
 
 @pytest.mark.parametrize("e", [1.0, 0.5])

@@ -17,7 +17,7 @@ import warp as wp
 from warpbots.contact.distance import signed_distance
 from warpbots.scene import Box, Capsule, Cylinder, HalfSpace, Posed, SceneError, Shape, Sphere
 
-__all__ = ["SAMPLED", "Solids", "solid_distance", "solids_of"]
+__all__ = ["SAMPLED", "Solids", "lost_surface", "solid_distance", "solids_of"]
 
 PLANE, SPHERE, BOX, CAPSULE, CYLINDER, SAMPLED = (wp.constant(k) for k in range(6))
 
@@ -223,6 +223,40 @@ def solids_of(shapes: Sequence[tuple[int, Shape]], samples: int, rounding: float
     solids.sample = wp.array(flat, dtype=_scalar, device=device)
     return solids
 
+
+def lost_surface(solids: Solids, s: int, shape: Shape) -> tuple[float, float]:
+    """Share of the surface of solid s behind which its samples find no inside, and their spacing [m].
+
+    Walls that are thinner than the samples are apart are lost in places: nothing touches them there. A closed form
+    loses nothing.
+
+    Args:
+        solids: From `solids_of`.
+        s: Number of the solid.
+        shape: Its shape.
+    """
+    from scipy.ndimage import map_coordinates
+
+    if solids.kind.numpy()[s] != SAMPLED:
+        return 0.0, 0.0
+    first, resolution = int(solids.first.numpy()[s]), tuple(solids.resolution.numpy()[s])
+    origin, h = solids.position.numpy()[s], float(solids.size.numpy()[s, 0])
+    samples = solids.sample.numpy()[first : first + int(np.prod(resolution))].reshape(resolution)
+    x = origin + h * np.argwhere(np.abs(samples) < h)
+    x = x[:: len(x) // _PROBES + 1]
+    d = signed_distance(shape, x)
+    x, d = x[d > 0.0], d[d > 0.0, None]
+    ahead, back = ([signed_distance(shape, x + side * e) for e in 1e-3 * h * np.eye(3)] for side in (1, -1))
+    n = np.subtract(ahead, back).T / (2e-3 * h)
+    behind = x - d * n - h * np.linspace(0.1, 1.0, 10)[:, None, None] * n
+    found = map_coordinates(
+        samples, np.moveaxis((behind - origin) / h, -1, 0), order=2, prefilter=False, mode="nearest"
+    )
+    return float((found >= 0.0).all(axis=0).mean()) if len(d) else 0.0, h
+
+
+_PROBES = 1000
+"""Places at which samples are held against their shape."""
 
 _Row = tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 _NO_SAMPLES = np.zeros((0, 0, 0))

@@ -1,11 +1,12 @@
 """From a scene to the arrays of the articulated solver."""
 
 import dataclasses
+import warnings
 
 import numpy as np
 import warp as wp
 
-from warpbots.contact.solid import solids_of
+from warpbots.contact.solid import Solids, lost_surface, solids_of
 from warpbots.scene import Contact, Scene, SceneError, Servo, Shape, Torque, Union, neighbours
 from warpbots.solvers.articulated.cloud import contact_cloud
 from warpbots.solvers.articulated.inertia import body_inertia
@@ -56,7 +57,7 @@ def build(scene: Scene, worlds: int, device: wp.Device, samples: int, rounding: 
     )
     return ArticulatedModel(
         scene=scene, worlds=worlds, device=device, robot=robot, tree=_tree(scene, robot, device), meeting=meeting,
-        solids=solids_of(shapes, samples, rounding, device), scratch=Scratch(sizes, touching, device),
+        solids=_solids(shapes, samples, rounding, device), scratch=Scratch(sizes, touching, device),
         **{name: parameter(name) for name in PARAMETERS},
     )  # fmt: skip
 
@@ -157,24 +158,27 @@ def _clouds(scene: Scene) -> tuple[list[_Group], np.ndarray, np.ndarray]:
     return groups, np.concatenate(positions), np.concatenate(areas)
 
 
+_Solid = tuple[int, Shape, str]
+"""Body, or -1 for the world, shape in its frame, and name."""
+
 _Pair = tuple[int, int, int]
 """Group, solid and law."""
 
 
-def _pairs(scene: Scene, robot: Robot, groups: list[_Group]) -> tuple[list[tuple[int, Shape]], list[_Pair]]:
+def _pairs(scene: Scene, robot: Robot, groups: list[_Group]) -> tuple[list[_Solid], list[_Pair]]:
     """Solids that are touched, and which group touches which under which law.
 
     Raises:
         SceneError: A contact joins nothing, because all that it names is one body or hangs together at a joint.
     """
-    solids: list[tuple[int, Shape]] = []
+    solids: list[_Solid] = []
     numbers: dict[tuple[int, int], list[int]] = {}
 
-    def solids_at(body: int, index: int, shape: Shape) -> list[int]:
+    def solids_at(body: int, index: int, shape: Shape, name: str) -> list[int]:
         if (body, index) not in numbers:
             parts = shape.shapes if isinstance(shape, Union) else (shape,)
             numbers[body, index] = list(range(len(solids), len(solids) + len(parts)))
-            solids.extend((body, part) for part in parts)
+            solids.extend((body, part, name) for part in parts)
         return numbers[body, index]
 
     pairs: list[_Pair] = []
@@ -190,16 +194,41 @@ def _pairs(scene: Scene, robot: Robot, groups: list[_Group]) -> tuple[list[tuple
                     and contact.solid in _names(scene, k)
                     and _apart(contact, joined, robot.bodies[group.body], body.name)
                 ):
-                    pairs += [(g, s, law) for s in solids_at(k, 0, body.shape)]
+                    pairs += [(g, s, law) for s in solids_at(k, 0, body.shape, body.name)]
             for i, obstacle in enumerate(scene.obstacles):
                 if obstacle.name == contact.solid:
-                    pairs += [(g, s, law) for s in solids_at(-1, i, obstacle.shape)]
+                    pairs += [(g, s, law) for s in solids_at(-1, i, obstacle.shape, obstacle.name)]
         if len(pairs) == before:
             raise SceneError(
                 f"Contact {contact.name!r}: all bodies that it names are one, or hang together at a joint, and do not "
                 f"touch; name others"
             )
     return solids, pairs
+
+
+_GONE, _THIN = 0.5, 0.1
+"""Shares of the surface of a solid that may be lost between samples, and of which nothing has to be said."""
+
+
+def _solids(shapes: list[_Solid], samples: int, rounding: float, device: wp.Device) -> Solids:
+    """Solids on the device.
+
+    Raises:
+        SceneError: A solid is so thin that most of it is lost between samples.
+    """
+    solids = solids_of([(body, shape) for body, shape, _ in shapes], samples, rounding, device)
+    for s, (_, shape, name) in enumerate(shapes):
+        lost, h = lost_surface(solids, s, shape)
+        words = (
+            f"{type(shape).__name__} of {name!r}: {lost:.0%} of its surface cannot be touched, because it is thinner "
+            f"there than its samples are apart, {h:.2g} m; use Articulated(samples=...) with more than {samples}, "
+            f"thicker walls, or a Union of boxes and other closed forms"
+        )
+        if lost > _GONE:
+            raise SceneError(words)
+        if lost > _THIN:
+            warnings.warn(words, stacklevel=4)
+    return solids
 
 
 def _names(scene: Scene, body: int) -> tuple[str, str | None]:
