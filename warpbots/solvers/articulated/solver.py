@@ -11,6 +11,7 @@ from warpbots.math import clear_gradients, copy, launch, launch_own_adjoint, rec
 from warpbots.scene import Scene
 from warpbots.scene.kinds import conform
 from warpbots.solvers.articulated.build import build
+from warpbots.solvers.articulated.joints import BALL
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
 from warpbots.solvers.articulated.newton import Options, newton_kernel
 from warpbots.solvers.articulated.power import (
@@ -22,6 +23,7 @@ from warpbots.solvers.articulated.power import (
     weigh_kernel,
 )
 from warpbots.solvers.articulated.resolution import unresolved
+from warpbots.solvers.articulated.robot import Robot
 from warpbots.solvers.articulated.scheme import INTEGRATORS, Past
 from warpbots.solvers.articulated.sense import Readings, readings, sense
 from warpbots.solvers.articulated.spatial import scalar
@@ -135,8 +137,9 @@ class Articulated:
         left = (
             "its equations are singular" if correction < 0.0 else f"the last correction was {correction:.3g} m or rad"
         )
+        fast = _too_fast(model.robot, before["velocity"][w], dt)
         return (
-            f"Newton's method did not converge in world {w}: after {iterations} iterations {left} (tolerance "
+            f"{fast}Newton's method did not converge in world {w}: after {iterations} iterations {left} (tolerance "
             f"{self.tolerance:g}); use a shorter step (this one has {dt:.3g} s), or softer or less viscous contacts"
         )
 
@@ -260,3 +263,15 @@ class Articulated:
             launch_own_adjoint(contact_power_kernel, (model.worlds, candidates), contact, device)
         scratch.power.grad.fill_(1.0)
         launch_own_adjoint(power_kernel, model.worlds, power, device)
+
+
+def _too_fast(robot: Robot, velocity: np.ndarray, dt: float) -> str:
+    """Name the ball that turns by more than 1 rad in a step, which is as far as implicit Euler can follow."""
+    for element in robot.elements:
+        rate = float(np.linalg.norm(velocity[element.dof : element.dof + 3]))
+        if element.kind == BALL and rate * dt > 1.0:
+            return (
+                f"joint {robot.joints[element.body].name!r} turns at {rate:.3g} rad/s, by {rate * dt:.3g} rad in a "
+                f"step, which has to stay below 1 rad; "
+            )
+    return ""
