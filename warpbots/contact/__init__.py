@@ -4,17 +4,21 @@ from warpbots.contact.conditions import CODES, coefficients, constrain, extra_re
 from warpbots.contact.distance import normal, signed_distance
 from warpbots.contact.field import obstacle_arrays, obstacle_field, penetration
 from warpbots.contact.nets import sampled_surface, surface_nets
+from warpbots.contact.thickness import least_thickness, refuse_thin, thickness
 
 __all__ = [
     "CODES",
     "coefficients",
     "constrain",
     "extra_rest_friction",
+    "least_thickness",
     "normal",
     "obstacle_arrays",
     "obstacle_field",
     "penetration",
+    "refuse_thin",
     "sampled_surface",
     "signed_distance",
     "surface_nets",
+    "thickness",
 ]

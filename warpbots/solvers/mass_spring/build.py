@@ -9,7 +9,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from warpbots.actuators import rest_strain
-from warpbots.contact import coefficients, obstacle_field
+from warpbots.contact import coefficients, obstacle_field, refuse_thin
 from warpbots.math import real, real_numpy, vector
 from warpbots.scene import (
     FREEDOMS,
@@ -69,6 +69,7 @@ def build(
     refuse_rigid("MassSpring", scene)
     refuse_sheets("MassSpring", scene)
     refuse_fluid("MassSpring", scene)
+    refuse_thin(scene.obstacles, spacing, "masses", "MassSpring(spacing=...)")
     _refuse_actuators(scene)
     _refuse_incompressibility(scene)
     lattice = attached(scene, assemble(scene, [_cut(body, spacing, lattice, seed) for body in scene.bodies], damping))

@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 import warp as wp
 
-from warpbots.contact import obstacle_arrays
+from warpbots.contact import least_thickness, obstacle_arrays, signed_distance
 from warpbots.math import NODE, copy, launch, launch_adjoint, real, real_numpy, record, vector
-from warpbots.scene import Scene
+from warpbots.scene import HalfSpace, Scene
 from warpbots.scene.kinds import conform
 from warpbots.solvers.checks import OVERFLOW, refuse_states_without_gradient, refuse_worlds
 from warpbots.solvers.mass_spring import lengths
@@ -24,7 +24,7 @@ from warpbots.solvers.mass_spring.restrain import (
 )
 from warpbots.solvers.mass_spring.scheme import SCHEMES, Scheme
 from warpbots.solvers.mass_spring.stage_forces import add_forces, adj_forces
-from warpbots.solvers.mass_spring.touch import touch_kernel
+from warpbots.solvers.mass_spring.touch import pass_kernel, touch_kernel
 
 __all__ = ["MassSpring"]
 
@@ -158,6 +158,19 @@ class MassSpring:
             after: Fields of the bad state.
             dt: Length of the step [s].
         """
+        moved = {name: np.isfinite(after[name]).all(axis=-1) for name in ("position", "velocity")}
+        passed = np.isfinite(before["position"]).all(axis=-1) & moved["velocity"] & ~moved["position"]
+        if passed.any():
+            w, i = (int(k) for k in np.argwhere(passed)[0])
+            x = before["position"][w, i : i + 1].astype(np.float64)
+            obstacle = min(model.scene.obstacles, key=lambda o: abs(float(signed_distance(o.shape, x)[0])))
+            return (
+                f"mass {i} of {model.scene.bodies[model.lattice.body[i]].name!r} in world {w} passes through the "
+                f"obstacle {obstacle.name!r} and would come out on the far side: use a thicker obstacle, a higher "
+                f"contact_stiffness (this one is {self.contact_stiffness:g} Pa/m, 0 gives way to nothing) or more "
+                f"substeps (this one has {dt:.3g} s, in which the mass moves "
+                f"{np.linalg.norm(before['velocity'][w, i]) * dt:.3g} m)"
+            )
         for fields in (before, after):
             for name in ("position", "velocity"):
                 bad = ~np.isfinite(fields[name]).all(axis=-1)
@@ -197,8 +210,12 @@ class MassSpring:
         ended = state_out.moving()[:2]
         self._end(model, state, force, [*(model.scratch.free if touches else ended), state_out.time], dt)
         if touches:
-            kernel = touch_kernel(model.dim, len(model.scene.obstacles))
+            kernel = self._touch_kernel(model)
             launch(kernel, model.scratch.masses, self._touch_inputs(model, state, dt), ended, model.device)
+            if not all(isinstance(o.shape, HalfSpace) for o in model.scene.obstacles):
+                half = real(0.5 * least_thickness(model.dim, self.spacing))
+                inputs = [model.obstacles, half, state.position.flatten()]
+                launch(pass_kernel(model.dim), model.scratch.masses, inputs, ended[:1], model.device)
         if model.held.size:
             inputs = [*model.constraints, state.position.flatten()]
             launch(end_restrain_kernel(model.dim), (model.worlds, model.held.size), inputs, ended, model.device)
@@ -248,6 +265,9 @@ class MassSpring:
     def _stage_scheme(self, stage: int, dt: float) -> list:
         scheme, h = self.scheme, dt
         return [real(scheme.c[stage] * h), _weights(h * h, scheme.A[stage]), _weights(h, scheme.B[stage])]
+
+    def _touch_kernel(self, model: MassSpringModel) -> wp.Kernel:
+        return touch_kernel(model.dim, len(model.scene.obstacles), self.scheme.stages)
 
     def _touch_inputs(self, model: MassSpringModel, state: MassSpringState, dt: float) -> list:
         scheme = self.scheme
@@ -336,7 +356,7 @@ class MassSpring:
         for array in free_adj:
             array.zero_()
         launch_adjoint(
-            touch_kernel(model.dim, len(model.scene.obstacles)), model.scratch.masses,
+            self._touch_kernel(model), model.scratch.masses,
             self._touch_inputs(model, state, dt), state_out.moving()[:2],
             [
                 mass_adj, None, None, obstacle_arrays(model.dim)(), model.friction.grad, *[None] * 4,

@@ -28,6 +28,7 @@ def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device
     particles = fill(scene, dx, per_axis)
     grid = Grid.around(*_domain(scene, particles), dx)
     refuse_copies("MPM", worlds, 100.0 * grid.nodes + 300.0 * len(particles))
+    grid.refuse_thin(scene.obstacles)
     cables, n_cables, n_waypoints = cables_of(scene, particles.position, dx, device, "particle", "MPM(dx=...)")
     stresses = {c: a for c, a in enumerate(scene.actuators) if not isinstance(a, Cable)}
     vec = vector(scene.dim)

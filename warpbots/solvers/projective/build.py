@@ -188,6 +188,12 @@ def _refuse_swallowed(scene: Scene, shells: Shells, cell: float) -> None:
                 continue
             step = max(float((upper - lower).min()) / 8.0, float((upper - lower).max()) / _SAMPLES)
             skin, _ = sampled_surface(part, lower - step, upper + step, step)
+            if not len(skin):
+                raise SceneError(
+                    f"Obstacle {obstacle.name!r}: it is so thin that samples {step:.3g} m apart, {_SAMPLES} along its "
+                    f"longest edge of {(upper - lower).max():.3g} m, find nothing of it; make it thicker than "
+                    f"{2.0 * step:.3g} m, away from the bodies, or cut it into a Union of smaller parts"
+                )
             for body in (*scene.soft, *(scene.rigid[k] for k in shells.bones)):
                 depth = -distance_to_body(body, skin)
                 if depth.max(initial=0.0) > 0.1 * cell:

@@ -1,0 +1,179 @@
+"""How thick obstacles are, for what touches them at points alone: between points far apart a thin solid is not felt."""
+
+import functools
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from warpbots.contact.distance import signed_distance
+from warpbots.scene import (
+    Capsule,
+    Cylinder,
+    DistanceGrid,
+    HalfSpace,
+    Heightfield,
+    Obstacle,
+    Posed,
+    SceneError,
+    Shape,
+    Sheet,
+    Silhouette,
+    Sphere,
+    TetMesh,
+    TriangleMesh,
+    Truss,
+    Union,
+    dimension,
+)
+
+__all__ = ["least_thickness", "refuse_thin", "thickness"]
+
+_LEAST = {2: 1.5, 3: np.sqrt(3.0)}
+"""Thickness that points one spacing apart feel [spacings], by dimension.
+
+A disc of that diameter, in 3D a ball, holds one of them wherever it is.
+"""
+
+_TIP = 4.0
+"""How far the thin part of a mesh reaches that is only its tip, such as that of a ramp [thicknesses looked for]."""
+
+_FACES = 1000
+"""Fewest faces of a mesh that are looked under; larger ones are cut in quarters."""
+
+_QUARTERS = ([0, 0, 0], [1, 1, 1], [2, 2, 2], [1, 2, 0])
+"""For each quarter of a triangle the corners that, with its own, have the corners of the quarter between them."""
+
+
+def least_thickness(dim: int, spacing: float) -> float:
+    """Thickness [m] above which points `spacing` [m] apart feel a solid wherever they are; `dim` is 2 or 3."""
+    return float(_LEAST[dim] * spacing)
+
+
+def refuse_thin(
+    obstacles: tuple[Obstacle, ...], spacing: float, what: str, option: str, least: float | None = None
+) -> None:
+    """Raise if an obstacle is so thin that points `spacing` [m] apart would pass it unnoticed.
+
+    Args:
+        obstacles: Of a scene.
+        spacing: Distance of the points [m].
+        what: What the points are, in the plural, for people.
+        option: The option of the solver that brings them closer, for people.
+        least: Thickness that will do [m]; None for `least_thickness`.
+
+    Raises:
+        SceneError: The first such obstacle.
+    """
+    for obstacle in obstacles:
+        enough = least or least_thickness(dimension(obstacle.shape), spacing)
+        thick = thickness(obstacle.shape, enough)
+        if thick < (1.0 - 1e-6) * enough:
+            raise SceneError(
+                f"Obstacle {obstacle.name!r}: it is {thick:.3g} m thick, and {what} {spacing:g} m apart pass what is "
+                f"thinner than {enough:.3g} m; make it thicker, away from the bodies, or use a smaller {option}"
+            )
+
+
+@functools.singledispatch
+def thickness(shape: Shape, least: float) -> float:
+    """Thickness [m] of the thinnest part of a solid.
+
+    Args:
+        shape: Any shape of `warpbots.scene`.
+        least: What counts as thick in a mesh [m].
+
+    Returns:
+        For a mesh the thickness of a part below `least` that is no mere tip of a thicker one, or else inf; for samples
+        twice the largest depth; for what has no rule of its own the smallest edge of its box.
+    """
+    lower, upper = shape.bounds
+    return float((upper - lower).min())
+
+
+@thickness.register
+def _(shape: HalfSpace | Heightfield, least: float) -> float:
+    return np.inf
+
+
+@thickness.register
+def _(shape: Sphere | Capsule, least: float) -> float:
+    return 2.0 * shape.radius
+
+
+@thickness.register
+def _(shape: Cylinder, least: float) -> float:
+    return min(2.0 * shape.radius, float(np.linalg.norm(np.subtract(shape.end, shape.start))))
+
+
+@thickness.register
+def _(shape: Sheet, least: float) -> float:
+    return shape.thickness
+
+
+@thickness.register
+def _(shape: Truss, least: float) -> float:
+    return 2.0 * float(np.min(shape.radius))
+
+
+@thickness.register
+def _(shape: Union, least: float) -> float:
+    return min(thickness(part, least) for part in shape.shapes)
+
+
+@thickness.register
+def _(shape: Posed, least: float) -> float:
+    return thickness(shape.shape, least)
+
+
+@thickness.register
+def _(shape: DistanceGrid, least: float) -> float:
+    return -2.0 * float(shape.values.min())
+
+
+@thickness.register
+def _(shape: Silhouette, least: float) -> float:
+    from scipy.ndimage import distance_transform_edt
+
+    return 2.0 * shape.pixel * float(distance_transform_edt(np.pad(shape.mask, 1)).max() - 0.5)
+
+
+@thickness.register
+def _(shape: TriangleMesh, least: float) -> float:
+    return _of_surface(shape, shape.vertices[shape.faces], least)
+
+
+@thickness.register
+def _(shape: TetMesh, least: float) -> float:
+    return _of_surface(shape, shape.vertices[shape.surface], least)
+
+
+def _of_surface(shape: Shape, corner: np.ndarray, least: float) -> float:
+    """Diameter of the largest ball in a thin part of a mesh that touches a face at its centre from inside [m].
+
+    Args:
+        shape: The solid.
+        corner: Corners of its faces [m], shape (n, 3, 3).
+        least: What counts as thick [m].
+    """
+    while len(corner) < _FACES:
+        corner = np.concatenate([corner + corner[:, order] for order in _QUARTERS]) / 2.0
+    normal = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
+    area = np.linalg.norm(normal, axis=1)
+    centre, normal = corner.mean(axis=1)[area > 0.0], normal[area > 0.0] / area[area > 0.0, None]
+
+    def fits(face: np.ndarray, radius: np.ndarray | float) -> np.ndarray:
+        """Whether balls of `radius` that touch faces at their centres are inside."""
+        middle = centre[face] - np.reshape(radius, (-1, 1)) * normal[face]
+        return -signed_distance(shape, middle) > 0.95 * radius
+
+    everywhere = np.arange(len(centre))
+    thick = fits(everywhere, 0.5 * least)
+    if thick.any():
+        thick |= cKDTree(centre[thick]).query(centre)[0] < _TIP * least
+    thin = everywhere[~thick]
+    lower, upper = np.zeros(len(thin)), np.full(len(thin), 0.5 * least)
+    for _ in range(20):
+        radius = 0.5 * (lower + upper)
+        inside = fits(thin, radius)
+        lower, upper = np.where(inside, radius, lower), np.where(inside, upper, radius)
+    return 2.0 * float(upper.max()) if len(thin) else np.inf
