@@ -104,13 +104,16 @@ def test_a_thin_plate_that_samples_miss_is_refused():
     ids=str,
 )
 def test_the_thinnest_plate_holds(solver, condition, thick, upright, place):
-    """A plate that is just not refused, wherever it is between the nodes, lying or on its edge under the block."""
+    """A plate that is just not refused, wherever it is between the nodes, lying or on its edge under the block.
+
+    On an edge the block is stopped by then, though it may tip over.
+    """
     x, top = 0.05 * np.array(place)
     wide, deep = (thick, 0.5) if upright else (0.8, thick)
     shape = Box((x - 0.5 * wide, top - deep), (x + 0.5 * wide, top + 1e-9))
     sim = falls(solver, shape, lower=(x - 0.1, top + 0.04), upper=(x + 0.1, top + 0.14), condition=condition)
     end = to_numpy(sim.rollout(None, 20).final.position)[0]
-    assert end[:, 1].mean() > top - 0.03  # in free fall 12 cm below the top
+    assert end[:, 1].mean() > top - 0.06  # in free fall it is 0.12 m below
     with pytest.raises(SceneError, match="'plate': it is .* m thick"):
         falls(solver, Box((0, 0), (0.98 * thick, 0.5)), lower=(0, 0.6), upper=(0.2, 0.8), condition=condition)
 

@@ -23,7 +23,8 @@ _THINNEST = 3.0
 """Thickness of an obstacle with which nodes stop matter [cells]; those of a thinner edge push it to the sides.
 
 Of blocks over plates in 2D, lying or upright and anywhere between the nodes, some fell through a lying one of 1.25
-cells and past an upright one of 2.5, and none past those of 1.5 and 3. What sticks to a node knows no sides.
+cells and past an upright one of 2.5, and none past those of 1.5 and 3; on one below 8 they may tip over sooner than
+they should. What sticks to a node knows no sides.
 """
 
 
