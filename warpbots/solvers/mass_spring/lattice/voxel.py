@@ -44,8 +44,9 @@ def voxel_cells(shape: Shape, spacing: float, name: str) -> Cells:
         "use a larger MassSpring(spacing=...) or a smaller body",
     )  # fmt: skip
     if _flatness(size) > _FLATTEST:
+        coarsest = min(spacing, 1.5 * (upper - lower).min())  # at a third of that all boxes are nearly cubes
         remedy = next(
-            s for k in itertools.count(1) for s in [float(f"{0.97**k * spacing:.2g}")]
+            s for k in itertools.count(1) for s in [float(f"{0.97**k * coarsest:.2g}")]
             if s < spacing and _flatness(_divided(upper - lower, s)[1]) <= _FLATTEST
         )  # fmt: skip
         raise SceneError(
