@@ -408,7 +408,9 @@ class Simulation:
         """Warn, once, of what the solver's step leaves worse than one may think."""
         if self._cautioned or not isinstance(self.solver, Cautious):
             return
-        if words := self.solver.caution(model, self.dt / self.substeps):
+        with turn:
+            words = self.solver.caution(model, self.dt / self.substeps)
+        if words:
             self._cautioned = True
             warnings.warn(words, stacklevel=stacklevel)
 

@@ -44,15 +44,10 @@ def voxel_cells(shape: Shape, spacing: float, name: str) -> Cells:
         "use a larger MassSpring(spacing=...) or a smaller body",
     )  # fmt: skip
     if _flatness(size) > _FLATTEST:
-        coarsest = min(spacing, 1.5 * (upper - lower).min())  # at a third of that all boxes are nearly cubes
-        remedy = next(
-            s for k in itertools.count(1) for s in [float(f"{0.97**k * coarsest:.2g}")]
-            if s < spacing and _flatness(_divided(upper - lower, s)[1]) <= _FLATTEST
-        )  # fmt: skip
         raise SceneError(
             f"SoftBody {name!r}: cells of {size.round(6).tolist()} m have edges in a ratio of {_flatness(size):.3g}, "
             f"and springs are isotropic up to {_FLATTEST:g}, beyond which some would need a negative stiffness; use "
-            f"MassSpring(spacing={remedy:g}), or lattice='random'"
+            f"{_remedy(upper - lower, spacing)} or lattice='random'"
         )
     counts = counts.astype(int)
     box = np.stack(np.meshgrid(*map(np.arange, counts), indexing="ij"), axis=-1).reshape(-1, len(lower))
@@ -79,9 +74,17 @@ def _divided(edges: np.ndarray, spacing: float) -> tuple[np.ndarray, np.ndarray]
     return counts, edges / counts
 
 
+def _remedy(edges: np.ndarray, spacing: float) -> str:
+    """A spacing at which cells are nearly cubes, in words: there is one down to a third of the thinnest edge."""
+    coarsest = min(spacing, 1.5 * edges.min())
+    finer = [float(f"{0.97**k * coarsest:.2g}") for k in range(1, 50)]
+    found = (s for s in finer if 0.0 < s < spacing and _flatness(_divided(edges, s)[1]) <= _FLATTEST)
+    return next((f"MassSpring(spacing={s:g})," for s in found), "a thicker body")
+
+
 def _flatness(size: np.ndarray) -> float:
     """Ratio of the longest edge of a box to the shortest."""
-    return float(size.max() / size.min())
+    return float(size.max() / size.min()) if size.min() > 0.0 else np.inf
 
 
 def _share(axes: tuple[bool, ...], size: np.ndarray) -> float:
