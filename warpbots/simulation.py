@@ -91,9 +91,15 @@ class Simulation:
                 f"Simulation: dt must be positive and substeps at least 1, got {dt:g} s and {shown(substeps)}"
             )
         self.checkpoints = fitted(checkpoints, Checkpoints | None, "Simulation: checkpoints") or Checkpoints.sqrt()
-        with turn, np.errstate(over="ignore"):  # what is too large for the arrays is refused with its name
-            self.model = solver.build(scene, fitted(worlds, int, "Simulation: worlds"), _device(device))
-            fields = tuple(f.name for f in dataclasses.fields(solver.state(self.model)))
+        worlds, device = fitted(worlds, int, "Simulation: worlds"), _device(device)
+        try:
+            with turn, np.errstate(over="ignore"):  # what is too large for the arrays is refused with its name
+                self.model = solver.build(scene, worlds, device)
+                fields = tuple(f.name for f in dataclasses.fields(solver.state(self.model)))
+        except MemoryError as fault:
+            raise SceneError(
+                f"Scene {scene.name!r}: it does not fit into memory ({fault}); use larger cells or fewer worlds"
+            ) from fault
         self._refuse_rounding()
         self.substeps = self._safe_substeps(self.max_time_step) if substeps is None else substeps
         self._refuse_time_step()

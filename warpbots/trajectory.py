@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from warpbots.scene import Scene
+from warpbots.scene.kinds import checked
 from warpbots.solvers import State
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Trajectory:
             )
         return self.simulation.model.particles
 
+    @checked
     def states(self, every: int = 1) -> Iterator[tuple[float, State]]:
         """Times [s] and states without gradient: the start, every `every`-th control interval, and the end."""
         if every < 1:
@@ -77,6 +79,7 @@ class Trajectory:
             if (i + 1) % every == 0 or i + 1 == self.steps:
                 yield (i + 1) * self.control_interval, state
 
+    @checked
     def frames(self, every: int = 1, world: int = 0) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
         """Times [s], positions [m] and velocities [m/s] of one world, each of shape (n_particles, dim).
 
@@ -86,6 +89,7 @@ class Trajectory:
         for time, state in self.states(every):
             yield time, state.position[world].cpu().numpy(), state.velocity[world].cpu().numpy()
 
+    @checked
     def poses(self, every: int = 1, world: int = 0) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
         """Times [s] and where the rigid bodies of one world are, in the order of `Scene.rigid`.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from warpbots.observers import Centroid, Joints
+from warpbots.scene.kinds import fitted
 from warpbots.solvers import State
 
 if TYPE_CHECKING:
@@ -41,8 +42,17 @@ class MLP(torch.nn.Module):
             clock: Period [s] of a clock that the network sees beside the observation, as sine and cosine; a gait
                 then need not be born from the body's motion alone. None for no clock.
             seed: Seed of the initial weights.
+
+        Raises:
+            ValueError: `hidden` or `clock` is no positive number.
         """
         super().__init__()
+        hidden = fitted(hidden, tuple[int, ...], "MLP: hidden")
+        if min(hidden, default=1) < 1:
+            raise ValueError(f"MLP: hidden layers must have at least one unit each, got {hidden}")
+        clock = fitted(clock, float | None, "MLP: clock")
+        if clock is not None and clock <= 0.0:
+            raise ValueError(f"MLP: clock must be a positive period [s], or None for no clock, got {clock:g}")
         if observer is None:
             observer = Joints() if hasattr(simulation.model, "robot") else Centroid()
         self._observe: Callable[[State], torch.Tensor] = (

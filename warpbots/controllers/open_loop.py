@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from warpbots.scene.kinds import fitted
 from warpbots.solvers import State
 
 if TYPE_CHECKING:
@@ -25,8 +26,13 @@ class OpenLoop(torch.nn.Module):
         Args:
             simulation: What is driven.
             steps: Number of control intervals.
+
+        Raises:
+            ValueError: `steps` is no whole number, or below 1.
         """
         super().__init__()
+        if fitted(steps, int, "OpenLoop: steps") < 1:
+            raise ValueError(f"OpenLoop: steps must be at least 1, got {steps}")
         self._dt, self._worlds = simulation.dt, simulation.worlds
         like = simulation.state().position
         self.table = torch.nn.Parameter(like.new_zeros(steps, simulation.channels))

@@ -21,6 +21,7 @@ from warpbots.scene import (
     Union,
     dimension,
 )
+from warpbots.scene.kinds import checked
 from warpbots.scene.size import refuse_excess
 
 __all__ = ["tetrahedra"]
@@ -32,6 +33,7 @@ _COARSE, _FINE = 0.05, 0.1
 """How far the surface of a mesh may be from the shape, in cells: of surfaces made here, and of those that are finer."""
 
 
+@checked
 def tetrahedra(shape: Shape, cell_size: float) -> TetMesh:
     """A solid as tetrahedra.
 
@@ -50,7 +52,7 @@ def tetrahedra(shape: Shape, cell_size: float) -> TetMesh:
         ImportError: pytetwild is needed and not installed.
         ValueError: `cell_size` is not positive.
     """
-    if not (np.isfinite(cell_size) and cell_size > 0.0):
+    if cell_size <= 0.0:
         raise ValueError(f"tetrahedra: cell_size must be a positive length [m], got {cell_size:g}")
     kind = type(shape).__name__
     if isinstance(shape, Sheet):

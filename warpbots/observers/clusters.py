@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from scipy.cluster.vq import kmeans2
 
+from warpbots.scene.kinds import conform
 from warpbots.solvers import State
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ class Clusters:
     region: str | None = None
     seed: int = 0
 
+    def __post_init__(self):
+        conform(self)
+
     def bind(self, simulation: "Simulation") -> Callable[[State], torch.Tensor]:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, 2 count dim).
 
@@ -57,6 +61,9 @@ class Centroid:
     """
 
     region: str | None = None
+
+    def __post_init__(self):
+        conform(self)
 
     def bind(self, simulation: "Simulation") -> Callable[[State], torch.Tensor]:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, 2 dim).

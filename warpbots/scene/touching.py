@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from warpbots.scene.kinds import checked
 from warpbots.scene.record import SceneError, record
 from warpbots.scene.shapes.checks import assign, positive
 
@@ -80,6 +81,7 @@ class Contact:
         assign(self, restitution=e)
 
 
+@checked
 def contacts_between(
     points: Mapping[str, float],
     solids: Mapping[str, float],
