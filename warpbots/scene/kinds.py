@@ -55,7 +55,8 @@ def fitted(value: Any, kind: Any, what: str) -> Any:
 
     Args:
         value: Anything at all.
-        kind: ``float``, ``int``, ``str``, ``bool``, a class, ``np.ndarray``, or a tuple, mapping or union of such.
+        kind: ``float``, ``int``, ``str``, ``bool``, a class, ``np.ndarray``, a function, or a tuple,
+            sequence, mapping or union of such.
         what: The place, for people.
 
     Raises:
@@ -72,7 +73,7 @@ def fitted(value: Any, kind: Any, what: str) -> Any:
         return _tuple(value, tuple[parts[0], ...], what)
     if origin is tuple:
         return _tuple(value, kind, what)
-    if origin is not None and origin is not Annotated:
+    if origin is Mapping:
         if not isinstance(value, Mapping):
             raise _misfit(value, kind, what)
         return {
@@ -80,7 +81,7 @@ def fitted(value: Any, kind: Any, what: str) -> Any:
         }
     if kind in (float, int) or kind == Bound:
         return _number(value, kind, what)
-    if not isinstance(value, kind):
+    if not isinstance(value, origin or kind):
         raise _misfit(value, kind, what)
     return value
 
@@ -170,7 +171,9 @@ def _words(kind: Any, many: bool = False) -> str:
     if origin is tuple:
         count = "" if parts[-1] is Ellipsis else f"{len(parts)} "
         return f"{'lists' if many else 'a list'} of {count}{_words(parts[0], many=True)}"
-    if origin is not None and origin is not Annotated:
+    if origin is Callable:
+        return "functions" if many else "a function"
+    if origin is Mapping:
         return f"a dict of {_words(parts[1], many=True)} by name"
     named = {
         float: ("a finite number", "finite numbers"), Bound: ("a number", "numbers"),
