@@ -39,8 +39,9 @@ def load_robot(
     robot starts. A body with several joints hangs on bodies without mass named ``"<body>/<joint>"``.
 
     Meshes touch as their convex hulls, geoms without contype and conaffinity not at all, and contact has the stiffness,
-    damping and viscosity of `warpbots.scene.contacts_between`, not solref and solimp. Limits of joints are springs,
-    stiff as MuJoCo's are against a load at rest. What hangs together at a joint does not touch one another.
+    damping and viscosity of `warpbots.scene.contacts_between`, not solref and solimp; neither format has a coefficient
+    of restitution. Limits of joints are springs, stiff as MuJoCo's are against a load at rest. What hangs together at a
+    joint does not touch one another.
 
     Motors on joints become `Torque`, whose u = 1 is the greatest control or force, and position actuators `Servo`,
     whose u in [-1, 1] is the range of control, or else that of the joint. A URDF file without actuators has a `Torque`
