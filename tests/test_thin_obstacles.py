@@ -11,6 +11,7 @@ from warpbots.scene import (
     Capsule,
     Cylinder,
     HalfSpace,
+    Heightfield,
     Material,
     Obstacle,
     Posed,
@@ -116,6 +117,26 @@ def test_the_thinnest_plate_holds(solver, condition, thick, upright, place):
     assert end[:, 1].mean() > top - 0.06  # in free fall it is 0.12 m below
     with pytest.raises(SceneError, match="'plate': it is .* m thick"):
         falls(solver, Box((0, 0), (0.98 * thick, 0.5)), lower=(0, 0.6), upper=(0.2, 0.8), condition=condition)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        mesh(plate(0.2)),
+        Cylinder((0, 0, -0.3), (0, 0, 0), 0.5),
+        Heightfield((-1.0, -1.0), 0.1, np.zeros((21, 21))),
+        Union((Heightfield((-1.0, -1.0), 0.1, np.zeros((21, 21))), Box((0, 0, -0.2), (0.1, 0.1, 0)))),
+    ],
+)
+def test_an_obstacle_far_below_is_there(shape):
+    """In a scene without a domain springs feel every shape where it is, and not only near the bodies at rest."""
+    sim = falls(MassSpring(0.05), shape, lower=(-0.1, -0.1, 1.0), upper=(0.1, 0.1, 1.2))
+    assert to_numpy(sim.rollout(None, 55).final.position)[0, :, 2].min() > -0.05  # in free fall -0.5 m
+
+
+def test_an_obstacle_of_too_many_samples_is_refused():
+    with pytest.raises(SceneError, match="'plate': a TriangleMesh is sampled every .* 1e[+]07 samples; give a smaller"):
+        falls(MassSpring(0.01), mesh(10.0 * np.array(plate(0.2))))
 
 
 def test_what_lies_outside_of_the_grid_is_not_looked_at():

@@ -5,6 +5,7 @@ interpolated linearly.
 """
 
 import functools
+from collections.abc import Callable
 
 import numpy as np
 import warp as wp
@@ -57,25 +58,32 @@ def obstacle_arrays(dim: int) -> type:
 
 
 def obstacle_field(
-    obstacles: tuple[Obstacle, ...], lower: np.ndarray, upper: np.ndarray, spacing: float, device: wp.Device
+    obstacles: tuple[Obstacle, ...],
+    dim: int,
+    box: Callable[[Shape], tuple[np.ndarray, np.ndarray]],
+    spacing: float,
+    device: wp.Device,
 ) -> object:
     """The obstacles as a Warp struct.
 
     Args:
         obstacles: Of a scene.
-        lower: Lower corner of the box in which shapes without a closed form are sampled [m], shape (dim,); beyond it
-            their distance goes on as at its edge.
-        upper: Its upper corner [m].
+        dim: 2 or 3.
+        box: Lower and upper corner [m] of the box in which a shape without a closed form is sampled, each of shape
+            (dim,); beyond it the distance goes on as at its edge.
         spacing: Distance between samples [m].
         device: Device of the arrays.
+
+    Raises:
+        SceneError: A shape would need too many samples.
     """
-    dim = len(lower)
     kinds, frames, origins, sizes, resolutions, firsts, samples = [], [], [], [], [], [], [np.zeros(0)]
     for obstacle in obstacles:
         kind, frame, origin, size = _closed_form(obstacle.shape)
         resolution = np.zeros(dim, dtype=int)
         firsts.append(sum(map(len, samples)))
         if kind == _SAMPLED:
+            lower, upper = box(obstacle.shape)
             resolution = np.maximum(2.0, np.ceil((upper - lower) / spacing)) + 1.0
             refuse_excess(
                 resolution.prod(), _SAMPLE * dim, f"Obstacle {obstacle.name!r}: samples of its distance",

@@ -14,10 +14,12 @@ from warpbots.math import real, real_numpy, vector
 from warpbots.scene import (
     FREEDOMS,
     Cable,
+    Heightfield,
     Motor,
     Oscillation,
     Scene,
     SceneError,
+    Shape,
     SoftBody,
     TetMesh,
     TriangleMesh,
@@ -123,7 +125,9 @@ def build(
         freedom=wp.array(freedom, dtype=int, device=device),
         direction=wp.array(direction.astype(real_numpy), dtype=vector(scene.dim), device=device),
         contact=wp.array((contact_stiffness * area).astype(real_numpy), dtype=real, device=device),
-        obstacles=obstacle_field(scene.obstacles, *_reach(scene), 0.5 * spacing, device),
+        obstacles=obstacle_field(
+            scene.obstacles, scene.dim, lambda shape: _sampled_box(scene, shape, spacing), 0.5 * spacing, device
+        ),
         scratch=Scratch(
             dim=scene.dim,
             masses=worlds * n,
@@ -234,10 +238,23 @@ def _constraints(scene: Scene, lattice: Lattice) -> tuple[np.ndarray, np.ndarray
     return freedom, direction
 
 
-def _reach(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
-    """The box in which obstacles are sampled [m]: the domain, or the bodies' box grown by its largest edge."""
+def _sampled_box(scene: Scene, shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray]:
+    """The box in which an obstacle is sampled [m].
+
+    The domain; without one the bodies' box grown by its largest edge, if the obstacle is in it, or else the obstacle's
+    own, because bodies may come to all of it.
+    """
     if scene.domain is not None:
         return np.array(scene.domain[0]), np.array(scene.domain[1])
     lower, upper = scene.bounds
     room = (upper - lower).max()
-    return lower - room, upper + room
+    lower, upper = lower - room, upper + room
+    low, high = shape.bounds
+    if isinstance(shape, Heightfield):  # goes on downwards without end
+        low = np.array([*low[:-1], shape.heights.min()])
+    low = np.where(np.isfinite(low), low, np.minimum(lower, high - room))
+    high = np.where(np.isfinite(high), high, np.maximum(upper, low + room))
+    low = np.where(np.isfinite(low), low, lower)
+    if (low >= lower).all() and (high <= upper).all():
+        return lower, upper
+    return low - 2.0 * spacing, high + 2.0 * spacing
