@@ -1,5 +1,7 @@
 """Masses that keep their distance: two of them exactly, two bodies, one body that is pressed together, and gradients."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -85,6 +87,18 @@ def test_masses_at_one_place_push_nowhere():
     assert torch.isfinite(torch.autograd.grad((v**2).sum(), x)[0]).all()
 
 
+def test_bodies_that_start_pressed_together_are_named():
+    """Their masses would be smaller than the gaps of a face; a spacing apart they are not, and nor is one alone."""
+    for gap, spoken in ((0.0, "0 instead of 0.05"), (0.03, "0.03 instead of 0.05"), (0.05, None)):
+        boxes = [Box((0.0, 0.0), (0.2, 0.1)), Box((0.0, 0.1 + gap), (0.2, 0.2 + gap))]
+        scene = Scene([SoftBody(f"body{i}", box, MATTER) for i, box in enumerate(boxes)])
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            MassSpring(0.05, collision=1.0).build(scene)
+        assert [spoken in str(w.message) for w in said] == ([] if spoken is None else [True])
+
+
+@pytest.mark.filterwarnings("ignore:MassSpring. with collision")
 @pytest.mark.verification
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
 @pytest.mark.parametrize("dim", DIMENSIONS)

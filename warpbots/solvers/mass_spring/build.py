@@ -27,7 +27,7 @@ from warpbots.scene import (
 )
 from warpbots.solvers.cables import cables_of
 from warpbots.solvers.checks import refuse_copies, refuse_fluid, refuse_rigid, refuse_sheets
-from warpbots.solvers.mass_spring.collision import radii, stiffnesses
+from warpbots.solvers.mass_spring.collision import radii, say_pressed, stiffnesses
 from warpbots.solvers.mass_spring.drive import drive_of, signals_of
 from warpbots.solvers.mass_spring.lattice import (
     POISSONS_RATIO,
@@ -85,6 +85,8 @@ def build(
     cables, cable_count, waypoints = tied
     freedom, direction = _constraints(scene, lattice)
     radius = radii(lattice) if collision else np.zeros(1)
+    if collision:
+        say_pressed(scene, lattice, radius)
     area = lattice.volume ** (1.0 - 1.0 / scene.dim)
 
     def constant(values: np.ndarray | list, dtype: type = real) -> wp.array:

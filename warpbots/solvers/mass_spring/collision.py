@@ -7,6 +7,7 @@ write to one place, and the adjoint is the same loop.
 """
 
 import functools
+import warnings
 
 import numpy as np
 import warp as wp
@@ -14,9 +15,10 @@ from scipy.spatial import cKDTree
 
 from warpbots.math import NODE, real
 from warpbots.math.lanes import add, dot, fetch, multiply_add, scale, subtract
+from warpbots.scene import Scene
 from warpbots.solvers.mass_spring.lattice import Lattice
 
-__all__ = ["adj_collide_kernel", "collide_kernel", "point_kernel", "radii", "stiffnesses"]
+__all__ = ["adj_collide_kernel", "collide_kernel", "point_kernel", "radii", "say_pressed", "stiffnesses"]
 
 _RADIUS = 0.45
 """Radius of a mass in distances to its nearest neighbour at rest.
@@ -24,10 +26,37 @@ _RADIUS = 0.45
 Below one half nothing collides at rest; above 1 / (2 sqrt 2) no mass slips between four on the face of a voxel.
 """
 
+_TIGHT = 0.5 / np.sqrt(2.0)
+"""Radius in distances of neighbours below which a mass slips between four on the face of a voxel."""
+
 
 def radii(lattice: Lattice) -> np.ndarray:
     """Radius of every mass [m], shape (n,)."""
     return _RADIUS * cKDTree(lattice.position).query(lattice.position, k=2)[0][:, 1]
+
+
+def say_pressed(scene: Scene, lattice: Lattice, radius: np.ndarray) -> None:
+    """Warn where bodies are so near to one another at rest that their masses slip between each other later.
+
+    Args:
+        scene: Has the bodies.
+        lattice: Their masses.
+        radius: From `radii` [m].
+    """
+    for k, body in enumerate(scene.bodies):
+        own = np.flatnonzero(lattice.body == k)
+        alone = _RADIUS * cKDTree(lattice.position[own]).query(lattice.position[own], k=2)[0][:, 1]
+        pressed = radius[own] < _TIGHT / _RADIUS * alone
+        if pressed.any():
+            i = int((radius[own] / alone).argmin())
+            warnings.warn(
+                f"MassSpring: with collision masses keep {2.0 * _RADIUS:g} of the distance that they have at rest, and "
+                f"{pressed.sum()} of {body.name!r} are nearer to another body than to their own, the nearest "
+                f"{radius[own[i]] / _RADIUS:.3g} instead of {alone[i] / _RADIUS:.3g} m: there bodies sink into each "
+                f"other; start them {alone[i] / _RADIUS:.3g} m apart",
+                stacklevel=5,
+            )
+            return
 
 
 def stiffnesses(lattice: Lattice) -> np.ndarray:
