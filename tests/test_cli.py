@@ -1,6 +1,12 @@
 """The command line: what it writes, what it says, and how it fails."""
 
+import contextlib
 import csv
+import dataclasses
+import re
+import shutil
+import warnings
+from pathlib import Path
 
 import pytest
 import torch
@@ -66,13 +72,112 @@ def test_a_scene_that_mpm_cannot_simulate_runs_on_springs(tmp_path, capsys):
     assert "so this is" not in capsys.readouterr().err
 
 
-def test_training_is_resumed_from_the_best_controller(scene_file, tmp_path):
+def losses(folder):
+    return [float(row["loss"]) for row in csv.DictReader((folder / "loss.csv").read_text().splitlines())]
+
+
+def controller(folder):
+    return torch.load(folder / "controller.pt", weights_only=True)
+
+
+def train(scene_file, out, *words):
+    return cli.main(["train", str(scene_file), "--out", str(out), *words])
+
+
+def test_a_resumed_training_ends_at_the_same_bits(scene_file, tmp_path):
+    """Adam's moments and the history are kept, not weights alone."""
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert train(scene_file, whole, "--iterations", "6") == 0
+    assert train(scene_file, parts, "--iterations", "3") == 0
+    assert train(scene_file, parts, "--iterations", "6", "--resume") == 0
+    assert losses(parts) == losses(whole)
+    assert len(losses(parts)) == 7
+    assert all(torch.equal(a, b) for a, b in zip(controller(parts).values(), controller(whole).values(), strict=True))
+
+
+def test_training_of_something_else_is_not_resumed(scene_file, tmp_path, capsys):
     out = tmp_path / "out"
-    assert cli.main(["train", str(scene_file), "--iterations", "3", "--out", str(out)]) == 0
-    first = [float(r["loss"]) for r in csv.DictReader((out / "loss.csv").read_text().splitlines())]
-    assert cli.main(["train", str(scene_file), "--iterations", "1", "--resume", "--out", str(out)]) == 0
-    second = [float(r["loss"]) for r in csv.DictReader((out / "loss.csv").read_text().splitlines())]
-    assert second[0] == pytest.approx(min(first), abs=1e-7)
+    assert train(scene_file, out, "--resume") == 1
+    assert "there is no checkpoint" in capsys.readouterr().err
+    assert train(scene_file, out, "--iterations", "2") == 0
+    kept = {p.name: p.read_bytes() for p in out.iterdir()}
+    scene = wb.usd.read(scene_file)
+    others = {"heavier": {"gravity": (0.0, -20.0)}, "seen": {"task": dataclasses.replace(scene.task, clusters=3)}}
+    for name, change in others.items():
+        wb.usd.write(tmp_path / f"{name}.usda", dataclasses.replace(scene, source=None, **change))
+    capsys.readouterr()
+    for said, file, words in (
+        (r"scene was cube \(\w+\) there and is cube", tmp_path / "heavier.usda", []),
+        (r"controller was Sequential\(.*its parameters have the shapes", tmp_path / "seen.usda", []),
+        (r"solver was MPM\(.*there and is MassSpring\(", scene_file, ["--solver", "springs"]),
+        (r"steps was 12 there and is 11 here", scene_file, ["--steps", "11"]),
+        (r"seed was 3 there and is 4 here", scene_file, ["--seed", "4"]),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that springs have a Poisson's ratio of their own
+            assert train(file, out, "--iterations", "4", "--resume", *words) == 1
+        assert re.search(said, capsys.readouterr().err, re.S)
+    assert {p.name: p.read_bytes() for p in out.iterdir()} == kept
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def test_a_kill_at_any_moment_leaves_one_run_that_goes_on(scene_file, tmp_path, monkeypatch):
+    """Files appear and vanish by `Path.replace` and `Path.unlink` alone: each of these calls is the last one once."""
+    sim = cli._simulation(cli._parser().parse_args(["info", str(scene_file)]))
+    monkeypatch.setattr(cli, "_simulation", lambda options: sim)
+    monkeypatch.setattr(cli, "_write_motion", lambda *args: None)
+    monkeypatch.setattr(wb.view, "save_loss", lambda path, history: path.write_text(""))
+    few = ("--steps", "4")
+    former, whole = tmp_path / "former", tmp_path / "whole"
+    assert train("cube.usda", former, *few, "--iterations", "1", "--seed", "9") == 0
+    assert train("cube.usda", whole, *few, "--iterations", "2") == 0
+
+    def killed_after(calls, *words):
+        def counted(call):
+            def counting(self, *args, **kwargs):
+                nonlocal calls
+                calls -= self.exists()  # temporary files that took their place are gone already
+                if calls < 0:
+                    raise Killed
+                return call(self, *args, **kwargs)
+
+            return counting
+
+        with monkeypatch.context() as patch:
+            for name in ("replace", "unlink"):
+                patch.setattr(Path, name, counted(getattr(Path, name)))
+            with contextlib.suppress(Killed):
+                assert train("cube.usda", *words) == 0
+                return False
+        return True
+
+    def score(folder):
+        policy = cli._policy(sim)
+        policy.load_state_dict(controller(folder))
+        with torch.no_grad():
+            motion = sim.rollout(policy, 4)
+        travel = (sim.centre(motion.final) - sim.centre(motion.start))[0, 0]
+        return (-travel + 1e-6 * motion.control.square().mean()).item()
+
+    calls = 0
+    while True:
+        out = tmp_path / str(calls)
+        shutil.copytree(former, out)
+        if not killed_after(calls, out, *few, "--iterations", "2"):
+            break
+        rows = losses(out) if (out / "loss.csv").exists() else []
+        run = losses(former if rows[:1] == losses(former)[:1] else whole)
+        assert rows == run[: len(rows)]
+        if (out / "controller.pt").exists():
+            assert min(abs(score(out) - loss) for loss in run) < 1e-7
+        if calls:  # before, the checkpoint is the former one
+            assert train("cube.usda", out, *few, "--iterations", "2", "--resume") == 0
+            assert losses(out) == losses(whole)
+        calls += 1
+    assert calls > 10
 
 
 def test_interrupted_training_keeps_the_best_controller(scene_file, tmp_path, monkeypatch, capsys):

@@ -1,7 +1,12 @@
 """The training loop, controllers, observers, and designs by gradient."""
 
 import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -59,6 +64,106 @@ def test_fit_projects_after_every_step():
         project=lambda: p.clamp_(-1, 1),
     )
     assert torch.allclose(p, torch.tensor([1.0, -1.0]), atol=1e-2)
+
+
+METHODS = {
+    "Adam": (torch.optim.Adam, {"lr": 0.2}),
+    "SGD": (torch.optim.SGD, {"lr": np.float64(0.02), "momentum": 0.9}),
+    "LBFGS": (torch.optim.LBFGS, {"lr": 0.3, "max_iter": 3}),
+}
+
+
+def noisy(iterations, method="Adam", seed=None, **more):
+    """A quadratic disturbed by all three generators, fitted from the same start."""
+    optimizer, options = METHODS[method]
+    p, rng = torch.zeros(2, requires_grad=True), np.random
+    if seed is not None:
+        torch.manual_seed(seed), rng.seed(seed)
+
+    def loss():
+        return quadratic(p + 0.1 * torch.randn(2)) + 0.1 * rng.standard_normal() * p.sum()
+
+    return p, wb.fit([p], loss, optimizer, iterations=iterations, max_norm=5.0, progress=False, **options | more)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_resumed_run_ends_at_the_same_bits(method, tmp_path):
+    whole, once = noisy(6, method, seed=1)
+    noisy(3, method, seed=1, checkpoint=tmp_path / "run.pt")
+    resumed, twice = noisy(6, method, seed=2, checkpoint=tmp_path / "run.pt", resume=True)
+    assert twice.loss == once.loss
+    assert twice.gradient_norm == once.gradient_norm
+    assert np.all(np.diff(twice.seconds) >= 0.0)
+    assert torch.equal(resumed, whole)
+    assert [p.name for p in tmp_path.iterdir()] == ["run.pt"]
+
+
+def test_what_is_no_checkpoint_of_this_run_is_not_resumed(tmp_path):
+    path = tmp_path / "run.pt"
+    with pytest.raises(ValueError, match="resume needs the checkpoint to go on from"):
+        noisy(3, resume=True)
+    with pytest.raises(FileNotFoundError, match=r"there is no checkpoint .*run.pt to resume; begin a new run without"):
+        noisy(3, checkpoint=path, resume=True)
+    np.savez(tmp_path / "mesh.npz", vertices=np.zeros(3))
+    torch.save({"layers": torch.zeros(3)}, tmp_path / "controller.pt")
+    torch.save([], tmp_path / "list.pt")
+    for foreign in (b"", b"robot", b"PK\x03\x04", *(p.read_bytes() for p in sorted(tmp_path.iterdir()))):
+        path.write_bytes(foreign)
+        with pytest.raises(ValueError, match=r"run.pt is no checkpoint of warpbots.fit; begin a new run"):
+            noisy(3, checkpoint=path, resume=True)
+    noisy(3, checkpoint=path, about={"dx": 0.1})
+    kept = path.read_bytes()
+    for said, change in {
+        "lr was 0.2 there and is 0.1 here": {"lr": 0.1},
+        "dx was 0.1 there and is 0.2 here": {"about": {"dx": 0.2}},
+        "dx was 0.1 there and is None here": {"about": None},
+        "optimizer was Adam there and is SGD here; lr was 0.2 there and is 0.02 here": {"method": "SGD"},
+        "3 iterations are done, which count among the 2 asked for": {"iterations": 2},
+    }.items():
+        with pytest.raises(ValueError, match=rf"cannot resume .*run.pt: .*{said}.*; go on as the run was begun, or"):
+            noisy(**{"iterations": 4, "checkpoint": path, "resume": True, "about": {"dx": 0.1}} | change)
+    other = torch.ones(3, requires_grad=True)
+    with pytest.raises(ValueError, match=r"its parameters have the shapes \(2,\) of torch.float32 there and \(3,\) of"):
+        wb.fit([other], lambda: other.sum(), lr=0.2, max_norm=5.0, checkpoint=path, resume=True, about={"dx": 0.1})
+    assert torch.equal(other, torch.ones(3))
+    assert path.read_bytes() == kept
+
+
+KILLED = """
+import os, random, signal, sys, time
+sys.path.insert(0, sys.argv[1])
+import torch
+from test_optimize import noisy
+torch.set_num_threads(1)
+path, kills = sys.argv[2], random.Random(0)
+noisy(1, seed=1, checkpoint=path), noisy(2, checkpoint=path, resume=True)
+done = []
+while not done or done[-1] < 60:
+    pid = os.fork()
+    if pid == 0:
+        noisy(60, checkpoint=path, resume=True, on_best=lambda history: open(path + ".seen", "w").write(str(len(history.loss))))
+        os._exit(0)
+    time.sleep(kills.uniform(0.01, 0.06 + 0.01 * len(done)))
+    os.kill(pid, signal.SIGKILL)
+    assert os.waitpid(pid, 0)[1] in (0, signal.SIGKILL)
+    done.append(len(torch.load(path, weights_only=True)["history"]["loss"]))
+    seen = int(open(path + ".seen").read() or 0) if os.path.exists(path + ".seen") else 0
+    assert done[-1] >= seen - 1, (done, seen)
+    assert done == sorted(done), done
+print(len(done))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills children made by fork")
+def test_a_run_that_is_killed_again_and_again_loses_one_iteration_each_time(tmp_path):
+    words = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(tmp_path / "run.pt")]
+    child = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert child.returncode == 0, child.stderr
+    assert int(child.stdout) >= 3
+    whole, once = noisy(60, seed=1)
+    resumed, killed = noisy(60, checkpoint=tmp_path / "run.pt", resume=True)
+    assert killed.loss == once.loss
+    assert torch.equal(resumed, whole)
 
 
 def test_bounded_starts_where_it_is_told_and_stays_inside():

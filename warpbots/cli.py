@@ -2,6 +2,8 @@
 
 import argparse
 import contextlib
+import dataclasses
+import hashlib
 import math
 import sys
 from collections.abc import Sequence
@@ -68,11 +70,14 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("--controller", type=Path, help="controller.pt of a training; default: no control")
         else:
             command.add_argument(
-                "--iterations", type=_count, default=25, help="iterations of the optimiser (%(default)s)"
+                "--iterations",
+                type=_count,
+                default=25,
+                help="iterations of the optimiser, those before --resume included (%(default)s)",
             )
             command.add_argument("--lr", type=_positive, default=3e-2, help="learning rate of Adam (%(default)s)")
             command.add_argument("--seed", type=int, default=3, help="seed of the initial weights (%(default)s)")
-            command.add_argument("--resume", action="store_true", help="go on from the controller in the folder")
+            command.add_argument("--resume", action="store_true", help="go on with the run in the folder")
     return parser
 
 
@@ -168,6 +173,21 @@ def _policy(simulation: wb.Simulation, seed: int = 0) -> wb.controllers.MLP:
     return wb.controllers.MLP(simulation, observer, clock=task.clock if task else None, seed=seed)
 
 
+def _about(simulation: wb.Simulation, policy: wb.controllers.MLP, steps: int) -> dict[str, object]:
+    """What a training is of: one that is resumed has to be of the same."""
+    scene = dataclasses.replace(simulation.scene, source=None)
+    with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
+        content = hashlib.sha256(repr(scene).encode()).hexdigest()[:12]
+    return {
+        "scene": f"{scene.name} ({content})",
+        "solver": simulation.solver,
+        "dt": simulation.dt,
+        "substeps": simulation.substeps,
+        "steps": steps,
+        "controller": policy.layers,
+    }
+
+
 def _train(options: argparse.Namespace) -> None:
     simulation = _simulation(options)
     steps, folder = _steps(options, simulation), _folder(options)
@@ -178,9 +198,7 @@ def _train(options: argparse.Namespace) -> None:
             f"{options.scene}: this command trains robots to travel, and what is driven here hangs on joints that stay "
             f"where they are in the world; train it for a task of yours with warpbots.fit"
         )
-    policy, saved = _policy(simulation, options.seed), folder / "controller.pt"
-    if options.resume:
-        _restore(policy, saved)
+    policy = _policy(simulation, options.seed)
     task = simulation.scene.task
     start = simulation.centre(simulation.state())
     direction = start.new_tensor(task.direction if task else [1.0] + [0.0] * (simulation.scene.dim - 1))
@@ -191,15 +209,27 @@ def _train(options: argparse.Namespace) -> None:
         return -travel + 1e-6 * trajectory.control.square().mean()
 
     def save(history: wb.History) -> None:
-        with replacing(saved) as (temporary,):
+        if len(history.loss) == 1:  # a new run begins: what a former one left would be taken for its own
+            for name in ("controller.pt", "loss.csv", "loss.png", "motion.gif", "motion.usda"):
+                (folder / name).unlink(missing_ok=True)
+        with replacing(folder / "controller.pt") as (temporary,):
             torch.save(policy.state_dict(), temporary)
+        history.write_csv(folder / "loss.csv")
 
     history = wb.fit(
-        policy.parameters(), loss, iterations=options.iterations, max_norm=0.1, on_best=save, lr=options.lr
+        policy.parameters(),
+        loss,
+        iterations=options.iterations,
+        max_norm=0.1,
+        on_best=save,
+        checkpoint=folder / "checkpoint.pt",
+        resume=options.resume,
+        about=_about(simulation, policy, steps) | {"seed": options.seed},
+        lr=options.lr,
     )
     if not history.loss:
         raise RuntimeError("interrupted before the first iteration was finished: nothing was trained")
-    history.write_csv(folder / "loss.csv")
+    save(history)
     wb.view.save_loss(folder / "loss.png", history)
     if history.interrupted:
         print("interrupted: the best controller so far is kept; go on with --resume")

@@ -2,13 +2,16 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from tqdm import tqdm
 
 from warpbots.optimize.history import History
+from warpbots.optimize.run import Run
 
 __all__ = ["fit"]
 
@@ -23,11 +26,18 @@ def fit(
     progress: bool = True,
     project: Callable[[], None] | None = None,
     on_best: Callable[[History], None] | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    about: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> History:
     """Minimise `loss` and leave the best parameters found in place.
 
-    Ctrl-C ends the loop early: the best parameters so far are kept and the history says so.
+    Ctrl-C ends the loop early: the best parameters so far are kept and the history says so. With a `checkpoint` a run
+    that was ended at any moment, by whatever, is resumed where its last full iteration ended, and ends at the same bits
+    as one that nothing interrupted. Kept are the parameters, the best of them, the optimiser, the history, and the
+    random numbers of torch, of ``numpy.random`` and of ``random``; a loss that draws them from a generator of its own,
+    or remembers anything else, has to keep that by itself.
 
     Args:
         parameters: What to optimise, changed in place.
@@ -35,37 +45,55 @@ def fit(
         optimizer: Class (or function) that makes an optimiser of torch from the parameters and `options`; those that
             evaluate the loss several times per iteration, such as `torch.optim.LBFGS`, work as well. That one stops by
             itself where a gradient is below 1e-7 in the units of the loss: give it one of order one.
-        iterations: Number of iterations.
+        iterations: Number of iterations, those of a resumed run included.
         max_norm: Gradients longer than this are shortened to it before each step, so that one chaotic rollout cannot
             throw the parameters far away; None to leave them as they are. Their lengths are in the history.
         progress: Whether to show a progress bar with the loss and the time left.
         project: Called after every step to put parameters back into their bounds.
         on_best: Called with the history whenever the loss is the smallest so far, with the parameters that gave it in
             place.
+        checkpoint: File for where the run stands, replaced in one piece before the first iteration and after every
+            one; None for none.
+        resume: Whether to go on from `checkpoint` in the place of the parameters as they are.
+        about: What the run is of, by name, beside the optimiser and its options, such as ``{"dx": 0.01}``; a checkpoint
+            of something else is not resumed.
         options: For `optimizer`, such as ``lr=1e-2``.
 
     Returns:
         The loss of every iteration; that of the last entry is of the parameters after the last step.
 
     Raises:
-        ValueError: `iterations` is below 1, or there is nothing to optimise.
+        ValueError: `iterations` is below 1 or less than a resumed run has behind it, there is nothing to optimise, or
+            the checkpoint is of another run.
+        OSError: There is no checkpoint to resume, or it cannot be written.
         FloatingPointError: The loss is not finite.
     """
     parameters = [p for p in parameters if p.requires_grad]
     if iterations < 1 or not parameters:
         raise ValueError(f"fit: needs at least 1 iteration and 1 parameter, got {iterations} and {len(parameters)}")
+    if resume and checkpoint is None:
+        raise ValueError("fit: resume needs the checkpoint to go on from, got None")
+    options = {name: value.item() if isinstance(value, np.generic) else value for name, value in options.items()}
     rule = optimizer(parameters, **options)
-    history = History()
-    best = [p.detach().clone() for p in parameters]
-    start = time.perf_counter()
+    about = {"optimizer": optimizer, **options, "max_norm": max_norm, **(about or {})}
+    run = Run(parameters, rule, iterations, _plain(about))
+    if resume:
+        run.load(checkpoint)
+    history = run.history
+    done = len(history.loss)
+    start = time.perf_counter() - (history.seconds[-1] if history.seconds else 0.0)
 
     def note(value: float) -> None:
         history.loss.append(value)
         history.seconds.append(time.perf_counter() - start)
         if history.best == len(history.loss) - 1:
-            best[:] = [p.detach().clone() for p in parameters]
+            run.keep()
             if on_best is not None:
                 on_best(history)
+
+    def save() -> None:
+        if checkpoint is not None:
+            run.save(checkpoint)
 
     def evaluate(iteration: int) -> torch.Tensor:
         value = loss()
@@ -78,8 +106,9 @@ def fit(
 
     try:
         quiet = {} if progress else {"disable": True}  # said only if so: else the user's TQDM_DISABLE counts
-        with tqdm(total=iterations, unit="it", desc="training", **quiet) as bar:
-            for iteration in range(iterations):
+        with tqdm(total=iterations, initial=done, unit="it", desc="training", **quiet) as bar:
+            save()
+            for iteration in range(done, iterations):
                 seen: list[float] = []
 
                 def closure(iteration: int = iteration, seen: list[float] = seen) -> torch.Tensor:
@@ -99,13 +128,22 @@ def fit(
                 if project is not None:
                     with torch.no_grad():
                         project()
+                save()
                 bar.update()
             with torch.no_grad():
                 note(evaluate(iterations).item())
     except KeyboardInterrupt:
         history.interrupted = True
     finally:
-        with torch.no_grad():
-            for parameter, value in zip(parameters, best, strict=True):
-                parameter.copy_(value)
+        run.restore()
     return history
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings in a form that a checkpoint can hold and compare."""
+    return {
+        name: value
+        if type(value) in (bool, int, float, str, type(None))
+        else getattr(value, "__qualname__", repr(value))
+        for name, value in settings.items()
+    }
