@@ -5,7 +5,8 @@
 Every scene runs in a process of its own with an empty kernel cache, then the same work in a peer, Taichi for MPM and
 Newton for springs, where an interpreter has them (``pip install "warpbots[benchmark]"``, or ``--peer-python``), one
 thread each on a CPU, so that the figure that counts is a ratio. Times are medians. The rigid chains run beside Newton's
-Featherstone solver, and MuJoCo's step, which has no gradient, where it is installed.
+Featherstone solver, and MuJoCo's step, which has no gradient, where it is installed. With ``WARPBOTS_FAST=1`` scenes
+are tiny and the cache is kept: that says that everything starts, and measures nothing.
 """
 
 import argparse
@@ -22,7 +23,10 @@ from pathlib import Path
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(HERE))
+
+from fast import FAST, sized  # noqa: E402
 
 COLUMNS = ("name", "items", "forward_items_per_s", "gradient_items_per_s", "backward_over_forward", "compile_s",
            "peak_memory_mb", "peer_forward_ratio", "peer_gradient_ratio")  # fmt: skip
@@ -51,7 +55,9 @@ def main() -> None:
         jobs = [[]]
         if options.memory:
             jobs = [
-                ["--schedule", s, "--steps", str(n)] for s in ("sqrt", "every", "all") for n in (100, 400, 1600, 6400)
+                ["--schedule", s, "--steps", str(n)]
+                for s in ("sqrt", "every", "all")
+                for n in sized((100, 400, 1600, 6400), (20,))
             ]
         for extra in jobs:
             row = _child(benchmark["name"], options, extra)
@@ -81,11 +87,9 @@ def _child(name: str, options: argparse.Namespace, extra: list[str]) -> dict:
     words += ["--precision", options.precision, "--peer-python", options.peer_python, *extra]
     words += ["--memory"] * options.memory + ["--no-peer"] * options.no_peer
     with tempfile.TemporaryDirectory() as cache:
-        environment = os.environ | {
-            "WARPBOTS_PRECISION": options.precision,
-            "WARP_CACHE_PATH": cache,
-            "OMP_NUM_THREADS": "1",
-        }
+        environment = os.environ | {"WARPBOTS_PRECISION": options.precision, "OMP_NUM_THREADS": "1"}
+        if not FAST:
+            environment["WARP_CACHE_PATH"] = cache
         if options.memory:  # large blocks get pages of their own, so that what is freed is seen to be freed
             environment["MALLOC_MMAP_THRESHOLD_"] = "65536"
         out = subprocess.run(words, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -105,7 +109,8 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
     scene, solver, steps = make(benchmark), method(benchmark), benchmark["steps"]
     dt, worlds = benchmark.get("dt", DT), benchmark.get("worlds", 1)
     model = solver.build(scene, worlds, options.device)
-    extra = _factor(model, dt) if hasattr(model, "groups") else {}
+    item, items = _items(solver, model)
+    extra = _factor(model, dt) if item == "tet" else {}
     state = solver.state(model)
     inputs = {name: wp.to_torch(array).clone() for name, array in vars(state).items() if isinstance(array, wp.array)}
     like = inputs["position"]
@@ -141,7 +146,6 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
     compile_s -= timed(forward) + timed(gradient)
     times = [(timed(forward), timed(gradient)) for _ in range(options.repeats)]  # in turn, for a noisy machine
     f, g = (statistics.median(column) / steps for column in zip(*times, strict=True))
-    item, items = _items(model, worlds)
     row = {
         "name": benchmark["name"], "solver": type(solver).__name__, "device": str(model.device),
         "precision": "float64" if item == "link" else options.precision, "item": item, "items": items,
@@ -177,15 +181,15 @@ def _factor(model, dt: float) -> dict:
     return {"factor_s": time.perf_counter() - start, "factor_entries": factor.arrays.value.size}
 
 
-def _items(model, worlds: int) -> tuple[str, int]:
+def _items(solver, model) -> tuple[str, int]:
     """What is counted, and how many of it there are in all worlds."""
-    if hasattr(model, "lattice"):
-        return "spring", len(model.lattice.ends)
-    if hasattr(model, "groups"):
-        return "tet", len(model.particles.tets) * worlds
-    if hasattr(model, "robot"):
-        return "link", len(model.robot.bodies) * worlds
-    return "particle", len(model.particles)
+    item, of_one = {
+        "MPM": ("particle", lambda: len(model.particles)),
+        "MassSpring": ("spring", lambda: len(model.lattice.ends)),
+        "ProjectiveDynamics": ("tet", lambda: len(model.particles.tets)),
+        "Articulated": ("link", lambda: len(model.robot.bodies)),
+    }[type(solver).__name__]
+    return item, of_one() * model.worlds
 
 
 def _featherstone(model, folder: str, options: argparse.Namespace) -> tuple[str, dict]:

@@ -1,6 +1,7 @@
 """What is measured: scenes as data."""
 
 import numpy as np
+from fast import FAST, sized
 
 from warpbots.scene import (
     Box,
@@ -61,6 +62,13 @@ the sizes in ChainQueen's appendix D; `cubes` is the edge of a voxel lattice in 
 the height of a cantilever of tetrahedra, whose surface is looked after with `collisions`, though it touches nothing;
 `links` are those of a chain on hinges, which there is in so many `worlds`. Those marked `cuda` are too large for a
 minute on one CPU core."""
+
+FEW = {"block": 4, "cells": 12, "cubes": 3, "layers": 2, "links": 2, "worlds": 2, "steps": 2}
+"""Sizes of benchmarks that are only started."""
+if FAST:
+    for _one in BENCHMARKS:
+        for _name in FEW.keys() & _one.keys():
+            _one[_name] = (FEW[_name],) * _one["dim"] if _name in ("block", "cells") else FEW[_name]
 
 DX = 1.0 / 64.0
 """Size of a cell [m]; there are two particles per cell and axis."""
@@ -165,7 +173,8 @@ def _block(benchmark: dict) -> Scene:
 
 def _robot(legs: int) -> Scene:
     """Two rows of legs along a spine of nine blocks; a leg is four chambers in a square, a block 15^3 particles."""
-    edge = 7.5 * DX
+    count = sized(15, 3)  # of particles along the edge of a block
+    edge = 0.5 * count * DX
     spine = [(i, 2, 0) for i in range(9)]
     pitch = 9 // (legs // 2)
     chambers = {
@@ -175,7 +184,7 @@ def _robot(legs: int) -> Scene:
     start = np.array([8.0, 8.0, 1.0]) * DX
 
     def block(at: tuple) -> Box:
-        low = start + np.round(np.array(at) * 15.0) * DX / 2.0  # on the lattice of the particles
+        low = start + np.round(np.array(at) * float(count)) * DX / 2.0  # on the lattice of the particles
         return Box(low, low + edge)
 
     regions = {name: block(at) for name, at in chambers.items()}

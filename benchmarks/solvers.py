@@ -20,12 +20,14 @@ import torch
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(HERE))
 
+from fast import figures, sized  # noqa: E402
 from scenes import walker  # noqa: E402
 
 import warpbots as wb  # noqa: E402
 
-INTERVAL, STEPS = 5e-3, 200
+INTERVAL, STEPS = 5e-3, sized(200, 4)
 FLAT = {
     "MPM, cells of 12.5 mm": (wb.MPM(1 / 80), 5),
     "springs of 12.5 mm": (wb.MassSpring(1 / 80, damping=2e-3), 20),
@@ -33,7 +35,7 @@ FLAT = {
 }
 """Solvers in 2D with their substeps."""
 
-FRAME, FRAMES = 1e-2, 150
+FRAME, FRAMES = 1e-2, sized(150, 2)
 SPATIAL = {
     "MPM, cells of 12.5 mm": (wb.MPM(1 / 80), None),
     "springs of 12.5 mm": (wb.MassSpring(1 / 80, damping=1e-3, contact_stiffness=1e7), None),
@@ -100,7 +102,7 @@ def compare_flat() -> None:
             span = np.ptp(found[reference][what])
             print(f"{what}: {name} is {1e3 * away:.1f} mm (rms) from {reference}, which moves by {1e3 * span:.1f} mm")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
-    figure.savefig(HERE / "solvers.png")
+    figure.savefig(figures(__file__) / "solvers.png")
 
 
 def compare_spatial() -> None:
@@ -125,7 +127,7 @@ def compare_spatial() -> None:
     across.set(xlabel="t [s]", ylabel="x of the centre of mass [cm]")
     height.set(xlabel="t [s]", ylabel="its height over that at rest [mm]")
     figure.legend(*across.get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False)
-    figure.savefig(HERE / "walkers.png")
+    figure.savefig(figures(__file__) / "walkers.png")
 
 
 if __name__ == "__main__":

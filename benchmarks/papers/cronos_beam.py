@@ -24,6 +24,7 @@ from cronos_common import (
     counted_frequency,
     crossing_frequency,
     euler_bernoulli,
+    sized,
     slope,
     swing,
     timoshenko,
@@ -36,13 +37,14 @@ from scipy.linalg import eigh
 from warpbots.solvers.mass_spring import MassSpringModel, equilibrium, natural_modes, spectrum
 
 MATERIAL = wb.Material(1e9, POISSONS_RATIO, 1000.0)
-LENGTH, SIDE, SPACING = 1.0, 0.1, 0.025
+LENGTH, SIDE, SPACING = 1.0, 0.1, sized(0.025, 0.05)
 DEFLECTION = 3e-4
 """Of the tip [m]."""
 SAMPLES = 40
 """Recorded values in a period."""
 INTEGRATORS = ("euler", "verlet", "rk4")
-LENGTHS, WIDTHS, HEIGHTS = (0.6, 0.8, 1.0, 1.2, 1.4), (0.05, 0.1, 0.2, 0.4), (0.05, 0.1, 0.15, 0.2)
+LENGTHS, WIDTHS = sized((0.6, 0.8, 1.0, 1.2, 1.4), (0.3, 0.4)), sized((0.05, 0.1, 0.2, 0.4), (0.05, 0.1))
+HEIGHTS = sized((0.05, 0.1, 0.15, 0.2), (0.1, 0.2))
 EXPECTED = {"length": -2.0, "width": 0.0, "height": 1.0}
 LATTICES = {
     "cells own the stiffness": {},
@@ -195,7 +197,7 @@ def resolutions() -> list[tuple[int, float, float, float]]:
     """A slender beam, twenty times as long as high: cells through its height, eigenvalue, Timoshenko, theory [Hz]."""
     found = []
     print(f"slender beam, length / height {LENGTH / 0.05:g}")
-    for cells, across in ((2, 2), (4, 4), (8, 8), (8, 2), (16, 2)):
+    for cells, across in sized(((2, 2), (4, 4), (8, 8), (8, 2), (16, 2)), ((2, 2), (4, 1))):
         size = (LENGTH, 0.05 * across / cells, 0.05)
         theory, thick, f = euler_bernoulli(size, MATERIAL), timoshenko(size, MATERIAL), first_mode(size, 0.05 / cells)
         found.append((cells, f, thick, theory))
@@ -225,7 +227,7 @@ def widths(wide: bool) -> dict:
     """Frequency over theory against width / height, for each kind of lattice; name -> (widths, ratios)."""
     theory = euler_bernoulli((LENGTH, SIDE, SIDE), MATERIAL)
     found = {}
-    across = np.array([1, 2, 4, 8, 16, 32])
+    across = np.array(sized([1, 2, 4, 8, 16, 32], [1, 2, 4]))
     thin = np.array([plate((LENGTH, SIDE * n / 4, SIDE)) for n in across])
     print(f"width / height {across / 4}\n  thin plate over beam {_percent(thin)}")
     for name, change in LATTICES.items():
@@ -233,7 +235,7 @@ def widths(wide: bool) -> dict:
         found[f"{name}, 4 cells"] = (across / 4, np.array(ratio))
         print(f"  {name}: {_percent(ratio)}; {_percent(np.divide(ratio, ratio[2]))} from the square one", flush=True)
     chosen = ("cells own the stiffness", "the same, masses rho a^3", "the same, total mass in equal parts")
-    for cells, some in ((2, (1, 2, 4, 8, 16, 32)), (8, (2, 4, 8))):
+    for cells, some in sized(((2, (1, 2, 4, 8, 16, 32)), (8, (2, 4, 8))), ((2, (1, 2)),)):
         for name in chosen:
             across = (*some, 16, 32) if wide and cells == 8 and name == chosen[0] else some
             of = [(LENGTH, SIDE * n / cells, SIDE) for n in across]

@@ -12,11 +12,14 @@ from scipy.linalg import expm
 from scipy.optimize import brentq
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from fast import figures, sized  # noqa: F401
 
 import warpbots as wb
 from warpbots.solvers.mass_spring import MassSpringModel, MassSpringState
 
-HERE = Path(__file__).resolve().parent
+HERE = figures(__file__)
 """Where figures go."""
 POISSONS_RATIO = 0.25
 """Of every lattice of central forces."""

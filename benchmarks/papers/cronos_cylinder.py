@@ -17,13 +17,16 @@ import torch
 from scipy.spatial import cKDTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from fast import sized
 
 import warpbots as wb
 
 LENGTH, RADIUS, DENSITY = 0.178, 0.019, 1070.0
 TIP = np.array([0.000851, -0.119383, 0.126842])
 """Measured centre of the free end [m] (``cylinder_PhantomSolution.scn``)."""
-SECONDS, INTERVAL = 3.0, 0.02
+SECONDS, INTERVAL = sized(3.0, 0.04), 0.02
 
 
 def simulation(youngs_modulus: float, spacing: float, lattice: str) -> wb.Simulation:
@@ -88,7 +91,7 @@ def main() -> None:
     """Calibrate, measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
-    parser.add_argument("--spacing", type=float, default=4e-3, help="spacing of the lattice [m]")
+    parser.add_argument("--spacing", type=float, default=sized(4e-3, 9.5e-3), help="spacing of the lattice [m]")
     parser.add_argument("--lattice", default="voxel", choices=("voxel", "random"))
     parser.add_argument("--youngs-modulus", type=float, default=7.6e4, help="where the calibration starts [Pa]")
     parser.add_argument("--iterations", type=int, default=2)
@@ -97,7 +100,7 @@ def main() -> None:
     import trimesh
 
     scan = trimesh.load(options.data / "truthCylinder-Deformed.obj", force="mesh")
-    scan = trimesh.sample.sample_surface(scan, 600_000, seed=0)[0]
+    scan = trimesh.sample.sample_surface(scan, sized(600_000, 1000), seed=0)[0]
     sim = simulation(options.youngs_modulus, options.spacing, options.lattice)
     made = sim.model.lattice
     print(f"{len(made)} masses, {len(made.ends)} springs, {sim.substeps} steps in {INTERVAL} s", flush=True)

@@ -20,11 +20,14 @@ import torch
 from scipy.spatial import cKDTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from fast import figures, sized
 
 import warpbots as wb
 from warpbots.solvers.mass_spring import MassSpringModel, equilibrium, forces
 
-HERE = Path(__file__).resolve().parent
+HERE = figures(__file__)
 """Where the figure goes."""
 LENGTH, HEIGHT, SPACING = 0.24, 0.03, 0.005
 STRAIN = 0.25
@@ -37,7 +40,7 @@ SMOOTH = 1e-9
 """Weight of the mean squared step of log stiffness between neighbours [m^2]."""
 GROWTH_PARTS = 5
 """In how many parts the layer grows in the static problem."""
-INTERVAL, STEPS = 0.02, 90
+INTERVAL, STEPS = 0.02, sized(90, 4)
 DRAG = 10.0
 """About twice the first natural angular frequency [1/s]: critical."""
 
@@ -156,7 +159,7 @@ def check(beam: Beam) -> None:
 def main() -> None:
     """Check, design, verify, print and draw."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--iterations", type=int, default=12, help="of four steps of L-BFGS each")
+    parser.add_argument("--iterations", type=int, default=sized(12, 1), help="of four steps of L-BFGS each")
     options = parser.parse_args()
     beam = Beam()
     lattice = beam.sim.model.lattice

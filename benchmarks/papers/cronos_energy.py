@@ -15,7 +15,7 @@ os.environ.setdefault("WARPBOTS_PRECISION", "float64")  # bands of 1e-4 are look
 
 import numpy as np
 import torch
-from cronos_common import HERE, POISSONS_RATIO, beam, slope, wb
+from cronos_common import HERE, POISSONS_RATIO, beam, sized, slope, wb
 
 from warpbots.solvers.mass_spring import MassSpringModel, MassSpringState, energy, forces
 
@@ -23,7 +23,7 @@ MATERIAL = wb.Material(1e7, POISSONS_RATIO, 1000.0)
 SIZE, SPACING, LOAD, GRAVITY = (0.5, 0.1, 0.1), 0.05, 20.0, 9.81
 DRAG = 60.0
 """While the beam settles [1/s], about twice the angular frequency of its first mode: critical."""
-SETTLE, SECONDS = 0.5, 5.0
+SETTLE, SECONDS = sized((0.5, 5.0), (0.02, 0.6))
 """How long it is held by the load, and watched after [s]."""
 INTERVAL = 2e-3
 STEPS = (16, 32)

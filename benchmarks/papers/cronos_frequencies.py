@@ -15,17 +15,17 @@ os.environ.setdefault("WARPBOTS_PRECISION", "float64")  # the second mode is 1e-
 
 import numpy as np
 import torch
-from cronos_common import HERE, POISSONS_RATIO, beam, slope, swing, wb
+from cronos_common import HERE, POISSONS_RATIO, beam, sized, slope, swing, wb
 
 from warpbots.solvers.mass_spring import MassSpringModel, Spectrum, equilibrium, natural_modes, spectrum
 
 MATERIAL = wb.Material(1e7, POISSONS_RATIO, 1000.0)
-SIZE, SPACING = (10.0, 0.5, 1.0), 0.25
-PERIODS, SAMPLES = 24, 80
+SIZE, SPACING = (10.0, 0.5, 1.0), sized(0.25, 0.5)
+PERIODS, SAMPLES = sized((24, 80), (4, 40))
 """Of the first mode that are recorded, and values in each."""
 SMALL = 1e-3
 """Deflection over length that is small, and what a load changes by for a small motion about a large deflection."""
-DEFLECTIONS = (0.05, 0.1, 0.2, 0.3, 0.4)
+DEFLECTIONS = sized((0.05, 0.1, 0.2, 0.3, 0.4), (0.05, 0.1, 0.2))
 """Tip deflections over length from which the beam is let go, by linear theory."""
 HELD = 0.4
 """The same for the beam that a load holds and for the one that sags."""

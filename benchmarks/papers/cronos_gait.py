@@ -14,17 +14,17 @@ import math
 
 import numpy as np
 import torch
-from cronos_robots import HERE, INTERVAL, PERIOD, SHARPNESS, WAVE, centre, path, simulation, soft_start, wb
+from cronos_robots import HERE, INTERVAL, PERIOD, SHARPNESS, WAVE, centre, path, simulation, sized, soft_start, wb
 
 HARMONICS = 3
 CYCLES = 2
 """How many are seen in training."""
-STEPS = round(CYCLES * PERIOD / INTERVAL)
+STEPS = sized(round(CYCLES * PERIOD / INTERVAL), 2)
 MARGIN = 0.4
 """Steps per stability bound. Longer steps move as well but hit the floor harder: gradients grow to metres at 0.6."""
 LONGER = 8
 """Cycles for which a gait is followed afterwards."""
-FINER = 2.5e-3
+FINER = sized(2.5e-3, 5e-3)
 """Spacing of the lattice to which the gait is transferred [m]."""
 LINES = {"": "-", "hard floor": "--", f"springs of {1e3 * FINER} mm": ":"}
 """How the motion on another floor or lattice is drawn."""
@@ -97,7 +97,7 @@ def report(name: str, sim: wb.Simulation, way: torch.Tensor) -> None:
 def main() -> None:
     """Check, optimise, transfer, print and draw."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--iterations", type=int, default=12)
+    parser.add_argument("--iterations", type=int, default=sized(12, 1))
     parser.add_argument("--lr", type=float, default=0.25, help="learning rate of Adam")
     parser.add_argument("--no-transfer", action="store_true", help="leave out the finer lattice")
     options = parser.parse_args()
@@ -111,7 +111,7 @@ def main() -> None:
     )
     print("distance [mm]:", " ".join(f"{-1e3 * d:.1f}" for d in history.loss))
     print("length of the gradient [mm]:", " ".join(f"{1e3 * g:.1f}" for g in history.gradient_norm))
-    steps = round(LONGER * PERIOD / INTERVAL)
+    steps = sized(round(LONGER * PERIOD / INTERVAL), 2 * STEPS)
     found = {name: controls(s.detach(), steps) for name, s in (("hand-made", hand), ("optimised", series))}
     ways = {name: path(sim, control) for name, control in found.items()}
     for name, way in ways.items():

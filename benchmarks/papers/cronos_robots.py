@@ -17,11 +17,14 @@ import numpy as np
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from fast import FAST, figures, sized
 
 import warpbots as wb
 from warpbots.solvers.mass_spring import MassSpringState
 
-HERE = Path(__file__).resolve().parent
+HERE = figures(__file__)
 """Where figures go."""
 INTERVAL = 0.02
 """Time between two control signals [s]."""
@@ -49,7 +52,7 @@ def simulation(
         contact: Stiffness of the floor [Pa/m].
         margin: Part of the stability bound that a step takes; None for the solver's.
     """
-    scene = wb.usd.read(HERE.parents[1] / "usd_scenes" / f"{name}.usda")
+    scene = wb.usd.read(Path(__file__).resolve().parents[2] / "usd_scenes" / f"{name}.usda")
     solver = wb.MassSpring(spacing or scene.task.cell_size, drag=DRAG, contact_stiffness=contact)
     sim = wb.Simulation(scene, solver, INTERVAL, substeps=None)
     if margin is None:
@@ -83,6 +86,12 @@ def path(sim: wb.Simulation, control: torch.Tensor) -> torch.Tensor:
     return moved.observation[0] - centre(sim, sim.state().position)[0]
 
 
+def save_strip(trajectory: wb.Trajectory, frames: int, name: str) -> None:
+    """Moments of a motion as a picture."""
+    if not FAST:
+        wb.view.film_strip(trajectory, frames).save(HERE / name)
+
+
 def heating(steps: int) -> torch.Tensor:
     """Signal of the heater, shape (steps, 1): up in 2/5 of the time, held for 1/5, down in the rest."""
     part = torch.arange(1, steps + 1)[:, None] / steps
@@ -91,7 +100,7 @@ def heating(steps: int) -> torch.Tensor:
 
 def thermal(spacing: float | None) -> None:
     """Heat the actuator, let it cool, print and draw."""
-    sim, steps = simulation("thermal", spacing), 200
+    sim, steps = simulation("thermal", spacing), sized(200, 3)
     z = torch.as_tensor(sim.model.lattice.position[:, 2])
     top, bottom = z > z.max() - 1e-6, z < z.min() + 1e-6
 
@@ -111,17 +120,17 @@ def thermal(spacing: float | None) -> None:
             f"%, top aside by {1e3 * lean:.1f} mm = {100.0 * lean / height:.1f} % of the height",
             flush=True,
         )
-    wb.view.film_strip(moved, 6).save(HERE / "cronos_thermal.png")
+    save_strip(moved, 6, "cronos_thermal.png")
 
 
 def multigait(spacing: float | None) -> None:
     """Let the sheet crawl by the hand-made gait, print and draw."""
     sim, cycles = simulation("multigait", spacing), 8
-    steps = round(cycles * PERIOD / INTERVAL)
+    steps = sized(round(cycles * PERIOD / INTERVAL), 2)
     lattice = sim.model.lattice
     length = float(lattice.position[:, 0].max() - lattice.position[:, 0].min())
     print(f"multigait: {len(lattice)} masses, {len(lattice.ends)} springs, {sim.substeps} steps in {INTERVAL} s")
-    inflated = path(sim, heating(100).expand(100, sim.channels)[:60])
+    inflated = path(sim, heating(100).expand(100, sim.channels)[: sized(60, 2)])
     print(f"  all inflated: the middle rises by {1e3 * float(inflated[-1, 2]):.1f} mm")
     for contact in (CONTACT, 0.2 * CONTACT, 0.0):
         floor = f"floor of {contact:.0e} Pa/m" if contact else "hard floor"
@@ -133,8 +142,8 @@ def multigait(spacing: float | None) -> None:
             flush=True,
         )
     with torch.no_grad():
-        shown = sim.rollout(hand_gait(sim, 75), 75)  # two cycles, four pictures each
-    wb.view.film_strip(shown, 9).save(HERE / "cronos_multigait.png")
+        shown = sim.rollout(hand_gait(sim, sized(75, 2)), sized(75, 2))  # two cycles, four pictures each
+    save_strip(shown, 9, "cronos_multigait.png")
 
 
 def turns(sim: wb.Simulation, positions: list[np.ndarray], region: str) -> float:
@@ -151,9 +160,9 @@ def turns(sim: wb.Simulation, positions: list[np.ndarray], region: str) -> float
 
 def soft_legs(spacing: float | None) -> None:
     """Let the robot with motors run at full voltage, print and draw."""
-    scene = wb.usd.read(HERE.parents[1] / "usd_scenes" / "soft_legs.usda")
+    scene = wb.usd.read(Path(__file__).resolve().parents[2] / "usd_scenes" / "soft_legs.usda")
     solver = wb.MassSpring(spacing or scene.task.cell_size, contact_stiffness=1e7)
-    sim, steps = wb.Simulation(scene, solver, INTERVAL, substeps=None), 100
+    sim, steps = wb.Simulation(scene, solver, INTERVAL, substeps=None), sized(100, 1)
     lattice = sim.model.lattice
     length = float(np.ptp(lattice.position[:, 0]))
     print(f"soft legs: {len(lattice)} masses, {len(lattice.ends)} springs, {sim.substeps} steps in {INTERVAL} s")
@@ -168,7 +177,7 @@ def soft_legs(spacing: float | None) -> None:
         f" legs turn {min(turned):.2f} to {max(turned):.2f} times, a wheel of their radius would roll {wheel:.3f} m",
         flush=True,
     )
-    wb.view.film_strip(run, 6).save(HERE / "cronos_soft_legs.png")
+    save_strip(run, 6, "cronos_soft_legs.png")
 
 
 def main() -> None:

@@ -18,15 +18,15 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import torch
 import warp as wp
-from cronos_common import HERE, POISSONS_RATIO, beam, wb
+from cronos_common import HERE, POISSONS_RATIO, beam, sized, wb
 
 from warpbots.gradients import interval
 
 MATERIAL = wb.Material(1e5, POISSONS_RATIO, 1000.0)
-CELLS, SPACING = (320, 4, 4), 0.01
+CELLS, SPACING = sized((320, 4, 4), (8, 4, 4)), 0.01
 STEPS, DT = 50, 1e-4
 """Steps in an interval and their length [s], well below the bound."""
-CUBES = (3, 5, 9, 14, 20, 30, 42)
+CUBES = sized((3, 5, 9, 14, 20, 30, 42), (2, 3))
 """Voxels along the edge of the cubes of figure 9."""
 INTEGRATORS = ("euler", "verlet", "rk4")
 PAPER = {"i7-8700K, 6 cores": (9720, 23.38e6)}
@@ -39,7 +39,7 @@ def main() -> None:
     """Measure, print and draw."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu", help="Warp device (%(default)s)")
-    parser.add_argument("--repeats", type=int, default=15, help="timed runs of each kind (%(default)s)")
+    parser.add_argument("--repeats", type=int, default=sized(15, 1), help="timed runs of each kind (%(default)s)")
     options = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
@@ -73,7 +73,7 @@ def sweep(device: str, repeats: int) -> dict[str, list[tuple[int, float, float]]
             solver = wb.MassSpring(SPACING, integrator=integrator)
             model = solver.build(wb.Scene([cube], gravity=(0.0, 0.0, 0.0)), device=device)
             springs = len(model.lattice.ends)
-            steps = max(4, min(200, 4_000_000 // springs))
+            steps = max(4, min(sized(200, 4), 4_000_000 // springs))
             times = measure(solver, model, repeats, steps)
             rows.append((springs, *(springs * steps / statistics.median(t) for t in times.values())))
         print(f"{integrator}: " + ", ".join(f"{n} springs {f / 1e6:.0f} ({g / 1e6:.0f}) M/s" for n, f, g in rows))

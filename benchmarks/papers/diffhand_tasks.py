@@ -20,14 +20,18 @@ import torch
 from scipy.optimize import minimize
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[0]))
 
 from diffhand_finger import CM, HINGE, Design, flip_scene, parameters, reach_scene, tip_of
+from fast import FAST, figures, sized
 
 import warpbots as wb
 
-HERE = Path(__file__).resolve().parent
+HERE = figures(__file__)
 """Where the figures go."""
+INTERVALS = sized(30, 2)
+"""In which the controls of an episode are held."""
 TARGETS = CM * np.array([(10.0, -5.0, -5.0), (10.0, -5.0, 5.0), (20.0, 10.0, 10.0), (20.0, 10.0, -10.0)])
 """Of Finger Reach, a quarter of the time each [m]."""
 
@@ -83,7 +87,7 @@ class Task:
 
 def reach() -> Task:
     """Finger Reach: follow four targets without gravity; 3 s in steps of 5 ms, controls held for 20."""
-    times = 20 * np.arange(1, 31)
+    times = 20 * np.arange(1, INTERVALS + 1)
     targets = torch.as_tensor(TARGETS[np.minimum((times - 1) // 150, 3)])
 
     def loss(trajectory: wb.Trajectory, design: Design) -> tuple[torch.Tensor, torch.Tensor]:
@@ -91,7 +95,7 @@ def reach() -> Task:
         return 0.1 * trajectory.control.square().sum() + 10.0 * distance.sum(), distance.mean()
 
     sim = wb.Simulation(reach_scene(), wb.Articulated(), dt=0.1, substeps=20, checkpoints=wb.Checkpoints.all())
-    return Task("reach", sim, 30, ((0.5, 4.0),) * 3, loss)
+    return Task("reach", sim, INTERVALS, ((0.5, 4.0),) * 3, loss)
 
 
 def flip() -> Task:
@@ -112,10 +116,10 @@ def flip() -> Task:
         total = 5.0 * trajectory.control.square().sum() + near + 50.0 * error.square().sum()
         return total, torch.rad2deg(error[-1].abs())
 
-    return Task("flip", sim, 30, ((0.5, 3.0),) * 4, loss)
+    return Task("flip", sim, INTERVALS, ((0.5, 3.0),) * 4, loss)
 
 
-TASKS = {"reach": (reach, 500), "flip": (flip, 100)}
+TASKS = {"reach": (reach, sized(500, 1)), "flip": (flip, sized(100, 1))}
 """Tasks, each with its number of iterations."""
 
 
@@ -232,7 +236,7 @@ def main() -> None:
     """Run the tasks that are named, or all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tasks", nargs="*", help="reach, flip; both without a name")
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=sized(5, 1))
     parser.add_argument("--iterations", type=int, help="of L-BFGS-B; those of the paper without a number")
     parser.add_argument("--longer", type=int, default=1, help="how many times more episodes CMA-ES gets")
     parser.add_argument("--json", type=Path, help="where to write all results")
@@ -245,7 +249,8 @@ def main() -> None:
         figure(name, found[name])
         for label, part in (("control", "before"), ("control and design", "after")):
             best = min(found[name][label], key=lambda r: r["metric"])
-            strip(task, best["values"], HERE / f"diffhand_{name}_{part}.png")
+            if not FAST:
+                strip(task, best["values"], HERE / f"diffhand_{name}_{part}.png")
         if options.json:
             options.json.write_text(json.dumps(found))
 

@@ -27,13 +27,15 @@ from scipy.optimize import minimize
 if __name__ == "__main__":
     os.environ.setdefault("WARPBOTS_PRECISION", "float64")
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[0]))
 
+from fast import figures
 from softbody_shapes import arch_bridge, suspension_bridge
 
 import warpbots as wb
 
-HERE = Path(__file__).resolve().parent
+HERE = figures(__file__)
 """Where the figure goes."""
 SAG = 0.08
 """By which the barycentre goes down [m]."""

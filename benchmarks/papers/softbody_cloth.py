@@ -20,13 +20,15 @@ import numpy as np
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[0]))
 
+from fast import figures, sized
 from softbody_measures import crossings, depth, elastic, folded, samples
 
 import warpbots as wb
 
-HERE = Path(__file__).resolve().parent
+HERE = figures(__file__)
 """Where the figure goes."""
 RADIUS, SIDE = 0.05, 0.4
 """Of the ball and of the cloth [m]."""
@@ -34,7 +36,7 @@ BALL = wb.Material(1e4, 0.3, 500.0, "corotated")
 CLOTH = wb.Material(5e5, 0.3, 500.0)
 THICKNESS, BENDING = 1e-3, 5e-4
 """Of the cloth [m], [N m]."""
-STEP, STEPS = 5e-3, 100
+STEP, STEPS = 5e-3, sized(100, 16)
 GRAVITY = 9.81
 MEASURED = ("ms", "clock", "corrections", "pairs", "depth", "through", "size", "height")
 """What is measured in every step."""
@@ -134,7 +136,7 @@ def summary(found: dict[str, list]) -> dict[str, float]:
 def main() -> None:
     """Throw, print and draw."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--throws", type=int, default=5)
+    parser.add_argument("--throws", type=int, default=sized(5, 1))
     parser.add_argument("--quick", action="store_true", help="one short throw and no picture")
     parser.add_argument("--json", type=Path, help="where to write what every step of every throw gave")
     options = parser.parse_args()
@@ -156,7 +158,7 @@ def draw(throws: list[dict[str, list]]) -> None:
     from matplotlib.figure import Figure
 
     with torch.no_grad():
-        strip = wb.view.film_strip(simulation(0).rollout(None, 60), frames=6)
+        strip = wb.view.film_strip(simulation(0).rollout(None, sized(60, 2)), frames=sized(6, 2))
     figure = Figure(figsize=(11.0, 8.5), dpi=110, layout="constrained")
     above, below = figure.subfigures(2, 1, height_ratios=[1.6, 1.0])
     ax = above.subplots()

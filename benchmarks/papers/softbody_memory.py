@@ -20,9 +20,12 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
+sys.path.insert(0, str(HERE.parent))
+
+from fast import sized  # noqa: E402
 
 STEP = 1e-2
-STEPS = (10, 20, 100, 200)
+STEPS = sized((10, 20, 100, 200), (10,))
 PRINTED = {10: (0.9, 0.1), 20: (1.4, 0.1), 100: (6.9, 0.1), 200: (15.7, 0.1)}
 """Gigabytes in the paper, with a tape through everything and with its checkpoints."""
 
@@ -49,7 +52,7 @@ def measure(schedule: str, steps: int) -> dict:
         "bridge", Box((0, 0, 0), (0.32, 0.08, 0.08)), Material(1e5, 0.3, 1000.0, "corotated"), regions=ends
     )
     scene = Scene((bridge,), constraints=tuple(Constraint(name, name=name) for name in ends))
-    solver = wb.ProjectiveDynamics(0.01, collisions=False)
+    solver = wb.ProjectiveDynamics(sized(0.01, 0.04), collisions=False)
     schedules = {"all": wb.Checkpoints.all(), "every": wb.Checkpoints.every(1)}
     sim = wb.Simulation(scene, solver, STEP, checkpoints=schedules.get(schedule, wb.Checkpoints.sqrt()))
     control = wp.zeros((1, 0), dtype=real)

@@ -9,16 +9,22 @@ all dihedral angles are acute or right, since then 2 D - L is diagonally dominan
 Writes ``softbody_splitting.png`` beside this file: all eigenvalues at h = 1/30 s, and the radius over h.
 """
 
+import sys
 from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from fast import figures, sized
 from scipy.linalg import eigh
 from scipy.spatial import Delaunay
 
 from warpbots.meshing import tetrahedra
 from warpbots.scene import Box
 
-HERE = Path(__file__).parent
+HERE = figures(__file__)
 STEP = 1 / 30
 MU, DENSITY = 3e5, 1000.0
 """Weight of the elements [Pa], the paper's, and density [kg/m^3]; the paper's 1 has no unit."""
@@ -27,7 +33,7 @@ SPLITTINGS = {"eq. 19: none": "none", "eq. 21: diagonal D": "diagonal", "D', dia
 
 def delaunay(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Tetrahedra of 200 random points in a cube of 10 cm, without those that are flat."""
-    x = 0.1 * np.random.default_rng(seed).random((200, 3))
+    x = 0.1 * np.random.default_rng(seed).random((sized(200, 20), 3))
     tets = Delaunay(x).simplices
     edges = x[tets[:, 1:]] - x[tets[:, :1]]
     return x, tets[np.abs(np.linalg.det(edges)) > 1e-3 * np.linalg.norm(edges, axis=2).prod(axis=1)]
@@ -35,7 +41,7 @@ def delaunay(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 def meshes() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """A regular grid, the same with its layers squeezed by ten and sheared by one cell, and random points."""
-    grid = tetrahedra(Box((0, 0, 0), (0.1, 0.05, 0.05)), 0.0125)
+    grid = tetrahedra(Box((0, 0, 0), (0.1, 0.05, 0.05)), sized(0.0125, 0.05))
     sliver = grid.vertices * [1.0, 1.0, 0.1] + [0.1, 0.0, 0.0] * grid.vertices[:, 2:]
     return {"Kuhn": (grid.vertices, grid.tets), "slivers": (sliver, grid.tets), "random Delaunay": delaunay()}
 
@@ -68,7 +74,7 @@ def main() -> None:
     """Print the radii and draw the figure."""
     import matplotlib.pyplot as plt
 
-    steps = np.geomspace(1e-5, 1e-1, 41)
+    steps = np.geomspace(1e-5, 1e-1, sized(41, 3))
     figure, axes = plt.subplots(2, 3, figsize=(12, 6.5), sharey="row", constrained_layout=True)
     print(
         f"{'mesh':>16} {'nodes':>6} {'lambda_max(D^-1 L)':>19}   radius at h = 1/30 s   h up to which it converges [s]"

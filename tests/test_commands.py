@@ -1,0 +1,179 @@
+"""Every command of the benchmarks and of the command line is started, small, so that none of them rots."""
+
+import contextlib
+import importlib.util
+import io
+import json
+import re
+import runpy
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from warpbots.math import precision
+
+ROOT = Path(__file__).resolve().parents[1]
+BENCHMARKS = ROOT / "benchmarks"
+PAPERS = {
+    "cronos_beam": "float64", "cronos_cylinder": "float32", "cronos_design": "float32", "cronos_energy": "float64",
+    "cronos_frequencies": "float64", "cronos_gait": "float32", "cronos_robots": "float32", "cronos_speed": "float32",
+    "diffhand_tasks": "float32", "softbody_bridges": "float64", "softbody_cantilever": "float64",
+    "softbody_cloth": "float32", "softbody_memory": "float32", "softbody_splitting": "float32",
+}  # fmt: skip
+"""Scripts, each with the precision in which it computes."""
+WORDS = {"softbody_bridges": ["suspension", "--quick"]}
+NEEDS = {"diffhand_tasks": ["cma"], "softbody_bridges": ["cma", "nlopt"], "softbody_cloth": ["trimesh"], "softbody_memory": ["/proc/self/status"]}  # fmt: skip
+PEERS = {
+    "taichi_mpm": ["taichi"], "newton_springs": ["newton"], "newton_chain": ["newton", "mujoco"],
+}  # fmt: skip
+
+
+def of(computed):
+    """The precision in which this process has to compute."""
+    return [pytest.mark.verification] if computed == "float64" else [pytest.mark.skipif(precision != computed, reason=f"in {computed}")]  # fmt: skip
+
+
+def require(names):
+    for name in names:
+        if name.startswith("/"):
+            if not Path(name).exists():
+                pytest.skip(f"there is no {name}")
+        elif importlib.util.find_spec(name) is None:
+            pytest.skip(f"{name} is not installed")
+
+
+@pytest.fixture
+def start(monkeypatch):
+    """Runs a script as `python` would, in this process and small, and returns what it printed; so do its children."""
+    monkeypatch.setenv("WARPBOTS_FAST", "1")
+    monkeypatch.setenv("TQDM_DISABLE", "1")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    modules, threads, device = set(sys.modules), torch.get_num_threads(), torch.get_default_device()
+    whole = subprocess.run
+
+    def run(script, *words):
+        monkeypatch.setattr(sys, "argv", [str(script), *words])
+        monkeypatch.syspath_prepend(str(Path(script).parent))
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                runpy.run_path(str(script), run_name="__main__")
+            except SystemExit as end:
+                if end.code:
+                    pytest.fail(f"{script} ends with {end.code}")
+        return said.getvalue()
+
+    def child(words, **options):
+        if words[0] != sys.executable or "-c" in words:
+            return whole(words, **options)
+        return subprocess.CompletedProcess(words, 0, run(*words[1:]), "")
+
+    monkeypatch.setattr(subprocess, "run", child)
+    yield run
+    torch.set_num_threads(threads)
+    torch.set_default_device(device)
+    for name in set(sys.modules) - modules:
+        if getattr(sys.modules[name], "__file__", None) and BENCHMARKS in Path(sys.modules[name].__file__).parents:
+            del sys.modules[name]
+
+
+def scenes():
+    """Names of the runner's scenes."""
+    return re.findall(r'\{"name": "([\w-]+)"', (BENCHMARKS / "scenes.py").read_text())
+
+
+@pytest.mark.parametrize("name", scenes())
+def test_scene_of_the_runner(name, start):
+    """Time and size are measured; those for a GPU are started where the others are."""
+    row = json.loads(start(BENCHMARKS / "run.py", "--only", name, "--no-peer", "--json", "--repeats", "1", "--precision", precision))  # fmt: skip
+    assert row["name"] == name
+    assert (
+        row["item"]
+        == {"mpm": "particle", "mass": "spring", "projective": "tet", "articulated": "link"}[name.split("-")[0]]
+    )
+    assert row["items"] > 0 and row["forward_items_per_s"] > 0.0 and row["gradient_items_per_s"] > 0.0
+
+
+def test_runner_measures_memory(start):
+    require(["/proc/self/status"])
+    rows = [json.loads(line) for line in start(BENCHMARKS / "run.py", "--memory", "--json").splitlines()]
+    assert {row["schedule"] for row in rows} == {"sqrt", "every", "all"}
+
+
+@pytest.mark.parametrize(("name", "computed"), [pytest.param(n, p, marks=of(p)) for n, p in PAPERS.items()])
+def test_script_of_a_paper(name, computed, start, tmp_path):
+    require(NEEDS.get(name, []))
+    words = WORDS.get(name, [])
+    if name == "cronos_cylinder":
+        import trimesh
+
+        trimesh.creation.cylinder(0.019, 0.178).export(tmp_path / "truthCylinder-Deformed.obj")
+        words = [str(tmp_path)]
+    assert start(BENCHMARKS / "papers" / f"{name}.py", *words)
+
+
+def test_every_script_of_a_paper_is_started():
+    scripts = {p.stem for p in (BENCHMARKS / "papers").glob("*.py") if "__main__" in p.read_text()}
+    assert scripts == set(PAPERS)
+    assert {p.stem for p in (BENCHMARKS / "peers").glob("*.py")} == set(PEERS)
+
+
+def test_comparison_of_solvers(start):
+    assert "in 0.02 s" in start(BENCHMARKS / "solvers.py")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PEERS)
+def test_peer(name, tmp_path):
+    """In a process of its own, as the runner starts it: it brings another program with it."""
+    require(PEERS[name])
+    request = {"dt": 1e-4, "steps": 2, "repeats": 1}
+    if name == "newton_chain":
+        request |= {"links": 2, "worlds": 1}
+    elif name == "newton_springs":
+        np.savez(
+            tmp_path / "x.npz", position=0.1 * np.eye(3), mass=np.ones(3), ends=[[0, 1], [1, 2]], stiffness=np.ones(2)
+        )
+        request |= {"lattice": str(tmp_path / "x.npz")}
+    else:
+        np.save(tmp_path / "x.npy", 0.3 + 0.01 * np.mgrid[:4, :4].reshape(2, -1).T)
+        request |= {
+            "dim": 2, "positions": str(tmp_path / "x.npy"), "dx": 0.02, "resolution": [40, 40], "youngs_modulus": 1e5,
+            "poissons_ratio": 0.3, "density": 1000.0, "gradient": True, "precision": "float32", "threads": 1,
+        }  # fmt: skip
+    words = [sys.executable, str(BENCHMARKS / "peers" / f"{name}.py"), json.dumps(request)]
+    child = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert child.returncode == 0, child.stderr
+    peer = json.loads(child.stdout.strip().splitlines()[-1])
+    assert peer["items"] > 0 and peer["forward_s_per_step"] > 0.0 and peer["gradient_s_per_step"] > 0.0
+
+
+def commands():
+    """Every line of a text of the project that starts something, and where it stands."""
+    texts = [*ROOT.glob("*.md"), *ROOT.glob("*/*.md"), *ROOT.glob("*/*/*.md"), *(ROOT / "warpbots").rglob("*.py"), *BENCHMARKS.rglob("*.py"), ROOT / "run.py", ROOT / "usd_scenes" / "build.py"]  # fmt: skip
+    pattern = re.compile(r"(?:python3? [\w/]+\.py|warpbots (?:train|simulate|info) [A-Z'\w/.]+)[^`\n#]*")
+    return {(line, path.name) for path in texts for line in pattern.findall(path.read_text())}
+
+
+def test_commands_in_texts_name_what_exists():
+    """Scripts are there and, like the command line, know the options that are said of them."""
+    from warpbots import cli
+
+    found = commands()
+    assert len(found) > 20
+    for line, where in found:
+        program, script, *_ = line.replace("'", "").split()
+        options = set(re.findall(r"--[a-z][\w-]*", line))
+        if program == "warpbots":
+            source = Path(cli.__file__).read_text()
+        else:
+            at = next((p for p in (ROOT / script, BENCHMARKS / "peers" / script) if p.is_file()), None)
+            assert at, (line, where)
+            source = at.read_text() + Path(cli.__file__).read_text() * (at == ROOT / "run.py")
+        assert all(f'"{option}"' in source for option in options), (line, where)
