@@ -1,10 +1,11 @@
-"""Distances to shapes, their surfaces, and the laws of contact."""
+"""Distances to shapes, their surfaces and volumes, and the laws of contact."""
 
 from warpbots.contact.conditions import CODES, coefficients, constrain, extra_rest_friction
 from warpbots.contact.distance import normal, signed_distance
 from warpbots.contact.field import obstacle_arrays, obstacle_field, penetration
 from warpbots.contact.nets import sampled_surface, surface_nets
 from warpbots.contact.thickness import least_thickness, refuse_thin, thickness
+from warpbots.contact.volume import volume
 
 __all__ = [
     "CODES",
@@ -21,4 +22,5 @@ __all__ = [
     "signed_distance",
     "surface_nets",
     "thickness",
+    "volume",
 ]

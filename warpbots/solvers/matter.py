@@ -1,13 +1,17 @@
 """Matter at rest as points, for every solver: what pictures, observers and files ask a model for, on the host."""
 
 import dataclasses
+import warnings
 
 import numpy as np
 
-from warpbots.contact import signed_distance
-from warpbots.scene import Scene, SceneError, SoftBody
+from warpbots.contact import signed_distance, volume
+from warpbots.scene import Scene, SceneError, Shape, SoftBody, dimension
 
-__all__ = ["Matter", "materials_at", "refuse_empty", "regions_at", "together"]
+__all__ = ["Matter", "materials_at", "refuse_empty", "refuse_lost", "regions_at", "together"]
+
+_SAID, _REFUSED = 0.01, 0.1
+"""Parts of a body's volume by which its matter may differ before that is said, and before it is refused."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +68,33 @@ def refuse_empty(body: SoftBody, regions: dict[str, np.ndarray], what: str, reme
                 f"SoftBody {body.name!r}: region {name!r} (from {lower.round(6).tolist()} to {upper.round(6).tolist()} "
                 f"m) selects 0 of {len(inside)} {what}; move it onto the body or {remedy}"
             )
+
+
+def refuse_lost(body: SoftBody, found: float, what: str, remedy: str, shape: Shape | None = None, above: int = 4):
+    """Compare the volume of a body's matter with that of its shape: warn where it is a little off, raise where much.
+
+    Args:
+        body: Has the shape.
+        found: Volume of what the solver made of it [m^dim].
+        what: What the solver made of it, in the plural, for people.
+        remedy: What a user can do about it.
+        shape: What of the body's shape is meant; None for all of it.
+        above: Calls between the one who builds the simulation and this one.
+
+    Raises:
+        SceneError: A tenth of the volume is lost or gained.
+    """
+    exact, dim = volume(shape or body.shape), dimension(body.shape)
+    off, rho = found / exact - 1.0, body.material.density
+    if abs(off) <= _SAID:
+        return
+    said = (
+        f"SoftBody {body.name!r}: its shape holds {rho * exact:.4g} kg ({exact:.4g} m^{dim}) and its {what} "
+        f"{rho * found:.4g} kg ({found:.4g} m^{dim}), {100.0 * abs(off):.2g} % {'less' if off < 0.0 else 'more'}"
+    )
+    if abs(off) > _REFUSED:
+        raise SceneError(f"{said}; it may differ by {100.0 * _REFUSED:g} %: {remedy}")
+    warnings.warn(f"{said}; {remedy} to come closer", stacklevel=above + 1)
 
 
 def materials_at(body: SoftBody, regions: dict[str, np.ndarray], count: int) -> np.ndarray:

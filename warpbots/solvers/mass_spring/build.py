@@ -45,6 +45,7 @@ from warpbots.solvers.mass_spring.restrain import FREE
 from warpbots.solvers.mass_spring.scratch import Scratch
 from warpbots.solvers.mass_spring.springs import rows_of
 from warpbots.solvers.mass_spring.wear import wear_arrays
+from warpbots.solvers.matter import refuse_lost
 
 __all__ = ["build"]
 
@@ -74,7 +75,11 @@ def build(
     refuse_thin(scene.obstacles, spacing, "masses", "MassSpring(spacing=...)")
     _refuse_actuators(scene)
     _refuse_incompressibility(scene)
-    lattice = attached(scene, assemble(scene, [_cut(body, spacing, lattice, seed) for body in scene.bodies], damping))
+    cells = [_cut(body, spacing, lattice, seed) for body in scene.bodies]
+    lattice = attached(scene, assemble(scene, cells, damping))
+    for body, cut in zip(scene.bodies, cells, strict=True):
+        if bars_of(body.shape) is None:  # a bar is one spring with all of its volume
+            refuse_lost(body, cut.volume.sum(), "cells", "use a smaller MassSpring(spacing=...)")
     _refuse_pieces(scene, lattice)
     _say_poissons_ratio(scene)
     refuse_copies("MassSpring", worlds, 300.0 * len(lattice) + 50.0 * len(lattice.ends))

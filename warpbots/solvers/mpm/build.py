@@ -11,6 +11,7 @@ from warpbots.math import real, real_numpy, vector
 from warpbots.scene import Cable, Expansion, Fibre, Motor, Oscillation, PneumaticCell, Scene, SceneError
 from warpbots.solvers.cables import cables_of
 from warpbots.solvers.checks import refuse_copies, refuse_fluid, refuse_materials, refuse_rigid, refuse_sheets
+from warpbots.solvers.matter import refuse_lost
 from warpbots.solvers.mpm.grid import Grid
 from warpbots.solvers.mpm.model import Group, MPMModel, Scratch
 from warpbots.solvers.mpm.particles import Particles, fill
@@ -26,6 +27,9 @@ def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device
     """
     _refuse_what_is_unknown(scene)
     particles = fill(scene, dx, per_axis)
+    for i, body in enumerate(scene.bodies):
+        own = particles.volume[particles.body == i].sum()
+        refuse_lost(body, own, "particles", "use a smaller MPM(dx=...)")
     grid = Grid.around(*_domain(scene, particles), dx)
     refuse_copies("MPM", worlds, 100.0 * grid.nodes + 300.0 * len(particles))
     grid.refuse_thin(scene.obstacles)

@@ -8,7 +8,7 @@ from scipy.spatial import cKDTree
 
 from warpbots.meshing import tetrahedra
 from warpbots.scene import Posed, Scene, SceneError, Shape, Sheet, SoftBody, Union, bars_of, sheets_of
-from warpbots.solvers.matter import Matter, materials_at, refuse_empty, regions_at, together
+from warpbots.solvers.matter import Matter, materials_at, refuse_empty, refuse_lost, regions_at, together
 from warpbots.solvers.projective.attachments import attached
 from warpbots.solvers.projective.bones import bones_at
 from warpbots.solvers.projective.cables import strung
@@ -171,6 +171,10 @@ def assemble(scene: Scene, cell_size: float) -> Mesh:
         SceneError: A body cannot be meshed, or a region contains no node.
     """
     whole = [_piece(body.shape, cell_size) for body in scene.soft]
+    for body, piece in zip(scene.soft, whole, strict=True):
+        if len(piece.tets):  # sheets and bars have theirs by definition
+            filled, solid = piece.volume("tets").sum(), _without_sheets(body.shape)
+            refuse_lost(body, filled, "tetrahedra", "use a smaller ProjectiveDynamics(cell_size=...)", solid, above=5)
     pieces = [_hollow(p, bones_at(scene.rigid, p.position, 1e-6 * cell_size)) for p in whole]
     first = np.cumsum([0] + [len(p.position) for p in pieces])
     numbers = [i for i, body in enumerate(scene.bodies) if isinstance(body, SoftBody)]

@@ -1,0 +1,161 @@
+"""How much space shapes take up: in closed form, and where shapes overlap by points drawn in them."""
+
+import functools
+import math
+
+import numpy as np
+
+from warpbots.contact.distance import signed_distance
+from warpbots.scene import (
+    Box,
+    Capsule,
+    Cylinder,
+    DistanceGrid,
+    HalfSpace,
+    Heightfield,
+    Points,
+    Posed,
+    Shape,
+    Sheet,
+    Silhouette,
+    Sphere,
+    TetMesh,
+    TriangleMesh,
+    Truss,
+    Union,
+    dimension,
+)
+
+__all__ = ["volume"]
+
+_DRAWN = 1 << 14
+"""Points drawn in a union: overlaps are known to 0.4 % of the whole and better."""
+_ROUNDS = 64
+"""How often points are drawn in the box about a part until there are enough within it."""
+
+
+@functools.singledispatch
+def volume(shape: Shape) -> float:
+    """Volume of a shape [m^3], in 2D its area [m^2]; infinite for what has no end.
+
+    Closed forms and sums, but for `DistanceGrid`, which is sampled more finely than it is given, and for parts of a
+    `Union` or bars of a `Truss` that overlap. These count once, by Karp and Luby's estimate: the sum over the parts of
+    V_i times the mean of 1 / m at points drawn in part i, where m counts the parts that a point is in. It is exact
+    where parts only touch.
+    """
+    raise TypeError(f"no volume is known for a {type(shape).__name__}")
+
+
+@volume.register
+def _(shape: Box) -> float:
+    lower, upper = shape.bounds
+    return float(np.prod(upper - lower))
+
+
+@volume.register
+def _(shape: Sphere) -> float:
+    return _ball(shape.radius, dimension(shape))
+
+
+@volume.register
+def _(shape: Cylinder) -> float:
+    return _section(shape.radius, dimension(shape)) * math.dist(shape.start, shape.end)
+
+
+@volume.register
+def _(shape: Capsule) -> float:
+    dim = dimension(shape)
+    return _section(shape.radius, dim) * math.dist(shape.start, shape.end) + _ball(shape.radius, dim)
+
+
+@volume.register(HalfSpace)
+@volume.register(Heightfield)
+def _(shape: HalfSpace | Heightfield) -> float:
+    return math.inf
+
+
+@volume.register
+def _(shape: Silhouette) -> float:
+    return float(np.count_nonzero(shape.mask) * shape.pixel**2)
+
+
+@volume.register(TriangleMesh)
+@volume.register(TetMesh)
+def _(shape: TriangleMesh | TetMesh) -> float:
+    return shape.volume
+
+
+@volume.register
+def _(shape: Points) -> float:
+    return float(shape.volumes.sum())
+
+
+@volume.register
+def _(shape: Sheet) -> float:
+    a, b, c = (shape.vertices[shape.faces[:, k]] for k in range(3))
+    return float(shape.thickness * np.linalg.norm(np.cross(b - a, c - a), axis=1).sum() / 2.0)
+
+
+@volume.register
+def _(shape: DistanceGrid) -> float:
+    from scipy.stats import qmc
+
+    lower, upper = shape.bounds
+    points = lower + (upper - lower) * qmc.Sobol(len(lower), scramble=False).random(16 * _DRAWN)
+    return float(np.prod(upper - lower) * np.mean(signed_distance(shape, points) <= 0.0))
+
+
+@volume.register
+def _(shape: Truss) -> float:
+    ends = shape.joints[shape.bars]
+    return _together([Capsule(*map(tuple, bar), r) for bar, r in zip(ends, shape.radius, strict=True)])
+
+
+@volume.register
+def _(shape: Union) -> float:
+    return _together(list(shape.shapes))
+
+
+@volume.register
+def _(shape: Posed) -> float:
+    return volume(shape.shape)
+
+
+def _ball(radius: float, dim: int) -> float:
+    return math.pi * radius**2 if dim == 2 else 4.0 / 3.0 * math.pi * radius**3
+
+
+def _section(radius: float, dim: int) -> float:
+    return 2.0 * radius if dim == 2 else math.pi * radius**2
+
+
+def _together(parts: list[Shape]) -> float:
+    """Volume of all points of any of `parts`."""
+    rng, count = np.random.default_rng(0), -(-_DRAWN // len(parts))
+    total = 0.0
+    for i, part in enumerate(parts):
+        near = [other for k, other in enumerate(parts) if k != i and _near(part, other)]
+        points = _drawn(part, count, rng) if near else np.zeros((0, dimension(part)))
+        shared = sum((signed_distance(other, points) < 0.0 for other in near), np.zeros(len(points)))
+        total += volume(part) * float(np.mean(1.0 / (1.0 + shared)) if len(points) else 1.0)
+    return total
+
+
+def _near(a: Shape, b: Shape) -> bool:
+    """Whether the boxes about two shapes overlap."""
+    (low, high), (lower, upper) = a.bounds, b.bounds
+    return bool((np.minimum(high, upper) > np.maximum(low, lower)).all())
+
+
+def _drawn(shape: Shape, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Up to `count` points in a shape, all of it alike; fewer where it fills little of the box about it."""
+    if isinstance(shape, Posed):
+        return _drawn(shape.shape, count, rng) @ np.array(shape.rotation).T + np.array(shape.translation)
+    lower, upper = shape.bounds
+    found = np.zeros((0, len(lower)))
+    for _ in range(_ROUNDS):
+        points = rng.uniform(lower, upper, (count, len(lower)))
+        found = np.concatenate([found, points[signed_distance(shape, points) <= 0.0]])
+        if len(found) >= count:
+            break
+    return found[:count]
