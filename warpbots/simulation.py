@@ -25,6 +25,7 @@ from warpbots.gradients import (
 from warpbots.scene import Scene, SceneError
 from warpbots.scene.kinds import fitted, shown
 from warpbots.solvers import Cautious, Model, Parameter, Solver, State, with_parameters
+from warpbots.solvers.checks import refuse_far
 from warpbots.trajectory import Trajectory
 
 __all__ = ["Controller", "Simulation", "SimulationError"]
@@ -79,8 +80,8 @@ class Simulation:
             checkpoints: What rollouts keep for their backward pass; None for `Checkpoints.sqrt`.
 
         Raises:
-            ValueError: An argument is of another kind, `dt` or `substeps` is not positive, or the solver step is over
-                its stability bound.
+            ValueError: An argument is of another kind, `dt` or `substeps` is not positive, the solver step is over its
+                stability bound, or matter is so far from the origin that positions have too few digits left.
             SceneError: The solver cannot simulate the scene.
         """
         self.scene = fitted(scene, Scene, "Simulation: scene")
@@ -106,6 +107,8 @@ class Simulation:
         self._judged: dict[str, tuple[torch.Tensor, int]] = {}  # parameters last held against the step
         self._cautioned = False
         self._caution(self.model, stacklevel=3)
+        if hasattr(self.model, "particles"):
+            self._refuse_far(self.model.particles.position)
         self._no_control = wp.to_torch(
             wp.zeros((self.worlds, self.channels), dtype=self.model.scalar, device=self.model.device)
         )
@@ -198,7 +201,8 @@ class Simulation:
             fields: Tensors by field name; their shapes must broadcast to the field's.
 
         Raises:
-            ValueError: There is no such field, its shape does not fit, or it is not finite.
+            ValueError: There is no such field, its shape does not fit, it is not finite, or matter is so far from the
+                origin that positions have too few digits left.
         """
         with turn:
             arrays = self.solver.state(self.model)
@@ -210,6 +214,8 @@ class Simulation:
             if not torch.isfinite(fitted).all():
                 at = tuple(int(i) for i in torch.nonzero(~torch.isfinite(fitted))[0])
                 raise ValueError(f"state field {name!r} must be finite, got {fitted[at].item():g} at index {at}")
+            if name == "position" and hasattr(self.model, "particles"):
+                self._refuse_far(fitted.detach().cpu().numpy())
         return type(arrays)(**rest)
 
     def step(self, state: State, control: torch.Tensor, **parameters: torch.Tensor) -> State:
@@ -427,6 +433,11 @@ class Simulation:
             for name, array in arrays.items():
                 wp.to_torch(array, requires_grad=False).copy_(parameters[name].detach())
             return with_parameters(self.model, arrays)
+
+    def _refuse_far(self, position: np.ndarray) -> None:
+        volume = self.model.particles.volume
+        spacing = float(np.median(volume[volume > 0.0]) ** (1.0 / self.scene.dim))
+        refuse_far(position, spacing, self.dt / self.substeps, math.hypot(*self.scene.gravity), above=4)
 
     def _inputs(self, parameters: dict[str, Any]) -> Tensors:
         """Parameters checked against their ranges and spread to the shape of the model's."""

@@ -1,8 +1,12 @@
 """What every solver refuses in the same words."""
 
+import warnings
+
+import numpy as np
 import warp as wp
 
 from warpbots.materials import LAWS
+from warpbots.math import precision, real_numpy
 from warpbots.scene import Scene, SceneError, Servo, Torque, sheets_of
 from warpbots.scene.kinds import fitted
 from warpbots.scene.size import refuse_excess
@@ -10,6 +14,7 @@ from warpbots.scene.size import refuse_excess
 __all__ = [
     "OVERFLOW",
     "refuse_copies",
+    "refuse_far",
     "refuse_fluid",
     "refuse_materials",
     "refuse_rigid",
@@ -20,6 +25,43 @@ __all__ = [
 
 OVERFLOW = "the loss or its weights overflow, or the motion diverges: simulate fewer steps, or halve dt"
 """How gradients through steps in closed form can stop being finite."""
+
+
+_STRAIN = 0.01
+"""Strain that rounding may leave in matter; a tenth of that is said."""
+
+
+def refuse_far(position: np.ndarray, spacing: float, step: float, gravity: float, above: int = 3) -> None:
+    """Raise if matter is so far from the origin that positions have too few digits left; warn where they get few.
+
+    Positions of a spacing of ulp leave strains of ulp / spacing in matter, and what is slower than ulp / (2 step) does
+    not move at all: that is to be less than the speed at which it falls by one `spacing`.
+
+    Args:
+        position: Where matter is [m], shape (..., dim).
+        spacing: Distance between its points [m].
+        step: Length of a solver step [s].
+        gravity: Magnitude of the gravitational acceleration [m/s^2].
+        above: Calls between the one who is told and this one.
+
+    Raises:
+        ValueError: Rounding strains matter by more than a hundredth, or holds it where it should fall.
+    """
+    far = float(np.abs(position).max(initial=0.0))
+    ulp = float(np.spacing(real_numpy(far)))
+    slow, falls = ulp / (2.0 * step), float(np.sqrt(2.0 * gravity * spacing))
+    severity = max(ulp / spacing / _STRAIN, slow / falls if falls else 0.0)
+    if severity < 0.1:
+        return
+    said = (
+        f"matter is {far:.6g} m from the origin, where positions in {precision} are {ulp:.2g} m apart: with "
+        f"{spacing:.2g} m between its points that is a strain of {ulp / spacing:.1g}, and what is slower than "
+        f"{slow:.1g} m/s stands still (solver steps of {step:.2g} s); move the scene to the origin"
+    )
+    said += ", or set WARPBOTS_PRECISION=float64 before warpbots is imported" if precision == "float32" else ""
+    if severity > 1.0:
+        raise ValueError(said)
+    warnings.warn(said, stacklevel=above + 1)
 
 
 def refuse_rigid(solver: str, scene: Scene) -> None:
