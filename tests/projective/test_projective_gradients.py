@@ -45,7 +45,7 @@ CASES = {
 IDLE = {("air-truss", "poissons_ratio")}
 """What a case does not depend on."""
 
-STEPS = (1e-3, 1e-4, 1e-5, 1e-6)
+STEPS = (1e-2, 1e-3, 1e-4, 1e-5)
 """Of the scale of an input: kinks of friction are near for the large ones, rounding for the small ones."""
 
 

@@ -39,7 +39,7 @@ class Progress:
     found: 1 where an iteration converged, shape (worlds,).
     used: Entries of a point that mean something, shape (worlds,).
     iterations: Number of corrections so far, shape (worlds,).
-    size: Size of the last correction [m], or relative to the first, shape (worlds,).
+    size: Size of the last correction [m], or relative to the first; not finite where it ended by that, shape (worlds,).
     first: Size of the first one, shape (worlds,).
     norm: Weighted norm of the last correction of a point that was taken, shape (worlds,).
     best: Smallest norm so far, or since the iteration was last given a new start, shape (worlds,).
@@ -260,6 +260,7 @@ def judge_kernel(
             share = _HALF * share
         progress_out.known[w] = 0
         if iterations == 1 or share < _LEAST:
+            progress_out.size[w] = norm
             progress_out.active[w] = 0
             taken = _IDLE
     else:

@@ -12,6 +12,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.math import NODE, real, vector
+from warpbots.solvers.projective import flight
 from warpbots.solvers.projective.elements import (
     Kind,
     Place,
@@ -141,6 +142,7 @@ BARS = Kind(
     rested={"length": real, "spring": real},
     blocks=_blocks,
     rest=rest_by(rest_kernel),
+    flight=flight.bars_kernel,
     scaling=scaling_kernel,
     forces=forces_by(force_kernel),
     stiffness=stiffness_by(stiffness_kernel),

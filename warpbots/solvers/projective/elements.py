@@ -97,6 +97,10 @@ class Kind:
         constant: Fields of the struct that never change, with their types; those of `Mesh` by these names.
         rest: Function of (elements, model, control): launches that write what is `rested`, and the mass of corners;
             None for elements without.
+        forbid: Kernel (elements, x, u) -> (progress): takes back that a world was found if an element of it is inside
+            out; None for elements that cannot be.
+        flight: Kernel (place, node, turning, x, u) -> (flight): the part of free flight that does not tear an element;
+            None for elements that others make up for.
         scaling: Kernel (elements) -> (scaling): the largest ratio of a stiffness to the nominal one; None for elements
             that are not in the matrix.
     """
@@ -110,6 +114,8 @@ class Kind:
     rested: dict[str, type] = dataclasses.field(default_factory=dict)
     constant: dict[str, type] = dataclasses.field(default_factory=dict)
     rest: Callable | None = None
+    forbid: wp.Kernel | None = None
+    flight: wp.Kernel | None = None
     scaling: wp.Kernel | None = None
 
 

@@ -276,6 +276,11 @@ class Scratch:
         return self._zeros(1, real, gradient=False)
 
     @functools.cached_property
+    def flight(self) -> wp.array:
+        """With what part of free flight the search of a step begins, shape (worlds,)."""
+        return self._zeros(1, real, gradient=False)
+
+    @functools.cached_property
     def everywhere(self) -> wp.array:
         """1 for every world, shape (worlds,)."""
         return wp.ones(self.worlds, dtype=int, device=self.device)

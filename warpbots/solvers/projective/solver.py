@@ -23,12 +23,13 @@ from warpbots.scene.kinds import conform
 from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.articulated.sense import Readings
 from warpbots.solvers.checks import refuse_states_without_gradient, refuse_worlds
-from warpbots.solvers.projective import nodes, turning
+from warpbots.solvers.projective import flight, nodes, turning
 from warpbots.solvers.projective.anderson import accelerate, begin
 from warpbots.solvers.projective.build import build
 from warpbots.solvers.projective.contact import Contact
 from warpbots.solvers.projective.elements import Point
 from warpbots.solvers.projective.factor import solve
+from warpbots.solvers.projective.faults import diagnosis
 from warpbots.solvers.projective.minres import hand_over, minres
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState, SkeletalState
 from warpbots.solvers.projective.points import Points
@@ -148,25 +149,8 @@ class ProjectiveDynamics:
             after: Fields of the bad state.
             dt: Length of the step [s].
         """
-        for name, values in before.items():
-            if not np.isfinite(values).all():
-                return f"{name} was not finite before the step"
-        progress = model.scratch.matrix(dt).iteration.progress
-        w = int(np.argwhere(~np.isfinite(after["velocity"]).all(axis=(1, 2)))[0, 0])
-        iterations, size = int(progress.iterations.numpy()[w]), float(progress.size.numpy()[w])
-        search, room = model.scratch.search, model.scratch.capacity
-        pairs = int(search.count.numpy()[w])
-        if pairs > room or (room and iterations < self.max_iterations):
-            return (
-                f"surfaces cannot be kept apart in world {w}: {pairs} pairs of vertices, faces and edges meet (room "
-                f"for {room}) in {int(search.rounds.numpy()[w])} searches; move bodies that start inside one "
-                f"another apart, use a shorter step (this one has {dt:.3g} s), or collisions=False"
-            )
-        return (
-            f"the step did not converge in world {w}: after {iterations} corrections the last one moves a node by "
-            f"{size:.3g} m (tolerance {self.tolerance * model.particles.edge:.3g} m); use a shorter step (this one has "
-            f"{dt:.3g} s), a larger tolerance or weaker actuators"
-        )
+        tolerance = self.tolerance * model.particles.edge
+        return diagnosis(model, before, after, dt, tolerance, self.max_iterations, self.memory)
 
     def step(
         self, model: ProjectiveModel, state: ProjectiveState, control: wp.array, state_out: ProjectiveState, dt: float
@@ -198,8 +182,7 @@ class ProjectiveDynamics:
         contact = Contact(model, skeleton, points, dt)
         contact.begin()
         self._gain(model, matrix, x, v, h)
-        if matrix.turning.count:
-            launch(turning.spin_kernel, each, [matrix.turning], [z], device)
+        self._shorten(model, matrix, skeleton, x, z)
         begin(it)
 
         def move(where: wp.array) -> None:
@@ -221,6 +204,9 @@ class ProjectiveDynamics:
 
         wp.capture_while(it.progress.any, correct)
         skeleton.pose(scratch.everywhere, z)
+        for kind, elements in model.elements:
+            if kind.forbid is not None:
+                launch(kind.forbid, (model.worlds, elements.place.count), [elements, x, z], [it.progress], device)
         end = scratch.end(state_out)
         if end is not None:
             contact.keep(end, z)
@@ -285,6 +271,20 @@ class ProjectiveDynamics:
             scratch = model.scratch
             inputs = [h, model.nodes, scratch.scaling, x, v, scratch.nowhere]
             launch(turning.gain_kernel, (model.worlds, matrix.turning.count), inputs, [matrix.turning], model.device)
+
+    def _shorten(self, model: ProjectiveModel, matrix: Global, skeleton: Skeleton, x: wp.array, z: wp.array) -> None:
+        """Leave of free flight `z` what tears nothing, and let bodies turn in it."""
+        scratch, device, worlds = model.scratch, model.device, model.worlds
+        scratch.flight.fill_(1.0)
+        skeleton.pose(scratch.everywhere, z)
+        for kind, elements in model.elements:
+            if kind.flight is not None:
+                inputs = [elements.place, elements.node, matrix.turning, x, z]
+                launch(kind.flight, (worlds, elements.place.count), inputs, [scratch.flight], device)
+        inputs = [scratch.stride, scratch.count, model.nodes.held, scratch.flight]
+        launch(flight.shorten_kernel, (worlds, scratch.points + scratch.freedom), inputs, [z], device)
+        if matrix.turning.count:
+            launch(turning.spin_kernel, (worlds, scratch.count), [matrix.turning, scratch.flight], [z], device)
 
     def _place(self, model: ProjectiveModel, matrix: Global, active: wp.array, x: wp.array, z: wp.array) -> None:
         """Where bodies that turn freely are at the point `z`."""

@@ -16,6 +16,8 @@ import warp as wp
 from warpbots.actuators import activation_arrays, active_stress
 from warpbots.materials import differential, elasticity, lame_lambda, lame_mu
 from warpbots.math import NODE, matrix, real, vector
+from warpbots.solvers.projective import flight
+from warpbots.solvers.projective.anderson import Progress
 from warpbots.solvers.projective.elements import (
     Kind,
     Place,
@@ -101,6 +103,14 @@ def scaling_kernel(tets: TetArrays, scaling_out: wp.array[real]):
 def deformation(tets: TetArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, e: int):
     """F at x + u."""
     return edges(tets.place, x, u, w, tets.node[e]) @ tets.inverse[row(tets.place, w, e)]
+
+
+@wp.kernel(enable_backward=False)
+def forbid_kernel(tets: TetArrays, x: wp.array[_vec], u: wp.array[NODE], progress_out: Progress):
+    """No end of a step has a tetrahedron turned inside out, det D <= 0."""
+    w, e = wp.tid()
+    if progress_out.found[w] == 1 and not (wp.determinant(edges(tets.place, x, u, w, tets.node[e])) > real(0.0)):
+        progress_out.found[w] = 0
 
 
 @functools.cache
@@ -257,6 +267,8 @@ TETS = Kind(
     rested={"inverse": _mat, "volume": real},
     blocks=_blocks,
     rest=_rest,
+    forbid=forbid_kernel,
+    flight=flight.tets_kernel,
     scaling=scaling_kernel,
     forces=_forces,
     stiffness=_stiffness,

@@ -23,6 +23,7 @@ import warp as wp
 
 from warpbots.materials import lame_mu
 from warpbots.math import NODE, matrix, real, vector
+from warpbots.solvers.projective import flight
 from warpbots.solvers.projective.elements import (
     Kind,
     Place,
@@ -207,6 +208,7 @@ TRIANGLES = Kind(
     rested={"inverse": _mat, "volume": real},
     blocks=_blocks,
     rest=rest_by(rest_kernel),
+    flight=flight.triangles_kernel,
     scaling=scaling_kernel,
     forces=forces_by(force_kernel),
     stiffness=stiffness_by(stiffness_kernel),

@@ -191,11 +191,11 @@ def turned_by(t: wp.vec3d, r: _vec, farthest: wp.float64):
 
 
 @wp.kernel(enable_backward=False)
-def spin_kernel(turning: TurningArrays, u_out: wp.array[NODE]):
-    """Let bodies turn in free flight as if they were rigid: along straight ways those that spin would swell."""
+def spin_kernel(turning: TurningArrays, flight: wp.array[real], u_out: wp.array[NODE]):
+    """Let bodies turn in part of a free flight as if they were rigid: along straight ways those that spin would swell."""
     w, i = wp.tid()
     if turning.body[i] >= 0:
-        t = turning.turn[w * turning.count + turning.body[i]]
+        t = wp.float64(flight[w]) * turning.turn[w * turning.count + turning.body[i]]
         r = turning.arm[w * turning.nodes + i]
         k = w * turning.stride + i
         u_out[k] = u_out[k] + packed(_vec(turned_by(t, r, wp.float64(1e9)) - wp.cross(t, wp.vec3d(r))))
