@@ -5,7 +5,7 @@ from collections.abc import Callable
 import warp as wp
 
 from warpbots.math import copy, launch, real
-from warpbots.solvers.projective import collide, obstacles, pairs, sweep, touch
+from warpbots.solvers.projective import collide, loose, obstacles, pairs, sweep, touch
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.points import Points
 from warpbots.solvers.projective.scratch import End
@@ -184,6 +184,11 @@ class Contact:
         self._answer(self._scratch.everywhere, transposed=True)
         self._solids(obstacles.differentiate_obstacles_kernel, [u], [meeting])
         self._pairs(pairs.differentiate_pairs_kernel, [self._x, u], [meeting])
+
+    def refuse(self, u: wp.array) -> None:
+        """Take back that the adjoint was found where no gradient goes through a contact at the end `u`."""
+        outputs = [self._matrix.iteration.progress]
+        self._pairs(loose.loose_kernel, [self._x, u, self._scratch.meeting], outputs)
 
     def pull(self, active: wp.array, u: wp.array, z: wp.array) -> None:
         """Add what contacts contribute to the imbalance of the adjoint `z` at the end `u`."""

@@ -1,9 +1,9 @@
 """Where the search of a step begins: free flight, or as much of it as tears no element.
 
-Free flight takes what moves freely to its end, and what is held as far from it: a bar that hangs on a wall falls by h^2 g
-but for its root, in a step of a second 200 times the length of an element. From there the iteration finds another end
-than the one that matter would come to, turned inside out or snapped through, or none. With the edges D of a simplex and
-what free flight adds to them, U, less the rotation of a body that turns freely, the search begins after the part
+Free flight takes what moves freely to its end, and what is held as far from it: a bar that hangs on a wall falls by
+h^2 g but for its root, in a step of a second 200 times the length of an element. From there the iteration finds another
+end than the one that matter would come to, turned inside out or snapped through, or none. With the edges D of a simplex
+and what free flight adds to them, U, less the rotation of a body that turns freely, the search begins after the part
 
     min(1, most / |U D^+|_F)
 
@@ -100,6 +100,6 @@ def bars_kernel(
 def shorten_kernel(stride: int, nodes: int, held: wp.array[int], flight: wp.array[real], u_out: wp.array[NODE]):
     """Leave a part of free flight to nodes and joints; what is fixed is where it is."""
     w, i = wp.tid()
-    if flight[w] < real(1.0):
-        if i >= nodes or held[i] < 0:
-            u_out[w * stride + i] = flight[w] * u_out[w * stride + i]
+    if flight[w] == real(1.0) or (i < nodes and held[i] >= 0):
+        return
+    u_out[w * stride + i] = flight[w] * u_out[w * stride + i]

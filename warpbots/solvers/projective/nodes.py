@@ -23,6 +23,7 @@ __all__ = [
     "scaling_kernel",
     "seed_kernel",
     "settle_kernel",
+    "spoil_kernel",
     "start_kernel",
     "weigh_kernel",
 ]
@@ -188,15 +189,21 @@ def seed_kernel(
 
 
 @wp.kernel(enable_backward=False)
-def weigh_kernel(nodes: NodeArrays, found: wp.array[int], a: wp.array[NODE], lacking_adj_out: wp.array[NODE]):
-    """b* = H^-1 u*, and 0 where nodes are fixed; not a number where it was not found."""
+def spoil_kernel(stride: int, found: wp.array[int], a_out: wp.array[NODE]):
+    """What was not found is not a number: not of nodes, nor of joints and contacts."""
+    w, i = wp.tid()
+    if found[w] == 0:
+        a_out[w * stride + i] = NODE(real(wp.nan))
+
+
+@wp.kernel(enable_backward=False)
+def weigh_kernel(nodes: NodeArrays, a: wp.array[NODE], lacking_adj_out: wp.array[NODE]):
+    """b* = H^-1 u*, and 0 where nodes are fixed."""
     w, i = wp.tid()
     k = w * nodes.stride + i
     g = a[k]
     if nodes.held[i] >= 0:
         g = NODE()
-    if found[w] == 0:
-        g = NODE(real(wp.nan))
     lacking_adj_out[k] = g
 
 

@@ -110,7 +110,8 @@ class ProjectiveDynamics:
         """How gradients can stop being finite within a step, and what helps."""
         return (
             f"the adjoint of a step did not converge in {self.max_iterations} corrections: use a shorter step, a "
-            f"larger tolerance (now {self.tolerance:g}) or WARPBOTS_PRECISION=float64"
+            f"larger tolerance (now {self.tolerance:g}) or WARPBOTS_PRECISION=float64; or soft surfaces met at a "
+            f"corner or along edges, held at a plane that no gradient sees turn: use a shorter step or smaller cells"
         )
 
     def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> ProjectiveModel:
@@ -359,7 +360,10 @@ class ProjectiveDynamics:
             skeleton.differentiate(it.history.z)
         contact.differentiate(u)
         self._solve_adjoint(model, point, skeleton, contact, matrix, h)
-        launch(nodes.weigh_kernel, each, [model.nodes, it.progress.found, it.history.z], [scratch.lacking.grad], device)
+        contact.refuse(u)
+        inputs = [scratch.stride, it.progress.found]
+        launch(nodes.spoil_kernel, (model.worlds, scratch.stride), inputs, [it.history.z], device)
+        launch(nodes.weigh_kernel, each, [model.nodes, it.history.z], [scratch.lacking.grad], device)
         clear_gradients([u, scratch.force, scratch.corner_mass, *scratch.rested])
         balance = self._imbalance_launches(model, point, v, scratch.lacking)
         for kernel, dim, inputs in reversed(self._rest_launches(model, control) + balance):

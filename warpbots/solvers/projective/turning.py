@@ -192,7 +192,7 @@ def turned_by(t: wp.vec3d, r: _vec, farthest: wp.float64):
 
 @wp.kernel(enable_backward=False)
 def spin_kernel(turning: TurningArrays, flight: wp.array[real], u_out: wp.array[NODE]):
-    """Let bodies turn in part of a free flight as if they were rigid: along straight ways those that spin would swell."""
+    """Let bodies turn in part of a free flight as if they were rigid: straight ways would make them swell."""
     w, i = wp.tid()
     if turning.body[i] >= 0:
         t = wp.float64(flight[w]) * turning.turn[w * turning.count + turning.body[i]]
