@@ -53,6 +53,26 @@ def test_a_block_sticks_below_the_angle_of_friction_and_slides_above_it(dt):
     torch.testing.assert_close(gained[~stays], expected[~stays], rtol=0.01, atol=0.0, check_dtype=False)
 
 
+def test_the_edge_of_the_cone_is_sharp():
+    """On a slope of exactly mu nothing holds a block that moves: it keeps the speed that a change of loads gave it. It
+    gains g (sin - mu cos) a second, with mu resolved to 2e-7 in single and 1e-10 in double precision.
+    """
+    dt, angle = 1 / 60, torch.atan(torch.tensor(0.5, dtype=torch.float64))
+    mu = 0.5 + torch.tensor([-1e-4, 0.0, 1e-5], dtype=torch.float64)
+    sim = block(len(mu), dt)
+    state, gravity = sim.state(), tilted(angle[None])
+    for _ in range(60):  # held by more friction
+        state = sim.step(state, torch.zeros(0), gravity=gravity, friction=0.8)
+    for k in range(120):
+        state = sim.step(state, torch.zeros(0), gravity=gravity, friction=mu[:, None])
+        if k == 60:
+            begun = state.velocity[..., 0].double().mean(dim=1)
+    end = state.velocity[..., 0].double().mean(dim=1)
+    assert (begun > 1e-4).all()
+    resolved = 0.5 - (end - begun) / (59 * dt * G * torch.cos(angle))
+    torch.testing.assert_close(resolved, mu, rtol=0, atol={"float32": 2e-7, "float64": 1e-10}[precision])
+
+
 def test_it_stops_after_the_distance_of_coulomb():
     """v^2 / (2 mu g) within 1 %, at four coefficients."""
     mu, dt, speed = torch.tensor([0.2, 0.4, 0.6, 0.8]), 1 / 1000, 1.5  # implicit Euler gives away v dt / 2

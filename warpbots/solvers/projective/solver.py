@@ -64,6 +64,16 @@ class ProjectiveDynamics:
     several contacts hold the same matter, between soft surfaces, at bones and in corners of obstacles, a contact gives
     way by up to a hundredth of what a node, or the bone by its mass, would.
 
+    Coulomb's law holds to a relative 1e-7 of the coefficient in single precision and 1e-10 in double, so that nothing
+    creeps below the angle of friction. On a slope of exactly the coefficient nothing holds what already moves, and
+    what loads give to a body as they set in, it keeps: a block of 1 MPa that gravity is applied to at once is pressed
+    together, swings, and slides on at 2 to 4 mm/s, which a coefficient larger by 0.001 ends within half a second.
+
+    A step has to end with every tetrahedron the right side out, whatever the law. Most laws have a finite energy
+    inside out, and ends there, but no motion leads to them, and the way of the search would choose among them.
+
+    A gradient through a contact that is held at the plane where it met, as corners on edges may be, is refused.
+
     Attributes:
         margin: Part of the stability bound that is safe [1]; there is no bound.
         cell_size: Length of the edges of shapes that are no meshes yet [m]; sheets and trusses stay as they are.
