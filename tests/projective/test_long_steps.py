@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from skeletons import arm
 from soft_bodies import iterations, truss
 
 from warpbots.math import precision
@@ -51,6 +52,15 @@ def test_gravity_ends_a_step_where_the_same_weight_as_a_load_does(scene, h):
     tolerance = {"float32": 5e-3, "float64": 1e-6}[precision]
     torch.testing.assert_close(*ends, rtol=0, atol=tolerance * mesh.edge)
     assert corrections[0] < 2 * corrections[1] + 50
+
+
+def test_an_arm_of_flesh_and_bones_falls_in_long_steps():
+    """Flesh that falls by more than a cell was turned inside out against bones that do not; it hangs down in the end."""
+    sim = Simulation(arm("revolute", gravity=(0.0, 0.0, -G)), ProjectiveDynamics(0.02, collisions=False), 2.0)
+    state = sim.state()
+    for _ in range(3):
+        state = sim.step(state, torch.zeros(sim.channels))
+    torch.testing.assert_close(state.coordinates[0], torch.tensor([np.pi / 2, 0.0]).double(), rtol=0, atol=5e-3)
 
 
 def mirrored(law: str, **options) -> tuple[Simulation, torch.Tensor]:
