@@ -24,7 +24,7 @@ from warpbots.solvers.mass_spring.motion import adj_end_kernel, adj_stage_kernel
 from warpbots.solvers.mass_spring.motor import motor_kernels
 from warpbots.solvers.mass_spring.restrain import adj_end_restrain_kernel, end_restrain_kernel, restrain_kernel
 from warpbots.solvers.mass_spring.springs import adj_pull_kernel, pull_kernel
-from warpbots.solvers.mass_spring.touch import touch_kernel
+from warpbots.solvers.mass_spring.touch import stop_kernel, touch_kernel
 from warpbots.solvers.mass_spring.wear import deform_kernel, wear_kernel
 from warpbots.solvers.mpm.adjoint import adj_move_kernel, adj_p2g_kernel
 from warpbots.solvers.mpm.force import adj_force_kernel, force_kernel
@@ -38,7 +38,7 @@ def spring_kernels(dim: int) -> list[wp.Kernel]:
     """All kernels of a mass-spring step and its adjoint."""
     return [
         stage_kernel(dim, 0), stage_kernel(dim, 3), adj_stage_kernel(dim, 3), end_kernel(dim, 4), adj_end_kernel(dim, 4),
-        touch_kernel(dim, 2), restrain_kernel(dim), end_restrain_kernel(dim), adj_end_restrain_kernel(dim),
+        touch_kernel(dim, 2, 4), stop_kernel(dim), restrain_kernel(dim), end_restrain_kernel(dim), adj_end_restrain_kernel(dim),
         *motor_kernels(), signal_kernel(), rest_kernel(), adj_rest_kernel(), pass_kernel(), wear_kernel(), deform_kernel(),
         pull_kernel(True, True, True), adj_pull_kernel(True, True, True, True), point_kernel(), collide_kernel(),
         adj_collide_kernel(),

@@ -24,7 +24,7 @@ from warpbots.solvers.mass_spring.restrain import (
 )
 from warpbots.solvers.mass_spring.scheme import SCHEMES, Scheme
 from warpbots.solvers.mass_spring.stage_forces import add_forces, adj_forces
-from warpbots.solvers.mass_spring.touch import pass_kernel, touch_kernel
+from warpbots.solvers.mass_spring.touch import stop_kernel, touch_kernel
 
 __all__ = ["MassSpring"]
 
@@ -215,7 +215,7 @@ class MassSpring:
             if not all(isinstance(o.shape, HalfSpace) for o in model.scene.obstacles):
                 half = real(0.5 * least_thickness(model.dim, self.spacing))
                 inputs = [model.obstacles, half, state.position.flatten()]
-                launch(pass_kernel(model.dim), model.scratch.masses, inputs, ended[:1], model.device)
+                launch(stop_kernel(model.dim), model.scratch.masses, inputs, ended[:1], model.device)
         if model.held.size:
             inputs = [*model.constraints, state.position.flatten()]
             launch(end_restrain_kernel(model.dim), (model.worlds, model.held.size), inputs, ended, model.device)

@@ -14,7 +14,7 @@ import warp as wp
 from warpbots.contact import constrain, obstacle_arrays, penetration
 from warpbots.math import real, vector
 
-__all__ = ["pass_kernel", "touch_kernel"]
+__all__ = ["stop_kernel", "touch_kernel"]
 
 _PARTS = wp.constant(8)
 """Points on the way of a mass at which it is looked for in an obstacle, if it is long."""
@@ -91,7 +91,7 @@ def touch_kernel(dim: int, obstacle_count: int, stages: int) -> wp.Kernel:
 
 
 @functools.cache
-def pass_kernel(dim: int) -> wp.Kernel:
+def stop_kernel(dim: int) -> wp.Kernel:
     """Kernel over the masses of all worlds: the position NaN, which stops the run, to those that pass an obstacle.
 
     A mass passes an obstacle if it is under one face and then under the opposite one, which pushes it out on the far
@@ -102,7 +102,7 @@ def pass_kernel(dim: int) -> wp.Kernel:
     ObstacleArrays, penetrate = obstacle_arrays(dim), penetration(dim)
     nan = real(float("nan"))
 
-    @wp.kernel(module=wp.get_module(f"warpbots.springs.pass_{dim}d"), enable_backward=False)
+    @wp.kernel(module=wp.get_module(f"warpbots.springs.stop_{dim}d"), enable_backward=False)
     def stop_what_passes(
         # model
         obstacles: ObstacleArrays,
