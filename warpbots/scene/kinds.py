@@ -156,7 +156,7 @@ def _array(value: Any, what: str) -> np.ndarray:
 
 def _misfit(value: Any, kind: Any, what: str) -> ValueError:
     text = f"{what} must be {_words(kind)}, got {shown(value)}"
-    if isinstance(value, type):
+    if isinstance(value, type) and issubclass(value, _classes(kind)):
         text += f"; make one with {value.__name__}(...)"
     elif get_origin(kind) is tuple and isinstance(value, _classes(get_args(kind)[0])):
         text += "; put it in a list: [...]"

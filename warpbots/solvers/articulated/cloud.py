@@ -41,7 +41,7 @@ def contact_cloud(body: RigidBody) -> Cloud | None:
     try:
         areas = np.array([surface_mesh(s).area for s in parts])
         if not areas.min() > 0.0:
-            raise TypeError(f"its surface of {areas.min():g} m^2 has no room for {body.points} points")
+            raise TypeError(f"a part of its surface is too small to have an area for {body.points} points")
         shares = np.maximum(1, np.round(body.points * areas / areas.sum())).astype(int)
         positions = [_spread(s, n) for s, n in zip(parts, shares, strict=True)]
     except TypeError as fault:
