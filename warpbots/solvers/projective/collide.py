@@ -324,7 +324,7 @@ def examine(
         became = HELD
         normal = wp.normalize(r)
     else:
-        return 0
+        return passes
     first = w * pairs.capacity
     slot = int(-1)
     for k in range(wp.min(pairs.count[w], pairs.capacity)):
