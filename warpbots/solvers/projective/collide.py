@@ -276,7 +276,7 @@ def inside(kind: int, weight: _vec4):
 
 @wp.func
 def examine(
-    pairs: PairArrays, first_round: int, hold: int, x: wp.array[_vec], u: wp.array[NODE], w: int, kind: int,
+    pairs: PairArrays, first_round: int, hold: int, lost: int, x: wp.array[_vec], u: wp.array[NODE], w: int, kind: int,
     node: wp.vec4i, near_out: wp.array[int],
 ):  # fmt: skip
     """Make a contact of a pair that would pass through itself, or be too near at the end; whether it is a new one.
@@ -331,12 +331,12 @@ def examine(
         if pairs.node[first + k] == node:
             slot = k
         elif (
-            became == FACE and pairs.kind[first + k] == FACE and pairs.node[first + k][0] == node[0]
+            lost == 0 and became == FACE and pairs.kind[first + k] == FACE and pairs.node[first + k][0] == node[0]
             and wp.dot(normal, pairs.normal[first + k]) > _SAME
         ):  # fmt: skip
             return 0  # a vertex over the edge of two faces in nearly one plane: one of them is enough
     if slot >= 0:
-        if pairs.kind[first + slot] == HELD:
+        if lost == 0 and pairs.kind[first + slot] == HELD:
             v = pairs.weight[first + slot]
             rest = _ONE - t
             end = v[0] * (a + rest * ua) + v[1] * (b + rest * ub) + v[2] * (c + rest * uc) + v[3] * (d + rest * ud)
@@ -359,8 +359,8 @@ def examine(
 
 @wp.kernel(enable_backward=False)
 def find_faces_kernel(
-    faces: wp.uint64, check: wp.array[int], rounds: wp.array[int], x: wp.array[_vec], u: wp.array[NODE],
-    pairs_out: PairArrays, found_out: wp.array[int], near_out: wp.array[int],
+    faces: wp.uint64, check: wp.array[int], rounds: wp.array[int], lost: wp.array[int],
+    x: wp.array[_vec], u: wp.array[NODE], pairs_out: PairArrays, found_out: wp.array[int], near_out: wp.array[int],
 ):  # fmt: skip
     """Vertices that meet faces."""
     w, k = wp.tid()
@@ -378,15 +378,15 @@ def find_faces_kernel(
         if f[0] != i and f[1] != i and f[2] != i:
             node = wp.vec4i(i, f[0], f[1], f[2])
             hold = int(rounds[w] >= _HOLD)
-            found = examine(pairs_out, int(rounds[w] == 0), hold, x, u, w, FACE, node, near_out)
+            found = examine(pairs_out, int(rounds[w] == 0), hold, lost[w], x, u, w, FACE, node, near_out)
             wp.atomic_add(found_out, w, found)
 
 
 @wp.kernel(enable_backward=False)
 def find_edges_kernel(
     edges: wp.uint64, lower: wp.array[wp.vec3], upper: wp.array[wp.vec3], check: wp.array[int],
-    rounds: wp.array[int], x: wp.array[_vec], u: wp.array[NODE], pairs_out: PairArrays, found_out: wp.array[int],
-    near_out: wp.array[int],
+    rounds: wp.array[int], lost: wp.array[int], x: wp.array[_vec], u: wp.array[NODE], pairs_out: PairArrays,
+    found_out: wp.array[int], near_out: wp.array[int],
 ):  # fmt: skip
     """Edges that meet edges."""
     w, k = wp.tid()
@@ -402,5 +402,5 @@ def find_edges_kernel(
         if j > k and e[0] != f[0] and e[0] != f[1] and e[1] != f[0] and e[1] != f[1]:
             node = wp.vec4i(e[0], e[1], f[0], f[1])
             hold = int(rounds[w] >= _HOLD)
-            found = examine(pairs_out, int(rounds[w] == 0), hold, x, u, w, EDGES, node, near_out)
+            found = examine(pairs_out, int(rounds[w] == 0), hold, lost[w], x, u, w, EDGES, node, near_out)
             wp.atomic_add(found_out, w, found)

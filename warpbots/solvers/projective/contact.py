@@ -5,7 +5,7 @@ from collections.abc import Callable
 import warp as wp
 
 from warpbots.math import copy, launch, real
-from warpbots.solvers.projective import collide, loose, obstacles, pairs, sweep, touch
+from warpbots.solvers.projective import collide, crossing, loose, obstacles, pairs, sweep, touch
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.points import Points
 from warpbots.solvers.projective.scratch import End
@@ -67,6 +67,7 @@ class Contact:
             launch(obstacles.begin_obstacles_kernel, each, inputs, [scratch.meeting], self._device)
         if self._of_pairs:
             outputs = [self._model.pairs, search.check, search.any, search.rounds, search.found, search.near]
+            outputs += [search.crossing, search.lost]
             launch(pairs.begin_pairs_kernel, self._model.worlds, [], outputs, self._device)
 
     def search(self, u: wp.array, tolerance: float) -> None:
@@ -91,12 +92,14 @@ class Contact:
             tree.refit()
         faces, edges = surface.trees
         found = [struct, search.found, search.near]
-        inputs = [faces[0].id, search.check, search.rounds, self._x, u]
+        inputs = [faces[0].id, search.check, search.rounds, search.lost, self._x, u]
         launch(collide.find_faces_kernel, vertices, inputs, found, self._device)
-        inputs = [edges[0].id, *edges[2], search.check, search.rounds, self._x, u]
+        inputs = [edges[0].id, *edges[2], search.check, search.rounds, search.lost, self._x, u]
         launch(collide.find_edges_kernel, self._each(struct.edge.size), inputs, found, self._device)
+        inputs = [faces[0].id, struct, search.found, progress, search.check, self._x, u, self._scratch.nowhere]
+        launch(crossing.find_crossings_kernel, self._each(struct.edge.size), inputs, [search.crossing], self._device)
         inputs = [self._of_pairs, self._touch.first + self._of_solids, struct, search.found]
-        outputs = [search.check, search.any, search.rounds, progress]
+        outputs = [search.check, search.any, search.rounds, search.crossing, search.lost, progress]
         launch(pairs.resolve_kernel, self._model.worlds, inputs, outputs, self._device)
         self._pairs(
             pairs.meet_pairs_kernel, [progress.active, self._x, u, self._scratch.nowhere], [self._scratch.meeting]

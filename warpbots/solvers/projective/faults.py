@@ -3,6 +3,7 @@
 import numpy as np
 
 from warpbots.solvers.projective.model import ProjectiveModel
+from warpbots.solvers.projective.report import where_lost
 
 __all__ = ["diagnosis"]
 
@@ -43,9 +44,9 @@ def diagnosis(
     converged = size <= tolerance
     if pairs > room or (converged and not inverted):
         return (
-            f"surfaces cannot be kept apart in world {w}: {pairs} pairs of vertices, faces and edges meet (room "
-            f"for {room}) in {int(scratch.search.rounds.numpy()[w])} searches; move bodies that start inside one "
-            f"another apart, use a shorter step (this one has {dt:.3g} s), or collisions=False"
+            f"surfaces cannot be kept apart in world {w}: {where_lost(model, w, before['position'][w])}; {pairs} pairs "
+            f"of vertices, faces and edges meet (room for {room}) in {int(scratch.search.rounds.numpy()[w])} searches; "
+            f"move bodies that start inside one another apart, {shorter}, or collisions=False"
         )
     if converged:
         return (

@@ -81,7 +81,7 @@ def pair_work(
 @wp.kernel(enable_backward=False)
 def begin_pairs_kernel(
     pairs_out: PairArrays, check_out: wp.array[int], any_out: wp.array[int], tally_out: wp.array[int],
-    found_out: wp.array[int], near_out: wp.array[int],
+    found_out: wp.array[int], near_out: wp.array[int], crossing_out: wp.array[wp.int64], lost_out: wp.array[int],
 ):  # fmt: skip
     """No pair is a contact yet, and all have to be searched."""
     w = wp.tid()
@@ -90,6 +90,8 @@ def begin_pairs_kernel(
     tally_out[w] = 0
     found_out[w] = 0
     near_out[w] = 0
+    crossing_out[w] = wp.int64(0)
+    lost_out[w] = 0
     any_out[0] = 1
 
 
@@ -102,11 +104,13 @@ def resolve_kernel(
     check_out: wp.array[int],
     any_out: wp.array[int],
     tally_out: wp.array[int],
+    crossing_out: wp.array[wp.int64],
+    lost_out: wp.array[int],
     progress_out: Progress,
 ):
     """After a search: a step that had ended goes on if there are new contacts, and else has ended for good.
 
-    Of a point of the iteration, the entries `before` those of pairs and those of pairs that there are mean something.
+    It goes on, too, where surfaces cross and contacts can be held anew; where that has been tried, it has failed. Of a point of the iteration, the entries `before` those of pairs and those of pairs that there are mean something.
     """
     w = wp.tid()
     if check_out[w] == 0:
@@ -115,12 +119,17 @@ def resolve_kernel(
     any_out[0] = 0
     progress_out.used[w] = before + wp.min(pairs.count[w], capacity)
     ended = progress_out.found[w]
-    if pairs.count[w] > capacity or (ended == 1 and found[w] > 0 and tally_out[w] >= _ROUNDS):
+    crosses = crossing_out[w] > wp.int64(0)
+    again = found[w] > 0 or crosses
+    hopeless = crosses and lost_out[w] == 1
+    if pairs.count[w] > capacity or (ended == 1 and again and (hopeless or tally_out[w] >= _ROUNDS)):
         progress_out.found[w] = 0
         progress_out.active[w] = 0
         wp.atomic_sub(progress_out.any, 0, 1)
     elif ended == 1:
-        if found[w] > 0:
+        lost_out[w] = int(crosses)
+        crossing_out[w] = wp.int64(0)
+        if again:
             progress_out.found[w] = 0
             restart(progress_out, w)
         else:

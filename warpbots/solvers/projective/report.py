@@ -5,8 +5,9 @@ import dataclasses
 import numpy as np
 
 from warpbots.solvers.projective.model import ProjectiveModel
+from warpbots.solvers.projective.shells import body_of
 
-__all__ = ["StepReport", "report_of"]
+__all__ = ["StepReport", "report_of", "where_lost"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +66,32 @@ def report_of(model: ProjectiveModel, dt: float, tolerance: float) -> StepReport
         contact_force=force[:, : scratch.count],
         bone_force=bones @ force[:, scratch.count :],
     )
+
+
+def where_lost(model: ProjectiveModel, w: int, position: np.ndarray) -> str:
+    """Say which bodies are not kept apart in the last step of a world, and where.
+
+    Args:
+        model: Where it ran; it has found at least one pair of features that meet, or an edge that runs through a face.
+        w: The world.
+        position: Where its nodes were before the step [m], shape (n_nodes, 3).
+    """
+    scratch, search, surface = model.scratch, model.scratch.search, model.scratch.surface
+    crossing = int(search.crossing.numpy()[w])
+    if crossing:
+        edge, face = divmod(crossing - 1, surface.face.size)
+        points = np.append(surface.edge.numpy()[edge], surface.face.numpy()[face])
+    else:
+        last = min(int(search.count.numpy()[w]), scratch.capacity) - 1
+        points = search.node.numpy()[w * scratch.capacity + last]
+    if len(scratch.shells):
+        position = scratch.start[0].numpy().reshape(model.worlds, -1, 3)[w]
+    place = ", ".join(f"{c:.4g}" for c in position[points].mean(axis=0))
+    bodies = [*model.scene.soft, *(model.scene.rigid[k] for k in scratch.shells.bones)]
+    numbers = body_of(model.scene, model.particles, scratch.shells)
+    one, other = (f"{type(bodies[k]).__name__} {bodies[k].name!r}" for k in numbers[points[[0, -1]]])
+    how = "an edge of it runs through" if crossing else "it meets"
+    return f"{one}: {how} {'itself' if one == other else other} near ({place}) m"
 
 
 def _contact_forces(model: ProjectiveModel, dt: float) -> tuple[np.ndarray, np.ndarray]:

@@ -69,6 +69,8 @@ class Search:
         rounds: Number of searches in this step, shape (worlds,).
         was: Worlds that were active before the last correction, shape (worlds,).
         near: Number of pairs and nodes that forbid to spare the last search, shape (worlds,).
+        crossing: 0, or 1 and an edge times the number of faces and a face that it runs through, shape (worlds,).
+        lost: 1 where the last search left an edge in a face, shape (worlds,).
         aim: Displacements of the vertices of surfaces in the first search [m], shape (worlds * vertices,).
     """
 
@@ -84,6 +86,8 @@ class Search:
     rounds: wp.array
     was: wp.array
     near: wp.array
+    crossing: wp.array
+    lost: wp.array
     aim: wp.array
 
     @classmethod
@@ -96,4 +100,5 @@ class Search:
         of_pairs = (int, wp.vec4i, real, vector(3), vector(4))
         pairs = [zeros(worlds * capacity, dtype) for dtype in of_pairs]
         counts = [zeros(n) for n in (worlds, 1, worlds, worlds, worlds, worlds)]
-        return cls(zeros(worlds), *pairs, *counts, zeros(worlds * vertices, NODE))
+        lost = zeros(worlds, wp.int64), zeros(worlds)
+        return cls(zeros(worlds), *pairs, *counts, *lost, zeros(worlds * vertices, NODE))

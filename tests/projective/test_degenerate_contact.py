@@ -1,0 +1,141 @@
+"""Contact of points, edges and faces that meet exactly, or nearly so, and what surfaces do that cannot be kept apart."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from scipy.spatial.transform import Rotation
+
+from warpbots.scene import Box, Constraint, HalfSpace, Material, Posed, Scene, SoftBody, TetMesh
+from warpbots.simulation import Simulation, SimulationError
+from warpbots.solvers import ProjectiveDynamics
+
+CELL = HALF = 0.04
+MATERIAL = Material(5e4, 0.3, 1000.0, "corotated")
+DOWN = {
+    "face": (Rotation.identity(), 1.0),
+    "edge": (Rotation.from_euler("x", 45, degrees=True), 2.0**0.5),
+    "point": (Rotation.align_vectors([[0, 0, 1]], [[1, 1, 1]])[0], 3.0**0.5),
+}
+"""How a cube turns so that a face, an edge or a point of it looks down, and up, and how far that is [half edges]."""
+
+
+def cube_on_cube(
+    lower: str, upper: str, shift: tuple[float, float], gap: float = 0.002, speed: float = 1.0, stiffness: float = 5e4
+) -> Scene:
+    """A cube `gap` [m] above another one that stands fast, thrown at it, `shift` [m] beside its middle."""
+    (turn, up), (turned, down) = DOWN[lower], DOWN[upper]
+    cube, foot = Box((-HALF,) * 3, (HALF,) * 3), HalfSpace((0, 0, -0.3 * HALF * up), (0, 0, 1))
+    above = Posed(cube, (*shift, HALF * (up + down) + gap), turned.as_matrix())
+    material = dataclasses.replace(MATERIAL, youngs_modulus=stiffness)
+    bodies = (
+        SoftBody("lower", Posed(cube, (0, 0, 0), turn.as_matrix()), material, regions={"foot": foot}, friction=0.3),
+        SoftBody("upper", above, material, velocity=(0, 0, -speed), friction=0.3),
+    )
+    return Scene(bodies, constraints=(Constraint("foot"),))
+
+
+def prism(polygon: np.ndarray, triangles: list[tuple], along: np.ndarray) -> TetMesh:
+    """A triangulated polygon in x and z, drawn along y."""
+    n = len(polygon)
+    layers = [np.column_stack([polygon[:, 0], np.full(n, y), polygon[:, 1]]) for y in along]
+    tets = []
+    for first in range(0, n * (len(along) - 1), n):
+        for a, b, c in (first + np.sort(t) for t in triangles):
+            tets += [(a, b, c, c + n), (a, b, b + n, c + n), (a, a + n, b + n, c + n)]
+    return TetMesh.oriented(np.concatenate(layers), np.array(tets))
+
+
+def spike_in_wedge(shift: float, y: float, blade: bool) -> Scene:
+    """A spike or a blade 4 mm above the bottom of a notch, thrown into it, `shift` [m] beside its middle."""
+    profile = np.array([(-0.1, 0), (0, 0), (0.1, 0), (0.1, 0.1), (0, 0.02), (-0.1, 0.1)])
+    wedge = prism(profile, [(0, 1, 4), (1, 2, 4), (2, 3, 4), (0, 4, 5)], np.linspace(-0.1, 0.1, 4))
+    tip = np.array([shift, y, 0.024])
+    if blade:
+        sides = np.array([(0, 0), (-0.03, 0.1), (0.03, 0.1)]) + tip[[0, 2]]
+        sharp = prism(sides, [(0, 1, 2)], np.array([-0.05, 0.0, 0.05]) + y)
+    else:
+        base = np.array([(-0.03, -0.03, 0.1), (0.03, -0.03, 0.1), (0.03, 0.03, 0.1), (-0.03, 0.03, 0.1)])
+        sharp = TetMesh.oriented(np.append([tip], base + tip, axis=0), np.array([(0, 1, 3, 2), (0, 1, 4, 3)]))
+    bodies = (
+        SoftBody("wedge", wedge, MATERIAL, regions={"foot": HalfSpace((0, 0, 1e-3), (0, 0, 1))}),
+        SoftBody("spike", sharp, MATERIAL, velocity=(0, 0, -1.0)),
+    )
+    return Scene(bodies, constraints=(Constraint("foot"),))
+
+
+def pierced(x: np.ndarray, faces: np.ndarray) -> int:
+    """How many pairs of an edge and a face without a common vertex run through each other, by signed volumes."""
+    edges = np.unique(np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1), axis=0)
+    low, high, lower, upper = x[edges].min(1), x[edges].max(1), x[faces].min(1), x[faces].max(1)
+    near = (low[:, None] <= upper).all(-1) & (high[:, None] >= lower).all(-1)
+    i, j = np.nonzero(near & ~(edges[:, None, :, None] == faces[:, None]).any((-1, -2)))
+    p, q = x[edges[i]].swapaxes(0, 1)
+    a, b, c = x[faces[j]].swapaxes(0, 1)
+
+    def volume(*corners: np.ndarray) -> np.ndarray:
+        return np.linalg.det(np.stack(corners[1:], axis=1) - corners[0][:, None])
+
+    around = [volume(p, q, *side) > 0.0 for side in ((a, b), (b, c), (c, a))]
+    same = np.all(around, axis=0) | ~np.any(around, axis=0)
+    through = same & (volume(a, b, c, p) * volume(a, b, c, q) < 0.0)
+    return int(through.sum())
+
+
+def run(scene: Scene, dt: float, steps: int) -> Simulation:
+    """Step, and look at the surfaces after each one."""
+    sim = Simulation(scene, ProjectiveDynamics(CELL), dt)
+    state = sim.state()
+    faces = np.concatenate([part.faces + part.nodes.start for part in sim.model.particles.meshes])
+    for _ in range(steps):
+        state = sim.step(state, torch.zeros(0))
+        assert pierced(state.position[0].cpu().double().numpy(), faces) == 0
+    return sim
+
+
+def test_what_counts_as_pierced():
+    """A needle through a triangle, beside it, and one that ends above it."""
+    x = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0.2, 0.2, 1), (0.3, 0.2, -1), (9, 9, 9.5)], dtype=float)
+    faces = np.array([(0, 1, 2), (3, 4, 5)])
+    for shift, expected in ((0.0, True), ((1.0, 0.0, 0.0), False), ((0.0, 0.0, 1.5), False)):
+        moved = x + np.array(shift) * (np.arange(6) > 2)[:, None]
+        assert (pierced(moved, faces) > 0) == expected
+
+
+@pytest.mark.parametrize("lower", DOWN)
+@pytest.mark.parametrize("upper", DOWN)
+def test_nothing_is_pierced_by_what_meets_exactly(lower, upper):
+    """Points, edges and faces of one body on those of the other, aligned and a little beside: all have an answer."""
+    for shift in (0.0, 1e-9, 1e-7, 1e-5, 1e-3, 1e-2):
+        run(cube_on_cube(lower, upper, (0.6 * shift, 0.8 * shift)), 0.005, 8)
+
+
+@pytest.mark.parametrize("dt", [0.002, 0.01, 1 / 30])
+@pytest.mark.parametrize("kind", ["point", "edge"])
+def test_tip_on_tip_and_ridge_on_ridge_at_all_lengths_of_steps(kind, dt):
+    run(cube_on_cube(kind, kind, (0.0, 0.0)), dt, 8)
+
+
+def test_tips_that_slip_past_each_other_do_not_go_through():
+    """They are stiff and fast, so that a step takes them a third of an edge: what holds them has to be found anew."""
+    run(cube_on_cube("point", "point", (1e-4, -1e-5), gap=1e-4, speed=3.0, stiffness=1e6), 0.005, 8)
+
+
+@pytest.mark.parametrize("blade", [False, True])
+@pytest.mark.parametrize("shift", [0.0, 1e-9, 1e-5, 1e-3])
+def test_a_spike_in_a_wedge_stays_there(blade, shift):
+    """On the middle of an edge of the notch, and on a vertex of it."""
+    for y in (0.0, 0.1 / 3):
+        run(spike_in_wedge(shift, y, blade), 0.01, 8)
+
+
+def test_surfaces_that_cross_from_the_start_are_reported():
+    """With the names of both bodies, and where: no step ends with surfaces that run through each other."""
+    beam = SoftBody("beam", Box((0, 0, 0), (0.16, 0.08, 0.08)), MATERIAL)
+    rod = SoftBody("rod", Box((0.05, -0.1, 0.03), (0.07, 0.18, 0.05)), MATERIAL)
+    both = r"SoftBody '(rod|beam)': .* SoftBody '(rod|beam)' near \(0\.\d+, .* shorter step"
+    with pytest.raises(SimulationError, match=both):
+        run(Scene((beam, rod), gravity=(0, 0, 0)), 0.005, 1)
+    with pytest.raises(SimulationError, match=r"SoftBody 'spike': an edge of it runs through SoftBody 'wedge' near"):
+        run(spike_in_wedge(0.01, 0.0, blade=False), 0.002, 1)
