@@ -100,7 +100,7 @@ def legs() -> Scene:
     right = RigidBody("right", Box((0.02, -0.02, 0.0), (0.05, 0.02, 0.06)), density=2000.0, friction=0.3)
     R = TURNS["edge"].as_matrix()
     reach = 0.02 * np.abs(R[0]).sum()
-    shape = Posed(Box((-0.02,) * 3, (0.02,) * 3), (0.0503 + reach, 0.005, 0.032), R)
+    shape = Posed(Box((-0.02,) * 3, (0.02,) * 3), (0.0503 + reach, 0.005, 0.029), R)
     block = SoftBody("block", shape, FLESH, velocity=(-0.8, 0.3, 0.0), friction=0.6)
     root = Joint("root", "free", None, "left", start_velocity=(0.3, 0.1, -0.2, 0.5, 0.3, -0.4))
     hip = Joint("hip", "revolute", "left", "right", (0.0, 0.0, 0.06), axis=(0, 1, 0), stiffness=0.1, damping=0.002)

@@ -17,7 +17,7 @@ import warp as wp
 from warpbots.contact.distance import signed_distance
 from warpbots.scene import Box, Capsule, Cylinder, HalfSpace, Posed, SceneError, Shape, Sphere
 
-__all__ = ["SAMPLED", "Solids", "lost_surface", "solid_distance", "solids_of"]
+__all__ = ["SAMPLED", "Solids", "lost_surface", "solid_distance", "solids_of", "widths"]
 
 PLANE, SPHERE, BOX, CAPSULE, CYLINDER, SAMPLED = (wp.constant(k) for k in range(6))
 
@@ -258,8 +258,25 @@ def lost_surface(solids: Solids, s: int, shape: Shape) -> tuple[float, float]:
 _PROBES = 1000
 """Places at which samples are held against their shape."""
 
+
+def widths(solids: Solids) -> np.ndarray:
+    """Smallest and second smallest width of each solid [m], 0 for a half-space, which has none, shape (n_solids, 2)."""
+
+    def across(kind: int, size: np.ndarray, samples: np.ndarray) -> np.ndarray:
+        if kind == SAMPLED:
+            return size * (samples - _AROUND)
+        a, b, c = size
+        return 2.0 * np.array({BOX: (a, b, c), CYLINDER: (a, a, b), PLANE: (0.0, 0.0, 0.0)}.get(kind, (a, a, a)))
+
+    arrays = (a.numpy() for a in (solids.kind, solids.size, solids.resolution))
+    rows = [np.sort(across(int(kind), *row))[:2] for kind, *row in zip(*arrays, strict=True)]
+    return np.array(rows).reshape(-1, 2)
+
+
 _Row = tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 _NO_SAMPLES = np.zeros((0, 0, 0))
+_AROUND = 6
+"""Samples along an axis beside those in the shape."""
 _EDGES = {BOX: 3, CYLINDER: 2}
 """Of kinds with edges, the number of sizes that bound their rounding."""
 
@@ -304,7 +321,7 @@ def _sample(shape: Shape, samples: int) -> _Row:
     if not np.isfinite(upper - lower).all():
         raise SceneError(f"a {type(shape).__name__} has no end and cannot be sampled; cut it, or use a HalfSpace")
     h = float((upper - lower).max()) / (samples - 1)
-    resolution = np.ceil((upper - lower) / h).astype(int) + 6
+    resolution = np.ceil((upper - lower) / h).astype(int) + _AROUND
     origin = (lower + upper) / 2.0 - h * (resolution - 1) / 2.0
     axes = [o + h * np.arange(n) for o, n in zip(origin, resolution, strict=True)]
     x = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)

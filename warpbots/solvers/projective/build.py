@@ -8,7 +8,7 @@ import warp as wp
 
 from warpbots.actuators import activation, rest_strain
 from warpbots.contact import CODES, coefficients, extra_rest_friction, sampled_surface, signed_distance
-from warpbots.contact.solid import solids_of
+from warpbots.contact.solid import solids_of, widths
 from warpbots.math import real, real_numpy, vector
 from warpbots.scene import (
     Cable,
@@ -29,6 +29,7 @@ from warpbots.solvers.projective.mesh import Mesh, assemble
 from warpbots.solvers.projective.model import Group, ProjectiveModel
 from warpbots.solvers.projective.scratch import Scratch
 from warpbots.solvers.projective.shells import Shells, distance_to_body, refuse_meeting, shells_of
+from warpbots.solvers.projective.spots import Spots, spots_of
 
 __all__ = ["build"]
 
@@ -67,7 +68,7 @@ def build(
     _refuse_held_bones(scene, mesh)
     if skeleton is not None:
         mesh = dataclasses.replace(mesh, velocity=bound_velocity(skeleton, mesh))
-    vec = vector(3)
+    vec, model_solids = vector(3), solids_of(solids, _SAMPLES, 0.0, device)
 
     def constant(values: np.ndarray, dtype: type = real) -> wp.array:
         values = np.asarray(values, dtype=real_numpy)
@@ -102,7 +103,7 @@ def build(
         thrust=constant(fluid["thrust"]),
         activation=activation(stresses, driven, len(mesh.tets), 3, device),
         growth=activation(expansions, driven, len(mesh.tets), 3, device, lambda a, dim: rest_strain(a, dim)[1]),
-        solids=solids_of(solids, _SAMPLES, 0.0, device),
+        solids=model_solids,
         obstacle=wp.array(obstacle, dtype=int, device=device),
         condition=wp.array([CODES[o.condition] for o in scene.obstacles], dtype=int, device=device),
         extra=wp.array(extra_rest_friction(scene.obstacles).astype(real_numpy), dtype=real, device=device),
@@ -112,6 +113,7 @@ def build(
             shells=shells,
             fixed=fixed,
             touching=_touching(mesh, shells, fixed) if obstructed else np.zeros(0, dtype=int),
+            spots=_spots(mesh, shells, fixed, widths(model_solids)[:, 1]),
             solids=len(solids),
             capacity=_room(mesh, shells) if collisions else 0,
             skeleton=skeleton,
@@ -138,6 +140,14 @@ def _touching(mesh: Mesh, shells: Shells, fixed: np.ndarray) -> np.ndarray:
     surfaces = [(part.faces + part.nodes.start).reshape(-1) for part in mesh.meshes]
     surface = np.unique(np.concatenate([*surfaces, mesh.bars.reshape(-1)]))
     return np.append(surface[~fixed[surface]], len(mesh) + np.arange(len(shells)))
+
+
+def _spots(mesh: Mesh, shells: Shells, fixed: np.ndarray, across: np.ndarray) -> Spots:
+    """Spots of faces, of bars and of faces of shells that are not wholly fixed, for solids that are so wide [m]."""
+    faces = np.concatenate([*(part.faces + part.nodes.start for part in mesh.meshes), shells.faces + len(mesh)])
+    held = np.append(fixed, np.zeros(len(shells), dtype=bool))
+    faces, bars = (ends[~held[ends].all(axis=1)] for ends in (faces, mesh.bars))
+    return spots_of(np.concatenate([mesh.position, shells.position]), faces, bars, across, mesh.edge)
 
 
 def _room(mesh: Mesh, shells: Shells) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import warp as wp
 
 from warpbots.math import copy, launch, real
-from warpbots.solvers.projective import collide, crossing, loose, obstacles, pairs, sweep, touch
+from warpbots.solvers.projective import collide, crossing, loose, obstacles, pairs, sinking, sweep, touch
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.points import Points
 from warpbots.solvers.projective.scratch import End
@@ -37,7 +37,7 @@ class Contact:
         self._scratch, self._device = scratch, model.device
         self._skeleton = skeleton
         self._matrix = scratch.matrix(dt)
-        self._of_solids, self._of_pairs = len(scratch.touching) * scratch.solids, scratch.capacity
+        self._of_solids, self._of_pairs = scratch.touchable * scratch.solids, scratch.capacity
         self._touch = scratch.touch(dt) if scratch.contacts else None
 
     def _each(self, count: int) -> tuple[int, int]:
@@ -63,7 +63,7 @@ class Contact:
             inputs = [
                 self._touch, self._model.obstacles, real(_CLOSED * edge), real(_NEAR * edge), self._h, self._x, self._v
             ]  # fmt: skip
-            each = self._each(len(scratch.touching))
+            each = self._each(scratch.touchable)
             launch(obstacles.begin_obstacles_kernel, each, inputs, [scratch.meeting], self._device)
         if self._of_pairs:
             outputs = [self._model.pairs, search.check, search.any, search.rounds, search.found, search.near]
@@ -167,6 +167,15 @@ class Contact:
             inputs = [self._matrix.compliance, reach, self._matrix.turning, self._scratch.scaling, active]
             self._all(touch.own_kernel, inputs, [meeting])
 
+    def forbid_sinking(self, u: wp.array) -> None:
+        """Fail a step that ends at `u` with an obstacle deep inside of a face."""
+        if self._model.sharp:
+            scratch, edge, sunk = self._scratch, self._model.particles.edge, self._scratch.sunk
+            faces, found = sunk.face.size, self._matrix.iteration.progress.found
+            inputs = [self._model.obstacles, scratch.points, scratch.stride, real(edge), found, sunk.face, self._x, u]
+            launch(sinking.find_sinking_kernel, self._each(faces), inputs, [sunk.depth, sunk.solid], self._device)
+            launch(sinking.fail_sinking_kernel, self._each(faces), [sunk.depth, faces], [found], self._device)
+
     def keep(self, end: End, z: wp.array) -> None:
         """Keep displacements, forces and pairs for the adjoint."""
         copy(end.z, z)
@@ -188,7 +197,7 @@ class Contact:
         self._solids(obstacles.differentiate_obstacles_kernel, [u], [meeting])
         self._pairs(pairs.differentiate_pairs_kernel, [self._x, u], [meeting])
 
-    def refuse(self, u: wp.array) -> None:
+    def refuse_loose(self, u: wp.array) -> None:
         """Take back that the adjoint was found where no gradient goes through a contact at the end `u`."""
         outputs = [self._matrix.iteration.progress]
         self._pairs(loose.loose_kernel, [self._x, u, self._scratch.meeting], outputs)
@@ -216,7 +225,7 @@ class Contact:
         """Gradients to the start of the step, to friction, and to displacements of fixed nodes."""
         meeting, x_adj = self._scratch.meeting, self._x.grad
         inputs = [self._model.obstacles, u, meeting, z]
-        self._solids(obstacles.adj_obstacles_kernel, inputs, [x_adj, _flat_gradient(self._model.friction)])
+        self._solids(obstacles.adj_obstacles_kernel, inputs, [x_adj, u.grad, _flat_gradient(self._model.friction)])
         outputs = [x_adj, u.grad, _flat_gradient(self._model.body_friction)]
         self._pairs(pairs.adj_pairs_kernel, [self._x, u, meeting, z], outputs)
 

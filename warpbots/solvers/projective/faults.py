@@ -3,7 +3,7 @@
 import numpy as np
 
 from warpbots.solvers.projective.model import ProjectiveModel
-from warpbots.solvers.projective.report import where_lost
+from warpbots.solvers.projective.report import where_lost, where_sunk
 
 __all__ = ["diagnosis"]
 
@@ -38,11 +38,16 @@ def diagnosis(
     w = int(np.argwhere(~np.isfinite(after["velocity"]).all(axis=(1, 2)))[0, 0])
     corrections, size = int(it.progress.iterations.numpy()[w]), float(it.progress.size.numpy()[w])
     shorter = f"use a shorter step (this one has {dt:.3g} s)"
-    room, pairs = scratch.capacity, int(scratch.search.count.numpy()[w])
+    if sunk := where_sunk(model, w, before["position"][w]):
+        return f"{sunk}; or {shorter}"
+    room, pairs, crossing = (
+        scratch.capacity,
+        *(int(a.numpy()[w]) for a in (scratch.search.count, scratch.search.crossing)),
+    )
     z = it.history.z.numpy().reshape(model.worlds, scratch.stride, 4)[w, : scratch.count, :3]
     inverted = _inverted(model, before["position"][w].astype(float) + z)
     converged = size <= tolerance
-    if pairs > room or (converged and not inverted):
+    if pairs > room or crossing or (pairs and converged and not inverted):
         return (
             f"surfaces cannot be kept apart in world {w}: {where_lost(model, w, before['position'][w])}; {pairs} pairs "
             f"of vertices, faces and edges meet (room for {room}) in {int(scratch.search.rounds.numpy()[w])} searches; "

@@ -6,8 +6,8 @@ import functools
 import numpy as np
 import warp as wp
 
-from warpbots.contact.solid import Solids
-from warpbots.math import real
+from warpbots.contact.solid import Solids, widths
+from warpbots.math import real, real_numpy
 from warpbots.scene import Scene
 from warpbots.solvers.articulated.model import PARAMETERS as ARTICULATED
 from warpbots.solvers.articulated.model import ArticulatedModel
@@ -17,6 +17,7 @@ from warpbots.solvers.projective.mesh import Mesh
 from warpbots.solvers.projective.obstacles import ObstacleArrays
 from warpbots.solvers.projective.scratch import Scratch
 from warpbots.solvers.projective.shells import apart, body_of
+from warpbots.solvers.projective.spots import is_thin
 from warpbots.solvers.projective.surface import PAIRS
 from warpbots.solvers.solver import Parameter
 
@@ -246,7 +247,15 @@ class ProjectiveModel:
             self.extra,
         )
         obstacles.friction = self.friction.flatten()
+        thinnest, across = widths(self.solids).T
+        obstacles.thinnest = wp.array(thinnest.astype(real_numpy), dtype=real, device=self.device)
+        obstacles.thin = wp.array(is_thin(across, self.particles.edge).astype(np.int32), dtype=int, device=self.device)
         return obstacles
+
+    @property
+    def sharp(self) -> bool:
+        """Whether there is an obstacle that can be inside of a face whose corners are outside of it."""
+        return bool((widths(self.solids) > 0.0).any())
 
     @functools.cached_property
     def pairs(self) -> PairArrays:

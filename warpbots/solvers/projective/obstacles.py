@@ -1,4 +1,4 @@
-"""Contact of nodes with solids that do not move."""
+"""Contact of nodes, and of spots of faces and bars, with solids that do not move."""
 
 import warp as wp
 
@@ -6,6 +6,7 @@ from warpbots.contact import CODES
 from warpbots.contact.solid import Solids, solid_distance
 from warpbots.math import NODE, matrix, real, vector
 from warpbots.solvers.projective.elements import at
+from warpbots.solvers.projective.nodes import packed
 from warpbots.solvers.projective.touch import MeetingArrays, TouchArrays, law
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "adj_obstacles_kernel",
     "begin_obstacles_kernel",
     "differentiate_obstacles_kernel",
+    "distance_to",
     "meet_obstacles_kernel",
     "pull_obstacles_kernel",
 ]
@@ -24,7 +26,7 @@ _SLIP = wp.constant(CODES["slip"])
 
 @wp.struct
 class ObstacleArrays:
-    """Obstacles; a contact c of a node is of the one of number c / solids, with the solid c % solids.
+    """Obstacles; a contact c is of the point of number c / solids, with the solid c % solids.
 
     solids: Number of solids.
     solid: The solids.
@@ -33,6 +35,8 @@ class ObstacleArrays:
     condition: Code of the condition of an obstacle, shape (obstacles,).
     extra: Coefficient of what sticks less that of what slides [1], shape (obstacles,).
     friction: Coulomb coefficient [1], shape (worlds * obstacles,).
+    thinnest: Smallest width of a solid [m], 0 for one that has none, shape (solids,).
+    thin: 1 for a solid that spots touch, too, shape (solids,).
     """
 
     solids: int
@@ -42,14 +46,15 @@ class ObstacleArrays:
     condition: wp.array[int]
     extra: wp.array[real]
     friction: wp.array[real]
+    thinnest: wp.array[real]
+    thin: wp.array[int]
 
 
 @wp.func
-def distance_to(obstacles: ObstacleArrays, s: int, x: _vec, u: _vec):
-    """Distance from x + u, normal and curvature of a solid; the sum is exact, as small forces hang on small ways."""
+def distance_to(obstacles: ObstacleArrays, s: int, y: wp.vec3d):
+    """Distance, normal and curvature of a solid at a place, which is exact, as small forces hang on small ways."""
     R = obstacles.solid.rotation[s]
-    y = wp.vec3d(x) + wp.vec3d(u) - obstacles.solid.position[s]
-    d, n, C = solid_distance(obstacles.solid, s, wp.transpose(R) @ y)
+    d, n, C = solid_distance(obstacles.solid, s, wp.transpose(R) @ (y - obstacles.solid.position[s]))
     n = R @ n
     C = R @ C @ wp.transpose(R)
     K = _mat()
@@ -73,27 +78,43 @@ def begin_obstacles_kernel(
     touch: TouchArrays, obstacles: ObstacleArrays, closed: real, near: real, h: real, x: wp.array[_vec],
     v: wp.array[_vec], meeting_out: MeetingArrays,
 ):  # fmt: skip
-    """Which contacts of a node are closed when a step begins, and whether several are near where it flies freely."""
+    """Which contacts of a point are closed when a step begins, and whether several are near where it flies freely.
+
+    Spots touch thin solids alone, and share what they carry with the corners of their face.
+    """
     w, p = wp.tid()
-    i = touch.node[p]
-    j = w * touch.nodes + i
+    node = touch.point[p]
+    share = touch.share[p]
+    here = wp.vec3d()
+    ahead = wp.vec3d()
+    for q in range(3):
+        if node[q] >= 0:
+            j = w * touch.nodes + node[q]
+            here += wp.float64(share[q]) * wp.vec3d(x[j])
+            ahead += wp.float64(share[q]) * (wp.vec3d(x[j]) + wp.vec3d(h * v[j]))
+    spot = p >= touch.node.shape[0]
     first = w * touch.contacts + p * obstacles.solids
     count = int(0)
     for s in range(obstacles.solids):
         k = first + s
         o = obstacles.obstacle[s]
-        d, _n, _C = distance_to(obstacles, s, x[j], _vec())
-        e, _n, _C = distance_to(obstacles, s, x[j], h * v[j])
+        d, _n, _C = distance_to(obstacles, s, here)
+        e, _n, _C = distance_to(obstacles, s, ahead)
         if wp.min(d, e) <= near:
             count += 1
         meeting_out.touched[k] = wp.where(d <= closed, 1, 0)
-        meeting_out.node[k] = wp.vec4i(i, -1, -1, -1)
-        meeting_out.weight[k] = _vec4(real(1.0), real(0.0), real(0.0), real(0.0))
+        meeting_out.node[k] = node
+        if spot and obstacles.thin[s] == 0:
+            meeting_out.node[k] = wp.vec4i(-1, -1, -1, -1)
+        meeting_out.weight[k] = share
         meeting_out.condition[k] = obstacles.condition[o]
         meeting_out.friction[k] = obstacles.friction[w * obstacles.obstacles + o]
         meeting_out.extra[k] = obstacles.extra[o]
     for s in range(obstacles.solids):
-        meeting_out.shared[first + s] = int(count > 1 or touch.row[p] < 0)
+        if spot:
+            meeting_out.shared[first + s] = 1
+        else:
+            meeting_out.shared[first + s] = int(count > 1 or touch.row[p] < 0)
 
 
 @wp.kernel(enable_backward=False)
@@ -106,15 +127,33 @@ def meet_obstacles_kernel(
     if active[w] == 0:
         return
     k = w * touch.contacts + c
-    i = touch.node[c / obstacles.solids]
-    j = w * touch.stride + i
-    d, n, C = distance_to(obstacles, c % obstacles.solids, x[w * touch.nodes + i], at(z, j) + at(f, j))
+    node = meeting_out.node[k]
+    meeting_out.listed[k] = 0
+    if node[0] < 0:
+        return
+    y = wp.vec3d()
+    for q in range(3):
+        if node[q] >= 0:
+            j = w * touch.stride + node[q]
+            end = wp.vec3d(x[w * touch.nodes + node[q]]) + wp.vec3d(at(z, j) + at(f, j))
+            y += wp.float64(meeting_out.weight[k][q]) * end
+    d, n, C = distance_to(obstacles, c % obstacles.solids, y)
     meeting_out.distance[k] = d
     meeting_out.normal[k] = n
     meeting_out.curvature[k] = C
     lam = at(z, w * touch.stride + touch.first + c)
     bound = meeting_out.touched[k] == 1 and meeting_out.condition[k] <= _SLIP
     meeting_out.listed[k] = int(bound or d < real(0.0) or wp.dot(lam, lam) > real(0.0))
+
+
+@wp.func
+def way_of(touch: TouchArrays, meeting: MeetingArrays, z: wp.array[NODE], w: int, k: int):
+    """Displacement of the point of a contact."""
+    u = _vec()
+    for q in range(3):
+        if meeting.node[k][q] >= 0:
+            u += meeting.weight[k][q] * at(z, w * touch.stride + meeting.node[k][q])
+    return u
 
 
 @wp.kernel(enable_backward=False)
@@ -126,7 +165,7 @@ def differentiate_obstacles_kernel(
     k = w * touch.contacts + c
     if meeting_out.listed[k] == 0:
         return
-    u = at(z, w * touch.stride + meeting_out.node[k][0])
+    u = way_of(touch, meeting_out, z, w, k)
     lam = at(z, w * touch.stride + touch.first + c)
     B = _mat()
     L = _mat()
@@ -153,27 +192,34 @@ def pull_obstacles_kernel(touch: TouchArrays, active: wp.array[int], z: wp.array
     if active[w] == 0 or meeting_out.listed[k] == 0:
         return
     nu = at(z, w * touch.stride + touch.first + c)
-    meeting_out.pull[4 * k] = wp.transpose(meeting_out.by_displacement[k]) @ nu
+    force = wp.transpose(meeting_out.by_displacement[k]) @ nu
+    for q in range(3):
+        meeting_out.pull[4 * k + q] = meeting_out.weight[k][q] * force
 
 
 @wp.kernel(enable_backward=False)
 def adj_obstacles_kernel(
     touch: TouchArrays, obstacles: ObstacleArrays, z: wp.array[NODE], meeting: MeetingArrays, adjoint: wp.array[NODE],
-    x_adj_out: wp.array[_vec], friction_adj_out: wp.array[real],
+    x_adj_out: wp.array[_vec], u_adj_out: wp.array[NODE], friction_adj_out: wp.array[real],
 ):  # fmt: skip
-    """Gradients to where a node started and to friction: (dl/dx)^T nu and (dl/dmu)^T nu."""
+    """Gradients to where nodes started, displacements of those that are fixed, and friction: (dl/dx)^T nu and so on."""
     w, c = wp.tid()
     k = w * touch.contacts + c
     if meeting.listed[k] == 0:
         return
     i = w * touch.stride + touch.first + c
-    _T, _u, n_adj, d_adj, _l, _w, _c, _k, mu_adj, _e, _t = wp.grad(law_of_end)(
-        at(adjoint, i), at(z, w * touch.stride + meeting.node[k][0]), meeting.normal[k], meeting.distance[k], at(z, i),
+    _T, u_adj, n_adj, d_adj, _l, _w, _c, _k, mu_adj, _e, _t = wp.grad(law_of_end)(
+        at(adjoint, i), way_of(touch, meeting, z, w, k), meeting.normal[k], meeting.distance[k], at(z, i),
         meeting.own[k], meeting.skin[k], meeting.condition[k], meeting.friction[k], meeting.extra[k],
         meeting.touched[k],
     )  # fmt: skip
     x_adj = meeting.curvature[k] @ n_adj + d_adj * meeting.normal[k]
-    wp.atomic_add(x_adj_out, w * touch.nodes + meeting.node[k][0], x_adj)
+    for q in range(3):
+        node = meeting.node[k][q]
+        if node >= 0:
+            wp.atomic_add(x_adj_out, w * touch.nodes + node, meeting.weight[k][q] * x_adj)
+            if touch.place[node] < 0:
+                wp.atomic_add(u_adj_out, w * touch.stride + node, packed(meeting.weight[k][q] * (u_adj + x_adj)))
     if friction_adj_out:
         o = obstacles.obstacle[c % obstacles.solids]
         wp.atomic_add(friction_adj_out, w * obstacles.obstacles + o, mu_adj)

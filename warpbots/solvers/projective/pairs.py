@@ -110,7 +110,8 @@ def resolve_kernel(
 ):
     """After a search: a step that had ended goes on if there are new contacts, and else has ended for good.
 
-    It goes on, too, where surfaces cross and contacts can be held anew; where that has been tried, it has failed. Of a point of the iteration, the entries `before` those of pairs and those of pairs that there are mean something.
+    It goes on, too, where surfaces cross and contacts can be held anew; where that has been tried, it has failed. Of a
+    point of the iteration, the entries `before` those of pairs and those of pairs that there are mean something.
     """
     w = wp.tid()
     if check_out[w] == 0:

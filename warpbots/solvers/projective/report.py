@@ -4,10 +4,11 @@ import dataclasses
 
 import numpy as np
 
+from warpbots.scene import RigidBody, SoftBody
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.shells import body_of
 
-__all__ = ["StepReport", "report_of", "where_lost"]
+__all__ = ["StepReport", "report_of", "where_lost", "where_sunk"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,14 +85,50 @@ def where_lost(model: ProjectiveModel, w: int, position: np.ndarray) -> str:
     else:
         last = min(int(search.count.numpy()[w]), scratch.capacity) - 1
         points = search.node.numpy()[w * scratch.capacity + last]
-    if len(scratch.shells):
-        position = scratch.start[0].numpy().reshape(model.worlds, -1, 3)[w]
-    place = ", ".join(f"{c:.4g}" for c in position[points].mean(axis=0))
-    bodies = [*model.scene.soft, *(model.scene.rigid[k] for k in scratch.shells.bones)]
-    numbers = body_of(model.scene, model.particles, scratch.shells)
-    one, other = (f"{type(bodies[k]).__name__} {bodies[k].name!r}" for k in numbers[points[[0, -1]]])
+    bodies = [_bodies(model)[k] for k in _numbers(model)[points[[0, -1]]]]
+    one, other = (f"{type(b).__name__} {b.name!r}" for b in bodies)
     how = "an edge of it runs through" if crossing else "it meets"
-    return f"{one}: {how} {'itself' if one == other else other} near ({place}) m"
+    return f"{one}: {how} {'itself' if one == other else other} near {_place(model, w, position, points)} m"
+
+
+def where_sunk(model: ProjectiveModel, w: int, position: np.ndarray) -> str:
+    """Say which obstacle is inside of which body after the last step of a world, and where; nothing if none is.
+
+    Args:
+        model: Where it ran.
+        w: The world.
+        position: Where its nodes were before the step [m], shape (n_nodes, 3).
+    """
+    scratch, edge = model.scratch, model.particles.edge
+    depth = scratch.sunk.depth.numpy().reshape(model.worlds, -1)[w] if model.sharp else np.zeros(1)
+    if not depth.any():
+        return ""
+    k = int(depth.argmax())
+    solid = int(scratch.sunk.solid.numpy().reshape(model.worlds, -1)[w, k])
+    points = scratch.sunk.corners[k]
+    obstacle = model.scene.obstacles[int(model.obstacle.numpy()[solid])]
+    width = float(model.obstacles.thinnest.numpy()[solid])
+    body, place = _bodies(model)[_numbers(model)[points[0]]], _place(model, w, position, points)
+    return (
+        f"Obstacle {obstacle.name!r} is {depth[k]:.4g} m inside of {type(body).__name__} {body.name!r} near {place} m, "
+        f"between nodes and spots that touch obstacles: it is {width:.4g} m wide where it is thinnest, and edges are "
+        f"{edge:.4g} m long; use cells of {0.5 * min(width, edge):.2g} m or less"
+    )
+
+
+def _bodies(model: ProjectiveModel) -> list[SoftBody | RigidBody]:
+    return [*model.scene.soft, *(model.scene.rigid[k] for k in model.scratch.shells.bones)]
+
+
+def _numbers(model: ProjectiveModel) -> np.ndarray:
+    return body_of(model.scene, model.particles, model.scratch.shells)
+
+
+def _place(model: ProjectiveModel, w: int, position: np.ndarray, points: np.ndarray) -> str:
+    """The middle of some points before a step."""
+    if len(model.scratch.shells):
+        position = model.scratch.start[0].numpy().reshape(model.worlds, -1, 3)[w]
+    return "(" + ", ".join(f"{c:.4g}" for c in position[points].mean(axis=0)) + ")"
 
 
 def _contact_forces(model: ProjectiveModel, dt: float) -> tuple[np.ndarray, np.ndarray]:

@@ -20,12 +20,13 @@ from warpbots.solvers.projective.mesh import Mesh
 from warpbots.solvers.projective.minres import Krylov, krylov
 from warpbots.solvers.projective.nodes import NodeArrays
 from warpbots.solvers.projective.shells import Shells
+from warpbots.solvers.projective.spots import Spots
 from warpbots.solvers.projective.surface import PAIRS, Search, Surface
 from warpbots.solvers.projective.touch import ComplianceArrays, MeetingArrays, ReachArrays, TouchArrays
 from warpbots.solvers.projective.turning import TurningArrays, free_bodies
 from warpbots.solvers.solver import State
 
-__all__ = ["End", "Global", "Scratch"]
+__all__ = ["End", "Global", "Scratch", "Sunk"]
 
 _SIDE = 512
 """Number of contacts of a world up to which their compliances are kept through a sweep."""
@@ -64,6 +65,23 @@ class End:
 
 
 @dataclasses.dataclass(frozen=True)
+class Sunk:
+    """How deep obstacles are inside of faces, and of bars, whose second end is there twice.
+
+    Attributes:
+        corners: Nodes of the faces, on the host, shape (faces, 3).
+        face: The same on the device, shape (faces,).
+        depth: Depth where it is too much, else 0 [m], shape (worlds * faces,).
+        solid: The solid that is so deep, where one is, likewise.
+    """
+
+    corners: np.ndarray
+    face: wp.array
+    depth: wp.array
+    solid: wp.array
+
+
+@dataclasses.dataclass(frozen=True)
 class Global:
     """What belongs to the matrix of the global step of one time step.
 
@@ -94,6 +112,7 @@ class Scratch:
         shells: What of bones touches besides.
         fixed: Which nodes are fixed, shape (n_nodes,), bool.
         touching: Nodes and vertices of shells that may touch, shape (n,).
+        spots: What of faces and bars touches thin solids besides.
         solids: Number of solids that they may touch.
         capacity: Contacts of pairs that there is room for in one world.
         skeleton: The bones, or None.
@@ -108,6 +127,7 @@ class Scratch:
     shells: Shells
     fixed: np.ndarray
     touching: np.ndarray
+    spots: Spots
     solids: int
     capacity: int
     skeleton: ArticulatedModel | None
@@ -135,7 +155,12 @@ class Scratch:
     @property
     def contacts(self) -> int:
         """Contacts of one world, open ones too."""
-        return len(self.touching) * self.solids + self.capacity
+        return self.touchable * self.solids + self.capacity
+
+    @property
+    def touchable(self) -> int:
+        """Points that may touch a solid: nodes, vertices of shells and spots."""
+        return len(self.touching) + len(self.spots)
 
     @property
     def stride(self) -> int:
@@ -357,6 +382,15 @@ class Scratch:
         return Surface.of(x, np.concatenate(faces), self.worlds, self.device)
 
     @functools.cached_property
+    def sunk(self) -> Sunk:
+        """Where obstacles are inside of faces and bars."""
+        faces = [part.faces + part.nodes.start for part in self.mesh.meshes]
+        bars = self.mesh.bars[:, [0, 1, 1]]
+        corners = np.concatenate([*faces, bars, self.shells.faces + self.count])
+        depth = self._zeros(len(corners), real, gradient=False)
+        return Sunk(corners, self._array(corners, wp.vec3i), depth, self._zeros(len(corners), int, gradient=False))
+
+    @functools.cached_property
     def search(self) -> Search:
         """What a search for pairs finds."""
         vertices = self.surface.vertex.size if self.capacity else 0
@@ -404,8 +438,14 @@ class Scratch:
             touch, place = TouchArrays(), np.full(self.points, -1)
             place[self.touching] = np.arange(len(self.touching))
             touch.nodes, touch.stride, touch.contacts = self.points, self.stride, self.contacts
-            touch.first, touch.solids = self.points + self.freedom, len(self.touching) * self.solids
+            touch.first, touch.solids = self.points + self.freedom, self.touchable * self.solids
             touch.skin = self._array(_SKIN / 4.0 / self.matrix(dt).stiff[self.touching], real)
+            alone = np.array([[-1, -1, -1]]).repeat(len(self.touching), axis=0)
+            nodes, weights = np.column_stack([self.touching, alone]), np.column_stack([alone[:, :1] + 2, alone + 1])
+            spots = np.pad(self.spots.node, ((0, 0), (0, 1)), constant_values=-1)
+            touch.point = self._array(np.concatenate([nodes, spots]), wp.vec4i)
+            shares = np.concatenate([weights, np.pad(self.spots.weight, ((0, 0), (0, 1)))])
+            touch.share = self._array(shares, vector(4))
             touch.node, touch.place = self._array(self.touching, int), self._array(place, int)
             row = np.append(self.matrix(dt).factor.row, np.full(len(self.shells), -1))
             touch.row = self._array(row[self.touching], int)

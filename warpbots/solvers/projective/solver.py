@@ -74,6 +74,10 @@ class ProjectiveDynamics:
 
     A gradient through a contact that is held at the plane where it met, as corners on edges may be, is refused.
 
+    Nodes touch obstacles, and so do spots of faces and bars where an obstacle is less than two edges wide across. A
+    step that would end with an edge in the face of another surface, or with an obstacle deep inside of a face, fails,
+    and says where.
+
     Attributes:
         margin: Part of the stability bound that is safe [1]; there is no bound.
         cell_size: Length of the edges of shapes that are no meshes yet [m]; sheets and trusses stay as they are.
@@ -218,6 +222,7 @@ class ProjectiveDynamics:
         for kind, elements in model.elements:
             if kind.forbid is not None:
                 launch(kind.forbid, (model.worlds, elements.place.count), [elements, x, z], [it.progress], device)
+        contact.forbid_sinking(z)
         end = scratch.end(state_out)
         if end is not None:
             contact.keep(end, z)
@@ -370,7 +375,7 @@ class ProjectiveDynamics:
             skeleton.differentiate(it.history.z)
         contact.differentiate(u)
         self._solve_adjoint(model, point, skeleton, contact, matrix, h)
-        contact.refuse(u)
+        contact.refuse_loose(u)
         inputs = [scratch.stride, it.progress.found]
         launch(nodes.spoil_kernel, (model.worlds, scratch.stride), inputs, [it.history.z], device)
         launch(nodes.weigh_kernel, each, [model.nodes, it.history.z], [scratch.lacking.grad], device)

@@ -58,8 +58,10 @@ class TouchArrays:
     nodes: Nodes of one world, and vertices of shells after them.
     first: Entry of the first contact in a point of the iteration of one world.
     stride: Entries of such a point: nodes and shells, joints, contacts.
-    contacts: Contacts of one world that there is room for: of nodes with obstacles, then of pairs.
+    contacts: Contacts of one world that there is room for: of nodes, then of spots with obstacles, then of pairs.
     solids: Contacts with obstacles among them.
+    point: Nodes of what touches obstacles: such a node, or the corners of a spot, -1 for none, shape (points,).
+    share: Their weights [1], likewise.
     node: Nodes and vertices of shells that may touch, shape (n,).
     skin: What they add to the compliance of a contact that shares its force with others [m/N], shape (n,).
     row: Their rows in the factored matrix, -1 for those bound to bones, shape (n,).
@@ -71,6 +73,8 @@ class TouchArrays:
     stride: int
     contacts: int
     solids: int
+    point: wp.array[wp.vec4i]
+    share: wp.array[_vec4]
     node: wp.array[int]
     skin: wp.array[real]
     row: wp.array[int]

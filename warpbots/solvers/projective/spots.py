@@ -1,0 +1,70 @@
+"""Spots of faces and bars that touch thin obstacles besides the nodes, on the host.
+
+A spot is at a fixed place in its face, so that it moves as the corners do by their weights, and a contact of it is one
+of a node in all else.
+"""
+
+import dataclasses
+import itertools
+
+import numpy as np
+
+__all__ = ["Spots", "is_thin", "spots_of"]
+
+_MOST = 50_000
+"""Contacts of spots that there is room for."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Spots:
+    """Spots.
+
+    Attributes:
+        node: Nodes of the face or bar of a spot, -1 for none, shape (n, 3).
+        weight: Their weights [1], shape (n, 3).
+    """
+
+    node: np.ndarray
+    weight: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+
+def spots_of(position: np.ndarray, faces: np.ndarray, bars: np.ndarray, across: np.ndarray, edge: float) -> Spots:
+    """Spots at half the width of the narrowest solid, where that is below two edges.
+
+    Args:
+        position: Points at rest [m], shape (n_points, 3).
+        faces: Their corners, shape (n_faces, 3).
+        bars: Ends of bars, shape (n_bars, 2).
+        across: Second smallest widths of the solids [m], 0 for none, shape (n_solids,).
+        edge: Mean length of edges [m].
+    """
+    width = across[is_thin(across, edge)].min(initial=np.inf)
+    ends = np.concatenate([*(faces[:, pair] for pair in ([0, 1], [1, 2], [2, 0])), bars])
+    longest = np.linalg.norm(np.diff(position[ends], axis=1), axis=2).max(initial=0.0)
+    room = _MOST / max(len(across) * (len(faces) + len(bars)), 1)
+    parts = int(min(np.ceil(2.0 * longest / width), np.sqrt(2.0 * room)))
+    if parts < 2:
+        return Spots(np.zeros((0, 3), dtype=int), np.zeros((0, 3)))
+    steps = np.array([p for p in itertools.product(range(parts + 1), repeat=3) if sum(p) == parts and max(p) < parts])
+    inner, between = steps[steps.min(axis=1) > 0], np.arange(1, parts)
+    between = np.stack([between, parts - between], axis=1)
+    edges = np.unique(np.sort(ends, axis=1), axis=0)
+    node = np.concatenate([
+        np.repeat(faces, len(inner), axis=0),
+        np.append(np.repeat(edges, len(between), axis=0), np.full((len(edges) * len(between), 1), -1), axis=1),
+    ])  # fmt: skip
+    weight = np.concatenate([
+        np.tile(inner, (len(faces), 1)), np.tile(np.append(between, 0 * between[:, :1], axis=1), (len(edges), 1))
+    ])  # fmt: skip
+    return Spots(node, weight / parts)
+
+
+def is_thin(across: np.ndarray, edge: float) -> np.ndarray:
+    """Which solids may be between nodes: those that are less than two edges wide, shape (n_solids,), bool.
+
+    A plate is wide, although it is thin: nodes are on its sides, and its rim alone can be between them.
+    """
+    return (across > 0.0) & (across < 2.0 * edge)
