@@ -105,7 +105,7 @@ def test_a_rectangle_of_cloth():
         (lambda: Sheet(CORNERS[:4], [[0, 1, 2], [0, 1, 3]], 0.1), r"1 pairs of neighbours run .* the faces 0 and 1 at the edge \[0, 1\]; swap two vertices"),
         (lambda: Sheet(CORNERS, [[0, 1, 2]], 0.1), r"2 of 5 vertices belong to no face, the first is 3 at \[0.0, 0.0, 1.0\] m; drop them"),
         (lambda: Sheet(CORNERS, [[0, 1, 2, 3]], 0.1), r"needs \(n, 3\) vertices and faces, got \(5, 3\) and \(1, 4\)"),
-        (lambda: Sheet.rectangle((0, 0), (1, 0), 0.1, (1, 1)), "must be two coordinates .* both below upper"),
+        (lambda: Sheet.rectangle((0, 0), (1, 0), 0.1, (1, 1)), "both coordinates of lower .* must be below upper"),
         (lambda: Sheet.rectangle((0, 0), (1, 1), 0.1, (1, 0)), "cells must be two whole numbers >= 1, got"),
     ],
 )  # fmt: skip
