@@ -85,7 +85,7 @@ def pierced(x: np.ndarray, faces: np.ndarray) -> int:
 
 def run(scene: Scene, dt: float, steps: int) -> Simulation:
     """Step, and look at the surfaces after each one."""
-    sim = Simulation(scene, ProjectiveDynamics(CELL), dt)
+    sim = Simulation(scene, ProjectiveDynamics(CELL, tolerance=1e-5), dt)
     state = sim.state()
     faces = np.concatenate([part.faces + part.nodes.start for part in sim.model.particles.meshes])
     for _ in range(steps):
