@@ -11,7 +11,7 @@ from warpbots.actuators import cable_arrays, cable_kernels
 from warpbots.materials import p_wave_modulus
 from warpbots.math import launch, launch_adjoint, matrix, real, real_numpy, record, vector
 from warpbots.scene import Scene
-from warpbots.scene.kinds import conform
+from warpbots.scene.kinds import conform, shown
 from warpbots.solvers.checks import OVERFLOW, refuse_states_without_gradient, refuse_worlds
 from warpbots.solvers.mpm.adjoint import adj_move_kernel, adj_p2g_kernel
 from warpbots.solvers.mpm.build import build
@@ -64,11 +64,11 @@ class MPM:
     def _per_axis(self, dim: int) -> int:
         if self.particles_per_cell is None:
             return 2
-        per_axis = round(self.particles_per_cell ** (1.0 / dim))
+        per_axis = round(self.particles_per_cell ** (1.0 / dim)) if 1 <= self.particles_per_cell < 1e6 else 0
         if per_axis < 1 or per_axis**dim != self.particles_per_cell:
             raise ValueError(
                 f"MPM: particles_per_cell must be a {'square' if dim == 2 else 'cube'} such as {2**dim} or {3**dim} "
-                f"in {dim}D, got {self.particles_per_cell}"
+                f"in {dim}D, got {shown(self.particles_per_cell)}"
             )
         return per_axis
 
