@@ -47,12 +47,20 @@ def require(names):
             pytest.skip(f"{name} is not installed")
 
 
+def of_benchmarks(module: str) -> bool:
+    """Whether a module that is imported is one of the benchmarks."""
+    file = getattr(sys.modules[module], "__file__", None)
+    return file is not None and BENCHMARKS in Path(file).parents
+
+
 @pytest.fixture
 def start(monkeypatch):
     """Runs a script as `python` would, in this process and small, and returns what it printed; so do its children."""
     monkeypatch.setenv("WARPBOTS_FAST", "1")
     monkeypatch.setenv("TQDM_DISABLE", "1")
     monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in [name for name in sys.modules if of_benchmarks(name)]:  # imported by another test, at full size
+        monkeypatch.delitem(sys.modules, name)
     modules, threads, device = set(sys.modules), torch.get_num_threads(), torch.get_default_device()
     whole = subprocess.run
 
@@ -79,7 +87,7 @@ def start(monkeypatch):
     torch.set_num_threads(threads)
     torch.set_default_device(device)
     for name in set(sys.modules) - modules:
-        if getattr(sys.modules[name], "__file__", None) and BENCHMARKS in Path(sys.modules[name].__file__).parents:
+        if of_benchmarks(name):
             del sys.modules[name]
 
 
