@@ -382,3 +382,10 @@ def test_controls_of_any_kind_are_taken_and_others_refused():
             sim.rollout(wrong, 3)
     with pytest.raises(ValueError, match="rollout: steps must be a whole number, got 2.5"):
         sim.rollout(None, 2.5)
+
+
+def test_lengths_beyond_floating_point_are_refused():
+    """A radius whose square has no number."""
+    body = wb.RigidBody("ball", wb.shapes.Capsule((0, 0, 0), (0, 0, 1), 1e200))
+    with pytest.raises(wb.SceneError, match="a length or a mass in it is beyond all floating point"):
+        wb.Simulation(wb.Scene((body,)), wb.Articulated(), 1e-3)

@@ -101,6 +101,10 @@ class Simulation:
             raise SceneError(
                 f"Scene {scene.name!r}: it does not fit into memory ({fault}); use larger cells or fewer worlds"
             ) from fault
+        except OverflowError as fault:
+            raise SceneError(
+                f"Scene {scene.name!r}: a length or a mass in it is beyond all floating point ({fault}); use SI units"
+            ) from fault
         self._refuse_rounding()
         self.substeps = self._safe_substeps(self.max_time_step) if substeps is None else substeps
         self._refuse_time_step()
