@@ -403,15 +403,18 @@ class Simulation:
             and all(_same(tensor, *self._judged[name]) for name, tensor in parameters.items())
         ):
             return
-        if math.isfinite(self.max_time_step):
-            self._refuse_parameters(parameters)
-        self._caution(self._model_with(parameters), stacklevel=4)
+        bounded, cautious = math.isfinite(self.max_time_step), isinstance(self.solver, Cautious) and not self._cautioned
+        if bounded or cautious:
+            model = self._model_with(parameters)
+            if bounded:
+                self._refuse_bound(model, parameters)
+            self._caution(model, stacklevel=4)
         self._judged = {name: (tensor.detach(), tensor._version) for name, tensor in parameters.items()}
 
-    def _refuse_parameters(self, parameters: Tensors) -> None:
-        """Raise if the step is over the stability bound that replaced parameters imply."""
+    def _refuse_bound(self, model: Model, parameters: Tensors) -> None:
+        """Raise if the step is over the stability bound of a `model` that has `parameters` in place."""
         dt = self.dt / self.substeps
-        bound = self.solver.max_time_step(self._model_with(parameters), enough=dt)
+        bound = self.solver.max_time_step(model, enough=dt)
         if dt > bound:
             raise ValueError(
                 f"with {', '.join(parameters)} replaced, the solver step of {dt:.3g} s is over the stability bound of "
