@@ -3,7 +3,9 @@
 That says that a script starts and comes to its end; what it prints then measures nothing.
 """
 
+import atexit
 import os
+import shutil
 import tempfile
 from pathlib import Path
 from typing import TypeVar
@@ -25,9 +27,6 @@ def figures(script: str) -> Path:
     """The folder where a script's figures go: beside it, or one that vanishes with this process."""
     if not FAST:
         return Path(script).resolve().parent
-    folder = tempfile.TemporaryDirectory(prefix="warpbots-")
-    _vanishing.append(folder)
-    return Path(folder.name)
-
-
-_vanishing: list[tempfile.TemporaryDirectory] = []
+    folder = tempfile.mkdtemp(prefix="warpbots-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # outlives this module, which a test may unload
+    return Path(folder)
