@@ -1,6 +1,7 @@
 """Every command of the benchmarks and of the command line is started, small, so that none of them rots."""
 
 import contextlib
+import csv
 import importlib.util
 import io
 import json
@@ -134,6 +135,38 @@ def test_every_script_of_a_paper_is_started():
 
 def test_comparison_of_solvers(start):
     assert "in 0.02 s" in start(BENCHMARKS / "solvers.py")
+
+
+def test_outcomes_of_files_of_others(start, tmp_path):
+    """One of each kind and outcome; the fault of a mass that is not the file's, and a process that takes too long."""
+    require(["mujoco"])
+    ball = "<mujoco><worldbody><body><freejoint/><geom size='.1'/>{}</body></worldbody>{}</mujoco>"
+    urdf = "<robot name='r'><link name='a'><inertial><mass value='2'/>{}</inertial></link></robot>"
+    inertia = "<inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/>"
+    stage = '#usda 1.0\n(\n    metersPerUnit = 1\n)\ndef Sphere "a" {}\n'
+    texts = {
+        "robots/ball.xml": ball.format("", ""), "robots/empty.xml": "<mujoco/>", "robots/other.xml": "<other/>",
+        "robots/mesh.xml": ball.format("<geom type='mesh' mesh='m'/>", "<asset><mesh name='m' file='no.stl'/></asset>"),
+        "robots/grey.xml": ball.format("", "<option density='1'/>"), "robots/odd.xml": ball.format("<odd/>", ""),
+        "arm.urdf": urdf.format(inertia), "stage.usda": stage.replace("{}", "{\n}"), "broken.usda": "#usda 1.0\ndef",
+        "open.obj": "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n",
+        "closed.obj": "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n",
+    }  # fmt: skip
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    script, table = BENCHMARKS / "strangers.py", tmp_path / "rows.csv"
+    said = start(script, str(tmp_path), "--motion", "--jobs", "1", "--csv", str(table))
+    with table.open() as file:
+        rows = {Path(row["path"]).name: row for row in csv.DictReader(file)}
+    assert {name: row["outcome"] for name, row in rows.items()} == {
+        "arm.urdf": "loads", "ball.xml": "loads", "empty.xml": "holds no bodies", "mesh.xml": "a file is not there",
+        "grey.xml": "loads, with a warning", "odd.xml": "refused", "stage.usda": "loads, after an answer",
+        "broken.usda": "refused", "open.obj": "refused", "closed.obj": "loads",
+    }  # fmt: skip
+    assert "masses: 3 compared, 0 differ" in said and "2 compared, median" in said and "0 over" in said
+    assert float(rows["ball.xml"]["mass"]) == pytest.approx(4e3 / 3 * np.pi * 1e-3, rel=1e-9)
+    assert "timed out\nafter 0 s" in start(script, str(tmp_path / "arm.urdf"), "--seconds", "0")
 
 
 @pytest.mark.slow

@@ -1,0 +1,96 @@
+"""The free motion of a robot beside MuJoCo's: no contact, limits, motors, dry friction and equality constraints."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import torch
+
+import warpbots as wb
+from warpbots.robots.source import Source, read
+
+__all__ = ["apart"]
+
+SECONDS = 0.05
+"""For so long."""
+
+
+def apart(path: str, answers: dict) -> dict:
+    """How far bodies come apart from those of MuJoCo in 50 ms from the same coordinates and small random velocities.
+
+    Returns:
+        ``motion``, the greatest difference of a coordinate of a body's place [m] or of an entry of its rotation; or
+        ``motion_note``, why both cannot be compared.
+    """
+    source = read(path)
+    model = source.model
+    reason = _unfair(model)
+    if reason:
+        return {"motion_note": reason}
+    scene = wb.load_robot(path, contact_points=0, **answers)
+    free = [dataclasses.replace(joint, lower=None, upper=None) for joint in scene.joints]
+    sim = wb.Simulation(dataclasses.replace(scene, joints=free, actuators=()), wb.Articulated(), dt=2.5e-4)
+    robot = sim.model.robot
+    q, v, start, velocity = _start(source, robot)
+    coarse, fine = (_theirs(model, start, velocity, h) for h in (1e-4, 2.5e-5))
+    if coarse is None or fine is None or not np.abs(np.subtract(fine, coarse)).max() < 1e-5:
+        return {"motion_note": "MuJoCo's own motion depends on its step"}
+    state = sim.state(position=torch.as_tensor(q)[None], velocity=torch.as_tensor(v)[None])
+    with torch.no_grad():
+        readings = sim.sense(sim.rollout(None, round(SECONDS / sim.dt), state).final)
+    at = [robot.bodies.index(name) for name in source.bodies[1:]]
+    ours = np.concatenate([readings.position[0, at].numpy(), readings.rotation[0, at].reshape(len(at), 9).numpy()], 1)
+    return {"motion": float(np.abs(ours - fine).max())}
+
+
+def _unfair(model: Any) -> str:
+    """What has a part in MuJoCo's free motion and none here."""
+    parts = {
+        "tendons": model.ntendon, "flexes": model.nflex, "plugins": model.nplugin,
+        "compensation of gravity": model.body_gravcomp.any(),
+        "a medium": model.opt.density or model.opt.viscosity or model.opt.wind.any(),
+    }  # fmt: skip
+    return ", ".join(name for name, there in parts.items() if there)
+
+
+def _start(source: Source, robot) -> tuple[np.ndarray, ...]:
+    """Coordinates inside of their limits and small velocities, in our order and in MuJoCo's."""
+    model = source.model
+    q, v = robot.start.copy(), 0.3 * np.random.default_rng(0).normal(size=robot.freedom)
+    start, velocity = model.qpos0.copy(), np.zeros(model.nv)
+    for j, name in enumerate(source.joints):
+        at, dofs = robot.coordinates[name], robot.velocities[name]
+        kind, a, b = source.joint_kind(j), model.jnt_qposadr[j], model.jnt_dofadr[j]
+        own = q[at]
+        if model.jnt_limited[j] and kind in ("hinge", "slide"):
+            own = np.clip(own, *model.jnt_range[j])
+        q[at] = own
+        turned = own.copy()
+        if kind in ("ball", "free"):
+            turned[-4:] = np.roll(own[-4:], 1)
+        start[a : a + len(own)] = turned
+        velocity[b : b + dofs.stop - dofs.start] = v[dofs]
+    return q, v, start, velocity
+
+
+def _theirs(model: Any, start: np.ndarray, velocity: np.ndarray, step: float) -> np.ndarray | None:
+    """Place and rotation of every body at the end, shape (bodies, 12); None where MuJoCo gives up."""
+    import mujoco
+
+    off = mujoco.mjtDisableBit
+    for part in (
+        off.mjDSBL_CONTACT,
+        off.mjDSBL_LIMIT,
+        off.mjDSBL_EQUALITY,
+        off.mjDSBL_FRICTIONLOSS,
+        off.mjDSBL_ACTUATION,
+    ):
+        model.opt.disableflags |= part
+    model.opt.integrator, model.opt.timestep = mujoco.mjtIntegrator.mjINT_RK4, step
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = start, velocity
+    mujoco.mj_step(model, data, round(SECONDS / step))
+    if any(warning.number for warning in data.warning):
+        return None
+    mujoco.mj_kinematics(model, data)
+    return np.concatenate([data.xpos, data.xmat], axis=1)[1:]

@@ -1,0 +1,156 @@
+"""What becomes of one file that somebody else has made; `strangers.py` asks it of many, in processes of their own."""
+
+import logging
+import re
+import sys
+import time
+import traceback
+import warnings
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(HERE))
+
+import warpbots as wb  # noqa: E402
+
+__all__ = ["outcome"]
+
+ANSWERS = {
+    "material": wb.Material(1e6), "meters_per_unit": 1.0, "ignore_loops": True, "asset_root": "/",
+}  # fmt: skip
+"""What a user may be asked for by a refusal that says ``pass name=...``, and what is answered here."""
+
+_NOT_THERE = re.compile(
+    r"[Ee]rror opening file|cannot be found|[Nn]o such file|there is no file|Git LFS|[Cc]ould not open"
+)
+_EMPTY = re.compile(r"holds no bodies|the file has no body|has no Mesh|holds no triangles|holds no tetrahedra")
+
+
+def outcome(kind: str, path: str, motion: bool) -> dict:
+    """What came of a file, as a row of the table.
+
+    Args:
+        kind: ``"URDF"``, ``"MJCF"``, ``"USD"`` or ``"mesh"``.
+        path: The file.
+        motion: Whether to hold the free motion of a robot against MuJoCo's.
+
+    Returns:
+        ``outcome``, one of `strangers.OUTCOMES`; ``reason``, the sentence of a refusal or the end of a traceback;
+        ``said``, all warnings; ``answers``, what had to be passed; ``seconds``; and of what is loaded ``bodies``, its
+        mass and that which the file says [kg], and the difference of its motion from MuJoCo's.
+    """
+    row = {"path": path, "kind": kind, "outcome": "refused", "reason": "", "said": [], "answers": {}}
+    start = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught, _heard() as said:
+        warnings.simplefilter("always")
+        try:
+            thing = _answered(kind, path, row["answers"])
+            row |= _figures(kind, thing, path, motion, row["answers"])
+            row["outcome"] = "loads"
+        except (wb.SceneError, wb.SimulationError, OSError, ImportError) as error:
+            row["reason"] = str(error)
+            row["outcome"] = _refusal(str(error))
+        except MemoryError as error:
+            row |= {"outcome": "out of memory", "reason": str(error)}
+        except Exception:
+            row |= {"outcome": "raw traceback", "reason": traceback.format_exc(limit=-4)}
+    row["said"] = [*said, *(str(w.message) for w in caught if issubclass(w.category, UserWarning))]
+    if row["outcome"] == "loads" and (row["answers"] or row["said"]):
+        row["outcome"] = "loads, after an answer" if row["answers"] else "loads, with a warning"
+    row["answers"] = {name: str(value) for name, value in row["answers"].items()}
+    return row | {"seconds": round(time.perf_counter() - start, 2)}
+
+
+class _heard(logging.Handler):
+    """Warnings that warpbots logs within the block."""
+
+    def __init__(self):
+        super().__init__(logging.WARNING)
+        self.said = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.append(record.getMessage())
+
+    def __enter__(self) -> list[str]:
+        logging.getLogger("warpbots").addHandler(self)
+        return self.said
+
+    def __exit__(self, *_) -> None:
+        logging.getLogger("warpbots").removeHandler(self)
+
+
+def _answered(kind: str, path: str, answers: dict):
+    """What is in a file, with such `answers` as its refusals ask for, which are added."""
+    while True:
+        try:
+            return _load(kind, path, answers)
+        except wb.SceneError as error:
+            asked = [n for n in re.findall(r"pass (\w+)=|pass (?=meters_per_unit)(\w+)", str(error)) for n in n if n]
+            new = {name: ANSWERS[name] for name in asked if name in ANSWERS and name not in answers}
+            if not new:
+                raise
+            answers |= new
+
+
+def _load(kind: str, path: str, answers: dict):
+    if kind in ("URDF", "MJCF"):
+        return wb.load_robot(path, **answers)
+    if kind == "USD":
+        return wb.usd.read(path, **answers)
+    return wb.load_mesh(path, **answers)
+
+
+def _refusal(sentence: str) -> str:
+    if _NOT_THERE.search(sentence):
+        return "a file is not there"
+    return "holds no bodies" if _EMPTY.search(sentence) else "refused"
+
+
+def _figures(kind: str, thing, path: str, motion: bool, answers: dict) -> dict:
+    if kind == "mesh":
+        lower, upper = thing.bounds
+        return {"size": float(np.max(np.subtract(upper, lower)))}
+    row = {"bodies": len(thing.bodies), "mass": _mass(thing), "mass_said": _mass_said(kind, path)}
+    if motion and kind != "USD":
+        from motion import apart
+
+        try:
+            row |= apart(path, answers)
+        except (wb.SceneError, wb.SimulationError) as error:
+            row["motion_note"] = str(error)
+    return row
+
+
+def _mass(scene: wb.Scene) -> float | None:
+    """Mass of all rigid bodies [kg]; None where there are soft ones."""
+    from warpbots.solvers.articulated.inertia import body_inertia
+
+    if len(scene.rigid) < len(scene.bodies):
+        return None
+    found = [body_inertia(body) for body in scene.rigid]
+    return float(sum(inertia.mass for inertia in found if inertia is not None))
+
+
+def _mass_said(kind: str, path: str) -> float | None:
+    """Mass of all bodies as the file itself or MuJoCo says it [kg]; None where neither does."""
+    if kind == "URDF":
+        masses = ElementTree.parse(path).getroot().iterfind("./link/inertial/mass")
+        return sum(max(float(mass.get("value", 0)), 0.0) for mass in masses)
+    if kind == "USD":
+        from pxr import Usd, UsdPhysics
+
+        stage = Usd.Stage.Open(path)
+        prims = [p for p in stage.Traverse(Usd.TraverseInstanceProxies()) if p.HasAPI(UsdPhysics.RigidBodyAPI)]
+        masses = [UsdPhysics.MassAPI(p).GetMassAttr().Get() or 0.0 for p in prims]
+        unit = UsdPhysics.GetStageKilogramsPerUnit(stage)
+        return unit * sum(masses) if masses and min(masses) > 0.0 else None
+    import mujoco
+
+    try:
+        return float(mujoco.mj_getTotalmass(mujoco.MjModel.from_xml_path(path)))
+    except ValueError:  # a model that our own reading repairs
+        return None
