@@ -209,7 +209,7 @@ def test_everything_changed_in_another_folder(lab, tmp_path):
     path = tmp_path / "deep" / "down" / "new.usda"
     scene = changed_in_every_way(usd.read(lab))
     usd.write(path, scene)
-    back = usd.read(path)
+    back = usd.read(path, asset_root=tmp_path)
     assert not differences(back, scene)
     stage = assert_lab_is_whole(path, tmp_path)
     bear, wall = (stage.GetPrimAtPath(f"/Lab/{name}") for name in ("Bear", "Wall"))
@@ -221,7 +221,7 @@ def test_everything_changed_in_another_folder(lab, tmp_path):
         back, bodies=[dataclasses.replace(b, material=ROUND) for b in back.bodies[:4] if not b.regions], actuators=()
     )
     usd.write(path, again)
-    assert not differences(usd.read(path), again)
+    assert not differences(usd.read(path, asset_root=tmp_path), again)
     assert_lab_is_whole(path, tmp_path)
 
 

@@ -1,56 +1,61 @@
 """Files: opened with errors that one can read, and written whole or not at all."""
 
 import contextlib
-import mmap
 import os
-import re
+import sys
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pxr import Sdf, Tf, Usd
 
+from warpbots import reading
 from warpbots.files import replacing
 from warpbots.scene import SceneError
+from warpbots.usd.limits import MAX_PRIMS, layers_of, refuse_prims
 from warpbots.usd.schema import SCHEMA_VERSION
 
-__all__ = ["EXTENSIONS", "attempt", "explained", "export", "open_stage", "replacing_layers", "sign"]
+__all__ = ["EXTENSIONS", "attempt", "explained", "export", "open_again", "open_stage", "replacing_layers", "sign"]
 
 EXTENSIONS = (".usd", ".usda", ".usdc")
 """What can be written."""
 
-_ARRAY = re.compile(rb"\b([a-z]\w*)\[\]\s+[\w:.]+\s*=\s*(?:\{\s*[^:{}\[\]]+:\s*)?\[\s*(\(+[^()]*\))")
-"""In text: the type of an array, and the first of its elements if it is in parentheses."""
 
-
-def open_stage(path: str | os.PathLike) -> Usd.Stage:
+def open_stage(
+    path: str | os.PathLike, asset_root: str | os.PathLike | None = None, max_prims: int = MAX_PRIMS
+) -> Usd.Stage:
     """The stage in the file `path`, as it is on disk.
+
+    Args:
+        path: The file.
+        asset_root: The folder in which all must lie that it refers to; None for the one above its own.
+        max_prims: Prims that it may have.
 
     Raises:
         FileNotFoundError: There is no such file.
-        SceneError: It is empty, is no USD file, refers to files that are missing, or is of a newer warpbots.
+        SceneError: It is empty, is no USD file, refers to files that are missing or lie elsewhere, is too large, or is
+            of a newer warpbots.
     """
     path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}; it was looked for in {path.absolute().parent}")
     if path.is_dir():
         raise SceneError(f"{path}: this is a folder; give the path of a .usd, .usda, .usdc or .usdz file")
-    if path.stat().st_size == 0:
-        raise SceneError(f"{path}: the file is empty; write it again or take another copy of it")
-    _refuse_arrays(path)
     try:
-        stage = Usd.Stage.Open(str(path.absolute()))
+        layers = layers_of(path, reading.asset_root(path, asset_root))
+        refuse_prims(layers[0], max_prims)
+        stage = Usd.Stage.Open(layers[0])
     except Tf.ErrorException as error:
         raise SceneError(f"{path}: this is no USD file that can be read ({_reason(error)})") from None
-    # a layer that this process has open already may be older than the file
-    Sdf.Layer.ReloadLayers({layer for layer in stage.GetUsedLayers() if not (layer.anonymous or layer.dirty)})
     broken = stage.GetCompositionErrors()
     if broken:
         raise SceneError(f"{path}: the file refers to what cannot be found or read: " + "; ".join(map(str, broken)))
     _check_version(stage, path)
     return stage
+
+
+def open_again(path: str | os.PathLike) -> Usd.Stage:
+    """`open_stage` for a file that a user has read before, wherever its parts lie and how many they are."""
+    return open_stage(path, Path(path).absolute().anchor, sys.maxsize)
 
 
 @contextlib.contextmanager
@@ -143,28 +148,6 @@ def _version() -> str:
         return metadata.version("warpbots")
     except metadata.PackageNotFoundError:  # run from a checkout
         return "unreleased"
-
-
-def _refuse_arrays(path: Path) -> None:
-    """Raise if an array in a text has elements of another size than its type: USD takes hours to say so.
-
-    Raises:
-        SceneError: The first such array.
-    """
-    with path.open("rb") as file:
-        if file.read(5) != b"#usda":
-            return
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-            for found in _ARRAY.finditer(text):
-                name, first = (group.decode(errors="replace") for group in found.groups())
-                kind = Sdf.ValueTypeNames.Find(name)
-                size = (4,) if name.startswith("quat") else np.shape(kind.defaultValue)
-                if kind and (first.count("(") != len(size) or first.count(",") + 1 != size[-1]):
-                    line = text[: found.start()].count(b"\n") + 1
-                    raise SceneError(
-                        f"{path}:{line}: an array of the type {name}[] has elements such as {first[:40]}, which are of "
-                        f"another one; correct the file"
-                    )
 
 
 def _odd_types(prim: Usd.Prim) -> Iterator[str]:

@@ -13,6 +13,7 @@ from warpbots.usd.bodies import lost_velocities, read_body
 from warpbots.usd.colliders import is_moving
 from warpbots.usd.files import attempt, explained, open_stage
 from warpbots.usd.frame import Frame, stage_frame
+from warpbots.usd.limits import MAX_PRIMS
 from warpbots.usd.obstacles import read_obstacle
 from warpbots.usd.parts import read_part
 from warpbots.usd.robots import Robots, read_robots
@@ -40,6 +41,8 @@ def read(
     material: Material | None = None,
     meters_per_unit: float | None = None,
     contact_points: int = CONTACT_POINTS,
+    asset_root: str | os.PathLike | None = None,
+    max_prims: int = MAX_PRIMS,
 ) -> Scene:
     """The scene in a USD file.
 
@@ -59,6 +62,9 @@ def read(
         meters_per_unit: Metres per unit of length of the file, for files that do not say it or say it wrongly.
         contact_points: Number of points with which a rigid body with colliders touches others; 0 for no contact. Files
             of warpbots say it themselves.
+        asset_root: Folder in which all must lie that the file refers to, be it by an absolute path, ``..`` or a link;
+            None for the one above its own, or its own where that holds the home folder.
+        max_prims: Prims that the stage may have, each counted once for every reference that it comes through.
 
     Returns:
         The scene. Its `source` is the file, unless `meters_per_unit` overrides what the file says: then a file that is
@@ -69,19 +75,26 @@ def read(
         SceneError: The file is empty, no USD file, without unit of length, of a newer version of warpbots, or has
             nothing that can be simulated; every fault of its bodies, joints and actuators is listed.
     """
-    stage = open_stage(path)  # kept by name: without it the prims in `found` would be gone
+    stage = open_stage(path, asset_root, max_prims)  # kept by name: without it the prims in `found` would be gone
     scene, found = read_stage(stage, material, meters_per_unit, contact_points)
     _warn(scene, found, str(path))
     return scene
 
 
 @checked
-def read_meshes(path: str | os.PathLike, meters_per_unit: float | None = None) -> dict[str, TriangleMesh]:
+def read_meshes(
+    path: str | os.PathLike,
+    meters_per_unit: float | None = None,
+    asset_root: str | os.PathLike | None = None,
+    max_prims: int = MAX_PRIMS,
+) -> dict[str, TriangleMesh]:
     """All meshes of a USD file, whether or not it has any physics, to be used as shapes.
 
     Args:
         path: A USD file.
         meters_per_unit: Metres per unit of length of the file, for files that do not say it or say it wrongly.
+        asset_root: Folder in which all must lie that the file refers to, as for `read`.
+        max_prims: Prims that the stage may have, as for `read`.
 
     Returns:
         Path of the prim to closed triangle mesh [m], z up. The boundary of a `TetMesh` counts as a mesh.
@@ -90,7 +103,7 @@ def read_meshes(path: str | os.PathLike, meters_per_unit: float | None = None) -
         FileNotFoundError: There is no such file.
         SceneError: The file cannot be read, has no mesh, or has a mesh that is not watertight.
     """
-    stage = open_stage(path)
+    stage = open_stage(path, asset_root, max_prims)
     with explained(path, stage.GetPseudoRoot()):
         frame = stage_frame(stage, 3, meters_per_unit)
         prims = [p for p in stage.Traverse(Usd.TraverseInstanceProxies()) if p.GetTypeName() in ("Mesh", "TetMesh")]

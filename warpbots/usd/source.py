@@ -7,7 +7,7 @@ from pathlib import Path
 from pxr import Sdf, Usd, UsdUtils
 
 from warpbots.scene import Scene, SceneError
-from warpbots.usd.files import open_stage
+from warpbots.usd.files import open_again
 from warpbots.usd.reader import read_stage
 from warpbots.usd.robots import points_of
 
@@ -23,7 +23,7 @@ def copy_of_source(scene: Scene) -> Sdf.Layer:
         SceneError: The source does not exist any more or cannot be read.
     """
     try:
-        source = open_stage(scene.source)
+        source = open_again(scene.source)
     except FileNotFoundError:
         raise SceneError(
             f"Scene.source {scene.source} does not exist any more, so that what else was in it cannot be kept; write "
@@ -60,7 +60,7 @@ def check(stage: Usd.Stage, scene: Scene) -> None:
 def is_source_of(path: str, scene: Scene) -> bool:
     """Whether reading the file `path` gives exactly `scene`."""
     try:
-        return read_stage(open_stage(path), contact_points=points_of(scene))[0] == scene
+        return read_stage(open_again(path), contact_points=points_of(scene))[0] == scene
     except (SceneError, OSError):
         return False
 

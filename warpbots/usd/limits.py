@@ -1,0 +1,152 @@
+"""What a stage consists of, looked at before USD composes it: layers, where they lie, and the number of prims."""
+
+import contextlib
+import mmap
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from pxr import Ar, Pcp, Sdf, Tf
+
+from warpbots.reading import readable, refuse_outside
+from warpbots.scene import SceneError
+
+__all__ = ["MAX_PRIMS", "layers_of", "refuse_prims"]
+
+MAX_PRIMS = 100_000
+"""Prims that a stage may have, unless somebody says otherwise: a minute or more of reading."""
+
+_DEEPEST = 10_000
+"""Levels of prims in a text; USD's parser ends the process at some ten times as many."""
+
+_BYTES = {True: 80.0, False: 2.0}
+"""Memory that one byte of a text, or of a binary file, takes at the most [bytes]: 145 for the two of ``1,``."""
+
+_ARRAY = re.compile(rb"\b([a-z]\w*)\[\]\s+[\w:.]+\s*=\s*(?:\{\s*[^:{}\[\]]+:\s*)?\[\s*(\(+[^()]*\))")
+"""In text: the type of an array, and the first of its elements if it is in parentheses."""
+
+_BRACE = re.compile(rb'"""(?s:.*?)"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|@[^@\n]*@|#[^\n]*|([{}])')
+"""In text: a brace, or what is passed over because braces in it are none."""
+
+
+def layers_of(path: Path, root: Path) -> list[Sdf.Layer]:
+    """The layer in a file and all that it refers to and can be opened, as they are on disk.
+
+    Args:
+        path: The file.
+        root: The folder in which all must lie that the file refers to.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        SceneError: A file lies outside of `root`, stands for one that Git has not brought, does not fit into memory, or
+            would stop USD's parser for hours or for good.
+        pxr.Tf.ErrorException: The file itself is no USD file.
+    """
+    _look(path)
+    first = Sdf.Layer.FindOrOpen(str(path.absolute()))
+    if first is None:
+        raise SceneError(f"{path}: this is no USD file that can be read (its content is of no format that USD knows)")
+    found, new = {first.identifier: first}, [first]
+    while new:
+        layer = new.pop()
+        if not layer.dirty:  # one that this process has open already may be older than the file
+            layer.Reload()
+        for place in _references(layer):
+            if place in found:
+                continue
+            file = Path(Ar.SplitPackageRelativePathOuter(place)[0])
+            refuse_outside(file, layer.realPath or path, root)
+            _look(file)
+            with contextlib.suppress(Tf.ErrorException):  # what is no layer the stage says, where it comes to that
+                found[place] = Sdf.Layer.FindOrOpen(place)
+                new += [found[place]] if found[place] else []
+    return [layer for layer in found.values() if layer]
+
+
+def refuse_prims(layer: Sdf.Layer, most: int) -> None:
+    """Raise if the stage of a layer has more prims than `most`, each counted once for every place that it comes from.
+
+    USD's own composition is asked for one prim after the other, so that it can be stopped.
+
+    Raises:
+        SceneError: It has.
+    """
+    cache = Pcp.Cache(Pcp.LayerStackIdentifier(layer), "usd", True)
+    paths, count = [Sdf.Path.absoluteRootPath], 0
+    while paths:
+        path = paths.pop()
+        index = cache.ComputePrimIndex(path)[0]
+        if index.hasAnyPayloads and not cache.IsPayloadIncluded(path):
+            cache.RequestPayloads([path], [])
+            index = cache.ComputePrimIndex(path)[0]
+        count += _origins(index)
+        if count > most:
+            raise SceneError(
+                f"{layer.realPath or layer.identifier}: it becomes more than {most} prims, references counted; if that "
+                f"is meant and there is memory for it, pass max_prims={10 * most}"
+            )
+        paths += [path.AppendChild(name) for name in index.ComputePrimChildNames()[0]]
+
+
+def _origins(index: Pcp.PrimIndex) -> int:
+    """How many places a prim comes from."""
+    nodes, count = [index.rootNode], 0
+    while nodes:
+        count += 1
+        nodes += nodes.pop().children
+    return count
+
+
+def _references(layer: Sdf.Layer) -> Iterator[str]:
+    """Resolved places of the files that a layer refers to; those that nobody finds are not among them."""
+    for asset in filter(None, layer.GetCompositionAssetDependencies()):
+        place = Sdf.ComputeAssetPathRelativeToLayer(layer, asset)
+        resolved = str(Ar.GetResolver().Resolve(Sdf.Layer.SplitIdentifier(place)[0]))
+        if resolved and "://" not in resolved:
+            yield resolved
+
+
+def _look(path: Path) -> None:
+    """Refuse a file that cannot be opened without harm."""
+    text = _is_text(readable(path))
+    readable(path, _BYTES[text])
+    if text:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            _refuse_depth(content, path)
+            _refuse_arrays(content, path)
+
+
+def _is_text(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(5) == b"#usda"
+
+
+def _refuse_depth(text: mmap.mmap, path: Path) -> None:
+    """Raise if prims in a text are nested so deeply that USD's parser runs out of stack.
+
+    Raises:
+        SceneError: They are.
+    """
+    braces = [brace for brace in _BRACE.findall(text) if brace]
+    depth = np.cumsum(np.where(np.array(braces) == b"{", 1, -1)).max(initial=0)
+    if depth > _DEEPEST:
+        raise SceneError(f"{path}: its prims are nested {depth} levels deep, more than the {_DEEPEST} that are read")
+
+
+def _refuse_arrays(text: mmap.mmap, path: Path) -> None:
+    """Raise if an array in a text has elements of another size than its type: USD takes hours to say so.
+
+    Raises:
+        SceneError: The first such array.
+    """
+    for found in _ARRAY.finditer(text):
+        name, first = (group.decode(errors="replace") for group in found.groups())
+        kind = Sdf.ValueTypeNames.Find(name)
+        size = (4,) if name.startswith("quat") else np.shape(kind.defaultValue)
+        if kind and (first.count("(") != len(size) or first.count(",") + 1 != size[-1]):
+            line = text[: found.start()].count(b"\n") + 1
+            raise SceneError(
+                f"{path}:{line}: an array of the type {name}[] has elements such as {first[:40]}, which are of "
+                f"another one; correct the file"
+            )
