@@ -3,53 +3,77 @@
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 
+from warpbots.reading import doubt_size, readable
 from warpbots.scene import SceneError, Sheet, Silhouette, TetMesh, TriangleMesh
 from warpbots.scene.kinds import checked
 
 __all__ = ["load_mesh", "load_sheet", "load_silhouette", "load_tetrahedra"]
 
+_BYTES = 25.0
+"""Memory that one byte of a file takes at the most while it is read [bytes]: 22 of an OBJ."""
+
+_CLOSE = "; close it in a mesh editor, or read it as cloth with load_sheet"
+
+_UPRIGHT = {
+    "X_UP": np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]]),
+    "Y_UP": np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]),
+    "Z_UP": np.eye(3),
+}
+"""Rotations to z up by the name that COLLADA has for what is up in a file."""
+
 
 @checked
-def load_mesh(path: str | Path, scale: float = 1.0) -> TriangleMesh:
-    """A solid from a mesh file that trimesh can read.
+def load_mesh(path: str | Path, scale: float | None = None) -> TriangleMesh:
+    """A solid from a mesh file that trimesh can read, z up.
+
+    glTF is in metres with y up, and COLLADA says its unit and what is up: both are converted. Other formats do not say
+    what is up, and are taken as they are. All bodies of a file are one solid, as its scene places them; of faces that
+    are turned in different ways those of each body are turned alike. A length over ten metres or below a millimetre is
+    doubted in a warning.
 
     Args:
-        path: STL, OBJ, PLY, OFF, GLB, ...
-        scale: Metres per unit of the file: 0.001 for a file in millimetres.
+        path: STL, OBJ, PLY, OFF, GLB, DAE, ...; what it refers to must lie in its folder.
+        scale: Metres per unit of the file, as 0.001 for one in millimetres; None for the unit that it says, or metres.
 
     Raises:
         FileNotFoundError: There is no such file.
-        SceneError: The file holds no mesh, or one that is not watertight.
+        ImportError: A package is not installed with which trimesh reads such files.
+        SceneError: The file holds no mesh or one that is not watertight, is a Git LFS pointer, or does not fit into
+            memory.
     """
-    path = _existing(path)
-    vertices, faces = _triangles(path, "a closed triangle mesh")
-    return _said_of(path, TriangleMesh, vertices * scale, faces)
+    path = readable(path, _BYTES)
+    vertices, faces = _triangles(path, "a closed triangle mesh", scale)
+    mesh = _said_of(path, TriangleMesh, vertices, _turned(vertices, faces), remedy=_CLOSE)
+    return _doubted(path, mesh, np.ptp(mesh.bounds, axis=0).max())
 
 
 @checked
-def load_sheet(path: str | Path, thickness: float, scale: float = 1.0, bending: float | None = None) -> Sheet:
-    """Cloth from a mesh file that trimesh can read.
+def load_sheet(path: str | Path, thickness: float, scale: float | None = None, bending: float | None = None) -> Sheet:
+    """Cloth from a mesh file that trimesh can read; z is up as for `load_mesh`.
 
     Args:
         path: STL, OBJ, PLY, OFF, GLB, ...: its triangles are the middle of the sheet.
         thickness: Thickness of the sheet [m].
-        scale: Metres per unit of the file: 0.001 for a file in millimetres.
+        scale: Metres per unit of the file, as 0.001 for one in millimetres; None for the unit that it says, or metres.
         bending: Flexural rigidity [N m]; None for that of a plate of its material.
 
     Raises:
         FileNotFoundError: There is no such file.
+        ImportError: A package is not installed with which trimesh reads such files.
         SceneError: The file holds no triangles, or they are no sheet.
     """
-    path = _existing(path)
-    vertices, faces = _triangles(path, "a triangle mesh")
+    path = readable(path, _BYTES)
+    vertices, faces = _triangles(path, "a triangle mesh", scale)
     _, first, inverse = np.unique(vertices, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)  # vertices that files repeat along seams are one, in the order of the file
     used, faces = np.unique(np.argsort(order)[inverse.reshape(-1)][faces], return_inverse=True)
     vertices = vertices[first[order]][used]
-    return _said_of(path, Sheet, vertices * scale, faces.reshape(-1, 3), thickness, bending)
+    sheet = _said_of(path, Sheet, vertices, faces.reshape(-1, 3), thickness, bending)
+    return _doubted(path, sheet, np.ptp(vertices, axis=0).max())
 
 
 @checked
@@ -65,7 +89,7 @@ def load_tetrahedra(path: str | Path, scale: float = 1.0) -> TetMesh:
         ImportError: meshio is not installed.
         SceneError: The file holds no tetrahedra, or they make no solid.
     """
-    path = _existing(path)
+    path = readable(path, _BYTES)
     try:
         import meshio
     except ImportError:
@@ -79,7 +103,8 @@ def load_tetrahedra(path: str | Path, scale: float = 1.0) -> TetMesh:
         found = ", ".join(f"{len(block.data)} of type {block.type}" for block in mesh.cells) or "no cells"
         raise SceneError(f"{path} holds no tetrahedra of four nodes but {found}; export it as linear tetrahedra")
     used, tets = np.unique(np.concatenate(tets), return_inverse=True)
-    return _said_of(path, TetMesh.oriented, mesh.points[used] * scale, tets.reshape(-1, 4))
+    solid = _said_of(path, TetMesh.oriented, mesh.points[used] * scale, tets.reshape(-1, 4))
+    return _doubted(path, solid, np.ptp(solid.vertices, axis=0).max())
 
 
 @checked
@@ -100,7 +125,7 @@ def load_silhouette(
     """
     from PIL import Image
 
-    path = _existing(path)
+    path = readable(path)
     try:
         with Image.open(path) as image:
             pixels = np.asarray(image.convert("RGBA"), dtype=np.float64) / 255.0
@@ -118,29 +143,75 @@ def load_silhouette(
     return Silhouette(mask, lower, height / mask.shape[0])
 
 
-def _existing(path: str | Path) -> Path:
-    path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}; paths are relative to {Path.cwd().name}/")
-    return path
-
-
-def _triangles(path: Path, wanted: str) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices, shape (n, 3), and faces, shape (m, 3), of a file that trimesh can read."""
+def _triangles(path: Path, wanted: str, scale: float | None) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices [m], z up, shape (n, 3), and faces, shape (m, 3), of a file that trimesh can read."""
     import trimesh
 
     try:
-        mesh = trimesh.load_mesh(path)
+        scene = trimesh.load_scene(path, process=False)
+        mesh = scene.to_mesh()
+        unit, rotation = _frame(path, scene)
+    except ImportError as error:
+        raise ImportError(f"{path}: trimesh reads such files with what is not installed: {error}") from error
     except Exception as error:  # trimesh raises whatever its readers raise
-        raise SceneError(f"{path} cannot be read as a triangle mesh: {error}") from error
+        reason = f"it refers to {error}, which is not there" if isinstance(error, FileNotFoundError) else str(error)
+        raise SceneError(
+            f"{path} cannot be read as a triangle mesh: {reason}; export it again (STL, OBJ, PLY)"
+        ) from error
     if not hasattr(mesh, "faces") or len(mesh.faces) == 0:
         raise SceneError(f"{path} holds no triangles; export it as {wanted} (STL, OBJ, PLY)")
-    return np.asarray(mesh.vertices), np.asarray(mesh.faces)
+    wild = ~np.isfinite(mesh.vertices[mesh.faces]).all(axis=(1, 2))
+    if wild.any():
+        raise SceneError(f"{path}: {wild.sum()} of its {len(wild)} triangles have corners that are no finite numbers")
+    mesh = trimesh.Trimesh(mesh.vertices, mesh.faces)
+    return np.asarray(mesh.vertices) @ rotation.T * (unit if scale is None else scale), np.asarray(mesh.faces)
 
 
-def _said_of(path: Path, make: Callable[..., Any], *values: Any) -> Any:
+def _frame(path: Path, scene: Any) -> tuple[float, np.ndarray]:
+    """Metres per unit of a file, and the rotation to z up, as its format or the file itself says it."""
+    from trimesh.units import unit_conversion
+
+    if path.suffix.lower() in (".gltf", ".glb"):
+        return 1.0, _UPRIGHT["Y_UP"]
+    if path.suffix.lower() != ".dae":
+        return unit_conversion(scene.units, "meters") if scene.units else 1.0, _UPRIGHT["Z_UP"]
+    asset = ElementTree.parse(path).getroot().find("{*}asset")
+    unit, up = (None, None) if asset is None else (asset.find("{*}unit"), asset.findtext("{*}up_axis"))
+    return 1.0 if unit is None else float(unit.get("meter", 1.0)), _UPRIGHT[(up or "Y_UP").strip()]
+
+
+def _turned(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """`faces`, counter-clockwise from outside: neighbours alike, and bodies that are inside out but in no other."""
+    import trimesh
+
+    mesh = trimesh.Trimesh(vertices, faces)
+    if not mesh.is_winding_consistent:
+        trimesh.repair.fix_winding(mesh)
+    faces, corners = np.array(mesh.faces), mesh.triangles
+    body = trimesh.graph.connected_component_labels(mesh.face_adjacency, node_count=len(faces))
+    volumes = np.bincount(body, np.einsum("fi,fi->f", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])))
+    volumes *= np.sign(volumes.sum()) or 1.0
+    if volumes.min() >= 0.0:
+        return faces
+    lower, upper = np.full((len(volumes), 3), np.inf), np.full((len(volumes), 3), -np.inf)
+    np.minimum.at(lower, body, corners.min(axis=1))
+    np.maximum.at(upper, body, corners.max(axis=1))
+    solid, hollow = np.nonzero(volumes > 0.0)[0], np.nonzero(volumes < 0.0)[0]
+    within = ((lower[solid] <= lower[hollow, None]) & (upper[hollow, None] <= upper[solid])).all(axis=2).any(axis=1)
+    turn = np.isin(body, hollow[~within])
+    faces[turn] = faces[turn, ::-1]
+    return faces
+
+
+def _said_of(path: Path, make: Callable[..., Any], *values: Any, remedy: str = "") -> Any:
     """What `make` returns; its error names the file."""
     try:
         return make(*values)
     except SceneError as error:
-        raise SceneError(f"{path}: {error}") from None
+        raise SceneError(f"{path}: {error}{remedy}") from None
+
+
+def _doubted(path: Path, shape: Any, size: float) -> Any:
+    """`shape`, after a word about a size that is unlikely."""
+    doubt_size(path, "it", size, "scale, such as scale=1e-3 for a file in millimetres")
+    return shape

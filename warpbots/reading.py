@@ -1,5 +1,6 @@
 """Files that others have made: which of them are read, and from where they may take more."""
 
+import logging
 import os
 import stat
 from pathlib import Path
@@ -7,7 +8,12 @@ from pathlib import Path
 from warpbots.scene.record import SceneError
 from warpbots.scene.size import refuse_excess
 
-__all__ = ["asset_root", "readable", "refuse_outside"]
+__all__ = ["asset_root", "doubt_size", "readable", "refuse_outside"]
+
+_logger = logging.getLogger("warpbots")
+
+_SENSIBLE = (1e-3, 10.0)
+"""Lengths of a robot or a part [m] outside of which the unit of length is probably another one."""
 
 _POINTER = b"version https://git-lfs.github.com/spec/"
 """How a file begins that stands for one in Git's large file storage."""
@@ -79,3 +85,16 @@ def refuse_outside(asset: str | os.PathLike, path: str | os.PathLike, root: Path
         if place.anchor == root.anchor:
             remedy = f"if you trust the file, pass asset_root={os.path.commonpath([place, root])!r}"
         raise SceneError(f"{path}: it refers to {asset}, which lies outside of {root}; {remedy}")
+
+
+def doubt_size(path: str | os.PathLike, what: str, size: float, argument: str) -> None:
+    """Warn of a length that no robot is likely to have.
+
+    Args:
+        path: The file.
+        what: What is so long, for people.
+        size: Its greatest extent [m].
+        argument: What can be passed to correct it.
+    """
+    if 0.0 < size < float("inf") and not _SENSIBLE[0] <= size <= _SENSIBLE[1]:
+        _logger.warning("%s: %s is %.3g m long; if that is wrong, pass %s", path, what, size, argument)

@@ -1,6 +1,10 @@
-"""Tetrahedra and cloth from files."""
+"""Solids, tetrahedra and cloth from files."""
 
+import base64
 import builtins
+import importlib.util
+import json
+import logging
 
 import meshio
 import numpy as np
@@ -95,3 +99,137 @@ def test_what_is_no_cloth(tmp_path):
     plate().export(tmp_path / "bad.ply")
     with pytest.raises(SceneError, match=r"bad.ply: Sheet.thickness must be a positive number"):
         wb.load_sheet(tmp_path / "bad.ply", 0.0)
+
+
+# --- solids ---------------------------------------------------------------------------------------------------------------
+
+TETRAHEDRON = np.array([[0, 0, 0], [1, 0, 0], [0, 2, 0], [0, 0, 3]], dtype=float)
+FACES = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
+LOWER_Z_UP, UPPER_Z_UP = (0, -3, 0), (1, 0, 2)  # of the tetrahedron, where y is up in the file
+
+
+def obj(path, vertices=TETRAHEDRON, faces=FACES, rest=""):
+    lines = [f"v {x!r} {y!r} {z!r}\n" for x, y, z in np.asarray(vertices).tolist()]
+    lines += ["f " + " ".join(str(k + 1) for k in face) + "\n" for face in faces]
+    path.write_text("".join(lines) + rest)
+    return path
+
+
+def gltf(path, nodes, uri=None):
+    content = TETRAHEDRON.astype("<f4").tobytes() + FACES.astype("<u2").tobytes()
+    uri = uri or "data:application/octet-stream;base64," + base64.b64encode(content).decode()
+    views = [{"buffer": 0, "byteOffset": 0, "byteLength": 48}, {"buffer": 0, "byteOffset": 48, "byteLength": 24}]
+    accessors = [
+        {"bufferView": 0, "componentType": 5126, "count": 4, "type": "VEC3", "min": [0, 0, 0], "max": [1, 2, 3]},
+        {"bufferView": 1, "componentType": 5123, "count": 12, "type": "SCALAR"},
+    ]
+    mesh = {"primitives": [{"attributes": {"POSITION": 0}, "indices": 1}]}
+    path.write_text(json.dumps({
+        "asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": list(range(len(nodes)))}], "nodes": nodes,
+        "meshes": [mesh], "accessors": accessors, "bufferViews": views, "buffers": [{"byteLength": 72, "uri": uri}],
+    }))  # fmt: skip
+    return path
+
+
+def collada(path, asset):
+    numbers, corners = (" ".join(f"{x:g}" for x in a.ravel()) for a in (TETRAHEDRON, FACES))
+    path.write_text(f"""<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+      <asset>{asset}</asset>
+      <library_geometries><geometry id="g"><mesh>
+        <source id="p"><float_array id="a" count="12">{numbers}</float_array><technique_common>
+          <accessor source="#a" count="4" stride="3"><param name="X" type="float"/><param name="Y" type="float"/>
+            <param name="Z" type="float"/></accessor></technique_common></source>
+        <vertices id="v"><input semantic="POSITION" source="#p"/></vertices>
+        <triangles count="4"><input semantic="VERTEX" source="#v" offset="0"/><p>{corners}</p></triangles>
+      </mesh></geometry></library_geometries>
+      <library_visual_scenes><visual_scene id="s"><node><instance_geometry url="#g"/></node></visual_scene>
+      </library_visual_scenes><scene><instance_visual_scene url="#s"/></scene></COLLADA>""")
+    return path
+
+
+def test_gltf_has_y_up_and_is_in_metres(tmp_path):
+    """With all nodes of its scene in their places, mirrored ones among them."""
+    mesh = wb.load_mesh(gltf(tmp_path / "one.gltf", [{"mesh": 0}]))
+    np.testing.assert_allclose(mesh.bounds, (LOWER_Z_UP, UPPER_Z_UP))
+    assert mesh.volume == pytest.approx(1.0)
+    two = [{"mesh": 0}, {"mesh": 0, "translation": [0, 4, 0], "scale": [-1, 1, 1]}]
+    mesh = wb.load_mesh(gltf(tmp_path / "two.gltf", two), scale=0.1)
+    np.testing.assert_allclose(mesh.bounds, ((-0.1, -0.3, 0), (0.1, 0, 0.6)), atol=1e-9)
+    assert mesh.volume == pytest.approx(2e-3)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("collada") is None, reason="pycollada is not installed")
+@pytest.mark.parametrize(
+    ("asset", "lower", "upper"),
+    [
+        ('<unit meter="1"/><up_axis>Z_UP</up_axis>', (0, 0, 0), (1, 2, 3)),
+        ('<unit meter="0.01"/><up_axis>Y_UP</up_axis>', (0, -0.03, 0), (0.01, 0, 0.02)),
+        ("<up_axis>X_UP</up_axis>", (-2, -3, 0), (0, 0, 1)),
+        ("", LOWER_Z_UP, UPPER_Z_UP),
+    ],
+)
+def test_collada_says_its_unit_and_what_is_up(tmp_path, asset, lower, upper):
+    """Metres and y where it does not; what a user says of the unit counts more."""
+    path = collada(tmp_path / "a.dae", asset)
+    np.testing.assert_allclose(wb.load_mesh(path).bounds, (lower, upper), atol=1e-9)
+    assert wb.load_mesh(path, scale=1e-3).volume == pytest.approx(1e-9)
+
+
+def test_what_is_turned_wrongly_is_turned(tmp_path):
+    """One face, a whole solid, one body of two; a cavity stays one."""
+    one, cube = FACES.copy(), trimesh.creation.box((4, 4, 4))
+    one[2] = one[2, ::-1]
+    assert wb.load_mesh(obj(tmp_path / "one.obj", faces=one)).volume == pytest.approx(1.0)
+    assert wb.load_mesh(obj(tmp_path / "all.obj", faces=FACES[:, ::-1])).volume == pytest.approx(1.0)
+    apart, hollow = (np.concatenate([cube.vertices, TETRAHEDRON + shift]) for shift in ([9, 0, 0], [-0.5, -0.5, -1]))
+    for around in (cube.faces, cube.faces[:, ::-1]):
+        for within in (FACES, FACES[:, ::-1]):
+            both = np.concatenate([around, within + len(cube.vertices)])
+            alike = (around is cube.faces) == (within is FACES)
+            assert wb.load_mesh(obj(tmp_path / "apart.obj", apart, both), 0.1).volume == pytest.approx(65e-3)
+            assert wb.load_mesh(obj(tmp_path / "hollow.obj", hollow, both)).volume == pytest.approx(65.0 if alike else 63.0)  # fmt: skip
+
+
+def test_faces_with_more_corners_and_lost_textures(tmp_path):
+    """Quads are split, triangles without area and a material that is not there change nothing."""
+    quads = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3], [0, 0, 1]]
+    corners = np.stack(np.meshgrid([0, 1], [0, 1], [0, 1], indexing="ij"), axis=-1).reshape(-1, 3)
+    path = obj(tmp_path / "cube.obj", corners, quads)
+    path.write_text("mtllib nowhere.mtl\nusemtl red\n" + path.read_text())
+    assert wb.load_mesh(path).volume == pytest.approx(1.0)
+
+
+def test_meshes_of_no_use(tmp_path):
+    """Each with its file and what to do."""
+    wild = obj(tmp_path / "wild.obj", np.where(TETRAHEDRON == 3, np.nan, TETRAHEDRON))
+    (tmp_path / "pointer.stl").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")
+    (tmp_path / "empty.stl").touch()
+    (tmp_path / "noise.glb").write_bytes(b"glTF" + bytes(60))
+    for path, sentence in (
+        (wild, r"3 of its 4 triangles have corners that are no finite numbers"),
+        (tmp_path / "pointer.stl", r"is a Git LFS pointer, not the file; run: git lfs pull"),
+        (tmp_path / "empty.stl", r"the file is empty"),
+        (tmp_path / "noise.glb", r"cannot be read as a triangle mesh: .*; export it again"),
+        (
+            obj(tmp_path / "open.obj", faces=FACES[:3]),
+            r".*3 open edges .*; close it in a mesh editor, or read it as cloth",
+        ),
+        (obj(tmp_path / "points.obj", faces=[]), r"holds no triangles"),
+        (gltf(tmp_path / "lost.gltf", [{"mesh": 0}], "no.bin"), r"it refers to .*no.bin.*, which is not there"),
+    ):
+        with pytest.raises(SceneError, match=rf"{path.name}:? {sentence}"):
+            wb.load_mesh(path)
+
+
+def test_a_size_that_is_unlikely_is_doubted(tmp_path, caplog):
+    """A part of 150 mm, said in millimetres."""
+    path = obj(tmp_path / "part.obj", 50.0 * TETRAHEDRON)
+    tets = write(tmp_path / "part.vtk", [("tetra", TETS[:1])], 150.0 * CORNERS)
+    for load in (wb.load_mesh, lambda p, s=None: wb.load_sheet(p, 1e-3, s), wb.load_tetrahedra):
+        caplog.clear()
+        file = tets if load is wb.load_tetrahedra else path
+        with caplog.at_level(logging.WARNING):
+            load(file)
+            load(file, 1e-3)
+        (record,) = caplog.records
+        assert "it is 150 m long; if that is wrong, pass scale, such as scale=1e-3" in record.getMessage()

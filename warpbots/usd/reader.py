@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from pxr import Usd, UsdGeom
 
+from warpbots.reading import doubt_size
 from warpbots.scene import Material, Scene, SceneError, Shape, Sheet, TetMesh, TriangleMesh
 from warpbots.scene.kinds import checked
 from warpbots.usd.bodies import lost_velocities, read_body
@@ -30,9 +31,6 @@ _logger = logging.getLogger("warpbots")
 
 CONTACT_POINTS = 64
 """Points with which a rigid body of a file touches others, unless somebody says otherwise."""
-
-_SENSIBLE = (1e-3, 1e2)
-"""Sizes of a robot [m] outside of which its unit of length is probably wrong."""
 
 
 @checked
@@ -222,5 +220,4 @@ def _warn(scene: Scene, found: Survey, name: str) -> None:
         lines = "".join(f"\n  {path}: {reason}" for path, reason in found.left_out)
         _logger.warning("%s: left out, or taken otherwise, what warpbots does not simulate:%s", name, lines)
     size = float(np.max(np.subtract(*scene.bounds[::-1])))
-    if np.isfinite(size) and size > 0.0 and not _SENSIBLE[0] <= size <= _SENSIBLE[1]:
-        _logger.warning("%s: the robot is %.3g m long; if that is wrong, pass meters_per_unit", name, size)
+    doubt_size(name, "the robot", size, "meters_per_unit")
