@@ -197,8 +197,8 @@ def _turned(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
     np.minimum.at(lower, body, corners.min(axis=1))
     np.maximum.at(upper, body, corners.max(axis=1))
     solid, hollow = np.nonzero(volumes > 0.0)[0], np.nonzero(volumes < 0.0)[0]
-    within = ((lower[solid] <= lower[hollow, None]) & (upper[hollow, None] <= upper[solid])).all(axis=2).any(axis=1)
-    turn = np.isin(body, hollow[~within])
+    within = [((lower[solid] <= lower[k]) & (upper[k] <= upper[solid])).all(axis=1).any() for k in hollow]
+    turn = np.isin(body, hollow[~np.array(within)])
     faces[turn] = faces[turn, ::-1]
     return faces
 
