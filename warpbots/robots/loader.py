@@ -1,8 +1,9 @@
 """Robots from files: URDF and MJCF."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,8 @@ def load_robot(
     obstacles: Sequence[Obstacle] = (),
     keyframe: str | None = None,
     ignore_loops: bool = False,
+    compiler: Mapping[str, Any] | None = None,
+    asset_root: str | Path | None = None,
 ) -> Scene:
     """A scene from a robot file: URDF (.urdf) or MJCF (.xml), read by MuJoCo's own parser and compiler.
 
@@ -42,6 +45,12 @@ def load_robot(
     damping and viscosity of `warpbots.scene.contacts_between`, not solref and solimp; neither format has a coefficient
     of restitution. Limits of joints are springs, stiff as MuJoCo's are against a load at rest. What hangs together at a
     joint does not touch one another.
+
+    A link of URDF without ``<inertial>`` weighs nothing, as URDF defines it, unless a joint moves links that have no
+    mass among them: these weigh as their collision geometry at 1000 kg/m^3, which is said. Moments of inertia that no
+    body has become the nearest that one can have, which is said, too, or are refused where they are far from it. MJCF
+    has MuJoCo's rules. COLLADA meshes are read as by ROS: their unit counts, their ``up_axis`` does not; those of glTF
+    are y up.
 
     Motors on joints become `Torque`, whose u = 1 is the greatest control or force, and position actuators `Servo`,
     whose u in [-1, 1] is the range of control, or else that of the joint. A URDF file without actuators has a `Torque`
@@ -57,19 +66,24 @@ def load_robot(
         obstacles: More obstacles, which everything touches, as ``wb.floor()`` for a file without a ground.
         keyframe: Name of the keyframe of MJCF at which the robot starts; None for the file's own pose.
         ignore_loops: Whether to leave out equality constraints, among them joints of URDF that mimic others.
+        compiler: Attributes of MJCF's ``<compiler>`` in the place of the file's, for URDF, too: ``balanceinertia``,
+            ``boundmass``, ``boundinertia``, ``discardvisual``, ``fitaabb``, ``inertiafromgeom``, ``inertiagrouprange``,
+            ``meshdir`` and ``settotalmass``, as in ``{"balanceinertia": True}``.
+        asset_root: The folder outside of which nothing is read that the file refers to; None for the one above its own.
 
     Raises:
         FileNotFoundError: There is no such file.
         ImportError: MuJoCo is not installed (``pip install "warpbots[robots]"``).
-        SceneError: MuJoCo cannot read the file, it has no bodies, no such keyframe, or loops.
+        SceneError: MuJoCo cannot read the file, it has no bodies, no such keyframe, or loops; it refers to files that
+            are not there or lie outside of `asset_root`; a joint moves what has no mass.
     """
-    source = read(path)
-    unknown = [*loops(source, ignore_loops), *survey(source)]
+    source = read(path, compiler, asset_root, floats=fixed_base is False)
+    unknown = [*source.lines, *loops(source, ignore_loops), *survey(source)]
     links, joints = tree_of(source, start_of(source, keyframe), floating(source, fixed_base))
     taken = {link.name for link in links} | {o.name for o in obstacles}
     solids = solids_of(source, links, taken, unknown)
     bodies = [_body(source, link, {s.body: s for s in solids if not s.obstacle}) for link in links]
-    bodies, contacts = dressed(source, solids, bodies, joints, obstacles, contact_points, self_contact)
+    bodies, contacts = dressed(source, solids, bodies, joints, obstacles, contact_points * source.touches, self_contact)
     motors = motors_of(source, joints, unknown)
     _warn(source, unknown)
     return Scene(
@@ -83,13 +97,14 @@ def _body(source: Source, link: Link, solids: dict[int, Solid]) -> RigidBody:
     solid = solids.get(link.body)
     values = {"color": _color(source, solid.geoms[0])} if solid else {}
     return RigidBody(
-        link.name, solid and solid.shape, inertia=_inertia(source, link.body), position=tuple(link.position),
+        link.name, solid and solid.shape, inertia=_inertia(source, link.body, solid), position=tuple(link.position),
         rotation=link.rotation, **values,
     )  # fmt: skip
 
 
-def _inertia(source: Source, body: int | None) -> Inertia | None:
-    if body is None or not source.weighs(body):
+def _inertia(source: Source, body: int | None, solid: Solid | None) -> Inertia | None:
+    """That of the file; where it has none, a solid has the least that there is, as its density would give it more."""
+    if body is None or (solid is None and not source.weighs(body)):
         return None
     model = source.model
     axes = matrix(model.body_iquat[body])

@@ -14,7 +14,7 @@ def motors_of(source: Source, joints: list[Joint], unknown: list[str]) -> list[T
     if source.urdf and not source.model.nu:
         return _efforts(source, known)
     found = []
-    for k in range(source.model.nu):
+    for k in sorted(set(range(source.model.nu)) - source.idle):
         name = source.model.actuator(k).name or f"actuator {k}"
         try:
             found.append(_motor(source, k, name, known, unknown))

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from warpbots.robots.meshes import convex_hull
 from warpbots.robots.source import Source, matrix, unique
 from warpbots.robots.tree import Link
 from warpbots.scene import Box, Capsule, Cylinder, HalfSpace, Posed, SceneError, Shape, Sphere, TriangleMesh, Union
@@ -129,13 +130,9 @@ def _ellipsoid(half: np.ndarray) -> TriangleMesh:
 
 def _hull(source: Source, mesh: int) -> TriangleMesh:
     """Convex hull of a mesh, with which MuJoCo touches too."""
-    import trimesh
-    from scipy.spatial import QhullError
-
     model = source.model
     first, count = model.mesh_vertadr[mesh], model.mesh_vertnum[mesh]
-    try:
-        hull = trimesh.convex.convex_hull(model.mesh_vert[first : first + count].astype(np.float64))
-    except (QhullError, ValueError) as fault:
-        raise SceneError(f"mesh {model.mesh(mesh).name!r} has no convex hull with a volume") from fault
-    return TriangleMesh(hull.vertices, hull.faces)
+    hull = convex_hull(model.mesh_vert[first : first + count].astype(np.float64))
+    if hull is None:
+        raise SceneError(f"mesh {model.mesh(mesh).name!r} has no convex hull with a volume")
+    return TriangleMesh(*hull)

@@ -1,20 +1,29 @@
 """A robot file as MuJoCo's own parser and compiler understand it."""
 
+import contextlib
 import dataclasses
+import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 
+from warpbots import reading
+from warpbots.robots import instructions
+from warpbots.robots.flags import idle_actuators, switch_off, touches
+from warpbots.robots.markup import family, modern, parsed, refuse_empty, refuse_strange_assets, whole
+from warpbots.robots.masses import LEAST, mend_moments, refuse_weightless, weigh
+from warpbots.robots.meshes import give, locate, needed_hulls
+from warpbots.robots.urdf import mimics, tidied
 from warpbots.scene import SceneError
 
 __all__ = ["Source", "matrix", "read", "unique"]
 
-_LEAST = 2e-15
-"""Mass [kg] and moment [kg m^2] that MuJoCo gives to what has none, so that it may move; no body weighs so little."""
+_WEIGHED = "links without a mass that joints move, taken as solids of 1000 kg/m^3: "
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -29,6 +38,9 @@ class Source:
         bodies: Names of its bodies, the world first; what has no name is numbered.
         joints: Names of its joints; what has no name is called after its body.
         mimics: Names of the joints of URDF that follow others.
+        lines: What is read otherwise than it stands there, or not at all.
+        idle: Indices of the actuators that the file has switched off.
+        touches: Whether the file lets anything touch.
         notes: What MuJoCo said of it.
         words: The module `mujoco`, whose enumerations name kinds.
     """
@@ -40,6 +52,9 @@ class Source:
     bodies: tuple[str, ...]
     joints: tuple[str, ...]
     mimics: tuple[str, ...]
+    lines: tuple[str, ...]
+    idle: frozenset[int]
+    touches: bool
     notes: tuple[str, ...]
     words: ModuleType
 
@@ -57,8 +72,8 @@ class Source:
         return self.kind("mjtJoint", self.model.jnt_type[joint])
 
     def weighs(self, body: int) -> bool:
-        """Whether a body has a mass."""
-        return bool(self.model.body_mass[body] > _LEAST)
+        """Whether a body has a mass, or moments of inertia."""
+        return bool(self.model.body_mass[body] > LEAST or self.model.body_inertia[body].max() > LEAST)
 
 
 def matrix(quaternion: np.ndarray) -> np.ndarray:
@@ -78,37 +93,51 @@ def unique(name: str, taken: set[str]) -> str:
     return found
 
 
-def read(path: str | Path) -> Source:
+def read(
+    path: str | Path,
+    compiler: Mapping[str, Any] | None = None,
+    asset_root: str | Path | None = None,
+    floats: bool = False,
+) -> Source:
     """Parse and compile a file.
+
+    Args:
+        path: The file.
+        compiler: Attributes of MJCF's ``<compiler>`` in the place of the file's own.
+        asset_root: The folder outside of which no file is read; None for the one above that of the file.
+        floats: Whether roots of URDF are to float.
 
     Raises:
         FileNotFoundError: There is no such file.
-        ImportError: MuJoCo is not installed.
+        ImportError: MuJoCo is not installed, or COLLADA's parser.
         SceneError: MuJoCo refuses the file; the message has its reason.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}; paths are relative to {Path.cwd().name}/")
+    path = reading.readable(path)
     if path.suffix.lower() not in (".urdf", ".xml", ".mjcf"):
         raise SceneError(f"{path}: robots are read from URDF (.urdf) and MJCF (.xml), got {path.suffix or 'no suffix'}")
-    mujoco = _mujoco()
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        spec = _asked(path, lambda: mujoco.MjSpec.from_file(str(path)))
-        urdf = _urdf(path)
-        _prepare(spec)
-        if urdf is not None:
-            _find_meshes(spec, urdf, path)
-        model = _asked(path, spec.compile)
+    mujoco, notes, compiler = _mujoco(), [], compiler or {}
+    instructions.refuse_unknown(compiler)
+    root = reading.asset_root(path, asset_root)
+    tree = parsed(path)
+    urdf = tree.tag == "robot"
+    with _heard(mujoco, notes):
+        if urdf:
+            opened = functools.partial(_open_urdf, mujoco, path, root, compiler, floats)
+        else:
+            opened = functools.partial(_open_mjcf, mujoco, path, root, compiler)
+        spec, model, lines = _compiled(mujoco, path, opened, urdf, floats)
     if model.nbody < 2:
         raise SceneError(f"{path} holds no bodies beside the world; a robot needs at least one <body> or <link>")
+    switch_off(model, mujoco)
     taken: set[str] = set()
     bodies = tuple(unique(model.body(k).name or f"body {k}", taken) for k in range(model.nbody))
+    joints = _joint_names(model, bodies)
+    refuse_weightless(model, bodies, joints, path)
     return Source(
-        path=path, model=model, urdf=urdf is not None, bodies=bodies,
+        path=path, model=model, urdf=urdf, bodies=bodies,
         name=path.stem if spec.modelname in ("", "MuJoCo Model") else spec.modelname,
-        joints=_joint_names(model, bodies), mimics=_mimics(urdf), words=mujoco,
-        notes=tuple(str(w.message) for w in said),
+        joints=joints, mimics=mimics(tree) if urdf else (), words=mujoco, lines=tuple(lines),
+        idle=idle_actuators(model, mujoco), touches=touches(model, mujoco), notes=tuple(dict.fromkeys(notes)),
     )  # fmt: skip
 
 
@@ -122,67 +151,111 @@ def _mujoco() -> ModuleType:
     return mujoco
 
 
+@contextlib.contextmanager
+def _heard(mujoco: ModuleType, notes: list[str]) -> Iterator[None]:
+    """Let MuJoCo say its warnings to `notes`, rather than to a file in the folder of whoever runs this."""
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(notes.append)
+    try:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            yield
+        notes += [str(warning.message) for warning in said]
+    finally:
+        mujoco.set_mju_user_warning(before)
+
+
 def _asked(path: Path, of: Callable[[], Any]) -> Any:
-    """What MuJoCo answers, or its own sentence of why not."""
+    """What MuJoCo answers, or its own sentence of why not, with a remedy that can be had here."""
     try:
         return of()
+    except SceneError:
+        raise
     except (ValueError, RuntimeError, TypeError, LookupError) as fault:
         reason = " ".join(str(fault).split()).removeprefix("Error: ")
-        raise SceneError(f"{path} cannot be read as a robot; MuJoCo says: {reason}") from fault
+        remedy = instructions.remedy(reason) or whole(path)
+        raise SceneError(
+            f"{path} cannot be read as a robot; MuJoCo says: {reason}{'; ' if remedy else ''}{remedy}"
+        ) from fault
 
 
-def _urdf(path: Path) -> Any | None:
-    """Root of the XML of a URDF file; None for MJCF.
+def _open_urdf(
+    mujoco: ModuleType, path: Path, root: Path, compiler: Mapping[str, Any], floats: bool
+) -> tuple[Any, list[str]]:
+    """The specification of a URDF file, whose links weigh what they should, and what it may have meant otherwise."""
+    tree = parsed(path)
+    said = tree.find("mujoco/compiler")
+    own = {} if said is None else said.attrib
+    lines = tidied(tree, path)
+    places = locate(tree, path, root, compiler.get("meshdir", own.get("meshdir")))
+    spec = _asked(path, lambda: mujoco.MjSpec.from_string(ElementTree.tostring(tree, encoding="unicode")))
+    give(spec, places)
+    _prepare(mujoco, spec, {name: value for name, value in compiler.items() if name != "meshdir"})
+    if "inertiafromgeom" not in {*own, *compiler}:
+        solid, held = weigh(spec, floats)
+        if solid:
+            lines.append(f"{_WEIGHED}{', '.join(map(repr, solid))}")
+        if held:
+            lines.append(f"joints that move neither a mass nor a solid, and are held: {', '.join(map(repr, held))}")
+    return spec, lines
 
-    Raises:
-        SceneError: It is no XML.
-    """
-    from xml.etree import ElementTree
 
-    try:
-        root = ElementTree.parse(path).getroot()
-    except (ElementTree.ParseError, ValueError, LookupError) as fault:  # MuJoCo takes some that are no XML
-        raise SceneError(f"{path} cannot be read as XML: {fault}; see its first line and its encoding") from fault
-    return root if root.tag == "robot" else None
+def _open_mjcf(mujoco: ModuleType, path: Path, root: Path, compiler: Mapping[str, Any]) -> tuple[Any, list[str]]:
+    """The specification of an MJCF file."""
+    files = family(path, root)
+    tag = files[path].tag
+    if tag != "mujoco":
+        remedy = whole(path) or "load the file that includes it"
+        raise SceneError(f"{path} is no whole robot, which begins with <robot> or <mujoco>, but <{tag}>; {remedy}")
+    refuse_empty(files, path)
+    refuse_strange_assets(files, path, root)
+    text = modern(files)
+    options = {}
+    if text and hasattr(mujoco, "MjVfs"):
+        options["vfs"] = mujoco.MjVfs()
+        for name, content in text.items():
+            options["vfs"][name] = content
+    spec = _asked(path, lambda: mujoco.MjSpec.from_file(str(path), **options))
+    _prepare(mujoco, spec, compiler)
+    return spec, []
 
 
-def _mimics(urdf: Any | None) -> tuple[str, ...]:
-    joints = () if urdf is None else urdf.iter("joint")
-    return tuple(joint.get("name", "") for joint in joints if joint.find("mimic") is not None)
-
-
-def _prepare(spec: Any) -> None:
-    """Keep what MuJoCo would merge, let massless bodies move, and leave sensors out."""
+def _prepare(mujoco: ModuleType, spec: Any, compiler: Mapping[str, Any]) -> None:
+    """Follow instructions, keep what MuJoCo would merge, let massless bodies move, and leave out looks and sensors."""
+    instructions.follow(spec, compiler, mujoco)
     spec.compiler.fusestatic = False
-    spec.compiler.boundmass = max(spec.compiler.boundmass, _LEAST)
-    spec.compiler.boundinertia = max(spec.compiler.boundinertia, _LEAST)
-    for sensor in list(spec.sensors):
+    spec.compiler.boundmass = max(spec.compiler.boundmass, LEAST)
+    spec.compiler.boundinertia = max(spec.compiler.boundinertia, LEAST)
+    for texture in spec.textures:
+        if texture.file or any(texture.cubefiles):
+            texture.file, texture.builtin = "", mujoco.mjtBuiltin.mjBUILTIN_FLAT
+            texture.cubefiles = [""] * len(texture.cubefiles)
+            texture.width = texture.height = 2
+    for part in (*spec.sensors, *spec.skins):
         if hasattr(spec, "delete"):
-            spec.delete(sensor)
+            spec.delete(part)
         else:
-            sensor.delete()
+            part.delete()
 
 
-def _find_meshes(spec: Any, urdf: Any, path: Path) -> None:
-    """Say where meshes are, of which MuJoCo keeps all that URDF says of their places, or the name alone."""
-    said = {element.get("filename", "") for element in urdf.iter("mesh")}
-    for mesh in spec.meshes:
-        for file in said:
-            place = _place(file, path) if mesh.file in (file, Path(file).name) else None
-            if place is not None:
-                mesh.file, spec.strippath = str(place), False
-
-
-def _place(file: str, path: Path) -> Path | None:
-    """Where a file is that URDF at `path` names, next to it or, in a package, in or above its folder; None if not."""
-    inside = file.removeprefix("package://").removeprefix("file://")
-    _, _, rest = inside.partition("/")
-    folders = path.resolve().parents
-    packages = folders if file.startswith("package://") else ()
-    for place in (folders[0] / inside, *(folder / part for folder in packages for part in (inside, rest) if part)):
-        if place.is_file():
-            return place
-    return None
+def _compiled(
+    mujoco: ModuleType, path: Path, opened: Callable[[], tuple[Any, list[str]]], urdf: bool, floats: bool
+) -> tuple[Any, Any, list[str]]:
+    """Specification, model and lines, with moments of inertia and meshes mended where MuJoCo does not take them."""
+    spec, lines = opened()
+    try:
+        model = spec.compile()
+    except ValueError:  # which leaves the specification unreadable
+        spec, lines = opened()
+        lines += mend_moments(spec, path, floats and urdf)
+        needed_hulls(spec, mujoco, path.parent / spec.meshdir, urdf, lines)
+        model = _asked(path, spec.compile)
+    for k, line in enumerate(lines):
+        if line.startswith(_WEIGHED):
+            names = [model.body(b).name for b in range(1, model.nbody) if repr(model.body(b).name) in line]
+            masses = [float(model.body(name).mass[0]) for name in names]
+            lines[k] = f"{line} ({', '.join(f'{m:.3g}' for m in masses)} kg; {sum(masses):.4g} kg in all)"
+    return spec, model, lines
 
 
 def _joint_names(model: Any, bodies: tuple[str, ...]) -> tuple[str, ...]:

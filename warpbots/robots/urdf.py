@@ -1,0 +1,181 @@
+"""URDF in the words that MuJoCo's parser takes, which is stricter than those of others."""
+
+from pathlib import Path
+from xml.etree.ElementTree import Element, SubElement
+
+from warpbots.scene import SceneError
+
+__all__ = ["mimics", "tidied"]
+
+_NUMBERS = {
+    "xyz": 3, "rpy": 3, "scale": 3, "size": 3, "radius": 1, "length": 1, "value": 1, "lower": 1, "upper": 1,
+    "effort": 1, "velocity": 1, "damping": 1, "friction": 1, "multiplier": 1, "offset": 1,
+    "ixx": 1, "iyy": 1, "izz": 1, "ixy": 1, "ixz": 1, "iyz": 1,
+}  # fmt: skip
+"""Attributes that hold numbers, and how many."""
+
+_SURFACES = (
+    "mu1", "mu2", "kp", "kd", "restitution_coefficient", "restitution", "lateral_friction", "rolling_friction",
+    "spinning_friction", "contact_stiffness", "contact_damping", "contact_coefficients", "proximity_properties",
+)  # fmt: skip
+"""Elements of other simulators that say how a link touches."""
+
+_LINK, _JOINT = ("inertial", "collision"), ("origin", "parent", "child", "axis", "dynamics", "limit", "mimic")
+
+
+def mimics(robot: Element) -> tuple[str, ...]:
+    """Names of joints that follow others."""
+    return tuple(joint.get("name", "") for joint in robot.findall("joint") if joint.find("mimic") is not None)
+
+
+def tidied(robot: Element, path: Path) -> list[str]:
+    """Take out of a robot what MuJoCo would stumble over, as other parsers do.
+
+    Looks, transmissions and what belongs to other simulators go. Of elements that may stand once the first counts. An
+    ``<axis>`` without numbers is that of URDF, x, and products of inertia that are not given are 0.
+
+    Args:
+        robot: The element ``<robot>``; it is changed.
+        path: The file, for people.
+
+    Returns:
+        A line for everything that the file may have meant in another way.
+
+    Raises:
+        SceneError: A number is none, a name is taken twice, a joint hangs on nothing, or an inertia is half given.
+    """
+    lines = _strange_surfaces(robot)
+    _keep(robot, ("link", "joint", "mujoco"), (), "the robot", lines)
+    for link in robot.findall("link"):
+        what = f"link {link.get('name')!r}"
+        _keep(link, _LINK, ("inertial",), what, lines)
+        for collision in link.findall("collision"):
+            _keep(collision, ("origin", "geometry"), ("origin", "geometry"), what, lines)
+        _check_numbers(link, what, path, lines)
+        _mend_inertial(link, what, path, lines)
+        _drop_empty_geometry(link, what, lines)
+    for joint in robot.findall("joint"):
+        what = f"joint {joint.get('name')!r}"
+        _keep(joint, _JOINT, _JOINT, what, lines)
+        axis = joint.find("axis")
+        if axis is not None and "xyz" not in axis.attrib:
+            axis.attrib = {"xyz": "1 0 0"}
+            if joint.get("type") != "fixed":
+                lines.append(f"{what}: its <axis> has no xyz, so it is x, as URDF says")
+        _check_numbers(joint, what, path, lines)
+    _check_names(robot, path)
+    _drop_closed_limits(robot, lines)
+    return lines
+
+
+def _strange_surfaces(robot: Element) -> list[str]:
+    found: dict[str, set[str]] = {}
+    for element in robot:
+        name = element.get("name") if element.tag == "link" else element.get("reference")
+        words = {e.tag.rpartition("}")[2].rpartition(":")[2] for e in element.iter()} & set(_SURFACES)
+        if element.tag in ("link", "gazebo") and words:
+            found.setdefault(", ".join(sorted(words)), set()).add(name or "")
+    return [
+        f"how links touch, in words of other simulators ({words}): {', '.join(map(repr, sorted(names)))}"
+        for words, names in found.items()
+    ]
+
+
+def _keep(parent: Element, tags: tuple[str, ...], once: tuple[str, ...], what: str, lines: list[str]) -> None:
+    """Remove children that are not of `tags`, and all but the first of those that may stand `once`."""
+    seen = set()
+    for child in list(parent):
+        if child.tag not in tags or child.tag in seen:
+            if child.tag in seen:
+                lines.append(f"{what}: <{child.tag}> stands there more than once; the first counts")
+            parent.remove(child)
+        elif child.tag in once:
+            seen.add(child.tag)
+
+
+def _check_numbers(parent: Element, what: str, path: Path, lines: list[str]) -> None:
+    for element in parent.iter():
+        for name in element.attrib.keys() & _NUMBERS:
+            text, count = element.attrib[name], _NUMBERS[name]
+            words = text.split()
+            try:
+                [float(word) for word in words]
+            except ValueError:
+                words = []
+            if len(words) < count:
+                remedy = "run xacro on it first" if "$" in text else f"give {count} number{'s' if count > 1 else ''}"
+                raise SceneError(f"{path}: {what}: <{element.tag} {name}={text!r}>; {remedy}")
+            if len(words) > count:
+                element.set(name, " ".join(words[:count]))
+                lines.append(f"{what}: <{element.tag} {name}={text!r}>: only the first {count} of its numbers count")
+
+
+def _mend_inertial(link: Element, what: str, path: Path, lines: list[str]) -> None:
+    inertial = link.find("inertial")
+    if inertial is None:
+        return
+    mass, inertia = inertial.find("mass"), inertial.find("inertia")
+    if mass is None or "value" not in mass.attrib:
+        lines.append(f"{what}: its <inertial> says no mass, and does not count")
+        link.remove(inertial)
+        return
+    if float(mass.attrib["value"]) < 0.0:
+        raise SceneError(f"{path}: {what} has a mass of {mass.attrib['value']} kg; give one of 0 or more")
+    if inertia is None or not {"ixx", "iyy", "izz"} <= inertia.attrib.keys():
+        raise SceneError(f"{path}: {what}: its <inertial> says a mass and no <inertia>; give ixx, iyy and izz")
+    absent = [name for name in ("ixy", "ixz", "iyz") if name not in inertia.attrib]
+    if absent:
+        inertia.attrib |= dict.fromkeys(absent, "0")
+        lines.append(f"{what}: its <inertia> does not say {', '.join(absent)}: 0")
+
+
+def _drop_empty_geometry(link: Element, what: str, lines: list[str]) -> None:
+    for collision in link.findall("collision"):
+        solids = [solid for geometry in collision.findall("geometry") for solid in geometry]
+        if not solids:
+            link.remove(collision)
+            continue
+        for name in solids[0].attrib.keys() & {"size", "radius", "length"}:
+            if min(map(float, solids[0].attrib[name].split())) <= 0.0:
+                lines.append(f"{what}: a {solids[0].tag} of {name} {solids[0].attrib[name]}, which is no solid")
+                link.remove(collision)
+                break
+
+
+def _drop_closed_limits(robot: Element, lines: list[str]) -> None:
+    """Of a limit that leaves no way the effort alone counts, as with MuJoCo and Bullet."""
+    closed = []
+    for joint in robot.findall("joint"):
+        limit = joint.find("limit")
+        if joint.get("type") not in ("revolute", "prismatic") or limit is None:
+            continue
+        if float(limit.get("lower", "0")) >= float(limit.get("upper", "0")):
+            closed.append(repr(joint.get("name")))
+            limit.attrib = {name: value for name, value in limit.attrib.items() if name not in ("lower", "upper")}
+    if closed:
+        lines.append(f"joints without a lower limit below the upper, taken as without limits: {', '.join(closed)}")
+
+
+def _check_names(robot: Element, path: Path) -> None:
+    """Names are unique, and joints join links; one of the world, which some take for granted, is added."""
+    joints = robot.findall("joint")
+    for elements in (robot.findall("link"), joints):
+        names = [element.get("name", "") for element in elements]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise SceneError(
+                f"{path}: two {elements[0].tag}s are called {twice[0]!r}; give every one a name of its own"
+            )
+    links = {link.get("name") for link in robot.findall("link")}
+    for joint in joints:
+        for end in ("parent", "child"):
+            element = joint.find(end)
+            name = None if element is None else element.get("link")
+            if name == "world" and end == "parent" and "world" not in links:
+                SubElement(robot, "link", name="world")
+                links.add(name)
+            if name not in links:
+                raise SceneError(
+                    f"{path}: joint {joint.get('name')!r} has {'no ' + end if name is None else f'the {end} {name!r}'}"
+                    f"{'' if name is None else ', and there is no such link'}; add it, or take the joint out"
+                )
