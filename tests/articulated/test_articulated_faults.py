@@ -53,6 +53,9 @@ JOINTS = {
     "limit stiffness": (
         lambda: Joint("j", "revolute", None, "a", upper=1.0, limit_stiffness=0.0), "limit_stiffness must be a positive",
     ),
+    "limit damping": (
+        lambda: Joint("j", "revolute", None, "a", upper=1.0, limit_damping=-1.0), "limit_damping must not be negative",
+    ),
 }  # fmt: skip
 BODIES = {
     "negative moments": (lambda: Inertia(1.0, (0, 0, 0), (1, 1, -1)), "must be positive definite"),

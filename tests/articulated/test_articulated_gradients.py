@@ -65,7 +65,7 @@ def start_of(sim: Simulation, rng: np.random.Generator, steps: int) -> dict[str,
     """Everything that a rollout can be differentiated by, nothing of it at its edge."""
     inputs = {name: sim.parameter(name) for name in sim.parameters()}
     for name, value in inputs.items():
-        if name in ("joint_stiffness", "joint_damping", "armature", "limit_stiffness") or name.startswith("motor_"):
+        if name in ("joint_stiffness", "joint_damping", "armature") or name.startswith(("limit_", "motor_")):
             inputs[name] = value + 0.01
     state = sim.state()
     velocity = torch.as_tensor(rng.normal(size=state.velocity.shape))

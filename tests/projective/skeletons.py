@@ -83,7 +83,8 @@ def stirred_bones(sim: Simulation, rng: np.random.Generator, steps: int) -> dict
         inputs[name] = inputs[name] * (1.0 + noise(inputs[name], 0.2))
     for name in ("joint_stiffness", "joint_damping", "armature"):
         inputs[name] = inputs[name] + 0.01 * (1.0 + noise(inputs[name], 0.5))
-    inputs["limit_stiffness"] = inputs["limit_stiffness"] + 100.0 * (1.0 + noise(inputs["limit_stiffness"], 0.5))
+    for name, scale in (("limit_stiffness", 100.0), ("limit_damping", 0.01)):
+        inputs[name] = inputs[name] + scale * (1.0 + noise(inputs[name], 0.5))
     for name, far in (("joint_lower", -5.0), ("joint_upper", 5.0)):
         inputs[name] = torch.where(inputs[name].abs() > 1e10, far, inputs[name])
     inputs["load"] = inputs["load"] + noise(inputs["load"], 0.05)

@@ -279,6 +279,7 @@ def joint_values(kind, seed):
         "damping": tuple(np.abs(numbers(freedom, seed=seed))),
         "armature": tuple(np.abs(numbers(freedom, seed=seed))),
         "limit_stiffness": 1e4 / 3,
+        "limit_damping": 10 / 3,
     }
     if not freedom:
         values |= {"start": None, "start_velocity": None}

@@ -43,8 +43,8 @@ def load_robot(
 
     Meshes touch as their convex hulls, geoms without contype and conaffinity not at all, and contact has the stiffness,
     damping and viscosity of `warpbots.scene.contacts_between`, not solref and solimp; neither format has a coefficient
-    of restitution. Limits of joints are springs, stiff as MuJoCo's are against a load at rest. What hangs together at a
-    joint does not touch one another.
+    of restitution. Limits of joints are springs and dampers, as stiff and as slow as MuJoCo's under a load. What hangs
+    together at a joint does not touch one another.
 
     A link of URDF without ``<inertial>`` weighs nothing, as URDF defines it, unless a joint moves links that have no
     mass among them: these weigh as their collision geometry at 1000 kg/m^3, which is said. Moments of inertia that no

@@ -188,7 +188,7 @@ def _joint(
         values["neutral"] = float(model.qpos_spring[at]) if model.jnt_stiffness[joint] else 0.0
         if model.jnt_limited[joint]:
             lower, upper = map(float, model.jnt_range[joint])
-            values |= {"lower": lower, "upper": upper, "limit_stiffness": _limit_stiffness(source, joint)}
+            values |= {"lower": lower, "upper": upper, **_limit_law(source, joint)}
     return Joint(
         source.joints[joint], kind, parent, child, tuple(anchor), R, axis=tuple(model.jnt_axis[joint]),
         stiffness=float(model.jnt_stiffness[joint]), damping=float(model.dof_damping[dof]),
@@ -196,16 +196,21 @@ def _joint(
     )  # fmt: skip
 
 
-def _limit_stiffness(source: Source, joint: int) -> float:
-    """Stiffness with which MuJoCo's limit holds a load at rest, far behind the limit.
+def _limit_law(source: Source, joint: int) -> dict[str, float]:
+    """Stiffness and damping of MuJoCo's limit, against a load that rests far behind it.
 
-    With the a_0 that there were without the limit, MuJoCo lets the acceleration be d a_ref + (1 - d) a_0, where
-    a_ref = -k r / d at depth r. So a load on the inertia 1 / w rests where r = (1 - d) w load / k; k follows from
-    solref, d from solimp.
+    With the a_0 that there were without the limit, MuJoCo lets the acceleration be
+
+        a = (1 - d) a_0 - b v - k r,    k = 1 / (time ratio)^2,    b = 2 / time,
+
+    at depth r, where d follows from solimp, and time and ratio, or -k and -b, are solref. With the inertia 1 / w that
+    is a spring k / (1 - d) / w and a damper b / (1 - d) / w, which move an inertia 1 / (1 - d) times as large.
     """
     model = source.model
     d = float(np.clip(model.jnt_solimp[joint, 1], 0.0001, 0.9999))
     time, ratio = model.jnt_solref[joint]
-    k = 1.0 / (time * ratio) ** 2 if time > 0.0 else -time
-    stiffness = k / (1.0 - d) / float(model.dof_invweight0[model.jnt_dofadr[joint]])
-    return stiffness if math.isfinite(stiffness) and stiffness > 0.0 else 1e3
+    k, b = (1.0 / (time * ratio) ** 2, 2.0 / time) if time > 0.0 else (-time, -ratio)
+    inertia = 1.0 / (1.0 - d) / float(model.dof_invweight0[model.jnt_dofadr[joint]])
+    if not (math.isfinite(k * inertia) and k * inertia > 0.0):
+        return {}
+    return {"limit_stiffness": k * inertia, "limit_damping": max(0.0, b * inertia)}

@@ -358,7 +358,7 @@ RIGID_FIELDS = ("position", "rotation", "center", "moments", "cloud:positions", 
 
 JOINT_FIELDS = (
     "position", "rotation", "axis", "start", "start_velocity", "stiffness", "neutral", "damping", "armature", "lower",
-    "upper", "limit_stiffness",
+    "upper", "limit_stiffness", "limit_damping",
 )  # fmt: skip
 """What is kept in ``warpbots:exact:<field>`` of a joint where the standard attributes do not give it."""
 

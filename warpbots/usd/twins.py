@@ -23,7 +23,7 @@ _TURNS = {"revolute": 0, "free_2d": 2}
 _SPHERES = {"ball": 0, "free": 3}
 """Where the quaternion of a joint begins."""
 
-_NO_HOME = ("stiffness", "neutral", "start_velocity", "limit_stiffness")
+_NO_HOME = ("stiffness", "neutral", "start_velocity", "limit_stiffness", "limit_damping")
 
 
 def load(prim: Usd.Prim, field: str) -> np.ndarray | None:
@@ -84,8 +84,9 @@ def exact_joint(prim: Usd.Prim, plain: Joint) -> Joint:
         elsewhere = any(authored(prim, row.name) for row in rows(f"Joint.{field}"))
         if field in said and (not elsewhere or near(said[field], getattr(plain, field))):
             fields[field] = _given(said[field])
-    if "limit_stiffness" in fields:
-        fields["limit_stiffness"] = fields["limit_stiffness"][0]
+    for field in ("limit_stiffness", "limit_damping"):
+        if field in fields:
+            fields[field] = fields[field][0]
     return dataclasses.replace(plain, **fields) if fields else plain
 
 

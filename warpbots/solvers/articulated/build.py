@@ -114,7 +114,7 @@ def _joints(robot: Robot) -> dict[str, np.ndarray]:
         "joint_stiffness": np.zeros(robot.freedom), "joint_neutral": np.zeros(robot.freedom),
         "joint_damping": np.zeros(robot.freedom), "armature": np.zeros(robot.freedom),
         "joint_lower": np.full(robot.freedom, -NEVER), "joint_upper": np.full(robot.freedom, NEVER),
-        "limit_stiffness": np.zeros(robot.freedom),
+        "limit_stiffness": np.zeros(robot.freedom), "limit_damping": np.zeros(robot.freedom),
     }  # fmt: skip
     for joint in robot.joints:
         at = robot.velocities[joint.name]
@@ -125,6 +125,7 @@ def _joints(robot: Robot) -> dict[str, np.ndarray]:
             values["joint_lower"][at] = np.maximum(joint.lower, -NEVER)
             values["joint_upper"][at] = np.minimum(joint.upper, NEVER)
             values["limit_stiffness"][at] = joint.limit_stiffness
+            values["limit_damping"][at] = joint.limit_damping
     return values
 
 

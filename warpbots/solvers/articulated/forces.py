@@ -7,18 +7,45 @@ from warpbots.solvers.articulated.motion import ball, joint_acceleration, joint_
 from warpbots.solvers.articulated.spatial import scalar, vec3
 from warpbots.solvers.articulated.tree import Design, Stage, Tree
 
-__all__ = ["limit_force", "motor_force", "motor_tangent", "passive_force", "spring_tangent"]
+__all__ = ["motor_force", "motor_tangent", "passive_force", "passive_tangents"]
 
 
 @wp.func
-def limit_force(q: scalar, lower: scalar, upper: scalar, stiffness: scalar):
-    """Force with which limits resist: linear in the depth behind them."""
+def limit_force(q: scalar, v: scalar, lower: scalar, upper: scalar, stiffness: scalar, damping: scalar):
+    """Force with which limits resist: linear in the depth behind them, with damping that is at most as large.
+
+    So it never pulls, and there is no jump where a limit is met.
+    """
     depth = scalar(0.0)
     if q > upper:
         depth = q - upper
     if q < lower:
         depth = q - lower
-    return stiffness * depth
+    force = stiffness * depth
+    if depth != scalar(0.0):
+        most = wp.abs(force)
+        force = force + wp.clamp(damping * v, -most, most)
+    return force
+
+
+@wp.func
+def limit_tangent(q: scalar, v: scalar, lower: scalar, upper: scalar, stiffness: scalar, damping: scalar):
+    """Derivatives of the force of limits with respect to the coordinate and to its velocity."""
+    spring = scalar(0.0)
+    slow = scalar(0.0)
+    if q > upper or q < lower:
+        side = wp.where(q > upper, scalar(1.0), scalar(-1.0))
+        depth = wp.where(q > upper, q - upper, lower - q)
+        most = stiffness * depth
+        drag = side * damping * v
+        spring = stiffness
+        if drag > most:
+            spring = scalar(2.0) * stiffness
+        elif drag < -most:
+            spring = scalar(0.0)
+        else:
+            slow = damping
+    return spring, slow
 
 
 @wp.func
@@ -36,24 +63,31 @@ def passive_force(tree: Tree, design: Design, stage: Stage, w: int, e: int):
             i = w * tree.freedom + tree.dof[e]
             q = stage.position[w * tree.coordinates + tree.coordinate[e]] + stage.x[i]
             spring = design.stiffness[i] * (q - design.neutral[i])
-            limit = limit_force(q, design.lower[i], design.upper[i], design.limit_stiffness[i])
+            limit = limit_force(
+                q, v[0], design.lower[i], design.upper[i], design.limit_stiffness[i], design.limit_damping[i]
+            )
             f = f + vec3(spring + limit, scalar(0.0), scalar(0.0))
     return f
 
 
 @wp.func
-def spring_tangent(tree: Tree, design: Design, stage: Stage, w: int, e: int):
-    """Derivative of the springs and limits of an element with respect to turns about, or moves along, its axes."""
-    k = of_joint(tree, design.stiffness, w, e)
-    tangent = wp.diag(k)
+def passive_tangents(tree: Tree, design: Design, stage: Stage, w: int, e: int):
+    """Derivatives of the passive force of an element: with respect to turns about, or moves along, its axes, and to its
+    velocities, the diagonal alone."""
+    tangent = wp.diag(of_joint(tree, design.stiffness, w, e))
+    slow = of_joint(tree, design.damping, w, e) + stage.c[w] * of_joint(tree, design.armature, w, e)
     if tree.kind[e] == BALL:
         tangent = tangent @ logarithm_tangent(logarithm(ball(tree, stage, w, e)))
     elif tree.kind[e] != FIXED:
         i = w * tree.freedom + tree.dof[e]
         q = stage.position[w * tree.coordinates + tree.coordinate[e]] + stage.x[i]
-        if q > design.upper[i] or q < design.lower[i]:
-            tangent[0, 0] += design.limit_stiffness[i]
-    return tangent
+        v = stage.c[w] * stage.x[i] + stage.rate[i]
+        spring, drag = limit_tangent(
+            q, v, design.lower[i], design.upper[i], design.limit_stiffness[i], design.limit_damping[i]
+        )
+        tangent[0, 0] += spring
+        slow[0] += drag
+    return tangent, slow
 
 
 @wp.func

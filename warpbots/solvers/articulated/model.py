@@ -42,6 +42,7 @@ PARAMETERS = {
     "joint_lower": Parameter("rad, m", *_ANY, "velocity", "lower limit"),
     "joint_upper": Parameter("rad, m", *_ANY, "velocity", "upper limit"),
     "limit_stiffness": Parameter("N m/rad, N/m", *_POSITIVE, "velocity", "stiffness of limits", inclusive=True),
+    "limit_damping": Parameter("N m s/rad, N s/m", *_POSITIVE, "velocity", "damping of limits", inclusive=True),
     "motor_torque": Parameter("N m, N", *_ANY, "motor", "torque or force at u = 1"),
     "motor_stiffness": Parameter("N m/rad, N/m", *_POSITIVE, "motor", "proportional gain", inclusive=True),
     "motor_damping": Parameter("N m s/rad, N s/m", *_POSITIVE, "motor", "derivative gain", inclusive=True),
@@ -65,7 +66,8 @@ PARAMETERS = {
 _DESIGN = (
     "joint_position", "joint_rotation", "body_position", "body_rotation", "mass", "center_of_mass", "inertia",
     "gravity", "joint_stiffness", "joint_neutral", "joint_damping", "armature", "joint_lower", "joint_upper",
-    "limit_stiffness", "motor_torque", "motor_stiffness", "motor_damping", "motor_target", "motor_reach",
+    "limit_stiffness", "limit_damping", "motor_torque", "motor_stiffness", "motor_damping", "motor_target",
+    "motor_reach",
 )  # fmt: skip
 _CONTACT = (
     "contact_point", "contact_area", "contact_stiffness", "contact_damping", "contact_restitution",
@@ -125,6 +127,7 @@ class ArticulatedModel:
         joint_lower: Lower limits [rad or m], -`NEVER` for none, shape (worlds, n_velocities).
         joint_upper: Upper limits [rad or m], `NEVER` for none, shape (worlds, n_velocities).
         limit_stiffness: Stiffness of limits [N m/rad or N/m], shape (worlds, n_velocities).
+        limit_damping: Damping of limits [N m s/rad or N s/m], shape (worlds, n_velocities).
         motor_torque: Torques or forces at u = 1 [N m or N], shape (worlds, channels).
         motor_stiffness: Proportional gains [N m/rad or N/m], shape (worlds, channels).
         motor_damping: Derivative gains [N m s/rad or N s/m], shape (worlds, channels).
@@ -163,6 +166,7 @@ class ArticulatedModel:
     joint_lower: wp.array
     joint_upper: wp.array
     limit_stiffness: wp.array
+    limit_damping: wp.array
     motor_torque: wp.array
     motor_stiffness: wp.array
     motor_damping: wp.array
@@ -224,7 +228,7 @@ class ArticulatedModel:
         if not self.robot.sprung:
             absent |= {"joint_neutral"}
         if not self.robot.limited:
-            absent |= {"joint_lower", "joint_upper", "limit_stiffness"}
+            absent |= {"joint_lower", "joint_upper", "limit_stiffness", "limit_damping"}
         servos, torques = self.robot.servos.any(), not self.robot.servos.all()
         if not servos:
             absent |= {"motor_stiffness", "motor_damping", "motor_target", "motor_reach"}

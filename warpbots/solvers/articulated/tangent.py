@@ -20,7 +20,7 @@ so that a subtree is known by a mass, a first moment, two matrices and a momentu
 
 import warp as wp
 
-from warpbots.solvers.articulated.forces import motor_force, motor_tangent, passive_force, spring_tangent
+from warpbots.solvers.articulated.forces import motor_force, motor_tangent, passive_force, passive_tangents
 from warpbots.solvers.articulated.joints import BALL, FIXED, cayley_rate, cayley_tangent
 from warpbots.solvers.articulated.linear import sync
 from warpbots.solvers.articulated.machine import Machine, Work
@@ -310,10 +310,9 @@ def add_passive(machine: Machine, stage: Stage, work: Work, w: int, e: int):
     count = freedom_of(tree.kind[e])
     if count == 0:
         return
-    c = stage.c[w]
     T, dv = chart(tree, stage, w, e)
-    slow = of_joint(tree, design.damping, w, e) + c * of_joint(tree, design.armature, w, e)
-    tangent = spring_tangent(tree, design, stage, w, e) @ T + wp.diag(slow) @ dv
+    stiff, slow = passive_tangents(tree, design, stage, w, e)
+    tangent = stiff @ T + wp.diag(slow) @ dv
     force = passive_force(tree, design, stage, w, e)
     at = w * tree.freedom + tree.dof[e]
     for k in range(count):

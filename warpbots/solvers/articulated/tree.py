@@ -70,6 +70,7 @@ class Design:
     lower: wp.array[scalar]
     upper: wp.array[scalar]
     limit_stiffness: wp.array[scalar]
+    limit_damping: wp.array[scalar]
     motor_torque: wp.array[scalar]
     motor_stiffness: wp.array[scalar]
     motor_damping: wp.array[scalar]

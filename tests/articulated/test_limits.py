@@ -1,0 +1,96 @@
+"""Limits of joints: springs with damping that is never greater than they are, in closed forms and beside MuJoCo's."""
+
+import math
+
+import mujoco
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import warpbots as wb
+
+MASS, OMEGA = 2.0, 20.0
+STIFFNESS, CRITICAL = MASS * OMEGA**2, 2.0 * MASS * OMEGA
+ONE = np.array([-1.0, 1.0])
+
+SWING = """<mujoco><option gravity="0 0 0"/><worldbody><body name="leg">
+  <joint name="knee" axis="0 1 0" limited="true" range="-140 -28.6478897565" solreflimit="{solref}"
+         solimplimit="{solimp}"/>
+  <geom type="capsule" fromto="0 0 0 0 0 -.3" size=".02" contype="0" conaffinity="0"/>
+</body></worldbody></mujoco>"""
+"""A leg that starts half a radian outside of the range of its knee."""
+
+
+def slide(side, start, velocity, damping, steps, h=1e-4, integrator="bdf2"):
+    """Coordinates and velocities of a weightless slider at every step, whose limit is at 0 on a side, +1 or -1."""
+    rail = wb.Joint(
+        "rail", "prismatic", None, "cart", start=side * start, start_velocity=side * velocity, limit_damping=damping,
+        limit_stiffness=STIFFNESS, **{"upper" if side > 0 else "lower": 0.0},
+    )  # fmt: skip
+    cart = wb.RigidBody("cart", None, inertia=wb.Inertia(MASS, (0, 0, 0), (1, 1, 1)))
+    sim = wb.Simulation(wb.Scene((cart,), gravity=(0, 0, 0), joints=(rail,)), wb.Articulated(integrator), dt=h)
+    trajectory = sim.rollout(None, steps)
+    states = [state for _, state in trajectory.states()]
+    return (side * np.array([float(getattr(s, f)[0, 0]) for s in states]) for f in ("position", "velocity"))
+
+
+def swings(path, h, steps):
+    """Velocities of a joint at every step: MuJoCo's, and ours."""
+    model = mujoco.MjModel.from_xml_path(str(path))
+    model.opt.timestep = h
+    data, theirs = mujoco.MjData(model), [0.0]
+    for _ in range(steps):
+        mujoco.mj_step(model, data)
+        theirs.append(data.qvel[0])
+    sim = wb.Simulation(wb.load_robot(path), wb.Articulated(), dt=h)
+    ours = [float(state.velocity[0, 0]) for _, state in sim.rollout(None, steps).states()]
+    return np.array(theirs), np.array(ours)
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_what_is_let_go_behind_a_limit_moves_as_a_damped_spring_and_is_not_held_back(side):
+    """x = x_0 (1 + wt) exp(-wt) with critical damping, up to wt = 1, where the force is zero; then it coasts at the
+    greatest speed, x_0 w / e, as limits do not pull."""
+    x, v = slide(side, 0.01, 0.0, CRITICAL, 1500)
+    t = 1e-4 * np.arange(len(x))
+    within = OMEGA * t <= 1.0
+    spring = 0.01 * (1.0 + OMEGA * t) * np.exp(-OMEGA * t)
+    np.testing.assert_allclose(x[within], spring[within], atol=1e-7)
+    np.testing.assert_allclose(v[~within], -0.01 * OMEGA / math.e, rtol=1e-3)
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.3, 1.0, 4.0])
+def test_what_meets_a_limit_moves_as_the_law_says(ratio):
+    """x'' = -w^2 x - clip(2 ratio w x', -w^2 x, w^2 x) by a scheme of order eight; without damping all of the speed
+    comes back, with critical damping a quarter."""
+    x, v = slide(1, 0.0, 1.0, ratio * CRITICAL, 4000, h=5e-5)
+
+    def rate(t, y):
+        return y[1], -max(0.0, OMEGA**2 * y[0] + np.clip(2 * ratio * OMEGA * y[1], *(OMEGA**2 * y[0] * ONE)))
+
+    exact = solve_ivp(rate, (0, 0.2), (0.0, 1.0), method="DOP853", rtol=1e-9, atol=1e-12, max_step=1e-3).y
+    assert x.max() == pytest.approx(exact[0].max(), rel=1e-3)
+    assert v[-1] == pytest.approx(exact[1, -1], abs=2e-3)
+    if ratio in (0.0, 1.0):
+        assert v[-1] == pytest.approx({0.0: -1.0, 1.0: -0.264}[ratio], abs=2e-3)
+
+
+@pytest.mark.parametrize("solref", ["0.03 1", "0.02 0.5", "-700 -40"])
+def test_limits_of_files_are_as_quick_as_mujocos(solref, tmp_path):
+    """With no inertia of constraints (solimp near 0) the motion is the same; gravity is off, and the start outside."""
+    path = tmp_path / "robot.xml"
+    path.write_text(SWING.format(solref=solref, solimp="0.0001 0.0001 0.001"))
+    theirs, ours = swings(path, 1e-4, 700)
+    assert np.abs(theirs).max() > 1.0
+    np.testing.assert_allclose(ours, theirs, atol=0.01 * np.abs(theirs).max())
+
+
+def test_a_start_outside_of_limits_is_no_explosion(tmp_path):
+    """With MuJoCo's own solimp limits are stiffer here, as they move no inertia but the bodies'; the speed with which
+    they throw a leg back stays near MuJoCo's."""
+    path = tmp_path / "robot.xml"
+    path.write_text(SWING.format(solref="0.02 1", solimp="0.9 0.95 0.001"))
+    theirs, ours = (np.abs(v).max() for v in swings(path, 1e-4, 1000))
+    assert 0.5 / 0.04 * 0.8 < ours < 1.5 * theirs
+    _, rough = (np.abs(v).max() for v in swings(path, 2e-3, 50))
+    assert rough < 3.0 * theirs
