@@ -1,5 +1,6 @@
 """Robots from files, URDF and MJCF, read by MuJoCo's parser (``pip install "warpbots[robots]"``)."""
 
+from warpbots.robots.holding import hold_pose
 from warpbots.robots.loader import load_robot
 
-__all__ = ["load_robot"]
+__all__ = ["hold_pose", "load_robot"]

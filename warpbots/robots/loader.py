@@ -53,9 +53,11 @@ def load_robot(
     are y up.
 
     Motors on joints become `Torque`, whose u = 1 is the greatest control or force, and position actuators `Servo`,
-    whose u in [-1, 1] is the range of control, or else that of the joint. A URDF file without actuators has a `Torque`
-    with the name of the joint for every limit of effort; its limits of velocity are left out without a word, as are
-    sensors, sites, cameras, lights and looks. All else that is not simulated is named in one warning.
+    whose u in [-1, 1] is the range of control, or else that of the joint. From a keyframe they are at its controls for
+    u = 0, and at the further end of the range for u = 1 or -1: with ``keyframe="home"`` a rollout without controls
+    holds the home pose. Robots with other motors, or none, hold theirs by `hold_pose`. A URDF file without actuators has
+    a `Torque` with the name of the joint for every limit of effort; its limits of velocity are left out without a word,
+    as are sensors, sites, cameras, lights and looks. All else that is not simulated is named in one warning.
 
     Args:
         path: The file; its meshes lie where it says, ``package://`` in or above its folder.
@@ -64,7 +66,8 @@ def load_robot(
         contact_points: Points with which every moving body touches, spread over its surface; 0 for no contact.
         self_contact: Whether bodies of one robot touch one another.
         obstacles: More obstacles, which everything touches, as ``wb.floor()`` for a file without a ground.
-        keyframe: Name of the keyframe of MJCF at which the robot starts; None for the file's own pose.
+        keyframe: Name of the keyframe of MJCF at which the robot starts, with its controls; None for the file's own
+            pose, which is often outside of limits where there is a keyframe.
         ignore_loops: Whether to leave out equality constraints, among them joints of URDF that mimic others.
         compiler: Attributes of MJCF's ``<compiler>`` in the place of the file's, for URDF, too: ``balanceinertia``,
             ``boundmass``, ``boundinertia``, ``discardvisual``, ``fitaabb``, ``inertiafromgeom``, ``inertiagrouprange``,
@@ -79,12 +82,13 @@ def load_robot(
     """
     source = read(path, compiler, asset_root, floats=fixed_base is False)
     unknown = [*source.lines, *loops(source, ignore_loops), *survey(source)]
-    links, joints = tree_of(source, start_of(source, keyframe), floating(source, fixed_base))
+    start = start_of(source, keyframe)
+    links, joints = tree_of(source, start, floating(source, fixed_base))
     taken = {link.name for link in links} | {o.name for o in obstacles}
     solids = solids_of(source, links, taken, unknown)
     bodies = [_body(source, link, {s.body: s for s in solids if not s.obstacle}) for link in links]
     bodies, contacts = dressed(source, solids, bodies, joints, obstacles, contact_points * source.touches, self_contact)
-    motors = motors_of(source, joints, unknown)
+    motors = motors_of(source, joints, start, unknown)
     _warn(source, unknown)
     return Scene(
         bodies=bodies, actuators=motors, obstacles=(*_ground(source, solids), *obstacles),

@@ -3,13 +3,21 @@
 import numpy as np
 
 from warpbots.robots.source import Source
+from warpbots.robots.tree import Start
 from warpbots.scene import JOINTS, Joint, SceneError, Servo, Torque
 
 __all__ = ["motors_of"]
 
 
-def motors_of(source: Source, joints: list[Joint], unknown: list[str]) -> list[Torque | Servo]:
-    """Motors of a file; `unknown` takes a line for each actuator that is left out, or that is not quite the same."""
+def motors_of(source: Source, joints: list[Joint], start: Start, unknown: list[str]) -> list[Torque | Servo]:
+    """Motors of a file, at u = 0 as they are at the start.
+
+    Args:
+        source: The file.
+        joints: Its joints.
+        start: Where it starts, with controls if that is a keyframe.
+        unknown: Takes a line for each actuator that is left out, or that is not quite the same.
+    """
     known = {j.name: j for j in joints}
     if source.urdf and not source.model.nu:
         return _efforts(source, known)
@@ -17,7 +25,7 @@ def motors_of(source: Source, joints: list[Joint], unknown: list[str]) -> list[T
     for k in sorted(set(range(source.model.nu)) - source.idle):
         name = source.model.actuator(k).name or f"actuator {k}"
         try:
-            found.append(_motor(source, k, name, known, unknown))
+            found.append(_motor(source, k, name, known, start, unknown))
         except SceneError as fault:
             unknown.append(f"actuator {name!r}: {fault}")
     return found
@@ -33,7 +41,9 @@ def _efforts(source: Source, known: dict[str, Joint]) -> list[Torque]:
     return found
 
 
-def _motor(source: Source, k: int, name: str, known: dict[str, Joint], unknown: list[str]) -> Torque | Servo:
+def _motor(
+    source: Source, k: int, name: str, known: dict[str, Joint], start: Start, unknown: list[str]
+) -> Torque | Servo:
     model = source.model
     joint, axis, gear = _drive(source, k, known)
     if source.kind("mjtDyn", model.actuator_dyntype[k]) != "none":
@@ -49,7 +59,9 @@ def _motor(source: Source, k: int, name: str, known: dict[str, Joint], unknown: 
     if any(np.any(getattr(model, f"actuator_{field}", np.zeros(model.nu))[k]) for field in ("damping", "armature")):
         unknown.append(f"actuator {name!r}: its own damping and armature; give them to the joint")
     if by_position:
-        return _servo(source, k, name, known[joint], axis, gear, unknown)
+        return _servo(source, k, name, known[joint], axis, gear, start, unknown)
+    if start.ctrl is not None and start.ctrl[k] != 0.0:
+        unknown.append(f"actuator {name!r}: its control {start.ctrl[k]:g} in the keyframe; here u = 0 is no torque")
     return Torque(name, joint, _torque(source, k, name, gear * gain[0], unknown), axis)
 
 
@@ -93,18 +105,31 @@ def _torque(source: Source, k: int, name: str, scale: float, unknown: list[str])
     return float(torque)
 
 
-def _servo(source: Source, k: int, name: str, joint: Joint, axis: int, gear: float, unknown: list[str]) -> Servo:
-    """A position actuator; its force gear (kp (control - gear q) - kv gear v) has no limit here."""
+def _servo(
+    source: Source, k: int, name: str, joint: Joint, axis: int, gear: float, start: Start, unknown: list[str]
+) -> Servo:
+    """A position actuator; its force gear (kp (control - gear q) - kv gear v) has no limit here.
+
+    At u = 0 it is where the controls of the keyframe put it, or else in the middle of its range; u = 1 moves it to the
+    further end.
+    """
     model = source.model
     if axis >= joint.straight:
         raise SceneError(f"it turns the {joint.kind} joint {joint.name!r} to a position; use motors there")
     if model.actuator_forcelimited[k] or model.jnt_actfrclimited[model.actuator_trnid[k, 0]]:
         unknown.append(f"actuator {name!r}: its limit of force; a Servo has none")
-    target, reach = 0.0, 1.0 / abs(gear)
+    target, reach, ends = 0.0, 1.0 / abs(gear), None
     if model.actuator_ctrllimited[k]:
-        lower, upper = model.actuator_ctrlrange[k] / gear
-        target, reach = (lower + upper) / 2.0, abs(upper - lower) / 2.0
+        ends = model.actuator_ctrlrange[k] / gear
     elif joint.lower is not None:
-        target, reach = (joint.lower[0] + joint.upper[0]) / 2.0, (joint.upper[0] - joint.lower[0]) / 2.0
+        ends = np.array([joint.lower[0], joint.upper[0]])
+    if ends is not None:
+        target, reach = ends.mean(), np.ptp(ends) / 2.0
+    if start.ctrl is not None:
+        target = start.ctrl[k] / gear
+        if model.actuator_ctrllimited[k]:
+            target = np.clip(target, *np.sort(ends))
+        if ends is not None:
+            reach = np.abs(ends - target).max()
     kp, kv = model.actuator_gainprm[k, 0] * gear**2, -model.actuator_biasprm[k, 2] * gear**2
     return Servo(name, joint.name, float(kp), max(0.0, float(kv)), float(target), float(reach), axis)

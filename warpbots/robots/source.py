@@ -33,6 +33,7 @@ class Source:
     Attributes:
         path: Where it was.
         model: Its `mujoco.MjModel`.
+        spec: The `mujoco.MjSpec` of which that was made.
         urdf: Whether it is URDF, rather than MJCF.
         name: What it calls itself.
         bodies: Names of its bodies, the world first; what has no name is numbered.
@@ -47,6 +48,7 @@ class Source:
 
     path: Path
     model: Any
+    spec: Any
     urdf: bool
     name: str
     bodies: tuple[str, ...]
@@ -134,7 +136,7 @@ def read(
     joints = _joint_names(model, bodies)
     refuse_weightless(model, bodies, joints, path)
     return Source(
-        path=path, model=model, urdf=urdf, bodies=bodies,
+        path=path, model=model, spec=spec, urdf=urdf, bodies=bodies,
         name=path.stem if spec.modelname in ("", "MuJoCo Model") else spec.modelname,
         joints=joints, mimics=mimics(tree) if urdf else (), words=mujoco, lines=tuple(lines),
         idle=idle_actuators(model, mujoco), touches=touches(model, mujoco), notes=tuple(dict.fromkeys(notes)),

@@ -38,10 +38,12 @@ class Start:
     Attributes:
         qpos: Coordinates, quaternions (w, x, y, z), shape (nq,).
         qvel: Velocities, shape (nv,).
+        ctrl: Controls of a keyframe, shape (nu,); None for a start that has none.
     """
 
     qpos: np.ndarray
     qvel: np.ndarray
+    ctrl: np.ndarray | None = None
 
 
 def start_of(source: Source, keyframe: str | None) -> Start:
@@ -58,7 +60,7 @@ def start_of(source: Source, keyframe: str | None) -> Start:
         known = ", ".join(n for n in names if n) or "none"
         raise SceneError(f"{source.path}: there is no keyframe {keyframe!r}; the file has {known}")
     k = names.index(keyframe)
-    return Start(model.key_qpos[k].copy(), model.key_qvel[k].copy())
+    return Start(model.key_qpos[k].copy(), model.key_qvel[k].copy(), model.key_ctrl[k].copy())
 
 
 def floating(source: Source, fixed_base: bool | None) -> dict[int, bool]:

@@ -1,0 +1,310 @@
+"""Do robots stand? Files of your own under warpbots and under MuJoCo: a table, and a picture of where they are at the end.
+
+    python benchmarks/standing.py FILE... [--picture PNG]
+
+Each FILE is URDF or MJCF, with options after commas: ``@NAME`` starts at a keyframe (without one the keyframe "home" is
+taken where there is one), ``float`` lets the base of URDF float, ``bare`` leaves out equality constraints, and
+``WORD=VALUE`` puts all joints with WORD in their names at a coordinate, as in ``a1.urdf,float,thigh=0.8,calf=-1.6``.
+Joints that start outside of their limits are put at them; robots that float, and start at no keyframe, are set down on
+the floor, and where the file has none, one is added in both programs.
+
+Robots hold their pose for 2 s in steps of 2 ms: by the position actuators of the file where all of its motors are such,
+at the controls of the keyframe if there is one, or else by the servos of `warpbots.hold_pose`. MuJoCo gets the same
+gains, as actuators or as springs and dampers. What is printed: how far the joint that gave way most is from its pose at
+the end [rad or m], how far the base came down [m] and tilted [degrees], each with MuJoCo's in brackets; then how far
+any coordinate differs from MuJoCo's after 50 ms of free motion without contacts, motors and limits, in steps of 0.1 ms
+here, of 0.01 ms there [rad or m].
+"""
+
+import argparse
+import dataclasses
+import logging
+import math
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(HERE))
+
+from fast import sized  # noqa: E402
+
+import warpbots as wb  # noqa: E402
+from warpbots.robots.source import Source, read  # noqa: E402
+from warpbots.solvers.articulated.cloud import contact_cloud  # noqa: E402
+
+STEP, SECONDS = 2e-3, sized(2.0, 0.01)
+FREE, FINE, COARSE = 0.05, 1e-5, 1e-4
+"""Free motion [s], and the steps of MuJoCo and of warpbots [s]."""
+
+_OFF = mujoco.mjtDisableBit
+
+
+@dataclasses.dataclass
+class Robot:
+    """A file, and what is asked of it."""
+
+    path: Path
+    keyframe: str | None
+    floats: bool
+    bare: bool
+    words: dict[str, float]
+
+    @classmethod
+    def parse(cls, text: str) -> "Robot":
+        """From an argument of the command line."""
+        path, *options = text.split(",")
+        words = dict(option.split("=") for option in options if "=" in option)
+        keyframe = next((option[1:] for option in options if option.startswith("@")), None)
+        return cls(Path(path), keyframe, "float" in options, "bare" in options, {k: float(v) for k, v in words.items()})
+
+
+@dataclasses.dataclass
+class Case:
+    """A robot in both programs, at its start."""
+
+    source: Source
+    scene: wb.Scene
+    model: mujoco.MjModel
+    data: mujoco.MjData
+    held: dict[str, float]
+    """Coordinates of the joints that are held."""
+
+
+def case_of(robot: Robot) -> Case:
+    """Both programs' robot, at one pose, with the same motors."""
+    source = read(robot.path)
+    keys = [source.model.key(k).name for k in range(source.model.nkey)]
+    keyframe = robot.keyframe or ("home" if "home" in keys else None)
+    floor = () if mujoco.mjtGeom.mjGEOM_PLANE in source.model.geom_type else (wb.floor(friction=1.0),)
+    if floor:
+        source.spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], name="standing_floor")
+    fixed = False if robot.floats else None
+    scene = wb.load_robot(robot.path, keyframe=keyframe, obstacles=floor, fixed_base=fixed, ignore_loops=robot.bare)
+    servos = [a for a in scene.actuators if isinstance(a, wb.Servo)]
+    own = keyframe is not None and servos and len(servos) == len(scene.actuators) == source.model.nu
+    if not own:
+        scene = wb.hold_pose(scene, _pose(scene, robot.words))
+    if keyframe is None:
+        scene = _set_down(scene)
+    for joint in source.spec.joints:
+        joint.name = joint.name or source.joints[joint.id]
+    if robot.floats:
+        for body in source.spec.worldbody.bodies:
+            body.add_freejoint(name=next(j.name for j in scene.joints if j.child == body.name))
+    model = source.spec.compile()
+    model.opt.timestep = STEP
+    data = mujoco.MjData(model)
+    if own:
+        data.ctrl = model.key_ctrl[keys.index(keyframe)]
+    else:
+        _drive(model, scene)
+    if robot.bare:
+        model.opt.disableflags |= _OFF.mjDSBL_EQUALITY
+    _start(model, data, scene)
+    joints = {j.name: j for j in scene.joints}
+    held = {a.joint: joints[a.joint].start[a.axis] for a in scene.actuators if isinstance(a, wb.Servo)}
+    return Case(source, scene, model, data, held)
+
+
+def _pose(scene: wb.Scene, words: dict[str, float]) -> dict[str, float]:
+    """Coordinates of joints that are named, or that start outside of their limits."""
+    pose = {}
+    for joint in scene.joints:
+        if joint.kind not in ("revolute", "prismatic"):
+            continue
+        q = joint.start[0] if joint.start else 0.0
+        for word, value in words.items():
+            q = value if word in joint.name else q
+        if joint.lower is not None:
+            q = min(max(q, joint.lower[0]), joint.upper[0])
+        if q != (joint.start[0] if joint.start else 0.0):
+            pose[joint.name] = q
+    return pose
+
+
+def _smooth(scene: wb.Scene) -> list[wb.RigidBody]:
+    """Bodies that touch nothing."""
+    return [dataclasses.replace(b, points=0) for b in scene.rigid]
+
+
+def _set_down(scene: wb.Scene) -> wb.Scene:
+    """A scene whose robot touches the floor at z = 0 with its lowest point, if it floats."""
+    roots = [j for j in scene.joints if j.kind == "free" and j.parent is None]
+    points = [(k, contact_cloud(b)) for k, b in enumerate(scene.rigid)]
+    if len(roots) != 1 or not any(c for _, c in points):
+        return scene
+    sim = wb.Simulation(dataclasses.replace(scene, contacts=(), bodies=_smooth(scene)), wb.Articulated(), dt=STEP)
+    readings = sim.sense(sim.state())
+    lowest = min(
+        float((readings.position[0, k].numpy() + c.positions @ readings.rotation[0, k].numpy().T)[:, 2].min())
+        for k, c in points
+        if c
+    )
+    x, y, z, *q = roots[0].start
+    lifted = dataclasses.replace(roots[0], start=(x, y, z - lowest, *q))
+    return dataclasses.replace(scene, joints=[lifted if j is roots[0] else j for j in scene.joints])
+
+
+def _drive(model: mujoco.MjModel, scene: wb.Scene) -> None:
+    """Give the servos of a scene to MuJoCo's joints as springs and dampers, in the place of all actuators."""
+    model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    model.opt.disableflags |= _OFF.mjDSBL_ACTUATION
+    for motor in (a for a in scene.actuators if isinstance(a, wb.Servo)):
+        j = model.joint(motor.joint).id
+        at, stiffness = model.jnt_qposadr[j], model.jnt_stiffness[j] + motor.stiffness
+        torque = model.jnt_stiffness[j] * model.qpos_spring[at] + motor.stiffness * motor.target
+        model.jnt_stiffness[j], model.qpos_spring[at] = stiffness, torque / stiffness
+        model.dof_damping[model.jnt_dofadr[j]] += motor.damping
+
+
+def _start(model: mujoco.MjModel, data: mujoco.MjData, scene: wb.Scene) -> None:
+    for joint in scene.joints:
+        if joint.kind == "fixed" or joint.start is None:
+            continue
+        at, q = model.joint(joint.name).qposadr[0], np.array(joint.start)
+        if joint.kind in ("ball", "free"):
+            q[-4:] = np.roll(q[-4:], 1)
+        data.qpos[at : at + len(q)] = q
+
+
+def compared(case: Case, sim: wb.Simulation, state: object) -> float:
+    """Greatest difference of coordinates between both programs [rad or m]."""
+    worst = 0.0
+    for joint in case.scene.joints:
+        if joint.kind == "fixed":
+            continue
+        own = state.position[0, sim.model.robot.coordinates[joint.name]].numpy().copy()
+        at = case.model.joint(joint.name).qposadr[0]
+        other = case.data.qpos[at : at + len(own)].copy()
+        if joint.kind in ("ball", "free"):
+            other[-4:] = np.roll(other[-4:], -1)
+            other[-4:] *= math.copysign(1.0, own[-4:] @ other[-4:])
+        worst = max(worst, float(np.abs(own - other).max()))
+    return worst
+
+
+def freely(case: Case) -> float:
+    """How far both are apart after some free motion [rad or m]."""
+    scene = dataclasses.replace(
+        case.scene, actuators=(), contacts=(),
+        bodies=_smooth(case.scene),
+        joints=[dataclasses.replace(j, lower=None, upper=None) for j in case.scene.joints],
+    )  # fmt: skip
+    sim = wb.Simulation(scene, wb.Articulated(), dt=COARSE)
+    state = sim.rollout(None, round(FREE / COARSE)).final
+    model = case.source.spec.compile()
+    model.opt.timestep, model.opt.integrator = FINE, mujoco.mjtIntegrator.mjINT_IMPLICIT
+    model.opt.disableflags |= _OFF.mjDSBL_CONSTRAINT | _OFF.mjDSBL_ACTUATION
+    model.body_gravcomp[:] = 0.0
+    data = mujoco.MjData(model)
+    _start(model, data, scene)
+    mujoco.mj_step(model, data, round(FREE / FINE))
+    return compared(dataclasses.replace(case, scene=scene, model=model, data=data), sim, state)
+
+
+def _away(case: Case, coordinate: Callable[[str], float]) -> float:
+    return max((abs(coordinate(name) - home) for name, home in case.held.items()), default=0.0)
+
+
+def _base(case: Case) -> int:
+    """The body that carries the most: the first that hangs on the world by a joint that moves, or the first of all."""
+    roots = {j.child for j in case.scene.joints if j.parent is None and j.kind == "free"}
+    return next((k for k, b in enumerate(case.scene.rigid) if b.name in roots), 0)
+
+
+def _tilt(before: np.ndarray, after: np.ndarray) -> float:
+    """Angle between the z axes of two rotations [degrees]."""
+    up = before.T @ np.array([0.0, 0.0, 1.0])
+    return math.degrees(math.acos(np.clip((after @ up)[2], -1.0, 1.0)))
+
+
+def standing(case: Case) -> tuple[dict[str, float], tuple[np.ndarray, np.ndarray]]:
+    """Hold a pose in both programs: what is printed, and the poses of the bodies at the end."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sim = wb.Simulation(case.scene, wb.Articulated(), dt=STEP)
+    steps, base = round(SECONDS / STEP), _base(case)
+    begun = time.perf_counter()
+    first = sim.sense(sim.state())
+    final = sim.rollout(None, steps).final
+    taken = time.perf_counter() - begun
+    last = sim.sense(final)
+    q = final.position[0].numpy()
+    result = {
+        "away": _away(case, lambda name: q[sim.model.robot.coordinates[name]][0]),
+        "down": float(first.position[0, base, 2] - last.position[0, base, 2]),
+        "tilt": _tilt(first.rotation[0, base].numpy(), last.rotation[0, base].numpy()),
+        "speed": float(final.velocity.abs().max()),
+        "seconds": taken,
+    }
+    model, data = case.model, case.data
+    body = model.body(case.scene.rigid[base].name).id
+    mujoco.mj_forward(model, data)
+    height, turn = data.xpos[body, 2].copy(), data.xmat[body].reshape(3, 3).copy()
+    mujoco.mj_step(model, data, steps)
+    result |= {
+        "their away": _away(case, lambda name: data.qpos[model.joint(name).qposadr[0]]),
+        "their down": float(height - data.xpos[body, 2]),
+        "their tilt": _tilt(turn, data.xmat[body].reshape(3, 3)),
+    }
+    return result, (last.position[0].numpy(), last.rotation[0].numpy())
+
+
+def picture(places: list[tuple[str, wb.Scene, tuple[np.ndarray, np.ndarray]]], path: Path) -> None:
+    """All robots in one figure."""
+    import matplotlib.pyplot as plt
+
+    columns = 5
+    rows = math.ceil(len(places) / columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(2.1 * columns, 2.2 * rows), squeeze=False)
+    for ax in axes.flat:
+        ax.axis("off")
+    for ax, (name, scene, poses) in zip(axes.flat, places, strict=False):
+        wb.view.draw(scene, poses=poses, ax=ax)
+        ax.axis("off")
+        ax.set_title(name, fontsize=7, pad=2)
+    figure.subplots_adjust(0.0, 0.0, 1.0, 0.97, 0.02, 0.1)
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("robots", nargs="+", metavar="FILE", help="URDF or MJCF, with options after commas")
+    parser.add_argument("--picture", type=Path, help="where to draw the robots at the end, as PNG")
+    asked = parser.parse_args()
+    logging.getLogger("warpbots").setLevel(logging.ERROR)
+    print(
+        "| robot | velocities | mass [kg] | gave way [rad] | came down [mm] | tilted [deg] | free motion | time [s] |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    places = []
+    for robot in map(Robot.parse, asked.robots):
+        name = f"{robot.path.parent.name}/{robot.path.name}"
+        try:
+            case = case_of(robot)
+            mass, freedom = case.model.body_mass.sum(), case.model.nv
+            apart = freely(case)
+            r, poses = standing(case)
+        except (ValueError, RuntimeError, OSError) as fault:
+            print(f"| {name} | {type(fault).__name__}: {' '.join(str(fault).split())[:200]} |", flush=True)
+            continue
+        places.append((robot.path.stem, case.scene, poses))
+        print(
+            f"| {name} | {freedom} | {mass:.3g} | {r['away']:.4f} ({r['their away']:.4f}) | "
+            f"{1e3 * r['down']:.1f} ({1e3 * r['their down']:.1f}) | {r['tilt']:.2f} ({r['their tilt']:.2f}) | "
+            f"{apart:.0e} | {r['seconds']:.1f} |",
+            flush=True,
+        )
+    if asked.picture and places:
+        picture(places, asked.picture)
+
+
+if __name__ == "__main__":
+    main()
