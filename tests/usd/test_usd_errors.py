@@ -2,7 +2,9 @@
 
 import dataclasses
 import errno
+import logging
 import os
+import re
 import subprocess
 import sys
 
@@ -83,10 +85,23 @@ def test_an_impossible_unit(unit, tmp_path):
         usd.read(write(tmp_path, BLOCK, header=f"(\n metersPerUnit = {unit}\n)\n"))
 
 
-def test_a_missing_reference(tmp_path):
-    path = write(tmp_path, BLOCK + 'def "Table" (\n prepend references = @./table.usda@\n) {\n}\n')
-    with pytest.raises(SceneError, match=r"refers to what cannot be found or read: .*table.usda.*/Table"):
-        usd.read(path)
+def test_a_missing_reference(tmp_path, caplog):
+    """What is missing is named, and what is there is read; where nothing is, the refusal says what is missing."""
+    table = 'def "Table" (\n prepend references = @./table.usda@\n) {\n}\n'
+    with caplog.at_level(logging.WARNING, logger="warpbots"):
+        assert usd.read(write(tmp_path, BLOCK + table)).bodies[0].name == "Block"
+    assert re.search(r"/Table: it refers to what cannot be found or read .*table.usda", caplog.text)
+    with pytest.raises(SceneError, match=r"(?s)has no body .*/Table: it refers to what cannot be found .*table.usda"):
+        usd.read(write(tmp_path, table), material=ROUND)
+
+
+def test_a_look_in_another_format(tmp_path, caplog):
+    """USD opens a file whose looks it cannot, and so does the reader."""
+    (tmp_path / "gold.mtlx").write_text('<?xml version="1.0"?>\n<materialx version="1.38"/>\n')
+    look = 'def "Look" (\n prepend references = @./gold.mtlx@</MaterialX>\n) {\n}\n'
+    with caplog.at_level(logging.WARNING, logger="warpbots"):
+        assert usd.read(write(tmp_path, BLOCK + look)).bodies[0].name == "Block"
+    assert "/Look: it refers to what cannot be found or read" in caplog.text
 
 
 def test_a_file_of_the_future(tmp_path):
@@ -133,7 +148,7 @@ def test_all_faults_at_once(tmp_path):
         'def Material "Stone" {\n float newton:mpm:youngsModulus = 1000\n float newton:mpm:poissonsRatio = 0.5\n}\n'
         f'def Cube "A" (\n {SOFT}\n) {{\n rel material:binding:physics = </Stone>\n}}\n'
         f'def Cube "B" (\n {SOFT}\n) {{\n}}\n'
-        f'def Cone "C" (\n {SOFT}\n) {{\n}}\n'
+        f'def NurbsPatch "C" (\n {SOFT}\n) {{\n}}\n'
         f'def Xform "D" (\n {SOFT}\n) {{\n}}\n'
         'def Scope "E" (\n prepend apiSchemas = ["WarpbotsMuscleAPI"]\n) {\n string warpbots:region = "leg"\n}\n'
         'def Scope "F" (\n prepend apiSchemas = ["WarpbotsPressureAPI"]\n) {\n string warpbots:region = "leg"\n'
@@ -148,7 +163,7 @@ def test_all_faults_at_once(tmp_path):
         [
             r"bad.usda: /Stone: Material: poissons_ratio must be in (-1, 0.5), got 0.5",
             "/B: the file does not say what it is made of",
-            "/C: a Cone is no solid that warpbots knows",
+            "/C: a NurbsPatch is no solid that warpbots knows",
             "/D: there is no solid at or below it that warpbots knows",
             "/E: a prim with WarpbotsMuscleAPI needs the attributes warpbots:direction, warpbots:maxStress",
             "/F: Pressure 'F': max_pressure must be positive",
@@ -267,12 +282,16 @@ def test_a_text_that_is_not_utf_8(tmp_path):
 
 
 def test_a_sheared_solid(tmp_path):
+    """A cube that is sheared is a mesh; what is rigid in a plane cannot be."""
     content = (
         'def Xform "A" {\n double3 xformOp:scale = (1, 2, 1)\n uniform token[] xformOpOrder = ["xformOp:scale"]\n'
         'def Cube "B" {\n float xformOp:rotateX = 30\n uniform token[] xformOpOrder = ["xformOp:rotateX"]\n}\n}\n'
     )
+    shape = usd.read(write(tmp_path, content), material=ROUND).bodies[0].shape
+    assert shape.volume == pytest.approx(16.0)
+    flat = 'def PhysicsScene "P" {\n int warpbots:dimension = 2\n}\n'
     with pytest.raises(SceneError, match="/A/B: its transform shears it"):
-        usd.read(write(tmp_path, content), material=ROUND)
+        usd.read(write(tmp_path, flat + content), material=ROUND)
 
 
 # writing

@@ -406,16 +406,16 @@ def DistantLight "Sun" {
     )
     with caplog.at_level(logging.WARNING, logger="warpbots"):
         scene = usd.read(stage(tmp_path, content))
-    assert [o.name for o in scene.obstacles] == ["Post"]
+    assert [o.name for o in scene.obstacles] == ["Hat", "Egg", "Sheet", "Door", "Post"]
     assert len(caplog.records) == 1
     lines = caplog.records[0].getMessage().splitlines()[1:]
     listed = {line.split(":")[0].strip().removeprefix("/World/"): line for line in lines}
     assert set(listed) == {"Hinge", "Hat", "Egg", "Sheet", "Door", "Two"}
     words = {
         "Hinge": "moves no rigid body",
-        "Hat": "Cone",
-        "Egg": "scaled",
-        "Sheet": "watertight",
+        "Hat": "a mesh of 48 sides stands for it",
+        "Egg": "scales",
+        "Sheet": "an open surface; what is up to 0.1 m behind it is solid",
         "Door": "moves",
     }
     for name, word in words.items():

@@ -8,14 +8,15 @@ import numpy as np
 from pxr import Sdf, Usd, UsdGeom
 
 from warpbots.scene import Material, Points, SceneError, Shape, Sheet, SoftBody, TetMesh
+from warpbots.usd.colliders import is_soft
 from warpbots.usd.frame import START, Frame, rotation
 from warpbots.usd.materials import bind, direct_material, read_material, write_material
 from warpbots.usd.schema import BODY_APIS, POINTS_API, REGION_API, SURFACE_APIS, UNSUPPORTED_APIS, VOLUME_API, rows
 from warpbots.usd.shapes import read_shape, write_shape
-from warpbots.usd.sheets import bending_of, read_bending, write_bending
+from warpbots.usd.sheets import bending_of, read_bending, sheet_of, write_bending
 from warpbots.usd.solids import geometry, is_own, read_solid, write_solid
 from warpbots.usd.target import Target, free_path, read_name, remove, rename, to_scene_coordinates
-from warpbots.usd.values import apply, authored, create, get, put, same, schemas
+from warpbots.usd.values import apply, authored, create, enabled, get, put, same, schemas
 
 __all__ = ["lost_velocities", "read_body", "write_body"]
 
@@ -23,7 +24,9 @@ _SIM_API = {Points: POINTS_API, TetMesh: VOLUME_API, Sheet: SURFACE_APIS[0]}
 """Applied schemas of the geometry that others simulate as it is."""
 
 
-def read_body(body: Usd.Prim, name: str, frame: Frame, material: Material | None = None) -> SoftBody:
+def read_body(
+    body: Usd.Prim, name: str, frame: Frame, material: Material | None = None, thickness: float | None = None
+) -> SoftBody:
     """The soft body at `body`.
 
     Args:
@@ -31,15 +34,16 @@ def read_body(body: Usd.Prim, name: str, frame: Frame, material: Material | None
         name: What to call it.
         frame: Units and axes of the stage.
         material: Material of a body for which the file gives none.
+        thickness: Thickness [m] of the sheet that a mesh without an inside becomes; None to refuse it.
 
     Raises:
         SceneError: Something about it cannot be simulated; the message names the prim.
     """
     parts = geometry(body)
     for prim in (body, *parts):
-        for schema in schemas(prim) & UNSUPPORTED_APIS.keys():
-            raise SceneError(f"{prim.GetPath()}: {UNSUPPORTED_APIS[schema]}")
-    shape = read_solid(body, frame)
+        if is_soft(body) and "PhysicsRigidBodyAPI" in schemas(prim) and enabled(prim, "physics:rigidBodyEnabled"):
+            raise SceneError(f"{prim.GetPath()}: {UNSUPPORTED_APIS['PhysicsRigidBodyAPI']}")
+    shape = _read_shape(body, parts, frame, thickness)
     regions = {read_name(prim): prim for prim in _regions(body)}
     own_materials = {region: direct_material(prim, frame) for region, prim in regions.items()}
     return SoftBody(
@@ -52,6 +56,20 @@ def read_body(body: Usd.Prim, name: str, frame: Frame, material: Material | None
         color=_color(body, frame),
         friction=get(body, "SoftBody.friction", frame),
     )
+
+
+def _read_shape(body: Usd.Prim, parts: list[Usd.Prim], frame: Frame, thickness: float | None) -> Shape:
+    try:
+        return read_solid(body, frame)
+    except SceneError as error:
+        if "watertight" not in str(error) or len(parts) != 1 or parts[0].GetTypeName() != "Mesh":
+            raise
+        if thickness is None:
+            raise SceneError(f"{error}; pass thickness=... [m] to make sheets of meshes that are open") from None
+    try:
+        return sheet_of(parts[0], frame.matrix(parts[0]), frame, thickness)
+    except SceneError as error:
+        raise SceneError(f"{parts[0].GetPath()}: a mesh that is open, and no sheet: {error}") from None
 
 
 def write_body(target: Target, existing: Usd.Prim | None, body: SoftBody) -> Sdf.Path:

@@ -7,16 +7,16 @@ from pxr import Usd, UsdGeom
 
 from warpbots.scene import Box, SceneError, Shape, Sphere, TriangleMesh
 from warpbots.usd.frame import START, Frame, local_matrix, transform
-from warpbots.usd.geometry import box, mesh_points, plain_shape
-from warpbots.usd.schema import MOTION_API
+from warpbots.usd.geometry import box, mesh_points, mesh_triangles, plain_shape
+from warpbots.usd.tessellated import SIDES
+from warpbots.usd.schema import BODY_APIS, MOTION_API
 from warpbots.usd.shapes import read_shape_in
 from warpbots.usd.solids import is_own
-from warpbots.usd.values import authored, axis_number, enabled, schemas
+from warpbots.usd.values import authored, enabled, schemas
 
-__all__ = ["Note", "body_of", "colliders", "is_moving", "read_collider"]
+__all__ = ["Note", "body_of", "colliders", "is_moving", "is_rigid", "is_soft", "read_collider", "solid_of"]
 
-_SIDES = 48
-"""Sides of the mesh that stands for a cone."""
+_SOFT_SWITCHES = ("omniphysics:deformableBodyEnabled", "physics:deformableBodyEnabled", "physics:bodyEnabled")
 
 _APPROXIMATION = "physics:approximation"
 _EXACT = ("none", "meshSimplification", "convexDecomposition", "sdf")
@@ -33,6 +33,16 @@ def is_moving(prim: Usd.Prim) -> bool:
     if MOTION_API in schemas(prim):  # kinematic, so that a player shows its motion
         return True
     return not (authored(prim, "physics:kinematicEnabled") and prim.GetAttribute("physics:kinematicEnabled").Get(START))
+
+
+def is_soft(prim: Usd.Prim) -> bool:
+    """Whether `prim` is a soft body that nobody has switched off."""
+    return bool(schemas(prim) & set(BODY_APIS)) and all(enabled(prim, name) for name in _SOFT_SWITCHES)
+
+
+def is_rigid(prim: Usd.Prim) -> bool:
+    """Whether `prim` is a rigid body that is simulated, and no soft one."""
+    return is_moving(prim) and not is_soft(prim)
 
 
 def body_of(prim: Usd.Prim) -> Usd.Prim | None:
@@ -76,11 +86,11 @@ def read_collider(body: Usd.Prim, base: np.ndarray, prim: Usd.Prim, frame: Frame
     """
     try:
         if prim == body:
-            return _solid(prim, base, frame, note)
+            return _moving_solid(prim, base, frame, note)
         parent = _to_body(body, base, prim.GetParent())
         if is_own(body) and prim == body.GetChild("Shape"):
             return read_shape_in(prim, parent, frame)
-        return _solid(prim, local_matrix(prim, parent, parent), frame, note)
+        return _moving_solid(prim, local_matrix(prim, parent, parent), frame, note)
     except SceneError as error:
         note(prim, f"a collider that is left out: {str(error).removeprefix(f'{prim.GetPath()}: ')}")
         return None
@@ -107,15 +117,36 @@ def _to_body(body: Usd.Prim, base: np.ndarray, prim: Usd.Prim) -> np.ndarray:
     return result
 
 
-def _solid(prim: Usd.Prim, here: np.ndarray, frame: Frame, note: Note) -> Shape:
-    kind = prim.GetTypeName()
-    if kind == "Cone":
-        note(prim, f"a cone; a mesh of {_SIDES} sides stands for it")
-        return _cone(prim, here)
-    if kind == "Plane":
+def _moving_solid(prim: Usd.Prim, here: np.ndarray, frame: Frame, note: Note) -> Shape:
+    if prim.GetTypeName() == "Plane":
         raise SceneError("a plane without end cannot move; take a Cube")
+    return solid_of(prim, here, frame, note)
+
+
+def _hull_of_open(vertices: np.ndarray, faces: np.ndarray) -> tuple[TriangleMesh, str]:
+    return hull(vertices), "a mesh that is open and has no inside; its convex hull stands for it"
+
+
+def solid_of(prim: Usd.Prim, here: np.ndarray, frame: Frame, note: Note, opened: Callable = _hull_of_open) -> Shape:
+    """The solid that the geometry of the collider `prim` stands for.
+
+    Args:
+        prim: The collider.
+        here: Its local coordinates to those of the solid [m], shape (4, 4).
+        frame: Units and axes of the stage.
+        note: Takes what is not as the file says it.
+        opened: Makes a solid and words about it of the vertices and faces of a mesh without an inside.
+
+    Raises:
+        SceneError: It is no solid that warpbots knows; the message does not name the prim.
+    """
+    kind = prim.GetTypeName()
     if kind != "Mesh":
-        return plain_shape(prim, here, frame.dim)
+        shape = plain_shape(prim, here, frame.dim)
+        if isinstance(shape, TriangleMesh):
+            what = "a cone" if kind == "Cone" else f"a {kind} that its transform scales or shears out of shape"
+            note(prim, f"{what}; a mesh of {SIDES} sides stands for it")
+        return shape
     said = str(prim.GetAttribute(_APPROXIMATION).Get() or "none") if authored(prim, _APPROXIMATION) else "none"
     if said in ("boundingCube", "boundingSphere"):
         return _bounding(said, mesh_points(prim), here)
@@ -125,8 +156,10 @@ def _solid(prim: Usd.Prim, here: np.ndarray, frame: Frame, note: Note) -> Shape:
         except SceneError as error:
             if "watertight" not in str(error):
                 raise
-            note(prim, "a mesh that is open and has no inside; its convex hull stands for it")
-    elif said != "convexHull":
+            solid, words = opened(*mesh_triangles(prim, here))
+            note(prim, words)
+            return solid
+    if said != "convexHull":
         note(prim, f"the unknown approximation {said!r} of a mesh; its convex hull stands for it")
     return hull(transform(here, mesh_points(prim)))
 
@@ -159,20 +192,3 @@ def _bounding(said: str, points: np.ndarray, here: np.ndarray) -> Box | Sphere |
     moved = transform(here, points)
     center = (here @ middle)[:3, 3]
     return Sphere(tuple(center.tolist()), float(np.linalg.norm(moved - center, axis=1).max()))
-
-
-def _cone(prim: Usd.Prim, here: np.ndarray) -> TriangleMesh:
-    cone = UsdGeom.Cone(prim)
-    radius, height = float(cone.GetRadiusAttr().Get(START)), float(cone.GetHeightAttr().Get(START))
-    k = axis_number(cone.GetAxisAttr().Get(START))
-    angle = 2.0 * np.pi * np.arange(_SIDES) / _SIDES
-    radius *= np.sqrt(2.0 * np.pi / _SIDES / np.sin(2.0 * np.pi / _SIDES))  # of a polygon of the area of the circle
-    points = np.zeros((_SIDES + 2, 3))
-    points[:_SIDES, (k + 1) % 3], points[:_SIDES, (k + 2) % 3] = radius * np.cos(angle), radius * np.sin(angle)
-    points[:, k] = -height / 2.0
-    points[-1, k] = height / 2.0
-    now = np.arange(_SIDES)
-    after = (now + 1) % _SIDES
-    base, top = np.full(_SIDES, _SIDES), np.full(_SIDES, _SIDES + 1)
-    faces = np.concatenate([np.stack([after, now, base], axis=1), np.stack([now, after, top], axis=1)])
-    return TriangleMesh(transform(here, points), faces)

@@ -34,8 +34,8 @@ def open_stage(
 
     Raises:
         FileNotFoundError: There is no such file.
-        SceneError: It is empty, is no USD file, refers to files that are missing or lie elsewhere, is too large, or is
-            of a newer warpbots.
+        SceneError: It is empty, is no USD file, refers to files that lie elsewhere, is too large, or is of a newer
+            warpbots.
     """
     path = Path(path)
     if path.is_dir():
@@ -46,9 +46,8 @@ def open_stage(
         stage = Usd.Stage.Open(layers[0])
     except Tf.ErrorException as error:
         raise SceneError(f"{path}: this is no USD file that can be read ({_reason(error)})") from None
-    broken = stage.GetCompositionErrors()
-    if broken:
-        raise SceneError(f"{path}: the file refers to what cannot be found or read: " + "; ".join(map(str, broken)))
+    # a layer that this process has open already may be older than the file
+    Sdf.Layer.ReloadLayers({layer for layer in stage.GetUsedLayers() if not (layer.anonymous or layer.dirty)})
     _check_version(stage, path)
     return stage
 

@@ -1,7 +1,10 @@
 """What a geometric prim means as a shape, whoever wrote it.
 
-In a 2D scene a prim stands for its section with the plane y = 0.
+In a 2D scene a prim stands for its section with the plane y = 0. A primitive that its transform shears, or scales so
+that what was round is not round any more, is a mesh; so is a cone.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 from pxr import Usd, UsdGeom
@@ -20,10 +23,15 @@ from warpbots.scene import (
     TriangleMesh,
     Truss,
 )
+from warpbots.usd import tessellated
 from warpbots.usd.frame import START, rigid, snap, tidy, transform
 from warpbots.usd.values import at_rest, axis_number
 
-__all__ = ["box", "is_geometry", "mesh_points", "mesh_triangles", "plain_shape", "pose"]
+__all__ = ["NoGeometry", "box", "is_geometry", "mesh_points", "mesh_triangles", "plain_shape", "pose"]
+
+
+class NoGeometry(SceneError):
+    """A prim of a geometric type without any geometry, which has no part in anything."""
 
 
 def is_geometry(prim: Usd.Prim) -> bool:
@@ -74,17 +82,36 @@ def _axes(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         raise SceneError("its transform flattens it to nothing")
     directions = snap(linear / scales)
     if not np.allclose(directions.T @ directions, np.eye(3), atol=1e-5):
-        raise SceneError("its transform shears it; apply the transform to the points of a Mesh instead")
+        raise _NoPrimitive("its transform shears it; apply the transform to its points instead")
     return directions, scales
+
+
+class _NoPrimitive(SceneError):
+    """A transform makes something else of a primitive."""
 
 
 def _uniform(scales: np.ndarray) -> float:
     if not np.allclose(scales, scales[0], rtol=1e-5):
-        raise SceneError(
+        raise _NoPrimitive(
             f"it is scaled by {scales.tolist()} along its axes, so that it is no longer round; scale it uniformly or "
             f"turn it into a Mesh"
         )
     return float(scales[0])
+
+
+def _or_mesh(reader: Callable, mesh: Callable) -> Callable:
+    """`reader`, or in space the triangles of `mesh` where the transform leaves no primitive."""
+
+    def read(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
+        try:
+            return reader(prim, matrix, dim)
+        except _NoPrimitive:
+            if dim == 2:
+                raise
+            vertices, faces = mesh(prim)
+            return TriangleMesh(transform(matrix, vertices), faces)
+
+    return read
 
 
 def _plane_only(dim: int, prim: Usd.Prim) -> None:
@@ -97,7 +124,16 @@ def _drop(vector: np.ndarray, dim: int) -> tuple[float, ...]:
 
 
 def _cube(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
-    return box(matrix @ np.diag([*3 * [0.5 * float(_get(prim, "size", 2.0))], 1.0]), dim)
+    return box(matrix @ np.diag([*3 * [_half_size(prim)], 1.0]), dim)
+
+
+def _half_size(prim: Usd.Prim) -> float:
+    return 0.5 * float(_get(prim, "size", 2.0))
+
+
+def _cube_mesh(prim: Usd.Prim) -> tuple[np.ndarray, np.ndarray]:
+    corners, faces = tessellated.cube()
+    return _half_size(prim) * corners, faces
 
 
 def box(matrix: np.ndarray, dim: int) -> Shape:
@@ -121,7 +157,11 @@ def box(matrix: np.ndarray, dim: int) -> Shape:
 
 def _sphere(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
     _, scales = _axes(matrix)
-    return Sphere(_drop(matrix[:3, 3], dim), float(_get(prim, "radius", 1.0)) * _uniform(scales))
+    return Sphere(_drop(matrix[:3, 3], dim), _radius_of_sphere(prim) * _uniform(scales))
+
+
+def _radius_of_sphere(prim: Usd.Prim) -> float:
+    return float(_get(prim, "radius", 1.0))
 
 
 def _rod(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
@@ -129,7 +169,10 @@ def _rod(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
     k = axis_number(_get(prim, "axis", "Z"))
     across = np.delete(scales, k)
     capsule = prim.GetTypeName().startswith("Capsule")
-    radius = float(_radius(prim)) * _uniform(scales if capsule else across)
+    bottom, top = _radii(prim)
+    if bottom != top:
+        raise _NoPrimitive(f"its ends have different radii {bottom:g} and {top:g}; turn it into a Mesh")
+    radius = bottom * _uniform(scales if capsule else across)
     along = directions[:, k]
     if dim == 2 and abs(along[1]) > 1.0 - 1e-9:  # seen along its axis it is a disc
         return Sphere(_drop(matrix[:3, 3], dim), radius)
@@ -140,18 +183,28 @@ def _rod(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
     return (Capsule if capsule else Cylinder)(*ends, radius)
 
 
-def _radius(prim: Usd.Prim) -> float:
-    if not prim.GetTypeName().endswith("_1"):
-        return _get(prim, "radius", 1.0 if prim.GetTypeName() == "Cylinder" else 0.5)
-    bottom, top = _get(prim, "radiusBottom", 0.5), _get(prim, "radiusTop", 0.5)
-    if bottom != top:
-        raise SceneError(f"its ends have different radii {bottom:g} and {top:g}; turn it into a Mesh")
-    return bottom
+def _radii(prim: Usd.Prim) -> tuple[float, float]:
+    """Radii of both ends of a capsule or cylinder."""
+    if prim.GetTypeName().endswith("_1"):
+        return float(_get(prim, "radiusBottom", 0.5)), float(_get(prim, "radiusTop", 0.5))
+    radius = float(_get(prim, "radius", 1.0 if prim.GetTypeName() == "Cylinder" else 0.5))
+    return radius, radius
+
+
+def _cone(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
+    _plane_only(dim, prim)
+    vertices, faces = tessellated.cone(prim)
+    return TriangleMesh(transform(matrix, vertices), faces)
 
 
 def _plane(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
-    directions, _ = _axes(matrix)
-    normal = directions[:, axis_number(_get(prim, "axis", "Z"))]
+    k = axis_number(_get(prim, "axis", "Z"))
+    normal = np.cross(matrix[:3, (k + 1) % 3], matrix[:3, (k + 2) % 3])
+    if not normal.any():
+        raise SceneError("its transform flattens it to nothing")
+    if np.dot(normal, matrix[:3, k]) < 0.0:  # in a mirror it looks along its axis, too
+        normal = -normal
+    normal = snap(normal / np.linalg.norm(normal))
     return HalfSpace(_drop(matrix[:3, 3], dim), _drop(normal, dim))
 
 
@@ -174,7 +227,7 @@ def mesh_triangles(prim: Usd.Prim, matrix: np.ndarray) -> tuple[np.ndarray, np.n
     corners = np.asarray(_get(prim, "faceVertexIndices", []), dtype=np.int64)
     points = mesh_points(prim)
     if not len(corners):
-        raise SceneError("it is a mesh without points or faces")
+        raise NoGeometry("it is a mesh without points or faces")
     if counts.sum() != len(corners) or counts.min() < 3:
         raise SceneError(f"its faces have {counts.sum()} corners by their counts and {len(corners)} by their indices")
     faces = _fans(counts, corners)
@@ -191,7 +244,7 @@ def mesh_points(prim: Usd.Prim) -> np.ndarray:
     """
     points = np.asarray(_get(prim, "points", []), dtype=np.float64).reshape(-1, 3)
     if not len(points):
-        raise SceneError("it is a mesh without points or faces")
+        raise NoGeometry("it is a mesh without points or faces")
     return points
 
 
@@ -208,7 +261,7 @@ def _tets(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
     points = np.asarray(_get(prim, "points", []), dtype=np.float64).reshape(-1, 3)
     tets = np.asarray(_get(prim, "tetVertexIndices", []), dtype=np.int64).reshape(-1, 4)
     if not len(points) or not len(tets):
-        raise SceneError("it is a tetrahedral mesh without points or tetrahedra")
+        raise NoGeometry("it is a tetrahedral mesh without points or tetrahedra")
     if tets.min() < 0 or tets.max() >= len(points):
         raise SceneError(f"its tetrahedra must index points 0 to {len(points) - 1}, got {tets.min()} to {tets.max()}")
     used = np.unique(tets)
@@ -222,7 +275,7 @@ def _points(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
     positions = np.asarray(_get(prim, "points", []), dtype=np.float64).reshape(-1, 3)
     widths = np.asarray(UsdGeom.Points(prim).GetWidthsAttr().Get(START) or [], dtype=np.float64)
     if not len(positions):
-        raise SceneError("it has no points")
+        raise NoGeometry("it has no points")
     if len(widths) not in (1, len(positions)):
         raise SceneError(f"it has {len(positions)} points and {len(widths)} widths, from which their volumes follow")
     volumes = np.broadcast_to((widths * _uniform(scales)) ** dim, len(positions))
@@ -269,12 +322,13 @@ def _bar_widths(prim: Usd.Prim, bars: np.ndarray, curve: np.ndarray, points: int
 
 
 _READ = {
-    "Cube": _cube,
-    "Sphere": _sphere,
-    "Capsule": _rod,
-    "Capsule_1": _rod,
-    "Cylinder": _rod,
-    "Cylinder_1": _rod,
+    "Cube": _or_mesh(_cube, _cube_mesh),
+    "Sphere": _or_mesh(_sphere, lambda prim: tessellated.sphere(_radius_of_sphere(prim))),
+    **dict.fromkeys(
+        ("Capsule", "Capsule_1", "Cylinder", "Cylinder_1"),
+        _or_mesh(_rod, lambda prim: tessellated.rod(prim, *_radii(prim))),
+    ),
+    "Cone": _cone,
     "Plane": _plane,
     "Mesh": _mesh,
     "TetMesh": _tets,

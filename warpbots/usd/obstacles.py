@@ -6,26 +6,53 @@ condition is `warpbots:condition`, because USD has no word for it.
 
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
-from warpbots.scene import Obstacle, SceneError
+from warpbots.scene import Obstacle, SceneError, Shape, Union
+from warpbots.usd.colliders import Note, solid_of
 from warpbots.usd.frame import Frame
 from warpbots.usd.materials import bind, read_friction, write_surface
-from warpbots.usd.schema import OBSTACLE_API
+from warpbots.usd.geometry import NoGeometry
+from warpbots.usd.schema import OBSTACLE_API, rows
 from warpbots.usd.solids import geometry, is_own, read_solid, write_solid
+from warpbots.usd.surfaces import behind
 from warpbots.usd.target import Target
-from warpbots.usd.values import apply, get, put
+from warpbots.usd.values import apply, authored, get, put
 
 __all__ = ["collide", "read_obstacle", "write_obstacle"]
 
 
-def read_obstacle(prim: Usd.Prim, name: str, frame: Frame) -> Obstacle:
+def read_obstacle(prim: Usd.Prim, name: str, frame: Frame, note: Note = lambda prim, reason: None) -> Obstacle:
     """The static solid at `prim`.
 
+    Args:
+        prim: An obstacle of ours, or a collider.
+        name: What to call it.
+        frame: Units and axes of the stage.
+        note: Takes what is not as the file says it.
+
     Raises:
-        SceneError: It is no solid that warpbots knows; the message names the prim.
+        NoGeometry: There is nothing at or below it to collide with.
+        SceneError: It is no solid that warpbots knows. Both messages name the prim.
     """
-    shape = read_solid(prim, frame)
+    shape = _read_shape(prim, frame, note)
     slides, sticks = read_friction(_solid(prim), frame)
     return Obstacle(shape, get(prim, "Obstacle.condition", frame), slides, name, sticks)
+
+
+def _read_shape(prim: Usd.Prim, frame: Frame, note: Note) -> Shape:
+    parts = geometry(prim)
+    if frame.dim == 2 or any(authored(part, rows("shape")[0].name) for part in parts):
+        return read_solid(prim, frame)
+    solids = []
+    for part in parts:
+        try:
+            solids.append(solid_of(part, frame.matrix(part), frame, note, behind))
+        except NoGeometry as error:
+            note(part, f"a collider that is left out: {error}")
+        except SceneError as error:
+            raise SceneError(f"{part.GetPath()}: {error}") from None
+    if not solids:
+        raise NoGeometry(f"{prim.GetPath()}: a collider without a solid at or below it that warpbots knows")
+    return solids[0] if len(solids) == 1 else Union(tuple(solids))
 
 
 def write_obstacle(target: Target, existing: Usd.Prim | None, obstacle: Obstacle) -> Sdf.Path:

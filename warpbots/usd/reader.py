@@ -2,28 +2,28 @@
 
 import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from pxr import Usd, UsdGeom
 
 from warpbots.reading import doubt_size
-from warpbots.scene import Material, Scene, SceneError, Shape, Sheet, TetMesh, TriangleMesh
+from warpbots.scene import Material, Scene, SceneError, Shape, Sheet, SoftBody, TetMesh, TriangleMesh
 from warpbots.scene.kinds import checked
 from warpbots.usd.bodies import lost_velocities, read_body
-from warpbots.usd.colliders import is_moving
+from warpbots.usd.colliders import is_rigid, is_soft
 from warpbots.usd.files import attempt, explained, open_stage
 from warpbots.usd.frame import Frame, stage_frame
+from warpbots.usd.geometry import NoGeometry
 from warpbots.usd.limits import MAX_PRIMS
 from warpbots.usd.obstacles import read_obstacle
 from warpbots.usd.parts import read_part
 from warpbots.usd.robots import Robots, read_robots
-from warpbots.usd.schema import BODY_APIS
 from warpbots.usd.settings import read_dimension, read_domain, read_fluid, read_gravity, read_task
 from warpbots.usd.shapes import read_shape
 from warpbots.usd.survey import Survey, survey
 from warpbots.usd.target import main_prim, read_name
-from warpbots.usd.values import schemas
 
 __all__ = ["CONTACT_POINTS", "read", "read_meshes", "read_obstacles", "read_stage"]
 
@@ -32,6 +32,8 @@ _logger = logging.getLogger("warpbots")
 CONTACT_POINTS = 64
 """Points with which a rigid body of a file touches others, unless somebody says otherwise."""
 
+_MANY = 3
+"""Prims that are listed one by one where the same is to be said of all."""
 
 @checked
 def read(
@@ -39,6 +41,8 @@ def read(
     material: Material | None = None,
     meters_per_unit: float | None = None,
     contact_points: int = CONTACT_POINTS,
+    thickness: float | None = None,
+    ignore_loops: bool = False,
     asset_root: str | os.PathLike | None = None,
     max_prims: int = MAX_PRIMS,
 ) -> Scene:
@@ -47,7 +51,11 @@ def read(
     Prims with `PhysicsDeformableBodyAPI` (or the one of Omniverse) become soft bodies, those with `PhysicsRigidBodyAPI`
     rigid ones, with their joints, drives and colliders; static colliders become obstacles, and what warpbots itself has
     written becomes what it was, to the last bit. Numbers are converted to SI units and z up. Physics that cannot be
-    simulated, or not as the file says it, is listed prim by prim in one warning.
+    simulated, or not as the file says it, and files that are missing, are listed with their prims in one warning.
+
+    Static meshes that are open, such as a quad for the ground or a terrain, get a solid behind them, or else a
+    thickness; the warning says which. Round primitives that are not round any more by their scale, and cones, are
+    meshes of 48 sides.
 
     Joints are at zero where both of their frames coincide, and start where the file has the bodies. A file knows of
     contact no more than friction: its rigid bodies touch with `contact_points` points each, by laws of
@@ -56,10 +64,13 @@ def read(
     Args:
         path: A .usd, .usda, .usdc or .usdz file.
         material: What bodies are made of for which the file does not say it. If the file marks no bodies, all its
-            meshes and other solids that are no colliders become bodies of this material.
+            meshes and other solids that are no colliders become bodies of this material; what cannot is left out.
         meters_per_unit: Metres per unit of length of the file, for files that do not say it or say it wrongly.
         contact_points: Number of points with which a rigid body with colliders touches others; 0 for no contact. Files
             of warpbots say it themselves.
+        thickness: Thickness [m] of the sheets that meshes of soft bodies become which are open and have no inside; None
+            not to make any.
+        ignore_loops: Whether to leave out joints that close loops; each is named in the warning.
         asset_root: Folder in which all must lie that the file refers to, be it by an absolute path, ``..`` or a link;
             None for the one above its own, or its own where that holds the home folder.
         max_prims: Prims that the stage may have, each counted once for every reference that it comes through.
@@ -71,10 +82,10 @@ def read(
     Raises:
         FileNotFoundError: There is no such file.
         SceneError: The file is empty, no USD file, without unit of length, of a newer version of warpbots, or has
-            nothing that can be simulated; every fault of its bodies, joints and actuators is listed.
+            nothing that can be simulated; every fault of its bodies, obstacles, joints and actuators is listed.
     """
     stage = open_stage(path, asset_root, max_prims)  # kept by name: without it the prims in `found` would be gone
-    scene, found = read_stage(stage, material, meters_per_unit, contact_points)
+    scene, found = read_stage(stage, material, meters_per_unit, contact_points, thickness, ignore_loops)
     _warn(scene, found, str(path))
     return scene
 
@@ -125,31 +136,36 @@ def read_stage(
     material: Material | None = None,
     meters_per_unit: float | None = None,
     contact_points: int = CONTACT_POINTS,
+    thickness: float | None = None,
+    ignore_loops: bool = True,
 ) -> tuple[Scene, Survey]:
     """The scene in `stage`, and the prims that it was read from; arguments and errors as for `read`."""
     name = stage.GetRootLayer().realPath or stage.GetRootLayer().identifier
     with explained(name, stage.GetPseudoRoot()):
-        return _read(stage, name, material, meters_per_unit, contact_points)
+        return _read(stage, name, material, meters_per_unit, contact_points, thickness, ignore_loops)
 
 
 def _read(
-    stage: Usd.Stage, name: str, material: Material | None, meters_per_unit: float | None, contact_points: int
-) -> tuple[Scene, Survey]:
+    stage: Usd.Stage, name: str, material: Material | None, meters_per_unit: float | None, contact_points: int,
+    thickness: float | None, ignore_loops: bool,
+) -> tuple[Scene, Survey]:  # fmt: skip
     found = survey(stage)
     frame = stage_frame(stage, read_dimension(found.settings), meters_per_unit)
-    if not found.bodies:
-        found = _loose_bodies(found, name, material)
-    faults: list[str] = []
     if int(contact_points) != contact_points or contact_points < 0:
         raise SceneError(f"contact_points must be a number of points >= 0, got {contact_points!r}")
-    soft = {
-        n: attempt(faults, read_body, prim, n, frame, material)
-        for n, prim in found.bodies.items()
-        if not is_moving(prim) or schemas(prim) & set(BODY_APIS)
-    }
+    if thickness is not None and not thickness > 0.0:
+        raise SceneError(f"thickness must be positive [m], or None for no sheets, got {thickness!r}")
+    faults: list[str] = []
+    if found.bodies:
+        soft = {
+            n: attempt(faults, read_body, prim, n, frame, material, thickness)
+            for n, prim in found.bodies.items() if not is_rigid(prim)
+        }  # fmt: skip
+    else:
+        found, soft = _loose_bodies(found, name, frame, material, thickness)
     actuators = [attempt(faults, read_part, prim, n, frame) for n, prim in found.actuators.items()]
-    obstacles = read_obstacles(found, frame)
-    robots = attempt(faults, read_robots, found, frame, actuators, obstacles, int(contact_points))
+    obstacles = attempt(faults, read_obstacles, found, frame) or []
+    robots = attempt(faults, read_robots, found, frame, actuators, obstacles, int(contact_points), ignore_loops)
     robots = robots or Robots({}, (), (), tuple(actuators), ())
     contacts = [attempt(faults, read_part, prim, n, frame) for n, prim in found.contacts.items()]
     task = attempt(faults, read_task, found.settings, frame)
@@ -176,32 +192,58 @@ def _read(
     return scene, found
 
 
-def _loose_bodies(found: Survey, name: str, material: Material | None) -> Survey:
-    """`found` with its loose geometry as bodies, which needs a `material` for them."""
-    if not found.loose:
-        reasons = "".join(f"\n  {path}: {reason}" for path, reason in found.left_out)
-        raise SceneError(f"{name}: the file has no body and no solid that could become one{reasons}")
-    if material is None:
-        paths = ", ".join(str(prim.GetPath()) for prim in list(found.loose.values())[:9])
-        paths += f" and {len(found.loose) - 9} more" if len(found.loose) > 9 else ""
+def _loose_bodies(
+    found: Survey, name: str, frame: Frame, material: Material | None, thickness: float | None
+) -> tuple[Survey, dict[str, SoftBody]]:
+    """`found` with its loose geometry as bodies of `material`; what can be none is left out.
+
+    Raises:
+        SceneError: There is no such geometry, or no material for it.
+    """
+    paths = [str(prim.GetPath()) for prim in found.loose.values()]
+    if paths and material is None:
+        which = ", ".join(paths[:9]) + (f" and {len(paths) - 9} more" if len(paths) > 9 else "")
         raise SceneError(
             f"{name}: no prim is marked as a body (PhysicsDeformableBodyAPI or PhysicsRigidBodyAPI); pass "
-            f"material=Material(youngs_modulus=...) to make bodies of {paths}"
+            f"material=Material(youngs_modulus=...) to make bodies of {which}"
         )
-    return found._replace(bodies=found.loose, loose={})
+    soft: dict[str, SoftBody] = {}
+    for n, prim in found.loose.items():
+        faults: list[str] = []
+        body = attempt(faults, read_body, prim, n, frame, material, thickness)
+        if body is not None:
+            soft[n] = body
+        path = str(prim.GetPath())
+        found.left_out.extend((path, fault.removeprefix(f"{path}: ")) for fault in faults)
+    if not soft:
+        reasons = "".join(f"\n  {line}" for line in _by_reason(found.left_out))
+        raise SceneError(f"{name}: the file has no body and no solid that could become one{reasons}")
+    return found._replace(bodies={n: found.loose[n] for n in soft}, loose={}), soft
 
 
 def read_obstacles(found: Survey, frame: Frame) -> list:
-    """All obstacles that can be read; the others are added to what is left out."""
-    obstacles = []
+    """All obstacles; those without any geometry are added to what is left out.
+
+    Raises:
+        SceneError: A line for each that is no solid which warpbots knows: what stands on it would fall.
+    """
+    obstacles: list = []
+    faults: list[str] = []
+
+    def note(prim: Usd.Prim, reason: str) -> None:
+        found.left_out.append((str(prim.GetPath()), reason))
+
     for n, prim in list(found.obstacles.items()):
         try:
             with explained(prim.GetPath(), prim):
-                obstacles.append(read_obstacle(prim, n, frame))
-        except SceneError as error:
+                obstacles.append(read_obstacle(prim, n, frame, note))
+        except NoGeometry:
             del found.obstacles[n]
-            path = str(prim.GetPath())
-            found.left_out.append((path, str(error).removeprefix(f"{path}: ")))
+            note(prim, "a collider without a solid at or below it that warpbots knows")
+        except SceneError as error:
+            faults.append(f"{error}; to read the file without this collider, switch it off (physics:collisionEnabled)")
+    if faults:
+        raise SceneError("\n  ".join(faults))
     return obstacles
 
 
@@ -211,13 +253,25 @@ def _source(stage: Usd.Stage, meters_per_unit: float | None) -> str | None:
     return stage.GetRootLayer().realPath or None if meters_per_unit in (None, said) else None
 
 
+def _by_reason(left_out: list[tuple[str, str]]) -> Iterator[str]:
+    """A line for each prim, or for all that share a reason if they are many."""
+    paths: dict[str, list[str]] = {}
+    for path, reason in left_out:
+        paths.setdefault(reason, []).append(path)
+    for reason, where in paths.items():
+        if len(where) > _MANY:
+            yield f"{where[0]} and {len(where) - 1} others: {reason}"
+        else:
+            yield from (f"{path}: {reason}" for path in where)
+
+
 def _warn(scene: Scene, found: Survey, name: str) -> None:
     """Say in one warning what was left out, and in another if the unit of length looks wrong."""
     for prim in found.bodies.values():
-        if schemas(prim) & set(BODY_APIS) and lost_velocities(prim):
+        if is_soft(prim) and lost_velocities(prim):
             found.left_out.append((str(prim.GetPath()), "velocities that differ from particle to particle"))
     if found.left_out:
-        lines = "".join(f"\n  {path}: {reason}" for path, reason in found.left_out)
+        lines = "".join(f"\n  {line}" for line in _by_reason(found.left_out))
         _logger.warning("%s: left out, or taken otherwise, what warpbots does not simulate:%s", name, lines)
     size = float(np.max(np.subtract(*scene.bounds[::-1])))
     doubt_size(name, "the robot", size, "meters_per_unit")

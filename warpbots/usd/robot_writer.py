@@ -17,7 +17,8 @@ from warpbots.usd.materials import bind, write_surface
 from warpbots.usd.obstacles import collide
 from warpbots.usd.poses import carried, displacement, matrix_of
 from warpbots.usd.robots import Robots, read_robots
-from warpbots.usd.schema import BODY_APIS, RIGID_API, rows
+from warpbots.usd.colliders import is_rigid
+from warpbots.usd.schema import RIGID_API, rows
 from warpbots.usd.shapes import write_shape
 from warpbots.usd.survey import Survey, survey
 from warpbots.usd.target import Target, remove, rename
@@ -46,7 +47,7 @@ class Kept(NamedTuple):
 
 def rigid_prims(found: Survey) -> dict[str, Usd.Prim]:
     """The rigid bodies among the bodies of a stage."""
-    return {name: prim for name, prim in found.bodies.items() if not schemas(prim) & set(BODY_APIS)}
+    return {name: prim for name, prim in found.bodies.items() if is_rigid(prim)}
 
 
 def write_robots(target: Target, scene: Scene, found: Survey, read: Robots | None) -> Kept:

@@ -27,7 +27,7 @@ from warpbots.scene import (
     Torque,
     Union,
 )
-from warpbots.usd.colliders import Note, colliders, read_collider
+from warpbots.usd.colliders import Note, colliders, is_rigid, read_collider
 from warpbots.usd.collisions import Toucher, touching
 from warpbots.usd.drives import claim, read_drives
 from warpbots.usd.files import attempt
@@ -37,7 +37,7 @@ from warpbots.usd.joint_prims import read_joint_prim
 from warpbots.usd.masses import read_weight
 from warpbots.usd.materials import bound_material, read_friction, read_restitution
 from warpbots.usd.poses import pose_of
-from warpbots.usd.schema import BODY_APIS, RIGID_API, rows
+from warpbots.usd.schema import RIGID_API, rows
 from warpbots.usd.survey import Survey
 from warpbots.usd.target import read_name
 from warpbots.usd.tree import Branch, branches
@@ -73,7 +73,10 @@ class _Body(NamedTuple):
     body: RigidBody
 
 
-def read_robots(found: Survey, frame: Frame, actuators: list, obstacles: list[Obstacle], contact_points: int) -> Robots:
+def read_robots(
+    found: Survey, frame: Frame, actuators: list, obstacles: list[Obstacle], contact_points: int,
+    ignore_loops: bool = True,
+) -> Robots:  # fmt: skip
     """The rigid bodies of a stage and what belongs to them.
 
     Args:
@@ -82,6 +85,7 @@ def read_robots(found: Survey, frame: Frame, actuators: list, obstacles: list[Ob
         actuators: Actuators that have their own prims.
         obstacles: The obstacles.
         contact_points: Number of points with which a body touches that does not say it itself; 0 for no contact.
+        ignore_loops: Whether joints that close loops are left out.
 
     Raises:
         SceneError: One line for each fault; the messages name the prims.
@@ -92,11 +96,12 @@ def read_robots(found: Survey, frame: Frame, actuators: list, obstacles: list[Ob
 
     faults: list[str] = []
     tried = functools.partial(attempt, faults)
-    rigid = {n: prim for n, prim in found.bodies.items() if not schemas(prim) & set(BODY_APIS)}
+    rigid = {n: prim for n, prim in found.bodies.items() if is_rigid(prim)}
     bodies = {prim.GetPath(): tried(_read, prim, n, frame, note) for n, prim in rigid.items()}
     prims = [tried(read_joint_prim, prim, n, frame, note) for n, prim in found.joints.items()]
     joints = [joint for joint in prims if joint is not None]
-    grown = tried(branches, list(rigid.values()), joints, list(found.roots.values())) if not faults else None
+    roots, cut = list(found.roots.values()), note if ignore_loops else None
+    grown = tried(branches, list(rigid.values()), joints, roots, cut) if not faults else None
     if faults:
         raise SceneError("\n  ".join(faults))
     order = {joint.prim.GetPath(): k for k, joint in enumerate(joints)}

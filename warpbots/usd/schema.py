@@ -58,6 +58,7 @@ __all__ = [
     "POINTS_API",
     "JOINT_FIELDS",
     "REGION_API",
+    "ROD_API",
     "RESULT_API",
     "RIGID_API",
     "RIGID_FIELDS",
@@ -326,6 +327,9 @@ SURFACE_APIS = ("PhysicsSurfaceDeformableSimAPI", "OmniPhysicsSurfaceDeformableS
 SIM_APIS = (VOLUME_API, "OmniPhysicsVolumeDeformableSimAPI", POINTS_API, *SURFACE_APIS)
 """Applied schemas that mark the geometry which stands for a body, where a body has several."""
 
+ROD_API = "PhysicsCurvesDeformableSimAPI"
+"""Applied schema of curves that are rods, which warpbots does not know."""
+
 SURFACE_MATERIAL_API = "PhysicsSurfaceDeformableMaterialAPI"
 MATERIAL_APIS = ("PhysicsMaterialAPI", "NewtonMPMMaterialAPI", "PhysicsVolumeDeformableMaterialAPI")
 SCENE_APIS = ("NewtonSceneAPI", "NewtonMPMSceneAPI")
@@ -366,7 +370,6 @@ UNSUPPORTED_APIS = {
     "PhysicsRigidBodyAPI": "a rigid body that is marked as a soft one, too; take one of the two schemas away",
     "PhysicsArticulationRootAPI": "an articulation of rigid bodies",
     "PhysicsFilteredPairsAPI": "a collision filter; soft bodies touch everything",
-    "PhysicsCurvesDeformableSimAPI": "a curve deformable (rod)",
 }
 """Applied schemas of physics that warpbots does not simulate, and what they are."""
 

@@ -16,7 +16,7 @@ from warpbots.usd.materials import bound_material
 from warpbots.usd.schema import SURFACE_APIS, SURFACE_MATERIAL_API, rows
 from warpbots.usd.values import apply, authored, get, put, schemas
 
-__all__ = ["bending_of", "is_sheet", "read_bending", "read_sheet", "write_bending", "write_thickness"]
+__all__ = ["bending_of", "is_sheet", "read_bending", "read_sheet", "sheet_of", "write_bending", "write_thickness"]
 
 _TOKEN = rows("shape")[0].name
 _THICKNESS = rows("Sheet.thickness")[0].name
@@ -44,6 +44,19 @@ def read_sheet(prim: Usd.Prim, matrix: np.ndarray, frame: Frame) -> Sheet:
     vertices, faces = mesh_triangles(prim, matrix)
     used, faces = np.unique(faces, return_inverse=True)
     return Sheet(vertices[used], faces.reshape(-1, 3), _thickness(prim, frame), read_bending(prim, frame))
+
+
+def sheet_of(prim: Usd.Prim, matrix: np.ndarray, frame: Frame, thickness: float) -> Sheet:
+    """The open mesh `prim`, which does not say that it is a sheet, as one; as `read_sheet`.
+
+    Vertices at one place are one, and faces that this leaves without area are none.
+    """
+    vertices, faces = mesh_triangles(prim, matrix)
+    vertices, inverse = np.unique(vertices, axis=0, return_inverse=True)
+    faces = inverse.reshape(-1)[faces]
+    faces = faces[(faces != np.roll(faces, 1, axis=1)).all(axis=1)]
+    used, faces = np.unique(faces, return_inverse=True)
+    return Sheet(vertices[used], faces.reshape(-1, 3), thickness, read_bending(prim, frame))
 
 
 def read_bending(prim: Usd.Prim, frame: Frame, exact: float | None = None) -> float | None:

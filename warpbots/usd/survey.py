@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 from pxr import Usd, UsdGeom, UsdPhysics
 
-from warpbots.usd.colliders import body_of, is_moving
+from warpbots.usd.colliders import body_of, is_moving, is_rigid, is_soft
 from warpbots.usd.geometry import is_geometry
 from warpbots.usd.parts import kind_of, part_api
-from warpbots.usd.schema import BODY_APIS, OBSTACLE_API, PART_APIS, REGION_API, RESULT_API, UNSUPPORTED_APIS, rows
+from warpbots.usd.schema import OBSTACLE_API, PART_APIS, REGION_API, RESULT_API, ROD_API, UNSUPPORTED_APIS, rows
+from warpbots.usd.solids import geometry
 from warpbots.usd.target import read_name
 from warpbots.usd.values import authored, enabled, schemas
 
@@ -60,7 +61,7 @@ class Survey(NamedTuple):
 def survey(stage: Usd.Stage) -> Survey:
     """Look through all of `stage`, instances included; what is inactive is passed over."""
     kinds: dict[str, list[Usd.Prim]] = {kind: [] for kind in Survey._fields}
-    left_out = []
+    left_out = _missing(stage)
     walk = iter(Usd.PrimRange(stage.GetPseudoRoot(), Usd.TraverseInstanceProxies()))
     for prim in walk:
         kind, reason, prune = _kind(prim)
@@ -85,6 +86,14 @@ def survey(stage: Usd.Stage) -> Survey:
     )
 
 
+def _missing(stage: Usd.Stage) -> list[tuple[str, str]]:
+    """What the files of `stage` refer to and USD does not find or cannot read, such as looks in other formats."""
+    return [
+        (str(error.rootSite.path), f"it refers to what cannot be found or read ({' '.join(str(error).split())})")
+        for error in stage.GetCompositionErrors()
+    ]
+
+
 def _kind(prim: Usd.Prim) -> tuple[str | None, str | None, bool]:
     """What `prim` is, why it cannot be simulated, and whether what is below it belongs to it."""
     if prim.IsPseudoRoot():
@@ -92,8 +101,9 @@ def _kind(prim: Usd.Prim) -> tuple[str | None, str | None, bool]:
     applied = schemas(prim)
     if applied & {REGION_API, RESULT_API}:
         return None, None, True
-    if applied & set(BODY_APIS) and enabled(prim, "omniphysics:deformableBodyEnabled"):
-        return "bodies", None, True
+    if is_soft(prim):
+        rod = any(ROD_API in schemas(part) for part in (prim, *geometry(prim)))
+        return (None, "a deformable of curves (a rod), which is left out", True) if rod else ("bodies", None, True)
     if OBSTACLE_API in applied:
         return "obstacles", None, True
     if part_api(applied):
@@ -106,17 +116,16 @@ def _kind(prim: Usd.Prim) -> tuple[str | None, str | None, bool]:
         return None, f"a {prim.GetTypeName()}; motors are drives of joints", False
     if prim.IsA(UsdPhysics.CollisionGroup):
         return None, "a collision group; everything touches everything", False
-    if is_moving(prim):
+    if is_rigid(prim):
         return "bodies", None, False
     if body_of(prim):
         return None, None, False
-    named = (a for a in UNSUPPORTED_APIS if a in applied and a not in ("PhysicsRigidBodyAPI", *_FLAGS))
-    reason = next((UNSUPPORTED_APIS[a] for a in named), None)
+    reason = None
     if "PhysicsCollisionAPI" in applied:
         if not enabled(prim, "physics:collisionEnabled"):
             return None, reason, False
         if _animated(prim):
-            return None, "a collider that moves; obstacles do not", False
+            reason = "a collider that moves; it stands still where it is at first"
         return "obstacles", reason, not prim.IsA(UsdGeom.Gprim)
     solid = is_geometry(prim) and prim.GetTypeName() not in ("Plane", "BasisCurves")
     loose = solid and UsdGeom.Imageable(prim).ComputePurpose() != UsdGeom.Tokens.guide

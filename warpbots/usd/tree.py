@@ -6,6 +6,7 @@ from typing import NamedTuple
 from pxr import Sdf, Usd
 
 from warpbots.scene import SceneError
+from warpbots.usd.colliders import Note
 from warpbots.usd.joint_prims import JointPrim
 from warpbots.usd.values import schemas
 
@@ -30,13 +31,16 @@ class Branch(NamedTuple):
     robot: Sdf.Path
 
 
-def branches(bodies: list[Usd.Prim], joints: list[JointPrim], roots: list[Usd.Prim]) -> list[Branch]:
+def branches(
+    bodies: list[Usd.Prim], joints: list[JointPrim], roots: list[Usd.Prim], cut: Note | None = None
+) -> list[Branch]:
     """Joints from parents to children, parents first; a body that is no child floats.
 
     Args:
         bodies: All rigid bodies.
         joints: All joints.
         roots: Prims with PhysicsArticulationRootAPI.
+        cut: Takes joints that close loops, which are left out; None to refuse them.
 
     Raises:
         SceneError: Joints close a loop, or a tree has two roots; the message names the prims.
@@ -50,8 +54,13 @@ def branches(bodies: list[Usd.Prim], joints: list[JointPrim], roots: list[Usd.Pr
         found += _grow(part, bundles, chosen, placed)
     used = {id(j) for branch in found for j in branch.joints}
     left = [b for b in bundles if id(b[0]) not in used]
-    if left:
-        raise SceneError("\n  ".join(_loop(b, found) for b in left))
+    if left and cut is None:
+        remedy = "take the joint away, switch it off (physics:jointEnabled), or pass ignore_loops=True"
+        raise SceneError(
+            "\n  ".join(f"{b[0].prim.GetPath()}: {_loop(b, found)}; a robot must be a tree: {remedy}" for b in left)
+        )
+    for bundle in left:
+        cut(bundle[0].prim, f"{_loop(bundle, found)}; it is left out, so that the loop is open there")
     return found
 
 
@@ -158,7 +167,4 @@ def _loop(bundle: tuple[JointPrim, ...], found: list[Branch]) -> str:
     ring = [*up, *reversed(down)]
     names = " - ".join("the world" if body is None else str(body) for body in ring)
     said = " (physics:excludeFromArticulation)" if bundle[0].excluded else ""
-    return (
-        f"{bundle[0].prim.GetPath()}: the joint{said} closes the loop {names}; a robot must be a tree: take the joint "
-        f"away, or switch it off (physics:jointEnabled)"
-    )
+    return f"the joint{said} closes the loop {names}"
