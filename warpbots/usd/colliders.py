@@ -8,10 +8,10 @@ from pxr import Usd, UsdGeom
 from warpbots.scene import Box, SceneError, Shape, Sphere, TriangleMesh
 from warpbots.usd.frame import START, Frame, local_matrix, transform
 from warpbots.usd.geometry import box, mesh_points, mesh_triangles, plain_shape
-from warpbots.usd.tessellated import SIDES
 from warpbots.usd.schema import BODY_APIS, MOTION_API
 from warpbots.usd.shapes import read_shape_in
 from warpbots.usd.solids import is_own
+from warpbots.usd.tessellated import SIDES
 from warpbots.usd.values import authored, enabled, schemas
 
 __all__ = ["Note", "body_of", "colliders", "is_moving", "is_rigid", "is_soft", "read_collider", "solid_of"]
@@ -161,7 +161,12 @@ def solid_of(prim: Usd.Prim, here: np.ndarray, frame: Frame, note: Note, opened:
             return solid
     if said != "convexHull":
         note(prim, f"the unknown approximation {said!r} of a mesh; its convex hull stands for it")
-    return hull(transform(here, mesh_points(prim)))
+    points = transform(here, mesh_points(prim))
+    if opened is _hull_of_open or not _in_a_plane(points):
+        return hull(points)
+    solid, words = opened(*mesh_triangles(prim, here))
+    note(prim, words)
+    return solid
 
 
 def hull(points: np.ndarray) -> TriangleMesh:
@@ -174,12 +179,20 @@ def hull(points: np.ndarray) -> TriangleMesh:
     from scipy.spatial import QhullError
 
     try:
-        mesh = trimesh.convex.convex_hull(points)
+        mesh = None if _in_a_plane(points) else trimesh.convex.convex_hull(points)
     except (QhullError, ValueError):
+        mesh = None
+    if mesh is None:
         raise SceneError(
             f"its {len(points)} points lie in a plane, so that its convex hull has no volume; give the mesh a thickness"
-        ) from None
+        )
     return TriangleMesh(np.asarray(mesh.vertices, dtype=np.float64), np.asarray(mesh.faces))
+
+
+def _in_a_plane(points: np.ndarray) -> bool:
+    """Whether points are so nearly in a plane that USD, which keeps them in single precision, cannot mean otherwise."""
+    widths = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+    return len(points) < 4 or bool(widths[2] <= 1e-6 * widths[0])
 
 
 def _bounding(said: str, points: np.ndarray, here: np.ndarray) -> Box | Sphere | Shape:

@@ -9,8 +9,8 @@ from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 from warpbots.scene import Obstacle, SceneError, Shape, Union
 from warpbots.usd.colliders import Note, solid_of
 from warpbots.usd.frame import Frame
-from warpbots.usd.materials import bind, read_friction, write_surface
 from warpbots.usd.geometry import NoGeometry
+from warpbots.usd.materials import bind, read_friction, write_surface
 from warpbots.usd.schema import OBSTACLE_API, rows
 from warpbots.usd.solids import geometry, is_own, read_solid, write_solid
 from warpbots.usd.surfaces import behind

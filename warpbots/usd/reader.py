@@ -16,14 +16,17 @@ from warpbots.usd.colliders import is_rigid, is_soft
 from warpbots.usd.files import attempt, explained, open_stage
 from warpbots.usd.frame import Frame, stage_frame
 from warpbots.usd.geometry import NoGeometry
+from warpbots.usd.instancers import expand
 from warpbots.usd.limits import MAX_PRIMS
 from warpbots.usd.obstacles import read_obstacle
 from warpbots.usd.parts import read_part
 from warpbots.usd.robots import Robots, read_robots
+from warpbots.usd.schema import REGION_API, RESULT_API
 from warpbots.usd.settings import read_dimension, read_domain, read_fluid, read_gravity, read_task
 from warpbots.usd.shapes import read_shape
 from warpbots.usd.survey import Survey, survey
 from warpbots.usd.target import main_prim, read_name
+from warpbots.usd.values import schemas
 
 __all__ = ["CONTACT_POINTS", "read", "read_meshes", "read_obstacles", "read_stage"]
 
@@ -31,6 +34,9 @@ _logger = logging.getLogger("warpbots")
 
 CONTACT_POINTS = 64
 """Points with which a rigid body of a file touches others, unless somebody says otherwise."""
+
+_EXPANDED = "a point instancer; its {} instances stand for themselves, so that Scene.source does not name this file"
+"""What is said of an instancer whose instances are bodies or obstacles."""
 
 _MANY = 3
 """Prims that are listed one by one where the same is to be said of all."""
@@ -76,8 +82,9 @@ def read(
         max_prims: Prims that the stage may have, each counted once for every reference that it comes through.
 
     Returns:
-        The scene. Its `source` is the file, unless `meters_per_unit` overrides what the file says: then a file that is
-        written from the scene cannot share anything with this one.
+        The scene. Its `source` is the file, unless `meters_per_unit` overrides what the file says, or instances of a
+        `PointInstancer` became bodies or obstacles: then a file that is written from the scene shares nothing with this
+        one.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -149,7 +156,12 @@ def _read(
     stage: Usd.Stage, name: str, material: Material | None, meters_per_unit: float | None, contact_points: int,
     thickness: float | None, ignore_loops: bool,
 ) -> tuple[Scene, Survey]:  # fmt: skip
+    expanded = expand(stage)
     found = survey(stage)
+    if not found.bodies:
+        expanded |= expand(stage, everything=True)
+        found = survey(stage)
+    found.left_out.extend((path, _EXPANDED.format(count)) for path, count in expanded.items())
     frame = stage_frame(stage, read_dimension(found.settings), meters_per_unit)
     if int(contact_points) != contact_points or contact_points < 0:
         raise SceneError(f"contact_points must be a number of points >= 0, got {contact_points!r}")
@@ -162,7 +174,7 @@ def _read(
             for n, prim in found.bodies.items() if not is_rigid(prim)
         }  # fmt: skip
     else:
-        found, soft = _loose_bodies(found, name, frame, material, thickness)
+        found, soft = _loose_bodies(found, _no_solids(stage), name, frame, material, thickness)
     actuators = [attempt(faults, read_part, prim, n, frame) for n, prim in found.actuators.items()]
     obstacles = attempt(faults, read_obstacles, found, frame) or []
     robots = attempt(faults, read_robots, found, frame, actuators, obstacles, int(contact_points), ignore_loops)
@@ -184,7 +196,7 @@ def _read(
         "fluid": attempt(faults, read_fluid, found.settings, frame),
         "task": task,
         "name": read_name(root) if root else Path(name).stem,
-        "source": _source(stage, meters_per_unit),
+        "source": None if expanded else _source(stage, meters_per_unit),
     }
     scene = None if faults else attempt(faults, Scene, **values)
     if faults:
@@ -193,9 +205,9 @@ def _read(
 
 
 def _loose_bodies(
-    found: Survey, name: str, frame: Frame, material: Material | None, thickness: float | None
+    found: Survey, other: list[Usd.Prim], name: str, frame: Frame, material: Material | None, thickness: float | None
 ) -> tuple[Survey, dict[str, SoftBody]]:
-    """`found` with its loose geometry as bodies of `material`; what can be none is left out.
+    """`found` with its loose geometry as bodies of `material`; what can be none is left out, and so is `other`.
 
     Raises:
         SceneError: There is no such geometry, or no material for it.
@@ -208,6 +220,7 @@ def _loose_bodies(
             f"material=Material(youngs_modulus=...) to make bodies of {which}"
         )
     soft: dict[str, SoftBody] = {}
+    found.left_out.extend((str(prim.GetPath()), f"a {prim.GetTypeName()}, which is no solid") for prim in other)
     for n, prim in found.loose.items():
         faults: list[str] = []
         body = attempt(faults, read_body, prim, n, frame, material, thickness)
@@ -219,6 +232,13 @@ def _loose_bodies(
         reasons = "".join(f"\n  {line}" for line in _by_reason(found.left_out))
         raise SceneError(f"{name}: the file has no body and no solid that could become one{reasons}")
     return found._replace(bodies={n: found.loose[n] for n in soft}, loose={}), soft
+
+
+def _no_solids(stage: Usd.Stage) -> list[Usd.Prim]:
+    """Geometry that fills no space: curves, and surfaces other than meshes."""
+    prims = stage.Traverse(Usd.TraverseInstanceProxies())
+    curves = (UsdGeom.Curves, UsdGeom.NurbsPatch)
+    return [p for p in prims if any(p.IsA(kind) for kind in curves) and not schemas(p) & {REGION_API, RESULT_API}]
 
 
 def read_obstacles(found: Survey, frame: Frame) -> list:

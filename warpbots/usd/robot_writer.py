@@ -11,13 +11,13 @@ import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
 from warpbots.scene import JOINTS, Cloud, Joint, RigidBody, Scene, SceneError
+from warpbots.usd.colliders import is_rigid
 from warpbots.usd.frame import Frame
 from warpbots.usd.joint_writer import author_row, quaternion, write_joint
 from warpbots.usd.materials import bind, write_surface
 from warpbots.usd.obstacles import collide
 from warpbots.usd.poses import carried, displacement, matrix_of
 from warpbots.usd.robots import Robots, read_robots
-from warpbots.usd.colliders import is_rigid
 from warpbots.usd.schema import RIGID_API, rows
 from warpbots.usd.shapes import write_shape
 from warpbots.usd.survey import Survey, survey

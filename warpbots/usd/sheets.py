@@ -49,12 +49,15 @@ def read_sheet(prim: Usd.Prim, matrix: np.ndarray, frame: Frame) -> Sheet:
 def sheet_of(prim: Usd.Prim, matrix: np.ndarray, frame: Frame, thickness: float) -> Sheet:
     """The open mesh `prim`, which does not say that it is a sheet, as one; as `read_sheet`.
 
-    Vertices at one place are one, and faces that this leaves without area are none.
+    Vertices at one place are one, and faces without area are none.
     """
     vertices, faces = mesh_triangles(prim, matrix)
     vertices, inverse = np.unique(vertices, axis=0, return_inverse=True)
     faces = inverse.reshape(-1)[faces]
-    faces = faces[(faces != np.roll(faces, 1, axis=1)).all(axis=1)]
+    corners = vertices[faces]
+    edges = corners - np.roll(corners, 1, axis=1)
+    area = np.linalg.norm(np.cross(edges[:, 0], edges[:, 1]), axis=1)
+    faces = faces[area > 1e-8 * (edges**2).sum(axis=(1, 2))]
     used, faces = np.unique(faces, return_inverse=True)
     return Sheet(vertices[used], faces.reshape(-1, 3), thickness, read_bending(prim, frame))
 

@@ -1,7 +1,7 @@
 """Solids for static surfaces without an inside, such as a quad for the ground, a terrain or a tray without walls.
 
-Where all of a surface is seen from one side, what is behind it is solid down to a plane; where only holes of a solid are
-open, they are closed; every other surface gets a thickness.
+Where all of a surface is seen from one side, what is behind it is solid down to a plane; where only holes of a solid
+are open, they are closed; every other surface gets a thickness.
 """
 
 from collections.abc import Iterator
@@ -76,7 +76,7 @@ def _alike(faces: np.ndarray, normals: np.ndarray, area: np.ndarray) -> tuple[np
 
 
 def _fronts(normals: np.ndarray) -> Iterator[np.ndarray]:
-    """Directions from which a surface may be seen: its own where it is flat, else the vertical, its own and the axes."""
+    """Directions from which a surface may be seen: its own if it is flat, else the vertical, its own and the axes."""
     mean = normals.sum(axis=0)
     length = float(np.linalg.norm(mean))
     if length >= (1.0 - _FLAT) * np.linalg.norm(normals, axis=1).sum():

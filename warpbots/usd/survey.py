@@ -12,6 +12,7 @@ from warpbots.usd.parts import kind_of, part_api
 from warpbots.usd.schema import OBSTACLE_API, PART_APIS, REGION_API, RESULT_API, ROD_API, UNSUPPORTED_APIS, rows
 from warpbots.usd.solids import geometry
 from warpbots.usd.target import read_name
+from warpbots.usd.unread import unread
 from warpbots.usd.values import authored, enabled, schemas
 
 __all__ = ["Survey", "survey"]
@@ -19,9 +20,6 @@ __all__ = ["Survey", "survey"]
 _ORDER = rows("order")[0].name
 
 _FLAGS = {"PhysicsArticulationRootAPI": "roots", "PhysicsFilteredPairsAPI": "filters"}
-
-_UNKNOWN = ("NewtonActuator", "MjcActuator", "MjcTendon", "MjcEquality")
-"""How the names of types of physics that warpbots does not simulate begin."""
 
 
 class Survey(NamedTuple):
@@ -72,6 +70,7 @@ def survey(stage: Usd.Stage) -> Survey:
         for api, flag in _FLAGS.items():
             if api in schemas(prim):
                 kinds[flag].append(prim)
+        left_out += [(str(prim.GetPath()), words) for words in unread(prim)]
         if prune:
             walk.PruneChildren()
     for extra in kinds["settings"][1:]:
@@ -112,8 +111,6 @@ def _kind(prim: Usd.Prim) -> tuple[str | None, str | None, bool]:
         return "settings", None, False
     if prim.IsA(UsdPhysics.Joint):
         return "joints", None, False
-    if str(prim.GetTypeName()).startswith(_UNKNOWN):
-        return None, f"a {prim.GetTypeName()}; motors are drives of joints", False
     if prim.IsA(UsdPhysics.CollisionGroup):
         return None, "a collision group; everything touches everything", False
     if is_rigid(prim):
