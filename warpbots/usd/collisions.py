@@ -1,17 +1,20 @@
 """Which rigid bodies touch what, as few laws of contact: bodies of one material are one surface.
 
-In UsdPhysics everything that collides touches everything else, except bodies at a joint and filtered pairs.
+In UsdPhysics everything that collides touches everything else, except bodies at a joint, filtered pairs, and what is
+in collision groups that do not meet.
 """
 
+import functools
+import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pxr import Sdf, Usd
+from pxr import Sdf, Usd, UsdPhysics
 
 from warpbots.scene import Contact, Obstacle, contacts_between
 from warpbots.usd.values import enabled, schemas
 
-__all__ = ["Toucher", "Touching", "touching"]
+__all__ = ["Toucher", "Touching", "grouped", "touching"]
 
 _MOST = 1_000_000
 """Pairs of points and solids that a scene may have; contact between robots is left out before there are more."""
@@ -60,7 +63,7 @@ class Touching(NamedTuple):
 def touching(
     bodies: list[Toucher], obstacles: dict[str, tuple[Usd.Prim, Obstacle]], bounces: dict[str, float],
     neighbours: dict[frozenset, bool], filters: list[Usd.Prim], roots: list[Usd.Prim], points: int,
-    note: Callable[[Usd.Prim, str], None],
+    note: Callable[[Usd.Prim, str], None], apart: set[frozenset] = frozenset(),
 ) -> Touching:  # fmt: skip
     """Laws for all that collides.
 
@@ -73,8 +76,9 @@ def touching(
         roots: Prims with PhysicsArticulationRootAPI.
         points: Number of points of a body.
         note: Takes what is not as the file says it.
+        apart: Names of two that do not touch whatever else is said.
     """
-    apart = _filtered(bodies, obstacles, filters)
+    apart = apart | _filtered(bodies, obstacles, filters)
     silent = {b.robot for b in bodies for root in roots if _within(root.GetPath(), b) and not _self_collides(root)}
     crowd = _crowd(bodies, obstacles, points, note)
 
@@ -120,6 +124,43 @@ def touching(
         for b in bodies
     }
     return Touching(tuple(contacts), surfaces, {b.name for b in bodies if {b.name, surfaces[b.name]} & used})
+
+
+def grouped(
+    colliders: dict[str, list[Usd.Prim]], groups: list[Usd.Prim], note: Callable[[Usd.Prim, str], None]
+) -> set[frozenset]:
+    """Names of two that do not touch because of their collision groups.
+
+    Args:
+        colliders: Colliders of each body and obstacle by its name.
+        groups: Prims of the type PhysicsCollisionGroup.
+        note: Takes what is not as the file says it: bodies touch with all of their colliders, or with none.
+    """
+    if not groups:
+        return set()
+    table = UsdPhysics.CollisionGroup.ComputeCollisionGroupTable(groups[0].GetStage())
+    queries = {
+        group.GetPath(): UsdPhysics.CollisionGroup(group).GetCollidersCollectionAPI().ComputeMembershipQuery()
+        for group in groups
+    }
+    member = {
+        name: {frozenset(g for g, query in queries.items() if query.IsPathIncluded(prim.GetPath())) for prim in prims}
+        for name, prims in colliders.items()
+    }
+
+    @functools.cache
+    def meet(a: frozenset, b: frozenset) -> bool:
+        return all(table.IsCollisionEnabled(x, y) for x in a for y in b)
+
+    apart = set()
+    for a, b in itertools.combinations(colliders, 2):
+        found = {meet(x, y) for x in member[a] for y in member[b]}
+        if found == {False}:
+            apart.add(frozenset((a, b)))
+        elif False in found:
+            note(colliders[a][0], f"collision groups that keep some of the colliders of {a!r} and {b!r} apart; all of "
+                 f"them touch")  # fmt: skip
+    return apart
 
 
 def _average(a: float, b: float) -> float:

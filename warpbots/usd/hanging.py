@@ -96,7 +96,7 @@ def hang(
             note(joint.prim, f"its frames do not meet where those of {first.prim.GetPath()} do, by {distance:.3g} m "
                  f"and {angle:.3g} rad; those of its second body count")  # fmt: skip
     coordinates = _start(
-        links, zero @ inverse(now[0]) @ now[1], rest, first.prim, RIGID_API not in schemas(child), note
+        links, zero @ inverse(now[0]) @ now[1], rest, first.prim, RIGID_API not in schemas(child), frame.meters, note
     )
     steps, between, carrier = [], [], names[0]
     for k, (link, start) in enumerate(zip(links, coordinates, strict=True)):
@@ -161,7 +161,7 @@ def _links(joint: JointPrim, back: bool, place: np.ndarray) -> list[_Link]:
 
 
 def _start(
-    links: list[_Link], moved: np.ndarray, rest: np.ndarray, prim: Usd.Prim, foreign: bool, note: Note
+    links: list[_Link], moved: np.ndarray, rest: np.ndarray, prim: Usd.Prim, foreign: bool, meters: float, note: Note
 ) -> list[np.ndarray]:
     """Coordinates at which `links` bring a body from `rest` to `moved`, as near as they can."""
     if len(links) == 1:
@@ -181,6 +181,11 @@ def _start(
             if foreign and not freedom.lower - _FITS <= value <= freedom.upper + _FITS:
                 note(prim, f"it starts at {value:.4g}, outside of its limits {freedom.lower:.4g} to "
                      f"{freedom.upper:.4g}, which push it back")  # fmt: skip
+            state = number(link.prim.prim, f"state:{freedom.token}:physics:position")
+            unit = np.pi / 180.0 if freedom.turns else meters
+            if state is not None and abs(state * unit - value) > _FITS:
+                note(prim, f"state:{freedom.token}:physics:position = {state:g}; it starts where its bodies are, at "
+                     f"{value / unit:.4g}")  # fmt: skip
     return found
 
 
@@ -220,17 +225,34 @@ def _joint(link: _Link, parent: str | None, child: str, start: np.ndarray, alone
     limited = np.isfinite([*lower, *upper]).any()
     place, prim = snap(link.place), link.prim.prim
     moving = start[:-1] if link.kind in ("ball", "free") else start
+    rates = _rates(link, frame)
     try:
         joint = Joint(
             name=link.name, kind=link.kind, parent=parent, child=child, position=tuple(place[:3, 3].tolist()),
             rotation=place[:3, :3], axis=tuple(link.axis.tolist()),
             start=tuple(start.tolist()) if np.any(moving) else None,
             lower=tuple(lower) if limited else None, upper=tuple(upper) if limited else None,
-            **_passive(link, frame),
+            start_velocity=rates if rates and any(rates) else None, **_passive(link, frame), **_soft_limits(link, frame),
         )  # fmt: skip
         return exact_joint(prim, joint) if alone else joint
     except SceneError as error:
         raise SceneError(f"{prim.GetPath()}: {error}") from None
+
+
+def _rates(link: _Link, frame: Frame) -> tuple[float, ...]:
+    """Velocities at which a joint starts by PhysicsJointStateAPI [rad/s or m/s]; none for balls and free joints."""
+    said = ((f, number(link.prim.prim, f"state:{f.token}:physics:velocity")) for f in link.freedoms)
+    return tuple((rate or 0.0) * (np.pi / 180.0 if f.turns else frame.meters) for f, rate in said)
+
+
+def _soft_limits(link: _Link, frame: Frame) -> dict[str, float]:
+    """How stiff the limits of a joint are, where PhysxLimitAPI says it alike for all of its freedoms."""
+    found = set()
+    for f in link.freedoms:
+        stiffness = number(link.prim.prim, rows("Joint.limit_stiffness")[0].name.format(axis=f.token))
+        per = 180.0 / np.pi if f.turns else 1.0
+        found.add((stiffness or 0.0) * frame.factor("N m" if f.turns else "N/m") * per)
+    return {"limit_stiffness": found.pop()} if len(found) == 1 and min(found) > 0.0 else {}
 
 
 def _passive(link: _Link, frame: Frame) -> dict[str, tuple[float, ...]]:

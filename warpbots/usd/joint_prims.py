@@ -124,7 +124,7 @@ def read_joint_prim(prim: Usd.Prim, name: str, frame: Frame, note: Note) -> Join
     freedoms = readers[kind]()
     ball = kind == "PhysicsSphericalJoint"
     _refuse_drives(prim, freedoms, ball, note)
-    _note_rest(prim, note)
+    _note_rest(prim, freedoms, note)
     excluded = authored(prim, "physics:excludeFromArticulation") and bool(
         prim.GetAttribute("physics:excludeFromArticulation").Get(START)
     )
@@ -244,7 +244,15 @@ def _refuse_drives(prim: Usd.Prim, freedoms: tuple[Freedom, ...], ball: bool, no
         note(prim, f"a drive of {token}, which does not move or turns like a ball; it is left out")
 
 
-def _note_rest(prim: Usd.Prim, note: Note) -> None:
+def _note_limit(prim: Usd.Prim, token: str, tokens: set[str], note: Note) -> None:
+    """What PhysxLimitAPI says beside a stiffness, and all of it where the joint does not move that way."""
+    for what in ("damping", "restitution") if token in tokens else ("stiffness", "damping", "restitution"):
+        value = number(prim, f"physxLimit:{token}:{what}")
+        if value:
+            note(prim, f"physxLimit:{token}:{what} = {value:g}, which is left out; limits are springs")
+
+
+def _note_rest(prim: Usd.Prim, freedoms: tuple[Freedom, ...], note: Note) -> None:
     for name in ("physics:breakForce", "physics:breakTorque"):
         value = number(prim, name)
         if value is not None and value < _ENDLESS:
@@ -255,5 +263,7 @@ def _note_rest(prim: Usd.Prim, note: Note) -> None:
     for api in schemas(prim):
         if "Mimic" in api or "Equality" in api:
             note(prim, f"{api}; joints move by themselves")
+        if api.startswith("PhysxLimitAPI:"):
+            _note_limit(prim, api.partition(":")[2], {f.token for f in freedoms}, note)
     if number(prim, "mjc:springref"):
         note(prim, f"mjc:springref = {number(prim, 'mjc:springref'):g}; its spring is taken to be at rest at 0")

@@ -28,7 +28,7 @@ from warpbots.scene import (
     Union,
 )
 from warpbots.usd.colliders import Note, colliders, is_rigid, read_collider
-from warpbots.usd.collisions import Toucher, touching
+from warpbots.usd.collisions import Toucher, grouped, touching
 from warpbots.usd.drives import claim, read_drives
 from warpbots.usd.files import attempt
 from warpbots.usd.frame import START, Frame
@@ -286,7 +286,9 @@ def _touch(
     prims = {b.name: b.parts[0][0] for b in others} | {name: prim for name, (prim, _) in solid.items()}
     bounces = _bounces(prims, frame, note)
     filters, roots = list(found.filters.values()), list(found.roots.values())
-    laws = touching(touchers, solid, bounces, neighbours, filters, roots, points, note)
+    parts = {b.name: [p for p, _ in b.parts] for b in others} | {n: [prim] for n, (prim, _) in solid.items()}
+    apart = grouped(parts, list(found.groups.values()), note)
+    laws = touching(touchers, solid, bounces, neighbours, filters, roots, points, note, apart)
     _note_sunk(others, obstacles, note)
     for b in others:
         count = points if b.name in laws.points else 0

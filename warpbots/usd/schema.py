@@ -233,6 +233,8 @@ TABLE = (
         written=False),
     Row("Joint.stiffness", "mjc:stiffness", "double", "local", "N/m or N m/rad", "joint", _MUJOCO, None,
         written=False),
+    Row("Joint.limit_stiffness", "physxLimit:{axis}:stiffness", "float", "local", "N/m or N m/deg", "PhysxLimitAPI",
+        _OMNI, None, written=False),
     # obstacles
     Row("Obstacle.friction", "physics:dynamicFriction", "float", "number", "1", "PhysicsMaterialAPI", _USD,
         Obstacle.friction),

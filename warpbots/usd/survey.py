@@ -37,6 +37,7 @@ class Survey(NamedTuple):
         contacts: Laws of contact.
         roots: Roots of articulations.
         filters: Prims that filter collisions.
+        groups: Collision groups.
         settings: The physics scene, or None.
         left_out: Path of a prim that cannot be simulated, and why.
     """
@@ -52,6 +53,7 @@ class Survey(NamedTuple):
     contacts: dict[str, Usd.Prim]
     roots: dict[str, Usd.Prim]
     filters: dict[str, Usd.Prim]
+    groups: dict[str, Usd.Prim]
     settings: Usd.Prim | None
     left_out: list[tuple[str, str]]
 
@@ -78,6 +80,7 @@ def survey(stage: Usd.Stage) -> Survey:
     if not any(is_moving(prim) for prim in kinds["bodies"]):
         for api, flag in _FLAGS.items():
             left_out += [(str(prim.GetPath()), UNSUPPORTED_APIS[api]) for prim in kinds[flag]]
+        left_out += [(str(p.GetPath()), "a collision group; soft bodies touch everything") for p in kinds["groups"]]
     return Survey(
         **{kind: _named(kinds[kind]) for kind in Survey._fields if kind not in ("settings", "left_out")},
         settings=next(iter(kinds["settings"]), None),
@@ -112,7 +115,7 @@ def _kind(prim: Usd.Prim) -> tuple[str | None, str | None, bool]:
     if prim.IsA(UsdPhysics.Joint):
         return "joints", None, False
     if prim.IsA(UsdPhysics.CollisionGroup):
-        return None, "a collision group; everything touches everything", False
+        return "groups", None, False
     if is_rigid(prim):
         return "bodies", None, False
     if body_of(prim):

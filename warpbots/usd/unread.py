@@ -4,6 +4,7 @@ Whatever is not in the tables here counts as physics if its name begins as schem
 another program computes, such as tolerances and identifiers, is no physics.
 """
 
+import math
 import re
 from collections.abc import Iterator
 
@@ -41,7 +42,7 @@ _WORDS = dict.fromkeys(
 )  # fmt: skip
 """What to say of schemas of which there is more to say."""
 
-_NAMED = ("drive:", "limit:", "physxMimicJoint", "physxTendon", "newton:mimic", "newton:constraintMimic")
+_NAMED = ("physxLimit:", "drive:", "limit:", "state:", "physxMimicJoint", "physxTendon", "newton:mimic", "newton:constraintMimic")
 """How attributes begin that are read or named with what they belong to."""
 
 _READ = {
@@ -71,10 +72,12 @@ _NUMERICS = re.compile(
 _NEUTRAL = {
     "physics:startsAsleep": (False,),
     "physxArticulation:articulationEnabled": (True,),
-    "physxRigidBody:angularDamping": (0.0,),
+    "physxJoint:maxJointVelocity": (1e6,),
+    "physxRigidBody:angularDamping": (0.0, 0.05),
     "physxRigidBody:disableGravity": (False,),
     "physxRigidBody:enableGyroscopicForces": (True,),
     "physxRigidBody:linearDamping": (0.0,),
+    "physxRigidBody:maxAngularVelocity": (5729.58,),
     "physxRigidBody:lockedPosAxis": (0,),
     "physxRigidBody:lockedRotAxis": (0,),
     "physxRigidBody:retainAccelerations": (False,),
@@ -85,16 +88,18 @@ _NEUTRAL = {
     "physxMaterial:dampingCombineMode": ("average",),
     "omniphysics:startsAsleep": (False,),
 }
-"""Values that change nothing here."""
+"""Values that change nothing here, among them those that PhysX has where nothing is said."""
 
 _ENDLESS = 1e30
 
 
 def unread(prim: Usd.Prim) -> Iterator[str]:
     """What `prim` says of physics that is not read, each in words."""
+    lost = []
     for schema in prim.GetPrimTypeInfo().GetAppliedAPISchemas():
         kind = schema.partition(":")[0]
         if _SCHEMA.match(kind) and not _KNOWN.fullmatch(kind):
+            lost.append(kind.lower())
             yield f"{kind}, {_WORDS.get(kind, 'which warpbots does not know')}"
     kind = str(prim.GetTypeName())
     if _SCHEMA.match(kind) and not Usd.SchemaRegistry.GetTypeFromName(kind) and not kind.endswith("Joint"):
@@ -104,11 +109,14 @@ def unread(prim: Usd.Prim) -> Iterator[str]:
     for name in prim.GetAuthoredPropertyNames(lambda name: bool(_ATTRIBUTE.match(name))):
         if name in _READ or name.startswith(_NAMED) or _NUMERICS.fullmatch(name):
             continue
+        if any(schema.startswith(name.partition(":")[0].lower()) for schema in lost):
+            continue  # it goes with its schema
         attribute = prim.GetAttribute(name)
         if attribute and authored(prim, name) and not _changes_nothing(name, attribute.Get(START)):
             yield f"{name}, which is not read"
 
 
 def _changes_nothing(name: str, value: object) -> bool:
-    endless = isinstance(value, float) and abs(value) >= _ENDLESS
-    return endless or value in _NEUTRAL.get(name, ())
+    if isinstance(value, float):
+        return abs(value) >= _ENDLESS or any(math.isclose(value, v, rel_tol=1e-6) for v in _NEUTRAL.get(name, ()))
+    return value in _NEUTRAL.get(name, ())
