@@ -7,7 +7,7 @@ its first one.
 from typing import NamedTuple
 
 import numpy as np
-from pxr import Usd
+from pxr import Sdf, Usd
 
 from warpbots.scene import SceneError
 from warpbots.usd.colliders import Note, body_of
@@ -113,6 +113,10 @@ def read_joint_prim(prim: Usd.Prim, name: str, frame: Frame, note: Note) -> Join
     if kind not in readers:
         note(prim, f"a joint of the kind {kind}; known are {', '.join(readers)}")
         return None
+    off = [path for side in (0, 1) for path in _targets(prim, side)[:1] if _switched_off(prim.GetStage(), path)]
+    if off:
+        note(prim, f"a joint of {off[0]}, which is switched off (active = false) or but a class")
+        return None
     ends = _end(prim, 0, frame), _end(prim, 1, frame)
     if ends[0].body is None and ends[1].body is None:
         note(prim, "a joint that moves no rigid body")
@@ -142,8 +146,7 @@ def _end(prim: Usd.Prim, side: int, frame: Frame) -> End:
     if authored(prim, turned):
         q = prim.GetAttribute(turned).Get(START)
         R = quaternion_matrix(*q.GetImaginary(), q.GetReal())
-    link = prim.GetRelationship(f"physics:body{side}")
-    targets = link.GetForwardedTargets() if link else []
+    targets = _targets(prim, side)
     other = prim.GetStage().GetPrimAtPath(targets[0]) if targets else None
     if targets and not other:
         raise SceneError(
@@ -157,6 +160,17 @@ def _end(prim: Usd.Prim, side: int, frame: Frame) -> End:
     if body is None:
         return End(None, here)
     return End(body, inverse(pose_of(frame.matrix(body))[0]) @ here if body != other else inverse(pose) @ here)
+
+
+def _targets(prim: Usd.Prim, side: int) -> list[Sdf.Path]:
+    link = prim.GetRelationship(f"physics:body{side}")
+    return list(link.GetForwardedTargets()) if link else []
+
+
+def _switched_off(stage: Usd.Stage, path: Sdf.Path) -> bool:
+    """Whether what is at `path` takes no part in the stage, by itself or by something above it."""
+    there = (stage.GetPrimAtPath(prefix) for prefix in path.GetPrefixes())
+    return any(prim and (not prim.IsActive() or prim.IsAbstract()) for prim in there)
 
 
 def _single(prim: Usd.Prim, token: str, frame: Frame, note: Note) -> tuple[Freedom, ...]:
