@@ -232,7 +232,7 @@ def _joint(link: _Link, parent: str | None, child: str, start: np.ndarray, alone
             rotation=place[:3, :3], axis=tuple(link.axis.tolist()),
             start=tuple(start.tolist()) if np.any(moving) else None,
             lower=tuple(lower) if limited else None, upper=tuple(upper) if limited else None,
-            start_velocity=rates if rates and any(rates) else None, **_passive(link, frame), **_soft_limits(link, frame),
+            start_velocity=rates if any(rates) else None, **_passive(link, frame), **_soft_limits(link, frame),
         )  # fmt: skip
         return exact_joint(prim, joint) if alone else joint
     except SceneError as error:

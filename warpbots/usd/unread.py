@@ -42,7 +42,16 @@ _WORDS = dict.fromkeys(
 )  # fmt: skip
 """What to say of schemas of which there is more to say."""
 
-_NAMED = ("physxLimit:", "drive:", "limit:", "state:", "physxMimicJoint", "physxTendon", "newton:mimic", "newton:constraintMimic")
+_NAMED = (
+    "physxLimit:",
+    "drive:",
+    "limit:",
+    "state:",
+    "physxMimicJoint",
+    "physxTendon",
+    "newton:mimic",
+    "newton:constraintMimic",
+)
 """How attributes begin that are read or named with what they belong to."""
 
 _READ = {
