@@ -41,6 +41,7 @@ _EXPANDED = "a point instancer; its {} instances stand for themselves, so that S
 _MANY = 3
 """Prims that are listed one by one where the same is to be said of all."""
 
+
 @checked
 def read(
     path: str | os.PathLike,
