@@ -160,11 +160,25 @@ def _triangles(path: Path, wanted: str, scale: float | None) -> tuple[np.ndarray
         ) from error
     if not hasattr(mesh, "faces") or len(mesh.faces) == 0:
         raise SceneError(f"{path} holds no triangles; export it as {wanted} (STL, OBJ, PLY)")
-    wild = ~np.isfinite(mesh.vertices[mesh.faces]).all(axis=(1, 2))
-    if wild.any():
-        raise SceneError(f"{path}: {wild.sum()} of its {len(wild)} triangles have corners that are no finite numbers")
+    _refuse_corners(path, np.asarray(mesh.vertices), np.asarray(mesh.faces))
     mesh = trimesh.Trimesh(mesh.vertices, mesh.faces)
     return np.asarray(mesh.vertices) @ rotation.T * (unit if scale is None else scale), np.asarray(mesh.faces)
+
+
+def _refuse_corners(path: Path, vertices: np.ndarray, faces: np.ndarray) -> None:
+    """Raise if triangles have corners that are nowhere.
+
+    Raises:
+        SceneError: They have.
+    """
+    if vertices.shape[1:] != (3,) or faces.shape[1:] != (3,):
+        raise SceneError(f"{path}: its vertices and faces have shapes {vertices.shape} and {faces.shape}, not (n, 3)")
+    lost = ((faces < 0) | (faces >= len(vertices))).any(axis=1)
+    if lost.any():
+        raise SceneError(f"{path}: {lost.sum()} of its {len(lost)} triangles have corners that the file does not have")
+    wild = ~np.isfinite(vertices[faces]).all(axis=(1, 2))
+    if wild.any():
+        raise SceneError(f"{path}: {wild.sum()} of its {len(wild)} triangles have corners that are no finite numbers")
 
 
 def _frame(path: Path, scene: Any) -> tuple[float, np.ndarray]:

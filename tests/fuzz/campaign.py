@@ -1,7 +1,7 @@
 """Random scenes and spoilt files by the thousand: ``python tests/fuzz/campaign.py build 0 10000 results.jsonl``.
 
-``build`` builds scenes, ``step`` takes steps of valid and nearly valid ones with a gradient, ``usd`` reads spoilt
-files. Each line of the results has a seed, a verdict, a time and what was said. The last line of a run that ended early
+``build`` builds scenes, ``step`` takes steps of valid and nearly valid ones with a gradient, ``usd`` and ``mesh`` read
+spoilt files. Each line of the results has a seed, a verdict, a time and what was said. The last line of a run that ended early
 has the seed at which the process died.
 """
 
@@ -65,7 +65,13 @@ def usd(seed: int) -> str | None:
         fuzz_files.read(Path(folder), seed)
 
 
-KINDS = {"build": build, "step": step, "usd": usd}
+def mesh(seed: int) -> None:
+    """Read a spoilt mesh."""
+    with tempfile.TemporaryDirectory() as folder:
+        fuzz_files.read_mesh(Path(folder), seed)
+
+
+KINDS = {"build": build, "step": step, "usd": usd, "mesh": mesh}
 
 
 def main(kind: str, first: str, last: str, results: str) -> None:

@@ -1,4 +1,4 @@
-"""USD files with accidents: lines lost and doubled, other numbers, names, types and tokens, ends cut off, noise."""
+"""USD and mesh files with accidents: lines lost and doubled, other numbers, names and types, ends cut off, noise."""
 
 import re
 from pathlib import Path
@@ -32,7 +32,8 @@ def originals(folder: Path, seed: int) -> Path:
 
 def spoilt(content: bytes, rng: np.random.Generator) -> bytes:
     """One accident."""
-    if rng.random() < 0.15 or not content.startswith(b"#usda"):  # in the bytes
+    text = content.isascii() and b"\n" in content
+    if rng.random() < 0.15 or not text:  # in the bytes
         content = bytearray(content)
         at = int(rng.integers(len(content)))
         kind = rng.integers(3)
@@ -77,3 +78,24 @@ def read(folder: Path, seed: int) -> None:
     material = wb.Material(1e4) if rng.random() < 0.5 else None
     scene = wb.usd.read(path, material)
     wb.usd.write(folder / "again.usda", scene)
+
+
+def read_mesh(folder: Path, seed: int) -> None:
+    """Read a spoilt mesh, as a solid and as cloth."""
+    import trimesh
+
+    rng = np.random.default_rng(seed)
+    bodies = [trimesh.creation.box((0.1, 0.2, 0.3)), trimesh.creation.icosphere(1, 0.1).apply_translation([1, 0, 0])]
+    kind = ("obj", "stl", "stl_ascii", "ply", "off", "gltf", "glb", "dae")[rng.integers(8)]
+    path = folder / f"spoilt.{kind.removesuffix('_ascii')}"
+    thing = trimesh.Scene(bodies) if kind in ("gltf", "glb") else trimesh.util.concatenate(bodies)
+    content = thing.export(file_type=kind)
+    if kind == "gltf":
+        for name, part in content.items():
+            (folder / name).write_bytes(part)
+        content = content["model.gltf"]
+    content = content.encode() if isinstance(content, str) else content
+    for _ in range(rng.integers(1, 4)):
+        content = spoilt(content, rng) or b"\n"
+    path.write_bytes(content)
+    wb.load_sheet(path, 1e-3) if rng.random() < 0.3 else wb.load_mesh(path)

@@ -35,6 +35,11 @@ def test_files():
     judged("usd", range(36))
 
 
+def test_meshes():
+    """A hundred spoilt meshes; more than one in ten is as good as before."""
+    assert judged("mesh", range(100)) > 10
+
+
 def test_a_sentence_is_told_from_a_raw_error():
     """A message that fails while it is made is raw, even where the line begins with ``raise``."""
 
