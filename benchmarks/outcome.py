@@ -1,5 +1,6 @@
 """What becomes of one file that somebody else has made; `strangers.py` asks it of many, in processes of their own."""
 
+import ast
 import logging
 import re
 import sys
@@ -19,15 +20,18 @@ import warpbots as wb  # noqa: E402
 
 __all__ = ["outcome"]
 
-ANSWERS = {
-    "material": wb.Material(1e6), "meters_per_unit": 1.0, "ignore_loops": True, "asset_root": "/",
-}  # fmt: skip
-"""What a user may be asked for by a refusal that says ``pass name=...``, and what is answered here."""
+ANSWERS = {"material": wb.Material(1e6), "meters_per_unit": 1.0, "thickness": 1e-3}
+"""What is answered to a refusal that says ``pass name``; where it says a value itself, that one is passed."""
+
+_ASKED = re.compile(r"(?:pass|with) (\w+)(?:=(\{[^{}.]*\}|'[^']*'|True|False))?")
+"""The name of an argument that a refusal asks for, and the value that it proposes."""
 
 _NOT_THERE = re.compile(
-    r"[Ee]rror opening file|cannot be found|[Nn]o such file|there is no file|Git LFS|[Cc]ould not open"
+    r"[Ee]rror opening|cannot be found|[Nn]o such file|there is no (?:file|mesh|such file)|Git LFS|[Cc]ould not open"
 )
-_EMPTY = re.compile(r"holds no bodies|the file has no body|has no Mesh|holds no triangles|holds no tetrahedra")
+_EMPTY = re.compile(
+    r"holds no bodies|is no whole robot|the file has no body|has no Mesh|holds no triangles|holds no tetrahedra"
+)
 
 
 def outcome(kind: str, path: str, motion: bool) -> dict:
@@ -89,11 +93,19 @@ def _answered(kind: str, path: str, answers: dict):
         try:
             return _load(kind, path, answers)
         except wb.SceneError as error:
-            asked = [n for n in re.findall(r"pass (\w+)=|pass (?=meters_per_unit)(\w+)", str(error)) for n in n if n]
-            new = {name: ANSWERS[name] for name in asked if name in ANSWERS and name not in answers}
-            if not new:
+            before = dict(answers)
+            for name, said in _ASKED.findall(str(error)):
+                if said:
+                    answers[name] = _joined(answers.get(name), ast.literal_eval(said))
+                elif name in ANSWERS:
+                    answers.setdefault(name, ANSWERS[name])
+            if answers == before:
                 raise
-            answers |= new
+
+
+def _joined(old, new):
+    """A later answer in the place of an earlier one; dictionaries are merged."""
+    return {**(old or {}), **new} if isinstance(new, dict) else new
 
 
 def _load(kind: str, path: str, answers: dict):
