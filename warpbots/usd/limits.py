@@ -80,13 +80,13 @@ def refuse_prims(layer: Sdf.Layer, most: int) -> None:
         if index.hasAnyPayloads and not cache.IsPayloadIncluded(path):
             cache.RequestPayloads([path], [])
             index = cache.ComputePrimIndex(path)[0]
-        count += _origins(index)
-        if count > most:
+        count, names = count + _origins(index), index.ComputePrimChildNames()[0]
+        if count + len(paths) + len(names) > most:
             raise SceneError(
                 f"{layer.realPath or layer.identifier}: it becomes more than {most} prims, references counted; if that "
                 f"is meant and there is memory for it, pass max_prims={10 * most}"
             )
-        paths += [path.AppendChild(name) for name in index.ComputePrimChildNames()[0]]
+        paths += [path.AppendChild(name) for name in names]
 
 
 def _origins(index: Pcp.PrimIndex) -> int:
