@@ -370,3 +370,35 @@ def test_collision_groups(tmp_path):
         for c in scene.contacts if c.points in called[a] and c.solid in called[b]
     }  # fmt: skip
     assert met == {"AC", "CA", "BC", "CB", "AGround", "BGround"}
+
+
+def test_soft_bodies_of_older_omniverse(tmp_path):
+    stiff = "float physxDeformableBodyMaterial:youngsModulus = 5000\n float physxDeformableBodyMaterial:density = 300"
+    rubber = prim("Material", "Rubber", "PhysxDeformableBodyMaterialAPI", text=stiff)
+    schemas = ("PhysicsCollisionAPI", "PhysxDeformableBodyAPI", "MaterialBindingAPI")
+    cube_ = prim("Cube", "Jelly", *schemas, text="rel material:binding:physics = </Rubber>")
+    scene = read(tmp_path, rubber + cube_)
+    assert (scene.soft[0].material.youngs_modulus, scene.soft[0].material.density) == (5000.0, 300.0)
+    assert scene.obstacles == ()
+
+
+def test_a_trigger_resists_nothing(tmp_path, said):
+    zone = prim("Cube", "Zone", "PhysicsCollisionAPI", "PhysxTriggerAPI")
+    assert read(tmp_path, ball("Ball", place(z=5)) + zone).obstacles == ()
+    assert "/Zone: a trigger, which resists nothing" in said()
+
+
+def test_what_stands_for_a_mesh_may_be_said_above_it(tmp_path):
+    """A tetrahedron with a corner cut in is its hull where an Xform above it says so."""
+    mesh = prim("Mesh", "Geo", text=f"{QUAD.replace('(-1,2,0)', '(0,0,1)')} int[] faceVertexIndices = [0,1,2,3]")
+    group = prim("Xform", "collisions", "PhysicsCollisionAPI", "PhysicsMeshCollisionAPI",
+                 text=f'uniform token physics:approximation = "boundingCube"\n{mesh}')  # fmt: skip
+    body = read(tmp_path, prim("Xform", "Link", "PhysicsRigidBodyAPI", text=group)).bodies[0]
+    assert body.shape == Box((-1.0, -2.0, 0.0), (1.0, 2.0, 1.0))
+
+
+def test_a_kinematic_body_with_a_velocity_stands_still(tmp_path, said):
+    text = "bool physics:kinematicEnabled = 1\n vector3f physics:velocity = (1, 0, 0)\n"
+    scene = read(tmp_path, ball("Ball", place(z=5)) + prim("Cube", "Belt", *RIGID, text=text))
+    assert [o.name for o in scene.obstacles] == ["Belt"]
+    assert "/Belt: a kinematic body with a velocity; it stands still" in said()

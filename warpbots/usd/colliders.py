@@ -14,9 +14,12 @@ from warpbots.usd.solids import is_own
 from warpbots.usd.tessellated import SIDES
 from warpbots.usd.values import authored, enabled, schemas
 
-__all__ = ["Note", "body_of", "colliders", "is_moving", "is_rigid", "is_soft", "read_collider", "solid_of"]
+__all__ = ["Note", "body_of", "colliders", "collides", "is_moving", "is_rigid", "is_soft", "read_collider", "solid_of"]
 
-_SOFT_SWITCHES = ("omniphysics:deformableBodyEnabled", "physics:deformableBodyEnabled", "physics:bodyEnabled")
+_SOFT_SWITCHES = (
+    "omniphysics:deformableBodyEnabled", "physics:deformableBodyEnabled", "physics:bodyEnabled",
+    "physxDeformable:deformableEnabled",
+)  # fmt: skip
 
 _APPROXIMATION = "physics:approximation"
 _EXACT = ("none", "meshSimplification", "convexDecomposition", "sdf")
@@ -45,6 +48,12 @@ def is_rigid(prim: Usd.Prim) -> bool:
     return is_moving(prim) and not is_soft(prim)
 
 
+def collides(prim: Usd.Prim) -> bool:
+    """Whether `prim` is a collider that is switched on, and no trigger, which tells of contact and resists nothing."""
+    said = "PhysicsCollisionAPI" in schemas(prim) and "PhysxTriggerAPI" not in schemas(prim)
+    return said and enabled(prim, "physics:collisionEnabled")
+
+
 def body_of(prim: Usd.Prim) -> Usd.Prim | None:
     """The rigid body that `prim` moves with: itself or the nearest one above it, if that moves, or None."""
     while prim and not prim.IsPseudoRoot():
@@ -65,7 +74,7 @@ def colliders(body: Usd.Prim) -> list[Usd.Prim]:
     said = [p for p in parts if "PhysicsCollisionAPI" in schemas(p)]
     found: list[Usd.Prim] = []
     for part in said:
-        if not enabled(part, "physics:collisionEnabled"):
+        if not collides(part):
             continue
         if part.IsA(UsdGeom.Gprim):
             found.append(part)
@@ -117,6 +126,13 @@ def _to_body(body: Usd.Prim, base: np.ndarray, prim: Usd.Prim) -> np.ndarray:
     return result
 
 
+def _approximation(prim: Usd.Prim) -> str:
+    """What stands for the collider `prim`, by itself or by what is above it in its body."""
+    while prim and not authored(prim, _APPROXIMATION) and "PhysicsRigidBodyAPI" not in schemas(prim):
+        prim = prim.GetParent()
+    return str(prim.GetAttribute(_APPROXIMATION).Get() or "none") if prim and authored(prim, _APPROXIMATION) else "none"
+
+
 def _moving_solid(prim: Usd.Prim, here: np.ndarray, frame: Frame, note: Note) -> Shape:
     if prim.GetTypeName() == "Plane":
         raise SceneError("a plane without end cannot move; take a Cube")
@@ -147,7 +163,7 @@ def solid_of(prim: Usd.Prim, here: np.ndarray, frame: Frame, note: Note, opened:
             what = "a cone" if kind == "Cone" else f"a {kind} that its transform scales or shears out of shape"
             note(prim, f"{what}; a mesh of {SIDES} sides stands for it")
         return shape
-    said = str(prim.GetAttribute(_APPROXIMATION).Get() or "none") if authored(prim, _APPROXIMATION) else "none"
+    said = _approximation(prim)
     if said in ("boundingCube", "boundingSphere"):
         return _bounding(said, mesh_points(prim), here)
     if said in _EXACT:

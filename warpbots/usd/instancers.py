@@ -10,7 +10,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom
 from warpbots.scene import SceneError
 from warpbots.usd.frame import START
 from warpbots.usd.poses import pose_of, quaternion_matrix
-from warpbots.usd.schema import rows
+from warpbots.usd.schema import BODY_APIS, rows
 from warpbots.usd.target import editable, free_path
 from warpbots.usd.values import create, schemas
 
@@ -19,7 +19,7 @@ __all__ = ["expand", "instancers"]
 _MOST = 100_000
 """Prims that the instances of a file may have altogether."""
 
-_PHYSICS = ("PhysicsRigidBodyAPI", "PhysicsCollisionAPI", "PhysicsDeformableBodyAPI", "OmniPhysicsDeformableBodyAPI")
+_PHYSICS = ("PhysicsRigidBodyAPI", "PhysicsCollisionAPI", *BODY_APIS)
 
 
 def instancers(stage: Usd.Stage) -> list[Usd.Prim]:

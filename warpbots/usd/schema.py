@@ -156,16 +156,28 @@ TABLE = (
         "PhysicsVolumeDeformableMaterialAPI", _AOUSD),
     Row("Material.youngs_modulus", "omniphysics:youngsModulus", "float", "number", "Pa",
         "OmniPhysicsDeformableMaterialAPI", _OMNI, written=False),
+    Row("Material.youngs_modulus", "physxDeformableBodyMaterial:youngsModulus", "float", "number", "Pa",
+        "PhysxDeformableBodyMaterialAPI", _OMNI, written=False),
+    Row("Material.youngs_modulus", "physxDeformableSurfaceMaterial:youngsModulus", "float", "number", "Pa",
+        "PhysxDeformableSurfaceMaterialAPI", _OMNI, written=False),
     Row("Material.poissons_ratio", "newton:mpm:poissonsRatio", "float", "number", "1", "NewtonMPMMaterialAPI", _NEWTON,
         Material.poissons_ratio),
     Row("Material.poissons_ratio", "physics:poissonsRatio", "float", "number", "1",
         "PhysicsVolumeDeformableMaterialAPI", _AOUSD),
     Row("Material.poissons_ratio", "omniphysics:poissonsRatio", "float", "number", "1",
         "OmniPhysicsDeformableMaterialAPI", _OMNI, written=False),
+    Row("Material.poissons_ratio", "physxDeformableBodyMaterial:poissonsRatio", "float", "number", "1",
+        "PhysxDeformableBodyMaterialAPI", _OMNI, written=False),
+    Row("Material.poissons_ratio", "physxDeformableSurfaceMaterial:poissonsRatio", "float", "number", "1",
+        "PhysxDeformableSurfaceMaterialAPI", _OMNI, written=False),
     Row("Material.density", "physics:density", "float", "number", "kg/m^dim", "PhysicsMaterialAPI", _USD,
         Material.density),
     Row("Material.density", "omniphysics:density", "float", "number", "kg/m^dim", "OmniPhysicsDeformableMaterialAPI",
         _OMNI, written=False),
+    Row("Material.density", "physxDeformableBodyMaterial:density", "float", "number", "kg/m^dim",
+        "PhysxDeformableBodyMaterialAPI", _OMNI, written=False),
+    Row("Material.density", "physxDeformableSurfaceMaterial:density", "float", "number", "kg/m^dim",
+        "PhysxDeformableSurfaceMaterialAPI", _OMNI, written=False),
     Row("Material.law", "warpbots:law", "token", "text", "1", _MATERIAL, OWN, Material.law),
     Row("Material.incompressibility", "warpbots:incompressibility", "int", "integer", "1", _MATERIAL, OWN,
         Material.incompressibility),
@@ -187,6 +199,8 @@ TABLE = (
         _AOUSD, written=False),
     Row("Sheet.thickness", "omniphysics:surfaceThickness", "float", "number", "m",
         "OmniPhysicsSurfaceDeformableMaterialAPI", _OMNI, written=False),
+    Row("Sheet.thickness", "physxDeformableSurfaceMaterial:thickness", "float", "number", "m",
+        "PhysxDeformableSurfaceMaterialAPI", _OMNI, written=False),
     Row("what has a thickness", "physics:thicknesses:elementType", "token", "text", "1",
         "PhysicsSurfaceDeformableSimAPI", _AOUSD, "constant", uniform=True),
     Row("Sheet.bending", "physics:surfaceBendStiffness", "float", "number", "N m",
@@ -318,12 +332,16 @@ SHAPE_FIELDS = {
 SHAPES = {cls.__name__: cls for cls in SHAPE_FIELDS}
 """Values of the attribute ``warpbots:shape``."""
 
-BODY_APIS = ("PhysicsDeformableBodyAPI", "OmniPhysicsDeformableBodyAPI")
+BODY_APIS = (
+    "PhysicsDeformableBodyAPI", "OmniPhysicsDeformableBodyAPI", "PhysxDeformableBodyAPI", "PhysxDeformableSurfaceAPI",
+)  # fmt: skip
 """Applied schemas that mark a soft body; the first is written."""
 
 POINTS_API = "NewtonPointsDeformableSimAPI"
 VOLUME_API = "PhysicsVolumeDeformableSimAPI"
-SURFACE_APIS = ("PhysicsSurfaceDeformableSimAPI", "OmniPhysicsSurfaceDeformableSimAPI")
+SURFACE_APIS = (
+    "PhysicsSurfaceDeformableSimAPI", "OmniPhysicsSurfaceDeformableSimAPI", "PhysxDeformableSurfaceAPI",
+)  # fmt: skip
 """Applied schemas that say that a mesh is a sheet and no solid; the first is written."""
 
 SIM_APIS = (VOLUME_API, "OmniPhysicsVolumeDeformableSimAPI", POINTS_API, *SURFACE_APIS)

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from pxr import Usd, UsdGeom, UsdPhysics
 
-from warpbots.usd.colliders import body_of, is_moving, is_rigid, is_soft
+from warpbots.usd.colliders import body_of, collides, is_moving, is_rigid, is_soft
+from warpbots.usd.frame import START
 from warpbots.usd.geometry import is_geometry
 from warpbots.usd.parts import kind_of, part_api
 from warpbots.usd.schema import OBSTACLE_API, PART_APIS, REGION_API, RESULT_API, ROD_API, UNSUPPORTED_APIS, rows
@@ -120,9 +121,11 @@ def _kind(prim: Usd.Prim) -> tuple[str | None, str | None, bool]:
         return "bodies", None, False
     if body_of(prim):
         return None, None, False
-    reason = None
+    reason = "a kinematic body with a velocity; it stands still" if _drifts(prim) else None
+    if "PhysxTriggerAPI" in applied:
+        return None, "a trigger, which resists nothing", False
     if "PhysicsCollisionAPI" in applied:
-        if not enabled(prim, "physics:collisionEnabled"):
+        if not collides(prim):
             return None, reason, False
         if _animated(prim):
             reason = "a collider that moves; it stands still where it is at first"
@@ -130,6 +133,14 @@ def _kind(prim: Usd.Prim) -> tuple[str | None, str | None, bool]:
     solid = is_geometry(prim) and prim.GetTypeName() not in ("Plane", "BasisCurves")
     loose = solid and UsdGeom.Imageable(prim).ComputePurpose() != UsdGeom.Tokens.guide
     return "loose" if loose else None, reason, False
+
+
+def _drifts(prim: Usd.Prim) -> bool:
+    """Whether `prim` is a body that does not move by itself and yet has a velocity."""
+    names = (rows(what)[0].name for what in ("velocity of a body", "angular velocity of a body"))
+    rates = (prim.GetAttribute(name).Get(START) for name in names if authored(prim, name))
+    on = "PhysicsRigidBodyAPI" in schemas(prim) and enabled(prim, "physics:rigidBodyEnabled")
+    return on and any(any(rate) for rate in rates)
 
 
 def _animated(prim: Usd.Prim) -> bool:

@@ -27,8 +27,8 @@ _KNOWN = re.compile(
     r"|Collision|MeshCollision|Material|Mass|Joint|RigidBody)API"
     r"|Mjc(Joint|Scene|Collision|MeshCollision|Material|Site|ImageableAPI|Mimic|Equality\w*)(API)?"
     r"|Physx(Scene|RigidBody|Articulation|Collision|ConvexHullCollision|ConvexDecompositionCollision|SDFMeshCollision"
-    r"|TriangleMeshCollision|TriangleMeshSimplificationCollision|CookedData|Joint|Limit|Material|ContactReport|MimicJoint"
-    r"|DeformableBodyMaterial)API"
+    r"|TriangleMeshCollision|TriangleMeshSimplificationCollision|Joint|Limit|Material|ContactReport|MimicJoint"
+    r"|Deformable|Deformable(Body|Surface)(Material)?|Trigger|TriggerState|CookedData|ResidualReporting)API"
     r"|Isaac\w+API"
 )
 """Schemas of which something is read, which are named elsewhere, or whose attributes say what is lost."""
@@ -60,27 +60,32 @@ _READ = {
     "physics:breakTorque", "physics:collisionEnabled", "physics:coneAngle0Limit", "physics:coneAngle1Limit",
     "physics:deformableBodyEnabled", "physics:excludeFromArticulation", "physics:jointEnabled",
     "physics:kinematicEnabled", "physics:maxDistance", "physics:minDistance", "physics:rigidBodyEnabled",
-    "omniphysics:deformableBodyEnabled", "newton:friction", "newton:selfCollisionEnabled", "physxJoint:jointFriction",
-    "physxArticulation:enabledSelfCollisions", "mjc:frictionloss", "mjc:springref", "physics:invertFilteredGroups",
+    "omniphysics:deformableBodyEnabled", "physxDeformable:deformableEnabled", "newton:friction",
+    "newton:selfCollisionEnabled", "physxJoint:jointFriction", "physxArticulation:enabledSelfCollisions",
+    "mjc:frictionloss", "mjc:springref", "physics:invertFilteredGroups",
     "physics:mergeGroup",
 }  # fmt: skip
 """Attributes that are read, or named where they are of use."""
 
 _NUMERICS = re.compile(
-    r"physics:(engine|newton:\w+|tensor:.+)|mjc:(group|option:.+|compiler:.+|flag:.+|statistic:.+|visual:.+)"
-    r"|physxScene:\w+|newton:(kamino|xpbd|vbd|mujoco):.+|newton:max\w*Iterations|newton:collapse_fixed_joints"
+    r"physics:(engine|newton:\w+|tensor:.+)|mjc:(group|compiler:.+|statistic:.+|visual:.+)"
+    r"|mjc:option:(?!wind|density|viscosity|gravity).+|physxScene:(?!invertCollisionGroupFilter)\w+|newton:(kamino|xpbd|vbd|mujoco):.+|newton:max\w*Iterations|newton:collapse_fixed_joints"
     r"|newton:mpm:(tolerance|rheologySolvers|velocityBasis\w+|gridType|transferScheme|maxIterations)"
     r"|physx\w+:(\w*[sS]olver\w*IterationCount|sleepThreshold|stabilizationThreshold|contactSlopCoefficient"
     r"|maxDepenetrationVelocity|maxContactImpulse|solveContact|enableCCD|enableSpeculativeCCD|cfmScale|threshold"
     r"|contactOffset|restOffset|torsionalPatchRadius|minTorsionalPatchRadius|hullVertexLimit|minThickness|\w*[cC]ooking\w*"
     r"|maxConvexHulls|voxelResolution|errorPercentage|shrinkWrap|sdf\w+|improvePatchFriction|buffer|maxHullVertices"
-    r"|weldTolerance|metric|simplificationMetric)|isaac\w*:.+"
+    r"|weldTolerance|metric|simplificationMetric|data|settlingThreshold|sleepDamping)|isaac\w*:.+"
+    r"|physxDeformable:(simulation|collision|rest|selfCollisionFilter)\w*|physxTrigger\w*:.+"
 )
 """Attributes that steer how other programs compute, or tell their prims apart."""
 
 _NEUTRAL = {
     "physics:startsAsleep": (False,),
     "physxArticulation:articulationEnabled": (True,),
+    "physxDeformable:disableGravity": (False,),
+    "physxDeformable:enableCCD": (False, True),
+    "physxDeformable:selfCollision": (True,),
     "physxJoint:maxJointVelocity": (1e6,),
     "physxRigidBody:angularDamping": (0.0, 0.05),
     "physxRigidBody:disableGravity": (False,),
@@ -95,6 +100,7 @@ _NEUTRAL = {
     "physxMaterial:frictionCombineMode": ("average",),
     "physxMaterial:restitutionCombineMode": ("average",),
     "physxMaterial:dampingCombineMode": ("average",),
+    "physxScene:invertCollisionGroupFilter": (False,),
     "omniphysics:startsAsleep": (False,),
 }
 """Values that change nothing here, among them those that PhysX has where nothing is said."""
@@ -111,7 +117,7 @@ def unread(prim: Usd.Prim) -> Iterator[str]:
             lost.append(kind.lower())
             yield f"{kind}, {_WORDS.get(kind, 'which warpbots does not know')}"
     kind = str(prim.GetTypeName())
-    if _SCHEMA.match(kind) and not Usd.SchemaRegistry.GetTypeFromName(kind) and not kind.endswith("Joint"):
+    if _SCHEMA.search(kind) and not Usd.SchemaRegistry.GetTypeFromName(kind):
         motors = "; motors are drives of joints" if kind.endswith("Actuator") else ", which warpbots does not know"
         yield f"a {kind}{motors}"
         return  # what it says goes with it
