@@ -21,6 +21,8 @@ __all__ = ["EXTENSIONS", "attempt", "explained", "export", "open_again", "open_s
 EXTENSIONS = (".usd", ".usda", ".usdc")
 """What can be written."""
 
+_LONG = 600
+"""Characters of what USD says that are passed on."""
 
 def open_stage(
     path: str | os.PathLike, asset_root: str | os.PathLike | None = None, max_prims: int = MAX_PRIMS
@@ -162,12 +164,17 @@ def _odd_types(prim: Usd.Prim) -> Iterator[str]:
                 yield f"{attribute.GetPath()} is of type {said}, it should be {known.GetTypeName()}"
 
 
+def _short(text: str) -> str:
+    """A long text, such as one that quotes the line of a file, without its middle."""
+    return text if len(text) <= _LONG else f"{text[: _LONG // 2]} ... {text[-_LONG // 2 :]}"
+
+
 def _reason(error: Exception) -> str:
     """The last thing that USD has to say, without the lines of its own code."""
     try:
         texts = [str(e.commentary) for e in error.args if hasattr(e, "commentary")]
         if isinstance(error, Tf.ErrorException):
-            return texts[0] if texts else str(error).strip().rpartition(" : ")[2].strip("'")
+            return _short(texts[0] if texts else str(error).strip().rpartition(" : ")[2].strip("'"))
         return str(error)
     except UnicodeDecodeError:
         return "what it says is no text in UTF-8"

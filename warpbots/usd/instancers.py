@@ -32,30 +32,38 @@ def instancers(stage: Usd.Stage) -> list[Usd.Prim]:
     return found
 
 
-def expand(stage: Usd.Stage, everything: bool = False) -> dict[str, int]:
+def expand(stage: Usd.Stage, lost: list[tuple[str, str]] | None = None) -> dict[str, int]:
     """Define the instances of point instancers as prims, instancers among the prototypes included.
 
     Args:
         stage: The stage; its session layer is changed.
-        everything: Whether this is done for instances without any physics, too.
+        lost: None for instances with a part in physics alone. Otherwise all are defined, and this takes the paths of
+            the instancers for which that is not possible, and why.
 
     Returns:
         The number of instances by the path of their instancer.
 
     Raises:
-        SceneError: There are more of them than any scene can have, or they are not as UsdGeom has them.
+        SceneError: There are more of them than any scene can have, or they are not as UsdGeom has them; not where
+            `lost` takes it.
     """
     made: dict[str, int] = {}
     prims = 0
     with Usd.EditContext(stage, stage.GetSessionLayer()):
         while True:
-            waiting = [p.GetPath() for p in instancers(stage) if everything or _physical(p)]
+            waiting = [p.GetPath() for p in instancers(stage) if lost is not None or _physical(p)]
             if not waiting:
                 return made
             for path in waiting:
                 prim = editable(stage.GetPrimAtPath(path))
-                made[str(path)], size = _expand(stage, UsdGeom.PointInstancer(prim), _MOST - prims)
-                prims += size
+                try:
+                    made[str(path)], size = _expand(stage, UsdGeom.PointInstancer(prim), _MOST - prims)
+                    prims += size
+                except SceneError as error:
+                    if lost is None:
+                        raise
+                    lost.append((str(path), str(error).removeprefix(f"{path}: ")))
+                    prim.SetActive(False)
 
 
 def _physical(prim: Usd.Prim) -> bool:

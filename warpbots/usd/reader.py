@@ -160,8 +160,10 @@ def _read(
     expanded = expand(stage)
     found = survey(stage)
     if not found.bodies:
-        expanded |= expand(stage, everything=True)
+        lost: list[tuple[str, str]] = []
+        expanded |= expand(stage, lost)
         found = survey(stage)
+        found.left_out.extend(lost)
     found.left_out.extend((path, _EXPANDED.format(count)) for path, count in expanded.items())
     frame = stage_frame(stage, read_dimension(found.settings), meters_per_unit)
     if int(contact_points) != contact_points or contact_points < 0:
