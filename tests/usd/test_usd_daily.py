@@ -407,3 +407,15 @@ def test_a_kinematic_body_with_a_velocity_stands_still(tmp_path, said):
     scene = read(tmp_path, ball("Ball", place(z=5)) + prim("Cube", "Belt", *RIGID, text=text))
     assert [o.name for o in scene.obstacles] == ["Belt"]
     assert "/Belt: a kinematic body with a velocity; it stands still" in said()
+
+
+def test_a_mass_that_belongs_to_nothing_is_named(tmp_path, said):
+    inner = prim("Xform", "Inner", "PhysicsMassAPI", text="float physics:mass = 3\n" + prim("Cube", "Geo", RIGID[1]))
+    read(tmp_path, prim("Xform", "Body", "PhysicsRigidBodyAPI", text=inner))
+    assert "/Body/Inner: a mass or density of what is neither body nor collider" in said()
+
+
+def test_what_starts_in_an_obstacle_is_named(tmp_path, said):
+    text = f"{QUAD} int[] faceVertexIndices = [0,1,2,3]"
+    read(tmp_path, ball("Ball", place(z=-0.05)) + prim("Mesh", "Ground", RIGID[1], text=text))
+    assert "/Ball: it starts 0.05 m deep in the obstacle 'Ground'" in said()

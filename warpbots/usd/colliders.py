@@ -14,7 +14,18 @@ from warpbots.usd.solids import is_own
 from warpbots.usd.tessellated import SIDES
 from warpbots.usd.values import authored, enabled, schemas
 
-__all__ = ["Note", "body_of", "colliders", "collides", "is_moving", "is_rigid", "is_soft", "read_collider", "solid_of"]
+__all__ = [
+    "Note",
+    "belonging",
+    "body_of",
+    "colliders",
+    "collides",
+    "is_moving",
+    "is_rigid",
+    "is_soft",
+    "read_collider",
+    "solid_of",
+]
 
 _SOFT_SWITCHES = (
     "omniphysics:deformableBodyEnabled", "physics:deformableBodyEnabled", "physics:bodyEnabled",
@@ -70,7 +81,7 @@ def colliders(body: Usd.Prim) -> list[Usd.Prim]:
     """
     if is_own(body):
         return [body.GetChild("Shape")]
-    parts = _belonging(body)
+    parts = belonging(body)
     said = [p for p in parts if "PhysicsCollisionAPI" in schemas(p)]
     found: list[Usd.Prim] = []
     for part in said:
@@ -105,7 +116,8 @@ def read_collider(body: Usd.Prim, base: np.ndarray, prim: Usd.Prim, frame: Frame
         return None
 
 
-def _belonging(body: Usd.Prim) -> list[Usd.Prim]:
+def belonging(body: Usd.Prim) -> list[Usd.Prim]:
+    """`body` and all prims below it that belong to no other rigid body."""
     found, walk = [], iter(Usd.PrimRange(body, Usd.TraverseInstanceProxies()))
     for prim in walk:
         if prim != body and "PhysicsRigidBodyAPI" in schemas(prim):

@@ -17,7 +17,7 @@ from warpbots.usd.poses import quaternion_matrix
 from warpbots.usd.schema import rows
 from warpbots.usd.values import authored, get, schemas
 
-__all__ = ["Weight", "read_weight"]
+__all__ = ["Weight", "read_weight", "says_mass"]
 
 _BALL = 0.1
 """Radius [m] of the ball that stands in UsdPhysics for a body without colliders."""
@@ -68,6 +68,15 @@ def read_weight(
         plain,
         _inertia(body, mass, middle if center is None else center, moments if diagonal is None else diagonal),
     )
+
+
+def says_mass(prim: Usd.Prim, frame: Frame) -> bool:
+    """Whether `prim` itself says a mass or a density.
+
+    Raises:
+        SceneError: It is negative; the message names the prim.
+    """
+    return any(value is not None for value in _said(prim, frame).values())
 
 
 def _inertia(body: Usd.Prim, mass: float, center: np.ndarray, moments: np.ndarray) -> Inertia:

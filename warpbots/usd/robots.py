@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from pxr import Sdf, Usd
 
+from warpbots.contact.distance import signed_distance
 from warpbots.scene import (
     Cloud,
     Contact,
-    HalfSpace,
     Inertia,
     Joint,
     Obstacle,
@@ -27,14 +27,14 @@ from warpbots.scene import (
     Torque,
     Union,
 )
-from warpbots.usd.colliders import Note, colliders, is_rigid, read_collider
+from warpbots.usd.colliders import Note, belonging, colliders, is_rigid, read_collider
 from warpbots.usd.collisions import Toucher, grouped, touching
 from warpbots.usd.drives import claim, read_drives
 from warpbots.usd.files import attempt
 from warpbots.usd.frame import START, Frame
 from warpbots.usd.hanging import Step, hang
 from warpbots.usd.joint_prims import read_joint_prim
-from warpbots.usd.masses import read_weight
+from warpbots.usd.masses import read_weight, says_mass
 from warpbots.usd.materials import bound_material, read_friction, read_restitution
 from warpbots.usd.poses import pose_of
 from warpbots.usd.schema import RIGID_API, rows
@@ -131,6 +131,9 @@ def _read(prim: Usd.Prim, name: str, frame: Frame, note: Note) -> _Body:
     parts = [(p, shape) for p, shape in parts if shape is not None]
     shapes = [shape for _, shape in parts]
     weight = read_weight(prim, base, parts, frame, note)
+    for below in belonging(prim):
+        if below != prim and not any(below == p for p, _ in parts) and says_mass(below, frame):
+            note(below, "a mass or density of what is neither body nor collider")
     own = RIGID_API in schemas(prim)
     try:
         body = RigidBody(
@@ -313,16 +316,16 @@ def _bounces(prims: dict[str, Usd.Prim], frame: Frame, note: Note) -> dict[str, 
 
 
 def _note_sunk(others: list[_Body], obstacles: list[Obstacle], note: Note) -> None:
-    """Name the bodies whose middle starts under an unbounded floor or behind a wall."""
-    for b in others:
-        lower, upper = b.body.shape.bounds
-        middle = b.now[:3, :3] @ ((lower + upper) / 2.0) + b.now[:3, 3]
-        for o in obstacles:
-            if isinstance(o.shape, HalfSpace):
-                depth = float(np.dot(o.shape.normal, np.subtract(o.shape.point, middle)))
-                if depth > 0.0:
-                    note(b.prim, f"it starts {depth:.3g} m deep in the obstacle {o.name!r}, which throws it out; move "
-                         f"one of them, or read with contact_points=0")  # fmt: skip
+    """Name the bodies whose middle starts in an obstacle, such as under a floor or behind a wall."""
+    middles = np.array([b.now[:3, :3] @ (np.sum(b.body.shape.bounds, axis=0) / 2.0) + b.now[:3, 3] for b in others])
+    for o in obstacles:
+        lower, upper = o.shape.bounds
+        near = np.flatnonzero(((middles > lower) & (middles < upper)).all(axis=1))
+        depths = -signed_distance(o.shape, middles[near]) if len(near) else ()
+        for k, depth in zip(near, depths, strict=True):
+            if depth > 0.0:
+                note(others[k].prim, f"it starts {depth:.3g} m deep in the obstacle {o.name!r}, which throws it out; "
+                     f"move one of them, or read with contact_points=0")  # fmt: skip
 
 
 def _surfaces(others: list[_Body], robot: dict[Sdf.Path, Sdf.Path], taken: set[str]) -> dict[str, str]:
