@@ -173,7 +173,7 @@ def solid_of(prim: Usd.Prim, here: np.ndarray, frame: Frame, note: Note, opened:
         shape = plain_shape(prim, here, frame.dim)
         if isinstance(shape, TriangleMesh):
             what = "a cone" if kind == "Cone" else f"a {kind} that its transform scales or shears out of shape"
-            note(prim, f"{what}; a mesh of {SIDES} sides stands for it")
+            note(prim, f"{what}; a mesh{'' if kind == 'Cube' else f' of {SIDES} sides'} stands for it")
         return shape
     said = _approximation(prim)
     if said in ("boundingCube", "boundingSphere"):
