@@ -83,9 +83,9 @@ def touching(
     crowd = _crowd(bodies, obstacles, points, note)
 
     def allowed(a: Toucher, b: Toucher) -> bool:
-        if a is b or frozenset((a.name, b.name)) in apart or (a.robot == b.robot and a.robot in silent):
+        if a is b or crowd == "all" or (crowd == "robots" and a.robot != b.robot):
             return False
-        if crowd == "all" or (crowd == "robots" and a.robot != b.robot):
+        if frozenset((a.name, b.name)) in apart or (a.robot == b.robot and a.robot in silent):
             return False
         return neighbours.get(frozenset((a.path, b.path)), True)
 
@@ -94,7 +94,7 @@ def touching(
 
     alone = {
         x.name for i, a in enumerate(bodies) for b in bodies[i + 1 :] for x in (a, b)
-        if not allowed(a, b) and not adjacent(a, b) and not (crowd and a.robot != b.robot)
+        if not (crowd and a.robot != b.robot) and not allowed(a, b) and not adjacent(a, b)
         and not (a.robot == b.robot and a.robot in silent and a.surface != b.surface)
     }  # fmt: skip
     alone |= {name for pair in apart for name in pair if name in obstacles for name in pair} - set(obstacles)

@@ -57,7 +57,8 @@ def expand(stage: Usd.Stage, lost: list[tuple[str, str]] | None = None) -> dict[
             for path in waiting:
                 prim = editable(stage.GetPrimAtPath(path))
                 try:
-                    made[str(path)], size = _expand(stage, UsdGeom.PointInstancer(prim), _MOST - prims)
+                    count, size = _expand(stage, UsdGeom.PointInstancer(prim), _MOST - prims)
+                    made |= {str(path): count} if count else {}
                     prims += size
                 except SceneError as error:
                     if lost is None:
@@ -101,6 +102,9 @@ def _expand(stage: Usd.Stage, instancer: UsdGeom.PointInstancer, most: int) -> t
             f"{prim.GetPath()}: its {len(kept)} instances have {prims} prims, and those of one file may have {_MOST}; "
             f"take some away (inactiveIds)"
         )
+    prim.SetActive(False)
+    if not len(kept):
+        return 0, 0
     group = Sdf.Path(free_path(stage, prim.GetPath().GetParentPath(), f"{prim.GetName()}_instances"))
     below = stage.DefinePrim(group, "Xform")
     _copy_transform(prim, below)
@@ -113,7 +117,6 @@ def _expand(stage: Usd.Stage, instancer: UsdGeom.PointInstancer, most: int) -> t
         copy.GetReferences().AddInternalReference(proto)
         copy.SetActive(True)
         _set_rates(copy, places[k], [None if rate is None else rate[k] for rate in rates])
-    prim.SetActive(False)
     return len(kept), prims
 
 
