@@ -252,12 +252,29 @@ def _compiled(
         lines += mend_moments(spec, path, floats and urdf)
         needed_hulls(spec, mujoco, path.parent / spec.meshdir, urdf, lines)
         model = _asked(path, spec.compile)
+    if _take_many_sided(spec, model, lines):
+        model = _asked(path, spec.compile)
     for k, line in enumerate(lines):
         if line.startswith(_WEIGHED):
             names = [model.body(b).name for b in range(1, model.nbody) if repr(model.body(b).name) in line]
             masses = [float(model.body(name).mass[0]) for name in names]
             lines[k] = f"{line} ({', '.join(f'{m:.3g}' for m in masses)} kg; {sum(masses):.4g} kg in all)"
     return spec, model, lines
+
+
+def _take_many_sided(spec: Any, model: Any, lines: list[str]) -> bool:
+    """Take actuators of several controls or forces out, of which newer versions of MuJoCo have some; whether any were.
+
+    Without them the arrays of controls, of forces and of actuators have the same indices; keyframes follow by themselves.
+    """
+    if not hasattr(model, "actuator_ctrlnum"):
+        return False
+    odd = np.flatnonzero((model.actuator_ctrlnum != 1) | (model.actuator_outnum != 1))
+    actuators = list(spec.actuators)
+    for k in odd:
+        lines.append(f"actuator {actuators[k].name or f'actuator {k}'!r}: it has several controls or forces")
+        spec.delete(actuators[k])
+    return bool(len(odd))
 
 
 def _joint_names(model: Any, bodies: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from warpbots.robots.flags import named_flags
 from warpbots.robots.solids import touching_geoms
 from warpbots.robots.source import Source
 from warpbots.scene import SceneError
@@ -10,29 +11,52 @@ __all__ = ["loops", "survey"]
 
 
 def loops(source: Source, ignore: bool) -> list[str]:
-    """A line for each equality constraint: loops, and joints that follow others.
+    """A line for each equality constraint that is left out: loops, joints that follow others, what guides from outside.
+
+    Those of flexes are left out with these, and those to bodies that are moved from outside (mocap) like these.
 
     Raises:
-        SceneError: There are any, and they are not to be ignored: the robot would move in another way.
+        SceneError: There are loops, and they are not to be ignored: the robot would move in another way.
     """
     model = source.model
-    found = [_equality(source, k) for k in range(model.neq)]
-    if not model.neq:
-        found += [f"mimic {name!r}" for name in source.mimics]
-    closed = [line for k, line in enumerate(found) if k >= model.neq or model.eq_active0[k]]
-    if closed and not ignore:
+    guided = [k for k in range(model.neq) if _guides(source, k)]
+    found = {k: _equality(source, k) for k in range(model.neq) if source.kind("mjtEq", model.eq_type[k])[:4] != "flex"}
+    closed = [line for k, line in found.items() if model.eq_active0[k] and k not in guided]
+    mimics = [f"mimic {name!r}" for name in source.mimics] if not model.neq else []
+    if (closed or mimics) and not ignore:
         raise SceneError(
             f"{source.path}: a robot must be a tree of independent joints, and without these it would move in another "
-            f"way: {', '.join(closed)}; take them out of the file, or pass ignore_loops=True"
+            f"way: {', '.join(closed + mimics)}; take them out of the file, or pass ignore_loops=True"
         )
-    return [f"equality: {line}" for line in found]
+    return [f"equality: {line}" for line in [*found.values(), *mimics]]
+
+
+def _guides(source: Source, k: int) -> bool:
+    """Whether an equality holds a body at one that is moved from outside."""
+    model = source.model
+    if source.kind("mjtEq", model.eq_type[k]) not in ("weld", "connect"):
+        return False
+    return any(model.body_mocapid[body] >= 0 for body in _ends(source, k))
+
+
+def _ends(source: Source, k: int) -> list[int]:
+    """Bodies that an equality joins, the world among them."""
+    model, ends = source.model, [int(source.model.eq_obj1id[k]), int(source.model.eq_obj2id[k])]
+    if source.kind("mjtObj", model.eq_objtype[k]) == "site":
+        ends = [int(model.site_bodyid[end]) for end in ends]
+    return [max(end, 0) for end in ends]
 
 
 def _equality(source: Source, k: int) -> str:
-    model, kind = source.model, source.kind("mjtEq", source.model.eq_type[k])
-    if kind == "joint" and not model.equality(k).name:
-        return f"joint {source.joints[model.eq_obj1id[k]]!r} that follows another"
-    return f"{kind} {model.equality(k).name or f'equality {k}'!r}"
+    model, kind, name = source.model, source.kind("mjtEq", source.model.eq_type[k]), source.model.equality(k).name
+    off = "" if model.eq_active0[k] else ", which is switched off"
+    if name:
+        return f"{kind} {name!r}{off}"
+    if kind == "joint":
+        return f"joint {source.joints[model.eq_obj1id[k]]!r} that follows another{off}"
+    if kind in ("connect", "weld"):
+        return f"{kind} of {' and '.join(repr(source.bodies[body]) for body in _ends(source, k))}{off}"
+    return f"{kind} {f'equality {k}'!r}{off}"
 
 
 def survey(source: Source) -> list[str]:
@@ -50,6 +74,8 @@ def _of_joints(source: Source) -> list[str]:
         dofs = slice(first, first + {"free": 6, "ball": 3}.get(kind, 1))
         if kind == "ball" and model.jnt_limited[j]:
             lines.append(f"joint {name!r}: limit of a ball")
+        if model.jnt_limited[j] and model.jnt_margin[j]:
+            lines.append(f"joint {name!r}: the margin of its limit, {model.jnt_margin[j]:g}")
         if model.jnt_actgravcomp[j]:
             lines.append(f"joint {name!r}: compensation of gravity by its actuators (actuatorgravcomp)")
         polynomials = (("jnt_stiffnesspoly", slice(j, j + 1)), ("dof_dampingpoly", dofs))
@@ -90,7 +116,23 @@ def _of_geoms(source: Source) -> list[str]:
             lines.append(f"geoms of body {name!r}: torsional or rolling friction (condim above 3)")
         if model.geom_priority[geoms].any():
             lines.append(f"geoms of body {name!r}: priority over the friction of others")
+        if model.geom_margin[geoms].any():
+            lines.append(f"geoms of body {name!r}: a margin, {model.geom_margin[geoms].max():g} m, before they touch")
+        if _bouncy(model.geom_solref[geoms]).any():
+            lines.append(
+                f"geoms of body {name!r}: contact that bounces (solref); here it has the damping of all others"
+            )
+        for field, meaning in (("geom_adhesion", "adhesion"), ("geom_surfacevel", "surfaces that move (surfacevel)")):
+            if np.any(getattr(model, field, np.zeros(model.ngeom))[geoms]):
+                lines.append(f"geoms of body {name!r}: {meaning}")
     return lines
+
+
+def _bouncy(solref: np.ndarray) -> np.ndarray:
+    """Whether contact returns much of its energy: a damping ratio, spelt out or not, below a half."""
+    time, ratio = solref[:, 0], solref[:, 1]
+    stiffness, damping = np.maximum(-time, 0.0), np.maximum(-ratio, 0.0)
+    return np.where(time > 0.0, ratio < 0.5, damping < np.sqrt(np.maximum(stiffness, 1e-12)))
 
 
 def _of_model(source: Source) -> list[str]:
@@ -99,6 +141,8 @@ def _of_model(source: Source) -> list[str]:
     for kind, count in {**counts, "plugin": model.nplugin}.items():
         if count:
             lines.append(f"{count} {kind}{'s' if count > 1 else ''}")
+    for k in np.flatnonzero(getattr(model, "actuator_delay", np.zeros(0))):
+        lines.append(f"actuator {model.actuator(int(k)).name or f'actuator {k}'!r}: its delay")
     if model.opt.density or model.opt.viscosity or model.opt.wind.any():
         lines.append("option: the medium (density, viscosity, wind)")
-    return lines
+    return [*lines, *named_flags(model, source.words)]

@@ -24,8 +24,9 @@ _LINK, _JOINT = ("inertial", "collision"), ("origin", "parent", "child", "axis",
 
 
 def mimics(robot: Element) -> tuple[str, ...]:
-    """Names of joints that follow others."""
-    return tuple(joint.get("name", "") for joint in robot.findall("joint") if joint.find("mimic") is not None)
+    """Names of joints that follow others, of those that move."""
+    following = [joint for joint in robot.findall("joint") if joint.find("mimic") is not None]
+    return tuple(joint.get("name", "") for joint in following if joint.get("type") != "fixed")
 
 
 def tidied(robot: Element, path: Path) -> list[str]:
@@ -56,7 +57,7 @@ def tidied(robot: Element, path: Path) -> list[str]:
         _drop_empty_geometry(link, what, lines)
     for joint in robot.findall("joint"):
         what = f"joint {joint.get('name')!r}"
-        _keep(joint, _JOINT, _JOINT, what, lines)
+        _keep(joint, _JOINT[:-1] if joint.get("type") == "fixed" else _JOINT, _JOINT, what, lines)
         axis = joint.find("axis")
         if axis is not None and "xyz" not in axis.attrib:
             axis.attrib = {"xyz": "1 0 0"}

@@ -1,0 +1,178 @@
+"""What links weigh: by URDF's own definition where a file leaves it open, and as a body can where it says what none has."""
+
+import logging
+import math
+
+import numpy as np
+import pytest
+
+import warpbots as wb
+from warpbots.solvers.articulated import dynamics
+
+BALL = "<collision><geometry><sphere radius='.1'/></geometry></collision>"
+
+
+@pytest.fixture
+def load(tmp_path):
+    def load(text, name="robot.urdf", **options):
+        path = tmp_path / name
+        path.write_text(text)
+        return wb.load_robot(path, **options)
+
+    return load
+
+
+def inertial(mass, moments=(1.0, 1.0, 1.0)):
+    values = " ".join(f'{k}="{v}"' for k, v in zip(("ixx", "iyy", "izz"), moments, strict=True))
+    return f'<inertial><mass value="{mass}"/><inertia {values} ixy="0" ixz="0" iyz="0"/></inertial>'
+
+
+def link(name, inside=""):
+    return f'<link name="{name}">{inside}</link>'
+
+
+def joint(parent, child, kind="continuous", xyz="0 0 0"):
+    return (
+        f'<joint name="to_{child}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
+        f'<origin xyz="{xyz}"/><axis xyz="0 1 0"/></joint>'
+    )
+
+
+def robot(*parts):
+    return f'<robot name="r">{"".join(parts)}</robot>'
+
+
+def mass_matrix(scene):
+    solver = wb.Articulated()
+    model = solver.build(scene, 1, "cpu")
+    import warp as wp
+
+    u = wp.zeros((1, model.channels), dtype=wp.float64, device="cpu")
+    return dynamics(model, solver.state(model), u).mass_matrix[0]
+
+
+def test_a_solid_without_an_inertial_weighs_nothing(load):
+    """A pendulum of 2 kg at 0.5 m has M = 2 * 0.25 + I, with or without a solid that is fixed to it at its tip."""
+    arm = inertial(2.0, (0.1, 0.1, 0.1)).replace("<mass", '<origin xyz=".5 0 0"/><mass')
+    parts = (
+        link("base"),
+        link("arm", arm),
+        joint("base", "arm"),
+        link("tip", BALL),
+        joint("arm", "tip", "fixed", "1 0 0"),
+    )
+    scene = load(robot(*parts))
+    assert mass_matrix(scene)[0, 0] == pytest.approx(0.6, abs=1e-9)
+    assert {b.name for b in scene.rigid if b.shape} == {"tip"}
+
+
+def test_a_solid_that_moves_without_any_mass_weighs_as_water_and_is_named(load, caplog):
+    parts = (
+        link("base", inertial(1.0)),
+        link("ball", BALL),
+        joint("base", "ball"),
+        link("frame"),
+        joint("ball", "frame", "fixed"),
+    )
+    with caplog.at_level(logging.WARNING):
+        scene = load(robot(*parts))
+    ball = next(b for b in scene.rigid if b.name == "ball")
+    assert ball.inertia.mass == pytest.approx(1000.0 * 4.0 / 3.0 * math.pi * 1e-3)
+    assert "1000 kg/m^3: 'ball' (4.19 kg; 4.189 kg in all)" in caplog.text
+
+
+def test_a_massless_link_between_masses_stays_without(load):
+    parts = link("base"), link("a", BALL), joint("base", "a"), link("b", inertial(1.0)), joint("a", "b", xyz="1 0 0")
+    masses = {b.name: b.inertia.mass for b in load(robot(*parts)).rigid if b.inertia}
+    assert masses["a"] < 1e-12 and masses["b"] == 1.0
+
+
+def test_a_joint_that_moves_nothing_is_held_and_named(load, caplog):
+    parts = link("base", inertial(1.0)), link("frame"), joint("base", "frame")
+    with caplog.at_level(logging.WARNING):
+        scene = load(robot(*parts))
+    assert {j.child: j.kind for j in scene.joints}["frame"] == "fixed"
+    assert "are held: 'to_frame'" in caplog.text
+
+
+def test_a_floating_link_without_inertial_weighs_as_its_solid(load):
+    assert load(robot(link("ball", BALL)), fixed_base=False).rigid[0].inertia.mass == pytest.approx(4.18879, rel=1e-5)
+
+
+def test_what_the_file_says_of_its_geometry_is_obeyed(load):
+    """``inertiafromgeom`` of the file, or of the user, counts every solid."""
+    arm = link("arm", inertial(2.0) + BALL)
+    own = robot('<mujoco><compiler inertiafromgeom="true"/></mujoco>', link("base"), arm, joint("base", "arm"))
+    plain = robot(link("base"), arm, joint("base", "arm"))
+    for scene in (load(own), load(plain, compiler={"inertiafromgeom": True})):
+        assert scene.rigid[1].inertia.mass == pytest.approx(4.18879, rel=1e-5)
+    assert load(plain).rigid[1].inertia.mass == 2.0
+
+
+def test_moments_without_a_mass_are_kept(load):
+    """A rotor: its moment turns with the joint, M = 0.7 + 1."""
+    parts = (
+        link("base"),
+        link("rotor", inertial(0.0, (0.7, 0.7, 0.7))),
+        joint("base", "rotor"),
+        link("rim", inertial(1.0)),
+    )
+    scene = load(robot(*parts, joint("rotor", "rim", "fixed")))
+    assert mass_matrix(scene)[0, 0] == pytest.approx(1.7)
+
+
+def test_a_mass_below_zero_is_refused(load):
+    with pytest.raises(wb.SceneError, match=r"link 'arm' has a mass of -1 kg; give one of 0 or more"):
+        load(robot(link("base"), link("arm", inertial(-1)), joint("base", "arm")))
+
+
+def test_mjcf_that_moves_no_mass_is_refused(load):
+    text = '<mujoco><worldbody><body name="b"><joint name="j"/></body></worldbody></mujoco>'
+    with pytest.raises(wb.SceneError, match=r"joint 'j' moves body 'b', which has no mass"):
+        load(text, "robot.xml")
+
+
+def test_moments_that_no_body_has_become_the_nearest(load, caplog):
+    """C - A - B = 0.3: A and B take a third of it, C gives one; their sum of squared changes is least on A + B = C."""
+    with caplog.at_level(logging.WARNING):
+        scene = load(robot(link("base"), link("arm", inertial(1.0, (0.6, 2.0, 2.9))), joint("base", "arm")))
+    np.testing.assert_allclose(np.diag(scene.rigid[1].inertia.moments), (0.7, 2.1, 2.8), rtol=1e-6)
+    assert "body 'arm': no body has the principal moments of inertia 0.6, 2, 2.9" in caplog.text
+
+
+def test_moments_off_by_rounding_are_read_in_silence(load, caplog):
+    """A rod, whose third moment is of the size of rounding, about turned axes."""
+    c, s = math.cos(0.3), math.sin(0.3)
+    moments = f'ixx="{c * c}" iyy="{s * s}" izz="1.0000001" ixy="{-c * s}" ixz="0" iyz="0"'
+    arm = f'<inertial><mass value="1"/><inertia {moments}/></inertial>'
+    with caplog.at_level(logging.WARNING):
+        scene = load(robot(link("base"), link("arm", arm), joint("base", "arm")))
+    np.testing.assert_allclose(np.linalg.eigvalsh(scene.rigid[1].inertia.moments), (0.0, 1.0, 1.0), atol=1e-6)
+    assert scene.rigid[1].inertia.moments[0, 1] == pytest.approx(-c * s, rel=1e-6)
+    assert not caplog.records
+
+
+def test_moments_far_from_those_of_a_body_are_refused_unless_balanced(load):
+    text = robot(link("base"), link("arm", inertial(1.0, (0.1, 0.2, 3.0))), joint("base", "arm"))
+    with pytest.raises(wb.SceneError, match=r"'arm' has the principal moments .*compiler=\{'balanceinertia': True\}"):
+        load(text)
+    moments = load(text, compiler={"balanceinertia": True}).rigid[1].inertia.moments
+    np.testing.assert_allclose(np.diag(moments), 1.1)
+
+
+def test_moments_that_hardly_count_are_mended_however_far_they_are(load):
+    """A sensor on a heavy arm, and what does not move."""
+    arm, sensor = link("arm", inertial(1.0)), link("sensor", inertial(1e-3, (1e-6, 1e-6, 1e-4)))
+    load(robot(link("base"), arm, sensor, joint("base", "arm"), joint("arm", "sensor", "fixed")))
+    load(robot(link("base", inertial(1.0, (0.1, 0.2, 3.0))), arm, joint("base", "arm")))
+
+
+def test_attributes_of_the_compiler_are_checked(load):
+    text = robot(link("base"), link("arm", inertial(2.0)), joint("base", "arm"))
+    assert load(text, compiler={"boundmass": 3.0}).rigid[1].inertia.mass == 3.0
+    with pytest.raises(
+        wb.SceneError, match=r"compiler\['fusestatic'\]: there is no such attribute here; there are bal"
+    ):
+        load(text, compiler={"fusestatic": True})
+    with pytest.raises(wb.SceneError, match=r"compiler\['balanceinertia'\] must be True or False, got 'yes'"):
+        load(text, compiler={"balanceinertia": "yes"})
