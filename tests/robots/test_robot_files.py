@@ -158,6 +158,18 @@ def test_files_outside_are_read_only_when_allowed(folder):
             assert load(folder, text.format(far), name, asset_root=folder.parent.parent).rigid[0].shape
 
 
+def test_packages_are_found_above_the_file_but_not_above_home(folder, monkeypatch):
+    other = folder.parents[1] / "other" / "meshes"
+    other.mkdir(parents=True)
+    trimesh.convex.convex_hull(BLOCK).export(other / "m.stl")
+    text = LINK.format("package://other/meshes/m.stl")
+    assert load(folder, text).rigid[0].shape
+    assert load(folder, LINK.format("package:///other/meshes/m.stl")).rigid[0].shape
+    monkeypatch.setattr("pathlib.Path.home", lambda: folder.parents[1] / "user")
+    with pytest.raises(wb.SceneError, match="there is no mesh"):
+        load(folder, text)
+
+
 def test_an_include_from_outside_or_of_itself_is_refused(folder):
     body = '<mujoco><worldbody><body><geom size=".1"/></body></worldbody><include file="{}"/></mujoco>'
     (folder.parent.parent / "far.xml").write_text("<mujoco/>")

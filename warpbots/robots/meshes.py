@@ -43,30 +43,36 @@ def locate(robot: Element, path: Path, root: Path, meshdir: str | None) -> dict[
                     f"{path}: link {link.get('name')!r}: meshes are read from {', '.join((*_MUJOCO, *_FOREIGN))}, got "
                     f"{said!r}; convert it to one of these"
                 )
-            names = {file for key, file in known.items() if key[0].stem == place.stem}
-            name = f"{place.stem} {len(names) + 1}.stl" if names else f"{place.stem}.stl"
-            mesh.set("filename", known.setdefault((place, mesh.get("scale", "")), name))
+            key, name, count = (place, mesh.get("scale", "")), f"{place.stem}.stl", 1
+            while key not in known and name in known.values():
+                count += 1
+                name = f"{place.stem} {count}.stl"
+            mesh.set("filename", known.setdefault(key, name))
     return {name: place for (place, _), name in known.items()}
 
 
 def _place(said: str, path: Path, root: Path, meshdir: str | None) -> Path | None:
-    """The file that URDF at `path` names: beside it, in `meshdir`, or, in a package, in or above its folder."""
-    inside = said.removeprefix("package://").removeprefix("model://").removeprefix("file://")
-    _, _, rest = inside.partition("/")
+    """The file that URDF at `path` names: beside it, in `meshdir`, or, in a package, in or above its folder.
+
+    Packages are looked for no farther up than below the home folder.
+    """
+    scheme, _, inside = said.rpartition("://")
+    package = scheme in ("package", "model")
+    inside = inside.lstrip("/") if package else inside
     own = path.resolve().parent
     beside = [own / inside] if meshdir is None else [own / meshdir / Path(inside).name, own / inside]
     for place in beside:
         if place.is_file():
             refuse_outside(place, path, root)
             return readable(place)
-    if said.startswith(("package://", "model://")):
-        for folder in own.parents if own == root else (own, *own.parents):
-            if Path.home().resolve().is_relative_to(folder) and not root.is_relative_to(folder):
-                return None
-            for place in (folder / part for part in (inside, rest) if part):
-                if place.is_file():
-                    refuse_outside(place, path, folder)
-                    return readable(place)
+    _, _, rest = inside.partition("/")
+    for folder in (own, *own.parents) if package else ():
+        if Path.home().resolve().is_relative_to(folder) and not folder.is_relative_to(root):
+            return None
+        for place in (folder / part for part in (inside, rest) if part):
+            if place.is_file():
+                refuse_outside(place, path, folder)
+                return readable(place)
     return None
 
 
@@ -183,6 +189,8 @@ def _collada(place: Path) -> np.ndarray:
         raise ImportError(
             f"{place} is COLLADA, which is read by pycollada; get it with: pip install 'warpbots[robots]'"
         ) from fault
+    if b"<!ENTITY" in place.read_bytes():
+        raise ValueError("it declares entities, and these are not read")
     file = collada.Collada(str(place), ignore=[collada.common.DaeUnsupportedError, collada.common.DaeBrokenRefError])
     if file.scene is None:
         return np.zeros((0, 3))

@@ -265,7 +265,7 @@ def _compiled(
 def _take_many_sided(spec: Any, model: Any, lines: list[str]) -> bool:
     """Take actuators of several controls or forces out, of which newer versions of MuJoCo have some; whether any were.
 
-    Without them the arrays of controls, of forces and of actuators have the same indices; keyframes follow by themselves.
+    Without them the arrays of controls, of forces and of actuators have the same indices; keyframes follow.
     """
     if not hasattr(model, "actuator_ctrlnum"):
         return False
