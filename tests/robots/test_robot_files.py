@@ -1,7 +1,6 @@
 """Files of strangers: meshes of every common kind, dialects of URDF, and what a file may not do to its reader."""
 
 import logging
-import struct
 
 import numpy as np
 import pytest
@@ -71,17 +70,6 @@ def test_other_kinds_of_meshes(folder, kind):
     shape = mesh_of(folder, f"m.{kind[:3]}", hull.export(file_type=kind))
     np.testing.assert_allclose(shape.bounds, ((0, 0, 0), (1, 2, 3)), atol=1e-6)
     assert shape.volume == pytest.approx(6.0, rel=1e-6)
-
-
-def test_a_mesh_that_is_turned_inside_out_in_places_touches_as_its_hull(folder):
-    """MuJoCo finds no volume in it."""
-    hull = trimesh.convex.convex_hull(BLOCK)
-    faces = hull.faces.copy()
-    faces[::2] = faces[::2, ::-1]
-    content = b"\0" * 80 + struct.pack("<I", len(faces))
-    for face in faces:
-        content += struct.pack("<12fH", *np.zeros(3), *hull.vertices[face].ravel(), 0)
-    assert mesh_of(folder, "m.stl", content).volume == pytest.approx(6.0, rel=1e-6)
 
 
 def test_flat_and_empty_meshes_are_left_out_by_name(folder, caplog):

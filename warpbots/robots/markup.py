@@ -14,7 +14,7 @@ __all__ = ["family", "modern", "parsed", "refuse_empty", "refuse_strange_assets"
 _DEEPEST = 500
 """Elements inside one another; parsers that call themselves for each run out of stack at some thousands."""
 
-_BYTE = 60.0
+_BYTE = 40.0
 """Memory that a byte of XML takes at the most while it is read [bytes]."""
 
 _MOST = 50_000
