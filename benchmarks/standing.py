@@ -1,9 +1,10 @@
-"""Do robots stand? Files of your own under warpbots and under MuJoCo: a table, and a picture of where they are at the end.
+"""Do robots stand? Files of your own under warpbots and under MuJoCo: a table, and a picture of where they end.
 
     python benchmarks/standing.py FILE... [--picture PNG]
 
 Each FILE is URDF or MJCF, with options after commas: ``@NAME`` starts at a keyframe (without one the keyframe "home" is
-taken where there is one), ``float`` lets the base of URDF float, ``bare`` leaves out equality constraints, and
+taken where there is one), ``float`` lets the base of URDF float, ``bare`` leaves out equality constraints,
+``alone`` leaves out what the file says of the world around it, and
 ``WORD=VALUE`` puts all joints with WORD in their names at a coordinate, as in ``a1.urdf,float,thigh=0.8,calf=-1.6``.
 Joints that start outside of their limits are put at them; robots that float, and start at no keyframe, are set down on
 the floor, and where the file has none, one is added in both programs.
@@ -26,7 +27,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-import mujoco
+import mujoco  # noqa: TID253
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
@@ -54,6 +55,7 @@ class Robot:
     keyframe: str | None
     floats: bool
     bare: bool
+    alone: bool
     words: dict[str, float]
 
     @classmethod
@@ -62,7 +64,8 @@ class Robot:
         path, *options = text.split(",")
         words = dict(option.split("=") for option in options if "=" in option)
         keyframe = next((option[1:] for option in options if option.startswith("@")), None)
-        return cls(Path(path), keyframe, "float" in options, "bare" in options, {k: float(v) for k, v in words.items()})
+        flags = (word in options for word in ("float", "bare", "alone"))
+        return cls(Path(path), keyframe, *flags, {k: float(v) for k, v in words.items()})
 
 
 @dataclasses.dataclass
@@ -80,21 +83,29 @@ class Case:
 def case_of(robot: Robot) -> Case:
     """Both programs' robot, at one pose, with the same motors."""
     source = read(robot.path)
+    for parts, names in ((source.spec.joints, source.joints), (source.spec.bodies, source.bodies)):
+        for part in (p for p in parts if not p.name):
+            part.name = names[part.id]
     keys = [source.model.key(k).name for k in range(source.model.nkey)]
     keyframe = robot.keyframe or ("home" if "home" in keys else None)
-    floor = () if mujoco.mjtGeom.mjGEOM_PLANE in source.model.geom_type else (wb.floor(friction=1.0),)
+    if robot.alone:
+        for geom in list(source.spec.worldbody.geoms):
+            source.spec.delete(geom)
+    given = mujoco.mjtGeom.mjGEOM_PLANE in source.model.geom_type and not robot.alone
+    floor = () if given else (wb.floor(friction=1.0),)
     if floor:
         source.spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], name="standing_floor")
     fixed = False if robot.floats else None
-    scene = wb.load_robot(robot.path, keyframe=keyframe, obstacles=floor, fixed_base=fixed, ignore_loops=robot.bare)
+    scene = wb.load_robot(
+        robot.path, fixed_base=fixed, obstacles=floor, surroundings=not robot.alone, keyframe=keyframe,
+        ignore_loops=robot.bare,
+    )  # fmt: skip
     servos = [a for a in scene.actuators if isinstance(a, wb.Servo)]
     own = keyframe is not None and servos and len(servos) == len(scene.actuators) == source.model.nu
     if not own:
         scene = wb.hold_pose(scene, _pose(scene, robot.words))
     if keyframe is None:
         scene = _set_down(scene)
-    for joint in source.spec.joints:
-        joint.name = joint.name or source.joints[joint.id]
     if robot.floats:
         for body in source.spec.worldbody.bodies:
             body.add_freejoint(name=next(j.name for j in scene.joints if j.child == body.name))
@@ -214,9 +225,9 @@ def _away(case: Case, coordinate: Callable[[str], float]) -> float:
 
 
 def _base(case: Case) -> int:
-    """The body that carries the most: the first that hangs on the world by a joint that moves, or the first of all."""
-    roots = {j.child for j in case.scene.joints if j.parent is None and j.kind == "free"}
-    return next((k for k, b in enumerate(case.scene.rigid) if b.name in roots), 0)
+    """The first body that floats, or else the first that MuJoCo has, too."""
+    names = {j.child for j in case.scene.joints if j.kind == "free"} or set(case.source.bodies)
+    return next(k for k, b in enumerate(case.scene.rigid) if b.name in names)
 
 
 def _tilt(before: np.ndarray, after: np.ndarray) -> float:
@@ -268,13 +279,15 @@ def picture(places: list[tuple[str, wb.Scene, tuple[np.ndarray, np.ndarray]]], p
         ax.axis("off")
     for ax, (name, scene, poses) in zip(axes.flat, places, strict=False):
         wb.view.draw(scene, poses=poses, ax=ax)
-        ax.axis("off")
+        for text in list(ax.texts):
+            text.remove()
         ax.set_title(name, fontsize=7, pad=2)
     figure.subplots_adjust(0.0, 0.0, 1.0, 0.97, 0.02, 0.1)
     figure.savefig(path, dpi=110)
 
 
 def main() -> None:
+    """What the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("robots", nargs="+", metavar="FILE", help="URDF or MJCF, with options after commas")
     parser.add_argument("--picture", type=Path, help="where to draw the robots at the end, as PNG")
@@ -295,7 +308,7 @@ def main() -> None:
         except (ValueError, RuntimeError, OSError) as fault:
             print(f"| {name} | {type(fault).__name__}: {' '.join(str(fault).split())[:200]} |", flush=True)
             continue
-        places.append((robot.path.stem, case.scene, poses))
+        places.append((name.removesuffix(robot.path.suffix), case.scene, poses))
         print(
             f"| {name} | {freedom} | {mass:.3g} | {r['away']:.4f} ({r['their away']:.4f}) | "
             f"{1e3 * r['down']:.1f} ({1e3 * r['their down']:.1f}) | {r['tilt']:.2f} ({r['their tilt']:.2f}) | "

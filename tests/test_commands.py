@@ -169,6 +169,16 @@ def test_outcomes_of_files_of_others(start, tmp_path):
     assert "timed out\nafter 0 s" in start(script, str(tmp_path / "arm.urdf"), "--seconds", "0")
 
 
+def test_standing_robots(start, tmp_path):
+    require(["mujoco"])
+    (tmp_path / "arm.xml").write_text(
+        """<mujoco><worldbody><body><joint name="j" axis="0 1 0"/><geom type="capsule" fromto="0 0 1 .3 0 1" size=".02"/>
+        </body></worldbody></mujoco>"""
+    )
+    said = start(BENCHMARKS / "standing.py", f"{tmp_path / 'arm.xml'},j=0.5", "--picture", str(tmp_path / "arm.png"))
+    assert "arm.xml | 1 | 0.4" in said and (tmp_path / "arm.png").stat().st_size > 1000
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PEERS)
 def test_peer(name, tmp_path):

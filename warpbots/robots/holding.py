@@ -88,7 +88,7 @@ def _servo(scene: Scene, joint: Joint, axis: int, given: dict[str, float]) -> Se
     turns = joint.kind == "revolute"
     mass, lever = _load(scene, joint)
     stiffness = given.get("stiffness", _GRAVITY * mass * lever / _SAG if turns else _GRAVITY * mass / _SINK)
-    if not stiffness > 0.0:
+    if stiffness == mass == 0.0:
         raise SceneError(f"hold_pose: joint {joint.name!r} carries no weight from which gains follow; give a stiffness")
     frequency = math.sqrt(_GRAVITY / (_SAG * lever if turns else _SINK))
     damping = given.get("damping", 2.0 * stiffness / frequency)

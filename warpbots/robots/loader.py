@@ -13,12 +13,15 @@ from warpbots.robots.source import Source, matrix, read
 from warpbots.robots.touch import dressed
 from warpbots.robots.tree import Link, floating, start_of, tree_of
 from warpbots.robots.unknown import loops, survey
-from warpbots.scene import Inertia, Obstacle, RigidBody, Scene
+from warpbots.scene import Inertia, Joint, Obstacle, RigidBody, Scene
 from warpbots.scene.kinds import checked
 
 __all__ = ["load_robot"]
 
 _logger = logging.getLogger(__name__)
+
+_OUTSIDE = 1e-2
+"""How far behind a limit a joint may start without a word [rad or m]."""
 
 
 @checked
@@ -29,6 +32,7 @@ def load_robot(
     contact_points: int = 64,
     self_contact: bool = True,
     obstacles: Sequence[Obstacle] = (),
+    surroundings: bool = True,
     keyframe: str | None = None,
     ignore_loops: bool = False,
     compiler: Mapping[str, Any] | None = None,
@@ -55,9 +59,9 @@ def load_robot(
     Motors on joints become `Torque`, whose u = 1 is the greatest control or force, and position actuators `Servo`,
     whose u in [-1, 1] is the range of control, or else that of the joint. From a keyframe they are at its controls for
     u = 0, and at the further end of the range for u = 1 or -1: with ``keyframe="home"`` a rollout without controls
-    holds the home pose. Robots with other motors, or none, hold theirs by `hold_pose`. A URDF file without actuators has
-    a `Torque` with the name of the joint for every limit of effort; its limits of velocity are left out without a word,
-    as are sensors, sites, cameras, lights and looks. All else that is not simulated is named in one warning.
+    holds the home pose. Robots with other motors, or none, hold theirs by `hold_pose`. A URDF file without actuators
+    has a `Torque` with the name of the joint for every limit of effort; its limits of velocity are left out without a
+    word, as are sensors, sites, cameras, lights and looks. All else that is not simulated is named in one warning.
 
     Args:
         path: The file; its meshes lie where it says, ``package://`` in or above its folder.
@@ -66,6 +70,7 @@ def load_robot(
         contact_points: Points with which every moving body touches, spread over its surface; 0 for no contact.
         self_contact: Whether bodies of one robot touch one another.
         obstacles: More obstacles, which everything touches, as ``wb.floor()`` for a file without a ground.
+        surroundings: Whether geoms of the world, as its floor, and planes become obstacles.
         keyframe: Name of the keyframe of MJCF at which the robot starts, with its controls; None for the file's own
             pose, which is often outside of limits where there is a keyframe.
         ignore_loops: Whether to leave out equality constraints, among them joints of URDF that mimic others.
@@ -85,11 +90,12 @@ def load_robot(
     start = start_of(source, keyframe)
     links, joints = tree_of(source, start, floating(source, fixed_base))
     taken = {link.name for link in links} | {o.name for o in obstacles}
-    solids = solids_of(source, links, taken, unknown)
+    solids = [s for s in solids_of(source, links, taken, unknown) if surroundings or not s.obstacle]
     bodies = [_body(source, link, {s.body: s for s in solids if not s.obstacle}) for link in links]
     bodies, contacts = dressed(source, solids, bodies, joints, obstacles, contact_points * source.touches, self_contact)
     motors = motors_of(source, joints, start, unknown)
     _warn(source, unknown)
+    _warn_of_limits(source, joints)
     return Scene(
         bodies=bodies, actuators=motors, obstacles=(*_ground(source, solids), *obstacles),
         gravity=tuple(source.model.opt.gravity), name=source.name, joints=joints, contacts=contacts,
@@ -136,4 +142,21 @@ def _warn(source: Source, unknown: list[str]) -> None:
         _logger.warning(
             "%s: left out what warpbots does not simulate, or not in that way:%s",
             source.path, "".join(f"\n  {line}" for line in lines),
+        )  # fmt: skip
+
+
+def _warn_of_limits(source: Source, joints: list[Joint]) -> None:
+    """Say which joints start outside of their limits, which throw them back."""
+    outside = {
+        j.name: depth
+        for j in joints
+        if j.lower is not None and (depth := max(j.lower[0] - j.start[0], j.start[0] - j.upper[0])) > _OUTSIDE
+    }
+    if outside:
+        keys = [source.model.key(k).name for k in range(source.model.nkey) if source.model.key(k).name]
+        _logger.warning(
+            "%s: starts outside of the limits of %s, by up to %.2g rad or m, which throw it back; start at a pose "
+            "within them with %shold_pose(scene, {...})",
+            source.path, ", ".join(map(repr, outside)), max(outside.values()),
+            f"keyframe={keys[0]!r}, or " if keys else "",
         )  # fmt: skip

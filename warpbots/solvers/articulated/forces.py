@@ -72,8 +72,9 @@ def passive_force(tree: Tree, design: Design, stage: Stage, w: int, e: int):
 
 @wp.func
 def passive_tangents(tree: Tree, design: Design, stage: Stage, w: int, e: int):
-    """Derivatives of the passive force of an element: with respect to turns about, or moves along, its axes, and to its
-    velocities, the diagonal alone.
+    """Derivatives of the passive force of an element: to turns about, or moves along, its axes, and to its velocities.
+
+    The latter is a diagonal.
     """
     tangent = wp.diag(of_joint(tree, design.stiffness, w, e))
     slow = of_joint(tree, design.damping, w, e) + stage.c[w] * of_joint(tree, design.armature, w, e)

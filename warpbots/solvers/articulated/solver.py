@@ -11,6 +11,7 @@ from warpbots.math import clear_gradients, copy, launch, launch_own_adjoint, rec
 from warpbots.scene import Scene
 from warpbots.scene.kinds import conform
 from warpbots.solvers.articulated.build import build
+from warpbots.solvers.articulated.depth import deepest
 from warpbots.solvers.articulated.joints import BALL
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
 from warpbots.solvers.articulated.newton import Options, newton_kernel
@@ -138,9 +139,15 @@ class Articulated:
             "its equations are singular" if correction < 0.0 else f"the last correction was {correction:.3g} m or rad"
         )
         fast = _too_fast(model.robot, before["velocity"][w], dt)
+        state = self.state(model)
+        for name, array in zip(before, state.fields(), strict=True):
+            array.assign(before[name])
+        inside = deepest(model, state, w)
+        remedy = f"; {inside}: start or move it outside, or take that contact away" if inside else ""
         return (
             f"{fast}Newton's method did not converge in world {w}: after {iterations} iterations {left} (tolerance "
-            f"{self.tolerance:g}); use a shorter step (this one has {dt:.3g} s), or softer or less viscous contacts"
+            f"{self.tolerance:g}){remedy}; use a shorter step (this one has {dt:.3g} s), or softer or less viscous "
+            f"contacts"
         )
 
     def step(
