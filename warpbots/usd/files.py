@@ -24,6 +24,7 @@ EXTENSIONS = (".usd", ".usda", ".usdc")
 _LONG = 600
 """Characters of what USD says that are passed on."""
 
+
 def open_stage(
     path: str | os.PathLike, asset_root: str | os.PathLike | None = None, max_prims: int = MAX_PRIMS
 ) -> Usd.Stage:
