@@ -150,7 +150,10 @@ def _mass(scene: wb.Scene) -> float | None:
 def _mass_said(kind: str, path: str) -> float | None:
     """Mass of all bodies as the file itself or MuJoCo says it [kg]; None where neither does."""
     if kind == "URDF":
-        masses = ElementTree.parse(path).getroot().iterfind("./link/inertial/mass")
+        try:
+            masses = ElementTree.parse(path).getroot().iterfind("./{*}link/{*}inertial/{*}mass")
+        except ElementTree.ParseError:  # our own reading takes more than is XML
+            return None
         return sum(max(float(mass.get("value", 0)), 0.0) for mass in masses)
     if kind == "USD":
         from pxr import Usd, UsdPhysics

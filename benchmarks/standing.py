@@ -18,13 +18,14 @@ here, of 0.01 ms there [rad or m].
 """
 
 import argparse
+import contextlib
 import dataclasses
 import logging
 import math
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import mujoco  # noqa: TID253
@@ -38,7 +39,6 @@ from fast import sized  # noqa: E402
 
 import warpbots as wb  # noqa: E402
 from warpbots.robots.source import Source, read  # noqa: E402
-from warpbots.solvers.articulated.cloud import contact_cloud  # noqa: E402
 
 STEP, SECONDS = 2e-3, sized(2.0, 0.01)
 FREE, FINE, COARSE = 0.05, 1e-5, 1e-4
@@ -104,8 +104,8 @@ def case_of(robot: Robot) -> Case:
     own = keyframe is not None and servos and len(servos) == len(scene.actuators) == source.model.nu
     if not own:
         scene = wb.hold_pose(scene, _pose(scene, robot.words))
-    if keyframe is None:
-        scene = _set_down(scene)
+    if keyframe is None and any(joint.kind == "free" for joint in scene.joints):
+        scene = wb.set_down(scene)
     if robot.floats:
         for body in source.spec.worldbody.bodies:
             body.add_freejoint(name=next(j.name for j in scene.joints if j.child == body.name))
@@ -143,24 +143,6 @@ def _pose(scene: wb.Scene, words: dict[str, float]) -> dict[str, float]:
 def _smooth(scene: wb.Scene) -> list[wb.RigidBody]:
     """Bodies that touch nothing."""
     return [dataclasses.replace(b, points=0) for b in scene.rigid]
-
-
-def _set_down(scene: wb.Scene) -> wb.Scene:
-    """A scene whose robot touches the floor at z = 0 with its lowest point, if it floats."""
-    roots = [j for j in scene.joints if j.kind == "free" and j.parent is None]
-    points = [(k, contact_cloud(b)) for k, b in enumerate(scene.rigid)]
-    if len(roots) != 1 or not any(c for _, c in points):
-        return scene
-    sim = wb.Simulation(dataclasses.replace(scene, contacts=(), bodies=_smooth(scene)), wb.Articulated(), dt=STEP)
-    readings = sim.sense(sim.state())
-    lowest = min(
-        float((readings.position[0, k].numpy() + c.positions @ readings.rotation[0, k].numpy().T)[:, 2].min())
-        for k, c in points
-        if c
-    )
-    x, y, z, *q = roots[0].start
-    lifted = dataclasses.replace(roots[0], start=(x, y, z - lowest, *q))
-    return dataclasses.replace(scene, joints=[lifted if j is roots[0] else j for j in scene.joints])
 
 
 def _drive(model: mujoco.MjModel, scene: wb.Scene) -> None:
@@ -286,13 +268,24 @@ def picture(places: list[tuple[str, wb.Scene, tuple[np.ndarray, np.ndarray]]], p
     figure.savefig(path, dpi=110)
 
 
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """What files have beyond the scene is not said here; `strangers.py` says it."""
+    logger = logging.getLogger("warpbots")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
 def main() -> None:
     """What the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("robots", nargs="+", metavar="FILE", help="URDF or MJCF, with options after commas")
     parser.add_argument("--picture", type=Path, help="where to draw the robots at the end, as PNG")
     asked = parser.parse_args()
-    logging.getLogger("warpbots").setLevel(logging.ERROR)
     print(
         "| robot | velocities | mass [kg] | gave way [rad] | came down [mm] | tilted [deg] | free motion | time [s] |"
     )
@@ -301,7 +294,8 @@ def main() -> None:
     for robot in map(Robot.parse, asked.robots):
         name = f"{robot.path.parent.name}/{robot.path.name}"
         try:
-            case = case_of(robot)
+            with _quiet():
+                case = case_of(robot)
             mass, freedom = case.model.body_mass.sum(), case.model.nv
             apart = freely(case)
             r, poses = standing(case)

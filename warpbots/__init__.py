@@ -10,7 +10,7 @@ from warpbots import controllers, materials, meshing, observers, usd, view
 from warpbots.assets import load_mesh, load_sheet, load_silhouette, load_tetrahedra
 from warpbots.gradients import Checkpoints
 from warpbots.optimize import Bounded, History, fit, hessian_product
-from warpbots.robots import hold_pose, load_robot
+from warpbots.robots import hold_pose, load_robot, set_down
 from warpbots.scene import (
     Attachment,
     Cable,
@@ -94,6 +94,7 @@ __all__ = [
     "materials",
     "meshing",
     "observers",
+    "set_down",
     "shapes",
     "usd",
     "view",

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import warpbots as wb
+from warpbots.scene import contacts_between
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is not resolved by steps")
 
@@ -90,6 +91,29 @@ def test_a_quadruped_without_motors_stands(write):
     root = q[sim.model.robot.coordinates["root"]]
     assert root[2] == pytest.approx(height, abs=0.01) and abs(root[6]) > np.cos(np.deg2rad(1.0) / 2)
     assert float(state.velocity.abs().max()) < 0.01
+
+
+def test_robots_are_set_down(write):
+    """A quadruped with bent legs ends on its feet, one whose joint lies on its side too, and what is fixed stays; it
+    rests where it was set down but for the depth at which contact carries it."""
+    pose = {f"{joint}{k}": angle for k in range(4) for joint, angle in (("hip", 0.7), ("knee", -1.4))}
+    bent = wb.hold_pose(wb.load_robot(write(QUADRUPED)), pose)
+    scene = wb.set_down(bent, height=0.1)
+    (root,) = (j for j in scene.joints if j.kind == "free")
+    assert root.start[2] - 0.1 == pytest.approx(0.05 + 2 * 0.15 * np.cos(0.7) + 0.02, abs=1e-3)
+    sim, state = final(wb.set_down(bent), 0.5)
+    assert float(state.position[0, 2]) == pytest.approx(root.start[2] - 0.1, abs=2e-3)
+    ball = wb.RigidBody("ball", wb.shapes.Sphere((0, 0, 0), 0.2), points=500)
+    sideways = ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 1.0, 0.0))
+    (lying,) = wb.set_down(
+        wb.Scene(
+            (ball,), obstacles=[wb.floor()], joints=[wb.Joint("j", "free", None, "ball", rotation=sideways)],
+            contacts=contacts_between({"ball": 0.0}, {"floor": 0.5}),
+        )
+    ).joints  # fmt: skip
+    assert lying.start[:3] == pytest.approx((0.0, 0.2, 0.0), abs=2e-3)
+    with pytest.raises(wb.SceneError, match="no body with contact points hangs on a free joint"):
+        wb.set_down(wb.load_robot(write(ARM)))
 
 
 def test_gains_hold_the_weight_of_what_a_joint_carries():

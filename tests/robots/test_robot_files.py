@@ -206,6 +206,8 @@ def test_looks_that_are_not_there_do_not_matter(folder):
     )
     text = f'<mujoco>{looks}<worldbody><body><geom size=".1" material="m"/></body></worldbody></mujoco>'
     assert load(folder, text, "robot.xml").rigid[0].color == (1.0, 0.0, 0.0)
+    ball = '<mujoco><worldbody><body><geom material="m.1" size=".1"/></body></worldbody></mujoco>'
+    assert load(folder, ball, "ball.xml").rigid[0].shape.radius == 0.1
 
 
 def test_nothing_is_written_where_the_user_is(folder, tmp_path, monkeypatch, caplog):

@@ -1,4 +1,4 @@
-"""Robots that hold a pose, whatever motors their files give them."""
+"""Robots that stand and hold a pose, whatever their files say of that."""
 
 import dataclasses
 import math
@@ -9,14 +9,18 @@ import numpy as np
 from warpbots.robots.source import unique
 from warpbots.scene import Inertia, Joint, RigidBody, Scene, SceneError, Servo, Torque
 from warpbots.scene.kinds import checked
+from warpbots.simulation import Simulation
+from warpbots.solvers import Articulated
+from warpbots.solvers.articulated.cloud import contact_cloud
 from warpbots.solvers.articulated.inertia import body_inertia
 
-__all__ = ["hold_pose"]
+__all__ = ["hold_pose", "set_down"]
 
 _GRAVITY = 9.81
 _SAG, _SINK = 0.02, 1e-3
 """How far joints give way under a weight: turns [rad], slides [m]."""
 
+_AT_ZERO = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 _SHORTEST = 0.01
 """Least lever of a weight [m]."""
 
@@ -78,6 +82,47 @@ def hold_pose(
     taken = {m.name for m in motors}
     motors += [dataclasses.replace(servo, name=unique(servo.name, taken)) for servo in waiting.values()]
     return dataclasses.replace(scene, joints=tuple(joints.values()), actuators=tuple(motors))
+
+
+@checked
+def set_down(scene: Scene, height: float = 0.0) -> Scene:
+    """A scene whose floating robots start upon the ground, wherever their files put them.
+
+    URDF knows no place of a base, so that the legs of a robot that floats begin inside of the floor. Every tree of
+    bodies whose root is on a free joint is lifted, or let down, until the lowest of its contact points at the start is
+    at `height`: ``wb.set_down(wb.load_robot("a1.urdf", fixed_base=False, obstacles=[wb.floor()]))``.
+
+    Args:
+        scene: A scene of rigid bodies.
+        height: Where the lowest point is to be [m].
+
+    Raises:
+        SceneError: No robot with contact points floats.
+    """
+    clouds = {b.name: cloud for b in scene.rigid if (cloud := contact_cloud(b))}
+    still = dataclasses.replace(
+        scene, contacts=(), actuators=(), bodies=[dataclasses.replace(b, points=0) for b in scene.rigid]
+    )
+    sim = Simulation(still, Articulated(), dt=1.0)
+    readings = sim.sense(sim.state())
+    joints = {j.child: j for j in scene.joints}
+    lowest: dict[str, float] = {}
+    for k, body in enumerate(scene.rigid):
+        root = _above(scene, body.name)[-1]
+        if body.name in clouds and root in joints and joints[root].kind == "free":
+            points = readings.position[0, k].numpy() + clouds[body.name].positions @ readings.rotation[0, k].numpy().T
+            lowest[root] = min(lowest.get(root, math.inf), float(points[:, 2].min()))
+    if not lowest:
+        raise SceneError(
+            "set_down: no body with contact points hangs on a free joint; load the robot with fixed_base=False and "
+            "contact_points above 0"
+        )
+    for root, bottom in lowest.items():
+        joint = joints[root]
+        start = np.array(joint.start or _AT_ZERO)
+        start[:3] += (height - bottom) * np.array(joint.rotation)[2]  # upwards in the frame of the joint
+        joints[root] = dataclasses.replace(joint, start=tuple(start))
+    return dataclasses.replace(scene, joints=[joints[j.child] for j in scene.joints])
 
 
 def _servo(scene: Scene, joint: Joint, axis: int, given: dict[str, float]) -> Servo:

@@ -101,15 +101,25 @@ def _gather(path: Path, main: Path, root: Path, found: dict[Path, Element], abov
 
 
 def modern(files: dict[Path, Element]) -> dict[str, bytes]:
-    """Text of the files with attributes that newer versions of MuJoCo refuse, without these, by path."""
+    """Text of the files without what stops MuJoCo and has no meaning here, by path.
+
+    That is attributes that newer versions refuse, and materials that nobody defines.
+    """
+    known = {element.get("name") for tree in files.values() for element in tree.iter("material")}
+    alone = not any(True for tree in files.values() for _ in tree.iter("attach"))  # which brings materials of its own
     found = {}
     for path, tree in files.items():
-        if any(name in element.attrib for tag, name in _OUTDATED.items() for element in tree.iter(tag)):
-            text = path.read_bytes()
-            for tag, name in _OUTDATED.items():
-                value = rb"""\s*=\s*("[^"]*"|'[^']*')"""
-                text = re.sub(rb"(<%b\b[^>]*?\s)%b%b" % (tag.encode(), name.encode(), value), rb"\1", text)
-            found[str(path)] = text
+        lost = {said for e in tree.iter() if alone and (said := e.get("material", "")) not in known | {""}}
+        outdated = [(tag, name) for tag, name in _OUTDATED.items() if any(name in e.attrib for e in tree.iter(tag))]
+        if not lost and not outdated:
+            continue
+        text = path.read_bytes()
+        for tag, name in outdated:
+            value = rb"""\s*=\s*("[^"]*"|'[^']*')"""
+            text = re.sub(rb"(<%b\b[^>]*?\s)%b%b" % (tag.encode(), name.encode(), value), rb"\1", text)
+        for material in lost:
+            text = re.sub(rb"""\smaterial\s*=\s*(["'])%b\1""" % re.escape(material).encode(), b"", text)
+        found[str(path)] = text
     return found
 
 
