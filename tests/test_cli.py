@@ -217,6 +217,17 @@ def test_missing_scene_is_one_sentence(command, capsys):
     assert len(said.strip().splitlines()) == 1
 
 
+def test_a_scene_that_refers_elsewhere_needs_to_be_allowed(scene_file, tmp_path, capsys):
+    other = tmp_path / "one" / "two" / "scene.usda"
+    other.parent.mkdir(parents=True)
+    other.write_text(
+        f'#usda 1.0\n(\n    metersPerUnit = 1\n    upAxis = "Z"\n    subLayers = [@../../{scene_file.name}@]\n)\n'
+    )
+    assert cli.main(["info", str(other)]) == 1
+    assert "asset_root" in capsys.readouterr().err
+    assert cli.main(["info", str(other), "--asset-root", str(tmp_path)]) == 0
+
+
 def test_unwritable_folder_is_one_sentence(scene_file, tmp_path, capsys):
     (tmp_path / "file").write_text("not a folder")
     assert cli.main(["simulate", str(scene_file), "--out", str(tmp_path / "file" / "out")]) == 1
@@ -244,7 +255,7 @@ def rigid(monkeypatch):
         "held.usda": wb.Scene((cart, pole), (wb.Servo("turn", "pivot", 5.0),), joints=(held(rail), pivot), **parts),
     }
     written = []
-    monkeypatch.setattr(wb.usd, "read", lambda path: read[str(path)])
+    monkeypatch.setattr(wb.usd, "read", lambda path, asset_root: read[str(path)])
     monkeypatch.setattr(wb.usd, "write", lambda path, trajectory: written.append(trajectory))
     return written
 

@@ -62,6 +62,10 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--dt", type=_positive, help="time between two control signals [s]; default: the scene's")
         command.add_argument("--substeps", type=_count, help="solver steps in that time; default: the scene's")
         command.add_argument("--device", help="Warp device, such as cpu or cuda:0")
+        command.add_argument(
+            "--asset-root",
+            help="folder in which all must lie that the scene refers to; default: the one above its own",
+        )
         if run is _info:
             continue
         command.add_argument("--steps", type=_count, help="control intervals to simulate; default: the scene's")
@@ -103,7 +107,7 @@ def _simulation(options: argparse.Namespace) -> wb.Simulation:
     Raises:
         SceneError: No method can simulate the scene.
     """
-    scene = wb.usd.read(options.scene)
+    scene = wb.usd.read(options.scene, asset_root=options.asset_root)
     task = scene.task
     size = [float(edge) for edge in np.subtract(*scene.bounds[::-1]) if edge > 0.0]
     dx = _said(options.dx, task.cell_size if task else min(size, default=1.0) / 8.0)

@@ -210,6 +210,18 @@ def test_looks_that_are_not_there_do_not_matter(folder):
     assert load(folder, ball, "ball.xml").rigid[0].shape.radius == 0.1
 
 
+def test_links_have_the_colours_of_their_looks(folder):
+    """Named anywhere in the file, or said by the look itself, also where the mesh of the look is not there."""
+    link = (
+        '<link name="{}">{}<visual><geometry><mesh filename="none.dae"/></geometry><material name="{}">{}</material>'
+        '</visual><collision><geometry><sphere radius=".1"/></geometry></collision></link>'
+    )
+    links = link.format("a", MASS, "red", "") + link.format("b", MASS, "own", '<color rgba="0 1 0 1"/>')
+    joint = '<joint name="j" type="fixed"><parent link="a"/><child link="b"/></joint>'
+    text = f'<robot name="r"><material name="red"><color rgba="1 0 0 1"/></material>{links}{joint}</robot>'
+    assert [body.color for body in load(folder, text).rigid] == [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0)]
+
+
 def test_nothing_is_written_where_the_user_is(folder, tmp_path, monkeypatch, caplog):
     """MuJoCo's own log of warnings becomes a part of ours."""
     monkeypatch.chdir(tmp_path)

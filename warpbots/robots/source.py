@@ -18,7 +18,7 @@ from warpbots.robots.flags import idle_actuators, switch_off, touches
 from warpbots.robots.markup import family, modern, parsed, refuse_empty, refuse_strange_assets, whole
 from warpbots.robots.masses import LEAST, mend_moments, refuse_weightless, weigh
 from warpbots.robots.meshes import give, locate, needed_hulls
-from warpbots.robots.urdf import mimics, tidied
+from warpbots.robots.urdf import colors, mimics, tidied
 from warpbots.scene import SceneError
 
 __all__ = ["Source", "matrix", "read", "unique"]
@@ -188,10 +188,12 @@ def _open_urdf(
     tree = parsed(path)
     said = tree.find("mujoco/compiler")
     own = {} if said is None else said.attrib
-    lines = tidied(tree, path)
+    painted, lines = colors(tree), tidied(tree, path)
     places = locate(tree, path, root, compiler.get("meshdir", own.get("meshdir")))
     spec = _asked(path, lambda: mujoco.MjSpec.from_string(ElementTree.tostring(tree, encoding="unicode")))
     give(spec, places)
+    for geom in spec.geoms:
+        geom.rgba = painted.get(geom.parent.name, geom.rgba)
     _prepare(mujoco, spec, {name: value for name, value in compiler.items() if name != "meshdir"})
     if "inertiafromgeom" not in {*own, *compiler}:
         solid, held = weigh(spec, floats)

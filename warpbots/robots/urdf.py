@@ -5,7 +5,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from warpbots.scene import SceneError
 
-__all__ = ["mimics", "tidied"]
+__all__ = ["colors", "mimics", "tidied"]
 
 _NUMBERS = {
     "xyz": 3, "rpy": 3, "scale": 3, "size": 3, "radius": 1, "length": 1, "value": 1, "lower": 1, "upper": 1,
@@ -21,6 +21,23 @@ _SURFACES = (
 """Elements of other simulators that say how a link touches."""
 
 _LINK, _JOINT = ("inertial", "collision"), ("origin", "parent", "child", "axis", "dynamics", "limit", "mimic")
+
+
+def colors(robot: Element) -> dict[str, tuple[float, ...]]:
+    """Colours (r, g, b, opacity) of links by their names, from the first of their looks that says one that is whole."""
+    said = {m.get("name", ""): m.find("color") for m in robot.iter("material") if m.find("color") is not None}
+    found = {}
+    for link in robot.findall("link"):
+        for material in link.iterfind("visual/material"):
+            color = material.find("color")
+            color = said.get(material.get("name", "")) if color is None else color
+            try:
+                numbers = () if color is None else tuple(map(float, color.get("rgba", "").split()))
+            except ValueError:
+                continue
+            if len(numbers) == 4 and all(0.0 <= number <= 1.0 for number in numbers):
+                found.setdefault(link.get("name", ""), numbers)
+    return found
 
 
 def mimics(robot: Element) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Contact points spread over the surfaces of bodies."""
 
 import functools
+import logging
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from warpbots.scene import (
 from warpbots.scene.size import refuse_excess
 
 __all__ = ["contact_cloud", "surface_mesh"]
+
+logging.getLogger("trimesh").addHandler(logging.NullHandler())  # prints that a few points of many are missing
 
 _POINT = 500.0
 """Memory that a contact point takes [bytes]."""
