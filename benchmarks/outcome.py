@@ -160,7 +160,11 @@ def _mass_said(kind: str, path: str) -> float | None:
 
         stage = Usd.Stage.Open(path)
         prims = [p for p in stage.Traverse(Usd.TraverseInstanceProxies()) if p.HasAPI(UsdPhysics.RigidBodyAPI)]
-        masses = [UsdPhysics.MassAPI(p).GetMassAttr().Get() or 0.0 for p in prims]
+        bodies = [(p, UsdPhysics.RigidBodyAPI(p)) for p in prims]
+        moving = [
+            p for p, body in bodies if body.GetRigidBodyEnabledAttr().Get() and not body.GetKinematicEnabledAttr().Get()
+        ]
+        masses = [UsdPhysics.MassAPI(p).GetMassAttr().Get() or 0.0 for p in moving]
         unit = UsdPhysics.GetStageKilogramsPerUnit(stage)
         return unit * sum(masses) if masses and min(masses) > 0.0 else None
     import mujoco
