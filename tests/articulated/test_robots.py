@@ -463,6 +463,8 @@ def test_files_that_cannot_be_read(write, tmp_path):
         wb.load_robot(write("<mujoco>", "broken.xml"))
     with pytest.raises(wb.SceneError, match="MuJoCo says: .*frog"):
         wb.load_robot(write(mjcf('<body name="b"><geom size=".1"/><frog name="a"/></body>')))
+    with pytest.raises(wb.SceneError, match="keyword: 'tail'.*; correct the element that it names, or take it out"):
+        wb.load_robot(write(mjcf('<body name="b"><joint type="tail"/><geom size=".1"/></body>')))
     with pytest.raises(wb.SceneError, match="holds no bodies"):
         wb.load_robot(write(mjcf("")))
     with pytest.raises(wb.SceneError, match=r"MuJoCo says: .*arm\.stl"):

@@ -23,6 +23,7 @@ from warpbots.scene import SceneError
 
 __all__ = ["Source", "matrix", "read", "unique"]
 
+_CORRECT = "correct the element that it names, or take it out of the file"
 _WEIGHED = "links without a mass that joints move, taken as solids of 1000 kg/m^3: "
 
 
@@ -175,10 +176,8 @@ def _asked(path: Path, of: Callable[[], Any]) -> Any:
         raise
     except (ValueError, RuntimeError, TypeError, LookupError) as fault:
         reason = " ".join(str(fault).split()).removeprefix("Error: ")
-        remedy = instructions.remedy(reason) or whole(path)
-        raise SceneError(
-            f"{path} cannot be read as a robot; MuJoCo says: {reason}{'; ' if remedy else ''}{remedy}"
-        ) from fault
+        remedy = instructions.remedy(reason) or whole(path) or _CORRECT
+        raise SceneError(f"{path} cannot be read as a robot; MuJoCo says: {reason}; {remedy}") from fault
 
 
 def _open_urdf(
