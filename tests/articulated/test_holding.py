@@ -34,16 +34,6 @@ QUADRUPED = TABLE.format("".join(LEG.format(k, 0.18 * x, 0.12 * y) for k, (x, y)
                          .replace("0.0 ", "-.18 "))  # fmt: skip
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(text, name="robot.xml"):
-        path = tmp_path / name
-        path.write_text(text)
-        return path
-
-    return write
-
-
 def final(scene, seconds=2.0, dt=0.002):
     sim = wb.Simulation(scene, wb.Articulated(), dt=dt)
     return sim, sim.rollout(None, round(seconds / dt)).final

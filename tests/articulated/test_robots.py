@@ -79,16 +79,6 @@ URDF = (
 BOX = "<geom type='box' size='.1 .1 .1' {}/>"
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(text, name="robot.xml"):
-        path = tmp_path / name
-        path.write_text(text)
-        return path
-
-    return write
-
-
 def mjcf(body, rest=""):
     return f"<mujoco><worldbody>{body}</worldbody>{rest}</mujoco>"
 

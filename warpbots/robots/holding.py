@@ -65,8 +65,9 @@ def hold_pose(
     driven = [(m.joint, m.axis) for m in scene.actuators if isinstance(m, Torque | Servo)]
     named = [(name, axis) for name in pose for axis in range(joints[name].freedom)]
     every = [(j.name, 0) for j in scene.joints if j.kind in ("revolute", "prismatic")]
+    chains = _chains(scene)
     held = {
-        (name, axis): _servo(scene, joints[name], axis, given)
+        (name, axis): _servo(scene, chains, joints[name], axis, given)
         for name, axis in dict.fromkeys([*(driven or every), *named])
         if joints[name].kind not in ("ball", "free")
     }
@@ -105,10 +106,10 @@ def set_down(scene: Scene, height: float = 0.0) -> Scene:
     )
     sim = Simulation(still, Articulated(), dt=1.0)
     readings = sim.sense(sim.state())
-    joints = {j.child: j for j in scene.joints}
+    joints, chains = {j.child: j for j in scene.joints}, _chains(scene)
     lowest: dict[str, float] = {}
     for k, body in enumerate(scene.rigid):
-        root = _above(scene, body.name)[-1]
+        root = chains[body.name][-1]
         if body.name in clouds and root in joints and joints[root].kind == "free":
             points = readings.position[0, k].numpy() + clouds[body.name].positions @ readings.rotation[0, k].numpy().T
             lowest[root] = min(lowest.get(root, math.inf), float(points[:, 2].min()))
@@ -125,13 +126,13 @@ def set_down(scene: Scene, height: float = 0.0) -> Scene:
     return dataclasses.replace(scene, joints=[joints[j.child] for j in scene.joints])
 
 
-def _servo(scene: Scene, joint: Joint, axis: int, given: dict[str, float]) -> Servo:
+def _servo(scene: Scene, chains: dict[str, list[str]], joint: Joint, axis: int, given: dict[str, float]) -> Servo:
     """A servo that holds a velocity of a joint where it starts, with given gains or the default ones."""
     target = joint.start[axis] if joint.start is not None else 0.0
     limits = [] if joint.lower is None else [joint.lower[axis], joint.upper[axis]]
     reach = max((abs(limit - target) for limit in limits if math.isfinite(limit)), default=1.0)
     turns = joint.kind == "revolute"
-    mass, lever = _load(scene, joint)
+    mass, lever = _load(scene, chains, joint)
     stiffness = given.get("stiffness", _GRAVITY * mass * lever / _SAG if turns else _GRAVITY * mass / _SINK)
     if stiffness == mass == 0.0:
         raise SceneError(f"hold_pose: joint {joint.name!r} carries no weight from which gains follow; give a stiffness")
@@ -140,11 +141,11 @@ def _servo(scene: Scene, joint: Joint, axis: int, given: dict[str, float]) -> Se
     return Servo(joint.name, joint.name, stiffness, damping, target, reach, axis)
 
 
-def _load(scene: Scene, joint: Joint) -> tuple[float, float]:
+def _load(scene: Scene, chains: dict[str, list[str]], joint: Joint) -> tuple[float, float]:
     """Mass that a joint carries [kg], and its mean distance from the joint with all joints at zero [m]."""
-    root = _above(scene, joint.child)[-1]
-    beyond = {b.name for b in scene.rigid if joint.child in _above(scene, b.name)}
-    whole = {b.name for b in scene.rigid if _above(scene, b.name)[-1] == root}
+    root = chains[joint.child][-1]
+    beyond = {b.name for b in scene.rigid if joint.child in chains[b.name]}
+    whole = {b.name for b in scene.rigid if chains[b.name][-1] == root}
     kinds = {j.child: j.kind for j in scene.joints}
     sides = [beyond, whole - beyond] if kinds.get(root, "free") in ("free", "free_2d") else [beyond]
     loads = []
@@ -156,13 +157,16 @@ def _load(scene: Scene, joint: Joint) -> tuple[float, float]:
     return max(loads, key=math.prod)
 
 
-def _above(scene: Scene, name: str) -> list[str]:
-    """A body and those that carry it, the nearest first."""
+def _chains(scene: Scene) -> dict[str, list[str]]:
+    """Every body and those that carry it, the nearest first."""
     on = {j.child: j.parent for j in scene.joints}
-    chain = [name]
-    while (up := on.get(chain[-1])) is not None:
-        chain.append(up)
-    return chain
+    chains = {}
+    for body in scene.rigid:
+        chain = [body.name]
+        while (up := on.get(chain[-1])) is not None:
+            chain.append(up)
+        chains[body.name] = chain
+    return chains
 
 
 def _center(body: RigidBody, inertia: Inertia) -> np.ndarray:
