@@ -12,6 +12,7 @@ from warpbots.math.launch import (
 )
 from warpbots.math.rotation import cofactor, cofactor_differential, rotation, rotation_differential
 from warpbots.math.tape import copy, record
+from warpbots.math.threads import parallel
 from warpbots.math.types import NODE, index_vector, matrix, precision, real, real_numpy, vector
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "launch_all",
     "launch_own_adjoint",
     "matrix",
+    "parallel",
     "precision",
     "real",
     "real_numpy",

@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from warpbots.actuators import rest_strain
 from warpbots.contact import coefficients, obstacle_field, refuse_thin
-from warpbots.math import real, real_numpy, vector
+from warpbots.math import parallel, real, real_numpy, vector
 from warpbots.scene import (
     FREEDOMS,
     Cable,
@@ -124,7 +124,7 @@ def build(
             device=device,
         ),
         reach=2.0 * float(radius.max()) * (1.0 + 1e-5),  # the grid works in single precision
-        rows=rows_of(lattice.ends, n, device, gather=device.is_cuda),
+        rows=rows_of(lattice.ends, n, device, gather=parallel(device)),
         drive=drive_of(lattice.drive, scene.actuators, device),
         wear=_wear(lattice, device),
         motors=motors_of(scene, lattice, device),

@@ -9,7 +9,7 @@ import warp as wp
 
 from warpbots.actuators import cable_arrays, cable_kernels
 from warpbots.materials import p_wave_modulus
-from warpbots.math import launch, launch_adjoint, matrix, real, real_numpy, record, vector
+from warpbots.math import launch, launch_adjoint, matrix, parallel, real, real_numpy, record, vector
 from warpbots.scene import Scene
 from warpbots.scene.kinds import conform, shown
 from warpbots.solvers.checks import OVERFLOW, refuse_states_without_gradient, refuse_worlds
@@ -216,7 +216,7 @@ class MPM:
 
     def _grid_threads(self, model: MPMModel) -> tuple[int, int]:
         """Pencils, and threads for each: one node a thread on a GPU, the whole pencil on a CPU."""
-        return model.scratch.pencils, model.grid.resolution[-1] if model.device.is_cuda else 1
+        return model.scratch.pencils, model.grid.resolution[-1] if parallel(model.device) else 1
 
     def _grid_inputs(self, model: MPMModel, gathered: Gathered, dt: float) -> list:
         sizes = [model.grid.resolution[-1], model.grid.pencils, self._grid_threads(model)[1]]

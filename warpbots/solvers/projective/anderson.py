@@ -16,7 +16,7 @@ import dataclasses
 import numpy as np
 import warp as wp
 
-from warpbots.math import NODE, launch, real, real_numpy
+from warpbots.math import NODE, launch, parallel, real, real_numpy
 
 __all__ = ["Iteration", "Progress", "accelerate", "begin", "iteration", "restart"]
 
@@ -138,7 +138,7 @@ def iteration(worlds: int, slots: int, weight: np.ndarray, unit: np.ndarray, dev
         device: Device of the arrays.
     """
     count = len(weight)
-    chunks = min(_CHUNKS, max(1, count // 256)) if device.is_cuda else 1
+    chunks = min(_CHUNKS, max(1, count // 256)) if parallel(device) else 1
     history, progress = History(), Progress()
     for name in ("z", "f", "last_z", "last_f"):
         setattr(history, name, wp.zeros(worlds * count, dtype=NODE, device=device))

@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import warp as wp
 
-from warpbots.math import NODE, launch, real
+from warpbots.math import NODE, launch, parallel, real
 from warpbots.math.lanes import dot, fetch, multiply_add, scale
 from warpbots.solvers.projective.anderson import Progress
 from warpbots.solvers.projective.touch import MeetingArrays
@@ -108,7 +108,7 @@ def krylov(worlds: int, count: int, stride: int, device: wp.Device) -> Krylov:
         stride: Entries of a vector of one world, of which nodes are the first.
         device: Device of the arrays.
     """
-    chunks = min(_CHUNKS, max(1, count // 256)) if device.is_cuda else 1
+    chunks = min(_CHUNKS, max(1, count // 256)) if parallel(device) else 1
     arrays = KrylovArrays()
     for name, variable in KrylovArrays.vars.items():
         dtype = variable.type.dtype
