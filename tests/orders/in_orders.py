@@ -1,0 +1,136 @@
+"""Small scenes that touch, pull and turn, in one order of threads after the other: ``python in_orders.py OUT.npz NAME``.
+
+States after a few steps and their gradients to all that a step depends on.
+"""
+
+import sys
+
+import numpy as np
+
+
+def moved(sim, steps: int = 2, **fields) -> dict[str, np.ndarray]:
+    """States after some steps by field name, and gradients of a weighted sum of them by ``d_`` and input name."""
+    import torch
+
+    rest = sim.state(**fields)
+    inputs = {n: t.clone() for n, t in vars(rest).items()} | {n: sim.parameter(n) for n in sim.parameters()}
+    inputs["control"] = torch.full((sim.worlds, sim.channels), 0.3, dtype=torch.float64)
+    inputs = {n: t.requires_grad_() for n, t in inputs.items() if t.numel()}
+    state = type(rest)(**{n: inputs.get(n, t) for n, t in vars(rest).items()})
+    control = inputs.get("control", torch.zeros(sim.worlds, 0))
+    replaced = {n: inputs[n] for n in sim.parameters() if n in inputs}
+    for _ in range(steps):
+        state = sim.step(state, control, **replaced)
+    final = {n: t for n, t in vars(state).items() if t.numel()}
+    rng = np.random.default_rng(0)
+    loss = sum((torch.as_tensor(rng.normal(size=t.shape)) * t).sum() for t in final.values())
+    gradients = torch.autograd.grad(loss, list(inputs.values()), allow_unused=True)
+    found = {n: t.detach().numpy() for n, t in final.items()}
+    return found | {f"d_{n}": g.numpy() for n, g in zip(inputs, gradients, strict=True) if g is not None}
+
+
+def particles() -> dict[str, np.ndarray]:
+    """MPM: a block with every actuator on a floor and at a wall."""
+    import cases
+
+    import warpbots as wb
+
+    sim = wb.Simulation(cases.busy(3, "fixed_corotated", 2), wb.MPM(1 / 16), 1e-3, 2, worlds=2)
+    return moved(sim, velocity=np.array([1.5, -0.5, -0.8]))
+
+
+def springs() -> dict[str, np.ndarray]:
+    """Springs that yield, with damping, contact and every actuator, under the integrator with the most stages."""
+    import cases
+
+    import warpbots as wb
+
+    scene = cases.worn(cases.busy(3, solver="springs"))
+    sim = wb.Simulation(scene, wb.MassSpring(1 / 16, integrator="rk4"), 1e-4, 2, worlds=2)
+    return moved(sim, velocity=np.array([1.5, -0.5, -0.8]))
+
+
+def cubes() -> dict[str, np.ndarray]:
+    """Tetrahedra: a cube that falls askew onto another one, on a floor with friction."""
+    import warpbots as wb
+    from warpbots.scene import Box, Material, Scene, SoftBody, floor
+
+    flesh = Material(1e5, 0.3, 1000.0, "neo_hookean")
+    low = SoftBody("low", Box((0, 0, 0.0005), (0.1, 0.1, 0.1)), flesh, velocity=(0, 0, -0.2))
+    high = SoftBody("high", Box((0.031, 0.027, 0.104), (0.131, 0.127, 0.2)), flesh, velocity=(0.1, 0, -1.2))
+    scene = Scene([low, high], obstacles=[floor(friction=0.5)])
+    return moved(wb.Simulation(scene, wb.ProjectiveDynamics(0.05), 5e-3))
+
+
+def winged() -> dict[str, np.ndarray]:
+    """A sheet sewn onto a solid, a mast of bars, cells, fibres and a fluid."""
+    import soft_bodies
+
+    return moved(soft_bodies.simulation(soft_bodies.swimming(soft_bodies.mixed()))) | {
+        f"driven {n}": v for n, v in moved(soft_bodies.simulation(soft_bodies.driven())).items()
+    }
+
+
+def sled() -> dict[str, np.ndarray]:
+    """Flesh with bare bones under it that slide over a floor."""
+    import bare_bones
+
+    import warpbots as wb
+    from warpbots.scene import Scene, floor
+
+    scene = Scene(bare_bones.sled((0.0, 0.0, 0.0305), velocity=(0.5, 0.0, -0.5)), obstacles=(floor(friction=0.3),))
+    return moved(wb.Simulation(scene, wb.ProjectiveDynamics(bare_bones.CELL), 5e-3), steps=1)
+
+
+def hand() -> dict[str, np.ndarray]:
+    """Rigid fingers that press on a ball, a box and a drum."""
+    import scenes
+
+    import warpbots as wb
+
+    return moved(wb.Simulation(scenes.hand(), wb.Articulated(), 2e-3, worlds=2), steps=3)
+
+
+def race() -> dict[str, np.ndarray]:
+    """What no kernel may do: threads take places in the order in which they come."""
+    import warp as wp
+
+    place, count = wp.zeros(100, dtype=int), wp.zeros(1, dtype=int)
+    wp.launch(come_kernel(), 100, inputs=[count], outputs=[place])
+    return {"place": place.numpy()}
+
+
+def come_kernel():
+    """Kernel over threads: where each comes in."""
+    import warp as wp
+
+    @wp.kernel(enable_backward=False)
+    def come(count: wp.array[int], place_out: wp.array[int]):
+        i = wp.tid()
+        place_out[i] = wp.atomic_add(count, 0, 1)
+
+    return come
+
+
+def compute(names: list[str]) -> dict[str, np.ndarray]:
+    """Results by scene, order and name."""
+    from order_of_threads import ORDERS, order
+
+    found = {}
+    for name in names:
+        for chosen in ORDERS:
+            with order(chosen):
+                found |= {f"{name}/{chosen}/{n}": value for n, value in globals()[name]().items()}
+    return found
+
+
+if __name__ == "__main__":
+    import warnings
+
+    import warp as wp
+    from order_of_threads import install
+
+    wp.config.log_level = wp.LOG_WARNING
+    warnings.simplefilter("ignore")
+    install()
+    np.savez(sys.argv[1], **compute(sys.argv[2:]))

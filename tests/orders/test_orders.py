@@ -1,0 +1,67 @@
+"""The order in which threads run does not matter: what a GPU chooses anew every time, chosen here on a CPU.
+
+Every kernel of every solver in the shape that it has on a GPU, with its threads in their order, reversed and shuffled.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.verification
+
+TESTS = Path(__file__).resolve().parents[1]
+EXACT = ("springs", "cubes", "winged", "sled", "hand")
+SCATTERED = ("particles",)
+"""Scenes whose particles add to nodes by atomic operations, the sums of which round as they come."""
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory) -> dict[str, np.ndarray]:
+    """What `in_orders` finds, in a process of its own."""
+    target = tmp_path_factory.mktemp("orders") / "found.npz"
+    folders = [TESTS / name for name in (".", "orders", "projective")] + [TESTS.parent / "benchmarks"]
+    path = os.pathsep.join([*map(str, folders), *sys.path])
+    environment = os.environ | {"WARPBOTS_PARALLEL": "1", "PYTHONPATH": path}
+    command = [sys.executable, str(TESTS / "orders" / "in_orders.py"), str(target), "race", *EXACT, *SCATTERED]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    with np.load(target) as file:
+        return dict(file)
+
+
+def pairs(results: dict[str, np.ndarray], scene: str, order: str):
+    """Name, result in the order of the threads, and in another one."""
+    start = f"{scene}/ordinary/"
+    names = [n.removeprefix(start) for n in results if n.startswith(start)]
+    return [(n, results[start + n], results[f"{scene}/{order}/{n}"]) for n in names]
+
+
+ORDERS = pytest.mark.parametrize("order", ["reversed", "shuffled"])
+
+
+@ORDERS
+def test_orders_are_seen(results, order):
+    """Where the order does matter, it is another one, in which every thread comes once."""
+    ((_, first, other),) = pairs(results, "race", order)
+    assert not np.array_equal(first, other)
+    np.testing.assert_array_equal(np.sort(other), first)
+
+
+@ORDERS
+@pytest.mark.parametrize("scene", EXACT)
+def test_results_are_the_same_to_the_bit(results, scene, order):
+    """States, and gradients to states, controls and every parameter."""
+    for name, first, other in pairs(results, scene, order):
+        np.testing.assert_array_equal(other, first, err_msg=name)
+
+
+@ORDERS
+@pytest.mark.parametrize("scene", SCATTERED)
+def test_results_are_the_same_to_rounding(results, scene, order):
+    """Likewise, to 1e-12 of the largest entry."""
+    for name, first, other in pairs(results, scene, order):
+        assert np.abs(other - first).max() <= 1e-12 * np.abs(first).max(), name
