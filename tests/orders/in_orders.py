@@ -3,13 +3,17 @@
 States after a few steps and their gradients to all that a step depends on.
 """
 
+import dataclasses
 import sys
 
 import numpy as np
 
 
 def moved(sim, steps: int = 2, **fields) -> dict[str, np.ndarray]:
-    """States after some steps by field name, and gradients of a weighted sum of them by ``d_`` and input name."""
+    """States after some steps, or readings of them where there are bodies to sense, by field name.
+
+    And gradients of a weighted sum of them by ``d_`` and input name.
+    """
     import torch
 
     rest = sim.state(**fields)
@@ -21,6 +25,8 @@ def moved(sim, steps: int = 2, **fields) -> dict[str, np.ndarray]:
     replaced = {n: inputs[n] for n in sim.parameters() if n in inputs}
     for _ in range(steps):
         state = sim.step(state, control, **replaced)
+    if hasattr(sim.solver, "sense") and sim.scene.rigid:
+        state = sim.sense(state, control, **replaced)
     final = {n: t for n, t in vars(state).items() if t.numel()}
     rng = np.random.default_rng(0)
     loss = sum((torch.as_tensor(rng.normal(size=t.shape)) * t).sum() for t in final.values())
@@ -50,6 +56,30 @@ def springs() -> dict[str, np.ndarray]:
     return moved(sim, velocity=np.array([1.5, -0.5, -0.8]))
 
 
+def flat() -> dict[str, np.ndarray]:
+    """MPM in a plane, of another law."""
+    import cases
+
+    import warpbots as wb
+
+    sim = wb.Simulation(cases.busy(2, "neo_hookean"), wb.MPM(1 / 16), 1e-3, 2, worlds=2)
+    return moved(sim, velocity=np.array([1.5, -0.8]))
+
+
+def machine() -> dict[str, np.ndarray]:
+    """Springs in a plane: bars with a motor between them, which touch each other and the ground."""
+    import warpbots as wb
+    from warpbots.scene import Attachment, Box, Material, Motor, Scene, SoftBody, floor
+
+    boxes = {"stator": Box((-0.2, -0.05), (0.2, 0.05)), "rotor": Box((-0.05, -0.15), (0.05, 0.15))}
+    bars = [SoftBody(n, b, Material(1e6), regions={n: b}, velocity=(0.3, -0.5)) for n, b in boxes.items()]
+    axle = Attachment("axle", "stator", "rotor", ((0.0, 0.0),))
+    motor = Motor("motor", "axle", "rotor", "stator", 20.0, 8.0)
+    scene = Scene(bars, [motor], [floor(-0.151, dim=2, friction=0.3)], attachments=[axle])
+    solver = wb.MassSpring(0.05, integrator="verlet", contact_stiffness=1e6, contact_damping=0.3, collision=1.0)
+    return moved(wb.Simulation(scene, solver, 2e-3, None), steps=3)
+
+
 def cubes() -> dict[str, np.ndarray]:
     """Tetrahedra: a cube that falls askew onto another one, on a floor with friction."""
     import warpbots as wb
@@ -63,12 +93,24 @@ def cubes() -> dict[str, np.ndarray]:
 
 
 def winged() -> dict[str, np.ndarray]:
-    """A sheet sewn onto a solid, a mast of bars, cells, fibres and a fluid."""
+    """A sheet sewn onto a solid and a mast of bars in a stream."""
     import soft_bodies
 
-    return moved(soft_bodies.simulation(soft_bodies.swimming(soft_bodies.mixed()))) | {
-        f"driven {n}": v for n, v in moved(soft_bodies.simulation(soft_bodies.driven())).items()
-    }
+    import warpbots as wb
+
+    scene = soft_bodies.swimming(soft_bodies.mixed())
+    return moved(wb.Simulation(scene, wb.ProjectiveDynamics(soft_bodies.CELL), soft_bodies.DT))
+
+
+def driven() -> dict[str, np.ndarray]:
+    """Fibres, cells and cables in a bar."""
+    import soft_bodies
+
+    import warpbots as wb
+
+    scene = soft_bodies.driven()
+    scene = dataclasses.replace(scene, actuators=(*scene.actuators, *soft_bodies.strung().actuators))
+    return moved(wb.Simulation(scene, wb.ProjectiveDynamics(soft_bodies.CELL), soft_bodies.DT))
 
 
 def sled() -> dict[str, np.ndarray]:
@@ -131,6 +173,8 @@ if __name__ == "__main__":
     from order_of_threads import install
 
     wp.config.log_level = wp.LOG_WARNING
+    wp.config.verify_autograd_array_access = True
     warnings.simplefilter("ignore")
+    warnings.filterwarnings("error", ".*has already been read")  # written over before its gradient was computed
     install()
     np.savez(sys.argv[1], **compute(sys.argv[2:]))

@@ -20,7 +20,7 @@ ORDERS = {"ordinary": 0, "reversed": 1, "shuffled": 2}
 """Codes of the orders of threads."""
 
 _SHIFT = 32  # where in `coord_mult` of a launch, which stays below, its order is
-_current = 0
+_current = [0]  # code of the order in which launches have their threads now
 
 _HEADER = """
 // The thread that is number k of n: the same, the last but k, or a line through the integers modulo n.
@@ -97,7 +97,7 @@ def install() -> None:
 
     def ordered(dim: tuple[int, ...], kernel_dim: int) -> object:
         bounds = build(dim, kernel_dim)
-        bounds.coord_mult |= _current << _SHIFT
+        bounds.coord_mult |= _current[0] << _SHIFT
         return bounds
 
     context._build_launch_bounds_from_tuple = ordered
@@ -111,9 +111,8 @@ def install() -> None:
 @contextlib.contextmanager
 def order(name: str) -> Iterator[None]:
     """Launches and captures within it have their threads in the order with that name."""
-    global _current
-    _current = ORDERS[name]
+    _current[0] = ORDERS[name]
     try:
         yield
     finally:
-        _current = 0
+        _current[0] = 0

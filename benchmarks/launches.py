@@ -1,0 +1,229 @@
+"""What a control interval of one substep asks of a GPU: launches in its graphs, and what surrounds them.
+
+    WARPBOTS_PARALLEL=1 python benchmarks/launches.py [NAME ...] [--device cpu] [--ptx FOLDER]
+
+Graphs are looked at while they are captured, so that no GPU is needed: WARPBOTS_PARALLEL makes a CPU launch what a GPU
+would. For each direction: kernels and fills or copies in the graph, those within loops and branches counted once and
+again by themselves; kernels of less than 2,048 threads, which leave most of a GPU idle; torch's own operators, and how
+often the host waits for the device. `--ptx` compiles every kernel that was met for compute capability 9.0;
+`registers.py` says what they need.
+"""
+
+import argparse
+import collections
+import contextlib
+import math
+import pathlib
+from collections.abc import Callable, Iterator
+
+import torch
+import warp as wp
+from scenes import BENCHMARKS, make, method
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import warpbots as wb
+
+__all__ = ["Around", "Captures", "compile_for_gpu", "counts"]
+
+NAMES = (
+    "mpm-3d-5k", "mass-spring-10k", "mass-spring-100k-rk4", "projective-10k", "projective-10k-collisions",
+    "articulated-hand",
+)  # fmt: skip
+COUNTED = ("kernels", "small", "memory")
+"""What is counted in graphs: kernels, those of few threads, fills and copies."""
+FEW = 2048
+"""Threads of a kernel below which it counts as a small one."""
+VIEWS = (
+    "view", "detach", "expand", "empty", "alias", "slice", "select", "as_strided", "unsqueeze", "t.default",
+    "transpose",
+)  # fmt: skip
+"""Operators of torch that launch nothing."""
+
+
+class Captures:
+    """Counts what is launched within captures.
+
+    Attributes:
+        graphs: For each capture how often what was launched: ``"kernels"``, ``"small"``, ``"memory"``, and the same
+            followed by ``" in loops"``.
+        kernels: All kernels that were launched, in captures or not, by their module.
+    """
+
+    def __init__(self):
+        self.graphs: list[collections.Counter] = []
+        self.kernels: dict[wp.Module, set[wp.Kernel]] = {}
+        self._depth: int | None = None
+
+    def _count(self, what: str) -> None:
+        if self._depth is not None:
+            self.graphs[-1][what + " in loops" * (self._depth > 0)] += 1
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator["Captures"]:
+        """Within it everything is counted, and done as always."""
+        with contextlib.ExitStack() as stack:
+            self._replace(stack, wp, "launch", self._launch)
+            for name in ("capture_while", "capture_if"):
+                self._replace(stack, wp, name, self._nested)
+            self._replace(stack, wp, "ScopedCapture", self._capture)
+            for owner, name in ((wp, "copy"), (wp.array, "zero_"), (wp.array, "fill_")):
+                self._replace(stack, owner, name, self._memory)
+            for owner, name in ((wp.Bvh, "refit"), (wp.HashGrid, "build")):
+                self._replace(stack, owner, name, self._built)
+            yield self
+
+    def _replace(self, stack: contextlib.ExitStack, owner: object, name: str, make: Callable) -> None:
+        original = getattr(owner, name)
+        setattr(owner, name, make(original))
+        stack.callback(setattr, owner, name, original)
+
+    def _launch(self, original: Callable) -> Callable:
+        def launch(kernel: wp.Kernel, dim: int | tuple, *words, **options):
+            self.kernels.setdefault(kernel.module, set()).add(kernel)
+            self._count("kernels")
+            if math.prod(dim if isinstance(dim, tuple) else (dim,)) < FEW:
+                self._count("small")
+            return original(kernel, dim, *words, **options)
+
+        return launch
+
+    def _nested(self, original: Callable) -> Callable:
+        def nested(condition: wp.array, body: Callable[[], None], *words, **options):
+            def inner():
+                if self._depth is not None:
+                    self._depth += 1
+                body()
+                if self._depth is not None:
+                    self._depth -= 1
+
+            return original(condition, inner, *words, **options)
+
+        return nested
+
+    def _capture(self, original: type) -> type:
+        captures = self
+
+        class Counted(original):
+            def __enter__(self):
+                captures.graphs.append(collections.Counter())
+                captures._depth = 0
+                return super().__enter__()
+
+            def __exit__(self, *fault):
+                captures._depth = None
+                return super().__exit__(*fault)
+
+        return Counted
+
+    def _memory(self, original: Callable) -> Callable:
+        def memory(*words, **options):
+            self._count("memory")
+            return original(*words, **options)
+
+        return memory
+
+    def _built(self, original: Callable) -> Callable:
+        def built(*words, **options):
+            self._count("trees")
+            return original(*words, **options)
+
+        return built
+
+
+class Around(TorchDispatchMode):
+    """Counts operators of torch that would launch a kernel, and those for which the host waits."""
+
+    def __init__(self):
+        super().__init__()
+        self.operators = self.reads = 0
+
+    def __torch_dispatch__(self, operator, types, words=(), options=None):
+        name = str(operator).removeprefix("aten.")
+        if name.startswith(("_local_scalar_dense", "item")):
+            self.reads += 1
+        elif not any(view in name for view in VIEWS):
+            self.operators += 1
+        return operator(*words, **(options or {}))
+
+
+@contextlib.contextmanager
+def around() -> Iterator[Around]:
+    """`Around`, with reads that go by torch's dispatcher on a CPU."""
+    with contextlib.ExitStack() as stack:
+        counter = Around()
+        for name in ("tolist", "cpu", "numpy"):
+            original = getattr(torch.Tensor, name)
+
+            def read(self, *words, _original=original, **options):
+                counter.reads += 1
+                with torch.utils._python_dispatch._disable_current_modes():
+                    return _original(self, *words, **options)
+
+            setattr(torch.Tensor, name, read)
+            stack.callback(setattr, torch.Tensor, name, original)
+        stack.enter_context(counter)
+        yield counter
+
+
+def counts(sim: wb.Simulation) -> tuple[list[tuple[collections.Counter, Around]], Captures]:
+    """What a control interval with its gradient launches, forwards and backwards: in the graph, and around it.
+
+    And all that was met on the way.
+    """
+    state = type(sim.state())(**{n: t.clone().requires_grad_() for n, t in vars(sim.state()).items()})
+    like = next(iter(vars(state).values()))
+    control = torch.zeros(sim.worlds, sim.channels, dtype=like.dtype, device=like.device, requires_grad=True)
+    captures = Captures()
+    with captures.watching():
+        _loss(sim.step(state, control)).backward()
+    with around() as forwards:
+        out = sim.step(state, control)
+    loss = _loss(out)
+    with around() as backwards:
+        loss.backward()
+    first, second = captures.graphs
+    return [(first, forwards), (second, backwards)], captures
+
+
+def _loss(state: object) -> torch.Tensor:
+    return sum(t.sum() for t in vars(state).values())
+
+
+def compile_for_gpu(module: wp.Module, folder: pathlib.Path, arch: int = 90) -> pathlib.Path:
+    """PTX of a module for a compute capability, which is compiled into `folder` if it is not there yet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = f"{module.get_module_identifier()}*.sm{arch}.ptx"
+    if not any(folder.glob(found)):
+        wp.compile_aot_module(module, arch=arch, module_dir=folder, use_ptx=True)
+    (path,) = folder.glob(found)
+    return path
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME", help="scenes of the benchmarks")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--ptx", metavar="FOLDER", type=pathlib.Path, help="write PTX of the kernels here")
+    options = parser.parse_args()
+    heads = ["scene", "direction", *COUNTED, *(f"{what} in loops" for what in COUNTED), "torch operators", "host reads"]
+    print(f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|")
+    for name in options.names:
+        benchmark = next((b for b in BENCHMARKS if b["name"] == name), None)
+        if benchmark is None:
+            parser.error(f"there is no scene {name!r}; there are {', '.join(b['name'] for b in BENCHMARKS)}")
+        sim = wb.Simulation(
+            make(benchmark), method(benchmark), benchmark.get("dt", 1e-4), 1, worlds=benchmark.get("worlds", 1),
+            device=options.device,
+        )  # fmt: skip
+        found, captures = counts(sim)
+        for direction, (graph, outside) in zip(("forwards", "backwards"), found, strict=True):
+            numbers = [graph[what + where] for where in ("", " in loops") for what in COUNTED]
+            print("| " + " | ".join(map(str, [name, direction, *numbers, outside.operators, outside.reads])) + " |")
+        if options.ptx:
+            for module in captures.kernels:
+                compile_for_gpu(module, options.ptx)
+
+
+if __name__ == "__main__":
+    main()

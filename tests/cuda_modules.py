@@ -1,0 +1,34 @@
+"""The modules of every solver as CUDA code: ``python cuda_modules.py FOLDER NAME ...`` compiles those of scenes.
+
+Prints a line for each kernel that was launched: file and name of its source, its key, and the file of its module.
+Scenes run as a GPU would have them, on a CPU.
+"""
+
+import sys
+from pathlib import Path
+
+import in_orders
+from launches import Captures, compile_for_gpu
+
+
+def compile_all(folder: Path, names: list[str]) -> None:
+    """Run scenes by name and compile what they launch."""
+    captures = Captures()
+    with captures.watching():
+        for name in names:
+            getattr(in_orders, name)()
+    for module, kernels in captures.kernels.items():
+        path = compile_for_gpu(module, folder, arch=75 if "2d" in module.name else 90)
+        for kernel in kernels:
+            source = kernel.func.__code__
+            print(source.co_filename, source.co_name, kernel.key, path, sep="\t")
+
+
+if __name__ == "__main__":
+    import warnings
+
+    import warp as wp
+
+    wp.config.log_level = wp.LOG_WARNING
+    warnings.simplefilter("ignore")
+    compile_all(Path(sys.argv[1]), sys.argv[2:])
