@@ -10,6 +10,12 @@ from pathlib import Path
 import in_orders
 from launches import Captures, compile_for_gpu
 
+from warpbots.contact.distance import _mesh_distance
+from warpbots.solvers.articulated.depth import depth_kernel
+
+OTHERS = (depth_kernel, _mesh_distance)
+"""Kernels of messages and of meshes, which no step launches."""
+
 
 def compile_all(folder: Path, names: list[str]) -> None:
     """Run scenes by name and compile what they launch."""
@@ -17,6 +23,8 @@ def compile_all(folder: Path, names: list[str]) -> None:
     with captures.watching():
         for name in names:
             getattr(in_orders, name)()
+    for kernel in OTHERS:
+        captures.kernels.setdefault(kernel.module, set()).add(kernel)
     for module, kernels in captures.kernels.items():
         path = compile_for_gpu(module, folder, arch=75 if "2d" in module.name else 90)
         for kernel in kernels:

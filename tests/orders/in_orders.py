@@ -46,12 +46,15 @@ def particles() -> dict[str, np.ndarray]:
 
 
 def springs() -> dict[str, np.ndarray]:
-    """Springs that yield, with damping, contact and every actuator, under the integrator with the most stages."""
+    """Springs that yield, with damping, contact, a line and every actuator, under the integrator with the most stages."""
     import cases
 
     import warpbots as wb
+    from warpbots.scene import Box, Constraint, Obstacle
 
     scene = cases.worn(cases.busy(3, solver="springs"))
+    plate, held = Obstacle(Box((0.0, 0.0, 0.05), (1.0, 1.0, 0.18)), name="plate"), Constraint("root", "plane", (1, 0, 0))
+    scene = dataclasses.replace(scene, obstacles=(*scene.obstacles, plate), constraints=(held,))
     sim = wb.Simulation(scene, wb.MassSpring(1 / 16, integrator="rk4"), 1e-4, 2, worlds=2)
     return moved(sim, velocity=np.array([1.5, -0.5, -0.8]))
 
@@ -111,6 +114,21 @@ def driven() -> dict[str, np.ndarray]:
     scene = soft_bodies.driven()
     scene = dataclasses.replace(scene, actuators=(*scene.actuators, *soft_bodies.strung().actuators))
     return moved(wb.Simulation(scene, wb.ProjectiveDynamics(soft_bodies.CELL), soft_bodies.DT))
+
+
+def tied() -> dict[str, np.ndarray]:
+    """Two bars that are tied to each other on a rod, by split global steps."""
+    import soft_bodies
+
+    import warpbots as wb
+    from warpbots.scene import Attachment, Box, Capsule, Obstacle, SoftBody
+
+    beam = soft_bodies.beam()
+    weld = Attachment("weld", "beam", "tip", [(0.16, y, z) for y in (0.02, 0.06) for z in (0.02, 0.06)])
+    tip = SoftBody("tip", Box((0.16, 0, 0), (0.32, 0.08, 0.08)), beam.bodies[0].material)
+    rod = Obstacle(Capsule((0.26, -1.0, -0.012), (0.3, 1.0, -0.012), 0.01), "friction", 0.3)
+    scene = dataclasses.replace(beam, bodies=(*beam.bodies, tip), attachments=(weld,), obstacles=(rod,))
+    return moved(wb.Simulation(scene, wb.ProjectiveDynamics(soft_bodies.CELL, splitting=True), soft_bodies.DT), steps=1)
 
 
 def sled() -> dict[str, np.ndarray]:

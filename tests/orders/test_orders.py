@@ -15,7 +15,7 @@ import pytest
 pytestmark = pytest.mark.verification
 
 TESTS = Path(__file__).resolve().parents[1]
-EXACT = ("springs", "machine", "cubes", "winged", "driven", "sled", "hand")
+EXACT = ("springs", "machine", "cubes", "winged", "driven", "tied", "sled", "hand")
 SCATTERED = ("flat", "particles")
 """Scenes whose particles add to nodes by atomic operations, the sums of which round as they come."""
 

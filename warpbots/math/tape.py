@@ -44,4 +44,5 @@ def record(backward: Callable[[], None], reads: Sequence[wp.array], writes: Sequ
         for array in reads:
             array.mark_read()
         for array in writes:
-            array.mark_write()
+            if array.size:  # what has no entries is shared by many states
+                array.mark_write()
