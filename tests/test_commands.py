@@ -133,6 +133,35 @@ def test_every_script_of_a_paper_is_started():
     assert {p.stem for p in (BENCHMARKS / "peers").glob("*.py")} == set(PEERS)
 
 
+def test_launches_are_counted_and_compiled(start, tmp_path):
+    """A step of springs is three kernels, and its adjoint four."""
+    table = start(BENCHMARKS / "launches.py", "mass-spring-10k", "--ptx", str(tmp_path))
+    rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in table.splitlines()]
+    assert [row[:3] for row in rows[2:]] == [
+        ["mass-spring-10k", "forwards", "3"],
+        ["mass-spring-10k", "backwards", "4"],
+    ]
+    assert len(list(tmp_path.glob("*.sm90.ptx"))) >= 3
+
+
+def test_registers_are_listed(start, tmp_path):
+    """As the assembler says them, the kernels with most spills first."""
+    said = "".join(
+        f"ptxas info    : Compiling entry function '{name}' for 'sm_90'\nptxas info    : Function properties for {name}\n"
+        f"    {stack} bytes stack frame, {stack} bytes spill stores, {stack + 4} bytes spill loads\n"
+        f"ptxas info    : Used {used} registers, used 0 barriers, 600 bytes cmem[0]\n"
+        for name, used, stack in (("a_kernel__locals__a_0123abcd_cuda_kernel_forward", 32, 0), ("b_kernel_0123abcd_cuda_kernel_backward", 255, 8))
+    )  # fmt: skip
+    (tmp_path / "module.ptx").write_bytes(b"code\0")
+    assembler = tmp_path / "ptxas"
+    assembler.write_text(f"#!{sys.executable}\nimport sys\nsys.stderr.write({said!r})\n")
+    assembler.chmod(0o755)
+    lines = start(BENCHMARKS / "registers.py", str(assembler), str(tmp_path)).splitlines()
+    assert lines[2:] == ["| b (adjoint) | 255 | 8 | 8 | 12 |", "| a | 32 | 0 | 0 | 4 |"]
+    lines = start(BENCHMARKS / "registers.py", str(assembler), str(tmp_path), "--least", "64").splitlines()
+    assert len(lines) == 3
+
+
 def test_comparison_of_solvers(start):
     assert "in 0.02 s" in start(BENCHMARKS / "solvers.py")
 

@@ -53,7 +53,10 @@ def springs() -> dict[str, np.ndarray]:
     from warpbots.scene import Box, Constraint, Obstacle
 
     scene = cases.worn(cases.busy(3, solver="springs"))
-    plate, held = Obstacle(Box((0.0, 0.0, 0.05), (1.0, 1.0, 0.18)), name="plate"), Constraint("root", "plane", (1, 0, 0))
+    plate, held = (
+        Obstacle(Box((0.0, 0.0, 0.05), (1.0, 1.0, 0.18)), name="plate"),
+        Constraint("root", "plane", (1, 0, 0)),
+    )
     scene = dataclasses.replace(scene, obstacles=(*scene.obstacles, plate), constraints=(held,))
     sim = wb.Simulation(scene, wb.MassSpring(1 / 16, integrator="rk4"), 1e-4, 2, worlds=2)
     return moved(sim, velocity=np.array([1.5, -0.5, -0.8]))
