@@ -7,6 +7,7 @@ from warpbots.math.launch import (
     launch_adjoint,
     launch_adjoints,
     launch_all,
+    launch_lanes,
     launch_own_adjoint,
     struct_of,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "launch_adjoint",
     "launch_adjoints",
     "launch_all",
+    "launch_lanes",
     "launch_own_adjoint",
     "matrix",
     "parallel",

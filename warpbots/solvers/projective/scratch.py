@@ -466,7 +466,8 @@ class Scratch:
             mass = self.mesh.volume * self.mesh.density
             L = split(self.stiffness) if self.splitting else self.stiffness
             A = (L + diags(mass / dt**2)).tocsc()
-            factor = factorise(A, ~self.fixed & (self.mesh.bone < 0), self.worlds, self.device)
+            free = ~self.fixed & (self.mesh.bone < 0)
+            factor = factorise(A, free, self.mesh.position, self.worlds, self.device)
             alone = factor.diagonal.mean()  # what of a bone has no flesh at it has no stiffness of its own
             stiff = np.where(factor.diagonal > 0.0, factor.diagonal, alone)
             stiff = np.append(stiff, alone + self._shell_mass / dt**2)
