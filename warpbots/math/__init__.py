@@ -1,5 +1,6 @@
 """Scalars, matrices and the tape: what every solver is written with."""
 
+from warpbots.math.copies import Copies
 from warpbots.math.launch import (
     Launch,
     clear_gradients,
@@ -18,6 +19,7 @@ from warpbots.math.types import NODE, index_vector, matrix, precision, real, rea
 
 __all__ = [
     "NODE",
+    "Copies",
     "Launch",
     "clear_gradients",
     "cofactor",

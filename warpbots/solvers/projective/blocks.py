@@ -94,8 +94,8 @@ def eliminate(A: csc_matrix, position: np.ndarray, node: np.ndarray, worlds: int
     order = np.concatenate([block.nodes for block in blocks])
     row = np.empty(len(order), dtype=int)
     row[order] = np.arange(len(order))
-    size, edge = (np.array([len(part) for part in parts]) for parts in zip(*((b.nodes, b.beyond) for b in blocks)))
-    first, edge = _ends(size), _ends(edge)
+    size = [len(block.nodes) for block in blocks]
+    first, edge = _ends(size), _ends([len(block.beyond) for block in blocks])
     inverse, lower = _fronts(A.tocsr()[order][:, order].tocsr(), blocks, row, first)
     beyond = np.concatenate([row[block.beyond] for block in blocks])
     entries = [np.repeat(beyond[edge[k] : edge[k + 1]], size[k]) for k in range(len(blocks))]
@@ -203,7 +203,8 @@ def down_kernel(
         y = multiply_add(y, -item(blocks.lower, p), below)
     total = wp.tile_sum(wp.tile(y, preserve_type=True))[0]
     if lane == 0:
-        reduced_out[w * blocks.node.shape[0] + i] = fetch(b, w * (b.shape[0] / active.shape[0]) + blocks.node[i]) + total
+        k = w * (b.shape[0] / active.shape[0]) + blocks.node[i]
+        reduced_out[w * blocks.node.shape[0] + i] = fetch(b, k) + total
 
 
 @wp.kernel(enable_backward=False)

@@ -315,11 +315,13 @@ class ProjectiveDynamics:
         self, model: ProjectiveModel, matrix: Global, active: wp.array, r: wp.array, f: wp.array, linear: bool
     ) -> None:
         """The global step f = B^-1 r of nodes, to first order in rotations for a `linear` problem."""
-        bodies, each = matrix.turning, (model.worlds, model.scratch.count)
+        worlds, bodies = model.worlds, matrix.turning
         solve(matrix.factor, model.scratch.scaling, active, r, f, model.device)
         if bodies.count:
-            launch_lanes(turning.torque_kernel, (model.worlds, bodies.count), LANES, [active, r], [bodies], model.device)
-            launch(turning.follow_kernel, each, [bodies, int(linear), active], [f], model.device)
+            launch_lanes(turning.torque_kernel, (worlds, bodies.count), LANES, [active, r], [bodies], model.device)
+            launch(
+                turning.follow_kernel, (worlds, model.scratch.count), [bodies, int(linear), active], [f], model.device
+            )
 
     def _rest_launches(self, model: ProjectiveModel, control: wp.array) -> list[tuple]:
         scratch = model.scratch
