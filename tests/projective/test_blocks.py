@@ -12,7 +12,7 @@ from warpbots.math import NODE, launch_lanes, real, real_numpy
 from warpbots.scene import floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
-from warpbots.solvers.projective import anderson, dissection, factor
+from warpbots.solvers.projective import anderson, dissection, factor, scratch
 from warpbots.solvers.projective.anderson import accelerate, begin, iteration
 from warpbots.solvers.projective.blocks import down_kernel, up_kernel
 from warpbots.solvers.projective.dissection import blocks_of
@@ -20,12 +20,13 @@ from warpbots.solvers.projective.factor import factorise, solve
 from warpbots.solvers.projective.minres import krylov, product_kernel
 
 EPS = float(np.finfo(real_numpy).eps)
+CHOOSE = (factor, anderson, scratch)
 
 
 @pytest.fixture
 def many_threads(monkeypatch):
     """Work as a GPU has it, on whatever device there is, with levels of blocks for meshes of any size."""
-    for module in (factor, anderson):
+    for module in CHOOSE:
         monkeypatch.setattr(module, "parallel", lambda device: True)
     monkeypatch.setattr(dissection, "_LAUNCH", 1000)
 
@@ -167,15 +168,16 @@ def test_a_step_and_its_gradient_are_those_of_one_thread(scene, monkeypatch):
 
     def run() -> tuple:
         sim = Simulation(SCENES[scene](), ProjectiveDynamics(0.04, tolerance=1e-11), 5e-3, worlds=2)
-        load = sim.parameter("load")
+        load, density = sim.parameter("load"), sim.parameter("density")
         load[1, :, 0] += 0.01
+        density[1] *= 1.5  # the matrix is scaled
         load.requires_grad_()
-        control = torch.zeros(sim.channels)
-        end = sim.step(sim.step(sim.state(), control, load=load), control, load=load)
+        given, control = {"load": load, "density": density}, torch.zeros(sim.channels)
+        end = sim.step(sim.step(sim.state(), control, **given), control, **given)
         return sim.report().iterations, end.position.detach(), torch.autograd.grad(end.position.square().sum(), load)[0]
 
     expected = run()
-    for module in (factor, anderson):
+    for module in CHOOSE:
         monkeypatch.setattr(module, "parallel", lambda device: True)
     found = run()
     assert np.array_equal(found[0], expected[0])

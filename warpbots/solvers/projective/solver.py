@@ -275,12 +275,15 @@ class ProjectiveDynamics:
         scratch, device = model.scratch, model.device
         for kernel, dim, inputs in self._rest_launches(model, control):
             launch(kernel, dim, inputs, [], device)
-        scratch.scaling.zero_()
+        ratios = scratch.ratios
+        ratios.zero_()
         for kind, elements in model.elements:
             if kind.scaling is not None:
-                launch(kind.scaling, (model.worlds, elements.place.count), [elements], [scratch.scaling], device)
+                launch(kind.scaling, (model.worlds, elements.place.count), [elements], [ratios], device)
         inputs = [model.nodes, scratch.nominal_mass]
-        launch(nodes.scaling_kernel, (model.worlds, scratch.count), inputs, [scratch.scaling], device)
+        launch(nodes.scaling_kernel, (model.worlds, scratch.count), inputs, [ratios], device)
+        if ratios.shape[1] > 1:
+            launch_lanes(nodes.largest_kernel, model.worlds, LANES, [ratios], [scratch.scaling], device)
 
     def _gain(self, model: ProjectiveModel, matrix: Global, x: wp.array, v: wp.array, h: float) -> None:
         """How freely bodies turn that start at `x`, and how far with velocities `v`."""
