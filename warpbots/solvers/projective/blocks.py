@@ -92,14 +92,14 @@ def eliminate(A: csc_matrix, position: np.ndarray, node: np.ndarray, worlds: int
     levels = _levels(blocks_of(A.tocsr(), position, worlds))
     blocks = [block for level in levels for block in level]
     order = np.concatenate([block.nodes for block in blocks])
-    row = np.empty(len(order), dtype=int)
+    row = np.empty(len(order), dtype=np.int32)
     row[order] = np.arange(len(order))
     size = [len(block.nodes) for block in blocks]
     first, edge = _ends(size), _ends([len(block.beyond) for block in blocks])
     inverse, lower = _fronts(A.tocsr()[order][:, order].tocsr(), blocks, row, first)
     beyond = np.concatenate([row[block.beyond] for block in blocks])
     entries = [np.repeat(beyond[edge[k] : edge[k + 1]], size[k]) for k in range(len(blocks))]
-    columns = [np.tile(np.arange(first[k], first[k + 1]), len(L)) for k, L in enumerate(lower)]
+    columns = [np.tile(np.arange(first[k], first[k + 1], dtype=np.int32), len(L)) for k, L in enumerate(lower)]
     values = np.concatenate([L.reshape(-1) for L in lower])
     indices = np.concatenate(entries), np.concatenate(columns)
     L = coo_matrix((values, indices), shape=A.shape).tocsr()
@@ -155,6 +155,8 @@ def _fronts(A: csc_matrix, blocks: list[Block], row: np.ndarray, first: np.ndarr
 
 def _inverse(D: np.ndarray) -> np.ndarray:
     """Inverse of a symmetric positive definite matrix by its factor of Cholesky."""
+    if not len(D):  # a cut between bodies that share nothing
+        return D
     factor, failed = dpotrf(D, lower=1)
     if failed:
         raise ValueError("projective dynamics: the matrix of the global step is not positive definite")
