@@ -8,6 +8,7 @@ from cases import SOLVERS, busy
 
 from warpbots.math import Copies, copies, real, vector
 from warpbots.simulation import Simulation
+from warpbots.solvers.mpm import solver as mpm
 
 
 @pytest.fixture
@@ -55,7 +56,8 @@ def test_gradients_are_those_of_one_thread(solver, dim, monkeypatch):
         return sim, torch.autograd.grad(loss, [control, *given.values()])
 
     expected = run()[1]
-    monkeypatch.setattr(copies, "parallel", lambda device: True)
+    for module in (copies, mpm):
+        monkeypatch.setattr(module, "parallel", lambda device: True)
     sim, found = run()
     tolerance = 1e-12 if expected[0].dtype == torch.float64 else 1e-4
     for a, b in zip(found, expected, strict=True):

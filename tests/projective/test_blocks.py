@@ -189,7 +189,10 @@ def test_a_step_and_its_gradient_are_those_of_one_thread(scene, monkeypatch):
 
 
 def fixed_point(count: int, device: wp.Device) -> np.ndarray:
-    """Where three accelerated steps towards a point lead, of which a share of every entry is left by each."""
+    """Where three accelerated steps towards a point lead, of which a share of every entry is left by each.
+
+    Besides the norm of the last correction by the root of the number of entries, and its largest entry.
+    """
     rng = np.random.default_rng(1)
     share, target = rng.uniform(0.2, 0.9, (count, 1)), rng.normal(size=(count, 4))
     target[:, 3] = 0.0
@@ -198,7 +201,8 @@ def fixed_point(count: int, device: wp.Device) -> np.ndarray:
     for _ in range(3):
         it.history.f.assign(((target - it.history.z.numpy()) * share).astype(real_numpy))
         accelerate(it, 0.0, False, 10)
-    return it.history.z.numpy()
+    norm, size = it.progress.norm.numpy() / np.sqrt(count), it.progress.size.numpy()
+    return np.concatenate([it.history.z.numpy().reshape(-1), norm, size])
 
 
 def test_sums_of_many_threads_are_those_of_one(many_threads, monkeypatch):
