@@ -1,7 +1,8 @@
 """The constant matrix A = M / h^2 + L of projective dynamics, factored once: the global step (Bouaziz et al. 2014).
 
 A couples nodes and not their coordinates, so that three right-hand sides go through one factor of n rows. It is
-factored on the host by SuperLU in its symmetric mode, A = L D L^T after a permutation, and solved with on the device.
+factored on the host by SuperLU in its symmetric mode, A = L D L^T after a permutation, and solved with on the device:
+by one thread for each world, or by blocks (`blocks.py`) where there are many threads.
 Split, L is replaced by a diagonal (eq. 21 of the soft multi-body paper), and every node is solved for on its own.
 """
 
