@@ -122,7 +122,7 @@ def test_panels_of_the_factor_solve_what_scipy_solves(density, rng):
     A = csc_matrix(noise @ noise.T + np.diag(1.0 + rng.random(n)))
     free = rng.random(n) < 0.9
     device = wp.get_device("cpu")
-    factor = factorise(A, free, 2, device)
+    factor = factorise(A, free, np.zeros((n, 3)), 2, device)
     widths = np.diff(factor.arrays.panel.numpy())
     assert set(widths) == {1, 4}
     assert widths.sum() == free.sum()

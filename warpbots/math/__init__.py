@@ -1,5 +1,6 @@
 """Scalars, matrices and the tape: what every solver is written with."""
 
+from warpbots.math.copies import Copies
 from warpbots.math.launch import (
     Launch,
     clear_gradients,
@@ -7,6 +8,7 @@ from warpbots.math.launch import (
     launch_adjoint,
     launch_adjoints,
     launch_all,
+    launch_lanes,
     launch_own_adjoint,
     struct_of,
 )
@@ -17,6 +19,7 @@ from warpbots.math.types import NODE, index_vector, matrix, precision, real, rea
 
 __all__ = [
     "NODE",
+    "Copies",
     "Launch",
     "clear_gradients",
     "cofactor",
@@ -27,6 +30,7 @@ __all__ = [
     "launch_adjoint",
     "launch_adjoints",
     "launch_all",
+    "launch_lanes",
     "launch_own_adjoint",
     "matrix",
     "parallel",

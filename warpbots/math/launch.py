@@ -11,6 +11,7 @@ __all__ = [
     "launch_adjoint",
     "launch_adjoints",
     "launch_all",
+    "launch_lanes",
     "launch_own_adjoint",
     "struct_of",
 ]
@@ -22,6 +23,18 @@ Launch = tuple[wp.Kernel, int | tuple, list, list]
 def launch(kernel: wp.Kernel, dim: int | tuple, inputs: list, outputs: list, device: wp.Device) -> None:
     """Launch a kernel; nothing of it goes to the tape."""
     wp.launch(kernel, dim, inputs, outputs, device=device, record_tape=False)
+
+
+def launch_lanes(
+    kernel: wp.Kernel, dim: int | tuple, lanes: int, inputs: list, outputs: list, device: wp.Device
+) -> None:
+    """Launch a kernel with so many threads for each index, the last axis of `wp.tid`; a CPU has one.
+
+    They share tiles: what depends on all of them, as a sum, is found by a tile.
+    """
+    wp.launch_tiled(
+        kernel, dim=dim, inputs=inputs, outputs=outputs, block_dim=lanes, device=device, record_tape=False
+    )  # fmt: skip
 
 
 def launch_adjoint(

@@ -168,6 +168,7 @@ def adj_rest_kernel() -> wp.Kernel:
         # state
         signal: wp.array2d[real],
         rest_adj: wp.array2d[real],
+        copies: int,
         # out
         l0_adj_out: wp.array2d[real],
         signal_adj_out: wp.array2d[real],
@@ -176,9 +177,10 @@ def adj_rest_kernel() -> wp.Kernel:
         w, k = wp.tid()
         s = drive.spring[k]
         strain = real(0.0)
+        row = w * copies + (k & (copies - 1))
         for e in range(drive.start[k], drive.start[k + 1]):
             strain += drive.gain[e] * signal[w, drive.signal[e]]
-            wp.atomic_add(signal_adj_out, w, drive.signal[e], drive.gain[e] * l0[w, s] * rest_adj[w, s])
+            wp.atomic_add(signal_adj_out, row, drive.signal[e], drive.gain[e] * l0[w, s] * rest_adj[w, s])
         if l0_adj_out:
             l0_adj_out[w, s] = l0_adj_out[w, s] + strain * rest_adj[w, s]
 

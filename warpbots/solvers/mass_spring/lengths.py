@@ -31,13 +31,15 @@ def drive_adjoint(model: MassSpringModel, state: MassSpringState, control: wp.ar
     """From the gradient of ``model.scratch.rest_length`` to those of controls, time and the model."""
     scratch, device = model.scratch, model.device
     scratch.signal.grad.zero_()
+    copies = scratch.copies
     if model.rest_length.grad is not None:
         launch(pass_kernel(), model.rest_length.shape, [scratch.rest_length.grad], [model.rest_length.grad], device)
     launch(
         adj_rest_kernel(), (model.worlds, model.drive.spring.size),
-        [model.drive, model.rest_length, scratch.signal, scratch.rest_length.grad],
-        [model.rest_length.grad, scratch.signal.grad], device,
+        [model.drive, model.rest_length, scratch.signal, scratch.rest_length.grad, copies.count],
+        [model.rest_length.grad, copies.gradient("signal", scratch.signal)], device,
     )  # fmt: skip
+    copies.collect("signal", scratch.signal)
     launch_adjoint(
         signal_kernel(), scratch.signal.shape, _signal_inputs(model, state, control, ahead), [scratch.signal],
         [

@@ -115,6 +115,7 @@ def adj_stage_kernel(dim: int, number: int) -> wp.Kernel:
         drag: wp.array[real],
         gravity: wp.array[vec],
         count: int,
+        copies: int,
         # scheme
         drift: real,
         A: NODE,
@@ -155,7 +156,7 @@ def adj_stage_kernel(dim: int, number: int) -> wp.Kernel:
         if load_adj_out:
             load_adj_out[i] = load_adj_out[i] + f_adj
         if gravity_adj_out:
-            wp.atomic_add(gravity_adj_out, w, m * f_adj)
+            wp.atomic_add(gravity_adj_out, w * copies + (i & (copies - 1)), m * f_adj)
 
     return adj_stage
 

@@ -5,7 +5,7 @@ import functools
 
 import warp as wp
 
-from warpbots.math import NODE, real, vector
+from warpbots.math import NODE, Copies, real, vector
 from warpbots.solvers.kept import Kept
 from warpbots.solvers.mass_spring.cables import CableScratch
 from warpbots.solvers.mass_spring.motor import MotorScratch
@@ -41,6 +41,11 @@ class Scratch:
     cable_count: int
     waypoints: int
     device: wp.Device
+
+    @functools.cached_property
+    def copies(self) -> Copies:
+        """Copies of what all threads of an adjoint add to."""
+        return Copies.of(self.device)
 
     def force(self, state_out: State) -> wp.array:
         """Forces [N] at all stages of the step that ends in `state_out`, shape (stages * worlds * n_masses,).

@@ -210,8 +210,8 @@ class MassSpring:
         ended = state_out.moving()[:2]
         self._end(model, state, force, [*(model.scratch.free if touches else ended), state_out.time], dt)
         if touches:
-            kernel = self._touch_kernel(model)
-            launch(kernel, model.scratch.masses, self._touch_inputs(model, state, dt), ended, model.device)
+            inputs = self._touch_inputs(model, state, model.friction, 1, dt)
+            launch(self._touch_kernel(model), model.scratch.masses, inputs, ended, model.device)
             if not all(isinstance(o.shape, HalfSpace) for o in model.scene.obstacles):
                 half = real(0.5 * least_thickness(model.dim, self.spacing))
                 inputs = [model.obstacles, half, state.position.flatten()]
@@ -269,11 +269,13 @@ class MassSpring:
     def _touch_kernel(self, model: MassSpringModel) -> wp.Kernel:
         return touch_kernel(model.dim, len(model.scene.obstacles), self.scheme.stages)
 
-    def _touch_inputs(self, model: MassSpringModel, state: MassSpringState, dt: float) -> list:
+    def _touch_inputs(
+        self, model: MassSpringModel, state: MassSpringState, friction: wp.array, copies: int, dt: float
+    ) -> list:
         scheme = self.scheme
         return [
-            model.mass.flatten(), model.contact, real(self.contact_damping), model.obstacles, model.friction,
-            len(model.lattice), real(scheme.c[0] * dt), real(dt * sum(scheme.p)), real(dt),
+            model.mass.flatten(), model.contact, real(self.contact_damping), model.obstacles, friction,
+            len(model.lattice), copies, real(scheme.c[0] * dt), real(dt * sum(scheme.p)), real(dt),
             *_flat([state.position, state.velocity]), *model.scratch.free,
         ]  # fmt: skip
 
@@ -285,9 +287,11 @@ class MassSpring:
         scratch, n, device = model.scratch, model.scratch.masses, model.device
         force, force_adj = scratch.force(state_out), scratch.force_adj
         moving_adj = _flat([state.position.grad, state.velocity.grad])
-        mass_adj, drag_adj, load_adj, gravity_adj = (
-            None if a.grad is None else a.grad.flatten() for a in (model.mass, model.drag, model.load, model.gravity)
+        mass_adj, drag_adj, load_adj = (
+            None if a.grad is None else a.grad.flatten() for a in (model.mass, model.drag, model.load)
         )
+        copies = scratch.copies
+        gravity_adj = copies.gradient("gravity", model.gravity)
         ended_adj = [a.grad.flatten() for a in (state_out.position, state_out.velocity, state_out.time)]
         if model.held.size:
             ended_adj[:2] = self._end_restrain_adjoint(model, ended_adj[:2], moving_adj[0])
@@ -320,11 +324,12 @@ class MassSpring:
             launch(
                 adj_stage_kernel(model.dim, stage), n,
                 [
-                    *_flat([model.mass, model.drag, model.gravity]), len(model.lattice),
+                    *_flat([model.mass, model.drag, model.gravity]), len(model.lattice), copies.count,
                     *self._stage_scheme(stage, dt), scratch.v, force, scratch.x_adj, scratch.v_adj,
                 ],
                 [mass_adj, drag_adj, load_adj, gravity_adj, *moving_adj, force_adj], device,
             )  # fmt: skip
+        copies.collect("gravity", model.gravity)
 
     def _end_restrain_adjoint(
         self, model: MassSpringModel, ended_adj: list[wp.array], x_adj: wp.array
@@ -355,15 +360,18 @@ class MassSpring:
         self._end(model, state, force, [*free, model.scratch.free_time], dt)
         for array in free_adj:
             array.zero_()
+        copies = model.scratch.copies.wanted(model.friction)
+        friction = copies.values("friction", model.friction)
         launch_adjoint(
             self._touch_kernel(model), model.scratch.masses,
-            self._touch_inputs(model, state, dt), state_out.moving()[:2],
+            self._touch_inputs(model, state, friction, copies.count, dt), state_out.moving()[:2],
             [
-                mass_adj, None, None, obstacle_arrays(model.dim)(), model.friction.grad, *[None] * 4,
-                *moving_adj, *free_adj,
+                mass_adj, None, None, obstacle_arrays(model.dim)(), copies.gradient("friction", model.friction),
+                *[None] * 5, *moving_adj, *free_adj,
             ],
             ended_adj, model.device,
         )  # fmt: skip
+        copies.collect("friction", model.friction)
         return free_adj
 
 

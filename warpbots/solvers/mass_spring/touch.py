@@ -25,7 +25,8 @@ def touch_kernel(dim: int, obstacle_count: int, stages: int) -> wp.Kernel:
     """Kernel over the masses of all worlds: contact where the first stage lies inside of an obstacle.
 
     A surface gives way to nothing where its stiffness K is 0. Otherwise it pushes with K d (1 - a v . n), the law of
-    Hunt and Crossley (1975) with an exponent of 1: continuous where things touch, and never a pull.
+    Hunt and Crossley (1975) with an exponent of 1: continuous where things touch, and never a pull. Of friction there
+    may be `copies` for each world (`warpbots.math.Copies`).
 
     Args:
         dim: 2 or 3.
@@ -48,6 +49,7 @@ def touch_kernel(dim: int, obstacle_count: int, stages: int) -> wp.Kernel:
         obstacles: ObstacleArrays,
         friction: wp.array2d[real],
         count: int,
+        copies: int,
         # scheme
         drift: real,
         follow: real,
@@ -68,6 +70,7 @@ def touch_kernel(dim: int, obstacle_count: int, stages: int) -> wp.Kernel:
         i = wp.tid()
         w = i // count
         n = i - w * count
+        row = w * copies + (n & (copies - 1))
         allowed = free_v[i]
         touches = bool(False)
         for o in range(wp.static(obstacle_count)):
@@ -78,7 +81,7 @@ def touch_kernel(dim: int, obstacle_count: int, stages: int) -> wp.Kernel:
                 if contact[n] > real(0.0):
                     push = contact[n] * depth * (real(1.0) + damping * push) * h / mass[i]
                 allowed = constrain_velocity(
-                    allowed, out, push, obstacles.condition[o], friction[w, o], obstacles.extra[o]
+                    allowed, out, push, obstacles.condition[o], friction[row, o], obstacles.extra[o]
                 )
         end = free_x[i] + follow * (allowed - free_v[i])
         if wp.static(stages > 1):  # noqa: SIM102 (decides what is compiled)

@@ -90,6 +90,7 @@ def adj_p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
         u: wp.array2d[real],
         momentum_adj: wp.array[NODE],
         dt: real,
+        copies: int,
         # out
         motion_adj_out: MotionArrays,
         material_adj_out: ConstitutionArrays,
@@ -136,10 +137,11 @@ def adj_p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
             F_adj += tau_adj @ F @ wp.transpose(a) + wp.transpose(tau_adj) @ F @ a
             a_adj = wp.transpose(F) @ tau_adj @ F
             if u_adj_out:
+                row = w * copies + (p & (copies - 1))
                 for k in range(actuation.start[p], actuation.start[p + 1]):
                     actuator = actuation.actuator[k]
                     wp.atomic_add(
-                        u_adj_out, w, actuation.channel[actuator], wp.ddot(actuation.pattern[actuator], a_adj)
+                        u_adj_out, row, actuation.channel[actuator], wp.ddot(actuation.pattern[actuator], a_adj)
                     )
         motion_adj_out.F[r] = motion_adj_out.F[r] + F_adj
 

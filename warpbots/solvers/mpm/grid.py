@@ -167,7 +167,8 @@ def grid_kernel(dim: int) -> wp.Kernel:
     """Kernel over (pencils of all worlds, lanes): momentum to velocity, gravity, contact; differentiated by Warp.
 
     Most pencils of most grids are empty and left at once. A thread takes every `lanes`-th node of its pencil: all of
-    them on a CPU, one on a GPU, where neighbouring threads then have neighbouring nodes.
+    them on a CPU, one on a GPU, where neighbouring threads then have neighbouring nodes. Of friction and gravity there
+    may be `copies` for each world (`warpbots.math.Copies`), of which it takes one.
     """
     vec = vector(dim)
     s, constrain_velocity = stencil(dim), constrain(dim)
@@ -196,6 +197,7 @@ def grid_kernel(dim: int) -> wp.Kernel:
         length: int,
         pencils: int,
         lanes: int,
+        copies: int,
         # state
         active: wp.array[int],
         momentum: wp.array[NODE],
@@ -208,18 +210,19 @@ def grid_kernel(dim: int) -> wp.Kernel:
         if active[pencil] == 0:
             return
         w = pencil // pencils
+        row = w * copies + ((pencil + lane) & (copies - 1))
         for i in range(pencil * length + lane, (pencil + 1) * length, lanes):
             h = momentum[i]
             v = vec()
             if h[3] != real(0.0):
-                v = divide(s.momentum(h), h[3]) + dt * gravity[w]
+                v = divide(s.momentum(h), h[3]) + dt * gravity[row]
                 touching = contact[i - w * pencils * length]
                 for k in range(3):
                     c = touching[k]
                     if c >= 0:
                         o = obstacle[c]
                         n = normal[c]
-                        v = constrain_velocity(v, n, -wp.dot(v, n), condition[o], friction[w, o], extra[o])
+                        v = constrain_velocity(v, n, -wp.dot(v, n), condition[o], friction[row, o], extra[o])
             velocity_out[i] = s.node(v, real(0.0))
 
     return move_grid

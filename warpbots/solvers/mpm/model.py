@@ -5,7 +5,7 @@ import functools
 
 import warp as wp
 
-from warpbots.math import NODE, real, struct_of, vector
+from warpbots.math import NODE, Copies, real, struct_of, vector
 from warpbots.scene import Scene
 from warpbots.solvers.kept import Kept
 from warpbots.solvers.mpm.arrays import constitution_arrays, motion_arrays
@@ -81,6 +81,11 @@ class Scratch:
     waypoints: int
     cables: int
     device: wp.Device
+
+    @functools.cached_property
+    def copies(self) -> Copies:
+        """Copies of what all threads of an adjoint add to."""
+        return Copies.of(self.device)
 
     def _grid(self) -> wp.array:
         return wp.zeros(self.nodes, dtype=NODE, device=self.device)

@@ -206,7 +206,7 @@ class MPM:
 
     def _move_grid(self, model: MPMModel, gathered: Gathered, dt: float) -> None:
         """The grid's velocity from what it gathered."""
-        inputs = self._grid_inputs(model, gathered, dt)
+        inputs = self._grid_inputs(model, model.friction, model.gravity, 1, gathered, dt)
         launch(grid_kernel(model.dim), self._grid_threads(model), inputs, [model.scratch.velocity], model.device)
 
     def _clear(self, model: MPMModel, active: wp.array, values: wp.array) -> None:
@@ -218,9 +218,26 @@ class MPM:
         """Pencils, and threads for each: one node a thread on a GPU, the whole pencil on a CPU."""
         return model.scratch.pencils, model.grid.resolution[-1] if parallel(model.device) else 1
 
-    def _grid_inputs(self, model: MPMModel, gathered: Gathered, dt: float) -> list:
-        sizes = [model.grid.resolution[-1], model.grid.pencils, self._grid_threads(model)[1]]
-        return [*model.contacts, model.friction, model.gravity, *sizes, gathered.active, gathered.momentum, real(dt)]
+    def _grid_inputs(
+        self, model: MPMModel, friction: wp.array, gravity: wp.array, copies: int, gathered: Gathered, dt: float
+    ) -> list:
+        sizes = [model.grid.resolution[-1], model.grid.pencils, self._grid_threads(model)[1], copies]
+        return [*model.contacts, friction, gravity, *sizes, gathered.active, gathered.momentum, real(dt)]
+
+    def _grid_adjoint(self, model: MPMModel, gathered: Gathered, dt: float) -> None:
+        """From the gradient of the grid's velocity to those of what it gathered, of friction and gravity."""
+        scratch, shared = model.scratch, {"friction": model.friction, "gravity": model.gravity}
+        copies = scratch.copies.wanted(*shared.values())
+        values = [copies.values(name, array) for name, array in shared.items()]
+        gradients = [copies.gradient(name, array) for name, array in shared.items()]
+        launch_adjoint(
+            grid_kernel(model.dim), self._grid_threads(model),
+            self._grid_inputs(model, *values, copies.count, gathered, dt), [scratch.velocity],
+            [None] * 5 + gradients + [None] * 5 + [scratch.momentum_adj, None],
+            [scratch.velocity_adj], model.device,
+        )  # fmt: skip
+        for name, array in shared.items():
+            copies.collect(name, array)
 
     def _step_adjoint(
         self, model: MPMModel, state: MPMState, control: wp.array, state_out: MPMState, dt: float
@@ -241,23 +258,21 @@ class MPM:
             [geometry, motion, state_out.motion, scratch.velocity, state_out.motion_adj, real(dt)],
             [motion_adj, scratch.velocity_adj], model.device,
         )  # fmt: skip
-        launch_adjoint(
-            grid_kernel(model.dim), self._grid_threads(model),
-            self._grid_inputs(model, gathered, dt), [scratch.velocity],
-            [None] * 5 + [model.friction.grad, model.gravity.grad] + [None] * 4 + [scratch.momentum_adj, None],
-            [scratch.velocity_adj], model.device,
-        )  # fmt: skip
+        self._grid_adjoint(model, gathered, dt)
         if scratch.cables:
             self._cable_adjoint(model, state, control, dt)
+        copies = scratch.copies
+        control_adj = copies.gradient("control", control)
         for group in model.groups:
             launch(
                 adj_p2g_kernel(group.law, group.incompressibility, model.dim), len(group.rows),
                 [
                     model.material, model.actuation, geometry, group.rows, motion, control,
-                    scratch.momentum_adj, real(dt),
+                    scratch.momentum_adj, real(dt), copies.count,
                 ],
-                [motion_adj, model.material_adj, control.grad], model.device,
+                [motion_adj, model.material_adj, control_adj], model.device,
             )  # fmt: skip
+        copies.collect("control", control)
 
     def _cable_adjoint(self, model: MPMModel, state: MPMState, control: wp.array, dt: float) -> None:
         scratch, cables, x = model.scratch, model.cables, state.position

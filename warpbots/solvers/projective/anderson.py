@@ -16,11 +16,13 @@ import dataclasses
 import numpy as np
 import warp as wp
 
-from warpbots.math import NODE, launch, parallel, real, real_numpy
+from warpbots.math import NODE, launch, launch_lanes, parallel, real, real_numpy
 
-__all__ = ["Iteration", "Progress", "accelerate", "begin", "iteration", "restart"]
+__all__ = ["LANES", "Iteration", "Progress", "accelerate", "begin", "chunks_of", "iteration", "restart"]
 
-_CHUNKS = 256  # parts into which a GPU cuts sums; a CPU takes one
+LANES = 256  # threads that add up a part of a sum on a GPU; a CPU has one
+_EACH = 8  # numbers that each of them adds, in sums of no more than
+_CHUNKS = 32  # parts
 _GROWTH = wp.constant(wp.float64(10.0))  # of a correction above the last one, from which a point is not taken
 _BETTER = wp.constant(wp.float64(0.9))  # of the smallest norm, below which a point is progress
 _PATIENCE = wp.constant(20)  # points without progress after which the iteration forgets what it knew
@@ -138,7 +140,7 @@ def iteration(worlds: int, slots: int, weight: np.ndarray, unit: np.ndarray, dev
         device: Device of the arrays.
     """
     count = len(weight)
-    chunks = min(_CHUNKS, max(1, count // 256)) if parallel(device) else 1
+    chunks = chunks_of(count, device)
     history, progress = History(), Progress()
     for name in ("z", "f", "last_z", "last_f"):
         setattr(history, name, wp.zeros(worlds * count, dtype=NODE, device=device))
@@ -163,6 +165,11 @@ def iteration(worlds: int, slots: int, weight: np.ndarray, unit: np.ndarray, dev
     return Iteration(worlds, count, slots, chunks, history, progress, device)
 
 
+def chunks_of(count: int, device: wp.Device) -> int:
+    """Parts into which sums over so many entries are cut: what one thread adds up of them is short, too."""
+    return min(_CHUNKS, -(-count // (LANES * _EACH))) if parallel(device) else 1
+
+
 def begin(it: Iteration) -> None:
     """Start anew in all worlds, at the point that is in ``history.z``."""
     launch(begin_kernel, it.worlds, [it.count], [it.progress], it.device)
@@ -178,11 +185,12 @@ def accelerate(it: Iteration, tolerance: float, relative: bool, limit: int) -> N
         limit: Number of corrections after which it has not.
     """
     worlds, chunks, slots, h, p = it.worlds, it.chunks, it.slots, it.history, it.progress
-    launch(measure_kernel, (worlds, chunks), [h, it.count], [p], it.device)
+    launch_lanes(measure_kernel, (worlds, chunks), LANES, [h, it.count], [p], it.device)
     launch(judge_kernel, worlds, [chunks, wp.float64(tolerance), int(relative), limit, slots], [p], it.device)
     launch(change_kernel, (worlds, it.count), [p], [h], it.device)
-    launch(product_kernel, (worlds, slots, chunks), [h, it.count, slots], [p], it.device)
-    launch(weigh_kernel, worlds, [chunks, slots], [p], it.device)
+    launch_lanes(product_kernel, (worlds, slots, chunks), LANES, [h, it.count, slots], [p], it.device)
+    launch(gram_kernel, (worlds, slots), [chunks, slots], [p], it.device)
+    launch(weigh_kernel, worlds, [slots], [p], it.device)
     launch(mix_kernel, (worlds, it.count), [p, slots], [h], it.device)
 
 
@@ -209,24 +217,31 @@ def begin_kernel(count: int, progress_out: Progress):
         progress_out.any[0] = progress_out.active.shape[0]
 
 
+@wp.func
+def larger(a: real, b: real):
+    """The larger one of two numbers, or what is not a number."""
+    return wp.where(b <= a or wp.isnan(a), a, b)
+
+
 @wp.kernel(enable_backward=False)
 def measure_kernel(history: History, count: int, progress_out: Progress):
     """Squared norm of the correction, and its largest entry, of every part of every world."""
-    w, c = wp.tid()
+    w, c, lane = wp.tid()
     if progress_out.active[w] == 0:
         return
     chunks = progress_out.square.shape[0] / progress_out.active.shape[0]
     square = wp.float64(0.0)
     largest = real(0.0)
-    for i in range(c, progress_out.used[w], chunks):
+    for i in range(c * wp.block_dim() + lane, progress_out.used[w], chunks * wp.block_dim()):
         f = history.f[w * count + i]
         d = f[0] * f[0] + f[1] * f[1] + f[2] * f[2]
         square += wp.float64(history.weight[i] * d)
-        d = d * history.unit[i] * history.unit[i]
-        if not (d <= largest):  # keeps what is not a number
-            largest = d
-    progress_out.square[w * chunks + c] = square
-    progress_out.largest[w * chunks + c] = wp.sqrt(wp.float64(largest))
+        largest = larger(largest, d * history.unit[i] * history.unit[i])
+    total = wp.tile_sum(wp.tile(square))[0]
+    most = wp.tile_reduce(larger, wp.tile(largest))[0]
+    if lane == 0:
+        progress_out.square[w * chunks + c] = total
+        progress_out.largest[w * chunks + c] = wp.sqrt(wp.float64(most))
 
 
 @wp.kernel(enable_backward=False)
@@ -318,7 +333,7 @@ def of_age(progress: Progress, w: int, age: int, slots: int):
 @wp.kernel(enable_backward=False)
 def product_kernel(history: History, count: int, slots: int, progress_out: Progress):
     """Products of a change of the correction with the last one and with the correction, of every part."""
-    w, age, c = wp.tid()
+    w, age, c, lane = wp.tid()
     if progress_out.taken[w] != _TAKEN or age >= progress_out.known[w]:
         return
     chunks = progress_out.square.shape[0] / progress_out.active.shape[0]
@@ -328,37 +343,47 @@ def product_kernel(history: History, count: int, slots: int, progress_out: Progr
     b = progress_out.slot[w] * row + w * count
     along = wp.float64(0.0)
     onto = wp.float64(0.0)
-    for i in range(c, progress_out.used[w], chunks):
+    for i in range(c * wp.block_dim() + lane, progress_out.used[w], chunks * wp.block_dim()):
         d = history.weight[i] * history.df[a + i]
         e = history.df[b + i]
         f = history.f[w * count + i]
         along += wp.float64(d[0] * e[0] + d[1] * e[1] + d[2] * e[2])
         onto += wp.float64(d[0] * f[0] + d[1] * f[1] + d[2] * f[2])
-    n = 2 * ((w * slots + j) * chunks + c)
-    progress_out.product[n] = along
-    progress_out.product[n + 1] = onto
+    total = wp.tile_sum(wp.tile(wp.vec2d(along, onto), preserve_type=True))[0]
+    if lane == 0:
+        n = 2 * ((w * slots + j) * chunks + c)
+        progress_out.product[n] = total[0]
+        progress_out.product[n + 1] = total[1]
 
 
 @wp.kernel(enable_backward=False)
-def weigh_kernel(chunks: int, slots: int, progress_out: Progress):
+def gram_kernel(chunks: int, slots: int, progress_out: Progress):
+    """Products from their parts."""
+    w, age = wp.tid()
+    if progress_out.taken[w] != _TAKEN or age >= progress_out.known[w]:
+        return
+    g = w * slots * slots
+    j = of_age(progress_out, w, age, slots)
+    along = wp.float64(0.0)
+    onto = wp.float64(0.0)
+    for c in range(chunks):
+        n = 2 * ((w * slots + j) * chunks + c)
+        along += progress_out.product[n]
+        onto += progress_out.product[n + 1]
+    s = progress_out.slot[w]
+    progress_out.gram[g + s * slots + j] = along
+    progress_out.gram[g + j * slots + s] = along
+    progress_out.theta[w * slots + j] = onto
+
+
+@wp.kernel(enable_backward=False)
+def weigh_kernel(slots: int, progress_out: Progress):
     """Solve for theta by the factor of Cholesky; a change that those after it have said already is left out."""
     w = wp.tid()
     if progress_out.taken[w] != _TAKEN:
         return
     known = progress_out.known[w]
     g = w * slots * slots
-    for k in range(known):
-        j = of_age(progress_out, w, k, slots)
-        along = wp.float64(0.0)
-        onto = wp.float64(0.0)
-        for c in range(chunks):
-            n = 2 * ((w * slots + j) * chunks + c)
-            along += progress_out.product[n]
-            onto += progress_out.product[n + 1]
-        s = progress_out.slot[w]
-        progress_out.gram[g + s * slots + j] = along
-        progress_out.gram[g + j * slots + s] = along
-        progress_out.theta[w * slots + j] = onto
     for k in range(known):  # factor L of G = L L^T and the solution of L y = theta
         i = of_age(progress_out, w, k, slots)
         for l in range(k + 1):

@@ -14,7 +14,17 @@ import warp as wp
 
 from warpbots.math import NODE, real, vector
 from warpbots.scene import Attachment, Scene, SceneError
-from warpbots.solvers.projective.elements import Kind, Place, add_block, at, corner, forces_by, row, stiffness_by
+from warpbots.solvers.projective.elements import (
+    Kind,
+    Place,
+    add_block,
+    at,
+    corner,
+    forces_by,
+    raise_to,
+    row,
+    stiffness_by,
+)
 
 __all__ = ["ATTACHMENTS", "AttachmentArrays", "attached", "force_kernel", "scaling_kernel", "stiffness_kernel"]
 
@@ -45,12 +55,12 @@ class AttachmentArrays:
 
 
 @wp.kernel(enable_backward=False)
-def scaling_kernel(points: AttachmentArrays, scaling_out: wp.array[real]):
+def scaling_kernel(points: AttachmentArrays, scaling_out: wp.array2d[real]):
     """The largest ratio of a stiffness to that in the matrix of the global step."""
     w, e = wp.tid()
     v = points.attachment_weight[e]
     squares = wp.dot(v, v) - v[0] * v[0]
-    wp.atomic_max(scaling_out, w, points.attachment_stiffness[row(points.place, w, e)] * squares / points.nominal[e])
+    raise_to(scaling_out, w, e, points.attachment_stiffness[row(points.place, w, e)] * squares / points.nominal[e])
 
 
 @wp.kernel

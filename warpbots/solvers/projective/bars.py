@@ -20,6 +20,7 @@ from warpbots.solvers.projective.elements import (
     corner,
     element,
     forces_by,
+    raise_to,
     rest_by,
     row,
     simplices,
@@ -75,10 +76,10 @@ def rest_kernel(bars: BarArrays, bars_out: BarArrays, mass_out: wp.array[real]):
 
 
 @wp.kernel(enable_backward=False)
-def scaling_kernel(bars: BarArrays, scaling_out: wp.array[real]):
+def scaling_kernel(bars: BarArrays, scaling_out: wp.array2d[real]):
     """The largest ratio of a stiffness to that in the matrix of the global step."""
     w, e = wp.tid()
-    wp.atomic_max(scaling_out, w, bars.spring[row(bars.place, w, e)] / bars.nominal[e])
+    raise_to(scaling_out, w, e, bars.spring[row(bars.place, w, e)] / bars.nominal[e])
 
 
 @wp.func

@@ -17,15 +17,7 @@ import warp as wp
 from warpbots.math import NODE, real, vector
 from warpbots.scene import Scene
 from warpbots.solvers.cables import routes_of
-from warpbots.solvers.projective.elements import (
-    Kind,
-    Place,
-    add_block,
-    corner,
-    forces_by,
-    span,
-    stiffness_by,
-)
+from warpbots.solvers.projective.elements import Kind, Place, add_block, corner, forces_by, raise_to, span, stiffness_by
 
 __all__ = ["CABLES", "CableArrays", "force_kernel", "scaling_kernel", "stiffness_kernel", "strung"]
 
@@ -66,13 +58,13 @@ def single(cables: CableArrays, e: int):
 
 
 @wp.kernel(enable_backward=False)
-def scaling_kernel(cables: CableArrays, scaling_out: wp.array[real]):
+def scaling_kernel(cables: CableArrays, scaling_out: wp.array2d[real]):
     """The largest ratio of a stiffness to that in the matrix of the global step."""
     w, e = wp.tid()
     c = cables.cable[e]
     if single(cables, e):
         k = cables.cable_stiffness[w * cables.cable_first.shape[0] + c]
-        wp.atomic_max(scaling_out, w, k * real(cables.cable_segments[c]) / cables.nominal[e])
+        raise_to(scaling_out, w, e, k * real(cables.cable_segments[c]) / cables.nominal[e])
 
 
 @wp.func

@@ -18,6 +18,7 @@ from warpbots.solvers.projective.elements import (
     edges,
     edges_at_rest,
     forces_by,
+    raise_to,
     rest_by,
     row,
     simplices,
@@ -69,12 +70,12 @@ def rest_kernel(cells: CellArrays, cells_out: CellArrays, mass_out: wp.array[rea
 
 
 @wp.kernel(enable_backward=False)
-def scaling_kernel(cells: CellArrays, scaling_out: wp.array[real]):
+def scaling_kernel(cells: CellArrays, scaling_out: wp.array2d[real]):
     """The largest ratio of a stiffness to that in the matrix of the global step."""
     w, e = wp.tid()
     r = row(cells.place, w, e)
     stiff = cells.cell_stiffness[r] * cells.volume[r] * wp.ddot(cells.inverse[r], cells.inverse[r])
-    wp.atomic_max(scaling_out, w, stiff / cells.nominal[e])
+    raise_to(scaling_out, w, e, stiff / cells.nominal[e])
 
 
 @wp.func

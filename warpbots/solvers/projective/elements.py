@@ -24,6 +24,7 @@ __all__ = [
     "element",
     "forces_by",
     "pairs",
+    "raise_to",
     "rest_by",
     "row",
     "simplices",
@@ -166,6 +167,12 @@ def at(u: wp.array[NODE], i: int):
     """The three coordinates of a node."""
     a = u[i]
     return _vec(a[0], a[1], a[2])
+
+
+@wp.func
+def raise_to(most: wp.array2d[real], w: int, e: int, value: real):
+    """Raise the largest value of a world to that of an element, in one of the parts that there are for its threads."""
+    wp.atomic_max(most, w, e & (most.shape[1] - 1), value)
 
 
 @wp.func

@@ -1,7 +1,8 @@
 """The constant matrix A = M / h^2 + L of projective dynamics, factored once: the global step (Bouaziz et al. 2014).
 
 A couples nodes and not their coordinates, so that three right-hand sides go through one factor of n rows. It is
-factored on the host by SuperLU in its symmetric mode, A = L D L^T after a permutation, and solved with on the device.
+factored on the host by SuperLU in its symmetric mode, A = L D L^T after a permutation, and solved with on the device:
+by one thread for each world, or by blocks (`blocks.py`) where there are many threads.
 Split, L is replaced by a diagonal (eq. 21 of the soft multi-body paper), and every node is solved for on its own.
 """
 
@@ -12,8 +13,9 @@ import warp as wp
 from scipy.sparse import csc_matrix, csr_matrix, dia_matrix, diags
 from scipy.sparse.linalg import SuperLU, splu
 
-from warpbots.math import NODE, launch, real, real_numpy
+from warpbots.math import NODE, launch, parallel, real, real_numpy
 from warpbots.math.lanes import deposit, fetch, index, item, multiply_add, scale
+from warpbots.solvers.projective.blocks import Blocks, eliminate, solve_blocks
 
 __all__ = ["Factor", "factorise", "solve", "split"]
 
@@ -50,6 +52,7 @@ class Factor:
         free: Which nodes are free, on the host, shape (nodes,), bool.
         lu: The factors as SciPy has them.
         sought: Solutions in the order of elimination, shape (worlds * rows,).
+        blocks: The matrix factored once more, by blocks, for many threads; None for one thread, or a diagonal.
     """
 
     arrays: FactorArrays
@@ -58,20 +61,23 @@ class Factor:
     free: np.ndarray
     lu: SuperLU
     sought: wp.array
+    blocks: Blocks | None
 
 
-def factorise(A: csc_matrix, free: np.ndarray, worlds: int, device: wp.Device) -> Factor:
+def factorise(A: csc_matrix, free: np.ndarray, position: np.ndarray, worlds: int, device: wp.Device) -> Factor:
     """Factor the rows and columns of A that belong to free nodes.
 
     Args:
         A: Symmetric positive definite matrix [N/m], shape (nodes, nodes).
         free: Which nodes are neither fixed nor bound to bones, shape (nodes,), bool.
+        position: Where nodes are [m], shape (nodes, 3).
         worlds: Number of worlds that will solve with it.
         device: Device of the arrays.
     """
     nodes = np.flatnonzero(free)
     symmetric = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
-    lu = splu(A[nodes][:, nodes].tocsc(), **symmetric)
+    A_free = A[nodes][:, nodes].tocsc()
+    lu = splu(A_free, **symmetric)
     order = np.argsort(lu.perm_c)
     if not np.array_equal(lu.perm_r, lu.perm_c):
         raise ValueError("projective dynamics: the matrix of the global step is not positive definite")
@@ -90,7 +96,10 @@ def factorise(A: csc_matrix, free: np.ndarray, worlds: int, device: wp.Device) -
     sought = wp.zeros(worlds * len(nodes), dtype=NODE, device=device)
     row = np.full(len(free), -1)
     row[nodes[order]] = np.arange(len(nodes))
-    return Factor(arrays, A.diagonal(), row, free, lu, sought)
+    blocks = None
+    if parallel(device) and lower.nnz:
+        blocks = eliminate(A_free, position[nodes], nodes, worlds, device)
+    return Factor(arrays, A.diagonal(), row, free, lu, sought, blocks)
 
 
 def split(L: csr_matrix) -> dia_matrix:
@@ -131,7 +140,9 @@ def solve(factor: Factor, scaling: wp.array, active: wp.array, b: wp.array, x_ou
     """
     worlds = active.size
     inputs = [factor.arrays, scaling, active, b]
-    if factor.arrays.row.size:
+    if factor.blocks is not None:
+        solve_blocks(factor.blocks, scaling, active, b, x_out, device)
+    elif factor.arrays.row.size:
         launch(solve_kernel, worlds, inputs, [factor.sought, x_out], device)
     else:
         launch(divide_kernel, (worlds, factor.arrays.node.size), inputs, [x_out], device)

@@ -19,6 +19,7 @@ from warpbots.solvers.projective.elements import (
     corner,
     edges_at_rest,
     forces_by,
+    raise_to,
     rest_by,
     row,
     span,
@@ -72,13 +73,13 @@ def rest_kernel(fibres: FibreArrays, fibres_out: FibreArrays, mass_out: wp.array
 
 
 @wp.kernel(enable_backward=False)
-def scaling_kernel(fibres: FibreArrays, scaling_out: wp.array[real]):
+def scaling_kernel(fibres: FibreArrays, scaling_out: wp.array2d[real]):
     """The largest ratio of a stiffness to that in the matrix of the global step."""
     w, e = wp.tid()
     r = row(fibres.place, w, e)
     g = fibres.slope[r]
     stiff = fibres.fibre_stiffness[r] * fibres.volume[r] * wp.dot(g, g)
-    wp.atomic_max(scaling_out, w, stiff / fibres.nominal[e])
+    raise_to(scaling_out, w, e, stiff / fibres.nominal[e])
 
 
 @wp.func

@@ -39,6 +39,7 @@ from warpbots.solvers.projective.elements import (
     add_block,
     corner,
     forces_by,
+    raise_to,
     rest_by,
     row,
     span,
@@ -112,12 +113,12 @@ def rest_kernel(hinges: HingeArrays, hinges_out: HingeArrays, mass_out: wp.array
 
 
 @wp.kernel(enable_backward=False)
-def scaling_kernel(hinges: HingeArrays, scaling_out: wp.array[real]):
+def scaling_kernel(hinges: HingeArrays, scaling_out: wp.array2d[real]):
     """The largest ratio of a stiffness to that in the matrix of the global step."""
     w, e = wp.tid()
     r = row(hinges.place, w, e)
     size = wp.dot(hinges.weight[r], hinges.weight[r])
-    wp.atomic_max(scaling_out, w, hinges.spring[r] * size / hinges.nominal[e])
+    raise_to(scaling_out, w, e, hinges.spring[r] * size / hinges.nominal[e])
 
 
 @wp.func

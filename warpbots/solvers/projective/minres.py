@@ -17,14 +17,13 @@ from collections.abc import Callable
 
 import warp as wp
 
-from warpbots.math import NODE, launch, parallel, real
+from warpbots.math import NODE, launch, launch_lanes, real
 from warpbots.math.lanes import dot, fetch, multiply_add, scale
-from warpbots.solvers.projective.anderson import Progress
+from warpbots.solvers.projective.anderson import LANES, Progress, chunks_of
 from warpbots.solvers.projective.touch import MeetingArrays
 
 __all__ = ["Krylov", "hand_over", "krylov", "minres"]
 
-_CHUNKS = 256  # parts into which a GPU cuts sums; a CPU takes one
 _ZERO, _ONE = wp.constant(wp.float64(0.0)), wp.constant(wp.float64(1.0))
 
 
@@ -108,7 +107,7 @@ def krylov(worlds: int, count: int, stride: int, device: wp.Device) -> Krylov:
         stride: Entries of a vector of one world, of which nodes are the first.
         device: Device of the arrays.
     """
-    chunks = min(_CHUNKS, max(1, count // 256)) if parallel(device) else 1
+    chunks = chunks_of(count, device)
     arrays = KrylovArrays()
     for name, variable in KrylovArrays.vars.items():
         dtype = variable.type.dtype
@@ -143,20 +142,20 @@ def minres(
     active, each, parts = arrays.active, (worlds, it.count), (worlds, it.chunks)
     for array in (arrays.any, arrays.v_last, arrays.w, arrays.w_last):
         array.zero_()
-    launch(begin_kernel, worlds, [worlds, meeting], [arrays], device)
+    launch_lanes(begin_kernel, worlds, LANES, [worlds, meeting], [arrays], device)
     residual(active, g, a, arrays.v)
     precondition(active, arrays.v, arrays.y)
-    launch(product_kernel, parts, [it.count, arrays.v, arrays.y], [arrays], device)
+    launch_lanes(product_kernel, parts, LANES, [it.count, arrays.v, arrays.y], [arrays], device)
     launch(start_kernel, worlds, [it.chunks], [arrays], device)
     launch(scale_kernel, each, [], [arrays], device)
 
     def correct() -> None:
         residual(active, arrays.zero, arrays.z, arrays.q)
-        launch(product_kernel, parts, [it.count, arrays.z, arrays.q], [arrays], device)
+        launch_lanes(product_kernel, parts, LANES, [it.count, arrays.z, arrays.q], [arrays], device)
         launch(project_kernel, worlds, [it.chunks], [arrays], device)
         launch(extend_kernel, each, [], [arrays], device)
         precondition(active, arrays.v, arrays.y)
-        launch(product_kernel, parts, [it.count, arrays.v, arrays.y], [arrays], device)
+        launch_lanes(product_kernel, parts, LANES, [it.count, arrays.v, arrays.y], [arrays], device)
         launch(rotate_kernel, worlds, [it.chunks, wp.float64(tolerance), limit], [arrays], device)
         launch(move_kernel, each, [], [arrays, a], device)
 
@@ -194,30 +193,34 @@ def stop(arrays: KrylovArrays, w: int, found: int):
 @wp.kernel(enable_backward=False)
 def begin_kernel(worlds: int, meeting: MeetingArrays, arrays_out: KrylovArrays):
     """Worlds without contact are active."""
-    w = wp.tid()
+    w, lane = wp.tid()
     contacts = meeting.listed.shape[0] / worlds
-    active = int(1)
-    for c in range(contacts):
+    touches = int(0)
+    for c in range(lane, contacts, wp.block_dim()):
         if meeting.listed[w * contacts + c] == 1:
-            active = 0
-    arrays_out.active[w] = active
-    arrays_out.found[w] = 0
-    arrays_out.iterations[w] = 0
-    wp.atomic_add(arrays_out.any, 0, active)
+            touches = 1
+    active = 1 - wp.tile_max(wp.tile(touches))[0]
+    if lane == 0:
+        arrays_out.active[w] = active
+        arrays_out.found[w] = 0
+        arrays_out.iterations[w] = 0
+        wp.atomic_add(arrays_out.any, 0, active)
 
 
 @wp.kernel(enable_backward=False)
 def product_kernel(count: int, a: wp.array[NODE], b: wp.array[NODE], arrays_out: KrylovArrays):
     """Product a . b of every part of every world."""
-    w, c = wp.tid()
+    w, c, lane = wp.tid()
     if arrays_out.active[w] == 0:
         return
     chunks = arrays_out.sum.shape[0] / arrays_out.active.shape[0]
     first = first_of(arrays_out, w)
     total = _ZERO
-    for i in range(c, count, chunks):
+    for i in range(c * wp.block_dim() + lane, count, chunks * wp.block_dim()):
         total += wp.float64(dot(fetch(a, first + i), fetch(b, first + i)))
-    arrays_out.sum[w * chunks + c] = total
+    part = wp.tile_sum(wp.tile(total))[0]
+    if lane == 0:
+        arrays_out.sum[w * chunks + c] = part
 
 
 @wp.kernel(enable_backward=False)

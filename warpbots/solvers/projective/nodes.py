@@ -11,13 +11,14 @@ import warp as wp
 
 from warpbots.math import NODE, real, vector
 from warpbots.math.lanes import fetch, index, multiply_add
-from warpbots.solvers.projective.elements import at
+from warpbots.solvers.projective.elements import at, raise_to
 
 __all__ = [
     "NodeArrays",
     "packed",
     "end_kernel",
     "imbalance_kernel",
+    "largest_kernel",
     "mass_kernel",
     "product_kernel",
     "scaling_kernel",
@@ -78,10 +79,22 @@ def mass_kernel(nodes: NodeArrays, corner_mass: wp.array[real], nodes_out: NodeA
 
 
 @wp.kernel(enable_backward=False)
-def scaling_kernel(nodes: NodeArrays, nominal: wp.array[real], scaling_out: wp.array[real]):
+def scaling_kernel(nodes: NodeArrays, nominal: wp.array[real], scaling_out: wp.array2d[real]):
     """The largest ratio of a mass to that in the matrix of the global step."""
     w, i = wp.tid()
-    wp.atomic_max(scaling_out, w, nodes.mass[w * nodes.count + i] / nominal[i])
+    raise_to(scaling_out, w, i, nodes.mass[w * nodes.count + i] / nominal[i])
+
+
+@wp.kernel(enable_backward=False)
+def largest_kernel(ratios: wp.array2d[real], scaling_out: wp.array[real]):
+    """The largest of what threads found in parts."""
+    w, lane = wp.tid()
+    most = real(0.0)
+    for c in range(lane, ratios.shape[1], wp.block_dim()):
+        most = wp.max(most, ratios[w, c])
+    most = wp.tile_max(wp.tile(most))[0]
+    if lane == 0:
+        scaling_out[w] = most
 
 
 @wp.kernel(enable_backward=False)

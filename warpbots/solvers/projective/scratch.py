@@ -7,7 +7,7 @@ import numpy as np
 import warp as wp
 from scipy.sparse import coo_matrix, csc_matrix, csr_matrix, diags
 
-from warpbots.math import NODE, real, real_numpy, vector
+from warpbots.math import NODE, parallel, real, real_numpy, vector
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.kept import Kept
 from warpbots.solvers.projective.anderson import Iteration, iteration
@@ -31,6 +31,8 @@ __all__ = ["End", "Global", "Scratch", "Sunk"]
 _SIDE = 512
 """Number of contacts of a world up to which their compliances are kept through a sweep."""
 
+_PARTS = 256
+"""In how many parts many threads look for what is largest, a power of two."""
 
 _SKIN = 0.01
 """Compliance of a contact that shares its force with others, in that of a node."""
@@ -301,6 +303,13 @@ class Scratch:
         return self._zeros(1, real, gradient=False)
 
     @functools.cached_property
+    def ratios(self) -> wp.array:
+        """What it is the largest of, found by many threads in parts, shape (worlds, parts); by one, it is that."""
+        if not parallel(self.device):
+            return self.scaling.reshape((self.worlds, 1))
+        return wp.zeros((self.worlds, _PARTS), dtype=real, device=self.device)
+
+    @functools.cached_property
     def flight(self) -> wp.array:
         """With what part of free flight the search of a step begins, shape (worlds,)."""
         return self._zeros(1, real, gradient=False)
@@ -466,7 +475,8 @@ class Scratch:
             mass = self.mesh.volume * self.mesh.density
             L = split(self.stiffness) if self.splitting else self.stiffness
             A = (L + diags(mass / dt**2)).tocsc()
-            factor = factorise(A, ~self.fixed & (self.mesh.bone < 0), self.worlds, self.device)
+            free = ~self.fixed & (self.mesh.bone < 0)
+            factor = factorise(A, free, self.mesh.position, self.worlds, self.device)
             alone = factor.diagonal.mean()  # what of a bone has no flesh at it has no stiffness of its own
             stiff = np.where(factor.diagonal > 0.0, factor.diagonal, alone)
             stiff = np.append(stiff, alone + self._shell_mass / dt**2)

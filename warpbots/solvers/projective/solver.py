@@ -11,6 +11,7 @@ from warpbots.math import (
     clear_gradients,
     copy,
     launch,
+    launch_lanes,
     launch_own_adjoint,
     precision,
     real,
@@ -24,7 +25,7 @@ from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.articulated.sense import Readings
 from warpbots.solvers.checks import refuse_states_without_gradient, refuse_worlds
 from warpbots.solvers.projective import flight, nodes, turning
-from warpbots.solvers.projective.anderson import accelerate, begin
+from warpbots.solvers.projective.anderson import LANES, accelerate, begin
 from warpbots.solvers.projective.build import build
 from warpbots.solvers.projective.contact import Contact
 from warpbots.solvers.projective.elements import Point
@@ -274,19 +275,23 @@ class ProjectiveDynamics:
         scratch, device = model.scratch, model.device
         for kernel, dim, inputs in self._rest_launches(model, control):
             launch(kernel, dim, inputs, [], device)
-        scratch.scaling.zero_()
+        ratios = scratch.ratios
+        ratios.zero_()
         for kind, elements in model.elements:
             if kind.scaling is not None:
-                launch(kind.scaling, (model.worlds, elements.place.count), [elements], [scratch.scaling], device)
+                launch(kind.scaling, (model.worlds, elements.place.count), [elements], [ratios], device)
         inputs = [model.nodes, scratch.nominal_mass]
-        launch(nodes.scaling_kernel, (model.worlds, scratch.count), inputs, [scratch.scaling], device)
+        launch(nodes.scaling_kernel, (model.worlds, scratch.count), inputs, [ratios], device)
+        if ratios.shape[1] > 1:
+            launch_lanes(nodes.largest_kernel, model.worlds, LANES, [ratios], [scratch.scaling], device)
 
     def _gain(self, model: ProjectiveModel, matrix: Global, x: wp.array, v: wp.array, h: float) -> None:
         """How freely bodies turn that start at `x`, and how far with velocities `v`."""
         if matrix.turning.count:
-            scratch = model.scratch
-            inputs = [h, model.nodes, scratch.scaling, x, v, scratch.nowhere]
-            launch(turning.gain_kernel, (model.worlds, matrix.turning.count), inputs, [matrix.turning], model.device)
+            scratch, each = model.scratch, (model.worlds, matrix.turning.count)
+            self._place(model, matrix, scratch.everywhere, x, scratch.nowhere)
+            inputs = [h, model.nodes, scratch.scaling, v]
+            launch_lanes(turning.gain_kernel, each, LANES, inputs, [matrix.turning], model.device)
 
     def _shorten(self, model: ProjectiveModel, matrix: Global, skeleton: Skeleton, x: wp.array, z: wp.array) -> None:
         """Leave of free flight `z` what tears nothing, and let bodies turn in it."""
@@ -306,17 +311,20 @@ class ProjectiveDynamics:
         """Where bodies that turn freely are at the point `z`."""
         if matrix.turning.count:
             each = model.worlds, matrix.turning.count
-            launch(turning.place_kernel, each, [model.nodes.mass, active, x, z], [matrix.turning], model.device)
+            inputs = [model.nodes.mass, active, x, z]
+            launch_lanes(turning.place_kernel, each, LANES, inputs, [matrix.turning], model.device)
 
     def _global(
         self, model: ProjectiveModel, matrix: Global, active: wp.array, r: wp.array, f: wp.array, linear: bool
     ) -> None:
         """The global step f = B^-1 r of nodes, to first order in rotations for a `linear` problem."""
-        bodies, each = matrix.turning, (model.worlds, model.scratch.count)
+        worlds, bodies = model.worlds, matrix.turning
         solve(matrix.factor, model.scratch.scaling, active, r, f, model.device)
         if bodies.count:
-            launch(turning.torque_kernel, (model.worlds, bodies.count), [active, r], [bodies], model.device)
-            launch(turning.follow_kernel, each, [bodies, int(linear), active], [f], model.device)
+            launch_lanes(turning.torque_kernel, (worlds, bodies.count), LANES, [active, r], [bodies], model.device)
+            launch(
+                turning.follow_kernel, (worlds, model.scratch.count), [bodies, int(linear), active], [f], model.device
+            )
 
     def _rest_launches(self, model: ProjectiveModel, control: wp.array) -> list[tuple]:
         scratch = model.scratch

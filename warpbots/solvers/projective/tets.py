@@ -27,6 +27,7 @@ from warpbots.solvers.projective.elements import (
     edges,
     edges_at_rest,
     element,
+    raise_to,
     row,
     simplices,
 )
@@ -87,7 +88,7 @@ def rest_kernel(
 
 
 @wp.kernel(enable_backward=False)
-def scaling_kernel(tets: TetArrays, scaling_out: wp.array[real]):
+def scaling_kernel(tets: TetArrays, scaling_out: wp.array2d[real]):
     """The largest ratio of a stiffness to that in the matrix of the global step, see `weights`."""
     w, e = wp.tid()
     r = row(tets.place, w, e)
@@ -96,7 +97,7 @@ def scaling_kernel(tets: TetArrays, scaling_out: wp.array[real]):
     lam = lame_lambda(tets.youngs_modulus[k], tets.poissons_ratio[k])
     weight = wp.max(real(2.0) * mu + lam, mu + real(1.5) * lam)
     size = wp.ddot(tets.inverse[r], tets.inverse[r])
-    wp.atomic_max(scaling_out, w, weight * tets.volume[r] * size / tets.nominal[e])
+    raise_to(scaling_out, w, e, weight * tets.volume[r] * size / tets.nominal[e])
 
 
 @wp.func

@@ -31,6 +31,7 @@ from warpbots.solvers.projective.elements import (
     corner,
     element,
     forces_by,
+    raise_to,
     rest_by,
     row,
     simplices,
@@ -99,14 +100,14 @@ def modulus(E: real, nu: real):
 
 
 @wp.kernel(enable_backward=False)
-def scaling_kernel(triangles: TriangleArrays, scaling_out: wp.array[real]):
+def scaling_kernel(triangles: TriangleArrays, scaling_out: wp.array2d[real]):
     """The largest ratio of a stiffness to that in the matrix of the global step."""
     w, e = wp.tid()
     r = row(triangles.place, w, e)
     k = element(triangles.place, w, e)
     weight = modulus(triangles.youngs_modulus[k], triangles.poissons_ratio[k])
     size = wp.ddot(triangles.inverse[r], triangles.inverse[r])
-    wp.atomic_max(scaling_out, w, weight * triangles.volume[r] * size / triangles.nominal[e])
+    raise_to(scaling_out, w, e, weight * triangles.volume[r] * size / triangles.nominal[e])
 
 
 @wp.func

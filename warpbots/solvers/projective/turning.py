@@ -101,51 +101,46 @@ def about(S: wp.mat33d):
     return wp.trace(S) * wp.identity(n=3, dtype=wp.float64) - S
 
 
-@wp.func
-def place(turning: TurningArrays, mass: wp.array[real], x: wp.array[_vec], z: wp.array[NODE], w: int, b: int):
-    """Write the centre of mass of a body at the point `z`, and the arms of its nodes."""
-    total = wp.float64(0.0)
-    moment = wp.vec3d()
-    for k in range(turning.first[b], turning.first[b + 1]):
-        i = turning.member[k]
-        m = wp.float64(mass[w * turning.nodes + i])
-        total += m
-        moment += m * (wp.vec3d(x[w * turning.nodes + i]) + wp.vec3d(at(z, w * turning.stride + i)))
-    centre = moment / total
-    turning.centre[w * turning.count + b] = centre
-    for k in range(turning.first[b], turning.first[b + 1]):
-        i = turning.member[k]
-        y = wp.vec3d(x[w * turning.nodes + i]) + wp.vec3d(at(z, w * turning.stride + i))
-        turning.arm[w * turning.nodes + i] = _vec(y - centre)
-
-
 @wp.kernel(enable_backward=False)
 def place_kernel(
     mass: wp.array[real], active: wp.array[int], x: wp.array[_vec], z: wp.array[NODE], turning_out: TurningArrays
 ):  # fmt: skip
-    """Centres of mass and arms at the point `z`."""
-    w, b = wp.tid()
-    if active[w] == 1:
-        place(turning_out, mass, x, z, w, b)
+    """Centres of mass at the point `z`, and arms of nodes."""
+    w, b, lane = wp.tid()
+    if active[w] == 0:
+        return
+    n = w * turning_out.nodes
+    total = wp.float64(0.0)
+    moment = wp.vec3d()
+    for k in range(turning_out.first[b] + lane, turning_out.first[b + 1], wp.block_dim()):
+        i = turning_out.member[k]
+        m = wp.float64(mass[n + i])
+        total += m
+        moment += m * (wp.vec3d(x[n + i]) + wp.vec3d(at(z, w * turning_out.stride + i)))
+    total = wp.tile_sum(wp.tile(total))[0]
+    centre = wp.tile_sum(wp.tile(moment, preserve_type=True))[0] / total
+    turning_out.centre[w * turning_out.count + b] = centre
+    for k in range(turning_out.first[b] + lane, turning_out.first[b + 1], wp.block_dim()):
+        i = turning_out.member[k]
+        y = wp.vec3d(x[n + i]) + wp.vec3d(at(z, w * turning_out.stride + i))
+        turning_out.arm[n + i] = _vec(y - centre)
 
 
 @wp.kernel(enable_backward=False)
 def gain_kernel(
-    h: real, nodes: NodeArrays, scaling: wp.array[real], x: wp.array[_vec], v: wp.array[_vec],
-    nowhere: wp.array[NODE], turning_out: TurningArrays,
+    h: real, nodes: NodeArrays, scaling: wp.array[real], v: wp.array[_vec], turning_out: TurningArrays
 ):  # fmt: skip
-    """G of bodies where a step begins, and the rotation that is in their velocities, I^-1 h sum m r x v.
+    """G of bodies where they are, and the rotation that is in their velocities, I^-1 h sum m r x v.
 
     Steady forces f resist turning, too, by sum |f| |r| at the most; that is added to E_H and E_A.
     """
-    w, b = wp.tid()
-    place(turning_out, nodes.mass, x, nowhere, w, b)
+    w, b, lane = wp.tid()
     inertia = wp.mat33d()
     resisted = wp.mat33d()
     spin = wp.vec3d()
     held = wp.float64(0.0)
     n = w * turning_out.nodes
-    for k in range(turning_out.first[b], turning_out.first[b + 1]):
+    for k in range(turning_out.first[b] + lane, turning_out.first[b + 1], wp.block_dim()):
         i = turning_out.member[k]
         r = wp.vec3d(turning_out.arm[n + i])
         m = wp.float64(nodes.mass[n + i])
@@ -155,6 +150,12 @@ def gain_kernel(
         for p in range(turning_out.row[i], turning_out.row[i + 1]):
             j = turning_out.column[p]
             resisted += wp.float64(turning_out.value[p]) * wp.outer(r, wp.vec3d(turning_out.arm[n + j]))
+    inertia = wp.tile_sum(wp.tile(inertia, preserve_type=True))[0]
+    resisted = wp.tile_sum(wp.tile(resisted, preserve_type=True))[0]
+    spin = wp.tile_sum(wp.tile(spin, preserve_type=True))[0]
+    held = wp.tile_sum(wp.tile(held))[0]
+    if lane > 0:
+        return
     I = about(inertia)
     K = held * wp.identity(n=3, dtype=wp.float64)
     E_H = K + I / wp.float64(h * h)
@@ -166,15 +167,17 @@ def gain_kernel(
 @wp.kernel(enable_backward=False)
 def torque_kernel(active: wp.array[int], r: wp.array[NODE], turning_out: TurningArrays):
     """Rotations G Z^T r of a correction."""
-    w, b = wp.tid()
+    w, b, lane = wp.tid()
     if active[w] == 0:
         return
     torque = wp.vec3d()
-    for k in range(turning_out.first[b], turning_out.first[b + 1]):
+    for k in range(turning_out.first[b] + lane, turning_out.first[b + 1], wp.block_dim()):
         i = turning_out.member[k]
         force = wp.vec3d(at(r, w * turning_out.stride + i))
         torque += wp.cross(wp.vec3d(turning_out.arm[w * turning_out.nodes + i]), force)
-    turning_out.turn[w * turning_out.count + b] = turning_out.gain[w * turning_out.count + b] * torque
+    torque = wp.tile_sum(wp.tile(torque, preserve_type=True))[0]
+    if lane == 0:
+        turning_out.turn[w * turning_out.count + b] = turning_out.gain[w * turning_out.count + b] * torque
 
 
 @wp.func

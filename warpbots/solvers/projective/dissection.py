@@ -1,0 +1,132 @@
+"""Nested dissection: an order of elimination in which many nodes at once wait for nothing (George 1973).
+
+A cut is a set of nodes that parts those of a domain into two halves that share no element. Halves are eliminated before
+the cut, each for itself, and are domains with cuts of their own. Cuts of several depths in a row can be taken together
+as one block of nodes: fewer blocks come after one another then, and their triangles have more entries. `blocks_of`
+takes what a device with many threads gets through soonest.
+"""
+
+import dataclasses
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import maximum_bipartite_matching
+
+__all__ = ["Block", "blocks_of"]
+
+_LAUNCH = 1_000_000  # entries of a matrix that a GPU reads while it starts a kernel (2 us)
+_SMALLEST = 64  # nodes that are not cut any more
+_DEPTH = 24  # of cuts at most
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """Nodes that are eliminated together.
+
+    Attributes:
+        nodes: Their numbers, shape (n,).
+        beyond: Numbers of the nodes that are eliminated later and share an element with those of this block or of a
+            block below it, shape (m,).
+        below: Blocks of the domains that its cuts leave.
+    """
+
+    nodes: np.ndarray
+    beyond: np.ndarray
+    below: "tuple[Block, ...]"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Domain:
+    """Nodes, those of the cut among them, what touches them from outside, and the halves; a small one is all cut."""
+
+    cut: np.ndarray
+    beyond: np.ndarray
+    halves: "tuple[_Domain, ...]"
+
+
+def blocks_of(graph: csr_matrix, position: np.ndarray, worlds: int) -> Block:
+    """The block that is eliminated last, with all others below it.
+
+    Args:
+        graph: Which nodes share an element, shape (n, n), symmetric.
+        position: Where nodes are [m], shape (n, 3).
+        worlds: How many worlds go through all entries.
+    """
+    whole = _domain(graph, position, np.arange(len(position)), 0)
+    return _block(whole, _depths(whole, worlds))
+
+
+def _domain(graph: csr_matrix, position: np.ndarray, inside: np.ndarray, depth: int) -> _Domain:
+    near = np.zeros(len(position), dtype=bool)
+    near[graph[inside].indices] = True
+    near[inside] = False
+    beyond = np.flatnonzero(near)
+    if len(inside) <= _SMALLEST or depth == _DEPTH:
+        return _Domain(inside, beyond, ())
+    place = position[inside]
+    along = place[:, np.argmax(np.ptp(place, axis=0))]
+    order = inside[np.argsort(along, kind="stable")]
+    left, right = order[: len(order) // 2], order[len(order) // 2 :]
+    cut = _cover(graph, left, right)
+    halves = [np.setdiff1d(half, cut) for half in (left, right)]
+    return _Domain(cut, beyond, tuple(_domain(graph, position, half, depth + 1) for half in halves if len(half)))
+
+
+def _cover(graph: csr_matrix, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The fewest nodes that touch all edges between two sets, by a largest matching (Koenig's theorem)."""
+    between = graph[left][:, right]
+    match = maximum_bipartite_matching(between, perm_type="column")  # of each on the left, -1 for none
+    partner = np.full(len(right), -1)
+    partner[match[match >= 0]] = np.flatnonzero(match >= 0)
+    seen_left, seen_right = match < 0, np.zeros(len(right), dtype=bool)
+    fresh = np.flatnonzero(seen_left)
+    while len(fresh):  # ways that alternate between edges outside and inside of the matching
+        reached = np.unique(between[fresh].indices)
+        reached = reached[~seen_right[reached]]
+        seen_right[reached] = True
+        fresh = partner[reached]
+        seen_left[fresh] = True
+    return np.concatenate([left[~seen_left], right[seen_right]])
+
+
+def _depths(whole: _Domain, worlds: int) -> list[int]:
+    """First depth of every level of blocks: the way of fewest entries and launches (2 for a level, 1 for the last)."""
+    layers = [[whole]]
+    while halves := [half for domain in layers[-1] for half in domain.halves]:
+        layers.append(halves)
+    count = len(layers)
+    entries = np.zeros((count, count + 1))
+    for depth, layer in enumerate(layers):
+        for domain in layer:
+            size = np.cumsum(_sizes(domain, count - depth))
+            entries[depth, depth + 1 :] += size**2 + 2.0 * size * len(domain.beyond)
+    best, step = np.zeros(count + 1), np.zeros(count + 1, dtype=int)
+    for depth in reversed(range(count)):
+        launches = np.where(np.arange(depth + 1, count + 1) < count, 2.0, 1.0)
+        costs = worlds * entries[depth, depth + 1 :] + launches * _LAUNCH + best[depth + 1 :]
+        step[depth] = depth + 1 + np.argmin(costs)
+        best[depth] = costs.min()
+    depths = [0]
+    while step[depths[-1]] < count:
+        depths.append(step[depths[-1]])
+    return depths
+
+
+def _sizes(domain: _Domain, depths: int) -> np.ndarray:
+    """Nodes in cuts of each of so many depths below a domain."""
+    sizes = np.zeros(depths)
+    sizes[0] = len(domain.cut)
+    for half in domain.halves:
+        sizes[1:] += _sizes(half, depths - 1)
+    return sizes
+
+
+def _block(domain: _Domain, depths: list[int]) -> Block:
+    """Cuts from the first of these depths to the next as one block."""
+    layers, layer = [], [domain]
+    last = depths[1] - depths[0] if len(depths) > 1 else _DEPTH + 1
+    while layer and len(layers) < last:
+        layers += [layer]
+        layer = [half for domain in layer for half in domain.halves]
+    nodes = np.concatenate([domain.cut for layer in layers for domain in layer])
+    return Block(nodes, domain.beyond, tuple(_block(half, depths[1:]) for half in layer))
