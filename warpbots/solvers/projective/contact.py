@@ -5,7 +5,7 @@ from collections.abc import Callable
 import warp as wp
 
 from warpbots.math import copy, launch, real
-from warpbots.solvers.projective import collide, crossing, loose, obstacles, pairs, sinking, sweep, touch
+from warpbots.solvers.projective import collide, crossing, loose, merge, obstacles, pairs, sinking, sweep, touch
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.points import Points
 from warpbots.solvers.projective.scratch import End
@@ -17,6 +17,8 @@ _CLOSED = 1e-3
 """Distance below which a node is on an obstacle when a step begins [mean edges]."""
 _NEAR = 1.0
 """Distance below which an obstacle is near to a node [mean edges]."""
+_THREADS = 1024
+"""Threads of a world that put in order what a search has found."""
 
 
 class Contact:
@@ -91,11 +93,15 @@ class Contact:
             launch(collide.way_kernel, self._each(corners.shape[0]), inputs, list(boxes), self._device)
             tree.refit()
         faces, edges = surface.trees
-        found = [struct, search.found, search.near]
-        inputs = [faces[0].id, search.check, search.rounds, search.lost, self._x, u]
+        hits, found = search.hits, [search.found, search.near, search.hits]
+        inputs = [faces[0].id, search.check, search.rounds, search.lost, self._x, u, struct]
         launch(collide.find_faces_kernel, vertices, inputs, found, self._device)
-        inputs = [edges[0].id, *edges[2], search.check, search.rounds, search.lost, self._x, u]
+        inputs = [edges[0].id, *edges[2], search.check, search.rounds, search.lost, self._x, u, struct]
         launch(collide.find_edges_kernel, self._each(struct.edge.size), inputs, found, self._device)
+        threads = min(hits.room, _THREADS)
+        launch(merge.order_kernel, self._each(threads), [threads], [hits], self._device)
+        inputs = [search.lost, search.check]
+        launch(merge.merge_kernel, self._model.worlds, inputs, [hits, struct, search.found], self._device)
         inputs = [faces[0].id, struct, search.found, progress, search.check, self._x, u, self._scratch.nowhere]
         launch(crossing.find_crossings_kernel, self._each(struct.edge.size), inputs, [search.crossing], self._device)
         inputs = [self._of_pairs, self._touch.first + self._of_solids, struct, search.found]
