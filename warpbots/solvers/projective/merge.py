@@ -43,18 +43,18 @@ def merge_kernel(
 ):  # fmt: skip
     """Make contacts of the pairs that were found, one after the other, and count them.
 
-    Where they are more than there is room for, all count, so that contacts are more than there is room for, too.
+    Where they are more than there is room for, so are contacts.
     """
     w = wp.tid()
     if check[w] == 0:
         return
     first = w * hits_out.room
-    all_count = lost[w] == 1 or hits_out.count[w] > hits_out.room
+    overflow = hits_out.count[w] > hits_out.room
     count = pairs_out.count[w]
     made = int(0)
     for k in range(wp.min(hits_out.count[w], hits_out.room)):
         p = first + hits_out.order[first + k]
-        if all_count or is_spare(hits_out, first, p, made) == 0:
+        if lost[w] == 1 or overflow or is_spare(hits_out, first, p, made) == 0:
             hits_out.order[first + made] = p - first
             made += 1
             slot = hits_out.slot[p]
@@ -68,6 +68,8 @@ def merge_kernel(
                 pairs_out.side[m] = hits_out.side[p]
                 pairs_out.normal[m] = hits_out.normal[p]
                 pairs_out.weight[m] = hits_out.weight[p]
+    if overflow:
+        count += pairs_out.capacity
     pairs_out.count[w] = count
     hits_out.count[w] = 0
     found_out[w] = found_out[w] + made
