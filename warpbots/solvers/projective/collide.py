@@ -369,9 +369,11 @@ def examine(
     for k in range(wp.min(pairs.count[w], pairs.capacity)):
         if pairs.node[first + k] == node:
             slot = k
-        elif lost == 0 and became == FACE and pairs.kind[first + k] == FACE:
-            if same_plane(node[0], normal, pairs.node[first + k], pairs.normal[first + k]):
-                return 0
+        elif (
+            lost == 0 and became == FACE and pairs.kind[first + k] == FACE
+            and same_plane(node[0], normal, pairs.node[first + k], pairs.normal[first + k])
+        ):  # fmt: skip
+            return 0
     if slot >= 0:
         if lost == 0 and pairs.kind[first + slot] == HELD:
             v = pairs.weight[first + slot]
