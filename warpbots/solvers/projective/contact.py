@@ -5,7 +5,19 @@ from collections.abc import Callable
 import warp as wp
 
 from warpbots.math import copy, launch, real
-from warpbots.solvers.projective import collide, crossing, loose, merge, obstacles, pairs, sinking, sweep, touch
+from warpbots.solvers.articulated.team import lanes_of
+from warpbots.solvers.projective import (
+    collide,
+    compliance,
+    crossing,
+    loose,
+    merge,
+    obstacles,
+    pairs,
+    sinking,
+    sweep,
+    touch,
+)
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.points import Points
 from warpbots.solvers.projective.scratch import End
@@ -61,6 +73,7 @@ class Contact:
     def begin(self) -> None:
         """Which contacts with obstacles are closed; pairs have to be searched."""
         scratch, edge, search = self._scratch, self._model.particles.edge, self._scratch.search
+        self._matrix.compliance.lacking.zero_()
         if self._of_solids:
             inputs = [
                 self._touch, self._model.obstacles, real(_CLOSED * edge), real(_NEAR * edge), self._h, self._x, self._v
@@ -132,7 +145,7 @@ class Contact:
         """Write the correction of the forces after that of displacements."""
         self._meet(active, z, f)
         self._answer(active, transposed=False)
-        self._sweep(sweep.sweep_kernel, active, z, f)
+        self._sweep(sweep.list_kernel, sweep.sweep_kernel, active, z, f)
 
     def follow(self, f: wp.array, move: Callable[[wp.array], None]) -> None:
         """Where contacts count, `move` again with the forces as they have just been corrected."""
@@ -148,22 +161,35 @@ class Contact:
 
             wp.capture_if(meeting.any, again)
 
-    def _sweep(self, kernel: wp.Kernel, active: wp.array, z: wp.array, f: wp.array) -> None:
-        if self._scratch.contacts:
-            self._scratch.meeting.any.zero_()
-            inputs = [self._touch, self._scratch.scaling, active, z]
-            outputs = [self._matrix.compliance, self._scratch.reach, self._matrix.turning, self._scratch.meeting, f]
-            launch(kernel, self._model.worlds, inputs, outputs, self._device)
+    def _sweep(
+        self, listing: wp.Kernel, sweeping: wp.Kernel, active: wp.array, z: wp.array, f: wp.array
+    ) -> None:  # fmt: skip
+        if not self._scratch.contacts:
+            return
+        meeting, columns, lanes = self._scratch.meeting, self._matrix.compliance, lanes_of(self._device)
+        meeting.any.zero_()
+        if meeting.parts > 1:
+            launch(sweep.count_kernel, self._each(meeting.parts), [self._touch, active], [meeting], self._device)
+        launch(listing, self._each(meeting.parts), [self._touch, active, z], [meeting, f], self._device)
+        each = (*self._each(columns.side), lanes)
+        launch(sweep.mutual_kernel, each, [self._touch, lanes, meeting], [columns], self._device)
+        inputs = [self._touch, lanes, self._scratch.scaling, active, z, columns]
+        outputs = [self._scratch.reach, self._matrix.turning, meeting, f]
+        launch(sweeping, self._each(lanes), inputs, outputs, self._device, lanes)
 
     def _meet(self, active: wp.array, z: wp.array, f: wp.array) -> None:
         meeting = self._scratch.meeting
         inputs = [self._model.obstacles, active, self._x, z, f]
         self._solids(obstacles.meet_obstacles_kernel, inputs, [meeting])
         self._pairs(pairs.meet_pairs_kernel, [active, self._x, z, f], [meeting])
-        self._all(touch.need_kernel, [active, meeting], [self._matrix.compliance])
         if self._scratch.contacts:
-            inputs = [self._touch, self._matrix.factor.arrays]
-            launch(touch.comply_kernel, 1, inputs, [self._matrix.compliance], self._device)
+            columns = self._matrix.compliance
+            columns.count.zero_()
+            self._all(touch.need_kernel, [active, meeting], [columns])
+            launch(compliance.place_kernel, 1, [], [columns], self._device)
+            inputs = [self._touch.row, self._matrix.factor.arrays]
+            each = columns.threads, columns.lanes
+            launch(compliance.comply_kernel, each, inputs, [columns], self._device, columns.lanes)
 
     def _answer(self, active: wp.array, transposed: bool) -> None:
         """How far contacts move, through the flesh and through joints."""
@@ -181,6 +207,12 @@ class Contact:
             inputs = [self._model.obstacles, scratch.points, scratch.stride, real(edge), found, sunk.face, self._x, u]
             launch(sinking.find_sinking_kernel, self._each(faces), inputs, [sunk.depth, sunk.solid], self._device)
             launch(sinking.fail_sinking_kernel, self._each(faces), [sunk.depth, faces], [found], self._device)
+
+    def forbid_shortage(self) -> None:
+        """Fail a step, or an adjoint, that had no room for how all nodes move that touch."""
+        progress = self._matrix.iteration.progress
+        inputs = [self._matrix.compliance]
+        launch(compliance.forbid_kernel, self._model.worlds, inputs, [progress], self._device)
 
     def keep(self, end: End, z: wp.array) -> None:
         """Keep displacements, forces and pairs for the adjoint."""
@@ -221,7 +253,7 @@ class Contact:
 
     def sweep_adjoint(self, active: wp.array, z: wp.array, f: wp.array) -> None:
         """Write the correction of the adjoint forces after that of adjoint displacements."""
-        self._sweep(sweep.adj_sweep_kernel, active, z, f)
+        self._sweep(sweep.adj_list_kernel, sweep.adj_sweep_kernel, active, z, f)
 
     def follow_adjoint(self, u: wp.array, f: wp.array, move: Callable[[wp.array], None]) -> None:
         """`follow` for the adjoint at the end `u`."""
