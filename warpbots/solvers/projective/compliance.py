@@ -5,6 +5,8 @@ taken, a column of a node that does not touch now makes room. So memory is that 
 and no step needs more of them than nodes touch in it at once.
 """
 
+import math
+
 import warp as wp
 
 from warpbots.math import parallel, real
@@ -14,11 +16,11 @@ from warpbots.solvers.projective.factor import FactorArrays
 
 __all__ = ["ComplianceArrays", "ask", "compliance_arrays", "comply_kernel", "forbid_kernel", "place_kernel"]
 
-_WANTED = wp.constant(-2)
 _SIDE = 512
 """Number of contacts of a world up to which their compliances are kept through a sweep."""
 _ENTRIES = {False: 1 << 31, True: 1 << 27}
-"""Most entries of all columns, with one thread and with many: memory that nobody writes to is free on a CPU alone."""
+"""Most entries of all columns, or of what is kept through a sweep, with one thread and with many: memory that nobody
+writes to costs a CPU nothing, and a GPU as much as any other."""
 _AT_ONCE = 128
 """Columns that many threads compute at the same time."""
 
@@ -27,7 +29,7 @@ _AT_ONCE = 128
 class ComplianceArrays:
     """Columns of the inverse of the global matrix, the same for all worlds.
 
-    column: Column of a node that may touch, -1 for none, -2 for one that is asked for, shape (n,).
+    column: Column of a node that may touch, -1 for none, shape (n,).
     asked: Number of the correction in which it touched last, likewise.
     correction: Number of corrections, shape (1,).
     value: Displacement of the second node per force on that of a column [m/N], shape (room, n).
@@ -72,7 +74,8 @@ def compliance_arrays(n: int, rows: int, contacts: int, worlds: int, device: wp.
         device: Device of the arrays.
     """
     many = parallel(device)
-    room = min(n, _ENTRIES[many] // max(n, 1))
+    entries = _ENTRIES[many]
+    room = min(n, entries // max(n, 1))
     arrays = ComplianceArrays()
     arrays.threads, arrays.lanes = min(room, _AT_ONCE) if many else 1, lanes_of(device)
     arrays.column, arrays.owner = (wp.full(k, -1, dtype=int, device=device) for k in (n, room))
@@ -80,19 +83,19 @@ def compliance_arrays(n: int, rows: int, contacts: int, worlds: int, device: wp.
     for name in ("correction", "placed", "count", "lacking"):
         setattr(arrays, name, wp.zeros(1, dtype=int, device=device))
     arrays.fresh = wp.zeros(n, dtype=int, device=device)
-    arrays.value = wp.empty((room, n), dtype=real, device=device)  # pages that nobody writes cost a CPU no memory
+    arrays.value = wp.empty((room, n), dtype=real, device=device)
     arrays.work = wp.zeros(arrays.threads * rows, dtype=real, device=device)
     arrays.partial = wp.zeros(arrays.threads * 2 * arrays.lanes, dtype=real, device=device)
-    arrays.side = min(contacts, _SIDE)
+    arrays.side = min(contacts, _SIDE, math.isqrt(entries // worlds))
     arrays.mutual = wp.empty(worlds * arrays.side**2, dtype=real, device=device)
     return arrays
 
 
 @wp.func
 def ask(compliance: ComplianceArrays, i: int):
-    """Ask for the column of a node: list it, if it has none, once."""
-    compliance.asked[i] = compliance.correction[0]
-    if compliance.column[i] == -1 and wp.atomic_cas(compliance.column, i, -1, _WANTED) == -1:
+    """Ask for the column of a node: the first to do so in a correction lists it, if it has none."""
+    now = compliance.correction[0]
+    if wp.atomic_exch(compliance.asked, i, now) != now and compliance.column[i] < 0:
         compliance.fresh[wp.atomic_add(compliance.count, 0, 1)] = i
 
 
