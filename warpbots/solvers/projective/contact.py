@@ -65,10 +65,10 @@ class Contact:
         if self._of_solids:
             launch(kernel, self._each(self._of_solids), [self._touch, *inputs], outputs, self._device)
 
-    def _pairs(self, kernel: wp.Kernel, inputs: list, outputs: list) -> None:
+    def _pairs(self, kernel: wp.Kernel, inputs: list, outputs: list, *rows: int) -> None:
         if self._of_pairs:
             inputs = [self._touch, self._model.pairs, self._of_solids, *inputs]
-            launch(kernel, self._each(self._of_pairs), inputs, outputs, self._device)
+            launch(kernel, (*self._each(self._of_pairs), *rows), inputs, outputs, self._device)
 
     def begin(self) -> None:
         """Which contacts with obstacles are closed; pairs have to be searched."""
@@ -233,7 +233,7 @@ class Contact:
         meeting = self._scratch.meeting
         self._answer(self._scratch.everywhere, transposed=True)
         self._solids(obstacles.differentiate_obstacles_kernel, [u], [meeting])
-        self._pairs(pairs.differentiate_pairs_kernel, [self._x, u], [meeting])
+        self._pairs(pairs.differentiate_pairs_kernel, [self._x, u], [meeting], 3)
 
     def refuse_loose(self, u: wp.array) -> None:
         """Take back that the adjoint was found where no gradient goes through a contact at the end `u`."""
