@@ -84,6 +84,8 @@ class Contact:
             outputs = [self._model.pairs, search.check, search.any, search.rounds, search.found, search.near]
             outputs += [search.crossing, search.lost]
             launch(pairs.begin_pairs_kernel, self._model.worlds, [], outputs, self._device)
+            for corner in (scratch.meeting.head, scratch.meeting.tail):
+                corner.fill_(-1)
 
     def search(self, u: wp.array, tolerance: float) -> None:
         """Where it is asked for, search the way to the end `u` for pairs that would pass through one another.
@@ -113,8 +115,8 @@ class Contact:
         launch(collide.find_edges_kernel, self._each(struct.edge.size), inputs, found, self._device)
         threads = min(hits.room, _THREADS)
         launch(merge.order_kernel, self._each(threads), [threads], [hits], self._device)
-        inputs = [search.lost, search.check]
-        launch(merge.merge_kernel, self._model.worlds, inputs, [hits, struct, search.found], self._device)
+        inputs, outputs = [self._touch, search.lost, search.check], [hits, struct, self._scratch.meeting, search.found]
+        launch(merge.merge_kernel, self._model.worlds, inputs, outputs, self._device)
         inputs = [faces[0].id, struct, search.found, progress, search.check, self._x, u, self._scratch.nowhere]
         launch(crossing.find_crossings_kernel, self._each(struct.edge.size), inputs, [search.crossing], self._device)
         inputs = [self._of_pairs, self._touch.first + self._of_solids, struct, search.found]
@@ -139,7 +141,13 @@ class Contact:
         self._push(active, z)
 
     def _push(self, active: wp.array, z: wp.array) -> None:
-        self._all(touch.push_kernel, [self._scratch.meeting, active, z], [self._scratch.lacking])
+        self._all(touch.push_kernel, [active, z], [self._scratch.meeting])
+        self._gather(active)
+
+    def _gather(self, active: wp.array) -> None:
+        if self._scratch.contacts:
+            inputs, each = [self._touch, active, self._scratch.meeting], self._each(len(self._scratch.touching))
+            launch(touch.gather_kernel, each, inputs, [self._scratch.lacking], self._device)
 
     def sweep(self, active: wp.array, z: wp.array, f: wp.array) -> None:
         """Write the correction of the forces after that of displacements."""
@@ -226,6 +234,9 @@ class Contact:
             self.begin()
             for kept, array in end.pairs(self._scratch):
                 copy(array, kept)
+            if self._of_pairs:
+                inputs = [self._touch, self._model.pairs]
+                launch(merge.link_kernel, self._model.worlds, inputs, [self._scratch.meeting], self._device)
             self._meet(self._scratch.everywhere, u, self._scratch.nowhere)
 
     def differentiate(self, u: wp.array) -> None:
@@ -249,7 +260,7 @@ class Contact:
         meeting = self._scratch.meeting
         self._solids(obstacles.pull_obstacles_kernel, [active, z], [meeting])
         self._pairs(pairs.pull_pairs_kernel, [active, self._x, u, z], [meeting])
-        self._all(touch.pull_kernel, [meeting, active], [self._scratch.lacking])
+        self._gather(active)
 
     def sweep_adjoint(self, active: wp.array, z: wp.array, f: wp.array) -> None:
         """Write the correction of the adjoint forces after that of adjoint displacements."""

@@ -3,8 +3,9 @@
 import warp as wp
 
 from warpbots.solvers.projective.collide import FACE, HitArrays, PairArrays, same_plane
+from warpbots.solvers.projective.touch import MeetingArrays, TouchArrays, link
 
-__all__ = ["merge_kernel", "order_kernel"]
+__all__ = ["link_kernel", "merge_kernel", "order_kernel"]
 
 
 @wp.kernel(enable_backward=False)
@@ -39,7 +40,8 @@ def is_spare(hits: HitArrays, first: int, p: int, made: int):
 
 @wp.kernel(enable_backward=False)
 def merge_kernel(
-    lost: wp.array[int], check: wp.array[int], hits_out: HitArrays, pairs_out: PairArrays, found_out: wp.array[int]
+    touch: TouchArrays, lost: wp.array[int], check: wp.array[int], hits_out: HitArrays, pairs_out: PairArrays,
+    meeting_out: MeetingArrays, found_out: wp.array[int],
 ):  # fmt: skip
     """Make contacts of the pairs that were found, one after the other, and count them.
 
@@ -61,6 +63,8 @@ def merge_kernel(
             if slot < 0:
                 slot = count
                 count += 1
+                if slot < pairs_out.capacity:
+                    link(touch, meeting_out, w, touch.solids + slot, hits_out.node[p])
             if slot < pairs_out.capacity:
                 m = w * pairs_out.capacity + slot
                 pairs_out.kind[m] = hits_out.kind[p]
@@ -73,3 +77,11 @@ def merge_kernel(
     pairs_out.count[w] = count
     hits_out.count[w] = 0
     found_out[w] = found_out[w] + made
+
+
+@wp.kernel(enable_backward=False)
+def link_kernel(touch: TouchArrays, pairs: PairArrays, meeting_out: MeetingArrays):
+    """List the corners of all pairs at their nodes."""
+    w = wp.tid()
+    for slot in range(wp.min(pairs.count[w], pairs.capacity)):
+        link(touch, meeting_out, w, touch.solids + slot, pairs.node[w * pairs.capacity + slot])

@@ -401,12 +401,15 @@ class Scratch:
         meeting = MeetingArrays()
         meeting.parts = -(-self.contacts // _PART) if parallel(self.device) else 1
         sizes = {"pressed": 1, "count": 1, "part": meeting.parts}
-        sizes |= dict.fromkeys(("by_node", "pull"), 4 * self.contacts)
+        sizes |= dict.fromkeys(("by_node", "pull", "next"), 4 * self.contacts)
+        sizes |= dict.fromkeys(("head", "tail"), len(self.touching))
         for name, variable in MeetingArrays.vars.items():
             if name != "parts":
                 count = sizes.get(name, self.contacts)
                 setattr(meeting, name, self._zeros(count, variable.type.dtype, gradient=False))
         meeting.any = wp.zeros(1, dtype=int, device=self.device)
+        for corner in (meeting.head, meeting.tail):
+            corner.fill_(-1)
         return meeting
 
     @functools.cached_property
@@ -452,6 +455,11 @@ class Scratch:
             touch.node, touch.place = self._array(self.touching, int), self._array(place, int)
             row = np.append(self.matrix(dt).factor.row, np.full(len(self.shells), -1))
             touch.row = self._array(row[self.touching], int)
+            at = np.where(self.spots.node >= 0, place[self.spots.node], -1)
+            spot, corner = np.nonzero(at >= 0)
+            order = np.argsort(at[spot, corner], kind="stable")
+            touch.spot = self._array(np.searchsorted(at[spot, corner][order], np.arange(len(self.touching) + 1)), int)
+            touch.corner = self._array((4 * spot + corner)[order], int)
             self._touch[dt] = touch
         return self._touch[dt]
 

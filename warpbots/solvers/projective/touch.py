@@ -29,6 +29,7 @@ import warp as wp
 from warpbots.contact import CODES, constrain
 from warpbots.math import NODE, matrix, real, vector
 from warpbots.solvers.projective.compliance import ComplianceArrays, ask
+from warpbots.solvers.projective.elements import at
 from warpbots.solvers.projective.nodes import packed
 from warpbots.solvers.projective.turning import TurningArrays, body_of
 
@@ -37,10 +38,11 @@ __all__ = [
     "ReachArrays",
     "TouchArrays",
     "compliant",
+    "gather_kernel",
     "law",
+    "link",
     "need_kernel",
     "own_kernel",
-    "pull_kernel",
     "push_kernel",
 ]
 
@@ -65,6 +67,8 @@ class TouchArrays:
     skin: What they add to the compliance of a contact that shares its force with others [m/N], shape (n,).
     row: Their rows in the factored matrix, -1 for those bound to bones, shape (n,).
     place: Number of a node among them, -1 for one that is fixed or inside, shape (nodes,).
+    spot: First corner of a spot at such a node, one more for the end, shape (n + 1,).
+    corner: These corners, four times the number of a spot and the number of its corner.
     """
 
     nodes: int
@@ -78,6 +82,8 @@ class TouchArrays:
     skin: wp.array[real]
     row: wp.array[int]
     place: wp.array[int]
+    spot: wp.array[int]
+    corner: wp.array[int]
 
 
 @wp.struct
@@ -108,7 +114,10 @@ class MeetingArrays:
     by_displacement: dl/dq, or B of a contact with an obstacle [N/m].
     by_node: B_k of each node [N/m], shape (worlds * contacts * 4,).
     by_force: L [1].
-    pull: What the adjoint has in the place of a force on each node, shape (worlds * contacts * 4,).
+    pull: Force on each node, or what the adjoint has in its place, shape (worlds * contacts * 4,).
+    head: First corner of a pair at a node that may touch, -1 for none, shape (worlds * n,).
+    tail: The last one, likewise.
+    next: The corner after one, -1 for none, shape (worlds * contacts * 4,).
     """
 
     pressed: wp.array[int]
@@ -136,6 +145,9 @@ class MeetingArrays:
     by_node: wp.array[_mat]
     by_force: wp.array[_mat]
     pull: wp.array[_vec]
+    head: wp.array[int]
+    tail: wp.array[int]
+    next: wp.array[int]
 
 
 @wp.struct
@@ -198,33 +210,62 @@ def compliant(touch: TouchArrays, meeting: MeetingArrays, compliance: Compliance
     return total
 
 
-@wp.kernel(enable_backward=False)
-def push_kernel(
-    touch: TouchArrays, meeting: MeetingArrays, active: wp.array[int], z: wp.array[NODE], lacking_out: wp.array[NODE]
-):  # fmt: skip
-    """Add forces of contacts to the imbalance of forces at their nodes: a_k lambda."""
-    w, c = wp.tid()
-    k = w * touch.contacts + c
-    if active[w] == 0 or meeting.listed[k] == 0:
-        return
-    lam = z[w * touch.stride + touch.first + c]
-    for p in range(4):
-        i = meeting.node[k][p]
-        if place_of(touch, i) >= 0:
-            wp.atomic_add(lacking_out, w * touch.stride + i, meeting.weight[k][p] * lam)
+@wp.func
+def link(touch: TouchArrays, meeting: MeetingArrays, w: int, c: int, node: wp.vec4i):
+    """Put the corners of a pair at the end of the lists of their nodes."""
+    first = 4 * w * touch.contacts
+    for q in range(4):
+        i = place_of(touch, node[q])
+        if i >= 0:
+            i += w * touch.node.shape[0]
+            corner = 4 * c + q
+            last = meeting.tail[i]
+            if last < 0:
+                meeting.head[i] = corner
+            else:
+                meeting.next[first + last] = corner
+            meeting.tail[i] = corner
+            meeting.next[first + corner] = -1
 
 
 @wp.kernel(enable_backward=False)
-def pull_kernel(touch: TouchArrays, meeting: MeetingArrays, active: wp.array[int], lacking_out: wp.array[NODE]):
-    """Add what the adjoint has in the place of forces of contacts."""
+def push_kernel(touch: TouchArrays, active: wp.array[int], z: wp.array[NODE], meeting_out: MeetingArrays):
+    """Forces of contacts on their nodes: a_k lambda."""
     w, c = wp.tid()
     k = w * touch.contacts + c
-    if active[w] == 0 or meeting.listed[k] == 0:
+    if active[w] == 0 or meeting_out.listed[k] == 0:
         return
-    for p in range(4):
-        i = meeting.node[k][p]
-        if place_of(touch, i) >= 0:
-            wp.atomic_add(lacking_out, w * touch.stride + i, packed(meeting.pull[4 * k + p]))
+    lam = at(z, w * touch.stride + touch.first + c)
+    for q in range(4):
+        meeting_out.pull[4 * k + q] = meeting_out.weight[k][q] * lam
+
+
+@wp.kernel(enable_backward=False)
+def gather_kernel(touch: TouchArrays, active: wp.array[int], meeting: MeetingArrays, lacking_out: wp.array[NODE]):
+    """Add to the imbalance of forces at a node what its contacts push, in their order."""
+    w, i = wp.tid()
+    if active[w] == 0:
+        return
+    first = w * touch.contacts
+    points = wp.max(touch.point.shape[0], 1)
+    solids = touch.solids / points
+    j = w * touch.stride + touch.node[i]
+    total = lacking_out[j]
+    for c in range(i * solids, (i + 1) * solids):
+        if meeting.listed[first + c] == 1:
+            total += packed(meeting.pull[4 * (first + c)])
+    if solids > 0:
+        for k in range(touch.spot[i], touch.spot[i + 1]):
+            spot = (touch.node.shape[0] + touch.corner[k] / 4) * solids
+            for c in range(spot, spot + solids):
+                if meeting.listed[first + c] == 1:
+                    total += packed(meeting.pull[4 * (first + c) + touch.corner[k] % 4])
+    corner = meeting.head[w * touch.node.shape[0] + i]
+    while corner >= 0:
+        if meeting.listed[first + corner / 4] == 1:
+            total += packed(meeting.pull[4 * first + corner])
+        corner = meeting.next[4 * first + corner]
+    lacking_out[j] = total
 
 
 @wp.kernel(enable_backward=False)
