@@ -11,7 +11,7 @@ from warpbots.math import real, real_numpy, vector
 from warpbots.scene import Box, Material, Obstacle, Scene, SoftBody
 from warpbots.simulation import Simulation, SimulationError
 from warpbots.solvers import ProjectiveDynamics
-from warpbots.solvers.projective import compliance
+from warpbots.solvers.projective import compliance, contact, scratch
 from warpbots.solvers.projective.compliance import ComplianceArrays
 from warpbots.solvers.projective.touch import MeetingArrays, TouchArrays, compliant
 
@@ -54,6 +54,20 @@ def test_a_column_makes_room_for_another_one(monkeypatch):
     limit(monkeypatch, SIDE)
     y, same, columns = thrown()
     assert columns == SIDE
+    assert torch.equal(x, y)
+    assert torch.equal(gradient, same)
+
+
+def test_a_warp_finds_what_one_thread_finds(monkeypatch):
+    """Columns, the contacts in order and their forces, by fibers that wait for one another: the same to the bit."""
+    x, gradient, _ = thrown()
+    monkeypatch.setattr(wp.config, "enable_cpu_blocks", True)
+    for module in (compliance, contact):
+        monkeypatch.setattr(module, "lanes_of", lambda device: 32)
+    for module in (compliance, scratch):
+        monkeypatch.setattr(module, "parallel", lambda device: True)
+    monkeypatch.setattr(scratch, "_PART", 5)
+    y, same, _ = thrown()
     assert torch.equal(x, y)
     assert torch.equal(gradient, same)
 

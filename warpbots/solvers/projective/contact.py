@@ -73,7 +73,8 @@ class Contact:
     def begin(self) -> None:
         """Which contacts with obstacles are closed; pairs have to be searched."""
         scratch, edge, search = self._scratch, self._model.particles.edge, self._scratch.search
-        self._matrix.compliance.lacking.zero_()
+        if scratch.contacts:
+            self._matrix.compliance.lacking.zero_()
         if self._of_solids:
             inputs = [
                 self._touch, self._model.obstacles, real(_CLOSED * edge), real(_NEAR * edge), self._h, self._x, self._v
@@ -218,9 +219,10 @@ class Contact:
 
     def forbid_shortage(self) -> None:
         """Fail a step, or an adjoint, that had no room for how all nodes move that touch."""
-        progress = self._matrix.iteration.progress
-        inputs = [self._matrix.compliance]
-        launch(compliance.forbid_kernel, self._model.worlds, inputs, [progress], self._device)
+        if self._scratch.contacts:
+            progress = self._matrix.iteration.progress
+            inputs = [self._matrix.compliance]
+            launch(compliance.forbid_kernel, self._model.worlds, inputs, [progress], self._device)
 
     def keep(self, end: End, z: wp.array) -> None:
         """Keep displacements, forces and pairs for the adjoint."""
