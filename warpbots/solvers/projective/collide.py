@@ -11,6 +11,9 @@ through itself is held at the plane across the shortest way where they meet, whi
 A pair becomes a contact when it would pass through itself on its way, or would be too near at the end. The way is
 searched by conservative advancement: distances bound the time in which nothing can happen (Li, Kaufman & Jiang 2021,
 "Codimensional incremental potential contact", additive CCD), which knows no roots and no rounding that could miss one.
+
+A search reads the contacts that there are and changes none: what it finds goes to a list, as its threads come, and from
+there to the contacts in an order of its own (`merge`). So contacts do not depend on which thread is first.
 """
 
 import warp as wp
@@ -22,10 +25,12 @@ __all__ = [
     "FACE",
     "HELD",
     "NONE",
+    "HitArrays",
     "PairArrays",
     "find_edges_kernel",
     "find_faces_kernel",
     "pair_geometry",
+    "same_plane",
     "way_kernel",
 ]
 
@@ -84,6 +89,34 @@ class PairArrays:
     side: wp.array[real]
     normal: wp.array[_vec]
     weight: wp.array[_vec4]
+
+
+@wp.struct
+class HitArrays:
+    """Pairs that a search makes contacts of, in the order in which its threads find them; all worlds in one row.
+
+    room: Pairs of one world that there is room for.
+    count: Number of them in a world, those without room among them, shape (worlds,).
+    key: Number of a pair among all that could meet, a vertex and a face before two edges, shape (worlds * room,).
+    slot: Number of a pair among the contacts that there are, -1 for a new one, likewise.
+    kind: What kind of contact it becomes, likewise.
+    node: Its nodes, likewise.
+    side: Side of the plane on which it began, likewise.
+    normal: Its normal, likewise.
+    weight: Its weights [1], likewise.
+    order: Pairs by their keys, likewise.
+    """
+
+    room: int
+    count: wp.array[int]
+    key: wp.array[wp.int64]
+    slot: wp.array[int]
+    kind: wp.array[int]
+    node: wp.array[wp.vec4i]
+    side: wp.array[real]
+    normal: wp.array[_vec]
+    weight: wp.array[_vec4]
+    order: wp.array[int]
 
 
 @wp.func
@@ -275,11 +308,17 @@ def inside(kind: int, weight: _vec4):
 
 
 @wp.func
+def same_plane(vertex: int, normal: _vec, node: wp.vec4i, other: _vec):
+    """Whether a vertex meets a face in nearly the plane of another one that it meets: one of them is enough."""
+    return node[0] == vertex and wp.dot(normal, other) > _SAME
+
+
+@wp.func
 def examine(
     pairs: PairArrays, first_round: int, hold: int, lost: int, x: wp.array[_vec], u: wp.array[NODE], w: int, kind: int,
-    node: wp.vec4i, near_out: wp.array[int],
+    node: wp.vec4i, key: wp.int64, near_out: wp.array[int], hits_out: HitArrays,
 ):  # fmt: skip
-    """Make a contact of a pair that would pass through itself, or be too near at the end; whether it is a new one.
+    """List a pair that would pass through itself, or be too near at the end; whether it passes and is not listed.
 
     At first a pair has to touch within both sides, at a plane across the shortest way. What still passes when all of
     these are contacts is held in any case. The first round also counts pairs that could come within the margin.
@@ -331,10 +370,10 @@ def examine(
         if pairs.node[first + k] == node:
             slot = k
         elif (
-            lost == 0 and became == FACE and pairs.kind[first + k] == FACE and pairs.node[first + k][0] == node[0]
-            and wp.dot(normal, pairs.normal[first + k]) > _SAME
+            lost == 0 and became == FACE and pairs.kind[first + k] == FACE
+            and same_plane(node[0], normal, pairs.node[first + k], pairs.normal[first + k])
         ):  # fmt: skip
-            return 0  # a vertex over the edge of two faces in nearly one plane: one of them is enough
+            return 0
     if slot >= 0:
         if lost == 0 and pairs.kind[first + slot] == HELD:
             v = pairs.weight[first + slot]
@@ -346,61 +385,74 @@ def examine(
             return 0
         if hold == 1:
             became = HELD  # its plane has not kept it from passing: it stays where they meet now
-    else:
-        slot = wp.atomic_add(pairs.count, w, 1)
-    if slot < pairs.capacity:
-        pairs.kind[first + slot] = became
-        pairs.node[first + slot] = node
-        pairs.side[first + slot] = side
-        pairs.normal[first + slot] = normal
-        pairs.weight[first + slot] = weight
-    return 1
+    p = wp.atomic_add(hits_out.count, w, 1)
+    if p < hits_out.room:
+        p = w * hits_out.room + p
+        hits_out.key[p] = key
+        hits_out.slot[p] = slot
+        hits_out.kind[p] = became
+        hits_out.node[p] = node
+        hits_out.side[p] = side
+        hits_out.normal[p] = normal
+        hits_out.weight[p] = weight
+    return 0
 
 
 @wp.kernel(enable_backward=False)
 def find_faces_kernel(
     faces: wp.uint64, check: wp.array[int], rounds: wp.array[int], lost: wp.array[int],
-    x: wp.array[_vec], u: wp.array[NODE], pairs_out: PairArrays, found_out: wp.array[int], near_out: wp.array[int],
+    x: wp.array[_vec], u: wp.array[NODE], pairs: PairArrays, found_out: wp.array[int], near_out: wp.array[int],
+    hits_out: HitArrays,
 ):  # fmt: skip
     """Vertices that meet faces."""
     w, k = wp.tid()
     if check[w] == 0:
         return
-    i = pairs_out.vertex[k]
-    y = x[w * pairs_out.nodes + i]
-    z = y + at(u, w * pairs_out.stride + i)
+    i = pairs.vertex[k]
+    y = x[w * pairs.nodes + i]
+    z = y + at(u, w * pairs.stride + i)
     low = wp.vec3(wp.min(y, z))
     high = wp.vec3(wp.max(y, z))
     query = wp.bvh_query_aabb(faces, low, high, wp.bvh_get_group_root(faces, w))
     item = int(0)
     while wp.bvh_query_next(query, item):
-        f = pairs_out.face[item - w * pairs_out.face.shape[0]]
+        j = item - w * pairs.face.shape[0]
+        f = pairs.face[j]
         if f[0] != i and f[1] != i and f[2] != i:
             node = wp.vec4i(i, f[0], f[1], f[2])
             hold = int(rounds[w] >= _HOLD)
-            found = examine(pairs_out, int(rounds[w] == 0), hold, lost[w], x, u, w, FACE, node, near_out)
-            wp.atomic_add(found_out, w, found)
+            key = wp.int64(k) * wp.int64(pairs.face.shape[0]) + wp.int64(j)
+            passes = examine(
+                pairs, int(rounds[w] == 0), hold, lost[w], x, u, w, FACE, node, key, near_out, hits_out
+            )  # fmt: skip
+            if passes == 1:
+                wp.atomic_add(found_out, w, 1)
 
 
 @wp.kernel(enable_backward=False)
 def find_edges_kernel(
     edges: wp.uint64, lower: wp.array[wp.vec3], upper: wp.array[wp.vec3], check: wp.array[int],
-    rounds: wp.array[int], lost: wp.array[int], x: wp.array[_vec], u: wp.array[NODE], pairs_out: PairArrays,
-    found_out: wp.array[int], near_out: wp.array[int],
+    rounds: wp.array[int], lost: wp.array[int], x: wp.array[_vec], u: wp.array[NODE], pairs: PairArrays,
+    found_out: wp.array[int], near_out: wp.array[int], hits_out: HitArrays,
 ):  # fmt: skip
     """Edges that meet edges."""
     w, k = wp.tid()
     if check[w] == 0:
         return
-    first = w * pairs_out.edge.shape[0]
-    e = pairs_out.edge[k]
+    first = w * pairs.edge.shape[0]
+    first_key = wp.int64(pairs.vertex.shape[0]) * wp.int64(pairs.face.shape[0])
+    e = pairs.edge[k]
     query = wp.bvh_query_aabb(edges, lower[first + k], upper[first + k], wp.bvh_get_group_root(edges, w))
     item = int(0)
     while wp.bvh_query_next(query, item):
         j = item - first
-        f = pairs_out.edge[j]
+        f = pairs.edge[j]
         if j > k and e[0] != f[0] and e[0] != f[1] and e[1] != f[0] and e[1] != f[1]:
             node = wp.vec4i(e[0], e[1], f[0], f[1])
             hold = int(rounds[w] >= _HOLD)
-            found = examine(pairs_out, int(rounds[w] == 0), hold, lost[w], x, u, w, EDGES, node, near_out)
-            wp.atomic_add(found_out, w, found)
+            key = first_key + wp.int64(k) * wp.int64(pairs.edge.shape[0]) + wp.int64(j)
+            passes = examine(
+                pairs, int(rounds[w] == 0), hold, lost[w], x, u, w, EDGES, node, key, near_out, hits_out
+            )  # fmt: skip
+            if passes == 1:
+                wp.atomic_add(found_out, w, 1)

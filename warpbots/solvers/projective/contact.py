@@ -5,7 +5,19 @@ from collections.abc import Callable
 import warp as wp
 
 from warpbots.math import copy, launch, real
-from warpbots.solvers.projective import collide, crossing, loose, obstacles, pairs, sinking, sweep, touch
+from warpbots.solvers.articulated.team import lanes_of
+from warpbots.solvers.projective import (
+    collide,
+    compliance,
+    crossing,
+    loose,
+    merge,
+    obstacles,
+    pairs,
+    sinking,
+    sweep,
+    touch,
+)
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.points import Points
 from warpbots.solvers.projective.scratch import End
@@ -17,6 +29,8 @@ _CLOSED = 1e-3
 """Distance below which a node is on an obstacle when a step begins [mean edges]."""
 _NEAR = 1.0
 """Distance below which an obstacle is near to a node [mean edges]."""
+_THREADS = 1024
+"""Threads of a world that put in order what a search has found."""
 
 
 class Contact:
@@ -51,14 +65,16 @@ class Contact:
         if self._of_solids:
             launch(kernel, self._each(self._of_solids), [self._touch, *inputs], outputs, self._device)
 
-    def _pairs(self, kernel: wp.Kernel, inputs: list, outputs: list) -> None:
+    def _pairs(self, kernel: wp.Kernel, inputs: list, outputs: list, *rows: int) -> None:
         if self._of_pairs:
             inputs = [self._touch, self._model.pairs, self._of_solids, *inputs]
-            launch(kernel, self._each(self._of_pairs), inputs, outputs, self._device)
+            launch(kernel, (*self._each(self._of_pairs), *rows), inputs, outputs, self._device)
 
     def begin(self) -> None:
         """Which contacts with obstacles are closed; pairs have to be searched."""
         scratch, edge, search = self._scratch, self._model.particles.edge, self._scratch.search
+        if scratch.contacts:
+            self._matrix.compliance.lacking.zero_()
         if self._of_solids:
             inputs = [
                 self._touch, self._model.obstacles, real(_CLOSED * edge), real(_NEAR * edge), self._h, self._x, self._v
@@ -69,6 +85,8 @@ class Contact:
             outputs = [self._model.pairs, search.check, search.any, search.rounds, search.found, search.near]
             outputs += [search.crossing, search.lost]
             launch(pairs.begin_pairs_kernel, self._model.worlds, [], outputs, self._device)
+            for corner in (scratch.meeting.head, scratch.meeting.tail):
+                corner.fill_(-1)
 
     def search(self, u: wp.array, tolerance: float) -> None:
         """Where it is asked for, search the way to the end `u` for pairs that would pass through one another.
@@ -91,11 +109,15 @@ class Contact:
             launch(collide.way_kernel, self._each(corners.shape[0]), inputs, list(boxes), self._device)
             tree.refit()
         faces, edges = surface.trees
-        found = [struct, search.found, search.near]
-        inputs = [faces[0].id, search.check, search.rounds, search.lost, self._x, u]
+        hits, found = search.hits, [search.found, search.near, search.hits]
+        inputs = [faces[0].id, search.check, search.rounds, search.lost, self._x, u, struct]
         launch(collide.find_faces_kernel, vertices, inputs, found, self._device)
-        inputs = [edges[0].id, *edges[2], search.check, search.rounds, search.lost, self._x, u]
+        inputs = [edges[0].id, *edges[2], search.check, search.rounds, search.lost, self._x, u, struct]
         launch(collide.find_edges_kernel, self._each(struct.edge.size), inputs, found, self._device)
+        threads = min(hits.room, _THREADS)
+        launch(merge.order_kernel, self._each(threads), [threads], [hits], self._device)
+        inputs, outputs = [self._touch, search.lost, search.check], [hits, struct, self._scratch.meeting, search.found]
+        launch(merge.merge_kernel, self._model.worlds, inputs, outputs, self._device)
         inputs = [faces[0].id, struct, search.found, progress, search.check, self._x, u, self._scratch.nowhere]
         launch(crossing.find_crossings_kernel, self._each(struct.edge.size), inputs, [search.crossing], self._device)
         inputs = [self._of_pairs, self._touch.first + self._of_solids, struct, search.found]
@@ -120,13 +142,19 @@ class Contact:
         self._push(active, z)
 
     def _push(self, active: wp.array, z: wp.array) -> None:
-        self._all(touch.push_kernel, [self._scratch.meeting, active, z], [self._scratch.lacking])
+        self._all(touch.push_kernel, [active, z], [self._scratch.meeting])
+        self._gather(active)
+
+    def _gather(self, active: wp.array) -> None:
+        if self._scratch.contacts:
+            inputs, each = [self._touch, active, self._scratch.meeting], self._each(len(self._scratch.touching))
+            launch(touch.gather_kernel, each, inputs, [self._scratch.lacking], self._device)
 
     def sweep(self, active: wp.array, z: wp.array, f: wp.array) -> None:
         """Write the correction of the forces after that of displacements."""
         self._meet(active, z, f)
         self._answer(active, transposed=False)
-        self._sweep(sweep.sweep_kernel, active, z, f)
+        self._sweep(sweep.list_kernel, sweep.sweep_kernel, active, z, f)
 
     def follow(self, f: wp.array, move: Callable[[wp.array], None]) -> None:
         """Where contacts count, `move` again with the forces as they have just been corrected."""
@@ -142,22 +170,35 @@ class Contact:
 
             wp.capture_if(meeting.any, again)
 
-    def _sweep(self, kernel: wp.Kernel, active: wp.array, z: wp.array, f: wp.array) -> None:
-        if self._scratch.contacts:
-            self._scratch.meeting.any.zero_()
-            inputs = [self._touch, self._scratch.scaling, active, z]
-            outputs = [self._matrix.compliance, self._scratch.reach, self._matrix.turning, self._scratch.meeting, f]
-            launch(kernel, self._model.worlds, inputs, outputs, self._device)
+    def _sweep(
+        self, listing: wp.Kernel, sweeping: wp.Kernel, active: wp.array, z: wp.array, f: wp.array
+    ) -> None:  # fmt: skip
+        if not self._scratch.contacts:
+            return
+        meeting, columns, lanes = self._scratch.meeting, self._matrix.compliance, lanes_of(self._device)
+        meeting.any.zero_()
+        if meeting.parts > 1:
+            launch(sweep.count_kernel, self._each(meeting.parts), [self._touch, active], [meeting], self._device)
+        launch(listing, self._each(meeting.parts), [self._touch, active, z], [meeting, f], self._device)
+        each = (*self._each(columns.side), lanes)
+        launch(sweep.mutual_kernel, each, [self._touch, lanes, meeting], [columns], self._device)
+        inputs = [self._touch, lanes, self._scratch.scaling, active, z, columns]
+        outputs = [self._scratch.reach, self._matrix.turning, meeting, f]
+        launch(sweeping, self._each(lanes), inputs, outputs, self._device, lanes)
 
     def _meet(self, active: wp.array, z: wp.array, f: wp.array) -> None:
         meeting = self._scratch.meeting
         inputs = [self._model.obstacles, active, self._x, z, f]
         self._solids(obstacles.meet_obstacles_kernel, inputs, [meeting])
         self._pairs(pairs.meet_pairs_kernel, [active, self._x, z, f], [meeting])
-        self._all(touch.need_kernel, [active, meeting], [self._matrix.compliance])
         if self._scratch.contacts:
-            inputs = [self._touch, self._matrix.factor.arrays]
-            launch(touch.comply_kernel, 1, inputs, [self._matrix.compliance], self._device)
+            columns = self._matrix.compliance
+            columns.count.zero_()
+            self._all(touch.need_kernel, [active, meeting], [columns])
+            launch(compliance.place_kernel, 1, [], [columns], self._device)
+            inputs = [self._touch.row, self._matrix.factor.arrays]
+            each = columns.threads, columns.lanes
+            launch(compliance.comply_kernel, each, inputs, [columns], self._device, columns.lanes)
 
     def _answer(self, active: wp.array, transposed: bool) -> None:
         """How far contacts move, through the flesh and through joints."""
@@ -176,6 +217,13 @@ class Contact:
             launch(sinking.find_sinking_kernel, self._each(faces), inputs, [sunk.depth, sunk.solid], self._device)
             launch(sinking.fail_sinking_kernel, self._each(faces), [sunk.depth, faces], [found], self._device)
 
+    def forbid_shortage(self) -> None:
+        """Fail a step, or an adjoint, that had no room for how all nodes move that touch."""
+        if self._scratch.contacts:
+            progress = self._matrix.iteration.progress
+            inputs = [self._matrix.compliance]
+            launch(compliance.forbid_kernel, self._model.worlds, inputs, [progress], self._device)
+
     def keep(self, end: End, z: wp.array) -> None:
         """Keep displacements, forces and pairs for the adjoint."""
         copy(end.z, z)
@@ -188,6 +236,9 @@ class Contact:
             self.begin()
             for kept, array in end.pairs(self._scratch):
                 copy(array, kept)
+            if self._of_pairs:
+                inputs = [self._touch, self._model.pairs]
+                launch(merge.link_kernel, self._model.worlds, inputs, [self._scratch.meeting], self._device)
             self._meet(self._scratch.everywhere, u, self._scratch.nowhere)
 
     def differentiate(self, u: wp.array) -> None:
@@ -195,7 +246,7 @@ class Contact:
         meeting = self._scratch.meeting
         self._answer(self._scratch.everywhere, transposed=True)
         self._solids(obstacles.differentiate_obstacles_kernel, [u], [meeting])
-        self._pairs(pairs.differentiate_pairs_kernel, [self._x, u], [meeting])
+        self._pairs(pairs.differentiate_pairs_kernel, [self._x, u], [meeting], 3)
 
     def refuse_loose(self, u: wp.array) -> None:
         """Take back that the adjoint was found where no gradient goes through a contact at the end `u`."""
@@ -211,11 +262,11 @@ class Contact:
         meeting = self._scratch.meeting
         self._solids(obstacles.pull_obstacles_kernel, [active, z], [meeting])
         self._pairs(pairs.pull_pairs_kernel, [active, self._x, u, z], [meeting])
-        self._all(touch.pull_kernel, [meeting, active], [self._scratch.lacking])
+        self._gather(active)
 
     def sweep_adjoint(self, active: wp.array, z: wp.array, f: wp.array) -> None:
         """Write the correction of the adjoint forces after that of adjoint displacements."""
-        self._sweep(sweep.adj_sweep_kernel, active, z, f)
+        self._sweep(sweep.adj_list_kernel, sweep.adj_sweep_kernel, active, z, f)
 
     def follow_adjoint(self, u: wp.array, f: wp.array, move: Callable[[wp.array], None]) -> None:
         """`follow` for the adjoint at the end `u`."""

@@ -40,6 +40,12 @@ def diagnosis(
     shorter = f"use a shorter step (this one has {dt:.3g} s)"
     if sunk := where_sunk(model, w, before["position"][w]):
         return f"{sunk}; or {shorter}"
+    columns = scratch.matrix(dt).compliance
+    if int(columns.lacking.numpy()[0]):
+        return (
+            f"more nodes touch at once than there is room for: {len(scratch.touching)} nodes may, and what a force on "
+            f"one does to all others is kept for {columns.owner.size} of them; use larger cells, or fewer worlds"
+        )
     room, pairs, crossing = (
         scratch.capacity,
         *(int(a.numpy()[w]) for a in (scratch.search.count, scratch.search.crossing)),

@@ -270,8 +270,8 @@ def meet_pairs_kernel(
 def differentiate_pairs_kernel(
     touch: TouchArrays, pairs: PairArrays, first: int, x: wp.array[_vec], z: wp.array[NODE], meeting_out: MeetingArrays
 ):  # fmt: skip
-    """B_k and L of every contact that counts, and dl/dq, where the displacements and forces are `z`."""
-    w, p = wp.tid()
+    """A row of B_k and L of every contact that counts, and of dl/dq, where the displacements and forces are `z`."""
+    w, p, r = wp.tid()
     k = w * touch.contacts + first + p
     if meeting_out.listed[k] == 0:
         return
@@ -279,52 +279,36 @@ def differentiate_pairs_kernel(
     i = pairs.node[m]
     ua, ub, uc, ud = ways_of(pairs, z, w, i)
     ya, yb, yc, yd = ends_of(pairs, x, z, w, i)
-    lam = at(z, w * touch.stride + touch.first + first + p)
     own = meeting_out.own[k]
-    A = _mat()
-    B = _mat()
-    C = _mat()
-    D = _mat()
-    L = _mat()
-    for r in range(3):
-        T = _vec()
-        T[r] = real(1.0)
-        _T, _k, _s, _n, _h, _cl, a, b, c, d, va, vb, vc, vd, lam_adj, _w, _sk, _mu = wp.grad(pair_law)(
-            T,
-            pairs.kind[m],
-            pairs.side[m],
-            pairs.normal[m],
-            pairs.weight[m],
-            pairs.clearance,
-            ya,
-            yb,
-            yc,
-            yd,
-            ua,
-            ub,
-            uc,
-            ud,
-            lam,
-            own,
-            meeting_out.skin[k],
-            meeting_out.friction[k],
-        )
-        a += va
-        b += vb
-        c += vc
-        d += vd
-        for j in range(3):
-            A[r, j] = a[j]
-            B[r, j] = b[j]
-            C[r, j] = c[j]
-            D[r, j] = d[j]
-            L[r, j] = lam_adj[j]
-    meeting_out.by_node[4 * k] = A
-    meeting_out.by_node[4 * k + 1] = B
-    meeting_out.by_node[4 * k + 2] = C
-    meeting_out.by_node[4 * k + 3] = D
-    meeting_out.by_force[k] = L
-    meeting_out.by_displacement[k] = -L / (own - meeting_out.skin[k])
+    T = _vec(real(int(r == 0)), real(int(r == 1)), real(int(r == 2)))
+    _T, _k, _s, _n, _h, _cl, a, b, c, d, va, vb, vc, vd, lam_adj, _w, _sk, _mu = wp.grad(pair_law)(
+        T,
+        pairs.kind[m],
+        pairs.side[m],
+        pairs.normal[m],
+        pairs.weight[m],
+        pairs.clearance,
+        ya,
+        yb,
+        yc,
+        yd,
+        ua,
+        ub,
+        uc,
+        ud,
+        at(z, w * touch.stride + touch.first + first + p),
+        own,
+        meeting_out.skin[k],
+        meeting_out.friction[k],
+    )
+    by_displacement = -lam_adj / (own - meeting_out.skin[k])
+    for j in range(3):
+        meeting_out.by_node[4 * k][r, j] = a[j] + va[j]
+        meeting_out.by_node[4 * k + 1][r, j] = b[j] + vb[j]
+        meeting_out.by_node[4 * k + 2][r, j] = c[j] + vc[j]
+        meeting_out.by_node[4 * k + 3][r, j] = d[j] + vd[j]
+        meeting_out.by_force[k][r, j] = lam_adj[j]
+        meeting_out.by_displacement[k][r, j] = by_displacement[j]
 
 
 @wp.func

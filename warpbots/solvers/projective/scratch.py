@@ -12,6 +12,7 @@ from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.kept import Kept
 from warpbots.solvers.projective.anderson import Iteration, iteration
 from warpbots.solvers.projective.bones import BoneScratch, handles_of
+from warpbots.solvers.projective.compliance import ComplianceArrays, compliance_arrays
 from warpbots.solvers.projective.elements import Kind, Place, pairs
 from warpbots.solvers.projective.factor import Factor, factorise, split
 from warpbots.solvers.projective.handles import HandleArrays
@@ -22,18 +23,17 @@ from warpbots.solvers.projective.nodes import NodeArrays
 from warpbots.solvers.projective.shells import Shells
 from warpbots.solvers.projective.spots import Spots
 from warpbots.solvers.projective.surface import PAIRS, Search, Surface
-from warpbots.solvers.projective.touch import ComplianceArrays, MeetingArrays, ReachArrays, TouchArrays
+from warpbots.solvers.projective.touch import MeetingArrays, ReachArrays, TouchArrays
 from warpbots.solvers.projective.turning import TurningArrays, free_bodies
 from warpbots.solvers.solver import State
 
 __all__ = ["End", "Global", "Scratch", "Sunk"]
 
-_SIDE = 512
-"""Number of contacts of a world up to which their compliances are kept through a sweep."""
-
 _PARTS = 256
 """In how many parts many threads look for what is largest, a power of two."""
 
+_PART = 64
+"""Contacts that one of many threads puts in order."""
 _SKIN = 0.01
 """Compliance of a contact that shares its force with others, in that of a node."""
 
@@ -409,10 +409,17 @@ class Scratch:
     def meeting(self) -> MeetingArrays:
         """Contacts at a point of the iteration."""
         meeting = MeetingArrays()
+        meeting.parts = -(-self.contacts // _PART) if parallel(self.device) else 1
+        sizes = {"pressed": 1, "count": 1, "part": meeting.parts}
+        sizes |= dict.fromkeys(("by_node", "pull", "next"), 4 * self.contacts)
+        sizes |= dict.fromkeys(("head", "tail"), len(self.touching))
         for name, variable in MeetingArrays.vars.items():
-            count = {"pressed": 1, "by_node": 4 * self.contacts, "pull": 4 * self.contacts}.get(name, self.contacts)
-            setattr(meeting, name, self._zeros(count, variable.type.dtype, gradient=False))
+            if name != "parts":
+                count = sizes.get(name, self.contacts)
+                setattr(meeting, name, self._zeros(count, variable.type.dtype, gradient=False))
         meeting.any = wp.zeros(1, dtype=int, device=self.device)
+        for corner in (meeting.head, meeting.tail):
+            corner.fill_(-1)
         return meeting
 
     @functools.cached_property
@@ -458,6 +465,11 @@ class Scratch:
             touch.node, touch.place = self._array(self.touching, int), self._array(place, int)
             row = np.append(self.matrix(dt).factor.row, np.full(len(self.shells), -1))
             touch.row = self._array(row[self.touching], int)
+            at = np.where(self.spots.node >= 0, place[self.spots.node], -1)
+            spot, corner = np.nonzero(at >= 0)
+            order = np.argsort(at[spot, corner], kind="stable")
+            touch.spot = self._array(np.searchsorted(at[spot, corner][order], np.arange(len(self.touching) + 1)), int)
+            touch.corner = self._array((4 * spot + corner)[order], int)
             self._touch[dt] = touch
         return self._touch[dt]
 
@@ -486,7 +498,8 @@ class Scratch:
             handles = None
             if self.skeleton:
                 handles = handles_of(self.skeleton, self.mesh, self.shells, A, factor, self.stride)
-            compliance = self._compliance(len(factor.arrays.node))
+            rows = len(factor.arrays.node)
+            compliance = compliance_arrays(len(self.touching), rows, self.contacts, self.worlds, self.device)
             turning = self._turning(A)
             self._matrices[dt] = Global(factor, stiff, it, compliance, turning, handles)
         return self._matrices[dt]
@@ -516,14 +529,3 @@ class Scratch:
         wet = np.zeros(self.count, dtype=bool)
         wet[self.mesh.faces.reshape(-1)] = True
         return wet
-
-    def _compliance(self, rows: int) -> ComplianceArrays:
-        n = len(self.touching)
-        compliance = ComplianceArrays()
-        compliance.known = wp.zeros(n, dtype=int, device=self.device)
-        compliance.needed = wp.zeros(n, dtype=int, device=self.device)
-        compliance.value = wp.empty(n * n, dtype=real, device=self.device)  # pages that nobody writes cost no memory
-        compliance.work = wp.zeros(rows, dtype=real, device=self.device)
-        compliance.side = min(self.contacts, _SIDE)
-        compliance.mutual = wp.empty(self.worlds * compliance.side**2, dtype=real, device=self.device)
-        return compliance

@@ -224,6 +224,7 @@ class ProjectiveDynamics:
             if kind.forbid is not None:
                 launch(kind.forbid, (model.worlds, elements.place.count), [elements, x, z], [it.progress], device)
         contact.forbid_sinking(z)
+        contact.forbid_shortage()
         end = scratch.end(state_out)
         if end is not None:
             contact.keep(end, z)
@@ -384,6 +385,7 @@ class ProjectiveDynamics:
         contact.differentiate(u)
         self._solve_adjoint(model, point, skeleton, contact, matrix, h)
         contact.refuse_loose(u)
+        contact.forbid_shortage()
         inputs = [scratch.stride, it.progress.found]
         launch(nodes.spoil_kernel, (model.worlds, scratch.stride), inputs, [it.history.z], device)
         launch(nodes.weigh_kernel, each, [model.nodes, it.history.z], [scratch.lacking.grad], device)

@@ -6,11 +6,14 @@ import numpy as np
 import warp as wp
 
 from warpbots.math import NODE, real, vector
+from warpbots.solvers.projective.collide import HitArrays
 
 __all__ = ["PAIRS", "Search", "Surface"]
 
 PAIRS = ("count", "kind", "node", "side", "normal", "weight")
 """Fields of `Search` that say which pairs are contacts."""
+_HITS = 3
+"""Pairs that there is room for in one search, for each contact: a vertex over a vertex meets all faces around it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,6 +75,7 @@ class Search:
         crossing: 0, or 1 and an edge times the number of faces and a face that it runs through, shape (worlds,).
         lost: 1 where the last search left an edge in a face, shape (worlds,).
         aim: Displacements of the vertices of surfaces in the first search [m], shape (worlds * vertices,).
+        hits: Pairs that a search makes contacts of.
     """
 
     count: wp.array
@@ -89,6 +93,7 @@ class Search:
     crossing: wp.array
     lost: wp.array
     aim: wp.array
+    hits: HitArrays
 
     @classmethod
     def of(cls, worlds: int, capacity: int, vertices: int, device: wp.Device) -> "Search":
@@ -101,4 +106,10 @@ class Search:
         pairs = [zeros(worlds * capacity, dtype) for dtype in of_pairs]
         counts = [zeros(n) for n in (worlds, 1, worlds, worlds, worlds, worlds)]
         lost = zeros(worlds, wp.int64), zeros(worlds)
-        return cls(zeros(worlds), *pairs, *counts, *lost, zeros(worlds * vertices, NODE))
+        hits = HitArrays()
+        hits.room = _HITS * capacity
+        for name, variable in HitArrays.vars.items():
+            if name != "room":
+                count = worlds if name == "count" else worlds * hits.room
+                setattr(hits, name, zeros(count, variable.type.dtype))
+        return cls(zeros(worlds), *pairs, *counts, *lost, zeros(worlds * vertices, NODE), hits)

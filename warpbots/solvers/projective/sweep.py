@@ -3,10 +3,11 @@
 import warp as wp
 
 from warpbots.math import NODE, real, vector
+from warpbots.solvers.articulated.team import sync
+from warpbots.solvers.projective.compliance import ComplianceArrays
 from warpbots.solvers.projective.elements import at
 from warpbots.solvers.projective.nodes import packed
 from warpbots.solvers.projective.touch import (
-    ComplianceArrays,
     MeetingArrays,
     ReachArrays,
     TouchArrays,
@@ -15,7 +16,7 @@ from warpbots.solvers.projective.touch import (
 )
 from warpbots.solvers.projective.turning import TurningArrays, body_of
 
-__all__ = ["adj_sweep_kernel", "sweep_kernel"]
+__all__ = ["adj_list_kernel", "adj_sweep_kernel", "count_kernel", "list_kernel", "mutual_kernel", "sweep_kernel"]
 
 _vec = vector(3)
 _SWEEPS = wp.constant(300)
@@ -37,39 +38,100 @@ def moved(touch: TouchArrays, meeting: MeetingArrays, z: wp.array[NODE], f: wp.a
 
 
 @wp.func
-def list_contacts(touch: TouchArrays, meeting: MeetingArrays, w: int):
-    """Write the contacts of a world that count in a row; their number."""
-    first = w * touch.contacts
-    count = int(0)
-    for c in range(touch.contacts):
-        if meeting.listed[first + c] == 1:
-            meeting.order[first + count] = c
-            count += 1
-    return count
+def part_of(touch: TouchArrays, meeting: MeetingArrays, part: int):
+    """First contact of a part of those of a world, and the one after its last."""
+    length = (touch.contacts + meeting.parts - 1) / meeting.parts
+    return part * length, wp.min((part + 1) * length, touch.contacts)
 
 
-@wp.func
-def press(touch: TouchArrays, active: wp.array[int], meeting: MeetingArrays, w: int):
-    """List the contacts of a world that iterates, and note whether there are any; their number."""
+@wp.kernel(enable_backward=False)
+def count_kernel(touch: TouchArrays, active: wp.array[int], meeting_out: MeetingArrays):
+    """Count the contacts of each part that count."""
+    w, part = wp.tid()
     count = int(0)
     if active[w] == 1:
-        count = list_contacts(touch, meeting, w)
-    meeting.pressed[w] = wp.min(count, 1)
-    wp.atomic_add(meeting.any, 0, wp.min(count, 1))
+        start, end = part_of(touch, meeting_out, part)
+        for c in range(start, end):
+            count += meeting_out.listed[w * touch.contacts + c]
+    meeting_out.part[w * meeting_out.parts + part] = count
+
+
+@wp.func
+def before(meeting: MeetingArrays, w: int, part: int):
+    """Number of contacts that count in the parts before one."""
+    count = int(0)
+    for k in range(part):
+        count += meeting.part[w * meeting.parts + k]
     return count
 
 
 @wp.func
-def fill_mutual(touch: TouchArrays, meeting: MeetingArrays, compliance: ComplianceArrays, w: int, count: int):
+def press(meeting: MeetingArrays, w: int, part: int, count: int):
+    """Note how many contacts of a world count, with its last part, and whether there are any."""
+    if part == meeting.parts - 1:
+        meeting.count[w] = count
+        meeting.pressed[w] = wp.min(count, 1)
+        wp.atomic_add(meeting.any, 0, wp.min(count, 1))
+
+
+@wp.kernel(enable_backward=False)
+def list_kernel(
+    touch: TouchArrays, active: wp.array[int], z: wp.array[NODE], meeting_out: MeetingArrays, f_out: wp.array[NODE]
+):  # fmt: skip
+    """Put the contacts that count in a row, with their q; those that do not shall have no force."""
+    w, part = wp.tid()
+    count = int(0)
+    if active[w] == 1:
+        count = before(meeting_out, w, part)
+        first = w * touch.contacts
+        entry = w * touch.stride + touch.first
+        start, end = part_of(touch, meeting_out, part)
+        for c in range(start, end):
+            f_out[entry + c] = NODE()
+            if meeting_out.listed[first + c] == 1:
+                u = moved(touch, meeting_out, z, f_out, w, first + c)
+                m = meeting_out.normal[first + c]
+                meeting_out.gap[first + count] = u - wp.dot(m, u) * m + meeting_out.distance[first + c] * m
+                meeting_out.order[first + count] = c
+                count += 1
+            else:
+                f_out[entry + c] = -z[entry + c]
+    press(meeting_out, w, part, count)
+
+
+@wp.kernel(enable_backward=False)
+def adj_list_kernel(
+    touch: TouchArrays, active: wp.array[int], z: wp.array[NODE], meeting_out: MeetingArrays, f_out: wp.array[NODE]
+):  # fmt: skip
+    """Put the contacts that count in a row, with their sums a_k a."""
+    w, part = wp.tid()
+    count = int(0)
+    if active[w] == 1:
+        count = before(meeting_out, w, part)
+        first = w * touch.contacts
+        start, end = part_of(touch, meeting_out, part)
+        for c in range(start, end):
+            f_out[w * touch.stride + touch.first + c] = NODE()
+            if meeting_out.listed[first + c] == 1:
+                meeting_out.gap[first + count] = moved(touch, meeting_out, z, f_out, w, first + c)
+                meeting_out.order[first + count] = c
+                count += 1
+    press(meeting_out, w, part, count)
+
+
+@wp.kernel(enable_backward=False)
+def mutual_kernel(touch: TouchArrays, lanes: int, meeting: MeetingArrays, compliance_out: ComplianceArrays):
     """Write the compliances of all contacts that count, if there is room for them."""
+    w, i, lane = wp.tid()
+    count = meeting.count[w]
+    if i >= count or count > compliance_out.side:
+        return
     first = w * touch.contacts
-    if count <= compliance.side:
-        for i in range(count):
-            row = (w * compliance.side + i) * compliance.side
-            c = first + meeting.order[first + i]
-            for j in range(count):
-                d = first + meeting.order[first + j]
-                compliance.mutual[row + j] = compliant(touch, meeting, compliance, c, d)
+    row = (w * compliance_out.side + i) * compliance_out.side
+    c = first + meeting.order[first + i]
+    for j in range(lane, count, lanes):
+        d = first + meeting.order[first + j]
+        compliance_out.mutual[row + j] = compliant(touch, meeting, compliance_out, c, d)
 
 
 @wp.func
@@ -90,18 +152,18 @@ def between(
 @wp.func
 def spread(
     touch: TouchArrays, meeting: MeetingArrays, compliance: ComplianceArrays, reach: ReachArrays,
-    turning: TurningArrays, scaling: real, w: int, count: int, i: int, change: _vec,
+    turning: TurningArrays, scaling: real, w: int, count: int, i: int, change: _vec, lane: int, lanes: int,
 ):  # fmt: skip
     """Move contacts that count, joints and bodies by what a change of one force, that of number i of them, does."""
     first = w * touch.contacts
     scaled = change / scaling
-    for j in range(count):
+    for j in range(lane, count, lanes):
         share = between(touch, meeting, compliance, w, count, i, j)
         meeting.gap[first + j] = meeting.gap[first + j] + share * scaled
     k = (first + meeting.order[first + i]) * reach.freedom
-    for j in range(reach.freedom):
+    for j in range(lane, reach.freedom, lanes):
         reach.motion[w * reach.freedom + j] += wp.dot(reach.reply[k + j], change)
-    if turning.count > 0:
+    if turning.count > 0 and lane == 0:
         c = first + meeting.order[first + i]
         for p in range(4):
             node = meeting.node[c][p]
@@ -134,11 +196,11 @@ def carried(
 
 
 @wp.func
-def rest(reach: ReachArrays, turning: TurningArrays, w: int):
+def rest(reach: ReachArrays, turning: TurningArrays, w: int, lane: int, lanes: int):
     """No joint has moved yet, and no body has turned."""
-    for j in range(reach.freedom):
+    for j in range(lane, reach.freedom, lanes):
         reach.motion[w * reach.freedom + j] = real(0.0)
-    for b in range(turning.count):
+    for b in range(lane, turning.count, lanes):
         turning.turn[w * turning.count + b] = wp.vec3d()
 
 
@@ -160,28 +222,22 @@ def settle(meeting: MeetingArrays, k: int, q: _vec, lam: _vec):
 
 @wp.kernel(enable_backward=False)
 def sweep_kernel(
-    touch: TouchArrays, scaling: wp.array[real], active: wp.array[int], z: wp.array[NODE],
-    compliance_out: ComplianceArrays, reach_out: ReachArrays, turning_out: TurningArrays, meeting_out: MeetingArrays,
+    touch: TouchArrays, lanes: int, scaling: wp.array[real], active: wp.array[int], z: wp.array[NODE],
+    compliance: ComplianceArrays, reach_out: ReachArrays, turning_out: TurningArrays, meeting_out: MeetingArrays,
     f_out: wp.array[NODE],
 ):  # fmt: skip
-    """Find forces that obey the law, contact after contact, and write how they change; what does not count has none."""
-    w = wp.tid()
-    count = press(touch, active, meeting_out, w)
-    if active[w] == 0:
+    """Find forces that obey the law, contact after contact, and write how they change.
+
+    Every thread of a world finds the change of a force, and moves a share of the contacts by it.
+    """
+    w, lane = wp.tid()
+    count = meeting_out.count[w]
+    if active[w] == 0 or count == 0:
         return
     first = w * touch.contacts
     start = w * touch.stride + touch.first
-    rest(reach_out, turning_out, w)
-    fill_mutual(touch, meeting_out, compliance_out, w, count)
-    for c in range(touch.contacts):
-        f_out[start + c] = NODE()
-        if meeting_out.listed[first + c] == 0:
-            f_out[start + c] = -z[start + c]
-    for i in range(count):
-        c = first + meeting_out.order[first + i]
-        u = moved(touch, meeting_out, z, f_out, w, c)
-        m = meeting_out.normal[c]
-        meeting_out.gap[first + i] = u - wp.dot(m, u) * m + meeting_out.distance[c] * m
+    rest(reach_out, turning_out, w, lane, lanes)
+    sync()
     largest = real(0.0)
     for sweep in range(_SWEEPS):
         size = real(0.0)
@@ -191,10 +247,15 @@ def sweep_kernel(
             lam = at(z, start + c) + at(f_out, start + c)
             q = meeting_out.gap[first + i] + carried(touch, meeting_out, reach_out, turning_out, w, i)
             change = settle(meeting_out, k, q, lam)
+            sync()
             if wp.dot(change, change) > real(0.0):
-                f_out[start + c] = f_out[start + c] + packed(change)
                 size = wp.max(size, meeting_out.own[k] * wp.length(change))
-                spread(touch, meeting_out, compliance_out, reach_out, turning_out, scaling[w], w, count, i, change)
+                if lane == 0:
+                    f_out[start + c] = f_out[start + c] + packed(change)
+                spread(
+                    touch, meeting_out, compliance, reach_out, turning_out, scaling[w], w, count, i, change, lane, lanes
+                )  # fmt: skip
+            sync()
         if sweep == 0:
             largest = size
         if size <= _SETTLED * largest:
@@ -210,23 +271,19 @@ def settle_adjoint(meeting: MeetingArrays, k: int, lacking: _vec):
 
 @wp.kernel(enable_backward=False)
 def adj_sweep_kernel(
-    touch: TouchArrays, scaling: wp.array[real], active: wp.array[int], z: wp.array[NODE],
-    compliance_out: ComplianceArrays, reach_out: ReachArrays, turning_out: TurningArrays, meeting_out: MeetingArrays,
+    touch: TouchArrays, lanes: int, scaling: wp.array[real], active: wp.array[int], z: wp.array[NODE],
+    compliance: ComplianceArrays, reach_out: ReachArrays, turning_out: TurningArrays, meeting_out: MeetingArrays,
     f_out: wp.array[NODE],
 ):  # fmt: skip
     """Find nu = sum a_k a + L^T nu of all contacts, one after the other, and write how they change."""
-    w = wp.tid()
-    count = press(touch, active, meeting_out, w)
-    if active[w] == 0:
+    w, lane = wp.tid()
+    count = meeting_out.count[w]
+    if active[w] == 0 or count == 0:
         return
     first = w * touch.contacts
     start = w * touch.stride + touch.first
-    rest(reach_out, turning_out, w)
-    fill_mutual(touch, meeting_out, compliance_out, w, count)
-    for c in range(touch.contacts):
-        f_out[start + c] = NODE()
-    for i in range(count):
-        meeting_out.gap[first + i] = moved(touch, meeting_out, z, f_out, w, first + meeting_out.order[first + i])
+    rest(reach_out, turning_out, w, lane, lanes)
+    sync()
     largest = real(0.0)
     for sweep in range(_SWEEPS):
         size = real(0.0)
@@ -236,10 +293,15 @@ def adj_sweep_kernel(
             nu = at(z, start + c) + at(f_out, start + c)
             gap = meeting_out.gap[first + i] + carried(touch, meeting_out, reach_out, turning_out, w, i)
             change = settle_adjoint(meeting_out, k, gap + wp.transpose(meeting_out.by_force[k]) @ nu - nu)
-            f_out[start + c] = f_out[start + c] + packed(change)
-            size = wp.max(size, wp.length(change))
             force = wp.transpose(meeting_out.by_displacement[k]) @ change
-            spread(touch, meeting_out, compliance_out, reach_out, turning_out, scaling[w], w, count, i, force)
+            size = wp.max(size, wp.length(change))
+            sync()
+            if lane == 0:
+                f_out[start + c] = f_out[start + c] + packed(change)
+            spread(
+                touch, meeting_out, compliance, reach_out, turning_out, scaling[w], w, count, i, force, lane, lanes
+            )  # fmt: skip
+            sync()
         if sweep == 0:
             largest = size
         if size <= _NEARLY * largest:

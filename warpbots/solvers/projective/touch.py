@@ -15,8 +15,9 @@ a node, says in which.
 
 Forces are unknowns of the iteration of a step, beside displacements. After every global step they are found anew
 (`sweep`). Contacts move one another through the compliance C = A^-1 of the global matrix: a change of the force on node
-j moves node i by C_ij. A column of C is computed when its node touches for the first time, and kept. Through joints of
-bones contacts move one another as well, by `reach` and `reply`, and as bodies turn freely, by `turning`.
+j moves node i by C_ij. A column of C is computed when its node touches, and kept as long as there is room
+(`compliance`). Through joints of bones contacts move one another as well, by `reach` and `reply`, and as bodies turn
+freely, by `turning`.
 
 The adjoint is the same iteration transposed. With B_k = dl/du_k and L = dl/dlambda of every contact it solves
 
@@ -27,21 +28,21 @@ import warp as wp
 
 from warpbots.contact import CODES, constrain
 from warpbots.math import NODE, matrix, real, vector
-from warpbots.solvers.projective.factor import FactorArrays
+from warpbots.solvers.projective.compliance import ComplianceArrays, ask
+from warpbots.solvers.projective.elements import at
 from warpbots.solvers.projective.nodes import packed
 from warpbots.solvers.projective.turning import TurningArrays, body_of
 
 __all__ = [
-    "ComplianceArrays",
     "MeetingArrays",
     "ReachArrays",
     "TouchArrays",
     "compliant",
-    "comply_kernel",
+    "gather_kernel",
     "law",
+    "link",
     "need_kernel",
     "own_kernel",
-    "pull_kernel",
     "push_kernel",
 ]
 
@@ -66,6 +67,8 @@ class TouchArrays:
     skin: What they add to the compliance of a contact that shares its force with others [m/N], shape (n,).
     row: Their rows in the factored matrix, -1 for those bound to bones, shape (n,).
     place: Number of a node among them, -1 for one that is fixed or inside, shape (nodes,).
+    spot: First corner of a spot at such a node, one more for the end, shape (n + 1,).
+    corner: These corners, four times the number of a spot and the number of its corner.
     """
 
     nodes: int
@@ -79,6 +82,8 @@ class TouchArrays:
     skin: wp.array[real]
     row: wp.array[int]
     place: wp.array[int]
+    spot: wp.array[int]
+    corner: wp.array[int]
 
 
 @wp.struct
@@ -102,11 +107,17 @@ class MeetingArrays:
     response: How a contact moves with a force of its own [m/N], without its skin.
     own: How far it does with its skin at the most, or further [m/N]: the w of its law.
     order: Contacts that count, one after the other.
+    count: Number of them, shape (worlds,).
+    parts: Parts of the contacts of a world, each of which one thread puts in order.
+    part: Number of contacts that count in a part, shape (worlds * parts,).
     gap: Their q [m], in order; in the adjoint their sum a_k a.
     by_displacement: dl/dq, or B of a contact with an obstacle [N/m].
     by_node: B_k of each node [N/m], shape (worlds * contacts * 4,).
     by_force: L [1].
-    pull: What the adjoint has in the place of a force on each node, shape (worlds * contacts * 4,).
+    pull: Force on each node, or what the adjoint has in its place, shape (worlds * contacts * 4,).
+    head: First corner of a pair at a node that may touch, -1 for none, shape (worlds * n,).
+    tail: The last one, likewise.
+    next: The corner after one, -1 for none, shape (worlds * contacts * 4,).
     """
 
     pressed: wp.array[int]
@@ -126,31 +137,17 @@ class MeetingArrays:
     response: wp.array[_mat]
     own: wp.array[real]
     order: wp.array[int]
+    count: wp.array[int]
+    parts: int
+    part: wp.array[int]
     gap: wp.array[_vec]
     by_displacement: wp.array[_mat]
     by_node: wp.array[_mat]
     by_force: wp.array[_mat]
     pull: wp.array[_vec]
-
-
-@wp.struct
-class ComplianceArrays:
-    """Columns of the inverse of the global matrix, for nodes that may touch.
-
-    known: 1 for a column that was computed, shape (n,).
-    needed: 1 for a column that some world needs, shape (n,).
-    value: Displacement of the second node per force on the first [m/N], shape (n * n,).
-    work: A column on its way, shape (rows,).
-    side: Number of contacts of a world up to which their compliances are kept through a sweep.
-    mutual: How far each contact that counts moves per force of another [m/N], in order, shape (worlds * side * side,).
-    """
-
-    known: wp.array[int]
-    needed: wp.array[int]
-    value: wp.array[real]
-    work: wp.array[real]
-    side: int
-    mutual: wp.array[real]
+    head: wp.array[int]
+    tail: wp.array[int]
+    next: wp.array[int]
 
 
 @wp.struct
@@ -199,91 +196,89 @@ def place_of(touch: TouchArrays, node: int):
 @wp.func
 def compliant(touch: TouchArrays, meeting: MeetingArrays, compliance: ComplianceArrays, c: int, d: int):
     """How far the contact d moves per force of the contact c [m/N]: sum a_i C_ij b_j."""
-    n = touch.node.shape[0]
     total = real(0.0)
     for p in range(4):
         i = place_of(touch, meeting.node[c][p])
+        column = int(-1)
         if i >= 0:
+            column = compliance.column[i]
+        if column >= 0:
             for q in range(4):
                 j = place_of(touch, meeting.node[d][q])
                 if j >= 0:
-                    total += meeting.weight[c][p] * meeting.weight[d][q] * compliance.value[i * n + j]
+                    total += meeting.weight[c][p] * meeting.weight[d][q] * compliance.value[column, j]
     return total
 
 
-@wp.kernel(enable_backward=False)
-def push_kernel(
-    touch: TouchArrays, meeting: MeetingArrays, active: wp.array[int], z: wp.array[NODE], lacking_out: wp.array[NODE]
-):  # fmt: skip
-    """Add forces of contacts to the imbalance of forces at their nodes: a_k lambda."""
-    w, c = wp.tid()
-    k = w * touch.contacts + c
-    if active[w] == 0 or meeting.listed[k] == 0:
-        return
-    lam = z[w * touch.stride + touch.first + c]
-    for p in range(4):
-        i = meeting.node[k][p]
-        if place_of(touch, i) >= 0:
-            wp.atomic_add(lacking_out, w * touch.stride + i, meeting.weight[k][p] * lam)
+@wp.func
+def link(touch: TouchArrays, meeting: MeetingArrays, w: int, c: int, node: wp.vec4i):
+    """Put the corners of a pair at the end of the lists of their nodes."""
+    first = 4 * w * touch.contacts
+    for q in range(4):
+        i = place_of(touch, node[q])
+        if i >= 0:
+            i += w * touch.node.shape[0]
+            corner = 4 * c + q
+            last = meeting.tail[i]
+            if last < 0:
+                meeting.head[i] = corner
+            else:
+                meeting.next[first + last] = corner
+            meeting.tail[i] = corner
+            meeting.next[first + corner] = -1
 
 
 @wp.kernel(enable_backward=False)
-def pull_kernel(touch: TouchArrays, meeting: MeetingArrays, active: wp.array[int], lacking_out: wp.array[NODE]):
-    """Add what the adjoint has in the place of forces of contacts."""
+def push_kernel(touch: TouchArrays, active: wp.array[int], z: wp.array[NODE], meeting_out: MeetingArrays):
+    """Forces of contacts on their nodes: a_k lambda."""
     w, c = wp.tid()
     k = w * touch.contacts + c
-    if active[w] == 0 or meeting.listed[k] == 0:
+    if active[w] == 0 or meeting_out.listed[k] == 0:
         return
-    for p in range(4):
-        i = meeting.node[k][p]
-        if place_of(touch, i) >= 0:
-            wp.atomic_add(lacking_out, w * touch.stride + i, packed(meeting.pull[4 * k + p]))
+    lam = at(z, w * touch.stride + touch.first + c)
+    for q in range(4):
+        meeting_out.pull[4 * k + q] = meeting_out.weight[k][q] * lam
+
+
+@wp.kernel(enable_backward=False)
+def gather_kernel(touch: TouchArrays, active: wp.array[int], meeting: MeetingArrays, lacking_out: wp.array[NODE]):
+    """Add to the imbalance of forces at a node what its contacts push, in their order."""
+    w, i = wp.tid()
+    if active[w] == 0:
+        return
+    first = w * touch.contacts
+    points = wp.max(touch.point.shape[0], 1)
+    solids = touch.solids / points
+    j = w * touch.stride + touch.node[i]
+    total = lacking_out[j]
+    for c in range(i * solids, (i + 1) * solids):
+        if meeting.listed[first + c] == 1:
+            total += packed(meeting.pull[4 * (first + c)])
+    if solids > 0:
+        for k in range(touch.spot[i], touch.spot[i + 1]):
+            spot = (touch.node.shape[0] + touch.corner[k] / 4) * solids
+            for c in range(spot, spot + solids):
+                if meeting.listed[first + c] == 1:
+                    total += packed(meeting.pull[4 * (first + c) + touch.corner[k] % 4])
+    corner = meeting.head[w * touch.node.shape[0] + i]
+    while corner >= 0:
+        if meeting.listed[first + corner / 4] == 1:
+            total += packed(meeting.pull[4 * first + corner])
+        corner = meeting.next[4 * first + corner]
+    lacking_out[j] = total
 
 
 @wp.kernel(enable_backward=False)
 def need_kernel(touch: TouchArrays, active: wp.array[int], meeting: MeetingArrays, compliance_out: ComplianceArrays):
-    """Which columns of the compliance are needed."""
+    """Ask for columns of the compliance for nodes of contacts that count; those that move with bones have none."""
     w, c = wp.tid()
     k = w * touch.contacts + c
     if active[w] == 0 or meeting.listed[k] == 0:
         return
     for p in range(4):
         i = place_of(touch, meeting.node[k][p])
-        if i >= 0:
-            compliance_out.needed[i] = 1
-
-
-@wp.kernel(enable_backward=False)
-def comply_kernel(touch: TouchArrays, factor: FactorArrays, compliance_out: ComplianceArrays):
-    """Columns of the compliance that are needed for the first time; by one thread."""
-    n = touch.node.shape[0]
-    rows = factor.node.shape[0]
-    for k in range(n):
-        if compliance_out.needed[k] == 1 and compliance_out.known[k] == 0 and touch.row[k] < 0:
-            for i in range(n):
-                compliance_out.value[k * n + i] = real(0.0)
-            compliance_out.known[k] = 1
-        if compliance_out.needed[k] == 1 and compliance_out.known[k] == 0:
-            for j in range(rows):
-                compliance_out.work[j] = real(0.0)
-            compliance_out.work[touch.row[k]] = real(1.0)
-            for j in range(touch.row[k], rows):
-                y = compliance_out.work[j]
-                if y != real(0.0):
-                    for p in range(factor.start[j], factor.start[j + 1]):
-                        i = factor.row[p]
-                        compliance_out.work[i] = compliance_out.work[i] - factor.value[p] * y
-            for m in range(rows):
-                j = rows - 1 - m
-                y = factor.inverse[j] * compliance_out.work[j]
-                for p in range(factor.start[j], factor.start[j + 1]):
-                    y -= factor.value[p] * compliance_out.work[factor.row[p]]
-                compliance_out.work[j] = y
-            for i in range(n):
-                compliance_out.value[k * n + i] = real(0.0)
-                if touch.row[i] >= 0:
-                    compliance_out.value[k * n + i] = compliance_out.work[touch.row[i]]
-            compliance_out.known[k] = 1
+        if i >= 0 and touch.row[i] >= 0:
+            ask(compliance_out, i)
 
 
 @wp.func
