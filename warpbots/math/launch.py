@@ -1,27 +1,80 @@
-"""Launches whose adjoints a solver orchestrates itself, and the structs that go into them."""
+"""Launches whose adjoints a solver orchestrates itself, loops and branches around them, and the structs they take."""
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
 
 import warp as wp
 
 __all__ = [
     "Launch",
     "clear_gradients",
+    "if_then",
     "launch",
     "launch_adjoint",
     "launch_adjoints",
     "launch_all",
     "launch_own_adjoint",
+    "preparing",
     "struct_of",
+    "while_loop",
 ]
 
 Launch = tuple[wp.Kernel, int | tuple, list, list]
 """A kernel, its size, its inputs and its outputs."""
 
+_preparing: ContextVar[bool] = ContextVar("preparing", default=False)
+_loading: ContextVar[bool] = ContextVar("loading", default=False)
+
+
+@contextlib.contextmanager
+def preparing() -> Iterator[None]:
+    """Within it loops and branches load the kernels of their bodies first, which they may not enter at all.
+
+    Work that ran here once can be captured afterwards: every kernel is compiled and on the device, and every array that
+    is made at its first use is there.
+    """
+    with _set(_preparing):
+        yield
+
+
+def while_loop(condition: wp.array, body: Callable[[], None]) -> None:
+    """Repeat `body` while the entry of `condition` is not zero, decided on the device within a capture.
+
+    Args:
+        condition: Shape (1,), int.
+        body: Launches kernels. To load them, its fills and copies are done once more before the first round.
+    """
+    _load(body)
+    if not _loading.get():
+        wp.capture_while(condition, body)
+
+
+def if_then(condition: wp.array, body: Callable[[], None]) -> None:
+    """Do `body` if the entry of `condition` is not zero; arguments as for `while_loop`."""
+    _load(body)
+    if not _loading.get():
+        wp.capture_if(condition, body)
+
+
+def _load(body: Callable[[], None]) -> None:
+    if _preparing.get():
+        with _set(_loading):
+            body()
+
+
+@contextlib.contextmanager
+def _set(flag: ContextVar[bool]) -> Iterator[None]:
+    token = flag.set(True)
+    try:
+        yield
+    finally:
+        flag.reset(token)
+
 
 def launch(kernel: wp.Kernel, dim: int | tuple, inputs: list, outputs: list, device: wp.Device) -> None:
     """Launch a kernel; nothing of it goes to the tape."""
-    wp.launch(kernel, dim, inputs, outputs, device=device, record_tape=False)
+    wp.launch(kernel, dim, inputs, outputs, device=device, record_tape=False, record_cmd=_loading.get())
 
 
 def launch_adjoint(
@@ -35,7 +88,8 @@ def launch_adjoint(
 ) -> None:
     """Launch the adjoint that Warp generated for a kernel: gradients of inputs from those of outputs."""
     wp.launch(
-        kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device=device, adjoint=True, record_tape=False
+        kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device=device, adjoint=True, record_tape=False,
+        record_cmd=_loading.get(),
     )  # fmt: skip
 
 
