@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import warp as wp
 
-from warpbots.math import copy, launch, real
+from warpbots.math import copy, if_then, launch, real
 from warpbots.solvers.projective import collide, crossing, loose, obstacles, pairs, sinking, sweep, touch
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.points import Points
@@ -76,7 +76,7 @@ class Contact:
         Planes may have turned by ten times the `tolerance` [1] since they were last looked at.
         """
         if self._of_pairs:
-            wp.capture_if(self._scratch.search.any, lambda: self._search(u, real(10.0 * tolerance)))
+            if_then(self._scratch.search.any, lambda: self._search(u, real(10.0 * tolerance)))
             copy(self._scratch.search.was, self._matrix.iteration.progress.active)
 
     def _search(self, u: wp.array, turned: real) -> None:
@@ -140,7 +140,7 @@ class Contact:
                 push(meeting.pressed)
                 move(meeting.pressed)
 
-            wp.capture_if(meeting.any, again)
+            if_then(meeting.any, again)
 
     def _sweep(self, kernel: wp.Kernel, active: wp.array, z: wp.array, f: wp.array) -> None:
         if self._scratch.contacts:
