@@ -530,8 +530,7 @@ class Simulation:
         """
         control, *state = map(flaw, found)
         if control:
-            at = min(i for i in found[0])
-            world, channel = divmod(at, self.channels)
+            world, channel = divmod(control[0], self.channels)
             raise ValueError(
                 f"control[{world}, {channel}] of actuator {self.scene.actuators[channel].name!r} is "
                 f"{inputs['control'][world, channel].item():g} at control step {step}; controls must be in [-1, 1]: "

@@ -78,8 +78,8 @@ def _say(device: wp.Device, fault: Exception) -> None:
         return
     _said.set()
     warnings.warn(
-        f"steps cannot be captured on {device} ({type(fault).__name__}: {fault}): their kernels are launched one by one, "
-        f"with the same result. Small robots take several times as long, and on a GPU every round of an iteration waits "
-        f"for the host",
+        f"steps cannot be captured on {device} ({type(fault).__name__}: {fault}): their kernels are launched one by "
+        f"one, with the same result. Small robots take several times as long, and on a GPU every round of an iteration "
+        f"waits for the host",
         stacklevel=2,
     )
