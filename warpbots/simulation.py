@@ -123,6 +123,7 @@ class Simulation:
         self._refuse_time_step()
         self._judged: dict[str, tuple[torch.Tensor, int]] = {}  # parameters last held against the step
         self._inside: dict[str, tuple[torch.Tensor, int]] = {}  # and against their ranges
+        self._masses: dict[str | None, torch.Tensor] = {}  # of the particles in a region
         self._cautioned = False
         self._caution(self.model, stacklevel=3)
         if hasattr(self.model, "particles"):
@@ -201,10 +202,11 @@ class Simulation:
             center = self.sense(state, **parameters).center
             return torch.einsum("wb,wbi->wi", mass / mass.sum(dim=1, keepdim=True), center)
         self._inputs(parameters)
-        particles = self.model.particles
-        mass = torch.as_tensor(particles.density * particles.volume, device=state.position.device)
-        if region is not None:
-            mass = mass * self.region(region)
+        if region not in self._masses:
+            particles = self.model.particles
+            mass = torch.as_tensor(particles.density * particles.volume, device=state.position.device)
+            self._masses[region] = mass if region is None else mass * self.region(region)
+        mass = self._masses[region]
         flesh = torch.einsum("n,wni->wi", (mass / mass.sum()).to(state.position.dtype), state.position)
         if region is not None or not self.scene.rigid:
             return flesh
