@@ -61,6 +61,10 @@ class Simulation:
 
     States are the solver's own dataclass with torch tensors as fields, each with the leading axis (worlds, ...).
 
+    What goes wrong on a CPU is raised by the interval in which it does. A GPU would have to be waited for: there a
+    rollout looks every few intervals, and a backward pass when it ends. They raise the same, but a controller has been
+    called a few times more by then, and gradients that are not finite have been added to ``.grad``.
+
     Attributes:
         scene: What is simulated.
         solver: The method.
@@ -440,7 +444,7 @@ class Simulation:
             if bounded:
                 self._refuse_bound(model, parameters)
             self._caution(model, stacklevel=4)
-        self._judged = {name: (tensor.detach(), tensor._version) for name, tensor in parameters.items()}
+        self._judged = {name: (tensor.detach(), _version(tensor)) for name, tensor in parameters.items()}
 
     def _refuse_bound(self, model: Model, parameters: Tensors) -> None:
         """Raise if the step is over the stability bound of a `model` that has `parameters` in place."""
@@ -492,7 +496,7 @@ class Simulation:
         if bad and torch.stack(bad).any():
             fault = next(filter(None, (_fault(name, known[name], tensor) for name, tensor in new.items())))
             raise ValueError(f"{fault}; keep it there with a projection or a bijection (see warpbots.optimize)")
-        self._inside |= {name: (tensor.detach(), tensor._version) for name, tensor in new.items()}
+        self._inside |= {name: (tensor.detach(), _version(tensor)) for name, tensor in new.items()}
         return fitted
 
     def _fit(self, value: Any, like: torch.Tensor, what: str) -> torch.Tensor:
@@ -595,7 +599,12 @@ def _device(device: wp.DeviceLike) -> wp.Device:
 
 def _same(tensor: torch.Tensor, other: torch.Tensor, version: int) -> bool:
     """Whether two tensors are one piece of memory that has not been changed since it had `version`."""
-    return (tensor.data_ptr(), tensor.stride(), tensor._version) == (other.data_ptr(), other.stride(), version)
+    return (tensor.data_ptr(), tensor.stride(), _version(tensor)) == (other.data_ptr(), other.stride(), version)
+
+
+def _version(tensor: torch.Tensor) -> float:
+    """How often a tensor was changed; nobody counts those of inference mode, which are never the same."""
+    return math.nan if tensor.is_inference() else tensor._version
 
 
 def _copied(state: State) -> State:

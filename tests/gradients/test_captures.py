@@ -11,7 +11,7 @@ from cases import SOLVERS, busy, least
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import warpbots.math.threads
-from warpbots.gradients import at_turn, captured
+from warpbots.gradients import at_turn, captured, streams
 from warpbots.gradients.marks import Marks
 from warpbots.math import if_then, launch, preparing, while_loop
 from warpbots.scene import Box, Capsule, Contact, Joint, Material, RigidBody, Scene, SoftBody, Torque, floor
@@ -201,9 +201,11 @@ class Stream:
 class Gpu:
     """A device with recorded streams in the place of Warp's and torch's."""
 
-    is_cuda = True
+    is_cuda, alias = True, "cuda:0"
+    __hash__ = None  # as Warp's
 
     def __init__(self, monkeypatch):
+        monkeypatch.setattr(streams, "_own", {})
         self.log: list[str] = []
         self.torch, self.own = Stream("torch", self.log), Stream("own", self.log)
         pairs = {"current": lambda: self.torch, "made": lambda: self.own}

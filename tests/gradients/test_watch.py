@@ -235,3 +235,21 @@ def test_a_fault_that_does_not_come_again_is_not_lost(monkeypatch):
     monkeypatch.setattr(sim, "_make_interval", healed)
     with pytest.raises(SimulationError, match=r"control step \d+, substep 3 .* is when the interval is computed again"):
         blind(sim)
+
+
+def test_a_pass_that_was_broken_off_is_not_blamed_on_the_next(monkeypatch):
+    """Nor does it hide what that one finds."""
+    sim = simulation(monkeypatch, 100)
+    control = torch.zeros(STEPS, 1, requires_grad=True)
+    final = sim.rollout(control, STEPS).final
+
+    def broken(gradient):
+        raise ZeroDivisionError("enough")
+
+    hook = control.register_hook(broken)
+    with pytest.raises(ZeroDivisionError):
+        (final.position * torch.nan).sum().backward(retain_graph=True)
+    hook.remove()
+    final.position.sum().backward(retain_graph=True)
+    with pytest.raises(FloatingPointError, match="to position is nan"):
+        (final.position * torch.nan).sum().backward()

@@ -2,7 +2,6 @@
 
 import contextlib
 import ctypes
-import functools
 import threading
 from collections.abc import Iterator
 
@@ -13,6 +12,8 @@ __all__ = ["at_turn", "leave_capture", "own_stream", "turn"]
 
 turn = threading.RLock()
 """Held by the thread that launches kernels: what is captured and what is taped are one for the whole process."""
+
+_own: dict[str, wp.Stream] = {}
 
 
 @contextlib.contextmanager
@@ -27,7 +28,7 @@ def at_turn(device: wp.Device) -> Iterator[wp.Stream | None]:
     Yields:
         The stream; None on a CPU.
     """
-    with turn, torch.no_grad():
+    with turn, torch.inference_mode(False), torch.no_grad():  # buffers outlive the mode in which they are made
         if not device.is_cuda:
             with wp.ScopedDevice(device):
                 yield None
@@ -41,7 +42,6 @@ def at_turn(device: wp.Device) -> Iterator[wp.Stream | None]:
             own.wait_stream(stream)
 
 
-@functools.cache
 def own_stream(device: wp.Device) -> wp.Stream:
     """The stream of a GPU that work is captured on, and nothing runs on.
 
@@ -49,7 +49,9 @@ def own_stream(device: wp.Device) -> wp.Stream:
     synchronise with the default stream either, as Warp's own streams do: CUDA refuses the default stream to all threads
     while such a stream captures.
     """
-    return wp.stream_from_torch(torch.cuda.Stream(wp.device_to_torch(device)))
+    if device.alias not in _own:
+        _own[device.alias] = wp.stream_from_torch(torch.cuda.Stream(wp.device_to_torch(device)))
+    return _own[device.alias]
 
 
 def leave_capture(stream: wp.Stream) -> None:
