@@ -257,10 +257,12 @@ class Simulation:
             ValueError: A control or a parameter has the wrong shape or an illegal value.
             SimulationError: The motion diverged or left the grid.
         """
-        inputs = self._inputs(parameters)
-        self._judge(inputs)
-        segment, watch = Segment(self._bridge, keep=True), Watch(self.model.device, 1)
-        return self._interval(state, self._control(control), inputs, segment, 0, watch, 0)
+        parameters = self._inputs(parameters)
+        self._judge(parameters)
+        inputs = _fields(state) | {"control": self._control(control)} | parameters
+        outputs, marks = self._bridge.run(inputs, Segment(self._bridge, keep=True), 0)
+        Watch(self.model.device, 1).note(marks, functools.partial(self._refuse, inputs, 0))
+        return type(state)(**outputs)
 
     def sense(self, state: State, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
         """What the solver can measure of a state: see `warpbots.solvers.articulated.Readings`.
@@ -284,11 +286,10 @@ class Simulation:
         if not hasattr(self.solver, "sense"):
             raise TypeError(f"{type(self.solver).__name__} measures nothing; its states hold all there is")
         given = self._no_control if control is None else self._control(control)
-        fields = {f.name: getattr(state, f.name) for f in dataclasses.fields(state)}
-        inputs = fields | {"control": given} | self._inputs(parameters)
+        inputs = _fields(state) | {"control": given} | self._inputs(parameters)
         outputs, marks = self._measured.run(inputs, Segment(self._measured, keep=False), 0)
         if control is not None:
-            Watch(self.model.device, 1).note(marks, lambda found: self._refuse(found, inputs, 0))
+            Watch(self.model.device, 1).note(marks, functools.partial(self._refuse, inputs, 0))
         return type(self.solver.readings(self.model))(**outputs)
 
     def report(self) -> object:
@@ -362,7 +363,11 @@ class Simulation:
                     for i in range(count):
                         u = self._control(controller(state, (first + i) * self.dt))
                         controls.append(u.clone())  # a controller may fill the same tensor again
-                        state = self._interval(state, controls[-1], parameters, segment, i, watch, first + i)
+                        inputs = _fields(state) | {"control": u} | parameters
+                        outputs, marks = self._bridge.run(inputs, segment, i)
+                        given = inputs | {"control": controls[-1]}
+                        watch.note(marks, functools.partial(self._refuse, given, first + i))
+                        state = type(state)(**outputs)
                         if observe is not None:
                             observations.append(observe(state))
         return Trajectory(
@@ -373,22 +378,6 @@ class Simulation:
             observation=torch.stack(observations, dim=1) if observations else None,
             parameters={n: p.detach().clone() for n, p in parameters.items()},
         )
-
-    def _interval(
-        self,
-        state: State,
-        control: torch.Tensor,
-        parameters: Tensors,
-        segment: Segment,
-        index: int,
-        watch: Watch,
-        step: int,
-    ) -> State:
-        fields = {f.name: getattr(state, f.name) for f in dataclasses.fields(state)}
-        inputs = fields | {"control": control} | parameters
-        outputs, marks = self._bridge.run(inputs, segment, index)
-        watch.note(marks, lambda found: self._refuse(found, inputs, step))
-        return type(state)(**outputs)
 
     def _make_interval(self, names: frozenset, wanted: frozenset, substeps: int | None = None) -> Replay:
         replaced = names & frozenset(self.parameters())
@@ -526,13 +515,13 @@ class Simulation:
     def _control(self, control: torch.Tensor) -> torch.Tensor:
         return self._fit(control, self._no_control, "a control")
 
-    def _refuse(self, found: Found, inputs: Tensors, step: int) -> None:
+    def _refuse(self, inputs: Tensors, step: int, found: Found) -> None:
         """Raise if a control is out of its range, or a state is not finite.
 
         Args:
-            found: Marks of the control, and of the state after it.
-            inputs: What the interval was given.
+            inputs: What an interval was given.
             step: Its number.
+            found: Marks of the control, and of the state after it.
         """
         control, *state = map(flaw, found)
         if control:
@@ -607,5 +596,9 @@ def _version(tensor: torch.Tensor) -> float:
     return math.nan if tensor.is_inference() else tensor._version
 
 
+def _fields(state: State) -> Tensors:
+    return {f.name: getattr(state, f.name) for f in dataclasses.fields(state)}
+
+
 def _copied(state: State) -> State:
-    return type(state)(**{f.name: getattr(state, f.name).detach().clone() for f in dataclasses.fields(state)})
+    return type(state)(**{name: field.detach().clone() for name, field in _fields(state).items()})

@@ -91,6 +91,8 @@ def _kernel(scalar: type) -> tuple[type, wp.Kernel]:
 
     @wp.struct
     class Row:
+        """An array, the largest magnitude in it, and the row of its marks."""
+
         value: wp.array[scalar]
         most: scalar
         index: int
@@ -104,10 +106,12 @@ def _kernel(scalar: type) -> tuple[type, wp.Kernel]:
         return within;
         """
     )
-    def within(a: wp.array[scalar], most: scalar, first: int, step: int) -> bool: ...
+    def within(a: wp.array[scalar], most: scalar, first: int, step: int) -> bool:
+        """Whether every `step`-th entry from the first on is in its range."""
 
     @wp.kernel(module=module, enable_backward=False)
     def mark(table: wp.array[Row], threads: int, marks_out: wp.array2d[int]):
+        """First entries of every array that are nan, too large and too small."""
         r, t = wp.tid()
         row = table[r]
         if not within(row.value, row.most, t, threads):
