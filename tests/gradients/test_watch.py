@@ -1,15 +1,18 @@
 """What went wrong is read together, once in a while: the same is said as if it were read at once, and nothing is lost."""
 
 import collections
+import math
 import weakref
 
+import numpy as np
 import pytest
 import torch
 import warp as wp
 from cases import CONTINUA, SOLVERS, block, busy, least
 
+import warpbots.math.threads
 import warpbots.simulation
-from warpbots.gradients import Checkpoints
+from warpbots.gradients import Checkpoints, marks
 from warpbots.scene import Muscle
 from warpbots.simulation import Simulation, SimulationError
 
@@ -253,3 +256,30 @@ def test_a_pass_that_was_broken_off_is_not_blamed_on_the_next(monkeypatch):
     final.position.sum().backward(retain_graph=True)
     with pytest.raises(FloatingPointError, match="to position is nan"):
         (final.position * torch.nan).sum().backward()
+
+
+@pytest.mark.parametrize("scalar", [wp.float32, wp.float64])
+def test_marks_compile_for_a_gpu(scalar, tmp_path):
+    _, kernel = marks._kernel(scalar)
+    wp.compile_aot_module(kernel.module, arch=90, module_dir=tmp_path, use_ptx=True)
+    (path,) = tmp_path.glob("*.ptx")
+    assert "min.s32" in path.read_text()
+
+
+@pytest.mark.parametrize("always", [False, True], ids=["one thread", "many threads"])
+def test_marks_are_of_the_first_bad_entry(always, rng, monkeypatch):
+    """Of arrays of vectors and numbers, of both precisions, however many threads look."""
+    monkeypatch.setattr(warpbots.math.threads, "_ALWAYS", always)
+    values = [rng.normal(size=(700, 3)), rng.normal(size=900), rng.uniform(-1, 1, 50), np.zeros((0, 3))]
+    values[0][500, 2], values[0][600, 0], values[0][400, 1] = np.nan, np.inf, -np.inf
+    values[2][30], values[2][20] = 1.5, -1.5
+    kinds = [wp.vec3f, wp.float64, wp.float64, wp.vec3d]
+    arrays = [wp.array(v, dtype=k, device="cpu") for v, k in zip(values, kinds, strict=True)]
+    found = marks.Marks(arrays[0].device, list(zip(arrays, [math.inf, math.inf, 1.0, 1.0], strict=True)))
+    for _ in range(2):
+        found.clear()
+        found.look()
+        rows = found.taken().tolist()
+        assert rows[0] == [1502, 1800, 1201]
+        assert rows[2][1:] == [30, 20]
+        assert [marks.flaw(row) for row in rows] == [(1201, "-inf"), None, (20, "-inf"), None]

@@ -78,7 +78,7 @@ def flaw(mark: Sequence[int]) -> tuple[int, str] | None:
 
 def _row(array: wp.array, most: float, index: int) -> object:
     """The entries of an array as numbers, without regard to what it is an array of."""
-    flat = wp.to_torch(array, requires_grad=False).reshape(-1)
+    flat = wp.to_torch(array, requires_grad=False).view(-1)
     row = _kernel(wp.dtype_from_torch(flat.dtype))[0]()
     row.value, row.most, row.index = wp.from_torch(flat), min(most, torch.finfo(flat.dtype).max), index
     return row
