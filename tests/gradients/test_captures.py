@@ -1,7 +1,9 @@
 """What is captured: nothing is allocated, compiled or read back in it, and a step that cannot be captured still runs."""
 
+import ast
 import contextlib
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -122,27 +124,89 @@ def test_nothing_is_allocated_compiled_or_read_in_a_capture(make, always, monkey
     assert not spy.seen
 
 
-def test_kernels_of_a_body_that_is_not_entered_are_loaded():
-    """Nor is anything launched in it, however deep."""
-    module = wp.get_module("tests.body_that_is_not_entered")
+def counting(name: str) -> wp.Kernel:
+    """A kernel that counts, in a module of its own."""
 
-    @wp.kernel(module=module, enable_backward=False)
+    @wp.kernel(module=wp.get_module(f"tests.{name}"), enable_backward=False)
     def count(times_out: wp.array[int]):
         times_out[0] += 1
 
-    times, never = wp.zeros(1, dtype=int, device="cpu"), wp.zeros(1, dtype=int, device="cpu")
+    return count
 
-    def body() -> None:
-        launch(count, 1, [], [times], times.device)
 
-    while_loop(never, lambda: if_then(never, body))
-    assert not module.execs
-    with preparing():
-        while_loop(never, lambda: if_then(never, body))
-    assert module.execs
+def numbers(count: int = 1) -> wp.array:
+    return wp.zeros(count, dtype=int, device="cpu")
+
+
+def test_kernels_of_a_body_that_is_not_entered_are_loaded():
+    """Nor is anything launched in it, however deep."""
+    kernel, times, never = counting("not_entered"), numbers(), numbers()
+
+    def work() -> None:
+        while_loop(never, lambda: if_then(never, lambda: launch(kernel, 1, [], [times], times.device)))
+
+    work()
+    assert not kernel.module.execs
+    with preparing() as left:
+        work()
+    assert len(left) == 1
+    assert kernel.module.execs
     assert times.numpy()[0] == 0
-    body()
+    with preparing() as left:
+        if_then(wp.ones(1, dtype=int, device="cpu"), lambda: launch(kernel, 1, [], [times], times.device))
+    assert not left
     assert times.numpy()[0] == 1
+
+
+def test_what_a_body_fills_is_left_alone_where_it_is_not_entered():
+    """A search that is made in the first of two rounds: its list is that of the first round in every call."""
+    kernel, rounds, found, asked = counting("two_rounds"), numbers(), numbers(3), numbers()
+    device = rounds.device
+
+    @wp.kernel(module=kernel.module, enable_backward=False)
+    def end(rounds: wp.array[int], again_out: wp.array[int], asked_out: wp.array[int]):
+        again_out[0] = 1 - rounds[0] / 2
+        asked_out[0] = 0
+
+    again, never = numbers(), numbers()
+
+    def search() -> None:
+        found.fill_(7)
+
+    def work() -> None:
+        for array, value in ((rounds, 0), (found, 0), (asked, 1), (again, 1)):
+            array.fill_(value)
+
+        def correct() -> None:
+            launch(kernel, 1, [], [rounds], device)
+            if_then(asked, search)
+            if_then(never, lambda: found.fill_(-1))
+            launch(end, 1, [rounds], [again, asked], device)
+
+        while_loop(again, correct)
+
+    run = captured.Captured(device, work, work, "kernels")
+    for _ in range(3):
+        run(lambda: None, None)
+        assert rounds.numpy()[0] == 2
+        assert (found.numpy() == 7).all()
+
+
+def test_every_launch_and_branch_can_be_loaded():
+    """Solvers launch and branch by `warpbots.math` alone, which loads kernels where nothing shall run."""
+    folder = Path(warpbots.math.__file__).parent
+    launches = {"launch", "launch_tiled", "capture_while", "capture_if"}
+
+    def calls(path: Path) -> list[ast.Call]:
+        nodes = (n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call))
+        return [n for n in nodes if ast.unparse(n.func) in {f"wp.{name}" for name in launches}]
+
+    for path in (*folder.parent.glob("solvers/**/*.py"), *folder.parent.glob("gradients/*.py")):
+        assert not calls(path), path
+    found = calls(folder / "launch.py")
+    assert found
+    for call in found:
+        assert {"record_tape", "record_cmd"} <= {k.arg for k in call.keywords}, ast.unparse(call)
 
 
 @pytest.fixture

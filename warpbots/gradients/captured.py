@@ -40,12 +40,16 @@ class Captured:
             stream: Where to run on a GPU, which is Warp's current stream there.
         """
         fill()
-        if not self._capturable:
-            self._work()
-        elif self._graph is None:
-            with said_when_slow(f"preparing {self._what} (compiled at their first use, then cached)"), preparing():
+        if self._graph is None and self._capturable:
+            text = f"preparing {self._what} (compiled at their first use, then cached)"
+            with said_when_slow(text), preparing() as left:
                 self._first()
             self._or_give_up(self._capture, fill)
+            if not left or not self._capturable:
+                return
+            fill()
+        if self._graph is None:
+            self._work()
         else:
             self._or_give_up(lambda: wp.capture_launch(self._graph, stream), fill)
 

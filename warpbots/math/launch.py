@@ -23,53 +23,66 @@ __all__ = [
 Launch = tuple[wp.Kernel, int | tuple, list, list]
 """A kernel, its size, its inputs and its outputs."""
 
-_preparing: ContextVar[bool] = ContextVar("preparing", default=False)
+_Body = Callable[[], None]
+
+_met: ContextVar[dict[object, _Body | None] | None] = ContextVar("met", default=None)
 _loading: ContextVar[bool] = ContextVar("loading", default=False)
 
 
 @contextlib.contextmanager
-def preparing() -> Iterator[None]:
-    """Within it loops and branches load the kernels of their bodies first, which they may not enter at all.
+def preparing() -> Iterator[list[_Body]]:
+    """Run work within it once, and it can be captured: every kernel that it may launch is compiled and on the device.
 
-    Work that ran here once can be captured afterwards: every kernel is compiled and on the device, and every array that
-    is made at its first use is there.
+    Kernels of loops and branches that were not entered are loaded at the end, and arrays made that are made at their
+    first use. Bodies that stand in the same place of the program launch the same kernels.
+
+    Yields:
+        Bodies that were not entered, once they have been loaded. Fills and copies in them were done: if there are any,
+        arrays that work writes mean nothing until it has run again.
     """
-    with _set(_preparing):
-        yield
-
-
-def while_loop(condition: wp.array, body: Callable[[], None]) -> None:
-    """Repeat `body` while the entry of `condition` is not zero, decided on the device within a capture.
-
-    Args:
-        condition: Shape (1,), int.
-        body: Launches kernels. To load them, its fills and copies are done once more before the first round.
-    """
-    _load(body)
-    if not _loading.get():
-        wp.capture_while(condition, body)
-
-
-def if_then(condition: wp.array, body: Callable[[], None]) -> None:
-    """Do `body` if the entry of `condition` is not zero; arguments as for `while_loop`."""
-    _load(body)
-    if not _loading.get():
-        wp.capture_if(condition, body)
-
-
-def _load(body: Callable[[], None]) -> None:
-    if _preparing.get():
-        with _set(_loading):
+    met: dict[object, _Body | None] = {}
+    left: list[_Body] = []
+    with _set(_met, met):
+        yield left
+    left.extend(filter(None, met.values()))
+    with _set(_loading, True):
+        for body in left:
             body()
 
 
+def while_loop(condition: wp.array, body: _Body) -> None:
+    """Repeat `body` while the entry of `condition`, shape (1,), int, is not zero; on the device within a capture."""
+    _enter(wp.capture_while, condition, body)
+
+
+def if_then(condition: wp.array, body: _Body) -> None:
+    """Do `body` if the entry of `condition`, shape (1,), int, is not zero; decided on the device within a capture."""
+    _enter(wp.capture_if, condition, body)
+
+
+def _enter(how: Callable, condition: wp.array, body: _Body) -> None:
+    met = _met.get()
+    if _loading.get():
+        body()
+    elif met is None:
+        how(condition, body)
+    else:
+        met.setdefault(body.__code__, body)
+
+        def entered() -> None:
+            met[body.__code__] = None
+            body()
+
+        how(condition, entered)
+
+
 @contextlib.contextmanager
-def _set(flag: ContextVar[bool]) -> Iterator[None]:
-    token = flag.set(True)
+def _set(variable: ContextVar, value: object) -> Iterator[None]:
+    token = variable.set(value)
     try:
         yield
     finally:
-        flag.reset(token)
+        variable.reset(token)
 
 
 def launch(kernel: wp.Kernel, dim: int | tuple, inputs: list, outputs: list, device: wp.Device) -> None:
