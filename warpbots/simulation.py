@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import math
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -12,16 +13,22 @@ import torch
 import warp as wp
 
 from warpbots.gradients import (
+    BackwardWatch,
     Bridge,
     Checkpoints,
+    Found,
     Replay,
     Segment,
     Tensors,
+    Watch,
+    at_turn,
+    flaw,
     interval,
     reading,
     refuse_transforms,
     turn,
 )
+from warpbots.math import parallel
 from warpbots.scene import Scene, SceneError
 from warpbots.scene.kinds import fitted, shown
 from warpbots.solvers import Cautious, Model, Parameter, Solver, State, with_parameters
@@ -32,6 +39,12 @@ __all__ = ["Controller", "Simulation", "SimulationError"]
 
 _MOST = 2**31
 """Substeps that no control interval has."""
+
+_UNREAD = 16
+"""Control intervals of a rollout on a GPU whose faults wait to be read together, at most."""
+
+_ALL = sys.maxsize
+"""Those of a backward pass, which is read when it ends."""
 
 Controller = Callable[[State, float], torch.Tensor]
 """What drives a robot: (state, time [s]) -> control of shape (worlds, channels) with values in [-1, 1]."""
@@ -47,6 +60,10 @@ class Simulation:
     Threads may share one: they take turns, so that several are no faster than one; processes run side by side.
 
     States are the solver's own dataclass with torch tensors as fields, each with the leading axis (worlds, ...).
+
+    What goes wrong on a CPU is raised by the interval in which it does. A GPU would have to be waited for: there a
+    rollout looks every few intervals, and a backward pass when it ends. They raise the same, but a controller has been
+    called a few times more by then, and gradients that are not finite have been added to ``.grad``.
 
     Attributes:
         scene: What is simulated.
@@ -109,6 +126,8 @@ class Simulation:
         self.substeps = self._safe_substeps(self.max_time_step) if substeps is None else substeps
         self._refuse_time_step()
         self._judged: dict[str, tuple[torch.Tensor, int]] = {}  # parameters last held against the step
+        self._inside: dict[str, tuple[torch.Tensor, int]] = {}  # and against their ranges
+        self._masses: dict[str | None, torch.Tensor] = {}  # of the particles in a region
         self._cautioned = False
         self._caution(self.model, stacklevel=3)
         if hasattr(self.model, "particles"):
@@ -116,7 +135,7 @@ class Simulation:
         self._no_control = wp.to_torch(
             wp.zeros((self.worlds, self.channels), dtype=self.model.scalar, device=self.model.device)
         )
-        self._bridge = Bridge(fields, self._make_interval, self._refuse_outputs, solver.lost_gradient)
+        self._bridge = self._bridge_of(fields, self._make_interval)
 
     @property
     def worlds(self) -> int:
@@ -145,7 +164,8 @@ class Simulation:
         """
         if name not in self.parameters():
             raise KeyError(f"there is no parameter {name!r}; the model has {', '.join(self.parameters())}")
-        return wp.to_torch(getattr(self.model, name), requires_grad=False).clone()
+        with at_turn(self.model.device):
+            return wp.to_torch(getattr(self.model, name), requires_grad=False).clone()
 
     def region(self, name: str) -> torch.Tensor:
         """Which particles belong to a region, shape (n_particles,), bool.
@@ -186,10 +206,11 @@ class Simulation:
             center = self.sense(state, **parameters).center
             return torch.einsum("wb,wbi->wi", mass / mass.sum(dim=1, keepdim=True), center)
         self._inputs(parameters)
-        particles = self.model.particles
-        mass = torch.as_tensor(particles.density * particles.volume, device=state.position.device)
-        if region is not None:
-            mass = mass * self.region(region)
+        if region not in self._masses:
+            particles = self.model.particles
+            mass = torch.as_tensor(particles.density * particles.volume, device=state.position.device)
+            self._masses[region] = mass if region is None else mass * self.region(region)
+        mass = self._masses[region]
         flesh = torch.einsum("n,wni->wi", (mass / mass.sum()).to(state.position.dtype), state.position)
         if region is not None or not self.scene.rigid:
             return flesh
@@ -208,9 +229,9 @@ class Simulation:
             ValueError: There is no such field, its shape does not fit, it is not finite, or matter is so far from the
                 origin that positions have too few digits left.
         """
-        with turn:
+        with at_turn(self.model.device):
             arrays = self.solver.state(self.model)
-        rest = {f.name: wp.to_torch(getattr(arrays, f.name)).clone() for f in dataclasses.fields(arrays)}
+            rest = {f.name: wp.to_torch(getattr(arrays, f.name)).clone() for f in dataclasses.fields(arrays)}
         for name, value in fields.items():
             if name not in rest:
                 raise ValueError(f"state: there is no field {name!r}; a state has {', '.join(rest)}")
@@ -236,9 +257,12 @@ class Simulation:
             ValueError: A control or a parameter has the wrong shape or an illegal value.
             SimulationError: The motion diverged or left the grid.
         """
-        inputs = self._inputs(parameters)
-        self._judge(inputs)
-        return self._interval(state, self._control(control, 0), inputs, Segment(self._bridge, keep=True), 0)
+        parameters = self._inputs(parameters)
+        self._judge(parameters)
+        inputs = _fields(state) | {"control": self._control(control)} | parameters
+        outputs, marks = self._bridge.run(inputs, Segment(self._bridge, keep=True), 0)
+        Watch(self.model.device, 1).note(marks, functools.partial(self._refuse, inputs, 0))
+        return type(state)(**outputs)
 
     def sense(self, state: State, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
         """What the solver can measure of a state: see `warpbots.solvers.articulated.Readings`.
@@ -261,10 +285,11 @@ class Simulation:
         """
         if not hasattr(self.solver, "sense"):
             raise TypeError(f"{type(self.solver).__name__} measures nothing; its states hold all there is")
-        control = self._no_control if control is None else self._control(control, 0)
-        fields = {f.name: getattr(state, f.name) for f in dataclasses.fields(state)}
-        inputs = fields | {"control": control} | self._inputs(parameters)
-        outputs = self._measured.run(inputs, Segment(self._measured, keep=False), 0)
+        given = self._no_control if control is None else self._control(control)
+        inputs = _fields(state) | {"control": given} | self._inputs(parameters)
+        outputs, marks = self._measured.run(inputs, Segment(self._measured, keep=False), 0)
+        if control is not None:
+            Watch(self.model.device, 1).note(marks, functools.partial(self._refuse, inputs, 0))
         return type(self.solver.readings(self.model))(**outputs)
 
     def report(self) -> object:
@@ -289,7 +314,12 @@ class Simulation:
             return reading(self.solver, self.model, names & frozenset(self.parameters()), wanted)
 
         names = tuple(f.name for f in dataclasses.fields(self.solver.readings(self.model)))
-        return Bridge(names, make, lambda inputs, outputs: None, self.solver.lost_gradient)
+        return self._bridge_of(names, make)
+
+    def _bridge_of(self, outputs: tuple[str, ...], make: Callable[[frozenset, frozenset], Replay]) -> Bridge:
+        device = self.model.device
+        watch = BackwardWatch(device, _ALL if parallel(device) else 1)
+        return Bridge(outputs, make, self.solver.lost_gradient, watch)
 
     def rollout(
         self,
@@ -325,16 +355,21 @@ class Simulation:
         self._judge(parameters)
         length = self.checkpoints.segment(steps, self.substeps)
         controls, observations = [], []
-        for first in range(0, steps, length):
-            count = min(length, steps - first)
-            segment = Segment(self._bridge, keep=self.checkpoints.keeps_all or first + count == steps)
-            with segment.saving_places():
-                for i in range(count):
-                    u = self._control(controller(state, (first + i) * self.dt), first + i)
-                    controls.append(u.clone())  # a controller may fill the same tensor again
-                    state = self._interval(state, u, parameters, segment, i, first + i)
-                    if observe is not None:
-                        observations.append(observe(state))
+        with Watch(self.model.device, min(length, _UNREAD) if parallel(self.model.device) else 1) as watch:
+            for first in range(0, steps, length):
+                count = min(length, steps - first)
+                segment = Segment(self._bridge, keep=self.checkpoints.keeps_all or first + count == steps)
+                with segment.saving_places():
+                    for i in range(count):
+                        u = self._control(controller(state, (first + i) * self.dt))
+                        controls.append(u.clone())  # a controller may fill the same tensor again
+                        inputs = _fields(state) | {"control": u} | parameters
+                        outputs, marks = self._bridge.run(inputs, segment, i)
+                        given = inputs | {"control": controls[-1]}
+                        watch.note(marks, functools.partial(self._refuse, given, first + i))
+                        state = type(state)(**outputs)
+                        if observe is not None:
+                            observations.append(observe(state))
         return Trajectory(
             simulation=self,
             start=_copied(start),
@@ -343,17 +378,6 @@ class Simulation:
             observation=torch.stack(observations, dim=1) if observations else None,
             parameters={n: p.detach().clone() for n, p in parameters.items()},
         )
-
-    def _interval(
-        self, state: State, control: torch.Tensor, parameters: Tensors, segment: Segment, index: int, step: int = 0
-    ) -> State:
-        fields = {f.name: getattr(state, f.name) for f in dataclasses.fields(state)}
-        try:
-            outputs = self._bridge.run(fields | {"control": control} | parameters, segment, index)
-        except _Diverged as fault:
-            time = (step + fault.substep / self.substeps) * self.dt
-            raise SimulationError(f"control step {step}, substep {fault.substep} (t = {time:.6g} s): {fault}") from None
-        return type(state)(**outputs)
 
     def _make_interval(self, names: frozenset, wanted: frozenset, substeps: int | None = None) -> Replay:
         replaced = names & frozenset(self.parameters())
@@ -409,7 +433,7 @@ class Simulation:
             if bounded:
                 self._refuse_bound(model, parameters)
             self._caution(model, stacklevel=4)
-        self._judged = {name: (tensor.detach(), tensor._version) for name, tensor in parameters.items()}
+        self._judged = {name: (tensor.detach(), _version(tensor)) for name, tensor in parameters.items()}
 
     def _refuse_bound(self, model: Model, parameters: Tensors) -> None:
         """Raise if the step is over the stability bound of a `model` that has `parameters` in place."""
@@ -427,7 +451,7 @@ class Simulation:
         """Warn, once, of what the solver's step leaves worse than one may think."""
         if self._cautioned or not isinstance(self.solver, Cautious):
             return
-        with turn:
+        with at_turn(self.model.device):
             words = self.solver.caution(model, self.dt / self.substeps)
         if words:
             self._cautioned = True
@@ -435,7 +459,7 @@ class Simulation:
 
     def _model_with(self, parameters: Tensors) -> Model:
         """The model with copies of `parameters` in the place of its own."""
-        with turn:
+        with at_turn(self.model.device):
             arrays = {name: wp.clone(getattr(self.model, name)) for name in parameters}
             for name, array in arrays.items():
                 wp.to_torch(array, requires_grad=False).copy_(parameters[name].detach())
@@ -449,14 +473,19 @@ class Simulation:
     def _inputs(self, parameters: dict[str, Any]) -> Tensors:
         """Parameters checked against their ranges and spread to the shape of the model's."""
         known = self.parameters()
-        fitted = {}
+        fitted, new = {}, {}
         for name, value in parameters.items():
             if name not in known:
                 raise ValueError(f"there is no parameter {name!r}; the model has {', '.join(known)}")
-            spec, array = known[name], wp.to_torch(getattr(self.model, name), requires_grad=False)
-            fitted[name] = tensor = self._fit(value, array, f"parameter {name!r}")
-            if fault := _fault(name, spec, tensor):
-                raise ValueError(f"{fault}; keep it there with a projection or a bijection (see warpbots.optimize)")
+            array = wp.to_torch(getattr(self.model, name), requires_grad=False)
+            fitted[name] = self._fit(value, array, f"parameter {name!r}")
+            if name not in self._inside or not _same(fitted[name], *self._inside[name]):
+                new[name] = fitted[name]
+        bad = [_outside(known[name], tensor).any() for name, tensor in new.items()]
+        if bad and torch.stack(bad).any():
+            fault = next(filter(None, (_fault(name, known[name], tensor) for name, tensor in new.items())))
+            raise ValueError(f"{fault}; keep it there with a projection or a bijection (see warpbots.optimize)")
+        self._inside |= {name: (tensor.detach(), _version(tensor)) for name, tensor in new.items()}
         return fitted
 
     def _fit(self, value: Any, like: torch.Tensor, what: str) -> torch.Tensor:
@@ -483,45 +512,62 @@ class Simulation:
         table = self._fit(controller, self._no_control[:, None].expand(shape), "the table of controls")
         return lambda state, time: table[:, round(time / self.dt)]
 
-    def _control(self, control: torch.Tensor, step: int) -> torch.Tensor:
-        control = self._fit(control, self._no_control, "a control")
-        bad = ~(control.abs() <= 1.0)
-        if bad.any():
-            world, channel = (int(i) for i in torch.nonzero(bad)[0])
+    def _control(self, control: torch.Tensor) -> torch.Tensor:
+        return self._fit(control, self._no_control, "a control")
+
+    def _refuse(self, inputs: Tensors, step: int, found: Found) -> None:
+        """Raise if a control is out of its range, or a state is not finite.
+
+        Args:
+            inputs: What an interval was given.
+            step: Its number.
+            found: Marks of the control, and of the state after it.
+        """
+        control, *state = map(flaw, found)
+        if control:
+            world, channel = divmod(control[0], self.channels)
             raise ValueError(
                 f"control[{world}, {channel}] of actuator {self.scene.actuators[channel].name!r} is "
-                f"{control[world, channel].item():g} at control step {step}; controls must be in [-1, 1]: bound yours "
-                f"with tanh, or use a controller of warpbots.controllers"
+                f"{inputs['control'][world, channel].item():g} at control step {step}; controls must be in [-1, 1]: "
+                f"bound yours with tanh, or use a controller of warpbots.controllers"
             )
-        return control
+        if any(state):
+            substep, reason = self._diagnose({n: t.detach() for n, t in inputs.items()})
+            time = (step + substep / self.substeps) * self.dt
+            raise SimulationError(f"control step {step}, substep {substep} (t = {time:.6g} s): {reason}")
 
-    def _refuse_outputs(self, inputs: Tensors, outputs: Tensors) -> None:
-        """Raise if a state is not finite, after finding the substep at which it went wrong."""
-        if all(torch.isfinite(t.detach().sum()) or torch.isfinite(t).all() for t in outputs.values()):
-            return
+    def _diagnose(self, inputs: Tensors) -> tuple[int, str]:
+        """The substep at which a state goes wrong, and why."""
         single = self._make_interval(frozenset(inputs), frozenset(), substeps=1)
-        now = {n: t.detach() for n, t in inputs.items()}
         for substep in range(self.substeps):
-            after = single.run(now)
-            if not all(torch.isfinite(t).all() for t in after.values()):
-                before = {n: now[n].cpu().numpy() for n in outputs}
+            after, marks = single.run(inputs)
+            if any(map(flaw, marks.tolist()[1:])):
+                before = {n: inputs[n].cpu().numpy() for n in after}
                 bad = {n: t.cpu().numpy() for n, t in after.items()}
-                model = self._model_with({n: t for n, t in now.items() if n in self.parameters()})
-                reason = self.solver.diagnose(model, before, bad, self.dt / self.substeps)
-                raise _Diverged(reason, substep)
-            now |= after
+                model = self._model_with({n: t for n, t in inputs.items() if n in self.parameters()})
+                return substep, self.solver.diagnose(model, before, bad, self.dt / self.substeps)
+            inputs = inputs | after
+        return self.substeps - 1, (
+            "the state is not finite, and is when the interval is computed again: it is at the edge of what its steps "
+            "can follow; use smaller ones"
+        )
 
 
 def _fault(name: str, spec: Parameter, values: torch.Tensor) -> str | None:
     """What is wrong with the first of `values` that is outside of the range of a parameter; None if all are inside."""
-    low = (values < spec.lower) if spec.inclusive else (values <= spec.lower)
-    bad = low | (values >= spec.upper) | ~torch.isfinite(values)
+    bad = _outside(spec, values)
     if not bad.any():
         return None
     at = [int(i) for i in torch.nonzero(bad)[0]]
     left, value = "[" if spec.inclusive else "(", values[tuple(at)].item()
     span = f"{left}{spec.lower:g}, {spec.upper:g}) {spec.unit}"
     return f"parameter {name!r} must be in {span}, got {value:g} at index {at}"
+
+
+def _outside(spec: Parameter, values: torch.Tensor) -> torch.Tensor:
+    """Which of `values` are not in the range of a parameter."""
+    low = (values < spec.lower) if spec.inclusive else (values <= spec.lower)
+    return low | (values >= spec.upper) | ~torch.isfinite(values)
 
 
 def _method(solver: Any) -> Solver:
@@ -540,16 +586,19 @@ def _device(device: wp.DeviceLike) -> wp.Device:
         raise ValueError(f"Simulation: there is no device {device!r}; this machine has {known}") from None
 
 
-class _Diverged(Exception):
-    def __init__(self, reason: str, substep: int):
-        super().__init__(reason)
-        self.substep = substep
-
-
 def _same(tensor: torch.Tensor, other: torch.Tensor, version: int) -> bool:
     """Whether two tensors are one piece of memory that has not been changed since it had `version`."""
-    return (tensor.data_ptr(), tensor.stride(), tensor._version) == (other.data_ptr(), other.stride(), version)
+    return (tensor.data_ptr(), tensor.stride(), _version(tensor)) == (other.data_ptr(), other.stride(), version)
+
+
+def _version(tensor: torch.Tensor) -> float:
+    """How often a tensor was changed; nobody counts those of inference mode, which are never the same."""
+    return math.nan if tensor.is_inference() else tensor._version
+
+
+def _fields(state: State) -> Tensors:
+    return {f.name: getattr(state, f.name) for f in dataclasses.fields(state)}
 
 
 def _copied(state: State) -> State:
-    return type(state)(**{f.name: getattr(state, f.name).detach().clone() for f in dataclasses.fields(state)})
+    return type(state)(**{name: field.detach().clone() for name, field in _fields(state).items()})

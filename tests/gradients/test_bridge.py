@@ -205,3 +205,15 @@ def test_doubles_are_taken_and_give_gradients_as_doubles(solver):
     sim.step(sim.state(), control).position.square().sum().backward()
     assert control.grad.dtype == torch.float64
     assert (control.grad != 0).all()
+
+
+def test_what_runs_in_inference_mode_leaves_nothing_of_it_behind():
+    """Buffers that were made there serve gradients later, and parameters that were made there are taken."""
+    sim = Simulation(busy(least("mpm")), SOLVERS["mpm"](1 / 8), dt=6e-3, substeps=3)
+    with torch.inference_mode():
+        E = torch.full((1,), 2e4)
+        expected = [sim.rollout(None, 2, youngs_modulus=E).final.position for _ in range(2)]
+    found = sim.rollout(None, 2, youngs_modulus=torch.full((1,), 2e4, requires_grad=True)).final.position
+    assert torch.equal(expected[0], expected[1])
+    assert torch.equal(found, expected[0])
+    found.sum().backward()

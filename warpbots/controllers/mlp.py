@@ -76,5 +76,5 @@ class MLP(torch.nn.Module):
         if self._clock is None:
             return seen
         phase = 2.0 * math.pi * time / self._clock
-        hands = seen.new_tensor([math.sin(phase), math.cos(phase)]).expand(*seen.shape[:-1], 2)
-        return torch.cat([seen, hands], dim=-1)
+        hands = [seen.new_full((*seen.shape[:-1], 1), hand) for hand in (math.sin(phase), math.cos(phase))]
+        return torch.cat([seen, *hands], dim=-1)  # not made of a list, for which a GPU would wait

@@ -2,8 +2,26 @@
 
 from warpbots.gradients.checkpoints import Checkpoints
 from warpbots.gradients.interval import interval, reading
-from warpbots.gradients.replay import Replay, Tensors, turn
+from warpbots.gradients.marks import flaw
+from warpbots.gradients.replay import Replay, Tensors
 from warpbots.gradients.segment import Segment
+from warpbots.gradients.streams import at_turn, turn
 from warpbots.gradients.torch_bridge import Bridge, refuse_transforms
+from warpbots.gradients.watch import BackwardWatch, Found, Watch
 
-__all__ = ["Bridge", "Checkpoints", "Replay", "Segment", "Tensors", "interval", "reading", "refuse_transforms", "turn"]
+__all__ = [
+    "BackwardWatch",
+    "Bridge",
+    "Checkpoints",
+    "Found",
+    "Replay",
+    "Segment",
+    "Tensors",
+    "Watch",
+    "at_turn",
+    "flaw",
+    "interval",
+    "reading",
+    "refuse_transforms",
+    "turn",
+]

@@ -1,6 +1,7 @@
 """What is replayed: the substeps of one control interval, and what a solver reads from a state."""
 
 import dataclasses
+import math
 
 import warp as wp
 
@@ -21,6 +22,9 @@ def interval(solver: Solver, model: Model, dt: float, substeps: int, replaced: f
         substeps: Number of substeps.
         replaced: Names of model parameters that calls will pass.
         wanted: Names of inputs to which gradients are wanted; empty for an interval that only runs forwards.
+
+    Returns:
+        The interval, which watches the control and then the fields of the state at its end.
     """
     gradient = bool(wanted)
     model, own = _with_own(model, replaced, wanted)
@@ -41,12 +45,13 @@ def interval(solver: Solver, model: Model, dt: float, substeps: int, replaced: f
             if tape:  # comes before the adjoint of the step, which adds to what the step after next has left here
                 tape.record_func(lambda state=before: clear_gradients(_named(state).values()), [])
 
-    inputs = _named(states[0]) | {"control": control} | own
-    return Replay(model.device, inputs, _named(states[-1]), wanted, work, cleared=frozenset(_named(states[0])))
+    inputs, outputs = _named(states[0]) | {"control": control} | own, _named(states[-1])
+    watched = [(control, 1.0), *((array, math.inf) for array in outputs.values())]
+    return Replay(model.device, inputs, outputs, wanted, work, frozenset(_named(states[0])), watched)
 
 
 def reading(solver: Solver, model: Model, replaced: frozenset, wanted: frozenset) -> Replay:
-    """What a solver with a method ``sense`` reads from a state; arguments as for `interval`."""
+    """What a solver with a method ``sense`` reads from a state, and a watch of the control; else as `interval`."""
     model, own = _with_own(model, replaced, wanted)
     state, control = solver.state(model, requires_grad=bool(wanted)), _control(model, wanted)
     readings = solver.readings(model, requires_grad=bool(wanted))
@@ -55,7 +60,7 @@ def reading(solver: Solver, model: Model, replaced: frozenset, wanted: frozenset
     def work(tape: wp.Tape | None) -> None:
         solver.sense(model, state, control, readings)
 
-    return Replay(model.device, inputs, _named(readings), wanted, work)
+    return Replay(model.device, inputs, _named(readings), wanted, work, watched=[(control, 1.0)])
 
 
 def _with_own(model: Model, replaced: frozenset, wanted: frozenset) -> tuple[Model, dict[str, wp.array]]:

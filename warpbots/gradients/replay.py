@@ -1,21 +1,20 @@
 """Kernels over fixed buffers, as two replayable graphs: forwards, and their adjoint backwards."""
 
-import threading
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 import warp as wp
 
-from warpbots.gradients.notice import said_when_slow
-from warpbots.math import clear_gradients
+from warpbots.gradients.captured import Captured
+from warpbots.gradients.marks import Field, Marks
+from warpbots.gradients.streams import at_turn
+from warpbots.math import clear_gradients, recording
 
-__all__ = ["Replay", "Tensors", "turn"]
+__all__ = ["Replay", "Tensors"]
 
 Tensors = dict[str, torch.Tensor]
 """Inputs or outputs by name."""
-
-turn = threading.RLock()
-"""Held by the thread that launches kernels: what is captured and what is taped are one for the whole process."""
 
 
 class Replay:
@@ -33,6 +32,7 @@ class Replay:
         wanted: frozenset,
         work: Callable[[wp.Tape | None], None],
         cleared: frozenset = frozenset(),
+        watched: Sequence[Field] = (),
     ):
         """Nothing runs yet.
 
@@ -43,56 +43,58 @@ class Replay:
             wanted: Names of inputs to which gradients are wanted.
             work: Launches the kernels, recording on the tape that it is given, if any.
             cleared: Names of inputs whose gradients the adjoint of the work clears itself.
+            watched: Inputs and outputs that have to stay in a range, which is looked at after the work.
         """
-        self._device, self._inputs, self._outputs, self._work = device, inputs, outputs, work
-        self._cleared = cleared
+        self._device, self._inputs, self._outputs, self._launches = device, inputs, outputs, work
+        self._cleared, self._tape = cleared, wp.Tape()
         self._wanted = [name for name in inputs if name in wanted]
-        self._forward_graph: wp.Graph | None = None
-        self._backward_graph: wp.Graph | None = None
+        results = [inputs[name].grad for name in self._wanted]
+        seeds = [array.grad for array in outputs.values()] if results else []
+        with at_turn(device):
+            self._marks = Marks(device, watched)
+            self._gradient_marks = Marks(device, *([(a, math.inf) for a in arrays] for arrays in (seeds, results)))
+            self._in, self._out = _tensors(inputs.values()), _tensors(outputs.values())
+            self._seeds, self._results = _tensors(seeds), _tensors(results)
+        self._forward = Captured(device, lambda: self._work(None), self._record, "kernels")
+        self._backward = Captured(device, self._adjoint, self._adjoint, "kernels of the gradient")
+
+    def run(self, inputs: Tensors) -> tuple[Tensors, torch.Tensor]:
+        """The outputs for `inputs`, as new tensors, and the marks of what is watched."""
+        values = [inputs[name] for name in self._inputs]
+        with at_turn(self._device) as stream:
+            self._forward(lambda: torch._foreach_copy_(self._in, values), stream)
+            outputs = [tensor.clone() for tensor in self._out]
+            return dict(zip(self._outputs, outputs, strict=True)), self._marks.taken()
+
+    def backward(self, gradients: Tensors) -> tuple[Tensors, torch.Tensor]:
+        """Gradients to the wanted inputs from those to the outputs; `run` must have filled the buffers.
+
+        Returns:
+            The gradients by name, and marks of what is not finite: first of those to the outputs, then of these.
+        """
+        values = [gradients[name] for name in self._outputs]
+        with at_turn(self._device) as stream:
+            self._backward(lambda: torch._foreach_copy_(self._seeds, values), stream)
+            results = [tensor.clone() for tensor in self._results]
+            return dict(zip(self._wanted, results, strict=True)), self._gradient_marks.taken()
+
+    def _record(self) -> None:
         self._tape = wp.Tape()
+        self._work(self._tape if self._wanted else None)
 
-    def run(self, inputs: Tensors) -> Tensors:
-        """The outputs for `inputs`, as new tensors."""
-        with turn, self._stream():
-            for name, array in self._inputs.items():
-                wp.to_torch(array, requires_grad=False).copy_(inputs[name])
-            if self._forward_graph is None:
-                with said_when_slow("preparing kernels (compiled at their first use, then cached)"):
-                    self._work(None)  # compiles what is not compiled yet, which must not happen during a capture
-                self._forward_graph = self._capture(lambda: self._work(None))
-            else:
-                wp.capture_launch(self._forward_graph)
-            return {name: wp.to_torch(array, requires_grad=False).clone() for name, array in self._outputs.items()}
-
-    def backward(self, gradients: Tensors) -> Tensors:
-        """Gradients to the wanted inputs from those to the outputs; `run` must have filled the buffers."""
-        with turn, self._stream():
-            if self._backward_graph is None:
-                with self._tape:
-                    self._work(self._tape)
-                self._seed(gradients)
-                with said_when_slow("preparing kernels of the gradient (compiled at their first use, then cached)"):
-                    self._adjoint()
-                self._backward_graph = self._capture(self._adjoint)
-            self._seed(gradients)
-            wp.capture_launch(self._backward_graph)
-            return {name: wp.to_torch(self._inputs[name].grad).clone() for name in self._wanted}
-
-    def _seed(self, gradients: Tensors) -> None:
-        for name, array in self._outputs.items():
-            wp.to_torch(array.grad, requires_grad=False).copy_(gradients[name])
+    def _work(self, tape: wp.Tape | None) -> None:
+        with recording(tape):
+            self._launches(tape)
+        self._marks.clear()
+        self._marks.look()
 
     def _adjoint(self) -> None:
+        self._gradient_marks.clear()
+        self._gradient_marks.look(0)
         clear_gradients(self._inputs[name] for name in self._wanted if name not in self._cleared)
         self._tape.backward()
+        self._gradient_marks.look(1)
 
-    def _capture(self, work: Callable[[], None]) -> wp.Graph:
-        with wp.ScopedCapture(device=self._device) as capture:
-            work()
-        return capture.graph
 
-    def _stream(self) -> wp.ScopedStream | wp.ScopedDevice:
-        """On a GPU work goes to torch's stream, so that neither library has to wait for the other."""
-        if self._device.is_cuda:
-            return wp.ScopedStream(wp.stream_from_torch(wp.device_to_torch(self._device)))
-        return wp.ScopedDevice(self._device)
+def _tensors(arrays: Iterable[wp.array]) -> list[torch.Tensor]:
+    return [wp.to_torch(array, requires_grad=False) for array in arrays]

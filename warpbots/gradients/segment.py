@@ -37,7 +37,10 @@ class Segment:
 
     Attributes:
         keep: Whether intervals keep their substeps.
+        marks: Of the interval that ran last.
     """
+
+    marks: torch.Tensor
 
     def __init__(self, bridge: "Bridge", keep: bool):
         self.keep = keep
@@ -109,7 +112,7 @@ class Segment:
             inputs = dict(zip(call.names, call.saved_tensors, strict=True))
             key = (call.names, call.wanted)
             interval = self.held(i) or self._bridge.lend(key)
-            self._states[i + 1] = interval.run(inputs)
+            self._states[i + 1], _ = interval.run(inputs)
             self._kept[i] = (key, interval)
         return self._states[index]
 

@@ -3,11 +3,15 @@
 import dataclasses
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from torch.autograd import forward_ad
 
-from warpbots.gradients.replay import Replay, Tensors, turn
+from warpbots.gradients.marks import flaw
+from warpbots.gradients.replay import Replay, Tensors
 from warpbots.gradients.segment import Segment
+from warpbots.gradients.streams import turn
+from warpbots.gradients.watch import BackwardWatch, Found
 
 __all__ = ["Bridge", "refuse_transforms"]
 
@@ -19,18 +23,18 @@ class Bridge:
     Attributes:
         outputs: Names of what comes out.
         make: Makes an `Replay` for a set of replaced parameters and a set of inputs that want gradients.
-        refuse: Raises if the outputs of an interval, given its inputs and outputs, are not what physics allows.
         lost: How gradients can stop being finite within an interval, and what helps.
+        watch: What backward passes find.
     """
 
     outputs: tuple[str, ...]
     make: Callable[[frozenset, frozenset], Replay]
-    refuse: Callable[[Tensors, Tensors], None]
     lost: str
+    watch: BackwardWatch
     _idle: dict[tuple, list[Replay]] = dataclasses.field(default_factory=dict)
 
-    def run(self, inputs: Tensors, segment: Segment, index: int) -> Tensors:
-        """Outputs of one control interval, differentiable with respect to `inputs`.
+    def run(self, inputs: Tensors, segment: Segment, index: int) -> tuple[Tensors, torch.Tensor]:
+        """Outputs of one control interval, differentiable with respect to `inputs`, and the marks of what it watches.
 
         Args:
             inputs: Fields of the state, then ``control``, then replaced parameters.
@@ -46,16 +50,15 @@ class Bridge:
         values = _ControlInterval.apply(self, names, wanted, segment, index, *inputs.values())
         outputs = dict(zip(self.outputs, values, strict=True))
         segment.reach(index + 1, outputs)
-        return outputs
+        return outputs, segment.marks
 
-    def forward(self, inputs: Tensors) -> Tensors:
-        """Outputs of one control interval whose substeps nobody will ask for."""
+    def forward(self, inputs: Tensors) -> tuple[Tensors, torch.Tensor]:
+        """Outputs and marks of one control interval whose substeps nobody will ask for."""
         key = (tuple(inputs), frozenset())
         interval = self.lend(key)
-        outputs = interval.run(inputs)
+        outputs, marks = interval.run(inputs)
         self.give_back(key, interval)
-        self.refuse(inputs, outputs)
-        return outputs
+        return outputs, marks
 
     def lend(self, key: tuple[tuple, frozenset]) -> Replay:
         """An interval for these inputs and wanted gradients: an idle one, or a new one."""
@@ -97,12 +100,12 @@ class _ControlInterval(torch.autograd.Function):
         ctx.bridge, ctx.names, ctx.wanted, ctx.segment, ctx.index = bridge, names, wanted, segment, index
         segment.record(index, ctx)
         inputs = dict(zip(names, values, strict=True))
-        if not segment.keep:
-            return tuple(bridge.forward(inputs).values())
-        interval = bridge.lend((names, wanted))
-        outputs = interval.run(inputs)
-        segment.hold(index, (names, wanted), interval)
-        bridge.refuse(inputs, outputs)
+        if segment.keep:
+            interval = bridge.lend((names, wanted))
+            outputs, segment.marks = interval.run(inputs)
+            segment.hold(index, (names, wanted), interval)
+        else:
+            outputs, segment.marks = bridge.forward(inputs)
         return tuple(outputs.values())
 
     @staticmethod
@@ -124,17 +127,10 @@ class _Adjoint(torch.autograd.Function):
             interval = bridge.lend(key)
             interval.run(inputs)
             segment.hold(call.index, key, interval)
-        results = interval.backward(dict(zip(bridge.outputs, gradients, strict=True)))
+        results, marks = interval.backward(dict(zip(bridge.outputs, gradients, strict=True)))
         segment.release(call.index)
-        seeded = all(torch.isfinite(g).all() for g in gradients)
-        cause = bridge.lost if seeded else "the loss has no finite gradient to what it looks at: check its weights"
-        for name, result in results.items():
-            if not torch.isfinite(result).all():
-                first = [int(i) for i in torch.nonzero(~torch.isfinite(result))[0]]
-                raise FloatingPointError(
-                    f"the gradient to {name} is {result[tuple(first)].item()} at index {first} of shape "
-                    f"{tuple(result.shape)}; {cause}"
-                )
+        shapes = {name: tuple(result.shape) for name, result in results.items()}
+        bridge.watch.note(marks, lambda found: _refuse(found, shapes, bridge.lost))
         return tuple(results[name] for name in sorted(call.wanted))
 
     @staticmethod
@@ -143,3 +139,20 @@ class _Adjoint(torch.autograd.Function):
             "a simulation has first derivatives alone: the gradient of a gradient (create_graph=True, hessian, a "
             "gradient penalty) needs second ones; warpbots.hessian_product gives them along a direction, by differences"
         )
+
+
+def _refuse(found: Found, shapes: dict[str, tuple[int, ...]], lost: str) -> None:
+    """Raise if an interval gives a gradient that is not finite.
+
+    Args:
+        found: Marks of the gradients to its outputs, then of those that it gives.
+        shapes: Shapes of the latter by name.
+        lost: How an interval can lose a gradient.
+    """
+    seeds, results = found[: -len(shapes)], found[-len(shapes) :]
+    cause = "the loss has no finite gradient to what it looks at: check its weights" if any(map(flaw, seeds)) else lost
+    for (name, shape), mark in zip(shapes.items(), results, strict=True):
+        if bad := flaw(mark):
+            at, value = bad
+            index = [int(i) for i in np.unravel_index(at, shape)]
+            raise FloatingPointError(f"the gradient to {name} is {value} at index {index} of shape {shape}; {cause}")

@@ -4,16 +4,19 @@ from warpbots.math.copies import Copies
 from warpbots.math.launch import (
     Launch,
     clear_gradients,
+    if_then,
     launch,
     launch_adjoint,
     launch_adjoints,
     launch_all,
     launch_lanes,
     launch_own_adjoint,
+    preparing,
     struct_of,
+    while_loop,
 )
 from warpbots.math.rotation import cofactor, cofactor_differential, rotation, rotation_differential
-from warpbots.math.tape import copy, record
+from warpbots.math.tape import copy, record, recording
 from warpbots.math.threads import parallel
 from warpbots.math.types import NODE, index_vector, matrix, precision, real, real_numpy, vector
 
@@ -25,6 +28,7 @@ __all__ = [
     "cofactor",
     "cofactor_differential",
     "copy",
+    "if_then",
     "index_vector",
     "launch",
     "launch_adjoint",
@@ -35,11 +39,14 @@ __all__ = [
     "matrix",
     "parallel",
     "precision",
+    "preparing",
     "real",
     "real_numpy",
     "record",
+    "recording",
     "rotation",
     "rotation_differential",
     "struct_of",
     "vector",
+    "while_loop",
 ]

@@ -1,23 +1,89 @@
-"""Launches whose adjoints a solver orchestrates itself, and the structs that go into them."""
+"""Launches whose adjoints a solver orchestrates itself, loops and branches around them, and the structs they take."""
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
 
 import warp as wp
 
 __all__ = [
     "Launch",
     "clear_gradients",
+    "if_then",
     "launch",
     "launch_adjoint",
     "launch_adjoints",
     "launch_all",
     "launch_lanes",
     "launch_own_adjoint",
+    "preparing",
     "struct_of",
+    "while_loop",
 ]
 
 Launch = tuple[wp.Kernel, int | tuple, list, list]
 """A kernel, its size, its inputs and its outputs."""
+
+_Body = Callable[[], None]
+
+_met: ContextVar[dict[object, _Body | None] | None] = ContextVar("met", default=None)
+_loading: ContextVar[bool] = ContextVar("loading", default=False)
+
+
+@contextlib.contextmanager
+def preparing() -> Iterator[list[_Body]]:
+    """Run work within it once, and it can be captured: every kernel that it may launch is compiled and on the device.
+
+    Kernels of loops and branches that were not entered are loaded at the end, and arrays made that are made at their
+    first use. Bodies that stand in the same place of the program launch the same kernels.
+
+    Yields:
+        Bodies that were not entered, once they have been loaded. Fills and copies in them were done: if there are any,
+        arrays that work writes mean nothing until it has run again.
+    """
+    met: dict[object, _Body | None] = {}
+    left: list[_Body] = []
+    with _set(_met, met):
+        yield left
+    left.extend(filter(None, met.values()))
+    with _set(_loading, True):
+        for body in left:
+            body()
+
+
+def while_loop(condition: wp.array, body: _Body) -> None:
+    """Repeat `body` while the entry of `condition`, shape (1,), int, is not zero; on the device within a capture."""
+    _enter(wp.capture_while, condition, body)
+
+
+def if_then(condition: wp.array, body: _Body) -> None:
+    """Do `body` if the entry of `condition`, shape (1,), int, is not zero; decided on the device within a capture."""
+    _enter(wp.capture_if, condition, body)
+
+
+def _enter(how: Callable, condition: wp.array, body: _Body) -> None:
+    met = _met.get()
+    if _loading.get():
+        body()
+    elif met is None:
+        how(condition, body)
+    else:
+        met.setdefault(body.__code__, body)
+
+        def entered() -> None:
+            met[body.__code__] = None
+            body()
+
+        how(condition, entered)
+
+
+@contextlib.contextmanager
+def _set(variable: ContextVar, value: object) -> Iterator[None]:
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
 
 
 def launch(
@@ -29,7 +95,9 @@ def launch(
     block_dim: int | None = None,
 ) -> None:
     """Launch a kernel; nothing of it goes to the tape. Threads wait for one another in blocks of `block_dim`."""
-    wp.launch(kernel, dim, inputs, outputs, device=device, record_tape=False, block_dim=block_dim)
+    wp.launch(
+        kernel, dim, inputs, outputs, device=device, record_tape=False, record_cmd=_loading.get(), block_dim=block_dim
+    )  # fmt: skip
 
 
 def launch_lanes(
@@ -40,7 +108,8 @@ def launch_lanes(
     They share tiles: what depends on all of them, as a sum, is found by a tile.
     """
     wp.launch_tiled(
-        kernel, dim=dim, inputs=inputs, outputs=outputs, block_dim=lanes, device=device, record_tape=False
+        kernel, dim=dim, inputs=inputs, outputs=outputs, block_dim=lanes, device=device, record_tape=False,
+        record_cmd=_loading.get(),
     )  # fmt: skip
 
 
@@ -55,7 +124,8 @@ def launch_adjoint(
 ) -> None:
     """Launch the adjoint that Warp generated for a kernel: gradients of inputs from those of outputs."""
     wp.launch(
-        kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device=device, adjoint=True, record_tape=False
+        kernel, dim, inputs, outputs, adj_inputs, adj_outputs, device=device, adjoint=True, record_tape=False,
+        record_cmd=_loading.get(),
     )  # fmt: skip
 
 

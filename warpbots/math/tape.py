@@ -4,21 +4,29 @@ Warp has no public handle to the active tape, and a step whose adjoint is orches
 Only this file reaches for it.
 """
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 
 import warp as wp
 
-__all__ = ["copy", "record"]
+__all__ = ["copy", "record", "recording"]
+
+
+@contextlib.contextmanager
+def recording(tape: wp.Tape | None) -> Iterator[None]:
+    """Within it `tape` is the active one, or none is, whichever was before."""
+    runtime = wp._src.context.runtime
+    before, runtime.tape = runtime.tape, tape
+    try:
+        yield
+    finally:
+        runtime.tape = before
 
 
 def copy(destination: wp.array, source: wp.array) -> None:
     """`wp.copy` that nothing is recorded of: its adjoint is part of a step's own."""
-    runtime = wp._src.context.runtime
-    tape, runtime.tape = runtime.tape, None
-    try:
+    with recording(None):
         wp.copy(destination, source)
-    finally:
-        runtime.tape = tape
 
 
 def record(backward: Callable[[], None], reads: Sequence[wp.array], writes: Sequence[wp.array]) -> None:

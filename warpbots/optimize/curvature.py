@@ -25,15 +25,17 @@ def hessian_product(
     Raises:
         ValueError: The shapes differ, or `direction` is zero.
     """
-    if direction.shape != x.shape or not (direction != 0).any():
+    x, direction = x.detach(), direction.detach()
+    same = direction.shape == x.shape and x.numel() > 0
+    largest, longest = torch.stack([x.abs().max(), direction.abs().max()]).tolist() if same else (0.0, 0.0)
+    if longest == 0.0:
         raise ValueError(
             f"hessian_product: direction must have the shape {tuple(x.shape)} of x and not be zero, got "
             f"{tuple(direction.shape)}"
         )
-    x, direction = x.detach(), direction.detach()
     if step is None:
-        step = torch.finfo(x.dtype).eps ** (1 / 3) * (float(x.abs().max()) or 1.0)
-    h = step / float(direction.abs().max())
+        step = torch.finfo(x.dtype).eps ** (1 / 3) * (largest or 1.0)
+    h = step / longest
 
     def gradient(at: torch.Tensor) -> torch.Tensor:
         at = at.requires_grad_()

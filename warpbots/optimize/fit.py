@@ -95,14 +95,14 @@ def fit(
         if checkpoint is not None:
             run.save(checkpoint)
 
-    def evaluate(iteration: int) -> torch.Tensor:
-        value = loss()
-        if not torch.isfinite(value).all():
+    def evaluate(iteration: int) -> tuple[torch.Tensor, float]:
+        loss_now = loss()
+        value = loss_now.item()
+        if not math.isfinite(value):
             raise FloatingPointError(
-                f"the loss is {value.item()} in iteration {iteration}; use a smaller learning rate or a loss that is "
-                f"bounded"
+                f"the loss is {value} in iteration {iteration}; use a smaller learning rate or a loss that is bounded"
             )
-        return value
+        return loss_now, value
 
     try:
         quiet = {} if progress else {"disable": True}  # said only if so: else the user's TQDM_DISABLE counts
@@ -113,16 +113,16 @@ def fit(
 
                 def closure(iteration: int = iteration, seen: list[float] = seen) -> torch.Tensor:
                     rule.zero_grad()
-                    value = evaluate(iteration)
+                    loss_now, value = evaluate(iteration)
                     if not seen:  # the parameters are still those of the start of this iteration
-                        seen.append(value.item())
-                        note(value.item())
-                        bar.set_postfix_str(f"loss {value.item():.5g}, best {history.loss[history.best]:.5g}")
-                    value.backward()
+                        seen.append(value)
+                        note(value)
+                        bar.set_postfix_str(f"loss {value:.5g}, best {history.loss[history.best]:.5g}")
+                    loss_now.backward()
                     norm = torch.nn.utils.clip_grad_norm_(parameters, math.inf if max_norm is None else max_norm)
                     if len(history.gradient_norm) < len(history.loss):
                         history.gradient_norm.append(norm.item())
-                    return value
+                    return loss_now
 
                 rule.step(closure)
                 if project is not None:
@@ -131,7 +131,7 @@ def fit(
                 save()
                 bar.update()
             with torch.no_grad():
-                note(evaluate(iterations).item())
+                note(evaluate(iterations)[1])
     except KeyboardInterrupt:
         history.interrupted = True
     finally:

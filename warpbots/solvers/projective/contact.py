@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import warp as wp
 
-from warpbots.math import copy, launch, real
+from warpbots.math import copy, if_then, launch, real
 from warpbots.solvers.articulated.team import lanes_of
 from warpbots.solvers.projective import (
     collide,
@@ -94,7 +94,7 @@ class Contact:
         Planes may have turned by ten times the `tolerance` [1] since they were last looked at.
         """
         if self._of_pairs:
-            wp.capture_if(self._scratch.search.any, lambda: self._search(u, real(10.0 * tolerance)))
+            if_then(self._scratch.search.any, lambda: self._search(u, real(10.0 * tolerance)))
             copy(self._scratch.search.was, self._matrix.iteration.progress.active)
 
     def _search(self, u: wp.array, turned: real) -> None:
@@ -168,7 +168,7 @@ class Contact:
                 push(meeting.pressed)
                 move(meeting.pressed)
 
-            wp.capture_if(meeting.any, again)
+            if_then(meeting.any, again)
 
     def _sweep(
         self, listing: wp.Kernel, sweeping: wp.Kernel, active: wp.array, z: wp.array, f: wp.array

@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import warp as wp
 
-from warpbots.math import NODE, launch, launch_lanes, real
+from warpbots.math import NODE, launch, launch_lanes, real, while_loop
 from warpbots.math.lanes import dot, fetch, multiply_add, scale
 from warpbots.solvers.projective.anderson import LANES, Progress, chunks_of
 from warpbots.solvers.projective.touch import MeetingArrays
@@ -159,7 +159,7 @@ def minres(
         launch(rotate_kernel, worlds, [it.chunks, wp.float64(tolerance), limit], [arrays], device)
         launch(move_kernel, each, [], [arrays, a], device)
 
-    wp.capture_while(arrays.any, correct)
+    while_loop(arrays.any, correct)
 
 
 def hand_over(it: Krylov, progress: Progress) -> None:

@@ -252,7 +252,7 @@ class ProjectiveModel:
         obstacles.thin = wp.array(is_thin(across, self.particles.edge).astype(np.int32), dtype=int, device=self.device)
         return obstacles
 
-    @property
+    @functools.cached_property
     def sharp(self) -> bool:
         """Whether there is an obstacle that can be inside of a face whose corners are outside of it."""
         return bool((widths(self.solids) > 0.0).any())

@@ -113,7 +113,7 @@ class Skeleton:
             return
         stage, tree, everywhere = self._stage, self._tree, self._model.scratch.everywhere
         self._launch(handles.signal_kernel, None, self._signal, [])
-        wp.copy(self._stage.c, wp.full(stage.c.shape, 1.0 / dt, dtype=stage.c.dtype, device=self._device))
+        stage.c.fill_(1.0 / dt)
         self._launch(recall_kernel, tree.elements, [tree, self._past, stage, _NUMBER], [stage])
         self.pose(everywhere, u)
         clear_gradients([stage.x, stage.rate, stage.accel, self._bones.control, self._bones.gravity])

@@ -18,6 +18,7 @@ from warpbots.math import (
     real_numpy,
     record,
     vector,
+    while_loop,
 )
 from warpbots.scene import Scene
 from warpbots.scene.kinds import conform
@@ -218,7 +219,7 @@ class ProjectiveDynamics:
             accelerate(it, self.tolerance * model.particles.edge, False, self.max_iterations)
             contact.ask(z)
 
-        wp.capture_while(it.progress.any, correct)
+        while_loop(it.progress.any, correct)
         skeleton.pose(scratch.everywhere, z)
         for kind, elements in model.elements:
             if kind.forbid is not None:
@@ -448,7 +449,7 @@ class ProjectiveDynamics:
             contact.follow_adjoint(point.u, f, move)
             accelerate(it, self.tolerance, True, limit)
 
-        wp.capture_while(it.progress.any, correct)
+        while_loop(it.progress.any, correct)
         if model.skeleton is not None:
             left(scratch.everywhere)
 

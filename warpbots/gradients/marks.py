@@ -1,0 +1,128 @@
+"""What is wrong with arrays: found on the device, read when somebody asks."""
+
+import functools
+import itertools
+from collections.abc import Sequence
+
+import torch
+import warp as wp
+
+from warpbots.math import Launch, launch_all, parallel
+
+__all__ = ["Field", "Marks", "flaw"]
+
+Field = tuple[wp.array, float]
+"""An array, and the largest magnitude that its entries may have; infinity where every number will do."""
+
+_NONE = 2**31 - 1
+_KINDS = ("nan", "inf", "-inf")
+_LENGTH = 256
+"""Entries of a thread, where there are many threads."""
+
+
+class Marks:
+    """Where arrays leave their ranges: the first nan, the first entry that is too large, the first that is too small.
+
+    Arrays are looked at in groups, each by one launch for each precision.
+    """
+
+    def __init__(self, device: wp.Device, *groups: Sequence[Field]):
+        """Nothing runs yet.
+
+        Args:
+            device: Device of the arrays.
+            groups: Arrays that are looked at together; rows of marks are in the order of all arrays.
+        """
+        self._device, self._groups = device, groups
+        self._marks = wp.empty((sum(map(len, groups)), len(_KINDS)), dtype=int, device=device)
+        self._tensor, rows = wp.to_torch(self._marks), itertools.count()
+        self._launches = [self._launches_of([(*field, next(rows)) for field in group]) for group in groups]
+
+    def _launches_of(self, fields: list[tuple[wp.array, float, int]]) -> list[Launch]:
+        tables: dict[type, list] = {}
+        for array, most, index in fields:
+            if array.size:
+                row = _row(array, most, index)
+                tables.setdefault(row.value.dtype, []).append(row)
+        launches = []
+        for scalar, table in tables.items():
+            Row, kernel = _kernel(scalar)
+            longest = max(row.value.size for row in table)
+            threads = -(-longest // _LENGTH) if parallel(self._device) else 1
+            inputs = [wp.array(table, dtype=Row, device=self._device), threads]
+            launches.append((kernel, (len(table), threads), inputs, [self._marks]))
+        return launches
+
+    def clear(self) -> None:
+        """Forget what was found."""
+        self._marks.fill_(_NONE)
+
+    def look(self, group: int = 0) -> None:
+        """Mark what is wrong with the arrays of a group now."""
+        launch_all(self._launches[group], self._device)
+
+    def taken(self) -> torch.Tensor:
+        """A copy of the marks, shape (arrays, 3), int."""
+        return self._tensor.clone()
+
+
+def flaw(mark: Sequence[int]) -> tuple[int, str] | None:
+    """Where the first bad entry of an array is, counted in numbers, and what; None if there is none.
+
+    Args:
+        mark: A row of `Marks.taken`.
+    """
+    at, kind = min(zip(mark, _KINDS, strict=True))
+    return None if at == _NONE else (at, kind)
+
+
+def _row(array: wp.array, most: float, index: int) -> object:
+    """The entries of an array as numbers, without regard to what it is an array of."""
+    flat = wp.to_torch(array, requires_grad=False).view(-1)
+    row = _kernel(wp.dtype_from_torch(flat.dtype))[0]()
+    row.value, row.most, row.index = wp.from_torch(flat), min(most, torch.finfo(flat.dtype).max), index
+    return row
+
+
+@functools.cache
+def _kernel(scalar: type) -> tuple[type, wp.Kernel]:
+    """A row of a table of arrays of one precision, and the kernel that goes through them."""
+    module = wp.get_module(f"warpbots.gradients.marks.{scalar.__name__}")
+
+    @wp.struct
+    class Row:
+        """An array, the largest magnitude in it, and the row of its marks."""
+
+        value: wp.array[scalar]
+        most: scalar
+        index: int
+
+    # without a branch, so that a compiler makes vectors of it: fifteen times as fast on a CPU
+    @wp.func_native(
+        """
+        bool within = true;
+        for (int i = first; i < a.shape[0]; i += step)
+            within &= fabs(a.data[i]) <= most;
+        return within;
+        """
+    )
+    def within(a: wp.array[scalar], most: scalar, first: int, step: int) -> bool:
+        """Whether every `step`-th entry from the first on is in its range."""
+
+    @wp.kernel(module=module, enable_backward=False)
+    def mark(table: wp.array[Row], threads: int, marks_out: wp.array2d[int]):
+        """First entries of every array that are nan, too large and too small."""
+        r, t = wp.tid()
+        row = table[r]
+        if not within(row.value, row.most, t, threads):
+            for i in range(t, row.value.shape[0], threads):
+                x = row.value[i]
+                if not wp.abs(x) <= row.most:
+                    kind = 0
+                    if x > row.most:
+                        kind = 1
+                    if x < -row.most:
+                        kind = 2
+                    wp.atomic_min(marks_out, row.index, kind, i)
+
+    return Row, mark

@@ -1,0 +1,81 @@
+"""Faults that the device has marked and nobody has read."""
+
+import dataclasses
+from collections.abc import Callable
+
+import torch
+import warp as wp
+from torch.autograd import Variable
+
+from warpbots.gradients.streams import at_turn
+
+__all__ = ["BackwardWatch", "Found", "Watch"]
+
+Found = list[list[int]]
+"""Rows of `Marks`, read."""
+
+
+@dataclasses.dataclass
+class Watch:
+    """Marks of intervals in the order in which they ran, read together: the host waits for the device once.
+
+    Attributes:
+        device: Warp device of the marks.
+        length: Number of intervals after which they are read.
+    """
+
+    device: wp.Device
+    length: int
+    _unread: list[tuple[torch.Tensor, Callable[[Found], None]]] = dataclasses.field(default_factory=list)
+
+    def note(self, marks: torch.Tensor, judge: Callable[[Found], None]) -> None:
+        """Take the marks of one interval.
+
+        Args:
+            marks: From `Marks.taken`.
+            judge: Raises if they say that something is wrong.
+        """
+        self._unread.append((marks, judge))
+        if len(self._unread) >= self.length:
+            self.read()
+
+    def read(self) -> None:
+        """Read what is unread; of several faults the one that came first is raised."""
+        unread, self._unread = self._unread, []
+        if not unread:
+            return
+        with at_turn(self.device):
+            rows = torch.cat([marks for marks, _ in unread]).tolist()
+        for marks, judge in unread:
+            judge(rows[: len(marks)])
+            del rows[: len(marks)]
+
+    def __enter__(self) -> "Watch":
+        return self
+
+    def __exit__(self, kind: type | None, fault: BaseException | None, trace: object) -> None:
+        """What was wrong before comes first: a controller may have failed because of it."""
+        if kind is None or issubclass(kind, Exception):
+            self.read()
+
+
+@dataclasses.dataclass
+class BackwardWatch:
+    """A `Watch` for every backward pass of torch, which is read when the pass ends, if not before.
+
+    Attributes:
+        device: Warp device of the marks.
+        length: Number of intervals after which they are read.
+    """
+
+    device: wp.Device
+    length: int
+    _passes: dict[int, Watch] = dataclasses.field(default_factory=dict)
+
+    def note(self, marks: torch.Tensor, judge: Callable[[Found], None]) -> None:
+        """`Watch.note`, within a backward pass."""
+        number = torch._C._current_graph_task_id()
+        if number not in self._passes:
+            self._passes[number] = Watch(self.device, self.length)
+            Variable._execution_engine.queue_callback(lambda: self._passes.pop(number).read())
+        self._passes[number].note(marks, judge)
