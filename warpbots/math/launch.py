@@ -19,9 +19,16 @@ Launch = tuple[wp.Kernel, int | tuple, list, list]
 """A kernel, its size, its inputs and its outputs."""
 
 
-def launch(kernel: wp.Kernel, dim: int | tuple, inputs: list, outputs: list, device: wp.Device) -> None:
-    """Launch a kernel; nothing of it goes to the tape."""
-    wp.launch(kernel, dim, inputs, outputs, device=device, record_tape=False)
+def launch(
+    kernel: wp.Kernel,
+    dim: int | tuple,
+    inputs: list,
+    outputs: list,
+    device: wp.Device,
+    block_dim: int | None = None,
+) -> None:
+    """Launch a kernel; nothing of it goes to the tape. Threads wait for one another in blocks of `block_dim`."""
+    wp.launch(kernel, dim, inputs, outputs, device=device, record_tape=False, block_dim=block_dim)
 
 
 def launch_adjoint(
