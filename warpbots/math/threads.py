@@ -7,6 +7,8 @@ import warp as wp
 __all__ = ["parallel"]
 
 _ALWAYS = os.environ.get("WARPBOTS_PARALLEL") == "1"
+if _ALWAYS:
+    wp.config.enable_cpu_blocks = True  # threads of a block that wait for one another
 
 
 def parallel(device: wp.Device) -> bool:

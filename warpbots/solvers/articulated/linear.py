@@ -1,23 +1,11 @@
-"""Dense systems of one world: LU factorisation with partial pivoting, shared by the threads of a world.
-
-A thread knows its number `lane` among `lanes`; on a CPU there is one. Between two phases the threads wait for one
-another at `sync`, which is why they have to be one warp on a GPU.
-"""
+"""Dense systems of one world: LU factorisation with partial pivoting, shared by the threads of a world."""
 
 import warp as wp
 
 from warpbots.solvers.articulated.spatial import scalar
+from warpbots.solvers.articulated.team import sync
 
-__all__ = ["factorise", "solve", "solve_transposed", "sync"]
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    __syncwarp();
-#endif
-""")
-def sync():
-    """Wait for the other threads of the world, and see what they have written."""
+__all__ = ["factorise", "solve", "solve_transposed"]
 
 
 @wp.func

@@ -15,11 +15,12 @@ of the equations as they are.
 
 import warp as wp
 
-from warpbots.solvers.articulated.linear import factorise, solve, sync
+from warpbots.solvers.articulated.linear import factorise, solve
 from warpbots.solvers.articulated.machine import Machine, Work
 from warpbots.solvers.articulated.scheme import Past, finish, inverse_length, predict, recall, stages
 from warpbots.solvers.articulated.spatial import scalar
 from warpbots.solvers.articulated.tangent import evaluate
+from warpbots.solvers.articulated.team import sync
 from warpbots.solvers.articulated.touch import bound_group
 from warpbots.solvers.articulated.tree import Stage
 

@@ -28,6 +28,7 @@ from warpbots.solvers.articulated.robot import Robot
 from warpbots.solvers.articulated.scheme import INTEGRATORS, Past
 from warpbots.solvers.articulated.sense import Readings, readings, sense
 from warpbots.solvers.articulated.spatial import scalar
+from warpbots.solvers.articulated.team import lanes_of
 from warpbots.solvers.articulated.tree import Stage
 from warpbots.solvers.checks import OVERFLOW, refuse_states_without_gradient, refuse_worlds
 
@@ -175,13 +176,13 @@ class Articulated:
         scratch, end = model.scratch, model.scratch.end(state_out)
         past, after = self._past(state, dt), self._past(state_out, dt)
         first, second = self._stages(state, end.stages)
-        lanes = 32 if model.device.is_cuda else 1
+        lanes = lanes_of(model.device)
         options = Options()
         options.tolerance, options.limit, options.lanes = self.tolerance, self.max_iterations, lanes
         for number, stage in ((0, first), (1, second)):
             inputs = [model.machine, past, options, control, number, first]
             outputs = [scratch.work, scratch.report, stage, end.factors[number], after]
-            launch(newton_kernel, (model.worlds, lanes), inputs, outputs, model.device)
+            launch(newton_kernel, (model.worlds, lanes), inputs, outputs, model.device, lanes)
         reads = [*state.fields(), control, *model.parameter_arrays()]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
 

@@ -22,7 +22,6 @@ import warp as wp
 
 from warpbots.solvers.articulated.forces import motor_force, motor_tangent, passive_force, passive_tangents
 from warpbots.solvers.articulated.joints import BALL, FIXED, cayley_rate, cayley_tangent
-from warpbots.solvers.articulated.linear import sync
 from warpbots.solvers.articulated.machine import Machine, Work
 from warpbots.solvers.articulated.motion import (
     first_moment,
@@ -45,6 +44,7 @@ from warpbots.solvers.articulated.spatial import (
     spatial,
     vec3,
 )
+from warpbots.solvers.articulated.team import sync
 from warpbots.solvers.articulated.touch import apply, touch_pair
 from warpbots.solvers.articulated.tree import Stage, Tree
 
