@@ -8,6 +8,7 @@ from warpbots.solvers.articulated.machine import Work
 from warpbots.solvers.articulated.newton import Factors, Report
 from warpbots.solvers.articulated.power import Touching
 from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
+from warpbots.solvers.articulated.team import lanes_of
 from warpbots.solvers.articulated.touch import Pairs
 from warpbots.solvers.articulated.tree import Links, Stage
 from warpbots.solvers.kept import Kept
@@ -65,20 +66,21 @@ class Scratch:
         self._ends: Kept = Kept()
         w, n = sizes.worlds, sizes.freedom
         elements, pairs, groups = w * sizes.elements, w * sizes.pairs, w * sizes.groups
+        looking = w * lanes_of(device) if pairs else 0
         self.links = self._links(elements, w * sizes.bodies, requires_grad=True)
         self.work = self._struct(
             Work,
             [
                 (elements, scalar), (elements, vec3), (elements, mat33), (elements, vec3), (elements, mat33),
                 (elements, Twist), (elements, Twist), *4 * [(w * n, Twist)], *4 * [(w * n, scalar)],
-                (w * n * n, scalar), (w, scalar),
+                (w * n * n, scalar),
             ],
             links=self._links(elements, w * sizes.bodies),
             pairs=self._struct(
                 Pairs,
                 [
-                    (pairs, int), (pairs, Twist), *3 * [(4 * pairs, mat33)], (groups, vec3), (groups, scalar),
-                    (w, scalar),
+                    (pairs, int), (pairs, int), (pairs, Twist), (12 * pairs, mat33), (groups, vec3), (groups, scalar),
+                    (w, scalar), (looking, int), (looking, Twist), (12 * looking, mat33),
                 ],
             ),
         )  # fmt: skip
