@@ -101,7 +101,7 @@ def solve_transposed(A: wp.array[scalar], pivot: wp.array[int], b: wp.array[scal
 
 @wp.func
 def subtract_column(A: wp.array[scalar], a: int, n: int, k: int, j: int):
-    """Take multiples of row k from the entries of column j below it, four at a time, which do not wait for each other."""
+    """Take multiples of row k from the entries of column j below it, four at a time: none waits for another."""
     u = A[a + k * n + j]
     i = k + 1
     while i + 3 < n:

@@ -4,12 +4,21 @@ import dataclasses
 
 import warp as wp
 
-from warpbots.math import Launch, clear_gradients, launch, launch_own_adjoint, record
+from warpbots.math import Launch, clear_gradients, launch, launch_own_adjoint, parallel, record
 from warpbots.solvers.articulated.forces import motor_force
 from warpbots.solvers.articulated.machine import Machine
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
 from warpbots.solvers.articulated.motion import first_moment, moments, move
-from warpbots.solvers.articulated.power import Touching, approach, force_at, list_kernel
+from warpbots.solvers.articulated.power import (
+    Touching,
+    approach,
+    compact_kernel,
+    count_kernel,
+    deep_kernel,
+    force_at,
+    list_kernel,
+    listing,
+)
 from warpbots.solvers.articulated.spatial import angular, linear, mat33, momentum, scalar, vec3
 from warpbots.solvers.articulated.touch import body_pose, body_twist
 from warpbots.solvers.articulated.tree import Links, Stage
@@ -53,6 +62,10 @@ class Readings:
         return [getattr(self, f.name) for f in dataclasses.fields(self)]
 
 
+_LISTING = (list_kernel, deep_kernel, count_kernel, compact_kernel)
+"""Kernels without an adjoint."""
+
+
 def readings(model: ArticulatedModel, requires_grad: bool = False) -> Readings:
     """Fresh arrays for `sense`."""
     bodies, points = (model.worlds, model.tree.bodies), (model.worlds, model.meeting.points)
@@ -73,6 +86,13 @@ def pose_kernel(machine: Machine, stage: Stage, links_out: Links):
     w = wp.tid()
     for e in range(machine.tree.elements):
         move(machine.tree, machine.design, stage, links_out, w, e)
+
+
+@wp.kernel
+def pose_level_kernel(machine: Machine, stage: Stage, first: int, links_out: Links):
+    """Where the elements of a level are, of which `first` is the first."""
+    w, i = wp.tid()
+    move(machine.tree, machine.design, stage, links_out, w, machine.tree.order[first + i])
 
 
 @wp.kernel
@@ -163,17 +183,28 @@ def _launches(model: ArticulatedModel, state: ArticulatedState, control: wp.arra
     links, touching = model.scratch.links, model.scratch.touching
     candidates = touching.pair.size
     steps = [
-        (pose_kernel, model.worlds, [model.machine, stage], [links]),
+        *_poses(model, stage),
         (body_kernel, to.position.shape, [model.machine, links], to.fields()[:7]),
         (torque_kernel, to.torque.shape, [model.machine, stage, control], [to.torque]),
     ]
     if candidates:
         contact = [model.machine, links, touching, candidates]
         steps += [
-            (list_kernel, model.worlds, [model.machine, links, candidates], [touching]),
+            *listing(model.machine, links, touching, model.device),
             (contact_kernel, (model.worlds, candidates), contact, to.fields()[8:]),
         ]
     return steps
+
+
+def _poses(model: ArticulatedModel, stage: Stage) -> list[Launch]:
+    """Launches that find where everything is: one, or for many threads one for each level."""
+    worlds, links = model.worlds, model.scratch.links
+    if not parallel(model.device):
+        return [(pose_kernel, worlds, [model.machine, stage], [links])]
+    return [
+        (pose_level_kernel, (worlds, width), [model.machine, stage, first], [links])
+        for first, width in model.robot.spans
+    ]
 
 
 def _sense_adjoint(model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Readings) -> None:
@@ -181,8 +212,8 @@ def _sense_adjoint(model: ArticulatedModel, state: ArticulatedState, control: wp
     steps = _launches(model, state, control, to)
     clear_gradients(model.scratch.gradients())
     for kernel, dim, inputs, outputs in steps:
-        if kernel in (pose_kernel, list_kernel):
+        if kernel in (pose_kernel, pose_level_kernel, *_LISTING):
             launch(kernel, dim, inputs, outputs, model.device)
     for kernel, dim, inputs, outputs in reversed(steps):
-        if kernel is not list_kernel:
+        if kernel not in _LISTING:
             launch_own_adjoint(kernel, dim, [*inputs, *outputs], model.device)
