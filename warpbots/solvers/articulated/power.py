@@ -33,7 +33,6 @@ __all__ = [
     "contact_power_kernel",
     "count_kernel",
     "deep_kernel",
-    "element_power_kernel",
     "finish_kernel",
     "force_at",
     "list_kernel",
@@ -97,27 +96,50 @@ def weigh_kernel(
             solve_transposed_together(factors.matrix, factors.pivot, weight_out, w, n, lane, lanes)
 
 
-@wp.func
-def sweep_element(
-    machine: Machine, stage: Stage, weight: wp.array[scalar], links: Links, sweep: wp.array[Twist], w: int, e: int
+@wp.kernel
+def sweep_kernel(
+    machine: Machine,
+    past: Past,
+    stage: Stage,
+    weight: wp.array[scalar],
+    number: int,
+    first: int,
+    count: int,
+    links_out: Links,
+    sweep_out: wp.array[Twist],
 ):
-    """Write where an element is, and its virtual twist, from those of its parent."""
+    """Where elements are, and their virtual twists: `count` from number `first + count i` of `order` on."""
+    w, i = wp.tid()
+    if absent(past, w, number):
+        return
     tree = machine.tree
-    move(tree, machine.design, stage, links, w, e)
-    n = w * tree.elements + e
-    l = of_joint(tree, weight, w, e)
-    L = twist_along(tree.kind[e], links.basis[n], links.position[n], l)
-    parent = tree.parent[e]
-    if parent >= 0:
-        L = L + sweep[w * tree.elements + parent]
-    sweep[n] = L
+    for k in range(count):
+        e = tree.order[first + count * i + k]
+        move(tree, machine.design, stage, links_out, w, e)
+        n = w * tree.elements + e
+        l = of_joint(tree, weight, w, e)
+        L = twist_along(tree.kind[e], links_out.basis[n], links_out.position[n], l)
+        parent = tree.parent[e]
+        if parent >= 0:
+            L = L + sweep_out[w * tree.elements + parent]
+        sweep_out[n] = L
 
 
-@wp.func
-def element_power(
-    machine: Machine, stage: Stage, weight: wp.array[scalar], links: Links, sweep: wp.array[Twist], w: int, e: int
+@wp.kernel
+def power_kernel(
+    machine: Machine,
+    past: Past,
+    stage: Stage,
+    weight: wp.array[scalar],
+    number: int,
+    links: Links,
+    sweep: wp.array[Twist],
+    power_out: wp.array2d[scalar],
 ):
-    """Power of the inertia of an element's body and of its springs, dampers, limits and rotors."""
+    """Power of the body of an element and of its springs, dampers, limits and rotors."""
+    w, e = wp.tid()
+    if absent(past, w, number):
+        return
     tree = machine.tree
     design = machine.design
     n = w * tree.elements + e
@@ -128,76 +150,7 @@ def element_power(
         J = moments(design, links, k)
         F = inertial_wrench(design.mass[k], mc, J, links.twist[n], links.acceleration[n])
         P = P + wp.dot(sweep[n], F)
-    return P
-
-
-@wp.func
-def motor_power(
-    machine: Machine, stage: Stage, control: wp.array2d[scalar], weight: wp.array[scalar], w: int, m: int
-):  # fmt: skip
-    """Power of a motor."""
-    l = weight[w * machine.tree.freedom + machine.tree.motor_dof[m]]
-    return -l * motor_force(machine.tree, machine.design, stage, control, w, m)
-
-
-@wp.kernel
-def power_kernel(
-    machine: Machine,
-    past: Past,
-    stage: Stage,
-    control: wp.array2d[scalar],
-    weight: wp.array[scalar],
-    number: int,
-    links_out: Links,
-    sweep_out: wp.array[Twist],
-    power_out: wp.array[scalar],
-):
-    """Power of inertia, joints and motors of a world: `power` has shape (worlds * (elements + channels),)."""
-    w = wp.tid()
-    if absent(past, w, number):
-        return
-    tree = machine.tree
-    at = w * (tree.elements + tree.channels)
-    for e in range(tree.elements):
-        sweep_element(machine, stage, weight, links_out, sweep_out, w, e)
-        power_out[at + e] = element_power(machine, stage, weight, links_out, sweep_out, w, e)
-    for m in range(tree.channels):
-        power_out[at + tree.elements + m] = motor_power(machine, stage, control, weight, w, m)
-
-
-@wp.kernel
-def sweep_kernel(
-    machine: Machine,
-    past: Past,
-    stage: Stage,
-    weight: wp.array[scalar],
-    number: int,
-    first: int,
-    links_out: Links,
-    sweep_out: wp.array[Twist],
-):
-    """Where the elements of a level are, of which `first` is the first, and their virtual twists."""
-    w, i = wp.tid()
-    if not absent(past, w, number):
-        sweep_element(machine, stage, weight, links_out, sweep_out, w, machine.tree.order[first + i])
-
-
-@wp.kernel
-def element_power_kernel(
-    machine: Machine,
-    past: Past,
-    stage: Stage,
-    weight: wp.array[scalar],
-    number: int,
-    links: Links,
-    sweep: wp.array[Twist],
-    power_out: wp.array[scalar],
-):
-    """What `power_kernel` writes for an element."""
-    w, e = wp.tid()
-    if not absent(past, w, number):
-        at = w * (machine.tree.elements + machine.tree.channels)
-        power_out[at + e] = element_power(machine, stage, weight, links, sweep, w, e)
+    power_out[w, e] = P
 
 
 @wp.kernel
@@ -205,16 +158,17 @@ def motor_power_kernel(
     machine: Machine,
     past: Past,
     stage: Stage,
-    control: wp.array2d[scalar],
     weight: wp.array[scalar],
     number: int,
-    power_out: wp.array[scalar],
+    control: wp.array2d[scalar],
+    power_out: wp.array2d[scalar],
 ):
-    """What `power_kernel` writes for a motor."""
+    """Power of a motor."""
     w, m = wp.tid()
-    if not absent(past, w, number):
-        at = w * (machine.tree.elements + machine.tree.channels) + machine.tree.elements
-        power_out[at + m] = motor_power(machine, stage, control, weight, w, m)
+    if absent(past, w, number):
+        return
+    l = weight[w * machine.tree.freedom + machine.tree.motor_dof[m]]
+    power_out[w, m] = -l * motor_force(machine.tree, machine.design, stage, control, w, m)
 
 
 @wp.struct

@@ -82,12 +82,6 @@ class Robot:
             levels.append(tuple(n for p in levels[-1] for n, e in enumerate(self.elements) if e.parent == p))
         return tuple(levels[:-1])
 
-    @property
-    def spans(self) -> list[tuple[int, int]]:
-        """Where each level begins in a row of all, and its number of elements."""
-        widths = [len(level) for level in self.levels]
-        return [(sum(widths[:i]), width) for i, width in enumerate(widths)]
-
     def body(self, name: str) -> int:
         """Index of a body.
 

@@ -55,7 +55,8 @@ class Scratch:
         stages: Copies of the stages of the step that is differentiated, with room for gradients.
         weight: Virtual velocities, shape (worlds * n_velocities,).
         sweep: Virtual twists of elements, shape (worlds * n_elements,).
-        power: Powers of elements and motors, shape (worlds * (n_elements + channels),).
+        power: Powers of elements, shape (worlds, n_elements).
+        motor_power: Powers of motors, shape (worlds, channels).
         contact_power: Powers of contacts, shape (worlds * n_candidates,).
         touching: The contacts of a moment.
         mobilities: What `resolution` found last, and of which arrays; None before.
@@ -92,7 +93,8 @@ class Scratch:
         self.mobilities: tuple | None = None
         self.weight = self._zeros(w * n, scalar)
         self.sweep = self._zeros(elements, Twist, requires_grad=True)
-        self.power = self._zeros(w * (sizes.elements + sizes.channels), scalar, requires_grad=True)
+        self.power = self._zeros((w, sizes.elements), scalar, requires_grad=True)
+        self.motor_power = self._zeros((w, sizes.channels), scalar, requires_grad=True)
         self.contact_power = self._zeros(touching.candidate.size, scalar, requires_grad=True)
 
     def end(self, state: object) -> End:
@@ -140,5 +142,5 @@ class Scratch:
             setattr(struct, name, self._zeros(size, dtype, requires_grad))
         return struct
 
-    def _zeros(self, size: int, dtype: type, requires_grad: bool = False) -> wp.array:
+    def _zeros(self, size: int | tuple, dtype: type, requires_grad: bool = False) -> wp.array:
         return wp.zeros(size, dtype=dtype, device=self._device, requires_grad=requires_grad)

@@ -4,11 +4,12 @@ import dataclasses
 
 import warp as wp
 
-from warpbots.math import Launch, clear_gradients, launch, launch_own_adjoint, parallel, record
+from warpbots.math import Launch, clear_gradients, launch, launch_own_adjoint, record
 from warpbots.solvers.articulated.forces import motor_force
 from warpbots.solvers.articulated.machine import Machine
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
-from warpbots.solvers.articulated.motion import first_moment, moments, move
+from warpbots.solvers.articulated.motion import first_moment, moments
+from warpbots.solvers.articulated.passes import pose_kernel, poses
 from warpbots.solvers.articulated.power import (
     Touching,
     approach,
@@ -78,21 +79,6 @@ def readings(model: ArticulatedModel, requires_grad: bool = False) -> Readings:
         zeros(bodies), zeros(bodies), zeros((model.worlds, model.channels)), zeros(points, vec3), zeros(points),
         zeros(points, vec3),
     )  # fmt: skip
-
-
-@wp.kernel
-def pose_kernel(machine: Machine, stage: Stage, links_out: Links):
-    """Where everything is, for a world."""
-    w = wp.tid()
-    for e in range(machine.tree.elements):
-        move(machine.tree, machine.design, stage, links_out, w, e)
-
-
-@wp.kernel
-def pose_level_kernel(machine: Machine, stage: Stage, first: int, links_out: Links):
-    """Where the elements of a level are, of which `first` is the first."""
-    w, i = wp.tid()
-    move(machine.tree, machine.design, stage, links_out, w, machine.tree.order[first + i])
 
 
 @wp.kernel
@@ -183,7 +169,7 @@ def _launches(model: ArticulatedModel, state: ArticulatedState, control: wp.arra
     links, touching = model.scratch.links, model.scratch.touching
     candidates = touching.pair.size
     steps = [
-        *_poses(model, stage),
+        *poses(model, stage),
         (body_kernel, to.position.shape, [model.machine, links], to.fields()[:7]),
         (torque_kernel, to.torque.shape, [model.machine, stage, control], [to.torque]),
     ]
@@ -196,23 +182,12 @@ def _launches(model: ArticulatedModel, state: ArticulatedState, control: wp.arra
     return steps
 
 
-def _poses(model: ArticulatedModel, stage: Stage) -> list[Launch]:
-    """Launches that find where everything is: one, or for many threads one for each level."""
-    worlds, links = model.worlds, model.scratch.links
-    if not parallel(model.device):
-        return [(pose_kernel, worlds, [model.machine, stage], [links])]
-    return [
-        (pose_level_kernel, (worlds, width), [model.machine, stage, first], [links])
-        for first, width in model.robot.spans
-    ]
-
-
 def _sense_adjoint(model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Readings) -> None:
     refuse_states_without_gradient("Articulated", state=state.fields(), readings_out=to.fields())
     steps = _launches(model, state, control, to)
     clear_gradients(model.scratch.gradients())
     for kernel, dim, inputs, outputs in steps:
-        if kernel in (pose_kernel, pose_level_kernel, *_LISTING):
+        if kernel in (pose_kernel, *_LISTING):
             launch(kernel, dim, inputs, outputs, model.device)
     for kernel, dim, inputs, outputs in reversed(steps):
         if kernel not in _LISTING:

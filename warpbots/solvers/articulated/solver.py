@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import warp as wp
 
-from warpbots.math import Launch, clear_gradients, copy, launch, launch_all, launch_own_adjoint, parallel, record
+from warpbots.math import clear_gradients, copy, launch, launch_all, launch_own_adjoint, record
 from warpbots.scene import Scene
 from warpbots.scene.kinds import conform
 from warpbots.solvers.articulated.build import build
@@ -15,15 +15,12 @@ from warpbots.solvers.articulated.depth import deepest
 from warpbots.solvers.articulated.joints import BALL
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
 from warpbots.solvers.articulated.newton import Options, newton_kernel
+from warpbots.solvers.articulated.passes import power_adjoint, sweeps
 from warpbots.solvers.articulated.power import (
     contact_power_kernel,
-    element_power_kernel,
     finish_kernel,
     listing,
-    motor_power_kernel,
-    power_kernel,
     recall_kernel,
-    sweep_kernel,
     weigh_kernel,
 )
 from warpbots.solvers.articulated.resolution import unresolved
@@ -259,8 +256,7 @@ class Articulated:
         """Gradients of the power of a stage."""
         scratch, device = model.scratch, model.device
         clear_gradients(scratch.gradients())
-        power = _power(model, past, stage, control, number)
-        launch_all(power, device)
+        launch_all(sweeps(model, past, stage, number), device)
         candidates = scratch.touching.pair.size
         if candidates:
             launch_all(listing(model.machine, scratch.links, scratch.touching, device), device)
@@ -270,33 +266,7 @@ class Articulated:
             ]  # fmt: skip
             scratch.contact_power.grad.fill_(1.0)
             launch_own_adjoint(contact_power_kernel, (model.worlds, candidates), contact, device)
-        scratch.power.grad.fill_(1.0)
-        for kernel, dim, inputs, outputs in reversed(power):
-            launch_own_adjoint(kernel, dim, [*inputs, *outputs], device)
-
-
-def _power(model: ArticulatedModel, past: Past, stage: Stage, control: wp.array, number: int) -> list[Launch]:
-    """Launches that write the power of a stage: one, or for many threads one for each level and one for what is left."""
-    scratch, machine, worlds, weight = model.scratch, model.machine, model.worlds, model.scratch.weight
-    links, sweep, power = scratch.links, scratch.sweep, scratch.power
-    if not parallel(model.device):
-        return [(power_kernel, worlds, [machine, past, stage, control, weight, number], [links, sweep, power])]
-    levels = [
-        (sweep_kernel, (worlds, width), [machine, past, stage, weight, number, first], [links, sweep])
-        for first, width in model.robot.spans
-    ]
-    each = [
-        (
-            element_power_kernel,
-            (worlds, model.tree.elements),
-            [machine, past, stage, weight, number, links, sweep],
-            [power],
-        )
-    ]
-    if model.channels:
-        inputs = [machine, past, stage, control, weight, number]
-        each.append((motor_power_kernel, (worlds, model.channels), inputs, [power]))
-    return levels + each
+        power_adjoint(model, past, stage, control, number)
 
 
 def _too_fast(robot: Robot, velocity: np.ndarray, dt: float) -> str:
