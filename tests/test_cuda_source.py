@@ -9,15 +9,21 @@ from warpbots.actuators import cable_kernels
 from warpbots.math import precision
 from warpbots.solvers.articulated.dynamics import dynamics_kernel
 from warpbots.solvers.articulated.newton import newton_kernel
+from warpbots.solvers.articulated.passes import pose_kernel
 from warpbots.solvers.articulated.power import (
+    compact_kernel,
     contact_power_kernel,
+    count_kernel,
+    deep_kernel,
     finish_kernel,
     list_kernel,
+    motor_power_kernel,
     power_kernel,
     recall_kernel,
+    sweep_kernel,
     weigh_kernel,
 )
-from warpbots.solvers.articulated.sense import body_kernel, contact_kernel, pose_kernel, torque_kernel
+from warpbots.solvers.articulated.sense import body_kernel, contact_kernel, torque_kernel
 from warpbots.solvers.mass_spring.collision import adj_collide_kernel, collide_kernel, point_kernel
 from warpbots.solvers.mass_spring.drive import adj_rest_kernel, pass_kernel, rest_kernel, signal_kernel
 from warpbots.solvers.mass_spring.motion import adj_end_kernel, adj_stage_kernel, end_kernel, stage_kernel
@@ -58,8 +64,9 @@ def particle_kernels(dim: int) -> list[wp.Kernel]:
 def articulated_kernels() -> list[wp.Kernel]:
     """All kernels of a step of articulated bodies, of its adjoint and of readings."""
     return [
-        newton_kernel, dynamics_kernel, finish_kernel, recall_kernel, weigh_kernel, power_kernel, list_kernel,
-        contact_power_kernel, pose_kernel, body_kernel, torque_kernel, contact_kernel,
+        newton_kernel, dynamics_kernel, finish_kernel, recall_kernel, weigh_kernel, sweep_kernel, power_kernel,
+        motor_power_kernel, list_kernel, deep_kernel, count_kernel, compact_kernel, contact_power_kernel, pose_kernel,
+        body_kernel, torque_kernel, contact_kernel,
     ]  # fmt: skip
 
 
