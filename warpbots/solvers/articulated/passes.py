@@ -55,11 +55,12 @@ def adjoints(steps: list[Launch], device: wp.Device) -> None:
 
 def power_adjoint(model: ArticulatedModel, past: Past, stage: Stage, control: wp.array, number: int) -> None:
     """Gradients of the power of inertia, joints and motors, after those of what else depends on `sweeps`."""
-    scratch, worlds = model.scratch, model.worlds
+    scratch, worlds, elements = model.scratch, model.worlds, model.tree.elements
+    count = 1 if parallel(model.device) else elements
     same = [model.machine, past, stage, scratch.weight, number]
     steps = [
         *sweeps(model, past, stage, number),
-        (power_kernel, (worlds, model.tree.elements), [*same, scratch.links, scratch.sweep], [scratch.power]),
+        (power_kernel, (worlds, elements // count), [*same, count, scratch.links, scratch.sweep], [scratch.power]),
     ]
     scratch.power.grad.fill_(1.0)
     if model.channels:

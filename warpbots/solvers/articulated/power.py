@@ -132,25 +132,27 @@ def power_kernel(
     stage: Stage,
     weight: wp.array[scalar],
     number: int,
+    count: int,
     links: Links,
     sweep: wp.array[Twist],
     power_out: wp.array2d[scalar],
 ):
-    """Power of the body of an element and of its springs, dampers, limits and rotors."""
-    w, e = wp.tid()
+    """Powers of the bodies of elements and of their springs, dampers, limits and rotors, `count` for each thread."""
+    w, i = wp.tid()
     if absent(past, w, number):
         return
     tree = machine.tree
     design = machine.design
-    n = w * tree.elements + e
-    P = wp.dot(of_joint(tree, weight, w, e), passive_force(tree, design, stage, w, e))
-    if tree.last[e] == 1:
-        k = w * tree.bodies + tree.body[e]
-        mc = first_moment(design, links, k)
-        J = moments(design, links, k)
-        F = inertial_wrench(design.mass[k], mc, J, links.twist[n], links.acceleration[n])
-        P = P + wp.dot(sweep[n], F)
-    power_out[w, e] = P
+    for e in range(count * i, count * (i + 1)):
+        n = w * tree.elements + e
+        P = wp.dot(of_joint(tree, weight, w, e), passive_force(tree, design, stage, w, e))
+        if tree.last[e] == 1:
+            k = w * tree.bodies + tree.body[e]
+            mc = first_moment(design, links, k)
+            J = moments(design, links, k)
+            F = inertial_wrench(design.mass[k], mc, J, links.twist[n], links.acceleration[n])
+            P = P + wp.dot(sweep[n], F)
+        power_out[w, e] = P
 
 
 @wp.kernel
