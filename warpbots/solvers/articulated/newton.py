@@ -20,7 +20,7 @@ from warpbots.solvers.articulated.machine import Machine, Work
 from warpbots.solvers.articulated.scheme import Past, finish, inverse_length, predict, recall, stages
 from warpbots.solvers.articulated.spatial import scalar
 from warpbots.solvers.articulated.tangent import evaluate
-from warpbots.solvers.articulated.team import afresh, sync
+from warpbots.solvers.articulated.team import sync
 from warpbots.solvers.articulated.touch import bound_group
 from warpbots.solvers.articulated.tree import Stage
 
@@ -166,8 +166,10 @@ def search(
     sync()
     searching = int(1)
     while searching == 1:
-        evaluate(machine, stage, work, control, afresh(w), lane, lanes)
-        if share > _LEAST and not (weigh(work, w, n) <= (_ONE - _LITTLE * share) * before):
+        evaluate(machine, stage, work, control, w, lane, lanes)
+        rest = weigh(work, w, n)
+        sync()
+        if share > _LEAST and not (rest <= (_ONE - _LITTLE * share) * before):
             share = _HALF * share
             displace(stage, work, -share, w, n, lane, lanes)
         else:

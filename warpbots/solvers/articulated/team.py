@@ -7,7 +7,7 @@ import warp as wp
 
 from warpbots.math import parallel
 
-__all__ = ["WARP", "afresh", "lanes_of", "sync"]
+__all__ = ["WARP", "lanes_of", "sync"]
 
 WARP = 32
 """Threads of a warp."""
@@ -27,13 +27,3 @@ def lanes_of(device: wp.Device) -> int:
 """)
 def sync():
     """Wait for the other threads of the world, and see what they have written."""
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    asm volatile("" : "+r"(i));
-#endif
-    return i;
-""")
-def afresh(i: int) -> int:
-    """i; what is computed from it in a loop is computed there, and not kept in registers from before it."""
