@@ -1,17 +1,19 @@
 """From a scene to the arrays of the articulated solver."""
 
 import dataclasses
+import math
 import warnings
 
 import numpy as np
 import warp as wp
 
 from warpbots.contact.solid import Solids, lost_surface, solids_of
+from warpbots.math import parallel
 from warpbots.scene import Contact, Scene, SceneError, Servo, Shape, Torque, Union, neighbours
 from warpbots.solvers.articulated.cloud import contact_cloud
 from warpbots.solvers.articulated.inertia import body_inertia
 from warpbots.solvers.articulated.model import NEVER, PARAMETERS, ArticulatedModel
-from warpbots.solvers.articulated.power import Touching
+from warpbots.solvers.articulated.power import CHUNK, Touching
 from warpbots.solvers.articulated.robot import Robot, robot_of
 from warpbots.solvers.articulated.scratch import Scratch, Sizes
 from warpbots.solvers.articulated.spatial import mat33, quat, scalar, vec3
@@ -259,6 +261,9 @@ def _meeting(
     touching.pair, touching.point = array([p for p, _ in candidates]), array([i for _, i in candidates])
     touching.count = wp.zeros(worlds, dtype=int, device=device)
     touching.candidate = wp.zeros(worlds * len(candidates), dtype=int, device=device)
+    listed = worlds * len(candidates) if parallel(device) else 0
+    touching.deep = wp.zeros(listed, dtype=int, device=device)
+    touching.counted = wp.zeros(worlds * math.ceil(listed / worlds / CHUNK), dtype=int, device=device)
     return meeting, touching
 
 
@@ -283,7 +288,16 @@ def _tree(scene: Scene, robot: Robot, device: wp.Device) -> Tree:
     tree.carries = array(carries)
     ends = [e.dof for e in elements[1:]] + [robot.freedom]
     tree.of_dof = array([n for n, (e, end) in enumerate(zip(elements, ends, strict=True)) for _ in range(end - e.dof)])
-    tree.motor_dof = array([robot.velocities[a.joint].start + a.axis for a in scene.actuators])
+    levels = robot.levels
+    order = np.concatenate(levels)
+    children = [sum(e.parent == n for e in elements) for n in order]
+    # one thread comes to parents before their children in any case
+    ends = np.cumsum([len(level) for level in levels]) if parallel(device) else [len(order)]
+    tree.levels, tree.order, tree.level = len(ends), array(order), array([0, *ends])
+    tree.child = array(len(levels[0]) + np.cumsum([0, *children]))
+    driven = np.array([robot.velocities[a.joint].start + a.axis for a in scene.actuators], dtype=np.int32)
+    tree.motor_dof, tree.motor = array(driven), array(np.argsort(driven, kind="stable"))
+    tree.drive = array(np.searchsorted(np.sort(driven), np.arange(robot.freedom + 1)))
     tree.motor_coordinate = array([_motor_coordinate(robot, a) for a in scene.actuators])
     return tree
 

@@ -63,7 +63,7 @@ def dynamics_kernel(
         work_out.step[w * n + j] = -work_out.residual[w * n + j]
     for i in range(n * n):
         factors_out.matrix[w * n * n + i] = mass_matrix_out[w * n * n + i]
-    factorise(factors_out.matrix, factors_out.pivot, w, n, 0, 1)
+    factorise(factors_out.matrix, factors_out.pivot, w, n)
     solve(factors_out.matrix, factors_out.pivot, work_out.step, w, n)
 
 

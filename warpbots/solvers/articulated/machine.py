@@ -33,7 +33,7 @@ class Work:
     Links and pairs have structs of their own. Of shape (worlds * elements,), for the subtree that an element carries:
     mass, moment (mass times centre of mass), inertia, momentum, coriolis (B), force (wrench that its motion needs),
     pushed (wrench of its contacts). Of shape (worlds * freedom,): axis (S), displaced (s), drift (a), lag (g),
-    residual, step, scale, good. Of shape (worlds * freedom * freedom,): jacobian. Of shape (worlds,): size.
+    residual, step, scale, good. Of shape (worlds * freedom * freedom,): jacobian.
     """
 
     links: Links
@@ -54,4 +54,3 @@ class Work:
     scale: wp.array[scalar]
     good: wp.array[scalar]
     jacobian: wp.array[scalar]
-    size: wp.array[scalar]

@@ -15,7 +15,7 @@ of the equations as they are.
 
 import warp as wp
 
-from warpbots.solvers.articulated.linear import factorise, solve
+from warpbots.solvers.articulated.linear import eliminate, factorise, solve
 from warpbots.solvers.articulated.machine import Machine, Work
 from warpbots.solvers.articulated.scheme import Past, finish, inverse_length, predict, recall, stages
 from warpbots.solvers.articulated.spatial import scalar
@@ -75,11 +75,24 @@ class Report:
 
 
 @wp.func
-def correct(work: Work, factors: Factors, w: int, n: int):
-    """Write the correction of Newton's method at the current residual; its size, or -1 if it is not finite."""
-    for i in range(n):
+def correct(work: Work, factors: Factors, w: int, n: int, lane: int, lanes: int):
+    """Write the correction of Newton's method at the current residual, and the factors that give it."""
+    for i in range(lane, n * n, lanes):
+        factors.matrix[w * n * n + i] = work.jacobian[w * n * n + i]
+    for i in range(lane, n, lanes):
+        work.scale[w * n + i] = _ONE / work.jacobian[(w * n + i) * n + i]
         work.step[w * n + i] = -work.residual[w * n + i]
-    solve(factors.matrix, factors.pivot, work.step, w, n)
+    sync()
+    if lanes == 1:
+        factorise(factors.matrix, factors.pivot, w, n)
+        solve(factors.matrix, factors.pivot, work.step, w, n)
+    else:
+        eliminate(factors.matrix, factors.pivot, work.step, w, n, lane, lanes)
+
+
+@wp.func
+def measure(work: Work, w: int, n: int):
+    """Size of the correction, or -1 if it is not finite."""
     size = scalar(0.0)
     for i in range(n):
         d = wp.abs(work.step[w * n + i])
@@ -92,7 +105,7 @@ def correct(work: Work, factors: Factors, w: int, n: int):
 
 @wp.func
 def weigh(work: Work, w: int, n: int):
-    """Norm of the residual, each entry in corrections of its own coordinate alone."""
+    """Norm of the residual, each entry in corrections of its own coordinate alone; every thread finds the same."""
     m = scalar(0.0)
     for i in range(n):
         r = work.residual[w * n + i] * work.scale[w * n + i]
@@ -101,10 +114,11 @@ def weigh(work: Work, w: int, n: int):
 
 
 @wp.func
-def displace(stage: Stage, work: Work, share: scalar, w: int, n: int):
+def displace(stage: Stage, work: Work, share: scalar, w: int, n: int, lane: int, lanes: int):
     """Displace the end of a stage by a share of the correction."""
-    for i in range(n):
+    for i in range(lane, n, lanes):
         stage.x[w * n + i] += share * work.step[w * n + i]
+    sync()
 
 
 @wp.func
@@ -153,31 +167,21 @@ def search(
     searching = int(1)
     while searching == 1:
         evaluate(machine, stage, work, control, w, lane, lanes)
-        if lane == 0:
-            work.size[w] = weigh(work, w, n)
+        rest = weigh(work, w, n)
         sync()
-        if share > _LEAST and not (work.size[w] <= (_ONE - _LITTLE * share) * before):
+        if share > _LEAST and not (rest <= (_ONE - _LITTLE * share) * before):
             share = _HALF * share
-            if lane == 0:
-                displace(stage, work, -share, w, n)
-            sync()
+            displace(stage, work, -share, w, n, lane, lanes)
         else:
             iterations += 1
             tries += 1
-            for i in range(lane, n * n, lanes):
-                factors.matrix[w * n * n + i] = work.jacobian[w * n * n + i]
-            for i in range(lane, n, lanes):
-                work.scale[w * n + i] = _ONE / work.jacobian[(w * n + i) * n + i]
-            sync()
-            factorise(factors.matrix, factors.pivot, w, n, lane, lanes)
+            correct(work, factors, w, n, lane, lanes)
+            before = weigh(work, w, n)
+            size = measure(work, w, n)
+            displace(stage, work, _ONE, w, n, lane, lanes)
             if lane == 0:
-                work.size[w] = weigh(work, w, n)
-                report.correction[w] = correct(work, factors, w, n)
+                report.correction[w] = size
                 report.iterations[w] = iterations
-                displace(stage, work, _ONE, w, n)
-            sync()
-            before = work.size[w]
-            size = report.correction[w]
             share = scalar(1.0)
             solved = int(0)
             if size >= _ZERO and size <= options.tolerance:

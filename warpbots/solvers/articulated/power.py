@@ -12,28 +12,40 @@ those that Warp generates.
 import warp as wp
 
 from warpbots.contact.penalty import damping_bounds, penalty_force
-from warpbots.contact.solid import solid_distance
+from warpbots.contact.solid import Solids, solid_distance
+from warpbots.math import Launch, parallel
 from warpbots.solvers.articulated.forces import motor_force, passive_force
-from warpbots.solvers.articulated.linear import solve_transposed
+from warpbots.solvers.articulated.linear import solve_transposed, solve_transposed_together
 from warpbots.solvers.articulated.machine import Machine
 from warpbots.solvers.articulated.motion import first_moment, inertial_wrench, moments, move, of_joint, twist_along
 from warpbots.solvers.articulated.newton import Factors
 from warpbots.solvers.articulated.scheme import Past, finish, recall, stages
 from warpbots.solvers.articulated.spatial import Twist, angular, linear, scalar, vec3
+from warpbots.solvers.articulated.team import sync
 from warpbots.solvers.articulated.touch import body_pose, body_twist
 from warpbots.solvers.articulated.tree import Links, Stage, Tree
 
 __all__ = [
+    "CHUNK",
     "Touching",
     "approach",
+    "compact_kernel",
     "contact_power_kernel",
+    "count_kernel",
+    "deep_kernel",
     "finish_kernel",
     "force_at",
     "list_kernel",
+    "listing",
+    "motor_power_kernel",
     "power_kernel",
     "recall_kernel",
+    "sweep_kernel",
     "weigh_kernel",
 ]
+
+CHUNK = wp.constant(32)
+"""Candidates of which one thread lists those that touch."""
 
 
 @wp.func
@@ -60,41 +72,50 @@ def recall_kernel(tree: Tree, past: Past, first: Stage, number: int, stage_out: 
 
 @wp.kernel(enable_backward=False)
 def weigh_kernel(
-    tree: Tree, past: Past, factors: Factors, number: int, gradient: wp.array[scalar], weight_out: wp.array[scalar]
+    tree: Tree,
+    past: Past,
+    factors: Factors,
+    number: int,
+    lanes: int,
+    gradient: wp.array[scalar],
+    weight_out: wp.array[scalar],
 ):
     """l = -J^-T g for each world; 0 where there is no such stage."""
-    w = wp.tid()
+    w, lane = wp.tid()
     n = tree.freedom
     here = scalar(-1.0)
     if absent(past, w, number):
         here = scalar(0.0)
-    for i in range(n):
+    for i in range(lane, n, lanes):
         weight_out[w * n + i] = here * gradient[w * n + i]
+    sync()
     if here != scalar(0.0):
-        solve_transposed(factors.matrix, factors.pivot, weight_out, w, n)
+        if lanes == 1:
+            solve_transposed(factors.matrix, factors.pivot, weight_out, w, n)
+        else:
+            solve_transposed_together(factors.matrix, factors.pivot, weight_out, w, n, lane, lanes)
 
 
 @wp.kernel
-def power_kernel(
+def sweep_kernel(
     machine: Machine,
     past: Past,
     stage: Stage,
-    control: wp.array2d[scalar],
     weight: wp.array[scalar],
     number: int,
+    first: int,
+    count: int,
     links_out: Links,
     sweep_out: wp.array[Twist],
-    power_out: wp.array[scalar],
 ):
-    """Power of inertia, joints and motors of a world: `power` has shape (worlds * (elements + channels),)."""
-    w = wp.tid()
+    """Where elements are, and their virtual twists: `count` from number `first + count i` of `order` on."""
+    w, i = wp.tid()
     if absent(past, w, number):
         return
     tree = machine.tree
-    design = machine.design
-    at = w * (tree.elements + tree.channels)
-    for e in range(tree.elements):
-        move(tree, design, stage, links_out, w, e)
+    for k in range(count):
+        e = tree.order[first + count * i + k]
+        move(tree, machine.design, stage, links_out, w, e)
         n = w * tree.elements + e
         l = of_joint(tree, weight, w, e)
         L = twist_along(tree.kind[e], links_out.basis[n], links_out.position[n], l)
@@ -102,17 +123,54 @@ def power_kernel(
         if parent >= 0:
             L = L + sweep_out[w * tree.elements + parent]
         sweep_out[n] = L
-        P = wp.dot(l, passive_force(tree, design, stage, w, e))
+
+
+@wp.kernel
+def power_kernel(
+    machine: Machine,
+    past: Past,
+    stage: Stage,
+    weight: wp.array[scalar],
+    number: int,
+    count: int,
+    links: Links,
+    sweep: wp.array[Twist],
+    power_out: wp.array2d[scalar],
+):
+    """Powers of the bodies of elements and of their springs, dampers, limits and rotors, `count` for each thread."""
+    w, i = wp.tid()
+    if absent(past, w, number):
+        return
+    tree = machine.tree
+    design = machine.design
+    for e in range(count * i, count * (i + 1)):
+        n = w * tree.elements + e
+        P = wp.dot(of_joint(tree, weight, w, e), passive_force(tree, design, stage, w, e))
         if tree.last[e] == 1:
             k = w * tree.bodies + tree.body[e]
-            mc = first_moment(design, links_out, k)
-            J = moments(design, links_out, k)
-            F = inertial_wrench(design.mass[k], mc, J, links_out.twist[n], links_out.acceleration[n])
-            P = P + wp.dot(L, F)
-        power_out[at + e] = P
-    for m in range(tree.channels):
-        i = w * tree.freedom + tree.motor_dof[m]
-        power_out[at + tree.elements + m] = -weight[i] * motor_force(tree, design, stage, control, w, m)
+            mc = first_moment(design, links, k)
+            J = moments(design, links, k)
+            F = inertial_wrench(design.mass[k], mc, J, links.twist[n], links.acceleration[n])
+            P = P + wp.dot(sweep[n], F)
+        power_out[w, e] = P
+
+
+@wp.kernel
+def motor_power_kernel(
+    machine: Machine,
+    past: Past,
+    stage: Stage,
+    weight: wp.array[scalar],
+    number: int,
+    control: wp.array2d[scalar],
+    power_out: wp.array2d[scalar],
+):
+    """Power of a motor."""
+    w, m = wp.tid()
+    if absent(past, w, number):
+        return
+    l = weight[w * machine.tree.freedom + machine.tree.motor_dof[m]]
+    power_out[w, m] = -l * motor_force(machine.tree, machine.design, stage, control, w, m)
 
 
 @wp.struct
@@ -123,12 +181,30 @@ class Touching:
     point: Its point, shape (candidates,).
     count: Number of contacts, shape (worlds,).
     candidate: Which candidates touch, shape (worlds * candidates,).
+    deep: 1 for those that touch, shape (worlds * candidates,) where many threads list them, and 0 elsewhere.
+    counted: How many of each `CHUNK` of them do, shape (worlds * chunks,).
     """
 
     pair: wp.array[int]
     point: wp.array[int]
     count: wp.array[int]
     candidate: wp.array[int]
+    deep: wp.array[int]
+    counted: wp.array[int]
+
+
+@wp.func
+def distance(solids: Solids, s: int, y: vec3):
+    """Signed distance of a point from a solid, and its slope."""
+    d, n, _C = solid_distance(solids, s, y)
+    return d, n
+
+
+@wp.func_grad(distance)
+def adj_distance(solids: Solids, s: int, y: vec3, d_adj: scalar, n_adj: vec3):
+    """The slope is the derivative of the distance, and the curvature, which is symmetric, that of the slope."""
+    _d, n, C = solid_distance(solids, s, y)
+    wp.adjoint[y] += d_adj * n + C @ n_adj
 
 
 @wp.func
@@ -142,7 +218,7 @@ def approach(machine: Machine, links: Links, w: int, pair: int, i: int):
     Rb, pb = body_pose(tree, links, w, solids.body[s])
     x = pa + Ra @ contacts.point[w * contacts.points + i]
     R = Rb @ solids.rotation[s]
-    d, n, _C = solid_distance(solids, s, wp.transpose(R) @ (x - pb - Rb @ solids.position[s]))
+    d, n = distance(solids, s, wp.transpose(R) @ (x - pb - Rb @ solids.position[s]))
     return x, R, d, n
 
 
@@ -164,7 +240,7 @@ def force_at(machine: Machine, links: Links, w: int, pair: int, x: vec3, d: scal
 
 @wp.kernel(enable_backward=False)
 def list_kernel(machine: Machine, links: Links, candidates: int, touching_out: Touching):
-    """Write which candidates touch; by one thread for each world, so that their order is always the same."""
+    """Write which candidates touch; by one thread for each world."""
     w = wp.tid()
     count = int(0)
     for i in range(candidates):
@@ -173,6 +249,52 @@ def list_kernel(machine: Machine, links: Links, candidates: int, touching_out: T
             touching_out.candidate[w * candidates + count] = i
             count += 1
     touching_out.count[w] = count
+
+
+@wp.kernel(enable_backward=False)
+def deep_kernel(machine: Machine, links: Links, candidates: int, touching_out: Touching):
+    """Write whether a candidate touches."""
+    w, i = wp.tid()
+    _x, _R, d, _n = approach(machine, links, w, touching_out.pair[i], touching_out.point[i])
+    touching_out.deep[w * candidates + i] = wp.where(d < scalar(0.0), 1, 0)
+
+
+@wp.kernel(enable_backward=False)
+def count_kernel(candidates: int, chunks: int, touching_out: Touching):
+    """Count those of a chunk that touch."""
+    w, chunk = wp.tid()
+    count = int(0)
+    for i in range(chunk * CHUNK, wp.min((chunk + 1) * CHUNK, candidates)):
+        count += touching_out.deep[w * candidates + i]
+    touching_out.counted[w * chunks + chunk] = count
+
+
+@wp.kernel(enable_backward=False)
+def compact_kernel(candidates: int, chunks: int, touching_out: Touching):
+    """Write which of a chunk touch, behind those of the chunks before: the list of `list_kernel`."""
+    w, chunk = wp.tid()
+    count = int(0)
+    for before in range(chunk):
+        count += touching_out.counted[w * chunks + before]
+    for i in range(chunk * CHUNK, wp.min((chunk + 1) * CHUNK, candidates)):
+        if touching_out.deep[w * candidates + i] == 1:
+            touching_out.candidate[w * candidates + count] = i
+            count += 1
+    if chunk == chunks - 1:
+        touching_out.count[w] = count
+
+
+def listing(machine: Machine, links: Links, touching: Touching, device: wp.Device) -> list[Launch]:
+    """Launches that list the contacts of a moment, always in the same order."""
+    worlds, candidates = touching.count.size, touching.pair.size
+    if not parallel(device):
+        return [(list_kernel, worlds, [machine, links, candidates], [touching])]
+    chunks = touching.counted.size // worlds
+    return [
+        (deep_kernel, (worlds, candidates), [machine, links, candidates], [touching]),
+        (count_kernel, (worlds, chunks), [candidates, chunks], [touching]),
+        (compact_kernel, (worlds, chunks), [candidates, chunks], [touching]),
+    ]
 
 
 @wp.kernel

@@ -78,7 +78,7 @@ def invert_masses(machine: Machine, work: Work, factors: Factors, w: int):
                     h = momentum(machine.design.mass[b], mc, J, work.axis[w * n + j])
                     M += wp.dot(work.axis[w * n + i], h)
             factors.matrix[(w * n + i) * n + j] = M
-    factorise(factors.matrix, factors.pivot, w, n, 0, 1)
+    factorise(factors.matrix, factors.pivot, w, n)
     for j in range(n):
         for i in range(n):
             work.step[w * n + i] = wp.where(i == j, scalar(1.0), scalar(0.0))

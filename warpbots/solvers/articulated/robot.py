@@ -1,6 +1,7 @@
 """A robot on the host: its joints as a tree of elementary ones, and where everything is in the arrays."""
 
 import dataclasses
+import functools
 
 import numpy as np
 
@@ -72,6 +73,14 @@ class Robot:
     def freedom(self) -> int:
         """Number of velocities."""
         return len(self.start_velocity)
+
+    @functools.cached_property
+    def levels(self) -> tuple[tuple[int, ...], ...]:
+        """Elements that hang on the world, those that they carry, and so on; children of one parent side by side."""
+        levels = [tuple(n for n, e in enumerate(self.elements) if e.parent < 0)]
+        while levels[-1]:
+            levels.append(tuple(n for p in levels[-1] for n, e in enumerate(self.elements) if e.parent == p))
+        return tuple(levels[:-1])
 
     def body(self, name: str) -> int:
         """Index of a body.

@@ -8,6 +8,7 @@ from warpbots.solvers.articulated.machine import Work
 from warpbots.solvers.articulated.newton import Factors, Report
 from warpbots.solvers.articulated.power import Touching
 from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
+from warpbots.solvers.articulated.team import lanes_of
 from warpbots.solvers.articulated.touch import Pairs
 from warpbots.solvers.articulated.tree import Links, Stage
 from warpbots.solvers.kept import Kept
@@ -54,7 +55,8 @@ class Scratch:
         stages: Copies of the stages of the step that is differentiated, with room for gradients.
         weight: Virtual velocities, shape (worlds * n_velocities,).
         sweep: Virtual twists of elements, shape (worlds * n_elements,).
-        power: Powers of elements and motors, shape (worlds * (n_elements + channels),).
+        power: Powers of elements, shape (worlds, n_elements).
+        motor_power: Powers of motors, shape (worlds, channels).
         contact_power: Powers of contacts, shape (worlds * n_candidates,).
         touching: The contacts of a moment.
         mobilities: What `resolution` found last, and of which arrays; None before.
@@ -65,20 +67,21 @@ class Scratch:
         self._ends: Kept = Kept()
         w, n = sizes.worlds, sizes.freedom
         elements, pairs, groups = w * sizes.elements, w * sizes.pairs, w * sizes.groups
+        looking = w * lanes_of(device) if pairs else 0
         self.links = self._links(elements, w * sizes.bodies, requires_grad=True)
         self.work = self._struct(
             Work,
             [
                 (elements, scalar), (elements, vec3), (elements, mat33), (elements, vec3), (elements, mat33),
                 (elements, Twist), (elements, Twist), *4 * [(w * n, Twist)], *4 * [(w * n, scalar)],
-                (w * n * n, scalar), (w, scalar),
+                (w * n * n, scalar),
             ],
             links=self._links(elements, w * sizes.bodies),
             pairs=self._struct(
                 Pairs,
                 [
-                    (pairs, int), (pairs, Twist), *3 * [(4 * pairs, mat33)], (groups, vec3), (groups, scalar),
-                    (w, scalar),
+                    (pairs, int), (pairs, int), (pairs, Twist), (12 * pairs, mat33), (groups, vec3), (groups, scalar),
+                    (w, scalar), (looking, int), (looking, Twist), (12 * looking, mat33),
                 ],
             ),
         )  # fmt: skip
@@ -90,7 +93,8 @@ class Scratch:
         self.mobilities: tuple | None = None
         self.weight = self._zeros(w * n, scalar)
         self.sweep = self._zeros(elements, Twist, requires_grad=True)
-        self.power = self._zeros(w * (sizes.elements + sizes.channels), scalar, requires_grad=True)
+        self.power = self._zeros((w, sizes.elements), scalar, requires_grad=True)
+        self.motor_power = self._zeros((w, sizes.channels), scalar, requires_grad=True)
         self.contact_power = self._zeros(touching.candidate.size, scalar, requires_grad=True)
 
     def end(self, state: object) -> End:
@@ -138,5 +142,5 @@ class Scratch:
             setattr(struct, name, self._zeros(size, dtype, requires_grad))
         return struct
 
-    def _zeros(self, size: int, dtype: type, requires_grad: bool = False) -> wp.array:
+    def _zeros(self, size: int | tuple, dtype: type, requires_grad: bool = False) -> wp.array:
         return wp.zeros(size, dtype=dtype, device=self._device, requires_grad=requires_grad)

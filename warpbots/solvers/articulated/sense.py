@@ -8,8 +8,18 @@ from warpbots.math import Launch, clear_gradients, launch, launch_own_adjoint, r
 from warpbots.solvers.articulated.forces import motor_force
 from warpbots.solvers.articulated.machine import Machine
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
-from warpbots.solvers.articulated.motion import first_moment, moments, move
-from warpbots.solvers.articulated.power import Touching, approach, force_at, list_kernel
+from warpbots.solvers.articulated.motion import first_moment, moments
+from warpbots.solvers.articulated.passes import pose_kernel, poses
+from warpbots.solvers.articulated.power import (
+    Touching,
+    approach,
+    compact_kernel,
+    count_kernel,
+    deep_kernel,
+    force_at,
+    list_kernel,
+    listing,
+)
 from warpbots.solvers.articulated.spatial import angular, linear, mat33, momentum, scalar, vec3
 from warpbots.solvers.articulated.touch import body_pose, body_twist
 from warpbots.solvers.articulated.tree import Links, Stage
@@ -53,6 +63,10 @@ class Readings:
         return [getattr(self, f.name) for f in dataclasses.fields(self)]
 
 
+_LISTING = (list_kernel, deep_kernel, count_kernel, compact_kernel)
+"""Kernels without an adjoint."""
+
+
 def readings(model: ArticulatedModel, requires_grad: bool = False) -> Readings:
     """Fresh arrays for `sense`."""
     bodies, points = (model.worlds, model.tree.bodies), (model.worlds, model.meeting.points)
@@ -65,14 +79,6 @@ def readings(model: ArticulatedModel, requires_grad: bool = False) -> Readings:
         zeros(bodies), zeros(bodies), zeros((model.worlds, model.channels)), zeros(points, vec3), zeros(points),
         zeros(points, vec3),
     )  # fmt: skip
-
-
-@wp.kernel
-def pose_kernel(machine: Machine, stage: Stage, links_out: Links):
-    """Where everything is, for a world."""
-    w = wp.tid()
-    for e in range(machine.tree.elements):
-        move(machine.tree, machine.design, stage, links_out, w, e)
 
 
 @wp.kernel
@@ -163,14 +169,14 @@ def _launches(model: ArticulatedModel, state: ArticulatedState, control: wp.arra
     links, touching = model.scratch.links, model.scratch.touching
     candidates = touching.pair.size
     steps = [
-        (pose_kernel, model.worlds, [model.machine, stage], [links]),
+        *poses(model, stage),
         (body_kernel, to.position.shape, [model.machine, links], to.fields()[:7]),
         (torque_kernel, to.torque.shape, [model.machine, stage, control], [to.torque]),
     ]
     if candidates:
         contact = [model.machine, links, touching, candidates]
         steps += [
-            (list_kernel, model.worlds, [model.machine, links, candidates], [touching]),
+            *listing(model.machine, links, touching, model.device),
             (contact_kernel, (model.worlds, candidates), contact, to.fields()[8:]),
         ]
     return steps
@@ -181,8 +187,8 @@ def _sense_adjoint(model: ArticulatedModel, state: ArticulatedState, control: wp
     steps = _launches(model, state, control, to)
     clear_gradients(model.scratch.gradients())
     for kernel, dim, inputs, outputs in steps:
-        if kernel in (pose_kernel, list_kernel):
+        if kernel in (pose_kernel, *_LISTING):
             launch(kernel, dim, inputs, outputs, model.device)
     for kernel, dim, inputs, outputs in reversed(steps):
-        if kernel is not list_kernel:
+        if kernel not in _LISTING:
             launch_own_adjoint(kernel, dim, [*inputs, *outputs], model.device)

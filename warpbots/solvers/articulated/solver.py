@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import warp as wp
 
-from warpbots.math import clear_gradients, copy, launch, launch_own_adjoint, record
+from warpbots.math import clear_gradients, copy, launch, launch_all, launch_own_adjoint, record
 from warpbots.scene import Scene
 from warpbots.scene.kinds import conform
 from warpbots.solvers.articulated.build import build
@@ -15,11 +15,11 @@ from warpbots.solvers.articulated.depth import deepest
 from warpbots.solvers.articulated.joints import BALL
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
 from warpbots.solvers.articulated.newton import Options, newton_kernel
+from warpbots.solvers.articulated.passes import power_adjoint, sweeps
 from warpbots.solvers.articulated.power import (
     contact_power_kernel,
     finish_kernel,
-    list_kernel,
-    power_kernel,
+    listing,
     recall_kernel,
     weigh_kernel,
 )
@@ -235,7 +235,7 @@ class Articulated:
     ) -> None:
         """Gradients of `step` from those of `state_out`: where it ended, then its stages backwards."""
         refuse_states_without_gradient("Articulated", state=state.fields(), state_out=state_out.fields())
-        scratch, device = model.scratch, model.device
+        scratch, device, lanes = model.scratch, model.device, lanes_of(model.device)
         end = scratch.end(state_out)
         past, after = self._past(state, dt), self._past(state_out, dt)
         stages = self._stages(state, scratch.stages)
@@ -247,8 +247,8 @@ class Articulated:
         launch_own_adjoint(finish_kernel, each, [model.tree, past, stages[1], after], device)
         for number in (1, 0):
             stage = stages[number]
-            inputs = [model.tree, past, end.factors[number], number, stage.x.grad]
-            launch(weigh_kernel, model.worlds, inputs, [scratch.weight], device)
+            inputs = [model.tree, past, end.factors[number], number, lanes, stage.x.grad]
+            launch(weigh_kernel, (model.worlds, lanes), inputs, [scratch.weight], device, lanes)
             self._power_adjoint(model, past, stage, control, number)
             launch_own_adjoint(recall_kernel, each, [model.tree, past, stages[0], number, stage], device)
 
@@ -256,21 +256,17 @@ class Articulated:
         """Gradients of the power of a stage."""
         scratch, device = model.scratch, model.device
         clear_gradients(scratch.gradients())
-        power = [
-            model.machine, past, stage, control, scratch.weight, number, scratch.links, scratch.sweep, scratch.power
-        ]  # fmt: skip
-        launch(power_kernel, model.worlds, power, [], device)
+        launch_all(sweeps(model, past, stage, number), device)
         candidates = scratch.touching.pair.size
         if candidates:
-            launch(list_kernel, model.worlds, [model.machine, scratch.links, candidates], [scratch.touching], device)
+            launch_all(listing(model.machine, scratch.links, scratch.touching, device), device)
             contact = [
                 model.machine, past, scratch.links, scratch.touching, candidates, scratch.sweep, number,
                 scratch.contact_power,
             ]  # fmt: skip
             scratch.contact_power.grad.fill_(1.0)
             launch_own_adjoint(contact_power_kernel, (model.worlds, candidates), contact, device)
-        scratch.power.grad.fill_(1.0)
-        launch_own_adjoint(power_kernel, model.worlds, power, device)
+        power_adjoint(model, past, stage, control, number)
 
 
 def _too_fast(robot: Robot, velocity: np.ndarray, dt: float) -> str:

@@ -45,7 +45,7 @@ from warpbots.solvers.articulated.spatial import (
     vec3,
 )
 from warpbots.solvers.articulated.team import sync
-from warpbots.solvers.articulated.touch import apply, touch_pair
+from warpbots.solvers.articulated.touch import apply, meet, touch_pair
 from warpbots.solvers.articulated.tree import Stage, Tree
 
 __all__ = ["evaluate"]
@@ -210,10 +210,10 @@ def differentiate_pair(machine: Machine, work: Work, w: int, pair: int, j: int):
     dW = Twist()
     if moves_a == 1:
         dV = drift + cross_motion(s, links.twist[w * tree.elements + a])
-        dW = apply(pairs.K, 4 * m, s) + apply(pairs.D, 4 * m, dV)
+        dW = apply(pairs.blocks, 12 * m, s) + apply(pairs.blocks, 12 * m + 8, dV)
     if moves_b == 1:
         dV = drift + cross_motion(s, links.twist[w * tree.elements + b])
-        dW = dW - apply(pairs.L, 4 * m, s) - apply(pairs.D, 4 * m, dV)
+        dW = dW - apply(pairs.blocks, 12 * m + 4, s) - apply(pairs.blocks, 12 * m + 8, dV)
     column = w * tree.freedom * tree.freedom + j
     for side in range(2):
         f = wp.where(side == 0, a, b)
@@ -223,83 +223,6 @@ def differentiate_pair(machine: Machine, work: Work, w: int, pair: int, j: int):
                 i = tree.dof[f] + k
                 work.jacobian[column + i * tree.freedom] += sign * wp.dot(work.axis[at + i], dW)
             f = tree.parent[f]
-
-
-@wp.func
-def evaluate(
-    machine: Machine,
-    stage: Stage,
-    work: Work,
-    control: wp.array2d[scalar],
-    w: int,
-    lane: int,
-    lanes: int,
-):
-    """Residual and Jacobian of world w at the displacement of its stage."""
-    tree = machine.tree
-    contacts = machine.contacts
-    pairs = work.pairs
-    size = tree.freedom * tree.freedom
-    for i in range(lane, size, lanes):
-        work.jacobian[w * size + i] = _ZERO
-    for pair in range(lane, contacts.pairs, lanes):
-        m = w * contacts.pairs + pair
-        if pairs.active[m] > 0:
-            pairs.active[m] = 0
-            pairs.wrench[m] = Twist()
-            for i in range(4):
-                pairs.K[4 * m + i] = mat33()
-                pairs.L[4 * m + i] = mat33()
-                pairs.D[4 * m + i] = mat33()
-    if lane == 0:
-        for e in range(tree.elements):
-            move(tree, machine.design, stage, work.links, w, e)
-            load_element(machine, work, w, e)
-    sync()
-    for e in range(lane, tree.elements, lanes):
-        displace_element(machine, stage, work, w, e)
-    for pair in range(contacts.pairs):
-        touch_pair(tree, work.links, contacts, machine.solids, pairs, w, pair, lane, lanes)
-    sync()
-    if lane == 0:
-        for pair in range(contacts.pairs):
-            m = w * contacts.pairs + pair
-            if pairs.active[m] > 0:
-                W = pairs.wrench[m]
-                n = w * tree.elements + tree.element[contacts.group_body[contacts.pair_group[pair]]]
-                work.pushed[n] += W
-                body = machine.solids.body[contacts.pair_solid[pair]]
-                if body >= 0:
-                    work.pushed[w * tree.elements + tree.element[body]] -= W
-        for back in range(tree.elements):
-            e = tree.elements - 1 - back
-            if tree.parent[e] >= 0:
-                n = w * tree.elements + e
-                m = w * tree.elements + tree.parent[e]
-                work.mass[m] += work.mass[n]
-                work.moment[m] += work.moment[n]
-                work.inertia[m] += work.inertia[n]
-                work.momentum[m] += work.momentum[n]
-                work.coriolis[m] += work.coriolis[n]
-                work.force[m] += work.force[n]
-                work.pushed[m] += work.pushed[n]
-    sync()
-    for j in range(lane, tree.freedom, lanes):
-        differentiate(machine, work, w, tree.of_dof[j], j - tree.dof[tree.of_dof[j]])
-    sync()
-    for e in range(lane, tree.elements, lanes):
-        add_passive(machine, stage, work, w, e)
-    sync()
-    for pair in range(contacts.pairs):
-        if pairs.active[w * contacts.pairs + pair] > 0:
-            for j in range(lane, tree.freedom, lanes):
-                differentiate_pair(machine, work, w, pair, j)
-    if lane == 0:
-        for m in range(tree.channels):
-            i = tree.motor_dof[m]
-            work.residual[w * tree.freedom + i] -= motor_force(tree, machine.design, stage, control, w, m)
-            work.jacobian[w * size + i * tree.freedom + i] += motor_tangent(tree, machine.design, stage, w, m)
-    sync()
 
 
 @wp.func
@@ -320,3 +243,120 @@ def add_passive(machine: Machine, stage: Stage, work: Work, w: int, e: int):
         for m in range(count):
             j = w * tree.freedom * tree.freedom + (tree.dof[e] + k) * tree.freedom + tree.dof[e] + m
             work.jacobian[j] += tangent[k, m]
+
+
+@wp.func
+def add_motor(machine: Machine, stage: Stage, work: Work, control: wp.array2d[scalar], w: int, m: int):
+    """Add a motor to the residual and the Jacobian."""
+    tree = machine.tree
+    i = tree.motor_dof[m]
+    work.residual[w * tree.freedom + i] -= motor_force(tree, machine.design, stage, control, w, m)
+    j = (w * tree.freedom + i) * tree.freedom + i
+    work.jacobian[j] += motor_tangent(tree, machine.design, stage, w, m)
+
+
+@wp.func
+def clear(machine: Machine, work: Work, w: int, lane: int, lanes: int):
+    """No Jacobian, and no contacts."""
+    pairs = work.pairs
+    size = machine.tree.freedom * machine.tree.freedom
+    for i in range(lane, size, lanes):
+        work.jacobian[w * size + i] = _ZERO
+    for pair in range(lane, machine.contacts.pairs, lanes):
+        m = w * machine.contacts.pairs + pair
+        if pairs.active[m] > 0:
+            pairs.active[m] = 0
+            pairs.wrench[m] = Twist()
+            for i in range(12):
+                pairs.blocks[12 * m + i] = mat33()
+
+
+@wp.func
+def touch(machine: Machine, work: Work, w: int, lane: int, lanes: int):
+    """Add up the contacts of all pairs."""
+    contacts = machine.contacts
+    pairs = work.pairs
+    for pair in range(lane, contacts.pairs, lanes):
+        near = meet(machine.tree, work.links, contacts, machine.solids, pairs, w, pair)
+        pairs.near[w * contacts.pairs + pair] = near
+    sync()
+    for pair in range(contacts.pairs):
+        if pairs.near[w * contacts.pairs + pair] == 1:
+            touch_pair(machine.tree, work.links, contacts, machine.solids, pairs, w, pair, lane, lanes)
+
+
+@wp.func
+def push(machine: Machine, work: Work, w: int):
+    """Add the wrenches of contacts to those of their elements; by one thread."""
+    tree = machine.tree
+    contacts = machine.contacts
+    for pair in range(contacts.pairs):
+        m = w * contacts.pairs + pair
+        if work.pairs.active[m] > 0:
+            W = work.pairs.wrench[m]
+            work.pushed[w * tree.elements + tree.element[contacts.group_body[contacts.pair_group[pair]]]] += W
+            body = machine.solids.body[contacts.pair_solid[pair]]
+            if body >= 0:
+                work.pushed[w * tree.elements + tree.element[body]] -= W
+
+
+@wp.func
+def add_children(tree: Tree, work: Work, w: int, i: int):
+    """Add what its children carry to an element, which is number i from the roots."""
+    n = w * tree.elements + tree.order[i]
+    for back in range(tree.child[i + 1] - tree.child[i]):
+        m = w * tree.elements + tree.order[tree.child[i + 1] - 1 - back]
+        work.mass[n] += work.mass[m]
+        work.moment[n] += work.moment[m]
+        work.inertia[n] += work.inertia[m]
+        work.momentum[n] += work.momentum[m]
+        work.coriolis[n] += work.coriolis[m]
+        work.force[n] += work.force[m]
+        work.pushed[n] += work.pushed[m]
+
+
+@wp.func
+def evaluate(
+    machine: Machine,
+    stage: Stage,
+    work: Work,
+    control: wp.array2d[scalar],
+    w: int,
+    lane: int,
+    lanes: int,
+):
+    """Residual and Jacobian of world w at the displacement of its stage."""
+    tree = machine.tree
+    clear(machine, work, w, lane, lanes)
+    for level in range(tree.levels):
+        for i in range(tree.level[level] + lane, tree.level[level + 1], lanes):
+            move(tree, machine.design, stage, work.links, w, tree.order[i])
+        sync()
+    for e in range(lane, tree.elements, lanes):
+        load_element(machine, work, w, e)
+        displace_element(machine, stage, work, w, e)
+    touch(machine, work, w, lane, lanes)
+    sync()
+    if lane == 0:
+        push(machine, work, w)
+    sync()
+    for back in range(tree.levels):
+        level = tree.levels - 1 - back
+        for i in range(lane, tree.level[level + 1] - tree.level[level], lanes):
+            add_children(tree, work, w, tree.level[level + 1] - 1 - i)
+        sync()
+    for j in range(lane, tree.freedom, lanes):
+        differentiate(machine, work, w, tree.of_dof[j], j - tree.dof[tree.of_dof[j]])
+    sync()
+    for e in range(lane, tree.elements, lanes):
+        add_passive(machine, stage, work, w, e)
+    sync()
+    for pair in range(machine.contacts.pairs):
+        if work.pairs.active[w * machine.contacts.pairs + pair] > 0:
+            for j in range(lane, tree.freedom, lanes):
+                differentiate_pair(machine, work, w, pair, j)
+    sync()
+    for j in range(lane, tree.freedom, lanes):
+        for i in range(tree.drive[j], tree.drive[j + 1]):
+            add_motor(machine, stage, work, control, w, tree.motor[i])
+    sync()

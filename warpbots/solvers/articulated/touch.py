@@ -14,9 +14,10 @@ import warp as wp
 from warpbots.contact.penalty import damping_bounds, penalty_force, penalty_tangents
 from warpbots.contact.solid import SAMPLED, Solids, solid_distance
 from warpbots.solvers.articulated.spatial import Twist, angular, linear, mat33, scalar, spatial, vec3
+from warpbots.solvers.articulated.team import sync
 from warpbots.solvers.articulated.tree import Links, Tree
 
-__all__ = ["Contacts", "Pairs", "apply", "body_pose", "body_twist", "bound_group", "touch_pair"]
+__all__ = ["Contacts", "Pairs", "apply", "body_pose", "body_twist", "bound_group", "meet", "touch_pair"]
 
 
 @wp.struct
@@ -67,26 +68,30 @@ class Contacts:
 
 @wp.struct
 class Pairs:
-    """What the contacts of each pair add up to, shape (worlds * pairs,) but the bounds.
+    """What the contacts of each pair add up to, shape (worlds * pairs,) but what is said otherwise.
 
-    active: Number of threads that found contacts.
+    near: 1 where the bounds of the group meet the solid.
+    active: 1 where there are contacts.
     wrench: W.
-    K: Four blocks of K, row by row, shape (worlds * pairs * 4,).
-    L: Four blocks of L.
-    D: Four blocks of D.
+    blocks: Four blocks each, row by row, of K, L and D, shape (worlds * pairs * 12,).
     center: Centre of the bounds of a group in the frame of its body [m], shape (worlds * groups,).
     radius: Radius of the bounds [m], shape (worlds * groups,).
     hardness: What viscosities are multiplied by on the way to a solution [1], shape (worlds,).
+    touches: 1 where the point that a thread looks at is in contact, shape (worlds * lanes,).
+    point_wrench: Its wrench, likewise.
+    point_blocks: Its blocks, shape (worlds * lanes * 12,).
     """
 
+    near: wp.array[int]
     active: wp.array[int]
     wrench: wp.array[Twist]
-    K: wp.array[mat33]
-    L: wp.array[mat33]
-    D: wp.array[mat33]
+    blocks: wp.array[mat33]
     center: wp.array[vec3]
     radius: wp.array[scalar]
     hardness: wp.array[scalar]
+    touches: wp.array[int]
+    point_wrench: wp.array[Twist]
+    point_blocks: wp.array[mat33]
 
 
 @wp.func
@@ -129,15 +134,6 @@ def bound_group(contacts: Contacts, pairs: Pairs, w: int, g: int):
 
 
 @wp.func
-def add_blocks(blocks: wp.array[mat33], n: int, tl: mat33, tr: mat33, bl: mat33, br: mat33):
-    """Add four blocks to those from `n` on."""
-    wp.atomic_add(blocks, n, tl)
-    wp.atomic_add(blocks, n + 1, tr)
-    wp.atomic_add(blocks, n + 2, bl)
-    wp.atomic_add(blocks, n + 3, br)
-
-
-@wp.func
 def apply(blocks: wp.array[mat33], n: int, a: Twist):
     """The matrix of four blocks times a spatial vector."""
     w = angular(a)
@@ -146,86 +142,117 @@ def apply(blocks: wp.array[mat33], n: int, a: Twist):
 
 
 @wp.func
-def touch_pair(
-    tree: Tree, links: Links, contacts: Contacts, solids: Solids, pairs: Pairs, w: int, pair: int, lane: int, lanes: int
-):
-    """Add up the contacts of a pair that fall to this thread."""
+def solid_pose(tree: Tree, links: Links, solids: Solids, w: int, s: int):
+    """Orientation and origin of a solid."""
+    R, p = body_pose(tree, links, w, solids.body[s])
+    return R @ solids.rotation[s], p + R @ solids.position[s]
+
+
+@wp.func
+def meet(tree: Tree, links: Links, contacts: Contacts, solids: Solids, pairs: Pairs, w: int, pair: int):
+    """Whether the bounds of a pair's points meet its solid."""
     g = contacts.pair_group[pair]
     s = contacts.pair_solid[pair]
-    a = contacts.group_body[g]
-    b = solids.body[s]
-    Ra, pa = body_pose(tree, links, w, a)
-    Rb, pb = body_pose(tree, links, w, b)
-    R = Rb @ solids.rotation[s]
-    p = pb + Rb @ solids.position[s]
-    Rt = wp.transpose(R)
-    middle = Rt @ (pa + Ra @ pairs.center[w * contacts.groups + g] - p)
+    Ra, pa = body_pose(tree, links, w, contacts.group_body[g])
+    R, p = solid_pose(tree, links, solids, w, s)
+    middle = wp.transpose(R) @ (pa + Ra @ pairs.center[w * contacts.groups + g] - p)
     gap, _n, _C = solid_distance(solids, s, middle)
     reach = pairs.radius[w * contacts.groups + g]
     if solids.kind[s] == SAMPLED:
         reach += wp.length(solids.size[s])
-    if gap > reach:
+    return wp.where(gap > reach, 0, 1)
+
+
+@wp.func
+def touch_point(
+    tree: Tree, links: Links, contacts: Contacts, solids: Solids, pairs: Pairs, w: int, pair: int, i: int, place: int
+):
+    """Write wrench and blocks of number i of a pair's points to a place, if it is in contact."""
+    g = contacts.pair_group[pair]
+    s = contacts.pair_solid[pair]
+    a = contacts.group_body[g]
+    Ra, pa = body_pose(tree, links, w, a)
+    R, p = solid_pose(tree, links, solids, w, s)
+    Rt = wp.transpose(R)
+    point = w * contacts.points + contacts.group_first[g] + i
+    x = pa + Ra @ contacts.point[point]
+    d, n, C = solid_distance(solids, s, Rt @ (x - p))
+    pairs.touches[place] = wp.where(d < scalar(0.0), 1, 0)
+    if not d < scalar(0.0):
         return
-    V = body_twist(tree, links, w, a) - body_twist(tree, links, w, b)
+    V = body_twist(tree, links, w, a) - body_twist(tree, links, w, solids.body[s])
     law = w * contacts.laws + contacts.pair_law[pair]
     k = contacts.stiffness[law]
     c = contacts.damping[law]
     least, most = damping_bounds(k, contacts.restitution[law], contacts.bounded[contacts.pair_law[pair]])
     mu = contacts.friction[law]
     k_t = pairs.hardness[w] * contacts.viscosity[law]
-    scale = contacts.scale[w]
     omega = angular(V)
-    at = w * contacts.points + contacts.group_first[g]
-    found = int(0)
-    W = Twist()
-    Ktl = mat33()
-    Ktr = mat33()
-    Kbl = mat33()
-    Kbr = mat33()
-    Ltl = mat33()
-    Ltr = mat33()
-    Lbl = mat33()
-    Lbr = mat33()
-    Dtl = mat33()
-    Dtr = mat33()
-    Dbl = mat33()
-    Dbr = mat33()
-    for i in range(lane, contacts.group_count[g], lanes):
-        x = pa + Ra @ contacts.point[at + i]
-        d, n, C = solid_distance(solids, s, Rt @ (x - p))
-        if d < scalar(0.0):
-            found += 1
-            speed = linear(V) + wp.cross(omega, x)
-            u = Rt @ speed
-            area = scale * contacts.area[at + i]
-            f = area * (R @ penalty_force(d, n, u, k, c, least, most, mu, k_t))
-            F_y, F_u = penalty_tangents(d, n, C, u, k, c, least, most, mu, k_t)
-            A = area * (R @ F_y @ Rt)
-            B = area * (R @ F_u @ Rt)
-            X = wp.skew(x)
-            fx = wp.skew(f)
-            W += spatial(wp.cross(x, f), f)
-            # df = M dxi, with the velocity of x in the place of dx
-            M = A + B @ wp.skew(omega)
-            Ktl -= (X @ M - fx) @ X
-            Ktr += X @ M - fx
-            Kbl -= M @ X
-            Kbr += M
-            # and what the motion of the solid takes of it
-            N = A @ X - fx + B @ wp.skew(speed)
-            Ltl -= X @ N
-            Ltr += X @ A
-            Lbl -= N
-            Lbr += A
-            XB = X @ B
-            Dtl -= XB @ X
-            Dtr += XB
-            Dbl -= B @ X
-            Dbr += B
-    if found > 0:
-        m = w * contacts.pairs + pair
-        wp.atomic_add(pairs.active, m, found)
-        wp.atomic_add(pairs.wrench, m, W)
-        add_blocks(pairs.K, 4 * m, Ktl, Ktr, Kbl, Kbr)
-        add_blocks(pairs.L, 4 * m, Ltl, Ltr, Lbl, Lbr)
-        add_blocks(pairs.D, 4 * m, Dtl, Dtr, Dbl, Dbr)
+    speed = linear(V) + wp.cross(omega, x)
+    u = Rt @ speed
+    area = contacts.scale[w] * contacts.area[point]
+    f = area * (R @ penalty_force(d, n, u, k, c, least, most, mu, k_t))
+    F_y, F_u = penalty_tangents(d, n, C, u, k, c, least, most, mu, k_t)
+    A = area * (R @ F_y @ Rt)
+    B = area * (R @ F_u @ Rt)
+    X = wp.skew(x)
+    fx = wp.skew(f)
+    pairs.point_wrench[place] = spatial(wp.cross(x, f), f)
+    at = 12 * place
+    # df = M dxi, with the velocity of x in the place of dx
+    M = A + B @ wp.skew(omega)
+    XM = X @ M - fx
+    pairs.point_blocks[at] = -(XM @ X)
+    pairs.point_blocks[at + 1] = XM
+    pairs.point_blocks[at + 2] = -(M @ X)
+    pairs.point_blocks[at + 3] = M
+    # and what the motion of the solid takes of it
+    N = A @ X - fx + B @ wp.skew(speed)
+    pairs.point_blocks[at + 4] = -(X @ N)
+    pairs.point_blocks[at + 5] = X @ A
+    pairs.point_blocks[at + 6] = -N
+    pairs.point_blocks[at + 7] = A
+    XB = X @ B
+    pairs.point_blocks[at + 8] = -(XB @ X)
+    pairs.point_blocks[at + 9] = XB
+    pairs.point_blocks[at + 10] = -(B @ X)
+    pairs.point_blocks[at + 11] = B
+
+
+@wp.func
+def add_points(pairs: Pairs, w: int, m: int, count: int, lane: int, lanes: int):
+    """Add the first `count` points that the threads of a world look at to their pair, always in the same order."""
+    touching = int(0)
+    for i in range(count):
+        touching = touching | (pairs.touches[w * lanes + i] << i)
+    if touching == 0:
+        return
+    if lane == 0:
+        pairs.active[m] = 1
+    for b in range(lane, 13, lanes):
+        if b == 12:
+            W = pairs.wrench[m]
+            for i in range(count):
+                if ((touching >> i) & 1) == 1:
+                    W += pairs.point_wrench[w * lanes + i]
+            pairs.wrench[m] = W
+        else:
+            block = pairs.blocks[12 * m + b]
+            for i in range(count):
+                if ((touching >> i) & 1) == 1:
+                    block += pairs.point_blocks[12 * (w * lanes + i) + b]
+            pairs.blocks[12 * m + b] = block
+
+
+@wp.func
+def touch_pair(
+    tree: Tree, links: Links, contacts: Contacts, solids: Solids, pairs: Pairs, w: int, pair: int, lane: int, lanes: int
+):
+    """Add up the contacts of a pair, a point for each thread at a time."""
+    count = contacts.group_count[contacts.pair_group[pair]]
+    for first in range(0, count, lanes):
+        if first + lane < count:
+            touch_point(tree, links, contacts, solids, pairs, w, pair, first + lane, w * lanes + lane)
+        sync()
+        add_points(pairs, w, w * contacts.pairs + pair, wp.min(lanes, count - first), lane, lanes)
+        sync()

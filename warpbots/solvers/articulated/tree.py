@@ -27,6 +27,12 @@ class Tree:
     element: Element that carries a body, shape (bodies,).
     of_dof: Element of a velocity, shape (freedom,).
     carries: 1 where the first element carries the second or is it, row by row, shape (elements * elements,).
+    levels: Number of levels: elements of one are carried by elements of the one before.
+    order: Elements level by level, those with the same parent side by side, shape (elements,).
+    level: Where in `order` a level begins, shape (levels + 1,).
+    child: Where in `order` begins what an element of `order` carries itself, shape (elements + 1,).
+    motor: Motors in the order of what they drive, shape (channels,).
+    drive: Where in `motor` the motors of a velocity begin, shape (freedom + 1,).
     motor_dof: Velocity that a motor drives, shape (channels,).
     motor_coordinate: Its coordinate, shape (channels,).
     """
@@ -47,6 +53,12 @@ class Tree:
     element: wp.array[int]
     of_dof: wp.array[int]
     carries: wp.array[int]
+    levels: int
+    order: wp.array[int]
+    level: wp.array[int]
+    child: wp.array[int]
+    motor: wp.array[int]
+    drive: wp.array[int]
     motor_dof: wp.array[int]
     motor_coordinate: wp.array[int]
 

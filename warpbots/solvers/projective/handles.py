@@ -249,7 +249,7 @@ def assemble(handles: HandleArrays, handle: HandleWork, s: scalar, w: int):
 @wp.func
 def invert(handle: HandleWork, w: int, n: int):
     """Write the inverse of the matrix."""
-    factorise(handle.matrix, handle.pivot, w, n, 0, 1)
+    factorise(handle.matrix, handle.pivot, w, n)
     for j in range(n):
         for i in range(n):
             handle.step[w * n + i] = wp.where(i == j, scalar(1.0), scalar(0.0))

@@ -6,9 +6,9 @@ it but those of its contacts.
 
 import warp as wp
 
-from warpbots.math import NODE, clear_gradients, launch, launch_own_adjoint, vector
+from warpbots.math import NODE, clear_gradients, launch, launch_all, launch_own_adjoint, vector
 from warpbots.solvers.articulated.model import ArticulatedState
-from warpbots.solvers.articulated.sense import pose_kernel
+from warpbots.solvers.articulated.passes import adjoints, poses
 from warpbots.solvers.articulated.spatial import angular, linear
 from warpbots.solvers.articulated.tree import Links, Tree
 from warpbots.solvers.projective.handles import HandleArrays, carried_to, single
@@ -74,10 +74,10 @@ class Points:
         self.position, self.velocity = scratch.start
         clear_gradients([self.position])
         self._handles = scratch.matrix(dt).handles
-        self._pose = [model.bones.machine, articulated.at_rest(still), articulated.links]
+        self._pose = poses(model.bones, articulated.at_rest(still))
         links = articulated.links
         self._gather = [self._handles, model.skeleton.tree, links, scratch.count, *nodes, self.position, self.velocity]
-        launch(pose_kernel, model.worlds, self._pose, [], model.device)
+        launch_all(self._pose, model.device)
         launch(gather_kernel, (model.worlds, scratch.points), self._gather, [], model.device)
 
     def bare(self, active: wp.array, lacking: wp.array) -> None:
@@ -90,7 +90,7 @@ class Points:
         """Gradients to the state from those of `position`."""
         if self._shells:
             model, articulated = self._model, self._model.skeleton.scratch
-            launch(pose_kernel, model.worlds, self._pose, [], model.device)
+            launch_all(self._pose, model.device)
             clear_gradients(articulated.gradients())
             launch_own_adjoint(gather_kernel, (model.worlds, model.scratch.points), self._gather, model.device)
-            launch_own_adjoint(pose_kernel, model.worlds, self._pose, model.device)
+            adjoints(self._pose, model.device)

@@ -2,10 +2,11 @@
 
 import warp as wp
 
-from warpbots.math import clear_gradients, launch, launch_own_adjoint, record
+from warpbots.math import clear_gradients, launch, launch_all, launch_own_adjoint, record
 from warpbots.solvers.articulated.machine import Machine
 from warpbots.solvers.articulated.model import ArticulatedState
-from warpbots.solvers.articulated.power import finish_kernel, power_kernel, recall_kernel
+from warpbots.solvers.articulated.passes import power_adjoint, sweeps
+from warpbots.solvers.articulated.power import finish_kernel, recall_kernel
 from warpbots.solvers.articulated.scheme import BDF1, Past
 from warpbots.solvers.articulated.sense import Readings, sense
 from warpbots.solvers.articulated.tree import Stage
@@ -160,18 +161,13 @@ class Skeleton:
         self._launch(handles_adjoint.release_kernel, bound, [self._handles, bones.moved], [self._x.grad])
         self._launch(handles_adjoint.weigh_joints_kernel, tree.freedom, [self._handles, z], [articulated.weight])
         clear_gradients(articulated.gradients())
-        power = [
-            self._machine, self._past, self._stage, bones.control, articulated.weight, _NUMBER, articulated.links,
-            articulated.sweep, articulated.power,
-        ]  # fmt: skip
-        launch(power_kernel, self._model.worlds, power, [], self._device)
+        launch_all(sweeps(self._model.bones, self._past, self._stage, _NUMBER), self._device)
         flesh = [
             self._handles, tree, articulated.links, articulated.sweep, bones.pushed, bones.moved, bones.power
         ]  # fmt: skip
         bones.power.grad.fill_(1.0)
         launch_own_adjoint(handles_adjoint.flesh_power_kernel, (self._model.worlds, bound), flesh, self._device)
-        articulated.power.grad.fill_(1.0)
-        launch_own_adjoint(power_kernel, self._model.worlds, power, self._device)
+        power_adjoint(self._model.bones, self._past, self._stage, bones.control, _NUMBER)
         inputs = [tree, self._past, self._stage, _NUMBER, self._stage]
         launch_own_adjoint(recall_kernel, (self._model.worlds, tree.elements), inputs, self._device)
         launch_own_adjoint(handles.signal_kernel, self._model.worlds, self._signal, self._device)
