@@ -8,7 +8,7 @@ import pytest
 import torch
 import warp as wp
 
-from warpbots.math import precision
+from warpbots.math import precision, threads
 
 ROOT = Path(__file__).resolve().parents[1]
 MARKERS = (
@@ -78,6 +78,17 @@ def tree():
     yield
     left = sorted(map(str, files() - before))
     assert not left, f"tests left {', '.join(left)}; write into tmp_path"
+
+
+@pytest.fixture
+def as_gpu(monkeypatch):
+    """A function after which a CPU takes the choices of a GPU, in this test; for what is built from then on."""
+
+    def choose():
+        monkeypatch.setattr(threads, "_ALWAYS", True)
+        monkeypatch.setattr(wp.config, "enable_cpu_blocks", True)
+
+    return choose
 
 
 @pytest.fixture

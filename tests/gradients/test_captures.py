@@ -114,9 +114,10 @@ class Spy(TorchDispatchMode):
 
 @pytest.mark.parametrize("always", [False, True], ids=["one thread", "many threads"])
 @simulations
-def test_nothing_is_allocated_compiled_or_read_in_a_capture(make, always, monkeypatch):
+def test_nothing_is_allocated_compiled_or_read_in_a_capture(make, always, as_gpu, monkeypatch):
     """Forwards and backwards, with contact and with contact that is not there yet."""
-    monkeypatch.setattr(warpbots.math.threads, "_ALWAYS", always)
+    if always:
+        as_gpu()
     sim = make()
     with Spy(monkeypatch) as spy:
         gradients(sim)

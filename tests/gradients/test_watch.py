@@ -267,9 +267,10 @@ def test_marks_compile_for_a_gpu(scalar, tmp_path):
 
 
 @pytest.mark.parametrize("always", [False, True], ids=["one thread", "many threads"])
-def test_marks_are_of_the_first_bad_entry(always, rng, monkeypatch):
+def test_marks_are_of_the_first_bad_entry(always, rng, as_gpu):
     """Of arrays of vectors and numbers, of both precisions, however many threads look."""
-    monkeypatch.setattr(warpbots.math.threads, "_ALWAYS", always)
+    if always:
+        as_gpu()
     values = [rng.normal(size=(700, 3)), rng.normal(size=900), rng.uniform(-1, 1, 50), np.zeros((0, 3))]
     values[0][500, 2], values[0][600, 0], values[0][400, 1] = np.nan, np.inf, -np.inf
     values[2][30], values[2][20] = 1.5, -1.5
