@@ -190,9 +190,17 @@ def sense_bones(model: ProjectiveModel, state: SkeletalState, control: wp.array,
     """
     bones, device = model.scratch.bones, model.device
     signal = [bones.motor, control, model.gravity, bones.control, bones.gravity]
-    launch(handles.signal_kernel, model.worlds, signal, [], device)
-    reads, writes = [control, model.gravity], [bones.control, bones.gravity]
-    record(lambda: launch_own_adjoint(handles.signal_kernel, model.worlds, signal, device), reads, writes)
+    reads, shared = [control, model.gravity], [bones.control, bones.gravity]
+
+    def fill() -> None:
+        launch(handles.signal_kernel, model.worlds, signal, [], device)
+
+    def fill_again() -> None:  # other readings have filled them since
+        fill()
+        clear_gradients(shared)
+
+    fill()
+    record(lambda: launch_own_adjoint(handles.signal_kernel, model.worlds, signal, device), reads, [])
     still = ArticulatedState(state.coordinates, state.rates, state.coordinates, state.rates, bones.previous[1])
     sense(model.bones, still, bones.control, readings_out)
-    record(lambda: clear_gradients(writes), reads, writes)  # before the adjoints of the two
+    record(fill_again, [*reads, *shared], [])
