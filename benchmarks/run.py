@@ -136,7 +136,7 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
         forward_only.run(inputs)
 
     def gradient() -> None:
-        outputs.update(with_gradient.run(inputs))
+        outputs.update(with_gradient.run(inputs)[0])
         seeds = {name: torch.zeros_like(t) for name, t in outputs.items()}
         seeds["position"][..., 0] = 1.0 / seeds["position"][..., 0].numel()
         with_gradient.backward(seeds)

@@ -109,7 +109,7 @@ def measure(solver: wb.MassSpring, model: object, repeats: int, steps: int = STE
         only.run(inputs)
 
     def gradient() -> None:
-        outputs = differentiated.run(inputs)
+        outputs, _ = differentiated.run(inputs)
         seeds = {name: torch.zeros_like(t) for name, t in outputs.items()}
         seeds["position"][..., 2] = 1.0 / len(model.lattice)
         differentiated.backward(seeds)

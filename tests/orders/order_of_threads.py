@@ -1,8 +1,9 @@
 """Runs the threads of a launch on a CPU in another order than one after the other, as a GPU might.
 
 `install` changes the loop that Warp writes around every kernel: which thread comes next is read from the launch itself,
-so that kernels are compiled once for all orders. Replayed graphs keep the order in which they were captured. Where the
-threads of a block wait for one another, blocks change places, and so do the threads of whole blocks.
+so that kernels are compiled once for all orders. Where the threads of a block wait for one another, blocks change
+places and threads do not: which of them holds what is the same on every GPU, too. Replayed graphs of a CPU forget the
+order, and nothing can be captured.
 
 Warp does not see that its templates were changed: kernels go to a cache of their own.
 """
@@ -38,7 +39,7 @@ static inline size_t thread_of(size_t k, size_t n, size_t order)
 }}
 #define WITHOUT_ORDER(N) \\
     wp::launch_bounds_t<N> bounds = *dim; \\
-    const size_t order = bounds.coord_mult >> 32; \\
+    [[maybe_unused]] const size_t order = bounds.coord_mult >> 32; \\
     bounds.coord_mult &= 0xffffffffu;
 """
 _CHANGES = {
@@ -54,9 +55,7 @@ _CHANGES = {
     "block_module": [
         (
             "    const size_t task_index = payload->block_first + (size_t)lane;",
-            "    WITHOUT_ORDER({launch_ndim})\n"
-            "    const size_t other = dim->size % WP_TILE_BLOCK_DIM == 0 ? order : 0;\n"
-            "    const size_t task_index = payload->block_first + thread_of((size_t)lane, WP_TILE_BLOCK_DIM, other);",
+            "    WITHOUT_ORDER({launch_ndim})\n    const size_t task_index = payload->block_first + (size_t)lane;",
         ),
         ("(*dim, task_index", "(bounds, task_index"),
     ],
@@ -100,7 +99,10 @@ def install() -> None:
         bounds.coord_mult |= _current[0] << _SHIFT
         return bounds
 
-    context._build_launch_bounds_from_tuple = ordered
+    def refuse(*words, **options) -> None:
+        raise RuntimeError("graphs of a CPU forget the order of threads")
+
+    context._build_launch_bounds_from_tuple, wp.ScopedCapture = ordered, refuse
     changed = hashlib.sha256((_HEADER + repr(_CHANGES)).encode()).hexdigest()[:8]
     wp.init()
     folder = pathlib.Path(f"{wp.config.kernel_cache_dir}-orders-{changed}")

@@ -15,12 +15,10 @@ import pytest
 pytestmark = pytest.mark.verification
 
 TESTS = Path(__file__).resolve().parents[1]
-GATHERED = ("winged", "driven", "tied", "sled")
-"""Scenes in which every sum is taken by one thread, or by several in an order of their own."""
-SUMMED = ("springs", "machine", "hand")
-"""Scenes in whose adjoint threads add to one place by atomic operations, which round as they come."""
-SCATTERED = ("flat", "particles", "cubes")
-"""Scenes in whose motion they do."""
+GATHERED = ("springs", "machine", "cubes", "winged", "driven", "tied", "sled", "hand")
+"""Scenes in whose motion every sum is taken by one thread, or by several in an order of their own."""
+SCATTERED = ("flat", "particles")
+"""Scenes whose particles add to nodes by atomic operations, which round as they come."""
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +34,6 @@ def results(tmp_path_factory) -> dict[str, np.ndarray]:
         str(target),
         "race",
         *GATHERED,
-        *SUMMED,
         *SCATTERED,
     ]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -64,7 +61,7 @@ def test_orders_are_seen(results, order):
 
 
 @ORDERS
-@pytest.mark.parametrize("scene", GATHERED + SUMMED)
+@pytest.mark.parametrize("scene", GATHERED)
 def test_motions_are_the_same_to_the_bit(results, scene, order):
     """States, or what is sensed of them."""
     for name, first, other in pairs(results, scene, order):
@@ -73,16 +70,8 @@ def test_motions_are_the_same_to_the_bit(results, scene, order):
 
 
 @ORDERS
-@pytest.mark.parametrize("scene", GATHERED)
-def test_gradients_are_the_same_to_the_bit(results, scene, order):
-    """With respect to states, controls and every parameter."""
-    for name, first, other in pairs(results, scene, order):
-        np.testing.assert_array_equal(other, first, err_msg=name)
-
-
-@ORDERS
-@pytest.mark.parametrize("scene", SUMMED + SCATTERED)
+@pytest.mark.parametrize("scene", GATHERED + SCATTERED)
 def test_results_are_the_same_to_rounding(results, scene, order):
-    """To 1e-11 of the largest entry, what an iteration makes of rounding included."""
+    """And gradients with respect to states, controls and every parameter: to 1e-12 of the largest entry."""
     for name, first, other in pairs(results, scene, order):
-        assert np.abs(other - first).max() <= 1e-11 * np.abs(first).max(), name
+        assert np.abs(other - first).max() <= 1e-12 * np.abs(first).max(), name
