@@ -632,7 +632,7 @@ def test_robots_of_one_kind_go_by_their_paths(tmp_path):
     assert [b.position[0] for b in scene.rigid] == [1, 1, 2, 2]
     trajectory = wb.Simulation(scene, wb.Articulated(), dt=1 / 60).rollout(None, 2)
     usd.write(tmp_path / "walk.usda", trajectory)
-    now = trajectory.simulation.sense(trajectory.final).position[0, 3].numpy()
+    now = trajectory.simulation.sense(trajectory.final).position[0, 3].cpu().numpy()
     opened = Usd.Stage.Open(str(tmp_path / "walk.usda"))
     at = UsdGeom.XformCache(2.0).GetLocalToWorldTransform(opened.GetPrimAtPath("/Two/Arm")).ExtractTranslation()
     np.testing.assert_allclose(at, now, atol=1e-9)
@@ -646,8 +646,8 @@ def test_velocities_of_what_floats(tmp_path):
     assert (free.kind, free.parent, free.child) == ("free", None, "A")
     state = wb.Simulation(scene, wb.Articulated(), dt=0.01)
     seen = state.sense(state.state())
-    np.testing.assert_allclose(seen.velocity[0, 0], [1, 2, 3], atol=1e-12)
-    np.testing.assert_allclose(seen.angular_velocity[0, 0], [0, 0, math.pi / 2], atol=1e-12)
+    np.testing.assert_allclose(seen.velocity[0, 0].cpu(), [1, 2, 3], atol=1e-12)
+    np.testing.assert_allclose(seen.angular_velocity[0, 0].cpu(), [0, 0, math.pi / 2], atol=1e-12)
 
 
 def test_everything_rigid_there_and_back(tmp_path):
@@ -792,7 +792,9 @@ def worst(path, trajectory, every, fps=60.0):
             M = np.array(cache.GetLocalToWorldTransform(body)).T
             R = M[:3, :3] / np.linalg.norm(M[:3, :3], axis=0)
             found = max(
-                found, np.abs(M[:3, 3] - now.position[0, k].numpy()).max(), np.abs(R - now.rotation[0, k].numpy()).max()
+                found,
+                np.abs(M[:3, 3] - now.position[0, k].cpu().numpy()).max(),
+                np.abs(R - now.rotation[0, k].cpu().numpy()).max(),
             )
             assert body.GetAttribute("physics:kinematicEnabled").Get() is True
     return found
@@ -866,7 +868,7 @@ def test_robots_of_newton(name, tmp_path):
     weight = sum(body_inertia(b).mass for b in scene.rigid if body_inertia(b))
     assert (sum(j.freedom for j in scene.joints) + floating, weight) == pytest.approx(ASSETS[name], rel=1e-5)
     sim = wb.Simulation(scene, wb.Articulated("bdf1"), dt=0.005)
-    assert np.isfinite(sim.sense(sim.rollout(None, 100).final).position.numpy()).all()
+    assert np.isfinite(sim.sense(sim.rollout(None, 100).final).position.cpu().numpy()).all()
     alone = dataclasses.replace(scene, source=None)
     usd.write(tmp_path / "a.usda", alone)
     assert not differences(usd.read(tmp_path / "a.usda"), alone)

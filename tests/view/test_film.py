@@ -47,7 +47,7 @@ def test_collected_moments_are_those_of_the_trajectory(trajectory):
         time, x, _ = frames[step]
         assert motion.time[k] == time
         np.testing.assert_array_equal(motion.position[k], x.astype(np.float32))
-    driven = trajectory.control[0].numpy()[[0, 1, 4]]  # by the interval that ended there
+    driven = trajectory.control[0].cpu().numpy()[[0, 1, 4]]  # by the interval that ended there
     np.testing.assert_array_equal(motion.control, driven)
 
 

@@ -22,7 +22,7 @@ def at(image, ax, points):
 def test_particles_are_where_they_are_in_2d(flat, axes, pixels):
     ax = draw(flat.scene, flat.particles, flat.final.position[0], axes())
     image = pixels(ax.figure)
-    x = flat.final.position[0].numpy()
+    x = flat.final.position[0].cpu().numpy()
     expected = np.array([RED, GREEN])[flat.particles.body]
     assert np.abs(at(image, ax, x) - expected).max() < 0.02
     corner = ax.get_xlim()[0] + 0.02, ax.get_ylim()[1] - 0.02
@@ -108,7 +108,7 @@ def test_weak_signals_tint_less_than_strong_ones(flat):
 
 
 def test_cables_follow_their_particles(solid, axes):
-    x = solid.final.position[0].numpy()
+    x = solid.final.position[0].cpu().numpy()
     ax = draw(solid.scene, solid.particles, x, axes(), control=np.array([0.0, 1.0]))
     camera = Camera.around(solid.scene, x)
     ends = [np.linalg.norm(solid.particles.position - w, axis=1).argmin() for w in solid.scene.actuators[1].waypoints]

@@ -51,7 +51,7 @@ def test_controls_are_steps_by_name_over_time(solid, axes):
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["inflate", "cable"]
     for channel, patch in enumerate(ax.patches):
         values, edges, _ = patch.get_data()
-        np.testing.assert_array_equal(values, solid.control[0, :, channel].numpy())
+        np.testing.assert_array_equal(values, solid.control[0, :, channel].cpu().numpy())
         np.testing.assert_allclose(edges, 0.01 * np.arange(7))
 
 

@@ -74,8 +74,8 @@ def test_poses_are_those_that_are_sensed(swing):
     times, position, rotation = zip(*swing.poses(every=20, world=1), strict=True)
     np.testing.assert_allclose(times, [0.0, 0.2, 0.3])
     r = swing.simulation.sense(swing.final)
-    np.testing.assert_array_equal(position[-1], r.position[1].numpy())
-    np.testing.assert_array_equal(rotation[-1], r.rotation[1].numpy())
+    np.testing.assert_array_equal(position[-1], r.position[1].cpu().numpy())
+    np.testing.assert_array_equal(rotation[-1], r.rotation[1].cpu().numpy())
     c, s = np.cos(0.7), np.sin(0.7)
     np.testing.assert_allclose(rotation[0][0], [[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]], atol=1e-12)
     collected = collect(swing, [0, 20, 30], world=1).poses
