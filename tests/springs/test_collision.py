@@ -1,6 +1,7 @@
 """Masses that keep their distance: two of them exactly, two bodies, one body that is pressed together, and gradients."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from warpbots.simulation import Simulation
 from warpbots.solvers import MassSpring
 from warpbots.solvers.mass_spring import energy
 from warpbots.solvers.mass_spring.collision import radii, stiffnesses
+from warpbots.solvers.mass_spring.stage_forces import refuse_captured_grid
 
 MATTER = Material(1e4, 0.25, 1000.0)
 
@@ -130,3 +132,11 @@ def test_gradient_through_a_collision(dim, integrator, rng):
             ends = [loss(**inputs | {name: inputs[name] + h * d}) for h in (1e-6, -1e-6)]
         difference = float(ends[0] - ends[1]) / 2e-6
         assert float((g * d).sum()) == pytest.approx(difference, rel=1e-6, abs=1e-8), name
+
+
+def test_a_grid_is_no_part_of_a_graph_of_a_gpu():
+    """Graphs of two simulations would share one; on a CPU, and outside of a capture, there is nothing to share."""
+    for cuda, capturing in ((False, True), (True, False)):
+        refuse_captured_grid(SimpleNamespace(is_cuda=cuda, is_capturing=capturing))
+    with pytest.raises(RuntimeError, match="cannot be part of a graph"):
+        refuse_captured_grid(SimpleNamespace(is_cuda=True, is_capturing=True))

@@ -10,7 +10,7 @@ from warpbots.solvers.mass_spring.motor import adj_turn, turn
 from warpbots.solvers.mass_spring.restrain import restrain_kernel
 from warpbots.solvers.mass_spring.springs import adj_pull_kernel, pull_kernel
 
-__all__ = ["add_forces", "adj_forces"]
+__all__ = ["add_forces", "adj_forces", "refuse_captured_grid"]
 
 
 def add_forces(model: MassSpringModel, control: wp.array, state_out: MassSpringState, force: wp.array) -> None:
@@ -72,9 +72,24 @@ def _near(model: MassSpringModel) -> list:
     """What collisions need to know, with the grid of neighbours as it is now."""
     scratch = model.scratch
     launch(point_kernel(), scratch.masses, [scratch.x], [scratch.point], model.device)
+    refuse_captured_grid(model.device)
     scratch.grid.build(scratch.point, model.reach)
     masses = [model.radius, model.collision, len(model.lattice)]
     return [*masses, model.reach, scratch.grid.id, scratch.point, scratch.x]
+
+
+def refuse_captured_grid(device: wp.Device) -> None:
+    """Raise within a capture on a GPU: the graph would not know its own grid, and the step runs without one.
+
+    Warp copies the description of a grid to the device from one place on the host that all grids share
+    (``hash_grid_update_device_impl``). A graph reads that place when it is replayed, where another simulation may have
+    left the description of its own.
+
+    Raises:
+        RuntimeError: `device` is a GPU that is capturing.
+    """
+    if device.is_cuda and device.is_capturing:
+        raise RuntimeError("a hash grid, by which colliding masses are found, cannot be part of a graph")
 
 
 def _of_motors(model: MassSpringModel) -> list[wp.array]:
