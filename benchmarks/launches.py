@@ -62,7 +62,8 @@ class Captures:
     def watching(self) -> Iterator["Captures"]:
         """Within it everything is counted, and done as always."""
         with contextlib.ExitStack() as stack:
-            self._replace(stack, wp, "launch", self._launch)
+            for name in ("launch", "launch_tiled"):
+                self._replace(stack, wp, name, self._launch)
             for name in ("capture_while", "capture_if"):
                 self._replace(stack, wp, name, self._nested)
             self._replace(stack, wp, "ScopedCapture", self._capture)
@@ -78,12 +79,14 @@ class Captures:
         stack.callback(setattr, owner, name, original)
 
     def _launch(self, original: Callable) -> Callable:
-        def launch(kernel: wp.Kernel, dim: int | tuple, *words, **options):
+        def launch(kernel: wp.Kernel, *words, **options):
+            dim = options["dim"] if "dim" in options else words[0]
             self.kernels.setdefault(kernel.module, set()).add(kernel)
             self._count("kernels")
-            if math.prod(dim if isinstance(dim, tuple) else (dim,)) < FEW:
+            lanes = options.get("block_dim") if original.__name__ == "launch_tiled" else 1
+            if lanes * math.prod(dim if isinstance(dim, tuple) else (dim,)) < FEW:
                 self._count("small")
-            return original(kernel, dim, *words, **options)
+            return original(kernel, *words, **options)
 
         return launch
 
