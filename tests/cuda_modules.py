@@ -12,9 +12,12 @@ from launches import Captures, compile_for_gpu
 
 from warpbots.contact.distance import _mesh_distance
 from warpbots.solvers.articulated.depth import depth_kernel
+from warpbots.solvers.articulated.power import list_kernel
+from warpbots.solvers.projective.blocks import down_kernel
+from warpbots.solvers.projective.factor import solve_kernel
 
-OTHERS = (depth_kernel, _mesh_distance)
-"""Kernels of messages and of meshes, which no step launches."""
+OTHERS = (depth_kernel, _mesh_distance, list_kernel, solve_kernel, down_kernel)
+"""Kernels that no such step launches: of messages and meshes, of a single thread, and of larger bodies."""
 
 
 def compile_all(folder: Path, names: list[str]) -> None:
