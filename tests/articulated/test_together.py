@@ -7,18 +7,9 @@ import warp as wp
 from mechanisms import random_tree
 from test_articulated_gradients import Loss, scuffle
 
-from warpbots.math import threads
 from warpbots.simulation import Simulation
 from warpbots.solvers import Articulated
 from warpbots.solvers.articulated.team import WARP, lanes_of
-
-
-def together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From here on models are built and stepped by 32 threads a world."""
-    monkeypatch.setattr(threads, "_ALWAYS", True)
-    monkeypatch.setattr(wp.config, "enable_cpu_blocks", True)
-    assert lanes_of(wp.get_device("cpu")) == WARP
-
 
 SCENES = {
     "contact": lambda rng: (scuffle("box"), Articulated(), 0.004),
@@ -28,7 +19,7 @@ SCENES = {
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_threads_together_do_what_one_does(name, monkeypatch):
+def test_threads_together_do_what_one_does(name, as_gpu):
     """States, readings and all gradients differ by rounding: sums of a factorisation have another order.
 
     The scenes have balls, limits, motors of which two drive one joint, and a first step of two stages.
@@ -46,13 +37,14 @@ def test_threads_together_do_what_one_does(name, monkeypatch):
         return {field: value.detach() for field, value in found.items()}
 
     alone = run()
-    together(monkeypatch)
+    as_gpu()
+    assert lanes_of(wp.get_device("cpu")) == WARP
     for field, value in run().items():
         scale = float(alone[field].abs().max()) if alone[field].numel() else 0.0
         assert (value - alone[field]).abs().max().item() <= 1e-11 * scale if scale else not value.any(), field
 
 
-def test_a_world_that_fails_leaves_the_others_alone(monkeypatch):
+def test_a_world_that_fails_leaves_the_others_alone(as_gpu):
     """Balls that turn many times in a step have no solution near by: that world is not a number, the others are right."""
 
     def run() -> tuple[np.ndarray, np.ndarray]:
@@ -65,7 +57,8 @@ def test_a_world_that_fails_leaves_the_others_alone(monkeypatch):
         return after.position.numpy(), model.scratch.report.found.numpy()
 
     alone, _ = run()
-    together(monkeypatch)
+    as_gpu()
+    assert lanes_of(wp.get_device("cpu")) == WARP
     position, found = run()
     assert found.tolist() == [1, 0, 1]
     assert np.isnan(position[1]).all()

@@ -33,7 +33,7 @@ class Marks:
             device: Device of the arrays.
             groups: Arrays that are looked at together; rows of marks are in the order of all arrays.
         """
-        self._device, self._groups = device, groups
+        self._device = device
         self._marks = wp.empty((sum(map(len, groups)), len(_KINDS)), dtype=int, device=device)
         self._tensor, rows = wp.to_torch(self._marks), itertools.count()
         self._launches = [self._launches_of([(*field, next(rows)) for field in group]) for group in groups]
