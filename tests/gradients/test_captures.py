@@ -224,7 +224,7 @@ def test_a_step_that_cannot_be_captured_is_run_all_the_same(name, groups, unsaid
     look, on = Marks.look, []
 
     def failing(marks: Marks, group: int = 0) -> None:
-        if wp._src.context.runtime._apic_capture is not None and len(marks._groups) == groups:
+        if wp._src.context.runtime._apic_capture is not None and len(marks._launches) == groups:
             on.append(group)
             raise RuntimeError("there is no room for a graph")
         look(marks, group)
