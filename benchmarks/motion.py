@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 import warpbots as wb
-from warpbots.robots.source import Source, read
+from warpbots.robots.mujoco_source import Source, read
 
 __all__ = ["apart"]
 

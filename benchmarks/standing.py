@@ -38,7 +38,7 @@ sys.path.insert(0, str(HERE))
 from fast import sized  # noqa: E402
 
 import warpbots as wb  # noqa: E402
-from warpbots.robots.source import Source, read  # noqa: E402
+from warpbots.robots.mujoco_source import Source, read  # noqa: E402
 
 STEP, SECONDS = 2e-3, sized(2.0, 0.01)
 FREE, FINE, COARSE = 0.05, 1e-5, 1e-4

@@ -8,7 +8,7 @@ import dataclasses
 import numpy as np
 import torch
 
-from warpbots.math import precision
+from warpbots.numerics import precision
 from warpbots.scene import (
     Box,
     Cable,

@@ -9,7 +9,7 @@ import pytest
 import torch
 import warp as wp
 
-from warpbots.math import precision, threads
+from warpbots.numerics import precision, threads
 
 ROOT = Path(__file__).resolve().parents[1]
 MARKERS = (

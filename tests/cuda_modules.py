@@ -11,10 +11,10 @@ import in_orders
 from launches import Captures, compile_for_gpu
 
 from warpbots.contact.distance import _mesh_distance
-from warpbots.solvers.articulated.depth import depth_kernel
-from warpbots.solvers.articulated.power import list_kernel
-from warpbots.solvers.projective.blocks import down_kernel
-from warpbots.solvers.projective.factor import solve_kernel
+from warpbots.solvers.articulated.penetration import depth_kernel
+from warpbots.solvers.articulated.virtual_power import list_kernel
+from warpbots.solvers.projective.iterate.block_cholesky import down_kernel
+from warpbots.solvers.projective.iterate.cholesky import solve_kernel
 
 OTHERS = (depth_kernel, _mesh_distance, list_kernel, solve_kernel, down_kernel)
 """Kernels that no such step launches: of messages and meshes, of a single thread, and of larger bodies."""

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 
-from warpbots.math import precision
+from warpbots.numerics import precision
 
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS = ROOT / "benchmarks"

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import warp as wp
 
-from warpbots.math import precision
+from warpbots.numerics import precision
 from warpbots.solvers.mass_spring.springs import adj_pull_kernel, pull_kernel
-from warpbots.solvers.mpm.adjoint import adj_move_kernel
 from warpbots.solvers.mpm.transfer import move_kernel, p2g_kernel
+from warpbots.solvers.mpm.transfer_adjoint import adj_move_kernel
 
 pytestmark = pytest.mark.skipif(sys.platform == "darwin", reason="Warp for macOS comes without CUDA")
 

@@ -8,8 +8,8 @@ import torch
 from PIL import Image
 
 import warpbots as wb
-from warpbots.math import precision
-from warpbots.scene import Box, HalfSpace, SceneError, TriangleMesh, size
+from warpbots.numerics import precision
+from warpbots.scene import Box, HalfSpace, SceneError, TriangleMesh, memory_limit
 
 BOX = Box((0.1, 0.1), (0.3, 0.3))
 
@@ -359,7 +359,7 @@ TOO_LARGE = wb.shapes.Box((0.0, 0.0), (1e5, 1e5))
 )  # fmt: skip
 def test_what_does_not_fit_into_memory(build, words, monkeypatch):
     """Refused with the number, the memory it needs and the remedy, before anything is allocated."""
-    monkeypatch.setattr(size, "available_memory", lambda: 1e9)
+    monkeypatch.setattr(memory_limit, "available_memory", lambda: 1e9)
     with pytest.raises(SceneError, match=words) as error:
         build()
     assert "1 GB are left" in str(error.value)
@@ -367,7 +367,7 @@ def test_what_does_not_fit_into_memory(build, words, monkeypatch):
 
 def test_the_memory_that_is_left_is_known():
     """More than the process has taken is never promised by less than a megabyte."""
-    assert 1e6 < size.available_memory() < 1e15
+    assert 1e6 < memory_limit.available_memory() < 1e15
 
 
 def test_controls_of_any_kind_are_taken_and_others_refused():

@@ -8,7 +8,7 @@ import torch
 from cases import EXPLICIT, block
 
 from warpbots.simulation import Simulation, SimulationError
-from warpbots.solvers.mass_spring.analysis import frequency_limit, highest_frequency
+from warpbots.solvers.mass_spring.modal_analysis import frequency_limit, highest_frequency
 
 STIFFER = {"mpm": "youngs_modulus"} | dict.fromkeys(["springs", "springs-verlet-random", "springs-rk4"], "stiffness")
 solvers = pytest.mark.parametrize("solver", EXPLICIT)

@@ -8,7 +8,7 @@ import pytest
 
 import warpbots as wb
 from warpbots.contact import volume
-from warpbots.math import precision
+from warpbots.numerics import precision
 from warpbots.scene import SceneError
 from warpbots.scene.shapes import (
     Box,

@@ -9,7 +9,7 @@ import numpy as np
 
 from warpbots.reading import doubt_size, readable
 from warpbots.scene import SceneError, Sheet, Silhouette, TetMesh, TriangleMesh
-from warpbots.scene.kinds import checked
+from warpbots.scene.field_types import checked
 
 __all__ = ["load_mesh", "load_sheet", "load_silhouette", "load_tetrahedra"]
 

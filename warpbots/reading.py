@@ -5,8 +5,8 @@ import os
 import stat
 from pathlib import Path
 
+from warpbots.scene.memory_limit import refuse_excess
 from warpbots.scene.record import SceneError
-from warpbots.scene.size import refuse_excess
 
 __all__ = ["asset_root", "doubt_size", "readable", "refuse_outside"]
 

@@ -28,9 +28,9 @@ from warpbots.gradients import (
     refuse_transforms,
     turn,
 )
-from warpbots.math import parallel
+from warpbots.numerics import parallel
 from warpbots.scene import Scene, SceneError
-from warpbots.scene.kinds import fitted, shown
+from warpbots.scene.field_types import fitted, shown
 from warpbots.solvers import Cautious, Model, Parameter, Solver, State, with_parameters
 from warpbots.solvers.checks import refuse_far
 from warpbots.trajectory import Trajectory

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from warpbots.scene import Scene
-from warpbots.scene.kinds import checked
+from warpbots.scene.field_types import checked
 from warpbots.solvers import State
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ def measure(schedule: str, steps: int) -> dict:
     import warp as wp
 
     import warpbots as wb
-    from warpbots.math import real
+    from warpbots.numerics import real
     from warpbots.scene import Box, Constraint, HalfSpace, Material, Scene, SoftBody
 
     wp.config.log_level = wp.LOG_WARNING

@@ -405,7 +405,7 @@ def test_a_solid_rests_on_every_other(solid):
 
 
 def test_contact_points_cover_surfaces_evenly():
-    from warpbots.solvers.articulated.cloud import contact_cloud
+    from warpbots.solvers.articulated.point_cloud import contact_cloud
 
     for shape in (*list(SOLIDS.values())[1:],):
         cloud = contact_cloud(RigidBody("b", shape, points=200))

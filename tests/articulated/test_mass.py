@@ -5,8 +5,8 @@ import pytest
 import trimesh
 
 from warpbots.scene import Box, Capsule, Cylinder, Posed, RigidBody, Sphere, TriangleMesh, Union
-from warpbots.solvers.articulated.cloud import surface_mesh
 from warpbots.solvers.articulated.inertia import body_inertia, combine, solid_moments
+from warpbots.solvers.articulated.point_cloud import surface_mesh
 
 TURN = trimesh.transformations.random_rotation_matrix(np.array([0.2, 0.5, 0.8]))[:3, :3]
 SOLIDS = {

@@ -12,7 +12,7 @@ import pytest
 import warp as wp
 
 import warpbots as wb
-from warpbots.robots.source import read
+from warpbots.robots.mujoco_source import read
 from warpbots.solvers.articulated import dynamics
 
 INERTIAL = '<inertial pos=".02 -.01 .03" mass="{}" diaginertia=".011 .013 .017" quat=".9 .1 .3 -.2"/>'
@@ -290,7 +290,7 @@ def test_solids_are_where_mujoco_has_them(write, tmp_path):
         body = wb.load_robot(path, contact_points=0).rigid[0]
         model = mujoco.MjModel.from_xml_path(str(path))
         lower, upper = body.shape.bounds
-        from warpbots.solvers.articulated.cloud import surface_mesh
+        from warpbots.solvers.articulated.point_cloud import surface_mesh
 
         surface = surface_mesh(body.shape)
         data = mujoco.MjData(model)

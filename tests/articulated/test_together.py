@@ -9,7 +9,7 @@ from test_articulated_gradients import Loss, scuffle
 
 from warpbots.simulation import Simulation
 from warpbots.solvers import Articulated
-from warpbots.solvers.articulated.team import WARP, lanes_of
+from warpbots.solvers.articulated.thread_team import WARP, lanes_of
 
 SCENES = {
     "contact": lambda rng: (scuffle("box"), Articulated(), 0.004),

@@ -9,7 +9,7 @@ import pytest
 import torch
 from cases import LATTICES, SOLVERS, SPACES, block, least, to_numpy
 
-from warpbots.math import precision
+from warpbots.numerics import precision
 from warpbots.simulation import Simulation
 
 EPS = np.finfo(precision).eps

@@ -15,7 +15,7 @@ from measures import (
     taken_by_implicit_euler,
 )
 
-from warpbots.math import precision
+from warpbots.numerics import precision
 from warpbots.scene import Actuator, Motor, Scene
 from warpbots.simulation import Simulation
 

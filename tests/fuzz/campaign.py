@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from verdict import verdict
 
-from warpbots.scene import size
+from warpbots.scene import memory_limit
 
 MEMORY = 5e8
 """What scenes may take [bytes], so that those refused for it are refused within seconds."""
@@ -75,7 +75,7 @@ KINDS = {"build": build, "step": step, "usd": usd, "mesh": mesh}
 
 
 def main(kind: str, first: str, last: str, results: str) -> None:
-    size.available_memory = lambda: MEMORY
+    memory_limit.available_memory = lambda: MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (int(16 * MEMORY), int(16 * MEMORY)))
     with Path(results).open("a", buffering=1) as file:
         for seed in range(int(first), int(last)):

@@ -4,12 +4,12 @@ import campaign
 import pytest
 from verdict import is_sentence, verdict
 
-from warpbots.scene import Material, size
+from warpbots.scene import Material, memory_limit
 
 
 @pytest.fixture(autouse=True)
 def little_memory(monkeypatch):
-    monkeypatch.setattr(size, "available_memory", lambda: campaign.MEMORY)
+    monkeypatch.setattr(memory_limit, "available_memory", lambda: campaign.MEMORY)
 
 
 def judged(kind, seeds):

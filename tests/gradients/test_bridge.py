@@ -7,7 +7,7 @@ import torch
 import warp as wp
 from cases import SOLVERS, block, busy, end_of, fields_of, least, stirred
 
-from warpbots.math import precision, real
+from warpbots.numerics import precision, real
 from warpbots.simulation import Simulation
 
 solvers = pytest.mark.parametrize("solver", SOLVERS)

@@ -12,10 +12,10 @@ import warp as wp
 from cases import SOLVERS, busy, least
 from torch.utils._python_dispatch import TorchDispatchMode
 
-import warpbots.math.threads
+import warpbots.numerics.threads
 from warpbots.gradients import at_turn, captured, streams
 from warpbots.gradients.marks import Marks
-from warpbots.math import if_then, launch, preparing, while_loop
+from warpbots.numerics import if_then, launch, preparing, while_loop
 from warpbots.scene import Box, Capsule, Contact, Joint, Material, RigidBody, Scene, SoftBody, Torque, floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import Articulated, MassSpring, ProjectiveDynamics
@@ -194,8 +194,8 @@ def test_what_a_body_fills_is_left_alone_where_it_is_not_entered():
 
 
 def test_every_launch_and_branch_can_be_loaded():
-    """Solvers launch and branch by `warpbots.math` alone, which loads kernels where nothing shall run."""
-    folder = Path(warpbots.math.__file__).parent
+    """Solvers launch and branch by `warpbots.numerics` alone, which loads kernels where nothing shall run."""
+    folder = Path(warpbots.numerics.__file__).parent
     launches = {"launch", "launch_tiled", "capture_while", "capture_if"}
 
     def calls(path: Path) -> list[ast.Call]:

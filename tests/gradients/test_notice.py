@@ -2,7 +2,7 @@
 
 import time
 
-from warpbots.gradients.notice import said_when_slow
+from warpbots.gradients.progress_notice import said_when_slow
 
 
 def test_a_slow_block_is_announced_while_it_runs(capsys):

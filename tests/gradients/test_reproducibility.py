@@ -5,7 +5,7 @@ import pytest
 import warp as wp
 from fingerprint import compute, in_fresh_process
 
-from warpbots.math import precision, record
+from warpbots.numerics import precision, record
 
 
 @pytest.fixture(scope="module")

@@ -6,14 +6,14 @@ import torch
 import warp as wp
 from cases import SOLVERS, busy
 
-from warpbots.math import Copies, copies, real, vector
+from warpbots.numerics import Copies, gradient_copies, real, vector
 from warpbots.simulation import Simulation
 from warpbots.solvers.mpm import solver as mpm
 
 
 @pytest.fixture
 def many_threads(monkeypatch):
-    monkeypatch.setattr(copies, "parallel", lambda device: True)
+    monkeypatch.setattr(gradient_copies, "parallel", lambda device: True)
 
 
 @pytest.mark.parametrize("dtype", [real, vector(3)])
@@ -56,7 +56,7 @@ def test_gradients_are_those_of_one_thread(solver, dim, monkeypatch):
         return sim, torch.autograd.grad(loss, [control, *given.values()])
 
     expected = run()[1]
-    for module in (copies, mpm):
+    for module in (gradient_copies, mpm):
         monkeypatch.setattr(module, "parallel", lambda device: True)
     sim, found = run()
     tolerance = 1e-12 if expected[0].dtype == torch.float64 else 1e-4

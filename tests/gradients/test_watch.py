@@ -10,7 +10,7 @@ import torch
 import warp as wp
 from cases import CONTINUA, SOLVERS, block, busy, least
 
-import warpbots.math.threads
+import warpbots.numerics.threads
 import warpbots.simulation
 from warpbots.gradients import Checkpoints, marks
 from warpbots.scene import Muscle

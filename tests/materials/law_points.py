@@ -12,7 +12,7 @@ import warp as wp
 from cases import lame, rotation_of
 
 from warpbots.materials import elasticity
-from warpbots.math import matrix, real, real_numpy
+from warpbots.numerics import matrix, real, real_numpy
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +62,7 @@ def _kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
         pull_E_out: wp.array[real],
         pull_nu_out: wp.array[real],
     ):
-        """All of `Point`; gradients first (see `warpbots.solvers.mpm.adjoint`)."""
+        """All of `Point`; gradients first (see `warpbots.solvers.mpm.transfer_adjoint`)."""
         i = wp.tid()
         F_adj, E_adj, nu_adj, _T_adj = wp.grad(pull)(F[i], E, nu, T[i])
         slope, _E_adj, _nu_adj = wp.grad(energy)(F[i], E, nu)

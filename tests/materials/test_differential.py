@@ -11,7 +11,7 @@ from law_points import deformations, turned
 import warpbots.materials
 from warpbots.materials import DIFFERENTIALS, differential, elasticity
 from warpbots.materials.differential import _generated
-from warpbots.math import matrix, precision, real, real_numpy
+from warpbots.numerics import matrix, precision, real, real_numpy
 
 H = 1e-5
 E, NU = 2.0, 0.35

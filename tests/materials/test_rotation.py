@@ -5,7 +5,7 @@ import pytest
 import warp as wp
 from cases import DIMENSIONS
 
-from warpbots.math import matrix, real_numpy, rotation
+from warpbots.numerics import matrix, real_numpy, rotation
 
 pytestmark = [pytest.mark.verification(float32=True), pytest.mark.parametrize("dim", DIMENSIONS)]
 

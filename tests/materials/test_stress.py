@@ -10,7 +10,7 @@ from cases import DIMENSIONS, INCOMPRESSIBILITY, LAWS
 from law_points import deformations, evaluate, lame, reference
 
 import warpbots.materials
-from warpbots.math import precision
+from warpbots.numerics import precision
 
 H = 1e-5
 

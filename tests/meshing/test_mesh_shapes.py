@@ -12,8 +12,8 @@ from warpbots.contact import signed_distance
 from warpbots.meshing import tetrahedra
 from warpbots.scene import Box, Posed, SceneError, Sheet, TetMesh, TriangleMesh, Union, sheets_of
 from warpbots.scene.shapes import dimension
-from warpbots.solvers.articulated.cloud import surface_mesh
 from warpbots.solvers.articulated.inertia import solid_moments
+from warpbots.solvers.articulated.point_cloud import surface_mesh
 
 CORNERS = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]], dtype=float)
 TETS = [[0, 1, 2, 3], [2, 3, 1, 4]]

@@ -12,8 +12,8 @@ import trimesh
 
 from warpbots.contact import sampled_surface, signed_distance
 from warpbots.files import cache_folder
-from warpbots.meshing import quality, tetrahedra, wild
-from warpbots.meshing.crossing import crossings
+from warpbots.meshing import ftetwild, quality, tetrahedra
+from warpbots.meshing.self_intersection import crossings
 from warpbots.scene import (
     Box,
     Capsule,
@@ -48,7 +48,7 @@ def ball_grid():
 def folder(tmp_path, monkeypatch):
     """A cache that is empty, on disk and in the process."""
     monkeypatch.setenv("WARPBOTS_CACHE", str(tmp_path))
-    monkeypatch.setattr(wild, "_known", type(wild._known)())
+    monkeypatch.setattr(ftetwild, "_known", type(ftetwild._known)())
     return tmp_path / "meshes"
 
 
@@ -251,7 +251,7 @@ def test_one_scene_has_one_mesh(folder, tmp_path):
         assert np.array_equal(other["vertices"], mesh.vertices)
         assert np.array_equal(other["tets"], mesh.tets)
     assert list(folder.iterdir()) == [file]
-    wild._known.clear()
+    ftetwild._known.clear()
     assert tetrahedra(ball, 0.06) == mesh
     tetrahedra(ball, 0.07)
     tetrahedra(Sphere((0, 0, 0), 0.11), 0.06)
@@ -263,9 +263,9 @@ def test_a_damaged_file_of_the_cache_is_made_anew(folder):
     (file,) = folder.iterdir()
     for damage in (b"", b"PK\x03\x04 nonsense", file.read_bytes()[:200]):
         file.write_bytes(damage)
-        wild._known.clear()
+        ftetwild._known.clear()
         mesh = tetrahedra(Sphere((0, 0, 0), 0.1), 0.06)
-        wild._known.clear()
+        ftetwild._known.clear()
         assert tetrahedra(Sphere((0, 0, 0), 0.1), 0.06) == mesh  # and written again
 
 
@@ -273,7 +273,7 @@ def test_no_cache_and_one_that_cannot_be_written_to(folder, monkeypatch, tmp_pat
     (tmp_path / "file").write_text("")
     for place in ("0", str(tmp_path / "file")):
         monkeypatch.setenv("WARPBOTS_CACHE", place)
-        wild._known.clear()
+        ftetwild._known.clear()
         assert tetrahedra(Sphere((0, 0, 0), 0.1), 0.06).volume > 0.0
     assert not folder.exists()
 
@@ -301,20 +301,20 @@ def test_no_files_are_left_where_one_works(folder, monkeypatch, tmp_path):
 
 def test_a_mesher_that_fails_says_so(folder, monkeypatch):
     for program, said in (("import os; os.abort()", "-6: it says nothing"), ("raise RuntimeError('tired')", "1: RuntimeError: tired")):  # fmt: skip
-        monkeypatch.setattr(wild, "_PROGRAM", program)
+        monkeypatch.setattr(ftetwild, "_PROGRAM", program)
         with pytest.raises(SceneError, match=rf"fTetWild failed on a surface of \d+ faces and 0.3\d* m in cells of 0.06 m \(exit status {said}\); use another"):  # fmt: skip
             tetrahedra(Sphere((0, 0, 0), 0.1), 0.06)
     empty = "import numpy as np; np.savez('mesh.npz', vertices=np.zeros((0, 3)), tets=np.zeros((0, 4), int))"
-    monkeypatch.setattr(wild, "_PROGRAM", empty)
+    monkeypatch.setattr(ftetwild, "_PROGRAM", empty)
     with pytest.raises(SceneError, match=r"nothing is left of a surface of 0.3\d* m in cells of 0.06 m"):
         tetrahedra(Sphere((0, 0, 0), 0.1), 0.06)
 
 
 def test_only_so_many_meshes_stay_in_the_process(folder, monkeypatch):
-    monkeypatch.setattr(wild, "_KEPT", 2)
+    monkeypatch.setattr(ftetwild, "_KEPT", 2)
     balls = [Sphere((0, 0, 0), r) for r in (0.1, 0.11, 0.12)]
     meshes = [tetrahedra(ball, 0.1) for ball in balls]
-    assert [any(m is known for known in wild._known.values()) for m in meshes] == [False, True, True]
+    assert [any(m is known for known in ftetwild._known.values()) for m in meshes] == [False, True, True]
 
 
 def test_without_the_package_its_name_is_said(folder, monkeypatch):

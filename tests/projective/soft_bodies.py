@@ -7,7 +7,7 @@ import torch
 import warp as wp
 from cases import lame, rotation_of
 
-from warpbots.math import real_numpy
+from warpbots.numerics import real_numpy
 from warpbots.scene import (
     Box,
     Cable,
@@ -29,7 +29,7 @@ from warpbots.scene import (
 )
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
-from warpbots.solvers.projective.elements import Point
+from warpbots.solvers.projective.elements.element import Point
 
 CELL = 0.04
 DT = 0.005

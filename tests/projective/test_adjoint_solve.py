@@ -9,14 +9,14 @@ from scipy.sparse import bsr_matrix, csc_matrix, diags
 from scipy.sparse.linalg import spsolve
 from soft_bodies import DT, beam, sliding
 
-from warpbots.math import NODE, real, real_numpy
+from warpbots.numerics import NODE, real, real_numpy
 from warpbots.scene import floor
 from warpbots.solvers import ProjectiveDynamics
-from warpbots.solvers.projective.contact import Contact
-from warpbots.solvers.projective.elements import Point
-from warpbots.solvers.projective.factor import _panels, factorise, solve
-from warpbots.solvers.projective.points import Points
-from warpbots.solvers.projective.skeleton import Skeleton
+from warpbots.solvers.projective.bones_step import Skeleton
+from warpbots.solvers.projective.contact_points import Points
+from warpbots.solvers.projective.contact_step import Contact
+from warpbots.solvers.projective.elements.element import Point
+from warpbots.solvers.projective.iterate.cholesky import _panels, factorise, solve
 
 pytestmark = pytest.mark.verification
 

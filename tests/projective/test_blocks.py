@@ -8,19 +8,20 @@ from scipy.sparse import block_diag, csc_matrix, diags
 from scipy.sparse.linalg import spsolve
 from soft_bodies import beam, cloth, mixed, sliding, truss
 
-from warpbots.math import NODE, launch_lanes, real, real_numpy
+from warpbots.numerics import NODE, launch_lanes, real, real_numpy
 from warpbots.scene import floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
-from warpbots.solvers.projective import anderson, dissection, factor, scratch
-from warpbots.solvers.projective.anderson import accelerate, begin, iteration
-from warpbots.solvers.projective.blocks import down_kernel, up_kernel
-from warpbots.solvers.projective.dissection import blocks_of
-from warpbots.solvers.projective.factor import factorise, solve
-from warpbots.solvers.projective.minres import krylov, product_kernel
+from warpbots.solvers.projective import workspace
+from warpbots.solvers.projective.iterate import anderson, cholesky, nested_dissection
+from warpbots.solvers.projective.iterate.anderson import accelerate, begin, iteration
+from warpbots.solvers.projective.iterate.block_cholesky import down_kernel, up_kernel
+from warpbots.solvers.projective.iterate.cholesky import factorise, solve
+from warpbots.solvers.projective.iterate.minres import krylov, product_kernel
+from warpbots.solvers.projective.iterate.nested_dissection import blocks_of
 
 EPS = float(np.finfo(real_numpy).eps)
-CHOOSE = (factor, anderson, scratch)
+CHOOSE = (cholesky, anderson, workspace)
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def many_threads(monkeypatch):
     """Work as a GPU has it, on whatever device there is, with levels of blocks for meshes of any size."""
     for module in CHOOSE:
         monkeypatch.setattr(module, "parallel", lambda device: True)
-    monkeypatch.setattr(dissection, "_LAUNCH", 1000)
+    monkeypatch.setattr(nested_dissection, "_LAUNCH", 1000)
 
 
 def grid(*sides: int) -> tuple[csc_matrix, np.ndarray]:
@@ -76,7 +77,7 @@ def made(system: str, rng: np.random.Generator) -> tuple:
     return A, free, made, *arrays, b
 
 
-def solved(made: factor.Factor, scaling: wp.array, active: list[int], b: wp.array) -> np.ndarray:
+def solved(made: cholesky.Factor, scaling: wp.array, active: list[int], b: wp.array) -> np.ndarray:
     x = wp.full(b.size, NODE(real(7.0)), dtype=NODE, device=b.device)
     solve(made, scaling, wp.array(active, dtype=int, device=b.device), b, x, b.device)
     return x.numpy().reshape(2, -1, 4)
@@ -89,7 +90,7 @@ def test_blocks_solve_what_scipy_solves(system, launch, many_threads, monkeypatc
 
     Where launches cost much, all that is left is a product with the inverse.
     """
-    monkeypatch.setattr(dissection, "_LAUNCH", launch)
+    monkeypatch.setattr(nested_dissection, "_LAUNCH", launch)
     A, free, made_, scaling, b, values = made(system, rng)
     x = solved(made_, scaling, [1, 1], b)
     n = len(free)

@@ -6,7 +6,7 @@ import warp as wp
 from soft_bodies import nearest
 
 from warpbots.actuators import cell_functions
-from warpbots.math import matrix, real, real_numpy, vector
+from warpbots.numerics import matrix, real, real_numpy, vector
 
 pytestmark = pytest.mark.verification(float32=True)
 

@@ -7,13 +7,14 @@ import pytest
 import torch
 import warp as wp
 
-from warpbots.math import real, real_numpy, vector
+from warpbots.numerics import real, real_numpy, vector
 from warpbots.scene import Box, Material, Obstacle, Scene, SoftBody
 from warpbots.simulation import Simulation, SimulationError
 from warpbots.solvers import ProjectiveDynamics
-from warpbots.solvers.projective import compliance, contact, scratch
-from warpbots.solvers.projective.compliance import ComplianceArrays
-from warpbots.solvers.projective.touch import MeetingArrays, TouchArrays, compliant
+from warpbots.solvers.projective import contact_step, workspace
+from warpbots.solvers.projective.contact.coulomb import MeetingArrays, TouchArrays, compliant
+from warpbots.solvers.projective.iterate import compliance
+from warpbots.solvers.projective.iterate.compliance import ComplianceArrays
 
 SIDE = 9
 NODES = 26
@@ -62,11 +63,11 @@ def test_a_warp_finds_what_one_thread_finds(monkeypatch):
     """Columns, the contacts in order and their forces, by fibers that wait for one another: the same to the bit."""
     x, gradient, _ = thrown()
     monkeypatch.setattr(wp.config, "enable_cpu_blocks", True)
-    for module in (compliance, contact):
+    for module in (compliance, contact_step):
         monkeypatch.setattr(module, "lanes_of", lambda device: 32)
-    for module in (compliance, scratch):
+    for module in (compliance, workspace):
         monkeypatch.setattr(module, "parallel", lambda device: True)
-    monkeypatch.setattr(scratch, "_PART", 5)
+    monkeypatch.setattr(workspace, "_PART", 5)
     y, same, _ = thrown()
     assert torch.equal(x, y)
     assert torch.equal(gradient, same)

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from warpbots.solvers.projective.elements import simplices
+from warpbots.solvers.projective.elements.element import simplices
 
 
 def exact(x: np.ndarray) -> np.ndarray:

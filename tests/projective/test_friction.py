@@ -8,7 +8,7 @@ import pytest
 import torch
 from soft_bodies import contact_forces, iterations
 
-from warpbots.math import precision
+from warpbots.numerics import precision
 from warpbots.scene import Box, HalfSpace, Material, Obstacle, Scene, SoftBody, floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics

@@ -8,7 +8,7 @@ import torch
 from skeletons import arm
 from soft_bodies import iterations, truss
 
-from warpbots.math import precision
+from warpbots.numerics import precision
 from warpbots.scene import Box, Constraint, HalfSpace, Material, Scene, SoftBody
 from warpbots.simulation import Simulation, SimulationError
 from warpbots.solvers import ProjectiveDynamics

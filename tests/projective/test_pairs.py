@@ -9,11 +9,11 @@ from scipy.spatial.transform import Rotation
 from soft_bodies import CELL
 
 from warpbots.contact import signed_distance
-from warpbots.math import precision, real, real_numpy, vector
+from warpbots.numerics import precision, real, real_numpy, vector
 from warpbots.scene import Box, Constraint, HalfSpace, Material, Posed, Scene, SoftBody, TriangleMesh
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
-from warpbots.solvers.projective import collide
+from warpbots.solvers.projective.contact import detection
 
 vec3 = vector(3)
 FACE, EDGES = 1, 2
@@ -31,8 +31,8 @@ def measure_kernel(
 ):
     """Gap and time of collision of each pair."""
     i = wp.tid()
-    gap_out[i] = collide.gap_of(kind, x[i, 0], x[i, 1], x[i, 2], x[i, 3])
-    time_out[i] = collide.advance(kind, near, x[i, 0], x[i, 1], x[i, 2], x[i, 3], u[i, 0], u[i, 1], u[i, 2], u[i, 3])
+    gap_out[i] = detection.gap_of(kind, x[i, 0], x[i, 1], x[i, 2], x[i, 3])
+    time_out[i] = detection.advance(kind, near, x[i, 0], x[i, 1], x[i, 2], x[i, 3], u[i, 0], u[i, 1], u[i, 2], u[i, 3])
 
 
 def measure(kind: int, near: float, x: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -5,7 +5,7 @@ import pytest
 import torch
 from soft_bodies import forces_at
 
-from warpbots.math import precision
+from warpbots.numerics import precision
 from warpbots.scene import Box, Constraint, HalfSpace, Material, Scene, SoftBody, floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import MPM, ProjectiveDynamics

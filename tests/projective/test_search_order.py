@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 import warp as wp
 
-from warpbots.math import real
+from warpbots.numerics import real
 from warpbots.scene import Box, Material, Scene, SoftBody
 from warpbots.solvers import ProjectiveDynamics
-from warpbots.solvers.projective import contact, surface
-from warpbots.solvers.projective.collide import find_edges_kernel, find_faces_kernel
-from warpbots.solvers.projective.merge import order_kernel
-from warpbots.solvers.projective.surface import PAIRS
+from warpbots.solvers.projective import contact_step
+from warpbots.solvers.projective.contact import surface_search
+from warpbots.solvers.projective.contact.detection import find_edges_kernel, find_faces_kernel
+from warpbots.solvers.projective.contact.merge import order_kernel
+from warpbots.solvers.projective.contact.surface_search import PAIRS
 
 LISTED = ("key", "slot", "kind", "node", "side", "normal", "weight")
 
@@ -43,7 +44,7 @@ def run(monkeypatch, before_order, steps: int = 2) -> tuple[dict, np.ndarray, li
     """Contacts, nodes and how many pairs each search found, after a few steps with something done to what is found."""
     solver = ProjectiveDynamics(0.05)
     model = solver.build(blocks(), 1, "cpu")
-    launch, found = contact.launch, []
+    launch, found = contact_step.launch, []
 
     def launched(kernel, *arguments):
         before = table(model)
@@ -57,7 +58,7 @@ def run(monkeypatch, before_order, steps: int = 2) -> tuple[dict, np.ndarray, li
             before_order(model.scratch.search.hits)
         launched(kernel, *arguments)
 
-    monkeypatch.setattr(contact, "launch", ordered)
+    monkeypatch.setattr(contact_step, "launch", ordered)
     state, end = solver.state(model), solver.state(model)
     control = wp.zeros((1, 0), dtype=real, device="cpu")
     for _ in range(steps):
@@ -81,7 +82,7 @@ def test_contacts_do_not_depend_on_the_order_in_which_they_are_found(seed, monke
 def test_more_pairs_than_a_search_has_room_for_are_more_than_there_is_room_for(monkeypatch):
     """A step that cannot list what it finds fails as one does that has no room for its contacts."""
 
-    monkeypatch.setattr(surface, "_HITS", 0)
+    monkeypatch.setattr(surface_search, "_HITS", 0)
     contacts, x, found = run(monkeypatch, lambda hits: None, steps=1)
     assert max(found) > 0
     assert contacts["count"][0] > len(contacts["kind"])

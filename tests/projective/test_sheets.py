@@ -5,7 +5,7 @@ import pytest
 import torch
 from soft_bodies import cloth, contact_forces, forces_at, waved
 
-from warpbots.math import precision
+from warpbots.numerics import precision
 from warpbots.scene import (
     Box,
     Constraint,

@@ -6,7 +6,7 @@ from bare_bones import CELL, FLESH, NOWHERE, sled
 
 from warpbots.scene import Box, Joint, Obstacle, RigidBody, Scene, SceneError, Sheet, SoftBody, Sphere, floor
 from warpbots.solvers import ProjectiveDynamics
-from warpbots.solvers.projective.shells import distance_to_body
+from warpbots.solvers.projective.contact.bone_surface import distance_to_body
 
 
 def refused(*more, obstacles: tuple = (), joints: tuple = ()) -> Scene:

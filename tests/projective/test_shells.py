@@ -10,11 +10,11 @@ from skeletons import arm
 from soft_bodies import iterations
 
 from warpbots.contact import signed_distance
-from warpbots.math import precision
+from warpbots.numerics import precision
 from warpbots.scene import Box, Joint, Material, RigidBody, Scene, Sheet, SoftBody, floor
 from warpbots.simulation import Simulation, SimulationError
 from warpbots.solvers import ProjectiveDynamics
-from warpbots.solvers.projective.points import Points
+from warpbots.solvers.projective.contact_points import Points
 
 
 def test_a_bare_bone_falls_and_stands_on_its_lower_side():

@@ -9,7 +9,7 @@ import warp as wp
 from scipy.linalg import block_diag
 from soft_bodies import beam, iterations, swimming, truss
 
-from warpbots.math import precision, real, real_numpy
+from warpbots.numerics import precision, real, real_numpy
 from warpbots.scene import Attachment, Box, Material, RigidBody, Scene, SoftBody, floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics

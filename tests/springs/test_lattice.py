@@ -8,7 +8,7 @@ from cases import DIMENSIONS
 from scipy.sparse.linalg import spsolve
 from scipy.spatial import cKDTree
 
-from warpbots.math import precision
+from warpbots.numerics import precision
 from warpbots.scene import Box, Constraint, Material, Scene, SceneError, SoftBody, Sphere
 from warpbots.simulation import Simulation
 from warpbots.solvers import MassSpring

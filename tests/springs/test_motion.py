@@ -12,12 +12,12 @@ from scipy.optimize import brentq
 from scipy.sparse.linalg import spsolve
 
 from warpbots.contact import signed_distance
-from warpbots.math import precision
+from warpbots.numerics import precision
 from warpbots.scene import Box, Constraint, Load, Material, Obstacle, Oscillation, Scene, SoftBody, Sphere, floor
 from warpbots.simulation import Simulation, SimulationError
 from warpbots.solvers import MassSpring
 from warpbots.solvers.mass_spring import energy, equilibrium, forces, natural_modes, stiffness_matrix
-from warpbots.solvers.mass_spring.scheme import SCHEMES
+from warpbots.solvers.mass_spring.integrators import SCHEMES
 
 INTEGRATORS = tuple(SCHEMES)
 ORDER = {"euler": 1, "verlet": 2, "rk4": 4}

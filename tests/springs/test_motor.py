@@ -8,7 +8,7 @@ import torch
 from cases import DIMENSIONS, assert_gradients, to_numpy
 from scipy.spatial.transform import Rotation
 
-from warpbots.math import precision
+from warpbots.numerics import precision
 from warpbots.scene import Attachment, Box, Constraint, Expansion, Material, Motor, Scene, SceneError, SoftBody, floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import MPM, MassSpring

@@ -6,7 +6,7 @@ import pytest
 import torch
 from cases import DIMENSIONS, LATTICES, busy, end_of, fields_of, stirred, to_numpy, worn
 
-from warpbots.math import precision
+from warpbots.numerics import precision
 from warpbots.simulation import Simulation
 from warpbots.solvers.mass_spring.springs import rows_of
 

@@ -11,8 +11,8 @@ from usd_cases import ROUND, prim, write_text
 from warpbots import usd
 from warpbots.contact.distance import signed_distance
 from warpbots.scene import Box, SceneError, Sheet, TriangleMesh
-from warpbots.usd.surfaces import behind
-from warpbots.usd.tessellated import cube, sphere
+from warpbots.usd.geometry.static_surfaces import behind
+from warpbots.usd.geometry.tessellation import cube, sphere
 
 HEADER = '(\n upAxis = "Z"\n metersPerUnit = {unit}\n)\n'
 RIGID = ("PhysicsRigidBodyAPI", "PhysicsCollisionAPI")

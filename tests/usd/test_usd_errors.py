@@ -15,7 +15,7 @@ from usd_cases import ROUND, Trajectory, names, octahedron, simple_scene, write_
 
 from warpbots import usd
 from warpbots.scene import SceneError, SoftBody
-from warpbots.usd import trajectory as trajectory_module
+from warpbots.usd import trajectory_writer as trajectory_module
 from warpbots.usd import writer
 
 HEADER = '(\n upAxis = "Z"\n metersPerUnit = 1\n)\n'

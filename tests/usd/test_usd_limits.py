@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from warpbots import Material, SceneError, usd
-from warpbots.scene import size
-from warpbots.usd.limits import layers_of, refuse_prims
+from warpbots.scene import memory_limit
+from warpbots.usd.stage.size_limits import layers_of, refuse_prims
 
 HEADER = '#usda 1.0\n(\n    defaultPrim = "World"\n    metersPerUnit = 1\n    upAxis = "Z"{}\n)\n'
 BALL = 'def Xform "World"\n{\n    def Sphere "ball"\n    {\n        double radius = 0.1\n    }\n}\n'
@@ -86,7 +86,7 @@ def test_a_text_nested_without_end_is_no_crash(tmp_path):
 
 def test_what_does_not_fit_into_memory_is_not_opened(tmp_path, monkeypatch):
     path = write(tmp_path / "large.usda", BALL + "# " + "x" * 10**6)
-    monkeypatch.setattr(size, "available_memory", lambda: 1e7)
+    monkeypatch.setattr(memory_limit, "available_memory", lambda: 1e7)
     with pytest.raises(SceneError, match=r"large.usda: its bytes: 1e\+06 of them need about 0.08 GB of memory"):
         usd.read(path, SOFT)
 

@@ -24,7 +24,7 @@ from warpbots.scene import (
     Task,
     walls,
 )
-from warpbots.usd.schema import SHAPES
+from warpbots.usd.stage.schema import SHAPES
 
 EVERYWHERE = [(dim, name) for dim in (2, 3) for name in {**SOLIDS[dim], **STATIC[dim]}]
 

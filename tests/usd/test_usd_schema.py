@@ -24,7 +24,7 @@ from warpbots.scene import (
     SoftBody,
     Task,
 )
-from warpbots.usd.schema import EXACT, JOINT_FIELDS, PART_APIS, RIGID_FIELDS, SHAPE_FIELDS, SHAPES, TABLE
+from warpbots.usd.stage.schema import EXACT, JOINT_FIELDS, PART_APIS, RIGID_FIELDS, SHAPE_FIELDS, SHAPES, TABLE
 
 LINKS = {"warpbots:regions"}
 AXES = ("linear", "angular", "transX", "transY", "transZ", "rotX", "rotY", "rotZ")

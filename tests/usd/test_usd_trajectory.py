@@ -313,7 +313,7 @@ def test_a_body_without_particles(tmp_path):
 
 def test_memory_does_not_grow_with_the_number_of_frames(tmp_path, monkeypatch):
     """What is flushed is not held: 40 frames need no more than 20. Python's share; that of USD is in the benchmark."""
-    monkeypatch.setattr("warpbots.usd.trajectory._FLUSH", 2**16)
+    monkeypatch.setattr("warpbots.usd.trajectory_writer._FLUSH", 2**16)
 
     def peak(steps):
         tracemalloc.start()
@@ -327,7 +327,7 @@ def test_memory_does_not_grow_with_the_number_of_frames(tmp_path, monkeypatch):
 
 
 def test_frames_are_flushed_as_they_come(tmp_path, monkeypatch):
-    monkeypatch.setattr("warpbots.usd.trajectory._FLUSH", 1)
+    monkeypatch.setattr("warpbots.usd.trajectory_writer._FLUSH", 1)
     sizes = []
 
     class Watched(Trajectory):

@@ -15,7 +15,7 @@ import warp as wp
 from cases import DIMENSIONS
 
 from warpbots.contact import CODES, coefficients, constrain
-from warpbots.math import precision, real, real_numpy, vector
+from warpbots.numerics import precision, real, real_numpy, vector
 from warpbots.scene import CONDITIONS, Obstacle, Sphere
 
 TOLERANCE = {"float64": 1e-12, "float32": 2e-6}[precision]

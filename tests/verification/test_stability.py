@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from warpbots.math import real
+from warpbots.numerics import real
 from warpbots.scene import Box, Material, Points, Scene, SoftBody, walls
 from warpbots.solvers import MPM
 

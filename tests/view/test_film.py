@@ -9,8 +9,8 @@ from PIL import Image
 from view_cases import GREEN
 
 from warpbots.view import animate, film_strip
+from warpbots.view.figure_layout import columns_for, sheet
 from warpbots.view.motion import collect, evenly
-from warpbots.view.sheet import columns_for, sheet
 
 
 def pixels(image):

@@ -13,12 +13,12 @@ from warpbots.meshing import tetrahedra
 from warpbots.scene import Box, Muscle, Obstacle, Scene, Sheet, SoftBody
 from warpbots.solvers.matter import Matter
 from warpbots.view import Camera, draw
-from warpbots.view.matter import particles_of, placed, shown
-from warpbots.view.meshes import loose, node_facets
+from warpbots.view.drawables import particles_of, placed, shown
+from warpbots.view.mesh_bodies import loose, node_facets
 from warpbots.view.motion import Motion
+from warpbots.view.obstacle_mesh import surface
 from warpbots.view.palette import CONTRACT
-from warpbots.view.solids import Poses
-from warpbots.view.surface import surface
+from warpbots.view.rigid_bodies import Poses
 from warpbots.view.widget import new_plot
 
 

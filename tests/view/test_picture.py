@@ -8,9 +8,9 @@ from warpbots.scene import Box, Obstacle, Scene, SoftBody, Sphere
 from warpbots.scene import Material as M
 from warpbots.solvers import MPM
 from warpbots.view import Camera, draw, picture
+from warpbots.view.deformation import Stretch
 from warpbots.view.palette import CONTRACT, EXPAND, GROUND, body_colors
 from warpbots.view.ruler import ruler
-from warpbots.view.stretch import Stretch
 
 
 def at(image, ax, points):

@@ -20,9 +20,9 @@ from warpbots.scene import (
 )  # fmt: skip
 from warpbots.scene import Material as M
 from warpbots.view import Camera
+from warpbots.view.obstacle_mesh import slab, surface
 from warpbots.view.raster import Canvas
-from warpbots.view.skin import outward, visible
-from warpbots.view.surface import slab, surface
+from warpbots.view.visible_particles import outward, visible
 
 TURN = ((0.8, 0.0, 0.6), (0.0, 1.0, 0.0), (-0.6, 0.0, 0.8))
 TETRAHEDRON = TriangleMesh(

@@ -12,10 +12,10 @@ import warpbots as wb
 from warpbots.scene import Box, Capsule, Cylinder, DistanceGrid, Obstacle, Posed, Scene, SoftBody, Sphere, Union
 from warpbots.view import Camera, animate, draw, film_strip, notebook, save_html, show
 from warpbots.view.coverage import covered
+from warpbots.view.figure_layout import columns_for, sheet
 from warpbots.view.motion import collect, evenly
 from warpbots.view.raster import Canvas, brightness
-from warpbots.view.sheet import columns_for, sheet
-from warpbots.view.solids import Facets, Poses, facets, outline, poses_at_zero, solids_of
+from warpbots.view.rigid_bodies import Facets, Poses, facets, outline, poses_at_zero, solids_of
 
 BLUE = (0.1, 0.2, 0.9)
 TURN = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # a quarter turn about y

@@ -7,7 +7,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.actuators.stress import pattern
-from warpbots.math import matrix, real
+from warpbots.numerics import matrix, real
 from warpbots.scene import Actuator
 
 __all__ = ["active_stress", "activation", "activation_arrays"]

@@ -11,7 +11,7 @@ import functools
 
 import warp as wp
 
-from warpbots.math import real, vector
+from warpbots.numerics import real, vector
 
 __all__ = ["cable_arrays", "cable_kernels"]
 

@@ -13,7 +13,7 @@ import functools
 
 import warp as wp
 
-from warpbots.math import real, vector
+from warpbots.numerics import real, vector
 
 __all__ = ["fibre_pull"]
 

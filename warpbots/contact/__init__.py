@@ -2,8 +2,8 @@
 
 from warpbots.contact.conditions import CODES, coefficients, constrain, extra_rest_friction
 from warpbots.contact.distance import normal, signed_distance
-from warpbots.contact.field import obstacle_arrays, obstacle_field, penetration
-from warpbots.contact.nets import sampled_surface, surface_nets
+from warpbots.contact.obstacle_field import obstacle_arrays, obstacle_field, penetration
+from warpbots.contact.surface_nets import sampled_surface, surface_nets
 from warpbots.contact.thickness import least_thickness, refuse_thin, thickness
 from warpbots.contact.volume import volume
 

@@ -10,7 +10,7 @@ import functools
 import numpy as np
 import warp as wp
 
-from warpbots.math import real, vector
+from warpbots.numerics import real, vector
 from warpbots.scene import CONDITIONS, Obstacle
 
 __all__ = ["CODES", "coefficients", "constrain", "extra_rest_friction"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from warpbots.observers import Centroid, Joints
-from warpbots.scene.kinds import fitted
+from warpbots.scene.field_types import fitted
 from warpbots.solvers import State
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from warpbots.scene.kinds import fitted
+from warpbots.scene.field_types import fitted
 from warpbots.solvers import State
 
 if TYPE_CHECKING:

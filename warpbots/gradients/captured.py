@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import warp as wp
 
-from warpbots.gradients.notice import said_when_slow
+from warpbots.gradients.progress_notice import said_when_slow
 from warpbots.gradients.streams import leave_capture, own_stream
-from warpbots.math import preparing
+from warpbots.numerics import preparing
 
 __all__ = ["Captured"]
 

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 
-from warpbots.scene.kinds import conform
+from warpbots.scene.field_types import conform
 
 __all__ = ["Checkpoints"]
 

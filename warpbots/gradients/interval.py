@@ -6,7 +6,7 @@ import math
 import warp as wp
 
 from warpbots.gradients.replay import Replay
-from warpbots.math import clear_gradients
+from warpbots.numerics import clear_gradients
 from warpbots.solvers import Model, Solver, State, with_parameters
 
 __all__ = ["interval", "reading"]

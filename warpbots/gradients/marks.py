@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 import warp as wp
 
-from warpbots.math import Launch, launch_all, parallel
+from warpbots.numerics import Launch, launch_all, parallel
 
 __all__ = ["Field", "Marks", "flaw"]
 

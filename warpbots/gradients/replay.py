@@ -9,7 +9,7 @@ import warp as wp
 from warpbots.gradients.captured import Captured
 from warpbots.gradients.marks import Field, Marks
 from warpbots.gradients.streams import at_turn
-from warpbots.math import clear_gradients, recording
+from warpbots.numerics import clear_gradients, recording
 
 __all__ = ["Replay", "Tensors"]
 

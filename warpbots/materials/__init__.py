@@ -2,8 +2,8 @@
 
 from warpbots.materials import corotated, fixed_corotated, linear, neo_hookean, st_venant_kirchhoff
 from warpbots.materials.differential import DIFFERENTIALS, differential
+from warpbots.materials.elasticity import LAWS, elasticity, p_wave_modulus
 from warpbots.materials.lame import lame_lambda, lame_mu
-from warpbots.materials.material import LAWS, elasticity, p_wave_modulus
 
 __all__ = ["DIFFERENTIALS", "LAWS", "differential", "elasticity", "lame_lambda", "lame_mu", "p_wave_modulus"]
 

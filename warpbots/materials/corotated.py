@@ -12,7 +12,7 @@ with R the rotation of F. Its volumetric term is linear in the strains, where th
 
 import warp as wp
 
-from warpbots.math import matrix, real, rotation, rotation_differential
+from warpbots.numerics import matrix, real, rotation, rotation_differential
 
 __all__ = ["differential", "law"]
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import warp as wp
 
+from warpbots.materials.elasticity import LAWS, elasticity
 from warpbots.materials.incompressible import incompressible_differential
 from warpbots.materials.lame import lame_lambda, lame_mu
-from warpbots.materials.material import LAWS, elasticity
-from warpbots.math import matrix, real
+from warpbots.numerics import matrix, real
 
 __all__ = ["DIFFERENTIALS", "differential"]
 

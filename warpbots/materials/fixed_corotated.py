@@ -11,7 +11,7 @@ with R the rotation of F. Finite and restoring for inverted matter too.
 
 import warp as wp
 
-from warpbots.math import cofactor, cofactor_differential, matrix, real, rotation, rotation_differential
+from warpbots.numerics import cofactor, cofactor_differential, matrix, real, rotation, rotation_differential
 
 __all__ = ["differential", "law"]
 

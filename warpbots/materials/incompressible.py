@@ -8,7 +8,7 @@ The paper prints 2 - 2 nu for the bulk modulus K's 1 - 2 nu, and allows any p >=
 
 import warp as wp
 
-from warpbots.math import cofactor, cofactor_differential, matrix, real
+from warpbots.numerics import cofactor, cofactor_differential, matrix, real
 
 __all__ = ["incompressible", "incompressible_differential"]
 

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from warpbots.math import real
+from warpbots.numerics import real
 
 __all__ = ["lame_lambda", "lame_mu"]
 

@@ -10,7 +10,7 @@ A rotation stretches it: use it only where rotations stay small.
 
 import warp as wp
 
-from warpbots.math import matrix, real
+from warpbots.numerics import matrix, real
 
 __all__ = ["differential", "law"]
 

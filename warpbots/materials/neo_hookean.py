@@ -10,7 +10,7 @@ which stops the run.
 
 import warp as wp
 
-from warpbots.math import cofactor, cofactor_differential, matrix, real
+from warpbots.numerics import cofactor, cofactor_differential, matrix, real
 
 __all__ = ["differential", "law"]
 

@@ -10,7 +10,7 @@ It softens in compression and loses all stiffness near half its length.
 
 import warp as wp
 
-from warpbots.math import matrix, real
+from warpbots.numerics import matrix, real
 
 __all__ = ["differential", "law"]
 

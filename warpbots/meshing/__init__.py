@@ -1,6 +1,6 @@
 """Tetrahedral meshes of shapes, for solvers of finite elements."""
 
 from warpbots.meshing.quality import Quality, quality
-from warpbots.meshing.tetrahedra import tetrahedra
+from warpbots.meshing.tetrahedralize import tetrahedra
 
 __all__ = ["Quality", "quality", "tetrahedra"]

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from warpbots.contact import sampled_surface
-from warpbots.meshing.crossing import refuse_crossings
+from warpbots.meshing.self_intersection import refuse_crossings
 from warpbots.scene import (
     Box,
     Capsule,

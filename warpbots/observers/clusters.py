@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from scipy.cluster.vq import kmeans2
 
-from warpbots.scene.kinds import conform
+from warpbots.scene.field_types import conform
 from warpbots.solvers import State
 
 if TYPE_CHECKING:

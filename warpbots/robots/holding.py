@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from warpbots.robots.source import unique
+from warpbots.robots.mujoco_source import unique
 from warpbots.scene import Inertia, Joint, RigidBody, Scene, SceneError, Servo, Torque
-from warpbots.scene.kinds import checked
+from warpbots.scene.field_types import checked
 from warpbots.simulation import Simulation
 from warpbots.solvers import Articulated
-from warpbots.solvers.articulated.cloud import contact_cloud
 from warpbots.solvers.articulated.inertia import body_inertia
+from warpbots.solvers.articulated.point_cloud import contact_cloud
 
 __all__ = ["hold_pose", "set_down"]
 

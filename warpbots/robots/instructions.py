@@ -5,7 +5,7 @@ from types import ModuleType
 from typing import Any
 
 from warpbots.scene import SceneError
-from warpbots.scene.kinds import shown
+from warpbots.scene.field_types import shown
 
 __all__ = ["follow", "refuse_unknown", "remedy"]
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from warpbots.robots.motors import motors_of
-from warpbots.robots.solids import Solid, solids_of
-from warpbots.robots.source import Source, matrix, read
-from warpbots.robots.touch import dressed
-from warpbots.robots.tree import Link, floating, start_of, tree_of
+from warpbots.robots.actuated_joints import motors_of
+from warpbots.robots.contact_laws import dressed
+from warpbots.robots.geoms import Solid, solids_of
+from warpbots.robots.kinematic_tree import Link, floating, start_of, tree_of
+from warpbots.robots.mujoco_source import Source, matrix, read
 from warpbots.robots.unknown import loops, survey
 from warpbots.scene import Inertia, Joint, Obstacle, RigidBody, Scene
-from warpbots.scene.kinds import checked
+from warpbots.scene.field_types import checked
 
 __all__ = ["load_robot"]
 

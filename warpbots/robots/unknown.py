@@ -3,8 +3,8 @@
 import numpy as np
 
 from warpbots.robots.flags import named_flags
-from warpbots.robots.solids import touching_geoms
-from warpbots.robots.source import Source
+from warpbots.robots.geoms import touching_geoms
+from warpbots.robots.mujoco_source import Source
 from warpbots.scene import SceneError
 
 __all__ = ["loops", "survey"]

@@ -13,15 +13,16 @@ from warpbots.scene.actuators import (
 )
 from warpbots.scene.attachment import Attachment
 from warpbots.scene.body import SoftBody
-from warpbots.scene.drives import Servo, Torque
+from warpbots.scene.boundary_conditions import FREEDOMS, Constraint, Load
+from warpbots.scene.contact_law import Contact, contacts_between
 from warpbots.scene.fluid import Fluid
-from warpbots.scene.hold import FREEDOMS, Constraint, Load
 from warpbots.scene.joint import JOINTS, Joint
+from warpbots.scene.joint_motors import Servo, Torque
 from warpbots.scene.material import Material
-from warpbots.scene.mechanism import neighbours
+from warpbots.scene.mechanism_checks import neighbours
 from warpbots.scene.obstacle import CONDITIONS, Obstacle, floor, walls
 from warpbots.scene.record import SceneError
-from warpbots.scene.rigid import Cloud, Inertia, RigidBody
+from warpbots.scene.rigid_body import Cloud, Inertia, RigidBody
 from warpbots.scene.scene import Scene, Task
 from warpbots.scene.shapes import (
     Box,
@@ -44,7 +45,6 @@ from warpbots.scene.shapes import (
     dimension,
     sheets_of,
 )
-from warpbots.scene.touching import Contact, contacts_between
 
 __all__ = [
     "CONDITIONS",

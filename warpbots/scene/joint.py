@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from warpbots.scene.kinds import Bound
+from warpbots.scene.field_types import Bound
 from warpbots.scene.record import SceneError, direction, point, record
-from warpbots.scene.rigid import rotation_matrix
-from warpbots.scene.shapes.checks import assign, positive
+from warpbots.scene.rigid_body import rotation_matrix
+from warpbots.scene.shapes.field_checks import assign, positive
 
 __all__ = ["JOINTS", "Joint"]
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from warpbots.scene.kinds import checked
+from warpbots.scene.field_types import checked
 from warpbots.scene.record import SceneError, record
 from warpbots.scene.shapes import HalfSpace, Shape
 

@@ -6,7 +6,7 @@ from typing import Any, dataclass_transform
 
 import numpy as np
 
-from warpbots.scene.kinds import conform, fitted
+from warpbots.scene.field_types import conform, fitted
 
 __all__ = ["SceneError", "direction", "point", "record", "refuse"]
 

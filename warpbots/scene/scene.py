@@ -8,16 +8,16 @@ import numpy as np
 from warpbots.scene.actuators import Actuator, Motor
 from warpbots.scene.attachment import Attachment
 from warpbots.scene.body import SoftBody
-from warpbots.scene.drives import Servo, Torque
+from warpbots.scene.boundary_conditions import Constraint, Load
+from warpbots.scene.contact_law import Contact
 from warpbots.scene.fluid import Fluid
-from warpbots.scene.hold import Constraint, Load
 from warpbots.scene.joint import Joint
-from warpbots.scene.mechanism import contact_faults, drive_faults, joint_faults
+from warpbots.scene.joint_motors import Servo, Torque
+from warpbots.scene.mechanism_checks import contact_faults, drive_faults, joint_faults
 from warpbots.scene.obstacle import Obstacle
 from warpbots.scene.record import SceneError, record, refuse
-from warpbots.scene.rigid import RigidBody
+from warpbots.scene.rigid_body import RigidBody
 from warpbots.scene.shapes import dimension
-from warpbots.scene.touching import Contact
 
 __all__ = ["Scene", "Task"]
 

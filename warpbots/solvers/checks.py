@@ -6,10 +6,10 @@ import numpy as np
 import warp as wp
 
 from warpbots.materials import LAWS
-from warpbots.math import precision, real_numpy
+from warpbots.numerics import precision, real_numpy
 from warpbots.scene import Scene, SceneError, Servo, Torque, sheets_of
-from warpbots.scene.kinds import fitted
-from warpbots.scene.size import refuse_excess
+from warpbots.scene.field_types import fitted
+from warpbots.scene.memory_limit import refuse_excess
 
 __all__ = [
     "OVERFLOW",

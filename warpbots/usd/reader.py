@@ -10,23 +10,23 @@ from pxr import Usd, UsdGeom
 
 from warpbots.reading import doubt_size
 from warpbots.scene import Material, Scene, SceneError, Shape, Sheet, SoftBody, TetMesh, TriangleMesh
-from warpbots.scene.kinds import checked
-from warpbots.usd.bodies import lost_velocities, read_body
-from warpbots.usd.colliders import is_rigid, is_soft
-from warpbots.usd.files import attempt, explained, open_stage
-from warpbots.usd.frame import Frame, stage_frame
-from warpbots.usd.geometry import NoGeometry
-from warpbots.usd.instancers import expand
-from warpbots.usd.limits import MAX_PRIMS
-from warpbots.usd.obstacles import read_obstacle
-from warpbots.usd.parts import read_part
-from warpbots.usd.robots import Robots, read_robots
-from warpbots.usd.schema import REGION_API, RESULT_API
-from warpbots.usd.settings import read_dimension, read_domain, read_fluid, read_gravity, read_task
-from warpbots.usd.shapes import read_shape
-from warpbots.usd.survey import Survey, survey
-from warpbots.usd.target import main_prim, read_name
-from warpbots.usd.values import schemas
+from warpbots.scene.field_types import checked
+from warpbots.usd.geometry.foreign_shapes import NoGeometry
+from warpbots.usd.geometry.obstacle_prims import read_obstacle
+from warpbots.usd.geometry.shape_prims import read_shape
+from warpbots.usd.rigid.colliders import is_rigid, is_soft
+from warpbots.usd.rigid.robot_reader import Robots, read_robots
+from warpbots.usd.soft.soft_bodies import lost_velocities, read_body
+from warpbots.usd.stage.instancers import expand
+from warpbots.usd.stage.inventory import Survey, survey
+from warpbots.usd.stage.parts import read_part
+from warpbots.usd.stage.schema import REGION_API, RESULT_API
+from warpbots.usd.stage.settings import read_dimension, read_domain, read_fluid, read_gravity, read_task
+from warpbots.usd.stage.size_limits import MAX_PRIMS
+from warpbots.usd.stage.stage_files import attempt, explained, open_stage
+from warpbots.usd.stage.target import main_prim, read_name
+from warpbots.usd.stage.units import Frame, stage_frame
+from warpbots.usd.stage.values import schemas
 
 __all__ = ["CONTACT_POINTS", "read", "read_meshes", "read_obstacles", "read_stage"]
 

@@ -6,20 +6,20 @@ import numpy as np
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
 from warpbots.scene import Scene, SceneError
-from warpbots.usd.bodies import write_body
-from warpbots.usd.files import sign
-from warpbots.usd.frame import stage_frame
-from warpbots.usd.obstacles import write_obstacle
-from warpbots.usd.parts import read_part, remove_part, write_part
+from warpbots.usd.geometry.obstacle_prims import write_obstacle
+from warpbots.usd.geometry.solid_prims import remove_solid
 from warpbots.usd.reader import read_obstacles
-from warpbots.usd.robot_writer import rigid_prims, write_robots
-from warpbots.usd.robots import Robots, points_of, read_robots
-from warpbots.usd.settings import write_settings
-from warpbots.usd.solids import remove_solid
-from warpbots.usd.source import check, copy_of_source, relocate
-from warpbots.usd.survey import Survey, survey
-from warpbots.usd.target import Target, editable, main_prim, read_name, rename
-from warpbots.usd.values import put
+from warpbots.usd.rigid.robot_reader import Robots, points_of, read_robots
+from warpbots.usd.rigid.robot_writer import rigid_prims, write_robots
+from warpbots.usd.soft.soft_bodies import write_body
+from warpbots.usd.stage.inventory import Survey, survey
+from warpbots.usd.stage.parts import read_part, remove_part, write_part
+from warpbots.usd.stage.preserved_source import check, copy_of_source, relocate
+from warpbots.usd.stage.settings import write_settings
+from warpbots.usd.stage.stage_files import sign
+from warpbots.usd.stage.target import Target, editable, main_prim, read_name, rename
+from warpbots.usd.stage.units import stage_frame
+from warpbots.usd.stage.values import put
 
 __all__ = ["scene_layer"]
 

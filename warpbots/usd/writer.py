@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from warpbots.scene import Scene
-from warpbots.scene.kinds import checked, shown
-from warpbots.usd.files import export, replacing_layers
+from warpbots.scene.field_types import checked, shown
 from warpbots.usd.scene_writer import scene_layer
-from warpbots.usd.trajectory import write_trajectory
+from warpbots.usd.stage.stage_files import export, replacing_layers
+from warpbots.usd.trajectory_writer import write_trajectory
 
 __all__ = ["write"]
 

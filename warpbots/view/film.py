@@ -14,11 +14,11 @@ import numpy as np
 from warpbots.files import replacing
 from warpbots.scene import Shape
 from warpbots.view.camera import Camera
+from warpbots.view.figure_layout import columns_for, sheet, width_for
 from warpbots.view.motion import Motion, collect, evenly
 from warpbots.view.palette import PAPER
 from warpbots.view.picture import Stage
 from warpbots.view.reduction import palette_of, reduced
-from warpbots.view.sheet import columns_for, sheet, width_for
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,8 +8,8 @@ import numpy as np
 
 from warpbots.scene import Scene
 from warpbots.view.camera import Camera
-from warpbots.view.matter import particles_of, placed, shown
-from warpbots.view.solids import Poses, Solid, outline, solids_of
+from warpbots.view.drawables import particles_of, placed, shown
+from warpbots.view.rigid_bodies import Poses, Solid, outline, solids_of
 
 if TYPE_CHECKING:
     from warpbots.trajectory import Trajectory

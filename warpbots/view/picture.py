@@ -6,15 +6,15 @@ import numpy as np
 
 from warpbots.scene import Cable, Scene, Shape, dimension
 from warpbots.view.camera import Camera
+from warpbots.view.deformation import Stretch
+from warpbots.view.drawables import NO_PARTICLES, shown, shown_at
+from warpbots.view.figure_layout import sheet, width_for
 from warpbots.view.ground import draw_floor, draw_section, flat_axes
-from warpbots.view.matter import NO_PARTICLES, shown, shown_at
-from warpbots.view.meshes import loose, node_facets, opened
+from warpbots.view.mesh_bodies import loose, node_facets, opened
+from warpbots.view.obstacle_mesh import surface
 from warpbots.view.palette import GROUND, INK, QUIET, body_colors
 from warpbots.view.raster import Canvas
-from warpbots.view.sheet import sheet, width_for
-from warpbots.view.solids import Facets, Poses, Solid, facets, outline, poses_at_zero, solids_of
-from warpbots.view.stretch import Stretch
-from warpbots.view.surface import surface
+from warpbots.view.rigid_bodies import Facets, Poses, Solid, facets, outline, poses_at_zero, solids_of
 from warpbots.view.terrain import floor_height, is_floor
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ import numpy as np
 
 from warpbots.view.camera import Camera, box_corners
 from warpbots.view.coverage import covered
+from warpbots.view.rigid_bodies import Facets
 from warpbots.view.shadow import Shadow
-from warpbots.view.skin import outward, visible
-from warpbots.view.solids import Facets
+from warpbots.view.visible_particles import outward, visible
 
 __all__ = ["Canvas", "brightness"]
 

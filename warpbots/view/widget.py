@@ -8,16 +8,16 @@ import numpy as np
 
 from warpbots.scene import Obstacle
 from warpbots.view.camera import Camera
-from warpbots.view.matter import particles_of
-from warpbots.view.meshes import loose, meshes_of, seen_twice
+from warpbots.view.drawables import particles_of
+from warpbots.view.mesh_bodies import loose, meshes_of, seen_twice
 from warpbots.view.motion import Motion, evenly
+from warpbots.view.obstacle_mesh import slab, surface
 from warpbots.view.palette import GROUND, GROUND_EDGE, INK, PAPER, QUIET, body_colors, packed
 from warpbots.view.picture import radii
 from warpbots.view.raster import brightness
+from warpbots.view.rigid_bodies import Poses
 from warpbots.view.ruler import ruler
-from warpbots.view.skin import outward
-from warpbots.view.solids import Poses
-from warpbots.view.surface import slab, surface
+from warpbots.view.visible_particles import outward
 
 if TYPE_CHECKING:
     import k3d

@@ -7,7 +7,7 @@ from warpbots.scene.shapes.composed import Posed, Shape, Union, bars_of, dimensi
 from warpbots.scene.shapes.primitives import Box, Capsule, Cylinder, HalfSpace, Sphere
 from warpbots.scene.shapes.sampled import DistanceGrid, Heightfield, Points, Silhouette, TriangleMesh
 from warpbots.scene.shapes.sheet import Sheet
-from warpbots.scene.shapes.tetrahedra import TetMesh
+from warpbots.scene.shapes.tet_mesh import TetMesh
 from warpbots.scene.shapes.truss import Truss
 
 __all__ = [

@@ -3,11 +3,11 @@
 import numpy as np
 
 from warpbots.scene.record import SceneError, point, record
-from warpbots.scene.shapes.checks import assign
+from warpbots.scene.shapes.field_checks import assign
 from warpbots.scene.shapes.primitives import Box, Capsule, Cylinder, HalfSpace, Sphere
 from warpbots.scene.shapes.sampled import DistanceGrid, Heightfield, Points, Silhouette, TriangleMesh
 from warpbots.scene.shapes.sheet import Sheet
-from warpbots.scene.shapes.tetrahedra import TetMesh
+from warpbots.scene.shapes.tet_mesh import TetMesh
 from warpbots.scene.shapes.truss import Truss
 
 __all__ = ["Posed", "Shape", "Union", "bars_of", "dimension", "sheets_of"]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from warpbots.scene.record import SceneError, direction, point, record
-from warpbots.scene.shapes.checks import assign, positive
+from warpbots.scene.shapes.field_checks import assign, positive
 
 __all__ = ["Box", "Capsule", "Cylinder", "HalfSpace", "Sphere"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from warpbots.scene.record import SceneError, point, record
-from warpbots.scene.shapes.checks import assign, finite_array, positive
+from warpbots.scene.shapes.field_checks import assign, finite_array, positive
 
 __all__ = ["DistanceGrid", "Heightfield", "Points", "Silhouette", "TriangleMesh"]
 

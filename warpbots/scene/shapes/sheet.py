@@ -4,10 +4,10 @@ import functools
 
 import numpy as np
 
-from warpbots.scene.kinds import checked
+from warpbots.scene.field_types import checked
+from warpbots.scene.memory_limit import refuse_excess
 from warpbots.scene.record import SceneError, record
-from warpbots.scene.shapes.checks import assign, finite_array, positive, refuse_bad_indices, refuse_unused
-from warpbots.scene.size import refuse_excess
+from warpbots.scene.shapes.field_checks import assign, finite_array, positive, refuse_bad_indices, refuse_unused
 
 __all__ = ["Sheet"]
 

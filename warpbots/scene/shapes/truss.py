@@ -3,7 +3,7 @@
 import numpy as np
 
 from warpbots.scene.record import SceneError, record
-from warpbots.scene.shapes.checks import assign, finite_array
+from warpbots.scene.shapes.field_checks import assign, finite_array
 
 __all__ = ["Truss"]
 

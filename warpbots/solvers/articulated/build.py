@@ -8,17 +8,17 @@ import numpy as np
 import warp as wp
 
 from warpbots.contact.solid import Solids, lost_surface, solids_of
-from warpbots.math import parallel
+from warpbots.numerics import parallel
 from warpbots.scene import Contact, Scene, SceneError, Servo, Shape, Torque, Union, neighbours
-from warpbots.solvers.articulated.cloud import contact_cloud
+from warpbots.solvers.articulated.arrays import Tree
+from warpbots.solvers.articulated.cloud_contact import Contacts
 from warpbots.solvers.articulated.inertia import body_inertia
 from warpbots.solvers.articulated.model import NEVER, PARAMETERS, ArticulatedModel
-from warpbots.solvers.articulated.power import CHUNK, Touching
+from warpbots.solvers.articulated.point_cloud import contact_cloud
 from warpbots.solvers.articulated.robot import Robot, robot_of
-from warpbots.solvers.articulated.scratch import Scratch, Sizes
 from warpbots.solvers.articulated.spatial import mat33, quat, scalar, vec3
-from warpbots.solvers.articulated.touch import Contacts
-from warpbots.solvers.articulated.tree import Tree
+from warpbots.solvers.articulated.virtual_power import CHUNK, Touching
+from warpbots.solvers.articulated.workspace import Scratch, Sizes
 from warpbots.solvers.checks import refuse_copies
 
 __all__ = ["build"]

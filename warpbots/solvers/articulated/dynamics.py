@@ -5,15 +5,15 @@ import dataclasses
 import numpy as np
 import warp as wp
 
-from warpbots.math import launch
-from warpbots.solvers.articulated.linear import factorise, solve
+from warpbots.numerics import launch
+from warpbots.solvers.articulated.arrays import Stage
+from warpbots.solvers.articulated.cloud_contact import bound_group
+from warpbots.solvers.articulated.lu import factorise, solve
 from warpbots.solvers.articulated.machine import Machine, Work
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
 from warpbots.solvers.articulated.newton import Factors
+from warpbots.solvers.articulated.residual import evaluate
 from warpbots.solvers.articulated.spatial import momentum, scalar
-from warpbots.solvers.articulated.tangent import evaluate
-from warpbots.solvers.articulated.touch import bound_group
-from warpbots.solvers.articulated.tree import Stage
 
 __all__ = ["Dynamics", "dynamics"]
 

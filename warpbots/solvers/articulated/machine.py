@@ -3,9 +3,9 @@
 import warp as wp
 
 from warpbots.contact.solid import Solids
+from warpbots.solvers.articulated.arrays import Design, Links, Tree
+from warpbots.solvers.articulated.cloud_contact import Contacts, Pairs
 from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
-from warpbots.solvers.articulated.touch import Contacts, Pairs
-from warpbots.solvers.articulated.tree import Design, Links, Tree
 
 __all__ = ["Machine", "Work"]
 

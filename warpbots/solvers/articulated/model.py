@@ -7,14 +7,14 @@ import math
 import warp as wp
 
 from warpbots.contact.solid import Solids
-from warpbots.math import struct_of
+from warpbots.numerics import struct_of
 from warpbots.scene import Scene
+from warpbots.solvers.articulated.arrays import Design, Tree
+from warpbots.solvers.articulated.cloud_contact import Contacts
 from warpbots.solvers.articulated.machine import Machine
 from warpbots.solvers.articulated.robot import Robot
-from warpbots.solvers.articulated.scratch import Scratch
 from warpbots.solvers.articulated.spatial import scalar
-from warpbots.solvers.articulated.touch import Contacts
-from warpbots.solvers.articulated.tree import Design, Tree
+from warpbots.solvers.articulated.workspace import Scratch
 from warpbots.solvers.solver import Parameter
 
 __all__ = ["NEVER", "PARAMETERS", "ArticulatedModel", "ArticulatedState"]

@@ -15,14 +15,14 @@ of the equations as they are.
 
 import warp as wp
 
-from warpbots.solvers.articulated.linear import eliminate, factorise, solve
+from warpbots.solvers.articulated.arrays import Stage
+from warpbots.solvers.articulated.cloud_contact import bound_group
+from warpbots.solvers.articulated.implicit_schemes import Past, finish, inverse_length, predict, recall, stages
+from warpbots.solvers.articulated.lu import eliminate, factorise, solve
 from warpbots.solvers.articulated.machine import Machine, Work
-from warpbots.solvers.articulated.scheme import Past, finish, inverse_length, predict, recall, stages
+from warpbots.solvers.articulated.residual import evaluate
 from warpbots.solvers.articulated.spatial import scalar
-from warpbots.solvers.articulated.tangent import evaluate
-from warpbots.solvers.articulated.team import sync
-from warpbots.solvers.articulated.touch import bound_group
-from warpbots.solvers.articulated.tree import Stage
+from warpbots.solvers.articulated.thread_team import sync
 
 __all__ = ["Factors", "Options", "Report", "newton_kernel"]
 

@@ -7,29 +7,29 @@ from typing import ClassVar
 import numpy as np
 import warp as wp
 
-from warpbots.math import clear_gradients, copy, launch, launch_all, launch_own_adjoint, record
+from warpbots.numerics import clear_gradients, copy, launch, launch_all, launch_own_adjoint, record
 from warpbots.scene import Scene
-from warpbots.scene.kinds import conform
+from warpbots.scene.field_types import conform
+from warpbots.solvers.articulated.arrays import Stage
 from warpbots.solvers.articulated.build import build
-from warpbots.solvers.articulated.depth import deepest
+from warpbots.solvers.articulated.contact_time_step import unresolved
+from warpbots.solvers.articulated.implicit_schemes import INTEGRATORS, Past
 from warpbots.solvers.articulated.joints import BALL
+from warpbots.solvers.articulated.measurements import Readings, readings, sense
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
 from warpbots.solvers.articulated.newton import Options, newton_kernel
-from warpbots.solvers.articulated.passes import power_adjoint, sweeps
-from warpbots.solvers.articulated.power import (
+from warpbots.solvers.articulated.penetration import deepest
+from warpbots.solvers.articulated.robot import Robot
+from warpbots.solvers.articulated.spatial import scalar
+from warpbots.solvers.articulated.thread_team import lanes_of
+from warpbots.solvers.articulated.tree_passes import power_adjoint, sweeps
+from warpbots.solvers.articulated.virtual_power import (
     contact_power_kernel,
     finish_kernel,
     listing,
     recall_kernel,
     weigh_kernel,
 )
-from warpbots.solvers.articulated.resolution import unresolved
-from warpbots.solvers.articulated.robot import Robot
-from warpbots.solvers.articulated.scheme import INTEGRATORS, Past
-from warpbots.solvers.articulated.sense import Readings, readings, sense
-from warpbots.solvers.articulated.spatial import scalar
-from warpbots.solvers.articulated.team import lanes_of
-from warpbots.solvers.articulated.tree import Stage
 from warpbots.solvers.checks import OVERFLOW, refuse_states_without_gradient, refuse_worlds
 
 __all__ = ["Articulated"]

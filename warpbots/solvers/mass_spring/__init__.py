@@ -1,6 +1,6 @@
 """Masses and springs."""
 
-from warpbots.solvers.mass_spring.analysis import Energy, energy, natural_modes, stiffness_matrix
+from warpbots.solvers.mass_spring.modal_analysis import Energy, energy, natural_modes, stiffness_matrix
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
 from warpbots.solvers.mass_spring.solver import MassSpring
 from warpbots.solvers.mass_spring.spectrum import Spectrum, spectrum

@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from warpbots.actuators import rest_strain
 from warpbots.contact import coefficients, obstacle_field, refuse_thin
-from warpbots.math import parallel, real, real_numpy, vector
+from warpbots.numerics import parallel, real, real_numpy, vector
 from warpbots.scene import (
     FREEDOMS,
     Cable,
@@ -25,10 +25,10 @@ from warpbots.scene import (
     TriangleMesh,
     bars_of,
 )
-from warpbots.solvers.cables import cables_of
+from warpbots.solvers.cable_routes import cables_of
 from warpbots.solvers.checks import refuse_copies, refuse_fluid, refuse_rigid, refuse_sheets
-from warpbots.solvers.mass_spring.collision import radii, say_pressed, stiffnesses
-from warpbots.solvers.mass_spring.drive import drive_of, signals_of
+from warpbots.solvers.mass_spring.actuation import drive_of, signals_of
+from warpbots.solvers.mass_spring.constraints import FREE
 from warpbots.solvers.mass_spring.lattice import (
     POISSONS_RATIO,
     Cells,
@@ -40,11 +40,11 @@ from warpbots.solvers.mass_spring.lattice import (
     voxel_cells,
 )
 from warpbots.solvers.mass_spring.model import MassSpringModel
-from warpbots.solvers.mass_spring.motor import motors_of
-from warpbots.solvers.mass_spring.restrain import FREE
-from warpbots.solvers.mass_spring.scratch import Scratch
+from warpbots.solvers.mass_spring.motors import motors_of
+from warpbots.solvers.mass_spring.plasticity import wear_arrays
+from warpbots.solvers.mass_spring.self_collision import radii, say_pressed, stiffnesses
 from warpbots.solvers.mass_spring.springs import rows_of
-from warpbots.solvers.mass_spring.wear import wear_arrays
+from warpbots.solvers.mass_spring.workspace import Scratch
 from warpbots.solvers.matter import refuse_lost
 
 __all__ = ["build"]

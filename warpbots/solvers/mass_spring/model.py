@@ -6,13 +6,13 @@ import functools
 import numpy as np
 import warp as wp
 
-from warpbots.math import real, struct_of
+from warpbots.numerics import real, struct_of
 from warpbots.scene import Scene
+from warpbots.solvers.mass_spring.constraints import FREE
 from warpbots.solvers.mass_spring.lattice import Lattice
-from warpbots.solvers.mass_spring.restrain import FREE
-from warpbots.solvers.mass_spring.scratch import Scratch
+from warpbots.solvers.mass_spring.plasticity import NEVER
 from warpbots.solvers.mass_spring.springs import spring_arrays
-from warpbots.solvers.mass_spring.wear import NEVER
+from warpbots.solvers.mass_spring.workspace import Scratch
 from warpbots.solvers.solver import Parameter
 
 __all__ = ["MassSpringModel", "MassSpringState"]

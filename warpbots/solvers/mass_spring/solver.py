@@ -8,23 +8,23 @@ import numpy as np
 import warp as wp
 
 from warpbots.contact import least_thickness, obstacle_arrays, signed_distance
-from warpbots.math import NODE, copy, launch, launch_adjoint, real, real_numpy, record, vector
+from warpbots.numerics import NODE, copy, launch, launch_adjoint, real, real_numpy, record, vector
 from warpbots.scene import HalfSpace, Scene
-from warpbots.scene.kinds import conform
+from warpbots.scene.field_types import conform
 from warpbots.solvers.checks import OVERFLOW, refuse_states_without_gradient, refuse_worlds
-from warpbots.solvers.mass_spring import lengths
-from warpbots.solvers.mass_spring.analysis import frequency_limit, highest_frequency
+from warpbots.solvers.mass_spring import rest_lengths
 from warpbots.solvers.mass_spring.build import build
-from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
-from warpbots.solvers.mass_spring.motion import adj_end_kernel, adj_stage_kernel, end_kernel, stage_kernel
-from warpbots.solvers.mass_spring.motor import fastest_decay
-from warpbots.solvers.mass_spring.restrain import (
+from warpbots.solvers.mass_spring.constraints import (
     adj_end_restrain_kernel,
     end_restrain_kernel,
 )
-from warpbots.solvers.mass_spring.scheme import SCHEMES, Scheme
+from warpbots.solvers.mass_spring.integrators import SCHEMES, Scheme
+from warpbots.solvers.mass_spring.modal_analysis import frequency_limit, highest_frequency
+from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
+from warpbots.solvers.mass_spring.motors import fastest_decay
+from warpbots.solvers.mass_spring.obstacle_contact import stop_kernel, touch_kernel
 from warpbots.solvers.mass_spring.stage_forces import add_forces, adj_forces
-from warpbots.solvers.mass_spring.touch import stop_kernel, touch_kernel
+from warpbots.solvers.mass_spring.stages import adj_end_kernel, adj_stage_kernel, end_kernel, stage_kernel
 
 __all__ = ["MassSpring"]
 
@@ -203,8 +203,8 @@ class MassSpring:
             self._stand(model, state, control, force, force, stage, dt)
             if model.wears:
                 if stage == 0:
-                    lengths.wear(model, state, state_out)
-                lengths.worn(model, state_out)
+                    rest_lengths.wear(model, state, state_out)
+                rest_lengths.worn(model, state_out)
             add_forces(model, control, state_out, self._of_stage(model, force, stage))
         touches = bool(model.scene.obstacles)
         ended = state_out.moving()[:2]
@@ -248,7 +248,7 @@ class MassSpring:
         inputs = self._stage_inputs(model, state, force, stage, dt)
         launch(stage_kernel(model.dim, stage), model.scratch.masses, inputs, outputs, model.device)
         if model.driven:
-            lengths.drive(model, state, control, self.scheme.c[stage] * dt)
+            rest_lengths.drive(model, state, control, self.scheme.c[stage] * dt)
 
     def _of_stage(self, model: MassSpringModel, force: wp.array, stage: int) -> wp.array:
         """The part of the forces of all stages that belongs to one."""
@@ -312,15 +312,15 @@ class MassSpring:
             if model.driven:
                 scratch.rest_length.grad.zero_()
             if model.wears:
-                lengths.worn(model, state_out)
+                rest_lengths.worn(model, state_out)
                 scratch.worn_length.grad.zero_()
             adj_forces(model, control, state_out, self._of_stage(model, force_adj, stage))
             if model.wears:
-                lengths.worn_adjoint(model, state_out)
+                rest_lengths.worn_adjoint(model, state_out)
                 if stage == 0:
-                    lengths.wear_adjoint(model, state, state_out)
+                    rest_lengths.wear_adjoint(model, state, state_out)
             if model.driven:
-                lengths.drive_adjoint(model, state, control, self.scheme.c[stage] * dt)
+                rest_lengths.drive_adjoint(model, state, control, self.scheme.c[stage] * dt)
             launch(
                 adj_stage_kernel(model.dim, stage), n,
                 [

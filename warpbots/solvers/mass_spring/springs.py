@@ -23,8 +23,8 @@ import functools
 import numpy as np
 import warp as wp
 
-from warpbots.math import NODE, real
-from warpbots.math.lanes import add, deposit, dot, fetch, index, item, multiply_add, scale, subtract
+from warpbots.numerics import NODE, real
+from warpbots.numerics.simd import add, deposit, dot, fetch, index, item, multiply_add, scale, subtract
 
 __all__ = ["adj_pull_kernel", "pull_kernel", "row_arrays", "rows_of", "spring_arrays"]
 

@@ -2,12 +2,12 @@
 
 import warp as wp
 
-from warpbots.math import launch
-from warpbots.solvers.mass_spring.cables import adj_draw, draw
-from warpbots.solvers.mass_spring.collision import adj_collide_kernel, collide_kernel, point_kernel
+from warpbots.numerics import launch
+from warpbots.solvers.mass_spring.cable_forces import adj_draw, draw
+from warpbots.solvers.mass_spring.constraints import restrain_kernel
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
-from warpbots.solvers.mass_spring.motor import adj_turn, turn
-from warpbots.solvers.mass_spring.restrain import restrain_kernel
+from warpbots.solvers.mass_spring.motors import adj_turn, turn
+from warpbots.solvers.mass_spring.self_collision import adj_collide_kernel, collide_kernel, point_kernel
 from warpbots.solvers.mass_spring.springs import adj_pull_kernel, pull_kernel
 
 __all__ = ["add_forces", "adj_forces", "refuse_captured_grid"]

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.sparse.linalg import splu
 
-from warpbots.solvers.mass_spring.analysis import motions_left, stiffness_matrix
+from warpbots.solvers.mass_spring.modal_analysis import motions_left, stiffness_matrix
 from warpbots.solvers.mass_spring.model import MassSpringModel
 
 __all__ = ["equilibrium", "forces"]

@@ -8,7 +8,7 @@ import functools
 
 import warp as wp
 
-from warpbots.math import index_vector, matrix, real, vector
+from warpbots.numerics import index_vector, matrix, real, vector
 
 __all__ = ["constitution_arrays", "grid_geometry", "motion_arrays"]
 

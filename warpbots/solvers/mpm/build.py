@@ -7,9 +7,9 @@ import warp as wp
 
 from warpbots.actuators import activation
 from warpbots.contact import coefficients
-from warpbots.math import real, real_numpy, vector
+from warpbots.numerics import real, real_numpy, vector
 from warpbots.scene import Cable, Expansion, Fibre, Motor, Oscillation, PneumaticCell, Scene, SceneError
-from warpbots.solvers.cables import cables_of
+from warpbots.solvers.cable_routes import cables_of
 from warpbots.solvers.checks import refuse_copies, refuse_fluid, refuse_materials, refuse_rigid, refuse_sheets
 from warpbots.solvers.matter import refuse_lost
 from warpbots.solvers.mpm.grid import Grid

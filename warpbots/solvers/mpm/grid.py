@@ -8,9 +8,9 @@ import numpy as np
 import warp as wp
 
 from warpbots.contact import CODES, constrain, extra_rest_friction, normal, refuse_thin, signed_distance
-from warpbots.math import NODE, real, real_numpy, vector
+from warpbots.numerics import NODE, real, real_numpy, vector
 from warpbots.scene import Obstacle
-from warpbots.scene.size import refuse_excess
+from warpbots.scene.memory_limit import refuse_excess
 from warpbots.solvers.mpm.arrays import grid_geometry
 from warpbots.solvers.mpm.transfer import stencil
 
@@ -168,7 +168,7 @@ def grid_kernel(dim: int) -> wp.Kernel:
 
     Most pencils of most grids are empty and left at once. A thread takes every `lanes`-th node of its pencil: all of
     them on a CPU, one on a GPU, where neighbouring threads then have neighbouring nodes. Of friction and gravity there
-    may be `copies` for each world (`warpbots.math.Copies`), of which it takes one.
+    may be `copies` for each world (`warpbots.numerics.Copies`), of which it takes one.
     """
     vec = vector(dim)
     s, constrain_velocity = stencil(dim), constrain(dim)

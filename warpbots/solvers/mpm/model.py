@@ -5,9 +5,9 @@ import functools
 
 import warp as wp
 
-from warpbots.math import NODE, Copies, real, struct_of, vector
+from warpbots.numerics import NODE, Copies, real, struct_of, vector
 from warpbots.scene import Scene
-from warpbots.solvers.kept import Kept
+from warpbots.solvers.adjoint_cache import Kept
 from warpbots.solvers.mpm.arrays import constitution_arrays, motion_arrays
 from warpbots.solvers.mpm.grid import Contacts, Grid
 from warpbots.solvers.mpm.particles import Particles

@@ -6,7 +6,7 @@ import numpy as np
 
 from warpbots.contact import signed_distance
 from warpbots.scene import Points, Scene, SceneError, Shape, SoftBody, TetMesh, TriangleMesh
-from warpbots.scene.size import refuse_excess
+from warpbots.scene.memory_limit import refuse_excess
 from warpbots.solvers.matter import Matter, materials_at, refuse_empty, regions_at, together
 
 __all__ = ["Particles", "fill"]

@@ -9,16 +9,16 @@ import warp as wp
 
 from warpbots.actuators import cable_arrays, cable_kernels
 from warpbots.materials import p_wave_modulus
-from warpbots.math import launch, launch_adjoint, matrix, parallel, real, real_numpy, record, vector
+from warpbots.numerics import launch, launch_adjoint, matrix, parallel, real, real_numpy, record, vector
 from warpbots.scene import Scene
-from warpbots.scene.kinds import conform, shown
+from warpbots.scene.field_types import conform, shown
 from warpbots.solvers.checks import OVERFLOW, refuse_states_without_gradient, refuse_worlds
-from warpbots.solvers.mpm.adjoint import adj_move_kernel, adj_p2g_kernel
 from warpbots.solvers.mpm.build import build
-from warpbots.solvers.mpm.force import adj_force_kernel, force_kernel
 from warpbots.solvers.mpm.grid import clear_kernel, grid_kernel
 from warpbots.solvers.mpm.model import Gathered, MPMModel, MPMState
+from warpbots.solvers.mpm.particle_forces import adj_force_kernel, force_kernel
 from warpbots.solvers.mpm.transfer import move_kernel, p2g_kernel
+from warpbots.solvers.mpm.transfer_adjoint import adj_move_kernel, adj_p2g_kernel
 
 __all__ = ["MPM"]
 

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from warpbots.math import real, vector
+from warpbots.numerics import real, vector
 
 __all__ = ["distance", "spline", "spline_slope"]
 

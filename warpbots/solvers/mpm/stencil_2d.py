@@ -2,8 +2,8 @@
 
 import warp as wp
 
-from warpbots.math import NODE, index_vector, matrix, real, vector
-from warpbots.math.lanes import add, deposit, fetch, multiply, multiply_add, scale
+from warpbots.numerics import NODE, index_vector, matrix, real, vector
+from warpbots.numerics.simd import add, deposit, fetch, multiply, multiply_add, scale
 from warpbots.solvers.mpm.spline import distance, spline, spline_slope
 
 __all__ = ["gather", "mark", "momentum", "node", "reach", "scatter", "slope"]

@@ -9,13 +9,13 @@ and its derivatives: `scatter` is dL/dh, `gather` is dL/dq and dL/dA, `slope` is
 the weights. So the adjoint of a particle-to-grid transfer is a grid-to-particle transfer, and the other way round.
 
 The last axis is contiguous in memory: the nodes along it are a pencil, and every sum is written as nine times three
-nodes of one pencil. Sums are taken over whole node values, in vector registers (`warpbots.math.lanes`).
+nodes of one pencil. Sums are taken over whole node values, in vector registers (`warpbots.numerics.simd`).
 """
 
 import warp as wp
 
-from warpbots.math import NODE, index_vector, matrix, real, vector
-from warpbots.math.lanes import add, deposit, fetch, multiply, multiply_add, scale
+from warpbots.numerics import NODE, index_vector, matrix, real, vector
+from warpbots.numerics.simd import add, deposit, fetch, multiply, multiply_add, scale
 from warpbots.solvers.mpm.spline import distance, spline, spline_slope
 
 __all__ = ["gather", "mark", "momentum", "node", "reach", "scatter", "slope"]

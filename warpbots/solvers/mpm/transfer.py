@@ -6,8 +6,9 @@
     C_p'  = (4/dx^2) sum_i w_ip v_i d_ip^T                                       (9)
     F_p'  = (I + dt C_p') F_p,   x_p' = x_p + dt v_p'                            (10, 11)
 
-with tau = P F^T the Kirchhoff stress, d_ip = x_i - x_p, and quadratic B-splines w. Their adjoints are in `adjoint`.
-A particle whose stencil leaves the grid gives nothing to it and gets the position NaN, by which the run is stopped.
+with tau = P F^T the Kirchhoff stress, d_ip = x_i - x_p, and quadratic B-splines w. Their adjoints are in
+`transfer_adjoint`. A particle whose stencil leaves the grid gives nothing to it and gets the position NaN, by which the
+run is stopped.
 """
 
 import functools
@@ -17,7 +18,7 @@ import warp as wp
 
 from warpbots.actuators import activation_arrays, active_stress
 from warpbots.materials import elasticity
-from warpbots.math import NODE, real, vector
+from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.mpm import stencil_2d, stencil_3d
 from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
 

@@ -9,7 +9,7 @@ import warp as wp
 from warpbots.actuators import activation, rest_strain
 from warpbots.contact import CODES, coefficients, extra_rest_friction, sampled_surface, signed_distance
 from warpbots.contact.solid import solids_of, widths
-from warpbots.math import real, real_numpy, vector
+from warpbots.numerics import real, real_numpy, vector
 from warpbots.scene import (
     Cable,
     Expansion,
@@ -24,12 +24,12 @@ from warpbots.scene import (
     Torque,
 )
 from warpbots.solvers.checks import refuse_copies, refuse_materials
-from warpbots.solvers.projective.bones import bound_velocity, motors_of, skeleton_of
+from warpbots.solvers.projective.bones.binding import bound_velocity, motors_of, skeleton_of
+from warpbots.solvers.projective.contact.bone_surface import Shells, distance_to_body, refuse_meeting, shells_of
+from warpbots.solvers.projective.contact.surface_samples import Spots, spots_of
 from warpbots.solvers.projective.mesh import Mesh, assemble
 from warpbots.solvers.projective.model import Group, ProjectiveModel
-from warpbots.solvers.projective.scratch import Scratch
-from warpbots.solvers.projective.shells import Shells, distance_to_body, refuse_meeting, shells_of
-from warpbots.solvers.projective.spots import Spots, spots_of
+from warpbots.solvers.projective.workspace import Scratch
 
 __all__ = ["build"]
 

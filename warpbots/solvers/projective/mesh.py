@@ -9,12 +9,12 @@ from scipy.spatial import cKDTree
 from warpbots.meshing import tetrahedra
 from warpbots.scene import Posed, Scene, SceneError, Shape, Sheet, SoftBody, Union, bars_of, sheets_of
 from warpbots.solvers.matter import Matter, materials_at, refuse_empty, refuse_lost, regions_at, together
-from warpbots.solvers.projective.attachments import attached
-from warpbots.solvers.projective.bones import bones_at
-from warpbots.solvers.projective.cables import strung
-from warpbots.solvers.projective.driven import driven
-from warpbots.solvers.projective.fluid import wetted
-from warpbots.solvers.projective.hinges import hinges_of
+from warpbots.solvers.projective.bones.binding import bones_at
+from warpbots.solvers.projective.elements.attachments import attached
+from warpbots.solvers.projective.elements.cables import strung
+from warpbots.solvers.projective.elements.drag import wetted
+from warpbots.solvers.projective.elements.driven_tetrahedra import driven
+from warpbots.solvers.projective.elements.hinges import hinges_of
 
 __all__ = ["Mesh", "Part", "assemble"]
 

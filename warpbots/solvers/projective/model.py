@@ -7,18 +7,18 @@ import numpy as np
 import warp as wp
 
 from warpbots.contact.solid import Solids, widths
-from warpbots.math import real, real_numpy
+from warpbots.numerics import real, real_numpy
 from warpbots.scene import Scene
 from warpbots.solvers.articulated.model import PARAMETERS as ARTICULATED
 from warpbots.solvers.articulated.model import ArticulatedModel
-from warpbots.solvers.projective.collide import PairArrays
-from warpbots.solvers.projective.elements import Kind
+from warpbots.solvers.projective.contact.bone_surface import apart, body_of
+from warpbots.solvers.projective.contact.detection import PairArrays
+from warpbots.solvers.projective.contact.node_contact import ObstacleArrays
+from warpbots.solvers.projective.contact.surface_samples import is_thin
+from warpbots.solvers.projective.contact.surface_search import PAIRS
+from warpbots.solvers.projective.elements.element import Kind
 from warpbots.solvers.projective.mesh import Mesh
-from warpbots.solvers.projective.obstacles import ObstacleArrays
-from warpbots.solvers.projective.scratch import Scratch
-from warpbots.solvers.projective.shells import apart, body_of
-from warpbots.solvers.projective.spots import is_thin
-from warpbots.solvers.projective.surface import PAIRS
+from warpbots.solvers.projective.workspace import Scratch
 from warpbots.solvers.solver import Parameter
 
 __all__ = ["Group", "SKELETON", "ProjectiveModel", "ProjectiveState", "SkeletalState"]

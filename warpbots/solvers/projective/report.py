@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 
 from warpbots.scene import RigidBody, SoftBody
+from warpbots.solvers.projective.contact.bone_surface import body_of
 from warpbots.solvers.projective.model import ProjectiveModel
-from warpbots.solvers.projective.shells import body_of
 
 __all__ = ["StepReport", "report_of", "where_lost", "where_sunk"]
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import warp as wp
 
-from warpbots.math import (
+from warpbots.numerics import (
     clear_gradients,
     copy,
     launch,
@@ -21,23 +21,25 @@ from warpbots.math import (
     while_loop,
 )
 from warpbots.scene import Scene
-from warpbots.scene.kinds import conform
+from warpbots.scene.field_types import conform
 from warpbots.solvers.articulated import Articulated
-from warpbots.solvers.articulated.sense import Readings
+from warpbots.solvers.articulated.measurements import Readings
 from warpbots.solvers.checks import refuse_states_without_gradient, refuse_worlds
-from warpbots.solvers.projective import flight, nodes, turning
-from warpbots.solvers.projective.anderson import LANES, accelerate, begin
+from warpbots.solvers.projective import initial_guess
+from warpbots.solvers.projective.bones_step import Skeleton, sense_bones
 from warpbots.solvers.projective.build import build
-from warpbots.solvers.projective.contact import Contact
-from warpbots.solvers.projective.elements import Point
-from warpbots.solvers.projective.factor import solve
-from warpbots.solvers.projective.faults import diagnosis
-from warpbots.solvers.projective.minres import hand_over, minres
+from warpbots.solvers.projective.contact import free_rotation
+from warpbots.solvers.projective.contact_points import Points
+from warpbots.solvers.projective.contact_step import Contact
+from warpbots.solvers.projective.elements import nodes
+from warpbots.solvers.projective.elements.element import Point
+from warpbots.solvers.projective.iterate.anderson import LANES, accelerate, begin
+from warpbots.solvers.projective.iterate.cholesky import solve
+from warpbots.solvers.projective.iterate.minres import hand_over, minres
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState, SkeletalState
-from warpbots.solvers.projective.points import Points
+from warpbots.solvers.projective.nonconvergence import diagnosis
 from warpbots.solvers.projective.report import StepReport, report_of
-from warpbots.solvers.projective.scratch import Global
-from warpbots.solvers.projective.skeleton import Skeleton, sense_bones
+from warpbots.solvers.projective.workspace import Global
 
 __all__ = ["ProjectiveDynamics"]
 
@@ -293,7 +295,7 @@ class ProjectiveDynamics:
             scratch, each = model.scratch, (model.worlds, matrix.turning.count)
             self._place(model, matrix, scratch.everywhere, x, scratch.nowhere)
             inputs = [h, model.nodes, scratch.scaling, v]
-            launch_lanes(turning.gain_kernel, each, LANES, inputs, [matrix.turning], model.device)
+            launch_lanes(free_rotation.gain_kernel, each, LANES, inputs, [matrix.turning], model.device)
 
     def _shorten(self, model: ProjectiveModel, matrix: Global, skeleton: Skeleton, x: wp.array, z: wp.array) -> None:
         """Leave of free flight `z` what tears nothing, and let bodies turn in it."""
@@ -305,16 +307,16 @@ class ProjectiveDynamics:
                 inputs = [elements.place, elements.node, matrix.turning, x, z]
                 launch(kind.flight, (worlds, elements.place.count), inputs, [scratch.flight], device)
         inputs = [scratch.stride, scratch.count, model.nodes.held, scratch.flight]
-        launch(flight.shorten_kernel, (worlds, scratch.points + scratch.freedom), inputs, [z], device)
+        launch(initial_guess.shorten_kernel, (worlds, scratch.points + scratch.freedom), inputs, [z], device)
         if matrix.turning.count:
-            launch(turning.spin_kernel, (worlds, scratch.count), [matrix.turning, scratch.flight], [z], device)
+            launch(free_rotation.spin_kernel, (worlds, scratch.count), [matrix.turning, scratch.flight], [z], device)
 
     def _place(self, model: ProjectiveModel, matrix: Global, active: wp.array, x: wp.array, z: wp.array) -> None:
         """Where bodies that turn freely are at the point `z`."""
         if matrix.turning.count:
             each = model.worlds, matrix.turning.count
             inputs = [model.nodes.mass, active, x, z]
-            launch_lanes(turning.place_kernel, each, LANES, inputs, [matrix.turning], model.device)
+            launch_lanes(free_rotation.place_kernel, each, LANES, inputs, [matrix.turning], model.device)
 
     def _global(
         self, model: ProjectiveModel, matrix: Global, active: wp.array, r: wp.array, f: wp.array, linear: bool
@@ -323,9 +325,15 @@ class ProjectiveDynamics:
         worlds, bodies = model.worlds, matrix.turning
         solve(matrix.factor, model.scratch.scaling, active, r, f, model.device)
         if bodies.count:
-            launch_lanes(turning.torque_kernel, (worlds, bodies.count), LANES, [active, r], [bodies], model.device)
+            launch_lanes(
+                free_rotation.torque_kernel, (worlds, bodies.count), LANES, [active, r], [bodies], model.device
+            )
             launch(
-                turning.follow_kernel, (worlds, model.scratch.count), [bodies, int(linear), active], [f], model.device
+                free_rotation.follow_kernel,
+                (worlds, model.scratch.count),
+                [bodies, int(linear), active],
+                [f],
+                model.device,
             )
 
     def _rest_launches(self, model: ProjectiveModel, control: wp.array) -> list[tuple]:

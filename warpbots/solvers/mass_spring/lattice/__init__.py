@@ -1,10 +1,10 @@
 """Lattices of masses and springs, made on the host from the shapes of a scene."""
 
 from warpbots.solvers.mass_spring.lattice.assembly import Lattice, assemble
-from warpbots.solvers.mass_spring.lattice.attach import attached
-from warpbots.solvers.mass_spring.lattice.cells import POISSONS_RATIO, SHEAR, Cells
+from warpbots.solvers.mass_spring.lattice.lattice_cells import POISSONS_RATIO, SHEAR, Cells
+from warpbots.solvers.mass_spring.lattice.merged_masses import attached
 from warpbots.solvers.mass_spring.lattice.scattered import scattered_cells
-from warpbots.solvers.mass_spring.lattice.truss import truss_cells
+from warpbots.solvers.mass_spring.lattice.truss_bars import truss_cells
 from warpbots.solvers.mass_spring.lattice.voxel import voxel_cells
 
 __all__ = [

@@ -8,9 +8,9 @@ from scipy.sparse import block_diag, csr_matrix
 
 from warpbots.actuators import rest_strain
 from warpbots.scene import Scene, SceneError, SoftBody
-from warpbots.solvers.mass_spring.drive import signals_of
-from warpbots.solvers.mass_spring.lattice.cells import Cells, eigenstrain
-from warpbots.solvers.mass_spring.wear import NEVER
+from warpbots.solvers.mass_spring.actuation import signals_of
+from warpbots.solvers.mass_spring.lattice.lattice_cells import Cells, eigenstrain
+from warpbots.solvers.mass_spring.plasticity import NEVER
 from warpbots.solvers.matter import Matter, materials_at, refuse_empty, regions_at, together
 
 __all__ = ["Lattice", "assemble"]
@@ -31,7 +31,7 @@ class Lattice(Matter):
         cells: What is drawn, as matter at rest: the cells that the bodies were cut into, bars in several pieces.
         carry: Takes positions of the masses to those of `cells`, shape (n_cells, n).
         drive: Rest strain of a spring at signal 1, one row for each pair of them: number of the spring, number of the
-            signal (`warpbots.solvers.mass_spring.drive.signals_of`), strain; shape (n_drives, 3).
+            signal (`warpbots.solvers.mass_spring.actuation.signals_of`), strain; shape (n_drives, 3).
     """
 
     mass: np.ndarray

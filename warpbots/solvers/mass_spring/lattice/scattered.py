@@ -7,8 +7,8 @@ from scipy.spatial import Delaunay, cKDTree
 
 from warpbots.contact import normal, signed_distance
 from warpbots.scene import SceneError, Shape
-from warpbots.scene.size import refuse_excess
-from warpbots.solvers.mass_spring.lattice.cells import Cells
+from warpbots.scene.memory_limit import refuse_excess
+from warpbots.solvers.mass_spring.lattice.lattice_cells import Cells
 
 __all__ = ["MINIMUM", "best_candidates", "scattered_cells"]
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from warpbots.contact import signed_distance
 from warpbots.scene import SceneError, Shape
-from warpbots.scene.size import refuse_excess
-from warpbots.solvers.mass_spring.lattice.cells import SHEAR, Cells
+from warpbots.scene.memory_limit import refuse_excess
+from warpbots.solvers.mass_spring.lattice.lattice_cells import SHEAR, Cells
 
 __all__ = ["voxel_cells"]
 

@@ -1,0 +1,127 @@
+"""Pneumatic cells: elasticity towards a volume (soft multi-body paper, eq. 39 and 40; Bouaziz et al. 2014).
+
+    Psi = k/2 |F - R|^2,   P = k (F - R),   R = argmin |F - R|  with  det R = a
+
+where a is the volume that the cell is to have over that of the undeformed body. As |F - R| is least, F - R is normal to
+all changes of R that keep the volume, and P is the whole derivative. With F = U diag(s) V^T the matrix
+R = U diag(r) V^T obeys
+
+    r_i (r_i - s_i) = c,   r_1 r_2 r_3 = a.
+
+All r_i follow from the smallest one, t = r_3: c = t (t - s_3) and r_i = (s_i + q_i) / 2 with q_i^2 = s_i^2 + 4 c, so
+that Newton's method has one unknown, ln t. The slope of ln(r_1 r_2 r_3) is between 1 and 3 for t > s_3 / 2, and
+eight steps reach rounding from anywhere, a dozen in the case below.
+
+Of an inverted tetrahedron s_3 is negative, while all r_i are positive: it is drawn through zero to the right side. If
+det F is so far above a that no t > s_3 / 2 is small enough (never below 2 a, always above 8 a), the volume is made up
+for with a t below, by the smallest value alone. Where s_2 is close to s_3 there are two such matrices about
+det F = 7 a, and a cell that is stretched so far jumps from one to the other.
+
+The change of F - R with that of F, M in the frame of U and V, and of a needs no derivative of U and V. With
+q_i = 2 r_i - s_i and d_i = r_i - s_i,
+
+    diagonal       (d_i M_ii - dc) / q_i,   dc sum_i 1 / (r_i q_i) = da / a - sum_i M_ii / q_i
+    symmetric      (d_i + d_j) / (q_i + q_j) (M_ij + M_ji) / 2
+    antisymmetric  -(d_i + d_j) / (s_i + s_j) (M_ij - M_ji) / 2,
+
+which is as good where singular values coincide, as in every body at rest. What remains is s_i + s_j = 0, a reflection,
+whose rotation is not unique. No second derivative is above k, because |F|^2 / 2 - Psi / k is convex: the largest of
+R : F - |R|^2 / 2 over all R.
+"""
+
+import functools
+
+import warp as wp
+
+from warpbots.numerics import matrix, real, vector
+
+__all__ = ["cell_functions"]
+
+
+@functools.cache
+def cell_functions() -> tuple[wp.Function, wp.Function, wp.Function]:
+    """Warp functions of a cell in space.
+
+    Returns:
+        ``stress(F, k, a)``, P [Pa]; ``frame(F, a)``, the tuple U, s, r, V; and ``change(s, r, a, M, da)``, that of
+        F - R in this frame.
+    """
+    vec, mat = vector(3), matrix(3)
+    tolerance = wp.constant(real({wp.float32: 1e-7, wp.float64: 1e-15}[real]))
+
+    @wp.func
+    def above(s: vec, t: real, i: int):
+        """q_i for t = r_3."""
+        q = real(2.0) * t - s[2]
+        return wp.sqrt(q * q + (s[i] - s[2]) * (s[i] + s[2]))
+
+    @wp.func
+    def volume(s: vec, t: real):
+        """r_1 r_2 r_3 for t = r_3."""
+        return real(0.25) * t * (s[0] + above(s, t, 0)) * (s[1] + above(s, t, 1))
+
+    @wp.func
+    def values(s: vec, a: real):
+        """The values r for which r_i (r_i - s_i) is the same and r_1 r_2 r_3 = a."""
+        t = wp.max(s[2], wp.cbrt(a))
+        if s[2] > real(0.0) and volume(s, real(0.5) * s[2]) > a:
+            t = a / (s[0] * s[1])
+        for _ in range(20):
+            q0 = above(s, t, 0)
+            q1 = above(s, t, 1)
+            r0 = real(0.5) * (s[0] + q0)
+            r1 = real(0.5) * (s[1] + q1)
+            slope = real(1.0) + t * (real(2.0) * t - s[2]) * (real(1.0) / (r0 * q0) + real(1.0) / (r1 * q1))
+            step = wp.log(a / (r0 * r1 * t)) / slope
+            t *= wp.exp(step)
+            if wp.abs(step) <= tolerance:
+                break
+        return vec(real(0.5) * (s[0] + above(s, t, 0)), real(0.5) * (s[1] + above(s, t, 1)), t)
+
+    @wp.func
+    def frame(F: mat, a: real):
+        """U, s, r and V."""
+        U = mat()
+        s = vec()
+        V = mat()
+        wp.svd3(F, U, s, V)
+        return U, s, values(s, a), V
+
+    @wp.func
+    def change(s: vec, r: vec, a: real, M: mat, da: real):
+        """Change of F - R in the frame of U and V."""
+        q = real(2.0) * r - s
+        d = r - s
+        wanted = da / a
+        softness = real(0.0)
+        for i in range(3):
+            wanted -= M[i, i] / q[i]
+            softness += real(1.0) / (r[i] * q[i])
+        N = mat()
+        for i in range(3):
+            N[i, i] = (d[i] * M[i, i] - wanted / softness) / q[i]
+        for i in range(3):
+            for j in range(3):
+                if i != j:
+                    even = real(0.5) * (M[i, j] + M[j, i]) / (q[i] + q[j])
+                    odd = real(0.5) * (M[i, j] - M[j, i]) / (s[i] + s[j])
+                    N[i, j] = (d[i] + d[j]) * (even - odd)
+        return N
+
+    @wp.func
+    def stress(F: mat, k: real, a: real):
+        """P = k (F - R) = -k U diag(c / r) V^T."""
+        U, s, r, V = frame(F, a)
+        return U @ wp.diag(-k * r[2] * (r[2] - s[2]) * wp.cw_div(vec(real(1.0)), r)) @ wp.transpose(V)
+
+    @wp.func_grad(stress)
+    def adj_stress(F: mat, k: real, a: real, adj_ret: mat):
+        U, s, r, V = frame(F, a)
+        M = wp.transpose(U) @ adj_ret @ V
+        by_F = change(s, r, a, M, real(0.0))
+        by_a = change(s, r, a, mat(), real(1.0))
+        wp.adjoint[F] += k * U @ by_F @ wp.transpose(V)
+        wp.adjoint[k] += wp.ddot(M, wp.diag(s - r))
+        wp.adjoint[a] += k * wp.ddot(M, by_a)
+
+    return stress, frame, change

@@ -1,0 +1,78 @@
+"""Triangle meshes of surfaces that are known by their signed distance alone."""
+
+import numpy as np
+
+from warpbots.contact.distance import signed_distance
+from warpbots.scene import Shape
+from warpbots.scene.memory_limit import refuse_excess
+
+__all__ = ["sampled_surface", "surface_nets"]
+
+_SAMPLE = 300.0
+"""Memory that a sample takes while a surface is made [bytes]."""
+
+
+def sampled_surface(shape: Shape, lower: np.ndarray, upper: np.ndarray, cell: float) -> tuple[np.ndarray, np.ndarray]:
+    """The closed surface of the part of a shape that lies in a box; what is smaller than a cell is rounded or lost.
+
+    Args:
+        shape: Any 3D shape of `warpbots.scene`.
+        lower: Lower corner of the box [m], shape (3,).
+        upper: Upper corner of the box [m], shape (3,).
+        cell: Distance between samples [m].
+
+    Returns:
+        Vertices [m], shape (n, 3), and faces, counter-clockwise seen from outside, shape (m, 3).
+    """
+    low, high = shape.bounds
+    low, high = np.maximum(low, lower), np.minimum(high, upper)
+    counts = np.ceil((high - low) / cell) + 4.0
+    refuse_excess(counts.prod(), _SAMPLE, f"{type(shape).__name__}: samples of its distance", "use larger cells")
+    counts = counts.astype(int)
+    axes = [a - 1.5 * cell + cell * np.arange(n) for a, n in zip(low, counts, strict=True)]
+    lattice = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    cut = np.maximum(lower - lattice, lattice - upper).max(axis=1)  # where the box ends the solid ends, with a face
+    distance = np.maximum(signed_distance(shape, lattice), cut).reshape(counts)
+    return surface_nets(distance, np.array([a[0] for a in axes]), cell)
+
+
+def surface_nets(distance: np.ndarray, origin: np.ndarray, cell: float) -> tuple[np.ndarray, np.ndarray]:
+    """Zero set of samples on a grid: one vertex per cell that it crosses, one quad per edge (Gibson 1998).
+
+    Args:
+        distance: Samples of a signed distance, positive on the border of the grid, shape (n_x, n_y, n_z).
+        origin: Position of the first sample [m], shape (3,).
+        cell: Distance between samples [m].
+
+    Returns:
+        Vertices [m], shape (n, 3), and faces, counter-clockwise seen from outside, shape (m, 3).
+    """
+    inside = distance < 0.0
+    corners = list(np.ndindex(2, 2, 2))
+    part = lambda c: tuple(slice(o, n - 1 + o) for o, n in zip(c, distance.shape, strict=True))  # noqa: E731
+    count = sum(inside[part(c)].astype(int) for c in corners)
+    crossed = (count > 0) & (count < 8)
+    total, hits = np.zeros((*crossed.shape, 3)), np.zeros(crossed.shape)
+    for a in range(3):
+        for c in (c for c in corners if c[a] == 0):
+            end = tuple(np.array(c) + np.eye(3, dtype=int)[a])
+            d0, d1 = distance[part(c)], distance[part(end)]
+            cut = (d0 < 0.0) != (d1 < 0.0)
+            t = np.where(cut, d0 / np.where(cut, d0 - d1, 1.0), 0.0)
+            total += np.where(cut[..., None], np.array(c) + t[..., None] * np.eye(3)[a], 0.0)
+            hits += cut
+    number = np.full(crossed.shape, -1)
+    number[crossed] = np.arange(crossed.sum())
+    where = np.argwhere(crossed) + total[crossed] / hits[crossed][:, None]
+    return origin + cell * where, np.concatenate([_quads(inside, number, a) for a in range(3)])
+
+
+def _quads(inside: np.ndarray, number: np.ndarray, axis: int) -> np.ndarray:
+    """Two triangles for every grid edge along `axis` whose ends are on different sides."""
+    inside, number = np.moveaxis(inside, axis, 0), np.moveaxis(number, axis, 0)
+    first, second = inside[:-1, 1:-1, 1:-1], inside[1:, 1:-1, 1:-1]
+    k = np.argwhere(first != second)
+    a, b, c, d = (number[k[:, 0], k[:, 1] + i, k[:, 2] + j] for i, j in ((0, 0), (1, 0), (1, 1), (0, 1)))
+    flip = second[tuple(k.T)] ^ (axis == 1)  # moving axis 1 to the front turns the handedness
+    b, d = np.where(flip, d, b), np.where(flip, b, d)
+    return np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])

@@ -1,0 +1,80 @@
+"""The elasticity of a material: its law and its added incompressibility in terms of E and nu."""
+
+import functools
+from collections.abc import Callable
+
+import warp as wp
+
+from warpbots.materials.incompressible import incompressible
+from warpbots.materials.lame import lame_lambda, lame_mu
+from warpbots.numerics import matrix, real
+
+__all__ = ["LAWS", "elasticity", "p_wave_modulus"]
+
+LAWS: dict[str, Callable[[int], tuple[wp.Function, wp.Function, wp.Function]]] = {}
+"""Every law by its name: a function of the dimension that returns Psi, tau and P of (F, mu, lambda)."""
+
+
+@functools.cache
+def elasticity(law: str, incompressibility: int, dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
+    """Energy density Psi(F, E, nu), Kirchhoff stress tau = dPsi/dF F^T and first Piola stress P = dPsi/dF [Pa].
+
+    Args:
+        law: Name of the law, a key of `LAWS`.
+        incompressibility: Even exponent of the added volumetric energy, 0 for none.
+        dim: 2 or 3.
+
+    Raises:
+        ValueError: There is no such law.
+    """
+    if law not in LAWS:
+        raise ValueError(f"Material: law must be one of {', '.join(LAWS)}, got {law!r}")
+    law_energy, law_stress, law_piola = LAWS[law](dim)
+    mat = matrix(dim)
+
+    @wp.func
+    def energy(F: mat, E: real, nu: real):
+        """Psi of the law with Lamé's constants of E and nu."""
+        return law_energy(F, lame_mu(E, nu), lame_lambda(E, nu))
+
+    @wp.func
+    def stress(F: mat, E: real, nu: real):
+        """Tau of the law with Lamé's constants of E and nu."""
+        return law_stress(F, lame_mu(E, nu), lame_lambda(E, nu))
+
+    @wp.func
+    def piola(F: mat, E: real, nu: real):
+        """P of the law with Lamé's constants of E and nu."""
+        return law_piola(F, lame_mu(E, nu), lame_lambda(E, nu))
+
+    if incompressibility == 0:
+        return energy, stress, piola
+
+    volumetric_energy, volumetric_stress, volumetric_piola = incompressible(dim, incompressibility)
+
+    @wp.func
+    def stiffened_energy(F: mat, E: real, nu: real):
+        """Psi of the law plus the volumetric energy."""
+        return energy(F, E, nu) + volumetric_energy(F, E, nu)
+
+    @wp.func
+    def stiffened_stress(F: mat, E: real, nu: real):
+        """Tau of the law plus the volumetric stress."""
+        return stress(F, E, nu) + volumetric_stress(F, E, nu)
+
+    @wp.func
+    def stiffened_piola(F: mat, E: real, nu: real):
+        """P of the law plus the volumetric one."""
+        return piola(F, E, nu) + volumetric_piola(F, E, nu)
+
+    return stiffened_energy, stiffened_stress, stiffened_piola
+
+
+def p_wave_modulus(E: float, nu: float, incompressibility: int) -> float:
+    """Stiffness M of a compression wave at rest [Pa], whose speed is sqrt(M / rho).
+
+    M = E (1 - nu) / ((1 + nu) (1 - 2 nu)) for every law, plus 2 K for an added incompressibility with exponent 2;
+    higher exponents have no stiffness at J = 1.
+    """
+    modulus = E * (1.0 - nu) / ((1.0 + nu) * (1.0 - 2.0 * nu))
+    return modulus + (2.0 * E / (3.0 * (1.0 - 2.0 * nu)) if incompressibility == 2 else 0.0)

@@ -1,0 +1,101 @@
+"""Tetrahedra for every solid: a regular grid in a box, fTetWild within every other surface."""
+
+import functools
+
+import numpy as np
+
+from warpbots.meshing.boxes import box_tets
+from warpbots.meshing.ftetwild import fill
+from warpbots.meshing.surfaces import closed_surface
+from warpbots.scene import (
+    Box,
+    Capsule,
+    Cylinder,
+    Posed,
+    SceneError,
+    Shape,
+    Sheet,
+    Sphere,
+    TetMesh,
+    Truss,
+    Union,
+    dimension,
+)
+from warpbots.scene.field_types import checked
+from warpbots.scene.memory_limit import refuse_excess
+
+__all__ = ["tetrahedra"]
+
+_CELL = 1e4
+"""Memory that a cell takes, cut into tetrahedra [bytes]."""
+
+_COARSE, _FINE = 0.05, 0.1
+"""How far the surface of a mesh may be from the shape, in cells: of surfaces made here, and of those that are finer."""
+
+
+@checked
+def tetrahedra(shape: Shape, cell_size: float) -> TetMesh:
+    """A solid as tetrahedra.
+
+    A box is cut on a regular grid, a `TetMesh` is taken as it is. Everything else is filled by fTetWild, within seconds
+    or, where its surface has many details, within minutes; the mesh is kept in the cache of the user, because the next
+    one would be another (see `warpbots.files.cache_folder`). A surface that is made of flat faces of the size of a cell
+    loses a little volume where it is curved: some percent with three cells to a radius.
+
+    Args:
+        shape: A 3D solid.
+        cell_size: Length of an edge of a cell of a box; mean length of all edges in any other shape, less where its
+            surface has finer details [m].
+
+    Raises:
+        SceneError: The shape is no bounded solid in 3D, or a triangle mesh that crosses itself.
+        ImportError: pytetwild is needed and not installed.
+        ValueError: `cell_size` is not positive.
+    """
+    if cell_size <= 0.0:
+        raise ValueError(f"tetrahedra: cell_size must be a positive length [m], got {cell_size:g}")
+    kind = type(shape).__name__
+    if isinstance(shape, Sheet):
+        raise SceneError("a Sheet has no inside to fill with tetrahedra; solvers of cloth take its triangles")
+    if dimension(shape) != 3:
+        raise SceneError(f"a {kind} in 2D has no tetrahedra; describe the body in 3D, or use MPM or MassSpring")
+    if not np.isfinite(shape.bounds).all():
+        raise SceneError(f"a {kind} has no end and cannot be filled with tetrahedra; use a Box of the part you need")
+    remedy = "use larger cells or a smaller body"
+    refuse_excess(_cells(shape, cell_size), _CELL, f"meshing: cells of a {kind}", remedy)
+    return _tets(shape, float(cell_size))
+
+
+def _cells(shape: Shape, cell_size: float) -> float:
+    """About how many cells fill a shape."""
+    if isinstance(shape, TetMesh):
+        return 0.0
+    if isinstance(shape, Union):
+        return sum(_cells(s, cell_size) for s in shape.shapes)
+    if isinstance(shape, Posed):
+        return _cells(shape.shape, cell_size)
+    if isinstance(shape, Truss):
+        return float((np.ceil(shape.length / cell_size) * np.ceil(2.0 * shape.radius / cell_size) ** 2).sum())
+    return float(np.ceil(np.subtract(*shape.bounds[::-1]) / cell_size).prod())
+
+
+@functools.singledispatch
+def _tets(shape: Shape, cell_size: float) -> TetMesh:
+    coarse = isinstance(shape, Sphere | Capsule | Cylinder | Truss)
+    return fill(*closed_surface(shape, cell_size), cell_size, (_COARSE if coarse else _FINE) * cell_size)
+
+
+@_tets.register
+def _(shape: TetMesh, cell_size: float) -> TetMesh:
+    return shape
+
+
+@_tets.register
+def _(shape: Box, cell_size: float) -> TetMesh:
+    return box_tets(shape, cell_size)
+
+
+@_tets.register
+def _(shape: Posed, cell_size: float) -> TetMesh:
+    inner = tetrahedra(shape.shape, cell_size)
+    return TetMesh(inner.vertices @ np.array(shape.rotation).T + np.array(shape.translation), inner.tets)

@@ -1,0 +1,52 @@
+"""Scalars, matrices and the tape: what every solver is written with."""
+
+from warpbots.numerics.gradient_copies import Copies
+from warpbots.numerics.launch import (
+    Launch,
+    clear_gradients,
+    if_then,
+    launch,
+    launch_adjoint,
+    launch_adjoints,
+    launch_all,
+    launch_lanes,
+    launch_own_adjoint,
+    preparing,
+    struct_of,
+    while_loop,
+)
+from warpbots.numerics.rotation import cofactor, cofactor_differential, rotation, rotation_differential
+from warpbots.numerics.scalars import NODE, index_vector, matrix, precision, real, real_numpy, vector
+from warpbots.numerics.tape import copy, record, recording
+from warpbots.numerics.threads import parallel
+
+__all__ = [
+    "NODE",
+    "Copies",
+    "Launch",
+    "clear_gradients",
+    "cofactor",
+    "cofactor_differential",
+    "copy",
+    "if_then",
+    "index_vector",
+    "launch",
+    "launch_adjoint",
+    "launch_adjoints",
+    "launch_all",
+    "launch_lanes",
+    "launch_own_adjoint",
+    "matrix",
+    "parallel",
+    "precision",
+    "preparing",
+    "real",
+    "real_numpy",
+    "record",
+    "recording",
+    "rotation",
+    "rotation_differential",
+    "struct_of",
+    "vector",
+    "while_loop",
+]

@@ -1,0 +1,105 @@
+"""Copies of what all threads share, for the gradient to it: additions to one address wait for each other on a GPU.
+
+A thread adds to one of the copies, next to that of its neighbour, and the copies are added up in the end.
+"""
+
+import dataclasses
+import functools
+
+import warp as wp
+
+from warpbots.numerics.launch import launch, launch_lanes
+from warpbots.numerics.scalars import real
+from warpbots.numerics.threads import parallel
+
+__all__ = ["Copies"]
+
+_COPIES = 256
+_LANES = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class Copies:
+    """Copies of arrays whose first axis is that of the worlds: copy c of a row w is row w * count + c.
+
+    Attributes:
+        device: Device of the arrays.
+        count: How many there are of each row, a power of two; 1 are the arrays themselves.
+    """
+
+    device: wp.Device
+    count: int
+
+    @staticmethod
+    def of(device: wp.Device) -> "Copies":
+        """As many as its threads are worth."""
+        return Copies(device, _COPIES if parallel(device) else 1)
+
+    def wanted(self, *arrays: wp.array) -> "Copies":
+        """These, or none where none of the arrays has a gradient."""
+        return self if any(array.grad is not None for array in arrays) else Copies(self.device, 1)
+
+    @functools.cached_property
+    def _rows(self) -> dict[str, wp.array]:
+        return {}
+
+    def _of(self, name: str, array: wp.array) -> wp.array:
+        shape = (array.shape[0] * self.count, *array.shape[1:])
+        if name not in self._rows or self._rows[name].shape != shape:
+            self._rows[name] = wp.zeros(shape, dtype=array.dtype, device=self.device, requires_grad=True)
+        return self._rows[name]
+
+    def values(self, name: str, array: wp.array) -> wp.array:
+        """Copies of the rows of `array`, which is called `name`."""
+        if self.count == 1:
+            return array
+        rows = self._of(name, array)
+        table = _table(rows)
+        launch(_spread_kernel(array.dtype), table.shape, [_table(array), self.count], [table], self.device)
+        return rows
+
+    def gradient(self, name: str, array: wp.array) -> wp.array | None:
+        """Where to add to the gradient of `array`, 0 for all copies; None if it has none."""
+        if self.count == 1 or array.grad is None:
+            return array.grad
+        rows = self._of(name, array)
+        rows.grad.zero_()
+        return rows.grad
+
+    def collect(self, name: str, array: wp.array) -> None:
+        """Add what is in the copies to the gradient of `array`."""
+        if self.count > 1 and array.grad is not None:
+            total, rows = _table(array.grad), _table(self._of(name, array).grad)
+            launch_lanes(_collect_kernel(array.dtype), total.shape, _LANES, [rows, self.count], [total], self.device)
+
+
+def _table(array: wp.array) -> wp.array:
+    """With two axes."""
+    return array if array.ndim == 2 else array.reshape((array.shape[0], 1))
+
+
+@functools.cache
+def _spread_kernel(dtype: type) -> wp.Kernel:
+    @wp.kernel(module=wp.get_module(f"warpbots.copies_{dtype.__name__}"), enable_backward=False)
+    def spread(values: wp.array2d[dtype], count: int, rows_out: wp.array2d[dtype]):
+        """All copies of a row are that row."""
+        r, j = wp.tid()
+        rows_out[r, j] = values[r / count, j]
+
+    return spread
+
+
+@functools.cache
+def _collect_kernel(dtype: type) -> wp.Kernel:
+    @wp.kernel(module=wp.get_module(f"warpbots.copies_{dtype.__name__}"), enable_backward=False)
+    def collect(rows: wp.array2d[dtype], count: int, total_out: wp.array2d[dtype]):
+        """A row is added to by all its copies."""
+        w, j, lane = wp.tid()
+        total = dtype(real(0.0))
+        for c in range(lane, count, wp.block_dim()):
+            total += rows[w * count + c, j]
+        added = wp.tile_sum(wp.tile(total, preserve_type=True))[0]
+        if lane == 0:
+            total_out[w, j] = total_out[w, j] + added
+
+    return collect

@@ -1,0 +1,109 @@
+"""Arithmetic on whole grid nodes, and reads of flat arrays.
+
+Warp's own operators work on one component after the other, and the CPU's compiler only finds vector instructions again
+where groups of components are stored. These few functions use the vector registers directly, which makes the sums over
+the nodes around a particle about 1.6 times as fast (docs/design/mpm-transfers.md). On a GPU they are Warp's operators.
+`item` and `index` read flat arrays without the stride that Warp multiplies by. None has an adjoint: where they are used
+adjoints are written by hand.
+"""
+
+import warp as wp
+
+from warpbots.numerics.scalars import NODE, real
+
+__all__ = ["add", "deposit", "dot", "fetch", "index", "item", "multiply", "multiply_add", "scale", "subtract"]
+
+
+_SCALAR = {wp.float32: "float", wp.float64: "double"}[real]
+
+
+def _snippet(cuda: str, cpu: str, start: str = "", end: str = "return a;") -> str:
+    """A function body; on a CPU the nodes `a` and `b` are the vectors A and B, and `cpu` is the new A."""
+    return f"""
+#if defined(__CUDA_ARCH__)
+    {cuda};
+#else
+#pragma clang fp contract(fast)
+    {start}
+    typedef {_SCALAR} lanes __attribute__((vector_size(4 * sizeof({_SCALAR}))));
+    lanes A, B;
+    __builtin_memcpy(&A, &a, sizeof(lanes));
+    __builtin_memcpy(&B, &b, sizeof(lanes));
+    A = {cpu};
+    __builtin_memcpy(&a, &A, sizeof(lanes));
+    {end}
+#endif
+"""
+
+
+@wp.func_native(_snippet("return wp::add(a, b)", "A + B"))
+def add(a: NODE, b: NODE) -> NODE:
+    """a + b."""
+
+
+@wp.func_native(_snippet("return wp::sub(a, b)", "A - B"))
+def subtract(a: NODE, b: NODE) -> NODE:
+    """a - b."""
+
+
+@wp.func_native(_snippet("return wp::cw_mul(a, b)", "A * B"))
+def multiply(a: NODE, b: NODE) -> NODE:
+    """a * b, component by component."""
+
+
+@wp.func_native(_snippet("return wp::add(a, wp::mul(s, b))", "A + s * B"))
+def multiply_add(a: NODE, s: real, b: NODE) -> NODE:
+    """a + s b."""
+
+
+@wp.func
+def dot(a: NODE, b: NODE):
+    """a . b over the first three components; the fourth is a mass or nothing."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@wp.func
+def scale(s: real, a: NODE):
+    """s a."""
+    return multiply(NODE(s), a)
+
+
+# Warp does not know that nodes of four floats are aligned to 16 bytes; a GPU then moves them in one instruction.
+_FETCH, _ATOMIC = "return grid.data[n]", "wp::atomic_add(grid, n, wp::mul(s, b))"
+if real is wp.float32:
+    _FETCH = """
+    float4 h = *reinterpret_cast<const float4*>(&grid.data[n]);
+    return wp::vec_t<4, float>(h.x, h.y, h.z, h.w)"""
+    _ATOMIC = f"""
+#if __CUDA_ARCH__ >= 900
+    float4 h = make_float4(s * b.c[0], s * b.c[1], s * b.c[2], s * b.c[3]);
+    atomicAdd(reinterpret_cast<float4*>(&grid.data[n]), h);
+#else
+    {_ATOMIC};
+#endif"""
+
+
+@wp.func_native(f"""
+#if defined(__CUDA_ARCH__)
+    {_FETCH};
+#else
+    return grid.data[n];
+#endif
+""")
+def fetch(grid: wp.array[NODE], n: int) -> NODE:
+    """grid[n]."""
+
+
+@wp.func_native(_snippet(_ATOMIC, "A + s * B", "auto& a = grid.data[n];", ""))
+def deposit(grid: wp.array[NODE], n: int, s: real, b: NODE):
+    """grid[n] += s b, safely where several threads do it at once."""
+
+
+@wp.func_native("return a.data[n];")
+def item(a: wp.array[real], n: int) -> real:
+    """a[n]."""
+
+
+@wp.func_native("return a.data[n];")
+def index(a: wp.array[int], n: int) -> int:
+    """a[n]."""

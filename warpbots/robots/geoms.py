@@ -1,0 +1,138 @@
+"""Geoms that touch: shapes of bodies, and obstacles."""
+
+import dataclasses
+
+import numpy as np
+
+from warpbots.robots.kinematic_tree import Link
+from warpbots.robots.meshes import convex_hull
+from warpbots.robots.mujoco_source import Source, matrix, unique
+from warpbots.scene import Box, Capsule, Cylinder, HalfSpace, Posed, SceneError, Shape, Sphere, TriangleMesh, Union
+
+__all__ = ["Solid", "solids_of", "touching_geoms"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Solid:
+    """What touches: a body, or a geom of the world.
+
+    Attributes:
+        name: Name of the body or of the obstacle.
+        body: Index of the body to which its geoms belong.
+        shape: In the frame of the body, or in the world for an obstacle.
+        geoms: Indices of its geoms.
+        obstacle: Whether it is a part of the world rather than a body.
+    """
+
+    name: str
+    body: int
+    shape: Shape
+    geoms: tuple[int, ...]
+    obstacle: bool
+
+
+def touching_geoms(source: Source) -> list[int]:
+    """Indices of the geoms that touch anything: visual ones do not."""
+    model = source.model
+    return [g for g in range(model.ngeom) if model.geom_contype[g] or model.geom_conaffinity[g]]
+
+
+def solids_of(source: Source, links: list[Link], taken: set[str], unknown: list[str]) -> list[Solid]:
+    """Bodies that touch, then obstacles: geoms of the world, and planes wherever they are.
+
+    Args:
+        source: The file.
+        links: Where its bodies are.
+        taken: Names that obstacles cannot have.
+        unknown: Takes a line for each geom that is left out.
+    """
+    at = {link.body: link for link in links if link.body is not None}
+    bodies: dict[int, list[tuple[int, Shape]]] = {}
+    world = []
+    for geom in touching_geoms(source):
+        body = int(source.model.geom_bodyid[geom])
+        title = source.model.geom(geom).name or f"geom {geom}"
+        try:
+            shape = _posed(source, geom)
+        except SceneError as fault:
+            unknown.append(f"geom {title!r} of {source.bodies[body]!r}: {fault}")
+            continue
+        if body == 0 or isinstance(shape, HalfSpace):
+            if body:
+                shape = _moved(shape, at[body].position, at[body].rotation)
+            world.append(Solid(unique(title, taken), body, shape, (geom,), obstacle=True))
+        else:
+            bodies.setdefault(body, []).append((geom, shape))
+    return [_body(source, body, parts) for body, parts in bodies.items()] + world
+
+
+def _body(source: Source, body: int, parts: list[tuple[int, Shape]]) -> Solid:
+    shapes = tuple(shape for _, shape in parts)
+    shape = shapes[0] if len(shapes) == 1 else Union(shapes)
+    return Solid(source.bodies[body], body, shape, tuple(geom for geom, _ in parts), obstacle=False)
+
+
+def _kind(source: Source, geom: int) -> str:
+    return source.kind("mjtGeom", source.model.geom_type[geom])
+
+
+def _posed(source: Source, geom: int) -> Shape:
+    """A geom in the frame of its body."""
+    model = source.model
+    shape = _shape(source, geom)
+    return _moved(shape, model.geom_pos[geom], matrix(model.geom_quat[geom]))
+
+
+def _moved(shape: Shape, p: np.ndarray, R: np.ndarray) -> Shape:
+    """A shape, turned by `R` and then moved by `p`, as simple as it can be."""
+    if isinstance(shape, Sphere):
+        return Sphere(tuple(R @ shape.center + p), shape.radius)
+    if isinstance(shape, Capsule | Cylinder):
+        return type(shape)(tuple(R @ shape.start + p), tuple(R @ shape.end + p), shape.radius)
+    if isinstance(shape, HalfSpace):
+        return HalfSpace(tuple(R @ shape.point + p), tuple(R @ shape.normal))
+    if isinstance(shape, TriangleMesh):
+        return TriangleMesh(shape.vertices @ R.T + p, shape.faces)
+    if isinstance(shape, Posed):
+        return Posed(shape.shape, tuple(R @ shape.translation + p), R @ shape.rotation)
+    return Posed(shape, tuple(p), R)
+
+
+def _shape(source: Source, geom: int) -> Shape:
+    """A geom in its own frame.
+
+    Raises:
+        SceneError: It is of a kind that is not known here.
+    """
+    kind, size = _kind(source, geom), source.model.geom_size[geom]
+    if kind == "plane":
+        return HalfSpace((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+    if kind == "sphere":
+        return Sphere((0.0, 0.0, 0.0), size[0])
+    if kind in ("capsule", "cylinder"):
+        ends = (0.0, 0.0, -size[1]), (0.0, 0.0, size[1])
+        return (Capsule if kind == "capsule" else Cylinder)(*ends, size[0])
+    if kind == "box":
+        return Box(tuple(-size), tuple(size))
+    if kind == "ellipsoid":
+        return _ellipsoid(size)
+    if kind == "mesh":
+        return _hull(source, int(source.model.geom_dataid[geom]))
+    raise SceneError(f"a {kind} has no shape here; use spheres, capsules, cylinders, boxes, ellipsoids, meshes, planes")
+
+
+def _ellipsoid(half: np.ndarray) -> TriangleMesh:
+    import trimesh
+
+    ball = trimesh.creation.icosphere(subdivisions=3)
+    return TriangleMesh(ball.vertices * half, ball.faces)
+
+
+def _hull(source: Source, mesh: int) -> TriangleMesh:
+    """Convex hull of a mesh, with which MuJoCo touches too."""
+    model = source.model
+    first, count = model.mesh_vertadr[mesh], model.mesh_vertnum[mesh]
+    hull = convex_hull(model.mesh_vert[first : first + count].astype(np.float64))
+    if hull is None:
+        raise SceneError(f"mesh {model.mesh(mesh).name!r} has no convex hull with a volume")
+    return TriangleMesh(*hull)

@@ -1,0 +1,133 @@
+"""Faults of what rigid bodies, joints, motors and contacts say of one another."""
+
+from collections.abc import Sequence
+
+from warpbots.scene.actuators import Actuator
+from warpbots.scene.contact_law import Contact
+from warpbots.scene.joint import Joint
+from warpbots.scene.joint_motors import Servo, Torque
+from warpbots.scene.obstacle import Obstacle
+from warpbots.scene.rigid_body import RigidBody
+
+__all__ = ["contact_faults", "drive_faults", "joint_faults", "neighbours"]
+
+
+def joint_faults(bodies: Sequence[RigidBody], joints: Sequence[Joint]) -> list[str]:
+    """Joints whose bodies do not exist or that do not make trees."""
+    names = [b.name for b in bodies]
+    faults = []
+    carrier: dict[str, Joint] = {}
+    for joint in joints:
+        for role, name in (("parent", joint.parent), ("child", joint.child)):
+            if name not in names and not (role == "parent" and name is None):
+                faults.append(
+                    f"Joint {joint.name!r}: there is no rigid body {name!r} to be its {role}; the scene has "
+                    f"{', '.join(names) or 'none'}" + (", or None for the world" if role == "parent" else "")
+                )
+        if joint.child in carrier:
+            faults.append(
+                f"Joint {joint.name!r}: body {joint.child!r} already hangs on joint {carrier[joint.child].name!r}; two "
+                f"joints at one body close a loop, and a robot must be a tree: leave one out"
+            )
+        carrier.setdefault(joint.child, joint)
+    faults += [
+        f"Joint {joint.name!r}: it has the name of a body that floats, whose own joint is called so; rename one"
+        for joint in joints
+        if joint.name in names and joint.name not in carrier
+    ]
+    loops: set[frozenset] = set()
+    for name in carrier:
+        seen = [name]
+        while (joint := carrier.get(seen[-1])) is not None and joint.parent is not None and joint.parent not in seen:
+            seen.append(joint.parent)
+        if joint is not None and joint.parent is not None:
+            loops.add(frozenset(seen[seen.index(joint.parent) :]))
+    faults += [
+        f"Joints: bodies {', '.join(sorted(loop))} hang on one another in a loop; a robot must be a tree: leave one of "
+        f"their joints out, or hang one on the world (parent=None)"
+        for loop in loops
+    ]
+    return faults
+
+
+def drive_faults(actuators: Sequence[Actuator | Torque | Servo], joints: Sequence[Joint]) -> list[str]:
+    """Motors at joints that do not exist or do not move that way."""
+    known = {j.name: j for j in joints}
+    faults = []
+    for motor in (a for a in actuators if isinstance(a, Torque | Servo)):
+        what, joint = f"{type(motor).__name__} {motor.name!r}", known.get(motor.joint)
+        if joint is None:
+            faults.append(f"{what}: there is no joint {motor.joint!r}; the scene has {', '.join(known) or 'none'}")
+        elif joint.freedom == 0:
+            faults.append(f"{what}: joint {joint.name!r} is fixed; a motor needs a joint that moves")
+        elif not 0 <= motor.axis < joint.freedom:
+            faults.append(
+                f"{what}: axis must be in 0 to {joint.freedom - 1} for the {joint.kind} joint {joint.name!r}, got "
+                f"{motor.axis}"
+            )
+        elif isinstance(motor, Servo) and motor.axis >= joint.straight:
+            faults.append(f"{what}: a quaternion has no position to hold; use a Torque, or a spring of {joint.name!r}")
+    return faults
+
+
+def contact_faults(
+    bodies: Sequence[RigidBody], obstacles: Sequence[Obstacle], contacts: Sequence[Contact]
+) -> list[str]:
+    """Contacts that name nothing, and points that no contact names."""
+    with_points = {n for b in bodies if b.points for n in (b.name, b.surface) if n}
+    solid = {n for b in bodies if b.shape is not None for n in (b.name, b.surface) if n} | {o.name for o in obstacles}
+    faults = []
+    for contact in contacts:
+        if contact.points not in with_points:
+            faults.append(
+                f"Contact {contact.name!r}: there is no body or surface {contact.points!r} with points; those with "
+                f"points are {', '.join(sorted(with_points)) or 'none (give a RigidBody points=...)'}"
+            )
+        if contact.solid not in solid:
+            faults.append(
+                f"Contact {contact.name!r}: there is no body, surface or obstacle {contact.solid!r} to touch; the "
+                f"scene has {', '.join(sorted(solid)) or 'none'}"
+            )
+    used = {c.points for c in contacts}
+    faults += [
+        f"RigidBody {b.name!r}: it has points to touch with, but no contact names it or its surface; add a Contact, or "
+        f"leave the points out"
+        for b in bodies
+        if b.points and not {b.name, b.surface} & used
+    ]
+    return faults
+
+
+def neighbours(bodies: Sequence[RigidBody], joints: Sequence[Joint]) -> set[frozenset[str]]:
+    """Pairs of bodies that hang together at a joint, and do not touch unless a contact names them both.
+
+    Bodies fixed to one another count as one, and bodies without a shape are passed by: in a chain of joints they have
+    no extent.
+
+    Args:
+        bodies: All bodies.
+        joints: Their joints, which make trees.
+    """
+    on = {j.child: j for j in joints}
+    shaped = {b.name for b in bodies if b.shape is not None}
+
+    def welded(name: str) -> str:
+        while name in on and on[name].kind == "fixed" and on[name].parent is not None:
+            name = on[name].parent
+        return name
+
+    def carrier(name: str) -> str | None:
+        up = on[name].parent if name in on else None
+        while up is not None and welded(up) not in solid:
+            up = on[welded(up)].parent if welded(up) in on else None
+        return up and welded(up)
+
+    whole = {b.name: welded(b.name) for b in bodies}
+    solid = {whole[name] for name in shaped}
+    above = {w: carrier(w) for w in whole.values()}
+    found = set()
+    for a in shaped:
+        for b in shaped - {a}:
+            if whole[a] == whole[b] or above[whole[a]] == whole[b] or above[whole[b]] == whole[a]:
+                found.add(frozenset((a, b)))
+    return found

@@ -1,0 +1,151 @@
+"""Rigid bodies: a shape that does not deform, what it weighs, and where it touches."""
+
+import numpy as np
+
+from warpbots.scene.record import SceneError, point, record
+from warpbots.scene.shapes import Shape, dimension
+from warpbots.scene.shapes.field_checks import assign, finite_array, positive
+
+__all__ = ["Cloud", "Inertia", "RigidBody", "rotation_matrix"]
+
+_IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+
+def rotation_matrix(value: object, what: str) -> tuple[tuple[float, ...], ...]:
+    """Rows of a rotation matrix of space.
+
+    Raises:
+        SceneError: `value` is not one.
+    """
+    R = np.asarray(value, dtype=np.float64)
+    if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-6) or np.linalg.det(R) < 0.0:
+        raise SceneError(f"{what} must be a rotation matrix (orthogonal, determinant 1), got {R.tolist()}")
+    return tuple(tuple(float(v) for v in row) for row in R)
+
+
+@record
+class Inertia:
+    """Mass and how it is distributed.
+
+    Attributes:
+        mass: Mass [kg].
+        center: Centre of mass in the frame of the body [m], shape (3,).
+        moments: Moments of inertia about the centre of mass in the axes of the body [kg m^2], shape (3, 3), or its
+            diagonal.
+
+    Raises:
+        SceneError: No body has such an inertia: it is not positive definite, or one moment exceeds the other two.
+    """
+
+    mass: float
+    center: tuple[float, ...]
+    moments: np.ndarray
+
+    def __post_init__(self):
+        moments = np.asarray(self.moments, dtype=np.float64)
+        moments = np.diag(moments) if moments.shape == (3,) else moments
+        center = point(self.center, "Inertia.center")
+        if moments.shape != (3, 3) or len(center) != 3:
+            raise SceneError(f"Inertia: moments must have shape (3, 3) or (3,), got {np.shape(self.moments)}")
+        if not np.allclose(moments, moments.T, rtol=1e-6, atol=0.0):
+            raise SceneError(f"Inertia: moments must be symmetric, got {moments.tolist()}")
+        principal = np.linalg.eigvalsh(moments)
+        if principal[0] <= 0.0:
+            raise SceneError(
+                f"Inertia: moments must be positive definite, got principal moments {principal.tolist()} kg m^2"
+            )
+        if principal[2] > (principal[0] + principal[1]) * (1.0 + 1e-6):
+            raise SceneError(
+                f"Inertia: no moment can exceed the other two together, got principal moments {principal.tolist()} "
+                f"kg m^2; check the units and the axes"
+            )
+        moments = (moments + moments.T) / 2.0
+        moments.flags.writeable = False
+        positive(self.mass, "Inertia.mass")
+        assign(self, center=center, moments=moments)
+
+
+@record
+class Cloud:
+    """Points with which a body touches others.
+
+    Attributes:
+        positions: In the frame of the body [m], shape (n, 3).
+        areas: Area for which each stands [m^2], shape (n,) or a number for all.
+    """
+
+    positions: np.ndarray
+    areas: float | np.ndarray
+
+    def __post_init__(self):
+        positions = finite_array(self.positions, "Cloud.positions", 2)
+        if positions.shape[1] != 3:
+            raise SceneError(f"Cloud.positions must have shape (n, 3), got {positions.shape}")
+        if np.ndim(self.areas) == 1 and len(self.areas) != len(positions):
+            raise SceneError(f"Cloud: {len(positions)} positions need as many areas, got {len(self.areas)}")
+        areas = finite_array(np.broadcast_to(self.areas, len(positions)), "Cloud.areas", 1)
+        if areas.min() <= 0.0:
+            i = int(areas.argmin())
+            raise SceneError(f"Cloud.areas must be positive [m^2], got {areas[i]:g} at index {i}")
+        assign(self, positions=positions, areas=areas)
+
+
+@record
+class RigidBody:
+    """A body that does not deform.
+
+    Attributes:
+        name: Unique name of the body.
+        shape: Its solid in its own frame; None for one without extent, which has no weight without an `inertia`.
+        density: Density [kg/m^3], from which mass and moments of inertia follow.
+        inertia: Mass and moments in the place of those of shape and density.
+        position: Origin of its frame in the world when all joints are at zero [m].
+        rotation: Axes of its frame there: rows of the rotation matrix, shape (3, 3).
+        points: Where it touches others: a number of points to spread evenly over its surface, or a `Cloud`.
+        surface: What its surface is made of, as contacts name it; None for a surface of its own name.
+        color: Red, green and blue in [0, 1] for pictures.
+        friction: Coulomb coefficient mu >= 0 of a bone against soft bodies and other bones; of two bodies the mean
+            counts. Contacts that a scene spells out have their own.
+
+    Raises:
+        SceneError: A value is outside of its range.
+    """
+
+    name: str
+    shape: Shape | None
+    density: float = 1000.0
+    inertia: Inertia | None = None
+    position: tuple[float, ...] = (0.0, 0.0, 0.0)
+    rotation: tuple[tuple[float, ...], ...] = _IDENTITY
+    points: int | Cloud = 0
+    surface: str | None = None
+    color: tuple[float, float, float] = (0.75, 0.75, 0.72)
+    friction: float = 0.5
+
+    def __post_init__(self):
+        what = f"RigidBody {self.name!r}"
+        if self.shape is not None and dimension(self.shape) != 3:
+            raise SceneError(f"{what}: its shape is 2D; rigid bodies live in space")
+        if self.density <= 0.0:
+            raise SceneError(f"{what}: density must be positive [kg/m^3], got {self.density:g}")
+        if self.friction < 0.0:
+            raise SceneError(f"{what}: friction must be a coefficient >= 0, got {self.friction:g}")
+        position = point(self.position, f"{what}: position")
+        if len(position) != 3:
+            raise SceneError(f"{what}: position must have three coordinates, got {position}")
+        if not isinstance(self.points, Cloud):
+            if self.points < 0:
+                raise SceneError(f"{what}: points must be a number of points >= 0 or a Cloud, got {self.points!r}")
+            if self.points and self.shape is None:
+                raise SceneError(f"{what}: it has no surface for {self.points} points; give it a shape or a Cloud")
+        assign(self, position=position, rotation=rotation_matrix(self.rotation, f"{what}: rotation"))
+
+    @property
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper corner of its bounding box when all joints are at zero [m], each of shape (3,)."""
+        center, R = np.array(self.position), np.array(self.rotation)
+        if self.shape is None:
+            return center, center.copy()
+        lower, upper = self.shape.bounds
+        middle, half = R @ (lower + upper) / 2.0 + center, np.abs(R) @ (upper - lower) / 2.0
+        return middle - half, middle + half

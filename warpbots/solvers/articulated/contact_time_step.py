@@ -1,0 +1,210 @@
+"""Whether steps are short enough for contacts.
+
+A point of stiffness k that carries a mass m is in contact for about pi / w, w = sqrt(k / m). Where contact begins and
+ends the slope of the force jumps within a step, which makes errors of second order and of either sign, after the place
+in the step: SDIRK2 gains about as often as it loses. BDF2 and BDF1 lose energy while contact lasts, of third and first
+order, and BDF2 goes on to remember the velocity before the impact: what a single step has stopped comes off at half of
+its speed. How much of the energy of an impact is missing after it, or too much, was measured over all places of its
+beginning in a step of length h (root of the mean square, for coefficients of restitution of 1, 0.5 and 0; damping alone
+with the same rebound differs by less than a third):
+
+    h w     BDF2                     SDIRK2                   BDF1
+    0.1     0.002 / 0.003 / 0.002    0.001 / 0.001 / 0.001    0.27 / 0.06 / 0
+    0.3     0.03  / 0.02  / 0.02     0.009 / 0.008 / 0.01     0.60 / 0.15 / 0
+    0.5     0.09  / 0.03  / 0.04     0.02  / 0.02  / 0.03     0.78 / 0.19 / 0
+    1       0.27  / 0.04  / 0.07     0.07  / 0.07  / 0.11     0.94 / 0.23 / 0
+    2       0.47  / 0.12  / 0.15     0.19  / 0.10  / 0.19     0.99 / 0.25 / 0
+    5       0.49  / 0.20  / 0.18     0.46  / 0.69  / 0.35     1.00 / 0.25 / 0
+
+Above h w = 2 a single impact can end with 1.4 times its energy under BDF2, and with twice that it had under
+SDIRK2. BDF1 loses e^2 (1 - exp(-pi h w)): it never gains any, and is right at every step where nothing is to bounce.
+"""
+
+import math
+
+import numpy as np
+import warp as wp
+
+from warpbots.numerics import launch
+from warpbots.solvers.articulated.arrays import Stage
+from warpbots.solvers.articulated.cloud_contact import body_pose
+from warpbots.solvers.articulated.kinematics import first_moment, moments, move, twist_along
+from warpbots.solvers.articulated.lu import factorise, solve
+from warpbots.solvers.articulated.machine import Machine, Work
+from warpbots.solvers.articulated.model import PARAMETERS, ArticulatedModel, ArticulatedState
+from warpbots.solvers.articulated.newton import Factors
+from warpbots.solvers.articulated.residual import freedom_of
+from warpbots.solvers.articulated.spatial import angular, linear, momentum, scalar, vec3
+from warpbots.solvers.articulated.virtual_power import Touching, approach
+
+__all__ = ["unresolved"]
+
+_LOST = 0.1
+"""Share of the energy of an impact that a step may lose or gain."""
+
+_LAW = ("contact_stiffness", "contact_damping", "contact_restitution", "contact_friction", "contact_viscosity",
+        "contact_scale")  # fmt: skip
+
+_SPEED = 1.0
+"""Speed of the impacts for which damping alone is judged [m/s]."""
+
+
+def _longest(integrator: str, e: float) -> float:
+    """Length of a step, times w, at which an impact with the coefficient of restitution e is wrong by `_LOST`."""
+    if integrator == "bdf1":
+        return -math.log1p(-_LOST / e**2) / math.pi if e**2 > _LOST else math.inf
+    return 1.0 if integrator == "sdirk2" else 0.5 / max(e, math.sqrt(1 / 3)) ** 2
+
+
+@wp.func
+def invert_masses(machine: Machine, work: Work, factors: Factors, w: int):
+    """Write the inverse of the mass matrix of a world to `work.jacobian`."""
+    tree = machine.tree
+    n = tree.freedom
+    for i in range(n):
+        for j in range(n):
+            M = scalar(0.0)
+            if i == j:
+                M = machine.design.armature[w * n + i]
+            for k in range(tree.bodies):
+                e = tree.element[k]
+                if (
+                    tree.carries[tree.of_dof[i] * tree.elements + e] * tree.carries[tree.of_dof[j] * tree.elements + e]
+                    == 1
+                ):
+                    b = w * tree.bodies + k
+                    mc = first_moment(machine.design, work.links, b)
+                    J = moments(machine.design, work.links, b)
+                    h = momentum(machine.design.mass[b], mc, J, work.axis[w * n + j])
+                    M += wp.dot(work.axis[w * n + i], h)
+            factors.matrix[(w * n + i) * n + j] = M
+    factorise(factors.matrix, factors.pivot, w, n)
+    for j in range(n):
+        for i in range(n):
+            work.step[w * n + i] = wp.where(i == j, scalar(1.0), scalar(0.0))
+        solve(factors.matrix, factors.pivot, work.step, w, n)
+        for i in range(n):
+            work.jacobian[(w * n + i) * n + j] = work.step[w * n + i]
+
+
+@wp.func
+def away(machine: Machine, work: Work, w: int, s: int, x: vec3):
+    """Direction to x from the middle of a sampled solid, around which there is no slope."""
+    solids = machine.solids
+    R, p = body_pose(machine.tree, work.links, w, solids.body[s])
+    top = solids.resolution[s] - wp.vec3i(1, 1, 1)
+    half = scalar(0.5) * vec3(scalar(top[0]), scalar(top[1]), scalar(top[2]))
+    middle = solids.position[s] + solids.rotation[s] @ wp.cw_mul(half, solids.size[s])
+    return wp.normalize(x - p - R @ middle)
+
+
+@wp.kernel(enable_backward=False)
+def mobility_kernel(
+    machine: Machine,
+    stage: Stage,
+    touching: Touching,
+    candidates: int,
+    work_out: Work,
+    factors_out: Factors,
+    softness_out: wp.array2d[scalar],
+    mobility_out: wp.array2d[scalar],
+):
+    """For each law of a world, of the point with the greatest area per effective mass: the two's ratio, and 1 / mass.
+
+    The effective mass is that against a force along the normal of what the point may touch: 1 / (J M^-1 J^T).
+    """
+    w = wp.tid()
+    tree = machine.tree
+    contacts = machine.contacts
+    n = tree.freedom
+    for e in range(tree.elements):
+        move(tree, machine.design, stage, work_out.links, w, e)
+        m = w * tree.elements + e
+        for k in range(freedom_of(tree.kind[e])):
+            one = vec3()
+            one[k] = scalar(1.0)
+            axis = twist_along(tree.kind[e], work_out.links.basis[m], work_out.links.position[m], one)
+            work_out.axis[w * n + tree.dof[e] + k] = axis
+    invert_masses(machine, work_out, factors_out, w)
+    for c in range(candidates):
+        pair = touching.pair[c]
+        x, R, _d, slope = approach(machine, work_out.links, w, pair, touching.point[c])
+        up = wp.normalize(R @ slope)
+        if wp.length(slope) == scalar(0.0):
+            up = away(machine, work_out, w, contacts.pair_solid[pair], x)
+        a = tree.element[contacts.group_body[contacts.pair_group[pair]]]
+        solid = machine.solids.body[contacts.pair_solid[pair]]
+        for j in range(n):
+            e = tree.of_dof[j]
+            side = tree.carries[e * tree.elements + a]
+            if solid >= 0:
+                side -= tree.carries[e * tree.elements + tree.element[solid]]
+            S = work_out.axis[w * n + j]
+            work_out.step[w * n + j] = scalar(side) * wp.dot(up, linear(S) + wp.cross(angular(S), x))
+        inverse = scalar(0.0)
+        for i in range(n):
+            s = work_out.step[w * n + i]
+            if s != scalar(0.0):
+                for j in range(n):
+                    inverse += s * work_out.jacobian[(w * n + i) * n + j] * work_out.step[w * n + j]
+        softness = contacts.area[w * contacts.points + touching.point[c]] * inverse
+        law = contacts.pair_law[pair]
+        if softness > softness_out[w, law]:
+            softness_out[w, law] = softness
+            mobility_out[w, law] = inverse
+
+
+def _mobilities(model: ArticulatedModel, state: ArticulatedState) -> tuple[np.ndarray, np.ndarray]:
+    """Area per effective mass [m^2/kg] and 1 / mass [1/kg] of the quickest points, shape (worlds, n_contacts).
+
+    They are kept: only parameters that are none of a law change them.
+    """
+    arrays = [getattr(model, name) for name in PARAMETERS if name not in _LAW]
+    kept = model.scratch.mobilities
+    if kept and all(a is b for a, b in zip(arrays, kept[0], strict=True)):
+        return kept[1]
+    worlds, n, device = model.worlds, model.tree.freedom, model.device
+    factors = Factors()
+    factors.matrix = wp.zeros(worlds * n * n, dtype=scalar, device=device)
+    factors.pivot = wp.zeros(worlds * n, dtype=int, device=device)
+    found = [wp.zeros((worlds, len(model.scene.contacts)), dtype=scalar, device=device) for _ in range(2)]
+    touching = model.scratch.touching
+    inputs = [model.machine, model.scratch.at_rest(state), touching, touching.pair.size]
+    launch(mobility_kernel, worlds, inputs, [model.scratch.work, factors, *found], device)
+    model.scratch.mobilities = arrays, (found[0].numpy(), found[1].numpy())
+    return model.scratch.mobilities[1]
+
+
+def unresolved(model: ArticulatedModel, state: ArticulatedState, integrator: str, h: float) -> str | None:
+    """Name the contact that steps resolve worst, if impacts come out of it wrong by a tenth of their energy.
+
+    A point is taken for one that touches alone, which is the softest way to touch; a law without a coefficient of
+    restitution is judged by impacts at 1 m/s.
+
+    Args:
+        model: What is simulated.
+        state: Where, at which effective masses are taken.
+        integrator: Name of the integrator.
+        h: Length of a step [s].
+    """
+    if not (model.meeting.pairs and model.tree.freedom):
+        return None
+    softness, mobility = _mobilities(model, state)
+    stiffness, damping = model.contact_stiffness.numpy(), model.contact_damping.numpy()
+    bounded = np.array([c.restitution is not None for c in model.scene.contacts])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rebound = np.where(bounded, model.contact_restitution.numpy(), 1.0 / (1.0 + damping / stiffness * _SPEED / 1.5))
+        frequency = np.sqrt(stiffness * model.contact_scale.numpy()[:, None] * softness)
+        longest = np.vectorize(lambda e: _longest(integrator, e))(rebound) / frequency
+    longest[~(frequency > 0.0)] = np.inf
+    at = np.unravel_index(np.argmin(longest), longest.shape)
+    if h <= longest[at]:
+        return None
+    k, m = frequency[at] ** 2 / mobility[at], 1.0 / mobility[at]
+    advice = "" if integrator == "bdf1" else ", or integrator='bdf1', under which unresolved contacts do not bounce"
+    return (
+        f"Contact {model.scene.contacts[at[1]].name!r} is not resolved by steps of {h:.3g} s: a point of "
+        f"{k:.3g} N/m that carries {m:.3g} kg touches for {math.pi / frequency[at]:.2g} s, and impacts end with an "
+        f"energy that is wrong by more than a tenth; use steps of at most {longest[at]:.2g} s, softer contact"
+        f"{advice}"
+    )

@@ -1,0 +1,117 @@
+"""Forces of joints and motors: what they are, and how they change at the end of a stage."""
+
+import warp as wp
+
+from warpbots.solvers.articulated.arrays import Design, Stage, Tree
+from warpbots.solvers.articulated.joints import BALL, FIXED, logarithm, logarithm_tangent
+from warpbots.solvers.articulated.kinematics import ball, joint_acceleration, joint_velocity, of_joint
+from warpbots.solvers.articulated.spatial import scalar, vec3
+
+__all__ = ["motor_force", "motor_tangent", "passive_force", "passive_tangents"]
+
+
+@wp.func
+def limit_force(q: scalar, v: scalar, lower: scalar, upper: scalar, stiffness: scalar, damping: scalar):
+    """Force with which limits resist: linear in the depth behind them, with damping that is at most as large.
+
+    So it never pulls, and there is no jump where a limit is met.
+    """
+    depth = scalar(0.0)
+    if q > upper:
+        depth = q - upper
+    if q < lower:
+        depth = q - lower
+    force = stiffness * depth
+    if depth != scalar(0.0):
+        most = wp.abs(force)
+        force = force + wp.clamp(damping * v, -most, most)
+    return force
+
+
+@wp.func
+def limit_tangent(q: scalar, v: scalar, lower: scalar, upper: scalar, stiffness: scalar, damping: scalar):
+    """Derivatives of the force of limits with respect to the coordinate and to its velocity."""
+    spring = scalar(0.0)
+    slow = scalar(0.0)
+    if q > upper or q < lower:
+        side = wp.where(q > upper, scalar(1.0), scalar(-1.0))
+        depth = wp.where(q > upper, q - upper, lower - q)
+        most = stiffness * depth
+        drag = side * damping * v
+        spring = stiffness
+        if drag > most:
+            spring = scalar(2.0) * stiffness
+        elif drag < -most:
+            spring = scalar(0.0)
+        else:
+            slow = damping
+    return spring, slow
+
+
+@wp.func
+def passive_force(tree: Tree, design: Design, stage: Stage, w: int, e: int):
+    """What springs, dampers, limits and the inertia of rotors ask of an element: zero is no force at all."""
+    kind = tree.kind[e]
+    f = vec3()
+    if kind != FIXED:
+        v = joint_velocity(tree, stage, w, e)
+        a = joint_acceleration(tree, stage, w, e, v)
+        f = wp.cw_mul(of_joint(tree, design.damping, w, e), v) + wp.cw_mul(of_joint(tree, design.armature, w, e), a)
+        if kind == BALL:
+            f = f + wp.cw_mul(of_joint(tree, design.stiffness, w, e), logarithm(ball(tree, stage, w, e)))
+        else:
+            i = w * tree.freedom + tree.dof[e]
+            q = stage.position[w * tree.coordinates + tree.coordinate[e]] + stage.x[i]
+            spring = design.stiffness[i] * (q - design.neutral[i])
+            limit = limit_force(
+                q, v[0], design.lower[i], design.upper[i], design.limit_stiffness[i], design.limit_damping[i]
+            )
+            f = f + vec3(spring + limit, scalar(0.0), scalar(0.0))
+    return f
+
+
+@wp.func
+def passive_tangents(tree: Tree, design: Design, stage: Stage, w: int, e: int):
+    """Derivatives of the passive force of an element: to turns about, or moves along, its axes, and to its velocities.
+
+    The latter is a diagonal.
+    """
+    tangent = wp.diag(of_joint(tree, design.stiffness, w, e))
+    slow = of_joint(tree, design.damping, w, e) + stage.c[w] * of_joint(tree, design.armature, w, e)
+    if tree.kind[e] == BALL:
+        tangent = tangent @ logarithm_tangent(logarithm(ball(tree, stage, w, e)))
+    elif tree.kind[e] != FIXED:
+        i = w * tree.freedom + tree.dof[e]
+        q = stage.position[w * tree.coordinates + tree.coordinate[e]] + stage.x[i]
+        v = stage.c[w] * stage.x[i] + stage.rate[i]
+        spring, drag = limit_tangent(
+            q, v, design.lower[i], design.upper[i], design.limit_stiffness[i], design.limit_damping[i]
+        )
+        tangent[0, 0] += spring
+        slow[0] += drag
+    return tangent, slow
+
+
+@wp.func
+def motor_force(tree: Tree, design: Design, stage: Stage, control: wp.array2d[scalar], w: int, m: int):
+    """Force of a motor: u torque + stiffness (target + u reach - q) - damping v; about a ball u torque alone."""
+    i = w * tree.channels + m
+    j = w * tree.freedom + tree.motor_dof[m]
+    u = control[w, m]
+    f = u * design.motor_torque[i]
+    if tree.motor_coordinate[m] >= 0:
+        q = stage.position[w * tree.coordinates + tree.motor_coordinate[m]] + stage.x[j]
+        v = stage.c[w] * stage.x[j] + stage.rate[j]
+        pull = design.motor_target[i] + u * design.motor_reach[i] - q
+        f = f + design.motor_stiffness[i] * pull - design.motor_damping[i] * v
+    return f
+
+
+@wp.func
+def motor_tangent(tree: Tree, design: Design, stage: Stage, w: int, m: int):
+    """How much the force of a motor falls with its coordinate."""
+    i = w * tree.channels + m
+    slope = scalar(0.0)
+    if tree.motor_coordinate[m] >= 0:
+        slope = design.motor_stiffness[i] + stage.c[w] * design.motor_damping[i]
+    return slope

@@ -1,0 +1,143 @@
+"""Kinematics: from coordinates to poses, twists and accelerations, element by element from the roots."""
+
+import warp as wp
+
+from warpbots.solvers.articulated.arrays import Design, Links, Stage, Tree
+from warpbots.solvers.articulated.joints import (
+    BALL,
+    PRISMATIC,
+    REVOLUTE,
+    cayley,
+    cayley_velocity,
+    turn,
+)
+from warpbots.solvers.articulated.spatial import (
+    Twist,
+    cross_force,
+    cross_motion,
+    mat33,
+    momentum,
+    outer_cross,
+    quat,
+    scalar,
+    spatial,
+    unit_quaternion,
+    vec3,
+)
+
+__all__ = ["ball", "inertial_wrench", "joint_acceleration", "joint_velocity", "move", "of_joint", "twist_along"]
+
+
+@wp.func
+def of_joint(tree: Tree, values: wp.array[scalar], w: int, e: int):
+    """The entries of an element in an array over velocities; those that it does not have are 0."""
+    i = w * tree.freedom + tree.dof[e]
+    kind = tree.kind[e]
+    a = vec3()
+    if kind == BALL:
+        a = vec3(values[i], values[i + 1], values[i + 2])
+    elif kind != 0:
+        a = vec3(values[i], scalar(0.0), scalar(0.0))
+    return a
+
+
+@wp.func
+def ball(tree: Tree, stage: Stage, w: int, e: int):
+    """Unit quaternion of a ball at the end of a stage."""
+    i = w * tree.coordinates + tree.coordinate[e]
+    q = quat(stage.position[i], stage.position[i + 1], stage.position[i + 2], stage.position[i + 3])
+    return wp.normalize(q) * cayley(of_joint(tree, stage.x, w, e))
+
+
+@wp.func
+def joint_velocity(tree: Tree, stage: Stage, w: int, e: int):
+    """Velocities of an element at the end of a stage."""
+    x = of_joint(tree, stage.x, w, e)
+    rate = stage.c[w] * x + of_joint(tree, stage.rate, w, e)
+    v = rate
+    if tree.kind[e] == BALL:
+        v = cayley_velocity(x, rate)
+    return v
+
+
+@wp.func
+def joint_acceleration(tree: Tree, stage: Stage, w: int, e: int, velocity: vec3):
+    """Accelerations of an element at the end of a stage."""
+    return stage.c[w] * velocity + of_joint(tree, stage.accel, w, e)
+
+
+@wp.func
+def twist_along(kind: int, basis: mat33, p: vec3, rates: vec3):
+    """Twist of an element at p against its parent for its velocities."""
+    d = basis @ rates
+    twist = spatial(d, wp.cross(p, d))
+    if kind == PRISMATIC:
+        twist = spatial(vec3(), d)
+    return twist
+
+
+@wp.func
+def move(tree: Tree, design: Design, stage: Stage, links: Links, w: int, e: int):
+    """Write pose, twist and acceleration of an element, from those of its parent, and the pose of its body."""
+    n = w * tree.elements + e
+    k = w * tree.bodies + tree.body[e]
+    R = wp.identity(n=3, dtype=scalar)
+    p = vec3()
+    V = Twist()
+    A = spatial(vec3(), -design.gravity[w])
+    parent = tree.parent[e]
+    if parent >= 0:
+        m = w * tree.elements + parent
+        R = links.rotation[m]
+        p = links.position[m]
+        V = links.twist[m]
+        A = links.acceleration[m]
+    if tree.first[e] == 1:
+        p = p + R @ design.joint_position[k]
+        R = R @ unit_quaternion(design.joint_rotation[k])
+    kind = tree.kind[e]
+    axis = R @ tree.axis[e]
+    basis = mat33(
+        axis[0], scalar(0.0), scalar(0.0), axis[1], scalar(0.0), scalar(0.0), axis[2], scalar(0.0), scalar(0.0)
+    )
+    i = w * tree.coordinates + tree.coordinate[e]
+    j = w * tree.freedom + tree.dof[e]
+    if kind == PRISMATIC:
+        p = p + (stage.position[i] + stage.x[j]) * axis
+    if kind == REVOLUTE:
+        R = R @ turn(tree.axis[e], stage.position[i] + stage.x[j])
+    if kind == BALL:
+        R = R @ wp.quat_to_matrix(ball(tree, stage, w, e))
+        basis = R
+    v = joint_velocity(tree, stage, w, e)
+    U = twist_along(kind, basis, p, v)
+    a = twist_along(kind, basis, p, joint_acceleration(tree, stage, w, e, v))
+    links.rotation[n] = R
+    links.position[n] = p
+    links.basis[n] = basis
+    links.twist[n] = V + U
+    links.acceleration[n] = A + a + cross_motion(V, U)
+    if tree.last[e] == 1:
+        links.body_rotation[k] = R @ unit_quaternion(design.body_rotation[k])
+        links.body_position[k] = p + R @ design.body_position[k]
+
+
+@wp.func
+def first_moment(design: Design, links: Links, k: int):
+    """Mass times centre of mass of a body [kg m]."""
+    return design.mass[k] * (links.body_position[k] + links.body_rotation[k] @ design.center[k])
+
+
+@wp.func
+def moments(design: Design, links: Links, k: int):
+    """Moments of inertia of a body about the origin of the world [kg m^2]."""
+    R = links.body_rotation[k]
+    I = design.inertia[k]
+    c = links.body_position[k] + R @ design.center[k]
+    return scalar(0.5) * R @ (I + wp.transpose(I)) @ wp.transpose(R) - design.mass[k] * outer_cross(c, c)
+
+
+@wp.func
+def inertial_wrench(m: scalar, mc: vec3, J: mat33, V: Twist, A: Twist):
+    """I A + V x* I V."""
+    return momentum(m, mc, J, A) + cross_force(V, momentum(m, mc, J, V))

@@ -1,0 +1,193 @@
+"""Dense systems of one world: LU factorisation with partial pivoting, by one thread or by those of a world together.
+
+Both make the same factors, P A = L U, row by row; row k was exchanged with row `pivot[k]`. One thread takes rows one
+after the other. Those of a warp take columns, which lie side by side, and the right-hand side goes along with the
+elimination; what sums they share they add up each in the same order, so that runs repeat to the bit.
+"""
+
+import warp as wp
+
+from warpbots.solvers.articulated.spatial import scalar
+from warpbots.solvers.articulated.thread_team import sync
+
+__all__ = ["eliminate", "factorise", "solve", "solve_transposed", "solve_transposed_together"]
+
+
+@wp.func
+def pivot_row(A: wp.array[scalar], a: int, n: int, k: int):
+    """Row from k on with the largest entry in column k."""
+    best = k
+    most = wp.abs(A[a + k * n + k])
+    for i in range(k + 1, n):
+        size = wp.abs(A[a + i * n + k])
+        if size > most:
+            best = i
+            most = size
+    return best
+
+
+@wp.func
+def factorise(A: wp.array[scalar], pivot: wp.array[int], w: int, n: int):
+    """Replace the matrix of world w by its factors; by one thread.
+
+    A column without a pivot leaves a zero on the diagonal of U.
+    """
+    a = w * n * n
+    for k in range(n):
+        best = pivot_row(A, a, n, k)
+        pivot[w * n + k] = best
+        if best != k:
+            for j in range(n):
+                t = A[a + k * n + j]
+                A[a + k * n + j] = A[a + best * n + j]
+                A[a + best * n + j] = t
+        d = A[a + k * n + k]
+        if d != scalar(0.0):
+            for i in range(k + 1, n):
+                l = A[a + i * n + k]
+                if l != scalar(0.0):
+                    l = l / d
+                    A[a + i * n + k] = l
+                    for j in range(k + 1, n):
+                        A[a + i * n + j] = A[a + i * n + j] - l * A[a + k * n + j]
+
+
+@wp.func
+def solve(A: wp.array[scalar], pivot: wp.array[int], b: wp.array[scalar], w: int, n: int):
+    """Replace b of world w by the solution x of A x = b, given the factors of A; by one thread."""
+    a = w * n * n
+    s = w * n
+    for k in range(n):
+        p = pivot[s + k]
+        t = b[s + p]
+        b[s + p] = b[s + k]
+        b[s + k] = t
+    for k in range(n):
+        t = b[s + k]
+        for j in range(k):
+            t -= A[a + k * n + j] * b[s + j]
+        b[s + k] = t
+    for m in range(n):
+        k = n - 1 - m
+        t = b[s + k]
+        for j in range(k + 1, n):
+            t -= A[a + k * n + j] * b[s + j]
+        b[s + k] = t / A[a + k * n + k]
+
+
+@wp.func
+def solve_transposed(A: wp.array[scalar], pivot: wp.array[int], b: wp.array[scalar], w: int, n: int):
+    """Replace b of world w by the solution x of A^T x = b, given the factors of A; by one thread."""
+    a = w * n * n
+    s = w * n
+    for k in range(n):
+        t = b[s + k] / A[a + k * n + k]
+        b[s + k] = t
+        for j in range(k + 1, n):
+            b[s + j] = b[s + j] - A[a + k * n + j] * t
+    for m in range(n):
+        k = n - 1 - m
+        t = b[s + k]
+        for i in range(k + 1, n):
+            t -= A[a + i * n + k] * b[s + i]
+        b[s + k] = t
+    for m in range(n):
+        k = n - 1 - m
+        p = pivot[s + k]
+        t = b[s + p]
+        b[s + p] = b[s + k]
+        b[s + k] = t
+
+
+@wp.func
+def subtract_column(A: wp.array[scalar], a: int, n: int, k: int, j: int):
+    """Take multiples of row k from the entries of column j below it, four at a time: none waits for another."""
+    u = A[a + k * n + j]
+    i = k + 1
+    while i + 3 < n:
+        at = a + i * n
+        b0 = A[at + j] - A[at + k] * u
+        b1 = A[at + n + j] - A[at + n + k] * u
+        b2 = A[at + 2 * n + j] - A[at + 2 * n + k] * u
+        b3 = A[at + 3 * n + j] - A[at + 3 * n + k] * u
+        A[at + j] = b0
+        A[at + n + j] = b1
+        A[at + 2 * n + j] = b2
+        A[at + 3 * n + j] = b3
+        i += 4
+    while i < n:
+        A[a + i * n + j] = A[a + i * n + j] - A[a + i * n + k] * u
+        i += 1
+
+
+@wp.func
+def exchange(values: wp.array[scalar], i: int, j: int):
+    """Exchange two entries."""
+    t = values[i]
+    values[i] = values[j]
+    values[j] = t
+
+
+@wp.func
+def eliminate(A: wp.array[scalar], pivot: wp.array[int], b: wp.array[scalar], w: int, n: int, lane: int, lanes: int):
+    """Replace the matrix of world w by its factors and b by the solution x of A x = b, by its threads together."""
+    a = w * n * n
+    s = w * n
+    for k in range(n):
+        best = pivot_row(A, a, n, k)
+        sync()
+        if lane == 0:
+            pivot[s + k] = best
+            exchange(b, s + k, s + best)
+        if best != k:
+            for j in range(lane, n, lanes):
+                exchange(A, a + k * n + j, a + best * n + j)
+        sync()
+        d = A[a + k * n + k]
+        if d != scalar(0.0):
+            t = b[s + k]
+            for i in range(k + 1 + lane, n, lanes):
+                l = A[a + i * n + k] / d
+                A[a + i * n + k] = l
+                b[s + i] = b[s + i] - l * t
+            sync()
+            for j in range(k + 1 + lane, n, lanes):
+                subtract_column(A, a, n, k, j)
+        sync()
+    for m in range(n):
+        k = n - 1 - m
+        t = b[s + k] / A[a + k * n + k]
+        sync()
+        if lane == 0:
+            b[s + k] = t
+        for i in range(lane, k, lanes):
+            b[s + i] = b[s + i] - A[a + i * n + k] * t
+        sync()
+
+
+@wp.func
+def solve_transposed_together(
+    A: wp.array[scalar], pivot: wp.array[int], b: wp.array[scalar], w: int, n: int, lane: int, lanes: int
+):
+    """`solve_transposed` by the threads of a world together."""
+    a = w * n * n
+    s = w * n
+    for k in range(n):
+        t = b[s + k] / A[a + k * n + k]
+        sync()
+        if lane == 0:
+            b[s + k] = t
+        for j in range(k + 1 + lane, n, lanes):
+            b[s + j] = b[s + j] - A[a + k * n + j] * t
+        sync()
+    for m in range(n):
+        k = n - 1 - m
+        t = b[s + k]
+        for j in range(lane, k, lanes):
+            b[s + j] = b[s + j] - A[a + k * n + j] * t
+        sync()
+    if lane == 0:
+        for m in range(n):
+            k = n - 1 - m
+            exchange(b, s + k, s + pivot[s + k])
+    sync()

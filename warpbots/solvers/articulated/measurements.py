@@ -1,0 +1,194 @@
+"""What can be measured of a robot: poses, velocities, energies, torques of motors, forces of contacts."""
+
+import dataclasses
+
+import warp as wp
+
+from warpbots.numerics import Launch, clear_gradients, launch, launch_own_adjoint, record
+from warpbots.solvers.articulated.arrays import Links, Stage
+from warpbots.solvers.articulated.cloud_contact import body_pose, body_twist
+from warpbots.solvers.articulated.joint_forces import motor_force
+from warpbots.solvers.articulated.kinematics import first_moment, moments
+from warpbots.solvers.articulated.machine import Machine
+from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
+from warpbots.solvers.articulated.spatial import angular, linear, mat33, momentum, scalar, vec3
+from warpbots.solvers.articulated.tree_passes import pose_kernel, poses
+from warpbots.solvers.articulated.virtual_power import (
+    Touching,
+    approach,
+    compact_kernel,
+    count_kernel,
+    deep_kernel,
+    force_at,
+    list_kernel,
+    listing,
+)
+from warpbots.solvers.checks import refuse_states_without_gradient
+
+__all__ = ["Readings", "readings", "sense"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Readings:
+    """Measurements of a state, all in double precision and in the axes of the world unless said otherwise.
+
+    Attributes:
+        position: Origins of the bodies' frames [m], shape (worlds, n_bodies), vector.
+        rotation: Their axes, as columns [1], shape (worlds, n_bodies), matrix.
+        velocity: Velocities of these origins [m/s], shape (worlds, n_bodies), vector.
+        angular_velocity: Angular velocities of the bodies [rad/s], shape (worlds, n_bodies), vector.
+        center: Centres of mass [m], shape (worlds, n_bodies), vector.
+        kinetic_energy: Kinetic energies, without those of rotors [J], shape (worlds, n_bodies).
+        potential_energy: Potential energies in the field of gravity [J], shape (worlds, n_bodies).
+        torque: Torques or forces of the motors [N m or N], shape (worlds, channels).
+        contact_force: Force on each contact point [N], shape (worlds, n_points), vector.
+        contact_normal: Part of it along the normals of what it touches, which pushes [N], shape (worlds, n_points).
+        contact_shear: Rest of it, in the axes of the point's body [N], shape (worlds, n_points), vector.
+    """
+
+    position: wp.array
+    rotation: wp.array
+    velocity: wp.array
+    angular_velocity: wp.array
+    center: wp.array
+    kinetic_energy: wp.array
+    potential_energy: wp.array
+    torque: wp.array
+    contact_force: wp.array
+    contact_normal: wp.array
+    contact_shear: wp.array
+
+    def fields(self) -> list[wp.array]:
+        """All arrays, in the order of the attributes."""
+        return [getattr(self, f.name) for f in dataclasses.fields(self)]
+
+
+_LISTING = (list_kernel, deep_kernel, count_kernel, compact_kernel)
+"""Kernels without an adjoint."""
+
+
+def readings(model: ArticulatedModel, requires_grad: bool = False) -> Readings:
+    """Fresh arrays for `sense`."""
+    bodies, points = (model.worlds, model.tree.bodies), (model.worlds, model.meeting.points)
+
+    def zeros(shape: tuple, dtype: type = scalar) -> wp.array:
+        return wp.zeros(shape, dtype=dtype, device=model.device, requires_grad=requires_grad)
+
+    return Readings(
+        zeros(bodies, vec3), zeros(bodies, mat33), zeros(bodies, vec3), zeros(bodies, vec3), zeros(bodies, vec3),
+        zeros(bodies), zeros(bodies), zeros((model.worlds, model.channels)), zeros(points, vec3), zeros(points),
+        zeros(points, vec3),
+    )  # fmt: skip
+
+
+@wp.kernel
+def body_kernel(
+    machine: Machine,
+    links: Links,
+    position_out: wp.array2d[vec3],
+    rotation_out: wp.array2d[mat33],
+    velocity_out: wp.array2d[vec3],
+    angular_velocity_out: wp.array2d[vec3],
+    center_out: wp.array2d[vec3],
+    kinetic_energy_out: wp.array2d[scalar],
+    potential_energy_out: wp.array2d[scalar],
+):
+    """What is measured of a body."""
+    w, b = wp.tid()
+    k = w * machine.tree.bodies + b
+    R, p = body_pose(machine.tree, links, w, b)
+    V = body_twist(machine.tree, links, w, b)
+    position_out[w, b] = p
+    rotation_out[w, b] = R
+    angular_velocity_out[w, b] = angular(V)
+    velocity_out[w, b] = linear(V) + wp.cross(angular(V), p)
+    center_out[w, b] = p + R @ machine.design.center[k]
+    mc = first_moment(machine.design, links, k)
+    h = momentum(machine.design.mass[k], mc, moments(machine.design, links, k), V)
+    kinetic_energy_out[w, b] = scalar(0.5) * wp.dot(V, h)
+    potential_energy_out[w, b] = -wp.dot(machine.design.gravity[w], mc)
+
+
+@wp.kernel
+def torque_kernel(machine: Machine, stage: Stage, control: wp.array2d[scalar], torque_out: wp.array2d[scalar]):
+    """Force of a motor."""
+    w, m = wp.tid()
+    torque_out[w, m] = motor_force(machine.tree, machine.design, stage, control, w, m)
+
+
+@wp.kernel
+def contact_kernel(
+    machine: Machine,
+    links: Links,
+    touching: Touching,
+    candidates: int,
+    force_out: wp.array2d[vec3],
+    normal_out: wp.array2d[scalar],
+    shear_out: wp.array2d[vec3],
+):
+    """Add the force of a contact to that on its point."""
+    w, slot = wp.tid()
+    if slot >= touching.count[w]:
+        return
+    c = touching.candidate[w * candidates + slot]
+    pair = touching.pair[c]
+    i = touching.point[c]
+    x, R, d, n = approach(machine, links, w, pair, i)
+    f = machine.contacts.area[w * machine.contacts.points + i] * force_at(machine, links, w, pair, x, d, R @ n)
+    up = wp.normalize(R @ n)
+    push = wp.dot(f, up)
+    own, _p = body_pose(machine.tree, links, w, machine.contacts.group_body[machine.contacts.pair_group[pair]])
+    wp.atomic_add(force_out, w, i, f)
+    wp.atomic_add(normal_out, w, i, push)
+    wp.atomic_add(shear_out, w, i, wp.transpose(own) @ (f - push * up))
+
+
+def sense(model: ArticulatedModel, state: ArticulatedState, control: wp.array, readings_out: Readings) -> None:
+    """Measure a state; records its adjoint on the active tape.
+
+    Args:
+        model: From `Articulated.build`.
+        state: What to measure.
+        control: Control signals, on which the torques depend, double precision, shape (worlds, channels).
+        readings_out: Where to write.
+
+    Raises:
+        RuntimeError: A gradient is wanted but the arrays have no room for it.
+    """
+    for sum_over_contacts in readings_out.fields()[8:]:
+        sum_over_contacts.zero_()
+    for kernel, dim, inputs, outputs in _launches(model, state, control, readings_out):
+        launch(kernel, dim, inputs, outputs, model.device)
+    reads = [*state.fields(), control, *model.parameter_arrays()]
+    record(lambda: _sense_adjoint(model, state, control, readings_out), reads, readings_out.fields())
+
+
+def _launches(model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Readings) -> list[Launch]:
+    """Kernels that measure a state, in their order; those over contacts add to what is there."""
+    stage = model.scratch.at_rest(state)
+    links, touching = model.scratch.links, model.scratch.touching
+    candidates = touching.pair.size
+    steps = [
+        *poses(model, stage),
+        (body_kernel, to.position.shape, [model.machine, links], to.fields()[:7]),
+        (torque_kernel, to.torque.shape, [model.machine, stage, control], [to.torque]),
+    ]
+    if candidates:
+        contact = [model.machine, links, touching, candidates]
+        steps += [
+            *listing(model.machine, links, touching, model.device),
+            (contact_kernel, (model.worlds, candidates), contact, to.fields()[8:]),
+        ]
+    return steps
+
+
+def _sense_adjoint(model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Readings) -> None:
+    refuse_states_without_gradient("Articulated", state=state.fields(), readings_out=to.fields())
+    steps = _launches(model, state, control, to)
+    clear_gradients(model.scratch.gradients())
+    for kernel, dim, inputs, outputs in steps:
+        if kernel in (pose_kernel, *_LISTING):
+            launch(kernel, dim, inputs, outputs, model.device)
+    for kernel, dim, inputs, outputs in reversed(steps):
+        if kernel not in _LISTING:
+            launch_own_adjoint(kernel, dim, [*inputs, *outputs], model.device)

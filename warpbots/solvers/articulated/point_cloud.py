@@ -1,0 +1,144 @@
+"""Contact points spread over the surfaces of bodies."""
+
+import functools
+import logging
+
+import numpy as np
+
+from warpbots.scene import (
+    Box,
+    Capsule,
+    Cloud,
+    Cylinder,
+    Posed,
+    RigidBody,
+    SceneError,
+    Shape,
+    Sphere,
+    TetMesh,
+    TriangleMesh,
+    Union,
+)
+from warpbots.scene.memory_limit import refuse_excess
+
+__all__ = ["contact_cloud", "surface_mesh"]
+
+logging.getLogger("trimesh").addHandler(logging.NullHandler())  # prints that a few points of many are missing
+
+_POINT = 500.0
+"""Memory that a contact point takes [bytes]."""
+
+
+def contact_cloud(body: RigidBody) -> Cloud | None:
+    """The contact points of a body: its own, or its number of points spread over its surface.
+
+    A box has points at its corners, on which it stands; all other surfaces are sampled evenly, the same way every time.
+
+    Raises:
+        SceneError: Its shape has no surface that is known.
+    """
+    if isinstance(body.points, Cloud) or not body.points:
+        return body.points or None
+    refuse_excess(body.points, _POINT, f"RigidBody {body.name!r}: points", "use fewer")
+    parts = body.shape.shapes if isinstance(body.shape, Union) else (body.shape,)
+    try:
+        areas = np.array([surface_mesh(s).area for s in parts])
+        if not areas.min() > 0.0:
+            raise TypeError(f"a part of its surface is too small to have an area for {body.points} points")
+        shares = np.maximum(1, np.round(body.points * areas / areas.sum())).astype(int)
+        positions = [_spread(s, n) for s, n in zip(parts, shares, strict=True)]
+    except TypeError as fault:
+        raise SceneError(f"RigidBody {body.name!r}: {fault}; give it points=Cloud(...)") from None
+    each = np.concatenate([np.full(len(p), a / len(p)) for p, a in zip(positions, areas, strict=True)])
+    return Cloud(np.concatenate(positions), each)
+
+
+@functools.singledispatch
+def surface_mesh(shape: Shape) -> object:
+    """The surface of a shape as a `trimesh.Trimesh`.
+
+    Raises:
+        TypeError: None is known.
+    """
+    raise TypeError(f"no surface is known for a {type(shape).__name__}")
+
+
+@surface_mesh.register
+def _(shape: Box) -> object:
+    import trimesh
+
+    lower, upper = shape.bounds
+    return trimesh.creation.box(bounds=np.array([lower, upper]))
+
+
+@surface_mesh.register
+def _(shape: Sphere) -> object:
+    import trimesh
+
+    ball = trimesh.creation.icosphere(subdivisions=4, radius=shape.radius)
+    return ball.apply_translation(shape.center)
+
+
+@surface_mesh.register
+def _(shape: Cylinder) -> object:
+    import trimesh
+
+    return trimesh.creation.cylinder(radius=shape.radius, segment=[shape.start, shape.end], sections=64)
+
+
+@surface_mesh.register
+def _(shape: Capsule) -> object:
+    import trimesh
+
+    start, end = np.array(shape.start), np.array(shape.end)
+    length = float(np.linalg.norm(end - start))
+    turn = trimesh.geometry.align_vectors((0.0, 0.0, 1.0), (end - start) / length)
+    capsule = trimesh.creation.capsule(height=length, radius=shape.radius, count=(32, 32))
+    return capsule.apply_transform(turn).apply_translation((start + end) / 2.0 - turn[:3, :3] @ capsule.centroid)
+
+
+@surface_mesh.register
+def _(shape: TriangleMesh) -> object:
+    import trimesh
+
+    return trimesh.Trimesh(shape.vertices, shape.faces, process=False)
+
+
+@surface_mesh.register
+def _(shape: TetMesh) -> object:
+    import trimesh
+
+    return trimesh.Trimesh(shape.vertices, shape.surface, process=False)
+
+
+@surface_mesh.register
+def _(shape: Posed) -> object:
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = shape.rotation, shape.translation
+    return surface_mesh(shape.shape).apply_transform(pose)
+
+
+def _spread(shape: Shape, count: int) -> np.ndarray:
+    """About `count` points on the surface of a shape, shape (n, 3)."""
+    if isinstance(shape, Posed):
+        return _spread(shape.shape, count) @ np.array(shape.rotation).T + np.array(shape.translation)
+    if isinstance(shape, Box) and count >= 8:
+        return _grid(*shape.bounds, count)
+    import trimesh
+
+    return np.array(trimesh.sample.sample_surface_even(surface_mesh(shape), count, seed=0)[0])
+
+
+def _grid(lower: np.ndarray, upper: np.ndarray, count: int) -> np.ndarray:
+    """The finest grid on the faces of a box that has no more than `count` points and nearly equal spacings."""
+    edges = upper - lower
+    best = np.array([2, 2, 2])
+    for spacing in np.geomspace(edges.max(), edges.min() / count, 200):
+        n = np.maximum(2, np.round(edges / spacing).astype(int) + 1)
+        if np.prod(n) - np.prod(np.maximum(n - 2, 0)) > count:
+            break
+        best = n
+    axes = [np.linspace(a, b, k) for a, b, k in zip(lower, upper, best, strict=True)]
+    index = np.stack(np.meshgrid(*map(np.arange, best), indexing="ij"), axis=-1).reshape(-1, 3)
+    outside = ((index == 0) | (index == best - 1)).any(axis=1)
+    return np.stack([axis[i] for axis, i in zip(axes, index[outside].T, strict=True)], axis=1)

@@ -1,0 +1,362 @@
+"""The residual of the equations of motion and its Jacobian, in the time of a few passes over the tree.
+
+The residual is r_i = S_i . F + passive and motor forces of velocity i, with its axis S_i and the wrench F that its
+whole subtree needs: I A + V x* I V of every body less its contacts. When joint j is displaced by the twist s,
+everything that it carries turns with it, and the wrenches with it; what is left of the change of twists and
+accelerations is
+
+    a = V_p x s + w,
+    g = A_p x s + V_p x (V_p x s) + c w + (V_p + V_e) x w
+
+with the twist V_p and acceleration A_p of its parent, its own twist V_e and the change w of its velocity. It changes a
+wrench by I g + 2 B a, where 2 B a = a x* I V + V x* I a - I (V x a) (Singh, Russell & Wensing 2022, "Efficient
+analytical derivatives of rigid-body dynamics using spatial vector algebra"). About the origin of the world 2 B has two
+blocks of its four: 2 B a = (B a_w, 2 a_w x h) for the angular part a_w of a, the linear momentum h and
+
+    B = 2 [w]x J - tr J [w]x - 2 [m c]x [v]x,
+
+so that a subtree is known by a mass, a first moment, two matrices and a momentum.
+"""
+
+import warp as wp
+
+from warpbots.solvers.articulated.arrays import Stage, Tree
+from warpbots.solvers.articulated.cloud_contact import apply, meet, touch_pair
+from warpbots.solvers.articulated.joint_forces import motor_force, motor_tangent, passive_force, passive_tangents
+from warpbots.solvers.articulated.joints import BALL, FIXED, cayley_rate, cayley_tangent
+from warpbots.solvers.articulated.kinematics import (
+    first_moment,
+    inertial_wrench,
+    moments,
+    move,
+    of_joint,
+    twist_along,
+)
+from warpbots.solvers.articulated.machine import Machine, Work
+from warpbots.solvers.articulated.spatial import (
+    Twist,
+    angular,
+    cross_force,
+    cross_motion,
+    linear,
+    mat33,
+    momentum,
+    outer_cross,
+    scalar,
+    spatial,
+    vec3,
+)
+from warpbots.solvers.articulated.thread_team import sync
+
+__all__ = ["evaluate"]
+
+_TWO = wp.constant(scalar(2.0))
+_ZERO = wp.constant(scalar(0.0))
+
+
+@wp.func
+def freedom_of(kind: int):
+    """Number of velocities of a kind of element."""
+    n = int(1)
+    if kind == FIXED:
+        n = 0
+    if kind == BALL:
+        n = 3
+    return n
+
+
+@wp.func
+def load_element(machine: Machine, work: Work, w: int, e: int):
+    """Start the sums over a subtree with the body of its root."""
+    tree = machine.tree
+    design = machine.design
+    links = work.links
+    n = w * tree.elements + e
+    V = links.twist[n]
+    m = scalar(0.0)
+    mc = vec3()
+    J = mat33()
+    h = vec3()
+    B = mat33()
+    F = Twist()
+    if tree.last[e] == 1:
+        k = w * tree.bodies + tree.body[e]
+        m = design.mass[k]
+        mc = first_moment(design, links, k)
+        J = moments(design, links, k)
+        omega = angular(V)
+        h = linear(momentum(m, mc, J, V))
+        B = _TWO * (wp.skew(omega) @ J - outer_cross(mc, linear(V))) - wp.trace(J) * wp.skew(omega)
+        F = inertial_wrench(m, mc, J, V, links.acceleration[n])
+    work.mass[n] = m
+    work.moment[n] = mc
+    work.inertia[n] = J
+    work.momentum[n] = h
+    work.coriolis[n] = B
+    work.force[n] = F
+    work.pushed[n] = Twist()
+
+
+@wp.func
+def chart(tree: Tree, stage: Stage, w: int, e: int):
+    """How an element turns or moves, and how its velocities change, with its displacement."""
+    c = stage.c[w]
+    T = wp.identity(n=3, dtype=scalar)
+    dv = c * T
+    if tree.kind[e] == BALL:
+        x = of_joint(tree, stage.x, w, e)
+        T = cayley_tangent(x)
+        dv = c * T + cayley_rate(x, c * x + of_joint(tree, stage.rate, w, e))
+    return T, dv
+
+
+@wp.func
+def displace_element(machine: Machine, stage: Stage, work: Work, w: int, e: int):
+    """Axes of an element, and what is left of a displacement once all that it carries has turned with it."""
+    tree = machine.tree
+    design = machine.design
+    links = work.links
+    kind = tree.kind[e]
+    count = freedom_of(kind)
+    n = w * tree.elements + e
+    V_p = Twist()
+    A_p = spatial(vec3(), -design.gravity[w])
+    parent = tree.parent[e]
+    if parent >= 0:
+        V_p = links.twist[w * tree.elements + parent]
+        A_p = links.acceleration[w * tree.elements + parent]
+    c = stage.c[w]
+    T, dv = chart(tree, stage, w, e)
+    p = links.position[n]
+    basis = links.basis[n]
+    both = V_p + links.twist[n]
+    for k in range(count):
+        i = w * tree.freedom + tree.dof[e] + k
+        one = vec3()
+        one[k] = scalar(1.0)
+        s = twist_along(kind, basis, p, T @ one)
+        v = twist_along(kind, basis, p, dv @ one)
+        drift = cross_motion(V_p, s)
+        work.axis[i] = twist_along(kind, basis, p, one)
+        work.displaced[i] = s
+        work.drift[i] = drift + v
+        work.lag[i] = cross_motion(A_p, s) + cross_motion(V_p, drift) + c * v + cross_motion(both, v)
+
+
+@wp.func
+def change(work: Work, n: int, drift: Twist, lag: Twist):
+    """I g + 2 B a of a subtree."""
+    w = angular(drift)
+    return momentum(work.mass[n], work.moment[n], work.inertia[n], lag) + spatial(
+        work.coriolis[n] @ w, _TWO * wp.cross(w, work.momentum[n])
+    )
+
+
+@wp.func
+def differentiate(machine: Machine, work: Work, w: int, e: int, k: int):
+    """Residual of velocity k of element e, its row of the Jacobian up to itself and its column."""
+    tree = machine.tree
+    n = w * tree.elements + e
+    j = tree.dof[e] + k
+    J = w * tree.freedom * tree.freedom
+    at = w * tree.freedom
+    S = work.axis[at + j]
+    s = work.displaced[at + j]
+    pushed = work.pushed[n]
+    work.residual[at + j] = wp.dot(S, work.force[n] - pushed)
+    D = change(work, n, work.drift[at + j], work.lag[at + j])
+    for m in range(freedom_of(tree.kind[e])):
+        i = tree.dof[e] + m
+        work.jacobian[J + i * tree.freedom + j] = wp.dot(work.axis[at + i], D + cross_force(s, pushed))
+    D = D + cross_force(s, work.force[n])
+    # the row: S . (I g + 2 B a) = (I S) . g + (2 B)^T S . a
+    IS = momentum(work.mass[n], work.moment[n], work.inertia[n], S)
+    BS = wp.transpose(work.coriolis[n]) @ angular(S) + _TWO * wp.cross(work.momentum[n], linear(S))
+    WS = cross_force(S, pushed)
+    f = tree.parent[e]
+    while f >= 0:
+        for m in range(freedom_of(tree.kind[f])):
+            i = tree.dof[f] + m
+            work.jacobian[J + i * tree.freedom + j] = wp.dot(work.axis[at + i], D)
+            lag = wp.dot(IS, work.lag[at + i]) + wp.dot(BS, angular(work.drift[at + i]))
+            work.jacobian[J + j * tree.freedom + i] = lag - wp.dot(WS, work.displaced[at + i])
+        f = tree.parent[f]
+
+
+@wp.func
+def differentiate_pair(machine: Machine, work: Work, w: int, pair: int, j: int):
+    """Add the contacts of a pair to column j of the Jacobian."""
+    tree = machine.tree
+    contacts = machine.contacts
+    solids = machine.solids
+    links = work.links
+    pairs = work.pairs
+    m = w * contacts.pairs + pair
+    a = tree.element[contacts.group_body[contacts.pair_group[pair]]]
+    body = solids.body[contacts.pair_solid[pair]]
+    b = int(-1)
+    if body >= 0:
+        b = tree.element[body]
+    at = w * tree.freedom
+    e = tree.of_dof[j]
+    moves_a = tree.carries[e * tree.elements + a]
+    moves_b = int(0)
+    if b >= 0:
+        moves_b = tree.carries[e * tree.elements + b]
+    if moves_a + moves_b == 0:
+        return
+    s = work.displaced[at + j]
+    drift = work.drift[at + j]
+    dW = Twist()
+    if moves_a == 1:
+        dV = drift + cross_motion(s, links.twist[w * tree.elements + a])
+        dW = apply(pairs.blocks, 12 * m, s) + apply(pairs.blocks, 12 * m + 8, dV)
+    if moves_b == 1:
+        dV = drift + cross_motion(s, links.twist[w * tree.elements + b])
+        dW = dW - apply(pairs.blocks, 12 * m + 4, s) - apply(pairs.blocks, 12 * m + 8, dV)
+    column = w * tree.freedom * tree.freedom + j
+    for side in range(2):
+        f = wp.where(side == 0, a, b)
+        sign = wp.where(side == 0, scalar(-1.0), scalar(1.0))
+        while f >= 0:
+            for k in range(freedom_of(tree.kind[f])):
+                i = tree.dof[f] + k
+                work.jacobian[column + i * tree.freedom] += sign * wp.dot(work.axis[at + i], dW)
+            f = tree.parent[f]
+
+
+@wp.func
+def add_passive(machine: Machine, stage: Stage, work: Work, w: int, e: int):
+    """Add springs, dampers, limits and rotors of an element to the residual and the Jacobian."""
+    tree = machine.tree
+    design = machine.design
+    count = freedom_of(tree.kind[e])
+    if count == 0:
+        return
+    T, dv = chart(tree, stage, w, e)
+    stiff, slow = passive_tangents(tree, design, stage, w, e)
+    tangent = stiff @ T + wp.diag(slow) @ dv
+    force = passive_force(tree, design, stage, w, e)
+    at = w * tree.freedom + tree.dof[e]
+    for k in range(count):
+        work.residual[at + k] += force[k]
+        for m in range(count):
+            j = w * tree.freedom * tree.freedom + (tree.dof[e] + k) * tree.freedom + tree.dof[e] + m
+            work.jacobian[j] += tangent[k, m]
+
+
+@wp.func
+def add_motor(machine: Machine, stage: Stage, work: Work, control: wp.array2d[scalar], w: int, m: int):
+    """Add a motor to the residual and the Jacobian."""
+    tree = machine.tree
+    i = tree.motor_dof[m]
+    work.residual[w * tree.freedom + i] -= motor_force(tree, machine.design, stage, control, w, m)
+    j = (w * tree.freedom + i) * tree.freedom + i
+    work.jacobian[j] += motor_tangent(tree, machine.design, stage, w, m)
+
+
+@wp.func
+def clear(machine: Machine, work: Work, w: int, lane: int, lanes: int):
+    """No Jacobian, and no contacts."""
+    pairs = work.pairs
+    size = machine.tree.freedom * machine.tree.freedom
+    for i in range(lane, size, lanes):
+        work.jacobian[w * size + i] = _ZERO
+    for pair in range(lane, machine.contacts.pairs, lanes):
+        m = w * machine.contacts.pairs + pair
+        if pairs.active[m] > 0:
+            pairs.active[m] = 0
+            pairs.wrench[m] = Twist()
+            for i in range(12):
+                pairs.blocks[12 * m + i] = mat33()
+
+
+@wp.func
+def touch(machine: Machine, work: Work, w: int, lane: int, lanes: int):
+    """Add up the contacts of all pairs."""
+    contacts = machine.contacts
+    pairs = work.pairs
+    for pair in range(lane, contacts.pairs, lanes):
+        near = meet(machine.tree, work.links, contacts, machine.solids, pairs, w, pair)
+        pairs.near[w * contacts.pairs + pair] = near
+    sync()
+    for pair in range(contacts.pairs):
+        if pairs.near[w * contacts.pairs + pair] == 1:
+            touch_pair(machine.tree, work.links, contacts, machine.solids, pairs, w, pair, lane, lanes)
+
+
+@wp.func
+def push(machine: Machine, work: Work, w: int):
+    """Add the wrenches of contacts to those of their elements; by one thread."""
+    tree = machine.tree
+    contacts = machine.contacts
+    for pair in range(contacts.pairs):
+        m = w * contacts.pairs + pair
+        if work.pairs.active[m] > 0:
+            W = work.pairs.wrench[m]
+            work.pushed[w * tree.elements + tree.element[contacts.group_body[contacts.pair_group[pair]]]] += W
+            body = machine.solids.body[contacts.pair_solid[pair]]
+            if body >= 0:
+                work.pushed[w * tree.elements + tree.element[body]] -= W
+
+
+@wp.func
+def add_children(tree: Tree, work: Work, w: int, i: int):
+    """Add what its children carry to an element, which is number i from the roots."""
+    n = w * tree.elements + tree.order[i]
+    for back in range(tree.child[i + 1] - tree.child[i]):
+        m = w * tree.elements + tree.order[tree.child[i + 1] - 1 - back]
+        work.mass[n] += work.mass[m]
+        work.moment[n] += work.moment[m]
+        work.inertia[n] += work.inertia[m]
+        work.momentum[n] += work.momentum[m]
+        work.coriolis[n] += work.coriolis[m]
+        work.force[n] += work.force[m]
+        work.pushed[n] += work.pushed[m]
+
+
+@wp.func
+def evaluate(
+    machine: Machine,
+    stage: Stage,
+    work: Work,
+    control: wp.array2d[scalar],
+    w: int,
+    lane: int,
+    lanes: int,
+):
+    """Residual and Jacobian of world w at the displacement of its stage."""
+    tree = machine.tree
+    clear(machine, work, w, lane, lanes)
+    for level in range(tree.levels):
+        for i in range(tree.level[level] + lane, tree.level[level + 1], lanes):
+            move(tree, machine.design, stage, work.links, w, tree.order[i])
+        sync()
+    for e in range(lane, tree.elements, lanes):
+        load_element(machine, work, w, e)
+        displace_element(machine, stage, work, w, e)
+    touch(machine, work, w, lane, lanes)
+    sync()
+    if lane == 0:
+        push(machine, work, w)
+    sync()
+    for back in range(tree.levels):
+        level = tree.levels - 1 - back
+        for i in range(lane, tree.level[level + 1] - tree.level[level], lanes):
+            add_children(tree, work, w, tree.level[level + 1] - 1 - i)
+        sync()
+    for j in range(lane, tree.freedom, lanes):
+        differentiate(machine, work, w, tree.of_dof[j], j - tree.dof[tree.of_dof[j]])
+    sync()
+    for e in range(lane, tree.elements, lanes):
+        add_passive(machine, stage, work, w, e)
+    sync()
+    for pair in range(machine.contacts.pairs):
+        if work.pairs.active[w * machine.contacts.pairs + pair] > 0:
+            for j in range(lane, tree.freedom, lanes):
+                differentiate_pair(machine, work, w, pair, j)
+    sync()
+    for j in range(lane, tree.freedom, lanes):
+        for i in range(tree.drive[j], tree.drive[j + 1]):
+            add_motor(machine, stage, work, control, w, tree.motor[i])
+    sync()

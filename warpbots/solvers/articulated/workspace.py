@@ -1,0 +1,146 @@
+"""Arrays that every step fills anew, and what each state keeps for the adjoint of the step that ended in it."""
+
+import dataclasses
+
+import warp as wp
+
+from warpbots.solvers.adjoint_cache import Kept
+from warpbots.solvers.articulated.arrays import Links, Stage
+from warpbots.solvers.articulated.cloud_contact import Pairs
+from warpbots.solvers.articulated.machine import Work
+from warpbots.solvers.articulated.newton import Factors, Report
+from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
+from warpbots.solvers.articulated.thread_team import lanes_of
+from warpbots.solvers.articulated.virtual_power import Touching
+
+__all__ = ["End", "Scratch"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Sizes:
+    """How much there is of what in one world."""
+
+    worlds: int
+    elements: int
+    bodies: int
+    freedom: int
+    groups: int
+    pairs: int
+    channels: int
+
+
+@dataclasses.dataclass(frozen=True)
+class End:
+    """What a state keeps of the step that ended in it.
+
+    Per world: 2 (n^2 + 3 n + 1) numbers and 2 n integers for n velocities, half of them for the first of two stages.
+
+    Attributes:
+        stages: The stages, of which one step out of many has two.
+        factors: Factors of their Jacobians.
+    """
+
+    stages: tuple[Stage, Stage]
+    factors: tuple[Factors, Factors]
+
+
+class Scratch:
+    """Arrays of one model.
+
+    Attributes:
+        work: What an evaluation of residual and Jacobian writes.
+        links: Where elements and bodies are in the adjoint, with room for gradients.
+        report: What Newton's method did in the last step.
+        still: A stage that displaces nothing; its `rate` is of no use.
+        stages: Copies of the stages of the step that is differentiated, with room for gradients.
+        weight: Virtual velocities, shape (worlds * n_velocities,).
+        sweep: Virtual twists of elements, shape (worlds * n_elements,).
+        power: Powers of elements, shape (worlds, n_elements).
+        motor_power: Powers of motors, shape (worlds, channels).
+        contact_power: Powers of contacts, shape (worlds * n_candidates,).
+        touching: The contacts of a moment.
+        mobilities: What `contact_time_step` found last, and of which arrays; None before.
+    """
+
+    def __init__(self, sizes: Sizes, touching: Touching, device: wp.Device):
+        self._sizes, self._device = sizes, device
+        self._ends: Kept = Kept()
+        w, n = sizes.worlds, sizes.freedom
+        elements, pairs, groups = w * sizes.elements, w * sizes.pairs, w * sizes.groups
+        looking = w * lanes_of(device) if pairs else 0
+        self.links = self._links(elements, w * sizes.bodies, requires_grad=True)
+        self.work = self._struct(
+            Work,
+            [
+                (elements, scalar), (elements, vec3), (elements, mat33), (elements, vec3), (elements, mat33),
+                (elements, Twist), (elements, Twist), *4 * [(w * n, Twist)], *4 * [(w * n, scalar)],
+                (w * n * n, scalar),
+            ],
+            links=self._links(elements, w * sizes.bodies),
+            pairs=self._struct(
+                Pairs,
+                [
+                    (pairs, int), (pairs, int), (pairs, Twist), (12 * pairs, mat33), (groups, vec3), (groups, scalar),
+                    (w, scalar), (looking, int), (looking, Twist), (12 * looking, mat33),
+                ],
+            ),
+        )  # fmt: skip
+        self.work.pairs.hardness.fill_(1.0)
+        self.report = self._struct(Report, [(w, int), (w, int), (w, scalar)])
+        self.stages = self._stage(requires_grad=True), self._stage(requires_grad=True)
+        self.still = self._stage(requires_grad=True)
+        self.touching = touching
+        self.mobilities: tuple | None = None
+        self.weight = self._zeros(w * n, scalar)
+        self.sweep = self._zeros(elements, Twist, requires_grad=True)
+        self.power = self._zeros((w, sizes.elements), scalar, requires_grad=True)
+        self.motor_power = self._zeros((w, sizes.channels), scalar, requires_grad=True)
+        self.contact_power = self._zeros(touching.candidate.size, scalar, requires_grad=True)
+
+    def end(self, state: object) -> End:
+        """What `state` keeps of the step that ends in it."""
+
+        def factors() -> Factors:
+            w, n = self._sizes.worlds, self._sizes.freedom
+            return self._struct(Factors, [(w * n * n, scalar), (w * n, int)])
+
+        return self._ends.of(state, lambda: End((self._stage(), self._stage()), (factors(), factors())))
+
+    def at_rest(self, state: object) -> Stage:
+        """A state as a stage that ends where it starts, at its velocities."""
+        stage = Stage()
+        stage.x, stage.accel, stage.c = self.still.x, self.still.accel, self.still.c
+        stage.position, stage.rate = state.position.flatten(), state.velocity.flatten()
+        return stage
+
+    def gradients(self) -> list[wp.array]:
+        """Arrays whose gradients are sums over the adjoints of a stage."""
+        return [*(getattr(self.links, name) for name in Links.vars), self.sweep]
+
+    def _stage(self, requires_grad: bool = False) -> Stage:
+        """A stage without the coordinates that it displaces, which are those of a state."""
+        w, n = self._sizes.worlds, self._sizes.freedom
+        stage = Stage()
+        for name in ("x", "rate", "accel"):
+            setattr(stage, name, self._zeros(w * n, scalar, requires_grad))
+        stage.c = self._zeros(w, scalar)
+        return stage
+
+    def _links(self, elements: int, bodies: int, requires_grad: bool = False) -> Links:
+        sizes = [(elements, t) for t in (mat33, vec3, mat33, Twist, Twist)] + [(bodies, mat33), (bodies, vec3)]
+        return self._struct(Links, sizes, requires_grad)
+
+    def _struct(
+        self, cls: type, arrays: list[tuple[int, type]], requires_grad: bool = False, **structs: object
+    ) -> object:
+        """A struct of new arrays, and of structs that there are already."""
+        struct = cls()
+        for name, value in structs.items():
+            setattr(struct, name, value)
+        names = [name for name in cls.vars if name not in structs]
+        for name, (size, dtype) in zip(names, arrays, strict=True):
+            setattr(struct, name, self._zeros(size, dtype, requires_grad))
+        return struct
+
+    def _zeros(self, size: int | tuple, dtype: type, requires_grad: bool = False) -> wp.array:
+        return wp.zeros(size, dtype=dtype, device=self._device, requires_grad=requires_grad)

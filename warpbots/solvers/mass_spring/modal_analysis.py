@@ -1,0 +1,242 @@
+"""Linear analysis of a lattice at rest: its stiffness matrix, natural frequencies and modes; on the host."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse import coo_matrix, csr_matrix, diags
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from warpbots.scene import FREEDOMS
+from warpbots.solvers.mass_spring.constraints import FREE
+from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
+
+__all__ = [
+    "Energy",
+    "energy",
+    "frequency_limit",
+    "highest_frequency",
+    "motions_left",
+    "natural_modes",
+    "stiffness_matrix",
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class Energy:
+    """Energy of a state by kind, each of shape (worlds,).
+
+    Attributes:
+        elastic: Of the springs [J].
+        gravitational: Of the masses' heights, 0 at the origin [J].
+        kinetic: Of the masses' motion [J].
+    """
+
+    elastic: np.ndarray
+    gravitational: np.ndarray
+    kinetic: np.ndarray
+
+    @property
+    def total(self) -> np.ndarray:
+        """Sum of all kinds [J], shape (worlds,)."""
+        return self.elastic + self.gravitational + self.kinetic
+
+
+def energy(model: MassSpringModel, state: MassSpringState, **parameters: Any) -> Energy:
+    """Elastic, gravitational and kinetic energy of `state`, in double precision; lengths at rest without signals.
+
+    What springs have lost by setting and breaking is gone.
+
+    Args:
+        model: What moves.
+        state: Its fields may be Warp arrays or torch tensors.
+        parameters: What a rollout had in the place of the model's parameters, by name: numbers, arrays or tensors that
+            broadcast to the parameter's shape.
+
+    Raises:
+        ValueError: The model has no such parameter, or it has another shape.
+    """
+    unknown = parameters.keys() - model.parameters().keys()
+    if unknown:
+        raise ValueError(
+            f"energy: there is no parameter {min(unknown)!r}; the model has {', '.join(model.parameters())}"
+        )
+    x, v = (_numpy(a) for a in (state.position, state.velocity))
+    k, l0, m, g = (_parameter(model, n, parameters) for n in ("stiffness", "rest_length", "mass", "gravity"))
+    i, j = model.lattice.ends.T
+    length = np.linalg.norm(x[:, j] - x[:, i], axis=-1)
+    if model.wears:
+        k, l0 = k * (1.0 - _numpy(state.broken)), l0 * (1.0 + _numpy(state.plastic))
+    return Energy(
+        elastic=0.5 * (k * (length - l0) ** 2).sum(axis=1),
+        gravitational=-np.einsum("wn,wni,wi->w", m, x, g),
+        kinetic=0.5 * (m * (v**2).sum(axis=-1)).sum(axis=1),
+    )
+
+
+def _parameter(model: MassSpringModel, name: str, parameters: dict[str, Any]) -> np.ndarray:
+    """The model's parameter, or what is in its place, in the model's shape."""
+    own = _numpy(getattr(model, name))
+    value = _numpy(parameters.get(name, own))
+    try:
+        return np.broadcast_to(value, own.shape)
+    except ValueError:
+        raise ValueError(
+            f"energy: parameter {name!r} must have shape {own.shape} or one that broadcasts to it, got {value.shape}"
+        ) from None
+
+
+def _numpy(array: object) -> np.ndarray:
+    """A Warp array, a tensor or anything that NumPy reads as float64."""
+    array = array.detach().cpu() if hasattr(array, "detach") else array
+    return np.asarray(array.numpy() if hasattr(array, "numpy") else array, dtype=np.float64)
+
+
+def stiffness_matrix(model: MassSpringModel, world: int = 0, position: np.ndarray | None = None) -> csr_matrix:
+    """Second derivative of the elastic energy [N/m], shape (n_masses dim, n_masses dim).
+
+    Args:
+        model: What is analysed.
+        world: Which of the copies.
+        position: Positions about which to linearise [m], shape (n_masses, dim); None for those at rest.
+    """
+    x = model.lattice.position if position is None else position
+    k, l0 = (a.numpy()[world].astype(np.float64) for a in (model.stiffness, model.rest_length))
+    (i, j), dim = model.lattice.ends.T, model.dim
+    d = x[j] - x[i]
+    length = np.linalg.norm(d, axis=1)
+    n = d / length[:, None]
+    along = n[:, :, None] * n[:, None, :]
+    block = k[:, None, None] * (along + (1.0 - l0 / length)[:, None, None] * (np.eye(dim) - along))
+    a, b = np.indices((dim, dim)).reshape(2, -1)
+    rows, columns, values = [], [], []
+    for row, column, sign in ((i, i, 1.0), (j, j, 1.0), (i, j, -1.0), (j, i, -1.0)):
+        rows.append(dim * row[:, None] + a)
+        columns.append(dim * column[:, None] + b)
+        values.append(sign * block.reshape(len(k), -1))
+    values, rows, columns = (np.concatenate([*map(np.ravel, part)]) for part in (values, rows, columns))
+    return coo_matrix((values, (rows, columns)), shape=(x.size, x.size)).tocsr()
+
+
+def motions_left(model: MassSpringModel) -> csr_matrix:
+    """Columns are the motions that the constraints leave, orthonormal, shape (n_masses dim, n_free)."""
+    dim, n = model.dim, len(model.lattice)
+    freedom, direction = model.freedom.numpy(), model.direction.numpy().astype(np.float64)
+    rows, columns, values, count = [], [], [], 0
+    for kind in range(FREE + 1):
+        chosen = np.flatnonzero(freedom == kind)
+        if not len(chosen) or (kind < FREE and FREEDOMS[kind] == "fixed"):
+            continue
+        basis = np.tile(np.eye(dim), (len(chosen), 1, 1))
+        if kind < FREE:  # the first vector of the frame is the direction; a line keeps it, a plane the others
+            frame = np.linalg.qr(np.concatenate([direction[chosen][:, :, None], basis], axis=2))[0]
+            basis = frame[:, :, :1] if FREEDOMS[kind] == "line" else frame[:, :, 1:]
+        each = basis.shape[2]
+        rows.append(np.broadcast_to(dim * chosen[:, None, None] + np.arange(dim)[None, :, None], basis.shape))
+        number = count + each * np.arange(len(chosen))[:, None, None] + np.arange(each)[None, None, :]
+        columns.append(np.broadcast_to(number, basis.shape))
+        values.append(basis)
+        count += each * len(chosen)
+    flat = [
+        np.concatenate([v.reshape(-1) for v in group]) if group else np.zeros(0) for group in (values, rows, columns)
+    ]
+    return coo_matrix((flat[0], (flat[1].astype(int), flat[2].astype(int))), shape=(n * dim, count)).tocsr()
+
+
+def natural_modes(
+    model: MassSpringModel, count: int, world: int = 0, position: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Lowest natural frequencies and their shapes, without damping: K u = (2 pi f)^2 M u.
+
+    Args:
+        model: What vibrates.
+        count: How many; a body that nothing holds has 3 (2D) or 6 (3D) of frequency 0.
+        world: Which of the copies.
+        position: Positions about which to linearise [m], shape (n_masses, dim); None for those at rest.
+
+    Returns:
+        Frequencies [Hz], increasing, shape (count,), and shapes with unit modal mass whose largest entry is positive
+        [kg^-1/2], shape (count, n_masses, dim).
+
+    Raises:
+        ValueError: `count` is above the number of motions that the constraints leave.
+    """
+    Z = motions_left(model)
+    if not 0 < count <= Z.shape[1]:
+        raise ValueError(
+            f"natural_modes: count must be in 1 to {Z.shape[1]}, the motions that the constraints leave, got {count}"
+        )
+    mass = np.repeat(model.mass.numpy()[world].astype(np.float64), model.dim)
+    K = Z.T @ stiffness_matrix(model, world, position) @ Z
+    M = (Z.T @ diags(mass) @ Z).tocsc()
+    if count < K.shape[0]:
+        start = np.random.default_rng(0).standard_normal(K.shape[0])
+        below = -1e-6 * abs(K.diagonal()).max() / M.diagonal().max()  # just below zero: K may be singular
+        values, vectors = eigsh(K.tocsc(), count, M, sigma=below, which="LM", v0=start)
+    else:  # Lanczos' method always leaves one out
+        values, vectors = eigh(K.toarray(), M.toarray())
+    order = np.argsort(values)
+    frequency = np.sqrt(np.maximum(values[order], 0.0)) / (2.0 * np.pi)
+    shapes = (Z @ vectors[:, order]).T
+    shapes *= np.sign(shapes[np.arange(count), np.abs(shapes).argmax(axis=1)])[:, None]
+    return frequency, shapes.reshape(count, len(model.lattice), model.dim)
+
+
+def highest_frequency(model: MassSpringModel) -> tuple[float, float]:
+    """Largest angular frequency [rad/s] of all worlds about rest, and the damping ratio there [1].
+
+    0 if the constraints leave no motion.
+
+    Lanczos' method on M^-1/2 K M^-1/2, whose residual is added: the true value is not above what is returned but by
+    rounding. Damping along the springs proportional to their stiffness has its largest ratio there, too.
+    """
+    found = (0.0, 0.0)
+    K0 = None
+    for world in range(model.worlds):
+        k, l0, m, c = (a.numpy()[world] for a in (model.stiffness, model.rest_length, model.mass, model.damping))
+        same = K0 is not None and all(np.array_equal(a, b) for a, b in zip(K0, (k, l0, m, c), strict=True))
+        if same:
+            continue
+        K0 = (k, l0, m, c)
+        found = max(found, _highest(model, world))
+    return found
+
+
+def frequency_limit(model: MassSpringModel) -> tuple[float, float]:
+    """An upper limit of what `highest_frequency` finds, at a fraction of its cost.
+
+    (a - b)^2 <= 2 a^2 + 2 b^2 in the energy of every spring: K is below blocks B_i = 2 sum_j k_ij n n^T of one mass
+    each, and w^2 below the largest eigenvalue of any B_i / m_i.
+    """
+    (i, j), count, dim = model.lattice.ends.T, len(model.lattice), model.dim
+    d = model.lattice.position[j] - model.lattice.position[i]
+    length = np.linalg.norm(d, axis=1)
+    n = d / length[:, None]
+    along = n[:, :, None] * n[:, None, :]
+    found = (0.0, 0.0)
+    for world in range(model.worlds):
+        k, l0, m, c = (_numpy(a)[world] for a in (model.stiffness, model.rest_length, model.mass, model.damping))
+        tense = np.maximum(0.0, 1.0 - l0 / length)  # what a spring under tension adds across itself
+        block = 2.0 * k[:, None, None] * (along + tense[:, None, None] * (np.eye(dim) - along))
+        both = [np.bincount(np.r_[i, j], np.r_[e, e], count) for e in block.reshape(len(k), -1).T]
+        B = np.stack(both, axis=1).reshape(count, dim, dim) / m[:, None, None]
+        omega = float(np.sqrt(np.linalg.eigvalsh(B).max()))
+        found = max(found, (omega, float((c / k).max(initial=0.0) * omega / 2.0)))
+    return found
+
+
+def _highest(model: MassSpringModel, world: int) -> tuple[float, float]:
+    Z = motions_left(model)
+    root = 1.0 / np.sqrt(Z.T.power(2) @ np.repeat(model.mass.numpy()[world].astype(np.float64), model.dim))
+    K = Z.T @ stiffness_matrix(model, world) @ Z
+    size = K.shape[0]
+    if size < 2:
+        return (float(root[0] * np.sqrt(K[0, 0])), 0.0) if size else (0.0, 0.0)
+    operator = LinearOperator((size, size), matvec=lambda u: root * (K @ (root * u)), dtype=np.float64)
+    start = np.random.default_rng(0).standard_normal(size)
+    values, vectors = eigsh(operator, 1, which="LA", tol=1e-3, v0=start)
+    residual = np.linalg.norm(operator @ vectors[:, 0] - values[0] * vectors[:, 0])
+    omega = float(np.sqrt(values[0] + residual))
+    k, c = (a.numpy()[world].astype(np.float64) for a in (model.stiffness, model.damping))
+    return omega, float((c / k).max() * omega / 2.0)

@@ -1,0 +1,160 @@
+"""Masses that keep their distance from one another, of one body or of several.
+
+A collision is a spring that is there only while it is compressed: masses i and j closer than r_i + r_j push each other
+away with k (r_i + r_j - l), k the mean of their stiffnesses; at one place there is no direction, and no force.
+Neighbours are found by a hash grid, built anew at every stage; each mass gathers from all of its own, so no two threads
+write to one place, and the adjoint is the same loop.
+"""
+
+import functools
+import warnings
+
+import numpy as np
+import warp as wp
+from scipy.spatial import cKDTree
+
+from warpbots.numerics import NODE, real
+from warpbots.numerics.simd import add, dot, fetch, multiply_add, scale, subtract
+from warpbots.scene import Scene
+from warpbots.solvers.mass_spring.lattice import Lattice
+
+__all__ = ["adj_collide_kernel", "collide_kernel", "point_kernel", "radii", "say_pressed", "stiffnesses"]
+
+_RADIUS = 0.45
+"""Radius of a mass in distances to its nearest neighbour at rest.
+
+Below one half nothing collides at rest; above 1 / (2 sqrt 2) no mass slips between four on the face of a voxel.
+"""
+
+_TIGHT = 0.5 / np.sqrt(2.0)
+"""Radius in distances of neighbours below which a mass slips between four on the face of a voxel."""
+
+
+def radii(lattice: Lattice) -> np.ndarray:
+    """Radius of every mass [m], shape (n,)."""
+    return _RADIUS * cKDTree(lattice.position).query(lattice.position, k=2)[0][:, 1]
+
+
+def say_pressed(scene: Scene, lattice: Lattice, radius: np.ndarray) -> None:
+    """Warn where bodies are so near to one another at rest that their masses slip between each other later.
+
+    Args:
+        scene: Has the bodies.
+        lattice: Their masses.
+        radius: From `radii` [m].
+    """
+    for k, body in enumerate(scene.bodies):
+        own = np.flatnonzero(lattice.body == k)
+        alone = _RADIUS * cKDTree(lattice.position[own]).query(lattice.position[own], k=2)[0][:, 1]
+        pressed = radius[own] < _TIGHT / _RADIUS * alone
+        if pressed.any():
+            i = int((radius[own] / alone).argmin())
+            warnings.warn(
+                f"MassSpring: with collision masses keep {2.0 * _RADIUS:g} of the distance that they have at rest, and "
+                f"{pressed.sum()} of {body.name!r} are nearer to another body than to their own, the nearest "
+                f"{radius[own[i]] / _RADIUS:.3g} instead of {alone[i] / _RADIUS:.3g} m: there bodies sink into each "
+                f"other; start them {alone[i] / _RADIUS:.3g} m apart",
+                stacklevel=5,
+            )
+            return
+
+
+def stiffnesses(lattice: Lattice) -> np.ndarray:
+    """Mean stiffness of the springs of every mass [N/m], shape (n,)."""
+    n, ends = len(lattice), lattice.ends.ravel()
+    return np.bincount(ends, np.repeat(lattice.stiffness, 2), n) / np.bincount(ends, minlength=n)
+
+
+@functools.cache
+def point_kernel() -> wp.Kernel:
+    """Kernel over the masses of all worlds: positions as the hash grid wants them, in single precision."""
+
+    @wp.kernel(module=wp.get_module("warpbots.springs.points"), enable_backward=False)
+    def points(x: wp.array[NODE], point_out: wp.array[wp.vec3]):
+        """x."""
+        i = wp.tid()
+        point_out[i] = wp.vec3(wp.float32(x[i][0]), wp.float32(x[i][1]), wp.float32(x[i][2]))
+
+    return points
+
+
+@functools.cache
+def collide_kernel() -> wp.Kernel:
+    """Kernel over the masses of all worlds: add the forces of collisions."""
+
+    @wp.kernel(module=wp.get_module("warpbots.springs.collide"), enable_backward=False)
+    def collide(
+        # model
+        radius: wp.array[real],
+        stiffness: wp.array[real],
+        count: int,
+        reach: wp.float32,
+        # state
+        grid: wp.uint64,
+        point: wp.array[wp.vec3],
+        x: wp.array[NODE],
+        # out
+        force_out: wp.array[NODE],
+    ):
+        """f_i += k (1 - l0 / l) (x_j - x_i) for all j closer than l0 = r_i + r_j in the same world."""
+        i = wp.tid()
+        w = i // count
+        mass = i - w * count
+        x_i = fetch(x, i)
+        total = NODE()
+        for j in wp.hash_grid_query(grid, point[i], reach):
+            other = j - w * count
+            if j != i and other >= 0 and other < count:
+                d = subtract(fetch(x, j), x_i)
+                length = wp.sqrt(dot(d, d))
+                l0 = radius[mass] + radius[other]
+                if length > real(0.0) and length < l0:
+                    k = real(0.5) * (stiffness[mass] + stiffness[other])
+                    total = multiply_add(total, k * (real(1.0) - l0 / length), d)
+        force_out[i] = add(force_out[i], total)
+
+    return collide
+
+
+@functools.cache
+def adj_collide_kernel() -> wp.Kernel:
+    """Kernel over the masses of all worlds: adjoint of `collide_kernel`."""
+
+    @wp.kernel(module=wp.get_module("warpbots.springs.adj_collide"), enable_backward=False)
+    def adj_collide(
+        # model
+        radius: wp.array[real],
+        stiffness: wp.array[real],
+        count: int,
+        reach: wp.float32,
+        # state
+        grid: wp.uint64,
+        point: wp.array[wp.vec3],
+        x: wp.array[NODE],
+        force_adj: wp.array[NODE],
+        # out
+        x_adj_out: wp.array[NODE],
+    ):
+        """x_i* -= k (1 - l0/l) m + k l0/l q/l d, as for a spring (`warpbots.solvers.mass_spring.springs`)."""
+        i = wp.tid()
+        w = i // count
+        mass = i - w * count
+        x_i = fetch(x, i)
+        m_i = fetch(force_adj, i)
+        total = NODE()
+        for j in wp.hash_grid_query(grid, point[i], reach):
+            other = j - w * count
+            if j != i and other >= 0 and other < count:
+                d = subtract(fetch(x, j), x_i)
+                length = wp.sqrt(dot(d, d))
+                l0 = radius[mass] + radius[other]
+                if length > real(0.0) and length < l0:
+                    k = real(0.5) * (stiffness[mass] + stiffness[other])
+                    m = subtract(m_i, fetch(force_adj, j))
+                    q = dot(m, d) / length
+                    slack = l0 / length
+                    g = multiply_add(scale(k * (real(1.0) - slack), m), k * slack * q / length, d)
+                    total = add(total, g)
+        x_adj_out[i] = subtract(x_adj_out[i], total)
+
+    return adj_collide

@@ -1,0 +1,158 @@
+"""Adjoints of the transfers, derived by hand from the pairing of `stencil_3d`.
+
+For a loss L write x* for dL/dx. The grid-to-particle transfer reads the grid velocities v_i linearly,
+
+    L = sum_i w_i (v*' + (4/dx) C*' d_i) . v_i,   v*' = v* + dt x*,   C*' = C* + dt F* F^T,
+
+which is the pairing with q = v*', A = (4/dx) C*' (d in cells). So v_i* is a scatter and the position's gradient the
+slope of the pairing. The particle-to-grid transfer is the pairing of its own q and A with the nodes' gradients, so q*
+and A* are a gather and the position's gradient again a slope. In both, dL/dx_p has one more term, -A^T sum_i w_i h_i,
+because d_i = x_i - x_p.
+
+Appendix A.2 of the ChainQueen paper prints the same chain with slips (A95, A100); the one here is tested against
+float64 differences and against Warp's generated adjoint.
+"""
+
+import functools
+
+import warp as wp
+
+from warpbots.actuators import activation_arrays, active_stress
+from warpbots.materials import elasticity
+from warpbots.numerics import NODE, matrix, real
+from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
+from warpbots.solvers.mpm.transfer import stencil
+
+__all__ = ["adj_move_kernel", "adj_p2g_kernel"]
+
+
+@functools.cache
+def adj_move_kernel(dim: int) -> wp.Kernel:
+    """Kernel over all particles of all worlds: adjoint of `move_kernel`."""
+    MotionArrays, GridGeometry = motion_arrays(dim), grid_geometry(dim)
+    s = stencil(dim)
+
+    @wp.kernel(module=wp.get_module(f"warpbots.mpm.adjoint_{dim}d"), enable_backward=False)
+    def adj_move(
+        # model
+        grid: GridGeometry,
+        # state
+        motion: MotionArrays,
+        moved: MotionArrays,
+        velocity: wp.array[NODE],
+        moved_adj: MotionArrays,
+        dt: real,
+        # out
+        motion_adj_out: MotionArrays,
+        velocity_adj_out: wp.array[NODE],
+    ):
+        """v_i* += w (v*' + (4/dx) C*' d), x* += x*' + slope - A^T v', F* += (I + dt C')^T F*'."""
+        r = wp.tid()
+        x = (motion.x[r] - grid.lower) * grid.inv_dx
+        if s.reach(x, grid.resolution):
+            F_adj = moved_adj.F[r]
+            x_adj = moved_adj.x[r]
+            A = (real(4.0) * grid.inv_dx) * (moved_adj.C[r] + dt * (F_adj @ wp.transpose(motion.F[r])))
+            q = moved_adj.v[r] + dt * x_adj
+            first = grid.world[r] * grid.pencils
+            s.scatter(velocity_adj_out, first, grid.resolution, x, q, real(0.0), A)
+            slope = s.slope(velocity, first, grid.resolution, x, q, real(0.0), A) - wp.transpose(A) @ moved.v[r]
+            # Not +=, which Warp makes an atomic operation: no other thread has this particle.
+            motion_adj_out.x[r] = motion_adj_out.x[r] + x_adj + grid.inv_dx * slope
+            motion_adj_out.F[r] = motion_adj_out.F[r] + F_adj + dt * (wp.transpose(moved.C[r]) @ F_adj)
+
+    return adj_move
+
+
+@functools.cache
+def adj_p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
+    """Kernel over the particles of one law: adjoint of `p2g_kernel`."""
+    mat = matrix(dim)
+    MotionArrays, ConstitutionArrays = motion_arrays(dim), constitution_arrays()
+    ActivationArrays, GridGeometry = activation_arrays(dim), grid_geometry(dim)
+    s, active = stencil(dim), active_stress(dim)
+    _, stress, _ = elasticity(law, incompressibility, dim)
+
+    @wp.func
+    def work(F: mat, E: real, nu: real, T: mat):
+        """T : tau(F, E, nu), whose gradient is the stress's derivative contracted with T."""
+        return wp.ddot(T, stress(F, E, nu))
+
+    @wp.kernel(module=wp.get_module(f"warpbots.mpm.adjoint_{law}_{incompressibility}_{dim}d"), enable_backward=False)
+    def adj_p2g(
+        # model
+        material: ConstitutionArrays,
+        actuation: ActivationArrays,
+        grid: GridGeometry,
+        rows: wp.array[int],
+        # state
+        motion: MotionArrays,
+        u: wp.array2d[real],
+        momentum_adj: wp.array[NODE],
+        dt: real,
+        copies: int,
+        # out
+        motion_adj_out: MotionArrays,
+        material_adj_out: ConstitutionArrays,
+        u_adj_out: wp.array2d[real],
+    ):
+        """Gather q* and A*; x* += slope - A^T q*, and on to C*, m*, V*, tau* and through the law."""
+        r = rows[wp.tid()]
+        w = grid.world[r]
+        p = r - w * grid.particles
+        x = (motion.x[r] - grid.lower) * grid.inv_dx
+        if not s.reach(x, grid.resolution):
+            return
+        F = motion.F[r]
+        v = motion.v[r]
+        C = motion.C[r]
+        E = material.E[r]
+        nu = material.nu[r]
+        rho = material.rho[r]
+        V = material.V[r]
+        m = rho * V
+        c = real(4.0) * dt * grid.inv_dx
+        first = w * grid.pencils
+        h_adj, A_adj = s.gather(momentum_adj, first, grid.resolution, x)
+        v_adj = s.momentum(h_adj)
+
+        # This comes before the first plain call of `stress`, and in a module of its own: Warp 1.19 generates the
+        # adjoints of functions that `stress` calls only if it meets them first below wp.grad, else they are silently 0.
+        tau_adj = -(c * V) * A_adj
+        F_adj, E_adj, nu_adj, _T_adj = wp.grad(work)(F, E, nu, tau_adj)
+
+        tau = stress(F, E, nu)
+        a = mat()
+        driven = actuation.start[p] < actuation.start[p + 1]
+        if driven:
+            a = active(actuation, p, w, u)
+            tau += F @ a @ wp.transpose(F)
+        A = (m * grid.dx) * C - (c * V) * tau
+        slope = s.slope(momentum_adj, first, grid.resolution, x, m * v, m, A) - wp.transpose(A) @ v_adj
+        motion_adj_out.x[r] = motion_adj_out.x[r] + grid.inv_dx * slope
+        motion_adj_out.v[r] = motion_adj_out.v[r] + m * v_adj
+        motion_adj_out.C[r] = motion_adj_out.C[r] + (m * grid.dx) * A_adj
+
+        if driven:
+            F_adj += tau_adj @ F @ wp.transpose(a) + wp.transpose(tau_adj) @ F @ a
+            a_adj = wp.transpose(F) @ tau_adj @ F
+            if u_adj_out:
+                row = w * copies + (p & (copies - 1))
+                for k in range(actuation.start[p], actuation.start[p + 1]):
+                    actuator = actuation.actuator[k]
+                    wp.atomic_add(
+                        u_adj_out, row, actuation.channel[actuator], wp.ddot(actuation.pattern[actuator], a_adj)
+                    )
+        motion_adj_out.F[r] = motion_adj_out.F[r] + F_adj
+
+        m_adj = h_adj[3] + wp.dot(v_adj, v) + grid.dx * wp.ddot(A_adj, C)
+        if material_adj_out.E:
+            material_adj_out.E[r] = material_adj_out.E[r] + E_adj
+        if material_adj_out.nu:
+            material_adj_out.nu[r] = material_adj_out.nu[r] + nu_adj
+        if material_adj_out.rho:
+            material_adj_out.rho[r] = material_adj_out.rho[r] + V * m_adj
+        if material_adj_out.V:
+            material_adj_out.V[r] = material_adj_out.V[r] + rho * m_adj - c * wp.ddot(A_adj, tau)
+
+    return adj_p2g

@@ -1,0 +1,223 @@
+"""Bones: which nodes of the flesh are bound to which rigid body, and what joins these to one another, on the host."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+import warp as wp
+from scipy.sparse import csc_matrix
+
+from warpbots.numerics import real, real_numpy
+from warpbots.scene import Joint, RigidBody, Scene, SceneError, Servo, Torque
+from warpbots.solvers.articulated import Articulated
+from warpbots.solvers.articulated.build import build as build_articulated
+from warpbots.solvers.articulated.dynamics import dynamics
+from warpbots.solvers.articulated.model import ArticulatedModel
+from warpbots.solvers.articulated.spatial import scalar, vec3
+from warpbots.solvers.projective.bones.handles import HandleArrays, HandleWork
+from warpbots.solvers.projective.contact.bone_surface import Shells, distance_to_body
+from warpbots.solvers.projective.iterate.cholesky import Factor
+
+__all__ = ["BoneScratch", "bones_at", "bound_velocity", "handles_of", "motors_of", "skeleton_of"]
+
+_SAMPLES, _ROUNDING = 4, 0.0
+"""Of solids of bones, which nothing touches: flesh does."""
+
+
+def bones_at(bones: Sequence[RigidBody], position: np.ndarray, slack: float) -> np.ndarray:
+    """Index of the bone that each point is inside of, the deepest one if there are several; -1 for none.
+
+    Args:
+        bones: Rigid bodies where all joints are at zero.
+        position: Points [m], shape (n, 3).
+        slack: Points up to this far outside belong to a bone, too [m].
+    """
+    distance = np.full((len(position), len(bones) + 1), slack)
+    for k, bone in enumerate(bones):
+        if bone.shape is not None:
+            distance[:, k + 1] = distance_to_body(bone, position)
+    return distance.argmin(axis=1) - 1
+
+
+def motors_of(scene: Scene) -> list[int]:
+    """Channels of the actuators that drive joints."""
+    return [i for i, a in enumerate(scene.actuators) if isinstance(a, Torque | Servo)]
+
+
+def skeleton_of(scene: Scene, mesh: object, worlds: int, device: wp.Device) -> ArticulatedModel | None:
+    """The bones of a scene as an articulated model without contacts; None if there are none.
+
+    A bone that floats, and has no velocity of its own, starts with that of the flesh around it.
+
+    Args:
+        scene: Has the bones.
+        mesh: The flesh, a `Mesh`.
+        worlds: Number of worlds.
+        device: Device of the arrays.
+
+    Raises:
+        SceneError: A bone holds no flesh, a joint does not start at zero, or a contact is spelled out.
+    """
+    if not scene.rigid:
+        return None
+    _refuse_contacts(scene)
+    _refuse_starts(scene)
+    _refuse_loose(scene, mesh.position, mesh.bone)
+    bodies = tuple(dataclasses.replace(b, points=0) for b in scene.rigid)
+    motors = tuple(scene.actuators[i] for i in motors_of(scene))
+    joints = tuple(_thrown(j, scene, mesh) for j in _all_joints(scene))
+    skeleton = Scene(bodies, motors, gravity=scene.gravity, joints=joints)
+    return build_articulated(skeleton, worlds, device, _SAMPLES, _ROUNDING)
+
+
+def handles_of(
+    skeleton: ArticulatedModel, mesh: object, shells: Shells, A: csc_matrix, factor: Factor, stride: int
+) -> HandleArrays:
+    """Bones as handles of all nodes, and of the vertices of their shells.
+
+    Args:
+        skeleton: The bones.
+        mesh: The flesh, a `Mesh`.
+        shells: What touches besides.
+        A: Matrix of the global step [N/m], shape (n_nodes, n_nodes).
+        factor: Its factors for nodes that are neither fixed nor bound.
+        stride: Entries of a point of the iteration of one world.
+    """
+    bones, bone_of = len(skeleton.scene.rigid), np.append(mesh.bone, shells.bone)
+    nodes, bound = len(bone_of), np.flatnonzero(bone_of >= 0)
+    bone, position = bone_of[bound], np.concatenate([mesh.position, shells.position])[bound]
+    center = np.array([b.position for b in skeleton.scene.rigid])[bone]
+    R = np.array([b.rotation for b in skeleton.scene.rigid])[bone]
+    place = np.einsum("bij,bi->bj", R, position - center)
+    weight = np.zeros((nodes, bones, 4))
+    weight[bound, bone] = np.append(place, np.ones((len(bound), 1)), axis=1)
+    weight = weight.reshape(nodes, 4 * bones)
+    flesh = weight[: len(mesh)]
+    flesh[factor.free] = -factor.lu.solve(A[factor.free] @ flesh)
+    handles, device = HandleArrays(), skeleton.device
+    handles.nodes, handles.stride, handles.freedom = nodes, stride, skeleton.robot.freedom
+    handles.handles, handles.bound = 4 * bones, len(bound)
+    handles.bone_of, handles.node, handles.bone = (
+        wp.array(a.astype(np.int32), dtype=int, device=device) for a in (bone_of, bound, bone)
+    )
+    handles.place = wp.array(place, dtype=vec3, device=device)
+    handles.weight = wp.array(weight.T.reshape(-1).astype(real_numpy), dtype=real, device=device)
+    handles.stiffness = wp.array((flesh.T @ (A @ flesh)).reshape(-1), dtype=scalar, device=device)
+    return handles
+
+
+class BoneScratch:
+    """Arrays that a step fills for its bones.
+
+    Attributes:
+        motor: Channels of the motors, shape (motors,).
+        control: Their signals, shape (worlds, motors), with a gradient.
+        gravity: Gravity as bones see it [m/s^2], shape (worlds,), with a gradient.
+        previous: Coordinates, then velocities, which the scheme of one step writes and nobody reads.
+        work: What a global step computes, and the same with rows and columns exchanged for its adjoint.
+        tangent: Transpose of the Jacobian of the joints, shape (worlds * freedom * freedom,).
+        pushed: Forces of the flesh on bound nodes [N], shape (worlds * bound,).
+        moved: Gradients to the displacements of bound nodes, likewise.
+        power: Powers at bound nodes, likewise, with a gradient.
+    """
+
+    def __init__(self, skeleton: ArticulatedModel, bound: int, motor: list[int]):
+        worlds, tree, device = skeleton.worlds, skeleton.tree, skeleton.device
+        n, handles = tree.freedom, 4 * tree.bodies
+
+        def zeros(shape: int | tuple, dtype: type = scalar, gradient: bool = False) -> wp.array:
+            return wp.zeros(shape, dtype=dtype, device=device, requires_grad=gradient)
+
+        self.motor = wp.array(np.array(motor, dtype=np.int32), dtype=int, device=device)
+        self.control = zeros((worlds, len(motor)), gradient=True)
+        self.gravity = zeros(worlds, vec3, gradient=True)
+        self.previous = zeros(worlds * tree.coordinates, gradient=True), zeros(worlds * n, gradient=True)
+        work = HandleWork()
+        for name in ("rows", "columns", "carried"):
+            setattr(work, name, zeros(worlds * handles * n, vec3))
+        for name in ("force", "moved"):
+            setattr(work, name, zeros(worlds * handles, vec3))
+        for name in ("matrix", "inverse"):
+            setattr(work, name, zeros(worlds * n * n))
+        for name in ("lacking", "torque", "step"):
+            setattr(work, name, zeros(worlds * n))
+        work.pivot = zeros(worlds * n, int)
+        exchanged = HandleWork()
+        for name in HandleWork.vars:
+            source = {"rows": "columns", "columns": "rows"}.get(name, name)
+            setattr(exchanged, name, getattr(work, source))
+        self.work = work, exchanged
+        self.tangent = zeros(worlds * n * n)
+        self.pushed, self.moved = zeros(worlds * bound, vec3), zeros(worlds * bound, vec3)
+        self.power = zeros(worlds * bound, gradient=True)
+
+
+def _all_joints(scene: Scene) -> list[Joint]:
+    """The joints of a scene, those of bones that float among them."""
+    hung = {j.child for j in scene.joints}
+    free = [Joint(b.name, "free", None, b.name, position=b.position) for b in scene.rigid if b.name not in hung]
+    return [*scene.joints, *free]
+
+
+def _thrown(joint: Joint, scene: Scene, mesh: object) -> Joint:
+    """A joint, with the velocity of the flesh at its start if it is free and has none of its own."""
+    if joint.kind != "free" or joint.parent is not None or joint.start_velocity is not None:
+        return joint
+    bone = [b.name for b in scene.rigid].index(joint.child)
+    velocity = mesh.velocity[mesh.bone == bone].mean(axis=0) @ np.array(joint.rotation)
+    return dataclasses.replace(joint, start_velocity=(*velocity, 0.0, 0.0, 0.0))
+
+
+def bound_velocity(skeleton: ArticulatedModel, mesh: object) -> np.ndarray:
+    """Velocities of all nodes at time 0 [m/s], those of bound ones as the joints have it, shape (n_nodes, 3)."""
+    robot, velocity = skeleton.robot, mesh.velocity.copy()
+    dynamics(skeleton, Articulated().state(skeleton))
+    axes = skeleton.scratch.work.axis.numpy()[: robot.freedom].astype(float)
+    tree = skeleton.tree
+    carries = tree.carries.numpy().reshape(tree.elements, tree.elements)
+    moves = carries[tree.of_dof.numpy()][:, tree.element.numpy()]
+    twists = np.einsum("jk,j,ji->ki", moves, robot.start_velocity, axes)
+    for k, twist in enumerate(twists):
+        bound = mesh.bone == k
+        velocity[bound] = np.cross(twist[:3], mesh.position[bound]) + twist[3:]
+    return velocity
+
+
+def _refuse_contacts(scene: Scene) -> None:
+    for contact in scene.contacts:
+        raise SceneError(
+            f"Contact {contact.name!r}: ProjectiveDynamics finds by itself what touches, with the friction of soft "
+            f"bodies and obstacles; leave it out"
+        )
+
+
+def _refuse_starts(scene: Scene) -> None:
+    """Raise if a joint does not start where the flesh is at rest."""
+    for joint in scene.joints:
+        if joint.start is not None:
+            turning = joint.kind in ("ball", "free")
+            zero = (0.0,) * (len(joint.start) - 1) + (1.0,) if turning else (0.0,) * len(joint.start)
+            if not np.allclose(joint.start, zero, atol=1e-9):
+                raise SceneError(
+                    f"Joint {joint.name!r}: it starts at {joint.start}, and the flesh is at rest where all joints are "
+                    f"at zero; leave out start, and drive the joint there with a Servo"
+                )
+
+
+def _refuse_loose(scene: Scene, position: np.ndarray, bone: np.ndarray) -> None:
+    """Raise if a bone does not hold the flesh: it needs three nodes that are not in line."""
+    carriers = {j.parent for j in scene.joints}
+    for k, body in enumerate(scene.rigid):
+        if body.shape is None and body.name in carriers:
+            continue
+        held = position[bone == k]
+        spread = np.linalg.svd(held - held.mean(axis=0), compute_uv=False) if len(held) >= 3 else np.zeros(3)
+        if spread[1] <= 1e-6 * spread[0]:
+            lower, upper = body.bounds
+            thickness = float((upper - lower).min())
+            raise SceneError(
+                f"RigidBody {body.name!r} (from {lower.round(6).tolist()} to {upper.round(6).tolist()} m) is outside "
+                f"of the flesh: it holds {len(held)} nodes of soft bodies, and needs three that are not in line; move "
+                f"it inside or make it thicker, or use cells of half its thickness, {thickness / 2.0:.3g} m "
+                f"(ProjectiveDynamics(cell_size=...))"
+            )

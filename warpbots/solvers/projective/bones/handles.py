@@ -1,0 +1,359 @@
+"""Bones as handles of the flesh: a global step that moves them and what follows them together.
+
+A bone with the orientation R and the origin p is a handle with the four columns T = (R, p). The global matrix A gives
+every node i a weight v_ic to each column c of all bones, with which it follows them when nothing else pulls: of a bound
+node its place (r, 1) in the frame of its bone, of the others -A_ff^-1 A_fb times these. The global step
+
+    B^T A B dz = B^T b,   B = (1, v G)
+
+of the soft multi-body paper (section 4, eq. 8 and 16) then falls apart into the solve y = A_ff^-1 b_f, which knows of
+no bones, and a small dense one for the joints,
+
+    (K + G^T (v^T A v) G) dx = G^T v^T b - r,   du = y + v G dx,
+
+with the residual r and the Jacobian K of the articulated bodies alone, and the derivative G of the handles with respect
+to the joints. As A couples nodes and not coordinates, v and v^T A v are constant, and G is all that turns. Rows go with
+velocities of joints and columns with their displacements, which differ for balls (`articulated.joints`).
+"""
+
+import warp as wp
+
+from warpbots.numerics import NODE, real, vector
+from warpbots.solvers.articulated.arrays import Links, Stage, Tree
+from warpbots.solvers.articulated.implicit_schemes import Past, inverse_length, predict, recall
+from warpbots.solvers.articulated.lu import factorise, solve
+from warpbots.solvers.articulated.machine import Machine, Work
+from warpbots.solvers.articulated.residual import evaluate
+from warpbots.solvers.articulated.spatial import Twist, angular, linear, mat33, scalar, vec3
+from warpbots.solvers.projective.contact.coulomb import MeetingArrays, ReachArrays, TouchArrays
+from warpbots.solvers.projective.elements.element import at
+from warpbots.solvers.projective.elements.nodes import packed
+
+__all__ = [
+    "HandleArrays",
+    "HandleWork",
+    "begin_joints_kernel",
+    "carried_to",
+    "double",
+    "fail_kernel",
+    "follow_kernel",
+    "handle_force_kernel",
+    "handle_rate",
+    "join_kernel",
+    "joint_step_kernel",
+    "place_kernel",
+    "pose_kernel",
+    "reach_kernel",
+    "signal_kernel",
+    "single",
+]
+
+_vec = vector(3)
+
+
+@wp.struct
+class HandleArrays:
+    """Handles, the same in all worlds.
+
+    nodes: Nodes of one world, and vertices of shells after them.
+    stride: Entries of a point of the iteration of one world: all these, then velocities of joints, then contacts.
+    freedom: Number of velocities of joints.
+    handles: Number of handles, four for each bone.
+    bone_of: Bone that each node is bound to, -1 for none, shape (nodes,).
+    bound: Number of nodes that are bound to bones, vertices of shells among them.
+    node: Bound nodes, shape (bound,).
+    bone: Their bones, shape (bound,).
+    place: Where they are in the frame of their bone [m], shape (bound,).
+    weight: Weights v_ic, handle after handle, shape (handles * nodes,).
+    stiffness: Their product v^T A v [N/m], shape (handles * handles,).
+    """
+
+    nodes: int
+    stride: int
+    freedom: int
+    handles: int
+    bone_of: wp.array[int]
+    bound: int
+    node: wp.array[int]
+    bone: wp.array[int]
+    place: wp.array[vec3]
+    weight: wp.array[real]
+    stiffness: wp.array[scalar]
+
+
+@wp.struct
+class HandleWork:
+    """What a global step computes on its way, all worlds in one row.
+
+    rows: Derivative of each handle with respect to velocities of joints, shape (worlds * handles * freedom,).
+    columns: The same with respect to their displacements.
+    carried: Product of the stiffness of the handles with the columns, likewise.
+    force: Force on each handle, v^T b, shape (worlds * handles,).
+    moved: Correction of each handle, likewise.
+    lacking: What the articulated bodies lack without the flesh, -r [N m or N], shape (worlds * freedom,).
+    matrix: Their Jacobian K, then the factors of the whole matrix, shape (worlds * freedom * freedom,).
+    pivot: Rows that were exchanged, shape (worlds * freedom,).
+    inverse: Inverse of the whole matrix, shape (worlds * freedom * freedom,).
+    torque: What they lack with the flesh, G^T v^T b - r, shape (worlds * freedom,).
+    step: Right-hand side and solution, shape (worlds * freedom,).
+    """
+
+    rows: wp.array[vec3]
+    columns: wp.array[vec3]
+    carried: wp.array[vec3]
+    force: wp.array[vec3]
+    moved: wp.array[vec3]
+    lacking: wp.array[scalar]
+    matrix: wp.array[scalar]
+    pivot: wp.array[int]
+    inverse: wp.array[scalar]
+    torque: wp.array[scalar]
+    step: wp.array[scalar]
+
+
+@wp.func
+def double(a: _vec):
+    """A vector of nodes in the precision of bones."""
+    return vec3(scalar(a[0]), scalar(a[1]), scalar(a[2]))
+
+
+@wp.func
+def single(a: vec3):
+    """A vector of bones in the precision of nodes."""
+    return _vec(real(a[0]), real(a[1]), real(a[2]))
+
+
+@wp.kernel
+def signal_kernel(
+    motor: wp.array[int],
+    control: wp.array2d[real],
+    gravity: wp.array[_vec],
+    control_out: wp.array2d[scalar],
+    gravity_out: wp.array[vec3],
+):
+    """Signals of motors, and gravity, in the precision of bones."""
+    w = wp.tid()
+    for m in range(motor.shape[0]):
+        control_out[w, m] = scalar(control[w, motor[m]])
+    gravity_out[w] = double(gravity[w])
+
+
+@wp.kernel(enable_backward=False)
+def begin_joints_kernel(handles: HandleArrays, tree: Tree, past: Past, stage_out: Stage, u_out: wp.array[NODE]):
+    """What a step makes of the past of the joints, and where its search begins."""
+    w = wp.tid()
+    stage_out.c[w] = inverse_length(past, w)
+    for e in range(tree.elements):
+        recall(tree, past, stage_out, stage_out, w, e, 1)
+    for j in range(tree.freedom):
+        predict(tree, past, stage_out, stage_out, w, j, 1)
+        u_out[w * handles.stride + handles.nodes + j] = NODE(
+            real(stage_out.x[w * tree.freedom + j]), real(0.0), real(0.0), real(0.0)
+        )
+
+
+@wp.func
+def handle_rate(R: mat33, p: vec3, c: int, twist: Twist):
+    """How fast column c of (R, p) changes for a twist of its bone."""
+    rate = wp.cross(angular(twist), p) + linear(twist)
+    if c < 3:
+        rate = wp.cross(angular(twist), vec3(R[0, c], R[1, c], R[2, c]))
+    return rate
+
+
+@wp.kernel(enable_backward=False)
+def pose_kernel(
+    handles: HandleArrays, machine: Machine, active: wp.array[int], control: wp.array2d[scalar], u: wp.array[NODE],
+    stage_out: Stage, work_out: Work, handle_out: HandleWork,
+):  # fmt: skip
+    """Bones at the displacements of joints that are in `u`: residual, Jacobian, and derivatives of the handles."""
+    w = wp.tid()
+    if active[w] == 0:
+        return
+    tree = machine.tree
+    n = handles.freedom
+    for j in range(n):
+        stage_out.x[w * n + j] = scalar(u[w * handles.stride + handles.nodes + j][0])
+    evaluate(machine, stage_out, work_out, control, w, 0, 1)
+    for j in range(n):
+        handle_out.lacking[w * n + j] = -work_out.residual[w * n + j]
+        for i in range(n):
+            handle_out.matrix[(w * n + i) * n + j] = work_out.jacobian[(w * n + i) * n + j]
+        for k in range(tree.bodies):
+            R = work_out.links.body_rotation[w * tree.bodies + k]
+            p = work_out.links.body_position[w * tree.bodies + k]
+            carries = tree.carries[tree.of_dof[j] * tree.elements + tree.element[k]]
+            for c in range(4):
+                m = (w * handles.handles + 4 * k + c) * n + j
+                handle_out.rows[m] = vec3()
+                handle_out.columns[m] = vec3()
+                if carries == 1:
+                    handle_out.rows[m] = handle_rate(R, p, c, work_out.axis[w * n + j])
+                    handle_out.columns[m] = handle_rate(R, p, c, work_out.displaced[w * n + j])
+
+
+@wp.func
+def carried_to(handles: HandleArrays, tree: Tree, links: Links, w: int, b: int):
+    """Where its bone puts number b of what is bound: p + R r."""
+    k = w * tree.bodies + handles.bone[b]
+    return links.body_position[k] + links.body_rotation[k] @ handles.place[b]
+
+
+@wp.kernel(enable_backward=False)
+def place_kernel(
+    handles: HandleArrays, tree: Tree, links: Links, active: wp.array[int], x: wp.array[_vec], u_out: wp.array[NODE]
+):  # fmt: skip
+    """Displacements of bound nodes: p + R r - x."""
+    w, b = wp.tid()
+    if active[w] == 0:
+        return
+    i = handles.node[b]
+    X = carried_to(handles, tree, links, w, b)
+    u_out[w * handles.stride + i] = packed(single(X - double(x[w * handles.nodes + i])))
+
+
+@wp.kernel(enable_backward=False)
+def handle_force_kernel(
+    handles: HandleArrays, active: wp.array[int], lacking: wp.array[NODE], handle_out: HandleWork
+):  # fmt: skip
+    """Force on each handle: sum of v_ic b_i."""
+    w, c = wp.tid()
+    if active[w] == 0:
+        return
+    total = vec3()
+    for i in range(handles.nodes):
+        total += scalar(handles.weight[c * handles.nodes + i]) * double(at(lacking, w * handles.stride + i))
+    handle_out.force[w * handles.handles + c] = total
+
+
+@wp.func
+def assemble(handles: HandleArrays, handle: HandleWork, s: scalar, w: int):
+    """K + s G^T (v^T A v) G in the place of K."""
+    n = handles.freedom
+    h = handles.handles
+    for c in range(h):
+        for j in range(n):
+            total = vec3()
+            for d in range(h):
+                total += handles.stiffness[c * h + d] * handle.columns[(w * h + d) * n + j]
+            handle.carried[(w * h + c) * n + j] = s * total
+    for i in range(n):
+        for j in range(n):
+            slope = scalar(handle.matrix[(w * n + i) * n + j])
+            for c in range(h):
+                m = (w * h + c) * n
+                slope += wp.dot(handle.rows[m + i], handle.carried[m + j])
+            handle.matrix[(w * n + i) * n + j] = slope
+
+
+@wp.func
+def invert(handle: HandleWork, w: int, n: int):
+    """Write the inverse of the matrix."""
+    factorise(handle.matrix, handle.pivot, w, n)
+    for j in range(n):
+        for i in range(n):
+            handle.step[w * n + i] = wp.where(i == j, scalar(1.0), scalar(0.0))
+        solve(handle.matrix, handle.pivot, handle.step, w, n)
+        for i in range(n):
+            handle.inverse[(w * n + i) * n + j] = handle.step[w * n + i]
+
+
+@wp.kernel(enable_backward=False)
+def join_kernel(handles: HandleArrays, active: wp.array[int], scaling: wp.array[real], handle_out: HandleWork):
+    """The matrix of joints and flesh where bones are now, and its inverse."""
+    w = wp.tid()
+    if active[w] == 1:
+        assemble(handles, handle_out, scalar(scaling[w]), w)
+        invert(handle_out, w, handles.freedom)
+
+
+@wp.kernel(enable_backward=False)
+def joint_step_kernel(
+    handles: HandleArrays, active: wp.array[int], handle_out: HandleWork, f_out: wp.array[NODE]
+):  # fmt: skip
+    """Corrections of joints, and of the handles with them."""
+    w = wp.tid()
+    if active[w] == 0:
+        return
+    n = handles.freedom
+    h = handles.handles
+    for j in range(n):
+        torque = scalar(handle_out.lacking[w * n + j])
+        for c in range(h):
+            torque += wp.dot(handle_out.rows[(w * h + c) * n + j], handle_out.force[w * h + c])
+        handle_out.torque[w * n + j] = torque
+    for i in range(n):
+        step = scalar(0.0)
+        for j in range(n):
+            step += handle_out.inverse[(w * n + i) * n + j] * handle_out.torque[w * n + j]
+        handle_out.step[w * n + i] = step
+        f_out[w * handles.stride + handles.nodes + i] = NODE(real(step), real(0.0), real(0.0), real(0.0))
+    for c in range(h):
+        moved = vec3()
+        for j in range(n):
+            moved += handle_out.step[w * n + j] * handle_out.columns[(w * h + c) * n + j]
+        handle_out.moved[w * h + c] = moved
+
+
+@wp.kernel(enable_backward=False)
+def follow_kernel(handles: HandleArrays, active: wp.array[int], handle: HandleWork, f_out: wp.array[NODE]):
+    """Nodes follow the handles: add sum of v_ic dT_c to their corrections, which for bound nodes is all there is."""
+    w, i = wp.tid()
+    if active[w] == 0:
+        return
+    k = w * handles.stride + i
+    total = vec3()
+    if handles.bone_of[i] < 0:
+        total = double(at(f_out, k))
+    for c in range(handles.handles):
+        total += scalar(handles.weight[c * handles.nodes + i]) * handle.moved[w * handles.handles + c]
+    f_out[k] = packed(single(total))
+
+
+@wp.kernel(enable_backward=False)
+def fail_kernel(
+    tree: Tree, found: wp.array[int], position_out: wp.array[scalar], velocity_out: wp.array[scalar]
+):  # fmt: skip
+    """Not a number where no end was found."""
+    w = wp.tid()
+    if found[w] == 0:
+        for i in range(tree.coordinates):
+            position_out[w * tree.coordinates + i] = scalar(wp.nan)
+        for j in range(tree.freedom):
+            velocity_out[w * tree.freedom + j] = scalar(wp.nan)
+
+
+@wp.func
+def touching_weight(handles: HandleArrays, meeting: MeetingArrays, k: int, c: int):
+    """Weight with which a contact follows handle c: sum of a_k v_kc of its nodes."""
+    total = scalar(0.0)
+    for p in range(4):
+        i = meeting.node[k][p]
+        if i >= 0:
+            total += scalar(meeting.weight[k][p]) * scalar(handles.weight[c * handles.nodes + i])
+    return total
+
+
+@wp.kernel(enable_backward=False)
+def reach_kernel(
+    touch: TouchArrays, handles: HandleArrays, handle: HandleWork, meeting: MeetingArrays, active: wp.array[int],
+    reach_out: ReachArrays,
+):  # fmt: skip
+    """How far joints move a contact, and how far its force moves them."""
+    w, contact = wp.tid()
+    k = w * touch.contacts + contact
+    if active[w] == 0 or meeting.listed[k] == 0:
+        return
+    n = handles.freedom
+    for j in range(n):
+        reach_out.reach[k * n + j] = _vec()
+        reach_out.reply[k * n + j] = _vec()
+    for c in range(handles.handles):
+        weight = touching_weight(handles, meeting, k, c)
+        m = (w * handles.handles + c) * n
+        for j in range(n):
+            reach_out.reach[k * n + j] = reach_out.reach[k * n + j] + single(weight * handle.columns[m + j])
+            reply = vec3()
+            for l in range(n):
+                reply += weight * handle.inverse[(w * n + j) * n + l] * handle.rows[m + l]
+            reach_out.reply[k * n + j] = reach_out.reply[k * n + j] + single(reply)

@@ -1,0 +1,206 @@
+"""Bones of a step: what its iteration and its adjoint do with them, which is nothing where there are none."""
+
+import warp as wp
+
+from warpbots.numerics import clear_gradients, launch, launch_all, launch_own_adjoint, record
+from warpbots.solvers.articulated.arrays import Stage
+from warpbots.solvers.articulated.implicit_schemes import BDF1, Past
+from warpbots.solvers.articulated.machine import Machine
+from warpbots.solvers.articulated.measurements import Readings, sense
+from warpbots.solvers.articulated.model import ArticulatedState
+from warpbots.solvers.articulated.tree_passes import power_adjoint, sweeps
+from warpbots.solvers.articulated.virtual_power import finish_kernel, recall_kernel
+from warpbots.solvers.projective.bones import handles, handles_adjoint
+from warpbots.solvers.projective.contact_points import Points
+from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState, SkeletalState
+
+__all__ = ["Skeleton", "sense_bones"]
+
+_NUMBER = 1
+"""Of the only stage that implicit Euler has."""
+
+
+class Skeleton:
+    """Bones of all worlds in a step from `state`."""
+
+    def __init__(self, model: ProjectiveModel, state: ProjectiveState, points: Points, control: wp.array, dt: float):
+        """Nothing runs yet.
+
+        Args:
+            model: What moves.
+            state: Where the step starts.
+            points: Its nodes and shells.
+            control: Control signals, shape (worlds, channels).
+            dt: Length of the step [s].
+        """
+        self._model, self._control, self._device = model, control, model.device
+        self._there = model.skeleton is not None
+        if not self._there:
+            return
+        self._x = points.position
+        self._bones, self._articulated = model.scratch.bones, model.skeleton.scratch
+        self._matrix, self._scaling = model.scratch.matrix(dt), model.scratch.scaling
+        self._tree, self._handles = model.skeleton.tree, self._matrix.handles
+        self._past, self._stage = self._past_of(state, dt), self._stage_from(state)
+        self._signal = [
+            self._bones.motor, control, model.gravity, self._bones.control, self._bones.gravity
+        ]  # fmt: skip
+
+    def _past_of(self, state: ProjectiveState, dt: float) -> Past:
+        past = Past()
+        past.method, past.h = BDF1, dt
+        past.position, past.velocity = state.coordinates.flatten(), state.rates.flatten()
+        past.previous_position, past.previous_velocity = self._bones.previous
+        return past
+
+    def _stage_from(self, state: ProjectiveState) -> Stage:
+        """The stage of the scratch arrays, from the coordinates of `state`."""
+        stage = Stage()
+        for name in Stage.vars:
+            if name != "position":
+                setattr(stage, name, getattr(self._articulated.stages[_NUMBER], name))
+        stage.position = state.coordinates.flatten()
+        return stage
+
+    @property
+    def _machine(self) -> Machine:
+        return self._model.bones.machine
+
+    def _launch(self, kernel: wp.Kernel, count: int | None, inputs: list, outputs: list) -> None:
+        worlds = self._model.worlds
+        launch(kernel, worlds if count is None else (worlds, count), inputs, outputs, self._device)
+
+    def begin(self, z: wp.array) -> None:
+        """Where the search for the displacements of the joints begins."""
+        if self._there:
+            self._launch(handles.signal_kernel, None, self._signal, [])
+            inputs = [self._handles, self._tree, self._past]
+            self._launch(handles.begin_joints_kernel, None, inputs, [self._stage, z])
+
+    def pose(self, active: wp.array, z: wp.array) -> None:
+        """Bring bones, and nodes that are bound to them, to where the joints of the point `z` put them."""
+        if self._there:
+            work, plain = self._articulated.work, self._bones.work[0]
+            inputs = [self._handles, self._machine, active, self._bones.control, z]
+            self._launch(handles.pose_kernel, None, inputs, [self._stage, work, plain])
+            inputs = [self._handles, self._tree, work.links, active, self._x]
+            self._launch(handles.place_kernel, self._handles.bound, inputs, [z])
+
+    def join(self, active: wp.array) -> None:
+        """How firmly joints and flesh hold one another where bones are now."""
+        if self._there:
+            self._launch(handles.join_kernel, None, [self._handles, active, self._scaling], [self._bones.work[0]])
+
+    def correct(self, active: wp.array, f: wp.array, transposed: bool = False) -> None:
+        """Write the correction of the joints, and add to that of the nodes what follows the bones."""
+        if self._there:
+            work = self._bones.work[int(transposed)]
+            inputs = [self._handles, active, self._model.scratch.lacking]
+            self._launch(handles.handle_force_kernel, self._handles.handles, inputs, [work])
+            self._launch(handles.joint_step_kernel, None, [self._handles, active], [work, f])
+            self._launch(handles.follow_kernel, self._handles.nodes, [self._handles, active, work], [f])
+
+    def finish(self, found: wp.array, state_out: ProjectiveState, dt: float) -> None:
+        """Write coordinates and velocities of the joints at the end of the step."""
+        if self._there:
+            after = self._past_of(state_out, dt)
+            inputs = [self._tree, self._past, self._stage]
+            self._launch(finish_kernel, self._tree.elements, inputs, [after])
+            self._launch(handles.fail_kernel, None, [self._tree, found], [after.position, after.velocity])
+
+    def recall(self, u: wp.array, state_out: ProjectiveState, dt: float) -> None:
+        """Bones at the end `u` of a step, and the gradient to the displacements of the joints."""
+        if not self._there:
+            return
+        stage, tree, everywhere = self._stage, self._tree, self._model.scratch.everywhere
+        self._launch(handles.signal_kernel, None, self._signal, [])
+        stage.c.fill_(1.0 / dt)
+        self._launch(recall_kernel, tree.elements, [tree, self._past, stage, _NUMBER], [stage])
+        self.pose(everywhere, u)
+        clear_gradients([stage.x, stage.rate, stage.accel, self._bones.control, self._bones.gravity])
+        inputs = [tree, self._past, stage, self._past_of(state_out, dt)]
+        launch_own_adjoint(finish_kernel, (self._model.worlds, tree.elements), inputs, self._device)
+
+    def differentiate(self, a: wp.array) -> None:
+        """The Jacobian of the joints and the inverse of their matrix, at the imbalance that is in `lacking`.
+
+        Args:
+            a: No adjoint yet, all zero.
+        """
+        if not self._there:
+            return
+        everywhere, lacking = self._model.scratch.everywhere, self._model.scratch.lacking
+        plain, exchanged = self._bones.work
+        self._launch(handles_adjoint.hold_kernel, self._handles.bound, [self._handles, lacking], [self._bones.pushed])
+        self._launch(handles_adjoint.gather_kernel, self._handles.handles, [self._handles, lacking], [plain])
+        n = self._tree.freedom
+        inputs = [self._handles, self._tree, self._articulated.work, plain]
+        launch(handles_adjoint.tangent_kernel, (self._model.worlds, n, n), inputs, [self._bones.tangent], self._device)
+        self.residual(everywhere, a)
+        self._launch(handles.join_kernel, None, [self._handles, everywhere, self._scaling], [exchanged])
+
+    def residual(self, active: wp.array, z: wp.array) -> None:
+        """What the adjoint `z` lacks at the joints, and displacements of bound nodes in it."""
+        if self._there:
+            plain, exchanged = self._bones.work
+            inputs = [self._handles, active, self._bones.tangent, self._stage.x.grad, z]
+            self._launch(handles_adjoint.adjoint_residual_kernel, self._tree.freedom, inputs, [exchanged])
+            inputs = [self._handles, active, plain, z]
+            self._launch(handles_adjoint.velocity_kernel, self._handles.bound, inputs, [z])
+
+    def adjoint(self, z: wp.array) -> None:
+        """Gradients to where bones started, how they are made and what drives them.
+
+        What is in `lacking` at bound nodes is the gradient to their displacements.
+        """
+        if not self._there:
+            return
+        tree, bones, articulated = self._tree, self._bones, self._articulated
+        bound, lacking = self._handles.bound, self._model.scratch.lacking
+        self._launch(handles_adjoint.hold_kernel, bound, [self._handles, lacking], [bones.moved])
+        self._launch(handles_adjoint.release_kernel, bound, [self._handles, bones.moved], [self._x.grad])
+        self._launch(handles_adjoint.weigh_joints_kernel, tree.freedom, [self._handles, z], [articulated.weight])
+        clear_gradients(articulated.gradients())
+        launch_all(sweeps(self._model.bones, self._past, self._stage, _NUMBER), self._device)
+        flesh = [
+            self._handles, tree, articulated.links, articulated.sweep, bones.pushed, bones.moved, bones.power
+        ]  # fmt: skip
+        bones.power.grad.fill_(1.0)
+        launch_own_adjoint(handles_adjoint.flesh_power_kernel, (self._model.worlds, bound), flesh, self._device)
+        power_adjoint(self._model.bones, self._past, self._stage, bones.control, _NUMBER)
+        inputs = [tree, self._past, self._stage, _NUMBER, self._stage]
+        launch_own_adjoint(recall_kernel, (self._model.worlds, tree.elements), inputs, self._device)
+        launch_own_adjoint(handles.signal_kernel, self._model.worlds, self._signal, self._device)
+
+    def reach(self, active: wp.array, touch: object, meeting: object, transposed: bool) -> None:
+        """How contacts and joints move one another."""
+        if self._there:
+            inputs = [touch, self._handles, self._bones.work[int(transposed)], meeting, active]
+            self._launch(handles.reach_kernel, touch.contacts, inputs, [self._model.scratch.reach])
+
+
+def sense_bones(model: ProjectiveModel, state: SkeletalState, control: wp.array, readings_out: Readings) -> None:
+    """Measure bones as `Articulated.sense` measures bodies; records its adjoint on the active tape.
+
+    Args:
+        model: What moves.
+        state: What to measure.
+        control: Control signals, shape (worlds, channels).
+        readings_out: Where to write.
+    """
+    bones, device = model.scratch.bones, model.device
+    signal = [bones.motor, control, model.gravity, bones.control, bones.gravity]
+    reads, shared = [control, model.gravity], [bones.control, bones.gravity]
+
+    def fill() -> None:
+        launch(handles.signal_kernel, model.worlds, signal, [], device)
+
+    def fill_again() -> None:  # other readings have filled them since
+        fill()
+        clear_gradients(shared)
+
+    fill()
+    record(lambda: launch_own_adjoint(handles.signal_kernel, model.worlds, signal, device), reads, [])
+    still = ArticulatedState(state.coordinates, state.rates, state.coordinates, state.rates, bones.previous[1])
+    sense(model.bones, still, bones.control, readings_out)
+    record(fill_again, [*reads, *shared], [])

@@ -1,0 +1,70 @@
+"""Edges that run through faces where a step ends: what contact has lost, if anything."""
+
+import warp as wp
+
+from warpbots.numerics import NODE, vector
+from warpbots.solvers.projective.contact.detection import PairArrays
+from warpbots.solvers.projective.elements.element import at
+from warpbots.solvers.projective.iterate.anderson import Progress
+
+__all__ = ["find_crossings_kernel"]
+
+_vec = vector(3)
+_ZERO = wp.constant(wp.float64(0.0))
+
+
+@wp.func
+def crosses(p: wp.vec3d, q: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d):
+    """Whether the segment pq runs through the triangle abc; what only touches its border does not."""
+    n = wp.cross(b - a, c - a)
+    d = q - p
+    u = wp.dot(wp.cross(a - p, b - p), d)
+    v = wp.dot(wp.cross(b - p, c - p), d)
+    w = wp.dot(wp.cross(c - p, a - p), d)
+    return (
+        wp.dot(p - a, n) * wp.dot(q - a, n) < _ZERO
+        and wp.min(u * v, wp.min(v * w, w * u)) > _ZERO
+    )  # fmt: skip
+
+
+@wp.func
+def corner(pairs: PairArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, i: int):
+    """Where a point is after displacements u, in double precision."""
+    return wp.vec3d(x[w * pairs.nodes + i]) + wp.vec3d(at(u, w * pairs.stride + i))
+
+
+@wp.kernel(enable_backward=False)
+def find_crossings_kernel(
+    faces: wp.uint64, pairs: PairArrays, found: wp.array[int], progress: Progress, check: wp.array[int],
+    x: wp.array[_vec], u: wp.array[NODE], nowhere: wp.array[NODE], crossing_out: wp.array[wp.int64],
+):  # fmt: skip
+    """Edges that run through faces at the end of a step for which the search has found nothing more.
+
+    A body that runs through itself when the step begins may go on to do so.
+    """
+    w, k = wp.tid()
+    if check[w] == 0 or progress.found[w] == 0 or found[w] > 0:
+        return
+    e = pairs.edge[k]
+    p = corner(pairs, x, u, w, e[0])
+    q = corner(pairs, x, u, w, e[1])
+    count = pairs.face.shape[0]
+    query = wp.bvh_query_aabb(faces, wp.vec3(wp.min(p, q)), wp.vec3(wp.max(p, q)), wp.bvh_get_group_root(faces, w))
+    item = int(0)
+    while wp.bvh_query_next(query, item):
+        f = pairs.face[item - w * count]
+        first = pairs.body[e[0]]
+        second = pairs.body[f[0]]
+        joint = e[0] == f[0] or e[0] == f[1] or e[0] == f[2] or e[1] == f[0] or e[1] == f[1] or e[1] == f[2]
+        if not joint and pairs.attached[first * pairs.bodies + second] == 0:
+            through = crosses(
+                p, q, corner(pairs, x, u, w, f[0]), corner(pairs, x, u, w, f[1]), corner(pairs, x, u, w, f[2])
+            )
+            if through and first == second:
+                through = not crosses(
+                    corner(pairs, x, nowhere, w, e[0]), corner(pairs, x, nowhere, w, e[1]),
+                    corner(pairs, x, nowhere, w, f[0]), corner(pairs, x, nowhere, w, f[1]),
+                    corner(pairs, x, nowhere, w, f[2]),
+                )  # fmt: skip
+            if through:
+                wp.atomic_max(crossing_out, w, wp.int64(k) * wp.int64(count) + wp.int64(item - w * count + 1))

@@ -1,0 +1,87 @@
+"""What a search has found becomes contacts, in an order that does not depend on its threads."""
+
+import warp as wp
+
+from warpbots.solvers.projective.contact.coulomb import MeetingArrays, TouchArrays, link
+from warpbots.solvers.projective.contact.detection import FACE, HitArrays, PairArrays, same_plane
+
+__all__ = ["link_kernel", "merge_kernel", "order_kernel"]
+
+
+@wp.kernel(enable_backward=False)
+def order_kernel(threads: int, hits_out: HitArrays):
+    """Put the pairs that were found in the order of their keys: before each of them are those with smaller ones."""
+    w, t = wp.tid()
+    first = w * hits_out.room
+    count = wp.min(hits_out.count[w], hits_out.room)
+    for p in range(t, count, threads):
+        rank = int(0)
+        for q in range(count):
+            rank += int(hits_out.key[first + q] < hits_out.key[first + p])
+        hits_out.order[first + rank] = p
+
+
+@wp.func
+def is_spare(hits: HitArrays, first: int, p: int, made: int):
+    """Whether a vertex over the edge of two faces in nearly one plane has the other of them, among those `made`."""
+    spare = int(0)
+    if hits.kind[p] == FACE:
+        vertex = hits.node[p][0]
+        k = made - 1
+        while k >= 0 and spare == 0:
+            q = first + hits.order[first + k]
+            if hits.node[q][0] != vertex:
+                k = int(0)
+            elif hits.kind[q] == FACE and same_plane(vertex, hits.normal[p], hits.node[q], hits.normal[q]):
+                spare = int(1)
+            k -= 1
+    return spare
+
+
+@wp.kernel(enable_backward=False)
+def merge_kernel(
+    touch: TouchArrays, lost: wp.array[int], check: wp.array[int], hits_out: HitArrays, pairs_out: PairArrays,
+    meeting_out: MeetingArrays, found_out: wp.array[int],
+):  # fmt: skip
+    """Make contacts of the pairs that were found, one after the other, and count them.
+
+    Where they are more than there is room for, so are contacts.
+    """
+    w = wp.tid()
+    if check[w] == 0:
+        return
+    first = w * hits_out.room
+    overflow = hits_out.count[w] > hits_out.room
+    count = pairs_out.count[w]
+    made = int(0)
+    for k in range(wp.min(hits_out.count[w], hits_out.room)):
+        p = first + hits_out.order[first + k]
+        if lost[w] == 1 or overflow or is_spare(hits_out, first, p, made) == 0:
+            hits_out.order[first + made] = p - first
+            made += 1
+            slot = hits_out.slot[p]
+            if slot < 0:
+                slot = count
+                count += 1
+                if slot < pairs_out.capacity:
+                    link(touch, meeting_out, w, touch.solids + slot, hits_out.node[p])
+            if slot < pairs_out.capacity:
+                m = w * pairs_out.capacity + slot
+                pairs_out.kind[m] = hits_out.kind[p]
+                pairs_out.node[m] = hits_out.node[p]
+                pairs_out.side[m] = hits_out.side[p]
+                pairs_out.normal[m] = hits_out.normal[p]
+                pairs_out.weight[m] = hits_out.weight[p]
+    if overflow:
+        count += pairs_out.capacity
+    pairs_out.count[w] = count
+    hits_out.count[w] = 0
+    found_out[w] = found_out[w] + made
+
+
+@wp.kernel(enable_backward=False)
+def link_kernel(touch: TouchArrays, pairs: PairArrays, meeting_out: MeetingArrays):
+    """List the corners of all pairs at their nodes."""
+    w = wp.tid()
+    for slot in range(wp.min(pairs.count[w], pairs.capacity)):
+        link(touch, meeting_out, w, touch.solids + slot, pairs.node[w * pairs.capacity + slot])

@@ -1,0 +1,3 @@
+"""Elements: one file for each energy, nodes, and the table of all kinds."""
+
+__all__: list[str] = []

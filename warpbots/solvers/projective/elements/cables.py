@@ -1,0 +1,202 @@
+"""Cables from node to node (`warpbots.actuators.cable`, ChainQueen eq. 17).
+
+    E = k/2 max(0, L - R (1 - u))^2,   L = sum_i |d_i|,   T = k max(0, L - R (1 - u)),   f = -+ T d_i / |d_i|
+
+for the segments d_i of a cable. As each of them feels the length of all, an element is a pair of segments of one cable:
+
+    H_ij = k n_i n_j^T + [i = j] T / |d_i| (1 - n_i n_i^T),   n_i = d_i / |d_i|,
+
+where the cable is taut, and 0 where it is slack. Forces belong to the pairs of a segment with itself, and so does the
+weight in the matrix of the global step: k times the number of segments. It is not below the first term, nor below the
+second unless one segment is far shorter than the others.
+"""
+
+import numpy as np
+import warp as wp
+
+from warpbots.numerics import NODE, real, vector
+from warpbots.scene import Scene
+from warpbots.solvers.cable_routes import routes_of
+from warpbots.solvers.projective.elements.element import (
+    Kind,
+    Place,
+    add_block,
+    corner,
+    forces_by,
+    raise_to,
+    span,
+    stiffness_by,
+)
+
+__all__ = ["CABLES", "CableArrays", "force_kernel", "scaling_kernel", "stiffness_kernel", "strung"]
+
+_vec = vector(3)
+
+
+@wp.struct
+class CableArrays:
+    """Pairs of segments, cable after cable; what may differ from world to world has all worlds in one row.
+
+    place: Where they are among all elements.
+    node: Nodes of the ends of the two segments, shape (count,).
+    cable: Cable of each pair, shape (count,).
+    cable_first: First pair of each cable, shape (cables,).
+    cable_segments: Segments of each cable, shape (cables,).
+    cable_channel: Control channel of each cable, shape (cables,).
+    cable_stiffness: Spring constant k of the whole cable [N/m], shape (worlds * cables,).
+    cable_length: Length R paid out at u = 0 [m], likewise.
+    nominal: Stiffness of a pair in the matrix of the global step [N/m], 0 for two segments, shape (count,).
+    """
+
+    place: Place
+    node: wp.array[wp.vec4i]
+    cable: wp.array[int]
+    cable_first: wp.array[int]
+    cable_segments: wp.array[int]
+    cable_channel: wp.array[int]
+    cable_stiffness: wp.array[real]
+    cable_length: wp.array[real]
+    nominal: wp.array[real]
+
+
+@wp.func
+def single(cables: CableArrays, e: int):
+    """Whether a pair is a segment with itself."""
+    c = cables.cable[e]
+    return (e - cables.cable_first[c]) % (cables.cable_segments[c] + 1) == 0
+
+
+@wp.kernel(enable_backward=False)
+def scaling_kernel(cables: CableArrays, scaling_out: wp.array2d[real]):
+    """The largest ratio of a stiffness to that in the matrix of the global step."""
+    w, e = wp.tid()
+    c = cables.cable[e]
+    if single(cables, e):
+        k = cables.cable_stiffness[w * cables.cable_first.shape[0] + c]
+        raise_to(scaling_out, w, e, k * real(cables.cable_segments[c]) / cables.nominal[e])
+
+
+@wp.func
+def segment(cables: CableArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, e: int, i: int):
+    """The first segment of a pair, or for i = 2 the second."""
+    k = cables.node[e]
+    return span(cables.place, x, u, w, k[i], k[i + 1])
+
+
+@wp.func
+def length(cables: CableArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, c: int):
+    """L of a cable; a function of its own, because in an adjoint Warp replays functions but no loops."""
+    n = cables.cable_segments[c]
+    L = real(0.0)
+    for i in range(n):
+        L += wp.length(segment(cables, x, u, w, cables.cable_first[c] + i * (n + 1), 0))
+    return L
+
+
+@wp.func
+def tension(cables: CableArrays, control: wp.array2d[real], x: wp.array[_vec], u: wp.array[NODE], w: int, c: int):
+    """T of a cable."""
+    i = w * cables.cable_first.shape[0] + c
+    paid_out = cables.cable_length[i] * (real(1.0) - control[w, cables.cable_channel[c]])
+    return cables.cable_stiffness[i] * wp.max(length(cables, x, u, w, c) - paid_out, real(0.0))
+
+
+@wp.kernel
+def force_kernel(
+    cables: CableArrays,
+    active: wp.array[int],
+    control: wp.array2d[real],
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    force_out: wp.array[_vec],
+):
+    """f = T n at the start of a segment, -T n at its end."""
+    w, e = wp.tid()
+    if active[w] == 0 or not single(cables, e):
+        return
+    f = tension(cables, control, x, u, w, cables.cable[e]) * wp.normalize(segment(cables, x, u, w, e, 0))
+    c = corner(cables.place, w, 4 * e)
+    force_out[c] = f
+    force_out[c + 1] = -f
+
+
+@wp.kernel(enable_backward=False)
+def stiffness_kernel(
+    cables: CableArrays,
+    pair: wp.array[int],
+    control: wp.array2d[real],
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    column_out: wp.array[NODE],
+):
+    """K += H_ij between the ends of the two segments."""
+    w, e = wp.tid()
+    c = cables.cable[e]
+    T = tension(cables, control, x, u, w, c)
+    if real(0.0) >= T:
+        return
+    k = cables.cable_stiffness[w * cables.cable_first.shape[0] + c]
+    d = segment(cables, x, u, w, e, 0)
+    n = wp.normalize(d)
+    m = wp.normalize(segment(cables, x, u, w, e, 2))
+    for b in range(3):
+        t = k * m[b] * n
+        if single(cables, e):
+            across = -n[b] * n
+            across[b] = across[b] + real(1.0)
+            t = t + (T / wp.length(d)) * across
+        add_block(cables.place, pair, w, 16 * e + 2, b, t, column_out)
+        add_block(cables.place, pair, w, 16 * e + 3, b, -t, column_out)
+        add_block(cables.place, pair, w, 16 * e + 6, b, -t, column_out)
+        add_block(cables.place, pair, w, 16 * e + 7, b, t, column_out)
+
+
+def strung(scene: Scene, position: np.ndarray, cell_size: float) -> dict[str, np.ndarray]:
+    """Fields of `Mesh` for the cables of a scene.
+
+    Args:
+        scene: What is simulated.
+        position: Nodes at rest [m], shape (n, 3).
+        cell_size: Largest distance of a waypoint from a node [m].
+
+    Raises:
+        SceneError: A waypoint is too far from all nodes, or two in a row are tied to the same.
+    """
+    routes = routes_of(scene, position, cell_size, "node", "ProjectiveDynamics(cell_size=...)")
+    pairs = []
+    for route in routes:
+        segments = np.stack([route.points[:-1], route.points[1:]], axis=1)
+        n = len(segments)
+        pairs.append(np.concatenate([np.repeat(segments, n, axis=0), np.tile(segments, (n, 1))], axis=1))
+    sizes = np.array([len(p) for p in pairs], dtype=int)
+    return {
+        "cables": np.concatenate([np.zeros((0, 4), dtype=int), *pairs]),
+        "cable": np.repeat(np.arange(len(sizes)), sizes),
+        "cable_first": np.cumsum(sizes) - sizes,
+        "cable_segments": np.array([len(r.points) - 1 for r in routes], dtype=int),
+        "cable_channel": np.array([r.channel for r in routes], dtype=int),
+        "cable_stiffness": np.array([r.stiffness for r in routes], dtype=float),
+        "cable_length": np.array([r.rest_length for r in routes], dtype=float),
+    }
+
+
+def _blocks(mesh: object) -> np.ndarray:
+    """k times the number of segments between the ends of a segment with itself, nothing between two."""
+    alone = (mesh.cables[:, :2] == mesh.cables[:, 2:]).all(axis=1)
+    stiff = alone * (mesh.cable_stiffness * mesh.cable_segments)[mesh.cable]
+    block = np.zeros((4, 4))
+    block[:2, :2] = [[1.0, -1.0], [-1.0, 1.0]]
+    return stiff[:, None, None] * block
+
+
+CABLES = Kind(
+    name="cables",
+    arrays=CableArrays,
+    node=wp.vec4i,
+    constant={"cable": int, "cable_first": int, "cable_segments": int, "cable_channel": int},
+    blocks=_blocks,
+    scaling=scaling_kernel,
+    forces=forces_by(force_kernel, driven=True),
+    stiffness=stiffness_by(stiffness_kernel, driven=True),
+)
+"""Cables."""

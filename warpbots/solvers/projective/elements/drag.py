@@ -1,0 +1,210 @@
+"""Drag and thrust of a fluid on the faces of surfaces (Min et al. 2019, "SoftCon"; Qiao et al. 2021).
+
+With the area A and the outward normal n of a face at the end of a step, its velocity v = mean(u) / h - v_fluid, and the
+angle of attack, s = n . v / |v|,
+
+    f = -1/2 rho A (C_d(s) |v| v + C_t(s) |v|^2 n),   f_0 = f_1 = f_2 = f / 3.
+
+C_d and C_t are linear in s between the entries of their tables. The force has no energy.
+
+It adds nothing to the matrix of the global step, whose acceleration makes up for it. A matrix scaled by (1 + r) / 2,
+with the ratio r of what the fluid resists to the inertia m / h of a node, was tried: it takes up to twice as many
+corrections, and converges nowhere else.
+"""
+
+import numpy as np
+import warp as wp
+
+from warpbots.numerics import NODE, real, vector
+from warpbots.scene import Scene, SceneError
+from warpbots.solvers.projective.elements.element import Kind, Place, Point, add_block, at, corner, span
+
+__all__ = ["FACES", "FaceArrays", "force_kernel", "stiffness_kernel", "wetted"]
+
+_vec, _line = vector(3), vector(2)
+
+
+@wp.struct
+class FaceArrays:
+    """Faces that a fluid touches; what may differ from world to world has all worlds in one row.
+
+    place: Where they are among all elements.
+    node: Nodes of the corners, counter-clockwise from outside, shape (count,).
+    fluid_density: Density rho of the fluid [kg/m^3], shape (worlds,).
+    fluid_velocity: Velocity of the fluid [m/s], shape (worlds,).
+    drag: Coefficients C_d [1], shape (worlds * entries,).
+    thrust: Coefficients C_t [1], likewise.
+    drag_at: Where they are in s [1], shape (entries,).
+    thrust_at: Likewise.
+    nominal: Stiffness of a face in the matrix of the global step, which is 0 [N/m], shape (count,).
+    """
+
+    place: Place
+    node: wp.array[wp.vec3i]
+    fluid_density: wp.array[real]
+    fluid_velocity: wp.array[_vec]
+    drag: wp.array[real]
+    thrust: wp.array[real]
+    drag_at: wp.array[real]
+    thrust_at: wp.array[real]
+    nominal: wp.array[real]
+
+
+@wp.func
+def velocity(faces: FaceArrays, h: real, u: wp.array[NODE], w: int, e: int):
+    """V of a face against the fluid."""
+    k = faces.node[e]
+    m = w * faces.place.stride
+    return (at(u, m + k[0]) + at(u, m + k[1]) + at(u, m + k[2])) / (real(3.0) * h) - faces.fluid_velocity[w]
+
+
+@wp.func
+def incidence(d1: _vec, d2: _vec, v: _vec):
+    """Sine s of the angle of attack; 0 where there is no face or no flow."""
+    n = wp.cross(d1, d2)
+    size = wp.length(n) * wp.length(v)
+    s = real(0.0)
+    if size > real(0.0):
+        s = wp.dot(n, v) / size
+    return s
+
+
+@wp.func
+def entry(place: wp.array[real], s: real):
+    """The last entry of a table at or before s, but for its end; in an adjoint, Warp replays functions but no loops."""
+    k = int(0)
+    for i in range(1, place.shape[0] - 1):
+        if s >= place[i]:
+            k = i
+    return k
+
+
+@wp.func
+def line_at(table: wp.array[real], place: wp.array[real], w: int, s: real):
+    """The line that a table follows at s: its value at 0 and its slope."""
+    n = place.shape[0]
+    k = entry(place, s)
+    slope = (table[w * n + k + 1] - table[w * n + k]) / (place[k + 1] - place[k])
+    return _line(table[w * n + k] - slope * place[k], slope)
+
+
+@wp.func
+def resistance(d1: _vec, d2: _vec, v: _vec, rho: real, drag: _line, thrust: _line):
+    """Force on a third of a face with the edges d_1 and d_2."""
+    f = _vec()
+    n = wp.cross(d1, d2)
+    size = wp.length(n)
+    speed = wp.length(v)
+    if size * speed > real(0.0):
+        s = wp.dot(n, v) / (size * speed)
+        c_d = drag[0] + drag[1] * s
+        c_t = thrust[0] + thrust[1] * s
+        f = -(rho * speed / real(12.0)) * (c_d * size * v + c_t * speed * n)
+    return f
+
+
+@wp.kernel
+def force_kernel(
+    faces: FaceArrays,
+    h: real,
+    active: wp.array[int],
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    force_out: wp.array[_vec],
+):
+    """f_0 = f_1 = f_2 = -1/6 rho A (C_d |v| v + C_t |v|^2 n)."""
+    w, e = wp.tid()
+    if active[w] == 0:
+        return
+    k = faces.node[e]
+    d1 = span(faces.place, x, u, w, k[0], k[1])
+    d2 = span(faces.place, x, u, w, k[0], k[2])
+    v = velocity(faces, h, u, w, e)
+    s = incidence(d1, d2, v)
+    drag = line_at(faces.drag, faces.drag_at, w, s)
+    thrust = line_at(faces.thrust, faces.thrust_at, w, s)
+    f = resistance(d1, d2, v, faces.fluid_density[w], drag, thrust)
+    c = corner(faces.place, w, 3 * e)
+    for i in range(3):
+        force_out[c + i] = f
+
+
+@wp.func
+def work(d1: _vec, d2: _vec, v: _vec, rho: real, drag: _line, thrust: _line, t: _vec):
+    """t . f, whose gradients are a row of the derivative of the force."""
+    return wp.dot(t, resistance(d1, d2, v, rho, drag, thrust))
+
+
+@wp.kernel(enable_backward=False)
+def stiffness_kernel(
+    faces: FaceArrays,
+    h: real,
+    pair: wp.array[int],
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    column_out: wp.array[NODE],
+):
+    """K -= (df/du)^T: the adjoint needs the transpose, and this derivative is not symmetric."""
+    w, e = wp.tid()
+    k = faces.node[e]
+    d1 = span(faces.place, x, u, w, k[0], k[1])
+    d2 = span(faces.place, x, u, w, k[0], k[2])
+    v = velocity(faces, h, u, w, e)
+    s = incidence(d1, d2, v)
+    drag = line_at(faces.drag, faces.drag_at, w, s)
+    thrust = line_at(faces.thrust, faces.thrust_at, w, s)
+    for b in range(3):
+        t = _vec()
+        t[b] = real(1.0)
+        g1, g2, g, _rho, _d, _t, _ = wp.grad(work)(d1, d2, v, faces.fluid_density[w], drag, thrust, t)
+        g = g / (real(3.0) * h)
+        for i in range(3):
+            add_block(faces.place, pair, w, 9 * e + i, b, g1 + g2 - g, column_out)
+            add_block(faces.place, pair, w, 9 * e + 3 + i, b, -(g1 + g), column_out)
+            add_block(faces.place, pair, w, 9 * e + 6 + i, b, -(g2 + g), column_out)
+
+
+def wetted(scene: Scene, surfaces: list[np.ndarray], sheets: np.ndarray) -> dict[str, np.ndarray]:
+    """Fields of `Mesh` that say what a fluid touches.
+
+    Args:
+        scene: What is simulated.
+        surfaces: Nodes of the faces of every body, each of shape (n, 3).
+        sheets: Nodes of the triangles of sheets, which are among them, shape (n, 3).
+
+    Raises:
+        SceneError: The scene has a fluid and nothing that it touches.
+    """
+    if scene.fluid is None:
+        return {"faces": np.zeros((0, 3), dtype=int), "drag_at": np.zeros(0), "thrust_at": np.zeros(0)}
+    faces = np.concatenate([*surfaces, sheets[:, ::-1]])
+    if not len(faces):
+        raise SceneError("Fluid: it acts on surfaces, and bars of trusses have none; leave Scene.fluid out")
+    at = {f"{name}_at": np.sin([angle for angle, _ in getattr(scene.fluid, name)]) for name in ("drag", "thrust")}
+    return {"faces": faces, **at}
+
+
+def _blocks(mesh: object) -> np.ndarray:
+    return np.zeros((len(mesh.faces), 3, 3))
+
+
+def _forces(faces: FaceArrays, model: object, point: Point) -> list[tuple]:
+    inputs = [faces, point.h, point.active, point.x, point.u, model.scratch.force]
+    return [(force_kernel, (model.worlds, faces.place.count), inputs)]
+
+
+def _stiffness(faces: FaceArrays, model: object, point: Point) -> list[tuple]:
+    inputs = [faces, point.h, model.scratch.pair, point.x, point.u, model.scratch.column]
+    return [(stiffness_kernel, (model.worlds, faces.place.count), inputs)]
+
+
+FACES = Kind(
+    name="faces",
+    arrays=FaceArrays,
+    node=wp.vec3i,
+    constant={"drag_at": real, "thrust_at": real},
+    blocks=_blocks,
+    forces=_forces,
+    stiffness=_stiffness,
+)
+"""Faces that a fluid touches."""

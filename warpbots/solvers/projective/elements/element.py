@@ -1,0 +1,258 @@
+"""Elements of all kinds: what a kind consists of, and where its elements are among those of the others.
+
+The energy of an element is one of the differences x_k - x_0 of its corners from the first of them.
+"""
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+import warp as wp
+
+from warpbots.numerics import NODE, real, vector
+from warpbots.numerics.simd import deposit, index
+
+__all__ = [
+    "Kind",
+    "Place",
+    "Point",
+    "add_block",
+    "at",
+    "corner",
+    "edges",
+    "edges_at_rest",
+    "element",
+    "forces_by",
+    "pairs",
+    "raise_to",
+    "rest_by",
+    "row",
+    "simplices",
+    "span",
+    "stiffness_by",
+]
+
+_vec = vector(3)
+
+
+@wp.struct
+class Place:
+    """Where the elements of one kind are among those of all kinds of one world.
+
+    count: Number of them.
+    first: The first of them among all elements that have a material.
+    elements: Elements of all kinds that have a material.
+    corner: Their first corner.
+    corners: Corners of all kinds.
+    pair: Their first pair of corners.
+    pairs: Pairs of nodes that share an element.
+    nodes: Nodes.
+    stride: Entries of a point of the iteration, of which displacements of nodes are the first.
+    """
+
+    count: int
+    first: int
+    elements: int
+    corner: int
+    corners: int
+    pair: int
+    pairs: int
+    nodes: int
+    stride: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """Where forces are asked for.
+
+    Attributes:
+        active: Worlds with a 1 are asked for, shape (worlds,).
+        control: Control signals, shape (worlds, channels).
+        x: Positions where the step began [m], shape (worlds * nodes,).
+        u: Displacements since then [m], shape (worlds * stride,).
+        h: Length of the step [s].
+    """
+
+    active: wp.array
+    control: wp.array
+    x: wp.array
+    u: wp.array
+    h: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """A kind of elements: what its file says of it.
+
+    Attributes:
+        name: Field of `Mesh` with the nodes of the corners of its elements.
+        arrays: Its Warp struct, with a `Place`, the `node` of each element, its `nominal` stiffness in the matrix of
+            the global step [N/m], and parameters by their names in a model.
+        node: Type of `node`.
+        blocks: What each element of a `Mesh` adds to the matrix of the global step [N/m], shape (count, corners,
+            corners).
+        forces: Function of (elements, model, point): launches that write forces at corners.
+        stiffness: Function of (elements, model, point): launches that add second derivatives, or the transposed
+            derivative of less the forces where these have no energy.
+        rested: Fields of the struct that follow from the parameters at rest, with their types.
+        constant: Fields of the struct that never change, with their types; those of `Mesh` by these names.
+        rest: Function of (elements, model, control): launches that write what is `rested`, and the mass of corners;
+            None for elements without.
+        forbid: Kernel (elements, x, u) -> (progress): takes back that a world was found if an element of it is inside
+            out; None for elements that cannot be.
+        flight: Kernel (place, node, turning, x, u) -> (flight): the part of free flight that does not tear an element;
+            None for elements that others make up for.
+        scaling: Kernel (elements) -> (scaling): the largest ratio of a stiffness to the nominal one; None for elements
+            that are not in the matrix.
+    """
+
+    name: str
+    arrays: type
+    node: type
+    blocks: Callable
+    forces: Callable
+    stiffness: Callable
+    rested: dict[str, type] = dataclasses.field(default_factory=dict)
+    constant: dict[str, type] = dataclasses.field(default_factory=dict)
+    rest: Callable | None = None
+    forbid: wp.Kernel | None = None
+    flight: wp.Kernel | None = None
+    scaling: wp.Kernel | None = None
+
+
+def rest_by(kernel: wp.Kernel) -> Callable:
+    """`Kind.rest` by the kernel (elements) -> (elements, mass of corners)."""
+
+    def rest(elements: object, model: object, control: wp.array) -> list[tuple]:
+        inputs = [elements, elements, model.scratch.corner_mass]
+        return [(kernel, (model.worlds, elements.place.count), inputs)]
+
+    return rest
+
+
+def forces_by(kernel: wp.Kernel, driven: bool = False) -> Callable:
+    """`Kind.forces` of a kind whose elements all follow one law.
+
+    Args:
+        kernel: (elements, active, x, u) -> (force), or (elements, active, control, x, u) -> (force).
+        driven: Whether it takes the control signals.
+    """
+
+    def forces(elements: object, model: object, point: Point) -> list[tuple]:
+        control = [point.control] if driven else []
+        inputs = [elements, point.active, *control, point.x, point.u, model.scratch.force]
+        return [(kernel, (model.worlds, elements.place.count), inputs)]
+
+    return forces
+
+
+def stiffness_by(kernel: wp.Kernel, driven: bool = False) -> Callable:
+    """`Kind.stiffness` of a kind whose elements all follow one law.
+
+    Args:
+        kernel: (elements, pair, x, u) -> (column), or (elements, pair, control, x, u) -> (column).
+        driven: Whether it takes the control signals.
+    """
+
+    def stiffness(elements: object, model: object, point: Point) -> list[tuple]:
+        control = [point.control] if driven else []
+        inputs = [elements, model.scratch.pair, *control, point.x, point.u, model.scratch.column]
+        return [(kernel, (model.worlds, elements.place.count), inputs)]
+
+    return stiffness
+
+
+@wp.func
+def at(u: wp.array[NODE], i: int):
+    """The three coordinates of a node."""
+    a = u[i]
+    return _vec(a[0], a[1], a[2])
+
+
+@wp.func
+def raise_to(most: wp.array2d[real], w: int, e: int, value: real):
+    """Raise the largest value of a world to that of an element, in one of the parts that there are for its threads."""
+    wp.atomic_max(most, w, e & (most.shape[1] - 1), value)
+
+
+@wp.func
+def row(place: Place, w: int, e: int):
+    """Index of what each element of the kind has."""
+    return w * place.count + e
+
+
+@wp.func
+def element(place: Place, w: int, e: int):
+    """Index of what each element of every kind has."""
+    return w * place.elements + place.first + e
+
+
+@wp.func
+def corner(place: Place, w: int, c: int):
+    """Index of what each corner of every kind has."""
+    return w * place.corners + place.corner + c
+
+
+@wp.func
+def span(place: Place, x: wp.array[_vec], u: wp.array[NODE], w: int, i: int, k: int):
+    """From node i to node k at x + u; displacements are subtracted before they are added, which loses no digits."""
+    n = w * place.nodes
+    m = w * place.stride
+    return (x[n + k] - x[n + i]) + (at(u, m + k) - at(u, m + i))
+
+
+@wp.func
+def edges_at_rest(place: Place, X: wp.array[_vec], w: int, k: wp.vec4i):
+    """D_0 of a tetrahedron: from its first corner to the others, as columns, at rest."""
+    n = w * place.nodes
+    first = X[n + k[0]]
+    return wp.matrix_from_cols(X[n + k[1]] - first, X[n + k[2]] - first, X[n + k[3]] - first)
+
+
+@wp.func
+def edges(place: Place, x: wp.array[_vec], u: wp.array[NODE], w: int, k: wp.vec4i):
+    """D of a tetrahedron: the same at x + u."""
+    return wp.matrix_from_cols(
+        span(place, x, u, w, k[0], k[1]), span(place, x, u, w, k[0], k[2]), span(place, x, u, w, k[0], k[3])
+    )
+
+
+@wp.func
+def add_block(place: Place, pair: wp.array[int], w: int, p: int, b: int, t: _vec, column: wp.array[NODE]):
+    """Add `t` to column b of the block of a pair of corners."""
+    n = 3 * (w * place.pairs + index(pair, place.pair + p)) + b
+    deposit(column, n, real(1.0), NODE(t[0], t[1], t[2], real(0.0)))
+
+
+def pairs(node: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes of all pairs of corners of elements, row by row.
+
+    Args:
+        node: Nodes of the corners, shape (n, k).
+
+    Returns:
+        Two arrays of shape (n * k * k,).
+    """
+    k = node.shape[1]
+    return np.repeat(node, k, axis=1).reshape(-1), np.tile(node, (1, k)).reshape(-1)
+
+
+def simplices(x: np.ndarray, node: np.ndarray) -> np.ndarray:
+    """Products G_k . G_l of the gradients of shape functions, of bars, triangles or tetrahedra.
+
+    In the orthonormal basis of the edges' Q R decomposition the gradients are R^-T P: nothing is squared before it is
+    inverted, which would lose twice as many digits of slivers.
+
+    Args:
+        x: Positions [m], shape (n_nodes, 3).
+        node: Nodes of the corners, shape (n, k).
+
+    Returns:
+        Products [1/m^2], shape (n, k, k).
+    """
+    edges = x[node[:, 1:]] - x[node[:, :1]]
+    k = edges.shape[1]
+    P = np.concatenate([-np.ones((k, 1)), np.eye(k)], axis=1)
+    R = np.linalg.qr(np.swapaxes(edges, 1, 2), mode="r")
+    G = np.linalg.solve(np.swapaxes(R, 1, 2), P)
+    return np.swapaxes(G, 1, 2) @ G

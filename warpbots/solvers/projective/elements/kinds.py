@@ -1,0 +1,15 @@
+"""The kinds of elements that projective dynamics knows, in the order of their corners."""
+
+from warpbots.solvers.projective.elements.attachments import ATTACHMENTS
+from warpbots.solvers.projective.elements.bars import BARS
+from warpbots.solvers.projective.elements.cables import CABLES
+from warpbots.solvers.projective.elements.drag import FACES
+from warpbots.solvers.projective.elements.fibres import FIBRES
+from warpbots.solvers.projective.elements.hinges import HINGES
+from warpbots.solvers.projective.elements.pneumatic_cells import CELLS
+from warpbots.solvers.projective.elements.tetrahedra import TETS
+from warpbots.solvers.projective.elements.triangles import TRIANGLES
+
+__all__ = ["KINDS"]
+
+KINDS = (TETS, TRIANGLES, HINGES, BARS, FIBRES, CELLS, CABLES, ATTACHMENTS, FACES)

@@ -1,0 +1,243 @@
+"""Nodes: their mass, the imbalance of forces at the end of a step, and how it changes.
+
+A step of implicit Euler ends at x + u where the gradient of
+
+    Phi(u) = 1/(2 h^2) |u - h v|_M^2 - g . M u - load . u + E(x + u)
+
+is zero (eq. 2 of the soft multi-body paper, for displacements).
+"""
+
+import warp as wp
+
+from warpbots.numerics import NODE, real, vector
+from warpbots.numerics.simd import fetch, index, multiply_add
+from warpbots.solvers.projective.elements.element import at, raise_to
+
+__all__ = [
+    "NodeArrays",
+    "packed",
+    "end_kernel",
+    "imbalance_kernel",
+    "largest_kernel",
+    "mass_kernel",
+    "product_kernel",
+    "scaling_kernel",
+    "seed_kernel",
+    "settle_kernel",
+    "spoil_kernel",
+    "start_kernel",
+    "weigh_kernel",
+]
+
+_vec = vector(3)
+
+
+@wp.struct
+class NodeArrays:
+    """Nodes; what may differ from world to world has all worlds in one row.
+
+    count: Nodes of one world.
+    stride: Entries of a point of the iteration of one world, of which displacements of nodes are the first.
+    corners: Corners of all elements of one world.
+    start: First corner of a node, one more for the end, shape (count + 1,).
+    corner: Corners, node after node, shape (corners,).
+    held: Number of a node among those that are fixed, -1 for one that moves, shape (count,).
+    anchor: Where fixed nodes are [m], shape (worlds * fixed,).
+    fixed: Nodes of one world that are fixed.
+    load: Steady forces [N], shape (worlds * count,).
+    gravity: Gravitational acceleration [m/s^2], shape (worlds,).
+    mass: Masses [kg], shape (worlds * count,).
+    """
+
+    count: int
+    stride: int
+    corners: int
+    start: wp.array[int]
+    corner: wp.array[int]
+    held: wp.array[int]
+    anchor: wp.array[_vec]
+    fixed: int
+    load: wp.array[_vec]
+    gravity: wp.array[_vec]
+    mass: wp.array[real]
+
+
+@wp.func
+def packed(a: _vec):
+    """Three coordinates as a node."""
+    return NODE(a[0], a[1], a[2], real(0.0))
+
+
+@wp.kernel
+def mass_kernel(nodes: NodeArrays, corner_mass: wp.array[real], nodes_out: NodeArrays):
+    """M_i: sum of the masses of its corners."""
+    w, i = wp.tid()
+    m = real(0.0)
+    for k in range(nodes.start[i], nodes.start[i + 1]):
+        m += corner_mass[w * nodes.corners + nodes.corner[k]]
+    nodes_out.mass[w * nodes.count + i] = m
+
+
+@wp.kernel(enable_backward=False)
+def scaling_kernel(nodes: NodeArrays, nominal: wp.array[real], scaling_out: wp.array2d[real]):
+    """The largest ratio of a mass to that in the matrix of the global step."""
+    w, i = wp.tid()
+    raise_to(scaling_out, w, i, nodes.mass[w * nodes.count + i] / nominal[i])
+
+
+@wp.kernel(enable_backward=False)
+def largest_kernel(ratios: wp.array2d[real], scaling_out: wp.array[real]):
+    """The largest of what threads found in parts."""
+    w, lane = wp.tid()
+    most = real(0.0)
+    for c in range(lane, ratios.shape[1], wp.block_dim()):
+        most = wp.max(most, ratios[w, c])
+    most = wp.tile_max(wp.tile(most))[0]
+    if lane == 0:
+        scaling_out[w] = most
+
+
+@wp.kernel(enable_backward=False)
+def start_kernel(nodes: NodeArrays, h: real, x: wp.array[_vec], v: wp.array[_vec], u_out: wp.array[NODE]):
+    """Where the search begins: free flight, or the place of an anchor."""
+    w, i = wp.tid()
+    k = w * nodes.count + i
+    j = w * nodes.stride + i
+    u = h * v[k] + h * h * nodes.gravity[w]
+    if nodes.held[i] >= 0:
+        u = nodes.anchor[w * nodes.fixed + nodes.held[i]] - x[k]
+    u_out[j] = packed(u)
+
+
+@wp.kernel
+def imbalance_kernel(
+    nodes: NodeArrays,
+    h: real,
+    active: wp.array[int],
+    v: wp.array[_vec],
+    u: wp.array[NODE],
+    force: wp.array[_vec],
+    lacking_out: wp.array[NODE],
+):
+    """-grad Phi: f + load + M (g - (u - h v) / h^2), and 0 where nodes are fixed."""
+    w, i = wp.tid()
+    if active[w] == 0:
+        return
+    k = w * nodes.count + i
+    j = w * nodes.stride + i
+    f = nodes.load[k] + nodes.mass[k] * (nodes.gravity[w] - (at(u, j) - h * v[k]) / (h * h))
+    for c in range(nodes.start[i], nodes.start[i + 1]):
+        f += force[w * nodes.corners + nodes.corner[c]]
+    if nodes.held[i] >= 0:
+        f = _vec()
+    lacking_out[j] = packed(f)
+
+
+@wp.kernel(enable_backward=False)
+def product_kernel(
+    nodes: NodeArrays,
+    h: real,
+    active: wp.array[int],
+    row: wp.array[int],
+    neighbour: wp.array[int],
+    column: wp.array[NODE],
+    seed: wp.array[NODE],
+    a: wp.array[NODE],
+    left_out: wp.array[NODE],
+):
+    """seed - H a for the second derivative H of Phi, and 0 where nodes are fixed."""
+    w, i = wp.tid()
+    if active[w] == 0:
+        return
+    j = w * nodes.stride + i
+    y = multiply_add(fetch(seed, j), -nodes.mass[w * nodes.count + i] / (h * h), fetch(a, j))
+    pairs = w * neighbour.shape[0]
+    for p in range(row[i], row[i + 1]):
+        b = fetch(a, w * nodes.stride + index(neighbour, p))
+        c = 3 * (pairs + p)
+        y = multiply_add(y, -b[0], fetch(column, c))
+        y = multiply_add(y, -b[1], fetch(column, c + 1))
+        y = multiply_add(y, -b[2], fetch(column, c + 2))
+    if nodes.held[i] >= 0:
+        y = NODE()
+    left_out[j] = y
+
+
+@wp.kernel(enable_backward=False)
+def end_kernel(
+    nodes: NodeArrays,
+    h: real,
+    found: wp.array[int],
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    x_out: wp.array[_vec],
+    v_out: wp.array[_vec],
+):
+    """x' = x + u, v' = u / h; not a number where no end was found."""
+    w, i = wp.tid()
+    k = w * nodes.count + i
+    d = at(u, w * nodes.stride + i)
+    if found[w] == 0:
+        d = _vec(real(wp.nan))
+    x_out[k] = x[k] + d
+    v_out[k] = d / h
+
+
+@wp.kernel(enable_backward=False)
+def seed_kernel(
+    nodes: NodeArrays,
+    h: real,
+    v: wp.array[_vec],
+    x_adj: wp.array[_vec],
+    v_adj: wp.array[_vec],
+    u_out: wp.array[NODE],
+    seed_out: wp.array[NODE],
+):
+    """The displacement u = h v' of a step from its end, and the gradient to it: u* = x'* + v'* / h."""
+    w, i = wp.tid()
+    k = w * nodes.count + i
+    j = w * nodes.stride + i
+    u_out[j] = packed(h * v[k])
+    seed_out[j] = packed(x_adj[k] + v_adj[k] / h)
+
+
+@wp.kernel(enable_backward=False)
+def spoil_kernel(stride: int, found: wp.array[int], a_out: wp.array[NODE]):
+    """What was not found is not a number: not of nodes, nor of joints and contacts."""
+    w, i = wp.tid()
+    if found[w] == 0:
+        a_out[w * stride + i] = NODE(real(wp.nan))
+
+
+@wp.kernel(enable_backward=False)
+def weigh_kernel(nodes: NodeArrays, a: wp.array[NODE], lacking_adj_out: wp.array[NODE]):
+    """b* = H^-1 u*, and 0 where nodes are fixed."""
+    w, i = wp.tid()
+    k = w * nodes.stride + i
+    g = a[k]
+    if nodes.held[i] >= 0:
+        g = NODE()
+    lacking_adj_out[k] = g
+
+
+@wp.kernel(enable_backward=False)
+def settle_kernel(
+    nodes: NodeArrays,
+    seed: wp.array[NODE],
+    u_adj: wp.array[NODE],
+    ended_adj: wp.array[_vec],
+    x_adj_out: wp.array[_vec],
+    anchor_adj_out: wp.array[_vec],
+):
+    """x* += x'*; and for the displacement of fixed nodes, anchor - x, anchor* += u*, x* -= u*."""
+    w, i = wp.tid()
+    k = w * nodes.count + i
+    g = ended_adj[k]
+    held = nodes.held[i]
+    if held >= 0:
+        j = w * nodes.stride + i
+        t = at(seed, j) + at(u_adj, j)
+        g = g - t
+        if anchor_adj_out:
+            anchor_adj_out[w * nodes.fixed + held] = anchor_adj_out[w * nodes.fixed + held] + t
+    x_adj_out[k] = x_adj_out[k] + g

@@ -1,0 +1,332 @@
+"""Minimal residuals for the symmetric system H a = g of an adjoint, with A of the global step as preconditioner.
+
+Without contact H is symmetric, but not always positive definite: a step may end at a saddle, as where a bar is pressed
+and has not buckled yet. Of all that products with H and A^-1 can make of g, MINRES finds what leaves the smallest
+residual in the norm of A^-1, from seven vectors, definite or not (Paige & Saunders 1975, "Solution of sparse indefinite
+systems of linear equations"; with a preconditioner Elman, Silvester & Wathen 2014, "Finite elements and fast iterative
+solvers"). Lanczos' vectors v_j and z_j = A^-1 v_j turn H into a tridiagonal matrix with delta_j on and gamma_j beside
+its diagonal,
+
+    v_j+1 = H z_j - delta_j / gamma_j v_j - gamma_j / gamma_j-1 v_j-1,
+
+which rotations (c_j, s_j) bring to triangular form as it grows; eta is the norm of the residual.
+"""
+
+import dataclasses
+from collections.abc import Callable
+
+import warp as wp
+
+from warpbots.numerics import NODE, launch, launch_lanes, real, while_loop
+from warpbots.numerics.simd import dot, fetch, multiply_add, scale
+from warpbots.solvers.projective.contact.coulomb import MeetingArrays
+from warpbots.solvers.projective.iterate.anderson import LANES, Progress, chunks_of
+
+__all__ = ["Krylov", "hand_over", "krylov", "minres"]
+
+_ZERO, _ONE = wp.constant(wp.float64(0.0)), wp.constant(wp.float64(1.0))
+
+
+@wp.struct
+class KrylovArrays:
+    """Where the iterations of all worlds are; vectors have all worlds in one row, shape (worlds * stride,).
+
+    active: 1 while a world iterates, shape (worlds,).
+    any: Number of worlds that do, shape (1,).
+    moves: 1 for a world that takes the step, which may be its last, shape (worlds,).
+    found: 1 where an iteration converged, shape (worlds,).
+    iterations: Number of steps so far, shape (worlds,).
+    first: Norm of g in A^-1, shape (worlds,).
+    eta: Norm of what is left, with a sign, shape (worlds,).
+    gamma: gamma_j+1 and gamma_j, shape (worlds,), vector.
+    delta: delta_j, shape (worlds,).
+    cosine: c_j and c_j-1, shape (worlds,), vector.
+    sine: s_j and s_j-1, shape (worlds,), vector.
+    alpha: Column of the triangular matrix, from its diagonal upwards, shape (worlds,), vector.
+    length: Length of the step along w, shape (worlds,).
+    sum: Parts of a product, shape (worlds * chunks,).
+    v: v_j, and then v_j+1.
+    v_last: The one before.
+    z: z_j / gamma_j.
+    y: z_j+1.
+    q: -H z_j.
+    w: Direction.
+    w_last: The one before.
+    zero: 0.
+    """
+
+    active: wp.array[int]
+    any: wp.array[int]
+    moves: wp.array[int]
+    found: wp.array[int]
+    iterations: wp.array[int]
+    first: wp.array[wp.float64]
+    eta: wp.array[wp.float64]
+    gamma: wp.array[wp.vec2d]
+    delta: wp.array[wp.float64]
+    cosine: wp.array[wp.vec2d]
+    sine: wp.array[wp.vec2d]
+    alpha: wp.array[wp.vec3d]
+    length: wp.array[wp.float64]
+    sum: wp.array[wp.float64]
+    v: wp.array[NODE]
+    v_last: wp.array[NODE]
+    z: wp.array[NODE]
+    y: wp.array[NODE]
+    q: wp.array[NODE]
+    w: wp.array[NODE]
+    w_last: wp.array[NODE]
+    zero: wp.array[NODE]
+
+
+@dataclasses.dataclass(frozen=True)
+class Krylov:
+    """Arrays of an iteration.
+
+    Attributes:
+        arrays: Where it is.
+        worlds: Number of worlds.
+        count: Nodes of one world.
+        chunks: Parts into which sums are cut.
+        device: Device of the arrays.
+    """
+
+    arrays: KrylovArrays
+    worlds: int
+    count: int
+    chunks: int
+    device: wp.Device
+
+
+def krylov(worlds: int, count: int, stride: int, device: wp.Device) -> Krylov:
+    """Arrays for an iteration.
+
+    Args:
+        worlds: Number of worlds.
+        count: Nodes of one world.
+        stride: Entries of a vector of one world, of which nodes are the first.
+        device: Device of the arrays.
+    """
+    chunks = chunks_of(count, device)
+    arrays = KrylovArrays()
+    for name, variable in KrylovArrays.vars.items():
+        dtype = variable.type.dtype
+        size = {"any": 1, "sum": worlds * chunks}.get(name, worlds * stride if dtype is NODE else worlds)
+        setattr(arrays, name, wp.zeros(size, dtype=dtype, device=device))
+    return Krylov(arrays, worlds, count, chunks, device)
+
+
+def minres(
+    it: Krylov,
+    meeting: MeetingArrays,
+    g: wp.array,
+    a: wp.array,
+    residual: Callable,
+    precondition: Callable,
+    tolerance: float,
+    limit: int,
+) -> None:
+    """Solve H a = g from a = 0 in all worlds without a contact that counts.
+
+    Args:
+        it: The iteration.
+        meeting: Contacts of all worlds.
+        g: Right-hand side, shape (worlds * stride,).
+        a: Zero, and then the solution, likewise.
+        residual: Function of (active, g, a, out): writes g - H a.
+        precondition: Function of (active, r, out): writes A^-1 r.
+        tolerance: Norm of the residual in A^-1, relative to that of g, at which a world has converged.
+        limit: Number of steps after which it has not.
+    """
+    arrays, worlds, device = it.arrays, it.worlds, it.device
+    active, each, parts = arrays.active, (worlds, it.count), (worlds, it.chunks)
+    for array in (arrays.any, arrays.v_last, arrays.w, arrays.w_last):
+        array.zero_()
+    launch_lanes(begin_kernel, worlds, LANES, [worlds, meeting], [arrays], device)
+    residual(active, g, a, arrays.v)
+    precondition(active, arrays.v, arrays.y)
+    launch_lanes(product_kernel, parts, LANES, [it.count, arrays.v, arrays.y], [arrays], device)
+    launch(start_kernel, worlds, [it.chunks], [arrays], device)
+    launch(scale_kernel, each, [], [arrays], device)
+
+    def correct() -> None:
+        residual(active, arrays.zero, arrays.z, arrays.q)
+        launch_lanes(product_kernel, parts, LANES, [it.count, arrays.z, arrays.q], [arrays], device)
+        launch(project_kernel, worlds, [it.chunks], [arrays], device)
+        launch(extend_kernel, each, [], [arrays], device)
+        precondition(active, arrays.v, arrays.y)
+        launch_lanes(product_kernel, parts, LANES, [it.count, arrays.v, arrays.y], [arrays], device)
+        launch(rotate_kernel, worlds, [it.chunks, wp.float64(tolerance), limit], [arrays], device)
+        launch(move_kernel, each, [], [arrays, a], device)
+
+    while_loop(arrays.any, correct)
+
+
+def hand_over(it: Krylov, progress: Progress) -> None:
+    """Leave to the general iteration, which has just begun, those worlds alone that are not solved."""
+    launch(hand_over_kernel, it.worlds, [it.arrays], [progress], it.device)
+
+
+@wp.func
+def first_of(arrays: KrylovArrays, w: int):
+    """Where the vectors of a world begin."""
+    return w * (arrays.v.shape[0] / arrays.active.shape[0])
+
+
+@wp.func
+def sum_of(arrays: KrylovArrays, w: int, chunks: int):
+    """A product from its parts."""
+    total = _ZERO
+    for c in range(chunks):
+        total += arrays.sum[w * chunks + c]
+    return total
+
+
+@wp.func
+def stop(arrays: KrylovArrays, w: int, found: int):
+    """A world is done."""
+    arrays.active[w] = 0
+    arrays.found[w] = found
+    wp.atomic_sub(arrays.any, 0, 1)
+
+
+@wp.kernel(enable_backward=False)
+def begin_kernel(worlds: int, meeting: MeetingArrays, arrays_out: KrylovArrays):
+    """Worlds without contact are active."""
+    w, lane = wp.tid()
+    contacts = meeting.listed.shape[0] / worlds
+    touches = int(0)
+    for c in range(lane, contacts, wp.block_dim()):
+        if meeting.listed[w * contacts + c] == 1:
+            touches = 1
+    active = 1 - wp.tile_max(wp.tile(touches))[0]
+    if lane == 0:
+        arrays_out.active[w] = active
+        arrays_out.found[w] = 0
+        arrays_out.iterations[w] = 0
+        wp.atomic_add(arrays_out.any, 0, active)
+
+
+@wp.kernel(enable_backward=False)
+def product_kernel(count: int, a: wp.array[NODE], b: wp.array[NODE], arrays_out: KrylovArrays):
+    """Product a . b of every part of every world."""
+    w, c, lane = wp.tid()
+    if arrays_out.active[w] == 0:
+        return
+    chunks = arrays_out.sum.shape[0] / arrays_out.active.shape[0]
+    first = first_of(arrays_out, w)
+    total = _ZERO
+    for i in range(c * wp.block_dim() + lane, count, chunks * wp.block_dim()):
+        total += wp.float64(dot(fetch(a, first + i), fetch(b, first + i)))
+    part = wp.tile_sum(wp.tile(total))[0]
+    if lane == 0:
+        arrays_out.sum[w * chunks + c] = part
+
+
+@wp.kernel(enable_backward=False)
+def start_kernel(chunks: int, arrays_out: KrylovArrays):
+    """gamma_1, with nothing before it."""
+    w = wp.tid()
+    if arrays_out.active[w] == 0:
+        return
+    gamma = wp.sqrt(sum_of(arrays_out, w, chunks))
+    arrays_out.gamma[w] = wp.vec2d(gamma, _ONE)
+    arrays_out.first[w] = gamma
+    arrays_out.eta[w] = gamma
+    arrays_out.cosine[w] = wp.vec2d(_ONE, _ONE)
+    arrays_out.sine[w] = wp.vec2d(_ZERO, _ZERO)
+    if not (gamma > _ZERO):
+        stop(arrays_out, w, int(gamma == _ZERO))
+
+
+@wp.kernel(enable_backward=False)
+def scale_kernel(arrays_out: KrylovArrays):
+    """z_1 / gamma_1."""
+    w, i = wp.tid()
+    if arrays_out.active[w] == 0:
+        return
+    k = first_of(arrays_out, w) + i
+    arrays_out.z[k] = scale(real(_ONE / arrays_out.gamma[w][0]), fetch(arrays_out.y, k))
+
+
+@wp.kernel(enable_backward=False)
+def project_kernel(chunks: int, arrays_out: KrylovArrays):
+    """delta_j = z_j . H z_j."""
+    w = wp.tid()
+    if arrays_out.active[w] == 1:
+        arrays_out.delta[w] = -sum_of(arrays_out, w, chunks)
+
+
+@wp.kernel(enable_backward=False)
+def extend_kernel(arrays_out: KrylovArrays):
+    """v_j+1."""
+    w, i = wp.tid()
+    if arrays_out.active[w] == 0:
+        return
+    k = first_of(arrays_out, w) + i
+    gamma = arrays_out.gamma[w]
+    v = fetch(arrays_out.v, k)
+    y = multiply_add(scale(real(-1.0), fetch(arrays_out.q, k)), -real(arrays_out.delta[w] / gamma[0]), v)
+    arrays_out.v[k] = multiply_add(y, -real(gamma[0] / gamma[1]), fetch(arrays_out.v_last, k))
+    arrays_out.v_last[k] = v
+
+
+@wp.kernel(enable_backward=False)
+def rotate_kernel(chunks: int, tolerance: wp.float64, limit: int, arrays_out: KrylovArrays):
+    """The next column of the triangular matrix, and whether a world has converged."""
+    w = wp.tid()
+    arrays_out.moves[w] = arrays_out.active[w]
+    if arrays_out.active[w] == 0:
+        return
+    gamma = arrays_out.gamma[w][0]
+    c = arrays_out.cosine[w]
+    s = arrays_out.sine[w]
+    delta = arrays_out.delta[w]
+    gamma_next = wp.sqrt(wp.max(sum_of(arrays_out, w, chunks), _ZERO))
+    before = c[0] * delta - c[1] * s[0] * gamma
+    diagonal = wp.sqrt(before * before + gamma_next * gamma_next)
+    arrays_out.alpha[w] = wp.vec3d(diagonal, s[0] * delta + c[1] * c[0] * gamma, s[1] * gamma)
+    cosine = before / diagonal
+    sine = gamma_next / diagonal
+    eta = arrays_out.eta[w]
+    arrays_out.length[w] = cosine * eta
+    arrays_out.eta[w] = -sine * eta
+    arrays_out.cosine[w] = wp.vec2d(cosine, c[0])
+    arrays_out.sine[w] = wp.vec2d(sine, s[0])
+    arrays_out.gamma[w] = wp.vec2d(gamma_next, gamma)
+    arrays_out.iterations[w] = arrays_out.iterations[w] + 1
+    left = wp.abs(arrays_out.eta[w])
+    if left <= tolerance * arrays_out.first[w]:
+        stop(arrays_out, w, 1)
+    elif not wp.isfinite(left) or arrays_out.iterations[w] == limit:
+        stop(arrays_out, w, 0)
+
+
+@wp.kernel(enable_backward=False)
+def move_kernel(arrays_out: KrylovArrays, a_out: wp.array[NODE]):
+    """w_j+1 = (z_j - alpha_2 w_j - alpha_3 w_j-1) / alpha_1, and a step along it."""
+    n, i = wp.tid()
+    if arrays_out.moves[n] == 0:
+        return
+    k = first_of(arrays_out, n) + i
+    alpha = arrays_out.alpha[n]
+    last = fetch(arrays_out.w, k)
+    w = multiply_add(fetch(arrays_out.z, k), -real(alpha[1]), last)
+    w = multiply_add(w, -real(alpha[2]), fetch(arrays_out.w_last, k))
+    w = scale(real(_ONE / alpha[0]), w)
+    arrays_out.w[k] = w
+    arrays_out.w_last[k] = last
+    a_out[k] = multiply_add(fetch(a_out, k), real(arrays_out.length[n]), w)
+    if arrays_out.active[n] == 1:
+        arrays_out.z[k] = scale(real(_ONE / arrays_out.gamma[n][0]), fetch(arrays_out.y, k))
+
+
+@wp.kernel(enable_backward=False)
+def hand_over_kernel(arrays: KrylovArrays, progress_out: Progress):
+    """Worlds that are solved are so for the general iteration, too."""
+    w = wp.tid()
+    if arrays.found[w] == 1:
+        progress_out.iterations[w] = arrays.iterations[w]
+        progress_out.found[w] = 1
+        progress_out.active[w] = 0
+        wp.atomic_sub(progress_out.any, 0, 1)

@@ -1,0 +1,146 @@
+"""Physics materials: what bodies are made of and how obstacles rub."""
+
+from pxr import Usd, UsdShade
+
+from warpbots.scene import Material, SceneError
+from warpbots.usd.stage.schema import BODY_APIS, MATERIAL_APIS, rows
+from warpbots.usd.stage.units import Frame
+from warpbots.usd.stage.values import apply, authored, get, put
+
+__all__ = [
+    "bind", "bound_material", "direct_material", "read_density", "read_friction", "read_material",
+    "read_restitution", "write_material", "write_surface",
+]  # fmt: skip
+
+_FIELDS = (
+    "youngs_modulus",
+    "poissons_ratio",
+    "density",
+    "law",
+    "incompressibility",
+    "damping",
+    "yield_strain",
+    "breaking_strain",
+)
+
+
+def read_material(prim: Usd.Prim, frame: Frame, fallback: Material | None = None) -> Material:
+    """The material bound to `prim` for physics, or for all purposes.
+
+    Args:
+        prim: Geometry of a body.
+        frame: Units and axes of the stage.
+        fallback: What to take where the file does not say how stiff the body is.
+
+    Raises:
+        SceneError: The file does not say it and there is no fallback, or a value is outside its range.
+    """
+    bound = bound_material(prim)
+    if bound is None or not _stiff(bound):
+        if fallback is not None:
+            return fallback
+        raise SceneError(
+            f"{prim.GetPath()}: the file does not say what it is made of (no bound physics material with a Young's "
+            f"modulus, such as {rows('Material.youngs_modulus')[0].name}); pass material=Material(youngs_modulus=...)"
+        )
+    return _material(bound, frame, _body_density(prim, frame))
+
+
+def direct_material(prim: Usd.Prim, frame: Frame) -> Material | None:
+    """The physics material that is bound to `prim` itself, or None; for regions.
+
+    Raises:
+        SceneError: A value is outside its range.
+    """
+    bound = UsdShade.MaterialBindingAPI(prim).GetDirectBinding("physics").GetMaterial()
+    return _material(bound.GetPrim(), frame) if bound and _stiff(bound.GetPrim()) else None
+
+
+def write_material(stage: Usd.Stage, path: str, material: Material, frame: Frame) -> Usd.Prim:
+    """Define `material` at `path`, or give the material that is there its values."""
+    prim = UsdShade.Material.Define(stage, path).GetPrim()
+    apply(prim, *MATERIAL_APIS)
+    for field in _FIELDS:
+        put(prim, f"Material.{field}", getattr(material, field), frame)
+    return prim
+
+
+def read_friction(prim: Usd.Prim, frame: Frame) -> tuple[float, float | None]:
+    """Coulomb coefficients of the material bound to the obstacle `prim`, of what slides and of what sticks.
+
+    Where there is but one it holds for both; the second is None where it is not above the first.
+    """
+    bound = bound_material(prim)
+    if bound is None:
+        return rows("Obstacle.friction")[0].default, None
+    slides, sticks = (get(bound, f"Obstacle.{field}", frame) for field in ("friction", "static_friction"))
+    if sticks is not None and not authored(bound, rows("Obstacle.friction")[0].name):
+        slides = sticks
+    return slides, None if sticks is None or sticks <= slides else sticks
+
+
+def read_density(prim: Usd.Prim, frame: Frame) -> float | None:
+    """Density of the material bound to the collider `prim` [kg/m^3], or None where none is said."""
+    bound = bound_material(prim)
+    if bound is None or not any(authored(bound, row.name) for row in rows("Material.density")):
+        return None
+    return get(bound, "Material.density", frame) or None
+
+
+def read_restitution(prim: Usd.Prim, frame: Frame) -> float | None:
+    """Coefficient of restitution of the material bound to the collider `prim`, or None where it does not bounce."""
+    bound = bound_material(prim)
+    return (get(bound, "restitution", frame) or None) if bound is not None else None
+
+
+def write_surface(
+    stage: Usd.Stage, path: str, friction: float, static_friction: float | None, restitution: float | None, frame: Frame
+) -> Usd.Prim:
+    """Define a material of these Coulomb coefficients and this coefficient of restitution at `path`."""
+    prim = UsdShade.Material.Define(stage, path).GetPrim()
+    apply(prim, MATERIAL_APIS[0])
+    put(prim, "Obstacle.friction", friction, frame)
+    put(prim, "Obstacle.static_friction", friction if static_friction is None else static_friction, frame)
+    put(prim, "restitution", restitution, frame)
+    return prim
+
+
+def bind(prim: Usd.Prim, material: Usd.Prim, over_descendants: bool = False) -> None:
+    """Bind `material` to `prim` for physics.
+
+    Args:
+        prim: Body, obstacle or region.
+        material: The material.
+        over_descendants: Whether it replaces what is bound further down.
+    """
+    apply(prim, "MaterialBindingAPI")
+    tokens = UsdShade.Tokens
+    strength = tokens.strongerThanDescendants if over_descendants else tokens.weakerThanDescendants
+    UsdShade.MaterialBindingAPI(prim).Bind(UsdShade.Material(material), strength, "physics")
+
+
+def bound_material(prim: Usd.Prim) -> Usd.Prim | None:
+    """The material that is bound to `prim` for physics, or for all purposes, or None."""
+    material, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial("physics")
+    return material.GetPrim() if material else None
+
+
+def _stiff(material: Usd.Prim) -> bool:
+    return any(authored(material, row.name) for row in rows("Material.youngs_modulus"))
+
+
+def _material(prim: Usd.Prim, frame: Frame, density: float | None = None) -> Material:
+    values = {field: get(prim, f"Material.{field}", frame) for field in _FIELDS}
+    values["density"] = density or values["density"] or Material.density  # 0 is "not given" in UsdPhysics
+    try:
+        return Material(**values)
+    except SceneError as error:
+        raise SceneError(f"{prim.GetPath()}: {error}") from None
+
+
+def _body_density(prim: Usd.Prim, frame: Frame) -> float | None:
+    """Density of the deformable body that `prim` is part of [kg/m^dim], which goes before that of its material."""
+    while prim and not any(api in prim.GetPrimTypeInfo().GetAppliedAPISchemas() for api in BODY_APIS):
+        prim = prim.GetParent()
+    said = prim and any(authored(prim, row.name) for row in rows("Material.density"))
+    return get(prim, "Material.density", frame) if said else None

@@ -1,0 +1,233 @@
+"""Shapes of a scene in a file: geometry for everyone, and the numbers themselves where geometry does not keep them.
+
+A shape is a prim: a geometric prim, or an Xform with other shapes under it for `Union` and `Posed`. Where the prim,
+read back, does not give the shape to the last bit (or cannot: a silhouette, a terrain, a distance grid), the fields
+that differ stand beside it as ``warpbots:exact:<field>`` in SI units. They count while the prim still looks as they
+say. If it was moved since, the shape is moved with it; if it was changed, the geometry counts.
+"""
+
+from typing import Any
+
+import numpy as np
+from pxr import Gf, Usd, UsdGeom
+
+from warpbots.scene import Posed, SceneError, Shape, Sheet, Union
+from warpbots.usd.geometry.foreign_shapes import is_geometry, plain_shape, pose
+from warpbots.usd.geometry.gprims import author, describe, matrix, unchanged
+from warpbots.usd.soft.sheets import is_sheet, read_bending, read_sheet, write_thickness
+from warpbots.usd.stage.schema import EXACT, SHAPE_FIELDS, SHAPES, rows
+from warpbots.usd.stage.units import Frame, local_matrix
+from warpbots.usd.stage.values import authored, create
+
+__all__ = ["is_shape", "read_shape", "read_shape_in", "write_shape"]
+
+_TOKEN = rows("shape")[0]
+
+_PLACED = ("Box", "Sphere", "Capsule", "Cylinder", "HalfSpace")
+"""Shapes whose place is in the transform of their prim, so that a moved one is just another one."""
+
+_NUMBERS_ONLY = ("Silhouette", "Heightfield", "DistanceGrid")
+"""Shapes that no geometric prim can say; what is drawn is for the eye."""
+
+
+def is_shape(prim: Usd.Prim) -> bool:
+    """Whether `prim` is the root of a shape."""
+    return authored(prim, _TOKEN.name) or is_geometry(prim)
+
+
+def read_shape(prim: Usd.Prim, frame: Frame) -> Shape:
+    """The shape at `prim` in scene coordinates [m].
+
+    Raises:
+        SceneError: It is none that warpbots knows, or no solid; the message begins with the path of the prim.
+    """
+    return read_shape_in(prim, frame.matrix(prim.GetParent()), frame)
+
+
+def read_shape_in(prim: Usd.Prim, parent: np.ndarray, frame: Frame) -> Shape:
+    """The shape at `prim` in the coordinates that `parent` makes of those of the parent of `prim`; as `read_shape`."""
+    try:
+        return _read(prim, parent, frame)
+    except SceneError as error:
+        raise SceneError(f"{prim.GetPath()}: {error}") from None
+
+
+def write_shape(
+    stage: Usd.Stage, path: str, shape: Shape, frame: Frame, extent: float, parent: np.ndarray | None = None
+) -> Usd.Prim:
+    """Define `shape` at `path`.
+
+    Args:
+        stage: The stage.
+        path: Path of the new prim.
+        shape: The shape.
+        frame: Units and axes of the stage.
+        extent: Size of the scene [m], for drawing what has no bounds.
+        parent: Coordinates of the parent of `path` to those of the shape, shape (4, 4); None for lifted scene
+            coordinates, which those of the parent must then be.
+    """
+    if parent is None:
+        parent = frame.matrix(stage.GetPrimAtPath(str(path).rpartition("/")[0]))
+    return _write(stage, path, shape, parent, frame, extent)
+
+
+def _read(prim: Usd.Prim, parent: np.ndarray, frame: Frame) -> Shape:
+    here = local_matrix(prim, parent, frame.to_scene)
+    name = str(prim.GetAttribute(_TOKEN.name).Get()) if authored(prim, _TOKEN.name) else ""
+    if name and name not in SHAPES:
+        raise SceneError(f"{_TOKEN.name} must be one of {', '.join(SHAPES)}, got {name!r}")
+    if name == "Union":
+        return Union(tuple(_read(child, here, frame) for child in prim.GetChildren() if is_shape(child)))
+    if name == "Posed":
+        return _read_posed(prim, here, frame)
+    exact = _read_exact(prim, here, frame, name)
+    if exact is None:
+        return _read_plain(prim, here, frame, name)
+    if not unchanged(prim, describe(exact)):
+        return _read_plain(prim, here, frame, name)
+    drawn = matrix(describe(exact))
+    if np.allclose(here, drawn, rtol=1e-6, atol=1e-6 * max(1e-9, float(np.abs(drawn[:3]).max()))):
+        return exact
+    if name in _PLACED:
+        return plain_shape(prim, here, frame.dim)
+    turn, move, scale = pose(here @ np.linalg.inv(drawn), frame.dim)
+    if abs(scale - 1.0) > 1e-6:
+        return _read_plain(prim, here, frame, name)
+    return Posed(exact, tuple(move), turn)
+
+
+def _read_plain(prim: Usd.Prim, here: np.ndarray, frame: Frame, name: str) -> Shape:
+    if name in _NUMBERS_ONLY:
+        raise SceneError(
+            f"a {name} is kept in the attributes {', '.join(EXACT + f for f in SHAPE_FIELDS[SHAPES[name]])}, which are "
+            f"missing or no longer fit the geometry of the prim (another program has scaled or reshaped it); undo that "
+            f"change or describe the shape anew"
+        )
+    return _plain(prim, here, frame)
+
+
+def _plain(prim: Usd.Prim, here: np.ndarray, frame: Frame) -> Shape:
+    return read_sheet(prim, here, frame) if is_sheet(prim) else plain_shape(prim, here, frame.dim)
+
+
+def _read_posed(prim: Usd.Prim, here: np.ndarray, frame: Frame) -> Posed:
+    turn, move, scale = pose(here, frame.dim)
+    children = [child for child in prim.GetChildren() if is_shape(child)]
+    if len(children) != 1:
+        raise SceneError(f"a Posed shape needs one shape under it, got {len(children)}")
+    shape = _read(children[0], np.diag([scale, scale, scale, 1.0]), frame)
+    exact = {field: _load(prim, field, kind) for field, kind in SHAPE_FIELDS[Posed].items()}
+    for field, plain in (("translation", move), ("rotation", turn)):
+        if exact[field] is None or not np.allclose(exact[field], plain, rtol=1e-6, atol=1e-9):
+            exact[field] = plain
+    return Posed(shape, tuple(exact["translation"]), exact["rotation"])
+
+
+def _read_exact(prim: Usd.Prim, here: np.ndarray, frame: Frame, name: str) -> Shape | None:
+    """The shape with its exact fields, or None where there are none."""
+    if not name:
+        return None
+    kinds = SHAPE_FIELDS[SHAPES[name]]
+    fields = {field: _load(prim, field, kind) for field, kind in kinds.items()}
+    if all(value is None for value in fields.values()):
+        return None
+    if any(value is None for value in fields.values()):
+        # fields that the geometry gives exactly were not written
+        plain = _plain(prim, here, frame)
+        if type(plain) is not SHAPES[name]:
+            return None
+        fields = {f: getattr(plain, f) if v is None else v for f, v in fields.items()}
+    if name == "Sheet":
+        fields["bending"] = read_bending(prim, frame, fields["bending"])
+    return SHAPES[name](**fields)
+
+
+def _write(stage: Usd.Stage, path: str, shape: Shape, parent: np.ndarray, frame: Frame, extent: float) -> Usd.Prim:
+    if isinstance(shape, Union):
+        prim = stage.DefinePrim(path, "Xform")
+        for k, part in enumerate(shape.shapes):
+            _write(stage, f"{path}/Shape_{k}", part, parent, frame, extent)
+    elif isinstance(shape, Posed):
+        prim = _write_pose(stage, path, shape, frame)
+        _write(stage, f"{path}/Shape", shape.shape, np.eye(4), frame, extent)
+    else:
+        prim = author(stage, path, describe(shape, extent))
+    create(prim, _TOKEN.name, _TOKEN.type, type(shape).__name__, uniform=True)
+    if isinstance(shape, Sheet):
+        write_thickness(prim, shape, frame)
+    for field, kind in _missing(prim, shape, parent, frame).items():
+        if getattr(shape, field) is not None:
+            _store(prim, field, kind, getattr(shape, field))
+    return prim
+
+
+def _write_pose(stage: Usd.Stage, path: str, shape: Posed, frame: Frame) -> Usd.Prim:
+    turn, result = np.array(shape.rotation), np.eye(4)
+    keep = [0, 1, 2] if frame.dim == 3 else [0, 2]
+    result[np.ix_(keep, keep)] = turn
+    result[:3, 3] = frame.lift(np.array(shape.translation))
+    prim = stage.DefinePrim(path, "Xform")
+    UsdGeom.Xformable(prim).AddTransformOp().Set(Gf.Matrix4d(result.T.tolist()))
+    return prim
+
+
+def _missing(prim: Usd.Prim, shape: Shape, parent: np.ndarray, frame: Frame) -> dict[str, str]:
+    """Fields of `shape`, with their kinds, that the prim just written does not give back to the last bit."""
+    kinds = SHAPE_FIELDS[type(shape)]
+    if not kinds or type(shape).__name__ in _NUMBERS_ONLY:
+        return kinds
+    try:
+        back = _read(prim, parent, frame)
+    except SceneError:
+        return kinds
+    if type(back) is not type(shape):
+        return kinds
+    missing = {f: kind for f, kind in kinds.items() if not np.array_equal(getattr(back, f), getattr(shape, f))}
+    # large arrays are kept one by one; a few numbers all together, so that they fit each other if the prim is moved
+    return missing if "points" in kinds.values() or not missing else kinds
+
+
+def _store(prim: Usd.Prim, field: str, kind: str, value: Any) -> None:
+    """Author one field of a shape as it is."""
+    name = EXACT + field
+    if kind == "number":
+        create(prim, name, "double", float(value), uniform=True)
+    elif kind == "rows":
+        lines = ["".join(".#"[int(pixel)] for pixel in row) for row in value]
+        create(prim, name, "string[]", lines, uniform=True)
+    elif kind == "indices":
+        create(prim, name, f"int{value.shape[1]}[]", np.asarray(value, dtype=np.int32), uniform=True)
+    elif kind == "points":
+        create(prim, name, f"double{value.shape[1]}[]", np.asarray(value, dtype=np.float64), uniform=True)
+    else:
+        array = np.asarray(value, dtype=np.float64)
+        create(prim, name, "double[]", array.ravel(), uniform=True)
+        if kind == "grid":
+            create(prim, name + ":size", "int[]", list(array.shape), uniform=True)
+
+
+def _load(prim: Usd.Prim, field: str, kind: str) -> Any:
+    """One field of a shape as `_store` wrote it, or None.
+
+    Raises:
+        SceneError: It is a grid that is not filled.
+    """
+    name = EXACT + field
+    if not authored(prim, name):
+        return None
+    value = prim.GetAttribute(name).Get()
+    if kind == "number":
+        return float(value)
+    if kind == "rows":
+        if len(set(map(len, value))) > 1:
+            raise SceneError(f"{name} must have rows of one length, got {sorted(set(map(len, value)))}")
+        return np.array([[pixel == "#" for pixel in row] for row in value])
+    if kind == "indices":
+        return np.asarray(value, dtype=np.int64)
+    array = np.asarray(value, dtype=np.float64)
+    if kind != "grid":
+        return array
+    size = tuple(prim.GetAttribute(name + ":size").Get() or ()) if authored(prim, name + ":size") else ()
+    if int(np.prod(size)) != array.size:
+        raise SceneError(f"{name} must fill a grid of {name}:size = {size}, got {array.size} values")
+    return array.reshape(size)

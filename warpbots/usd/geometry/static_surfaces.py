@@ -1,0 +1,180 @@
+"""Solids for static surfaces without an inside, such as a quad for the ground, a terrain or a tray without walls.
+
+Where all of a surface is seen from one side, what is behind it is solid down to a plane; where only holes of a solid
+are open, they are closed; every other surface gets a thickness.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError
+
+from warpbots.scene import SceneError, Shape, Sheet, TriangleMesh
+from warpbots.usd.geometry.foreign_shapes import box
+
+__all__ = ["behind"]
+
+_DEPTH = 0.1
+"""How far what is behind a surface reaches, over the shorter edge of the surface."""
+
+_THICK = 1.0 / 24.0
+"""Thickness of a surface that is seen from all sides over its size: two of the samples that solvers take of a mesh."""
+
+_HOLES = 0.1
+"""Largest area that closes the holes of a solid over that of the whole."""
+
+_STEEP = 0.05
+"""Share of the area of a surface that may be seen as no more than this share of it."""
+
+_FLAT = 1e-6
+"""Height over size up to which a surface is flat."""
+
+
+def behind(vertices: np.ndarray, faces: np.ndarray) -> tuple[Shape, str]:
+    """A solid for an open surface, and in words what was done.
+
+    A surface that looks downwards is taken to look upwards: it is a floor that was drawn from below.
+
+    Args:
+        vertices: Its points [m], shape (n, 3).
+        faces: Their indices, counter-clockwise seen from the front, shape (m, 3).
+
+    Raises:
+        SceneError: It has no area.
+    """
+    _, first, inverse = np.unique(vertices, axis=0, return_index=True, return_inverse=True)
+    faces = first[inverse.reshape(-1)][faces]
+    corners = vertices[faces]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]) / 2.0
+    area, size = np.linalg.norm(normals, axis=1), float(np.ptp(corners.reshape(-1, 3), axis=0).max())
+    solid = area > 1e-9 * size**2 / len(faces)
+    if not solid.any():
+        raise SceneError("its triangles have no area")
+    faces, normals, area = _alike(faces[solid], normals[solid], area[solid])
+    for out in _fronts(normals):
+        facing = normals @ out
+        if facing.min() >= -_FLAT * area.max() and area[facing < _STEEP * area].sum() <= _STEEP * area.sum():
+            shape, depth = _swept(vertices, faces[:, ::-1] if _down(out) else faces, -out if _down(out) else out)
+            side = ", which looks downwards and is taken to look upwards" if _down(out) else ""
+            return shape, f"an open surface{side}; what is up to {depth:.3g} m behind it is solid"
+    closed, caps = _closed(vertices, faces)
+    if closed is not None and caps <= _HOLES * area.sum():
+        return closed, "an open surface, whose holes are closed"
+    thickness = _THICK * size
+    loose = np.arange(3 * len(faces)).reshape(-1, 3)  # faces that share no edge may meet in any number
+    sheet = Sheet(vertices[faces].reshape(-1, 3), loose, thickness)
+    return sheet, f"an open surface that is seen from all sides; it gets a thickness of {thickness:.3g} m"
+
+
+def _alike(faces: np.ndarray, normals: np.ndarray, area: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Faces of a flat surface all turned to the side to which most look; others as they are."""
+    along = normals @ (normals[np.argmax(area)] / area.max())
+    if (np.abs(along) < (1.0 - _FLAT) * area).any():
+        return faces, normals, area
+    back = along * along.sum() < 0.0
+    return np.where(back[:, None], faces[:, ::-1], faces), np.where(back[:, None], -normals, normals), area
+
+
+def _fronts(normals: np.ndarray) -> Iterator[np.ndarray]:
+    """Directions from which a surface may be seen: its own if it is flat, else the vertical, its own and the axes."""
+    mean = normals.sum(axis=0)
+    length = float(np.linalg.norm(mean))
+    if length >= (1.0 - _FLAT) * np.linalg.norm(normals, axis=1).sum():
+        yield mean / length
+        return
+    yield np.array([0.0, 0.0, 1.0])
+    if length > 0.0:
+        yield mean / length
+    yield from (sign * axis for sign in (1.0, -1.0) for axis in np.eye(3))
+
+
+def _down(out: np.ndarray) -> bool:
+    """Whether a direction is within 60 degrees of straight down."""
+    return bool(out[2] < -0.5)
+
+
+def _swept(vertices: np.ndarray, faces: np.ndarray, out: np.ndarray) -> tuple[Shape, float]:
+    """What is behind a surface that is seen from `out`, down to a plane, and how far it reaches at least [m]."""
+    used = np.unique(faces)
+    across = _across(out)
+    flat, height = vertices[used] @ across.T, vertices[used] @ out
+    middle, turn, half = _rectangle(flat)
+    depth = 2.0 * _DEPTH * float(half.min())
+    size = 2.0 * float(half.max())
+    if np.ptp(height) <= _FLAT * size and _area(vertices[faces]) >= (1.0 - 1e-5) * 4.0 * half.prod():
+        matrix = np.eye(4)
+        matrix[:3, :2] = across.T @ turn * half
+        matrix[:3, 2] = 0.5 * depth * out
+        matrix[:3, 3] = across.T @ middle + (height.mean() - 0.5 * depth) * out
+        return box(matrix, 3), depth
+    low = vertices + np.outer(float(height.min()) - depth - vertices @ out, out)
+    n = len(vertices)
+    rim = _rim(faces)
+    a, b = rim[:, 0], rim[:, 1]
+    sides = np.concatenate([np.stack([b, a, a + n], axis=1), np.stack([b, a + n, b + n], axis=1)])
+    return TriangleMesh(np.concatenate([vertices, low]), np.concatenate([faces, faces[:, ::-1] + n, sides])), depth
+
+
+def _across(out: np.ndarray) -> np.ndarray:
+    """Two unit vectors across `out`, along the axes where that is possible, right-handed with it, shape (2, 3)."""
+    x = np.eye(3)[np.argmin(np.abs(out))]
+    x = x - np.dot(x, out) * out
+    x /= np.linalg.norm(x)
+    return np.stack([x, np.cross(out, x)])
+
+
+def _rectangle(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The smallest rectangle about points of the plane: centre, axes as columns and half edges.
+
+    Raises:
+        SceneError: The points are in a line.
+    """
+    try:
+        hull = points[ConvexHull(points).vertices]
+    except QhullError:
+        raise SceneError("it is seen from no side: its points lie in a line") from None
+    edges = np.roll(hull, -1, axis=0) - hull
+    angles = np.concatenate([[0.0], np.arctan2(edges[:, 1], edges[:, 0])])
+    turns = np.stack([[np.cos(angles), -np.sin(angles)], [np.sin(angles), np.cos(angles)]])
+    turned = np.einsum("ni,ijk->knj", hull, turns)
+    half = np.ptp(turned, axis=1) / 2.0
+    best = int(np.argmin(half.prod(axis=1) * (1.0 + 1e-9 * (np.arange(len(half)) > 0))))
+    turn = turns[..., best]
+    return turn @ (turned[best].min(axis=0) + half[best]), turn, half[best]
+
+
+def _area(corners: np.ndarray) -> float:
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    return float(np.linalg.norm(normals, axis=1).sum()) / 2.0
+
+
+def _rim(faces: np.ndarray) -> np.ndarray:
+    """Edges that faces have in one direction more often than in the other, so often, shape (n, 2)."""
+    directed = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
+    edges, inverse = np.unique(np.sort(directed, axis=1), axis=0, return_inverse=True)
+    balance = np.bincount(inverse.reshape(-1), weights=np.where(directed[:, 0] < directed[:, 1], 1, -1)).astype(int)
+    return np.concatenate([
+        np.repeat(edges, np.maximum(balance, 0), axis=0), np.repeat(edges[:, ::-1], np.maximum(-balance, 0), axis=0)
+    ])  # fmt: skip
+
+
+def _closed(vertices: np.ndarray, faces: np.ndarray) -> tuple[TriangleMesh | None, float]:
+    """A surface with its holes closed by fans about their middles, or None where none of it has an inside.
+
+    Returns:
+        The solid, and the area of the fans [m^2].
+    """
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    rim = _rim(faces)
+    n = len(vertices)
+    count, label = connected_components(coo_matrix((np.ones(len(rim)), rim.T), shape=(n, n)), directed=False)
+    hole = label[rim[:, 0]]
+    middles = np.zeros((count, 3))
+    np.add.at(middles, hole, vertices[rim[:, 0]])
+    middles[np.unique(hole)] /= np.bincount(hole, minlength=count)[np.unique(hole), None]
+    caps = np.stack([rim[:, 1], rim[:, 0], n + hole], axis=1)
+    points = np.concatenate([vertices, middles])
+    mesh = TriangleMesh(points, np.concatenate([faces, caps]))
+    return (mesh if mesh.volume > 0.0 else None), _area(points[caps])

@@ -1,0 +1,131 @@
+"""Exact twins of what rigid bodies and joints say in single precision, or cannot say at all.
+
+A twin counts while what the standard attributes say agrees with it to single precision, as in
+`warpbots.usd.stage.values`.
+"""
+
+import dataclasses
+
+import numpy as np
+from pxr import Usd
+
+from warpbots.scene import Joint
+from warpbots.usd.stage.schema import EXACT, JOINT_FIELDS, rows
+from warpbots.usd.stage.values import authored, clear, create
+
+__all__ = ["exact_joint", "exact_pose", "load", "near", "store"]
+
+_AGREE = 1e-5
+"""Largest difference [1, m or rad] between numbers of single precision and exact ones, along a chain of joints."""
+
+_TURNS = {"revolute": 0, "free_2d": 2}
+"""Which coordinate of a joint is an angle."""
+
+_SPHERES = {"ball": 0, "free": 3}
+"""Where the quaternion of a joint begins."""
+
+_NO_HOME = ("stiffness", "neutral", "start_velocity", "limit_stiffness", "limit_damping")
+
+
+def load(prim: Usd.Prim, field: str) -> np.ndarray | None:
+    """The exact twin of `field`, or None where there is none."""
+    name = EXACT + field
+    return np.asarray(prim.GetAttribute(name).Get(), dtype=np.float64) if authored(prim, name) else None
+
+
+def store(prim: Usd.Prim, field: str, value: object) -> None:
+    """Author the exact twin of `field`; None is an array without numbers."""
+    clear(prim, EXACT + field)
+    array = np.zeros(0) if value is None else np.asarray(value, dtype=np.float64).ravel()
+    create(prim, EXACT + field, "double[]", array, uniform=True)
+
+
+def near(a: object, b: object) -> bool:
+    """Whether two arrays agree to single precision."""
+    x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if x.shape != y.shape:
+        return False
+    known = x[np.isfinite(x)]
+    return np.allclose(x, y, rtol=_AGREE, atol=_AGREE * max(1.0, np.abs(known).max(initial=0.0)))
+
+
+def exact_pose(prim: Usd.Prim, pose: np.ndarray) -> np.ndarray:
+    """The pose of a body when all joints are at zero, exactly where the file has it so, shape (4, 4)."""
+    result = pose.copy()
+    position, rotation = load(prim, "position"), load(prim, "rotation")
+    if position is not None and near(position, pose[:3, 3]):
+        result[:3, 3] = position
+    if rotation is not None and rotation.size == 9 and near(rotation.reshape(3, 3), pose[:3, :3]):
+        result[:3, :3] = rotation.reshape(3, 3)
+    return result
+
+
+def exact_joint(prim: Usd.Prim, plain: Joint) -> Joint:
+    """The joint at `prim`, exactly where the file has it so.
+
+    Args:
+        prim: The joint.
+        plain: What its standard attributes say.
+
+    Raises:
+        SceneError: The exact numbers make no joint.
+    """
+    twins = {field: load(prim, field) for field in JOINT_FIELDS}
+    said = {field: value for field, value in twins.items() if value is not None}
+    fields = {field: _given(said[field]) for field in _NO_HOME if field in said}
+    if "position" in said and near(said["position"], plain.position):
+        fields["position"] = tuple(said["position"])
+    fields |= _frame(said, plain)
+    if "start" in said and _same_start(said["start"], plain):
+        fields["start"] = _given(said["start"])
+    for field in ("lower", "upper"):
+        if field in said and _same_limit(said[field], getattr(plain, field)):
+            fields[field] = _given(said[field])
+    for field in ("damping", "armature"):
+        elsewhere = any(authored(prim, row.name) for row in rows(f"Joint.{field}"))
+        if field in said and (not elsewhere or near(said[field], getattr(plain, field))):
+            fields[field] = _given(said[field])
+    for field in ("limit_stiffness", "limit_damping"):
+        if field in fields:
+            fields[field] = fields[field][0]
+    return dataclasses.replace(plain, **fields) if fields else plain
+
+
+def _given(values: np.ndarray) -> tuple[float, ...] | None:
+    return tuple(values.tolist()) if values.size else None
+
+
+def _frame(said: dict[str, np.ndarray], plain: Joint) -> dict:
+    """Rotation and axis, of which a hinge and a slider show but the direction in the world."""
+    R = np.array(plain.rotation)
+    exact = said["rotation"].reshape(3, 3) if "rotation" in said and said["rotation"].size == 9 else R
+    axis = said.get("axis", np.array(plain.axis))
+    one = plain.kind in ("revolute", "prismatic")
+    agrees = near(exact @ axis, R @ plain.axis) if one else near(exact, R)
+    return {"rotation": tuple(map(tuple, exact.tolist())), "axis": tuple(axis.tolist())} if agrees else {}
+
+
+def _same_start(exact: np.ndarray, plain: Joint) -> bool:
+    count = len(plain.start) if plain.start is not None else exact.size
+    rest = np.zeros(count)
+    if count and plain.kind in _SPHERES:
+        rest[-1] = 1.0
+    here = np.array(plain.start) if plain.start is not None else rest
+    there = exact.copy() if exact.size else (rest if here.size == rest.size else exact)
+    if here.shape != there.shape:
+        return False
+    if plain.kind in _SPHERES and here.size:
+        k = _SPHERES[plain.kind]
+        norm = np.linalg.norm(there[k:])
+        there[k:] = there[k:] / norm if norm > 0.0 else there[k:]
+        there[k:] *= -1.0 if np.dot(here[k:], there[k:]) < 0.0 else 1.0
+    if plain.kind in _TURNS and here.size:
+        k = _TURNS[plain.kind]
+        there[k] -= 2.0 * np.pi * np.round((there[k] - here[k]) / (2.0 * np.pi))
+    return near(there, here)
+
+
+def _same_limit(exact: np.ndarray, plain: tuple[float, ...] | None) -> bool:
+    if plain is None:
+        return not np.isfinite(exact).any()
+    return exact.size == 0 or near(exact, plain)

@@ -1,0 +1,81 @@
+"""Motors at joints: drives of UsdPhysics, and prims of ours where a file has them.
+
+A drive with a stiffness is a `Servo`, one without stiffness and damping but with a largest force a `Torque`, and one
+with a damping alone is the damping of its joint.
+"""
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+
+from warpbots.scene import Servo, Torque
+from warpbots.usd.rigid.colliders import Note
+from warpbots.usd.rigid.exact_values import near
+from warpbots.usd.rigid.joint_chains import Step
+from warpbots.usd.rigid.joint_prims import Drive
+
+__all__ = ["Claim", "claim", "read_drives"]
+
+
+class Claim(NamedTuple):
+    """Actuators with prims of their own.
+
+    Attributes:
+        actuators: All of them; those whose drive was changed are as it says now.
+        taken: Joint and velocity that they drive.
+    """
+
+    actuators: list
+    taken: set[tuple[str, int]]
+
+
+def claim(actuators: list, steps: list[Step]) -> Claim:
+    """What `actuators` drive; whoever changes a drive in another program is obeyed."""
+    at = {step.joint.name: step for step in steps}
+    taken: set[tuple[str, int]] = set()
+    result = []
+    for motor in actuators:
+        if isinstance(motor, Torque | Servo):
+            place = motor.joint, motor.axis
+            freedoms = at[motor.joint].freedoms if motor.joint in at else ()
+            if place not in taken and motor.axis < len(freedoms) and freedoms[motor.axis].drive is not None:
+                motor = _now(motor, freedoms[motor.axis].drive)
+            taken.add(place)
+        result.append(motor)
+    return Claim(result, taken)
+
+
+def _now(motor: Torque | Servo, drive: Drive) -> Torque | Servo:
+    if isinstance(motor, Torque):
+        same = not np.isfinite(drive.force) or _equal(drive.force, motor.max_torque)
+        return motor if same else dataclasses.replace(motor, max_torque=drive.force)
+    changes = {
+        field: getattr(drive, field) for field in ("stiffness", "damping", "target")
+        if not _equal(getattr(drive, field), getattr(motor, field))
+    }  # fmt: skip
+    return dataclasses.replace(motor, **changes) if changes else motor
+
+
+def _equal(a: float, b: float) -> bool:
+    return near(a / b, 1.0) if b else a == 0.0
+
+
+def read_drives(step: Step, taken: set[tuple[str, int]], note: Note) -> list[Torque | Servo]:
+    """Motors that the drives of the joint `step` are, without those of `taken`."""
+    driven = [(k, f) for k, f in enumerate(step.freedoms) if f.drive is not None]
+    found: list[Torque | Servo] = []
+    for k, freedom in driven:
+        drive, joint = freedom.drive, step.joint.name
+        if (joint, k) in taken:
+            continue
+        name = joint if len(step.freedoms) == 1 else f"{joint}/{freedom.token}"
+        if drive.stiffness > 0.0:
+            half = (freedom.upper - freedom.lower) / 2.0
+            reach = half if np.isfinite(half) else 1.0
+            found.append(Servo(name, joint, drive.stiffness, drive.damping, drive.target, reach, k))
+        elif not drive.damping and np.isfinite(drive.force) and drive.force > 0.0:
+            found.append(Torque(name, joint, drive.force, k))
+        if np.isfinite(drive.force) and (drive.stiffness or drive.damping):
+            note(step.prim, f"the largest force {drive.force:g} of the drive of {freedom.token}; a servo has none")
+    return found

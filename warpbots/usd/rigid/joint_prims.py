@@ -1,0 +1,283 @@
+"""Joints as UsdPhysics says them: two frames, and along or about which of their axes they may move.
+
+Angles are in degrees in a file and in radians here. A joint moves frame 1, that of its second body, in frame 0, that of
+its first one.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from pxr import Sdf, Usd
+
+from warpbots.scene import SceneError
+from warpbots.usd.rigid.colliders import Note, body_of
+from warpbots.usd.rigid.poses import inverse, matrix_of, pose_of, quaternion_matrix
+from warpbots.usd.stage.schema import rows
+from warpbots.usd.stage.units import START, Frame, transform
+from warpbots.usd.stage.values import authored, axis_number, enabled, number, schemas
+
+__all__ = ["Drive", "End", "Freedom", "JointPrim", "read_joint_prim"]
+
+_D6 = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
+_ENDLESS = 1e30
+"""Numbers from here on stand for infinity: programs write the largest one of single precision, too."""
+
+
+class Drive(NamedTuple):
+    """A drive, in SI units.
+
+    Attributes:
+        stiffness: Its stiffness [N m/rad or N/m].
+        damping: Its damping [N m s/rad or N s/m].
+        target: Where it pulls to [rad or m].
+        force: Largest torque or force [N m or N], may be infinite.
+    """
+
+    stiffness: float
+    damping: float
+    target: float
+    force: float
+
+
+class Freedom(NamedTuple):
+    """One axis along or about which a joint moves.
+
+    Attributes:
+        token: Name of the axis in the file: linear, angular, transX, rotX, ...
+        turns: Whether it is an angle.
+        axis: 0, 1 or 2.
+        lower: Limit [rad or m], may be infinite.
+        upper: Limit on the other side.
+        drive: What drives it, or None.
+    """
+
+    token: str
+    turns: bool
+    axis: int
+    lower: float
+    upper: float
+    drive: Drive | None
+
+
+class End(NamedTuple):
+    """One side of a joint.
+
+    Attributes:
+        body: The rigid body, or None for the world.
+        frame: Frame of the joint in the frame of that body or in the world, shape (4, 4).
+    """
+
+    body: Usd.Prim | None
+    frame: np.ndarray
+
+
+class JointPrim(NamedTuple):
+    """A joint of a file.
+
+    Attributes:
+        prim: The prim.
+        name: Name of the joint.
+        ends: Its two sides.
+        freedoms: How it moves: lengths first, then angles, applied in this order.
+        ball: Whether it turns freely about its centre, which no freedom says.
+        excluded: Whether it says that it is no part of an articulation.
+        touching: Whether its two bodies collide.
+    """
+
+    prim: Usd.Prim
+    name: str
+    ends: tuple[End, End]
+    freedoms: tuple[Freedom, ...]
+    ball: bool
+    excluded: bool
+    touching: bool
+
+
+def read_joint_prim(prim: Usd.Prim, name: str, frame: Frame, note: Note) -> JointPrim | None:
+    """The joint at `prim`; None, and a note, for one that is left out.
+
+    Raises:
+        SceneError: It says what no joint can be; the message names the prim.
+    """
+    if not enabled(prim, "physics:jointEnabled"):
+        note(prim, "a joint that is switched off")
+        return None
+    kind = str(prim.GetTypeName())
+    readers = {
+        "PhysicsFixedJoint": lambda: (),
+        "PhysicsRevoluteJoint": lambda: _single(prim, "angular", frame, note),
+        "PhysicsPrismaticJoint": lambda: _single(prim, "linear", frame, note),
+        "PhysicsSphericalJoint": lambda: _spherical(prim, note),
+        "PhysicsJoint": lambda: _generic(prim, frame, note),
+    }
+    if kind not in readers:
+        note(prim, f"a joint of the kind {kind}; known are {', '.join(readers)}")
+        return None
+    off = [path for side in (0, 1) for path in _targets(prim, side)[:1] if _switched_off(prim.GetStage(), path)]
+    if off:
+        note(prim, f"a joint of {off[0]}, which is switched off (active = false) or but a class")
+        return None
+    ends = _end(prim, 0, frame), _end(prim, 1, frame)
+    if ends[0].body is None and ends[1].body is None:
+        note(prim, "a joint that moves no rigid body")
+        return None
+    if ends[0].body == ends[1].body:
+        raise SceneError(
+            f"{prim.GetPath()}: both of its bodies are {ends[0].body.GetPath()}; name two, or one for the world"
+        )
+    freedoms = readers[kind]()
+    ball = kind == "PhysicsSphericalJoint"
+    _refuse_drives(prim, freedoms, ball, note)
+    _note_rest(prim, freedoms, note)
+    excluded = authored(prim, "physics:excludeFromArticulation") and bool(
+        prim.GetAttribute("physics:excludeFromArticulation").Get(START)
+    )
+    touching = authored(prim, "physics:collisionEnabled") and enabled(prim, "physics:collisionEnabled")
+    return JointPrim(prim, name, ends, freedoms, ball, excluded, touching)
+
+
+def _end(prim: Usd.Prim, side: int, frame: Frame) -> End:
+    """Side 0 or 1 of the joint at `prim`."""
+    place, turned = (rows(f"{what} at a body")[side].name for what in ("place", "turn"))
+    p = np.zeros(3)
+    if authored(prim, place):
+        p = np.asarray(prim.GetAttribute(place).Get(START)).astype(str).astype(np.float64)
+    R = np.eye(3)
+    if authored(prim, turned):
+        q = prim.GetAttribute(turned).Get(START)
+        R = quaternion_matrix(*q.GetImaginary(), q.GetReal())
+    targets = _targets(prim, side)
+    other = prim.GetStage().GetPrimAtPath(targets[0]) if targets else None
+    if targets and not other:
+        raise SceneError(
+            f"{prim.GetPath()}: its physics:body{side} is {targets[0]}, where there is no prim; name a rigid body, or "
+            f"none for the world"
+        )
+    matrix = frame.matrix(other) if other else frame.to_scene
+    pose, scale = pose_of(matrix)
+    here = pose @ matrix_of(R, transform(scale, p[None])[0])
+    body = body_of(other) if other else None
+    if body is None:
+        return End(None, here)
+    return End(body, inverse(pose_of(frame.matrix(body))[0]) @ here if body != other else inverse(pose) @ here)
+
+
+def _targets(prim: Usd.Prim, side: int) -> list[Sdf.Path]:
+    link = prim.GetRelationship(f"physics:body{side}")
+    return list(link.GetForwardedTargets()) if link else []
+
+
+def _switched_off(stage: Usd.Stage, path: Sdf.Path) -> bool:
+    """Whether what is at `path` takes no part in the stage, by itself or by something above it."""
+    there = (stage.GetPrimAtPath(prefix) for prefix in path.GetPrefixes())
+    return any(prim and (not prim.IsActive() or prim.IsAbstract()) for prim in there)
+
+
+def _single(prim: Usd.Prim, token: str, frame: Frame, note: Note) -> tuple[Freedom, ...]:
+    names = (rows("Joint.lower")[0].name, rows("Joint.upper")[0].name)
+    word = prim.GetAttribute(rows("axis of a joint")[0].name).Get(START) or "X"
+    axis = axis_number(word, f"{prim.GetPath()}: ")
+    return _freedom(prim, token, axis, names, False, frame, note)
+
+
+def _generic(prim: Usd.Prim, frame: Frame, note: Note) -> tuple[Freedom, ...]:
+    """What a PhysicsJoint leaves free."""
+    found: list[Freedom] = []
+    for k, token in enumerate(_D6):
+        names = tuple(rows(f"Joint.{side}")[1].name.format(axis=token) for side in ("lower", "upper"))
+        found += _freedom(prim, token, k % 3, names, True, frame, note)
+        if any(authored(prim, n) for n in names) and f"PhysicsLimitAPI:{token}" not in schemas(prim):
+            note(prim, f"limits of {token} without PhysicsLimitAPI:{token}; they count all the same")
+    return tuple(found)
+
+
+def _freedom(
+    prim: Usd.Prim, token: str, axis: int, names: tuple[str, ...], locks: bool, frame: Frame, note: Note
+) -> tuple[Freedom, ...]:
+    """The freedom of one axis; none where it is locked."""
+    turns = token.startswith(("ang", "rot"))
+    unit = np.pi / 180.0 if turns else frame.meters
+    said = [number(prim, name) for name in names]
+    lower = -np.inf if said[0] is None or said[0] <= -_ENDLESS else said[0]
+    upper = np.inf if said[1] is None or said[1] >= _ENDLESS else said[1]
+    if lower > upper and not locks:
+        raise SceneError(f"{prim.GetPath()}: {names[0]} = {lower:g} is above {names[1]} = {upper:g}; exchange them")
+    if lower == upper != 0.0:
+        note(prim, f"{token} is held at {lower:g}; it is taken as held at 0")
+    if lower >= upper:
+        return ()
+    return (Freedom(token, turns, axis, lower * unit, upper * unit, _drive(prim, token, turns, frame, note)),)
+
+
+def _spherical(prim: Usd.Prim, note: Note) -> tuple[Freedom, ...]:
+    cone = [number(prim, f"physics:coneAngle{k}Limit") for k in (0, 1)]
+    if any(c is not None and 0.0 <= c < _ENDLESS for c in cone):
+        note(prim, f"the cone of {cone[0]} and {cone[1]} degrees of a ball joint, which is left out; it turns freely")
+    return ()
+
+
+def _drive(prim: Usd.Prim, token: str, turns: bool, frame: Frame, note: Note) -> Drive | None:
+    names = {part: rows(f"motor {part}")[0].name.format(axis=token) for part in ("stiffness", "damping", "target",
+             "force")}  # fmt: skip
+    if f"PhysicsDriveAPI:{token}" not in schemas(prim):
+        if any(authored(prim, name) for name in names.values()):
+            note(prim, f"a drive of {token} that is left out, because PhysicsDriveAPI:{token} is not applied")
+        return None
+    if authored(prim, f"drive:{token}:physics:type"):
+        kind = str(prim.GetAttribute(f"drive:{token}:physics:type").Get())
+        if kind != "force":
+            note(prim, f"a drive of {token} by {kind}, which is left out; drives act by force")
+            return None
+    if number(prim, f"drive:{token}:physics:targetVelocity"):
+        note(prim, f"the targetVelocity of the drive of {token}; motors hold positions or give torques")
+    values = {part: number(prim, name) for part, name in names.items()}
+    per = 180.0 / np.pi if turns else 1.0  # what is per degree, per radian
+    gain = frame.factor("N m" if turns else "N/m") * per
+    force = values["force"]
+    force = np.inf if force is None or force >= _ENDLESS else force * frame.factor("N m" if turns else "N")
+    return Drive(
+        (values["stiffness"] or 0.0) * gain, (values["damping"] or 0.0) * gain,
+        (values["target"] or 0.0) * (1.0 / per if turns else frame.meters), force,
+    )  # fmt: skip
+
+
+def _refuse_drives(prim: Usd.Prim, freedoms: tuple[Freedom, ...], ball: bool, note: Note) -> None:
+    """Drives of what does not move.
+
+    Raises:
+        SceneError: The joint is fixed.
+    """
+    driven = {api.partition(":")[2] for api in schemas(prim) if api.startswith("PhysicsDriveAPI:")}
+    lost = sorted(driven - {f.token for f in freedoms})
+    if lost and not freedoms and not ball:
+        raise SceneError(
+            f"{prim.GetPath()}: it is a fixed joint with a drive ({', '.join(f'PhysicsDriveAPI:{t}' for t in lost)}); "
+            f"take the drive away, or let the joint move"
+        )
+    for token in lost:
+        note(prim, f"a drive of {token}, which does not move or turns like a ball; it is left out")
+
+
+def _note_limit(prim: Usd.Prim, token: str, tokens: set[str], note: Note) -> None:
+    """What PhysxLimitAPI says beside a stiffness, and all of it where the joint does not move that way."""
+    for what in ("damping", "restitution") if token in tokens else ("stiffness", "damping", "restitution"):
+        value = number(prim, f"physxLimit:{token}:{what}")
+        if value:
+            note(prim, f"physxLimit:{token}:{what} = {value:g}, which is left out; limits are springs")
+
+
+def _note_rest(prim: Usd.Prim, freedoms: tuple[Freedom, ...], note: Note) -> None:
+    for name in ("physics:breakForce", "physics:breakTorque"):
+        value = number(prim, name)
+        if value is not None and value < _ENDLESS:
+            note(prim, f"{name} = {value:g}; joints do not break")
+    for name in ("newton:friction", "physxJoint:jointFriction", "mjc:frictionloss"):
+        if number(prim, name):
+            note(prim, f"dry friction of a joint ({name} = {number(prim, name):g}), which is left out")
+    for api in schemas(prim):
+        if "Mimic" in api or "Equality" in api:
+            note(prim, f"{api}; joints move by themselves")
+        if api.startswith("PhysxLimitAPI:"):
+            _note_limit(prim, api.partition(":")[2], {f.token for f in freedoms}, note)
+    if number(prim, "mjc:springref"):
+        note(prim, f"mjc:springref = {number(prim, 'mjc:springref'):g}; its spring is taken to be at rest at 0")

@@ -1,0 +1,165 @@
+"""Joints as prims of UsdPhysics: two frames, limits, and drives for other programs."""
+
+import numpy as np
+from pxr import Gf, Usd, UsdPhysics
+
+from warpbots.scene import Joint, Scene, Servo, Torque
+from warpbots.usd.rigid.poses import inverse, matrix_of
+from warpbots.usd.stage.schema import Row, rows
+from warpbots.usd.stage.target import Target, rename
+from warpbots.usd.stage.units import Frame
+from warpbots.usd.stage.values import apply, create
+
+__all__ = ["author_row", "quaternion", "write_joint"]
+
+_TYPES = {
+    "fixed": "PhysicsFixedJoint", "revolute": "PhysicsRevoluteJoint", "prismatic": "PhysicsPrismaticJoint",
+    "ball": "PhysicsSphericalJoint",
+}  # fmt: skip
+
+_FREE = {
+    "planar": ("transX", "transY"), "translational": ("transX", "transY", "transZ"),
+    "free_2d": ("transX", "transY", "rotZ"),
+    "free": ("transX", "transY", "transZ", "rotX", "rotY", "rotZ"),
+    "revolute": ("angular",), "prismatic": ("linear",),
+}  # fmt: skip
+"""Axes of the velocities of each kind of joint, by their names in UsdPhysics."""
+
+_ALL = _FREE["free"]
+_TURNS = ("angular", "rotX", "rotY", "rotZ")
+_LOCKED = (1.0, -1.0)
+"""Limits that mean "locked" in UsdPhysics: the lower one is above the upper one."""
+
+_NEWTON_JOINT = "NewtonJointAPI"
+
+
+def author_row(prim: Usd.Prim, row: Row, value: object) -> None:
+    """Author the attribute of a row of the table, as it stands in the file."""
+    create(prim, row.name, row.type, value, row.uniform)
+
+
+def quaternion(R: np.ndarray) -> Gf.Quatf:
+    """A rotation matrix as a quaternion of single precision."""
+    from scipy.spatial.transform import Rotation
+
+    x, y, z, w = Rotation.from_matrix(R).as_quat(canonical=True).tolist()
+    return Gf.Quatf(w, x, y, z)
+
+
+def write_joint(target: Target, scene: Scene, joint: Joint, bodies: dict[str, Usd.Prim]) -> Usd.Prim:
+    """Author `joint`; its exact numbers are not among it.
+
+    Args:
+        target: Where.
+        scene: The scene that has it.
+        joint: The joint.
+        bodies: Prims of all rigid bodies by name.
+    """
+    frame = target.frame
+    prim = target.stage.DefinePrim(target.path("Joints", joint.name), _TYPES.get(joint.kind, "PhysicsJoint"))
+    rename(prim, joint.name)
+    place = matrix_of(joint.rotation, joint.position)
+    if joint.kind in ("revolute", "prismatic"):
+        k, aligned = _aligned(np.array(joint.axis))
+        place = place @ matrix_of(aligned, np.zeros(3))
+        create(prim, rows("axis of a joint")[0].name, "token", "XYZ"[k], uniform=True)
+    rest = {b.name: matrix_of(b.rotation, b.position) for b in scene.rigid}
+    physics = UsdPhysics.Joint(prim)
+    for side, name in enumerate((joint.parent, joint.child)):
+        here = np.linalg.inv(frame.to_scene) @ place if name is None else inverse(rest[name]) @ place
+        turned = here[:3, :3] / np.cbrt(np.linalg.det(here[:3, :3]))
+        if name is not None:
+            (physics.CreateBody0Rel, physics.CreateBody1Rel)[side]().SetTargets([bodies[name].GetPath()])
+        author_row(prim, rows("place at a body")[side], Gf.Vec3f(*here[:3, 3].tolist()))
+        author_row(prim, rows("turn at a body")[side], quaternion(turned))
+    _write_limits(prim, joint, frame)
+    _write_drives(prim, joint, scene, frame)
+    _write_passive(prim, joint, frame)
+    return prim
+
+
+def _aligned(axis: np.ndarray) -> tuple[int, np.ndarray]:
+    """An axis k and a rotation that turns it into `axis`."""
+    k = int(np.argmax(np.abs(axis)))
+    start = np.eye(3)[k]
+    if axis[k] < 0.0:
+        half = np.diag([1.0 if i == (k + 1) % 3 else -1.0 for i in range(3)])  # half a turn about another axis
+        _, rest = _aligned(half @ axis)
+        return k, half @ rest
+    v, c = np.cross(start, axis), float(start @ axis)
+    K = np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
+    return k, np.eye(3) + K + K @ K / (1.0 + c)
+
+
+def _per(token: str, frame: Frame) -> float:
+    """What a length or an angle in a file is multiplied with to be in SI units."""
+    return np.pi / 180.0 if token in _TURNS else frame.meters
+
+
+def _write_limits(prim: Usd.Prim, joint: Joint, frame: Frame) -> None:
+    tokens = _FREE.get(joint.kind, ())
+    limits = {
+        token: (-np.inf, np.inf) if joint.lower is None else (joint.lower[k], joint.upper[k])
+        for k, token in enumerate(tokens)
+    }
+    if joint.kind in _TYPES:
+        for token, pair in limits.items():
+            for side, value in zip(("lower", "upper"), pair, strict=True):
+                if np.isfinite(value):
+                    row = rows(f"Joint.{side}")[0]
+                    create(prim, row.name, row.type, value / _per(token, frame))
+        return
+    for token in _ALL:
+        locked = token not in limits
+        pair = _LOCKED if locked else limits[token]
+        if not np.isfinite(pair).any():
+            continue
+        UsdPhysics.LimitAPI.Apply(prim, token)
+        for side, value in zip(("lower", "upper"), pair, strict=True):
+            if np.isfinite(value):
+                row = rows(f"Joint.{side}")[1]
+                create(prim, row.name.format(axis=token), row.type, value if locked else value / _per(token, frame))
+
+
+def _write_drives(prim: Usd.Prim, joint: Joint, scene: Scene, frame: Frame) -> None:
+    """For other programs, the first motor of each axis as a drive."""
+    if joint.kind == "free":
+        return
+    for k, token in enumerate(_FREE.get(joint.kind, ())):
+        motor = next(
+            (a for a in scene.actuators if isinstance(a, Torque | Servo) and (a.joint, a.axis) == (joint.name, k)), None
+        )
+        if motor is None:
+            continue
+        UsdPhysics.DriveAPI.Apply(prim, token)
+        turns = token in _TURNS
+        gain = frame.factor("N m" if turns else "N/m") / (np.pi / 180.0 if turns else 1.0)
+        if isinstance(motor, Servo):
+            values = {
+                "stiffness": motor.stiffness / gain, "damping": motor.damping / gain,
+                "target": motor.target / _per(token, frame),
+            }  # fmt: skip
+        else:
+            force = motor.max_torque / frame.factor("N m" if turns else "N")
+            values = {"stiffness": 0.0, "damping": 0.0, "force": force}
+        for part, value in values.items():
+            row = rows(f"motor {part}")[0]
+            create(prim, row.name.format(axis=token), row.type, value)
+        create(prim, f"drive:{token}:physics:type", "token", "force", uniform=True)
+
+
+def _write_passive(prim: Usd.Prim, joint: Joint, frame: Frame) -> None:
+    """Rotor and damping, where one number holds for all velocities."""
+    turns = {
+        "ball": {True}, "free": {True, False}
+    }.get(joint.kind, {token in _TURNS for token in _FREE.get(joint.kind, ())})  # fmt: skip
+    for field, units in (("armature", ("kg m^2", "kg")), ("damping", ("N m", "N/m"))):
+        values = set(getattr(joint, field))
+        if len(values) != 1 or len(turns) != 1 or values == {0.0}:
+            continue
+        angle = True in turns
+        factor = frame.factor(units[0 if angle else 1])
+        factor *= 180.0 / np.pi if angle and field == "damping" else 1.0
+        row = rows(f"Joint.{field}")[0]
+        apply(prim, _NEWTON_JOINT)
+        create(prim, row.name, row.type, values.pop() / factor)

@@ -1,0 +1,152 @@
+"""What rigid bodies weigh, by `PhysicsMassAPI` and by the densities of materials; zero means "not said" in UsdPhysics.
+
+What is said of a body goes before what is said of its colliders, and that before the density of their materials.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from pxr import Usd
+
+from warpbots.scene import Inertia, RigidBody, SceneError, Shape
+from warpbots.solvers.articulated.inertia import combine, solid_moments
+from warpbots.usd.geometry.physics_materials import read_density
+from warpbots.usd.rigid.colliders import Note
+from warpbots.usd.rigid.poses import quaternion_matrix
+from warpbots.usd.stage.schema import rows
+from warpbots.usd.stage.units import START, Frame, transform
+from warpbots.usd.stage.values import authored, get, schemas
+
+__all__ = ["Weight", "read_weight", "says_mass"]
+
+_BALL = 0.1
+"""Radius [m] of the ball that stands in UsdPhysics for a body without colliders."""
+
+
+class Weight(NamedTuple):
+    """What a body weighs.
+
+    Attributes:
+        density: Density [kg/m^3].
+        inertia: Mass and moments where they do not follow from shape and density, or None.
+    """
+
+    density: float
+    inertia: Inertia | None
+
+
+def read_weight(
+    body: Usd.Prim, base: np.ndarray, parts: list[tuple[Usd.Prim, Shape]], frame: Frame, note: Note
+) -> Weight:
+    """What the rigid body at `body` weighs.
+
+    Args:
+        body: Prim of the body.
+        base: Local coordinates of the prim to the frame of the body [m], shape (4, 4).
+        parts: Its colliders, each with its solid in the frame of the body.
+        frame: Units and axes of the stage.
+        note: Takes what is not as the file says it.
+
+    Raises:
+        SceneError: A value is outside of its range; the message names the prim.
+    """
+    said = _said(body, frame)
+    center, diagonal = _center(body, base), _moments(body, frame)
+    densities = [_density(prim, body, said, frame) for prim, _ in parts]
+    plain = densities[0] if densities else said["density"] or RigidBody.density
+    own = [_said(prim, frame)["mass"] if prim != body else None for prim, _ in parts]
+    explicit = said["mass"] or center is not None or diagonal is not None
+    if not explicit and not any(own) and len(set(densities)) < 2:
+        return Weight(plain, None)
+    if said["mass"] and center is not None and diagonal is not None:
+        return Weight(plain, _inertia(body, said["mass"], center, diagonal))
+    whole = _whole(body, parts, densities, own, said["mass"], diagonal is not None, note)
+    if whole is None:
+        return Weight(plain, None)
+    mass, middle, moments = whole
+    return Weight(
+        plain,
+        _inertia(body, mass, middle if center is None else center, moments if diagonal is None else diagonal),
+    )
+
+
+def says_mass(prim: Usd.Prim, frame: Frame) -> bool:
+    """Whether `prim` itself says a mass or a density.
+
+    Raises:
+        SceneError: It is negative; the message names the prim.
+    """
+    return any(value is not None for value in _said(prim, frame).values())
+
+
+def _inertia(body: Usd.Prim, mass: float, center: np.ndarray, moments: np.ndarray) -> Inertia:
+    try:
+        return Inertia(mass, tuple(center.tolist()), moments)
+    except SceneError as error:
+        raise SceneError(f"{body.GetPath()}: {error}") from None
+
+
+def _whole(
+    body: Usd.Prim, parts: list[tuple[Usd.Prim, Shape]], densities: list[float], own: list[float | None],
+    mass: float | None, inertia_said: bool, note: Note,
+) -> tuple[float, np.ndarray, np.ndarray] | None:  # fmt: skip
+    """Mass, centre and moments of all colliders together, brought to `mass` where that is said."""
+    pieces = []
+    for (prim, shape), density, weight in zip(parts, densities, own, strict=True):
+        try:
+            volume, center, moments = solid_moments(shape)
+        except TypeError as error:
+            raise SceneError(f"the mass of {prim.GetPath()} does not follow from its shape: {error}") from None
+        factor = weight / volume if weight else density
+        pieces.append((factor * volume, center, factor * moments))
+    if pieces:
+        total, center, moments = combine(pieces)
+        return mass or total, center, moments * ((mass or total) / total)
+    if not mass and not inertia_said:
+        note(body, "a centre of mass of a body that has neither mass nor collider")
+        return None
+    if not mass:
+        mass = 1.0
+        note(body, "moments of inertia but neither mass nor collider; its mass is taken as 1 kg")
+    if not inertia_said:
+        note(body, f"a mass but neither collider nor moments of inertia; those of a ball of {_BALL:g} m are taken")
+    return mass, np.zeros(3), 0.4 * mass * _BALL**2 * np.eye(3)
+
+
+def _said(prim: Usd.Prim, frame: Frame) -> dict[str, float | None]:
+    """Mass [kg] and density [kg/m^3] that `prim` itself says; None for what it does not."""
+    if "PhysicsMassAPI" not in schemas(prim):
+        return {"mass": None, "density": None}
+    found = {f: get(prim, s, frame) for f, s in (("mass", "Inertia.mass"), ("density", "RigidBody.density"))}
+    for field, value in found.items():
+        if value is not None and not value >= 0.0:
+            raise SceneError(f"{prim.GetPath()}: physics:{field} must be positive, or 0 for not said, got {value:g}")
+    return {field: value or None for field, value in found.items()}
+
+
+def _density(prim: Usd.Prim, body: Usd.Prim, said: dict[str, float | None], frame: Frame) -> float:
+    own = _said(prim, frame)["density"] if prim != body else None
+    return own or said["density"] or read_density(prim, frame) or RigidBody.density
+
+
+def _center(body: Usd.Prim, base: np.ndarray) -> np.ndarray | None:
+    name = rows("Inertia.center")[0].name
+    if "PhysicsMassAPI" not in schemas(body) or not authored(body, name):
+        return None
+    value = np.asarray(body.GetAttribute(name).Get(START)).astype(str).astype(np.float64)
+    return transform(base, value[None])[0] if np.isfinite(value).all() else None
+
+
+def _moments(body: Usd.Prim, frame: Frame) -> np.ndarray | None:
+    """Moments of inertia that the file says [kg m^2], shape (3, 3), or None."""
+    name, turned = (rows(f"Inertia.{part}")[0].name for part in ("diagonal", "axes"))
+    if "PhysicsMassAPI" not in schemas(body) or not authored(body, name):
+        return None
+    diagonal = np.asarray(body.GetAttribute(name).Get(START)).astype(str).astype(np.float64)
+    if not diagonal.any():
+        return None
+    R = np.eye(3)
+    if authored(body, turned):
+        q = body.GetAttribute(turned).Get(START)
+        R = quaternion_matrix(*q.GetImaginary(), q.GetReal())
+    return frame.factor("kg m^2") * (R * diagonal) @ R.T

@@ -1,0 +1,136 @@
+"""Where rigid bodies are at every frame, as time samples over the prims of the bodies themselves.
+
+A player does not simulate over them: the bodies are kinematic in the layer of the results.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from pxr import Gf, Usd, UsdGeom, UsdPhysics
+
+from warpbots.scene import Scene
+from warpbots.usd.rigid.colliders import body_of
+from warpbots.usd.rigid.poses import matrix_of, pose_of
+from warpbots.usd.rigid.robot_writer import rigid_prims
+from warpbots.usd.stage.inventory import Survey
+from warpbots.usd.stage.schema import MOTION_API
+from warpbots.usd.stage.target import editable
+from warpbots.usd.stage.units import Frame
+from warpbots.usd.stage.values import apply
+
+__all__ = ["MovingBody", "moving_bodies", "write_poses"]
+
+_SUFFIX = "sim"
+
+
+class MovingBody(NamedTuple):
+    """A prim of a rigid body that moves.
+
+    Attributes:
+        index: Index of the body in `Scene.rigid`.
+        prim: The prim.
+        scale: Local coordinates of the prim to the frame of the body [m], shape (4, 4).
+        parent: Coordinates of the parent of the prim to those of `above`, or of the scene [m], shape (4, 4).
+        above: Index in the list of moving bodies of the one that carries the parent, or None.
+        stretch: Scale along the axes of its local transform, shape (3,); None if that shears.
+        turned: The last quaternion, to whose side the next one is taken.
+    """
+
+    index: int
+    prim: Usd.Prim
+    scale: np.ndarray
+    parent: np.ndarray
+    above: int | None
+    stretch: np.ndarray | None
+    turned: list
+
+
+def moving_bodies(found: Survey, scene: Scene, frame: Frame) -> list[MovingBody]:
+    """Prepare the prims of all rigid bodies for poses, parents first, on the layer that is being edited."""
+    names = {body.name: k for k, body in enumerate(scene.rigid)}
+    stage = next(iter(found.bodies.values())).GetStage()
+    paths = sorted((prim.GetPath(), names[name]) for name, prim in rigid_prims(found).items())
+    for path, _ in paths:  # paths, because prims of instances expire when one of them is changed
+        editable(stage.GetPrimAtPath(path))
+    prims = [(stage.GetPrimAtPath(path), index) for path, index in paths]
+    matrices = {prim.GetPath(): frame.matrix(prim) for prim, _ in prims}
+    place = {prim.GetPath(): k for k, (prim, _) in enumerate(prims)}
+    result = []
+    for prim, index in prims:
+        pose, scale = pose_of(matrices[prim.GetPath()])
+        above = None if UsdGeom.Xformable(prim).GetResetXformStack() else body_of(prim.GetParent())
+        parent = frame.to_scene if UsdGeom.Xformable(prim).GetResetXformStack() else frame.matrix(prim.GetParent())
+        if above is not None:
+            parent = np.linalg.inv(matrices[above.GetPath()]) @ parent
+        local = np.linalg.inv(frame.matrix(prim.GetParent())) @ pose @ scale
+        _, rest = pose_of(local)
+        square = np.allclose(rest, np.diag(np.diag(rest)), atol=1e-9)
+        result.append(
+            MovingBody(
+                index, prim, scale, parent, place[above.GetPath()] if above is not None else None,
+                np.diag(rest)[:3].copy() if square else None, [],
+            )
+        )  # fmt: skip
+    for moving in result:
+        _prepare(moving)
+    return result
+
+
+def _prepare(moving: MovingBody) -> None:
+    xformable = UsdGeom.Xformable(moving.prim)
+    reset = xformable.GetResetXformStack()
+    xformable.ClearXformOpOrder()
+    double = UsdGeom.XformOp.PrecisionDouble
+    if moving.stretch is None:
+        xformable.AddTransformOp(double, _SUFFIX)
+    else:
+        xformable.AddTranslateOp(double, _SUFFIX)
+        xformable.AddOrientOp(double, _SUFFIX)
+        if not np.allclose(moving.stretch, 1.0, rtol=0.0, atol=1e-12):
+            xformable.AddScaleOp(double, _SUFFIX).Set(Gf.Vec3d(*moving.stretch.tolist()))
+    if reset:
+        xformable.SetResetXformStack(True)
+    UsdPhysics.RigidBodyAPI(moving.prim).CreateKinematicEnabledAttr(True)
+    apply(moving.prim, MOTION_API)
+
+
+def write_poses(moving: list[MovingBody], code: float, position: Any, rotation: Any) -> int:
+    """Write one frame.
+
+    Args:
+        moving: From `moving_bodies`.
+        code: Its time code.
+        position: Origins of the bodies [m], shape (n_bodies, 3).
+        rotation: Their axes as columns, shape (n_bodies, 3, 3).
+
+    Returns:
+        The number of its bytes.
+
+    Raises:
+        ValueError: A pose is not finite.
+    """
+    from scipy.spatial.transform import Rotation
+
+    now: list[np.ndarray] = []
+    for body in moving:
+        p, R = np.asarray(position[body.index]), np.asarray(rotation[body.index])
+        if not (np.isfinite(p).all() and np.isfinite(R).all()):
+            raise ValueError(
+                f"the position of {body.prim.GetPath()} at time code {code:g} is {p.tolist()}; the simulation has "
+                f"failed before, reduce its time step"
+            )
+        now.append(matrix_of(R, p) @ body.scale)
+        parent = body.parent if body.above is None else now[body.above] @ body.parent
+        local = np.linalg.inv(parent) @ now[-1]
+        ops = {op.GetOpType(): op for op in UsdGeom.Xformable(body.prim).GetOrderedXformOps()}
+        if body.stretch is None:
+            ops[UsdGeom.XformOp.TypeTransform].Set(Gf.Matrix4d(local.T.tolist()), code)
+            continue
+        ops[UsdGeom.XformOp.TypeTranslate].Set(Gf.Vec3d(*local[:3, 3].tolist()), code)
+        quaternion = Rotation.from_matrix(local[:3, :3] / body.stretch).as_quat()
+        if body.turned and np.dot(body.turned[0], quaternion) < 0.0:
+            quaternion = -quaternion  # what is between two frames goes the short way
+        body.turned[:] = [quaternion]
+        x, y, z, w = quaternion.tolist()
+        ops[UsdGeom.XformOp.TypeOrient].Set(Gf.Quatd(w, x, y, z), code)
+    return 56 * len(moving)

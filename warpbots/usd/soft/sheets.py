@@ -1,0 +1,107 @@
+"""Sheets: meshes of triangles with a thickness beside them and a flexural rigidity in their material.
+
+Both are in units of the stage, whatever the transform of the prim. The material of a body keeps the rigidity for other
+programs; a sheet that is no body, or one among several in a body, has it in ``warpbots:exact:bending`` alone.
+"""
+
+import math
+
+import numpy as np
+from pxr import Usd
+
+from warpbots.scene import SceneError, Shape, Sheet, sheets_of
+from warpbots.usd.geometry.foreign_shapes import mesh_triangles
+from warpbots.usd.geometry.physics_materials import bound_material
+from warpbots.usd.stage.schema import SURFACE_APIS, SURFACE_MATERIAL_API, rows
+from warpbots.usd.stage.units import START, Frame
+from warpbots.usd.stage.values import apply, authored, get, put, schemas
+
+__all__ = ["bending_of", "is_sheet", "read_bending", "read_sheet", "sheet_of", "write_bending", "write_thickness"]
+
+_TOKEN = rows("shape")[0].name
+_THICKNESS = rows("Sheet.thickness")[0].name
+
+
+def is_sheet(prim: Usd.Prim) -> bool:
+    """Whether the geometry of `prim` is that of a sheet."""
+    ours = authored(prim, _TOKEN) and prim.GetAttribute(_TOKEN).Get() == Sheet.__name__
+    return prim.GetTypeName() == "Mesh" and (ours or bool(schemas(prim) & set(SURFACE_APIS)))
+
+
+def read_sheet(prim: Usd.Prim, matrix: np.ndarray, frame: Frame) -> Sheet:
+    """The sheet at `prim`; vertices that no face uses are left out.
+
+    Args:
+        prim: A mesh.
+        matrix: Local coordinates of the prim to those of the sheet, shape (4, 4).
+        frame: Units and axes of the stage.
+
+    Raises:
+        SceneError: It is none; the message does not name the prim.
+    """
+    if frame.dim == 2:
+        raise SceneError("a sheet has no meaning in a 2D scene")
+    vertices, faces = mesh_triangles(prim, matrix)
+    used, faces = np.unique(faces, return_inverse=True)
+    return Sheet(vertices[used], faces.reshape(-1, 3), _thickness(prim, frame), read_bending(prim, frame))
+
+
+def sheet_of(prim: Usd.Prim, matrix: np.ndarray, frame: Frame, thickness: float) -> Sheet:
+    """The open mesh `prim`, which does not say that it is a sheet, as one; as `read_sheet`.
+
+    Vertices at one place are one, and faces without area are none.
+    """
+    vertices, faces = mesh_triangles(prim, matrix)
+    vertices, inverse = np.unique(vertices, axis=0, return_inverse=True)
+    faces = inverse.reshape(-1)[faces]
+    corners = vertices[faces]
+    edges = corners - np.roll(corners, 1, axis=1)
+    area = np.linalg.norm(np.cross(edges[:, 0], edges[:, 1]), axis=1)
+    faces = faces[area > 1e-8 * (edges**2).sum(axis=(1, 2))]
+    used, faces = np.unique(faces, return_inverse=True)
+    return Sheet(vertices[used], faces.reshape(-1, 3), thickness, read_bending(prim, frame))
+
+
+def read_bending(prim: Usd.Prim, frame: Frame, exact: float | None = None) -> float | None:
+    """Flexural rigidity of the material bound to `prim` [N m], or None where it has none.
+
+    Args:
+        prim: A mesh.
+        frame: Units and axes of the stage.
+        exact: What stands beside the mesh; it counts while the material says nothing else.
+    """
+    bound = bound_material(prim)
+    said = get(bound, "Sheet.bending", frame) if bound else None
+    return exact if said is None or (exact is not None and math.isclose(said, exact, rel_tol=1e-6)) else said
+
+
+def bending_of(shape: Shape) -> float | None:
+    """The flexural rigidity that all sheets in `shape` have, or None."""
+    found = {sheet.bending for sheet in sheets_of(shape)}
+    return found.pop() if len(found) == 1 else None
+
+
+def write_thickness(prim: Usd.Prim, sheet: Sheet, frame: Frame) -> None:
+    """Author the thickness of `sheet` on its mesh `prim`."""
+    put(prim, "Sheet.thickness", sheet.thickness, frame)
+    put(prim, "what has a thickness", "constant", frame)
+
+
+def write_bending(material: Usd.Prim, bending: float | None, frame: Frame) -> None:
+    """Author a flexural rigidity [N m] on the prim of a material, or take it away."""
+    if bending is not None:
+        apply(material, SURFACE_MATERIAL_API)
+    put(material, "Sheet.bending", bending, frame)
+
+
+def _thickness(prim: Usd.Prim, frame: Frame) -> float:
+    """What the mesh says, else its material, else 1 mm [m]."""
+    several = np.asarray(prim.GetAttribute(_THICKNESS).Get(START) if authored(prim, _THICKNESS) else (), dtype=float)
+    if len(several) and several.min() != several.max():
+        raise SceneError(
+            f"its {_THICKNESS} are from {several.min():g} to {several.max():g}; warpbots knows sheets of one thickness"
+        )
+    if len(several):
+        return get(prim, "Sheet.thickness", frame)
+    bound = bound_material(prim)
+    return get(bound, "Sheet.thickness", frame) if bound else rows("Sheet.thickness")[0].default

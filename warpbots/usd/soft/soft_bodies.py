@@ -1,0 +1,215 @@
+"""Soft bodies: a prim with `PhysicsDeformableBodyAPI`, its geometry, its material and its regions.
+
+Written as an Xform with the rest shape ``Shape`` and the guides ``Regions`` below it. In files of others the marked
+prim may be the geometry itself, or have it somewhere below.
+"""
+
+import numpy as np
+from pxr import Sdf, Usd, UsdGeom
+
+from warpbots.scene import Material, Points, SceneError, Shape, Sheet, SoftBody, TetMesh
+from warpbots.usd.geometry.physics_materials import bind, direct_material, read_material, write_material
+from warpbots.usd.geometry.shape_prims import read_shape, write_shape
+from warpbots.usd.geometry.solid_prims import geometry, is_own, read_solid, write_solid
+from warpbots.usd.rigid.colliders import is_soft
+from warpbots.usd.soft.sheets import bending_of, read_bending, sheet_of, write_bending
+from warpbots.usd.stage.schema import (
+    BODY_APIS,
+    POINTS_API,
+    REGION_API,
+    SURFACE_APIS,
+    UNSUPPORTED_APIS,
+    VOLUME_API,
+    rows,
+)
+from warpbots.usd.stage.target import Target, free_path, read_name, remove, rename, to_scene_coordinates
+from warpbots.usd.stage.units import START, Frame, rotation
+from warpbots.usd.stage.values import apply, authored, create, enabled, get, put, same, schemas
+
+__all__ = ["lost_velocities", "read_body", "write_body"]
+
+_SIM_API = {Points: POINTS_API, TetMesh: VOLUME_API, Sheet: SURFACE_APIS[0]}
+"""Applied schemas of the geometry that others simulate as it is."""
+
+
+def read_body(
+    body: Usd.Prim, name: str, frame: Frame, material: Material | None = None, thickness: float | None = None
+) -> SoftBody:
+    """The soft body at `body`.
+
+    Args:
+        body: Prim of the body.
+        name: What to call it.
+        frame: Units and axes of the stage.
+        material: Material of a body for which the file gives none.
+        thickness: Thickness [m] of the sheet that a mesh without an inside becomes; None to refuse it.
+
+    Raises:
+        SceneError: Something about it cannot be simulated; the message names the prim.
+    """
+    parts = geometry(body)
+    for prim in (body, *parts):
+        if is_soft(body) and "PhysicsRigidBodyAPI" in schemas(prim) and enabled(prim, "physics:rigidBodyEnabled"):
+            raise SceneError(f"{prim.GetPath()}: {UNSUPPORTED_APIS['PhysicsRigidBodyAPI']}")
+    shape = _read_shape(body, parts, frame, thickness)
+    regions = {read_name(prim): prim for prim in _regions(body)}
+    own_materials = {region: direct_material(prim, frame) for region, prim in regions.items()}
+    return SoftBody(
+        name=name,
+        shape=shape,
+        material=read_material(parts[0], frame, material),
+        regions={region: read_shape(prim, frame) for region, prim in regions.items()},
+        region_materials={region: m for region, m in own_materials.items() if m is not None},
+        velocity=_velocity(body, frame),
+        color=_color(body, frame),
+        friction=get(body, "SoftBody.friction", frame),
+    )
+
+
+def _read_shape(body: Usd.Prim, parts: list[Usd.Prim], frame: Frame, thickness: float | None) -> Shape:
+    try:
+        return read_solid(body, frame)
+    except SceneError as error:
+        if "watertight" not in str(error) or len(parts) != 1 or parts[0].GetTypeName() != "Mesh":
+            raise
+        if thickness is None:
+            raise SceneError(f"{error}; pass thickness=... [m] to make sheets of meshes that are open") from None
+    try:
+        return sheet_of(parts[0], frame.matrix(parts[0]), frame, thickness)
+    except SceneError as error:
+        raise SceneError(f"{parts[0].GetPath()}: a mesh that is open, and no sheet: {error}") from None
+
+
+def write_body(target: Target, existing: Usd.Prim | None, body: SoftBody) -> Sdf.Path:
+    """Author `body`.
+
+    Args:
+        target: Where.
+        existing: The prim that stands for it already, or None. What is right there is left alone, so that what others
+            have added to it stays.
+        body: The body.
+
+    Returns:
+        Where it is.
+    """
+    frame = target.frame
+    if existing is not None and _is(existing, body, frame):
+        return existing.GetPath()
+    prim = write_solid(target, existing, "Bodies", body.name, body.shape)
+    apply(prim, BODY_APIS[0])
+    if type(body.shape) in _SIM_API:
+        apply(geometry(prim)[0], _SIM_API[type(body.shape)])
+    fresh = existing is None or prim != existing
+    if fresh or not same(_velocity(prim, frame), body.velocity):
+        put(prim, "SoftBody.velocity", body.velocity, frame)
+    if fresh or not same(get(prim, "SoftBody.friction", frame), body.friction):
+        put(prim, "SoftBody.friction", body.friction, frame)
+    if fresh or not same(_color(prim, frame), body.color):
+        put(prim, "SoftBody.color", body.color, frame)
+    if fresh or not _made_of(prim, body, frame):
+        material = write_material(target.stage, f"{prim.GetPath()}/PhysicsMaterial", body.material, frame)
+        write_bending(material, bending_of(body.shape), frame)
+        bind(prim, material, over_descendants=not is_own(prim))
+    _write_regions(target, prim, body)
+    return prim.GetPath()
+
+
+def _is(prim: Usd.Prim, body: SoftBody, frame: Frame) -> bool:
+    """Whether `prim` is read as `body` already."""
+    try:
+        return bool(schemas(prim) & set(BODY_APIS)) and read_body(prim, body.name, frame) == body
+    except SceneError:
+        return False
+
+
+def _made_of(prim: Usd.Prim, body: SoftBody, frame: Frame) -> bool:
+    try:
+        part = geometry(prim)[0]
+        made_of = read_material(part, frame) == body.material
+        return made_of and same(read_bending(part, frame), bending_of(body.shape))
+    except SceneError:
+        return False
+
+
+def _velocity(body: Usd.Prim, frame: Frame) -> tuple[float, ...] | None:
+    """Initial velocity [m/s], shape (dim,), or None; that of its particles where these move as one."""
+    if authored(body, rows("SoftBody.velocity")[0].name):
+        return get(body, "SoftBody.velocity", frame)
+    moving = _particle_velocities(body)
+    if moving is None or (moving != moving[0]).any() or not moving[0].any():
+        return None
+    turned = rotation(frame.matrix(geometry(body)[0])) @ moving[0] * frame.factor("m/s")
+    return tuple(frame.drop(turned).tolist())
+
+
+def lost_velocities(body: Usd.Prim) -> bool:
+    """Whether the particles of `body` start with different velocities, which a scene cannot say."""
+    moving = _particle_velocities(body)
+    return moving is not None and bool((moving != moving[0]).any())
+
+
+def _particle_velocities(body: Usd.Prim) -> np.ndarray | None:
+    points = UsdGeom.Points(geometry(body)[0])
+    found = points.GetVelocitiesAttr().Get(START) if points else None
+    return np.asarray(found, dtype=np.float64) if found else None
+
+
+def _color(body: Usd.Prim, frame: Frame) -> tuple[float, float, float]:
+    """The one colour of the body or of its first shape; the default where there are several colours."""
+    row = rows("SoftBody.color")[0]
+    for prim in (body, *geometry(body)[:1]):
+        if authored(prim, row.name) and len(prim.GetAttribute(row.name).Get(START)) == 1:
+            return get(prim, "SoftBody.color", frame)
+    return row.default
+
+
+def _regions(body: Usd.Prim) -> list[Usd.Prim]:
+    """Prims of the regions of `body`: those that it points to, else those below it."""
+    link = body.GetRelationship("warpbots:regions")
+    if link and link.HasAuthoredTargets():
+        return [prim for prim in map(body.GetStage().GetPrimAtPath, link.GetTargets()) if prim]
+    return [prim for prim in Usd.PrimRange(body, Usd.TraverseInstanceProxies()) if REGION_API in schemas(prim)]
+
+
+def _write_regions(target: Target, prim: Usd.Prim, body: SoftBody) -> None:
+    kept = {}
+    for old in _regions(prim):
+        name = read_name(old)
+        if name in body.regions and _same_region(
+            old, body.regions[name], body.region_materials.get(name), target.frame
+        ):
+            kept[name] = old.GetPath()
+        else:
+            remove(old, own=True)
+    paths = [kept.get(name) or _write_region(target, prim, body, name) for name in body.regions]
+    if paths or prim.HasRelationship("warpbots:regions"):
+        prim.CreateRelationship("warpbots:regions", custom=False).SetTargets(paths)
+
+
+def _same_region(prim: Usd.Prim, shape: Shape, material: Material | None, frame: Frame) -> bool:
+    try:
+        return read_shape(prim, frame) == shape and direct_material(prim, frame) == material
+    except SceneError:
+        return False
+
+
+def _write_region(target: Target, body_prim: Usd.Prim, body: SoftBody, name: str) -> Sdf.Path:
+    stage, frame = target.stage, target.frame
+    parent = _region_parent(target, body_prim, body.name)
+    path = free_path(stage, parent.GetPath(), name)
+    prim = write_shape(stage, path, body.regions[name], frame, target.extent)
+    rename(prim, name)
+    apply(prim, REGION_API)
+    create(prim, "purpose", "token", UsdGeom.Tokens.guide)
+    if name in body.region_materials:
+        bind(prim, write_material(stage, f"{path}_material", body.region_materials[name], frame))
+    return prim.GetPath()
+
+
+def _region_parent(target: Target, body: Usd.Prim, name: str) -> Usd.Prim:
+    if body.IsA(UsdGeom.Gprim):  # USD has no geometry below geometry: the regions of a foreign mesh stand elsewhere
+        return target.define("Regions", name)
+    path = body.GetPath().AppendChild("Regions")
+    if not target.stage.GetPrimAtPath(path):
+        to_scene_coordinates(target.stage.DefinePrim(path, "Xform"), target.frame)
+    return target.stage.GetPrimAtPath(path)

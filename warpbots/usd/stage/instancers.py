@@ -1,0 +1,180 @@
+"""Point instancers: each of their instances as a prim of its own, where it has a part in physics.
+
+The prims are defined in the session layer of the stage, so that the file stays as it is, and the instancer is switched
+off there together with its prototypes, which only stand for their instances.
+"""
+
+import numpy as np
+from pxr import Gf, Sdf, Usd, UsdGeom
+
+from warpbots.scene import SceneError
+from warpbots.usd.rigid.poses import pose_of, quaternion_matrix
+from warpbots.usd.stage.schema import BODY_APIS, rows
+from warpbots.usd.stage.target import editable, free_path
+from warpbots.usd.stage.units import START
+from warpbots.usd.stage.values import create, schemas
+
+__all__ = ["expand", "instancers"]
+
+_MOST = 100_000
+"""Prims that the instances of a file may have altogether."""
+
+_PHYSICS = ("PhysicsRigidBodyAPI", "PhysicsCollisionAPI", *BODY_APIS)
+
+
+def instancers(stage: Usd.Stage) -> list[Usd.Prim]:
+    """All point instancers of `stage` that are not below another one."""
+    found, walk = [], iter(Usd.PrimRange(stage.GetPseudoRoot(), Usd.TraverseInstanceProxies()))
+    for prim in walk:
+        if prim.IsA(UsdGeom.PointInstancer):
+            found.append(prim)
+            walk.PruneChildren()
+    return found
+
+
+def expand(stage: Usd.Stage, lost: list[tuple[str, str]] | None = None) -> dict[str, int]:
+    """Define the instances of point instancers as prims, instancers among the prototypes included.
+
+    Args:
+        stage: The stage; its session layer is changed.
+        lost: None for instances with a part in physics alone. Otherwise all are defined, and this takes the paths of
+            the instancers for which that is not possible, and why.
+
+    Returns:
+        The number of instances by the path of their instancer.
+
+    Raises:
+        SceneError: There are more of them than any scene can have, or they are not as UsdGeom has them; not where
+            `lost` takes it.
+    """
+    made: dict[str, int] = {}
+    prims = 0
+    with Usd.EditContext(stage, stage.GetSessionLayer()):
+        while True:
+            waiting = [p.GetPath() for p in instancers(stage) if lost is not None or _physical(p)]
+            if not waiting:
+                return made
+            for path in waiting:
+                prim = editable(stage.GetPrimAtPath(path))
+                try:
+                    count, size = _expand(stage, UsdGeom.PointInstancer(prim), _MOST - prims)
+                    made |= {str(path): count} if count else {}
+                    prims += size
+                except SceneError as error:
+                    if lost is None:
+                        raise
+                    lost.append((str(path), str(error).removeprefix(f"{path}: ")))
+                    prim.SetActive(False)
+
+
+def _physical(prim: Usd.Prim) -> bool:
+    """Whether instances of `prim` take part in physics by themselves, or by something above them."""
+    above = any(set(_PHYSICS) & schemas(prim.GetStage().GetPrimAtPath(p)) for p in prim.GetPath().GetPrefixes())
+    return above or any(set(_PHYSICS) & schemas(p) for proto in _prototypes(prim) for p in _all(proto))
+
+
+def _prototypes(prim: Usd.Prim) -> list[Usd.Prim]:
+    paths = UsdGeom.PointInstancer(prim).GetPrototypesRel().GetForwardedTargets()
+    return [proto for proto in map(prim.GetStage().GetPrimAtPath, paths) if proto]
+
+
+def _all(prim: Usd.Prim) -> Usd.PrimRange:
+    """`prim` and all below it, even where it is but an `over`."""
+    return Usd.PrimRange(prim, Usd.TraverseInstanceProxies(Usd.PrimIsActive & ~Usd.PrimIsAbstract))
+
+
+def _expand(stage: Usd.Stage, instancer: UsdGeom.PointInstancer, most: int) -> tuple[int, int]:
+    """Instances of one instancer, and prims that they have."""
+    prim = instancer.GetPrim()
+    indices = np.asarray(instancer.GetProtoIndicesAttr().Get(START) or [], dtype=np.int64)
+    places = _places(prim, len(indices))
+    protos = instancer.GetPrototypesRel().GetForwardedTargets()
+    if len(indices) and not 0 <= indices.min() <= indices.max() < len(protos):
+        raise SceneError(
+            f"{prim.GetPath()}: its protoIndices must be those of {len(protos)} prototypes, got {indices.min()} to "
+            f"{indices.max()}"
+        )
+    kept = np.flatnonzero(~np.isin(_ids(instancer, len(indices)), _inactive(prim)))
+    size = [sum(1 for _ in _all(p)) if (p := stage.GetPrimAtPath(path)) else 0 for path in protos]
+    prims = int(np.sum(np.asarray(size)[indices[kept]])) if len(kept) else 0
+    if prims > most:
+        raise SceneError(
+            f"{prim.GetPath()}: its {len(kept)} instances have {prims} prims, and those of one file may have {_MOST}; "
+            f"take some away (inactiveIds)"
+        )
+    prim.SetActive(False)
+    if not len(kept):
+        return 0, 0
+    group = Sdf.Path(free_path(stage, prim.GetPath().GetParentPath(), f"{prim.GetName()}_instances"))
+    below = stage.DefinePrim(group, "Xform")
+    _copy_transform(prim, below)
+    rates = [_rates(instancer, name, len(indices)) for name in ("velocities", "angularVelocities")]
+    for k in kept:
+        place = stage.DefinePrim(group.AppendChild(f"Instance_{k}"), "Xform")
+        UsdGeom.Xformable(place).AddTransformOp().Set(Gf.Matrix4d(places[k].T.tolist()))
+        proto = protos[indices[k]]
+        copy = stage.DefinePrim(place.GetPath().AppendChild(proto.name))
+        copy.GetReferences().AddInternalReference(proto)
+        copy.SetActive(True)
+        _set_rates(copy, places[k], [None if rate is None else rate[k] for rate in rates])
+    return len(kept), prims
+
+
+def _places(prim: Usd.Prim, count: int) -> np.ndarray:
+    """Where the instances are in coordinates of the instancer, shape (count, 4, 4).
+
+    Raises:
+        SceneError: There is not one position, orientation and scale for each.
+    """
+
+    def values(name: str, none: object) -> np.ndarray:
+        found = prim.GetAttribute(name).Get(START) if prim.HasAttribute(name) else None
+        if not found:
+            return np.broadcast_to(np.asarray(none, dtype=np.float64), (count, len(none)))
+        if len(found) != count:
+            raise SceneError(f"{prim.GetPath()}: it has {count} protoIndices, and {len(found)} {name}")
+        if name.startswith("orientations"):
+            return np.array([[*q.GetImaginary(), q.GetReal()] for q in found], dtype=np.float64)
+        return np.asarray(found, dtype=np.float64)
+
+    still = (0.0, 0.0, 0.0, 1.0)
+    single = values("orientationsf", still)
+    turns = single if (single != still).any() else values("orientations", still)
+    result = np.zeros((count, 4, 4))
+    result[:, :3, :3] = np.array([quaternion_matrix(*q) for q in turns]).reshape(-1, 3, 3)
+    result[:, :3, :3] *= values("scales", (1.0, 1.0, 1.0))[:, None]
+    result[:, :3, 3], result[:, 3, 3] = values("positions", (0.0, 0.0, 0.0)), 1.0
+    return result
+
+
+def _ids(instancer: UsdGeom.PointInstancer, count: int) -> np.ndarray:
+    """What the instances are called, shape (count,); their numbers where they have no names."""
+    found = instancer.GetIdsAttr().Get(START)
+    return np.asarray(found) if found is not None and len(found) == count else np.arange(count)
+
+
+def _inactive(prim: Usd.Prim) -> list[int]:
+    """Instances that are switched off; those that are but invisible take part."""
+    found = prim.GetMetadata("inactiveIds")
+    return list(found.GetAddedOrExplicitItems()) if found else []
+
+
+def _copy_transform(prim: Usd.Prim, below: Usd.Prim) -> None:
+    local = UsdGeom.Xformable(prim).GetLocalTransformation(START)
+    UsdGeom.Xformable(below).AddTransformOp().Set(local)
+    UsdGeom.Xformable(below).SetResetXformStack(UsdGeom.Xformable(prim).GetResetXformStack())
+
+
+def _rates(instancer: UsdGeom.PointInstancer, name: str, count: int) -> np.ndarray | None:
+    """Velocities of the instances in axes of the instancer, or None where there is not one for each."""
+    found = instancer.GetPrim().GetAttribute(name).Get(START)
+    return np.asarray(found, dtype=np.float64) if found is not None and len(found) == count else None
+
+
+def _set_rates(copy: Usd.Prim, place: np.ndarray, rates: list[np.ndarray | None]) -> None:
+    """Velocities of a rigid body that is an instance; those of a body are in the axes of its parent."""
+    if "PhysicsRigidBodyAPI" not in schemas(copy):
+        return
+    for what, rate in zip(("velocity of a body", "angular velocity of a body"), rates, strict=True):
+        if rate is not None:
+            create(copy, rows(what)[0].name, "vector3f", tuple((pose_of(place)[0][:3, :3].T @ rate).tolist()))

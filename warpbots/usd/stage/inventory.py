@@ -1,0 +1,156 @@
+"""What is in a stage: which prims are bodies, obstacles and actuators, and which cannot be simulated."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from pxr import Usd, UsdGeom, UsdPhysics
+
+from warpbots.usd.geometry.foreign_shapes import is_geometry
+from warpbots.usd.geometry.solid_prims import geometry
+from warpbots.usd.rigid.colliders import body_of, collides, is_moving, is_rigid, is_soft
+from warpbots.usd.stage.parts import kind_of, part_api
+from warpbots.usd.stage.schema import OBSTACLE_API, PART_APIS, REGION_API, RESULT_API, ROD_API, UNSUPPORTED_APIS, rows
+from warpbots.usd.stage.target import read_name
+from warpbots.usd.stage.units import START
+from warpbots.usd.stage.unread import unread
+from warpbots.usd.stage.values import authored, enabled, schemas
+
+__all__ = ["Survey", "survey"]
+
+_ORDER = rows("order")[0].name
+
+_FLAGS = {"PhysicsArticulationRootAPI": "roots", "PhysicsFilteredPairsAPI": "filters"}
+
+
+class Survey(NamedTuple):
+    """The prims of a stage by what they are for a scene, each by its unique name, in the order of the scene.
+
+    Attributes:
+        bodies: Soft and rigid bodies.
+        loose: Geometry that no physics says anything about.
+        obstacles: Static solids.
+        actuators: Actuators.
+        constraints: What holds regions.
+        loads: What pulls regions.
+        attachments: What holds bodies together.
+        joints: Joints between rigid bodies.
+        contacts: Laws of contact.
+        roots: Roots of articulations.
+        filters: Prims that filter collisions.
+        groups: Collision groups.
+        settings: The physics scene, or None.
+        left_out: Path of a prim that cannot be simulated, and why.
+    """
+
+    bodies: dict[str, Usd.Prim]
+    loose: dict[str, Usd.Prim]
+    obstacles: dict[str, Usd.Prim]
+    actuators: dict[str, Usd.Prim]
+    constraints: dict[str, Usd.Prim]
+    loads: dict[str, Usd.Prim]
+    attachments: dict[str, Usd.Prim]
+    joints: dict[str, Usd.Prim]
+    contacts: dict[str, Usd.Prim]
+    roots: dict[str, Usd.Prim]
+    filters: dict[str, Usd.Prim]
+    groups: dict[str, Usd.Prim]
+    settings: Usd.Prim | None
+    left_out: list[tuple[str, str]]
+
+
+def survey(stage: Usd.Stage) -> Survey:
+    """Look through all of `stage`, instances included; what is inactive is passed over."""
+    kinds: dict[str, list[Usd.Prim]] = {kind: [] for kind in Survey._fields}
+    left_out = _missing(stage)
+    walk = iter(Usd.PrimRange(stage.GetPseudoRoot(), Usd.TraverseInstanceProxies()))
+    for prim in walk:
+        kind, reason, prune = _kind(prim)
+        if reason:
+            left_out.append((str(prim.GetPath()), reason))
+        if kind:
+            kinds[kind].append(prim)
+        for api, flag in _FLAGS.items():
+            if api in schemas(prim):
+                kinds[flag].append(prim)
+        left_out += [(str(prim.GetPath()), words) for words in unread(prim)]
+        if prune:
+            walk.PruneChildren()
+    for extra in kinds["settings"][1:]:
+        left_out.append((str(extra.GetPath()), "a second PhysicsScene; the first one counts"))
+    if not any(is_moving(prim) for prim in kinds["bodies"]):
+        for api, flag in _FLAGS.items():
+            left_out += [(str(prim.GetPath()), UNSUPPORTED_APIS[api]) for prim in kinds[flag]]
+        left_out += [(str(p.GetPath()), "a collision group; soft bodies touch everything") for p in kinds["groups"]]
+    return Survey(
+        **{kind: _named(kinds[kind]) for kind in Survey._fields if kind not in ("settings", "left_out")},
+        settings=next(iter(kinds["settings"]), None),
+        left_out=left_out,
+    )
+
+
+def _missing(stage: Usd.Stage) -> list[tuple[str, str]]:
+    """What the files of `stage` refer to and USD does not find or cannot read, such as looks in other formats."""
+    return [
+        (str(error.rootSite.path), f"it refers to what cannot be found or read ({' '.join(str(error).split())})")
+        for error in stage.GetCompositionErrors()
+    ]
+
+
+def _kind(prim: Usd.Prim) -> tuple[str | None, str | None, bool]:
+    """What `prim` is, why it cannot be simulated, and whether what is below it belongs to it."""
+    if prim.IsPseudoRoot():
+        return None, None, False
+    applied = schemas(prim)
+    if applied & {REGION_API, RESULT_API}:
+        return None, None, True
+    if is_soft(prim):
+        rod = any(ROD_API in schemas(part) for part in (prim, *geometry(prim)))
+        return (None, "a deformable of curves (a rod), which is left out", True) if rod else ("bodies", None, True)
+    if OBSTACLE_API in applied:
+        return "obstacles", None, True
+    if part_api(applied):
+        return kind_of(PART_APIS[part_api(applied)]), None, True
+    if prim.IsA(UsdPhysics.Scene):
+        return "settings", None, False
+    if prim.IsA(UsdPhysics.Joint):
+        return "joints", None, False
+    if prim.IsA(UsdPhysics.CollisionGroup):
+        return "groups", None, False
+    if is_rigid(prim):
+        return "bodies", None, False
+    if body_of(prim):
+        return None, None, False
+    reason = "a kinematic body with a velocity; it stands still" if _drifts(prim) else None
+    if "PhysxTriggerAPI" in applied:
+        return None, "a trigger, which resists nothing", False
+    if "PhysicsCollisionAPI" in applied:
+        if not collides(prim):
+            return None, reason, False
+        if _animated(prim):
+            reason = "a collider that moves; it stands still where it is at first"
+        return "obstacles", reason, not prim.IsA(UsdGeom.Gprim)
+    solid = is_geometry(prim) and prim.GetTypeName() not in ("Plane", "BasisCurves")
+    loose = solid and UsdGeom.Imageable(prim).ComputePurpose() != UsdGeom.Tokens.guide
+    return "loose" if loose else None, reason, False
+
+
+def _drifts(prim: Usd.Prim) -> bool:
+    """Whether `prim` is a body that does not move by itself and yet has a velocity."""
+    names = (rows(what)[0].name for what in ("velocity of a body", "angular velocity of a body"))
+    rates = (prim.GetAttribute(name).Get(START) for name in names if authored(prim, name))
+    on = "PhysicsRigidBodyAPI" in schemas(prim) and enabled(prim, "physics:rigidBodyEnabled")
+    return on and any(any(rate) for rate in rates)
+
+
+def _animated(prim: Usd.Prim) -> bool:
+    """Whether `prim` or anything above it changes its transform in time."""
+    ancestors = map(prim.GetStage().GetPrimAtPath, prim.GetPath().GetPrefixes())
+    return any(UsdGeom.Xformable(a).TransformMightBeTimeVarying() for a in ancestors if a.IsA(UsdGeom.Xformable))
+
+
+def _named(prims: Iterable[Usd.Prim]) -> dict[str, Usd.Prim]:
+    """`prims` by name and in the order of the scene; those of others that share a name go by their path."""
+    ordered = sorted(prims, key=lambda p: p.GetAttribute(_ORDER).Get() if authored(p, _ORDER) else float("inf"))
+    count = Counter(read_name(prim) for prim in ordered)
+    return {read_name(p) if count[read_name(p)] == 1 else str(p.GetPath()): p for p in ordered}

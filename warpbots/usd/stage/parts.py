@@ -1,0 +1,139 @@
+"""Actuators, constraints, loads, attachments and laws of contact, for which neither USD nor Newton has words.
+
+Each is a prim with a schema of ours. A cable is a `BasisCurves`, so that every viewer shows its route; the others are a
+`Scope`. The order of the actuators in the file is that of the control channels, unless `warpbots:order` says another.
+"""
+
+import numpy as np
+from pxr import Sdf, Usd, UsdGeom
+
+from warpbots.scene import (
+    Actuator,
+    Attachment,
+    Cable,
+    Constraint,
+    Contact,
+    Expansion,
+    Fibre,
+    Load,
+    Motor,
+    Muscle,
+    Oscillation,
+    PneumaticCell,
+    Pressure,
+    SceneError,
+    Servo,
+    Torque,
+)
+from warpbots.usd.stage.schema import PART_APIS, rows
+from warpbots.usd.stage.target import Target, editable, remove, rename, to_scene_coordinates
+from warpbots.usd.stage.units import START, Frame
+from warpbots.usd.stage.values import apply, authored, create, get, put, schemas
+
+__all__ = ["Part", "kind_of", "part_api", "read_part", "remove_part", "write_part"]
+
+_FIELDS = {
+    Pressure: ("region", "Pressure.max_pressure"),
+    Muscle: ("region", "Muscle.direction", "Muscle.max_stress"),
+    Fibre: ("region", "Fibre.direction", "Fibre.stiffness", "Fibre.max_contraction"),
+    PneumaticCell: ("region", "PneumaticCell.stiffness", "PneumaticCell.max_expansion"),
+    Cable: ("Cable.waypoints", "Cable.stiffness", "Cable.rest_length"),
+    Expansion: ("region", "Expansion.max_strain", "Expansion.direction"),
+    Oscillation: (
+        "region",
+        "Oscillation.amplitude",
+        "Oscillation.frequency",
+        "Oscillation.phase",
+        "Oscillation.direction",
+        "Oscillation.wave",
+    ),
+    Motor: ("Motor.attachment", "Motor.rotor", "Motor.stator", "Motor.max_torque", "Motor.max_speed"),
+    Constraint: ("region", "Constraint.freedom", "Constraint.direction"),
+    Load: ("region", "Load.force"),
+    Torque: ("Torque.joint", "Torque.max_torque", "Torque.axis"),
+    Servo: ("Servo.joint", "Servo.stiffness", "Servo.damping", "Servo.target", "Servo.reach", "Servo.axis"),
+    Contact: (
+        "Contact.points",
+        "Contact.solid",
+        "Contact.stiffness",
+        "Contact.damping",
+        "Contact.friction",
+        "Contact.viscosity",
+        "Contact.restitution",
+    ),
+    Attachment: ("Attachment.first", "Attachment.second", "Attachment.points"),
+}
+
+Part = Actuator | Torque | Servo | Constraint | Load | Attachment | Contact
+"""What acts on regions, bodies or joints."""
+
+
+def kind_of(cls: type) -> str:
+    """Field of a scene that holds parts of this class."""
+    others = {Constraint: "constraints", Load: "loads", Attachment: "attachments", Contact: "contacts"}
+    return others.get(cls, "actuators")
+
+
+def part_api(applied: set[str]) -> str | None:
+    """The schema among `applied` that makes a prim a part, or None."""
+    return next((api for api in PART_APIS if api in applied), None)
+
+
+def read_part(prim: Usd.Prim, name: str, frame: Frame) -> Part:
+    """The actuator, constraint, load, attachment or law of contact at `prim`.
+
+    Raises:
+        SceneError: An attribute is missing or outside its range; the message names the prim.
+    """
+    api = part_api(schemas(prim))
+    cls = PART_APIS[api]
+    found = {sets: get(prim, sets, frame) for sets in _FIELDS[cls]}
+    names = [rows(sets)[0].name for sets, value in found.items() if value is ...]
+    if names:
+        raise SceneError(f"{prim.GetPath()}: a prim with {api} needs the attributes {', '.join(names)}")
+    try:
+        return cls(name=name, **{sets.split(".")[-1]: value for sets, value in found.items()})
+    except SceneError as error:
+        raise SceneError(f"{prim.GetPath()}: {error}") from None
+
+
+def write_part(target: Target, existing: Usd.Prim | None, part: Part) -> Sdf.Path:
+    """Author `part`; as `warpbots.usd.soft.soft_bodies.write_body`."""
+    api = next(api for api, cls in PART_APIS.items() if type(part) is cls)
+    if existing is not None and api not in existing.GetPrimTypeInfo().GetAppliedAPISchemas():
+        remove_part(existing)
+        existing = None
+    prim = editable(existing) if existing is not None else _define(target, part)
+    apply(prim, api)
+    for sets in _FIELDS[type(part)]:
+        put(prim, sets, getattr(part, sets.split(".")[-1]), target.frame)
+    if isinstance(part, Cable):
+        _draw(prim, part)
+    return prim.GetPath()
+
+
+def remove_part(prim: Usd.Prim) -> None:
+    """Take the part `prim` out of the scene."""
+    remove(prim, own=True)
+
+
+def _define(target: Target, part: Part) -> Usd.Prim:
+    kind = "BasisCurves" if isinstance(part, Cable) else "Scope"
+    prim = target.stage.DefinePrim(target.path(kind_of(type(part)).capitalize(), part.name), kind)
+    rename(prim, part.name)
+    if isinstance(part, Cable):
+        to_scene_coordinates(prim, target.frame)
+    return prim
+
+
+def _draw(prim: Usd.Prim, cable: Cable) -> None:
+    """What a curve needs besides its points: one polyline, as thick as a hundredth of its length."""
+    curves = UsdGeom.BasisCurves(prim)
+    steps = np.diff(np.asarray(cable.waypoints), axis=0)
+    curves.CreateTypeAttr(UsdGeom.Tokens.linear)
+    curves.CreateWrapAttr(UsdGeom.Tokens.nonperiodic)
+    curves.CreateCurveVertexCountsAttr([len(cable.waypoints)])
+    if not authored(prim, "widths"):
+        create(prim, "widths", "float[]", [0.01 * float(np.linalg.norm(steps, axis=1).sum())])
+        curves.SetWidthsInterpolation(UsdGeom.Tokens.constant)
+    curves.CreateExtentAttr(UsdGeom.Boundable.ComputeExtentFromPlugins(curves, START))

@@ -1,0 +1,74 @@
+"""What warpbots does not understand in a file, kept: a scene is written over a copy of the file it came from."""
+
+import dataclasses
+import os
+from pathlib import Path
+
+from pxr import Sdf, Usd, UsdUtils
+
+from warpbots.scene import Scene, SceneError
+from warpbots.usd.reader import read_stage
+from warpbots.usd.rigid.robot_reader import points_of
+from warpbots.usd.stage.stage_files import open_again
+
+__all__ = ["check", "copy_of_source", "is_source_of", "relative", "relocate"]
+
+
+def copy_of_source(scene: Scene) -> Sdf.Layer:
+    """A layer in memory with all that is in the source of `scene`, its paths to other files made absolute.
+
+    Sublayers are merged into one layer; references, payloads, variants and time samples stay what they are.
+
+    Raises:
+        SceneError: The source does not exist any more or cannot be read.
+    """
+    try:
+        source = open_again(scene.source)
+    except FileNotFoundError:
+        raise SceneError(
+            f"Scene.source {scene.source} does not exist any more, so that what else was in it cannot be kept; write "
+            f"dataclasses.replace(scene, source=None) to do without it"
+        ) from None
+    return UsdUtils.FlattenLayerStack(source)
+
+
+def relocate(layer: Sdf.Layer, folder: Path) -> None:
+    """Make the paths to other files in `layer` relative to `folder`, where it is going to be saved."""
+    UsdUtils.ModifyAssetPaths(layer, lambda asset: relative(asset, folder) if Path(asset).is_absolute() else asset)
+
+
+def check(stage: Usd.Stage, scene: Scene) -> None:
+    """Make sure that `stage` gives `scene` back.
+
+    Raises:
+        SceneError: It does not; the message names the fields that differ.
+    """
+    try:
+        back, _ = read_stage(stage, contact_points=points_of(scene))
+        fields = [f.name for f in dataclasses.fields(Scene) if f.compare]
+        wrong = [name for name in fields if getattr(back, name) != getattr(scene, name)]
+        fault = f"it would read back with other {', '.join(wrong)}" if wrong else ""
+    except SceneError as error:
+        fault = f"it would not read back: {error}"
+    if fault:
+        raise SceneError(
+            f"the scene cannot be written over what else is in its source {scene.source}, because {fault}; write "
+            f"dataclasses.replace(scene, source=None) to do without that file"
+        )
+
+
+def is_source_of(path: str, scene: Scene) -> bool:
+    """Whether reading the file `path` gives exactly `scene`."""
+    try:
+        return read_stage(open_again(path), contact_points=points_of(scene))[0] == scene
+    except (SceneError, OSError):
+        return False
+
+
+def relative(asset: str | Path, folder: Path) -> str:
+    """`asset` as USD writes a path relative to `folder`."""
+    try:
+        path = Path(os.path.relpath(asset, folder)).as_posix()
+    except ValueError:  # on another drive of Windows
+        return str(asset)
+    return path if path.startswith("../") else f"./{path}"

@@ -1,0 +1,104 @@
+"""What holds for the whole scene: gravity, domain, dimension, fluid and task, on the `PhysicsScene` prim."""
+
+import numpy as np
+from pxr import Usd
+
+from warpbots.scene import Fluid, Scene, SceneError, Task
+from warpbots.usd.stage.schema import EXACT, SCENE_APIS, rows
+from warpbots.usd.stage.units import START, Frame
+from warpbots.usd.stage.values import apply, authored, clear, create, get, put, same
+
+__all__ = ["read_dimension", "read_domain", "read_fluid", "read_gravity", "read_task", "write_settings"]
+
+_DIRECTION, _MAGNITUDE = (rows(f"Scene.gravity {part}")[0].name for part in ("direction", "magnitude"))
+_EARTH = 9.81
+_FLUID = ("density", "velocity", "drag", "thrust")
+_TASK = ("control_interval", "substeps", "steps", "direction", "clusters", "clock")
+
+
+def read_dimension(scene_prim: Usd.Prim | None) -> int:
+    """2 or 3: dimension of the scene whose `PhysicsScene` is `scene_prim`; 3 where nothing says otherwise."""
+    row = rows("dimension")[0]
+    return int(scene_prim.GetAttribute(row.name).Get()) if scene_prim and authored(scene_prim, row.name) else 3
+
+
+def read_gravity(prim: Usd.Prim | None, frame: Frame) -> tuple[float, ...]:
+    """Gravity [m/s^2], shape (dim,), in scene axes; 9.81 downwards where `prim` does not say."""
+    down = np.array([0.0, 0.0, -1.0])
+    if prim is None:
+        return tuple(frame.drop(_EARTH * down).tolist())
+    if not get(prim, "gravity enabled", frame):
+        return (0.0,) * frame.dim
+    magnitude = get(prim, "Scene.gravity magnitude", frame)
+    magnitude = _EARTH if magnitude is None else magnitude
+    direction = np.zeros(3)
+    if authored(prim, _DIRECTION):
+        raw = np.asarray(prim.GetAttribute(_DIRECTION).Get(START)).astype(str).astype(np.float64)
+        direction = frame.to_scene[:3, :3] @ raw / frame.meters  # in stage axes, whatever the transform of the prim
+    length = np.linalg.norm(direction)
+    plain = magnitude * (direction / length if length > 0.0 else down)
+    if authored(prim, EXACT + "gravity"):
+        exact = np.asarray(prim.GetAttribute(EXACT + "gravity").Get())
+        if exact.shape == (frame.dim,) and np.allclose(exact, frame.drop(plain), rtol=1e-6, atol=1e-6 * magnitude):
+            return tuple(exact.tolist())
+    return tuple(frame.drop(plain).tolist())
+
+
+def read_domain(prim: Usd.Prim | None, frame: Frame) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    """Lower and upper corner of the domain [m], or None."""
+    corners = None if prim is None else get(prim, "Scene.domain", frame)
+    if corners is None:
+        return None
+    return tuple(np.min(corners, axis=0).tolist()), tuple(np.max(corners, axis=0).tolist())
+
+
+def read_task(prim: Usd.Prim | None, frame: Frame) -> Task | None:
+    """How the scene is meant to be run, or None where the file does not say."""
+    if prim is None or not authored(prim, rows("Task.control_interval")[0].name):
+        return None
+    values = {field: get(prim, f"Task.{field}", frame) for field in ("cell_size", *_TASK)}
+    missing = [rows(f"Task.{field}")[0].name for field, value in values.items() if value is ...]
+    if missing:
+        raise SceneError(f"{prim.GetPath()}: a task needs the attributes {', '.join(missing)}")
+    return Task(**values)
+
+
+def read_fluid(prim: Usd.Prim | None, frame: Frame) -> Fluid | None:
+    """The fluid around the bodies, or None where the file has none."""
+    if prim is None or not authored(prim, rows("Fluid.density")[0].name):
+        return None
+    try:
+        return Fluid(**{field: get(prim, f"Fluid.{field}", frame) for field in _FLUID})
+    except SceneError as error:
+        raise SceneError(f"{prim.GetPath()}: {error}") from None
+
+
+def write_settings(prim: Usd.Prim, scene: Scene, frame: Frame) -> None:
+    """Author gravity, domain, dimension, fluid and task of `scene` on the `PhysicsScene` at `prim`."""
+    put(prim, "dimension", scene.dim, frame)
+    if not same(read_gravity(prim, frame), scene.gravity) or not authored(prim, _MAGNITUDE):
+        _write_gravity(prim, scene.gravity, frame)
+    put(prim, "Scene.domain", scene.domain, frame)
+    for field in _FLUID:
+        put(prim, f"Fluid.{field}", scene.fluid and getattr(scene.fluid, field), frame)
+    task = scene.task
+    if task is not None:
+        apply(prim, *SCENE_APIS)
+        # what other engines need to know; warpbots reads the control interval and its substeps
+        put(prim, "steps per second", max(1, round(task.substeps / task.control_interval)), frame)
+        put(prim, "Task.cell_size", task.cell_size, frame)
+    for field in _TASK:
+        put(prim, f"Task.{field}", task and getattr(task, field), frame)
+
+
+def _write_gravity(prim: Usd.Prim, gravity: tuple[float, ...], frame: Frame) -> None:
+    lifted = frame.lift(gravity)
+    magnitude = float(np.linalg.norm(lifted))
+    direction = lifted / magnitude if magnitude > 0.0 else np.array([0.0, 0.0, -1.0])
+    in_stage = frame.to_scene[:3, :3].T @ direction / frame.meters
+    for name in (rows("gravity enabled")[0].name, EXACT + "gravity"):
+        clear(prim, name)
+    create(prim, _DIRECTION, "vector3f", tuple(in_stage.tolist()))
+    create(prim, _MAGNITUDE, "float", magnitude / frame.factor("m/s^2"))
+    if not same(read_gravity(prim, frame), gravity):
+        create(prim, EXACT + "gravity", "double[]", list(gravity), uniform=True)

@@ -1,0 +1,95 @@
+"""Where new prims go in a stage that is being written."""
+
+import dataclasses
+
+import numpy as np
+from pxr import Gf, Sdf, Tf, Usd, UsdGeom
+
+from warpbots.usd.stage.units import Frame
+
+__all__ = ["Target", "editable", "free_path", "main_prim", "read_name", "remove", "rename", "to_scene_coordinates"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """A stage that is being written.
+
+    Attributes:
+        stage: The stage.
+        frame: Its units and axes.
+        base: Path of the prim under which everything new goes.
+        extent: Size of the scene [m], for drawing what has no bounds.
+    """
+
+    stage: Usd.Stage
+    frame: Frame
+    base: Sdf.Path
+    extent: float
+
+    def path(self, group: str, name: str) -> str:
+        """A free path for a prim called `name` in the group `group` ("Bodies", "Materials", ...) below the base."""
+        scope = self.base.AppendChild(group)
+        there = self.stage.GetPrimAtPath(scope)
+        if there and there.GetTypeName() != "Scope":  # somebody else uses the name for something
+            scope = self.base.AppendChild(f"Warpbots{group}")
+        if not self.stage.GetPrimAtPath(scope):
+            self.stage.DefinePrim(scope, "Scope")
+        return free_path(self.stage, scope, name)
+
+    def define(self, group: str, name: str) -> Usd.Prim:
+        """A new Xform called `name` in `group`, whose local coordinates are lifted scene coordinates [m]."""
+        prim = self.stage.DefinePrim(self.path(group, name), "Xform")
+        rename(prim, name)
+        to_scene_coordinates(prim, self.frame)
+        return prim
+
+
+def free_path(stage: Usd.Stage, parent: Sdf.Path, name: str) -> str:
+    """A path below `parent` that no prim has, with `name` made an identifier; numbered where it is taken."""
+    word = Tf.MakeValidIdentifier(name) if name else "unnamed"
+    path, number = parent.AppendChild(word), 1
+    while stage.GetPrimAtPath(path):
+        number += 1
+        path = parent.AppendChild(f"{word}_{number}")
+    return str(path)
+
+
+def to_scene_coordinates(prim: Usd.Prim, frame: Frame) -> None:
+    """Give `prim` the transform that makes its local coordinates lifted scene coordinates; none where it needs none."""
+    here = frame.matrix(prim)
+    if not np.array_equal(here, np.eye(4)):
+        UsdGeom.Xformable(prim).AddTransformOp().Set(Gf.Matrix4d(np.linalg.inv(here).T.tolist()))
+
+
+def read_name(prim: Usd.Prim) -> str:
+    """What `prim` is called: its display name, else its name."""
+    return prim.GetDisplayName() if prim.HasAuthoredDisplayName() else prim.GetName()
+
+
+def main_prim(stage: Usd.Stage) -> Usd.Prim | None:
+    """The prim that stands for the scene: the default prim, else the only root prim, else None."""
+    roots = stage.GetPseudoRoot().GetChildren()
+    return stage.GetDefaultPrim() or (roots[0] if len(roots) == 1 else None)
+
+
+def rename(prim: Usd.Prim, name: str) -> None:
+    """Make `name` the name under which `prim` is read: its display name, where the name of the prim is another."""
+    if name != prim.GetName() or prim.HasAuthoredDisplayName():
+        prim.SetDisplayName(name)
+
+
+def editable(prim: Usd.Prim) -> Usd.Prim:
+    """`prim` as one that can be edited: instances above it stop to be shared."""
+    stage, path = prim.GetStage(), prim.GetPath()  # `prim` itself expires with the instance
+    for ancestor in path.GetPrefixes():
+        if stage.GetPrimAtPath(ancestor).IsInstance():
+            stage.GetPrimAtPath(ancestor).SetInstanceable(False)
+    return stage.GetPrimAtPath(path)
+
+
+def remove(prim: Usd.Prim, own: bool) -> None:
+    """Take `prim` out of the scene: deleted where it is our `own`, otherwise deactivated and so still in the file."""
+    if own:
+        prim.GetStage().RemovePrim(prim.GetPath())
+    else:
+        editable(prim).SetActive(False)

@@ -1,0 +1,200 @@
+"""Single values: a field of a scene to an attribute of a prim and back, without losing a bit.
+
+Most standard attributes are single precision. Two rules keep what a user wrote:
+
+- A single-precision number is read as the decimal number it prints as: 0.3 in a file is 0.3 in the scene, not
+  0.30000001192.
+- A value that the attribute still does not give back has a twin ``warpbots:exact:<name>`` in double precision beside
+  it, in SI units and scene axes. The twin counts only while the two agree to single precision, so that whoever edits
+  the standard attribute in another program is obeyed.
+"""
+
+from typing import Any
+
+import numpy as np
+from pxr import Sdf, Usd
+
+from warpbots.scene import SceneError
+from warpbots.usd.stage.schema import EXACT, MOTION_API, OWN, Row, rows
+from warpbots.usd.stage.units import START, Frame, rotation, transform
+
+__all__ = [
+    "apply",
+    "at_rest",
+    "authored",
+    "axis_number",
+    "clear",
+    "create",
+    "enabled",
+    "get",
+    "number",
+    "put",
+    "same",
+    "schemas",
+]
+
+_SINGLE = ("float", "float[]", "color3f[]", "vector3f", "point3f[]")
+_AGREE = 1e-6
+"""Largest relative difference between a value and its exact twin: a little more than rounding to float32 (6e-8)."""
+
+
+def get(prim: Usd.Prim, sets: str, frame: Frame) -> Any:
+    """What `prim` says about `sets`: the first authored row, or the default of the table.
+
+    Returns:
+        A float, an int or a text, or a tuple of floats of shape (dim,) or (n, dim); SI units, scene axes.
+    """
+    for row in rows(sets):
+        if authored(prim, row.name):
+            value = _read(prim, row, frame)
+            return value if isinstance(value, str) else _exact(prim, row, value)
+    return rows(sets)[0].default
+
+
+def put(prim: Usd.Prim, sets: str, value: Any, frame: Frame) -> None:
+    """Author `value` of `sets` on `prim`, with an exact twin where it is needed; None takes it away."""
+    for row in rows(sets):
+        clear(prim, row.name)
+        clear(prim, EXACT + row.name)
+        if value is None or not row.written:
+            continue
+        create(prim, row.name, row.type, _to_usd(prim, row, value, frame), row.uniform or row.origin == OWN)
+        if row is rows(sets)[0] and not isinstance(value, str) and not same(get(prim, sets, frame), value):
+            exact = np.asarray(value, dtype=np.float64)
+            create(prim, EXACT + row.name, "double" if exact.ndim == 0 else "double[]", exact.ravel() if exact.ndim else
+                   float(exact), uniform=True)  # fmt: skip
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two numbers, tuples or arrays are equal to the last bit; None equals None alone."""
+    return (a is None) == (b is None) and np.array_equal(np.asarray(a), np.asarray(b))
+
+
+def authored(prim: Usd.Prim, name: str) -> bool:
+    """Whether `prim` has a value for the attribute `name` that a file gave it and that is not "engine default"."""
+    attribute = prim.GetAttribute(name)
+    if not attribute or not attribute.HasAuthoredValue():
+        return False
+    value = attribute.Get(START)
+    # newton-usd-schemas and UsdPhysics write -inf for "whatever the engine thinks best"
+    return value is not None and not (isinstance(value, float) and value == -np.inf)
+
+
+def enabled(prim: Usd.Prim, name: str) -> bool:
+    """Whether the switch `name` of `prim` is on, as it is where nobody has turned it off."""
+    return not authored(prim, name) or bool(prim.GetAttribute(name).Get(START))
+
+
+def number(prim: Usd.Prim, name: str) -> float | None:
+    """The number that the attribute `name` of `prim` prints as, or None where there is none."""
+    if not authored(prim, name):
+        return None
+    value = prim.GetAttribute(name).Get(START)
+    single = prim.GetAttribute(name).GetTypeName() == Sdf.ValueTypeNames.Float
+    return float(str(np.float32(value))) if single else float(value)
+
+
+def axis_number(word: Any, what: str = "") -> int:
+    """0, 1 or 2 for the axes X, Y and Z.
+
+    Raises:
+        SceneError: It is none of them; the message begins with `what`.
+    """
+    if str(word) not in ("X", "Y", "Z"):
+        raise SceneError(f"{what}its axis must be X, Y or Z, got {str(word)!r}")
+    return "XYZ".index(str(word))
+
+
+def create(prim: Usd.Prim, name: str, type_name: str, value: Any, uniform: bool = False) -> None:
+    """Author an attribute; works with and without the plug-in that registers its schema."""
+    attribute = prim.GetAttribute(name)
+    if not attribute:
+        kind = Sdf.VariabilityUniform if uniform else Sdf.VariabilityVarying
+        attribute = prim.CreateAttribute(name, Sdf.ValueTypeNames.Find(type_name), custom=False, variability=kind)
+    attribute.Set(value)
+
+
+def clear(prim: Usd.Prim, name: str) -> None:
+    """Take the value of the attribute `name` away, wherever it comes from."""
+    if authored(prim, name):
+        prim.RemoveProperty(name)
+    if authored(prim, name):  # it comes through a reference
+        prim.GetAttribute(name).Block()
+
+
+def apply(prim: Usd.Prim, *schemas: str) -> None:
+    """Apply schemas by name, whether or not this process knows them."""
+    for schema in schemas:
+        if schema not in prim.GetPrimTypeInfo().GetAppliedAPISchemas():
+            prim.AddAppliedSchema(schema)
+
+
+def schemas(prim: Usd.Prim) -> set[str]:
+    """Names of the schemas applied to `prim`, whether or not this process knows them."""
+    return {*prim.GetPrimTypeInfo().GetAppliedAPISchemas(), *prim.GetAppliedSchemas()}
+
+
+def at_rest(prim: Usd.Prim, name: str) -> Any:
+    """The attribute `name` of the geometry of `prim`, or None; where results move its points, before they do."""
+    attribute = prim.GetAttribute(name)
+    value = attribute.Get() if MOTION_API in schemas(prim) else None
+    return attribute.Get(START) if value is None else value
+
+
+def _decimal(value: Any, row: Row) -> np.ndarray:
+    array = np.asarray(value)
+    return array.astype(np.float32).astype(str).astype(np.float64) if row.type in _SINGLE else array.astype(np.float64)
+
+
+def _read(prim: Usd.Prim, row: Row, frame: Frame) -> Any:
+    raw = prim.GetAttribute(row.name).Get(START)
+    if row.kind == "text":
+        return str(raw)
+    if row.kind == "integer":
+        return int(raw)
+    value = _decimal(raw, row)
+    if row.kind in ("number", "constant"):
+        return float(value.reshape(-1)[0]) * frame.factor(row.unit)
+    if row.kind == "color":
+        return tuple(value[0].tolist())
+    if row.kind == "table":
+        return tuple(tuple(pair) for pair in value.tolist())
+    if row.kind == "vector":
+        value = frame.drop(rotation(frame.matrix(prim)) @ value) * frame.factor(row.unit)
+        return tuple(value.tolist())
+    return tuple(tuple(p) for p in frame.drop(transform(frame.matrix(prim), value)).tolist())
+
+
+def _to_usd(prim: Usd.Prim, row: Row, value: Any, frame: Frame) -> Any:
+    if row.kind == "text":
+        return value
+    if row.kind == "integer":
+        return bool(value) if row.type == "bool" else int(value)
+    if row.kind in ("number", "constant"):
+        number = float(value) / frame.factor(row.unit)
+        return [number] if row.kind == "constant" else number
+    if row.kind == "color":
+        return [tuple(value)]
+    if row.kind == "table":
+        return [tuple(pair) for pair in value]
+    if row.kind == "vector":
+        return tuple((rotation(frame.matrix(prim)).T @ frame.lift(value) / frame.factor(row.unit)).tolist())
+    return [tuple(p) for p in transform(np.linalg.inv(frame.matrix(prim)), frame.lift(value)).tolist()]
+
+
+def _exact(prim: Usd.Prim, row: Row, value: Any) -> Any:
+    if not authored(prim, EXACT + row.name):
+        return value
+    exact, plain = np.asarray(prim.GetAttribute(EXACT + row.name).Get(), dtype=np.float64), np.asarray(value)
+    if exact.size != plain.size:
+        return value
+    exact = exact.reshape(plain.shape)
+    if not np.allclose(exact, plain, rtol=_AGREE, atol=_AGREE * np.abs(exact).max(initial=0.0)):
+        return value
+    return (
+        float(exact)
+        if exact.ndim == 0
+        else tuple(map(tuple, exact.tolist()))
+        if exact.ndim == 2
+        else tuple(exact.tolist())
+    )

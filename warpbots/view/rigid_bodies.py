@@ -1,0 +1,169 @@
+"""Rigid bodies as they are drawn: a surface that does not change, and where it is."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from warpbots.scene import RigidBody, Scene, Shape, Sphere, Union
+from warpbots.solvers.articulated.point_cloud import surface_mesh
+from warpbots.view.obstacle_mesh import surface
+from warpbots.view.terrain import floor_height
+
+__all__ = ["Facets", "Poses", "Solid", "facets", "outline", "poses_at_zero", "solids_of"]
+
+_CREASE = 0.6  # angle between faces from which an edge is seen [rad]
+_MARK = 0.02  # radius of the mark of a body without a shape, in the size of the scene
+_SINK = 0.03  # how deep below a floor a body is still taken to stand on it, in the size of a motion
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Solid:
+    """The surface of a rigid body in the frame of the body; none where nothing of it can be seen.
+
+    Attributes:
+        name: Name of the body.
+        color: Red, green and blue in [0, 1].
+        vertices: Vertices [m], shape (n, 3); those on an edge of the body are there once for each side of it.
+        normals: Outward unit normals at the vertices, shape (n, 3).
+        faces: Vertex indices, counter-clockwise seen from outside, shape (m, 3).
+        extremes: Points that span what has to be in view [m], at least one, shape (k, 3).
+    """
+
+    name: str
+    color: tuple[float, float, float]
+    vertices: np.ndarray
+    normals: np.ndarray
+    faces: np.ndarray
+    extremes: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Poses:
+    """Where rigid bodies are, in the order of `Scene.rigid`; at one moment, or at several with an axis in front.
+
+    Attributes:
+        position: Origins of the bodies' frames [m], shape (..., n_bodies, 3).
+        rotation: Their axes, as columns, shape (..., n_bodies, 3, 3).
+    """
+
+    position: np.ndarray
+    rotation: np.ndarray
+
+    def __getitem__(self, moments: object) -> "Poses":
+        return Poses(self.position[moments], self.rotation[moments])
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Facets:
+    """Triangles in the world.
+
+    Attributes:
+        corner: Corners [m], counter-clockwise seen from outside, shape (m, 3, 3).
+        normal: Unit normals at the corners, shape (m, 3, 3).
+        color: Red, green and blue in [0, 1], shape (m, 3).
+    """
+
+    corner: np.ndarray
+    normal: np.ndarray
+    color: np.ndarray
+
+    @classmethod
+    def none(cls) -> "Facets":
+        """No triangles."""
+        return cls(np.zeros((0, 3, 3)), np.zeros((0, 3, 3)), np.zeros((0, 3)))
+
+    @classmethod
+    def joined(cls, parts: Sequence["Facets"]) -> "Facets":
+        """All triangles of `parts`."""
+        parts = [cls.none(), *parts]
+        return cls(*(np.concatenate([getattr(part, f) for part in parts]) for f in ("corner", "normal", "color")))
+
+    def normal_at(self, face: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Normals between those of the corners.
+
+        Args:
+            face: Indices of triangles, shape (n,).
+            x: A point in each of them [m], shape (n, 3).
+
+        Returns:
+            Vectors of about unit length, shape (n, 3).
+        """
+        a, b, c = np.moveaxis(self.corner[face], 1, 0)
+        u, v, q = b - a, c - a, x - a
+        uu, uv, vv, uq, vq = (np.einsum("ni,ni->n", *pair) for pair in ((u, u), (u, v), (v, v), (u, q), (v, q)))
+        area = uu * vv - uv * uv
+        s, t = np.clip([(vv * uq - uv * vq) / area, (uu * vq - uv * uq) / area], 0.0, 1.0)
+        return np.einsum("kn,nki->ni", [1.0 - s - t, s, t], self.normal[face])
+
+
+def solids_of(scene: Scene) -> tuple[Solid, ...]:
+    """The surfaces of all rigid bodies of `scene`; one without a shape is a small ball at its centre of mass."""
+    bodies = scene.rigid
+    places = [np.array(b.position) for b in bodies] + [np.array(j.position) for j in scene.joints]
+    boxes = [x for b in bodies for x in b.bounds if np.isfinite(x).all()]
+    size = float(np.ptp([*places, *boxes], axis=0).max()) if bodies else 0.0
+    return tuple(_solid(body, _MARK * size or _MARK) for body in bodies)
+
+
+def poses_at_zero(scene: Scene) -> Poses:
+    """Where the rigid bodies of `scene` are when all joints are at zero."""
+    position = np.array([b.position for b in scene.rigid]).reshape(-1, 3)
+    return Poses(position, np.array([b.rotation for b in scene.rigid]).reshape(-1, 3, 3))
+
+
+def facets(solids: Sequence[Solid], poses: Poses) -> Facets:
+    """All faces of `solids` at one moment."""
+    parts = []
+    for solid, x, R in zip(solids, poses.position, poses.rotation, strict=True):
+        color = np.broadcast_to(np.array(solid.color), (len(solid.faces), 3))
+        parts.append(Facets((solid.vertices @ R.T + x)[solid.faces], (solid.normals @ R.T)[solid.faces], color))
+    return Facets.joined(parts)
+
+
+def outline(scene: Scene, solids: Sequence[Solid], poses: Poses) -> np.ndarray:
+    """Points that span what has to be in view, at one or several moments [m], shape (n, dim).
+
+    Contact lets bodies sink into a floor a little; they are taken to stand on it, so that a view ends there.
+    """
+    points = [np.zeros((0, scene.dim))]
+    for k, solid in enumerate(solids):
+        R, x = poses.rotation[..., k, :, :], poses.position[..., k, None, :]
+        points.append((solid.extremes @ np.swapaxes(R, -1, -2) + x).reshape(-1, 3))
+    found, floor = np.concatenate(points), floor_height(scene)
+    if floor is not None and len(found):
+        z = found[:, 2]
+        sunk = (z < floor) & (z > floor - _SINK * np.ptp(found, axis=0).max())
+        z[sunk] = floor
+    return found
+
+
+def _solid(body: RigidBody, mark: float) -> Solid:
+    import trimesh
+
+    shape = body.shape
+    if shape is None and body.inertia is not None:
+        shape = Sphere(body.inertia.center, mark)
+    if shape is None or not np.isfinite(shape.bounds).all():
+        none = np.zeros((0, 3))
+        return Solid(body.name, body.color, none, none, none.astype(np.int64), np.zeros((1, 3)))
+    mesh = trimesh.Trimesh(*_triangles(shape), process=False)
+    mesh.merge_vertices()
+    mesh = trimesh.graph.smooth_shade(mesh, angle=_CREASE, facet_minarea=None)
+    vertices, toward = np.array(mesh.vertices), trimesh.creation.icosphere(subdivisions=1).vertices
+    extremes = vertices[np.unique((vertices @ toward.T).argmax(axis=0))]
+    return Solid(body.name, body.color, vertices, np.array(mesh.vertex_normals), np.array(mesh.faces), extremes)
+
+
+def _triangles(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices, shape (n, 3), and faces, shape (m, 3), of all parts of a shape; sampled where it has no mesh."""
+    if isinstance(shape, Union):
+        parts = [_triangles(s) for s in shape.shapes]
+        first = np.cumsum([0, *(len(vertices) for vertices, _ in parts)])
+        faces = [faces + start for (_, faces), start in zip(parts, first, strict=False)]
+        return np.concatenate([vertices for vertices, _ in parts]), np.concatenate(faces)
+    try:
+        mesh = surface_mesh(shape)
+    except TypeError:  # no mesh is known
+        return surface(shape, *shape.bounds)
+    return np.array(mesh.vertices), np.array(mesh.faces)
