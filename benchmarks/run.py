@@ -184,9 +184,9 @@ def _factor(model, dt: float) -> dict:
 def _items(solver, model) -> tuple[str, int]:
     """What is counted, and how many of it there are in all worlds."""
     item, of_one = {
-        "MPM": ("particle", lambda: len(model.particles)),
+        "MPM": ("particle", lambda: len(model.matter)),
         "MassSpring": ("spring", lambda: len(model.lattice.ends)),
-        "ProjectiveDynamics": ("tet", lambda: len(model.particles.tets)),
+        "ProjectiveDynamics": ("tet", lambda: len(model.matter.tets)),
         "Articulated": ("link", lambda: len(model.robot.bodies)),
     }[type(solver).__name__]
     return item, of_one() * model.worlds
@@ -199,7 +199,7 @@ def _featherstone(model, folder: str, options: argparse.Namespace) -> tuple[str,
 
 def _taichi(model, folder: str, options: argparse.Namespace) -> tuple[str, dict]:
     """The peer of MPM and what it is asked."""
-    np.save(f"{folder}/x.npy", model.particles.position - model.grid.lower)
+    np.save(f"{folder}/x.npy", model.matter.position - model.grid.lower)
     return "taichi_mpm.py", {
         "dim": model.dim, "positions": f"{folder}/x.npy", "dx": model.grid.dx, "resolution": model.grid.resolution,
         "youngs_modulus": 1e5, "poissons_ratio": 0.3, "density": 1000.0, "gradient": True,

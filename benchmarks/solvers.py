@@ -54,8 +54,8 @@ def gait(interval: float, steps: int, frequency: float, phases: tuple[float, ...
 def curves(solver: wb.MPM | wb.MassSpring, substeps: int) -> dict[str, np.ndarray]:
     """What is compared in 2D, each of shape (STEPS,) [m]."""
     sim = wb.Simulation(wb.usd.read(HERE.parent / "usd_scenes" / "walker.usda"), solver, INTERVAL, substeps)
-    rest = sim.model.particles.position
-    mass = torch.as_tensor(sim.model.particles.volume)
+    rest = sim.model.matter.position
+    mass = torch.as_tensor(sim.model.matter.volume)
     chosen = {
         "middle, x": (np.ones(len(rest), dtype=bool), 0),
         "rear top, y": ((rest[:, 0] < 0.23) & (rest[:, 1] > 0.17), 1),
@@ -77,9 +77,9 @@ def walk(solver: wb.MPM | wb.MassSpring | wb.ProjectiveDynamics, substeps: int |
     with torch.no_grad():
         sim.rollout(controls[:2], 2)  # kernels are compiled, matrices are factored
         start = time.perf_counter()
-        motion = sim.rollout(controls, FRAMES, observe=sim.centre)
+        motion = sim.rollout(controls, FRAMES, observe=sim.center_of_mass)
         seconds = time.perf_counter() - start
-    return sim, motion, (motion.observation - sim.centre(motion.start)[:, None])[0].numpy(), seconds
+    return sim, motion, (motion.observation - sim.center_of_mass(motion.start)[:, None])[0].numpy(), seconds
 
 
 def compare_flat() -> None:
@@ -118,7 +118,7 @@ def compare_spatial() -> None:
         sim, motion, centre, seconds = walk(*options)
         across.plot(t, 1e2 * centre[:, 0], label=name)
         height.plot(t, 1e3 * centre[:, 2])
-        wb.view.draw(scene, sim.model.particles, motion.final.position[0], ax, camera=camera)
+        wb.view.draw(scene, sim.model.matter, motion.final.position[0], ax, camera=camera)
         ax.set_title(f"{name}, t = {t[-1]:g} s", fontsize=8)
         print(
             f"{name}: {sim.substeps} steps of {1e3 * FRAME / sim.substeps:.2g} ms for {1e3 * FRAME:g} ms, "

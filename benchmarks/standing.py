@@ -173,7 +173,7 @@ def compared(case: Case, sim: wb.Simulation, state: object) -> float:
     for joint in case.scene.joints:
         if joint.kind == "fixed":
             continue
-        own = state.position[0, sim.model.robot.coordinates[joint.name]].numpy().copy()
+        own = state.q[0, sim.model.robot.coordinates[joint.name]].numpy().copy()
         at = case.model.joint(joint.name).qposadr[0]
         other = case.data.qpos[at : at + len(own)].copy()
         if joint.kind in ("ball", "free"):
@@ -229,12 +229,12 @@ def standing(case: Case) -> tuple[dict[str, float], tuple[np.ndarray, np.ndarray
     final = sim.rollout(None, steps).final
     taken = time.perf_counter() - begun
     last = sim.sense(final)
-    q = final.position[0].numpy()
+    q = final.q[0].numpy()
     result = {
         "away": _away(case, lambda name: q[sim.model.robot.coordinates[name]][0]),
         "down": float(first.position[0, base, 2] - last.position[0, base, 2]),
         "tilt": _tilt(first.rotation[0, base].numpy(), last.rotation[0, base].numpy()),
-        "speed": float(final.velocity.abs().max()),
+        "speed": float(final.qd.abs().max()),
         "seconds": taken,
     }
     model, data = case.model, case.data

@@ -177,7 +177,7 @@ def stirred(sim: Simulation, rng: np.random.Generator, intervals: int) -> dict[s
     inputs = {n: to_numpy(sim.parameter(n)) for n in sim.parameters()}
     inputs = {n: v * (1.0 + 0.05 * rng.uniform(-1, 1, v.shape)) for n, v in inputs.items()}
     if "load" in inputs:
-        particles = sim.model.particles
+        particles = sim.model.matter
         inputs["load"] += rng.uniform(-1, 1, inputs["load"].shape) * (particles.density * particles.volume)[:, None]
     if "drag" in inputs:
         inputs["drag"] += rng.uniform(1.0, 3.0, inputs["drag"].shape) * inputs["mass"]

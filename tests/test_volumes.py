@@ -88,7 +88,7 @@ def simulation(shape, solver, **more):
 
 
 def kilograms(sim):
-    particles = sim.model.particles
+    particles = sim.model.matter
     return float((particles.volume * particles.density).sum())
 
 

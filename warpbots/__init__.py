@@ -103,5 +103,13 @@ __all__ = [
 
 __version__ = "0.1.0"
 
+
+def _mimebundle(trajectory: Trajectory) -> dict:
+    """What a notebook shows of a trajectory."""
+    return view.mimebundle(trajectory)
+
+
+Trajectory.mimebundle = staticmethod(_mimebundle)  # trajectories know nothing of pictures
+
 if _warp.config.log_level == _warp.LOG_INFO:  # the default: a line for every kernel module that is loaded
     _warp.config.log_level = _warp.LOG_WARNING

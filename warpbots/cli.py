@@ -204,12 +204,12 @@ def _train(options: argparse.Namespace) -> None:
         )
     policy = _policy(simulation, options.seed)
     task = simulation.scene.task
-    start = simulation.centre(simulation.state())
+    start = simulation.center_of_mass(simulation.state())
     direction = start.new_tensor(task.direction if task else [1.0] + [0.0] * (simulation.scene.dim - 1))
 
     def loss() -> torch.Tensor:
         trajectory = simulation.rollout(policy, steps)
-        travel = ((simulation.centre(trajectory.final) - start) @ direction).mean()
+        travel = ((simulation.center_of_mass(trajectory.final) - start) @ direction).mean()
         return -travel + 1e-6 * trajectory.control.square().mean()
 
     def save(history: wb.History) -> None:
@@ -285,7 +285,7 @@ def _write_motion(folder: Path, simulation: wb.Simulation, policy: torch.nn.Modu
 def _info(options: argparse.Namespace) -> None:
     simulation = _simulation(options)
     scene, model = simulation.scene, simulation.model
-    (_say_rigid if scene.rigid else _say_soft)(scene, model)
+    (_say_rigid if model.matter is None else _say_soft)(scene, model)
     for obstacle in scene.obstacles:
         print(
             f"  obstacle {obstacle.name}: {type(obstacle.shape).__name__}, {obstacle.condition}"
@@ -295,10 +295,7 @@ def _info(options: argparse.Namespace) -> None:
         print(f"  attachment {attachment.name}: {attachment.first} to {attachment.second}")
     for part in (*scene.constraints, *scene.loads):
         print(f"  {type(part).__name__.lower()} {part.name}: region {part.region}")
-    if hasattr(model, "grid"):
-        print(f"  grid: {' x '.join(map(str, model.grid.resolution))} nodes of {model.grid.dx:g} m")
-    if hasattr(model, "lattice"):
-        print(f"  lattice: {len(model.lattice.ends)} springs of {model.lattice.rest_length.min():.3g} m and more")
+    print(f"  {type(simulation.solver).__name__}: {model.summary()}")
     print("differentiable:")
     state = simulation.state()
     for name, field in vars(state).items():
@@ -319,23 +316,23 @@ def _info(options: argparse.Namespace) -> None:
 
 def _say_soft(scene: wb.Scene, model: Any) -> None:
     """Print soft bodies and what drives them."""
-    print(f"{scene.name}: {scene.dim}D, {len(model.particles)} particles, gravity {list(scene.gravity)} m/s^2")
+    print(f"{scene.name}: {scene.dim}D, {len(model.matter)} particles, gravity {list(scene.gravity)} m/s^2")
     for i, body in enumerate(scene.bodies):
         m = body.material
-        count = int((model.particles.body == i).sum())
+        count = int((model.matter.body == i).sum())
         print(
             f"  body {body.name}: {type(body.shape).__name__}, {count} particles, {m.law}, E {m.youngs_modulus:g} Pa, "
             f"nu {m.poissons_ratio:g}, density {m.density:g} kg/m^{scene.dim}"
         )
         for region in body.regions:
-            print(f"    region {region}: {int(model.particles.regions[region].sum())} particles")
+            print(f"    region {region}: {int(model.matter.regions[region].sum())} particles")
     for channel, actuator in enumerate(scene.actuators):
         print(f"  control channel {channel}: {type(actuator).__name__} {actuator.name}")
 
 
 def _say_rigid(scene: wb.Scene, model: Any) -> None:
     """Print rigid bodies, their joints, motors and laws of contact."""
-    mass = model.mass.numpy()[0]
+    mass = model.parameter("mass").numpy()[0]
     print(f"{scene.name}: {len(mass)} rigid bodies, {mass.sum():.4g} kg, gravity {list(scene.gravity)} m/s^2")
     for body, m in zip(scene.rigid, mass, strict=True):
         shape = "no shape" if body.shape is None else type(body.shape).__name__

@@ -1,20 +1,32 @@
 """What a rollout returns: where it ended, how it was driven, and every state in between on request."""
 
 import dataclasses
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
 
 from warpbots.scene import Scene
 from warpbots.scene.field_types import checked
-from warpbots.solvers import State
+from warpbots.solvers import Model, State
+from warpbots.solvers.matter import Matter
 
-if TYPE_CHECKING:
-    from warpbots.simulation import Simulation
+__all__ = ["Simulated", "Trajectory"]
 
-__all__ = ["Trajectory"]
+
+class Simulated(Protocol):
+    """What a trajectory asks of the simulation that it came from: see `warpbots.Simulation`."""
+
+    scene: Scene
+    model: Model
+    dt: float
+
+    def step(self, state: State, control: torch.Tensor, **parameters: torch.Tensor) -> State:
+        """One control interval."""
+
+    def sense(self, state: State, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
+        """What the solver measures of a state."""
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -29,9 +41,12 @@ class Trajectory:
         observation: What `observe` returned after each interval, shape (worlds, steps, ...); differentiable. None
             without `observe`.
         parameters: Parameters that were replaced, without gradient.
+        mimebundle: What a notebook shows of a trajectory; `warpbots` puts `warpbots.view.mimebundle` here.
     """
 
-    simulation: "Simulation"
+    mimebundle: ClassVar[Callable[["Trajectory"], dict]] = staticmethod(lambda motion: {"text/plain": repr(motion)})
+
+    simulation: Simulated
     start: State
     final: State
     control: torch.Tensor
@@ -54,17 +69,9 @@ class Trajectory:
         return self.simulation.scene
 
     @property
-    def particles(self) -> Any:
-        """All soft matter at rest, in the order of the states' second axis; see the solver's model.
-
-        Raises:
-            AttributeError: The motion is one of rigid bodies, which have none.
-        """
-        if not hasattr(self.simulation.model, "particles"):
-            raise AttributeError(
-                f"trajectory of {self.scene.name!r}: rigid bodies are not made of particles; see Trajectory.poses"
-            )
-        return self.simulation.model.particles
+    def matter(self) -> Matter | None:
+        """All soft bodies at rest, in the order of the second axis of positions; None without any."""
+        return self.simulation.model.matter
 
     @checked
     def states(self, every: int = 1) -> Iterator[tuple[float, State]]:
@@ -81,13 +88,39 @@ class Trajectory:
 
     @checked
     def frames(self, every: int = 1, world: int = 0) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
-        """Times [s], positions [m] and velocities [m/s] of one world, each of shape (n_particles, dim).
+        """Times [s], positions [m] and velocities [m/s] of the matter of one world, each of shape (n, dim).
 
-        Of rigid bodies it is the coordinates of their joints [rad, m, or quaternions], shape (n_coordinates,), and
-        their velocities [rad/s or m/s], shape (n_velocities,); where the bodies are, `poses` says.
+        Args:
+            every: Every `every`-th control interval, besides the start and the end.
+            world: Which of the independent copies.
+
+        Raises:
+            ValueError: The scene has no soft bodies, or `every` is below 1.
         """
+        if self.matter is None:
+            raise ValueError(f"frames: scene {self.scene.name!r} has no soft bodies; see poses and joints")
         for time, state in self.states(every):
             yield time, state.position[world].cpu().numpy(), state.velocity[world].cpu().numpy()
+
+    @checked
+    def joints(self, every: int = 1, world: int = 0) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
+        """Times [s], joint coordinates q and joint velocities qd of one world, in the order of `Model.robot`.
+
+        Args:
+            every: Every `every`-th control interval, besides the start and the end.
+            world: Which of the independent copies.
+
+        Yields:
+            Time [s], coordinates [rad, m, or quaternions], shape (n_coordinates,), and velocities [rad/s or m/s], shape
+            (n_velocities,).
+
+        Raises:
+            ValueError: The scene has no rigid bodies, or `every` is below 1.
+        """
+        if self.simulation.model.robot is None:
+            raise ValueError(f"joints: scene {self.scene.name!r} has no rigid bodies; see frames")
+        for time, state in self.states(every):
+            yield time, state.q[world].cpu().numpy(), state.qd[world].cpu().numpy()
 
     @checked
     def poses(self, every: int = 1, world: int = 0) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
@@ -113,8 +146,8 @@ class Trajectory:
 
     def __repr__(self) -> str:
         matter = []
-        if hasattr(self.simulation.model, "particles"):
-            matter.append(f"{len(self.particles.position)} particles")
+        if self.matter is not None:
+            matter.append(f"{len(self.matter)} particles")
         if count := len(self.scene.rigid):
             matter.append(f"{count} rigid {'body' if count == 1 else 'bodies'}")
         return (
@@ -124,6 +157,4 @@ class Trajectory:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
         """In a notebook a trajectory shows itself: see `warpbots.view`."""
-        from warpbots.view import mimebundle
-
-        return mimebundle(self)
+        return type(self).mimebundle(self)

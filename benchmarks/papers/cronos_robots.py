@@ -168,7 +168,7 @@ def soft_legs(spacing: float | None) -> None:
     print(f"soft legs: {len(lattice)} masses, {len(lattice.ends)} springs, {sim.substeps} steps in {INTERVAL} s")
     with torch.no_grad():
         run = sim.rollout(torch.ones(steps, sim.channels), steps)
-        way = (sim.centre(run.final) - sim.centre(run.start))[0].tolist()
+        way = (sim.center_of_mass(run.final) - sim.center_of_mass(run.start))[0].tolist()
     positions = [position for _, position, _ in run.frames()]
     turned = [turns(sim, positions, a.rotor) for a in scene.actuators]
     wheel = 2.0 * np.pi * 0.05 * float(np.mean(turned))

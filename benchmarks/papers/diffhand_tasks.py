@@ -71,7 +71,7 @@ class Task:
             readings = self.sim.sense(state, **changed)
             k = self.sim.model.robot.body("distal")
             tip = readings.position[:, k] + readings.rotation[:, k] @ tip_of(design)
-            return torch.cat([tip, state.position], dim=1)
+            return torch.cat([tip, state.q], dim=1)
 
         trajectory = self.sim.rollout(control, self.intervals, observe=observe, **changed)
         loss, metric = self.loss(trajectory, design)

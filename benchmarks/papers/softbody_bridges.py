@@ -79,7 +79,7 @@ class Bridge:
         scene = wb.Scene([body], constraints=[wb.Constraint(hold, name=hold) for hold in holds])
         self.name = name
         self.sim = wb.Simulation(scene, wb.ProjectiveDynamics(1.0, tolerance, collisions=False), STEP)
-        self._rest = self.sim.centre(self.sim.state())[0]
+        self._rest = self.sim.center_of_mass(self.sim.state())[0]
         self.start(0)
 
     def start(self, seed: int) -> None:
@@ -103,7 +103,7 @@ class Bridge:
     def away(self) -> torch.Tensor:
         """Where the barycentre is after a rollout, from where it should be [m], shape (3,)."""
         final = self.sim.rollout(None, STEPS, **self.fields()).final
-        away = self.sim.centre(final)[0] - self._rest + torch.tensor([0.0, 0.0, SAG])
+        away = self.sim.center_of_mass(final)[0] - self._rest + torch.tensor([0.0, 0.0, SAG])
         self.losses.append(float(away.detach().norm()))
         return away
 
@@ -126,7 +126,9 @@ class Bridge:
         """By how much the barycentre goes down [m], solved to 1e-8: after a rollout, and after six of them on end."""
         sim = Bridge(self.name, 1e-8).sim
         with torch.no_grad():
-            z = sim.rollout(None, 6 * STEPS, observe=lambda state: sim.centre(state)[:, 2], **self.fields()).observation
+            z = sim.rollout(
+                None, 6 * STEPS, observe=lambda state: sim.center_of_mass(state)[:, 2], **self.fields()
+            ).observation
         return float(self._rest[2] - z[0, STEPS - 1]), float(self._rest[2] - z[0, -1])
 
 
@@ -233,7 +235,7 @@ def check(bridge: Bridge) -> None:
         torch.autograd.grad(loss, bridge.raw)
         backward.append(time.perf_counter() - begun)
     slope, difference = slopes(Bridge(bridge.name, 1e-12), 1e-3)
-    mesh = bridge.sim.model.particles
+    mesh = bridge.sim.model.matter
     print(
         f"{bridge.name}: {len(mesh)} nodes, {int(bridge.sim.model.scratch.fixed.sum())} held, {len(mesh.tets)} "
         f"tetrahedra, {2 * len(mesh.tets)} unknowns; slope {1e3 * slope:.7f} mm, by differences "
@@ -288,7 +290,7 @@ def draw(bridges: dict[str, Bridge], found: dict[str, list[dict]]) -> None:
     figure = Figure(figsize=(12.0, 9.0), dpi=110, layout="constrained")
     grid = figure.add_gridspec(3, 2, height_ratios=[1.0, 1.0, 1.1])
     for column, (name, bridge) in enumerate(bridges.items()):
-        mesh = bridge.sim.model.particles
+        mesh = bridge.sim.model.matter
         bridge.start(0)
         run = next(r for r in found[name] if r["method"] == "Gauss-Newton" and r["seed"] == 0)
         before = bridge.fields()["youngs_modulus"].detach().flatten().numpy()

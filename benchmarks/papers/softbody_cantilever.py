@@ -76,7 +76,7 @@ def inputs_of(sim, start) -> dict:
 
 def residual(sim, x: np.ndarray, v: np.ndarray, end: np.ndarray) -> float:
     """|grad Phi| / |M (x + h v + h^2 g) / h^2| at the end of a frame, over free nodes, written anew in NumPy."""
-    mesh = sim.model.particles
+    mesh = sim.model.matter
     tets, rest, free = mesh.tets, mesh.position, mesh.position[:, 0] > 1e-6
     edges = np.swapaxes(rest[tets[:, 1:]] - rest[tets[:, :1]], 1, 2)
     volume, inverse = np.linalg.det(edges) / 6.0, np.linalg.inv(edges)

@@ -71,7 +71,7 @@ def simulation(seed: int) -> wb.Simulation:
 
 def energy(sim: wb.Simulation, x: np.ndarray, v: np.ndarray) -> float:
     """Kinetic, potential and elastic energy of the ball and the cloth [J]."""
-    mesh = sim.model.particles
+    mesh = sim.model.matter
     X, mass, solids = mesh.position, mesh.volume * mesh.density, len(mesh.tets)
     moving = 0.5 * (mass * (v**2).sum(axis=1)).sum() + GRAVITY * (mass @ x[:, 2])
     of_ball = elastic(X, x, mesh.tets, mesh.element_volume[:solids], BALL.youngs_modulus, BALL.poissons_ratio)
@@ -89,7 +89,7 @@ def throw(seed: int, steps: int = STEPS) -> dict[str, list]:
         energy [J], which begins with that of the start.
     """
     sim, found = simulation(seed), {name: [] for name in MEASURED}
-    mesh, scratch, none = sim.model.particles, sim.model.scratch, torch.zeros(sim.channels)
+    mesh, scratch, none = sim.model.matter, sim.model.scratch, torch.zeros(sim.channels)
     flesh, cloth = (part.faces + part.nodes.start for part in mesh.meshes)
     skin = np.unique(flesh)
     found["energy"] = [energy(sim, mesh.position, mesh.velocity)]

@@ -180,7 +180,7 @@ def test_a_step_that_does_not_converge_is_reported_with_its_residual():
     )
     with pytest.raises(SimulationError, match=words):
         Simulation(scene, Articulated(max_iterations=2), dt=5e-3).rollout(None, 5)
-    assert torch.isfinite(Simulation(scene, Articulated(), dt=5e-3).rollout(None, 5).final.position).all()
+    assert torch.isfinite(Simulation(scene, Articulated(), dt=5e-3).rollout(None, 5).final.q).all()
 
 
 def test_a_ball_that_turns_too_far_in_a_step_is_named():
@@ -190,15 +190,15 @@ def test_a_ball_that_turns_too_far_in_a_step_is_named():
     )
     spin = torch.tensor([0.0, 0.0, 0.0, 0.0, 0.0, 600.0])
     with pytest.raises(SimulationError, match=r"joint 'spin' turns at 600 rad/s, by 3 rad in a step, .* below 1 rad"):
-        sim.rollout(None, 1, sim.state(velocity=spin))
-    slow = sim.rollout(None, 40, sim.state(velocity=spin / 3.1)).final
-    assert float(slow.velocity[0, 5]) == pytest.approx(600.0 / 3.1)
+        sim.rollout(None, 1, sim.state(qd=spin))
+    slow = sim.rollout(None, 40, sim.state(qd=spin / 3.1)).final
+    assert float(slow.qd[0, 5]) == pytest.approx(600.0 / 3.1)
 
 
 def test_a_state_that_is_not_finite_is_named():
     sim = Simulation(Scene(arm(), joints=[SHOULDER, ELBOW]), Articulated(), dt=1e-2)
-    with pytest.raises(ValueError, match="state field 'velocity' must be finite"):
-        sim.state(velocity=torch.tensor([0.0, float("nan")]))
+    with pytest.raises(ValueError, match="state field 'qd' must be finite"):
+        sim.state(qd=torch.tensor([0.0, float("nan")]))
 
 
 def test_solvers_without_readings_say_so():

@@ -68,13 +68,13 @@ def start_of(sim: Simulation, rng: np.random.Generator, steps: int) -> dict[str,
         if name in ("joint_stiffness", "joint_damping", "armature") or name.startswith(("limit_", "motor_")):
             inputs[name] = value + 0.01
     state = sim.state()
-    velocity = torch.as_tensor(rng.normal(size=state.velocity.shape))
+    velocity = torch.as_tensor(rng.normal(size=state.qd.shape))
     if "stone" in sim.model.robot.velocities:
         slide = torch.tensor([-1.0, 0.3, -0.1, 0.5, 0.2, 1.0], dtype=torch.float64)
         velocity[:, sim.model.robot.velocities["stone"]] = slide
         velocity[:, sim.model.robot.velocities["elbow"]] = 1.0
     control = torch.as_tensor(rng.uniform(-0.8, 0.8, (sim.worlds, steps, sim.channels)))
-    return inputs | {"position": state.position, "velocity": velocity, "control": control}
+    return inputs | {"q": state.q, "qd": velocity, "control": control}
 
 
 class Loss:
@@ -89,7 +89,7 @@ class Loss:
     def final(self, inputs: dict[str, torch.Tensor]):
         inputs = dict(inputs)
         control = inputs.pop("control")
-        state = self.sim.state(position=inputs.pop("position"), velocity=inputs.pop("velocity"))
+        state = self.sim.state(q=inputs.pop("q"), qd=inputs.pop("qd"))
         return self.sim.rollout(control, self.steps, state, **inputs).final
 
     def __call__(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -162,7 +162,7 @@ def test_taylor_remainder_is_of_second_order(rng):
     sim = Simulation(scuffle("sphere"), Articulated(), dt=0.004)
     loss = Loss(sim, rng, 6)
     gradient, base = loss.gradient(), float(loss(loss.inputs))
-    for name in ("velocity", "joint_position", "contact_point", "contact_stiffness", "inertia", "control"):
+    for name in ("qd", "joint_position", "contact_point", "contact_stiffness", "inertia", "control"):
         d = direction_of(name, loss.inputs[name], rng)
         steps = np.array([1e-3, 1e-4]) * (10.0 if name in ("contact_stiffness", "control", "inertia") else 0.1)
         slope = float((gradient[name] * d).sum())
@@ -184,7 +184,7 @@ def test_gradient_through_a_bounce(restitution, rng):
     def height(v):
         velocity = torch.zeros(1, 6, dtype=torch.float64)
         velocity = torch.cat([torch.tensor([[0.5, 0.0]], dtype=torch.float64), v.reshape(1, 1), velocity[:, 3:]], dim=1)
-        return sim.rollout(None, 500, sim.state(velocity=velocity)).final.position[0, 2]
+        return sim.rollout(None, 500, sim.state(qd=velocity)).final.q[0, 2]
 
     v = torch.tensor(-1.0, dtype=torch.float64, requires_grad=True)
     (gradient,) = torch.autograd.grad(height(v), v)
@@ -214,15 +214,15 @@ def test_worlds_do_not_meet(rng):
         for n, v in inputs.items()
         if not n.startswith("joint_")
     }
-    inputs |= {n: v for n, v in changed.items() if n not in ("inertia", "position")}
+    inputs |= {n: v for n, v in changed.items() if n not in ("inertia", "q")}
     gradients = []
     for sim, rows in ((alone, slice(1, 2)), (three, slice(None))):
         leaves = {n: v[rows].clone().requires_grad_() for n, v in inputs.items()}
         own = dict(leaves)
         control = own.pop("control")
-        state = sim.state(position=own.pop("position"), velocity=own.pop("velocity"))
+        state = sim.state(q=own.pop("q"), qd=own.pop("qd"))
         final = sim.rollout(control, 8, state, **own).final
-        loss = (final.position**2).sum() + (final.velocity**2).sum()
+        loss = (final.q**2).sum() + (final.qd**2).sum()
         gradients.append(dict(zip(leaves, torch.autograd.grad(loss, list(leaves.values())), strict=True)))
     for name, gradient in gradients[0].items():
         assert (gradient[0] == gradients[1][name][1]).all(), name

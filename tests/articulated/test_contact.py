@@ -197,7 +197,7 @@ def test_a_block_slides_as_coulomb_says(degrees, mu):
     sim, angle = on_incline(degrees, mu), math.radians(degrees)
     start = sim.rollout(None, 100).final
     end = sim.rollout(None, 100, start).final
-    acceleration = float((end.velocity - start.velocity)[0, 0]) / 0.2
+    acceleration = float((end.qd - start.qd)[0, 0]) / 0.2
     expected = 9.81 * (math.sin(angle) - mu * math.cos(angle))
     assert abs(acceleration / expected - 1.0) < 1e-3
 
@@ -207,7 +207,7 @@ def test_a_block_below_the_cone_creeps_as_slowly_as_the_viscosity_says(degrees, 
     sim, angle = on_incline(degrees, mu), math.radians(degrees)
     end = sim.rollout(None, 200).final
     creep = 2.0 * 9.81 * math.sin(angle) / (1e7 * 4e-4)
-    assert abs(float(end.velocity[0, 0]) / creep - 1.0) < 1e-2
+    assert abs(float(end.qd[0, 0]) / creep - 1.0) < 1e-2
     assert creep < 3e-3
 
 
@@ -217,7 +217,7 @@ def test_a_block_near_its_cone_creeps_faster_because_its_upper_points_slide():
     end = on_incline(26.0, mu).rollout(None, 500).final
     upper = math.cos(angle) / 2 * (1 - 0.02 * math.tan(angle) / 0.1)
     creep = 2.0 * 9.81 * (math.sin(angle) - mu * upper) / (1e7 * 2e-4)
-    assert abs(float(end.velocity[0, 0]) / creep - 1.0) < 1e-3
+    assert abs(float(end.qd[0, 0]) / creep - 1.0) < 1e-3
     assert creep > 1.07 * 2.0 * 9.81 * math.sin(angle) / (1e7 * 4e-4)
 
 
@@ -229,9 +229,9 @@ def test_a_block_sticks_up_to_the_angle_of_friction(share):
     angle = math.atan(0.5 * share)
     slipped = 9.81 * (math.sin(angle) - 0.5 * math.cos(angle))
     if share < 1.0:
-        assert float(end.velocity[0, 0]) < 3e-3
+        assert float(end.qd[0, 0]) < 3e-3
     else:
-        assert abs(float(end.velocity[0, 0]) / slipped - 1.0) < 0.05
+        assert abs(float(end.qd[0, 0]) / slipped - 1.0) < 0.05
 
 
 def test_a_block_at_rest_sinks_in_by_its_weight_and_pushes_with_it():
@@ -252,7 +252,7 @@ def test_a_ball_rebounds_as_hunt_and_crossley_say(speed, damping):
     scene = Scene((ball,), obstacles=(floor(),), joints=(joint,), contacts=(contact,), gravity=(0, 0, 0))
     duration = math.pi * math.sqrt(1.0 / 1e4)
     sim = Simulation(scene, Articulated(), dt=3 * duration, substeps=1500)
-    rebound = float(sim.step(sim.state(), torch.zeros(0, dtype=torch.float64)).velocity[0, 0])
+    rebound = float(sim.step(sim.state(), torch.zeros(0, dtype=torch.float64)).qd[0, 0])
     left = math.log1p(damping * speed) - damping * speed
     expected = brentq(lambda e: math.log1p(-damping * e) + damping * e - left, 1e-9, min(speed, (1 - 1e-12) / damping))
     assert abs(rebound / expected - 1.0) < 2e-3
@@ -274,9 +274,9 @@ def bounce(
     scene = on_rail(restitution, k, m, damping, len(speeds))
     sim = Simulation(scene, Articulated(**options), dt=h, worlds=len(speeds))
     speeds = torch.as_tensor(speeds, dtype=torch.float64)[:, None]
-    start = sim.state(position=h * speeds * torch.as_tensor(lead).reshape(-1, 1), velocity=-speeds)
+    start = sim.state(q=h * speeds * torch.as_tensor(lead).reshape(-1, 1), qd=-speeds)
     steps = math.ceil(np.max(lead) + 3.0 * (1.0 + 1.0 / max(restitution, 0.3)) / step)
-    seen = sim.rollout(None, steps, start, observe=lambda s: torch.cat([s.position, s.velocity], 1)).observation
+    seen = sim.rollout(None, steps, start, observe=lambda s: torch.cat([s.q, s.qd], 1)).observation
     return seen[:, :, 0].numpy(), seen[:, :, 1].numpy()
 
 
@@ -331,8 +331,8 @@ def test_a_ball_of_many_points_bounces_as_one_of_one_point():
     scene = Scene((ball,), obstacles=(floor(),), joints=(joint,), contacts=(contact,), gravity=(0, 0, 0))
     sim = Simulation(scene, Articulated(), dt=0.1, substeps=1000)
     state = sim.step(sim.state(), torch.zeros(0, dtype=torch.float64))
-    assert float(state.position[0, 0]) > 1e-3
-    assert abs(float(state.velocity[0, 0]) - 0.6) < 1e-3
+    assert float(state.q[0, 0]) > 1e-3
+    assert abs(float(state.qd[0, 0]) - 0.6) < 1e-3
 
 
 def test_what_rests_sinks_in_as_far_with_a_coefficient_of_restitution():
@@ -373,7 +373,7 @@ def test_action_is_reaction_between_moving_bodies():
     p, L = momenta(sim.state())
     state = sim.step(sim.state(), torch.zeros(0, dtype=torch.float64))
     p_end, L_end = momenta(state)
-    assert float(state.velocity[0, 0]) < 0.9  # they did collide
+    assert float(state.qd[0, 0]) < 0.9  # they did collide
     assert np.allclose(p_end, p, atol=1e-10)
     assert np.allclose(L_end, L, atol=1e-4)
 
@@ -401,7 +401,7 @@ def test_a_solid_rests_on_every_other(solid):
     assert abs(weight / (2.0 * 9.81) - 1.0) < 1e-3
     lift = sim.model.robot.coordinates["lift"].start
     total = 9.81 * (2.0 + float(sim.model.mass.numpy()[0, 0]))
-    assert abs(float(end.position[0, lift]) / (-total / 2e4) - 1.0) < 1e-3
+    assert abs(float(end.q[0, lift]) / (-total / 2e4) - 1.0) < 1e-3
 
 
 def test_contact_points_cover_surfaces_evenly():

@@ -45,13 +45,13 @@ def test_hard_friction_is_found_by_way_of_soft_friction():
             hardest, most = before, iterations
     assert most > PATIENCE
     fields = dict(vars(hardest))
-    direction = torch.as_tensor(np.random.default_rng(2).normal(size=hardest.velocity.shape))
+    direction = torch.as_tensor(np.random.default_rng(2).normal(size=hardest.qd.shape))
 
     def end(velocity):
-        final = sim.step(sim.state(**(fields | {"velocity": velocity})), still)
-        return (final.velocity * torch.arange(1.0, final.velocity.shape[1] + 1, dtype=torch.float64)).sum()
+        final = sim.step(sim.state(**(fields | {"qd": velocity})), still)
+        return (final.qd * torch.arange(1.0, final.qd.shape[1] + 1, dtype=torch.float64)).sum()
 
-    velocity = hardest.velocity.clone().requires_grad_()
+    velocity = hardest.qd.clone().requires_grad_()
     slope = float((torch.autograd.grad(end(velocity), velocity)[0] * direction).sum())
     with torch.no_grad():
         v, h = velocity.detach(), 1e-6

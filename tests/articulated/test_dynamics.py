@@ -24,8 +24,8 @@ def test_mass_matrix_bias_and_acceleration_are_those_of_mujoco(seed):
     reference = mujoco_model(scene)
     data, state = mujoco.MjData(reference), solver.state(model)
     q, v = random_state(model.robot, rng)
-    state.position.assign(q[None])
-    state.velocity.assign(v[None])
+    state.q.assign(q[None])
+    state.qd.assign(v[None])
     set_state(scene, model.robot, reference, data, q, v)
     M, T = np.zeros((reference.nv, reference.nv)), to_mujoco(scene, model.robot, reference)
     mujoco.mj_fullM(reference, data, M)
@@ -49,8 +49,8 @@ def test_the_order_of_bodies_and_joints_changes_nothing():
             name = joint.name
             own_q[model.robot.coordinates[name]] = q[robots[0].robot.coordinates[name]]
             own_v[model.robot.velocities[name]] = v[robots[0].robot.velocities[name]]
-        state.position.assign(own_q[None])
-        state.velocity.assign(own_v[None])
+        state.q.assign(own_q[None])
+        state.qd.assign(own_v[None])
         acceleration = dynamics(model, state).acceleration[0]
         for joint in model.robot.joints:
             found.setdefault(joint.name, []).append(acceleration[model.robot.velocities[joint.name]])

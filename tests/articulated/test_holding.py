@@ -53,7 +53,7 @@ def test_a_keyframe_brings_its_controls(write):
     mujoco.mj_resetDataKeyframe(model, data, 0)
     mujoco.mj_step(model, data, 3000)
     _, state = final(scene, 6.0)
-    np.testing.assert_allclose(state.position[0].numpy(), data.qpos, atol=1e-5)
+    np.testing.assert_allclose(state.q[0].numpy(), data.qpos, atol=1e-5)
     assert abs(data.qpos[0] + 0.6) < 0.2
     far = wb.load_robot(path, keyframe="far", contact_points=0).actuators
     assert [m.target for m in far] == pytest.approx([-2.9, 0.0])
@@ -75,12 +75,12 @@ def test_a_quadruped_without_motors_stands(write):
     height = 0.05 + 2 * 0.15 * np.cos(0.7) + 0.02
     scene = wb.hold_pose(wb.load_robot(write(QUADRUPED)), pose | {"root": (0.0, 0.0, height, 0.0, 0.0, 0.0, 1.0)})
     sim, state = final(scene)
-    q = state.position[0].numpy()
+    q = state.q[0].numpy()
     for name, angle in pose.items():
         assert q[sim.model.robot.coordinates[name]][0] == pytest.approx(angle, abs=0.02)
     root = q[sim.model.robot.coordinates["root"]]
     assert root[2] == pytest.approx(height, abs=0.01) and abs(root[6]) > np.cos(np.deg2rad(1.0) / 2)
-    assert float(state.velocity.abs().max()) < 0.01
+    assert float(state.qd.abs().max()) < 0.01
 
 
 def test_robots_are_set_down(write):
@@ -92,7 +92,7 @@ def test_robots_are_set_down(write):
     (root,) = (j for j in scene.joints if j.kind == "free")
     assert root.start[2] - 0.1 == pytest.approx(0.05 + 2 * 0.15 * np.cos(0.7) + 0.02, abs=1e-3)
     sim, state = final(wb.set_down(bent), 0.5)
-    assert float(state.position[0, 2]) == pytest.approx(root.start[2] - 0.1, abs=2e-3)
+    assert float(state.q[0, 2]) == pytest.approx(root.start[2] - 0.1, abs=2e-3)
     ball = wb.RigidBody("ball", wb.shapes.Sphere((0, 0, 0), 0.2), points=500)
     sideways = ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 1.0, 0.0))
     (lying,) = wb.set_down(
@@ -113,7 +113,7 @@ def test_gains_hold_the_weight_of_what_a_joint_carries():
         wb.hold_pose(wb.Scene((bar,), joints=[wb.Joint("j", kind, None, "bar", axis=axis)]))
         for kind, axis in (("revolute", (0, 1, 0)), ("prismatic", (0, 0, 1)))
     ]
-    turn, slide = (final(scene)[1].position[0, 0] for scene in scenes)
+    turn, slide = (final(scene)[1].q[0, 0] for scene in scenes)
     assert float(turn) == pytest.approx(0.02, rel=1e-2) and float(slide) == pytest.approx(-1e-3, rel=1e-6)
     servo = scenes[0].actuators[0]
     assert servo.stiffness == pytest.approx(2.0 * 9.81 * 0.5 / 0.02)

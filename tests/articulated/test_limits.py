@@ -31,7 +31,7 @@ def slide(side, start, velocity, damping, steps, h=1e-4, integrator="bdf2"):
     sim = wb.Simulation(wb.Scene((cart,), gravity=(0, 0, 0), joints=(rail,)), wb.Articulated(integrator), dt=h)
     trajectory = sim.rollout(None, steps)
     states = [state for _, state in trajectory.states()]
-    return (side * np.array([float(getattr(s, f)[0, 0]) for s in states]) for f in ("position", "velocity"))
+    return (side * np.array([float(getattr(s, f)[0, 0]) for s in states]) for f in ("q", "qd"))
 
 
 def swings(path, h, steps):
@@ -43,7 +43,7 @@ def swings(path, h, steps):
         mujoco.mj_step(model, data)
         theirs.append(data.qvel[0])
     sim = wb.Simulation(wb.load_robot(path), wb.Articulated(), dt=h)
-    ours = [float(state.velocity[0, 0]) for _, state in sim.rollout(None, steps).states()]
+    ours = [float(state.qd[0, 0]) for _, state in sim.rollout(None, steps).states()]
     return np.array(theirs), np.array(ours)
 
 

@@ -38,8 +38,8 @@ def reference(end: float) -> tuple[np.ndarray, np.ndarray]:
     def rate(t, y):
         q, v = y[:5].copy(), y[5:]
         q[1:] /= np.linalg.norm(q[1:])
-        state.position.assign(q[None])
-        state.velocity.assign(v[None])
+        state.q.assign(q[None])
+        state.qd.assign(v[None])
         x, y_, z, w = q[1:]
         a, b, c = v[1:]
         spin = [w * a + y_ * c - z * b, w * b + z * a - x * c, w * c + x * b - y_ * a, -x * a - y_ * b - z * c]
@@ -61,9 +61,9 @@ def test_order_of_the_scheme(integrator):
     errors = []
     for steps in (80, 160, 320):
         _, state = run(integrator, 0.8 / steps, steps)
-        found = state.position[0].numpy()
+        found = state.q[0].numpy()
         found[1:] *= np.sign(found[1:] @ q[1:])
-        errors.append(np.linalg.norm(found - q) + np.linalg.norm(state.velocity[0].numpy() - v))
+        errors.append(np.linalg.norm(found - q) + np.linalg.norm(state.qd[0].numpy() - v))
     slopes = np.log2(np.array(errors[:-1]) / errors[1:])
     assert abs(slopes[-1] - ORDERS[integrator]) < 0.1, (errors, slopes)
 
@@ -74,7 +74,7 @@ def test_the_first_step_of_bdf2_is_of_second_order():
     for h in (4e-3, 2e-3, 1e-3):
         _, state = run("bdf2", h, 1)
         _, exact = run("sdirk2", h / 64, 64)
-        errors.append(float((state.velocity - exact.velocity).norm()))
+        errors.append(float((state.qd - exact.qd).norm()))
     slopes = np.log2(np.array(errors[:-1]) / errors[1:])
     assert abs(slopes[-1] - 3.0) < 0.1, (errors, slopes)
 
@@ -89,7 +89,7 @@ def test_bdf2_takes_steps_of_changing_length():
         state = sims[0].state()
         for i in range(2 * n):
             state = sims[i % 2].step(state, torch.zeros(0, dtype=torch.float64))
-        errors.append(float(np.linalg.norm(state.velocity[0].numpy() - v)))
+        errors.append(float(np.linalg.norm(state.qd[0].numpy() - v)))
     slopes = np.log2(np.array(errors[:-1]) / errors[1:])
     assert abs(slopes[-1] - 2.0) < 0.15, (errors, slopes)
 
@@ -116,7 +116,7 @@ def test_period_of_a_pendulum(degrees):
     period = 4.0 * math.sqrt(2.0 * length / (3.0 * 9.81)) * ellipk(math.sin(angle / 2.0) ** 2)
     steps = 1000
     sim = Simulation(scene, Articulated(), dt=period / steps)
-    trajectory = sim.rollout(None, steps + 20, observe=lambda state: state.velocity[:, 0])
+    trajectory = sim.rollout(None, steps + 20, observe=lambda state: state.qd[:, 0])
     speed = trajectory.observation[0].numpy()
     cross = int(np.flatnonzero((speed[steps // 2 : -1] > 0) & (speed[steps // 2 + 1 :] <= 0))[0]) + steps // 2
     at = cross + speed[cross] / (speed[cross] - speed[cross + 1])
@@ -150,5 +150,5 @@ def test_a_free_body_keeps_its_momenta():
 def test_free_fall_is_exact_for_a_scheme_of_second_order():
     body = RigidBody("ball", None, inertia=Inertia(1.0, (0, 0, 0), (1, 1, 1)))
     sim, state = run("bdf2", 0.01, 50, Scene((body,)))
-    assert torch.allclose(state.velocity[0, 2], torch.tensor(-9.81 * 0.5, dtype=torch.float64), rtol=1e-12)
-    assert torch.allclose(state.position[0, 2], torch.tensor(-9.81 * 0.125, dtype=torch.float64), rtol=1e-10)
+    assert torch.allclose(state.qd[0, 2], torch.tensor(-9.81 * 0.5, dtype=torch.float64), rtol=1e-12)
+    assert torch.allclose(state.q[0, 2], torch.tensor(-9.81 * 0.125, dtype=torch.float64), rtol=1e-10)

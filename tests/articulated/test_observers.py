@@ -59,23 +59,23 @@ def tip(q):
 
 def test_joints_are_coordinates_and_velocities():
     sim = arm(worlds=2)
-    state = sim.state(velocity=torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    state = sim.state(qd=torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
     seen = Joints().bind(sim)(state)
     np.testing.assert_allclose(seen.numpy(), [[0.5, -0.8, 1.0, 2.0], [0.5, -0.8, 3.0, 4.0]])
 
 
 def test_the_end_effector_is_where_the_angles_put_it():
     sim = arm(worlds=2)
-    state = sim.state(position=torch.tensor([[0.3, 0.9], [-1.2, 0.4]]))
+    state = sim.state(q=torch.tensor([[0.3, 0.9], [-1.2, 0.4]]))
     seen = EndEffector("lower", (0.0, 0.0, -0.3)).bind(sim)(state)
-    torch.testing.assert_close(seen, tip(state.position), rtol=0.0, atol=1e-12)
+    torch.testing.assert_close(seen, tip(state.q), rtol=0.0, atol=1e-12)
 
 
 def test_gradients_of_an_end_effector_are_those_of_its_formula():
     sim = arm()
     q, expected = (torch.tensor([[0.3, 0.9]], dtype=torch.float64, requires_grad=True) for _ in range(2))
     weight = torch.tensor([1.0, 2.0, -3.0], dtype=torch.float64)
-    (EndEffector("lower", (0.0, 0.0, -0.3)).bind(sim)(sim.state(position=q)) @ weight).sum().backward()
+    (EndEffector("lower", (0.0, 0.0, -0.3)).bind(sim)(sim.state(q=q)) @ weight).sum().backward()
     (tip(expected) @ weight).sum().backward()
     torch.testing.assert_close(q.grad, expected.grad, rtol=0.0, atol=1e-12)
 
@@ -88,13 +88,13 @@ def test_observations_follow_what_replaces_parameters():
         observe = observer.bind(sim)
         moved = observe(sim.state(), joint_position=at) - observe(sim.state())
         np.testing.assert_allclose(moved[0, :3], [0.1, 0.2, 0.3], atol=1e-12)
-    moved = sim.centre(sim.state(), joint_position=at) - sim.centre(sim.state())
+    moved = sim.center_of_mass(sim.state(), joint_position=at) - sim.center_of_mass(sim.state())
     np.testing.assert_allclose(moved, [[0.1, 0.2, 0.3]], atol=1e-12)
 
 
 def test_poses_are_origins_and_rotations_by_rows():
     sim = arm()
-    state = sim.state(position=torch.tensor([[0.3, 0.9]]))
+    state = sim.state(q=torch.tensor([[0.3, 0.9]]))
     seen = Poses().bind(sim)(state)[0].reshape(2, 12)
     c, s = np.cos(1.2), np.sin(1.2)
     np.testing.assert_allclose(seen[1, :3], [-0.4 * np.sin(0.3), 0.0, -0.4 * np.cos(0.3)], atol=1e-12)
@@ -104,7 +104,7 @@ def test_poses_are_origins_and_rotations_by_rows():
 
 def test_torques_are_those_of_motors_under_their_control():
     sim = arm()
-    state = sim.state(velocity=torch.tensor([[0.0, 0.7]]))
+    state = sim.state(qd=torch.tensor([[0.0, 0.7]]))
     observe = JointTorques().bind(sim)
     held = 5.0 * (0.2 + 0.8) - 0.1 * 0.7
     np.testing.assert_allclose(observe(state), [[0.0, held]])
@@ -139,7 +139,7 @@ def test_shear_is_felt_in_the_axes_of_the_body():
     sim = wb.Simulation(
         wb.Scene((body,), obstacles=(wb.floor(0.0),), joints=(joint,), contacts=(law,)), wb.Articulated(), dt=0.001
     )
-    state = sim.state(velocity=torch.tensor([[1.0, 0.0, 0.0, 0.0, 0.0, 0.0]]))
+    state = sim.state(qd=torch.tensor([[1.0, 0.0, 0.0, 0.0, 0.0, 0.0]]))
     felt = Tactile("box").bind(sim)(state)[0].reshape(8, 4).sum(dim=0)
     np.testing.assert_allclose(felt[1:], [0.0, 0.5 * felt[0].item(), 0.0], atol=1e-9)
     np.testing.assert_allclose(ContactForces().bind(sim)(state)[0, :2], [-0.5 * felt[0].item(), 0.0], atol=1e-9)
@@ -147,10 +147,10 @@ def test_shear_is_felt_in_the_axes_of_the_body():
 
 def test_what_touch_feels_has_gradients(standing):
     sim, state = standing
-    height = state.position.detach().clone().requires_grad_()
+    height = state.q.detach().clone().requires_grad_()
     observe = Tactile("left").bind(sim)
-    field = {f: getattr(state, f).detach() for f in ("velocity", "previous_position", "previous_velocity")}
-    observe(sim.state(position=height, **field)).sum().backward()
+    field = {f: getattr(state, f).detach() for f in ("qd", "previous_q", "previous_qd")}
+    observe(sim.state(q=height, **field)).sum().backward()
     z = sim.model.robot.coordinates["left"].start + 2
     area = float(sim.model.contact_area.numpy()[0, :8].sum()) / 2.0  # the lower half
     assert height.grad[0, z].item() == pytest.approx(-1e6 * area, rel=1e-3)
@@ -160,16 +160,16 @@ def test_centre_is_weighted_by_mass(standing):
     sim, state = standing
     mass = sim.model.mass.numpy()[0]
     center = sim.sense(state).center[0].numpy()
-    np.testing.assert_allclose(sim.centre(state)[0], mass @ center / mass.sum(), atol=1e-12)
+    np.testing.assert_allclose(sim.center_of_mass(state)[0], mass @ center / mass.sum(), atol=1e-12)
     heavy = torch.tensor([0.0, 0.0, 3.0])
-    np.testing.assert_allclose(sim.centre(state, mass=heavy)[0], center[2], atol=1e-12)
+    np.testing.assert_allclose(sim.center_of_mass(state, mass=heavy)[0], center[2], atol=1e-12)
 
 
 @pytest.mark.parametrize("observer", [None, Joints(), EndEffector("lower", (0.0, 0.0, -0.3)), Poses(), JointTorques()])
 def test_a_network_is_trained_through_what_it_sees(observer):
     sim = arm(worlds=2)
     policy = wb.controllers.MLP(sim, observer, hidden=(8,), clock=0.5)
-    sim.rollout(policy, 5).final.position.square().sum().backward()
+    sim.rollout(policy, 5).final.q.square().sum().backward()
     for name, p in policy.named_parameters():
         assert torch.isfinite(p.grad).all()
         assert p.grad.abs().max() > 0.0, name
@@ -181,7 +181,7 @@ def test_wrong_gradients_of_a_network_would_be_seen():
     policy = wb.controllers.MLP(sim, EndEffector("lower", (0.0, 0.0, -0.3)), hidden=(6,))
 
     def loss() -> torch.Tensor:
-        return sim.rollout(policy, 6).final.position.square().sum()
+        return sim.rollout(policy, 6).final.q.square().sum()
 
     loss().backward()
     weight, h = policy.layers[-2].weight, 1e-5
@@ -210,7 +210,7 @@ def test_what_cannot_be_seen_is_refused(standing):
     with pytest.raises(KeyError, match="there is no region 'leg': regions are parts of soft bodies"):
         sim.region("leg")
     with pytest.raises(KeyError, match="there is no region 'leg': regions are parts of soft bodies"):
-        sim.centre(sim.state(), "leg")
+        sim.center_of_mass(sim.state(), "leg")
 
 
 def test_soft_bodies_have_no_joints():
@@ -219,4 +219,4 @@ def test_soft_bodies_have_no_joints():
     with pytest.raises(TypeError, match="Joints: scene 'robot' has no rigid bodies; use Clusters or Centroid"):
         Joints().bind(sim)
     with pytest.raises(ValueError, match="there is no parameter 'mass'"):
-        sim.centre(sim.state(), mass=torch.ones(1))
+        sim.center_of_mass(sim.state(), mass=torch.ones(1))

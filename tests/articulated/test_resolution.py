@@ -118,7 +118,7 @@ def test_a_mesh_that_is_lost_between_its_samples_is_refused():
 def test_a_ball_stays_on_a_mesh_that_is_not_refused(tilt):
     """Of 1 cm and samples 8.5 mm apart."""
     sim = Simulation(falling_on(plate(0.01, tilt)), Articulated(), dt=1e-3)
-    seen = sim.rollout(None, 200, observe=lambda s: s.position[:, :3]).observation[0].numpy()
+    seen = sim.rollout(None, 200, observe=lambda s: s.q[:, :3]).observation[0].numpy()
     above = (0.1 + seen[:, 2]) * math.cos(tilt) + seen[:, 0] * math.sin(tilt) - 0.005
     assert 0.02 < above.min() < 0.032
 

@@ -123,8 +123,8 @@ def compare(path, seed=0, control=0.0, to_mujoco=None, **options):
     except TypeError:
         mujoco.mj_fullM(theirs, M, data.qM)
     state = solver.state(model)
-    state.position.assign(q[None])
-    state.velocity.assign(v[None])
+    state.q.assign(q[None])
+    state.qd.assign(v[None])
     u = wp.array(np.broadcast_to(control, (1, model.channels)), dtype=wp.float64, device="cpu")
     ours = dynamics(model, state, u)
     readings = solver.readings(model)

@@ -14,14 +14,14 @@ def stirred(sim: Simulation, rng: np.random.Generator) -> dict[str, torch.Tensor
     """A state in contact, and all that its readings depend on."""
     inputs = start_of(sim, rng, 4)
     control = inputs.pop("control")
-    start = sim.state(position=inputs.pop("position"), velocity=inputs.pop("velocity"))
+    start = sim.state(q=inputs.pop("q"), qd=inputs.pop("qd"))
     state = sim.rollout(control, 4, start, **inputs).final
-    return inputs | {"position": state.position, "velocity": state.velocity, "control": control[:, 0]}
+    return inputs | {"q": state.q, "qd": state.qd, "control": control[:, 0]}
 
 
 def read(sim: Simulation, inputs: dict[str, torch.Tensor]):
     inputs = dict(inputs)
-    state = sim.state(position=inputs.pop("position"), velocity=inputs.pop("velocity"))
+    state = sim.state(q=inputs.pop("q"), qd=inputs.pop("qd"))
     return sim.sense(state, inputs.pop("control"), **inputs)
 
 
@@ -47,10 +47,10 @@ def test_gradients_of_readings(rng):
 
 def test_energy_is_that_of_the_mass_matrix(rng):
     sim = Simulation(scuffle("box"), Articulated(), dt=0.004)
-    v = torch.as_tensor(rng.normal(size=sim.state().velocity.shape))
-    state = sim.state(velocity=v)
+    v = torch.as_tensor(rng.normal(size=sim.state().qd.shape))
+    state = sim.state(qd=v)
     own = sim.solver.state(sim.model)
-    own.velocity.assign(v.numpy())
+    own.qd.assign(v.numpy())
     M = dynamics(sim.model, own).mass_matrix[0] - np.diag(sim.model.armature.numpy()[0])
     kinetic = float(sim.sense(state).kinetic_energy.sum())
     assert np.isclose(kinetic, 0.5 * v[0].numpy() @ M @ v[0].numpy(), rtol=1e-12)
@@ -58,8 +58,8 @@ def test_energy_is_that_of_the_mass_matrix(rng):
 
 def test_velocities_are_rates_of_poses(rng):
     sim = Simulation(scuffle("box"), Articulated("sdirk2"), dt=1e-6)
-    velocity = torch.as_tensor(rng.normal(size=sim.state().velocity.shape))
-    start = sim.state(velocity=velocity)
+    velocity = torch.as_tensor(rng.normal(size=sim.state().qd.shape))
+    start = sim.state(qd=velocity)
     end = sim.step(start, torch.zeros(sim.channels, dtype=torch.float64))
     a, b = sim.sense(start), sim.sense(end)
     assert torch.allclose((b.position - a.position) / 1e-6, (a.velocity + b.velocity) / 2, atol=1e-5)
@@ -88,8 +88,8 @@ def test_readings_on_a_raw_tape_keep_their_values(rng):
     found = stirred(sim, rng)
     solver, model = sim.solver, sim.model
     state = solver.state(model, requires_grad=True)
-    state.position.assign(found["position"].numpy())
-    state.velocity.assign(found["velocity"].numpy())
+    state.q.assign(found["q"].numpy())
+    state.qd.assign(found["qd"].numpy())
     control = wp.zeros((1, model.channels), dtype=wp.float64, device="cpu")
     readings = solver.readings(model, requires_grad=True)
     with wp.Tape() as tape:
@@ -99,11 +99,11 @@ def test_readings_on_a_raw_tape_keep_their_values(rng):
     tape.backward(grads={readings.contact_normal: wp.ones_like(readings.contact_normal)})
     assert (readings.contact_normal.numpy() == before).all()
     push = []
-    d = np.zeros(state.position.shape)
+    d = np.zeros(state.q.shape)
     d[0, model.robot.coordinates["stone"].start + 2] = 1.0
-    gradient = float((state.position.grad.numpy() * d).sum())
+    gradient = float((state.q.grad.numpy() * d).sum())
     for h in (1e-7, -1e-7):
-        state.position.assign(found["position"].numpy() + h * d)
+        state.q.assign(found["q"].numpy() + h * d)
         solver.sense(model, state, control, readings)
         push.append(readings.contact_normal.numpy().sum())
     assert abs((push[0] - push[1]) / 2e-7 / gradient - 1.0) < 1e-5

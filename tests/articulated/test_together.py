@@ -30,8 +30,8 @@ def test_threads_together_do_what_one_does(name, as_gpu):
         sim = Simulation(scene, solver, dt, worlds=2, device="cpu")
         loss = Loss(sim, np.random.default_rng(2), 3)
         final = loss.final(loss.inputs)
-        leaf = final.position.clone().requires_grad_()
-        read = sim.sense(sim.state(position=leaf, velocity=final.velocity))
+        leaf = final.q.clone().requires_grad_()
+        read = sim.sense(sim.state(q=leaf, qd=final.qd))
         (pulled,) = torch.autograd.grad(read.contact_force.sum() + read.center.square().sum(), [leaf])
         found = vars(final) | vars(read) | {"pulled": pulled} | {f"d_{n}": g for n, g in loss.gradient().items()}
         return {field: value.detach() for field, value in found.items()}
@@ -51,10 +51,10 @@ def test_a_world_that_fails_leaves_the_others_alone(as_gpu):
         solver = Articulated(max_iterations=12)
         model = solver.build(random_tree(np.random.default_rng(1), 6), worlds=3, device="cpu")
         before, after = solver.state(model), solver.state(model)
-        velocity = np.random.default_rng(2).normal(size=before.velocity.shape)
-        before.velocity.assign(velocity * np.array([[1.0], [1e4], [1.0]]))
+        velocity = np.random.default_rng(2).normal(size=before.qd.shape)
+        before.qd.assign(velocity * np.array([[1.0], [1e4], [1.0]]))
         solver.step(model, before, wp.zeros((3, model.channels), dtype=wp.float64, device="cpu"), after, 0.01)
-        return after.position.numpy(), model.scratch.report.found.numpy()
+        return after.q.numpy(), model.scratch.report.found.numpy()
 
     alone, _ = run()
     as_gpu()

@@ -14,7 +14,7 @@ def masses(sim: Simulation) -> np.ndarray:
     if "mass" in sim.parameters():
         return to_numpy(sim.parameter("mass"))
     if "volume" not in sim.parameters():  # nodes of elements
-        return np.tile(sim.model.particles.density * sim.model.particles.volume, (sim.worlds, 1))
+        return np.tile(sim.model.matter.density * sim.model.matter.volume, (sim.worlds, 1))
     return to_numpy(sim.parameter("density")) * to_numpy(sim.parameter("volume"))
 
 
@@ -70,7 +70,7 @@ def elastic_energy(sim: Simulation, state: State) -> np.ndarray:
     if hasattr(state, "deformation"):
         F, V = to_numpy(state.deformation), to_numpy(sim.parameter("volume"))
     else:
-        tets = sim.model.particles.tets
+        tets = sim.model.matter.tets
         rest, now = (
             x[:, tets[:, 1:]] - x[:, tets[:, :1]] for x in map(to_numpy, (sim.state().position, state.position))
         )

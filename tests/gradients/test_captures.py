@@ -66,7 +66,7 @@ def gradients(sim: Simulation, steps: int = 2) -> list[torch.Tensor]:
     parameter = sim.parameter(name).requires_grad_()
     final = sim.rollout(control, steps, **{name: parameter}).final
     loss = sum(t.square().sum() for t in vars(final).values())
-    return [final.position.detach(), *torch.autograd.grad(loss, (control, parameter))]
+    return [next(iter(vars(final).values())).detach(), *torch.autograd.grad(loss, (control, parameter))]
 
 
 class Spy(TorchDispatchMode):

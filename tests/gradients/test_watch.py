@@ -11,7 +11,7 @@ import warp as wp
 from cases import CONTINUA, SOLVERS, block, busy, least
 
 import warpbots.numerics.threads
-import warpbots.simulation
+import warpbots.simulation.simulation
 from warpbots.gradients import Checkpoints, marks
 from warpbots.scene import Muscle
 from warpbots.simulation import Simulation, SimulationError
@@ -25,8 +25,8 @@ FAST = (20.0, 0.0)
 def simulation(monkeypatch, unread: int | None, checkpoints: Checkpoints | None = None, worlds: int = 1) -> Simulation:
     """A block with a muscle whose faults are read every `unread` intervals, or as a CPU reads them."""
     if unread is not None:
-        monkeypatch.setattr(warpbots.simulation, "parallel", lambda device: True)
-        monkeypatch.setattr(warpbots.simulation, "_UNREAD", unread)
+        monkeypatch.setattr(warpbots.simulation.simulation, "parallel", lambda device: True)
+        monkeypatch.setattr(warpbots.simulation.simulation, "_UNREAD", unread)
     scene = block(2, gravity=(0.0, 0.0), actuators=MUSCLE)
     solver = CONTINUA["mpm"](DX)
     return Simulation(scene, solver, DT, SUBSTEPS, worlds=worlds, checkpoints=checkpoints or Checkpoints.all())
@@ -168,7 +168,7 @@ class Reads:
 @pytest.mark.parametrize("name", SOLVERS)
 def test_the_host_reads_once_in_a_block_and_once_in_a_backward_pass(name, monkeypatch):
     """And once in a step. Of parameters that were judged before nothing is read."""
-    monkeypatch.setattr(warpbots.simulation, "parallel", lambda device: True)
+    monkeypatch.setattr(warpbots.simulation.simulation, "parallel", lambda device: True)
     scene = busy(least(name), solver=name)
     sim = Simulation(scene, SOLVERS[name](1 / 8), 6e-3, 3, checkpoints=Checkpoints.every(4))
     parameters = {n: sim.parameter(n).requires_grad_() for n in sim.parameters()}
@@ -226,17 +226,18 @@ def test_states_that_nobody_reads_are_few(monkeypatch):
 def test_a_fault_that_does_not_come_again_is_not_lost(monkeypatch):
     """A motion at the edge, computed again in another order of sums, may stay finite."""
     sim = simulation(monkeypatch, None)
-    make = sim._make_interval
+    make = sim._diagnosis._single
 
-    def healed(names, wanted, substeps=None):
-        interval = make(names, wanted, substeps)
-        if substeps == 1:
-            run, rest = interval.run, vars(sim.state())
-            interval.run = lambda inputs: run(inputs | rest)
+    def healed(names):
+        interval = make(names)
+        run, rest = interval.run, vars(sim.state())
+        interval.run = lambda inputs: run(inputs | rest)
         return interval
 
-    monkeypatch.setattr(sim, "_make_interval", healed)
-    with pytest.raises(SimulationError, match=r"control step \d+, substep 3 .* is when the interval is computed again"):
+    monkeypatch.setattr(sim._diagnosis, "_single", healed)
+    with pytest.raises(
+        SimulationError, match=r"control step \d+, substep 3 .*, but it is when the interval is computed"
+    ):
         blind(sim)
 
 

@@ -161,7 +161,7 @@ def test_tetrahedra_may_be_rigid():
     assert surface_mesh(mesh).area == pytest.approx(0.06)
     scene = wb.Scene((wb.RigidBody("b", mesh),))
     sim = wb.Simulation(scene, wb.Articulated(), dt=0.01)
-    assert float(sim.centre(sim.state())[0, 2]) == pytest.approx(0.05)
+    assert float(sim.center_of_mass(sim.state())[0, 2]) == pytest.approx(0.05)
 
 
 # solvers
@@ -175,7 +175,7 @@ def scene(shape):
 def test_solvers_of_solids_fill_tetrahedra(solver):
     """The body has exactly its volume, as one of a closed triangle mesh has."""
     mesh = TetMesh.oriented(0.3 * CORNERS, TETS)
-    particles = solver.build(scene(mesh), 1, "cpu").particles
+    particles = solver.build(scene(mesh), 1, "cpu").matter
     assert particles.volume.sum() == pytest.approx(mesh.volume)
     assert (signed_distance(mesh, particles.position) <= 0.05).all()
 

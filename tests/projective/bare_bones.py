@@ -48,7 +48,7 @@ def bare(sim: Simulation, state) -> list[np.ndarray]:
 
 def gap(sim: Simulation, state) -> float:
     """Smallest signed distance of a vertex of any body from another one that is no part of it [m]."""
-    particles, readings, points, smallest = sim.model.particles, sim.sense(state), bare(sim, state), np.inf
+    particles, readings, points, smallest = sim.model.matter, sim.sense(state), bare(sim, state), np.inf
     x = state.position[0].double().numpy()
     for k, bone in enumerate(sim.scene.rigid):
         own = np.unique(particles.body[particles.bone == k])
@@ -63,17 +63,17 @@ def gap(sim: Simulation, state) -> float:
 
 def momentum(sim: Simulation, state) -> torch.Tensor:
     """Momentum of flesh and bones [kg m/s], shape (3,)."""
-    particles, readings = sim.model.particles, sim.sense(state)
+    particles, readings = sim.model.matter, sim.sense(state)
     flesh = torch.as_tensor(particles.density * particles.volume)
     arm_of_center = readings.center[0] - readings.position[0]
     of_center = readings.velocity[0] + torch.linalg.cross(readings.angular_velocity[0], arm_of_center)
-    return flesh @ state.velocity[0].double() + torch.as_tensor(sim.model.mass.numpy()[0]) @ of_center
+    return flesh @ state.velocity[0].double() + torch.as_tensor(sim.model.parameter("mass").numpy()[0]) @ of_center
 
 
 def weight(sim: Simulation) -> float:
     """Of flesh and bones [N]."""
-    particles = sim.model.particles
-    return G * float((particles.density * particles.volume).sum() + sim.model.mass.numpy()[0].sum())
+    particles = sim.model.matter
+    return G * float((particles.density * particles.volume).sum() + sim.model.parameter("mass").numpy()[0].sum())
 
 
 def forces(sim: Simulation) -> tuple[np.ndarray, np.ndarray]:

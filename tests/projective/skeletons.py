@@ -89,17 +89,17 @@ def stirred_bones(sim: Simulation, rng: np.random.Generator, steps: int) -> dict
         inputs[name] = torch.where(inputs[name].abs() > 1e10, far, inputs[name])
     inputs["load"] = inputs["load"] + noise(inputs["load"], 0.05)
     rest = sim.state()
-    inputs |= {"position": rest.position, "coordinates": rest.coordinates}
+    inputs |= {"position": rest.position, "q": rest.q}
     inputs["velocity"] = rest.velocity + noise(rest.velocity, 0.1)
-    inputs["rates"] = rest.rates + noise(rest.rates, 0.5)
-    inputs["rates"][:, -1] += 2.0
+    inputs["qd"] = rest.qd + noise(rest.qd, 0.5)
+    inputs["qd"][:, -1] += 2.0
     inputs["control"] = noise(torch.zeros(sim.worlds, steps, sim.channels), 0.8)
     return inputs
 
 
 def reached(sim: Simulation, state) -> np.ndarray:
     """How far nodes have come [m]."""
-    return state.position[0].numpy() - sim.model.particles.position
+    return state.position[0].numpy() - sim.model.matter.position
 
 
 def stiff_pendulum(kind: str) -> tuple[Scene, float]:

@@ -45,7 +45,7 @@ def settled(scene: Scene, u: float) -> np.ndarray:
     assert state.velocity.abs().max() < 1e-9
     x = state.position[0].numpy()
     assert np.abs(forces_at(sim, x, u)).max() < 1e-5
-    return np.ptp(x, axis=0) / np.ptp(sim.model.particles.position, axis=0)
+    return np.ptp(x, axis=0) / np.ptp(sim.model.matter.position, axis=0)
 
 
 @pytest.mark.verification
@@ -74,13 +74,13 @@ def test_a_free_bar_of_fibres_contracts_to_the_least_energy(u):
 @pytest.mark.verification
 def test_at_rest_nothing_moves():
     sim = simulation(driven())
-    assert np.abs(forces_at(sim, sim.model.particles.position) - forces_of_gravity(sim)).max() < 1e-9
+    assert np.abs(forces_at(sim, sim.model.matter.position) - forces_of_gravity(sim)).max() < 1e-9
 
 
 def forces_of_gravity(sim: Simulation) -> np.ndarray:
     plain = dataclasses.replace(sim.scene, actuators=())
     plain = simulation(plain)
-    return forces_at(plain, plain.model.particles.position)
+    return forces_at(plain, plain.model.matter.position)
 
 
 @pytest.mark.verification
@@ -103,7 +103,7 @@ def test_momentum_is_kept_by_actuators():
     """Fibres and cells are internal: no force and no torque in sum, sum x' x m (v' - v) = 0."""
     scene = dataclasses.replace(driven(), constraints=(), loads=(), gravity=(0.0, 0.0, 0.0))
     sim = simulation(scene)
-    mass = sim.model.particles.volume * sim.model.particles.density
+    mass = sim.model.matter.volume * sim.model.matter.density
     state = sim.state()
     for _ in range(5):
         last, state = state, sim.step(state, torch.tensor([1.0, 0.8]))
@@ -121,7 +121,7 @@ def test_an_inverted_cell_turns_right_side_out():
     scene = free(cell)
     soft = dataclasses.replace(scene.bodies[0], material=Material(1.0, 0.0, 1000.0, "corotated"))
     sim = Simulation(dataclasses.replace(scene, bodies=(soft,)), ProjectiveDynamics(0.08, collisions=False), 5e-3)
-    mesh = sim.model.particles
+    mesh = sim.model.matter
     x = mesh.position.copy()
     corner = int(np.argmin(np.bincount(mesh.tets.reshape(-1), minlength=len(x))))
     tet = mesh.tets[(mesh.tets == corner).any(1)][0]

@@ -85,7 +85,7 @@ def test_an_indefinite_matrix_is_no_obstacle(rng):
     model = solver.build(beam(youngs_modulus=1e6), 2)
     shape = (2, model.scratch.count, 3)
     u, g = 1e-4 * rng.normal(size=shape), rng.normal(size=shape)
-    u[0, :, 0] -= 0.5 * model.particles.position[:, 0]
+    u[0, :, 0] -= 0.5 * model.matter.position[:, 0]
     a = adjoint_solution(model, solver, u, g)
     _, converged, solved = iterations(model)
     assert converged.tolist() == solved.tolist() == [1, 1]

@@ -41,14 +41,14 @@ def welded(points: list = CORNERS, gap: float = 0.0) -> Scene:
 
 def apart(sim: Simulation, x: np.ndarray) -> np.ndarray:
     """From the matter of the second body to that of the first at the points of attachments [m], shape (n, 3)."""
-    mesh = sim.model.particles
+    mesh = sim.model.matter
     return np.einsum("pk,pki->pi", mesh.attachment_weight, x[mesh.attachments])
 
 
 @pytest.mark.parametrize("collisions", [False, True])
 def test_attached_points_stay_together(collisions):
     sim = Simulation(welded(), ProjectiveDynamics(0.04, collisions=collisions), 0.005, substeps=1)
-    assert np.abs(apart(sim, sim.model.particles.position)).max() < 1e-12
+    assert np.abs(apart(sim, sim.model.matter.position)).max() < 1e-12
     final = sim.rollout(None, 60).final
     assert np.abs(apart(sim, final.position[0].double().numpy())).max() < 1e-4
     assert float(final.position[0, :, 2].min()) < -0.1
@@ -73,8 +73,8 @@ def test_one_point_is_a_ball_joint_and_several_weld():
         stiff = tuple(dataclasses.replace(b, material=Material(1e7, 0.3, 1000.0)) for b in scene.bodies)
         scene = dataclasses.replace(scene, bodies=stiff)
         sim = Simulation(scene, ProjectiveDynamics(0.04, collisions=False), 0.01, substeps=1)
-        drop = sim.rollout(None, 12).final.position[0].numpy() - sim.model.particles.position
-        tilt.append(float(drop[sim.model.particles.position[:, 0] > 0.31, 2].mean()))
+        drop = sim.rollout(None, 12).final.position[0].numpy() - sim.model.matter.position
+        tilt.append(float(drop[sim.model.matter.position[:, 0] > 0.31, 2].mean()))
     fall = 1.5 * 9.81 * 0.12**2 / 2.0  # of the tip of a bar that turns about its end, while it is level
     assert -1.2 * fall < tilt[0] < -0.7 * fall
     assert abs(tilt[1]) < 0.1 * fall
@@ -153,7 +153,7 @@ def test_split_steps_end_where_those_of_the_factored_matrix_do(case):
         sim = Simulation(SPLIT[case](), solver, 1.0 / 30.0, substeps=1)
         ends.append(sim.rollout(None, 2).final.position[0].numpy())
         counts.append(iterations(sim))
-    moved = np.abs(ends[0] - sim.model.particles.position).max()
+    moved = np.abs(ends[0] - sim.model.matter.position).max()
     np.testing.assert_allclose(ends[0], ends[1], atol=1e-8 * moved)
     assert counts[1] > 1.5 * counts[0]
 

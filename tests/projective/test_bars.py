@@ -61,7 +61,7 @@ def test_a_bar_swings_as_a_pendulum():
     L, amplitude, dt = 0.5, 0.1, 0.02
     w = math.sqrt(G / L)
     sim = hung([[0, 0, 0], [0, 0, -L]], [[0, 1]], 0.01, Material(1e8, 0.3, 1000.0), dt)
-    start = sim.model.particles.position.copy()
+    start = sim.model.matter.position.copy()
     start[1] = [L * math.sin(amplitude), 0.0, -L * math.cos(amplitude)]
     like = sim.state().position
     state, x = sim.state(position=torch.as_tensor(start[None]).to(like)), []
@@ -97,7 +97,7 @@ def test_sections_masses_and_regions():
     shape = Posed(Truss(JOINTS, BARS, 4e-3), (1.0, 0.0, 0.0), ((0, -1, 0), (1, 0, 0), (0, 0, 1)))
     body = SoftBody("mast", shape, Material(1e6, 0.3, 500.0), {"foot": Sphere((1.0, 0.0, 0.0), 0.01)})
     sim = Simulation(Scene((body,)), ProjectiveDynamics(0.1), 0.01)
-    mesh = sim.model.particles
+    mesh = sim.model.matter
     length = np.linalg.norm(JOINTS[BARS[:, 1]] - JOINTS[BARS[:, 0]], axis=1)
     mass = 500.0 * math.pi * 16e-6 * length
     expected = np.bincount(BARS.reshape(-1), np.repeat(mass / 2.0, 2))

@@ -87,7 +87,7 @@ def run(scene: Scene, dt: float, steps: int) -> Simulation:
     """Step, and look at the surfaces after each one."""
     sim = Simulation(scene, ProjectiveDynamics(CELL, tolerance=1e-5), dt)
     state = sim.state()
-    faces = np.concatenate([part.faces + part.nodes.start for part in sim.model.particles.meshes])
+    faces = np.concatenate([part.faces + part.nodes.start for part in sim.model.matter.meshes])
     for _ in range(steps):
         state = sim.step(state, torch.zeros(0))
         assert pierced(state.position[0].cpu().double().numpy(), faces) == 0

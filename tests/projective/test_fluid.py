@@ -75,7 +75,7 @@ def test_a_plate_takes_on_the_velocity_of_the_stream():
 
 def test_there_is_no_force_at_rest():
     scene = beam()
-    x = simulation(scene).model.particles.position
+    x = simulation(scene).model.matter.position
     still = dataclasses.replace(scene, fluid=Fluid(RHO))
     np.testing.assert_array_equal(forces_at(simulation(still), x), forces_at(simulation(scene), x))
 
@@ -102,7 +102,7 @@ def test_momentum_changes_by_the_force_on_all_faces(case, rng):
     scene = driven() if case == "solid" else cloth()
     scene = dataclasses.replace(scene, fluid=fluid, gravity=(0.0, 0.0, 0.0), constraints=(), loads=())
     sim = simulation(scene)
-    mesh, rest = sim.model.particles, sim.state()
+    mesh, rest = sim.model.matter, sim.state()
     v = torch.as_tensor(rng.uniform(-0.5, 0.5, rest.velocity.shape)) + torch.tensor([1.0, 0.5, -0.3])
     end = sim.step(sim.state(velocity=v), torch.zeros(sim.channels))
     faces = mesh.meshes[0].faces

@@ -48,7 +48,7 @@ def test_a_block_sticks_below_the_angle_of_friction_and_slides_above_it(dt):
     gained = state.velocity[..., 0].mean(dim=1) - begun
     expected = G * (torch.sin(angle) - mu * torch.cos(angle)) * (time - dt)
     stays = offset < 0
-    rounding = sim.solver.tolerance * sim.model.particles.edge / dt
+    rounding = sim.solver.tolerance * sim.model.matter.edge / dt
     assert state.velocity[stays].abs().max() < 1e-6 + 3 * rounding
     torch.testing.assert_close(gained[~stays], expected[~stays], rtol=0.01, atol=0.0, check_dtype=False)
 
@@ -105,7 +105,7 @@ def test_every_contact_obeys_the_law(dt):
         state = sim.step(state, torch.zeros(0), gravity=gravity)
         after, force = state.position[0, node].cpu().numpy(), contact_forces(sim)
         moved = after - before.cpu().numpy()
-        edge, largest = sim.model.particles.edge, force[:, 2].max()
+        edge, largest = sim.model.matter.edge, force[:, 2].max()
         normal, shear = force[:, 2], np.linalg.norm(force[:, :2], axis=1)
         assert after[:, 2].min() > -eps * edge
         assert (np.abs(after[normal > 0.0, 2]) < eps * edge).all()
@@ -131,7 +131,7 @@ def test_forces_balance_the_weight():
     report = sim.report()
     assert report.contacts[0] == (np.abs(contact_forces(sim)).sum(axis=1) > 0.0).sum()
     np.testing.assert_allclose(report.contact_force[0].sum(axis=0), [0.0, 0.0, WEIGHT], atol=1e-4 * WEIGHT)
-    assert not report.contact_force[0, sim.model.particles.position[:, 2] > 1e-6].any()
+    assert not report.contact_force[0, sim.model.matter.position[:, 2] > 1e-6].any()
 
 
 @pytest.mark.parametrize("condition", ["slip", "separate", "friction"])
@@ -151,7 +151,7 @@ def test_a_block_comes_to_rest_in_a_corner(condition):
     assert most < 150
     force = contact_forces(sim).reshape(-1, 2, 3)
     np.testing.assert_allclose(force.sum(axis=(0, 1)), [-0.8 * WEIGHT, 0.0, WEIGHT], atol=1e-3 * WEIGHT)
-    edge = sim.model.particles.edge
+    edge = sim.model.matter.edge
     assert state.position[..., 0].max() < 0.21 + 0.01 * edge
     assert state.position[..., 2].min() > -0.01 * edge
     shear, normal = np.linalg.norm(force[:, 0, :2], axis=1), force[:, 0, 2]

@@ -25,7 +25,7 @@ def settled(scene: Scene, control: list[float], dt: float = 1.0) -> tuple[np.nda
     """Nodes at rest, and where they come to rest under a control signal."""
     sim = Simulation(scene, ProjectiveDynamics(0.04, collisions=False), dt, substeps=1)
     final = sim.rollout(torch.tensor([control] * 30), 30).final
-    return sim.model.particles.position, final.position[0].double().numpy()
+    return sim.model.matter.position, final.position[0].double().numpy()
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -51,7 +51,7 @@ def test_a_bar_that_grows_between_walls_bulges():
 def test_matter_that_has_grown_is_as_stiff_as_before(law, rng):
     """All lengths are 1.1 times as large, areas 1.21 times: so are forces at the same deformation."""
     sim = simulation(block(law, (Expansion("all", "all", 0.2),)))
-    X = sim.model.particles.position
+    X = sim.model.matter.position
     x = X @ (np.eye(3) + 0.1 * rng.normal(size=(3, 3))) + 1e-3 * rng.normal(size=X.shape)
     before = forces_at(sim, x)
     np.testing.assert_allclose(forces_at(sim, 1.1 * x, 0.5), 1.21 * before, atol=1e-9 * np.abs(before).max())

@@ -45,7 +45,7 @@ def test_gravity_ends_a_step_where_the_same_weight_as_a_load_does(scene, h):
         sim = Simulation(
             dataclasses.replace(SCENES[scene](), gravity=gravity), ProjectiveDynamics(0.05, collisions=False), h
         )
-        mesh = sim.model.particles
+        mesh = sim.model.matter
         weight = torch.as_tensor(mesh.density * mesh.volume)[:, None] * torch.tensor([0.0, 0.0, -G * share])
         ends.append(sim.step(sim.state(), torch.zeros(0), load=weight).position)
         corrections.append(iterations(sim))
@@ -60,7 +60,7 @@ def test_an_arm_of_flesh_and_bones_falls_in_long_steps():
     state = sim.state()
     for _ in range(3):
         state = sim.step(state, torch.zeros(sim.channels))
-    torch.testing.assert_close(state.coordinates[0], torch.tensor([np.pi / 2, 0.0]).double(), rtol=0, atol=5e-3)
+    torch.testing.assert_close(state.q[0], torch.tensor([np.pi / 2, 0.0]).double(), rtol=0, atol=5e-3)
 
 
 def mirrored(law: str, **options) -> tuple[Simulation, torch.Tensor]:

@@ -34,7 +34,7 @@ def test_a_step_ends_at_the_minimum(case, rng):
     """To 1e-6 of the largest displacement, with all parameters and the shape at rest different in every element."""
     scene = CASES[case]()
     sim = simulation(scene)
-    mesh, n = sim.model.particles, len(sim.model.particles)
+    mesh, n = sim.model.matter, len(sim.model.matter)
     names = ("youngs_modulus", "poissons_ratio", "density", "thickness", "bending", "section")
     names += ("fibre_stiffness", "cell_stiffness", "cable_stiffness", "cable_length")
     spread = {f: sim.parameter(f) for f in names if f in sim.parameters()}

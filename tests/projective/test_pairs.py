@@ -98,7 +98,7 @@ def pile(turn: str, speed: float, height: float, friction: float = 0.5, dt: floa
 
 def clearance(sim: Simulation, position: np.ndarray) -> float:
     """Smallest signed distance of a vertex of one body from the other [m]."""
-    a, b = sim.model.particles.meshes
+    a, b = sim.model.matter.meshes
     x, y = position[a.nodes], position[b.nodes]
     return min(
         signed_distance(TriangleMesh(x, a.faces), y).min(),
@@ -110,7 +110,7 @@ def clearance(sim: Simulation, position: np.ndarray) -> float:
 def test_nothing_goes_in(turn, speed, dt):
     """At 5 m/s a step is half a tetrahedron long, and faster than sound in it; bodies keep a hundredth of an edge, and come apart again."""
     sim = pile(turn, speed, 0.17, dt=dt)
-    state, edge, met = sim.state(), sim.model.particles.edge, 0
+    state, edge, met = sim.state(), sim.model.matter.edge, 0
     for _ in range(round(0.25 / dt)):
         state = sim.step(state, torch.zeros(0))
         gap = clearance(sim, state.position[0].cpu().double().numpy())
@@ -136,7 +136,7 @@ def test_momentum_goes_from_one_to_the_other():
         SoftBody("two", turned, material, velocity=(-1.0, 0.0, 0.0)),
     )
     sim = Simulation(Scene(bodies, gravity=(0, 0, 0)), ProjectiveDynamics(CELL), 0.005)
-    mesh, state = sim.model.particles, sim.state()
+    mesh, state = sim.model.matter, sim.state()
     m = torch.as_tensor(mesh.density * mesh.volume)[:, None]
     first = torch.as_tensor(mesh.body == 0)
 

@@ -52,7 +52,7 @@ def test_depth_and_crossings_of_a_cube():
 def test_the_forces_are_those_of_the_energy(rng):
     """Along a random direction from a random state of ball and cloth, to 1e-6."""
     sim = thrown.simulation(0)
-    mesh = sim.model.particles
+    mesh = sim.model.matter
     X, mass = mesh.position, mesh.volume * mesh.density
     x, along = X + 3e-3 * rng.normal(size=X.shape), rng.normal(size=X.shape)
     along[sim.model.scratch.fixed] = 0.0
@@ -63,7 +63,7 @@ def test_the_forces_are_those_of_the_energy(rng):
 
 def test_the_ball_bounces_off_the_cloth():
     """It is pressed flat and becomes wider, nothing passes through anything, and no energy comes from nowhere."""
-    mesh = thrown.simulation(0).model.particles
+    mesh = thrown.simulation(0).model.matter
     assert [len(mesh.tets), len(mesh.triangles), *np.bincount(mesh.body)] == [80, 128, 43, 81]
     found = thrown.throw(0, 30)
     assert not any(found["depth"])
@@ -81,7 +81,7 @@ def test_the_ball_bounces_off_the_cloth():
 def test_measures_see_what_passes_through():
     sim = thrown.simulation(0)
     free = wb.Simulation(sim.scene, dataclasses.replace(sim.solver, collisions=False), thrown.STEP)
-    ball, cloth = (part.faces + part.nodes.start for part in free.model.particles.meshes)
+    ball, cloth = (part.faces + part.nodes.start for part in free.model.matter.meshes)
     with torch.no_grad():
         x = free.rollout(None, 5).final.position[0].double().cpu().numpy()
     assert measures.depth(measures.samples(x, cloth), x[ball]) > 0.01

@@ -30,7 +30,7 @@ def test_forces_of_contacts_carry_what_is_above_them():
     state = sim.state()
     for _ in range(200):
         state = sim.step(state, torch.zeros(0), gravity=gravity)
-    report, particles = sim.report(), sim.model.particles
+    report, particles = sim.report(), sim.model.matter
     assert (report.correction <= report.tolerance).all()
     assert (report.iterations > 0).all()
     assert report.tolerance == pytest.approx(TOLERANCE * particles.edge)
@@ -55,7 +55,7 @@ def test_what_is_left_is_what_nothing_balances():
         assert not report.contacts.any()
         assert not report.contact_force.any()
         left.append((int(report.iterations[0]), float(report.imbalance[0])))
-    mesh = sim.model.particles
+    mesh = sim.model.matter
     free = ~sim.model.scratch.fixed
     fall = np.array([0.0, 0.0, -G * 0.02**2])
     weight = (mesh.density * mesh.volume)[:, None] * np.array([0.0, 0.0, -G])

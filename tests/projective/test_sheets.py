@@ -185,7 +185,7 @@ def test_a_flat_sheet_knows_how_it_would_bend():
 def test_rigid_motions_are_free_of_forces():
     """Of a sheet that is folded at rest, and of its scale; against the forces of a stretch by one percent."""
     sim = Simulation(Scene(cloth(held=False).bodies, gravity=(0, 0, 0)), ProjectiveDynamics(CELL), 0.01)
-    X = sim.model.particles.position
+    X = sim.model.matter.position
     turn = np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
     turn *= np.sign(np.linalg.det(turn))
     largest = np.abs(forces_at(sim, 1.01 * X)).max()
@@ -228,7 +228,7 @@ def test_mass_thickness_and_regions():
         "s", sheet, Material(1e5, 0.3, 1000.0), {"half": HalfSpace((0.1, 0, 0), (1, 0, 0))}, {"half": stiff}
     )
     sim = Simulation(Scene((body,)), ProjectiveDynamics(CELL), 0.01)
-    mesh = sim.model.particles
+    mesh = sim.model.matter
     assert (mesh.volume * mesh.density).sum() == pytest.approx(2000.0 * 2e-3 * 0.02)
     assert mesh.regions["half"].sum() == 25
     assert mesh.element_regions["half"].sum() == 32
@@ -251,7 +251,7 @@ def test_sheets_are_sewn_where_they_meet():
         (Posed(Union((box, sheets[1])), (1, 0, 0), ((0, -1, 0), (1, 0, 0), (0, 0, 1))), 36),
     ):
         body = SoftBody("b", shape, Material(1e5))
-        mesh = ProjectiveDynamics(0.1).build(Scene((body,)), 1, "cpu").particles
+        mesh = ProjectiveDynamics(0.1).build(Scene((body,)), 1, "cpu").matter
         assert len(mesh) == nodes
         assert mesh.meshes[0].faces.max() < nodes
 

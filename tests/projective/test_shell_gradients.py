@@ -23,12 +23,10 @@ def test_gradients_are_those_of_differences(rng):
     )  # fmt: skip
     inputs = {n: sim.parameter(n) for n in names}
     rest = sim.state()
-    inputs |= {"position": rest.position + noise(rest.position, 1e-4), "coordinates": rest.coordinates}
-    inputs |= {"velocity": rest.velocity + noise(rest.velocity, 0.02), "rates": rest.rates + noise(rest.rates, 0.1)}
+    inputs |= {"position": rest.position + noise(rest.position, 1e-4), "q": rest.q}
+    inputs |= {"velocity": rest.velocity + noise(rest.velocity, 0.02), "qd": rest.qd + noise(rest.qd, 0.1)}
     inputs["control"] = noise(torch.zeros(1, steps, 1), 0.8)
-    by = {
-        n: torch.as_tensor(rng.normal(size=inputs[n].shape)) for n in ("position", "velocity", "coordinates", "rates")
-    }
+    by = {n: torch.as_tensor(rng.normal(size=inputs[n].shape)) for n in ("position", "velocity", "q", "qd")}
 
     def loss(values: dict) -> torch.Tensor:
         state = sim.state(**{n: values[n] for n in by})
@@ -39,7 +37,7 @@ def test_gradients_are_those_of_differences(rng):
             meets = scratch.search.node.numpy()[counts[of_solids:]]
             touched["floor"] += int((scratch.touching[counts[:of_solids]] >= scratch.count).sum())
             touched["pairs"] += int((meets >= scratch.count).any(axis=1).sum())
-        return sum((by[n] * getattr(state, n)).sum() * (0.01 if n in ("velocity", "rates") else 1.0) for n in by)
+        return sum((by[n] * getattr(state, n)).sum() * (0.01 if n in ("velocity", "qd") else 1.0) for n in by)
 
     leaves = {n: v.clone().requires_grad_() for n, v in inputs.items()}
     loss(leaves).backward()

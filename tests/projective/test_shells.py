@@ -26,7 +26,7 @@ def test_a_bare_bone_falls_and_stands_on_its_lower_side():
         most = max(most, iterations(sim))
     force, shell = forces(sim)
     (points,) = bare(sim, state)
-    particles = sim.model.particles
+    particles = sim.model.matter
     at = np.flatnonzero(particles.bone == 0)
     lengths, rest = (
         np.linalg.norm(a[at, None] - a[at], axis=2) for a in (state.position[0].double().numpy(), particles.position)
@@ -55,12 +55,12 @@ def test_a_bare_bone_sticks_below_the_angle_of_friction_and_slides_above_it():
     for k in range(rise + round(0.3 / dt)):
         state = sim.step(state, torch.zeros(0), gravity=G * min(1.0, (k + 1) / rise) * down, friction=mu[:, None])
         if k == rise:
-            begun, time = state.rates[:, 0], 0.0
+            begun, time = state.qd[:, 0], 0.0
         elif k > rise:
             time += dt
-    gained, slides = state.rates[:, 0] - begun, offset > 0
+    gained, slides = state.qd[:, 0] - begun, offset > 0
     expected = G * (torch.sin(angle) - mu * torch.cos(angle)) * time
-    assert state.rates[~slides].abs().max() < 1e-4
+    assert state.qd[~slides].abs().max() < 1e-4
     torch.testing.assert_close(gained[slides], expected[slides], rtol=0.02, atol=0.0, check_dtype=False)
 
 
@@ -68,11 +68,11 @@ def test_a_sliding_bone_is_slowed_down_by_mu_g():
     scene = Scene(sled(material=STIFF), obstacles=(floor(friction=0.3),))
     sim = Simulation(scene, ProjectiveDynamics(CELL), 1 / 500)
     state, place = sim.rollout(None, 50).final, []
-    state.rates[:, 0] += 1.0
+    state.qd[:, 0] += 1.0
     state.velocity[..., 0] += 1.0
     for _ in range(80):
         state = sim.step(state, torch.zeros(0))
-        place.append(float(sim.centre(state)[0, 0]))
+        place.append(float(sim.center_of_mass(state)[0, 0]))
     slowed = np.polyfit(sim.dt * np.arange(79), np.diff(place) / sim.dt, 1)[0]
     assert slowed == pytest.approx(-0.3 * G, rel=0.01)
 
@@ -84,7 +84,7 @@ def test_nothing_passes_a_bare_bone_and_momentum_is_handed_over(other, turn):
     tolerance, lost = {"float32": (1e-5, 1e-4), "float64": (1e-8, 1e-12)}[precision]
     scene = Scene(thrown(other, turn, 2.0), gravity=NOWHERE)
     sim = Simulation(scene, ProjectiveDynamics(CELL, tolerance=tolerance), 0.005)
-    state, edge, met = sim.state(), sim.model.particles.edge, 0
+    state, edge, met = sim.state(), sim.model.matter.edge, 0
     before, still = momentum(sim, state), sim.sense(state).center[0, 0]
     for _ in range(20):
         state = sim.step(state, torch.zeros(0))
@@ -105,7 +105,7 @@ def test_what_is_too_fast_for_a_step_is_reported_and_never_passes(other):
         for _ in range(4):
             state = sim.step(state, torch.zeros(0))
             assert gap(sim, state) > 0.0
-            assert sim.sense(state).center[0, 0, 2] > float(state.position[0, sim.model.particles.body == 2, 2].mean())
+            assert sim.sense(state).center[0, 0, 2] > float(state.position[0, sim.model.matter.body == 2, 2].mean())
     except SimulationError as error:
         fault = str(error)
     assert "kept apart" in fault or "did not converge" in fault
@@ -117,7 +117,7 @@ def test_without_collisions_bare_bones_touch_obstacles_alone():
     final = through.rollout(None, 40).final
     readings = through.sense(final)
     assert readings.velocity.abs().max() < 1e-6
-    assert final.position[0, through.model.particles.body == 2, 2].mean() > 0.2
+    assert final.position[0, through.model.matter.body == 2, 2].mean() > 0.2
     assert "body_friction" not in through.parameters()
     assert not len(through.model.scratch.shells)
     grounded = Scene(sled((0.0, 0.0, 0.03)), obstacles=(floor(),))
@@ -135,7 +135,7 @@ def test_the_mean_of_both_frictions_slows_a_block_on_a_bare_bone():
     thrown = SoftBody("block", block, dataclasses.replace(STIFF, poissons_ratio=0.0), friction=0.4)
     scene = Scene((grip, plate, thrown), joints=(Joint("stand", "fixed", None, "plate"),))
     sim = Simulation(scene, ProjectiveDynamics(CELL), 1 / 500)
-    state, of_block, place = sim.rollout(None, 40).final, sim.model.particles.body == 2, []
+    state, of_block, place = sim.rollout(None, 40).final, sim.model.matter.body == 2, []
     state.velocity[:, of_block, 0] += 0.6
     for _ in range(60):
         state = sim.step(state, torch.zeros(0))
@@ -148,9 +148,9 @@ def test_shells_begin_where_bones_are_and_as_fast():
     """After a while in flight, in two worlds: places and velocities of all vertices are those of rigid motions."""
     sim = Simulation(Scene(sled(), obstacles=(floor(-9.0),)), ProjectiveDynamics(CELL), 0.005, worlds=2)
     rates = torch.tensor([[0.3, 0.2, 0.1, 4.0, -3.0, 2.0], [-0.3, 0.5, 1.0, 1.0, 0.0, -5.0]]).double()
-    state = sim.rollout(None, 10, sim.state(rates=rates)).final
+    state = sim.rollout(None, 10, sim.state(qd=rates)).final
     arrays = sim.solver.state(sim.model)
-    for name in ("position", "velocity", "coordinates", "rates"):
+    for name in ("position", "velocity", "q", "qd"):
         getattr(arrays, name).assign(getattr(state, name).numpy())
     points, readings = Points(sim.model, arrays, sim.dt), sim.sense(state)
     count, own = sim.model.scratch.count, sim.model.scratch.shells.position - np.array(sim.scene.rigid[0].position)
@@ -172,7 +172,7 @@ def test_cloth_lies_on_a_bare_bone():
     sheet = SoftBody("cloth", cloth, Material(1e5, 0.3, 300.0))
     scene = Scene((flesh, bone, sheet), obstacles=(floor(),), joints=(Joint("stand", "fixed", None, "bone"),))
     sim = Simulation(scene, ProjectiveDynamics(CELL), 0.0025)
-    state, of_cloth = sim.state(), sim.model.particles.body == 2
+    state, of_cloth = sim.state(), sim.model.matter.body == 2
     for _ in range(80):
         state = sim.step(state, torch.zeros(0))
         x = state.position[0, of_cloth].double().numpy()
@@ -186,13 +186,13 @@ def test_bones_inside_their_flesh_have_no_shell(thickness, cell):
     """Also where they are as thick as the flesh: its nodes are on their surface, and touch."""
     model = ProjectiveDynamics(cell).build(arm("free", thickness=thickness, obstacles=(floor(-0.05),)))
     assert not len(model.scratch.shells)
-    assert model.scratch.points == model.scratch.count == len(model.particles)
+    assert model.scratch.points == model.scratch.count == len(model.matter)
     assert model.body_friction.shape == (1, 1)
 
 
 def test_a_state_has_the_nodes_of_the_flesh_alone():
     sim = Simulation(Scene(sled(), obstacles=(floor(),)), ProjectiveDynamics(CELL), 0.005)
-    particles = sim.model.particles
+    particles = sim.model.matter
     assert len(sim.model.scratch.shells) > 50
     assert sim.state().position.shape == (1, len(particles), 3)
     assert signed_distance(Box((-0.04, -0.04, 0.04), (0.04, 0.04, 0.10)), particles.position).max() < 1e-9

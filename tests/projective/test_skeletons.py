@@ -39,7 +39,7 @@ def test_bones_never_change_their_shape(root):
     """Distances of nodes that are bound to a bone stay those at rest, to rounding."""
     sim = simulated(arm(root, velocity=2.0), cell=0.02)
     final = sim.rollout(torch.full((40, 1), 0.7), 40).final
-    particles = sim.model.particles
+    particles = sim.model.matter
     for k in range(len(BONES)):
         at = np.flatnonzero(particles.bone == k)
         x, X = final.position[0, at].double().numpy(), particles.position[at]
@@ -58,9 +58,9 @@ def test_without_flesh_to_speak_of_bones_move_as_articulated_bodies(root):
     control = torch.full((30, 1), 0.8)
     soft = simulated(scene, cell=0.02).rollout(control, 30).final
     bare = Simulation(alone, Articulated("bdf1"), 0.005, substeps=1).rollout(control, 30).final
-    np.testing.assert_allclose(soft.coordinates, bare.position, atol=2e-6)
-    np.testing.assert_allclose(soft.rates, bare.velocity, atol=1e-4)
-    assert bare.position.abs().max() > 0.2
+    np.testing.assert_allclose(soft.q, bare.q, atol=2e-6)
+    np.testing.assert_allclose(soft.qd, bare.qd, atol=1e-4)
+    assert bare.q.abs().max() > 0.2
 
 
 @verification
@@ -73,7 +73,7 @@ def test_a_step_ends_where_the_incremental_potential_is_least_among_poses_of_the
     sim = simulated(scene, cell=0.03, thickness=0.06)
     state = sim.rollout(None, 3).final
     end = sim.step(state, torch.zeros(1, 0))
-    particles, model = sim.model.particles, sim.model
+    particles, model = sim.model.matter, sim.model
 
     def whole(name: str) -> np.ndarray:
         return getattr(model, name).numpy()[0].astype(float)
@@ -119,7 +119,7 @@ def test_pendulums_have_the_right_period(kind):
     state, before = sim.state(), 1.0
     for step in range(250):
         state = sim.step(state, torch.zeros(1, 0))
-        rate = float(state.rates[0].sum())
+        rate = float(state.qd[0].sum())
         if rate <= 0.0:  # it turns round
             break
         before = rate
@@ -132,11 +132,11 @@ def test_gravity_and_inner_forces_leave_the_centre_of_mass_on_its_parabola():
     sim = simulated(arm("free", upper=None), cell=0.02)
     steps = 20
     final = sim.rollout(torch.full((steps, 1), 1.0), steps).final
-    fall = (sim.centre(final) - sim.centre(sim.state()))[0].numpy()
+    fall = (sim.center_of_mass(final) - sim.center_of_mass(sim.state()))[0].numpy()
     t = steps * sim.dt
     expected = 0.5 * 9.81 * t * (t + sim.dt)
     np.testing.assert_allclose(fall, [0, 0, -expected], atol=0.01 * expected)
-    assert abs(float(final.coordinates[0, -1])) > 0.1
+    assert abs(float(final.q[0, -1])) > 0.1
 
 
 @verification
@@ -149,12 +149,12 @@ def test_bones_are_measured_as_articulated_bodies_are(rng):
     q = torch.as_tensor(rng.normal(size=(1, 5)))
     q[:, :4] /= q[:, :4].norm()
     v, u = torch.as_tensor(rng.normal(size=(1, 4))), torch.tensor([[0.3]])
-    found = sim.sense(sim.state(coordinates=q, rates=v), u)
+    found = sim.sense(sim.state(q=q, qd=v), u)
     wanted = bare.sense(bare.state(position=q, velocity=v), u)
     for name in ("position", "rotation", "velocity", "center", "kinetic_energy", "potential_energy", "torque"):
         np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), atol=1e-12)
     slopes = []
-    for one, state in ((sim, {"coordinates": q, "rates": v}), (bare, {"position": q, "velocity": v})):
+    for one, state in ((sim, {"q": q, "qd": v}), (bare, {"q": q, "qd": v})):
         leaves = {
             n: a.clone().requires_grad_()
             for n, a in (state | {"control": u, "gravity": one.parameter("gravity")}).items()
@@ -179,7 +179,7 @@ def test_flesh_and_bones_go_to_usd_and_into_pictures(tmp_path):
     stage = Usd.Stage.Open(str(tmp_path / "arm.usda"))
     code = stage.GetEndTimeCode()
     surface = UsdGeom.Mesh.Get(stage, "/World/Bodies/arm/Surface")
-    mesh = sim.model.particles.meshes[0]
+    mesh = sim.model.matter.meshes[0]
     shown = np.unique(mesh.faces)
     points = np.array(surface.GetPointsAttr().Get(code))
     x = motion.final.position[0].numpy()
@@ -195,10 +195,10 @@ def test_flesh_and_bones_go_to_usd_and_into_pictures(tmp_path):
 def test_a_servo_bends_the_arm_and_limits_hold_it():
     bent = simulated(arm("fixed", motor=Servo("motor", "elbow", stiffness=5.0, damping=0.05, reach=1.0)), cell=0.02)
     final = bent.rollout(torch.full((200, 1), 0.5), 200).final
-    assert 0.4 < float(final.coordinates[0, 0]) < 0.55
+    assert 0.4 < float(final.q[0, 0]) < 0.55
     limited = simulated(arm("fixed", motor=Torque("motor", "elbow", 0.5), upper=0.1), cell=0.02)
     final = limited.rollout(torch.full((200, 1), 1.0), 200).final
-    assert 0.1 < float(final.coordinates[0, 0]) < 0.102
+    assert 0.1 < float(final.q[0, 0]) < 0.102
 
 
 def test_bones_that_reach_the_skin_touch_the_floor_without_penetration():
@@ -221,7 +221,7 @@ def test_worlds_are_independent():
         control = rows[:, None, None].expand(len(rows), 8, 1).clone().requires_grad_()
         final = sim.rollout(control, 8).final
         final.position[:, :, 2].sum().backward()
-        ends.append((final.position.detach(), final.coordinates.detach(), control.grad[:, 0, 0]))
+        ends.append((final.position.detach(), final.q.detach(), control.grad[:, 0, 0]))
     for w in range(3):
         for together, alone in zip(ends[0], ends[w + 1], strict=True):
             assert torch.allclose(together[w], alone[0], rtol=1e-3, atol=1e-6)
@@ -233,13 +233,13 @@ def test_floating_bones_start_with_the_velocity_of_their_flesh():
         arm(None, flesh_velocity=(0.3, 0.2, 0.1), gravity=(0.0, 0.0, 0.0), motor=False, joints=False), cell=0.02
     )
     final = sim.rollout(None, 10).final
-    np.testing.assert_allclose(final.velocity[0], np.tile([0.3, 0.2, 0.1], (len(sim.model.particles), 1)), atol=1e-4)
+    np.testing.assert_allclose(final.velocity[0], np.tile([0.3, 0.2, 0.1], (len(sim.model.matter), 1)), atol=1e-4)
 
 
 def test_bound_nodes_start_with_the_velocity_of_their_bone():
     """About the shoulder with 2 rad/s; the rest of the flesh begins at rest."""
     sim = simulated(arm("revolute", velocity=2.0), cell=0.02)
-    particles, v = sim.model.particles, sim.state().velocity[0].numpy()
+    particles, v = sim.model.matter, sim.state().velocity[0].numpy()
     bound = particles.bone >= 0
     np.testing.assert_allclose(v[bound], np.cross([0.0, 2.0, 0.0], particles.position[bound]), atol=1e-6)
     assert not v[~bound].any()
@@ -248,7 +248,7 @@ def test_bound_nodes_start_with_the_velocity_of_their_bone():
 def test_the_bone_takes_the_place_of_the_flesh_inside_it():
     """Flesh and bones together weigh what flesh outside of the bones and the bones do, where nodes are on its faces."""
     sim = simulated(arm("fixed", thickness=0.02), cell=0.02)
-    particles = sim.model.particles
+    particles = sim.model.matter
     flesh = (particles.volume * particles.density).sum() / 1000.0
     inside = sum(np.prod(np.subtract(b.shape.upper, b.shape.lower)) for b in sim.scene.rigid)
     assert flesh == pytest.approx(0.3 * 0.06 * 0.06 - inside)
@@ -271,15 +271,13 @@ def test_gradients_are_those_of_differences(case, rng):
     solver = ProjectiveDynamics(0.02, tolerance=1e-13, collisions=collisions)
     sim = Simulation(scene, solver, 0.005, substeps=1)
     steps, inputs = 4, stirred_bones(sim, rng, 4)
-    weight = {
-        n: torch.as_tensor(rng.normal(size=inputs[n].shape)) for n in ("position", "velocity", "coordinates", "rates")
-    }
+    weight = {n: torch.as_tensor(rng.normal(size=inputs[n].shape)) for n in ("position", "velocity", "q", "qd")}
 
     def loss(values: dict) -> torch.Tensor:
         state = sim.state(**{n: values[n] for n in weight})
         parameters = {n: values[n] for n in sim.parameters()}
         end = sim.rollout(values["control"], steps, state, **parameters).final
-        return sum((weight[n] * getattr(end, n)).sum() * (0.01 if n in ("velocity", "rates") else 1.0) for n in weight)
+        return sum((weight[n] * getattr(end, n)).sum() * (0.01 if n in ("velocity", "qd") else 1.0) for n in weight)
 
     leaves = {n: v.clone().requires_grad_() for n, v in inputs.items()}
     value = loss(leaves)

@@ -23,7 +23,7 @@ def two_cubes(gap: float, velocity: float = 0.0) -> Simulation:
     ]
     bodies[1] = SoftBody(bodies[1].name, bodies[1].shape, bodies[1].material, velocity=(0, 0, -velocity * edge / 5e-3))
     sim = Simulation(Scene(bodies, gravity=(0.0, 0.0, 0.0)), ProjectiveDynamics(CELL), 5e-3)
-    assert sim.model.particles.edge == pytest.approx(edge, rel=0.05)
+    assert sim.model.matter.edge == pytest.approx(edge, rel=0.05)
     return sim
 
 
@@ -31,7 +31,7 @@ def stepped(sim: Simulation, position: torch.Tensor | None = None):
     """Positions after a step, the least height between facing nodes then [m], and the number of searches."""
     state = sim.state() if position is None else sim.state(position=position)
     end = sim.step(state, torch.zeros(0)).position[0].numpy()
-    rest, above = sim.model.particles.position, sim.model.particles.body == 1
+    rest, above = sim.model.matter.position, sim.model.matter.body == 1
     bottom = np.flatnonzero(above & (rest[:, 2] == rest[above, 2].min()))
     top = np.flatnonzero(~above & (rest[:, 2] == rest[~above, 2].max()))
     bottom, top = (side[np.lexsort(rest[side, :2].T)] for side in (bottom, top))
@@ -54,7 +54,7 @@ def test_a_node_that_leaves_its_way_is_searched_again():
     """
     sim = two_cubes(0.4)
     start = sim.state().position.clone()
-    below = torch.as_tensor(sim.model.particles.body == 0)
+    below = torch.as_tensor(sim.model.matter.body == 0)
     start[0, below, 2] = SIZE - 0.4 * (SIZE - start[0, below, 2])  # the top stays
     _, left, rounds = stepped(sim, start)
     alone = Simulation(sim.scene, ProjectiveDynamics(CELL, collisions=False), 5e-3)

@@ -20,7 +20,7 @@ def body(z: float, **fields) -> SoftBody:
 
 def deepest(sim: Simulation, x: np.ndarray, shape: object) -> float:
     """How deep points on the surface, 400 to a face, are in a shape [m]."""
-    (part,) = sim.model.particles.meshes
+    (part,) = sim.model.matter.meshes
     v, w = np.random.default_rng(0).dirichlet((1, 1, 1), 400)[:, :2].T
     a, b, c = x[part.faces].swapaxes(0, 1)[:, :, None]
     points = a + v[:, None] * (b - a) + w[:, None] * (c - a)

@@ -53,7 +53,7 @@ def test_a_global_step_has_the_inertia_of_bodies_where_they_turn(splitting, rng)
     solver._place(model, matrix, scratch.everywhere, x, u)
     solver._global(model, matrix, scratch.everywhere, r, f, linear=True)
 
-    particles, bodies = model.particles, scratch.mesh.body
+    particles, bodies = model.matter, scratch.mesh.body
     mass = particles.density * particles.volume
     L = scratch.stiffness.toarray()
     L = np.diag(np.maximum(L.diagonal(), np.abs(L).sum(axis=1) / 2.0)) if splitting else L
@@ -129,7 +129,7 @@ def test_a_body_that_spins_fast_is_not_torn():
     state = sim.state(velocity=torch.linalg.cross(spin.expand_as(arm), arm))
     end = sim.step(state, torch.zeros(0)).position[0].double().cpu().numpy()
     assert iterations(sim) < 60
-    tets, rest = sim.model.particles.tets, sim.model.particles.position
+    tets, rest = sim.model.matter.tets, sim.model.matter.position
     volumes = [np.linalg.det(y[tets[:, 1:]] - y[tets[:, :1]]) for y in (end, rest)]
     np.testing.assert_allclose(volumes[0] / volumes[1], 1.0, atol=0.1)
     assert np.linalg.norm(end - sim.state().position[0].double().cpu().numpy(), axis=1).max() > 0.02
@@ -147,4 +147,4 @@ def test_nothing_else_depends_on_it():
         for _ in range(10):
             state = sim.step(state, torch.zeros(0))
         ends.append(state.position)
-    assert float((ends[0] - ends[1]).abs().max()) < 200 * tolerance * sim.model.particles.edge
+    assert float((ends[0] - ends[1]).abs().max()) < 200 * tolerance * sim.model.matter.edge

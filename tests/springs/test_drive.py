@@ -33,7 +33,7 @@ def cube(dim: int, actuator) -> Scene:
 
 def measured(sim: Simulation, end) -> np.ndarray:
     """Mean displacement gradient, by least squares, symmetric part."""
-    X = sim.model.particles.position
+    X = sim.model.matter.position
     A, u = X - X.mean(0), to_numpy(end.position)[0] - X
     G = np.linalg.lstsq(A, u - u.mean(0), rcond=None)[0]
     return (G + G.T) / 2
@@ -107,7 +107,7 @@ def test_matter_and_lattice_move_alike():
     table = torch.sin(torch.arange(steps) / 10.0)[:, None]
     for solver, substeps in ((MPM(0.0125), 10), (MassSpring(0.00625), 20)):
         sim = Simulation(scene, solver, 5e-3, substeps)
-        x = sim.model.particles.position[:, 0]
+        x = sim.model.matter.position[:, 0]
         ends = [torch.as_tensor(x > 0.38), torch.as_tensor(x < 0.02)]
         trajectory = sim.rollout(
             table, steps, observe=lambda s, e=ends: s.position[:, e[0], 0].mean(1) - s.position[:, e[1], 0].mean(1)

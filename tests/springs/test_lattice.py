@@ -176,12 +176,14 @@ def test_the_centre_of_mass_is_that_of_the_body():
         regions={"head": Box((-0.1, -0.1), (0.1, 0.2))},
     )
     sim = Simulation(Scene([bar], gravity=(0.0, 0.0)), MassSpring(0.1), 1e-3)
-    assert sim.centre(sim.state())[0].tolist() == pytest.approx([0.15, 0.05])
+    assert sim.center_of_mass(sim.state())[0].tolist() == pytest.approx([0.15, 0.05])
     mass, x = sim.model.lattice.mass, sim.model.lattice.position
     chosen = sim.model.lattice.regions["head"]
-    assert sim.centre(sim.state(), "head")[0].tolist() == pytest.approx(mass[chosen] @ x[chosen] / mass[chosen].sum())
+    assert sim.center_of_mass(sim.state(), "head")[0].tolist() == pytest.approx(
+        mass[chosen] @ x[chosen] / mass[chosen].sum()
+    )
     with pytest.raises(KeyError, match="there is no region 'tail'"):
-        sim.centre(sim.state(), "tail")
+        sim.center_of_mass(sim.state(), "tail")
 
 
 def test_constraints_and_regions_hold_the_masses_on_their_border():

@@ -147,7 +147,7 @@ def world_points(prim, code):
 
 def assert_moves(stage, trajectory, paths, to_scene=lambda x: x, every=1):
     for time, position, _ in trajectory.frames(every):
-        for mesh, path in zip(trajectory.particles.meshes, paths, strict=True):
+        for mesh, path in zip(trajectory.matter.surfaces, paths, strict=True):
             found = to_scene(world_points(stage.GetPrimAtPath(path), round(60.0 * time)))
             np.testing.assert_allclose(found, position[mesh.nodes], rtol=1e-6, atol=1e-6)
 
@@ -222,7 +222,7 @@ def test_a_body_that_a_solver_has_meshed_gets_its_surface(tmp_path):
         surface = UsdGeom.Mesh(stage.GetPrimAtPath(f"/World/Bodies/b{k}/Surface"))
         assert canonical(surface.GetFaceVertexIndicesAttr().Get()) == canonical(solid.surface)
         for time, position, _ in trajectory.frames():
-            nodes = position[trajectory.particles.meshes[k].nodes]
+            nodes = position[trajectory.matter.surfaces[k].nodes]
             np.testing.assert_allclose(surface.GetPointsAttr().Get(round(60 * time)), nodes[:8], atol=1e-6)
         np.testing.assert_allclose(surface.GetDisplayColorAttr().Get()[0], body.color, rtol=1e-6)
         hidden = UsdGeom.Imageable(stage.GetPrimAtPath(f"/World/Bodies/b{k}/Shape"))

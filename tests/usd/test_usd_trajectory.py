@@ -40,7 +40,7 @@ def particles_of(stage, body):
 def assert_frames(stage, trajectory, fps=60.0, every=1):
     assert len(particles(stage)) == len(trajectory.scene.bodies)
     clouds = [particles_of(stage, body) for body in trajectory.scene.bodies]
-    dim, members = trajectory.scene.dim, trajectory.particles.body
+    dim, members = trajectory.scene.dim, trajectory.matter.body
     for time, position, velocity in trajectory.frames(every):
         for k, cloud in enumerate(clouds):
             np.testing.assert_array_equal(cloud.GetPointsAttr().Get(time * fps), lifted(position[members == k], dim))
@@ -65,7 +65,7 @@ def test_a_scene_without_file(dim, extension, tmp_path):
     assert stage.GetDefaultPrim().GetName() == "World"
     assert UsdGeom.GetStageUpAxis(stage) == "Z"
     for k, (cloud, body) in enumerate(zip(clouds, scene.bodies, strict=True)):
-        volume = trajectory.particles.volume[trajectory.particles.body == k]
+        volume = trajectory.matter.volume[trajectory.matter.body == k]
         np.testing.assert_allclose(np.asarray(cloud.GetWidthsAttr().Get()) ** dim, volume, rtol=1e-5)
         np.testing.assert_allclose(cloud.GetDisplayColorAttr().Get()[0], body.color, rtol=1e-6)
         assert list(cloud.GetIdsAttr().Get()) == list(range(len(volume)))
@@ -76,7 +76,7 @@ def test_springs_are_curves_that_follow_their_masses(tmp_path):
     """All springs where they are wanted, the bars of a truss always; nothing else is asked for springs."""
     scene = Scene([SoftBody(name, SOLIDS[2][name], ROUND) for name in ("box", "truss")])
     trajectory = Simulation(scene, MassSpring(0.05), 1e-3, substeps=None).rollout(None, 4)
-    lattice = trajectory.particles
+    lattice = trajectory.matter
     for springs in (True, False):
         usd.write(tmp_path / "run.usda", trajectory, fps=1000.0, springs=springs)
         stage = Usd.Stage.Open(str(tmp_path / "run.usda"))
@@ -306,7 +306,7 @@ def test_a_body_without_particles(tmp_path):
         scene, bodies=[*scene.bodies, SoftBody("speck", octahedron(), scene.bodies[0].material)]
     )
     trajectory = Trajectory(scene)
-    trajectory.particles.body[:] = 0
+    trajectory.matter.body[:] = 0
     usd.write(tmp_path / "walk.usda", trajectory)
     assert not findings(tmp_path / "walk.usda")
 

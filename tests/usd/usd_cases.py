@@ -51,6 +51,7 @@ from warpbots.scene import (
     Truss,
     Union,
 )
+from warpbots.solvers.matter import Matter
 
 ROUND = Material(5e4)
 """Every number of it is exact in single precision or a short decimal."""
@@ -314,11 +315,16 @@ def findings(file):
     return [text for text in found if "No UsdPreviewSurface shader definitions are registered" not in text]
 
 
-class Particles:
-    """What a solver says about its particles."""
+class Particles(Matter):
+    """What a solver says about its particles, and surfaces that have some of them as vertices."""
 
-    def __init__(self, position, volume, body):
-        self.position, self.volume, self.body = position, volume, body
+    def __init__(self, position, volume, body, surfaces=()):
+        super().__init__(position, 0.0 * position, volume, 0.0 * volume, body, {})
+        object.__setattr__(self, "_surfaces", surfaces)
+
+    @property
+    def surfaces(self):
+        return self._surfaces
 
 
 class Trajectory:
@@ -328,12 +334,12 @@ class Trajectory:
         self.scene, self.steps, self.control_interval = scene, steps, control_interval
         n = count * len(scene.bodies)
         volume = np.abs(numbers(n)) * 1e-3 + 1e-4
-        self.particles = Particles(numbers(n, scene.dim), volume, np.arange(n) % len(scene.bodies))
+        self.matter = Particles(numbers(n, scene.dim), volume, np.arange(n) % len(scene.bodies))
 
     def frames(self, every=1):
         for k in range(0, self.steps + 1, every):
-            velocity = numbers(*self.particles.position.shape, seed=k)
-            yield k * self.control_interval, self.particles.position + 0.01 * velocity, velocity
+            velocity = numbers(*self.matter.position.shape, seed=k)
+            yield k * self.control_interval, self.matter.position + 0.01 * velocity, velocity
 
 
 class MeshTrajectory(Trajectory):
@@ -345,13 +351,13 @@ class MeshTrajectory(Trajectory):
         first = np.cumsum([0, *(len(s.vertices) for s in shapes)])
         body = np.repeat(np.arange(len(shapes)), np.diff(first))
         position = np.concatenate([s.vertices for s in shapes])
-        self.particles = Particles(position, np.full(len(position), 1e-6), body)
-        self.particles.meshes = tuple(
+        surfaces = tuple(
             SimpleNamespace(
                 body=k, nodes=slice(*first[k : k + 2]), faces=s.faces if isinstance(s, Sheet) else s.surface
             )
             for k, s in enumerate(shapes)
         )
+        self.matter = Particles(position, np.full(len(position), 1e-6), body, surfaces)
 
 
 def names(folder):

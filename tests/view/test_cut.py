@@ -29,7 +29,7 @@ def shares(image: np.ndarray) -> tuple[float, float]:
 
 
 def drawn(sim: wb.Simulation, cut=None) -> tuple[float, float]:
-    ax = draw(sim.scene, sim.model.particles, cut=cut)
+    ax = draw(sim.scene, sim.model.matter, cut=cut)
     ax.figure.canvas.draw()
     found = shares(ax.figure.canvas.buffer_rgba())
     plt.close(ax.figure)
@@ -71,7 +71,7 @@ def test_particles_are_cut_away_too():
 @pytest.mark.parametrize("cut", [Box((0.0, 0.0), (1.0, 1.0)), ALL])
 def test_a_cut_is_refused_in_a_plane(cut):
     with pytest.raises(ValueError, match=r"a cut opens bodies in 3D; this scene is 2D and the cut, a Box, is [23]D"):
-        draw(flat_scene(), wb.MPM(dx=0.02).build(flat_scene()).particles, cut=cut)
+        draw(flat_scene(), wb.MPM(dx=0.02).build(flat_scene()).matter, cut=cut)
 
 
 def test_a_cut_of_a_solid_has_to_be_one():
@@ -79,4 +79,4 @@ def test_a_cut_of_a_solid_has_to_be_one():
     with pytest.raises(ValueError, match="this scene is 3D and the cut, a Box, is 2D"):
         film_strip(sim.rollout(None, 1), 2, cut=Box((0.0, 0.0), (1.0, 1.0)))
     with pytest.raises(TypeError, match="a cut must be a shape .*, got str 'left half'"):
-        draw(sim.scene, sim.model.particles, cut="left half")
+        draw(sim.scene, sim.model.matter, cut="left half")

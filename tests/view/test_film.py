@@ -74,7 +74,7 @@ def test_strip_shows_the_disc_where_it_falls(flat):
     columns = columns_for(camera, 12.0, 3)
     (_, height), places = sheet(camera, 12.0, -(-3 // columns), columns)
     assert strip.size == (1200, 2 * round(50 * height))
-    disc = flat.particles.body == 1
+    disc = flat.matter.body == 1
     for (left, bottom, width, tall), x in zip(places, motion.position, strict=False):
         box = np.array(
             [left * 1200, (1 - bottom - tall) * 100 * height, (left + width) * 1200, (1 - bottom) * 100 * height]

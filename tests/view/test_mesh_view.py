@@ -13,7 +13,7 @@ from warpbots.meshing import tetrahedra
 from warpbots.scene import Box, Muscle, Obstacle, Scene, Sheet, SoftBody
 from warpbots.solvers.matter import Matter
 from warpbots.view import Camera, draw
-from warpbots.view.drawables import particles_of, placed, shown
+from warpbots.view.drawables import particles_of, placed
 from warpbots.view.mesh_bodies import loose, node_facets
 from warpbots.view.motion import Motion
 from warpbots.view.obstacle_mesh import surface
@@ -25,7 +25,7 @@ from warpbots.view.widget import new_plot
 class Nodes(Matter):
     """What a solver of finite elements says about its particles."""
 
-    meshes = ()
+    surfaces = ()
 
 
 def at(image, ax, points):
@@ -51,7 +51,7 @@ def nodes_of(scene, regions=None):
         body += [k] * len(x)
     x = np.concatenate(position)
     nodes = Nodes(x, np.zeros_like(x), np.full(len(x), 1e-6), np.full(len(x), 1e3), np.array(body), regions or {})
-    nodes.meshes = tuple(meshes)
+    nodes.surfaces = tuple(meshes)
     return nodes
 
 
@@ -113,10 +113,10 @@ def test_nodes_of_projective_dynamics_are_drawn_where_they_are(scene):
     """Their tables of elements are no cells of a lattice that stand for its masses."""
     sim = wb.Simulation(scene, wb.ProjectiveDynamics(0.05), 0.01)
     nodes = particles_of(sim)
-    assert shown(nodes) is nodes
+    assert nodes.drawn is nodes
     x, _ = placed(sim, sim.state(position=torch.as_tensor(bent(nodes))))
     np.testing.assert_allclose(x, bent(nodes), atol=1e-6)
-    assert len(node_facets(scene, shown(nodes), x, np.ones_like(x)).corner) > len(scene.bodies[0].shape.surface)
+    assert len(node_facets(scene, nodes.drawn, x, np.ones_like(x)).corner) > len(scene.bodies[0].shape.surface)
 
 
 def test_a_driven_region_is_tinted(scene, axes, pixels):
@@ -164,7 +164,7 @@ def test_the_widget_moves_the_vertices_of_the_surfaces(scene):
     objects = {o.name: o for o in new_plot(shown).objects}
     assert "particles" not in objects
     for k, name in enumerate(("beam", "sheet")):
-        mesh, nodes = objects[name], shown.particles.meshes[k]
+        mesh, nodes = objects[name], shown.particles.surfaces[k]
         used = np.unique(nodes.faces)
         assert list(mesh.vertices) == ["0", "1"]
         for frame, x in mesh.vertices.items():

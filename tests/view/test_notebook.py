@@ -41,7 +41,7 @@ def test_static_mode_has_a_picture_and_no_widget(flat, live, monkeypatch):
     assert png(bundle).size[0] == 1200
     assert "pip install" not in bundle["text/plain"]
     assert "480 particles" not in bundle["text/plain"]
-    assert f"{len(flat.particles)} particles, 12 control intervals, 0.12 s" in bundle["text/plain"]
+    assert f"{len(flat.matter)} particles, 12 control intervals, 0.12 s" in bundle["text/plain"]
 
 
 def test_a_picture_in_a_notebook_is_small_and_looks_like_the_strip(trajectory, monkeypatch):
@@ -116,7 +116,7 @@ def test_obstacles_stand_in_the_widget(flat, live):
 
 def test_driven_regions_are_tinted_in_the_widget(flat, live):
     colors = by_name(show(flat, 1).plot, "particles").colors
-    inside = flat.particles.regions["left"]
+    inside = flat.matter.regions["left"]
     last = colors["12"][inside]
     assert len(np.unique(last)) == 1  # in 2D there is no shading
     red, expected = int(last[0]) >> 16, int(packed(CONTRACT[None])[0]) >> 16
@@ -125,7 +125,7 @@ def test_driven_regions_are_tinted_in_the_widget(flat, live):
 
 
 def test_the_browser_is_not_sent_too_much(flat, monkeypatch):
-    room = 5 * 12 * len(flat.particles)
+    room = 5 * 12 * len(flat.matter)
     monkeypatch.setattr(widget, "_BYTES", room)
     assert widget.moments(flat, None).tolist() == [0, 3, 6, 9, 12]
 

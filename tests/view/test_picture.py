@@ -20,17 +20,17 @@ def at(image, ax, points):
 
 
 def test_particles_are_where_they_are_in_2d(flat, axes, pixels):
-    ax = draw(flat.scene, flat.particles, flat.final.position[0], axes())
+    ax = draw(flat.scene, flat.matter, flat.final.position[0], axes())
     image = pixels(ax.figure)
     x = flat.final.position[0].cpu().numpy()
-    expected = np.array([RED, GREEN])[flat.particles.body]
+    expected = np.array([RED, GREEN])[flat.matter.body]
     assert np.abs(at(image, ax, x) - expected).max() < 0.02
     corner = ax.get_xlim()[0] + 0.02, ax.get_ylim()[1] - 0.02
     assert (at(image, ax, np.array([corner])) == 1.0).all()
 
 
 def test_obstacles_are_filled_in_2d(flat, axes, pixels):
-    ax = draw(flat.scene, flat.particles, ax=axes())
+    ax = draw(flat.scene, flat.matter, ax=axes())
     inside = np.array([[0.25, -0.01], [0.75, 0.02], [0.75, 0.035]])
     outside = np.array([[0.5, 0.01], [0.75, 0.045], [0.70, 0.015]])
     image = pixels(ax.figure)
@@ -67,7 +67,7 @@ def test_3d_axes_are_orthonormal_and_z_is_up():
 
 @pytest.mark.parametrize("azimuth", [-62.0, 40.0, 130.0, 220.0])
 def test_numbers_stand_on_the_near_edges_of_the_floor(solid, azimuth):
-    camera = Camera.around(solid.scene, solid.particles.position, azimuth=azimuth)
+    camera = Camera.around(solid.scene, solid.matter.position, azimuth=azimuth)
     ticks = ruler(camera)
     assert len(ticks) > 3
     for tick in ticks:
@@ -80,10 +80,10 @@ def test_numbers_stand_on_the_near_edges_of_the_floor(solid, azimuth):
 
 
 def test_bodies_are_in_their_colours_in_3d(solid, axes, pixels):
-    ax = draw(solid.scene, solid.particles, ax=axes())
-    image, camera = pixels(ax.figure), Camera.around(solid.scene, solid.particles.position)
+    ax = draw(solid.scene, solid.matter, ax=axes())
+    image, camera = pixels(ax.figure), Camera.around(solid.scene, solid.matter.position)
     for body, color in enumerate((RED, GREEN)):
-        x = solid.particles.position[solid.particles.body == body]
+        x = solid.matter.position[solid.matter.body == body]
         shown = at(image, ax, camera.project(x.mean(axis=0)[None]))[0]
         assert np.argmax(shown) == np.argmax(color)
         assert shown.max() > 2.0 * np.sort(shown)[1]
@@ -93,36 +93,36 @@ def test_a_driven_region_is_red_when_it_contracts_and_blue_when_it_expands(flat,
     cases = ((flat, "left", [1.0], CONTRACT), (flat, "left", [-1.0], EXPAND))
     cases += ((solid, "chamber", [1.0, 0.0], EXPAND), (solid, "chamber", [-1.0, 0.0], CONTRACT))
     for trajectory, region, control, expected in cases:
-        inside = trajectory.particles.regions[region]
-        colors = body_colors(trajectory.scene, trajectory.particles, np.array(control))
+        inside = trajectory.matter.regions[region]
+        colors = body_colors(trajectory.scene, trajectory.matter, np.array(control))
         np.testing.assert_allclose(colors[inside], np.broadcast_to(expected, (inside.sum(), 3)))
-        plain = body_colors(trajectory.scene, trajectory.particles)
+        plain = body_colors(trajectory.scene, trajectory.matter)
         np.testing.assert_array_equal(colors[~inside], plain[~inside])
 
 
 def test_weak_signals_tint_less_than_strong_ones(flat):
-    inside = flat.particles.regions["left"]
-    red = [body_colors(flat.scene, flat.particles, np.array([u]))[inside][0] for u in (0.0, 0.3, 1.0)]
+    inside = flat.matter.regions["left"]
+    red = [body_colors(flat.scene, flat.matter, np.array([u]))[inside][0] for u in (0.0, 0.3, 1.0)]
     far = [np.linalg.norm(c - CONTRACT) for c in red]
     assert far[0] > far[1] > far[2]
 
 
 def test_cables_follow_their_particles(solid, axes):
     x = solid.final.position[0].cpu().numpy()
-    ax = draw(solid.scene, solid.particles, x, axes(), control=np.array([0.0, 1.0]))
+    ax = draw(solid.scene, solid.matter, x, axes(), control=np.array([0.0, 1.0]))
     camera = Camera.around(solid.scene, x)
-    ends = [np.linalg.norm(solid.particles.position - w, axis=1).argmin() for w in solid.scene.actuators[1].waypoints]
+    ends = [np.linalg.norm(solid.matter.position - w, axis=1).argmin() for w in solid.scene.actuators[1].waypoints]
     np.testing.assert_allclose(ax.lines[0].get_xydata(), camera.project(x[ends]), atol=1e-12)
 
 
 def test_values_are_drawn_by_colour_with_a_bar(flat, axes, pixels):
-    value = flat.particles.position[:, 0]
-    ax = draw(flat.scene, flat.particles, ax=axes(), value=value, label="x [m]")
+    value = flat.matter.position[:, 0]
+    ax = draw(flat.scene, flat.matter, ax=axes(), value=value, label="x [m]")
     image = pixels(ax.figure)
     bar = ax.figure.axes[1]
     assert bar.get_ylabel() == "x [m]"
     np.testing.assert_allclose(bar.get_ylim(), (value.min(), value.max()))
-    ends = flat.particles.position[[value.argmin(), value.argmax()]]
+    ends = flat.matter.position[[value.argmin(), value.argmax()]]
     low, high = at(image, ax, ends)
     assert np.abs(low - (0.267, 0.005, 0.329)).max() < 0.05  # the ends of viridis
     assert np.abs(high - (0.993, 0.906, 0.144)).max() < 0.05
@@ -131,7 +131,7 @@ def test_values_are_drawn_by_colour_with_a_bar(flat, axes, pixels):
 def test_showing_another_moment_leaves_nothing_of_the_last_one(trajectory, axes, pixels):
     camera = Camera.around(trajectory.scene, np.stack([x for _, x, _ in trajectory.frames()]))
     start, end = trajectory.start.position[0], trajectory.final.position[0]
-    stages = [picture.Stage(trajectory.scene, trajectory.particles, camera, axes()) for _ in range(2)]
+    stages = [picture.Stage(trajectory.scene, trajectory.matter, camera, axes()) for _ in range(2)]
     stages[0].show(start, time=0.0)
     for stage in stages:
         stage.show(end, time=0.1)
@@ -143,18 +143,18 @@ def test_many_particles_are_thinned_out_and_still_cover_the_body(flat, axes, pix
     def red(image):
         return (np.abs(image - RED).max(axis=2) < 0.3).mean()
 
-    every = red(pixels(draw(flat.scene, flat.particles, ax=axes()).figure))
-    monkeypatch.setattr(picture, "_MOST", len(flat.particles) // 2)
-    ax = draw(flat.scene, flat.particles, ax=axes())
+    every = red(pixels(draw(flat.scene, flat.matter, ax=axes()).figure))
+    monkeypatch.setattr(picture, "_MOST", len(flat.matter) // 2)
+    ax = draw(flat.scene, flat.matter, ax=axes())
     drawn = [c for c in ax.collections if len(c.get_offsets()) > 1]
-    assert {len(c.get_offsets()) for c in drawn} == {len(flat.particles) // 2}
+    assert {len(c.get_offsets()) for c in drawn} == {len(flat.matter) // 2}
     assert red(pixels(ax.figure)) == pytest.approx(every, rel=0.15)
 
 
 @pytest.mark.parametrize("F", [np.eye(2), np.array([[1.6, 0.4], [0.0, 0.8]]), np.array([[0.0, -1.0], [1.5, 0.0]])])
 def test_discs_deform_with_the_matter(flat, F):
-    X = flat.particles.position
-    long, short, angle = Stretch(flat.particles).of(X @ F.T)
+    X = flat.matter.position
+    long, short, angle = Stretch(flat.matter).of(X @ F.T)
     U, s, _ = np.linalg.svd(F)
     np.testing.assert_allclose(long, s[0], rtol=0.06)  # the regularisation is felt at the rim
     np.testing.assert_allclose(short, s[1], rtol=0.06)
@@ -165,7 +165,7 @@ def test_discs_deform_with_the_matter(flat, F):
 
 def test_a_row_of_particles_is_not_deformed_across():
     bar = SoftBody("bar", Box((0.0, 0.0), (0.3, 0.01)), M(1e4))
-    particles = MPM(dx=0.02).build(Scene((bar,))).particles
+    particles = MPM(dx=0.02).build(Scene((bar,))).matter
     assert len(np.unique(particles.position[:, 1])) == 1
     long, short, _ = Stretch(particles).of(particles.position * [1.5, 1.0])
     np.testing.assert_allclose(long, 1.5, rtol=0.06)
@@ -173,7 +173,7 @@ def test_a_row_of_particles_is_not_deformed_across():
 
 
 def test_matter_that_has_torn_is_drawn_undeformed(flat, rng):
-    long, short, _ = Stretch(flat.particles).of(rng.uniform(0.0, 100.0, flat.particles.position.shape))
+    long, short, _ = Stretch(flat.matter).of(rng.uniform(0.0, 100.0, flat.matter.position.shape))
     assert (long == 1.0).mean() > 0.95
     assert (short[long == 1.0] == 1.0).all()
 
@@ -188,22 +188,22 @@ def test_matter_that_has_torn_is_drawn_undeformed(flat, rng):
 )
 def test_wrong_shapes_are_refused(flat, axes, arguments, message):
     with pytest.raises(ValueError, match=message):
-        draw(flat.scene, flat.particles, ax=axes(), **arguments)
+        draw(flat.scene, flat.matter, ax=axes(), **arguments)
 
 
 def test_positions_that_are_not_finite_are_refused(flat):
-    x = flat.particles.position.copy()
+    x = flat.matter.position.copy()
     x[7, 1] = np.nan
     with pytest.raises(ValueError, match=r"position must be finite, got nan at index \(7, 1\)"):
-        draw(flat.scene, flat.particles, x)
+        draw(flat.scene, flat.matter, x)
 
 
 def test_a_new_figure_has_the_shape_of_the_view(flat):
     import matplotlib.pyplot as plt
 
     with plt.rc_context({"backend": "agg"}):
-        ax = draw(flat.scene, flat.particles)
-        camera = Camera.around(flat.scene, flat.particles.position)
+        ax = draw(flat.scene, flat.matter)
+        camera = Camera.around(flat.scene, flat.matter.position)
         width, height = ax.get_window_extent().size
         plt.close(ax.figure)
         place = ax.get_position()
@@ -214,7 +214,7 @@ def test_a_new_figure_has_the_shape_of_the_view(flat):
 
 def test_a_step_hides_what_is_behind_it(axes, pixels):
     ball = SoftBody("ball", Sphere((0.0, 0.0, 0.05), 0.05), M(1e4), color=RED)
-    particles = MPM(dx=0.02).build(Scene((ball,))).particles
+    particles = MPM(dx=0.02).build(Scene((ball,))).matter
     share = {}
     for y in (-0.065, 0.065):  # the viewer looks along +y
         wall = Obstacle(Box((-0.1, y - 0.01, 0.0), (0.1, y + 0.01, 0.1)), name="wall")

@@ -42,9 +42,9 @@ def mechanism() -> Scene:
 def swing():
     """A motion of 30 control intervals, 0.3 s, in two worlds; in the second one the arm starts at 0.7 rad."""
     sim = wb.Simulation(mechanism(), wb.Articulated(), dt=0.01, worlds=2)
-    position = sim.state().position
-    position[1, sim.model.robot.coordinates["hinge"]] = 0.7
-    return sim.rollout(None, 30, sim.state(position=position))
+    q = sim.state().q
+    q[1, sim.model.robot.coordinates["hinge"]] = 0.7
+    return sim.rollout(None, 30, sim.state(q=q))
 
 
 def at(image, ax, points):
@@ -143,7 +143,7 @@ def test_obstacles_hide_bodies_and_bodies_hide_obstacles(axes, pixels):
 
 def test_soft_matter_and_bodies_are_in_one_picture(axes, pixels):
     soft = SoftBody("soft", Box((-0.2, -0.05, -0.05), (-0.1, 0.05, 0.05)), wb.Material(1e4), color=RED)
-    particles = wb.MPM(dx=0.02).build(Scene((soft,))).particles
+    particles = wb.MPM(dx=0.02).build(Scene((soft,))).matter
     scene = Scene((soft, wb.RigidBody("bone", Box((0.1, -0.05, -0.05), (0.2, 0.05, 0.05)), color=GREEN)))
     ax = draw(scene, particles, ax=axes())
     camera = Camera.around(scene, np.concatenate([particles.position, np.array([[0.2, 0.05, 0.05]])]))
@@ -307,8 +307,11 @@ def test_a_page_is_written(swing, tmp_path):
 
 
 def test_what_makes_no_sense_is_refused(swing, flat, axes):
-    with pytest.raises(AttributeError, match=r"'swing': rigid bodies are not made of particles; see Trajectory.poses"):
-        swing.particles  # noqa: B018
+    assert swing.matter is None
+    with pytest.raises(ValueError, match=r"frames: scene 'swing' has no soft bodies; see poses and joints"):
+        next(swing.frames())
+    with pytest.raises(ValueError, match=r"joints: scene 'bar & disc' has no rigid bodies; see frames"):
+        next(flat.joints())
     with pytest.raises(ValueError, match=r"poses: scene 'bar & disc' has no rigid bodies; see frames"):
         next(flat.poses())
     p, R = np.zeros((3, 3)), np.array([np.eye(3)] * 3)

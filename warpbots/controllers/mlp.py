@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from warpbots.observers import Centroid, Joints
+from warpbots.observers import Centroid, Joints, Observer
 from warpbots.scene.field_types import fitted
 from warpbots.solvers import State
 
@@ -54,18 +54,18 @@ class MLP(torch.nn.Module):
         if clock is not None and clock <= 0.0:
             raise ValueError(f"MLP: clock must be a positive period [s], or None for no clock, got {clock:g}")
         if observer is None:
-            observer = Joints() if hasattr(simulation.model, "robot") else Centroid()
+            observer = Centroid() if simulation.model.robot is None else Joints()
         self._observe: Callable[[State], torch.Tensor] = (
-            observer.bind(simulation) if hasattr(observer, "bind") else observer
+            observer.bind(simulation) if isinstance(observer, Observer) else observer
         )
         self._clock = clock
-        rest = simulation.state()
-        sizes = [self._features(rest, 0.0).shape[-1], *hidden, simulation.channels]
+        seen = self._features(simulation.state(), 0.0)
+        sizes = [seen.shape[-1], *hidden, simulation.channels]
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             layers = [torch.nn.Linear(a, b) for a, b in zip(sizes, sizes[1:], strict=False)]
         stack = [module for layer in layers for module in (layer, torch.nn.ReLU())]
-        self.layers = torch.nn.Sequential(*stack[:-1], torch.nn.Tanh()).to(rest.position)
+        self.layers = torch.nn.Sequential(*stack[:-1], torch.nn.Tanh()).to(seen)
 
     def forward(self, state: State, time: float) -> torch.Tensor:
         """Control for `state` at `time` [s], shape (worlds, channels)."""

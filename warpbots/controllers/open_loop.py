@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 import torch
+import warp as wp
 
 from warpbots.scene.field_types import fitted
 from warpbots.solvers import State
@@ -34,8 +35,8 @@ class OpenLoop(torch.nn.Module):
         if fitted(steps, int, "OpenLoop: steps") < 1:
             raise ValueError(f"OpenLoop: steps must be at least 1, got {steps}")
         self._dt, self._worlds = simulation.dt, simulation.worlds
-        like = simulation.state().position
-        self.table = torch.nn.Parameter(like.new_zeros(steps, simulation.channels))
+        dtype, device = wp.dtype_to_torch(simulation.model.scalar), wp.device_to_torch(simulation.model.device)
+        self.table = torch.nn.Parameter(torch.zeros(steps, simulation.channels, dtype=dtype, device=device))
 
     def forward(self, state: State, time: float) -> torch.Tensor:
         """Control at `time` [s], shape (worlds, channels).

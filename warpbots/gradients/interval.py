@@ -7,7 +7,7 @@ import warp as wp
 
 from warpbots.gradients.replay import Replay
 from warpbots.numerics import clear_gradients
-from warpbots.solvers import Model, Solver, State, with_parameters
+from warpbots.solvers import Model, Senses, Solver, State
 
 __all__ = ["interval", "reading"]
 
@@ -50,7 +50,7 @@ def interval(solver: Solver, model: Model, dt: float, substeps: int, replaced: f
     return Replay(model.device, inputs, outputs, wanted, work, frozenset(_named(states[0])), watched)
 
 
-def reading(solver: Solver, model: Model, replaced: frozenset, wanted: frozenset) -> Replay:
+def reading(solver: Senses, model: Model, replaced: frozenset, wanted: frozenset) -> Replay:
     """What a solver with a method ``sense`` reads from a state, and a watch of the control; else as `interval`."""
     model, own = _with_own(model, replaced, wanted)
     state, control = solver.state(model, requires_grad=bool(wanted)), _control(model, wanted)
@@ -64,8 +64,8 @@ def reading(solver: Solver, model: Model, replaced: frozenset, wanted: frozenset
 
 
 def _with_own(model: Model, replaced: frozenset, wanted: frozenset) -> tuple[Model, dict[str, wp.array]]:
-    own = {name: wp.clone(getattr(model, name), requires_grad=name in wanted) for name in replaced}
-    return with_parameters(model, own), own
+    own = {name: wp.clone(model.parameter(name), requires_grad=name in wanted) for name in replaced}
+    return model.with_parameters(own), own
 
 
 def _control(model: Model, wanted: frozenset) -> wp.array:

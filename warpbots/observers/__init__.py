@@ -4,7 +4,8 @@ An observer with a `bind` method is told the simulation; a plain function of the
 """
 
 from warpbots.observers.clusters import Centroid, Clusters
-from warpbots.observers.rigid import ContactForces, EndEffector, Joints, JointTorques, Observation, Poses, Tactile
+from warpbots.observers.observer import Observation, Observer
+from warpbots.observers.rigid import ContactForces, EndEffector, Joints, JointTorques, Poses, Tactile
 
 __all__ = [
     "Centroid",
@@ -14,6 +15,7 @@ __all__ = [
     "JointTorques",
     "Joints",
     "Observation",
+    "Observer",
     "Poses",
     "Tactile",
 ]

@@ -47,7 +47,7 @@ class Clusters:
         chosen = _matter(simulation, self)
         if not 1 <= self.count <= len(chosen):
             raise ValueError(f"Clusters: count must be between 1 and {len(chosen)} particles, got {self.count}")
-        x = simulation.model.particles.position[chosen]
+        x = simulation.model.matter.position[chosen]
         _, label = kmeans2(x, self.count, minit="++", rng=np.random.default_rng(self.seed))
         return _observation(simulation, chosen, label, self.count)
 
@@ -77,28 +77,29 @@ class Centroid:
 
 
 def _matter(simulation: "Simulation", observer: Clusters | Centroid) -> np.ndarray:
-    if not hasattr(simulation.model, "particles"):
+    """Indices of the points of matter that are observed."""
+    matter, region = simulation.model.matter, observer.region
+    if matter is None:
         raise TypeError(
             f"{type(observer).__name__}: scene {simulation.scene.name!r} has rigid bodies alone, which have no "
             f"particles to observe; use Joints, Poses, EndEffector or another observer of rigid bodies"
         )
-    particles, region = simulation.model.particles, observer.region
     if region is None:
-        return np.arange(len(particles))
-    if region not in particles.regions:
-        raise ValueError(f"there is no region {region!r}; the scene has {', '.join(particles.regions) or 'none'}")
-    return np.nonzero(particles.regions[region])[0]
+        return np.arange(len(matter))
+    if region not in matter.regions:
+        raise ValueError(f"there is no region {region!r}; the scene has {', '.join(matter.regions) or 'none'}")
+    return np.nonzero(matter.regions[region])[0]
 
 
 def _observation(
     simulation: "Simulation", chosen: np.ndarray, label: np.ndarray, count: int
 ) -> Callable[[State], torch.Tensor]:
-    particles = simulation.model.particles
+    matter = simulation.model.matter
     rest = simulation.state()
     like = rest.position
-    length = float((particles.position.max(0) - particles.position.min(0)).max())
-    mass = (particles.density * particles.volume)[chosen]
-    weights = np.zeros((count, len(particles)))
+    length = float((matter.position.max(0) - matter.position.min(0)).max())
+    mass = (matter.density * matter.volume)[chosen]
+    weights = np.zeros((count, len(matter)))
     weights[label, chosen] = mass
     weights = torch.as_tensor(weights / weights.sum(axis=1, keepdims=True)).to(like)
 

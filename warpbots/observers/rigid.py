@@ -5,30 +5,25 @@ model's parameters: a rollout that replaces parameters has to replace them in it
 """
 
 import dataclasses
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
+from warpbots.observers.observer import Observation
 from warpbots.scene.record import point
 from warpbots.solvers import State
+from warpbots.solvers.robot import Robot
 
 if TYPE_CHECKING:
     from warpbots.simulation import Simulation
 
-__all__ = ["ContactForces", "EndEffector", "JointTorques", "Joints", "Observation", "Poses", "Tactile"]
-
-
-class Observation(Protocol):
-    """What `bind` returns."""
-
-    def __call__(self, state: State, **parameters: torch.Tensor) -> torch.Tensor:
-        """What is seen of `state`, shape (worlds, features)."""
+__all__ = ["ContactForces", "EndEffector", "JointTorques", "Joints", "Poses", "Tactile"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Joints:
-    """Coordinates and velocities of all joints, in the order of `simulation.model.robot.coordinates`."""
+    """Coordinates q and velocities qd of all joints, in the order of `simulation.model.robot.coordinates`."""
 
     def bind(self, simulation: "Simulation") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, coordinates + velocities).
@@ -41,8 +36,7 @@ class Joints:
         _robot(simulation, self)
 
         def observe(state: State, **parameters: torch.Tensor) -> torch.Tensor:
-            inside = hasattr(state, "coordinates")  # bones in flesh
-            return torch.cat([state.coordinates, state.rates] if inside else [state.position, state.velocity], dim=1)
+            return torch.cat([state.q, state.qd], dim=1)
 
         return observe
 
@@ -97,7 +91,7 @@ class EndEffector:
             ValueError: The point is not three finite numbers.
         """
         (body,) = _bodies(simulation, self, (self.body,))
-        offset = simulation.state().position.new_tensor(_in_space(self.point))
+        offset = simulation.state().q.new_tensor(_in_space(self.point))
 
         def observe(state: State, **parameters: torch.Tensor) -> torch.Tensor:
             r = simulation.sense(state, **parameters)
@@ -143,14 +137,14 @@ class ContactForces:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, 3 bodies), in the world [N].
 
         Raises:
-            TypeError: The scene has no rigid bodies.
+            TypeError: The scene has no rigid bodies, or they are bones; see `Simulation.report`.
             KeyError: There is no such body.
         """
-        chosen = _bodies(simulation, self, self.bodies)
-        rest = simulation.state().position
-        gather = rest.new_zeros(len(chosen), simulation.model.meeting.points)
+        chosen, points = _bodies(simulation, self, self.bodies), _points(simulation, self)
+        rest = simulation.state()
+        gather = rest.q.new_zeros(len(chosen), sum(map(len, points)))
         for row, body in enumerate(chosen):
-            gather[row, _points(simulation, body)] = 1.0
+            gather[row, points[body]] = 1.0
 
         def observe(state: State, **parameters: torch.Tensor) -> torch.Tensor:
             force = simulation.sense(state, **parameters).contact_force
@@ -175,12 +169,12 @@ class Tactile:
         For each contact point of the body the normal force, which pushes, then the shear in the axes of the body [N].
 
         Raises:
-            TypeError: The scene has no rigid bodies.
+            TypeError: The scene has no rigid bodies, or they are bones, which feel no contacts at points.
             KeyError: There is no such body.
             ValueError: The body has no contact points.
         """
         (body,) = _bodies(simulation, self, (self.body,))
-        points = _points(simulation, body)
+        points = _points(simulation, self)[body]
         if not len(points):
             raise ValueError(f"Tactile: body {self.body!r} has no contact points; give its RigidBody points=...")
 
@@ -192,9 +186,9 @@ class Tactile:
         return observe
 
 
-def _robot(simulation: "Simulation", observer: object) -> object:
+def _robot(simulation: "Simulation", observer: object) -> Robot:
     """The robot of a simulation of rigid bodies."""
-    if not hasattr(simulation.model, "robot"):
+    if simulation.model.robot is None:
         raise TypeError(
             f"{type(observer).__name__}: scene {simulation.scene.name!r} has no rigid bodies; use Clusters or Centroid "
             f"for soft ones"
@@ -207,14 +201,15 @@ def _bodies(simulation: "Simulation", observer: object, names: tuple[str, ...] |
     return list(range(len(robot.bodies))) if names is None else [robot.body(name) for name in names]
 
 
-def _points(simulation: "Simulation", body: int) -> np.ndarray:
-    """Indices of the contact points of a body."""
-    meeting = simulation.model.meeting
-    if not meeting.groups:
-        return np.zeros(0, dtype=int)
-    of, first, count = (a.numpy() for a in (meeting.group_body, meeting.group_first, meeting.group_count))
-    ranges = [np.arange(f, f + n) for b, f, n in zip(of, first, count, strict=True) if b == body]
-    return np.concatenate([np.zeros(0, dtype=int), *ranges])
+def _points(simulation: "Simulation", observer: object) -> tuple[np.ndarray, ...]:
+    """Indices of the contact points of each body."""
+    points = _robot(simulation, observer).contact_points
+    if points is None:
+        raise TypeError(
+            f"{type(observer).__name__}: the rigid bodies of scene {simulation.scene.name!r} are bones of soft bodies, "
+            f"which feel no contacts at points; the forces on them are in Simulation.report()"
+        )
+    return points
 
 
 def _in_space(value: tuple[float, ...]) -> tuple[float, ...]:

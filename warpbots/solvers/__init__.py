@@ -4,7 +4,7 @@ from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.mass_spring import MassSpring
 from warpbots.solvers.mpm import MPM
 from warpbots.solvers.projective import ProjectiveDynamics
-from warpbots.solvers.solver import Cautious, Model, Parameter, Solver, State, with_parameters
+from warpbots.solvers.solver import Cautious, Model, Parameter, Reports, Senses, Solver, State
 
 __all__ = [
     "MPM",
@@ -14,7 +14,8 @@ __all__ = [
     "Model",
     "Parameter",
     "ProjectiveDynamics",
+    "Reports",
+    "Senses",
     "Solver",
     "State",
-    "with_parameters",
 ]

@@ -2,16 +2,32 @@
 
 import dataclasses
 import warnings
+from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 
 from warpbots.contact import signed_distance, volume
 from warpbots.scene import Scene, SceneError, Shape, SoftBody, dimension
 
-__all__ = ["Matter", "materials_at", "refuse_empty", "refuse_lost", "regions_at", "together"]
+__all__ = ["Matter", "materials_at", "Surface", "refuse_empty", "refuse_lost", "regions_at", "together"]
 
 _SAID, _REFUSED = 0.01, 0.1
 """Parts of a body's volume by which its matter may differ before that is said, and before it is refused."""
+
+
+class Surface(Protocol):
+    """Faces between some points of matter.
+
+    Attributes:
+        body: Index of the body in the scene.
+        nodes: Which points are vertices.
+        faces: Vertices of the faces within these, counter-clockwise seen from outside, shape (n, 3).
+    """
+
+    body: int
+    nodes: slice
+    faces: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +52,38 @@ class Matter:
 
     def __len__(self) -> int:
         return len(self.position)
+
+    @property
+    def drawn(self) -> "Matter":
+        """What pictures show instead of it, as matter at rest: here the points themselves."""
+        return self
+
+    def drawn_at(self, values: np.ndarray) -> np.ndarray:
+        """Values of all points, shape (..., n, m), for the points of `drawn`."""
+        return values
+
+    @property
+    def surfaces(self) -> tuple[Surface, ...]:
+        """Surfaces whose vertices some of the points are; none where points are all there is."""
+        return ()
+
+    def without(self, hidden: Callable[[np.ndarray], np.ndarray]) -> "Matter":
+        """A copy whose surfaces are those of the elements that are not hidden.
+
+        Args:
+            hidden: Function of positions [m], shape (n, dim), that says which of them are hidden, shape (n,), bool.
+        """
+        return self
+
+    @property
+    def springs(self) -> np.ndarray:
+        """Points that springs join, shape (n_springs, 2); empty where there are none."""
+        return np.zeros((0, 2), dtype=int)
+
+    @property
+    def breaks(self) -> bool:
+        """Whether any spring can set or break in a motion."""
+        return False
 
 
 def regions_at(body: SoftBody, position: np.ndarray, slack: float = 0.0) -> dict[str, np.ndarray]:

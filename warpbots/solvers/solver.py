@@ -1,14 +1,20 @@
-"""What a solver is. There is no base class: anything with these five methods is one."""
+"""What a solver is: the whole of what the rest of the package asks of one, its models and its states.
+
+There is no base class: anything with the methods of `Solver`, whose models are as `Model` says, is a solver. What some
+solvers can do besides is said by protocols of its own: `Senses`, `Reports` and `Cautious`.
+"""
 
 import dataclasses
 import math
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, Self, runtime_checkable
 
 import warp as wp
 
 from warpbots.scene import Scene
+from warpbots.solvers.matter import Matter
+from warpbots.solvers.robot import Robot
 
-__all__ = ["Cautious", "Model", "Parameter", "Solver", "State", "with_parameters"]
+__all__ = ["Cautious", "Model", "Parameter", "Reports", "Senses", "Solver", "State"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,35 +42,54 @@ class Model(Protocol):
     """What `Solver.build` returns: a frozen dataclass of Warp arrays.
 
     Attributes:
+        scene: What was built.
         worlds: Number of independent copies.
         device: Device of all arrays.
-        channels: Number of control channels.
         scalar: Warp scalar of control signals.
+        matter: Soft bodies at rest, in the order of the second axis of a state's `position`; None without any.
+        robot: Rigid bodies and their joints; None without any.
     """
 
+    scene: Scene
     worlds: int
     device: wp.Device
-    channels: int
     scalar: type
 
+    @property
+    def channels(self) -> int:
+        """Number of control channels: one for each actuator of the scene, in its order."""
+
+    @property
+    def matter(self) -> Matter | None:
+        """Soft bodies at rest."""
+
+    @property
+    def robot(self) -> Robot | None:
+        """Rigid bodies and their joints."""
+
+    def summary(self) -> str:
+        """What the scene was discretised into, in one line."""
+
     def parameters(self) -> dict[str, Parameter]:
-        """What can be differentiated: field name -> description."""
+        """What can be differentiated: name -> unit, range and meaning."""
 
+    def parameter(self, name: str) -> wp.array:
+        """The array of a parameter, shape (worlds, ...)."""
 
-def with_parameters(model: Model, arrays: dict[str, wp.array]) -> Model:
-    """A copy of a model with `arrays` in the place of its parameters, of which some may be those of its skeleton."""
-    fields = {f.name for f in dataclasses.fields(model)}
-    own = {name: array for name, array in arrays.items() if name in fields}
-    bones = {name: array for name, array in arrays.items() if name not in fields}
-    if bones:
-        own["skeleton"] = dataclasses.replace(model.skeleton, **bones)
-    return dataclasses.replace(model, **own)
+    def with_parameters(self, arrays: dict[str, wp.array]) -> Self:
+        """A copy with `arrays` instead of its own, by name of the parameter."""
 
 
 class State(Protocol):
-    """What moves: a frozen dataclass whose fields are Warp arrays with a leading axis for the worlds."""
+    """What moves: a frozen dataclass whose fields are Warp arrays with a leading axis for the worlds.
+
+    Where a model has matter, `position` [m] and `velocity` [m/s] are those of its points, shape (worlds, n, dim); where
+    it has a robot, `q` [rad, m, or quaternions (x, y, z, w)] and `qd` [rad/s or m/s] are its joint coordinates and
+    velocities, shapes (worlds, n_coordinates) and (worlds, n_velocities). All else is the solver's own.
+    """
 
 
+@runtime_checkable
 class Solver(Protocol):
     """A method of simulation. A solver holds options only; everything else is in its model and state.
 
@@ -120,3 +145,37 @@ class Cautious(Protocol):
 
     def caution(self, model: Model, dt: float) -> str | None:
         """Say in one sentence what a step of `dt` [s] leaves wrong and what helps, or nothing."""
+
+
+@runtime_checkable
+class Senses(Protocol):
+    """A solver that measures states: what observers of rigid bodies and pictures of them ask for."""
+
+    def readings(self, model: Model, requires_grad: bool = False) -> State:
+        """Fresh arrays for `sense`: a frozen dataclass of Warp arrays with a leading axis for the worlds.
+
+        Of a model with a robot it has, among others, `position` [m], `rotation` [1] and `center` [m] of each body.
+        """
+
+    def sense(self, model: Model, state: State, control: wp.array, readings_out: State) -> None:
+        """Measure a state; records its adjoint on the active tape.
+
+        Args:
+            model: From `build`.
+            state: What to measure.
+            control: Control signals in [-1, 1], shape (worlds, channels).
+            readings_out: Where to write, from `readings`.
+        """
+
+
+@runtime_checkable
+class Reports(Protocol):
+    """A solver whose steps are iterative."""
+
+    def report(self, model: Model, dt: float) -> object:
+        """How the last step ended, as a dataclass of NumPy arrays.
+
+        Args:
+            model: From `build`.
+            dt: Length of the step [s].
+        """

@@ -13,6 +13,7 @@ import numpy as np
 from pxr import Sdf, Usd, UsdGeom, UsdUtils, Vt
 
 from warpbots.scene import Scene, SoftBody, bars_of
+from warpbots.solvers.matter import Matter
 from warpbots.usd.geometry.gprims import width
 from warpbots.usd.reader import read_stage
 from warpbots.usd.rigid.pose_samples import moving_bodies, write_poses
@@ -62,7 +63,7 @@ def write_trajectory(
     """
     if not (np.isfinite(fps) and fps > 0.0):
         raise ValueError(f"fps must be a positive number of time codes per second, got {fps}; 60 is usual")
-    if springs and not hasattr(getattr(trajectory, "particles", None), "ends"):
+    if springs and (trajectory.matter is None or not len(trajectory.matter.springs)):
         raise ValueError("springs=True needs a motion of masses and springs; use MassSpring, or leave it out")
     scene = trajectory.scene
     source = Path(scene.source) if scene.source else None
@@ -133,17 +134,17 @@ def _write_results(
             results.startTimeCode, results.endTimeCode = codes
             results.Save()
             return codes
-    body_of = np.asarray(trajectory.particles.body)
-    meshes = {mesh.body: mesh for mesh in getattr(trajectory.particles, "meshes", ())}
+    body_of = np.asarray(trajectory.matter.body)
+    meshes = {mesh.body: mesh for mesh in trajectory.matter.surfaces}
     moving: list[Moving] = []
     for k, body in enumerate(scene.bodies):
         if not isinstance(body, SoftBody):
             continue
         mesh, prim = meshes.get(k), found.bodies[body.name]
         if mesh is not None:
-            moving.append(moving_mesh(stage, prim, body, mesh, trajectory.particles, frame))
+            moving.append(moving_mesh(stage, prim, body, mesh, trajectory.matter, frame))
         else:
-            moving += _define(stage, prim, body, trajectory.particles, body_of == k, frame, springs)
+            moving += _define(stage, prim, body, trajectory.matter, body_of == k, frame, springs)
     codes, pending = [], 0
     for time, position, velocity, broken in _moments(trajectory, every):
         codes.append(_code(float(time), fps))
@@ -179,7 +180,7 @@ def _write_robots(
 
 def _moments(trajectory: Any, every: int) -> Iterator[tuple]:
     """Time [s], positions [m], velocities [m/s] and, where springs can break, 1 for broken ones and 0 for others."""
-    if not getattr(trajectory.particles, "wears", False):
+    if not trajectory.matter.breaks:
         for moment in trajectory.frames(every=every):
             yield *moment, None
         return
@@ -188,7 +189,13 @@ def _moments(trajectory: Any, every: int) -> Iterator[tuple]:
 
 
 def _define(
-    stage: Usd.Stage, prim: Usd.Prim, body: SoftBody, particles: Any, members: np.ndarray, frame: Frame, springs: bool
+    stage: Usd.Stage,
+    prim: Usd.Prim,
+    body: SoftBody,
+    particles: Matter,
+    members: np.ndarray,
+    frame: Frame,
+    springs: bool,
 ) -> list[Moving]:
     """The prims that move in place of the rest shape of `body`, each with the particles that its points follow."""
     prim = editable(prim)
@@ -201,16 +208,16 @@ def _define(
     points.SetWidthsInterpolation(UsdGeom.Tokens.vertex)
     moving = [Moving(points, follows)]
     truss = bars_of(body.shape)
-    if hasattr(particles, "ends") and (springs or truss):
-        shown = np.flatnonzero(members[particles.ends[:, 0]])
-        ends = particles.ends[shown]
+    if len(particles.springs) and (springs or truss):
+        shown = np.flatnonzero(members[particles.springs[:, 0]])
+        ends = particles.springs[shown]
         curves = UsdGeom.BasisCurves(result(stage, prim, body, "Springs", "BasisCurves", frame))
         curves.CreateTypeAttr(UsdGeom.Tokens.linear)
         curves.CreateCurveVertexCountsAttr(Vt.IntArray(len(ends), 2))
         length = np.linalg.norm(np.diff(particles.position[ends], axis=1)[:, 0], axis=1)
         wide = 2.0 * np.median(truss.radius) if truss else _THIN * np.median(length)
-        curves.CreateWidthsAttr([float(wide)] * (len(shown) if particles.wears else 1))
-        curves.SetWidthsInterpolation(UsdGeom.Tokens.uniform if particles.wears else UsdGeom.Tokens.constant)
+        curves.CreateWidthsAttr([float(wide)] * (len(shown) if particles.breaks else 1))
+        curves.SetWidthsInterpolation(UsdGeom.Tokens.uniform if particles.breaks else UsdGeom.Tokens.constant)
         moving.append(Moving(curves, ends.ravel(), shown, float(wide)))
     return moving
 

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
     from warpbots.simulation import Simulation
 
-__all__ = ["NO_PARTICLES", "particles_of", "placed", "shown", "shown_at"]
+__all__ = ["NO_PARTICLES", "particles_of", "placed"]
 
 NO_PARTICLES = Matter(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0), np.zeros(0), np.zeros(0, dtype=int), {})
 """What there is in the place of soft matter where there is none."""
 
 
-def particles_of(simulation: "Simulation") -> object:
+def particles_of(simulation: "Simulation") -> Matter:
     """All soft matter at rest, as its solver has it; none in a scene of rigid bodies."""
-    return getattr(simulation.model, "particles", NO_PARTICLES)
+    return NO_PARTICLES if simulation.model.matter is None else simulation.model.matter
 
 
 def placed(
@@ -39,7 +39,7 @@ def placed(
         parameters: Tensors in the place of the model's parameters, by name.
 
     Returns:
-        Positions of what `shown` returns for `particles_of` [m], shape (n, dim), and poses of the rigid bodies.
+        Positions of what is drawn of the matter (`Matter.drawn`) [m], shape (n, dim), and poses of the rigid bodies.
     """
     particles, poses = particles_of(simulation), poses_at_zero(simulation.scene)
     if simulation.scene.rigid:
@@ -47,17 +47,4 @@ def placed(
         poses = Poses(*(a[world].detach().cpu().numpy() for a in (r.position, r.rotation)))
     if not len(particles):
         return particles.position, poses
-    return shown_at(particles, state.position[world].detach().cpu().numpy()), poses
-
-
-def shown(particles: object) -> object:
-    """The matter at rest that is drawn for `particles`, which are a solver's."""
-    return getattr(particles, "cells", particles)
-
-
-def shown_at(particles: object, values: np.ndarray) -> np.ndarray:
-    """Values of all particles, shape (..., n_particles, dim), for what is drawn: between the masses about it."""
-    if not hasattr(particles, "cells"):
-        return values
-    moved = particles.carry @ np.moveaxis(values, -2, 0).reshape(values.shape[-2], -1)
-    return np.moveaxis(moved.reshape(-1, *values.shape[:-2], values.shape[-1]), 0, -2)
+    return particles.drawn_at(state.position[world].detach().cpu().numpy()), poses

@@ -8,7 +8,7 @@ import numpy as np
 
 from warpbots.scene import Scene
 from warpbots.view.camera import Camera
-from warpbots.view.drawables import particles_of, placed, shown
+from warpbots.view.drawables import particles_of, placed
 from warpbots.view.rigid_bodies import Poses, Solid, outline, solids_of
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def collect(trajectory: "Trajectory", steps: Iterable[int], world: int = 0) -> M
     control = trajectory.control[world].detach().cpu().numpy()
     return Motion(
         scene=trajectory.scene,
-        particles=shown(particles_of(trajectory.simulation)),
+        particles=particles_of(trajectory.simulation).drawn,
         solids=solids_of(trajectory.scene),
         step=step,
         time=time,

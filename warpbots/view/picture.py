@@ -4,13 +4,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from warpbots.contact import signed_distance
 from warpbots.scene import Cable, Scene, Shape, dimension
 from warpbots.view.camera import Camera
 from warpbots.view.deformation import Stretch
-from warpbots.view.drawables import NO_PARTICLES, shown, shown_at
+from warpbots.view.drawables import NO_PARTICLES
 from warpbots.view.figure_layout import sheet, width_for
 from warpbots.view.ground import draw_floor, draw_section, flat_axes
-from warpbots.view.mesh_bodies import loose, node_facets, opened
+from warpbots.view.mesh_bodies import loose, node_facets
 from warpbots.view.obstacle_mesh import surface
 from warpbots.view.palette import GROUND, INK, QUIET, body_colors
 from warpbots.view.raster import Canvas
@@ -73,8 +74,8 @@ def draw(
     poses = poses_at_zero(scene) if poses is None else Poses(*poses)
     position = particles.position if position is None else _checked(position, particles.position.shape, "position")
     if value is not None:
-        value = shown_at(particles, _checked(value, (len(particles.position),), "value")[:, None])[:, 0]
-    particles, position = shown(particles), shown_at(particles, position)
+        value = particles.drawn_at(_checked(value, (len(particles.position),), "value")[:, None])[:, 0]
+    particles, position = particles.drawn, particles.drawn_at(position)
     poses = _checked_poses(poses, len(solids))
     camera = camera or Camera.around(scene, np.concatenate([position, outline(scene, solids, poses)]))
     if ax is None:
@@ -157,7 +158,7 @@ class Stage:
             )
         self.scene, self.particles, self.camera, self.ax, self.solids = (
             scene,
-            opened(particles, cut),
+            particles if cut is None else particles.without(lambda x: signed_distance(cut, x) <= 0.0),
             camera,
             ax,
             solids,

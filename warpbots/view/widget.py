@@ -9,7 +9,7 @@ import numpy as np
 from warpbots.scene import Obstacle
 from warpbots.view.camera import Camera
 from warpbots.view.drawables import particles_of
-from warpbots.view.mesh_bodies import loose, meshes_of, seen_twice
+from warpbots.view.mesh_bodies import loose, seen_twice
 from warpbots.view.motion import Motion, evenly
 from warpbots.view.obstacle_mesh import slab, surface
 from warpbots.view.palette import GROUND, GROUND_EDGE, INK, PAPER, QUIET, body_colors, packed
@@ -83,7 +83,7 @@ def new_plot(motion: Motion) -> "k3d.Plot":
             point_sizes=(2.0 * radii(motion.particles)[alone]).astype(np.float32),
             shader="flat", name="particles",
         )  # fmt: skip
-    for mesh in meshes_of(motion.particles) if scene.dim == 3 else ():
+    for mesh in motion.particles.surfaces if scene.dim == 3 else ():
         plot += _surface_of(motion, mesh)
     for body, solid in enumerate(motion.solids):
         if len(solid.faces):

@@ -94,14 +94,14 @@ class Design:
 class Stage:
     """One implicit stage: coordinates q displaced by x, velocities from the rate c x + rate, accelerations c v + accel.
 
-    position: Coordinates that are displaced, shape (worlds * coordinates,).
+    q: Joint coordinates that are displaced, shape (worlds * coordinates,).
     x: Displacement, shape (worlds * freedom,).
     rate: What the rate of the displacement is besides c x, shape (worlds * freedom,).
     accel: What the acceleration is besides c v, shape (worlds * freedom,).
     c: Inverse of the length of the stage [1/s], shape (worlds,).
     """
 
-    position: wp.array[scalar]
+    q: wp.array[scalar]
     x: wp.array[scalar]
     rate: wp.array[scalar]
     accel: wp.array[scalar]

@@ -38,6 +38,7 @@ def build(scene: Scene, worlds: int, device: wp.Device, samples: int, rounding: 
     _refuse_others(scene)
     robot = robot_of(scene)
     groups, points, areas = _clouds(scene)
+    robot = dataclasses.replace(robot, contact_points=tuple(_points_of(groups, k) for k in range(len(robot.bodies))))
     refuse_copies("Articulated", worlds, 1e3 * len(robot.bodies) + 100.0 * robot.freedom**2 + 100.0 * len(points))
     shapes, pairs = _pairs(scene, robot, groups)
     values = _frames(scene, robot) | _masses(scene) | _joints(robot) | _motors(scene)
@@ -241,6 +242,12 @@ def _names(scene: Scene, body: int) -> tuple[str, str | None]:
 def _apart(contact: Contact, joined: set[frozenset[str]], a: str, b: str) -> bool:
     """Whether points of body `a` touch body `b`; neighbours at a joint do where both are called by name."""
     return a != b and ({contact.points, contact.solid} == {a, b} or frozenset((a, b)) not in joined)
+
+
+def _points_of(groups: list[_Group], body: int) -> np.ndarray:
+    """Indices of the contact points of a body."""
+    ranges = [np.arange(g.first, g.first + g.count) for g in groups if g.body == body]
+    return np.concatenate([np.zeros(0, dtype=int), *ranges])
 
 
 def _meeting(

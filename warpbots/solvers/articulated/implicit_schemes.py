@@ -39,19 +39,19 @@ class Past:
 
     method: Code of the integrator.
     h: Length of the step [s].
-    position: Coordinates, shape (worlds * coordinates,).
-    velocity: Velocities, shape (worlds * freedom,).
-    previous_position: Coordinates before the last step, of use if there was one.
-    previous_velocity: Velocities before the last step.
+    q: Joint coordinates, shape (worlds * coordinates,).
+    qd: Joint velocities, shape (worlds * freedom,).
+    previous_q: Joint coordinates before the last step, of use if there was one.
+    previous_qd: Joint velocities before the last step.
     previous_dt: Length of the last step [s], 0 if there was none, shape (worlds,).
     """
 
     method: int
     h: scalar
-    position: wp.array[scalar]
-    velocity: wp.array[scalar]
-    previous_position: wp.array[scalar]
-    previous_velocity: wp.array[scalar]
+    q: wp.array[scalar]
+    qd: wp.array[scalar]
+    previous_q: wp.array[scalar]
+    previous_qd: wp.array[scalar]
     previous_dt: wp.array[scalar]
 
 
@@ -70,14 +70,14 @@ def _last(tree: Tree, past: Past, w: int, e: int):
     i = w * tree.coordinates + tree.coordinate[e]
     x = vec3()
     if tree.kind[e] == BALL:
-        q = quat(past.position[i], past.position[i + 1], past.position[i + 2], past.position[i + 3])
+        q = quat(past.q[i], past.q[i + 1], past.q[i + 2], past.q[i + 3])
         p = quat(
-            past.previous_position[i], past.previous_position[i + 1], past.previous_position[i + 2],
-            past.previous_position[i + 3],
+            past.previous_q[i], past.previous_q[i + 1], past.previous_q[i + 2],
+            past.previous_q[i + 3],
         )  # fmt: skip
         x = cayley_inverse(wp.quat_inverse(wp.normalize(q)) * p)
     elif tree.kind[e] != FIXED:
-        x = vec3(past.previous_position[i] - past.position[i], _ZERO, _ZERO)
+        x = vec3(past.previous_q[i] - past.q[i], _ZERO, _ZERO)
     return x
 
 
@@ -98,7 +98,7 @@ def inverse_length(past: Past, w: int):
 def recall(tree: Tree, past: Past, first: Stage, stage: Stage, w: int, e: int, number: int):
     """Write what a stage makes of the past of an element; `number` is 0 for the first of two stages and 1 otherwise."""
     c = inverse_length(past, w)
-    v = of_joint(tree, past.velocity, w, e)
+    v = of_joint(tree, past.qd, w, e)
     rate = vec3()
     accel = -c * v
     if number == 1 and past.method != BDF1:
@@ -110,7 +110,7 @@ def recall(tree: Tree, past: Past, first: Stage, stage: Stage, w: int, e: int, n
             r = past.h / past.previous_dt[w]
             b = r * r / (_ONE + r) / past.h
             rate = b * _last(tree, past, w, e)
-            accel = b * of_joint(tree, past.previous_velocity, w, e) - (_ONE + r) / past.h * v
+            accel = b * of_joint(tree, past.previous_qd, w, e) - (_ONE + r) / past.h * v
     i = w * tree.freedom + tree.dof[e]
     kind = tree.kind[e]
     if kind == BALL:
@@ -126,12 +126,12 @@ def recall(tree: Tree, past: Past, first: Stage, stage: Stage, w: int, e: int, n
 def predict(tree: Tree, past: Past, first: Stage, stage: Stage, w: int, j: int, number: int):
     """Displacement at which Newton's method starts: velocities go on changing as they did."""
     i = w * tree.freedom + j
-    v = past.velocity[i]
+    v = past.qd[i]
     if number == 1:
         if stages(past, w) == 2:
             v += (first.c[w] * first.x[i] - v) / _GAMMA
         elif past.method == BDF2:
-            v += (v - past.previous_velocity[i]) * past.h / past.previous_dt[w]
+            v += (v - past.previous_qd[i]) * past.h / past.previous_dt[w]
     stage.x[i] = (v - stage.rate[i]) / stage.c[w]
 
 
@@ -145,13 +145,13 @@ def finish(tree: Tree, past: Past, stage: Stage, end: Past, w: int, e: int):
         v = joint_velocity(tree, stage, w, e)
         q = ball(tree, stage, w, e)
         for k in range(4):
-            end.position[i + k] = q[k]
-            end.previous_position[i + k] = past.position[i + k]
+            end.q[i + k] = q[k]
+            end.previous_q[i + k] = past.q[i + k]
         for k in range(3):
-            end.velocity[j + k] = v[k]
-            end.previous_velocity[j + k] = past.velocity[j + k]
+            end.qd[j + k] = v[k]
+            end.previous_qd[j + k] = past.qd[j + k]
     elif kind != FIXED:
-        end.position[i] = past.position[i] + stage.x[j]
-        end.velocity[j] = stage.c[w] * stage.x[j] + stage.rate[j]
-        end.previous_position[i] = past.position[i]
-        end.previous_velocity[j] = past.velocity[j]
+        end.q[i] = past.q[i] + stage.x[j]
+        end.qd[j] = stage.c[w] * stage.x[j] + stage.rate[j]
+        end.previous_q[i] = past.q[i]
+        end.previous_qd[j] = past.qd[j]

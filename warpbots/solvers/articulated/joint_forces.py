@@ -61,7 +61,7 @@ def passive_force(tree: Tree, design: Design, stage: Stage, w: int, e: int):
             f = f + wp.cw_mul(of_joint(tree, design.stiffness, w, e), logarithm(ball(tree, stage, w, e)))
         else:
             i = w * tree.freedom + tree.dof[e]
-            q = stage.position[w * tree.coordinates + tree.coordinate[e]] + stage.x[i]
+            q = stage.q[w * tree.coordinates + tree.coordinate[e]] + stage.x[i]
             spring = design.stiffness[i] * (q - design.neutral[i])
             limit = limit_force(
                 q, v[0], design.lower[i], design.upper[i], design.limit_stiffness[i], design.limit_damping[i]
@@ -82,7 +82,7 @@ def passive_tangents(tree: Tree, design: Design, stage: Stage, w: int, e: int):
         tangent = tangent @ logarithm_tangent(logarithm(ball(tree, stage, w, e)))
     elif tree.kind[e] != FIXED:
         i = w * tree.freedom + tree.dof[e]
-        q = stage.position[w * tree.coordinates + tree.coordinate[e]] + stage.x[i]
+        q = stage.q[w * tree.coordinates + tree.coordinate[e]] + stage.x[i]
         v = stage.c[w] * stage.x[i] + stage.rate[i]
         spring, drag = limit_tangent(
             q, v, design.lower[i], design.upper[i], design.limit_stiffness[i], design.limit_damping[i]
@@ -100,7 +100,7 @@ def motor_force(tree: Tree, design: Design, stage: Stage, control: wp.array2d[sc
     u = control[w, m]
     f = u * design.motor_torque[i]
     if tree.motor_coordinate[m] >= 0:
-        q = stage.position[w * tree.coordinates + tree.motor_coordinate[m]] + stage.x[j]
+        q = stage.q[w * tree.coordinates + tree.motor_coordinate[m]] + stage.x[j]
         v = stage.c[w] * stage.x[j] + stage.rate[j]
         pull = design.motor_target[i] + u * design.motor_reach[i] - q
         f = f + design.motor_stiffness[i] * pull - design.motor_damping[i] * v

@@ -45,7 +45,7 @@ def of_joint(tree: Tree, values: wp.array[scalar], w: int, e: int):
 def ball(tree: Tree, stage: Stage, w: int, e: int):
     """Unit quaternion of a ball at the end of a stage."""
     i = w * tree.coordinates + tree.coordinate[e]
-    q = quat(stage.position[i], stage.position[i + 1], stage.position[i + 2], stage.position[i + 3])
+    q = quat(stage.q[i], stage.q[i + 1], stage.q[i + 2], stage.q[i + 3])
     return wp.normalize(q) * cayley(of_joint(tree, stage.x, w, e))
 
 
@@ -103,9 +103,9 @@ def move(tree: Tree, design: Design, stage: Stage, links: Links, w: int, e: int)
     i = w * tree.coordinates + tree.coordinate[e]
     j = w * tree.freedom + tree.dof[e]
     if kind == PRISMATIC:
-        p = p + (stage.position[i] + stage.x[j]) * axis
+        p = p + (stage.q[i] + stage.x[j]) * axis
     if kind == REVOLUTE:
-        R = R @ turn(tree.axis[e], stage.position[i] + stage.x[j])
+        R = R @ turn(tree.axis[e], stage.q[i] + stage.x[j])
     if kind == BALL:
         R = R @ wp.quat_to_matrix(ball(tree, stage, w, e))
         basis = R

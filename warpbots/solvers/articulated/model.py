@@ -9,6 +9,7 @@ import warp as wp
 from warpbots.contact.solid import Solids
 from warpbots.numerics import struct_of
 from warpbots.scene import Scene
+from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.articulated.arrays import Design, Tree
 from warpbots.solvers.articulated.cloud_contact import Contacts
 from warpbots.solvers.articulated.machine import Machine
@@ -80,19 +81,18 @@ class ArticulatedState:
     """Bodies in motion. All is in double precision.
 
     Attributes:
-        position: Coordinates of all joints in the order of `Robot.coordinates` [rad, m, or quaternions (x, y, z, w)],
-            shape (worlds, n_coordinates).
-        velocity: Velocities of all joints in the order of `Robot.velocities` [rad/s or m/s], shape (worlds,
-            n_velocities).
-        previous_position: Coordinates before the last step, for BDF2, shape as `position`.
-        previous_velocity: Velocities before the last step, shape as `velocity`.
+        q: Joint coordinates in the order of `Robot.coordinates` [rad, m, or quaternions (x, y, z, w)], shape
+            (worlds, n_coordinates).
+        qd: Joint velocities in the order of `Robot.velocities` [rad/s or m/s], shape (worlds, n_velocities).
+        previous_q: Joint coordinates before the last step, for BDF2, shape as `q`.
+        previous_qd: Joint velocities before the last step, shape as `qd`.
         previous_dt: Length of the last step [s], 0 where there was none, shape (worlds,).
     """
 
-    position: wp.array
-    velocity: wp.array
-    previous_position: wp.array
-    previous_velocity: wp.array
+    q: wp.array
+    qd: wp.array
+    previous_q: wp.array
+    previous_qd: wp.array
     previous_dt: wp.array
 
     def fields(self) -> list[wp.array]:
@@ -101,7 +101,7 @@ class ArticulatedState:
 
 
 @dataclasses.dataclass(frozen=True)
-class ArticulatedModel:
+class ArticulatedModel(ArrayModel):
     """A scene as arrays. A changed copy is made with `dataclasses.replace`.
 
     Body k hangs on joint k; both are in the order of `Scene.rigid`, whatever the order in which the tree is walked.
@@ -188,10 +188,15 @@ class ArticulatedModel:
     scalar = scalar
     """Warp scalar of control signals."""
 
-    @property
-    def channels(self) -> int:
-        """Number of control channels: one for each actuator."""
-        return len(self.scene.actuators)
+    matter = None
+    """There are no soft bodies."""
+
+    def summary(self) -> str:
+        """Number of bodies, degrees of freedom and contact points."""
+        return (
+            f"{len(self.robot.bodies)} rigid bodies, {self.robot.freedom} degrees of freedom, {self.meeting.points} "
+            f"contact points"
+        )
 
     @functools.cached_property
     def design(self) -> Design:

@@ -259,8 +259,8 @@ def newton_kernel(
     sync()
     if found == 0:
         for i in range(lane, tree.coordinates, lanes):
-            end_out.position[w * tree.coordinates + i] = scalar(wp.nan)
+            end_out.q[w * tree.coordinates + i] = scalar(wp.nan)
         for i in range(lane, tree.freedom, lanes):
-            end_out.velocity[w * tree.freedom + i] = scalar(wp.nan)
+            end_out.qd[w * tree.freedom + i] = scalar(wp.nan)
     if lane == 0:
         end_out.previous_dt[w] = past.h

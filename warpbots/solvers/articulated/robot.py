@@ -55,6 +55,7 @@ class Robot:
         servos: Which motors are driven by position, shape (channels,).
         sprung: Whether any joint has a spring.
         limited: Whether any joint has limits.
+        contact_points: Indices of the contact points of each body; None where contacts are not felt at points.
     """
 
     bodies: tuple[str, ...]
@@ -68,6 +69,7 @@ class Robot:
     servos: np.ndarray
     sprung: bool
     limited: bool
+    contact_points: tuple[np.ndarray, ...] | None = None
 
     @property
     def freedom(self) -> int:

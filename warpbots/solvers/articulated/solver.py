@@ -133,13 +133,13 @@ class Articulated:
         for name, values in before.items():
             if not np.isfinite(values).all():
                 return f"{name} was not finite before the step"
-        w = int(np.argwhere(~np.isfinite(after["velocity"]).all(axis=-1))[0, 0])
+        w = int(np.argwhere(~np.isfinite(after["qd"]).all(axis=-1))[0, 0])
         iterations = int(model.scratch.report.iterations.numpy()[w])
         correction = float(model.scratch.report.correction.numpy()[w])
         left = (
             "its equations are singular" if correction < 0.0 else f"the last correction was {correction:.3g} m or rad"
         )
-        fast = _too_fast(model.robot, before["velocity"][w], dt)
+        fast = _too_fast(model.robot, before["qd"][w], dt)
         state = self.state(model)
         for name, array in zip(before, state.fields(), strict=True):
             array.assign(before[name])
@@ -219,9 +219,9 @@ class Articulated:
         for stage in stages:
             copied = Stage()
             for name in Stage.vars:
-                if name != "position":
+                if name != "q":
                     setattr(copied, name, getattr(stage, name))
-            copied.position = state.position.flatten()
+            copied.q = state.q.flatten()
             placed.append(copied)
         return placed
 

@@ -110,7 +110,7 @@ class Scratch:
         """A state as a stage that ends where it starts, at its velocities."""
         stage = Stage()
         stage.x, stage.accel, stage.c = self.still.x, self.still.accel, self.still.c
-        stage.position, stage.rate = state.position.flatten(), state.velocity.flatten()
+        stage.q, stage.rate = state.q.flatten(), state.qd.flatten()
         return stage
 
     def gradients(self) -> list[wp.array]:

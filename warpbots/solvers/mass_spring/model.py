@@ -8,6 +8,7 @@ import warp as wp
 
 from warpbots.numerics import real, struct_of
 from warpbots.scene import Scene
+from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.mass_spring.constraints import FREE
 from warpbots.solvers.mass_spring.lattice import Lattice
 from warpbots.solvers.mass_spring.plasticity import NEVER
@@ -65,7 +66,7 @@ class MassSpringState:
 
 
 @dataclasses.dataclass(frozen=True)
-class MassSpringModel:
+class MassSpringModel(ArrayModel):
     """A scene as arrays. A changed copy is made with `dataclasses.replace`.
 
     Attributes:
@@ -142,15 +143,18 @@ class MassSpringModel:
     scalar = real
     """Warp scalar of control signals."""
 
-    @property
-    def channels(self) -> int:
-        """Number of control channels: one for each actuator."""
-        return len(self.scene.actuators)
+    robot = None
+    """There are no rigid bodies."""
 
     @property
-    def particles(self) -> Lattice:
-        """All matter at rest."""
+    def matter(self) -> Lattice:
+        """All soft bodies at rest."""
         return self.lattice
+
+    def summary(self) -> str:
+        """Number of masses and springs, and the shortest spring."""
+        shortest = self.lattice.rest_length.min()
+        return f"{len(self.lattice)} masses, {len(self.lattice.ends)} springs of {shortest:.3g} m and more"
 
     @functools.cached_property
     def damped(self) -> bool:
@@ -185,7 +189,7 @@ class MassSpringModel:
     @functools.cached_property
     def wears(self) -> bool:
         """Whether springs can set or break."""
-        return self.lattice.wears
+        return self.lattice.breaks
 
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: field name -> unit, range and meaning.

@@ -219,7 +219,7 @@ class MassSpring:
         if model.held.size:
             inputs = [*model.constraints, state.position.flatten()]
             launch(end_restrain_kernel(model.dim), (model.worlds, model.held.size), inputs, ended, model.device)
-        parameters = [getattr(model, name) for name in model.parameters()]
+        parameters = model.parameter_arrays()
         reads = [*state.fields(), control, *parameters]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
 

@@ -44,7 +44,7 @@ def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device
         scene=scene,
         worlds=worlds,
         device=device,
-        particles=particles,
+        matter=particles,
         groups=groups_of(scene, particles, worlds, device),
         grid=grid,
         youngs_modulus=constant(particles.youngs_modulus),

@@ -8,6 +8,7 @@ import warp as wp
 from warpbots.numerics import NODE, Copies, real, struct_of, vector
 from warpbots.scene import Scene
 from warpbots.solvers.adjoint_cache import Kept
+from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.mpm.arrays import constitution_arrays, motion_arrays
 from warpbots.solvers.mpm.grid import Contacts, Grid
 from warpbots.solvers.mpm.particles import Particles
@@ -179,14 +180,14 @@ class MPMState:
 
 
 @dataclasses.dataclass(frozen=True)
-class MPMModel:
+class MPMModel(ArrayModel):
     """A scene as arrays. A changed copy is made with `dataclasses.replace`.
 
     Attributes:
         scene: What was built.
         worlds: Number of independent copies.
         device: Device of all arrays.
-        particles: All matter of one world at rest, on the host.
+        matter: All soft bodies of one world as particles at rest, on the host.
         groups: Which particles follow which law.
         grid: The background grid of one world.
         youngs_modulus: Young's modulus [Pa], shape (worlds, n_particles).
@@ -205,7 +206,7 @@ class MPMModel:
     scene: Scene
     worlds: int
     device: wp.Device
-    particles: Particles
+    matter: Particles
     groups: tuple[Group, ...]
     grid: Grid
     youngs_modulus: wp.array
@@ -228,10 +229,13 @@ class MPMModel:
     scalar = real
     """Warp scalar of control signals."""
 
-    @property
-    def channels(self) -> int:
-        """Number of control channels: one for each actuator."""
-        return len(self.scene.actuators)
+    robot = None
+    """There are no rigid bodies."""
+
+    def summary(self) -> str:
+        """Number of particles, and the grid."""
+        nodes = " x ".join(map(str, self.grid.resolution))
+        return f"{len(self.matter)} particles, a grid of {nodes} nodes {self.grid.dx:g} m apart"
 
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: field name -> unit, range and meaning.

@@ -74,7 +74,7 @@ class MPM:
 
     def state(self, model: MPMModel, requires_grad: bool = False) -> MPMState:
         """Fresh arrays: every particle at its rest position with the initial velocity of its body, undeformed."""
-        shape, dim = (model.worlds, len(model.particles)), model.dim
+        shape, dim = (model.worlds, len(model.matter)), model.dim
 
         def tiled(values: np.ndarray, dtype: type) -> wp.array:
             values = np.broadcast_to(values, (*shape, *values.shape[1:])).astype(real_numpy)
@@ -82,8 +82,8 @@ class MPM:
 
         zero = np.zeros((shape[1], dim, dim))
         return MPMState(
-            position=tiled(model.particles.position, vector(dim)),
-            velocity=tiled(model.particles.velocity, vector(dim)),
+            position=tiled(model.matter.position, vector(dim)),
+            velocity=tiled(model.matter.velocity, vector(dim)),
             velocity_gradient=tiled(zero, matrix(dim)),
             deformation=tiled(zero + np.eye(dim), matrix(dim)),
         )
@@ -100,7 +100,7 @@ class MPM:
         matter, so half of the bound is a good choice.
         """
         E, nu, rho = (a.numpy().astype(np.float64) for a in (model.youngs_modulus, model.poissons_ratio, model.density))
-        C = np.where(model.particles.spacing <= 0.75 * self.dx, 1.2747, 1.0)
+        C = np.where(model.matter.spacing <= 0.75 * self.dx, 1.2747, 1.0)
         bound = math.inf
         for group in model.groups:
             rows = slice(group.first, group.first + group.count)
@@ -154,7 +154,7 @@ class MPM:
     def _where(self, model: MPMModel, bad: np.ndarray) -> str:
         """The first of the `bad` particles, shape (worlds, n_particles), in words."""
         w, p = (int(i) for i in np.argwhere(bad)[0])
-        return f"particle {p} of {model.scene.bodies[model.particles.body[p]].name!r} in world {w}"
+        return f"particle {p} of {model.scene.bodies[model.matter.body[p]].name!r} in world {w}"
 
     def step(self, model: MPMModel, state: MPMState, control: wp.array, state_out: MPMState, dt: float) -> None:
         """Advance by `dt` [s]; records its adjoint on the active tape.
@@ -175,7 +175,7 @@ class MPM:
         self._move_grid(model, gathered, dt)
         inputs = [model.geometry, state.motion, model.scratch.velocity, real(dt)]
         launch(move_kernel(model.dim), state.position.size, inputs, [state_out.motion], model.device)
-        parameters = [getattr(model, name) for name in model.parameters()]
+        parameters = model.parameter_arrays()
         reads = [*state.fields(), control, *parameters]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
 

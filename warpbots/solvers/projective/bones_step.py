@@ -49,8 +49,8 @@ class Skeleton:
     def _past_of(self, state: ProjectiveState, dt: float) -> Past:
         past = Past()
         past.method, past.h = BDF1, dt
-        past.position, past.velocity = state.coordinates.flatten(), state.rates.flatten()
-        past.previous_position, past.previous_velocity = self._bones.previous
+        past.q, past.qd = state.q.flatten(), state.qd.flatten()
+        past.previous_q, past.previous_qd = self._bones.previous
         return past
 
     def _stage_from(self, state: ProjectiveState) -> Stage:
@@ -59,7 +59,7 @@ class Skeleton:
         for name in Stage.vars:
             if name != "position":
                 setattr(stage, name, getattr(self._articulated.stages[_NUMBER], name))
-        stage.position = state.coordinates.flatten()
+        stage.q = state.q.flatten()
         return stage
 
     @property
@@ -106,7 +106,7 @@ class Skeleton:
             after = self._past_of(state_out, dt)
             inputs = [self._tree, self._past, self._stage]
             self._launch(finish_kernel, self._tree.elements, inputs, [after])
-            self._launch(handles.fail_kernel, None, [self._tree, found], [after.position, after.velocity])
+            self._launch(handles.fail_kernel, None, [self._tree, found], [after.q, after.qd])
 
     def recall(self, u: wp.array, state_out: ProjectiveState, dt: float) -> None:
         """Bones at the end `u` of a step, and the gradient to the displacements of the joints."""
@@ -201,6 +201,6 @@ def sense_bones(model: ProjectiveModel, state: SkeletalState, control: wp.array,
 
     fill()
     record(lambda: launch_own_adjoint(handles.signal_kernel, model.worlds, signal, device), reads, [])
-    still = ArticulatedState(state.coordinates, state.rates, state.coordinates, state.rates, bones.previous[1])
+    still = ArticulatedState(state.q, state.qd, state.q, state.qd, bones.previous[1])
     sense(model.bones, still, bones.control, readings_out)
     record(fill_again, [*reads, *shared], [])

@@ -78,7 +78,7 @@ def build(
         scene=scene,
         worlds=worlds,
         device=device,
-        particles=mesh,
+        matter=mesh,
         groups=_groups(scene, mesh),
         youngs_modulus=constant(mesh.youngs_modulus),
         poissons_ratio=constant(mesh.poissons_ratio),

@@ -67,9 +67,7 @@ class Points:
         if not self._shells:
             return
         scratch, articulated = model.scratch, model.skeleton.scratch
-        still = ArticulatedState(
-            state.coordinates, state.rates, state.coordinates, state.rates, scratch.bones.previous[1]
-        )
+        still = ArticulatedState(state.q, state.qd, state.q, state.qd, scratch.bones.previous[1])
         nodes = self.position, self.velocity
         self.position, self.velocity = scratch.start
         clear_gradients([self.position])

@@ -72,7 +72,7 @@ class Contact:
 
     def begin(self) -> None:
         """Which contacts with obstacles are closed; pairs have to be searched."""
-        scratch, edge, search = self._scratch, self._model.particles.edge, self._scratch.search
+        scratch, edge, search = self._scratch, self._model.matter.edge, self._scratch.search
         if scratch.contacts:
             self._matrix.compliance.lacking.zero_()
         if self._of_solids:
@@ -213,7 +213,7 @@ class Contact:
     def forbid_sinking(self, u: wp.array) -> None:
         """Fail a step that ends at `u` with an obstacle deep inside of a face."""
         if self._model.sharp:
-            scratch, edge, sunk = self._scratch, self._model.particles.edge, self._scratch.sunk
+            scratch, edge, sunk = self._scratch, self._model.matter.edge, self._scratch.sunk
             faces, found = sunk.face.size, self._matrix.iteration.progress.found
             inputs = [self._model.obstacles, scratch.points, scratch.stride, real(edge), found, sunk.face, self._x, u]
             launch(

@@ -2,12 +2,14 @@
 
 import dataclasses
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 from scipy.spatial import cKDTree
 
 from warpbots.meshing import tetrahedra
 from warpbots.scene import Posed, Scene, SceneError, Shape, Sheet, SoftBody, Union, bars_of, sheets_of
+from warpbots.scene.shapes import TetMesh
 from warpbots.solvers.matter import Matter, materials_at, refuse_empty, refuse_lost, regions_at, together
 from warpbots.solvers.projective.bones.binding import bones_at
 from warpbots.solvers.projective.elements.attachments import attached
@@ -125,6 +127,24 @@ class Mesh(Matter):
     thrust_at: np.ndarray
     meshes: tuple[Part, ...]
     edge: float
+
+    @property
+    def surfaces(self) -> tuple[Part, ...]:
+        """Surfaces of all bodies."""
+        return self.meshes
+
+    def without(self, hidden: Callable[[np.ndarray], np.ndarray]) -> "Mesh":
+        """A copy whose surfaces are those of the tetrahedra and triangles whose centres at rest are not hidden."""
+        x = self.position
+        tets, triangles = (t[~hidden(x[t].mean(axis=1))] for t in (self.tets, self.triangles))
+
+        def faces(part: Part) -> np.ndarray:
+            solid, sheets = (t[(t[:, 0] >= part.nodes.start) & (t[:, 0] < part.nodes.stop)] for t in (tets, triangles))
+            used, number = np.unique(solid, return_inverse=True)
+            outer = used[TetMesh(x[used], number.reshape(solid.shape)).surface] if len(solid) else solid[:, :3]
+            return np.concatenate([outer, sheets]) - part.nodes.start
+
+        return dataclasses.replace(self, meshes=tuple(dataclasses.replace(p, faces=faces(p)) for p in self.meshes))
 
     def of(self, kind: str) -> slice:
         """Where ``"tets"``, ``"triangles"`` or ``"bars"`` are among the elements; nowhere for the others."""

@@ -9,8 +9,10 @@ import warp as wp
 from warpbots.contact.solid import Solids, widths
 from warpbots.numerics import real, real_numpy
 from warpbots.scene import Scene
+from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.articulated.model import PARAMETERS as ARTICULATED
 from warpbots.solvers.articulated.model import ArticulatedModel
+from warpbots.solvers.articulated.robot import Robot
 from warpbots.solvers.projective.contact.bone_surface import apart, body_of
 from warpbots.solvers.projective.contact.detection import PairArrays
 from warpbots.solvers.projective.contact.node_contact import ObstacleArrays
@@ -97,25 +99,24 @@ class SkeletalState(ProjectiveState):
     """Nodes and bones in motion; joints in double precision.
 
     Attributes:
-        coordinates: Coordinates of all joints in the order of `Robot.coordinates` [rad, m, or quaternions (x, y, z,
-            w)], shape (worlds, n_coordinates).
-        rates: Velocities of all joints in the order of `Robot.velocities` [rad/s or m/s], shape (worlds,
-            n_velocities).
+        q: Joint coordinates in the order of `Robot.coordinates` [rad, m, or quaternions (x, y, z, w)], shape
+            (worlds, n_coordinates).
+        qd: Joint velocities in the order of `Robot.velocities` [rad/s or m/s], shape (worlds, n_velocities).
     """
 
-    coordinates: wp.array
-    rates: wp.array
+    q: wp.array
+    qd: wp.array
 
 
 @dataclasses.dataclass(frozen=True)
-class ProjectiveModel:
+class ProjectiveModel(ArrayModel):
     """A scene as arrays. A changed copy is made with `dataclasses.replace`.
 
     Attributes:
         scene: What was built.
         worlds: Number of independent copies.
         device: Device of all arrays.
-        particles: All soft matter of one world at rest, on the host; its points are the nodes.
+        matter: All soft bodies of one world at rest, on the host; its points are the nodes.
         groups: Which tetrahedra follow which law.
         youngs_modulus: Young's modulus [Pa], shape (worlds, n_elements).
         poissons_ratio: Poisson's ratio [1], shape (worlds, n_elements).
@@ -151,7 +152,7 @@ class ProjectiveModel:
     scene: Scene
     worlds: int
     device: wp.Device
-    particles: Mesh
+    matter: Mesh
     groups: tuple[Group, ...]
     youngs_modulus: wp.array
     poissons_ratio: wp.array
@@ -186,15 +187,30 @@ class ProjectiveModel:
     scalar = real
     """Warp scalar of control signals."""
 
-    def __getattr__(self, name: str) -> wp.array:
-        if name in ("robot", *SKELETON) and self.skeleton is not None:
-            return getattr(self.skeleton, name)
-        return object.__getattribute__(self, name)  # says what is missing
+    @functools.cached_property
+    def robot(self) -> Robot | None:
+        """The bones and their joints; None without any. Their contacts are in `ProjectiveDynamics.report`."""
+        return dataclasses.replace(self.skeleton.robot, contact_points=None) if self.skeleton else None
 
-    @property
-    def channels(self) -> int:
-        """Number of control channels: one for each actuator."""
-        return len(self.scene.actuators)
+    def summary(self) -> str:
+        """Number of nodes and elements, their mean edge, and number of bones."""
+        counts = ("tets", "tetrahedra"), ("triangles", "triangles"), ("bars", "bars")
+        parts = [f"{len(table)} {name}" for kind, name in counts if len(table := getattr(self.matter, kind))]
+        if self.robot:
+            parts.append(f"{len(self.robot.bodies)} bones")
+        return ", ".join([f"{len(self.matter)} nodes", *parts]) + f", edges of {self.matter.edge:.3g} m on average"
+
+    def parameter(self, name: str) -> wp.array:
+        """The array of a parameter, of this model or of its skeleton, shape (worlds, ...)."""
+        return getattr(self.skeleton if name in SKELETON else self, name)
+
+    def with_parameters(self, arrays: dict[str, wp.array]) -> "ProjectiveModel":
+        """A copy with `arrays` instead of its own, by name of the parameter, those of the skeleton in it."""
+        bones = {name: array for name, array in arrays.items() if name in SKELETON}
+        own = {name: array for name, array in arrays.items() if name not in SKELETON}
+        if bones:
+            own["skeleton"] = self.skeleton.with_parameters(bones)
+        return dataclasses.replace(self, **own)
 
     @functools.cached_property
     def bones(self) -> ArticulatedModel:
@@ -215,10 +231,6 @@ class ProjectiveModel:
         own = {name: spec for name, spec in _PARAMETERS.items() if name not in absent}
         bones = self.skeleton.parameters() if self.skeleton else {}
         return own | {name: spec for name, spec in bones.items() if name in SKELETON}
-
-    def parameter_arrays(self) -> list[wp.array]:
-        """Arrays of all parameters."""
-        return [getattr(self, name) for name in self.parameters()]
 
     @functools.cached_property
     def elements(self) -> tuple[tuple[Kind, object], ...]:
@@ -249,7 +261,7 @@ class ProjectiveModel:
         obstacles.friction = self.friction.flatten()
         thinnest, across = widths(self.solids).T
         obstacles.thinnest = wp.array(thinnest.astype(real_numpy), dtype=real, device=self.device)
-        obstacles.thin = wp.array(is_thin(across, self.particles.edge).astype(np.int32), dtype=int, device=self.device)
+        obstacles.thin = wp.array(is_thin(across, self.matter.edge).astype(np.int32), dtype=int, device=self.device)
         return obstacles
 
     @functools.cached_property
@@ -262,10 +274,10 @@ class ProjectiveModel:
         """Surfaces that may meet as a Warp struct."""
         pairs, scratch = PairArrays(), self.scratch
         pairs.nodes, pairs.stride, pairs.capacity = scratch.points, scratch.stride, scratch.capacity
-        pairs.clearance, pairs.margin = _CLEARANCE * self.particles.edge, _MARGIN * self.particles.edge
-        attached = apart(self.scene, self.particles, scratch.shells)
+        pairs.clearance, pairs.margin = _CLEARANCE * self.matter.edge, _MARGIN * self.matter.edge
+        attached = apart(self.scene, self.matter, scratch.shells)
         pairs.bodies = len(attached)
-        numbers = body_of(self.scene, self.particles, scratch.shells)
+        numbers = body_of(self.scene, self.matter, scratch.shells)
         pairs.body, pairs.attached = (
             wp.array(a.reshape(-1).astype(np.int32), dtype=int, device=self.device) for a in (numbers, attached)
         )

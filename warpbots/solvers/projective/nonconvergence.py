@@ -84,7 +84,7 @@ def diagnosis(
 
 def _inverted(model: ProjectiveModel, x: np.ndarray) -> str:
     """Tetrahedra that are inside out where nodes are at `x` [m], shape (n_nodes, 3); empty for none."""
-    mesh = model.particles
+    mesh = model.matter
     corners = x[mesh.tets]
     with np.errstate(all="ignore"):  # what is looked at here may overflow
         bad = np.flatnonzero(np.linalg.det(corners[:, 1:] - corners[:, :1]) <= 0.0)
@@ -101,7 +101,7 @@ def _inverted(model: ProjectiveModel, x: np.ndarray) -> str:
 
 def _infinite(model: ProjectiveModel, w: int) -> str:
     """At which node the imbalance of forces is not finite."""
-    scratch, mesh = model.scratch, model.particles
+    scratch, mesh = model.scratch, model.matter
     lacking = scratch.lacking.numpy().reshape(model.worlds, scratch.stride, 4)[w, : scratch.count, :3]
     bad = np.flatnonzero(~np.isfinite(lacking).all(axis=1))
     if not len(bad):

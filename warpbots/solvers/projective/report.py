@@ -61,7 +61,7 @@ def report_of(model: ProjectiveModel, dt: float, tolerance: float) -> StepReport
     return StepReport(
         iterations=progress.iterations.numpy().copy(),
         correction=progress.size.numpy().copy(),
-        tolerance=tolerance * model.particles.edge,
+        tolerance=tolerance * model.matter.edge,
         imbalance=np.linalg.norm(lacking, axis=-1).max(axis=1, initial=0.0),
         contacts=contacts,
         contact_force=force[:, : scratch.count],
@@ -99,7 +99,7 @@ def where_sunk(model: ProjectiveModel, w: int, position: np.ndarray) -> str:
         w: The world.
         position: Where its nodes were before the step [m], shape (n_nodes, 3).
     """
-    scratch, edge = model.scratch, model.particles.edge
+    scratch, edge = model.scratch, model.matter.edge
     depth = scratch.sunk.depth.numpy().reshape(model.worlds, -1)[w] if model.sharp else np.zeros(1)
     if not depth.any():
         return ""
@@ -121,7 +121,7 @@ def _bodies(model: ProjectiveModel) -> list[SoftBody | RigidBody]:
 
 
 def _numbers(model: ProjectiveModel) -> np.ndarray:
-    return body_of(model.scene, model.particles, model.scratch.shells)
+    return body_of(model.scene, model.matter, model.scratch.shells)
 
 
 def _place(model: ProjectiveModel, w: int, position: np.ndarray, points: np.ndarray) -> str:

@@ -149,11 +149,11 @@ class ProjectiveDynamics:
             values = np.tile(values.astype(real_numpy), (model.worlds, 1, 1))
             return wp.array(values, dtype=vector(3), device=model.device, requires_grad=requires_grad)
 
-        nodes = tiled(model.particles.position), tiled(model.particles.velocity)
+        nodes = tiled(model.matter.position), tiled(model.matter.velocity)
         if model.skeleton is None:
             return ProjectiveState(*nodes)
         bones = Articulated().state(model.skeleton, requires_grad)
-        return SkeletalState(*nodes, bones.position, bones.velocity)
+        return SkeletalState(*nodes, bones.q, bones.qd)
 
     def max_time_step(self, model: ProjectiveModel, enough: float = math.inf) -> float:
         """Infinity: implicit Euler is stable for every step."""
@@ -168,7 +168,7 @@ class ProjectiveDynamics:
             after: Fields of the bad state.
             dt: Length of the step [s].
         """
-        tolerance = self.tolerance * model.particles.edge
+        tolerance = self.tolerance * model.matter.edge
         return diagnosis(model, before, after, dt, tolerance, self.max_iterations, self.memory)
 
     def step(
@@ -218,7 +218,7 @@ class ProjectiveDynamics:
             move(active)
             contact.sweep(active, z, f)
             contact.follow(f, move)
-            accelerate(it, self.tolerance * model.particles.edge, False, self.max_iterations)
+            accelerate(it, self.tolerance * model.matter.edge, False, self.max_iterations)
             contact.ask(z)
 
         while_loop(it.progress.any, correct)

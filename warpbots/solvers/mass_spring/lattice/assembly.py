@@ -46,7 +46,22 @@ class Lattice(Matter):
     drive: np.ndarray
 
     @property
-    def wears(self) -> bool:
+    def drawn(self) -> Matter:
+        """The cells: masses on the surface would be drawn as discs that reach out of the body."""
+        return self.cells
+
+    def drawn_at(self, values: np.ndarray) -> np.ndarray:
+        """Values of all masses, shape (..., n, m), for the cells: the mean of the masses about it."""
+        moved = self.carry @ np.moveaxis(values, -2, 0).reshape(values.shape[-2], -1)
+        return np.moveaxis(moved.reshape(-1, *values.shape[:-2], values.shape[-1]), 0, -2)
+
+    @property
+    def springs(self) -> np.ndarray:
+        """Masses that a spring joins, shape (n_springs, 2)."""
+        return self.ends
+
+    @property
+    def breaks(self) -> bool:
         """Whether any spring can set or break."""
         return bool((np.minimum(self.yield_strain, self.breaking_strain) < NEVER).any())
 

@@ -1,0 +1,27 @@
+"""What an observer is: something that is told the simulation, and then sees its states."""
+
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import torch
+
+from warpbots.solvers import State
+
+if TYPE_CHECKING:
+    from warpbots.simulation import Simulation
+
+__all__ = ["Observation", "Observer"]
+
+
+class Observation(Protocol):
+    """What `bind` returns."""
+
+    def __call__(self, state: State, **parameters: torch.Tensor) -> torch.Tensor:
+        """What is seen of `state`, shape (worlds, features)."""
+
+
+@runtime_checkable
+class Observer(Protocol):
+    """What a controller may be given instead of a function of the state."""
+
+    def bind(self, simulation: "Simulation") -> Observation:
+        """The observation of a state of `simulation`."""

@@ -1,0 +1,169 @@
+"""What a simulation is given: parameters, controls and fields of a state, checked and of the shape of its arrays."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import warp as wp
+
+from warpbots.gradients import Tensors, at_turn, refuse_transforms
+from warpbots.scene.field_types import shown
+from warpbots.solvers import Model, Parameter, State
+
+__all__ = ["Controller", "Inputs", "Seen", "parameter_fault"]
+
+Controller = Callable[[State, float], torch.Tensor]
+"""What drives a robot: (state, time [s]) -> control of shape (worlds, channels) with values in [-1, 1]."""
+
+
+class Seen:
+    """Tensors that were looked at before: by their memory, and how often it had been written."""
+
+    def __init__(self):
+        """Nothing was seen yet."""
+        self._known: dict[str, tuple[torch.Tensor, float]] = {}
+
+    def unchanged(self, name: str, tensor: torch.Tensor) -> bool:
+        """Whether the last tensor of this name was the same memory with the same values."""
+        if name not in self._known:
+            return False
+        other, version = self._known[name]
+        now = (tensor.data_ptr(), tensor.stride(), _version(tensor))
+        return now == (other.data_ptr(), other.stride(), version)
+
+    def all_unchanged(self, tensors: Tensors) -> bool:
+        """Whether these are the tensors that were seen last, all of them and no others."""
+        return self._known.keys() == tensors.keys() and all(self.unchanged(n, t) for n, t in tensors.items())
+
+    def add(self, tensors: Tensors) -> None:
+        """Remember these, besides others."""
+        self._known |= {name: (tensor.detach(), _version(tensor)) for name, tensor in tensors.items()}
+
+    def replace(self, tensors: Tensors) -> None:
+        """Remember these alone."""
+        self._known = {}
+        self.add(tensors)
+
+
+class Inputs:
+    """Arguments of the steps of a model, as tensors of the shapes of its arrays.
+
+    Attributes:
+        no_control: Zero control signals, shape (worlds, channels).
+    """
+
+    def __init__(self, model: Model):
+        """Nothing is copied but one row of controls.
+
+        Args:
+            model: Has the parameters.
+        """
+        self._model, self._inside = model, Seen()
+        shape = (model.worlds, model.channels)
+        self.no_control = wp.to_torch(wp.zeros(shape, dtype=model.scalar, device=model.device))
+
+    def fit(self, value: Any, like: torch.Tensor, what: str) -> torch.Tensor:
+        """`value` as a tensor of the type and shape of `like`.
+
+        Args:
+            value: A tensor, an array or numbers.
+            like: Has the shape that `value` has to broadcast to.
+            what: What it is, for people.
+
+        Raises:
+            ValueError: It is no real tensor, or its shape does not fit.
+        """
+        try:
+            value = torch.as_tensor(value, device=like.device)
+        except (TypeError, ValueError, RuntimeError):
+            raise ValueError(f"{what} must be a tensor, an array or numbers, got {shown(value)}") from None
+        refuse_transforms({what: value})
+        if value.is_complex():
+            raise ValueError(f"{what} must be real, got numbers of type {value.dtype}")
+        try:
+            return value.to(like.dtype).expand(like.shape)
+        except RuntimeError:
+            raise ValueError(
+                f"{what} must have shape {tuple(like.shape)} or one that broadcasts to it, got {tuple(value.shape)}"
+            ) from None
+
+    def parameters(self, given: dict[str, Any]) -> Tensors:
+        """Parameters checked against their ranges and broadcast to the shapes of the model's.
+
+        Raises:
+            ValueError: There is no such parameter, its shape does not fit, or a value is outside its range.
+        """
+        known = self._model.parameters()
+        fitted, new = {}, {}
+        for name, value in given.items():
+            if name not in known:
+                raise ValueError(f"there is no parameter {name!r}; the model has {', '.join(known)}")
+            array = wp.to_torch(self._model.parameter(name), requires_grad=False)
+            fitted[name] = self.fit(value, array, f"parameter {name!r}")
+            if not self._inside.unchanged(name, fitted[name]):
+                new[name] = fitted[name]
+        bad = [_outside(known[name], tensor).any() for name, tensor in new.items()]
+        if bad and torch.stack(bad).any():
+            fault = next(filter(None, (parameter_fault(name, known[name], tensor) for name, tensor in new.items())))
+            raise ValueError(f"{fault}; keep it there with a projection or a bijection (see warpbots.optimize)")
+        self._inside.add(new)
+        return fitted
+
+    def control(self, value: Any) -> torch.Tensor:
+        """A control signal of shape (worlds, channels).
+
+        Raises:
+            ValueError: Its shape does not fit.
+        """
+        return self.fit(value, self.no_control, "a control")
+
+    def controller(self, controller: Any, steps: int, dt: float) -> Controller:
+        """A function of the state and the time, whatever it is given as.
+
+        Args:
+            controller: A function, a table of controls, or None.
+            steps: Number of control intervals.
+            dt: Length of one [s].
+
+        Raises:
+            ValueError: The shape of a table does not fit.
+        """
+        if controller is None:
+            return lambda state, time: self.no_control
+        if callable(controller) and not isinstance(controller, type):
+            return controller
+        worlds, channels = self.no_control.shape
+        like = self.no_control[:, None].expand((worlds, steps, channels))
+        table = self.fit(controller, like, "the table of controls")
+        return lambda state, time: table[:, round(time / dt)]
+
+    def model_with(self, parameters: Tensors) -> Model:
+        """The model with copies of `parameters` instead of its own."""
+        with at_turn(self._model.device):
+            arrays = {name: wp.clone(self._model.parameter(name)) for name in parameters}
+            for name, array in arrays.items():
+                wp.to_torch(array, requires_grad=False).copy_(parameters[name].detach())
+            return self._model.with_parameters(arrays)
+
+
+def parameter_fault(name: str, spec: Parameter, values: torch.Tensor) -> str | None:
+    """What is wrong with the first of `values` that is outside the range of a parameter; None if all are inside."""
+    bad = _outside(spec, values)
+    if not bad.any():
+        return None
+    at = [int(i) for i in torch.nonzero(bad)[0]]
+    left, value = "[" if spec.inclusive else "(", values[tuple(at)].item()
+    span = f"{left}{spec.lower:g}, {spec.upper:g}) {spec.unit}"
+    return f"parameter {name!r} must be in {span}, got {value:g} at index {at}"
+
+
+def _outside(spec: Parameter, values: torch.Tensor) -> torch.Tensor:
+    """Which of `values` are not in the range of a parameter."""
+    low = (values < spec.lower) if spec.inclusive else (values <= spec.lower)
+    return low | (values >= spec.upper) | ~torch.isfinite(values)
+
+
+def _version(tensor: torch.Tensor) -> float:
+    """How often a tensor was changed; tensors of inference mode do not count it, and are never the same."""
+    return math.nan if tensor.is_inference() else tensor._version

@@ -1,0 +1,387 @@
+"""The handle on a simulation: a scene, a solver, a time step; torch tensors in and out."""
+
+import dataclasses
+import functools
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+import warp as wp
+
+from warpbots.gradients import (
+    BackwardWatch,
+    Bridge,
+    Checkpoints,
+    Replay,
+    Segment,
+    Tensors,
+    Watch,
+    at_turn,
+    interval,
+    reading,
+    turn,
+)
+from warpbots.numerics import parallel
+from warpbots.scene import Scene, SceneError
+from warpbots.scene.field_types import fitted, shown
+from warpbots.simulation.center_of_mass import CenterOfMass
+from warpbots.simulation.diagnosis import Diagnosis
+from warpbots.simulation.inputs import Controller, Inputs, parameter_fault
+from warpbots.simulation.time_step import MOST_SUBSTEPS, TimeStep
+from warpbots.solvers import Parameter, Reports, Senses, Solver, State
+from warpbots.solvers.checks import refuse_far
+from warpbots.trajectory import Trajectory
+
+__all__ = ["Simulation"]
+
+_UNREAD = 16
+"""Control intervals of a rollout on a GPU whose faults wait to be read together, at most."""
+
+_ALL = sys.maxsize
+"""Those of a backward pass, which is read when it ends."""
+
+
+class Simulation:
+    """A scene under a solver, in steps of a control interval.
+
+    Threads may share one: they take turns, so that several are no faster than one; processes run side by side.
+
+    States are the solver's own dataclass with torch tensors as fields, each with the leading axis (worlds, ...).
+
+    What goes wrong on a CPU is raised by the interval in which it does. A GPU would have to be waited for: there a
+    rollout looks every few intervals, and a backward pass when it ends. They raise the same, but a controller has been
+    called a few times more by then, and gradients that are not finite have been added to ``.grad``.
+
+    Attributes:
+        scene: What is simulated.
+        solver: The method.
+        model: The scene as the solver's arrays.
+        dt: Length of a control interval [s].
+        substeps: Solver steps per control interval.
+        checkpoints: What rollouts keep for their backward pass.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        solver: Solver,
+        dt: float,
+        substeps: int | None = 1,
+        *,
+        worlds: int = 1,
+        device: wp.DeviceLike = None,
+        checkpoints: Checkpoints | None = None,
+    ):
+        """Build the model.
+
+        Args:
+            scene: What to simulate.
+            solver: The method, such as ``MPM(dx=0.01)``.
+            dt: Time between two control signals [s].
+            substeps: Solver steps in that time; None for the fewest that stay well below the stability bound.
+            worlds: Number of independent copies of the scene.
+            device: Warp device; None for the current one.
+            checkpoints: What rollouts keep for their backward pass; None for `Checkpoints.sqrt`.
+
+        Raises:
+            ValueError: An argument is of another kind, `dt` or `substeps` is not positive, the solver step is over its
+                stability bound, or matter is so far from the origin that positions have too few digits left.
+            SceneError: The solver cannot simulate the scene.
+        """
+        self.scene = fitted(scene, Scene, "Simulation: scene")
+        if not isinstance(solver, Solver) or isinstance(solver, type):
+            raise ValueError(f"Simulation: solver must be an instance such as MPM(dx=0.01), got {shown(solver)}")
+        self.solver, self.dt = solver, fitted(dt, float, "Simulation: dt")
+        substeps = fitted(substeps, int | None, "Simulation: substeps")
+        if not self.dt > 0.0 or (substeps is not None and not 1 <= substeps < MOST_SUBSTEPS):
+            raise ValueError(
+                f"Simulation: dt must be positive and substeps at least 1, got {dt:g} s and {shown(substeps)}"
+            )
+        self.checkpoints = fitted(checkpoints, Checkpoints | None, "Simulation: checkpoints") or Checkpoints.sqrt()
+        worlds, device = fitted(worlds, int, "Simulation: worlds"), _device(device)
+        try:
+            with turn, np.errstate(over="ignore"):  # what is too large for the arrays is refused with its name
+                self.model = solver.build(scene, worlds, device)
+                fields = tuple(f.name for f in dataclasses.fields(solver.state(self.model)))
+        except MemoryError as fault:
+            raise SceneError(
+                f"Scene {scene.name!r}: it does not fit into memory ({fault}); use larger cells or fewer worlds"
+            ) from fault
+        except OverflowError as fault:
+            raise SceneError(
+                f"Scene {scene.name!r}: a length or a mass in it is beyond all floating point ({fault}); use SI units"
+            ) from fault
+        self._refuse_rounding()
+        self._time_step = TimeStep(solver, self.model, self.dt, substeps)
+        self.substeps = self._time_step.substeps
+        if self.model.matter is not None:
+            self._refuse_far(self.model.matter.position, above=3)
+        self._inputs = Inputs(self.model)
+        single = functools.partial(self._make_interval, wanted=frozenset(), substeps=1)
+        self._diagnosis = Diagnosis(scene, solver, self._time_step, self._inputs, single)
+        self._center_of_mass = CenterOfMass(self)
+        self._bridge = self._bridge_of(fields, self._make_interval)
+
+    @property
+    def worlds(self) -> int:
+        """Number of independent copies of the scene."""
+        return self.model.worlds
+
+    @property
+    def channels(self) -> int:
+        """Number of control channels: one for each actuator of the scene, in its order."""
+        return self.model.channels
+
+    @property
+    def max_time_step(self) -> float:
+        """Largest stable substep [s] according to the solver."""
+        return self._time_step.bound
+
+    def parameters(self) -> dict[str, Parameter]:
+        """What can be differentiated besides states and controls: name -> unit, range and meaning."""
+        return self.model.parameters()
+
+    def parameter(self, name: str) -> torch.Tensor:
+        """A copy of a parameter as a tensor of shape (worlds, ...), ready to be optimised and passed back by name.
+
+        Raises:
+            KeyError: The model has no such parameter.
+        """
+        if name not in self.parameters():
+            raise KeyError(f"there is no parameter {name!r}; the model has {', '.join(self.parameters())}")
+        with at_turn(self.model.device):
+            return wp.to_torch(self.model.parameter(name), requires_grad=False).clone()
+
+    def region(self, name: str) -> torch.Tensor:
+        """Which points of the matter belong to a region, shape (n,), bool.
+
+        For a parameter per region: ``E = stiff * sim.region("leg") + soft * ~sim.region("leg")``.
+
+        Raises:
+            KeyError: The scene has no such region; rigid bodies have none at all.
+        """
+        if self.model.matter is None:
+            raise KeyError(f"there is no region {name!r}: regions are parts of soft bodies, and the scene has none")
+        regions = self.model.matter.regions
+        if name not in regions:
+            raise KeyError(f"there is no region {name!r}; the scene has {', '.join(regions) or 'none'}")
+        return torch.as_tensor(regions[name], device=wp.device_to_torch(self.model.device))
+
+    def center_of_mass(self, state: State, region: str | None = None, **parameters: torch.Tensor) -> torch.Tensor:
+        """Centre of mass of all bodies, or of a region [m], shape (worlds, dim); differentiable.
+
+        Masses of matter are those of the scene. The mean of the positions is another point where the points of the
+        matter differ in mass, as those of a lattice do.
+
+        Args:
+            state: Where the bodies are.
+            region: Name of a region of soft bodies, or None.
+            parameters: Tensors instead of the model's parameters, by name; rigid bodies have the poses and the masses
+                that follow from these.
+
+        Raises:
+            KeyError: The scene has no such region.
+            ValueError: A parameter has the wrong shape or an illegal value.
+        """
+        return self._center_of_mass.of(state, region, self._inputs.parameters(parameters))
+
+    def state(self, **fields: torch.Tensor) -> State:
+        """The scene at rest, with `fields` instead of its own.
+
+        Args:
+            fields: Tensors by field name; their shapes must broadcast to the field's.
+
+        Raises:
+            ValueError: There is no such field, its shape does not fit, it is not finite, or matter is so far from the
+                origin that positions have too few digits left.
+        """
+        with at_turn(self.model.device):
+            arrays = self.solver.state(self.model)
+            rest = {f.name: wp.to_torch(getattr(arrays, f.name)).clone() for f in dataclasses.fields(arrays)}
+        for name, value in fields.items():
+            if name not in rest:
+                raise ValueError(f"state: there is no field {name!r}; a state has {', '.join(rest)}")
+            rest[name] = fitted = self._inputs.fit(value, rest[name], f"state field {name!r}").contiguous()
+            if not torch.isfinite(fitted).all():
+                at = tuple(int(i) for i in torch.nonzero(~torch.isfinite(fitted))[0])
+                raise ValueError(f"state field {name!r} must be finite, got {fitted[at].item():g} at index {at}")
+            if name == "position" and self.model.matter is not None:
+                self._refuse_far(fitted.detach().cpu().numpy(), above=3)
+        return type(arrays)(**rest)
+
+    def step(self, state: State, control: torch.Tensor, **parameters: torch.Tensor) -> State:
+        """One control interval: `substeps` solver steps under one control signal.
+
+        Differentiable by torch with respect to every argument.
+
+        Args:
+            state: Where to start.
+            control: Control signal in [-1, 1], shape (worlds, channels) or (channels,).
+            parameters: Tensors instead of the model's parameters, by name.
+
+        Raises:
+            ValueError: A control or a parameter has the wrong shape or an illegal value.
+            SimulationError: The motion diverged or left the grid.
+        """
+        parameters = self._inputs.parameters(parameters)
+        self._time_step.judge(self._inputs, parameters)
+        inputs = _fields(state) | {"control": self._inputs.control(control)} | parameters
+        outputs, marks = self._bridge.run(inputs, Segment(self._bridge, keep=True), 0)
+        Watch(self.model.device, 1).note(marks, functools.partial(self._diagnosis.refuse, inputs, 0))
+        return type(state)(**outputs)
+
+    def sense(self, state: State, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
+        """What the solver can measure of a state: see `warpbots.solvers.articulated.Readings`.
+
+        Differentiable by torch with respect to every argument. A rollout that replaces parameters has to replace them
+        here, too.
+
+        Args:
+            state: What to measure.
+            control: Control signal, on which the torques of motors depend, shape (worlds, channels) or (channels,);
+                None for no control.
+            parameters: Tensors instead of the model's parameters, by name.
+
+        Returns:
+            The solver's dataclass with torch tensors as fields, each with the leading axis (worlds, ...).
+
+        Raises:
+            TypeError: The solver measures nothing.
+            ValueError: A control or a parameter has the wrong shape or an illegal value.
+        """
+        if not isinstance(self.solver, Senses):
+            raise TypeError(f"{type(self.solver).__name__} measures nothing; its states hold all there is")
+        given = self._inputs.no_control if control is None else self._inputs.control(control)
+        inputs = _fields(state) | {"control": given} | self._inputs.parameters(parameters)
+        outputs, marks = self._measured.run(inputs, Segment(self._measured, keep=False), 0)
+        if control is not None:
+            Watch(self.model.device, 1).note(marks, functools.partial(self._diagnosis.refuse, inputs, 0))
+        return type(self.solver.readings(self.model))(**outputs)
+
+    def report(self) -> object:
+        """How the last step of the solver ended: iterations, residuals, forces of contacts; not differentiable.
+
+        Returns:
+            The solver's report as NumPy arrays, `warpbots.solvers.projective.StepReport` for `ProjectiveDynamics`.
+
+        Raises:
+            TypeError: The solver's steps are not iterated, so that there is nothing to report.
+            RuntimeError: The last thing that ran was no step, but a backward pass.
+        """
+        if not isinstance(self.solver, Reports):
+            raise TypeError(f"{type(self.solver).__name__} reports nothing on its steps")
+        return self.solver.report(self.model, self._time_step.length)
+
+    @functools.cached_property
+    def _measured(self) -> Bridge:
+        """Readings under torch's autograd."""
+
+        def make(names: frozenset, wanted: frozenset) -> Replay:
+            return reading(self.solver, self.model, names & frozenset(self.parameters()), wanted)
+
+        names = tuple(f.name for f in dataclasses.fields(self.solver.readings(self.model)))
+        return self._bridge_of(names, make)
+
+    def _bridge_of(self, outputs: tuple[str, ...], make: Callable[[frozenset, frozenset], Replay]) -> Bridge:
+        device = self.model.device
+        watch = BackwardWatch(device, _ALL if parallel(device) else 1)
+        return Bridge(outputs, make, self.solver.lost_gradient, watch)
+
+    def rollout(
+        self,
+        controller: Controller | torch.Tensor | None,
+        steps: int,
+        state: State | None = None,
+        *,
+        observe: Callable[[State], torch.Tensor] | None = None,
+        **parameters: torch.Tensor,
+    ) -> Trajectory:
+        """`steps` control intervals.
+
+        Args:
+            controller: A callable (state, time) -> control, a table of controls of shape (steps, channels) or
+                (worlds, steps, channels), or None for no control.
+            steps: Number of control intervals.
+            state: Where to start; None for rest.
+            observe: A function of the state whose values after each interval are collected, differentiably.
+            parameters: Tensors instead of the model's parameters, by name.
+
+        Returns:
+            The trajectory; its final state, controls and observations are differentiable.
+
+        Raises:
+            ValueError: `steps` is below 1, or a control or parameter has the wrong shape or an illegal value.
+            SimulationError: The motion diverged or left the grid.
+        """
+        if fitted(steps, int, "rollout: steps") < 1:
+            raise ValueError(f"rollout: steps must be at least 1, got {steps}")
+        start = state = self.state() if state is None else state
+        controller = self._inputs.controller(controller, steps, self.dt)
+        parameters = self._inputs.parameters(parameters)
+        self._time_step.judge(self._inputs, parameters)
+        length = self.checkpoints.segment(steps, self.substeps)
+        controls, observations = [], []
+        with Watch(self.model.device, min(length, _UNREAD) if parallel(self.model.device) else 1) as watch:
+            for first in range(0, steps, length):
+                count = min(length, steps - first)
+                segment = Segment(self._bridge, keep=self.checkpoints.keeps_all or first + count == steps)
+                with segment.saving_places():
+                    for i in range(count):
+                        u = self._inputs.control(controller(state, (first + i) * self.dt))
+                        controls.append(u.clone())  # a controller may fill the same tensor again
+                        inputs = _fields(state) | {"control": u} | parameters
+                        outputs, marks = self._bridge.run(inputs, segment, i)
+                        given = inputs | {"control": controls[-1]}
+                        watch.note(marks, functools.partial(self._diagnosis.refuse, given, first + i))
+                        state = type(state)(**outputs)
+                        if observe is not None:
+                            observations.append(observe(state))
+        return Trajectory(
+            simulation=self,
+            start=_copied(start),
+            final=state,
+            control=torch.stack(controls, dim=1),
+            observation=torch.stack(observations, dim=1) if observations else None,
+            parameters={n: p.detach().clone() for n, p in parameters.items()},
+        )
+
+    def _make_interval(self, names: frozenset, wanted: frozenset, substeps: int = 0) -> Replay:
+        replaced = names & frozenset(self.parameters())
+        step, count = self._time_step.length, substeps or self.substeps
+        return interval(self.solver, self.model, step, count, replaced, wanted)
+
+    def _refuse_rounding(self) -> None:
+        """Raise if a number of the scene, rounded to the precision of the arrays, leaves its range."""
+        for name, spec in self.parameters().items():
+            values = self.parameter(name)
+            if fault := parameter_fault(name, spec, values):
+                dtype = str(values.dtype).removeprefix("torch.")
+                raise SceneError(
+                    f"Scene {self.scene.name!r}: {fault}, as {dtype} rounds it; choose other values, or double "
+                    f"precision (WARPBOTS_PRECISION=float64)"
+                )
+
+    def _refuse_far(self, position: np.ndarray, above: int) -> None:
+        volume = self.model.matter.volume
+        spacing = float(np.median(volume[volume > 0.0]) ** (1.0 / self.scene.dim))
+        refuse_far(position, spacing, self._time_step.length, math.hypot(*self.scene.gravity), above=above + 1)
+
+
+def _device(device: wp.DeviceLike) -> wp.Device:
+    """The device of that name."""
+    try:
+        return wp.get_device(device)
+    except (ValueError, RuntimeError):
+        known = ", ".join(str(d) for d in wp.get_devices())
+        raise ValueError(f"Simulation: there is no device {device!r}; this machine has {known}") from None
+
+
+def _fields(state: State) -> Tensors:
+    return {f.name: getattr(state, f.name) for f in dataclasses.fields(state)}
+
+
+def _copied(state: State) -> State:
+    return type(state)(**{name: field.detach().clone() for name, field in _fields(state).items()})

@@ -1,0 +1,115 @@
+"""The step of a solver, held against its stability bound and against what the solver advises."""
+
+import functools
+import math
+import warnings
+
+from warpbots.gradients import Tensors, at_turn
+from warpbots.simulation.inputs import Inputs, Seen
+from warpbots.solvers import Cautious, Model, Solver
+
+__all__ = ["MOST_SUBSTEPS", "TimeStep"]
+
+MOST_SUBSTEPS = 2**31
+"""Substeps that no control interval has."""
+
+
+class TimeStep:
+    """A control interval in substeps.
+
+    Attributes:
+        dt: Length of the control interval [s].
+        substeps: Number of steps of the solver in it.
+    """
+
+    def __init__(self, solver: Solver, model: Model, dt: float, substeps: int | None):
+        """Choose the number of substeps, if it is left open, and hold it against the bound.
+
+        Args:
+            solver: The method.
+            model: What it simulates.
+            dt: Length of the control interval [s].
+            substeps: Number of steps of the solver in it; None for the fewest that are safe.
+
+        Raises:
+            ValueError: The step is over the bound, or the interval has more safe steps than can be counted.
+        """
+        self._solver, self._model, self.dt = solver, model, dt
+        self._judged, self._cautioned = Seen(), False
+        self.substeps = self._safe_substeps(self.bound) if substeps is None else substeps
+        self._refuse(stacklevel=4)
+        self._caution(model, stacklevel=4)
+
+    @property
+    def length(self) -> float:
+        """Length of a substep [s]."""
+        return self.dt / self.substeps
+
+    @functools.cached_property
+    def bound(self) -> float:
+        """Largest stable substep [s] according to the solver."""
+        return self._solver.max_time_step(self._model)
+
+    def judge(self, inputs: Inputs, parameters: Tensors) -> None:
+        """Hold replaced parameters against the step, unless they are those of the last time.
+
+        Raises:
+            ValueError: With these parameters the step is over the bound.
+        """
+        if not parameters or self._judged.all_unchanged(parameters):
+            return
+        bounded, cautious = math.isfinite(self.bound), isinstance(self._solver, Cautious) and not self._cautioned
+        if bounded or cautious:
+            model = inputs.model_with(parameters)
+            if bounded:
+                self._refuse_with(model, parameters)
+            self._caution(model, stacklevel=5)
+        self._judged.replace(parameters)
+
+    def _safe_substeps(self, bound: float) -> int:
+        """Fewest substeps that stay below the part of the stability bound that the solver takes for safe."""
+        safe = self._solver.margin * bound
+        if not self.dt < (MOST_SUBSTEPS - 1) * safe:
+            raise ValueError(
+                f"Simulation: dt = {self.dt:g} s is {self.dt / safe if safe else math.inf:.3g} safe steps of "
+                f"{safe:.3g} s, more than can be counted; use a shorter dt, softer or denser material, or larger cells"
+            )
+        return int(self.dt / safe) + 1
+
+    def _refuse(self, stacklevel: int) -> None:
+        bound, dt = self.bound, self.length
+        if dt > bound:
+            raise ValueError(
+                f"the solver step of {dt:.3g} s (dt={self.dt:g} in {self.substeps} substeps) is over the stability "
+                f"bound of {bound:.3g} s; use substeps={self._safe_substeps(bound)}, softer or denser material, "
+                f"or a larger grid cell"
+            )
+        if dt > 1.25 * self._solver.margin * bound:
+            warnings.warn(
+                f"the solver step of {dt:.3g} s is {dt / bound:.2f} of the stability bound of {bound:.3g} s, which "
+                f"holds for matter at rest: free surfaces and large deformation may diverge; "
+                f"substeps={self._safe_substeps(bound)} is safe",
+                stacklevel=stacklevel,
+            )
+
+    def _refuse_with(self, model: Model, parameters: Tensors) -> None:
+        """Raise if the step is over the stability bound of a `model` that has `parameters` in place."""
+        dt = self.length
+        bound = self._solver.max_time_step(model, enough=dt)
+        if dt > bound:
+            raise ValueError(
+                f"with {', '.join(parameters)} replaced, the solver step of {dt:.3g} s is over the stability bound of "
+                f"{bound:.3g} s (it is {self.bound:.3g} s without); make the simulation with "
+                f"substeps={self._safe_substeps(bound)}, or keep them lower by a projection or a bijection (see "
+                f"warpbots.optimize)"
+            )
+
+    def _caution(self, model: Model, stacklevel: int) -> None:
+        """Warn, once, of what the solver's step leaves inaccurate."""
+        if self._cautioned or not isinstance(self._solver, Cautious):
+            return
+        with at_turn(self._model.device):
+            words = self._solver.caution(model, self.length)
+        if words:
+            self._cautioned = True
+            warnings.warn(words, stacklevel=stacklevel)

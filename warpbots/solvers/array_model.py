@@ -1,0 +1,29 @@
+"""What models of one dataclass of arrays answer alike."""
+
+import dataclasses
+from typing import Self
+
+import warp as wp
+
+__all__ = ["ArrayModel"]
+
+
+class ArrayModel:
+    """A model, as a frozen dataclass, whose parameters are fields of their own name."""
+
+    @property
+    def channels(self) -> int:
+        """Number of control channels: one for each actuator."""
+        return len(self.scene.actuators)
+
+    def parameter(self, name: str) -> wp.array:
+        """The array of a parameter, shape (worlds, ...)."""
+        return getattr(self, name)
+
+    def with_parameters(self, arrays: dict[str, wp.array]) -> Self:
+        """A copy with `arrays` instead of its own, by name of the parameter."""
+        return dataclasses.replace(self, **arrays)
+
+    def parameter_arrays(self) -> list[wp.array]:
+        """Arrays of all parameters that have an effect."""
+        return [self.parameter(name) for name in self.parameters()]
