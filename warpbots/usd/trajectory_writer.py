@@ -209,8 +209,8 @@ def _define(
         curves.CreateCurveVertexCountsAttr(Vt.IntArray(len(ends), 2))
         length = np.linalg.norm(np.diff(particles.position[ends], axis=1)[:, 0], axis=1)
         wide = 2.0 * np.median(truss.radius) if truss else _THIN * np.median(length)
-        curves.CreateWidthsAttr([float(wide)] * (len(shown) if particles.wears else 1))
-        curves.SetWidthsInterpolation(UsdGeom.Tokens.uniform if particles.wears else UsdGeom.Tokens.constant)
+        curves.CreateWidthsAttr([float(wide)] * (len(shown) if particles.inelastic else 1))
+        curves.SetWidthsInterpolation(UsdGeom.Tokens.uniform if particles.inelastic else UsdGeom.Tokens.constant)
         moving.append(Moving(curves, ends.ravel(), shown, float(wide)))
     return moving
 

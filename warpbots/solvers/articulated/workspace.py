@@ -4,7 +4,7 @@ import dataclasses
 
 import warp as wp
 
-from warpbots.solvers.adjoint_cache import Kept
+from warpbots.solvers.adjoint_cache import AdjointCache
 from warpbots.solvers.articulated.arrays import Links, Stage
 from warpbots.solvers.articulated.cloud_contact import Pairs
 from warpbots.solvers.articulated.machine import Work
@@ -64,7 +64,7 @@ class Scratch:
 
     def __init__(self, sizes: Sizes, touching: Touching, device: wp.Device):
         self._sizes, self._device = sizes, device
-        self._ends: Kept = Kept()
+        self._ends: AdjointCache = AdjointCache()
         w, n = sizes.worlds, sizes.freedom
         elements, pairs, groups = w * sizes.elements, w * sizes.pairs, w * sizes.groups
         looking = w * lanes_of(device) if pairs else 0

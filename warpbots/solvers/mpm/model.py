@@ -7,7 +7,7 @@ import warp as wp
 
 from warpbots.numerics import NODE, Copies, real, struct_of, vector
 from warpbots.scene import Scene
-from warpbots.solvers.adjoint_cache import Kept
+from warpbots.solvers.adjoint_cache import AdjointCache
 from warpbots.solvers.mpm.arrays import constitution_arrays, motion_arrays
 from warpbots.solvers.mpm.grid import Contacts, Grid
 from warpbots.solvers.mpm.particles import Particles
@@ -112,8 +112,8 @@ class Scratch:
         return self._gathered()
 
     @functools.cached_property
-    def _kept(self) -> Kept:
-        return Kept()
+    def _kept(self) -> AdjointCache:
+        return AdjointCache()
 
     @functools.cached_property
     def velocity(self) -> wp.array:

@@ -23,10 +23,10 @@ class Lattice(Matter):
     Attributes:
         mass: Masses [kg], shape (n,).
         ends: Masses that a spring joins, the lower number first, shape (n_springs, 2).
-        rest_length: Lengths at rest [m], shape (n_springs,).
+        rest_length: Rest lengths [m], shape (n_springs,).
         stiffness: Spring constants [N/m], shape (n_springs,).
         damping: Damping coefficients along the springs [N s/m], shape (n_springs,).
-        yield_strain: Strains at which springs set [1], `wear.NEVER` for those that do not, shape (n_springs,).
+        yield_strain: Strains at which springs yield [1], `plasticity.NEVER` for those that do not, shape (n_springs,).
         breaking_strain: Strains at which springs break [1], likewise, shape (n_springs,).
         cells: What is drawn, as matter at rest: the cells that the bodies were cut into, bars in several pieces.
         carry: Takes positions of the masses to those of `cells`, shape (n_cells, n).
@@ -46,8 +46,8 @@ class Lattice(Matter):
     drive: np.ndarray
 
     @property
-    def wears(self) -> bool:
-        """Whether any spring can set or break."""
+    def inelastic(self) -> bool:
+        """Whether any spring can yield or break."""
         return bool((np.minimum(self.yield_strain, self.breaking_strain) < NEVER).any())
 
 
