@@ -148,7 +148,7 @@ class ContactForces:
         """
         chosen = _bodies(simulation, self, self.bodies)
         rest = simulation.state().position
-        gather = rest.new_zeros(len(chosen), simulation.model.meeting.points)
+        gather = rest.new_zeros(len(chosen), simulation.model.contact_topology.points)
         for row, body in enumerate(chosen):
             gather[row, _points(simulation, body)] = 1.0
 
@@ -209,7 +209,7 @@ def _bodies(simulation: "Simulation", observer: object, names: tuple[str, ...] |
 
 def _points(simulation: "Simulation", body: int) -> np.ndarray:
     """Indices of the contact points of a body."""
-    meeting = simulation.model.meeting
+    meeting = simulation.model.contact_topology
     if not meeting.groups:
         return np.zeros(0, dtype=int)
     of, first, count = (a.numpy() for a in (meeting.group_body, meeting.group_first, meeting.group_count))
