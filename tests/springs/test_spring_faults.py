@@ -148,9 +148,7 @@ def test_an_implicit_solver_takes_one_step_for_each_interval(solver):
 def test_poissons_ratio_is_said():
     scene = body(Box((0, 0), (0.1, 0.1)))
     other = dataclasses.replace(scene.bodies[0], material=Material(1e4, 0.4, 1000.0))
-    with pytest.warns(
-        UserWarning, match="Poisson's ratio 0.25, instead of 0.4 in 'blob'; Young's modulus is kept"
-    ):
+    with pytest.warns(UserWarning, match="Poisson's ratio 0.25, instead of 0.4 in 'blob'; Young's modulus is kept"):
         MassSpring(0.05).build(Scene([other]))
 
 

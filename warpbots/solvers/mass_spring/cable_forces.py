@@ -1,32 +1,13 @@
-"""Cables between masses: the kernels of `warpbots.actuators.cable` on the nodes of a stage."""
+"""Forces of cables on the masses at a stage."""
 
 import functools
 
 import warp as wp
 
-from warpbots.actuators import cable_arrays, cable_kernels
-from warpbots.numerics import NODE, Launch, clear_gradients, launch_adjoints, launch_all, real
+from warpbots.numerics import NODE, Launch, clear_gradients, launch_adjoints, launch_all
+from warpbots.solvers.cable_forces import CableWorkspace, cable_adjoints, cable_launches
 
-__all__ = ["CableWorkspace", "add_cable_forces", "adj_cable_forces", "scatter_kernel"]
-
-_COMPONENTS = 4
-"""Components of a node; those behind the dimensions of the scene are 0."""
-
-
-class CableWorkspace:
-    """Lengths, tensions and forces of the cables at a stage, with gradients.
-
-    Attributes:
-        length: Lengths of the routes [m], shape (worlds, n_cables).
-        tension: Tensions [N], shape (worlds, n_cables).
-        force: Forces at the waypoints [N], shape (worlds, n_waypoints).
-    """
-
-    def __init__(self, worlds: int, cables: int, waypoints: int, device: wp.Device):
-        def zeros(count: int, dtype: type) -> wp.array:
-            return wp.zeros((worlds, count), dtype=dtype, device=device, requires_grad=True)
-
-        self.length, self.tension, self.force = zeros(cables, real), zeros(cables, real), zeros(waypoints, NODE)
+__all__ = ["add_cable_forces", "adj_cable_forces", "scatter_kernel"]
 
 
 @functools.cache
@@ -72,26 +53,15 @@ def adj_cable_forces(
     launch_all(steps[:3], x.device)
     clear_gradients(vars(work).values())
     x_adj, force_adj = (_by_world(a, work) for a in (x_adj, force_adj))
-    none = cable_arrays()()
-    adjoints = (
-        ([none, x_adj], [work.length.grad]),
-        ([none, work.length.grad, control.grad], [work.tension.grad]),
-        ([none, x_adj, work.tension.grad], [work.force.grad]),
-        ([None, work.force.grad], [force_adj]),
-    )
+    adjoints = [*cable_adjoints(work, control.grad, x_adj), ([None, work.force.grad], [force_adj])]
     launch_adjoints(steps, adjoints, x.device)
 
 
 def _launches(cables: object, work: CableWorkspace, control: wp.array, x: wp.array, force: wp.array) -> list[Launch]:
     """Kernel, size, inputs and outputs of every launch."""
-    length, tension, pull = cable_kernels(_COMPONENTS)
     x, force = _by_world(x, work), _by_world(force, work)
-    return [
-        (length, work.force.shape, [cables, x], [work.length]),
-        (tension, work.tension.shape, [cables, work.length, control], [work.tension]),
-        (pull, work.force.shape, [cables, x, work.tension], [work.force]),
-        (scatter_kernel(), work.force.shape, [cables.particle, work.force], [force]),
-    ]
+    scatter = scatter_kernel(), work.force.shape, [cables.particle, work.force], [force]
+    return [*cable_launches(cables, work, control, x), scatter]
 
 
 def _by_world(array: wp.array, work: CableWorkspace) -> wp.array:

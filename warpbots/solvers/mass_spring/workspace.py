@@ -7,7 +7,7 @@ import warp as wp
 
 from warpbots.numerics import NODE, Copies, real, vector
 from warpbots.solvers.adjoint_cache import AdjointCache
-from warpbots.solvers.mass_spring.cable_forces import CableWorkspace
+from warpbots.solvers.cable_forces import CableWorkspace
 from warpbots.solvers.mass_spring.motor_forces import MotorWorkspace
 from warpbots.solvers.solver import State
 
@@ -230,4 +230,4 @@ class Workspace:
     @functools.cached_property
     def cables(self) -> CableWorkspace:
         """Lengths, tensions and forces of the cables."""
-        return CableWorkspace(self.sizes.worlds, self.sizes.cables, self.sizes.waypoints, self.device)
+        return CableWorkspace(self.sizes.worlds, self.sizes.cables, self.sizes.waypoints, NODE, self.device)

@@ -9,8 +9,10 @@ import warp as wp
 from warpbots.contact.solid import Solids, widths
 from warpbots.numerics import real, real_numpy
 from warpbots.scene import Scene
+from warpbots.solvers.array_fields import ArrayFields
 from warpbots.solvers.articulated.model import PARAMETERS as ARTICULATED
 from warpbots.solvers.articulated.model import ArticulatedModel
+from warpbots.solvers.law_groups import LawGroup
 from warpbots.solvers.projective.contact.bone_surface import apart, body_of
 from warpbots.solvers.projective.contact.detection import PairArrays
 from warpbots.solvers.projective.contact.node_contact import ObstacleArrays
@@ -21,7 +23,7 @@ from warpbots.solvers.projective.mesh import Mesh
 from warpbots.solvers.projective.workspace import Scratch
 from warpbots.solvers.solver import Parameter
 
-__all__ = ["Group", "SKELETON", "ProjectiveModel", "ProjectiveState", "SkeletalState"]
+__all__ = ["SKELETON", "ProjectiveModel", "ProjectiveState", "SkeletalState"]
 
 _ANY = (-float("inf"), float("inf"))
 _POSITIVE = (0.0, float("inf"))
@@ -58,25 +60,8 @@ SKELETON = tuple(n for n in ARTICULATED if n not in _PARAMETERS and not n.starts
 """Parameters of bones: those of articulated bodies without contacts, whose gravity is that of the flesh."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Group:
-    """Tetrahedra in a row that follow one law.
-
-    Attributes:
-        law: Name of the law.
-        incompressibility: Exponent of its added volumetric energy.
-        first: Number of the first tetrahedron.
-        count: Number of them.
-    """
-
-    law: str
-    incompressibility: int
-    first: int
-    count: int
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
-class ProjectiveState:
+class ProjectiveState(ArrayFields):
     """Nodes in motion.
 
     Attributes:
@@ -86,10 +71,6 @@ class ProjectiveState:
 
     position: wp.array
     velocity: wp.array
-
-    def fields(self) -> list[wp.array]:
-        """All arrays, in the order of the attributes."""
-        return [getattr(self, f.name) for f in dataclasses.fields(self)]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -152,7 +133,7 @@ class ProjectiveModel:
     worlds: int
     device: wp.Device
     particles: Mesh
-    groups: tuple[Group, ...]
+    groups: tuple[LawGroup, ...]
     youngs_modulus: wp.array
     poissons_ratio: wp.array
     density: wp.array
