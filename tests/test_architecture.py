@@ -1,6 +1,7 @@
 """Borders and habits that eyes miss: documentation of public names, kernel signatures, and what no file may contain."""
 
 import ast
+import dataclasses
 import importlib
 import inspect
 import pkgutil
@@ -54,16 +55,49 @@ def test_dataclass_fields_are_documented():
     assert not missing, missing
 
 
-def test_arrays_of_states_and_models_have_unit_and_shape():
-    from warpbots.solvers.mpm import MPMModel, MPMState
+def solver_classes():
+    """All models, states, readings and kinds of matter of the solvers."""
+    from warpbots.solvers.articulated import Readings
+    from warpbots.solvers.matter import Matter
 
-    for cls in (MPMModel, MPMState):
-        lines = re.findall(
-            r"^\s{8}(\w+): (.*?)(?=^\s{8}\w+: |\Z)", inspect.getdoc(cls).replace("\n    ", "\n        "), re.M | re.S
-        )
-        for name, text in lines:
-            if "wp.array" in str(cls.__annotations__.get(name)):
-                assert re.search(r"\[.*\]", text) and "shape (" in text, f"{cls.__name__}.{name}: {text}"
+    for module in modules():
+        for name, cls in vars(module).items():
+            own = inspect.isclass(cls) and cls.__module__ == module.__name__ and name in module.__all__
+            if own and module.__name__.startswith("warpbots.solvers."):
+                if name.endswith(("Model", "State")) and dataclasses.is_dataclass(cls):
+                    yield cls
+                elif issubclass(cls, Matter) or cls is Readings:
+                    yield cls
+
+
+def is_array(annotation):
+    """Whether a field is an array, or a dictionary of arrays."""
+    return bool(re.search(r"\barray\b|\bndarray\b", str(annotation))) and not str(annotation).startswith("list")
+
+
+def test_arrays_of_states_and_models_have_unit_and_shape():
+    """Every array of a public model, state or matter says its shape, and its unit in brackets or that it is int or bool.
+
+    As in "Masses [kg], shape (n,)." and "Body of each mass, shape (n,), int."
+    """
+    missing, seen = [], set()
+    for cls in solver_classes():
+        seen.add(cls.__name__)
+        properties = {n: inspect.getdoc(p) or "" for n, p in vars(cls).items() if is_array(annotation_of(p))}
+        fields = dict(re.findall(r"^    (\w+): (.*?)(?=^    \w+: |^\w|\Z)", inspect.getdoc(cls), re.M | re.S))
+        arrays = {n: fields.get(n, "") for n, a in vars(cls).get("__annotations__", {}).items() if is_array(a)}
+        for name, text in (arrays | properties).items():
+            kind = re.search(r"\[[^\]]+\].*shape \(|shape \([^)]*\), (int|bool)\b", " ".join(text.split()))
+            if not kind:
+                missing.append(f"{cls.__module__}.{cls.__name__}.{name}: {text.strip()}")
+    assert {"MPMModel", "MassSpringState", "ArticulatedModel", "SkeletalState", "Particles", "Lattice", "Mesh"} <= seen
+    assert not missing, "\n".join(missing)
+
+
+def annotation_of(member):
+    """What a property returns; nothing for all else."""
+    function = getattr(member, "fget", None) or getattr(member, "func", None)
+    return getattr(function, "__annotations__", {}).get("return", "")
 
 
 def functions(decorator):

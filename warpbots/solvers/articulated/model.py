@@ -83,8 +83,9 @@ class ArticulatedState(ArrayFields):
             shape (worlds, n_coordinates).
         velocity: Velocities of all joints in the order of `Robot.velocities` [rad/s or m/s], shape (worlds,
             n_velocities).
-        previous_position: Coordinates before the last step, for BDF2, shape as `position`.
-        previous_velocity: Velocities before the last step, shape as `velocity`.
+        previous_position: Coordinates before the last step, for BDF2 [rad, m, or quaternions], shape (worlds,
+            n_coordinates).
+        previous_velocity: Velocities before the last step [rad/s or m/s], shape (worlds, n_velocities).
         previous_dt: Length of the last step [s], 0 where there was none, shape (worlds,).
     """
 

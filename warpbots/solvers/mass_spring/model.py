@@ -97,8 +97,8 @@ class MassSpringModel:
         fracture: Breaking strains of the springs, as a Warp struct.
         motors: The masses that motors drive, as a Warp struct.
         cables: Cables, as a Warp struct.
-        freedom: Index in `warpbots.scene.FREEDOMS` of the constraint of each mass, or `constraints.FREE` [1], shape
-            (n_masses,).
+        freedom: Index in `warpbots.scene.FREEDOMS` of the constraint of each mass, or `constraints.FREE`, shape
+            (n_masses,), int.
         direction: Unit vectors of lines and normals of planes that masses are held to [1], shape (n_masses,), vector.
         contact: Stiffness of obstacles against each mass [N/m], 0 for rigid ones, shape (n_masses,).
         obstacles: Obstacles, as a Warp struct.
@@ -172,12 +172,12 @@ class MassSpringModel:
 
     @property
     def constraints(self) -> list[wp.array]:
-        """Inputs of kernels over (worlds, n_held): the constraints."""
+        """Inputs of kernels over (worlds, n_held): `held`, `freedom` and `direction`."""
         return [self.held, self.freedom, self.direction]
 
     @functools.cached_property
     def held(self) -> wp.array:
-        """Indices of masses that constraints hold [1], shape (n_held,)."""
+        """Masses that constraints hold, shape (n_held,), int."""
         return device_array(np.flatnonzero(self.freedom.numpy() != FREE), self.device, int)
 
     @property

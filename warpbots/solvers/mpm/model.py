@@ -33,7 +33,7 @@ class Group(LawGroup):
     """Consecutive particles of one constitutive law.
 
     Attributes:
-        rows: Their indices in the arrays of all worlds [1], shape (worlds * count,).
+        rows: Their indices in the arrays of all worlds, shape (worlds * count,), int.
     """
 
     rows: wp.array

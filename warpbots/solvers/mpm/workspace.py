@@ -18,7 +18,7 @@ class Gathered:
     """Sums over the particles on the grid. Only active pencils are ever written and read.
 
     Attributes:
-        active: 1 for pencils in the stencil of a particle [1], shape (worlds * pencils,).
+        active: 1 for pencils in the stencil of a particle, shape (worlds * pencils,), int.
         momentum: Momentum [kg m/s] and mass [kg] of each node, shape (worlds * nodes,).
     """
 

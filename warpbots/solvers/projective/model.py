@@ -116,14 +116,14 @@ class ProjectiveModel:
         body_friction: Coulomb coefficients of soft bodies, then of bones with a shell [1], shape (worlds, n_bodies).
         gravity: Gravitational acceleration [m/s^2], shape (worlds,), vector.
         fluid_density: Density of the fluid [kg/m^3], shape (worlds, 1), or (worlds, 0) without one.
-        fluid_velocity: Velocity of the fluid [m/s], likewise, vector.
+        fluid_velocity: Velocity of the fluid [m/s], shape (worlds, 1), or (worlds, 0) without one, vector.
         drag: Coefficients of drag [1], shape (worlds, n) for the angles of `Scene.fluid`.
-        thrust: Coefficients of thrust [1], likewise.
+        thrust: Coefficients of thrust [1], shape (worlds, n) likewise.
         activation: Stress actuators of tetrahedra, as a Warp struct.
         growth: Actuators that change their lengths at rest, likewise.
         solids: Solids of the obstacles.
-        obstacle: Obstacle of each solid, shape (n_solids,).
-        condition: Code of the condition of each obstacle, shape (n_obstacles,).
+        obstacle: Obstacle of each solid, shape (n_solids,), int.
+        condition: Code of the condition of each obstacle, shape (n_obstacles,), int.
         extra: Coefficient of what sticks less that of what slides, of each obstacle [1], shape (n_obstacles,).
         skeleton: The bones, or None; its parameters are those of this model, too.
         scratch: What a step computes on its way, and what does not change at all.
