@@ -203,6 +203,39 @@ def test_kernels_write_only_what_they_name_as_output():
     assert not bad, bad
 
 
+GROUPS = ("model", "state", "step", "work", "out")
+UNGROUPED = ("warpbots/solvers/projective/",)
+"""Folders whose kernels are not grouped yet."""
+
+
+def test_arguments_of_kernels_are_grouped():
+    """More than three arguments stand under comments: what is constant, what moves, what a step computes, and outputs.
+
+    # model (constant in a step), # state, # step (its length, stage, ...), # work (arrays of the workspace) and # out,
+    which comes last and has all arguments called ..._out.
+    """
+    bad = []
+    for path, node in functions("wp.kernel"):
+        where = str(path.relative_to(ROOT))
+        if len(node.args.args) <= 3 or where.startswith(UNGROUPED):
+            continue
+        lines = path.read_text().splitlines()
+        group, order, place = None, [], {}
+        for number in range(node.lineno, node.body[0].lineno):
+            comment = re.match(r"\s*# (\w+)$", lines[number])
+            if comment:
+                group = comment.group(1)
+                order.append(group)
+            for argument in node.args.args:
+                if argument.lineno == number + 1:
+                    place[argument.arg] = group
+        grouped = set(place.values()) <= set(GROUPS) and order[-1:] == ["out"] and len(order) == len(set(order))
+        outputs = all((name.endswith("_out")) == (g == "out") for name, g in place.items())
+        if not (grouped and outputs):
+            bad.append(f"{where}:{node.lineno} {node.name}")
+    assert not bad, "\n".join(bad)
+
+
 def test_kernels_and_device_functions_are_documented_and_named_once():
     bodies: dict[str, str] = {}
     for path in SOURCES:
