@@ -1,4 +1,4 @@
-"""Steady forces on parts of bodies, for every solver that knows them."""
+"""Steady forces on parts of bodies, for every solver that has loads."""
 
 import numpy as np
 

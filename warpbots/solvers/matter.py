@@ -11,7 +11,7 @@ from warpbots.scene import Scene, SceneError, Shape, SoftBody, dimension
 __all__ = ["Matter", "materials_at", "refuse_empty", "refuse_lost", "regions_at", "together"]
 
 _SAID, _REFUSED = 0.01, 0.1
-"""Parts of a body's volume by which its matter may differ before that is said, and before it is refused."""
+"""Relative differences of volume above which matter is warned of, and refused."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +71,7 @@ def refuse_empty(body: SoftBody, regions: dict[str, np.ndarray], what: str, reme
 
 
 def refuse_lost(body: SoftBody, found: float, what: str, remedy: str, shape: Shape | None = None, above: int = 4):
-    """Compare the volume of a body's matter with that of its shape: warn where it is a little off, raise where much.
+    """Compare the volume of a body's matter with that of its shape: warn of small differences, raise for large ones.
 
     Args:
         body: Has the shape.

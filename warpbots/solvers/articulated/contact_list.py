@@ -29,7 +29,7 @@ CHUNK = wp.constant(32)
 
 @wp.struct
 class ContactList:
-    """The contacts of a configuration, in the order of their candidates: points and the solids that they may touch.
+    """The contacts of a configuration, in the order of their candidates: pairs and their points.
 
     pair: Pair of a candidate, shape (candidates,).
     point: Its point, shape (candidates,).

@@ -6,7 +6,7 @@ a ball, with the map of Cayley
 
     cay(x) = (x / 2, 1) / sqrt(1 + |x|^2 / 4),
 
-which is the rotation by 2 atan(|x| / 2) about x: rational, and without a singularity short of half a turn in a step.
+which is the rotation by 2 atan(|x| / 2) about x: rational, and without a singularity below a rotation by pi in a step.
 While x changes at a rate r the body has the angular velocity s (r - x × r / 2) in its own axes,
 s = 1 / (1 + |x|^2 / 4).
 """

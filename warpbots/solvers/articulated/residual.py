@@ -2,7 +2,7 @@
 
 The residual is r_i = S_i . F + passive and motor forces of velocity i, with its axis S_i and the wrench F that its
 whole subtree needs: I A + V x* I V of every body less its contacts. When joint j is displaced by the twist s,
-everything that it carries turns with it, and the wrenches with it; what is left of the change of twists and
+everything that it carries moves rigidly with it, and so do the wrenches; what remains of the change of twists and
 accelerations is
 
     a = V_p x s + w,

@@ -35,7 +35,7 @@ __all__ = [
 
 @wp.func
 def absent(past: Past, w: int, number: int):
-    """Whether the step of a world has no such stage."""
+    """Whether the step of a world lacks this stage."""
     return number == 0 and stages(past, w) == 1
 
 

@@ -66,7 +66,7 @@ def build(
     contact_stiffness: float,
     collision: float,
 ) -> MassSpringModel:
-    """Arrays of `scene` as a lattice, for a scheme of so many stages; the options are those of `MassSpring`.
+    """Arrays of `scene` as a lattice, for a scheme of `stages`; the options are those of `MassSpring`.
 
     Raises:
         SceneError: The scene cannot be simulated by masses and springs; the message says why.
@@ -179,7 +179,7 @@ def _refuse_incompressibility(scene: Scene) -> None:
         exponent = body.material.incompressibility
         if exponent:
             raise SceneError(
-                f"SoftBody {body.name!r}: springs know no volume, so incompressibility={exponent} means nothing to "
+                f"SoftBody {body.name!r}: springs have no volume, so incompressibility={exponent} has no meaning for "
                 f"MassSpring; set it to 0, or use MPM"
             )
 
@@ -229,7 +229,7 @@ def _sampled_box(scene: Scene, shape: Shape, spacing: float) -> tuple[np.ndarray
     """The box in which an obstacle is sampled [m].
 
     The domain; without one the bodies' box grown by its largest edge, if the obstacle is in it, or else the obstacle's
-    own, because bodies may come to all of it.
+    own, because bodies may reach all of it.
     """
     if scene.domain is not None:
         return np.array(scene.domain[0]), np.array(scene.domain[1])
@@ -237,7 +237,7 @@ def _sampled_box(scene: Scene, shape: Shape, spacing: float) -> tuple[np.ndarray
     room = (upper - lower).max()
     lower, upper = lower - room, upper + room
     low, high = shape.bounds
-    if isinstance(shape, Heightfield):  # goes on downwards without end
+    if isinstance(shape, Heightfield):  # extends downwards without end
         low = np.array([*low[:-1], shape.heights.min()])
     low = np.where(np.isfinite(low), low, np.minimum(lower, high - room))
     high = np.where(np.isfinite(high), high, np.maximum(upper, low + room))

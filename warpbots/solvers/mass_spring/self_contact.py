@@ -50,7 +50,7 @@ def warn_close(scene: Scene, lattice: Lattice, radius: np.ndarray) -> None:
         if close.any():
             i = int((radius[own] / alone).argmin())
             warnings.warn(
-                f"MassSpring: with collision masses keep {2.0 * _RADIUS:g} of the distance that they have at rest, and "
+                f"MassSpring(collision=...): masses keep {2.0 * _RADIUS:g} of their distance at rest, and "
                 f"{close.sum()} of {body.name!r} are nearer to another body than to their own, the nearest "
                 f"{radius[own[i]] / _RADIUS:.3g} instead of {alone[i] / _RADIUS:.3g} m: bodies sink into each "
                 f"other there; start them {alone[i] / _RADIUS:.3g} m apart",

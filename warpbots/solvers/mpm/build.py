@@ -71,7 +71,7 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
     refuse_materials("MPM", scene)
     for actuator in scene.actuators:
         if isinstance(actuator, Motor):
-            raise SceneError(f"Motor {actuator.name!r}: MPM knows no motors, use MassSpring")
+            raise SceneError(f"Motor {actuator.name!r}: MPM has no motors; use MassSpring")
         if isinstance(actuator, Fibre | PneumaticCell):
             raise SceneError(
                 f"{type(actuator).__name__} {actuator.name!r}: MPM has no actuator with a stiffness of its own; use "
@@ -79,7 +79,7 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
             )
         if isinstance(actuator, Expansion | Oscillation):
             raise SceneError(
-                f"{type(actuator).__name__} {actuator.name!r}: MPM has no actuator that changes lengths at rest; use "
+                f"{type(actuator).__name__} {actuator.name!r}: MPM has no actuator that changes rest lengths; use "
                 f"Pressure or Muscle, or the solver MassSpring"
             )
     for attachment in scene.attachments:
@@ -88,13 +88,13 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
         )
     for part in (*scene.constraints, *scene.loads):
         raise SceneError(
-            f"{type(part).__name__} {part.name!r}: MPM has no such thing; hold matter with a sticky obstacle and pull "
-            f"it with gravity or actuators, or use MassSpring"
+            f"{type(part).__name__} {part.name!r}: MPM does not support it; hold matter with a sticky obstacle and "
+            f"pull it with gravity or actuators, or use MassSpring"
         )
 
 
 def _domain(scene: Scene, particles: Particles) -> tuple[np.ndarray, np.ndarray]:
-    """Where matter may go [m]: what the scene says, or the bodies' box grown by its largest edge on every side."""
+    """Domain of matter [m]: that of the scene, or the bodies' box grown by its largest edge on every side."""
     lower, upper = particles.position.min(0), particles.position.max(0)
     if scene.domain is None:
         room = (upper - lower).max()

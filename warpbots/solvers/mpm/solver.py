@@ -45,7 +45,7 @@ class MPM:
 
     Attributes:
         dx: Size of a grid cell [m].
-        margin: Part of the stability bound that is safe for matter in motion, too [1]; free surfaces take the rest.
+        margin: Part of the stability bound that is safe for matter in motion, too [1]; free surfaces need the rest.
         lost_gradient: How gradients can stop being finite within a step, and what helps.
         particles_per_cell: Particles in a full cell: 4 or 9 in 2D, 8 or 27 in 3D (1 tears); None for two per axis.
 
@@ -65,7 +65,7 @@ class MPM:
             raise ValueError(f"MPM: dx must be positive [m], got {self.dx:g}")
 
     def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> MPMModel:
-        """Fill the bodies of `scene` with particles and lay the grid.
+        """Fill the bodies of `scene` with particles and build the grid.
 
         Raises:
             SceneError: The scene cannot be simulated by MPM; the message says why.
@@ -104,10 +104,10 @@ class MPM:
         """Stability bound [s]: C dx / c_p with the P-wave speed c_p = sqrt(M / rho) of the stiffest particle.
 
         C = 1.2747 for particles up to 3/4 dx apart and 1 for others, in every dimension and for every Poisson's ratio:
-        the exact linearisation about a lattice at rest, at the place of the lattice on the grid that is worst, since
-        matter moves. (Two particles per cell and axis have 1.2747 on the nodes and 1.3064 between them; three 1.2883 at
-        least, four 1.2902; one 1 to 1.894.) ChainQueen §3.7 gives the bound with sqrt(E / rho) instead of c_p, which
-        is unstable from nu near 0.36 upwards. At free surfaces stability is lost earlier (measured: at 0.87 of the
+        the exact linearisation about a lattice at rest, at its worst position on the grid, since matter moves. (Two
+        particles per cell and axis have 1.2747 on the nodes and 1.3064 between them; three 1.2883 at least, four
+        1.2902; one 1 to 1.894.) ChainQueen §3.7 gives the bound with sqrt(E / rho) instead of c_p, which is unstable
+        from nu near 0.36 upwards. At free surfaces stability is lost earlier (measured: at 0.87 of the
         bound in 2D for nu = 0.3, at 0.65 to 0.7 in 3D for nu = 0.45), and large deformation and active stress stiffen
         matter, so half of the bound is a good choice.
         """
@@ -137,7 +137,7 @@ class MPM:
             if not np.isfinite(values).all():
                 where = self._where(model, ~np.isfinite(values).reshape(*values.shape[:2], -1).all(axis=-1))
                 return f"{name} of {where} is not finite at the start of the step: the motion diverged before; {remedy}"
-        with np.errstate(all="ignore"):  # what is looked at here may overflow
+        with np.errstate(all="ignore"):  # these values may overflow
             before = {name: values.astype(np.float64) for name, values in before.items()}
             J = np.linalg.det(before["deformation"])
             fast = ~(np.linalg.norm(before["velocity"], axis=-1) * dt < self.dx)
