@@ -11,8 +11,8 @@ import in_orders
 from launches import Captures, compile_for_gpu
 
 from warpbots.contact.distance import _mesh_distance
+from warpbots.solvers.articulated.contact_list import list_kernel
 from warpbots.solvers.articulated.penetration import depth_kernel
-from warpbots.solvers.articulated.virtual_power import list_kernel
 from warpbots.solvers.projective.iterate.block_cholesky import down_kernel
 from warpbots.solvers.projective.iterate.cholesky import solve_kernel
 

@@ -1,6 +1,7 @@
 """Borders and habits that eyes miss: documentation of public names, kernel signatures, and what no file may contain."""
 
 import ast
+import dataclasses
 import importlib
 import inspect
 import pkgutil
@@ -54,45 +55,185 @@ def test_dataclass_fields_are_documented():
     assert not missing, missing
 
 
+def solver_classes():
+    """All models, states, readings and kinds of matter of the solvers."""
+    from warpbots.solvers.articulated import Readings
+    from warpbots.solvers.matter import Matter
+
+    for module in modules():
+        for name, cls in vars(module).items():
+            own = inspect.isclass(cls) and cls.__module__ == module.__name__ and name in module.__all__
+            if own and module.__name__.startswith("warpbots.solvers."):
+                if name.endswith(("Model", "State")) and dataclasses.is_dataclass(cls):
+                    yield cls
+                elif issubclass(cls, Matter) or cls is Readings:
+                    yield cls
+
+
+def is_array(annotation):
+    """Whether a field is an array, or a dictionary of arrays."""
+    return bool(re.search(r"\barray\b|\bndarray\b", str(annotation))) and not str(annotation).startswith("list")
+
+
 def test_arrays_of_states_and_models_have_unit_and_shape():
-    from warpbots.solvers.mpm import MPMModel, MPMState
+    """Every array of a public model, state or matter says its shape, and its unit in brackets or that it is int or bool.
 
-    for cls in (MPMModel, MPMState):
-        lines = re.findall(
-            r"^\s{8}(\w+): (.*?)(?=^\s{8}\w+: |\Z)", inspect.getdoc(cls).replace("\n    ", "\n        "), re.M | re.S
-        )
-        for name, text in lines:
-            if "wp.array" in str(cls.__annotations__.get(name)):
-                assert re.search(r"\[.*\]", text) and "shape (" in text, f"{cls.__name__}.{name}: {text}"
+    As in "Masses [kg], shape (n,)." and "Body of each mass, shape (n,), int."
+    """
+    missing, seen = [], set()
+    for cls in solver_classes():
+        seen.add(cls.__name__)
+        properties = {n: inspect.getdoc(p) or "" for n, p in vars(cls).items() if is_array(annotation_of(p))}
+        fields = dict(re.findall(r"^    (\w+): (.*?)(?=^    \w+: |^\w|\Z)", inspect.getdoc(cls), re.M | re.S))
+        arrays = {n: fields.get(n, "") for n, a in vars(cls).get("__annotations__", {}).items() if is_array(a)}
+        for name, text in (arrays | properties).items():
+            kind = re.search(r"\[[^\]]+\].*shape \(|shape \([^)]*\), (int|bool)\b", " ".join(text.split()))
+            if not kind:
+                missing.append(f"{cls.__module__}.{cls.__name__}.{name}: {text.strip()}")
+    assert {"MPMModel", "MassSpringState", "ArticulatedModel", "SkeletalState", "Particles", "Lattice", "Mesh"} <= seen
+    assert not missing, "\n".join(missing)
 
 
-def kernels():
+def annotation_of(member):
+    """What a property returns; nothing for all else."""
+    function = getattr(member, "fget", None) or getattr(member, "func", None)
+    return getattr(function, "__annotations__", {}).get("return", "")
+
+
+def functions(decorator):
+    """Functions of the package under a decorator: path and syntax tree of each."""
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef) and any("wp.kernel" in ast.unparse(d) for d in node.decorator_list):
+            if isinstance(node, ast.FunctionDef) and any(decorator in ast.unparse(d) for d in node.decorator_list):
                 yield path, node
 
 
+def root_of(target):
+    """The name that a chain of indices and attributes starts with, and whether there is a chain."""
+    chain = False
+    while isinstance(target, ast.Subscript | ast.Attribute):
+        target, chain = target.value, True
+    return (target.id if isinstance(target, ast.Name) else None), chain
+
+
+WRITES_NATIVELY = {"deposit": {0}, "fetch": set(), "index": set(), "item": set(), "within": set()}
+"""Functions in C++ that take arrays, by name: the arguments that they write."""
+
+CALLED_OTHERWISE = {"active": "active_stress_of", "_active": "active_stress_of"}
+"""Functions that take arrays and are called by another name than that of their definition."""
+
+WRITES = re.compile(r"wp\.(atomic_\w+|tile_store|tile_atomic_add)")
+"""Functions of Warp that write their first argument."""
+
+
+def arrays_of(node):
+    """Arguments of a Warp function that are arrays or structs, which alone outlive a call: index of each by name."""
+    kinds = [(i, a.arg, ast.unparse(a.annotation)) for i, a in enumerate(node.args.args) if a.annotation]
+    values = {"NODE", "Twist", "T"}  # vectors and type variables
+    return {
+        name: i for i, name, kind in kinds if ("array" in kind or re.search(r"[A-Z]\w+$", kind)) and kind not in values
+    }
+
+
+def writes_of(node, known):
+    """Arguments that a Warp function or kernel writes: line and name of each.
+
+    Args:
+        node: Its syntax tree.
+        known: Arguments that functions write, by name of the function.
+    """
+    arrays = arrays_of(node)
+    alias = {}  # a local name for a struct within a struct: pairs = work.pairs
+
+    def owner(target):
+        name, chain = root_of(target)
+        return (alias[name][0], True) if name in alias else (name, chain)
+
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Assign) and len(inner.targets) == 1 and isinstance(inner.targets[0], ast.Name):
+            name, chain = root_of(inner.value)
+            if chain and isinstance(inner.value, ast.Attribute) and name in arrays:
+                alias[inner.targets[0].id] = (name, True)
+    for inner in ast.walk(node):
+        written = []
+        if isinstance(inner, ast.Assign | ast.AugAssign):
+            targets = inner.targets if isinstance(inner, ast.Assign) else [inner.target]
+            written = [t for t in targets if isinstance(t, ast.Subscript | ast.Attribute)]
+        elif isinstance(inner, ast.Call):
+            called = ast.unparse(inner.func)
+            name = called.rsplit(".", 1)[-1]
+            name = CALLED_OTHERWISE.get(name, name)
+            if called.startswith("wp."):
+                written = inner.args[:1] if WRITES.match(called) else []
+            elif name in known:
+                written = [inner.args[i] for i in known[name] if i < len(inner.args)]
+            else:
+                passed = [a.id for a in inner.args if isinstance(a, ast.Name) and a.id in arrays]
+                assert not passed, f"{node.name} passes {passed} to {called}, which no function is called"
+        for target in written:
+            name, _ = owner(target)
+            if name in arrays:
+                yield inner.lineno, name
+
+
 def test_kernels_write_only_what_they_name_as_output():
-    bad = []
-    for path, node in kernels():
-        arguments = [a.arg for a in node.args.args]
-        for inner in ast.walk(node):
-            targets = []
-            if isinstance(inner, ast.Assign):
-                targets = inner.targets
-            elif isinstance(inner, ast.AugAssign):
-                targets = [inner.target]
-            elif isinstance(inner, ast.Call) and ast.unparse(inner.func).startswith("wp.atomic_"):
-                targets = [inner.args[0]]
-            for target in targets:
-                root = target
-                while isinstance(root, ast.Subscript | ast.Attribute):
-                    root = root.value
-                is_array = isinstance(target, ast.Subscript | ast.Attribute) or isinstance(inner, ast.Call)
-                if is_array and isinstance(root, ast.Name) and root.id in arguments and not root.id.endswith("_out"):
-                    bad.append(f"{path.name}:{inner.lineno} writes {root.id}")
+    """What a kernel writes, itself or by the functions that it calls, is an argument called ..._out.
+
+    Functions are told apart by name alone; those of one name count as one that writes what any of them does.
+    """
+    device = [node for _, node in functions("wp.func")]
+    native = {node.name for _, node in functions("wp.func_native") if arrays_of(node)}
+    assert native == WRITES_NATIVELY.keys()
+    known = {node.name: set() for node in device} | WRITES_NATIVELY
+    while True:
+        found = {name: set(indices) for name, indices in known.items()}
+        for node in device:
+            arrays = arrays_of(node)
+            found[node.name].update(arrays[name] for _, name in writes_of(node, known))
+        if found == known:
+            break
+        known = found
+    assert known["evaluate"] == {2}, "the struct that a function hands on to others is followed"
+    bad = [
+        f"{path.relative_to(ROOT)}:{line} writes {name}"
+        for path, node in functions("wp.kernel")
+        for line, name in writes_of(node, known)
+        if not name.endswith("_out")
+    ]
     assert not bad, bad
+
+
+GROUPS = ("model", "state", "step", "work", "out")
+UNGROUPED = ("warpbots/solvers/projective/",)
+"""Folders whose kernels are not grouped yet."""
+
+
+def test_arguments_of_kernels_are_grouped():
+    """More than three arguments stand under comments: what is constant, what moves, what a step computes, and outputs.
+
+    # model (constant in a step), # state, # step (its length, stage, ...), # work (arrays of the workspace) and # out,
+    which comes last and has all arguments called ..._out.
+    """
+    bad = []
+    for path, node in functions("wp.kernel"):
+        where = str(path.relative_to(ROOT))
+        if len(node.args.args) <= 3 or where.startswith(UNGROUPED):
+            continue
+        lines = path.read_text().splitlines()
+        group, order, place = None, [], {}
+        for number in range(node.lineno, node.body[0].lineno):
+            comment = re.match(r"\s*# (\w+)$", lines[number])
+            if comment:
+                group = comment.group(1)
+                order.append(group)
+            for argument in node.args.args:
+                if argument.lineno == number + 1:
+                    place[argument.arg] = group
+        grouped = set(place.values()) <= set(GROUPS) and order[-1:] == ["out"] and len(order) == len(set(order))
+        outputs = all((name.endswith("_out")) == (g == "out") for name, g in place.items())
+        if not (grouped and outputs):
+            bad.append(f"{where}:{node.lineno} {node.name}")
+    assert not bad, "\n".join(bad)
 
 
 def test_kernels_and_device_functions_are_documented_and_named_once():

@@ -136,7 +136,7 @@ BUILDS = {
                  "all bodies that it names are one"),
     "neighbours": (lambda: Scene([RigidBody("a", BALL, points=9, surface="s"), RigidBody("b", BALL, surface="s")],
                                  joints=[Joint("j", "revolute", "a", "b")], contacts=[Contact("s", "s", 1e6)]),
-                   "or hang together at a joint"),
+                   "or joint neighbours, which are never in contact"),
     "terrain": (lambda: Scene([RigidBody("a", BALL, points=9)], contacts=[Contact("a", "hill", 1e6)],
                               obstacles=[Obstacle(Heightfield((0.0, 0.0), 1.0, np.zeros((4, 4))), name="hill")]),
                 "a Heightfield has no end and cannot be sampled"),
@@ -189,7 +189,7 @@ def test_a_ball_that_turns_too_far_in_a_step_is_named():
         Scene([top], joints=[Joint("spin", "free", None, "top")], gravity=(0, 0, 0)), Articulated(), dt=5e-3
     )
     spin = torch.tensor([0.0, 0.0, 0.0, 0.0, 0.0, 600.0])
-    with pytest.raises(SimulationError, match=r"joint 'spin' turns at 600 rad/s, by 3 rad in a step, .* below 1 rad"):
+    with pytest.raises(SimulationError, match=r"joint 'spin' rotates at 600 rad/s, by 3 rad in a step, .* below 1 rad"):
         sim.rollout(None, 1, sim.state(qd=spin))
     slow = sim.rollout(None, 40, sim.state(qd=spin / 3.1)).final
     assert float(slow.qd[0, 5]) == pytest.approx(600.0 / 3.1)

@@ -40,7 +40,7 @@ def test_hard_friction_is_found_by_way_of_soft_friction():
     state, hardest, most = sim.state(), None, 0
     for _ in range(40):
         before, state = state, sim.step(state, still)
-        iterations = int(sim.model.scratch.report.iterations.numpy()[0])
+        iterations = int(sim.model.workspace.report.iterations.numpy()[0])
         if iterations > most:
             hardest, most = before, iterations
     assert most > PATIENCE

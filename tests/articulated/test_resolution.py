@@ -29,7 +29,7 @@ from warpbots.solvers import Articulated
 NUMBER = r"([0-9.e+-]+)"
 WORDS = re.compile(
     rf"Contact '(.*)' is not resolved by steps of {NUMBER} s: a point of {NUMBER} N/m that carries {NUMBER} kg "
-    rf"touches for {NUMBER} s, .* use steps of at most {NUMBER} s"
+    rf"is in contact for {NUMBER} s, .* use steps of at most {NUMBER} s"
 )
 LONG = 100.0
 """A step that resolves nothing [s]."""
@@ -105,10 +105,10 @@ def falling_on(shape: TriangleMesh) -> Scene:
 def test_a_mesh_that_is_lost_between_its_samples_is_refused():
     """What is thick or finely sampled enough is not lost at all."""
     with pytest.raises(
-        SceneError, match=r"TriangleMesh of 'plate': \d+% of its surface cannot be touched.*0.0085 m; use"
+        SceneError, match=r"TriangleMesh of 'plate': \d+% of its surface cannot be in contact.*0.0085 m; use"
     ):
         Articulated().build(falling_on(plate(0.002)))
-    with pytest.warns(UserWarning, match=r"TriangleMesh of 'plate': \d\d% of its surface cannot be touched"):
+    with pytest.warns(UserWarning, match=r"TriangleMesh of 'plate': \d\d% of its surface cannot be in contact"):
         Articulated().build(falling_on(plate(0.005)))
     Articulated().build(falling_on(plate(0.01)))
     Articulated(samples=120).build(falling_on(plate(0.005)))

@@ -319,7 +319,7 @@ def test_geoms_of_the_world_and_planes_are_obstacles(write):
 def bodies_that_meet(scene):
     """Pairs (body with points, solid it touches) of the built model, by name."""
     model = wb.Articulated().build(scene, 1, "cpu")
-    m, names = model.meeting, [*model.robot.bodies, "world"]
+    m, names = model.contact_topology, [*model.robot.bodies, "world"]
     group, solid = m.group_body.numpy(), model.solids.body.numpy()
     return {(names[group[g]], names[solid[s]]) for g, s in zip(m.pair_group.numpy(), m.pair_solid.numpy(), strict=True)}
 

@@ -54,7 +54,7 @@ def test_a_world_that_fails_leaves_the_others_alone(as_gpu):
         velocity = np.random.default_rng(2).normal(size=before.qd.shape)
         before.qd.assign(velocity * np.array([[1.0], [1e4], [1.0]]))
         solver.step(model, before, wp.zeros((3, model.channels), dtype=wp.float64, device="cpu"), after, 0.01)
-        return after.q.numpy(), model.scratch.report.found.numpy()
+        return after.q.numpy(), model.workspace.report.found.numpy()
 
     alone, _ = run()
     as_gpu()

@@ -8,7 +8,7 @@ from cases import SOLVERS, busy, least
 
 from warpbots.gradients import Checkpoints, Replay
 from warpbots.simulation import Simulation
-from warpbots.solvers.mpm.model import Scratch
+from warpbots.solvers.mpm.workspace import Workspace
 
 INTERVALS, SUBSTEPS = 10, 3
 SCHEDULES = {
@@ -171,7 +171,9 @@ def test_a_schedule_without_intervals_is_refused(k):
 def test_a_grid_that_is_kept_gives_the_gradient_of_one_that_is_filled_again(kept, monkeypatch):
     expected = gradient(simulation(SOLVERS["mpm"](1 / 16), Checkpoints.sqrt()), closed_loop=True)
     asked = []
-    monkeypatch.setattr(Scratch, "keeps", lambda self, state: asked.append(1) or kept and state.position.requires_grad)
+    monkeypatch.setattr(
+        Workspace, "keeps", lambda self, state: asked.append(1) or kept and state.position.requires_grad
+    )
     found = gradient(simulation(SOLVERS["mpm"](1 / 16), Checkpoints.sqrt()), closed_loop=True)
     assert asked
     for name, value in expected.items():

@@ -62,7 +62,7 @@ def test_gradients_are_those_of_one_thread(solver, dim, monkeypatch):
     tolerance = 1e-12 if expected[0].dtype == torch.float64 else 1e-4
     for a, b in zip(found, expected, strict=True):
         torch.testing.assert_close(a, b, rtol=0.0, atol=tolerance * b.abs().max().item())
-    rows = sim.model.scratch.copies._rows
+    rows = sim.model.workspace.copies._rows
     assert rows.keys() == {"gravity", "friction", "control" if solver == "mpm" else "signal"}
     for name, array in rows.items():
         used = np.abs(array.grad.numpy()).reshape(2, len(array) // 2, -1).max(axis=2) > 0.0

@@ -55,7 +55,7 @@ REFUSED = {
     ),
     "damped": (
         lambda: scene(dataclasses.replace(BLOCK, material=dataclasses.replace(MATTER, damping=0.1))),
-        "knows no damping; set damping=0, or use MassSpring",
+        "has no damping; set damping=0, or use MassSpring",
     ),
 }
 

@@ -12,7 +12,7 @@ from warpbots.scene import Box, Material, Scene, SoftBody
 from warpbots.simulation import Simulation
 from warpbots.solvers import MassSpring
 from warpbots.solvers.mass_spring import energy
-from warpbots.solvers.mass_spring.self_collision import radii, stiffnesses
+from warpbots.solvers.mass_spring.self_contact import radii, stiffnesses
 from warpbots.solvers.mass_spring.stage_forces import refuse_captured_grid
 
 MATTER = Material(1e4, 0.25, 1000.0)

@@ -92,7 +92,7 @@ def test_a_wave_runs_along_its_vector(dim):
         sim.rollout(torch.full((1, 1), u), 1)
         began = 0.75 * 0.01  # of the last of four steps
         strain = (1.0 + u) * 0.1 * np.sin(2.0 * np.pi * 3.0 * began + 0.4 - middle @ wave)
-        found = sim.model.scratch.rest_length.numpy()[0] / lattice.rest_length
+        found = sim.model.workspace.rest_length.driven.numpy()[0] / lattice.rest_length
         np.testing.assert_allclose(found, 1.0 + strain, atol=1e-6)
 
 

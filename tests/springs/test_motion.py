@@ -203,7 +203,7 @@ def test_equilibrium_under_weight():
     end = to_numpy(sim.rollout(None, 800).final.position)[0]
     np.testing.assert_allclose(end, x, atol=2e-4)
     loose = dataclasses.replace(scene, constraints=())
-    with pytest.raises(RuntimeError, match="equilibrium: nothing holds the lattice, add a Constraint|none was found"):
+    with pytest.raises(RuntimeError, match="equilibrium: the lattice can move without a force|did not converge"):
         equilibrium(MassSpring(0.025).build(loose))
 
 

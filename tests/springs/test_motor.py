@@ -197,8 +197,8 @@ def test_a_motor_bounds_the_time_step():
                 Attachment("pin", "stator", "rotor", ((0.076, 0.0, 0.0),))])),
             "Attachment 'pin': with those before it, it makes one mass of those of 'stator' at .* and .* m; move its points",
         ),
-        (lambda: MPM(0.05).build(machine()), "Motor 'motor': MPM knows no motors, use MassSpring"),
-        (lambda: MPM(0.05).build(machine(actuators=[])), "Attachment 'axle': in MPM bodies that touch stick"),
+        (lambda: MPM(0.05).build(machine()), "Motor 'motor': MPM has no motors; use MassSpring"),
+        (lambda: MPM(0.05).build(machine(actuators=[])), "Attachment 'axle': in MPM bodies in contact stick"),
     ],
 )  # fmt: skip
 def test_faults(make, text):

@@ -148,9 +148,7 @@ def test_an_implicit_solver_takes_one_step_for_each_interval(solver):
 def test_poissons_ratio_is_said():
     scene = body(Box((0, 0), (0.1, 0.1)))
     other = dataclasses.replace(scene.bodies[0], material=Material(1e4, 0.4, 1000.0))
-    with pytest.warns(
-        UserWarning, match="Poisson's ratio 0.25, in the place of 0.4 in 'blob'; Young's modulus is kept"
-    ):
+    with pytest.warns(UserWarning, match="Poisson's ratio 0.25, instead of 0.4 in 'blob'; Young's modulus is kept"):
         MassSpring(0.05).build(Scene([other]))
 
 
@@ -161,14 +159,14 @@ def test_poissons_ratio_is_said():
             {"actuators": [Oscillation("beat", "root", 0.1, 1.0)]},
             "Oscillation 'beat': MPM has no actuator that changes",
         ),
-        ({"constraints": [Constraint("root")]}, "Constraint 'clamp': MPM has no such thing"),
-        ({"loads": [Load("root", (1.0, 0.0))]}, "Load 'load': MPM has no such thing"),
+        ({"constraints": [Constraint("root")]}, "Constraint 'clamp': MPM does not support it"),
+        ({"loads": [Load("root", (1.0, 0.0))]}, "Load 'load': MPM does not support it"),
     ],
 )
 def test_what_mpm_does_not_know(parts, text):
     with pytest.raises(SceneError, match=text):
         MPM(1 / 16).build(dataclasses.replace(block(2), **parts))
-    with pytest.raises(SceneError, match="'block': MPM knows no damping"):
+    with pytest.raises(SceneError, match="'block': MPM has no damping"):
         MPM(1 / 16).build(block(2, damping=1e-3))
 
 

@@ -122,5 +122,5 @@ def test_faults(field):
     for value in (0.0, -0.1):
         with pytest.raises(SceneError, match=f"Material: {field} must be positive, or None for never"):
             dataclasses.replace(MATTER, **{field: value})
-    with pytest.raises(SceneError, match=f"SoftBody 'bar': MPM knows no {field}; leave it out"):
+    with pytest.raises(SceneError, match=f"SoftBody 'bar': MPM has no {field}; leave it out"):
         MPM(0.05).build(dataclasses.replace(bar(**{field: 0.1}), constraints=()))

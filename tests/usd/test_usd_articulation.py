@@ -519,7 +519,7 @@ def chain(folder, *parts, text="", hinge="", **options):
 def touching(scene):
     """Names of bodies and obstacles that touch under the laws of a scene."""
     sim = wb.Simulation(scene, wb.Articulated(), dt=0.001)
-    meeting, found = sim.model.meeting, set()
+    meeting, found = sim.model.contact_topology, set()
     for g, law in zip(meeting.pair_group.numpy(), meeting.pair_law.numpy(), strict=False):
         found.add((scene.rigid[meeting.group_body.numpy()[g]].name, scene.contacts[law].solid))
     return found
@@ -556,7 +556,7 @@ def test_filters_and_collisions_at_joints(tmp_path):
 def touching_bodies(scene):
     """Pairs of bodies that touch."""
     sim = wb.Simulation(scene, wb.Articulated(), dt=0.001)
-    meeting, found = sim.model.meeting, set()
+    meeting, found = sim.model.contact_topology, set()
     bodies = sim.model.solids.body.numpy()
     for g, s in zip(meeting.pair_group.numpy(), meeting.pair_solid.numpy(), strict=False):
         other = int(bodies[s])

@@ -1,4 +1,4 @@
-"""What actuators do: a control signal becomes stress or force."""
+"""From control signals to stress and force."""
 
 from warpbots.actuators.activation import activation, activation_arrays, active_stress
 from warpbots.actuators.cable import cable_arrays, cable_kernels

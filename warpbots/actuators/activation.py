@@ -1,4 +1,4 @@
-"""Actuators of matter on the device: which of them act on which element, and with what stress or strain."""
+"""Actuators of matter on the device: the stress or strain that they give to each element."""
 
 import functools
 from collections.abc import Callable
@@ -52,7 +52,7 @@ def activation(
         count: Number of elements.
         dim: 2 or 3.
         device: Device of the arrays.
-        of: Function of (actuator, dim): what it does at u = 1; its stress, or its strain.
+        of: Function of (actuator, dim): its stress, or its strain, at u = 1.
     """
     drives = np.array([regions[a.region] for a in actuators.values()], dtype=bool).reshape(len(actuators), count)
     element, actuator = np.nonzero(drives.T)

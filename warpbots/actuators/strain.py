@@ -1,4 +1,4 @@
-"""What actuators do to matter at rest: the stress they exert in it and the strain they give to its lengths."""
+"""Actuators of matter at rest: the stress that they exert and the strain of rest lengths."""
 
 import functools
 
@@ -12,7 +12,7 @@ __all__ = ["rest_strain"]
 
 @functools.singledispatch
 def rest_strain(actuator: Actuator, dim: int) -> tuple[np.ndarray, np.ndarray]:
-    """Stress [Pa] and strain of the lengths at rest [1] that a signal of 1 means, both of shape (dim, dim).
+    """Stress [Pa] and strain of rest lengths [1] at signal 1, both of shape (dim, dim).
 
     Raises:
         TypeError: The actuator is neither a stress nor a strain.

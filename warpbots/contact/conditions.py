@@ -1,7 +1,7 @@
 """The contact conditions of ChainQueen §3.2 and Coulomb's law, once for all solvers.
 
-A condition maps the velocity v of something that touches a static surface with outward normal n to the velocity it is
-allowed to have. Its derivative is the one that Warp generates; at the kinks (v . n = 0, and the edge of the friction
+A condition maps the velocity v of a point in contact with a static surface of outward normal n to the velocity that is
+allowed. Its derivative is the one that Warp generates; at the kinks (v . n = 0, and the edge of the friction
 cone) it is the derivative of the branch that the code takes.
 """
 
@@ -16,7 +16,7 @@ from warpbots.scene import CONDITIONS, Obstacle
 __all__ = ["CODES", "coefficients", "constrain", "extra_rest_friction"]
 
 CODES = {name: code for code, name in enumerate(CONDITIONS)}
-"""Integer of each condition, as kernels know it."""
+"""Integer of each condition in kernels."""
 
 _STICKY = wp.constant(CODES["sticky"])
 _SLIP = wp.constant(CODES["slip"])
@@ -24,12 +24,12 @@ _SEPARATE = wp.constant(CODES["separate"])
 
 
 def coefficients(obstacles: tuple[Obstacle, ...]) -> np.ndarray:
-    """Coulomb coefficient of each obstacle, shape (n_obstacles,): 0 where its condition knows no friction."""
+    """Coulomb coefficient of each obstacle, shape (n_obstacles,): 0 for conditions without friction."""
     return np.array([o.friction if o.condition == "friction" else 0.0 for o in obstacles])
 
 
 def extra_rest_friction(obstacles: tuple[Obstacle, ...]) -> np.ndarray:
-    """Coefficient of what sticks less that of what slides, of each obstacle, shape (n_obstacles,)."""
+    """Coefficient of static friction less that of sliding friction, of each obstacle [1], shape (n_obstacles,)."""
     rough = [o.condition == "friction" and o.static_friction is not None for o in obstacles]
     return np.array([o.static_friction - o.friction if r else 0.0 for o, r in zip(obstacles, rough, strict=True)])
 
@@ -45,8 +45,8 @@ def constrain(dim: int) -> wp.Function:
     separate    friction with mu = 0
     ==========  ==========================================================================================
 
-    `push` is the change of velocity along n with which the surface keeps things out: -v . n for one that gives way to
-    nothing. What sticks goes on sticking up to (mu + extra) push.
+    `push` is the change of velocity along n due to the pressure of the surface: -v . n for a rigid one. A point
+    that sticks goes on sticking up to (mu + extra) push.
     """
     vec = vector(dim)
 

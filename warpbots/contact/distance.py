@@ -193,7 +193,15 @@ def _(shape: Posed, x: np.ndarray) -> np.ndarray:
 
 
 @wp.kernel(enable_backward=False)
-def _mesh_distance(mesh: wp.uint64, x: wp.array[wp.vec3], reach: float, distance_out: wp.array[float]):
+def _mesh_distance(
+    # model
+    mesh: wp.uint64,
+    reach: float,
+    # state
+    x: wp.array[wp.vec3],
+    # out
+    distance_out: wp.array[float],
+):
     """Signed distance to the nearest point of the mesh; the sign from the winding number."""
     i = wp.tid()
     query = wp.mesh_query_point_sign_winding_number(mesh, x[i], reach)
@@ -231,5 +239,5 @@ def _to_mesh(vertices: np.ndarray, faces: np.ndarray, x: np.ndarray) -> np.ndarr
     )
     distance = wp.empty(len(x), dtype=float, device="cpu")
     points = wp.array(x - center, dtype=wp.vec3, device="cpu")
-    wp.launch(_mesh_distance, len(x), [mesh.id, points, reach], [distance], device="cpu")
+    wp.launch(_mesh_distance, len(x), [mesh.id, reach, points], [distance], device="cpu")
     return distance.numpy().astype(np.float64)

@@ -1,4 +1,4 @@
-"""Obstacles on the device, for what touches them anywhere: how deep a point lies inside one, and which way is out.
+"""Obstacles on the device, for contact at any point: its depth inside an obstacle and the outward normal.
 
 Half-spaces, spheres and boxes, posed or not, are closed forms; every other shape is sampled on a regular grid and
 interpolated linearly.
@@ -19,7 +19,7 @@ from warpbots.scene.memory_limit import refuse_excess
 __all__ = ["obstacle_arrays", "obstacle_field", "penetration"]
 
 _SAMPLE = 40.0
-"""Memory that a sample takes while it is made, per dimension [bytes]."""
+"""Memory of a sample while it is computed, per dimension [bytes]."""
 
 _HALF_SPACE, _SPHERE, _BOX, _SAMPLED = (wp.constant(k) for k in range(4))
 
@@ -33,9 +33,9 @@ def obstacle_arrays(dim: int) -> type:
     class ObstacleArrays:
         """Obstacles, each of shape (n_obstacles,) but the samples.
 
-        kind: Which closed form, or sampled.
+        kind: Which closed form, or samples.
         condition: Contact condition (`warpbots.contact.CODES`).
-        extra: By how much what sticks has a larger coefficient of friction [1].
+        extra: Coefficient of static friction less that of sliding friction [1].
         frame: Rotation from the frame of the shape to that of the scene.
         origin: Origin of that frame [m]: a point on a half-space, the centre of a sphere or a box, the first sample.
         size: Outward normal of a half-space; radius [m] in the first component; half edges [m]; spacing [m] of samples.

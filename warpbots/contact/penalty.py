@@ -7,18 +7,18 @@ At a signed distance d < 0 with slope n, and with the velocity u of the point ag
 
 with stiffness k [Pa/m], damping c [Pa s/m^2], viscosity k_t [Pa s/m] below the cone of friction mu N, all times the
 area of the point (Xu et al. 2021, section III-B; Geilinger et al. 2020). The force never pulls. Where the distance has
-no slope, n = 0, no direction leads out, and u_t = u. What strikes at speed v comes off at the speed r of Hunt and
+no slope, n = 0, no direction leads out, and u_t = u. An impact at speed v rebounds at the speed r of Hunt and
 Crossley (1975), with a = c / k,
 
     ln(1 + a v) - a v = ln(1 - a r) + a r,
 
-so that the harder it strikes, the less of its speed is left. What sticks creeps at the speed of its shear over k_t. A
-coefficient of restitution e bounds the damping, as friction bounds the shear:
+so that the faster the impact, the smaller the part of its speed that is left. A sticking point creeps at the speed of
+its shear over k_t. A coefficient of restitution e bounds the damping, as friction bounds the shear:
 
     N = -d (k - min(max(c d', -b k), b k)),   b = (1 - e^2) / (1 + e^2)
 
-Where the bound is reached a surface is e^2 times as stiff on the way out as it was on the way in (Walton & Braun 1986),
-and gives back e^2 of the work, whatever the speed, the mass, the stiffness or the number of points. At rest it is as
+Where the bound is reached a surface is e^2 times as stiff in unloading as in loading (Walton & Braun 1986), and returns
+e^2 of the work, whatever the speed, the mass, the stiffness or the number of points. At rest it is as
 stiff as without. For all speeds r follows from v, in units of s = b k / c, by
 
     R(v / s, b) = R(r / s, -b),   R(x, b) = x / b - ln(1 + b x) / b^2                 for x <= 1,
@@ -35,7 +35,7 @@ _ZERO, _ONE = (wp.constant(_scalar(c)) for c in (0.0, 1.0))
 
 @wp.func
 def _square(n: _vec3):
-    """N . n, or 1 where n = 0: what is divided by it is 0 there."""
+    """n . n, or 1 where n = 0, for a numerator that is 0 there."""
     nn = wp.dot(n, n)
     if nn == _ZERO:
         nn = _ONE
@@ -44,7 +44,7 @@ def _square(n: _vec3):
 
 @wp.func
 def damping_bounds(k: _scalar, e: _scalar, bounded: int):
-    """Least and greatest stiffness that damping leaves; without a coefficient of restitution e it only never pulls."""
+    """Bounds of the stiffness with damping; without a coefficient of restitution e the force just never pulls."""
     least = _scalar(0.0)
     most = _scalar(wp.inf)
     if bounded == 1:
@@ -73,7 +73,7 @@ def penalty_tangents(
     d: _scalar, n: _vec3, C: _mat33, u: _vec3, k: _scalar, c: _scalar, least: _scalar, most: _scalar, mu: _scalar,
     k_t: _scalar,
 ):  # fmt: skip
-    """Derivatives of `penalty_force` with respect to the place of the point, where n changes by C, and to u."""
+    """Derivatives of `penalty_force` with respect to the position of the point, where n changes by C, and to u."""
     nn = _square(n)
     along = wp.dot(n, u)
     damped = k - c * along
@@ -96,9 +96,9 @@ def penalty_tangents(
     if k_t * k_t * speed2 > mu * mu * N * N:
         speed = wp.sqrt(speed2)
         e = u_t / speed
-        turning = (mu * N / speed) * (wp.identity(n=3, dtype=_scalar) - wp.outer(e, e))
-        F_y = F_y - mu * wp.outer(e, N_y) - turning @ t_y
-        F_u = F_u - mu * wp.outer(e, N_u) - turning @ across
+        rotated = (mu * N / speed) * (wp.identity(n=3, dtype=_scalar) - wp.outer(e, e))
+        F_y = F_y - mu * wp.outer(e, N_y) - rotated @ t_y
+        F_u = F_u - mu * wp.outer(e, N_u) - rotated @ across
     else:
         F_y = F_y - k_t * t_y
         F_u = F_u - k_t * across

@@ -1,12 +1,12 @@
-"""Signed distances of solids on the device, with slope and curvature, for what is pushed out of them by a force.
+"""Signed distances of solids on the device, with slope and curvature, for penalty contact.
 
 Planes, spheres, boxes, capsules and cylinders are closed forms in a frame of their own; everything else is sampled on a
 regular grid and interpolated by quadratic B-splines, so that the distance has a continuous slope. In double precision,
 whatever the precision of the process.
 
-Behind the edge of a box two faces are equally near, and the slope would jump from the one to the other: a force along
-it would, too, and a point could be pushed to and fro without a place to rest. Edges of boxes and rims of cylinders are
-rounded, so that down to the radius of the rounding the slope turns steadily.
+Below the edge of a box two faces are equally near, and the slope would jump from one to the other: so would the force,
+and a point could move back and forth without an equilibrium. Edges of boxes and rims of cylinders are rounded, so that
+the slope is continuous down to the radius of the rounding.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ class Solids:
 
 @wp.func
 def _around(y: _vec3, radius: _scalar, flat: _vec3):
-    """Distance to what is at `radius` around the origin, of a y without the components where `flat` is 0."""
+    """Distance to the sphere of `radius` around the origin, of a y without the components where `flat` is 0."""
     r = wp.length(y)
     n = _vec3(flat[0], _ZERO, _ZERO)
     C = _mat33()
@@ -227,8 +227,8 @@ def solids_of(shapes: Sequence[tuple[int, Shape]], samples: int, rounding: float
 def lost_surface(solids: Solids, s: int, shape: Shape) -> tuple[float, float]:
     """Share of the surface of solid s behind which its samples find no inside, and their spacing [m].
 
-    Walls that are thinner than the samples are apart are lost in places: nothing touches them there. A closed form
-    loses nothing.
+    Walls that are thinner than the distance of the samples are lost in places: there is no contact with them there. A
+    closed form loses nothing.
 
     Args:
         solids: From `solids_of`.
@@ -256,7 +256,7 @@ def lost_surface(solids: Solids, s: int, shape: Shape) -> tuple[float, float]:
 
 
 _PROBES = 1000
-"""Places at which samples are held against their shape."""
+"""Points at which samples are compared with their shape."""
 
 
 def widths(solids: Solids) -> np.ndarray:
@@ -288,8 +288,8 @@ def _closed_form(shape: Shape) -> _Row | None:
         if row is None:
             return None
         kind, R, p, size, samples = row
-        turn = np.array(shape.rotation)
-        return kind, turn @ R, turn @ p + np.array(shape.translation), size, samples
+        Q = np.array(shape.rotation)
+        return kind, Q @ R, Q @ p + np.array(shape.translation), size, samples
     if isinstance(shape, HalfSpace):
         return PLANE, _frame_along(np.array(shape.normal)), np.array(shape.point), np.zeros(3), _NO_SAMPLES
     if isinstance(shape, Sphere):

@@ -13,7 +13,7 @@ _SAMPLE = 300.0
 
 
 def sampled_surface(shape: Shape, lower: np.ndarray, upper: np.ndarray, cell: float) -> tuple[np.ndarray, np.ndarray]:
-    """The closed surface of the part of a shape that lies in a box; what is smaller than a cell is rounded or lost.
+    """The closed surface of the part of a shape that lies in a box; details smaller than a cell are rounded or lost.
 
     Args:
         shape: Any 3D shape of `warpbots.scene`.
@@ -73,6 +73,6 @@ def _quads(inside: np.ndarray, number: np.ndarray, axis: int) -> np.ndarray:
     first, second = inside[:-1, 1:-1, 1:-1], inside[1:, 1:-1, 1:-1]
     k = np.argwhere(first != second)
     a, b, c, d = (number[k[:, 0], k[:, 1] + i, k[:, 2] + j] for i, j in ((0, 0), (1, 0), (1, 1), (0, 1)))
-    flip = second[tuple(k.T)] ^ (axis == 1)  # moving axis 1 to the front turns the handedness
+    flip = second[tuple(k.T)] ^ (axis == 1)  # moving axis 1 to the front changes the handedness
     b, d = np.where(flip, d, b), np.where(flip, b, d)
     return np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])

@@ -1,4 +1,4 @@
-"""How thick obstacles are, for what touches them at points alone: between points far apart a thin solid is not felt."""
+"""Thickness of obstacles, for contact at points alone: a thin solid passes unnoticed between points far apart."""
 
 import functools
 
@@ -29,23 +29,23 @@ from warpbots.scene import (
 __all__ = ["least_thickness", "refuse_thin", "thickness"]
 
 _LEAST = {2: 1.5, 3: np.sqrt(3.0)}
-"""Thickness that points one spacing apart feel [spacings], by dimension.
+"""Smallest thickness that points one spacing apart notice [spacings], by dimension.
 
-A disc of that diameter, in 3D a ball, holds one of them wherever it is.
+A disc of that diameter, in 3D a ball, contains one of them wherever it is.
 """
 
 _TIP = 4.0
 """How far the thin part of a mesh reaches that is only its tip, such as that of a ramp [thicknesses looked for]."""
 
 _FACES = 1000
-"""Fewest faces of a mesh that are looked under; larger ones are cut in quarters."""
+"""Fewest faces of a mesh that are sampled; larger ones are cut in quarters."""
 
 _QUARTERS = ([0, 0, 0], [1, 1, 1], [2, 2, 2], [1, 2, 0])
 """For each quarter of a triangle the corners that, with its own, have the corners of the quarter between them."""
 
 
 def least_thickness(dim: int, spacing: float) -> float:
-    """Thickness [m] above which points `spacing` [m] apart feel a solid wherever they are; `dim` is 2 or 3."""
+    """Thickness [m] above which points `spacing` [m] apart notice a solid wherever they are; `dim` is 2 or 3."""
     return float(_LEAST[dim] * spacing)
 
 

@@ -1,4 +1,4 @@
-"""How much space shapes take up: in closed form, and where shapes overlap by points drawn in them."""
+"""Volumes of shapes: in closed form, and where shapes overlap by points drawn in them."""
 
 import functools
 import math
@@ -36,7 +36,7 @@ _ROUNDS = 64
 
 @functools.singledispatch
 def volume(shape: Shape) -> float:
-    """Volume of a shape [m^3], in 2D its area [m^2]; infinite for what has no end.
+    """Volume of a shape [m^3], in 2D its area [m^2]; infinite for unbounded shapes.
 
     Closed forms and sums, but for `DistanceGrid`, which is sampled more finely than it is given, and for parts of a
     `Union` or bars of a `Truss` that overlap. These count once, by Karp and Luby's estimate: the sum over the parts of

@@ -1,4 +1,4 @@
-"""Corotated linear elasticity: small strains in a frame that turns with the matter.
+"""Corotated linear elasticity: small strains in a frame that rotates with the matter.
 
 The energy of projective dynamics (Bouaziz et al. 2014; Du et al. 2021, DiffPD; diff_fem).
 
@@ -37,7 +37,7 @@ def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
 
     @wp.func
     def corotated_stress(F: mat, mu: real, lam: real):
-        """Tau = P F^T."""
+        """tau = P F^T."""
         return corotated_piola(F, mu, lam) @ wp.transpose(F)
 
     return corotated_energy, corotated_stress, corotated_piola
@@ -47,11 +47,11 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
     """What dP takes from F, as a Warp struct, how it follows from (F, mu, lambda), and dP(point, dF) [Pa]."""
     mat = matrix(dim)
     rotate = rotation(dim)
-    turn, change_of_rotation = rotation_differential(dim)
+    spin, change_of_rotation = rotation_differential(dim)
 
     @wp.struct
     class CorotatedPoint:
-        """The rotation and how it turns.
+        """The rotation and its derivative.
 
         R: R.
         Y: What `rotation_differential` takes from F.
@@ -71,7 +71,7 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
         """Rotation and growth."""
         point = CorotatedPoint()
         point.R = rotate(F)
-        point.Y = turn(F, point.R)
+        point.Y = spin(F, point.R)
         point.mu = mu
         point.lam = lam
         point.across = lam * (wp.ddot(point.R, F) - real(dim)) - real(2.0) * mu

@@ -30,7 +30,7 @@ def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
 
     @wp.func
     def fixed_corotated_stress(F: mat, mu: real, lam: real):
-        """Tau = 2 mu (F - R) F^T + lambda (J - 1) J I."""
+        """tau = 2 mu (F - R) F^T + lambda (J - 1) J I."""
         J = wp.determinant(F)
         I = wp.identity(n=dim, dtype=real)
         return real(2.0) * mu * (F - R(F)) @ wp.transpose(F) + lam * (J - real(1.0)) * J * I
@@ -47,11 +47,11 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
     """What dP takes from F, as a Warp struct, how it follows from (F, mu, lambda), and dP(point, dF) [Pa]."""
     mat, cof, change_of_cof = matrix(dim), cofactor(dim), cofactor_differential(dim)
     rotate = rotation(dim)
-    turn, change_of_rotation = rotation_differential(dim)
+    spin, change_of_rotation = rotation_differential(dim)
 
     @wp.struct
     class FixedCorotatedPoint:
-        """F, its cofactor, and the rotation with how it turns.
+        """F, its cofactor, and the rotation with its derivative.
 
         F: F.
         C: cof F.
@@ -77,7 +77,7 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
         point.F = F
         point.C = cof(F)
         point.R = rotate(F)
-        point.Y = turn(F, point.R)
+        point.Y = spin(F, point.R)
         point.mu = mu
         point.lam = lam
         point.across = lam * (wp.determinant(F) - real(1.0))

@@ -40,7 +40,7 @@ def incompressible(dim: int, exponent: int) -> tuple[wp.Function, wp.Function, w
 
     @wp.func
     def incompressible_stress(F: mat, E: real, nu: real):
-        """Tau = K p (J - 1)^(p - 1) J I."""
+        """tau = K p (J - 1)^(p - 1) J I."""
         J = wp.determinant(F)
         return bulk_modulus(E, nu) * p * odd_power(J - real(1.0)) * J * wp.identity(n=dim, dtype=real)
 
@@ -75,7 +75,7 @@ def incompressible_differential(dim: int, exponent: int) -> tuple[type, wp.Funct
 
     @wp.func
     def incompressible_point(F: mat, E: real, nu: real):
-        """Cofactor and derivatives to J."""
+        """Cofactor and derivatives with respect to J."""
         r = wp.determinant(F) - real(1.0)
         power = p * E / (real(3.0) * (real(1.0) - real(2.0) * nu))
         for _ in range(factors):

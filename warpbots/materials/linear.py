@@ -21,7 +21,7 @@ def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
 
     @wp.func
     def small_strain(F: mat):
-        """Epsilon = (F + F^T)/2 - I."""
+        """epsilon = (F + F^T)/2 - I."""
         return real(0.5) * (F + wp.transpose(F)) - wp.identity(n=dim, dtype=real)
 
     @wp.func
@@ -38,7 +38,7 @@ def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
 
     @wp.func
     def linear_stress(F: mat, mu: real, lam: real):
-        """Tau = P F^T."""
+        """tau = P F^T."""
         return linear_piola(F, mu, lam) @ wp.transpose(F)
 
     return linear_energy, linear_stress, linear_piola

@@ -4,7 +4,7 @@
     P   = mu (F - F^-T) + lambda ln(J) F^-T
     tau = P F^T = mu (F F^T - I) + lambda ln(J) I
 
-In 2D (d = 2) it is plane strain. Valid while J = det F > 0; ln J turns a material that has been inverted into a NaN,
+In 2D (d = 2) it is plane strain. Valid while J = det F > 0; ln J makes inverted matter NaN,
 which stops the run.
 """
 
@@ -28,7 +28,7 @@ def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
 
     @wp.func
     def neo_hookean_stress(F: mat, mu: real, lam: real):
-        """Tau = mu (F F^T - I) + lambda ln(J) I."""
+        """tau = mu (F F^T - I) + lambda ln(J) I."""
         I = wp.identity(n=dim, dtype=real)
         return mu * (F @ wp.transpose(F) - I) + lam * wp.log(wp.determinant(F)) * I
 
@@ -64,7 +64,7 @@ def differential(dim: int) -> tuple[type, wp.Function, wp.Function]:
 
     @wp.func
     def neo_hookean_point(F: mat, mu: real, lam: real):
-        """Cofactor and derivatives to J."""
+        """Cofactor and derivatives with respect to J."""
         J = wp.determinant(F)
         point = NeoHookeanPoint()
         point.F = F

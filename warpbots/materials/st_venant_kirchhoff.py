@@ -38,7 +38,7 @@ def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
 
     @wp.func
     def st_venant_kirchhoff_stress(F: mat, mu: real, lam: real):
-        """Tau = P F^T."""
+        """tau = P F^T."""
         return st_venant_kirchhoff_piola(F, mu, lam) @ wp.transpose(F)
 
     return st_venant_kirchhoff_energy, st_venant_kirchhoff_stress, st_venant_kirchhoff_piola

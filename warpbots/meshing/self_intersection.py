@@ -84,7 +84,14 @@ def _near(corners: np.ndarray, slack: float) -> np.ndarray:
 
 
 @wp.kernel(enable_backward=False)
-def _count_overlaps(bvh: wp.uint64, low: wp.array[wp.vec3], high: wp.array[wp.vec3], count_out: wp.array[int]):
+def _count_overlaps(
+    # model
+    bvh: wp.uint64,
+    low: wp.array[wp.vec3],
+    high: wp.array[wp.vec3],
+    # out
+    count_out: wp.array[int],
+):
     """Number of boxes of higher index that overlap each box."""
     i = wp.tid()
     query = wp.bvh_query_aabb(bvh, low[i], high[i])
@@ -98,7 +105,14 @@ def _count_overlaps(bvh: wp.uint64, low: wp.array[wp.vec3], high: wp.array[wp.ve
 
 @wp.kernel(enable_backward=False)
 def _write_overlaps(
-    bvh: wp.uint64, low: wp.array[wp.vec3], high: wp.array[wp.vec3], first: wp.array[int], pair_out: wp.array[wp.vec2i]
+    # model
+    bvh: wp.uint64,
+    low: wp.array[wp.vec3],
+    high: wp.array[wp.vec3],
+    # work
+    first: wp.array[int],
+    # out
+    pair_out: wp.array[wp.vec2i],
 ):
     """The pairs that `_count_overlaps` counts."""
     i = wp.tid()

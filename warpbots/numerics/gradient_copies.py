@@ -1,6 +1,6 @@
-"""Copies of what all threads share, for the gradient to it: additions to one address wait for each other on a GPU.
+"""Copies of arrays that all threads share, for their gradients: additions to one address are serialised on a GPU.
 
-A thread adds to one of the copies, next to that of its neighbour, and the copies are added up in the end.
+A thread adds to one of the copies, next to that of its neighbour, and the copies are summed at the end.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ class Copies:
 
     Attributes:
         device: Device of the arrays.
-        count: How many there are of each row, a power of two; 1 are the arrays themselves.
+        count: Number of copies of each row, a power of two; with 1 the arrays are used themselves.
     """
 
     device: wp.Device
@@ -32,11 +32,11 @@ class Copies:
 
     @staticmethod
     def of(device: wp.Device) -> "Copies":
-        """As many as its threads are worth."""
+        """As many copies as pay off on a device."""
         return Copies(device, _COPIES if parallel(device) else 1)
 
     def wanted(self, *arrays: wp.array) -> "Copies":
-        """These, or none where none of the arrays has a gradient."""
+        """These copies, or the arrays themselves where none of them has a gradient."""
         return self if any(array.grad is not None for array in arrays) else Copies(self.device, 1)
 
     @functools.cached_property
@@ -67,7 +67,7 @@ class Copies:
         return rows.grad
 
     def collect(self, name: str, array: wp.array) -> None:
-        """Add what is in the copies to the gradient of `array`."""
+        """Add the sum of the copies to the gradient of `array`."""
         if self.count > 1 and array.grad is not None:
             total, rows = _table(array.grad), _table(self._of(name, array).grad)
             launch_lanes(_collect_kernel(array.dtype), total.shape, _LANES, [rows, self.count], [total], self.device)
@@ -82,7 +82,7 @@ def _table(array: wp.array) -> wp.array:
 def _spread_kernel(dtype: type) -> wp.Kernel:
     @wp.kernel(module=wp.get_module(f"warpbots.copies_{dtype.__name__}"), enable_backward=False)
     def spread(values: wp.array2d[dtype], count: int, rows_out: wp.array2d[dtype]):
-        """All copies of a row are that row."""
+        """Copy each row `count` times."""
         r, j = wp.tid()
         rows_out[r, j] = values[r / count, j]
 
@@ -93,7 +93,7 @@ def _spread_kernel(dtype: type) -> wp.Kernel:
 def _collect_kernel(dtype: type) -> wp.Kernel:
     @wp.kernel(module=wp.get_module(f"warpbots.copies_{dtype.__name__}"), enable_backward=False)
     def collect(rows: wp.array2d[dtype], count: int, total_out: wp.array2d[dtype]):
-        """A row is added to by all its copies."""
+        """Add all copies of a row to it."""
         w, j, lane = wp.tid()
         total = dtype(real(0.0))
         for c in range(lane, count, wp.block_dim()):

@@ -35,11 +35,11 @@ def preparing() -> Iterator[list[_Body]]:
     """Run work within it once, and it can be captured: every kernel that it may launch is compiled and on the device.
 
     Kernels of loops and branches that were not entered are loaded at the end, and arrays made that are made at their
-    first use. Bodies that stand in the same place of the program launch the same kernels.
+    first use. Bodies at the same place of the program launch the same kernels.
 
     Yields:
         Bodies that were not entered, once they have been loaded. Fills and copies in them were done: if there are any,
-        arrays that work writes mean nothing until it has run again.
+        arrays that work writes are undefined until it has run again.
     """
     met: dict[object, _Body | None] = {}
     left: list[_Body] = []
@@ -135,7 +135,7 @@ def launch_own_adjoint(kernel: wp.Kernel, dim: int | tuple, inputs: list, device
 
 
 def _gradient_of(argument: object) -> object:
-    """What goes beside an argument in an adjoint: the gradient of an array, a struct of gradients, or nothing."""
+    """The adjoint of an argument: the gradient of an array, a struct of gradients, or None."""
     if isinstance(argument, wp.array):
         return argument.grad
     if not hasattr(argument, "_cls"):

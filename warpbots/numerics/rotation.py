@@ -106,25 +106,25 @@ def _rotation_differential_2d() -> tuple[wp.Function, wp.Function]:
     mat = matrix(2)
 
     @wp.func
-    def turn_2d(F: mat, R: mat):
-        """1 / tr S, for the only axis there is."""
+    def spin_2d(F: mat, R: mat):
+        """Y = 1 / tr S, as the plane has one axis."""
         return wp.identity(n=2, dtype=real) / wp.ddot(R, F)
 
     @wp.func
     def rotation_differential_2d(R: mat, Y: mat, dF: mat):
-        """w (-R_01, R_00, ...): R turned by a right angle."""
+        """dR = w R [[0, -1], [1, 0]]."""
         N = wp.transpose(R) @ dF
         w = Y[0, 0] * (N[1, 0] - N[0, 1])
         return R @ mat(real(0.0), -w, w, real(0.0))
 
-    return turn_2d, rotation_differential_2d
+    return spin_2d, rotation_differential_2d
 
 
 def _rotation_differential_3d() -> tuple[wp.Function, wp.Function]:
     vec, mat = vector(3), matrix(3)
 
     @wp.func
-    def turn_3d(F: mat, R: mat):
+    def spin_3d(F: mat, R: mat):
         """Y = (tr S - S)^-1."""
         S = wp.transpose(R) @ F
         return wp.inverse(wp.trace(S) * wp.identity(n=3, dtype=real) - S)
@@ -135,7 +135,7 @@ def _rotation_differential_3d() -> tuple[wp.Function, wp.Function]:
         N = wp.transpose(R) @ dF
         return R @ wp.skew(Y @ vec(N[2, 1] - N[1, 2], N[0, 2] - N[2, 0], N[1, 0] - N[0, 1]))
 
-    return turn_3d, rotation_differential_3d
+    return spin_3d, rotation_differential_3d
 
 
 def _rotation_2d() -> wp.Function:
@@ -155,7 +155,7 @@ def _rotation_2d() -> wp.Function:
 def _rotation_3d() -> wp.Function:
     vec, mat = vector(3), matrix(3)
     cof = cofactor(3)
-    turn, differential = _rotation_differential_3d()
+    spin, differential = _rotation_differential_3d()
     tolerance = wp.constant(real({wp.float32: 1e-6, wp.float64: 1e-14}[real]))
     blurred = wp.constant(real(0.01))
 
@@ -198,6 +198,6 @@ def _rotation_3d() -> wp.Function:
     @wp.func_grad(rotation_3d)
     def adj_rotation_3d(F: mat, adj_ret: mat):
         R = rotation_3d(F)
-        wp.adjoint[F] += differential(R, turn(F, R), adj_ret)  # dR/dF is symmetric: the Hessian of tr S
+        wp.adjoint[F] += differential(R, spin(F, R), adj_ret)  # dR/dF is symmetric: the Hessian of tr S
 
     return rotation_3d

@@ -1,13 +1,13 @@
-"""What a state owns besides its fields, because the adjoint of the step that ends in it will want it."""
+"""What a state owns besides its fields, because the adjoint of the step that ends in it will read it."""
 
 import weakref
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Kept"]
+__all__ = ["AdjointCache"]
 
 
-class Kept(weakref.WeakKeyDictionary):
+class AdjointCache(weakref.WeakKeyDictionary):
     """Anything by state, made when it is first asked for and gone with its state."""
 
     def of(self, state: object, make: Callable[[], Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Where the cables of a scene are tied to matter, for every solver that knows them."""
+"""Points of matter that the cables of a scene are tied to, for every solver that has cables."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What every solver refuses in the same words."""
+"""Checks that all solvers share."""
 
 import warnings
 
@@ -24,18 +24,18 @@ __all__ = [
 ]
 
 OVERFLOW = "the loss or its weights overflow, or the motion diverges: simulate fewer steps, or halve dt"
-"""How gradients through steps in closed form can stop being finite."""
+"""How gradients of explicit steps can stop being finite."""
 
 
 _STRAIN = 0.01
-"""Strain that rounding may leave in matter; a tenth of that is said."""
+"""Strain that rounding may leave in matter; a tenth of it is warned of."""
 
 
 def refuse_far(position: np.ndarray, spacing: float, step: float, gravity: float, above: int = 3) -> None:
     """Raise if matter is so far from the origin that positions have too few digits left; warn where they get few.
 
     Positions of a spacing of ulp leave strains of ulp / spacing in matter, and what is slower than ulp / (2 step) does
-    not move at all: that is to be less than the speed at which it falls by one `spacing`.
+    not move at all: that must be less than the speed of a fall by one `spacing`.
 
     Args:
         position: Where matter is [m], shape (..., dim).
@@ -95,7 +95,7 @@ def refuse_fluid(solver: str, scene: Scene) -> None:
         SceneError: The scene has a fluid.
     """
     if scene.fluid is not None:
-        raise SceneError(f"Scene.fluid: {solver} knows no fluid around bodies; leave it out or use ProjectiveDynamics")
+        raise SceneError(f"Scene.fluid: {solver} has no fluid around bodies; leave it out or use ProjectiveDynamics")
 
 
 def refuse_materials(solver: str, scene: Scene) -> None:
@@ -109,11 +109,11 @@ def refuse_materials(solver: str, scene: Scene) -> None:
             raise SceneError(f"SoftBody {body.name!r}: law must be one of {', '.join(LAWS)}, got {body.material.law!r}")
         for material in (body.material, *body.region_materials.values()):
             if material.damping:
-                raise SceneError(f"SoftBody {body.name!r}: {solver} knows no damping; set damping=0, or use MassSpring")
+                raise SceneError(f"SoftBody {body.name!r}: {solver} has no damping; set damping=0, or use MassSpring")
             for field in ("yield_strain", "breaking_strain"):
                 if getattr(material, field) is not None:
                     raise SceneError(
-                        f"SoftBody {body.name!r}: {solver} knows no {field}; leave it out of the material, or use "
+                        f"SoftBody {body.name!r}: {solver} has no {field}; leave it out of the material, or use "
                         f"MassSpring"
                     )
 
@@ -143,7 +143,7 @@ def refuse_copies(solver: str, worlds: int, size: float) -> None:
 
 
 def refuse_states_without_gradient(solver: str, **states: list[wp.array]) -> None:
-    """Raise if a step was recorded through states that have no room for a gradient, which would be a silent zero.
+    """Raise if a step was recorded through states without gradients, which would be silently zero.
 
     Args:
         solver: Name of the solver.

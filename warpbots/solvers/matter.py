@@ -13,7 +13,7 @@ from warpbots.scene import Scene, SceneError, Shape, SoftBody, dimension
 __all__ = ["Matter", "materials_at", "Surface", "refuse_empty", "refuse_lost", "regions_at", "together"]
 
 _SAID, _REFUSED = 0.01, 0.1
-"""Parts of a body's volume by which its matter may differ before that is said, and before it is refused."""
+"""Relative differences of volume above which matter is warned of, and refused."""
 
 
 class Surface(Protocol):
@@ -39,7 +39,7 @@ class Matter:
         velocity: Initial velocities [m/s], shape (n, dim).
         volume: Rest volumes [m^dim], shape (n,).
         density: Density [kg/m^dim], shape (n,).
-        body: Index of the body in the scene, shape (n,).
+        body: Index of the body in the scene, shape (n,), int.
         regions: For every region name, which points belong to it, each of shape (n,), bool.
     """
 
@@ -81,8 +81,8 @@ class Matter:
         return np.zeros((0, 2), dtype=int)
 
     @property
-    def breaks(self) -> bool:
-        """Whether any spring can set or break in a motion."""
+    def inelastic(self) -> bool:
+        """Whether any spring can yield or break."""
         return False
 
 
@@ -119,7 +119,7 @@ def refuse_empty(body: SoftBody, regions: dict[str, np.ndarray], what: str, reme
 
 
 def refuse_lost(body: SoftBody, found: float, what: str, remedy: str, shape: Shape | None = None, above: int = 4):
-    """Compare the volume of a body's matter with that of its shape: warn where it is a little off, raise where much.
+    """Compare the volume of a body's matter with that of its shape: warn of small differences, raise for large ones.
 
     Args:
         body: Has the shape.

@@ -180,7 +180,7 @@ def _write_robots(
 
 def _moments(trajectory: Any, every: int) -> Iterator[tuple]:
     """Time [s], positions [m], velocities [m/s] and, where springs can break, 1 for broken ones and 0 for others."""
-    if not trajectory.matter.breaks:
+    if not trajectory.matter.inelastic:
         for moment in trajectory.frames(every=every):
             yield *moment, None
         return
@@ -216,8 +216,8 @@ def _define(
         curves.CreateCurveVertexCountsAttr(Vt.IntArray(len(ends), 2))
         length = np.linalg.norm(np.diff(particles.position[ends], axis=1)[:, 0], axis=1)
         wide = 2.0 * np.median(truss.radius) if truss else _THIN * np.median(length)
-        curves.CreateWidthsAttr([float(wide)] * (len(shown) if particles.breaks else 1))
-        curves.SetWidthsInterpolation(UsdGeom.Tokens.uniform if particles.breaks else UsdGeom.Tokens.constant)
+        curves.CreateWidthsAttr([float(wide)] * (len(shown) if particles.inelastic else 1))
+        curves.SetWidthsInterpolation(UsdGeom.Tokens.uniform if particles.inelastic else UsdGeom.Tokens.constant)
         moving.append(Moving(curves, ends.ravel(), shown, float(wide)))
     return moving
 

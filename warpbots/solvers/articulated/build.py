@@ -10,16 +10,16 @@ import warp as wp
 from warpbots.contact.solid import Solids, lost_surface, solids_of
 from warpbots.numerics import parallel
 from warpbots.scene import Contact, Scene, SceneError, Servo, Shape, Torque, Union, neighbours
-from warpbots.solvers.articulated.arrays import Tree
-from warpbots.solvers.articulated.cloud_contact import Contacts
+from warpbots.solvers.articulated.contact_list import CHUNK, ContactList
 from warpbots.solvers.articulated.inertia import body_inertia
 from warpbots.solvers.articulated.model import NEVER, PARAMETERS, ArticulatedModel
 from warpbots.solvers.articulated.point_cloud import contact_cloud
 from warpbots.solvers.articulated.robot import Robot, robot_of
+from warpbots.solvers.articulated.robot_arrays import Contacts, Tree
 from warpbots.solvers.articulated.spatial import mat33, quat, scalar, vec3
-from warpbots.solvers.articulated.virtual_power import CHUNK, Touching
-from warpbots.solvers.articulated.workspace import Scratch, Sizes
+from warpbots.solvers.articulated.workspace import Sizes, Workspace
 from warpbots.solvers.checks import refuse_copies
+from warpbots.solvers.device_arrays import device_array, tiled
 
 __all__ = ["build"]
 
@@ -49,18 +49,16 @@ def build(scene: Scene, worlds: int, device: wp.Device, samples: int, rounding: 
     values["contact_restitution"] = np.array([c.restitution or 0.0 for c in scene.contacts])
 
     def parameter(name: str) -> wp.array:
-        dtype = _DTYPES.get(name, scalar)
-        value = np.asarray(values[name], dtype=np.float64)
-        tiled = np.tile(value, (worlds, *(1,) * value.ndim)) if value.ndim else np.full(worlds, value)
-        return wp.array(tiled, dtype=dtype, device=device)
+        return tiled(values[name], worlds, device, _DTYPES.get(name, scalar))
 
-    meeting, touching = _meeting(groups, pairs, len(points), scene.contacts, worlds, device)
+    contact_topology, contact_list = _contacts(groups, pairs, len(points), scene.contacts, worlds, device)
     sizes = Sizes(
         worlds, len(robot.elements), len(robot.bodies), robot.freedom, len(groups), len(pairs), len(scene.actuators)
     )
     return ArticulatedModel(
-        scene=scene, worlds=worlds, device=device, robot=robot, tree=_tree(scene, robot, device), meeting=meeting,
-        solids=_solids(shapes, samples, rounding, device), scratch=Scratch(sizes, touching, device),
+        scene=scene, worlds=worlds, device=device, robot=robot, tree=_tree(scene, robot, device),
+        contact_topology=contact_topology, solids=_solids(shapes, samples, rounding, device),
+        workspace=Workspace(sizes, contact_list, device),
         **{name: parameter(name) for name in PARAMETERS},
     )  # fmt: skip
 
@@ -170,10 +168,10 @@ _Pair = tuple[int, int, int]
 
 
 def _pairs(scene: Scene, robot: Robot, groups: list[_Group]) -> tuple[list[_Solid], list[_Pair]]:
-    """Solids that are touched, and which group touches which under which law.
+    """Solids that may be in contact, and the pairs of a group of points and a solid under a law.
 
     Raises:
-        SceneError: A contact joins nothing, because all that it names is one body or hangs together at a joint.
+        SceneError: A contact has no pair, because all bodies that it names are one or joint neighbours.
     """
     solids: list[_Solid] = []
     numbers: dict[tuple[int, int], list[int]] = {}
@@ -204,14 +202,14 @@ def _pairs(scene: Scene, robot: Robot, groups: list[_Group]) -> tuple[list[_Soli
                     pairs += [(g, s, law) for s in solids_at(-1, i, obstacle.shape, obstacle.name)]
         if len(pairs) == before:
             raise SceneError(
-                f"Contact {contact.name!r}: all bodies that it names are one, or hang together at a joint, and do not "
-                f"touch; name others"
+                f"Contact {contact.name!r}: all bodies that it names are one body or joint neighbours, which are "
+                f"never in contact; name others"
             )
     return solids, pairs
 
 
 _GONE, _THIN = 0.5, 0.1
-"""Shares of the surface of a solid that may be lost between samples, and of which nothing has to be said."""
+"""Shares of the surface of a solid above which its loss between samples is refused, and is warned of."""
 
 
 def _solids(shapes: list[_Solid], samples: int, rounding: float, device: wp.Device) -> Solids:
@@ -224,9 +222,9 @@ def _solids(shapes: list[_Solid], samples: int, rounding: float, device: wp.Devi
     for s, (_, shape, name) in enumerate(shapes):
         lost, h = lost_surface(solids, s, shape)
         words = (
-            f"{type(shape).__name__} of {name!r}: {lost:.0%} of its surface cannot be touched, because it is thinner "
-            f"there than its samples are apart, {h:.2g} m; use Articulated(samples=...) with more than {samples}, "
-            f"thicker walls, or a Union of boxes and other closed forms"
+            f"{type(shape).__name__} of {name!r}: {lost:.0%} of its surface cannot be in contact, because it is "
+            f"thinner there than the distance of its samples, {h:.2g} m; use Articulated(samples=...) with more than "
+            f"{samples}, thicker walls, or a Union of boxes and other closed forms"
         )
         if lost > _GONE:
             raise SceneError(words)
@@ -240,7 +238,7 @@ def _names(scene: Scene, body: int) -> tuple[str, str | None]:
 
 
 def _apart(contact: Contact, joined: set[frozenset[str]], a: str, b: str) -> bool:
-    """Whether points of body `a` touch body `b`; neighbours at a joint do where both are called by name."""
+    """Whether points of body `a` may be in contact with body `b`; joint neighbours may where both are named."""
     return a != b and ({contact.points, contact.solid} == {a, b} or frozenset((a, b)) not in joined)
 
 
@@ -250,49 +248,54 @@ def _points_of(groups: list[_Group], body: int) -> np.ndarray:
     return np.concatenate([np.zeros(0, dtype=int), *ranges])
 
 
-def _meeting(
+def _contacts(
     groups: list[_Group], pairs: list[_Pair], points: int, laws: tuple[Contact, ...], worlds: int, device: wp.Device
-) -> tuple[Contacts, Touching]:
+) -> tuple[Contacts, ContactList]:
     def array(values: list) -> wp.array:
-        return wp.array(np.array(values, dtype=np.int32), dtype=int, device=device)
+        return device_array(values, device, int)
 
-    meeting = Contacts()
-    meeting.points, meeting.groups, meeting.pairs, meeting.laws = points, len(groups), len(pairs), len(laws)
+    topology = Contacts()
+    topology.points, topology.groups, topology.pairs, topology.laws = (
+        points,
+        len(groups),
+        len(pairs),
+        len(laws),
+    )
     for field in ("body", "first", "count"):
-        setattr(meeting, f"group_{field}", array([getattr(g, field) for g in groups]))
+        setattr(topology, f"group_{field}", array([getattr(g, field) for g in groups]))
     for i, name in enumerate(("group", "solid", "law")):
-        setattr(meeting, f"pair_{name}", array([p[i] for p in pairs]))
-    meeting.bounded = array([law.restitution is not None for law in laws])
-    touching = Touching()
+        setattr(topology, f"pair_{name}", array([p[i] for p in pairs]))
+    topology.bounded = array([law.restitution is not None for law in laws])
+    contact_list = ContactList()
     candidates = [(p, groups[g].first + i) for p, (g, _, _) in enumerate(pairs) for i in range(groups[g].count)]
-    touching.pair, touching.point = array([p for p, _ in candidates]), array([i for _, i in candidates])
-    touching.count = wp.zeros(worlds, dtype=int, device=device)
-    touching.candidate = wp.zeros(worlds * len(candidates), dtype=int, device=device)
+    contact_list.pair, contact_list.point = array([p for p, _ in candidates]), array([i for _, i in candidates])
+    contact_list.count = wp.zeros(worlds, dtype=int, device=device)
+    contact_list.candidate = wp.zeros(worlds * len(candidates), dtype=int, device=device)
     listed = worlds * len(candidates) if parallel(device) else 0
-    touching.deep = wp.zeros(listed, dtype=int, device=device)
-    touching.counted = wp.zeros(worlds * math.ceil(listed / worlds / CHUNK), dtype=int, device=device)
-    return meeting, touching
+    contact_list.deep = wp.zeros(listed, dtype=int, device=device)
+    contact_list.counted = wp.zeros(worlds * math.ceil(listed / worlds / CHUNK), dtype=int, device=device)
+    return topology, contact_list
 
 
 def _tree(scene: Scene, robot: Robot, device: wp.Device) -> Tree:
     elements = robot.elements
 
     def array(values: object) -> wp.array:
-        return wp.array(np.array(values, dtype=np.int32).reshape(-1), dtype=int, device=device)
+        return device_array(values, device, int)
 
     tree = Tree()
     tree.elements, tree.bodies = len(elements), len(robot.bodies)
     tree.freedom, tree.coordinates, tree.channels = robot.freedom, len(robot.start), len(scene.actuators)
     for field in ("parent", "kind", "dof", "coordinate", "body", "first", "last"):
         setattr(tree, field, array([int(getattr(e, field)) for e in elements]))
-    tree.axis = wp.array(np.array([e.axis for e in elements]), dtype=vec3, device=device)
+    tree.axis = device_array([e.axis for e in elements], device, vec3)
     order = {e.body: n for n, e in enumerate(elements) if e.last}
     tree.element = array([order[k] for k in range(len(robot.bodies))])
     carries = np.eye(len(elements), dtype=np.int32)
     for n, element in enumerate(elements):
         if element.parent >= 0:
             carries[:, n] |= carries[:, element.parent]
-    tree.carries = array(carries)
+    tree.carries = array(carries.reshape(-1))
     ends = [e.dof for e in elements[1:]] + [robot.freedom]
     tree.of_dof = array([n for n, (e, end) in enumerate(zip(elements, ends, strict=True)) for _ in range(end - e.dof)])
     levels = robot.levels
@@ -310,6 +313,6 @@ def _tree(scene: Scene, robot: Robot, device: wp.Device) -> Tree:
 
 
 def _motor_coordinate(robot: Robot, motor: Torque | Servo) -> int:
-    """Coordinate of the velocity that a motor drives, -1 for the turns of a ball."""
+    """Coordinate of the velocity that a motor drives, -1 for the rotations of a ball."""
     joint = next(j for j in robot.joints if j.name == motor.joint)
     return -1 if motor.axis >= joint.straight else robot.coordinates[motor.joint].start + motor.axis

@@ -1,97 +1,24 @@
-"""Contact of point clouds with solids, both moving: wrenches, and how they change with poses and twists.
+"""Contact of point clouds with solids, both moving: wrenches, and their derivatives with respect to poses and twists.
 
 A pair is a group of points, all of one body, against a solid of another body or of the world under one law. All its
-contacts together push the body with a wrench W, and the other with -W, for which
+contacts together exert a wrench W on the body and -W on the other, for which
 
     dW = K dxi - L dzeta + D (dV_a - dV_b)
 
 when the bodies a and b are displaced by the twists dxi and dzeta and their twists change: three matrices for each pair,
-however many points touch.
+however many points are in contact.
 """
 
 import warp as wp
 
 from warpbots.contact.penalty import damping_bounds, penalty_force, penalty_tangents
 from warpbots.contact.solid import SAMPLED, Solids, solid_distance
-from warpbots.solvers.articulated.arrays import Links, Tree
+from warpbots.solvers.articulated.robot_arrays import Contacts, Tree
 from warpbots.solvers.articulated.spatial import Twist, angular, linear, mat33, scalar, spatial, vec3
+from warpbots.solvers.articulated.step_arrays import Links, Pairs
 from warpbots.solvers.articulated.thread_team import sync
 
-__all__ = ["Contacts", "Pairs", "apply", "body_pose", "body_twist", "bound_group", "meet", "touch_pair"]
-
-
-@wp.struct
-class Contacts:
-    """Points, laws and what meets what.
-
-    points: Number of points.
-    groups: Number of groups.
-    pairs: Number of pairs.
-    laws: Number of laws.
-    group_body: Body of a group of points, shape (groups,).
-    group_first: Its first point, shape (groups,).
-    group_count: Its number of points, shape (groups,).
-    pair_group: Group of a pair, shape (pairs,).
-    pair_solid: Solid of a pair, shape (pairs,).
-    pair_law: Law of a pair, shape (pairs,).
-    bounded: 1 for a law with a coefficient of restitution, shape (laws,).
-    point: Points in the frames of their bodies [m], shape (worlds * points,).
-    area: Areas of the points [m^2], shape (worlds * points,).
-    stiffness: Pressure per depth of a law [Pa/m], shape (worlds * laws,).
-    damping: Its damping [Pa s/m^2], shape (worlds * laws,).
-    restitution: Its coefficient of restitution, if it has one [1], shape (worlds * laws,).
-    friction: Its Coulomb coefficient [1], shape (worlds * laws,).
-    viscosity: Its shear per speed below the cone of friction [Pa s/m], shape (worlds * laws,).
-    scale: What all contact forces are multiplied by [1], shape (worlds,).
-    """
-
-    points: int
-    groups: int
-    pairs: int
-    laws: int
-    group_body: wp.array[int]
-    group_first: wp.array[int]
-    group_count: wp.array[int]
-    pair_group: wp.array[int]
-    pair_solid: wp.array[int]
-    pair_law: wp.array[int]
-    bounded: wp.array[int]
-    point: wp.array[vec3]
-    area: wp.array[scalar]
-    stiffness: wp.array[scalar]
-    damping: wp.array[scalar]
-    restitution: wp.array[scalar]
-    friction: wp.array[scalar]
-    viscosity: wp.array[scalar]
-    scale: wp.array[scalar]
-
-
-@wp.struct
-class Pairs:
-    """What the contacts of each pair add up to, shape (worlds * pairs,) but what is said otherwise.
-
-    near: 1 where the bounds of the group meet the solid.
-    active: 1 where there are contacts.
-    wrench: W.
-    blocks: Four blocks each, row by row, of K, L and D, shape (worlds * pairs * 12,).
-    center: Centre of the bounds of a group in the frame of its body [m], shape (worlds * groups,).
-    radius: Radius of the bounds [m], shape (worlds * groups,).
-    hardness: What viscosities are multiplied by on the way to a solution [1], shape (worlds,).
-    touches: 1 where the point that a thread looks at is in contact, shape (worlds * lanes,).
-    point_wrench: Its wrench, likewise.
-    point_blocks: Its blocks, shape (worlds * lanes * 12,).
-    """
-
-    near: wp.array[int]
-    active: wp.array[int]
-    wrench: wp.array[Twist]
-    blocks: wp.array[mat33]
-    center: wp.array[vec3]
-    radius: wp.array[scalar]
-    hardness: wp.array[scalar]
-    touches: wp.array[int]
-    point_wrench: wp.array[Twist]
-    point_blocks: wp.array[mat33]
+__all__ = ["add_pair_contacts", "apply", "body_pose", "body_twist", "bound_group", "bounds_overlap", "law_of"]
 
 
 @wp.func
@@ -115,8 +42,18 @@ def body_twist(tree: Tree, links: Links, w: int, body: int):
 
 
 @wp.func
+def law_of(contacts: Contacts, w: int, pair: int):
+    """Constants of `penalty_force` of a pair: stiffness, damping, its bounds, friction and viscosity."""
+    number = contacts.pair_law[pair]
+    law = w * contacts.laws + number
+    k = contacts.stiffness[law]
+    least, most = damping_bounds(k, contacts.restitution[law], contacts.bounded[number])
+    return k, contacts.damping[law], least, most, contacts.friction[law], contacts.viscosity[law]
+
+
+@wp.func
 def bound_group(contacts: Contacts, pairs: Pairs, w: int, g: int):
-    """Bound the points of a group by a ball."""
+    """Bound the points of a group by a sphere."""
     first = w * contacts.points + contacts.group_first[g]
     count = contacts.group_count[g]
     lower = contacts.point[first]
@@ -149,8 +86,8 @@ def solid_pose(tree: Tree, links: Links, solids: Solids, w: int, s: int):
 
 
 @wp.func
-def meet(tree: Tree, links: Links, contacts: Contacts, solids: Solids, pairs: Pairs, w: int, pair: int):
-    """Whether the bounds of a pair's points meet its solid."""
+def bounds_overlap(tree: Tree, links: Links, contacts: Contacts, solids: Solids, pairs: Pairs, w: int, pair: int):
+    """1 where the bounds of a pair's points overlap its solid, else 0."""
     g = contacts.pair_group[pair]
     s = contacts.pair_solid[pair]
     Ra, pa = body_pose(tree, links, w, contacts.group_body[g])
@@ -164,10 +101,10 @@ def meet(tree: Tree, links: Links, contacts: Contacts, solids: Solids, pairs: Pa
 
 
 @wp.func
-def touch_point(
+def point_contact(
     tree: Tree, links: Links, contacts: Contacts, solids: Solids, pairs: Pairs, w: int, pair: int, i: int, place: int
 ):
-    """Write wrench and blocks of number i of a pair's points to a place, if it is in contact."""
+    """Write wrench and blocks of point i of a pair to a place, if it is in contact."""
     g = contacts.pair_group[pair]
     s = contacts.pair_solid[pair]
     a = contacts.group_body[g]
@@ -177,16 +114,12 @@ def touch_point(
     point = w * contacts.points + contacts.group_first[g] + i
     x = pa + Ra @ contacts.point[point]
     d, n, C = solid_distance(solids, s, Rt @ (x - p))
-    pairs.touches[place] = wp.where(d < scalar(0.0), 1, 0)
+    pairs.in_contact[place] = wp.where(d < scalar(0.0), 1, 0)
     if not d < scalar(0.0):
         return
     V = body_twist(tree, links, w, a) - body_twist(tree, links, w, solids.body[s])
-    law = w * contacts.laws + contacts.pair_law[pair]
-    k = contacts.stiffness[law]
-    c = contacts.damping[law]
-    least, most = damping_bounds(k, contacts.restitution[law], contacts.bounded[contacts.pair_law[pair]])
-    mu = contacts.friction[law]
-    k_t = pairs.hardness[w] * contacts.viscosity[law]
+    k, c, least, most, mu, viscosity = law_of(contacts, w, pair)
+    k_t = pairs.hardness[w] * viscosity
     omega = angular(V)
     speed = linear(V) + wp.cross(omega, x)
     u = Rt @ speed
@@ -199,14 +132,14 @@ def touch_point(
     fx = wp.skew(f)
     pairs.point_wrench[place] = spatial(wp.cross(x, f), f)
     at = 12 * place
-    # df = M dxi, with the velocity of x in the place of dx
+    # df = M dxi, with the velocity of x instead of dx
     M = A + B @ wp.skew(omega)
     XM = X @ M - fx
     pairs.point_blocks[at] = -(XM @ X)
     pairs.point_blocks[at + 1] = XM
     pairs.point_blocks[at + 2] = -(M @ X)
     pairs.point_blocks[at + 3] = M
-    # and what the motion of the solid takes of it
+    # the part of the motion of the solid
     N = A @ X - fx + B @ wp.skew(speed)
     pairs.point_blocks[at + 4] = -(X @ N)
     pairs.point_blocks[at + 5] = X @ A
@@ -221,11 +154,11 @@ def touch_point(
 
 @wp.func
 def add_points(pairs: Pairs, w: int, m: int, count: int, lane: int, lanes: int):
-    """Add the first `count` points that the threads of a world look at to their pair, always in the same order."""
-    touching = int(0)
+    """Add the points of the first `count` threads of a world to their pair, always in the same order."""
+    mask = int(0)
     for i in range(count):
-        touching = touching | (pairs.touches[w * lanes + i] << i)
-    if touching == 0:
+        mask = mask | (pairs.in_contact[w * lanes + i] << i)
+    if mask == 0:
         return
     if lane == 0:
         pairs.active[m] = 1
@@ -233,26 +166,26 @@ def add_points(pairs: Pairs, w: int, m: int, count: int, lane: int, lanes: int):
         if b == 12:
             W = pairs.wrench[m]
             for i in range(count):
-                if ((touching >> i) & 1) == 1:
+                if ((mask >> i) & 1) == 1:
                     W += pairs.point_wrench[w * lanes + i]
             pairs.wrench[m] = W
         else:
             block = pairs.blocks[12 * m + b]
             for i in range(count):
-                if ((touching >> i) & 1) == 1:
+                if ((mask >> i) & 1) == 1:
                     block += pairs.point_blocks[12 * (w * lanes + i) + b]
             pairs.blocks[12 * m + b] = block
 
 
 @wp.func
-def touch_pair(
+def add_pair_contacts(
     tree: Tree, links: Links, contacts: Contacts, solids: Solids, pairs: Pairs, w: int, pair: int, lane: int, lanes: int
 ):
-    """Add up the contacts of a pair, a point for each thread at a time."""
+    """Sum the contacts of a pair, one point for each thread at a time."""
     count = contacts.group_count[contacts.pair_group[pair]]
     for first in range(0, count, lanes):
         if first + lane < count:
-            touch_point(tree, links, contacts, solids, pairs, w, pair, first + lane, w * lanes + lane)
+            point_contact(tree, links, contacts, solids, pairs, w, pair, first + lane, w * lanes + lane)
         sync()
         add_points(pairs, w, w * contacts.pairs + pair, wp.min(lanes, count - first), lane, lanes)
         sync()

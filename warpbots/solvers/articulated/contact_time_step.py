@@ -26,16 +26,16 @@ import numpy as np
 import warp as wp
 
 from warpbots.numerics import launch
-from warpbots.solvers.articulated.arrays import Stage
 from warpbots.solvers.articulated.cloud_contact import body_pose
+from warpbots.solvers.articulated.contact_list import ContactList, approach
 from warpbots.solvers.articulated.kinematics import first_moment, moments, move, twist_along
 from warpbots.solvers.articulated.lu import factorise, solve
-from warpbots.solvers.articulated.machine import Machine, Work
 from warpbots.solvers.articulated.model import PARAMETERS, ArticulatedModel, ArticulatedState
 from warpbots.solvers.articulated.newton import Factors
 from warpbots.solvers.articulated.residual import freedom_of
+from warpbots.solvers.articulated.robot_arrays import RobotArrays
 from warpbots.solvers.articulated.spatial import angular, linear, momentum, scalar, vec3
-from warpbots.solvers.articulated.virtual_power import Touching, approach
+from warpbots.solvers.articulated.step_arrays import Stage, StepArrays
 
 __all__ = ["unresolved"]
 
@@ -46,26 +46,26 @@ _LAW = ("contact_stiffness", "contact_damping", "contact_restitution", "contact_
         "contact_scale")  # fmt: skip
 
 _SPEED = 1.0
-"""Speed of the impacts for which damping alone is judged [m/s]."""
+"""Speed of the impacts by which laws without a coefficient of restitution are judged [m/s]."""
 
 
 def _longest(integrator: str, e: float) -> float:
-    """Length of a step, times w, at which an impact with the coefficient of restitution e is wrong by `_LOST`."""
+    """Length of a step, times w, at which the energy of an impact is wrong by `_LOST` for a restitution e."""
     if integrator == "bdf1":
         return -math.log1p(-_LOST / e**2) / math.pi if e**2 > _LOST else math.inf
     return 1.0 if integrator == "sdirk2" else 0.5 / max(e, math.sqrt(1 / 3)) ** 2
 
 
 @wp.func
-def invert_masses(machine: Machine, work: Work, factors: Factors, w: int):
+def invert_masses(robot: RobotArrays, work: StepArrays, factors: Factors, w: int):
     """Write the inverse of the mass matrix of a world to `work.jacobian`."""
-    tree = machine.tree
+    tree = robot.tree
     n = tree.freedom
     for i in range(n):
         for j in range(n):
             M = scalar(0.0)
             if i == j:
-                M = machine.design.armature[w * n + i]
+                M = robot.design.armature[w * n + i]
             for k in range(tree.bodies):
                 e = tree.element[k]
                 if (
@@ -73,9 +73,9 @@ def invert_masses(machine: Machine, work: Work, factors: Factors, w: int):
                     == 1
                 ):
                     b = w * tree.bodies + k
-                    mc = first_moment(machine.design, work.links, b)
-                    J = moments(machine.design, work.links, b)
-                    h = momentum(machine.design.mass[b], mc, J, work.axis[w * n + j])
+                    mc = first_moment(robot.design, work.links, b)
+                    J = moments(robot.design, work.links, b)
+                    h = momentum(robot.design.mass[b], mc, J, work.axis[w * n + j])
                     M += wp.dot(work.axis[w * n + i], h)
             factors.matrix[(w * n + i) * n + j] = M
     factorise(factors.matrix, factors.pivot, w, n)
@@ -88,10 +88,10 @@ def invert_masses(machine: Machine, work: Work, factors: Factors, w: int):
 
 
 @wp.func
-def away(machine: Machine, work: Work, w: int, s: int, x: vec3):
-    """Direction to x from the middle of a sampled solid, around which there is no slope."""
-    solids = machine.solids
-    R, p = body_pose(machine.tree, work.links, w, solids.body[s])
+def away(robot: RobotArrays, work: StepArrays, w: int, s: int, x: vec3):
+    """Direction to x from the center of a sampled solid, whose distance has no slope outside of its samples."""
+    solids = robot.solids
+    R, p = body_pose(robot.tree, work.links, w, solids.body[s])
     top = solids.resolution[s] - wp.vec3i(1, 1, 1)
     half = scalar(0.5) * vec3(scalar(top[0]), scalar(top[1]), scalar(top[2]))
     middle = solids.position[s] + solids.rotation[s] @ wp.cw_mul(half, solids.size[s])
@@ -100,40 +100,43 @@ def away(machine: Machine, work: Work, w: int, s: int, x: vec3):
 
 @wp.kernel(enable_backward=False)
 def mobility_kernel(
-    machine: Machine,
+    # model
+    robot: RobotArrays,
+    # step
     stage: Stage,
-    touching: Touching,
+    contact_list: ContactList,
     candidates: int,
-    work_out: Work,
+    # out
+    work_out: StepArrays,
     factors_out: Factors,
     softness_out: wp.array2d[scalar],
     mobility_out: wp.array2d[scalar],
 ):
     """For each law of a world, of the point with the greatest area per effective mass: the two's ratio, and 1 / mass.
 
-    The effective mass is that against a force along the normal of what the point may touch: 1 / (J M^-1 J^T).
+    The effective mass is that against a force along the normal of the solid: 1 / (J M^-1 J^T).
     """
     w = wp.tid()
-    tree = machine.tree
-    contacts = machine.contacts
+    tree = robot.tree
+    contacts = robot.contacts
     n = tree.freedom
     for e in range(tree.elements):
-        move(tree, machine.design, stage, work_out.links, w, e)
+        move(tree, robot.design, stage, work_out.links, w, e)
         m = w * tree.elements + e
         for k in range(freedom_of(tree.kind[e])):
             one = vec3()
             one[k] = scalar(1.0)
             axis = twist_along(tree.kind[e], work_out.links.basis[m], work_out.links.position[m], one)
             work_out.axis[w * n + tree.dof[e] + k] = axis
-    invert_masses(machine, work_out, factors_out, w)
+    invert_masses(robot, work_out, factors_out, w)
     for c in range(candidates):
-        pair = touching.pair[c]
-        x, R, _d, slope = approach(machine, work_out.links, w, pair, touching.point[c])
+        pair = contact_list.pair[c]
+        x, R, _d, slope = approach(robot, work_out.links, w, pair, contact_list.point[c])
         up = wp.normalize(R @ slope)
         if wp.length(slope) == scalar(0.0):
-            up = away(machine, work_out, w, contacts.pair_solid[pair], x)
+            up = away(robot, work_out, w, contacts.pair_solid[pair], x)
         a = tree.element[contacts.group_body[contacts.pair_group[pair]]]
-        solid = machine.solids.body[contacts.pair_solid[pair]]
+        solid = robot.solids.body[contacts.pair_solid[pair]]
         for j in range(n):
             e = tree.of_dof[j]
             side = tree.carries[e * tree.elements + a]
@@ -147,7 +150,7 @@ def mobility_kernel(
             if s != scalar(0.0):
                 for j in range(n):
                     inverse += s * work_out.jacobian[(w * n + i) * n + j] * work_out.step[w * n + j]
-        softness = contacts.area[w * contacts.points + touching.point[c]] * inverse
+        softness = contacts.area[w * contacts.points + contact_list.point[c]] * inverse
         law = contacts.pair_law[pair]
         if softness > softness_out[w, law]:
             softness_out[w, law] = softness
@@ -157,10 +160,10 @@ def mobility_kernel(
 def _mobilities(model: ArticulatedModel, state: ArticulatedState) -> tuple[np.ndarray, np.ndarray]:
     """Area per effective mass [m^2/kg] and 1 / mass [1/kg] of the quickest points, shape (worlds, n_contacts).
 
-    They are kept: only parameters that are none of a law change them.
+    They are kept: parameters of contact laws do not change them.
     """
     arrays = [getattr(model, name) for name in PARAMETERS if name not in _LAW]
-    kept = model.scratch.mobilities
+    kept = model.workspace.mobilities
     if kept and all(a is b for a, b in zip(arrays, kept[0], strict=True)):
         return kept[1]
     worlds, n, device = model.worlds, model.tree.freedom, model.device
@@ -168,26 +171,26 @@ def _mobilities(model: ArticulatedModel, state: ArticulatedState) -> tuple[np.nd
     factors.matrix = wp.zeros(worlds * n * n, dtype=scalar, device=device)
     factors.pivot = wp.zeros(worlds * n, dtype=int, device=device)
     found = [wp.zeros((worlds, len(model.scene.contacts)), dtype=scalar, device=device) for _ in range(2)]
-    touching = model.scratch.touching
-    inputs = [model.machine, model.scratch.at_rest(state), touching, touching.pair.size]
-    launch(mobility_kernel, worlds, inputs, [model.scratch.work, factors, *found], device)
-    model.scratch.mobilities = arrays, (found[0].numpy(), found[1].numpy())
-    return model.scratch.mobilities[1]
+    contact_list = model.workspace.contact_list
+    inputs = [model.robot_arrays, model.workspace.at_rest(state), contact_list, contact_list.pair.size]
+    launch(mobility_kernel, worlds, inputs, [model.workspace.work, factors, *found], device)
+    model.workspace.mobilities = arrays, (found[0].numpy(), found[1].numpy())
+    return model.workspace.mobilities[1]
 
 
 def unresolved(model: ArticulatedModel, state: ArticulatedState, integrator: str, h: float) -> str | None:
-    """Name the contact that steps resolve worst, if impacts come out of it wrong by a tenth of their energy.
+    """Name the contact that steps resolve worst, if the energy of impacts is wrong by a tenth or more.
 
-    A point is taken for one that touches alone, which is the softest way to touch; a law without a coefficient of
+    Each point is taken to be the only one in contact, which is the softest contact; a law without a coefficient of
     restitution is judged by impacts at 1 m/s.
 
     Args:
         model: What is simulated.
-        state: Where, at which effective masses are taken.
+        state: Has the configuration at which effective masses are taken.
         integrator: Name of the integrator.
         h: Length of a step [s].
     """
-    if not (model.meeting.pairs and model.tree.freedom):
+    if not (model.contact_topology.pairs and model.tree.freedom):
         return None
     softness, mobility = _mobilities(model, state)
     stiffness, damping = model.contact_stiffness.numpy(), model.contact_damping.numpy()
@@ -204,7 +207,7 @@ def unresolved(model: ArticulatedModel, state: ArticulatedState, integrator: str
     advice = "" if integrator == "bdf1" else ", or integrator='bdf1', under which unresolved contacts do not bounce"
     return (
         f"Contact {model.scene.contacts[at[1]].name!r} is not resolved by steps of {h:.3g} s: a point of "
-        f"{k:.3g} N/m that carries {m:.3g} kg touches for {math.pi / frequency[at]:.2g} s, and impacts end with an "
-        f"energy that is wrong by more than a tenth; use steps of at most {longest[at]:.2g} s, softer contact"
+        f"{k:.3g} N/m that carries {m:.3g} kg is in contact for {math.pi / frequency[at]:.2g} s, and the energy "
+        f"after impacts is wrong by more than a tenth; use steps of at most {longest[at]:.2g} s, softer contact"
         f"{advice}"
     )

@@ -1,4 +1,4 @@
-"""The equations of motion of a moment: mass matrix, bias and acceleration."""
+"""The equations of motion at a state: mass matrix, bias and acceleration."""
 
 import dataclasses
 
@@ -6,14 +6,14 @@ import numpy as np
 import warp as wp
 
 from warpbots.numerics import launch
-from warpbots.solvers.articulated.arrays import Stage
 from warpbots.solvers.articulated.cloud_contact import bound_group
 from warpbots.solvers.articulated.lu import factorise, solve
-from warpbots.solvers.articulated.machine import Machine, Work
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
 from warpbots.solvers.articulated.newton import Factors
 from warpbots.solvers.articulated.residual import evaluate
+from warpbots.solvers.articulated.robot_arrays import RobotArrays
 from warpbots.solvers.articulated.spatial import momentum, scalar
+from warpbots.solvers.articulated.step_arrays import Stage, StepArrays
 
 __all__ = ["Dynamics", "dynamics"]
 
@@ -23,9 +23,9 @@ class Dynamics:
     """M a + bias = 0 for the accelerations a of a free motion.
 
     Attributes:
-        mass_matrix: M, shape (worlds, n_velocities, n_velocities).
-        bias: Forces that hold every joint at zero acceleration: gravity, velocities, springs, dampers, motors and
-            contacts [N m or N], shape (worlds, n_velocities).
+        mass_matrix: M [kg m^2 or kg], shape (worlds, n_velocities, n_velocities).
+        bias: Forces without accelerations: gravity, velocities, springs, dampers, motors and contacts [N m or N], shape
+            (worlds, n_velocities).
         acceleration: a [rad/s^2 or m/s^2], shape (worlds, n_velocities).
     """
 
@@ -36,20 +36,24 @@ class Dynamics:
 
 @wp.kernel(enable_backward=False)
 def dynamics_kernel(
-    machine: Machine,
+    # model
+    robot: RobotArrays,
+    # step
     stage: Stage,
+    # state
     control: wp.array2d[scalar],
-    work_out: Work,
+    # out
+    work_out: StepArrays,
     factors_out: Factors,
     mass_matrix_out: wp.array[scalar],
 ):
     """Mass matrix of a world, and its acceleration in `work.step`; its bias stays in `work.residual`."""
     w = wp.tid()
-    tree = machine.tree
+    tree = robot.tree
     n = tree.freedom
-    for g in range(machine.contacts.groups):
-        bound_group(machine.contacts, work_out.pairs, w, g)
-    evaluate(machine, stage, work_out, control, w, 0, 1)
+    for g in range(robot.contacts.groups):
+        bound_group(robot.contacts, work_out.pairs, w, g)
+    evaluate(robot, stage, work_out, control, w, 0, 1)
     for j in range(n):
         e = tree.of_dof[j]
         m = w * tree.elements + e
@@ -59,7 +63,7 @@ def dynamics_kernel(
                 M = wp.dot(work_out.axis[w * n + i], h)
                 mass_matrix_out[(w * n + i) * n + j] = M
                 mass_matrix_out[(w * n + j) * n + i] = M
-        mass_matrix_out[(w * n + j) * n + j] += machine.design.armature[w * n + j]
+        mass_matrix_out[(w * n + j) * n + j] += robot.design.armature[w * n + j]
         work_out.step[w * n + j] = -work_out.residual[w * n + j]
     for i in range(n * n):
         factors_out.matrix[w * n * n + i] = mass_matrix_out[w * n * n + i]
@@ -80,14 +84,14 @@ def dynamics(model: ArticulatedModel, state: ArticulatedState, control: wp.array
     def zeros(size: int | tuple, dtype: type = scalar) -> wp.array:
         return wp.zeros(size, dtype=dtype, device=device)
 
-    stage, factors = model.scratch.at_rest(state), Factors()
+    stage, factors = model.workspace.at_rest(state), Factors()
     factors.matrix, factors.pivot = zeros(worlds * n * n), zeros(worlds * n, int)
     matrix = zeros(worlds * n * n)
-    scratch = model.scratch
+    workspace = model.workspace
     control = zeros((worlds, model.channels)) if control is None else control
-    launch(dynamics_kernel, worlds, [model.machine, stage, control, scratch.work, factors], [matrix], device)
+    launch(dynamics_kernel, worlds, [model.robot_arrays, stage, control, workspace.work, factors], [matrix], device)
     return Dynamics(
         matrix.numpy().reshape(worlds, n, n),
-        scratch.work.residual.numpy().reshape(worlds, n).copy(),
-        scratch.work.step.numpy().reshape(worlds, n).copy(),
+        workspace.work.residual.numpy().reshape(worlds, n).copy(),
+        workspace.work.step.numpy().reshape(worlds, n).copy(),
     )

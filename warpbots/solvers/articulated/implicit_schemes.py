@@ -16,10 +16,11 @@ import math
 
 import warp as wp
 
-from warpbots.solvers.articulated.arrays import Stage, Tree
 from warpbots.solvers.articulated.joints import BALL, FIXED, cayley_inverse
 from warpbots.solvers.articulated.kinematics import ball, joint_velocity, of_joint
+from warpbots.solvers.articulated.robot_arrays import Tree
 from warpbots.solvers.articulated.spatial import quat, scalar, vec3
+from warpbots.solvers.articulated.step_arrays import Stage
 
 __all__ = ["BDF1", "BDF2", "INTEGRATORS", "SDIRK2", "Past", "finish", "predict", "recall", "stages"]
 

@@ -1,20 +1,21 @@
-"""Forces of joints and motors: what they are, and how they change at the end of a stage."""
+"""Forces of joints and motors, and their derivatives at the end of a stage."""
 
 import warp as wp
 
-from warpbots.solvers.articulated.arrays import Design, Stage, Tree
 from warpbots.solvers.articulated.joints import BALL, FIXED, logarithm, logarithm_tangent
 from warpbots.solvers.articulated.kinematics import ball, joint_acceleration, joint_velocity, of_joint
+from warpbots.solvers.articulated.robot_arrays import Design, Tree
 from warpbots.solvers.articulated.spatial import scalar, vec3
+from warpbots.solvers.articulated.step_arrays import Stage
 
 __all__ = ["motor_force", "motor_tangent", "passive_force", "passive_tangents"]
 
 
 @wp.func
 def limit_force(q: scalar, v: scalar, lower: scalar, upper: scalar, stiffness: scalar, damping: scalar):
-    """Force with which limits resist: linear in the depth behind them, with damping that is at most as large.
+    """Force of limits: linear in the depth behind them, with damping that is at most as large.
 
-    So it never pulls, and there is no jump where a limit is met.
+    So it never pulls, and it is continuous at a limit.
     """
     depth = scalar(0.0)
     if q > upper:
@@ -50,7 +51,7 @@ def limit_tangent(q: scalar, v: scalar, lower: scalar, upper: scalar, stiffness:
 
 @wp.func
 def passive_force(tree: Tree, design: Design, stage: Stage, w: int, e: int):
-    """What springs, dampers, limits and the inertia of rotors ask of an element: zero is no force at all."""
+    """Force that moves an element against its springs, dampers, limits and the inertia of its rotors."""
     kind = tree.kind[e]
     f = vec3()
     if kind != FIXED:
@@ -72,7 +73,7 @@ def passive_force(tree: Tree, design: Design, stage: Stage, w: int, e: int):
 
 @wp.func
 def passive_tangents(tree: Tree, design: Design, stage: Stage, w: int, e: int):
-    """Derivatives of the passive force of an element: to turns about, or moves along, its axes, and to its velocities.
+    """Derivatives of the passive force with respect to rotations about, or translations along, the axes and velocities.
 
     The latter is a diagonal.
     """
@@ -109,7 +110,7 @@ def motor_force(tree: Tree, design: Design, stage: Stage, control: wp.array2d[sc
 
 @wp.func
 def motor_tangent(tree: Tree, design: Design, stage: Stage, w: int, m: int):
-    """How much the force of a motor falls with its coordinate."""
+    """Derivative of minus the force of a motor with respect to its coordinate."""
     i = w * tree.channels + m
     slope = scalar(0.0)
     if tree.motor_coordinate[m] >= 0:

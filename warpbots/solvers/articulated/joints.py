@@ -1,13 +1,13 @@
-"""Elementary joints: how coordinates place a body, and the chart in which a step looks for its end.
+"""Elementary joints: their coordinates, and the chart in which a step displaces them.
 
-Every joint is a row of elementary ones: a planar joint is two prismatic ones, a free joint three and a ball. A step
+Every joint is a chain of elementary ones: a planar joint is two prismatic ones, a free joint three and a ball. A step
 starts at coordinates q and ends at q displaced by x: q + x for an angle or a length, and q cay(x) for the quaternion of
 a ball, with the map of Cayley
 
     cay(x) = (x / 2, 1) / sqrt(1 + |x|^2 / 4),
 
-which is the rotation by 2 atan(|x| / 2) about x: rational, and without a singularity short of half a turn in a step.
-While x changes at a rate r the body turns with the angular velocity s (r - x × r / 2) in its own axes,
+which is the rotation by 2 atan(|x| / 2) about x: rational, and without a singularity below a rotation by pi in a step.
+While x changes at a rate r the body has the angular velocity s (r - x × r / 2) in its own axes,
 s = 1 / (1 + |x|^2 / 4).
 """
 
@@ -29,7 +29,7 @@ __all__ = [
     "cayley_velocity",
     "logarithm",
     "logarithm_tangent",
-    "turn",
+    "rotation_about",
 ]
 
 FIXED, PRISMATIC, REVOLUTE, BALL = (wp.constant(k) for k in range(4))
@@ -45,7 +45,7 @@ _ONE, _TWO = wp.constant(scalar(1.0)), wp.constant(scalar(2.0))
 
 
 @wp.func
-def turn(axis: vec3, angle: scalar):
+def rotation_about(axis: vec3, angle: scalar):
     """Rotation by an angle about a unit axis (Rodrigues)."""
     c = wp.cos(angle)
     return (
@@ -111,7 +111,7 @@ def logarithm(q: quat):
 
 @wp.func
 def logarithm_tangent(phi: vec3):
-    """Derivative of the rotation vector phi with respect to turns about the axes of the body."""
+    """Derivative of the rotation vector phi with respect to rotations about the axes of the body."""
     s = wp.dot(phi, phi)
     b = scalar(1.0 / 12.0) + s / scalar(720.0) + s * s / scalar(30240.0)
     if s > scalar(1.0e-4):

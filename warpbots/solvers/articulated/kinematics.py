@@ -2,15 +2,8 @@
 
 import warp as wp
 
-from warpbots.solvers.articulated.arrays import Design, Links, Stage, Tree
-from warpbots.solvers.articulated.joints import (
-    BALL,
-    PRISMATIC,
-    REVOLUTE,
-    cayley,
-    cayley_velocity,
-    turn,
-)
+from warpbots.solvers.articulated.joints import BALL, PRISMATIC, REVOLUTE, cayley, cayley_velocity, rotation_about
+from warpbots.solvers.articulated.robot_arrays import Design, Tree
 from warpbots.solvers.articulated.spatial import (
     Twist,
     cross_force,
@@ -24,13 +17,14 @@ from warpbots.solvers.articulated.spatial import (
     unit_quaternion,
     vec3,
 )
+from warpbots.solvers.articulated.step_arrays import Links, Stage
 
 __all__ = ["ball", "inertial_wrench", "joint_acceleration", "joint_velocity", "move", "of_joint", "twist_along"]
 
 
 @wp.func
 def of_joint(tree: Tree, values: wp.array[scalar], w: int, e: int):
-    """The entries of an element in an array over velocities; those that it does not have are 0."""
+    """The entries of an element in an array over velocities, padded with zeros."""
     i = w * tree.freedom + tree.dof[e]
     kind = tree.kind[e]
     a = vec3()
@@ -105,7 +99,7 @@ def move(tree: Tree, design: Design, stage: Stage, links: Links, w: int, e: int)
     if kind == PRISMATIC:
         p = p + (stage.q[i] + stage.x[j]) * axis
     if kind == REVOLUTE:
-        R = R @ turn(tree.axis[e], stage.q[i] + stage.x[j])
+        R = R @ rotation_about(tree.axis[e], stage.q[i] + stage.x[j])
     if kind == BALL:
         R = R @ wp.quat_to_matrix(ball(tree, stage, w, e))
         basis = R

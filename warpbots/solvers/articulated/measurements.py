@@ -1,35 +1,27 @@
-"""What can be measured of a robot: poses, velocities, energies, torques of motors, forces of contacts."""
+"""Measurements of a robot: poses, velocities, energies, torques of motors, contact forces."""
 
 import dataclasses
 
 import warp as wp
 
 from warpbots.numerics import Launch, clear_gradients, launch, launch_own_adjoint, record
-from warpbots.solvers.articulated.arrays import Links, Stage
+from warpbots.solvers.array_fields import ArrayFields
 from warpbots.solvers.articulated.cloud_contact import body_pose, body_twist
+from warpbots.solvers.articulated.contact_list import LISTING_KERNELS, ContactList, approach, force_at, list_contacts
 from warpbots.solvers.articulated.joint_forces import motor_force
 from warpbots.solvers.articulated.kinematics import first_moment, moments
-from warpbots.solvers.articulated.machine import Machine
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
+from warpbots.solvers.articulated.robot_arrays import RobotArrays
 from warpbots.solvers.articulated.spatial import angular, linear, mat33, momentum, scalar, vec3
+from warpbots.solvers.articulated.step_arrays import Links, Stage
 from warpbots.solvers.articulated.tree_passes import pose_kernel, poses
-from warpbots.solvers.articulated.virtual_power import (
-    Touching,
-    approach,
-    compact_kernel,
-    count_kernel,
-    deep_kernel,
-    force_at,
-    list_kernel,
-    listing,
-)
 from warpbots.solvers.checks import refuse_states_without_gradient
 
 __all__ = ["Readings", "readings", "sense"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Readings:
+class Readings(ArrayFields):
     """Measurements of a state, all in double precision and in the axes of the world unless said otherwise.
 
     Attributes:
@@ -42,8 +34,8 @@ class Readings:
         potential_energy: Potential energies in the field of gravity [J], shape (worlds, n_bodies).
         torque: Torques or forces of the motors [N m or N], shape (worlds, channels).
         contact_force: Force on each contact point [N], shape (worlds, n_points), vector.
-        contact_normal: Part of it along the normals of what it touches, which pushes [N], shape (worlds, n_points).
-        contact_shear: Rest of it, in the axes of the point's body [N], shape (worlds, n_points), vector.
+        contact_normal: Part of it along the normal of the solid, positive in compression [N], shape (worlds, n_points).
+        contact_shear: Tangential part of it, in the axes of the point's body [N], shape (worlds, n_points), vector.
     """
 
     position: wp.array
@@ -58,18 +50,10 @@ class Readings:
     contact_normal: wp.array
     contact_shear: wp.array
 
-    def fields(self) -> list[wp.array]:
-        """All arrays, in the order of the attributes."""
-        return [getattr(self, f.name) for f in dataclasses.fields(self)]
-
-
-_LISTING = (list_kernel, deep_kernel, count_kernel, compact_kernel)
-"""Kernels without an adjoint."""
-
 
 def readings(model: ArticulatedModel, requires_grad: bool = False) -> Readings:
     """Fresh arrays for `sense`."""
-    bodies, points = (model.worlds, model.tree.bodies), (model.worlds, model.meeting.points)
+    bodies, points = (model.worlds, model.tree.bodies), (model.worlds, model.contact_topology.points)
 
     def zeros(shape: tuple, dtype: type = scalar) -> wp.array:
         return wp.zeros(shape, dtype=dtype, device=model.device, requires_grad=requires_grad)
@@ -83,8 +67,11 @@ def readings(model: ArticulatedModel, requires_grad: bool = False) -> Readings:
 
 @wp.kernel
 def body_kernel(
-    machine: Machine,
+    # model
+    robot: RobotArrays,
+    # work
     links: Links,
+    # out
     position_out: wp.array2d[vec3],
     rotation_out: wp.array2d[mat33],
     velocity_out: wp.array2d[vec3],
@@ -93,51 +80,62 @@ def body_kernel(
     kinetic_energy_out: wp.array2d[scalar],
     potential_energy_out: wp.array2d[scalar],
 ):
-    """What is measured of a body."""
+    """Pose, velocity and energy of a body."""
     w, b = wp.tid()
-    k = w * machine.tree.bodies + b
-    R, p = body_pose(machine.tree, links, w, b)
-    V = body_twist(machine.tree, links, w, b)
+    k = w * robot.tree.bodies + b
+    R, p = body_pose(robot.tree, links, w, b)
+    V = body_twist(robot.tree, links, w, b)
     position_out[w, b] = p
     rotation_out[w, b] = R
     angular_velocity_out[w, b] = angular(V)
     velocity_out[w, b] = linear(V) + wp.cross(angular(V), p)
-    center_out[w, b] = p + R @ machine.design.center[k]
-    mc = first_moment(machine.design, links, k)
-    h = momentum(machine.design.mass[k], mc, moments(machine.design, links, k), V)
+    center_out[w, b] = p + R @ robot.design.center[k]
+    mc = first_moment(robot.design, links, k)
+    h = momentum(robot.design.mass[k], mc, moments(robot.design, links, k), V)
     kinetic_energy_out[w, b] = scalar(0.5) * wp.dot(V, h)
-    potential_energy_out[w, b] = -wp.dot(machine.design.gravity[w], mc)
+    potential_energy_out[w, b] = -wp.dot(robot.design.gravity[w], mc)
 
 
 @wp.kernel
-def torque_kernel(machine: Machine, stage: Stage, control: wp.array2d[scalar], torque_out: wp.array2d[scalar]):
+def torque_kernel(
+    # model
+    robot: RobotArrays,
+    # state
+    stage: Stage,
+    control: wp.array2d[scalar],
+    # out
+    torque_out: wp.array2d[scalar],
+):
     """Force of a motor."""
     w, m = wp.tid()
-    torque_out[w, m] = motor_force(machine.tree, machine.design, stage, control, w, m)
+    torque_out[w, m] = motor_force(robot.tree, robot.design, stage, control, w, m)
 
 
 @wp.kernel
 def contact_kernel(
-    machine: Machine,
+    # model
+    robot: RobotArrays,
+    # work
     links: Links,
-    touching: Touching,
+    contact_list: ContactList,
     candidates: int,
+    # out
     force_out: wp.array2d[vec3],
     normal_out: wp.array2d[scalar],
     shear_out: wp.array2d[vec3],
 ):
     """Add the force of a contact to that on its point."""
     w, slot = wp.tid()
-    if slot >= touching.count[w]:
+    if slot >= contact_list.count[w]:
         return
-    c = touching.candidate[w * candidates + slot]
-    pair = touching.pair[c]
-    i = touching.point[c]
-    x, R, d, n = approach(machine, links, w, pair, i)
-    f = machine.contacts.area[w * machine.contacts.points + i] * force_at(machine, links, w, pair, x, d, R @ n)
+    c = contact_list.candidate[w * candidates + slot]
+    pair = contact_list.pair[c]
+    i = contact_list.point[c]
+    x, R, d, n = approach(robot, links, w, pair, i)
+    f = robot.contacts.area[w * robot.contacts.points + i] * force_at(robot, links, w, pair, x, d, R @ n)
     up = wp.normalize(R @ n)
     push = wp.dot(f, up)
-    own, _p = body_pose(machine.tree, links, w, machine.contacts.group_body[machine.contacts.pair_group[pair]])
+    own, _p = body_pose(robot.tree, links, w, robot.contacts.group_body[robot.contacts.pair_group[pair]])
     wp.atomic_add(force_out, w, i, f)
     wp.atomic_add(normal_out, w, i, push)
     wp.atomic_add(shear_out, w, i, wp.transpose(own) @ (f - push * up))
@@ -164,19 +162,19 @@ def sense(model: ArticulatedModel, state: ArticulatedState, control: wp.array, r
 
 
 def _launches(model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Readings) -> list[Launch]:
-    """Kernels that measure a state, in their order; those over contacts add to what is there."""
-    stage = model.scratch.at_rest(state)
-    links, touching = model.scratch.links, model.scratch.touching
-    candidates = touching.pair.size
+    """Kernels that measure a state, in their order; those over contacts add to their outputs."""
+    stage = model.workspace.at_rest(state)
+    links, contact_list = model.workspace.links, model.workspace.contact_list
+    candidates = contact_list.pair.size
     steps = [
         *poses(model, stage),
-        (body_kernel, to.position.shape, [model.machine, links], to.fields()[:7]),
-        (torque_kernel, to.torque.shape, [model.machine, stage, control], [to.torque]),
+        (body_kernel, to.position.shape, [model.robot_arrays, links], to.fields()[:7]),
+        (torque_kernel, to.torque.shape, [model.robot_arrays, stage, control], [to.torque]),
     ]
     if candidates:
-        contact = [model.machine, links, touching, candidates]
+        contact = [model.robot_arrays, links, contact_list, candidates]
         steps += [
-            *listing(model.machine, links, touching, model.device),
+            *list_contacts(model.robot_arrays, links, contact_list, model.device),
             (contact_kernel, (model.worlds, candidates), contact, to.fields()[8:]),
         ]
     return steps
@@ -185,10 +183,10 @@ def _launches(model: ArticulatedModel, state: ArticulatedState, control: wp.arra
 def _sense_adjoint(model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Readings) -> None:
     refuse_states_without_gradient("Articulated", state=state.fields(), readings_out=to.fields())
     steps = _launches(model, state, control, to)
-    clear_gradients(model.scratch.gradients())
+    clear_gradients(model.workspace.gradients())
     for kernel, dim, inputs, outputs in steps:
-        if kernel in (pose_kernel, *_LISTING):
+        if kernel in (pose_kernel, *LISTING_KERNELS):
             launch(kernel, dim, inputs, outputs, model.device)
     for kernel, dim, inputs, outputs in reversed(steps):
-        if kernel not in _LISTING:
+        if kernel not in LISTING_KERNELS:
             launch_own_adjoint(kernel, dim, [*inputs, *outputs], model.device)

@@ -9,19 +9,18 @@ import warp as wp
 from warpbots.contact.solid import Solids
 from warpbots.numerics import struct_of
 from warpbots.scene import Scene
+from warpbots.solvers.array_fields import ArrayFields
 from warpbots.solvers.array_model import ArrayModel
-from warpbots.solvers.articulated.arrays import Design, Tree
-from warpbots.solvers.articulated.cloud_contact import Contacts
-from warpbots.solvers.articulated.machine import Machine
 from warpbots.solvers.articulated.robot import Robot
+from warpbots.solvers.articulated.robot_arrays import Contacts, Design, RobotArrays, Tree
 from warpbots.solvers.articulated.spatial import scalar
-from warpbots.solvers.articulated.workspace import Scratch
+from warpbots.solvers.articulated.workspace import Workspace
 from warpbots.solvers.solver import Parameter
 
 __all__ = ["NEVER", "PARAMETERS", "ArticulatedModel", "ArticulatedState"]
 
 NEVER = 1e18
-"""A limit that no coordinate reaches."""
+"""A limit that no coordinate reaches [rad or m]."""
 
 _ANY = (-float("inf"), float("inf"))
 _POSITIVE = (0.0, float("inf"))
@@ -34,7 +33,7 @@ PARAMETERS = {
     "body_rotation": Parameter("1", *_ANY, "body", "quaternion (x, y, z, w) of the body's frame, of any length"),
     "mass": Parameter("kg", *_POSITIVE, "body", "mass", inclusive=True),
     "center_of_mass": Parameter("m", *_ANY, "body", "centre of mass in the body's frame"),
-    "inertia": Parameter("kg m^2", *_ANY, "body", "moments of inertia about it; the symmetric part counts"),
+    "inertia": Parameter("kg m^2", *_ANY, "body", "moments of inertia about it; only the symmetric part counts"),
     "gravity": Parameter("m/s^2", *_ANY, "component", "gravitational acceleration"),
     "joint_stiffness": Parameter("N m/rad, N/m", *_POSITIVE, "velocity", "stiffness of the spring", inclusive=True),
     "joint_neutral": Parameter("rad, m", *_ANY, "velocity", "coordinate at which the spring is at rest"),
@@ -58,8 +57,8 @@ PARAMETERS = {
         inclusive=True,
     ),
     "contact_friction": Parameter("1", *_POSITIVE, "contact", "Coulomb coefficient", inclusive=True),
-    "contact_viscosity": Parameter("Pa s/m", *_POSITIVE, "contact", "shear per speed of what sticks", inclusive=True),
-    "contact_scale": Parameter("1", *_POSITIVE, "world", "what all contact forces are multiplied by", inclusive=True),
+    "contact_viscosity": Parameter("Pa s/m", *_POSITIVE, "contact", "shear per speed within the cone", inclusive=True),
+    "contact_scale": Parameter("1", *_POSITIVE, "world", "factor of all contact forces", inclusive=True),
 }
 # fmt: on
 """Fields of the model that can be differentiated."""
@@ -77,15 +76,16 @@ _CONTACT = (
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class ArticulatedState:
+class ArticulatedState(ArrayFields):
     """Bodies in motion. All is in double precision.
 
     Attributes:
         q: Joint coordinates in the order of `Robot.coordinates` [rad, m, or quaternions (x, y, z, w)], shape
             (worlds, n_coordinates).
         qd: Joint velocities in the order of `Robot.velocities` [rad/s or m/s], shape (worlds, n_velocities).
-        previous_q: Joint coordinates before the last step, for BDF2, shape as `q`.
-        previous_qd: Joint velocities before the last step, shape as `qd`.
+        previous_q: Joint coordinates before the last step, for BDF2 [rad, m, or quaternions], shape (worlds,
+            n_coordinates).
+        previous_qd: Joint velocities before the last step [rad/s or m/s], shape (worlds, n_velocities).
         previous_dt: Length of the last step [s], 0 where there was none, shape (worlds,).
     """
 
@@ -94,10 +94,6 @@ class ArticulatedState:
     previous_q: wp.array
     previous_qd: wp.array
     previous_dt: wp.array
-
-    def fields(self) -> list[wp.array]:
-        """All arrays, in the order of the attributes."""
-        return [getattr(self, f.name) for f in dataclasses.fields(self)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,12 +135,12 @@ class ArticulatedModel(ArrayModel):
         contact_damping: Damping per depth [Pa s/m^2], shape (worlds, n_contacts).
         contact_restitution: Coefficients of restitution, 0 where there is none [1], shape (worlds, n_contacts).
         contact_friction: Coulomb coefficients [1], shape (worlds, n_contacts).
-        contact_viscosity: Shear per speed of what sticks [Pa s/m], shape (worlds, n_contacts).
-        contact_scale: What all contact forces are multiplied by [1], shape (worlds,).
+        contact_viscosity: Shear per speed below the friction cone [Pa s/m], shape (worlds, n_contacts).
+        contact_scale: Factor of all contact forces [1], shape (worlds,).
         tree: Topology, as a Warp struct.
-        meeting: What may touch what, as a Warp struct; its parameters are null.
+        contact_topology: Which points may be in contact with which solids, as a Warp struct; its parameters are null.
         solids: Solids, as a Warp struct.
-        scratch: Arrays that every step fills anew.
+        workspace: Arrays that every step fills anew.
     """
 
     scene: Scene
@@ -181,9 +177,9 @@ class ArticulatedModel(ArrayModel):
     contact_viscosity: wp.array
     contact_scale: wp.array
     tree: Tree
-    meeting: Contacts
+    contact_topology: Contacts
     solids: Solids
-    scratch: Scratch
+    workspace: Workspace
 
     scalar = scalar
     """Warp scalar of control signals."""
@@ -193,10 +189,8 @@ class ArticulatedModel(ArrayModel):
 
     def summary(self) -> str:
         """Number of bodies, degrees of freedom and contact points."""
-        return (
-            f"{len(self.robot.bodies)} rigid bodies, {self.robot.freedom} degrees of freedom, {self.meeting.points} "
-            f"contact points"
-        )
+        bodies, points = len(self.robot.bodies), self.contact_topology.points
+        return f"{bodies} rigid bodies, {self.robot.freedom} degrees of freedom, {points} contact points"
 
     @functools.cached_property
     def design(self) -> Design:
@@ -205,27 +199,27 @@ class ArticulatedModel(ArrayModel):
 
     @functools.cached_property
     def contacts(self) -> Contacts:
-        """Points, laws and what may touch what, as a Warp struct."""
+        """Contact points and laws, as a Warp struct."""
         contacts = Contacts()
         for name in Contacts.vars:
-            setattr(contacts, name, getattr(self.meeting, name))
+            setattr(contacts, name, getattr(self.contact_topology, name))
         for name in _CONTACT:
             setattr(contacts, name.removeprefix("contact_"), getattr(self, name).flatten())
         return contacts
 
     @functools.cached_property
-    def machine(self) -> Machine:
+    def robot_arrays(self) -> RobotArrays:
         """All that is constant in a step, as a Warp struct."""
-        machine = Machine()
-        machine.tree, machine.design, machine.contacts, machine.solids = (
+        arrays = RobotArrays()
+        arrays.tree, arrays.design, arrays.contacts, arrays.solids = (
             self.tree, self.design, self.contacts, self.solids
         )  # fmt: skip
-        return machine
+        return arrays
 
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: field name -> unit, range and meaning.
 
-        Springs, limits, motors, contacts and restitution are none of it in a scene without any: they have no effect.
+        Parameters of springs, limits, motors, contacts and restitution are left out where the scene has none.
         """
         absent = set()
         if not self.robot.freedom:
@@ -239,7 +233,7 @@ class ArticulatedModel(ArrayModel):
             absent |= {"motor_stiffness", "motor_damping", "motor_target", "motor_reach"}
         if not (self.channels and torques):
             absent |= {"motor_torque"}
-        if not self.meeting.pairs:
+        if not self.contact_topology.pairs:
             absent |= set(_CONTACT)
         if not any(c.restitution is not None for c in self.scene.contacts):
             absent |= {"contact_restitution"}

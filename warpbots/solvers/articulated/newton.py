@@ -1,45 +1,45 @@
-"""Newton's method: one kernel finds where a stage ends, one world for each thread or warp.
+"""Newton's method: one kernel solves for the end of a stage, one world for each thread or warp.
 
 The trial point at the full correction, or the half, the quarter, ... is accepted when the residual is smaller there,
-with each entry in corrections that its own coordinate alone would need, so that newtons and newton metres compare.
-Below a tenth of a thousandth any is: a kink lies ahead, and the next correction sees what is behind it. A stage has
-converged when a full correction is below the tolerance; it is added, so that what remains is of the order of its
-square.
+with each entry divided by the diagonal of the Jacobian, so that newtons and newton metres compare. Below 1e-4 of the
+correction any trial point is accepted: a kink lies ahead, and the next correction knows the slope behind it. A stage
+has converged when a full correction is below the tolerance; it is added, so that the remaining error is of the order
+of its square.
 
-What sticks, sticks in a band of speeds as narrow as the viscosity is large, which a correction from outside jumps over
-again and again. A search that takes too long starts anew with contacts a hundred, ten thousand, ... times less viscous,
-until there is a solution; from there it follows the solutions to the true viscosity, in steps that shrink where it
-loses them (Allgower & Georg 2003, "Introduction to Numerical Continuation Methods"). What it ends with is a solution
-of the equations as they are.
+Sticking contacts stick in a band of speeds as narrow as the viscosity is large, which corrections from outside jump
+over again and again. An iteration that takes too long starts anew with contacts a hundred, ten thousand, ... times less
+viscous, until it converges; from there it follows the solutions to the true viscosity, in steps that shrink where it
+loses them (Allgower & Georg 2003, "Introduction to Numerical Continuation Methods"). The result is a solution of the
+original equations.
 """
 
 import warp as wp
 
-from warpbots.solvers.articulated.arrays import Stage
 from warpbots.solvers.articulated.cloud_contact import bound_group
 from warpbots.solvers.articulated.implicit_schemes import Past, finish, inverse_length, predict, recall, stages
 from warpbots.solvers.articulated.lu import eliminate, factorise, solve
-from warpbots.solvers.articulated.machine import Machine, Work
 from warpbots.solvers.articulated.residual import evaluate
+from warpbots.solvers.articulated.robot_arrays import RobotArrays
 from warpbots.solvers.articulated.spatial import scalar
+from warpbots.solvers.articulated.step_arrays import Stage, StepArrays
 from warpbots.solvers.articulated.thread_team import sync
 
 __all__ = ["Factors", "Options", "Report", "newton_kernel"]
 
 _ZERO, _ONE, _HALF = (wp.constant(scalar(c)) for c in (0.0, 1.0, 0.5))
-_LEAST = wp.constant(scalar(1e-4))  # share of a correction below which it is taken in any case
-_LITTLE = wp.constant(scalar(1e-3))  # by how much of its share a correction has to lessen the residual
-_PATIENCE = wp.constant(40)  # corrections before the viscosity is changed
+_LEAST = wp.constant(scalar(1e-4))  # share of a correction below which it is accepted in any case
+_LITTLE = wp.constant(scalar(1e-3))  # least relative decrease of the residual, per share of the correction
+_PATIENCE = wp.constant(40)  # iterations before the viscosity is changed
 _SOFTER, _SOFTEST = wp.constant(scalar(1e-2)), wp.constant(scalar(1e-7))  # factor of a new start, and of the last one
 _LONGEST, _SHORTEST = wp.constant(scalar(10.0)), wp.constant(scalar(1.01))  # steps of the continuation
 
 
 @wp.struct
 class Options:
-    """How to search.
+    """Options of Newton's method.
 
     tolerance: Size of a correction [m or rad] at which a stage has converged.
-    limit: Number of corrections after which it has not.
+    limit: Largest number of iterations.
     lanes: Number of threads for each world.
     """
 
@@ -64,9 +64,9 @@ class Factors:
 class Report:
     """What Newton's method did in the last step of each world.
 
-    found: Whether it converged, shape (worlds,).
-    iterations: Number of corrections, shape (worlds,).
-    correction: Size of the last one [m or rad], -1 where there is none, shape (worlds,).
+    found: 1 where it converged, shape (worlds,).
+    iterations: Number of iterations, shape (worlds,).
+    correction: Size of the last correction [m or rad], -1 where it is not finite, shape (worlds,).
     """
 
     found: wp.array[int]
@@ -75,7 +75,7 @@ class Report:
 
 
 @wp.func
-def correct(work: Work, factors: Factors, w: int, n: int, lane: int, lanes: int):
+def correct(work: StepArrays, factors: Factors, w: int, n: int, lane: int, lanes: int):
     """Write the correction of Newton's method at the current residual, and the factors that give it."""
     for i in range(lane, n * n, lanes):
         factors.matrix[w * n * n + i] = work.jacobian[w * n * n + i]
@@ -91,7 +91,7 @@ def correct(work: Work, factors: Factors, w: int, n: int, lane: int, lanes: int)
 
 
 @wp.func
-def measure(work: Work, w: int, n: int):
+def measure(work: StepArrays, w: int, n: int):
     """Size of the correction, or -1 if it is not finite."""
     size = scalar(0.0)
     for i in range(n):
@@ -104,8 +104,8 @@ def measure(work: Work, w: int, n: int):
 
 
 @wp.func
-def weigh(work: Work, w: int, n: int):
-    """Norm of the residual, each entry in corrections of its own coordinate alone; every thread finds the same."""
+def weigh(work: StepArrays, w: int, n: int):
+    """Norm of the residual over the diagonal of the Jacobian; every thread finds the same."""
     m = scalar(0.0)
     for i in range(n):
         r = work.residual[w * n + i] * work.scale[w * n + i]
@@ -114,7 +114,7 @@ def weigh(work: Work, w: int, n: int):
 
 
 @wp.func
-def displace(stage: Stage, work: Work, share: scalar, w: int, n: int, lane: int, lanes: int):
+def displace(stage: Stage, work: StepArrays, share: scalar, w: int, n: int, lane: int, lanes: int):
     """Displace the end of a stage by a share of the correction."""
     for i in range(lane, n, lanes):
         stage.x[w * n + i] += share * work.step[w * n + i]
@@ -122,9 +122,9 @@ def displace(stage: Stage, work: Work, share: scalar, w: int, n: int, lane: int,
 
 
 @wp.func
-def start(machine: Machine, past: Past, first: Stage, stage: Stage, w: int, lane: int, lanes: int, number: int):
-    """Write the history of a stage and where the search for its end begins."""
-    tree = machine.tree
+def start(robot: RobotArrays, past: Past, first: Stage, stage: Stage, w: int, lane: int, lanes: int, number: int):
+    """Write the terms of a stage that follow from the past, and the initial guess of its displacement."""
+    tree = robot.tree
     if lane == 0:
         stage.c[w] = inverse_length(past, w)
     sync()
@@ -137,36 +137,36 @@ def start(machine: Machine, past: Past, first: Stage, stage: Stage, w: int, lane
 
 
 @wp.func
-def search(
-    machine: Machine,
+def solve_stage(
+    robot: RobotArrays,
     options: Options,
     control: wp.array2d[scalar],
-    work: Work,
+    work: StepArrays,
     report: Report,
     stage: Stage,
     factors: Factors,
     w: int,
     lane: int,
 ):
-    """Find the end of a stage; whether it was found."""
-    n = machine.tree.freedom
+    """Solve for the displacement of a stage; 1 if the iteration converged."""
+    n = robot.tree.freedom
     lanes = options.lanes
     found = int(0)
     iterations = int(0)
-    tries = int(0)  # corrections since the hardness was changed
+    tries = int(0)  # iterations since the hardness was changed
     hardness = scalar(1.0)
     ratio = _LONGEST * scalar(1.0)
     reached = scalar(0.0)  # hardness for which there is a solution, in `work.good`
     before = scalar(0.0)
-    share = scalar(0.0)  # of the last correction that the trial point is away; 0 where there is nothing to judge
+    share = scalar(0.0)  # of the last correction at the trial point; 0 where there is none
     if lane == 0:
         work.pairs.hardness[w] = hardness
     for i in range(lane, n, lanes):
         work.good[w * n + i] = stage.x[w * n + i]
     sync()
-    searching = int(1)
-    while searching == 1:
-        evaluate(machine, stage, work, control, w, lane, lanes)
+    iterating = int(1)
+    while iterating == 1:
+        evaluate(robot, stage, work, control, w, lane, lanes)
         rest = weigh(work, w, n)
         sync()
         if share > _LEAST and not (rest <= (_ONE - _LITTLE * share) * before):
@@ -188,9 +188,9 @@ def search(
                 solved = 1
             if solved == 1 and hardness == _ONE:
                 found = 1
-                searching = 0
+                iterating = 0
             elif iterations == options.limit:
-                searching = 0
+                iterating = 0
             elif solved == 1 or size < _ZERO or tries == _PATIENCE:
                 if solved == 1:
                     reached = hardness
@@ -206,7 +206,7 @@ def search(
                     else:
                         hardness = hardness * _SOFTER
                 if hardness < _SOFTEST or ratio < _SHORTEST:
-                    searching = 0
+                    iterating = 0
                 if lane == 0:
                     work.pairs.hardness[w] = hardness
                 sync()
@@ -220,13 +220,17 @@ def search(
 
 @wp.kernel(enable_backward=False)
 def newton_kernel(
-    machine: Machine,
+    # model
+    robot: RobotArrays,
+    # step
     past: Past,
     options: Options,
-    control: wp.array2d[scalar],
     number: int,
     first: Stage,
-    work_out: Work,
+    # state
+    control: wp.array2d[scalar],
+    # out
+    work_out: StepArrays,
     report_out: Report,
     stage_out: Stage,
     factors_out: Factors,
@@ -234,10 +238,10 @@ def newton_kernel(
 ):
     """A stage of every world, number 0 for the first of two and 1 otherwise; the latter writes the end of the step.
 
-    What does not converge is not a number.
+    A stage that does not converge writes NaN.
     """
     w, lane = wp.tid()
-    tree = machine.tree
+    tree = robot.tree
     lanes = options.lanes
     count = stages(past, w)
     if number == 0 and count == 1:
@@ -246,10 +250,10 @@ def newton_kernel(
     if number == 1 and count == 2:
         found = report_out.found[w]
     if found == 1:
-        for g in range(lane, machine.contacts.groups, lanes):
-            bound_group(machine.contacts, work_out.pairs, w, g)
-        start(machine, past, first, stage_out, w, lane, lanes, number)
-        found = search(machine, options, control, work_out, report_out, stage_out, factors_out, w, lane)
+        for g in range(lane, robot.contacts.groups, lanes):
+            bound_group(robot.contacts, work_out.pairs, w, g)
+        start(robot, past, first, stage_out, w, lane, lanes, number)
+        found = solve_stage(robot, options, control, work_out, report_out, stage_out, factors_out, w, lane)
     if lane == 0:
         report_out.found[w] = found
     if number == 0:

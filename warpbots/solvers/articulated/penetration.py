@@ -1,55 +1,58 @@
-"""How deep bodies are inside of what they touch."""
+"""Depths of bodies inside of solids."""
 
 import numpy as np
 import warp as wp
 
 from warpbots.numerics import launch
-from warpbots.solvers.articulated.arrays import Links, Stage
+from warpbots.solvers.articulated.contact_list import ContactList, approach
 from warpbots.solvers.articulated.kinematics import move
-from warpbots.solvers.articulated.machine import Machine
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
+from warpbots.solvers.articulated.robot_arrays import RobotArrays
 from warpbots.solvers.articulated.spatial import scalar
-from warpbots.solvers.articulated.virtual_power import Touching, approach
+from warpbots.solvers.articulated.step_arrays import Links, Stage
 
 __all__ = ["deepest"]
 
 _LITTLE = 1e-3
-"""Depth of which nothing has to be said [m]."""
+"""Depth that is not reported [m]."""
 
 
 @wp.kernel(enable_backward=False)
 def depth_kernel(
-    machine: Machine,
+    # model
+    robot: RobotArrays,
+    # step
     stage: Stage,
-    touching: Touching,
+    contact_list: ContactList,
     candidates: int,
+    # out
     links_out: Links,
     distance_out: wp.array2d[scalar],
 ):
     """Distance of every candidate of a world [m], negative inside."""
     w = wp.tid()
-    for e in range(machine.tree.elements):
-        move(machine.tree, machine.design, stage, links_out, w, e)
+    for e in range(robot.tree.elements):
+        move(robot.tree, robot.design, stage, links_out, w, e)
     for c in range(candidates):
-        _x, _R, d, _n = approach(machine, links_out, w, touching.pair[c], touching.point[c])
+        _x, _R, d, _n = approach(robot, links_out, w, contact_list.pair[c], contact_list.point[c])
         distance_out[w, c] = d
 
 
 def deepest(model: ArticulatedModel, state: ArticulatedState, world: int) -> str | None:
     """Name the contact that is deepest in a world, if any is deeper than a millimetre."""
-    touching = model.scratch.touching
-    candidates = touching.pair.size
+    contact_list = model.workspace.contact_list
+    candidates = contact_list.pair.size
     if not candidates:
         return None
     distance = wp.zeros((model.worlds, candidates), dtype=scalar, device=model.device)
-    inputs = [model.machine, model.scratch.at_rest(state), touching, candidates]
-    launch(depth_kernel, model.worlds, inputs, [model.scratch.links, distance], model.device)
+    inputs = [model.robot_arrays, model.workspace.at_rest(state), contact_list, candidates]
+    launch(depth_kernel, model.worlds, inputs, [model.workspace.links, distance], model.device)
     d = distance.numpy()[world]
     c = int(np.argmin(d))
     if d[c] > -_LITTLE:
         return None
-    pair, names = int(touching.pair.numpy()[c]), model.robot.bodies
-    body = names[model.meeting.group_body.numpy()[model.meeting.pair_group.numpy()[pair]]]
-    other = int(model.solids.body.numpy()[model.meeting.pair_solid.numpy()[pair]])
-    solid = names[other] if other >= 0 else model.scene.contacts[model.meeting.pair_law.numpy()[pair]].solid
+    pair, names = int(contact_list.pair.numpy()[c]), model.robot.bodies
+    body = names[model.contact_topology.group_body.numpy()[model.contact_topology.pair_group.numpy()[pair]]]
+    other = int(model.solids.body.numpy()[model.contact_topology.pair_solid.numpy()[pair]])
+    solid = names[other] if other >= 0 else model.scene.contacts[model.contact_topology.pair_law.numpy()[pair]].solid
     return f"{body!r} is {-d[c]:.2g} m inside of {solid!r}"

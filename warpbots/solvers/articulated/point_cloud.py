@@ -26,13 +26,13 @@ __all__ = ["contact_cloud", "surface_mesh"]
 logging.getLogger("trimesh").addHandler(logging.NullHandler())  # prints that a few points of many are missing
 
 _POINT = 500.0
-"""Memory that a contact point takes [bytes]."""
+"""Memory of a contact point [bytes]."""
 
 
 def contact_cloud(body: RigidBody) -> Cloud | None:
     """The contact points of a body: its own, or its number of points spread over its surface.
 
-    A box has points at its corners, on which it stands; all other surfaces are sampled evenly, the same way every time.
+    A box has points at its corners, on which it rests; all other surfaces are sampled evenly and reproducibly.
 
     Raises:
         SceneError: Its shape has no surface that is known.
@@ -92,9 +92,9 @@ def _(shape: Capsule) -> object:
 
     start, end = np.array(shape.start), np.array(shape.end)
     length = float(np.linalg.norm(end - start))
-    turn = trimesh.geometry.align_vectors((0.0, 0.0, 1.0), (end - start) / length)
+    R = trimesh.geometry.align_vectors((0.0, 0.0, 1.0), (end - start) / length)
     capsule = trimesh.creation.capsule(height=length, radius=shape.radius, count=(32, 32))
-    return capsule.apply_transform(turn).apply_translation((start + end) / 2.0 - turn[:3, :3] @ capsule.centroid)
+    return capsule.apply_transform(R).apply_translation((start + end) / 2.0 - R[:3, :3] @ capsule.centroid)
 
 
 @surface_mesh.register

@@ -2,7 +2,7 @@
 
 The residual is r_i = S_i . F + passive and motor forces of velocity i, with its axis S_i and the wrench F that its
 whole subtree needs: I A + V x* I V of every body less its contacts. When joint j is displaced by the twist s,
-everything that it carries turns with it, and the wrenches with it; what is left of the change of twists and
+everything that it carries moves rigidly with it, and so do the wrenches; what remains of the change of twists and
 accelerations is
 
     a = V_p x s + w,
@@ -20,19 +20,11 @@ so that a subtree is known by a mass, a first moment, two matrices and a momentu
 
 import warp as wp
 
-from warpbots.solvers.articulated.arrays import Stage, Tree
-from warpbots.solvers.articulated.cloud_contact import apply, meet, touch_pair
+from warpbots.solvers.articulated.cloud_contact import add_pair_contacts, apply, bounds_overlap
 from warpbots.solvers.articulated.joint_forces import motor_force, motor_tangent, passive_force, passive_tangents
 from warpbots.solvers.articulated.joints import BALL, FIXED, cayley_rate, cayley_tangent
-from warpbots.solvers.articulated.kinematics import (
-    first_moment,
-    inertial_wrench,
-    moments,
-    move,
-    of_joint,
-    twist_along,
-)
-from warpbots.solvers.articulated.machine import Machine, Work
+from warpbots.solvers.articulated.kinematics import first_moment, inertial_wrench, moments, move, of_joint, twist_along
+from warpbots.solvers.articulated.robot_arrays import RobotArrays, Tree
 from warpbots.solvers.articulated.spatial import (
     Twist,
     angular,
@@ -46,6 +38,7 @@ from warpbots.solvers.articulated.spatial import (
     spatial,
     vec3,
 )
+from warpbots.solvers.articulated.step_arrays import Stage, StepArrays
 from warpbots.solvers.articulated.thread_team import sync
 
 __all__ = ["evaluate"]
@@ -66,10 +59,10 @@ def freedom_of(kind: int):
 
 
 @wp.func
-def load_element(machine: Machine, work: Work, w: int, e: int):
-    """Start the sums over a subtree with the body of its root."""
-    tree = machine.tree
-    design = machine.design
+def load_element(robot: RobotArrays, work: StepArrays, w: int, e: int):
+    """Initialise the sums over a subtree with the body of its root."""
+    tree = robot.tree
+    design = robot.design
     links = work.links
     n = w * tree.elements + e
     V = links.twist[n]
@@ -99,7 +92,7 @@ def load_element(machine: Machine, work: Work, w: int, e: int):
 
 @wp.func
 def chart(tree: Tree, stage: Stage, w: int, e: int):
-    """How an element turns or moves, and how its velocities change, with its displacement."""
+    """Derivatives of the rotation or translation of an element, and of its velocities, by its displacement."""
     c = stage.c[w]
     T = wp.identity(n=3, dtype=scalar)
     dv = c * T
@@ -111,10 +104,10 @@ def chart(tree: Tree, stage: Stage, w: int, e: int):
 
 
 @wp.func
-def displace_element(machine: Machine, stage: Stage, work: Work, w: int, e: int):
-    """Axes of an element, and what is left of a displacement once all that it carries has turned with it."""
-    tree = machine.tree
-    design = machine.design
+def displace_element(robot: RobotArrays, stage: Stage, work: StepArrays, w: int, e: int):
+    """Axes of an element, and the change of twists and accelerations of its subtree besides that of a rigid motion."""
+    tree = robot.tree
+    design = robot.design
     links = work.links
     kind = tree.kind[e]
     count = freedom_of(kind)
@@ -144,7 +137,7 @@ def displace_element(machine: Machine, stage: Stage, work: Work, w: int, e: int)
 
 
 @wp.func
-def change(work: Work, n: int, drift: Twist, lag: Twist):
+def change(work: StepArrays, n: int, drift: Twist, lag: Twist):
     """I g + 2 B a of a subtree."""
     w = angular(drift)
     return momentum(work.mass[n], work.moment[n], work.inertia[n], lag) + spatial(
@@ -153,9 +146,9 @@ def change(work: Work, n: int, drift: Twist, lag: Twist):
 
 
 @wp.func
-def differentiate(machine: Machine, work: Work, w: int, e: int, k: int):
+def differentiate(robot: RobotArrays, work: StepArrays, w: int, e: int, k: int):
     """Residual of velocity k of element e, its row of the Jacobian up to itself and its column."""
-    tree = machine.tree
+    tree = robot.tree
     n = w * tree.elements + e
     j = tree.dof[e] + k
     J = w * tree.freedom * tree.freedom
@@ -184,11 +177,11 @@ def differentiate(machine: Machine, work: Work, w: int, e: int, k: int):
 
 
 @wp.func
-def differentiate_pair(machine: Machine, work: Work, w: int, pair: int, j: int):
+def differentiate_pair(robot: RobotArrays, work: StepArrays, w: int, pair: int, j: int):
     """Add the contacts of a pair to column j of the Jacobian."""
-    tree = machine.tree
-    contacts = machine.contacts
-    solids = machine.solids
+    tree = robot.tree
+    contacts = robot.contacts
+    solids = robot.solids
     links = work.links
     pairs = work.pairs
     m = w * contacts.pairs + pair
@@ -226,10 +219,10 @@ def differentiate_pair(machine: Machine, work: Work, w: int, pair: int, j: int):
 
 
 @wp.func
-def add_passive(machine: Machine, stage: Stage, work: Work, w: int, e: int):
+def add_passive(robot: RobotArrays, stage: Stage, work: StepArrays, w: int, e: int):
     """Add springs, dampers, limits and rotors of an element to the residual and the Jacobian."""
-    tree = machine.tree
-    design = machine.design
+    tree = robot.tree
+    design = robot.design
     count = freedom_of(tree.kind[e])
     if count == 0:
         return
@@ -246,24 +239,24 @@ def add_passive(machine: Machine, stage: Stage, work: Work, w: int, e: int):
 
 
 @wp.func
-def add_motor(machine: Machine, stage: Stage, work: Work, control: wp.array2d[scalar], w: int, m: int):
+def add_motor(robot: RobotArrays, stage: Stage, work: StepArrays, control: wp.array2d[scalar], w: int, m: int):
     """Add a motor to the residual and the Jacobian."""
-    tree = machine.tree
+    tree = robot.tree
     i = tree.motor_dof[m]
-    work.residual[w * tree.freedom + i] -= motor_force(tree, machine.design, stage, control, w, m)
+    work.residual[w * tree.freedom + i] -= motor_force(tree, robot.design, stage, control, w, m)
     j = (w * tree.freedom + i) * tree.freedom + i
-    work.jacobian[j] += motor_tangent(tree, machine.design, stage, w, m)
+    work.jacobian[j] += motor_tangent(tree, robot.design, stage, w, m)
 
 
 @wp.func
-def clear(machine: Machine, work: Work, w: int, lane: int, lanes: int):
-    """No Jacobian, and no contacts."""
+def clear(robot: RobotArrays, work: StepArrays, w: int, lane: int, lanes: int):
+    """Clear the Jacobian and the contacts."""
     pairs = work.pairs
-    size = machine.tree.freedom * machine.tree.freedom
+    size = robot.tree.freedom * robot.tree.freedom
     for i in range(lane, size, lanes):
         work.jacobian[w * size + i] = _ZERO
-    for pair in range(lane, machine.contacts.pairs, lanes):
-        m = w * machine.contacts.pairs + pair
+    for pair in range(lane, robot.contacts.pairs, lanes):
+        m = w * robot.contacts.pairs + pair
         if pairs.active[m] > 0:
             pairs.active[m] = 0
             pairs.wrench[m] = Twist()
@@ -272,36 +265,36 @@ def clear(machine: Machine, work: Work, w: int, lane: int, lanes: int):
 
 
 @wp.func
-def touch(machine: Machine, work: Work, w: int, lane: int, lanes: int):
-    """Add up the contacts of all pairs."""
-    contacts = machine.contacts
+def sum_contacts(robot: RobotArrays, work: StepArrays, w: int, lane: int, lanes: int):
+    """Sum the contacts of each pair."""
+    contacts = robot.contacts
     pairs = work.pairs
     for pair in range(lane, contacts.pairs, lanes):
-        near = meet(machine.tree, work.links, contacts, machine.solids, pairs, w, pair)
+        near = bounds_overlap(robot.tree, work.links, contacts, robot.solids, pairs, w, pair)
         pairs.near[w * contacts.pairs + pair] = near
     sync()
     for pair in range(contacts.pairs):
         if pairs.near[w * contacts.pairs + pair] == 1:
-            touch_pair(machine.tree, work.links, contacts, machine.solids, pairs, w, pair, lane, lanes)
+            add_pair_contacts(robot.tree, work.links, contacts, robot.solids, pairs, w, pair, lane, lanes)
 
 
 @wp.func
-def push(machine: Machine, work: Work, w: int):
+def add_contact_wrenches(robot: RobotArrays, work: StepArrays, w: int):
     """Add the wrenches of contacts to those of their elements; by one thread."""
-    tree = machine.tree
-    contacts = machine.contacts
+    tree = robot.tree
+    contacts = robot.contacts
     for pair in range(contacts.pairs):
         m = w * contacts.pairs + pair
         if work.pairs.active[m] > 0:
             W = work.pairs.wrench[m]
             work.pushed[w * tree.elements + tree.element[contacts.group_body[contacts.pair_group[pair]]]] += W
-            body = machine.solids.body[contacts.pair_solid[pair]]
+            body = robot.solids.body[contacts.pair_solid[pair]]
             if body >= 0:
                 work.pushed[w * tree.elements + tree.element[body]] -= W
 
 
 @wp.func
-def add_children(tree: Tree, work: Work, w: int, i: int):
+def add_children(tree: Tree, work: StepArrays, w: int, i: int):
     """Add what its children carry to an element, which is number i from the roots."""
     n = w * tree.elements + tree.order[i]
     for back in range(tree.child[i + 1] - tree.child[i]):
@@ -317,28 +310,28 @@ def add_children(tree: Tree, work: Work, w: int, i: int):
 
 @wp.func
 def evaluate(
-    machine: Machine,
+    robot: RobotArrays,
     stage: Stage,
-    work: Work,
+    work: StepArrays,
     control: wp.array2d[scalar],
     w: int,
     lane: int,
     lanes: int,
 ):
     """Residual and Jacobian of world w at the displacement of its stage."""
-    tree = machine.tree
-    clear(machine, work, w, lane, lanes)
+    tree = robot.tree
+    clear(robot, work, w, lane, lanes)
     for level in range(tree.levels):
         for i in range(tree.level[level] + lane, tree.level[level + 1], lanes):
-            move(tree, machine.design, stage, work.links, w, tree.order[i])
+            move(tree, robot.design, stage, work.links, w, tree.order[i])
         sync()
     for e in range(lane, tree.elements, lanes):
-        load_element(machine, work, w, e)
-        displace_element(machine, stage, work, w, e)
-    touch(machine, work, w, lane, lanes)
+        load_element(robot, work, w, e)
+        displace_element(robot, stage, work, w, e)
+    sum_contacts(robot, work, w, lane, lanes)
     sync()
     if lane == 0:
-        push(machine, work, w)
+        add_contact_wrenches(robot, work, w)
     sync()
     for back in range(tree.levels):
         level = tree.levels - 1 - back
@@ -346,17 +339,17 @@ def evaluate(
             add_children(tree, work, w, tree.level[level + 1] - 1 - i)
         sync()
     for j in range(lane, tree.freedom, lanes):
-        differentiate(machine, work, w, tree.of_dof[j], j - tree.dof[tree.of_dof[j]])
+        differentiate(robot, work, w, tree.of_dof[j], j - tree.dof[tree.of_dof[j]])
     sync()
     for e in range(lane, tree.elements, lanes):
-        add_passive(machine, stage, work, w, e)
+        add_passive(robot, stage, work, w, e)
     sync()
-    for pair in range(machine.contacts.pairs):
-        if work.pairs.active[w * machine.contacts.pairs + pair] > 0:
+    for pair in range(robot.contacts.pairs):
+        if work.pairs.active[w * robot.contacts.pairs + pair] > 0:
             for j in range(lane, tree.freedom, lanes):
-                differentiate_pair(machine, work, w, pair, j)
+                differentiate_pair(robot, work, w, pair, j)
     sync()
     for j in range(lane, tree.freedom, lanes):
         for i in range(tree.drive[j], tree.drive[j + 1]):
-            add_motor(machine, stage, work, control, w, tree.motor[i])
+            add_motor(robot, stage, work, control, w, tree.motor[i])
     sync()

@@ -10,8 +10,8 @@ import warp as wp
 from warpbots.numerics import clear_gradients, copy, launch, launch_all, launch_own_adjoint, record
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform
-from warpbots.solvers.articulated.arrays import Stage
 from warpbots.solvers.articulated.build import build
+from warpbots.solvers.articulated.contact_list import list_contacts
 from warpbots.solvers.articulated.contact_time_step import unresolved
 from warpbots.solvers.articulated.implicit_schemes import INTEGRATORS, Past
 from warpbots.solvers.articulated.joints import BALL
@@ -21,16 +21,12 @@ from warpbots.solvers.articulated.newton import Options, newton_kernel
 from warpbots.solvers.articulated.penetration import deepest
 from warpbots.solvers.articulated.robot import Robot
 from warpbots.solvers.articulated.spatial import scalar
+from warpbots.solvers.articulated.step_arrays import Stage
 from warpbots.solvers.articulated.thread_team import lanes_of
 from warpbots.solvers.articulated.tree_passes import power_adjoint, sweeps
-from warpbots.solvers.articulated.virtual_power import (
-    contact_power_kernel,
-    finish_kernel,
-    listing,
-    recall_kernel,
-    weigh_kernel,
-)
+from warpbots.solvers.articulated.virtual_power import contact_power_kernel, finish_kernel, recall_kernel, weigh_kernel
 from warpbots.solvers.checks import OVERFLOW, refuse_states_without_gradient, refuse_worlds
+from warpbots.solvers.device_arrays import tiled
 
 __all__ = ["Articulated"]
 
@@ -41,18 +37,18 @@ class Articulated:
 
     Always in double precision: stiff contact needs it.
 
-    A bounce is right where steps resolve it: with w = sqrt(k / m) for points of stiffness k [N/m] that carry a mass m,
-    an elastic one loses 0.2 % of its energy under BDF2 at steps of 0.1 / w, 9 % at 0.5 / w and 27 % at 1 / w. SDIRK2
-    loses or gains 0.1, 2 and 7 %, BDF1 loses 27, 78 and 94 %. Above 2 / w a bounce can end with more energy than it had
-    under BDF2 and SDIRK2, never under BDF1. A `Simulation` warns from a tenth on.
+    An impact is accurate where steps resolve it: with w = sqrt(k / m) for points of stiffness k [N/m] that carry a mass
+    m, an elastic one loses 0.2 % of its energy under BDF2 at steps of 0.1 / w, 9 % at 0.5 / w and 27 % at 1 / w. SDIRK2
+    loses or gains 0.1, 2 and 7 %, BDF1 loses 27, 78 and 94 %. Above 2 / w an impact can end with more energy than it
+    had under BDF2 and SDIRK2, never under BDF1. A `Simulation` warns from a tenth on.
 
     Attributes:
         margin: Part of the stability bound that is safe [1]; there is no bound.
         lost_gradient: How gradients can stop being finite within a step, and what helps.
         integrator: ``"bdf2"`` (second order, with a first step of SDIRK2), ``"bdf1"`` (first order, implicit Euler;
             contact never gains energy) or ``"sdirk2"`` (second order without a memory, at twice the cost).
-        tolerance: A step has converged when a correction of Newton's method moves no coordinate further [m or rad].
-        max_iterations: Number of corrections after which a stage has failed.
+        tolerance: Largest correction of Newton's method at which a step has converged [m or rad].
+        max_iterations: Largest number of iterations of Newton's method in a stage.
         samples: Samples along the longest edge of solids without a closed form, such as meshes.
         rounding: Radius to which edges of boxes and rims of cylinders are rounded as solids, in their smallest half
             edges [1]; below this depth a contact force has no jump where another face becomes the nearest. Points stay
@@ -100,20 +96,18 @@ class Articulated:
     def state(self, model: ArticulatedModel, requires_grad: bool = False) -> ArticulatedState:
         """Fresh arrays: every joint at its start, with no step before."""
 
-        def tiled(values: np.ndarray) -> wp.array:
-            values = np.tile(values, (model.worlds, 1))
-            return wp.array(values, dtype=scalar, device=model.device, requires_grad=requires_grad)
+        def copies(values: np.ndarray | float) -> wp.array:
+            return tiled(values, model.worlds, model.device, scalar, requires_grad)
 
         position, velocity = model.robot.start, model.robot.start_velocity
-        dt = wp.zeros(model.worlds, dtype=scalar, device=model.device, requires_grad=requires_grad)
-        return ArticulatedState(tiled(position), tiled(velocity), tiled(position), tiled(velocity), dt)
+        return ArticulatedState(copies(position), copies(velocity), copies(position), copies(velocity), copies(0.0))
 
     def max_time_step(self, model: ArticulatedModel, enough: float = math.inf) -> float:
         """Infinity: all three schemes are stable for every step."""
         return math.inf
 
     def caution(self, model: ArticulatedModel, dt: float) -> str | None:
-        """Name the contact that steps of this length resolve worst, where bounces are wrong by a tenth of their energy.
+        """Name the contact that steps of this length resolve worst, where the energy of impacts is wrong by a tenth.
 
         Args:
             model: From `build`.
@@ -134,8 +128,8 @@ class Articulated:
             if not np.isfinite(values).all():
                 return f"{name} was not finite before the step"
         w = int(np.argwhere(~np.isfinite(after["qd"]).all(axis=-1))[0, 0])
-        iterations = int(model.scratch.report.iterations.numpy()[w])
-        correction = float(model.scratch.report.correction.numpy()[w])
+        iterations = int(model.workspace.report.iterations.numpy()[w])
+        correction = float(model.workspace.report.correction.numpy()[w])
         left = (
             "its equations are singular" if correction < 0.0 else f"the last correction was {correction:.3g} m or rad"
         )
@@ -144,7 +138,7 @@ class Articulated:
         for name, array in zip(before, state.fields(), strict=True):
             array.assign(before[name])
         inside = deepest(model, state, w)
-        remedy = f"; {inside}: start or move it outside, or take that contact away" if inside else ""
+        remedy = f"; {inside}: start or move it outside, or remove that contact" if inside else ""
         return (
             f"{fast}Newton's method did not converge in world {w}: after {iterations} iterations {left} (tolerance "
             f"{self.tolerance:g}){remedy}; use a shorter step (this one has {dt:.3g} s), or softer or less viscous "
@@ -161,7 +155,7 @@ class Articulated:
     ) -> None:
         """Advance by `dt` [s]; records its adjoint on the active tape.
 
-        What does not converge is not a number, which `warpbots.Simulation` reports with its step and residual.
+        A world whose iteration does not converge gets NaN, which `warpbots.Simulation` reports as a `SimulationError`.
 
         Args:
             model: From `build`.
@@ -173,15 +167,15 @@ class Articulated:
         Raises:
             RuntimeError: A gradient is wanted but the states have no room for it.
         """
-        scratch, end = model.scratch, model.scratch.end(state_out)
+        workspace, end = model.workspace, model.workspace.end(state_out)
         past, after = self._past(state, dt), self._past(state_out, dt)
         first, second = self._stages(state, end.stages)
         lanes = lanes_of(model.device)
         options = Options()
         options.tolerance, options.limit, options.lanes = self.tolerance, self.max_iterations, lanes
         for number, stage in ((0, first), (1, second)):
-            inputs = [model.machine, past, options, control, number, first]
-            outputs = [scratch.work, scratch.report, stage, end.factors[number], after]
+            inputs = [model.robot_arrays, past, options, number, first, control]
+            outputs = [workspace.work, workspace.report, stage, end.factors[number], after]
             launch(newton_kernel, (model.worlds, lanes), inputs, outputs, model.device, lanes)
         reads = [*state.fields(), control, *model.parameter_arrays()]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
@@ -233,12 +227,12 @@ class Articulated:
         state_out: ArticulatedState,
         dt: float,
     ) -> None:
-        """Gradients of `step` from those of `state_out`: where it ended, then its stages backwards."""
+        """Gradients of `step` from those of `state_out`: its end, then its stages backwards."""
         refuse_states_without_gradient("Articulated", state=state.fields(), state_out=state_out.fields())
-        scratch, device, lanes = model.scratch, model.device, lanes_of(model.device)
-        end = scratch.end(state_out)
+        workspace, device, lanes = model.workspace, model.device, lanes_of(model.device)
+        end = workspace.end(state_out)
         past, after = self._past(state, dt), self._past(state_out, dt)
-        stages = self._stages(state, scratch.stages)
+        stages = self._stages(state, workspace.stages)
         for kept, stage in zip(end.stages, stages, strict=True):
             for name in ("x", "rate", "accel", "c"):
                 copy(getattr(stage, name), getattr(kept, name))
@@ -248,34 +242,34 @@ class Articulated:
         for number in (1, 0):
             stage = stages[number]
             inputs = [model.tree, past, end.factors[number], number, lanes, stage.x.grad]
-            launch(weigh_kernel, (model.worlds, lanes), inputs, [scratch.weight], device, lanes)
+            launch(weigh_kernel, (model.worlds, lanes), inputs, [workspace.weight], device, lanes)
             self._power_adjoint(model, past, stage, control, number)
             launch_own_adjoint(recall_kernel, each, [model.tree, past, stages[0], number, stage], device)
 
     def _power_adjoint(self, model: ArticulatedModel, past: Past, stage: Stage, control: wp.array, number: int) -> None:
         """Gradients of the power of a stage."""
-        scratch, device = model.scratch, model.device
-        clear_gradients(scratch.gradients())
+        workspace, device = model.workspace, model.device
+        clear_gradients(workspace.gradients())
         launch_all(sweeps(model, past, stage, number), device)
-        candidates = scratch.touching.pair.size
+        candidates = workspace.contact_list.pair.size
         if candidates:
-            launch_all(listing(model.machine, scratch.links, scratch.touching, device), device)
+            launch_all(list_contacts(model.robot_arrays, workspace.links, workspace.contact_list, device), device)
             contact = [
-                model.machine, past, scratch.links, scratch.touching, candidates, scratch.sweep, number,
-                scratch.contact_power,
+                model.robot_arrays, past, number, workspace.links, workspace.contact_list, candidates, workspace.sweep,
+                workspace.contact_power,
             ]  # fmt: skip
-            scratch.contact_power.grad.fill_(1.0)
+            workspace.contact_power.grad.fill_(1.0)
             launch_own_adjoint(contact_power_kernel, (model.worlds, candidates), contact, device)
         power_adjoint(model, past, stage, control, number)
 
 
 def _too_fast(robot: Robot, velocity: np.ndarray, dt: float) -> str:
-    """Name the ball that turns by more than 1 rad in a step, which is as far as implicit Euler can follow."""
+    """Name a ball joint that rotates by more than 1 rad in a step, the limit of implicit Euler."""
     for element in robot.elements:
         rate = float(np.linalg.norm(velocity[element.dof : element.dof + 3]))
         if element.kind == BALL and rate * dt > 1.0:
             return (
-                f"joint {robot.joints[element.body].name!r} turns at {rate:.3g} rad/s, by {rate * dt:.3g} rad in a "
-                f"step, which has to stay below 1 rad; "
+                f"joint {robot.joints[element.body].name!r} rotates at {rate:.3g} rad/s, by {rate * dt:.3g} rad "
+                f"in a step, which must be below 1 rad; "
             )
     return ""

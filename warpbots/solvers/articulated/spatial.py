@@ -57,14 +57,14 @@ def linear(a: Twist):
 
 @wp.func
 def cross_motion(a: Twist, b: Twist):
-    """A x b: how fast the twist b changes when it moves along with the twist a."""
+    """a x b: rate of change of the twist b when it moves with the twist a."""
     w = angular(a)
     return spatial(wp.cross(w, angular(b)), wp.cross(w, linear(b)) + wp.cross(linear(a), angular(b)))
 
 
 @wp.func
 def cross_force(a: Twist, f: Twist):
-    """A x* f: how fast the wrench f changes when it moves along with the twist a."""
+    """a x* f: rate of change of the wrench f when it moves with the twist a."""
     w = angular(a)
     return spatial(wp.cross(w, angular(f)) + wp.cross(linear(a), linear(f)), wp.cross(w, linear(f)))
 

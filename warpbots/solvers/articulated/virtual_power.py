@@ -11,32 +11,20 @@ those that Warp generates.
 
 import warp as wp
 
-from warpbots.contact.penalty import damping_bounds, penalty_force
-from warpbots.contact.solid import Solids, solid_distance
-from warpbots.numerics import Launch, parallel
-from warpbots.solvers.articulated.arrays import Links, Stage, Tree
-from warpbots.solvers.articulated.cloud_contact import body_pose, body_twist
+from warpbots.solvers.articulated.contact_list import ContactList, approach, force_at
 from warpbots.solvers.articulated.implicit_schemes import Past, finish, recall, stages
 from warpbots.solvers.articulated.joint_forces import motor_force, passive_force
 from warpbots.solvers.articulated.kinematics import first_moment, inertial_wrench, moments, move, of_joint, twist_along
 from warpbots.solvers.articulated.lu import solve_transposed, solve_transposed_together
-from warpbots.solvers.articulated.machine import Machine
 from warpbots.solvers.articulated.newton import Factors
-from warpbots.solvers.articulated.spatial import Twist, angular, linear, scalar, vec3
+from warpbots.solvers.articulated.robot_arrays import RobotArrays, Tree
+from warpbots.solvers.articulated.spatial import Twist, angular, linear, scalar
+from warpbots.solvers.articulated.step_arrays import Links, Stage
 from warpbots.solvers.articulated.thread_team import sync
 
 __all__ = [
-    "CHUNK",
-    "Touching",
-    "approach",
-    "compact_kernel",
     "contact_power_kernel",
-    "count_kernel",
-    "deep_kernel",
     "finish_kernel",
-    "force_at",
-    "list_kernel",
-    "listing",
     "motor_power_kernel",
     "power_kernel",
     "recall_kernel",
@@ -44,26 +32,40 @@ __all__ = [
     "weigh_kernel",
 ]
 
-CHUNK = wp.constant(32)
-"""Candidates of which one thread lists those that touch."""
-
 
 @wp.func
 def absent(past: Past, w: int, number: int):
-    """Whether the step of a world has no such stage."""
+    """Whether the step of a world lacks this stage."""
     return number == 0 and stages(past, w) == 1
 
 
 @wp.kernel
-def finish_kernel(tree: Tree, past: Past, stage: Stage, end_out: Past):
-    """Where a step ends, for an element of a world."""
+def finish_kernel(
+    # model
+    tree: Tree,
+    # step
+    past: Past,
+    stage: Stage,
+    # out
+    end_out: Past,
+):
+    """Coordinates and velocities of an element at the end of a step."""
     w, e = wp.tid()
     finish(tree, past, stage, end_out, w, e)
 
 
 @wp.kernel
-def recall_kernel(tree: Tree, past: Past, first: Stage, number: int, stage_out: Stage):
-    """What a stage makes of the past, for an element of a world."""
+def recall_kernel(
+    # model
+    tree: Tree,
+    # step
+    past: Past,
+    first: Stage,
+    number: int,
+    # out
+    stage_out: Stage,
+):
+    """Terms of a stage that follow from the past of an element."""
     w, e = wp.tid()
     if absent(past, w, number):
         return
@@ -72,12 +74,16 @@ def recall_kernel(tree: Tree, past: Past, first: Stage, number: int, stage_out: 
 
 @wp.kernel(enable_backward=False)
 def weigh_kernel(
+    # model
     tree: Tree,
+    # step
     past: Past,
     factors: Factors,
     number: int,
     lanes: int,
+    # work
     gradient: wp.array[scalar],
+    # out
     weight_out: wp.array[scalar],
 ):
     """l = -J^-T g for each world; 0 where there is no such stage."""
@@ -98,24 +104,27 @@ def weigh_kernel(
 
 @wp.kernel
 def sweep_kernel(
-    machine: Machine,
+    # model
+    robot: RobotArrays,
+    # step
     past: Past,
     stage: Stage,
     weight: wp.array[scalar],
     number: int,
     first: int,
     count: int,
+    # out
     links_out: Links,
     sweep_out: wp.array[Twist],
 ):
-    """Where elements are, and their virtual twists: `count` from number `first + count i` of `order` on."""
+    """Poses and virtual twists of elements: `count` from number `first + count i` of `order` on."""
     w, i = wp.tid()
     if absent(past, w, number):
         return
-    tree = machine.tree
+    tree = robot.tree
     for k in range(count):
         e = tree.order[first + count * i + k]
-        move(tree, machine.design, stage, links_out, w, e)
+        move(tree, robot.design, stage, links_out, w, e)
         n = w * tree.elements + e
         l = of_joint(tree, weight, w, e)
         L = twist_along(tree.kind[e], links_out.basis[n], links_out.position[n], l)
@@ -127,22 +136,26 @@ def sweep_kernel(
 
 @wp.kernel
 def power_kernel(
-    machine: Machine,
+    # model
+    robot: RobotArrays,
+    # step
     past: Past,
     stage: Stage,
     weight: wp.array[scalar],
     number: int,
     count: int,
+    # work
     links: Links,
     sweep: wp.array[Twist],
+    # out
     power_out: wp.array2d[scalar],
 ):
     """Powers of the bodies of elements and of their springs, dampers, limits and rotors, `count` for each thread."""
     w, i = wp.tid()
     if absent(past, w, number):
         return
-    tree = machine.tree
-    design = machine.design
+    tree = robot.tree
+    design = robot.design
     for e in range(count * i, count * (i + 1)):
         n = w * tree.elements + e
         P = wp.dot(of_joint(tree, weight, w, e), passive_force(tree, design, stage, w, e))
@@ -157,170 +170,54 @@ def power_kernel(
 
 @wp.kernel
 def motor_power_kernel(
-    machine: Machine,
+    # model
+    robot: RobotArrays,
+    # step
     past: Past,
     stage: Stage,
     weight: wp.array[scalar],
     number: int,
+    # state
     control: wp.array2d[scalar],
+    # out
     power_out: wp.array2d[scalar],
 ):
     """Power of a motor."""
     w, m = wp.tid()
     if absent(past, w, number):
         return
-    l = weight[w * machine.tree.freedom + machine.tree.motor_dof[m]]
-    power_out[w, m] = -l * motor_force(machine.tree, machine.design, stage, control, w, m)
-
-
-@wp.struct
-class Touching:
-    """The contacts of a moment.
-
-    pair: Pair of a candidate, shape (candidates,).
-    point: Its point, shape (candidates,).
-    count: Number of contacts, shape (worlds,).
-    candidate: Which candidates touch, shape (worlds * candidates,).
-    deep: 1 for those that touch, shape (worlds * candidates,) where many threads list them, and 0 elsewhere.
-    counted: How many of each `CHUNK` of them do, shape (worlds * chunks,).
-    """
-
-    pair: wp.array[int]
-    point: wp.array[int]
-    count: wp.array[int]
-    candidate: wp.array[int]
-    deep: wp.array[int]
-    counted: wp.array[int]
-
-
-@wp.func
-def distance(solids: Solids, s: int, y: vec3):
-    """Signed distance of a point from a solid, and its slope."""
-    d, n, _C = solid_distance(solids, s, y)
-    return d, n
-
-
-@wp.func_grad(distance)
-def adj_distance(solids: Solids, s: int, y: vec3, d_adj: scalar, n_adj: vec3):
-    """The slope is the derivative of the distance, and the curvature, which is symmetric, that of the slope."""
-    _d, n, C = solid_distance(solids, s, y)
-    wp.adjoint[y] += d_adj * n + C @ n_adj
-
-
-@wp.func
-def approach(machine: Machine, links: Links, w: int, pair: int, i: int):
-    """Where point i is, and how far from the solid of a pair it is, with the slope of that and the solid's axes."""
-    contacts = machine.contacts
-    solids = machine.solids
-    tree = machine.tree
-    s = contacts.pair_solid[pair]
-    Ra, pa = body_pose(tree, links, w, contacts.group_body[contacts.pair_group[pair]])
-    Rb, pb = body_pose(tree, links, w, solids.body[s])
-    x = pa + Ra @ contacts.point[w * contacts.points + i]
-    R = Rb @ solids.rotation[s]
-    d, n = distance(solids, s, wp.transpose(R) @ (x - pb - Rb @ solids.position[s]))
-    return x, R, d, n
-
-
-@wp.func
-def force_at(machine: Machine, links: Links, w: int, pair: int, x: vec3, d: scalar, n: vec3):
-    """Force of a contact at x [N], for a slope n in the world."""
-    contacts = machine.contacts
-    tree = machine.tree
-    a = contacts.group_body[contacts.pair_group[pair]]
-    V = body_twist(tree, links, w, a) - body_twist(tree, links, w, machine.solids.body[contacts.pair_solid[pair]])
-    u = linear(V) + wp.cross(angular(V), x)
-    law = w * contacts.laws + contacts.pair_law[pair]
-    k = contacts.stiffness[law]
-    least, most = damping_bounds(k, contacts.restitution[law], contacts.bounded[contacts.pair_law[pair]])
-    return contacts.scale[w] * penalty_force(
-        d, n, u, k, contacts.damping[law], least, most, contacts.friction[law], contacts.viscosity[law]
-    )
-
-
-@wp.kernel(enable_backward=False)
-def list_kernel(machine: Machine, links: Links, candidates: int, touching_out: Touching):
-    """Write which candidates touch; by one thread for each world."""
-    w = wp.tid()
-    count = int(0)
-    for i in range(candidates):
-        _x, _R, d, _n = approach(machine, links, w, touching_out.pair[i], touching_out.point[i])
-        if d < scalar(0.0):
-            touching_out.candidate[w * candidates + count] = i
-            count += 1
-    touching_out.count[w] = count
-
-
-@wp.kernel(enable_backward=False)
-def deep_kernel(machine: Machine, links: Links, candidates: int, touching_out: Touching):
-    """Write whether a candidate touches."""
-    w, i = wp.tid()
-    _x, _R, d, _n = approach(machine, links, w, touching_out.pair[i], touching_out.point[i])
-    touching_out.deep[w * candidates + i] = wp.where(d < scalar(0.0), 1, 0)
-
-
-@wp.kernel(enable_backward=False)
-def count_kernel(candidates: int, chunks: int, touching_out: Touching):
-    """Count those of a chunk that touch."""
-    w, chunk = wp.tid()
-    count = int(0)
-    for i in range(chunk * CHUNK, wp.min((chunk + 1) * CHUNK, candidates)):
-        count += touching_out.deep[w * candidates + i]
-    touching_out.counted[w * chunks + chunk] = count
-
-
-@wp.kernel(enable_backward=False)
-def compact_kernel(candidates: int, chunks: int, touching_out: Touching):
-    """Write which of a chunk touch, behind those of the chunks before: the list of `list_kernel`."""
-    w, chunk = wp.tid()
-    count = int(0)
-    for before in range(chunk):
-        count += touching_out.counted[w * chunks + before]
-    for i in range(chunk * CHUNK, wp.min((chunk + 1) * CHUNK, candidates)):
-        if touching_out.deep[w * candidates + i] == 1:
-            touching_out.candidate[w * candidates + count] = i
-            count += 1
-    if chunk == chunks - 1:
-        touching_out.count[w] = count
-
-
-def listing(machine: Machine, links: Links, touching: Touching, device: wp.Device) -> list[Launch]:
-    """Launches that list the contacts of a moment, always in the same order."""
-    worlds, candidates = touching.count.size, touching.pair.size
-    if not parallel(device):
-        return [(list_kernel, worlds, [machine, links, candidates], [touching])]
-    chunks = touching.counted.size // worlds
-    return [
-        (deep_kernel, (worlds, candidates), [machine, links, candidates], [touching]),
-        (count_kernel, (worlds, chunks), [candidates, chunks], [touching]),
-        (compact_kernel, (worlds, chunks), [candidates, chunks], [touching]),
-    ]
+    l = weight[w * robot.tree.freedom + robot.tree.motor_dof[m]]
+    power_out[w, m] = -l * motor_force(robot.tree, robot.design, stage, control, w, m)
 
 
 @wp.kernel
 def contact_power_kernel(
-    machine: Machine,
+    # model
+    robot: RobotArrays,
+    # step
     past: Past,
+    number: int,
+    # work
     links: Links,
-    touching: Touching,
+    contact_list: ContactList,
     candidates: int,
     sweep: wp.array[Twist],
-    number: int,
+    # out
     power_out: wp.array[scalar],
 ):
-    """Power of the contacts of a world: `power` has shape (worlds * candidates,)."""
+    """Power of a contact of a world, shape (worlds * candidates,)."""
     w, slot = wp.tid()
-    if absent(past, w, number) or slot >= touching.count[w]:
+    if absent(past, w, number) or slot >= contact_list.count[w]:
         return
-    tree = machine.tree
-    contacts = machine.contacts
-    c = touching.candidate[w * candidates + slot]
-    pair = touching.pair[c]
-    point = touching.point[c]
-    x, R, d, n = approach(machine, links, w, pair, point)
-    f = force_at(machine, links, w, pair, x, d, R @ n)
+    tree = robot.tree
+    contacts = robot.contacts
+    c = contact_list.candidate[w * candidates + slot]
+    pair = contact_list.pair[c]
+    point = contact_list.point[c]
+    x, R, d, n = approach(robot, links, w, pair, point)
+    f = force_at(robot, links, w, pair, x, d, R @ n)
     L = sweep[w * tree.elements + tree.element[contacts.group_body[contacts.pair_group[pair]]]]
-    body = machine.solids.body[contacts.pair_solid[pair]]
+    body = robot.solids.body[contacts.pair_solid[pair]]
     if body >= 0:
         L = L - sweep[w * tree.elements + tree.element[body]]
     v = linear(L) + wp.cross(angular(L), x)

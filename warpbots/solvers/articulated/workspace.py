@@ -1,24 +1,32 @@
-"""Arrays that every step fills anew, and what each state keeps for the adjoint of the step that ended in it."""
+"""Memory of a model: arrays that every step fills anew, and what each state keeps for the adjoint of its step."""
 
 import dataclasses
 
 import warp as wp
 
-from warpbots.solvers.adjoint_cache import Kept
-from warpbots.solvers.articulated.arrays import Links, Stage
-from warpbots.solvers.articulated.cloud_contact import Pairs
-from warpbots.solvers.articulated.machine import Work
+from warpbots.solvers.adjoint_cache import AdjointCache
+from warpbots.solvers.articulated.contact_list import ContactList
 from warpbots.solvers.articulated.newton import Factors, Report
 from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
+from warpbots.solvers.articulated.step_arrays import Links, Pairs, Stage, StepArrays
 from warpbots.solvers.articulated.thread_team import lanes_of
-from warpbots.solvers.articulated.virtual_power import Touching
 
-__all__ = ["End", "Scratch"]
+__all__ = ["End", "Sizes", "Workspace"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Sizes:
-    """How much there is of what in one world."""
+    """Numbers of what is in one world.
+
+    Attributes:
+        worlds: Number of worlds.
+        elements: Elementary joints.
+        bodies: Bodies.
+        freedom: Velocities of the joints.
+        groups: Groups of contact points.
+        pairs: Pairs of a group and a solid.
+        channels: Motors.
+    """
 
     worlds: int
     elements: int
@@ -36,7 +44,7 @@ class End:
     Per world: 2 (n^2 + 3 n + 1) numbers and 2 n integers for n velocities, half of them for the first of two stages.
 
     Attributes:
-        stages: The stages, of which one step out of many has two.
+        stages: The stages; only few steps have two.
         factors: Factors of their Jacobians.
     """
 
@@ -44,33 +52,33 @@ class End:
     factors: tuple[Factors, Factors]
 
 
-class Scratch:
+class Workspace:
     """Arrays of one model.
 
     Attributes:
-        work: What an evaluation of residual and Jacobian writes.
-        links: Where elements and bodies are in the adjoint, with room for gradients.
-        report: What Newton's method did in the last step.
-        still: A stage that displaces nothing; its `rate` is of no use.
-        stages: Copies of the stages of the step that is differentiated, with room for gradients.
-        weight: Virtual velocities, shape (worlds * n_velocities,).
-        sweep: Virtual twists of elements, shape (worlds * n_elements,).
-        power: Powers of elements, shape (worlds, n_elements).
-        motor_power: Powers of motors, shape (worlds, channels).
-        contact_power: Powers of contacts, shape (worlds * n_candidates,).
-        touching: The contacts of a moment.
-        mobilities: What `contact_time_step` found last, and of which arrays; None before.
+        work: Residual and Jacobian of a stage.
+        links: Poses and motion of elements and bodies in the adjoint, with gradients.
+        report: Convergence of Newton's method in the last step.
+        still: A stage without displacement; its `rate` is not read.
+        stages: Copies of the stages of the step that is differentiated, with gradients.
+        weight: Virtual velocities [rad/s or m/s], shape (worlds * n_velocities,).
+        sweep: Virtual twists of elements [rad/s, m/s], shape (worlds * n_elements,).
+        power: Powers of elements [W], shape (worlds, n_elements).
+        motor_power: Powers of motors [W], shape (worlds, channels).
+        contact_power: Powers of contacts [W], shape (worlds * n_candidates,).
+        contact_list: The contacts of a configuration.
+        mobilities: Last result of `contact_time_step` and the arrays that it depends on; None before.
     """
 
-    def __init__(self, sizes: Sizes, touching: Touching, device: wp.Device):
+    def __init__(self, sizes: Sizes, contact_list: ContactList, device: wp.Device):
         self._sizes, self._device = sizes, device
-        self._ends: Kept = Kept()
+        self._ends: AdjointCache = AdjointCache()
         w, n = sizes.worlds, sizes.freedom
         elements, pairs, groups = w * sizes.elements, w * sizes.pairs, w * sizes.groups
-        looking = w * lanes_of(device) if pairs else 0
+        threads = w * lanes_of(device) if pairs else 0
         self.links = self._links(elements, w * sizes.bodies, requires_grad=True)
         self.work = self._struct(
-            Work,
+            StepArrays,
             [
                 (elements, scalar), (elements, vec3), (elements, mat33), (elements, vec3), (elements, mat33),
                 (elements, Twist), (elements, Twist), *4 * [(w * n, Twist)], *4 * [(w * n, scalar)],
@@ -81,7 +89,7 @@ class Scratch:
                 Pairs,
                 [
                     (pairs, int), (pairs, int), (pairs, Twist), (12 * pairs, mat33), (groups, vec3), (groups, scalar),
-                    (w, scalar), (looking, int), (looking, Twist), (12 * looking, mat33),
+                    (w, scalar), (threads, int), (threads, Twist), (12 * threads, mat33),
                 ],
             ),
         )  # fmt: skip
@@ -89,13 +97,13 @@ class Scratch:
         self.report = self._struct(Report, [(w, int), (w, int), (w, scalar)])
         self.stages = self._stage(requires_grad=True), self._stage(requires_grad=True)
         self.still = self._stage(requires_grad=True)
-        self.touching = touching
+        self.contact_list = contact_list
         self.mobilities: tuple | None = None
         self.weight = self._zeros(w * n, scalar)
         self.sweep = self._zeros(elements, Twist, requires_grad=True)
         self.power = self._zeros((w, sizes.elements), scalar, requires_grad=True)
         self.motor_power = self._zeros((w, sizes.channels), scalar, requires_grad=True)
-        self.contact_power = self._zeros(touching.candidate.size, scalar, requires_grad=True)
+        self.contact_power = self._zeros(contact_list.candidate.size, scalar, requires_grad=True)
 
     def end(self, state: object) -> End:
         """What `state` keeps of the step that ends in it."""
@@ -118,7 +126,7 @@ class Scratch:
         return [*(getattr(self.links, name) for name in Links.vars), self.sweep]
 
     def _stage(self, requires_grad: bool = False) -> Stage:
-        """A stage without the coordinates that it displaces, which are those of a state."""
+        """A stage without the coordinates that it displaces, which belong to a state."""
         w, n = self._sizes.worlds, self._sizes.freedom
         stage = Stage()
         for name in ("x", "rate", "accel"):
@@ -133,7 +141,7 @@ class Scratch:
     def _struct(
         self, cls: type, arrays: list[tuple[int, type]], requires_grad: bool = False, **structs: object
     ) -> object:
-        """A struct of new arrays, and of structs that there are already."""
+        """A struct of new arrays and the given structs."""
         struct = cls()
         for name, value in structs.items():
             setattr(struct, name, value)

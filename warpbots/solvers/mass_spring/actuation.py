@@ -1,4 +1,4 @@
-"""Lengths at rest that follow controls and time: l0' = l0 (1 + sum over actuators of gain times signal)."""
+"""Rest lengths that follow controls and time: l0' = l0 (1 + sum over actuators of gain times signal)."""
 
 import functools
 import math
@@ -7,33 +7,34 @@ from typing import NamedTuple
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import real, real_numpy
+from warpbots.numerics import real
 from warpbots.scene import Actuator, Oscillation
+from warpbots.solvers.device_arrays import device_array
 
 __all__ = [
     "Signal",
-    "adj_rest_kernel",
+    "adj_rest_length_kernel",
     "drive_arrays",
     "drive_of",
-    "pass_kernel",
-    "rest_kernel",
+    "add_kernel",
+    "rest_length_kernel",
     "signal_kernel",
     "signals_of",
 ]
 
-_TURN = wp.constant(wp.float64(2.0 * math.pi))
+_TWO_PI = wp.constant(wp.float64(2.0 * math.pi))
 
 
 class Signal(NamedTuple):
     """What springs follow: a control, or an oscillation.
 
-    A wave has two signals, a quarter of a turn apart: sin(a - b) is a sum of both with constant factors cos b and
+    A wave has two signals, a quarter of a period apart: sin(a - b) is a sum of both with constant factors cos b and
     -sin b, so that the phase of every single spring is in its gains.
 
     Attributes:
         channel: Control channel.
         oscillation: Number among the oscillations of the scene, or -1.
-        ahead: Phase by which it is ahead of the oscillation [rad].
+        ahead: Phase lead over the oscillation [rad].
     """
 
     channel: int
@@ -56,7 +57,7 @@ def signals_of(actuators: tuple[Actuator, ...]) -> list[Signal]:
 
 @functools.cache
 def drive_arrays() -> type:
-    """Warp struct of which signals drive which springs."""
+    """Warp struct of the signals that drive each spring."""
 
     @wp.struct
     class DriveArrays:
@@ -68,7 +69,7 @@ def drive_arrays() -> type:
         gain: Strain at rest at signal 1 [1], shape (n_entries,).
         channel: Control channel of each signal, shape (n_signals,).
         oscillation: Oscillation of each signal, or -1, shape (n_signals,).
-        ahead: Phase by which each signal is ahead of its oscillation [rad], shape (n_signals,).
+        ahead: Phase lead of each signal over its oscillation [rad], shape (n_signals,).
         """
 
         spring: wp.array[int]
@@ -88,12 +89,11 @@ def drive_of(drive: np.ndarray, actuators: tuple[Actuator, ...], device: wp.Devi
     signals = signals_of(actuators)
     arrays = drive_arrays()()
     spring, start = np.unique(drive[:, 0].astype(int), return_index=True)
-    arrays.spring = wp.array(spring, dtype=int, device=device)
-    arrays.start = wp.array(np.append(start, len(drive)), dtype=int, device=device)
-    arrays.signal = wp.array(drive[:, 1].astype(int), dtype=int, device=device)
-    arrays.gain = wp.array(drive[:, 2].astype(real_numpy), dtype=real, device=device)
+    arrays.spring = device_array(spring, device, int)
+    arrays.start = device_array(np.append(start, len(drive)), device, int)
+    arrays.signal, arrays.gain = device_array(drive[:, 1], device, int), device_array(drive[:, 2], device)
     for field, dtype in (("channel", int), ("oscillation", int), ("ahead", wp.float64)):
-        setattr(arrays, field, wp.array([getattr(s, field) for s in signals], dtype=dtype, device=device))
+        setattr(arrays, field, device_array([getattr(s, field) for s in signals], device, dtype))
     return arrays
 
 
@@ -112,17 +112,18 @@ def signal_kernel() -> wp.Kernel:
         # state
         u: wp.array2d[real],
         time: wp.array[wp.float64],
+        # step
         ahead: real,
         # out
         signal_out: wp.array2d[real],
     ):
-        """U, or (1 + u) amplitude sin(2 pi frequency t + phase) with t in double precision."""
+        """u, or (1 + u) amplitude sin(2 pi frequency t + phase) with t in double precision."""
         w, n = wp.tid()
         o = drive.oscillation[n]
         s = u[w, drive.channel[n]]
         if o >= 0:
             t = time[w] + wp.float64(ahead)
-            angle = _TURN * wp.float64(frequency[w, o]) * t + wp.float64(phase[w, o]) + drive.ahead[n]
+            angle = _TWO_PI * wp.float64(frequency[w, o]) * t + wp.float64(phase[w, o]) + drive.ahead[n]
             s = (real(1.0) + s) * amplitude[w, o] * real(wp.sin(angle))
         signal_out[w, n] = s
 
@@ -130,19 +131,19 @@ def signal_kernel() -> wp.Kernel:
 
 
 @functools.cache
-def rest_kernel() -> wp.Kernel:
-    """Kernel over (worlds, n_driven): lengths at rest under the signals, of those springs that follow any."""
+def rest_length_kernel() -> wp.Kernel:
+    """Kernel over (worlds, n_driven): rest lengths of the springs that follow signals."""
     DriveArrays = drive_arrays()
 
     @wp.kernel(module=wp.get_module("warpbots.springs.rest"), enable_backward=False)
-    def rest(
+    def rest_length(
         # model
         drive: DriveArrays,
         l0: wp.array2d[real],
-        # state
+        # work
         signal: wp.array2d[real],
         # out
-        rest_out: wp.array2d[real],
+        length_out: wp.array2d[real],
     ):
         """l0' = l0 (1 + sum gain signal)."""
         w, k = wp.tid()
@@ -150,51 +151,51 @@ def rest_kernel() -> wp.Kernel:
         strain = real(0.0)
         for e in range(drive.start[k], drive.start[k + 1]):
             strain += drive.gain[e] * signal[w, drive.signal[e]]
-        rest_out[w, s] = l0[w, s] * (real(1.0) + strain)
+        length_out[w, s] = l0[w, s] * (real(1.0) + strain)
 
-    return rest
+    return rest_length
 
 
 @functools.cache
-def adj_rest_kernel() -> wp.Kernel:
-    """Kernel over (worlds, n_driven): adjoint of `rest_kernel`; what does not follow signals passes by."""
+def adj_rest_length_kernel() -> wp.Kernel:
+    """Kernel over (worlds, n_driven): adjoint of `rest_length_kernel`, but for what l0 adds to the lengths itself."""
     DriveArrays = drive_arrays()
 
     @wp.kernel(module=wp.get_module("warpbots.springs.adj_rest"), enable_backward=False)
-    def adj_rest(
+    def adj_rest_length(
         # model
         drive: DriveArrays,
         l0: wp.array2d[real],
-        # state
-        signal: wp.array2d[real],
-        rest_adj: wp.array2d[real],
         copies: int,
+        # work
+        signal: wp.array2d[real],
+        length_adj: wp.array2d[real],
         # out
         l0_adj_out: wp.array2d[real],
         signal_adj_out: wp.array2d[real],
     ):
-        """l0* += sum gain signal rest*, signal* += gain l0 rest*."""
+        """l0* += sum gain signal l0'*, signal* += gain l0 l0'*."""
         w, k = wp.tid()
         s = drive.spring[k]
         strain = real(0.0)
         row = w * copies + (k & (copies - 1))
         for e in range(drive.start[k], drive.start[k + 1]):
             strain += drive.gain[e] * signal[w, drive.signal[e]]
-            wp.atomic_add(signal_adj_out, row, drive.signal[e], drive.gain[e] * l0[w, s] * rest_adj[w, s])
+            wp.atomic_add(signal_adj_out, row, drive.signal[e], drive.gain[e] * l0[w, s] * length_adj[w, s])
         if l0_adj_out:
-            l0_adj_out[w, s] = l0_adj_out[w, s] + strain * rest_adj[w, s]
+            l0_adj_out[w, s] = l0_adj_out[w, s] + strain * length_adj[w, s]
 
-    return adj_rest
+    return adj_rest_length
 
 
 @functools.cache
-def pass_kernel() -> wp.Kernel:
-    """Kernel over (worlds, springs): what the gradient to a length at rest is without signals."""
+def add_kernel() -> wp.Kernel:
+    """Kernel over (worlds, springs): add to an array."""
 
-    @wp.kernel(module=wp.get_module("warpbots.springs.pass"), enable_backward=False)
-    def pass_on(rest_adj: wp.array2d[real], l0_adj_out: wp.array2d[real]):
-        """l0* += rest*."""
+    @wp.kernel(module=wp.get_module("warpbots.springs.add"), enable_backward=False)
+    def add(a: wp.array2d[real], total_out: wp.array2d[real]):
+        """total += a."""
         w, s = wp.tid()
-        l0_adj_out[w, s] = l0_adj_out[w, s] + rest_adj[w, s]
+        total_out[w, s] = total_out[w, s] + a[w, s]
 
-    return pass_on
+    return add

@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from warpbots.actuators import rest_strain
 from warpbots.contact import coefficients, obstacle_field, refuse_thin
-from warpbots.numerics import parallel, real, real_numpy, vector
+from warpbots.numerics import parallel, real, vector
 from warpbots.scene import (
     FREEDOMS,
     Cable,
@@ -27,6 +27,8 @@ from warpbots.scene import (
 )
 from warpbots.solvers.cable_routes import cables_of
 from warpbots.solvers.checks import refuse_copies, refuse_fluid, refuse_rigid, refuse_sheets
+from warpbots.solvers.device_arrays import device_array, tiled
+from warpbots.solvers.loads import load_forces
 from warpbots.solvers.mass_spring.actuation import drive_of, signals_of
 from warpbots.solvers.mass_spring.constraints import FREE
 from warpbots.solvers.mass_spring.lattice import (
@@ -41,10 +43,10 @@ from warpbots.solvers.mass_spring.lattice import (
 )
 from warpbots.solvers.mass_spring.model import MassSpringModel
 from warpbots.solvers.mass_spring.motors import motors_of
-from warpbots.solvers.mass_spring.plasticity import wear_arrays
-from warpbots.solvers.mass_spring.self_collision import radii, say_pressed, stiffnesses
+from warpbots.solvers.mass_spring.plasticity import fracture_arrays
+from warpbots.solvers.mass_spring.self_contact import radii, stiffnesses, warn_close
 from warpbots.solvers.mass_spring.springs import rows_of
-from warpbots.solvers.mass_spring.workspace import Scratch
+from warpbots.solvers.mass_spring.workspace import Sizes, Workspace
 from warpbots.solvers.matter import refuse_lost
 
 __all__ = ["build"]
@@ -64,7 +66,7 @@ def build(
     contact_stiffness: float,
     collision: float,
 ) -> MassSpringModel:
-    """Arrays of `scene` as a lattice, for a scheme of so many stages; the options are those of `MassSpring`.
+    """Arrays of `scene` as a lattice, for a scheme of `stages`; the options are those of `MassSpring`.
 
     Raises:
         SceneError: The scene cannot be simulated by masses and springs; the message says why.
@@ -81,22 +83,24 @@ def build(
         if bars_of(body.shape) is None:  # a bar is one spring with all of its volume
             refuse_lost(body, cut.volume.sum(), "cells", "use a smaller MassSpring(spacing=...)")
     _refuse_pieces(scene, lattice)
-    _say_poissons_ratio(scene)
+    _warn_poissons_ratio(scene)
     refuse_copies("MassSpring", worlds, 300.0 * len(lattice) + 50.0 * len(lattice.ends))
     motors = [a for a in scene.actuators if isinstance(a, Motor)]
     oscillations = [a for a in scene.actuators if isinstance(a, Oscillation)]
-    n, springs, signals = len(lattice), len(lattice.ends), len(signals_of(scene.actuators))
     tied = cables_of(scene, lattice.position, spacing, device, "mass", "MassSpring(spacing=...)")
-    cables, cable_count, waypoints = tied
+    cables, n_cables, n_waypoints = tied
+    sizes = Sizes(
+        dim=scene.dim, worlds=worlds, masses=len(lattice), springs=len(lattice.ends), stages=stages,
+        signals=len(signals_of(scene.actuators)), motors=len(motors), cables=n_cables, waypoints=n_waypoints,
+    )  # fmt: skip
     freedom, direction = _constraints(scene, lattice)
     radius = radii(lattice) if collision else np.zeros(1)
     if collision:
-        say_pressed(scene, lattice, radius)
+        warn_close(scene, lattice, radius)
     area = lattice.volume ** (1.0 - 1.0 / scene.dim)
 
     def constant(values: np.ndarray | list, dtype: type = real) -> wp.array:
-        values = np.asarray(values, dtype=real_numpy)
-        return wp.array(np.tile(values, (worlds, *(1,) * values.ndim)), dtype=dtype, device=device)
+        return tiled(values, worlds, device, dtype)
 
     return MassSpringModel(
         scene=scene,
@@ -109,7 +113,7 @@ def build(
         yield_strain=constant(lattice.yield_strain),
         mass=constant(lattice.mass),
         drag=constant(drag * lattice.mass),
-        load=constant(_loads(scene, lattice), vector(scene.dim)),
+        load=constant(load_forces(scene, lattice), vector(scene.dim)),
         friction=constant(coefficients(scene.obstacles)),
         gravity=constant(scene.gravity, vector(scene.dim)),
         amplitude=constant([o.amplitude for o in oscillations]),
@@ -117,43 +121,28 @@ def build(
         phase=constant([o.phase for o in oscillations]),
         torque=constant([m.max_torque for m in motors]),
         speed=constant([m.max_speed for m in motors]),
-        radius=wp.array(radius.astype(real_numpy), dtype=real, device=device),
-        collision=wp.array(
-            (collision * stiffnesses(lattice) if collision else np.zeros(0)).astype(real_numpy),
-            dtype=real,
-            device=device,
-        ),
+        radius=device_array(radius, device),
+        collision=device_array(collision * stiffnesses(lattice) if collision else [], device),
         reach=2.0 * float(radius.max()) * (1.0 + 1e-5),  # the grid works in single precision
-        rows=rows_of(lattice.ends, n, device, gather=parallel(device)),
+        rows=rows_of(lattice.ends, len(lattice), device, gather=parallel(device)),
         drive=drive_of(lattice.drive, scene.actuators, device),
-        wear=_wear(lattice, device),
+        fracture=_fracture(lattice, device),
         motors=motors_of(scene, lattice, device),
         cables=cables,
-        freedom=wp.array(freedom, dtype=int, device=device),
-        direction=wp.array(direction.astype(real_numpy), dtype=vector(scene.dim), device=device),
-        contact=wp.array((contact_stiffness * area).astype(real_numpy), dtype=real, device=device),
+        freedom=device_array(freedom, device, int),
+        direction=device_array(direction, device, vector(scene.dim)),
+        contact=device_array(contact_stiffness * area, device),
         obstacles=obstacle_field(
             scene.obstacles, scene.dim, lambda shape: _sampled_box(scene, shape, spacing), 0.5 * spacing, device
         ),
-        scratch=Scratch(
-            dim=scene.dim,
-            masses=worlds * n,
-            springs=springs,
-            stages=stages,
-            worlds=worlds,
-            signals=signals,
-            motor_count=len(motors),
-            cable_count=cable_count,
-            waypoints=waypoints,
-            device=device,
-        ),
+        workspace=Workspace(sizes, device),
     )
 
 
-def _wear(lattice: Lattice, device: wp.Device) -> object:
-    arrays = wear_arrays()()
-    arrays.ends = wp.array(lattice.ends.astype(np.int32), dtype=wp.vec2i, device=device)
-    arrays.breaking = wp.array(lattice.breaking_strain.astype(real_numpy), dtype=real, device=device)
+def _fracture(lattice: Lattice, device: wp.Device) -> object:
+    arrays = fracture_arrays()()
+    arrays.ends = device_array(lattice.ends, device, wp.vec2i)
+    arrays.breaking_strain = device_array(lattice.breaking_strain, device)
     arrays.masses = len(lattice)
     return arrays
 
@@ -190,7 +179,7 @@ def _refuse_incompressibility(scene: Scene) -> None:
         exponent = body.material.incompressibility
         if exponent:
             raise SceneError(
-                f"SoftBody {body.name!r}: springs know no volume, so incompressibility={exponent} means nothing to "
+                f"SoftBody {body.name!r}: springs have no volume, so incompressibility={exponent} has no meaning for "
                 f"MassSpring; set it to 0, or use MPM"
             )
 
@@ -208,24 +197,15 @@ def _refuse_pieces(scene: Scene, lattice: Lattice) -> None:
             )
 
 
-def _say_poissons_ratio(scene: Scene) -> None:
+def _warn_poissons_ratio(scene: Scene) -> None:
     solid = [b for b in scene.bodies if bars_of(b.shape) is None]
     other = [b for b in solid if b.material.poissons_ratio != POISSONS_RATIO]
     if other:
         warnings.warn(
-            f"MassSpring: springs make matter of Poisson's ratio {POISSONS_RATIO:g}, in the place of "
+            f"MassSpring: springs make matter of Poisson's ratio {POISSONS_RATIO:g}, instead of "
             f"{other[0].material.poissons_ratio:g} in {other[0].name!r}; Young's modulus is kept",
             stacklevel=5,
         )
-
-
-def _loads(scene: Scene, lattice: Lattice) -> np.ndarray:
-    """Steady force on every mass [N], shape (n, dim)."""
-    force = np.zeros_like(lattice.position)
-    for load in scene.loads:
-        share = np.where(lattice.regions[load.region], lattice.volume, 0.0)
-        force += share[:, None] / share.sum() * np.array(load.force)
-    return force
 
 
 def _constraints(scene: Scene, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
@@ -249,7 +229,7 @@ def _sampled_box(scene: Scene, shape: Shape, spacing: float) -> tuple[np.ndarray
     """The box in which an obstacle is sampled [m].
 
     The domain; without one the bodies' box grown by its largest edge, if the obstacle is in it, or else the obstacle's
-    own, because bodies may come to all of it.
+    own, because bodies may reach all of it.
     """
     if scene.domain is not None:
         return np.array(scene.domain[0]), np.array(scene.domain[1])
@@ -257,7 +237,7 @@ def _sampled_box(scene: Scene, shape: Shape, spacing: float) -> tuple[np.ndarray
     room = (upper - lower).max()
     lower, upper = lower - room, upper + room
     low, high = shape.bounds
-    if isinstance(shape, Heightfield):  # goes on downwards without end
+    if isinstance(shape, Heightfield):  # extends downwards without end
         low = np.array([*low[:-1], shape.heights.min()])
     low = np.where(np.isfinite(low), low, np.minimum(lower, high - room))
     high = np.where(np.isfinite(high), high, np.maximum(upper, low + room))

@@ -1,7 +1,7 @@
-"""What constraints leave of forces and of the ends of steps: projections, which are their own adjoints.
+"""Projections of forces and of the ends of steps onto constraints; a projection is its own adjoint.
 
-Forces are restricted at every stage, so that a scheme keeps its order; positions and velocities at the end of a step,
-because contact or the initial velocity may have pushed masses where they may not go.
+Forces are projected at every stage, so that a scheme keeps its order; positions and velocities at the end of a step,
+because contact or the initial velocity may have moved masses off their constraints.
 """
 
 import functools
@@ -11,7 +11,7 @@ import warp as wp
 from warpbots.numerics import NODE, vector
 from warpbots.scene import FREEDOMS
 
-__all__ = ["FREE", "adj_end_restrain_kernel", "end_restrain_kernel", "restrain_kernel"]
+__all__ = ["FREE", "adj_project_end_kernel", "project_end_kernel", "project_forces_kernel"]
 
 FREE = len(FREEDOMS)
 """Freedom of a mass without constraint; those with one have the position of its name in `FREEDOMS`."""
@@ -20,13 +20,13 @@ _LINE, _PLANE = wp.constant(FREEDOMS.index("line")), wp.constant(FREEDOMS.index(
 
 
 @functools.cache
-def _restrict(dim: int) -> wp.Function:
-    """Warp function restrict(a, freedom, n): what a constraint leaves of a vector."""
+def _projection(dim: int) -> wp.Function:
+    """Warp function project(a, freedom, n) of a vector onto a constraint."""
     vec = vector(dim)
 
     @wp.func
-    def restrict(a: vec, freedom: int, n: vec):
-        """N (n . a) on a line, a - n (n . a) in a plane, nothing where all is fixed."""
+    def project(a: vec, freedom: int, n: vec):
+        """n (n . a) on a line, a - n (n . a) in a plane, 0 where all is fixed."""
         along = wp.dot(n, a) * n
         left = vec()
         if freedom == _LINE:
@@ -35,16 +35,16 @@ def _restrict(dim: int) -> wp.Function:
             left = a - along
         return left
 
-    return restrict
+    return project
 
 
 @functools.cache
-def restrain_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, held masses): what constraints leave of forces, or of gradients to forces."""
-    vec, restrict = vector(dim), _restrict(dim)
+def project_forces_kernel(dim: int) -> wp.Kernel:
+    """Kernel over (worlds, held masses): projection of forces, or of gradients with respect to forces."""
+    vec, project = vector(dim), _projection(dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.held_forces_{dim}d"), enable_backward=False)
-    def restrain(
+    def project_forces(
         # model
         held: wp.array[int],
         freedom: wp.array[int],
@@ -52,7 +52,7 @@ def restrain_kernel(dim: int) -> wp.Kernel:
         # out
         force_out: wp.array[NODE],
     ):
-        """F = restrict(f)."""
+        """f = project(f)."""
         w, k = wp.tid()
         n = held[k]
         i = w * freedom.shape[0] + n
@@ -60,21 +60,21 @@ def restrain_kernel(dim: int) -> wp.Kernel:
         a = vec()
         for c in range(wp.static(dim)):
             a[c] = f[c]
-        a = restrict(a, freedom[n], direction[n])
+        a = project(a, freedom[n], direction[n])
         for c in range(wp.static(dim)):
             f[c] = a[c]
         force_out[i] = f
 
-    return restrain
+    return project_forces
 
 
 @functools.cache
-def end_restrain_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, held masses): what constraints leave of a step."""
-    vec, restrict = vector(dim), _restrict(dim)
+def project_end_kernel(dim: int) -> wp.Kernel:
+    """Kernel over (worlds, held masses): projection of a displacement and a velocity."""
+    vec, project = vector(dim), _projection(dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.held_end_{dim}d"), enable_backward=False)
-    def end_restrain(
+    def project_end(
         # model
         held: wp.array[int],
         freedom: wp.array[int],
@@ -85,23 +85,23 @@ def end_restrain_kernel(dim: int) -> wp.Kernel:
         x_out: wp.array[vec],
         v_out: wp.array[vec],
     ):
-        """X' = x + restrict(x' - x), v' = restrict(v'): what is fixed stays to the last bit."""
+        """x' = x + project(x' - x), v' = project(v'): fixed masses stay in place to the last bit."""
         w, k = wp.tid()
         n = held[k]
         i = w * freedom.shape[0] + n
-        x_out[i] = x[i] + restrict(x_out[i] - x[i], freedom[n], direction[n])
-        v_out[i] = restrict(v_out[i], freedom[n], direction[n])
+        x_out[i] = x[i] + project(x_out[i] - x[i], freedom[n], direction[n])
+        v_out[i] = project(v_out[i], freedom[n], direction[n])
 
-    return end_restrain
+    return project_end
 
 
 @functools.cache
-def adj_end_restrain_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, held masses): adjoint of `end_restrain_kernel`."""
-    vec, restrict = vector(dim), _restrict(dim)
+def adj_project_end_kernel(dim: int) -> wp.Kernel:
+    """Kernel over (worlds, held masses): adjoint of `project_end_kernel`."""
+    vec, project = vector(dim), _projection(dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.adj_held_end_{dim}d"), enable_backward=False)
-    def adj_end_restrain(
+    def adj_project_end(
         # model
         held: wp.array[int],
         freedom: wp.array[int],
@@ -111,13 +111,13 @@ def adj_end_restrain_kernel(dim: int) -> wp.Kernel:
         ended_x_adj_out: wp.array[vec],
         ended_v_adj_out: wp.array[vec],
     ):
-        """X* += x'* - restrict(x'*), x'* = restrict(x'*), v'* = restrict(v'*)."""
+        """x* += x'* - project(x'*), x'* = project(x'*), v'* = project(v'*)."""
         w, k = wp.tid()
         n = held[k]
         i = w * freedom.shape[0] + n
-        left = restrict(ended_x_adj_out[i], freedom[n], direction[n])
+        left = project(ended_x_adj_out[i], freedom[n], direction[n])
         x_adj_out[i] = x_adj_out[i] + ended_x_adj_out[i] - left
         ended_x_adj_out[i] = left
-        ended_v_adj_out[i] = restrict(ended_v_adj_out[i], freedom[n], direction[n])
+        ended_v_adj_out[i] = project(ended_v_adj_out[i], freedom[n], direction[n])
 
-    return adj_end_restrain
+    return adj_project_end

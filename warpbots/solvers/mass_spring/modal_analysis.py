@@ -17,7 +17,7 @@ __all__ = [
     "energy",
     "frequency_limit",
     "highest_frequency",
-    "motions_left",
+    "free_motions",
     "natural_modes",
     "stiffness_matrix",
 ]
@@ -44,14 +44,14 @@ class Energy:
 
 
 def energy(model: MassSpringModel, state: MassSpringState, **parameters: Any) -> Energy:
-    """Elastic, gravitational and kinetic energy of `state`, in double precision; lengths at rest without signals.
+    """Elastic, gravitational and kinetic energy of `state`, in double precision; rest lengths without signals.
 
-    What springs have lost by setting and breaking is gone.
+    Energy that springs lost by yielding and breaking is not counted.
 
     Args:
         model: What moves.
         state: Its fields may be Warp arrays or torch tensors.
-        parameters: What a rollout had in the place of the model's parameters, by name: numbers, arrays or tensors that
+        parameters: What a rollout used instead of the model's parameters, by name: numbers, arrays or tensors that
             broadcast to the parameter's shape.
 
     Raises:
@@ -66,7 +66,7 @@ def energy(model: MassSpringModel, state: MassSpringState, **parameters: Any) ->
     k, l0, m, g = (_parameter(model, n, parameters) for n in ("stiffness", "rest_length", "mass", "gravity"))
     i, j = model.lattice.ends.T
     length = np.linalg.norm(x[:, j] - x[:, i], axis=-1)
-    if model.wears:
+    if model.inelastic:
         k, l0 = k * (1.0 - _numpy(state.broken)), l0 * (1.0 + _numpy(state.plastic))
     return Energy(
         elastic=0.5 * (k * (length - l0) ** 2).sum(axis=1),
@@ -76,7 +76,7 @@ def energy(model: MassSpringModel, state: MassSpringState, **parameters: Any) ->
 
 
 def _parameter(model: MassSpringModel, name: str, parameters: dict[str, Any]) -> np.ndarray:
-    """The model's parameter, or what is in its place, in the model's shape."""
+    """The model's parameter, or what was used instead of it, in the model's shape."""
     own = _numpy(getattr(model, name))
     value = _numpy(parameters.get(name, own))
     try:
@@ -98,7 +98,7 @@ def stiffness_matrix(model: MassSpringModel, world: int = 0, position: np.ndarra
 
     Args:
         model: What is analysed.
-        world: Which of the copies.
+        world: Number of the world.
         position: Positions about which to linearise [m], shape (n_masses, dim); None for those at rest.
     """
     x = model.lattice.position if position is None else position
@@ -119,8 +119,8 @@ def stiffness_matrix(model: MassSpringModel, world: int = 0, position: np.ndarra
     return coo_matrix((values, (rows, columns)), shape=(x.size, x.size)).tocsr()
 
 
-def motions_left(model: MassSpringModel) -> csr_matrix:
-    """Columns are the motions that the constraints leave, orthonormal, shape (n_masses dim, n_free)."""
+def free_motions(model: MassSpringModel) -> csr_matrix:
+    """Basis of the motions that the constraints allow: orthonormal columns, shape (n_masses dim, n_free)."""
     dim, n = model.dim, len(model.lattice)
     freedom, direction = model.freedom.numpy(), model.direction.numpy().astype(np.float64)
     rows, columns, values, count = [], [], [], 0
@@ -151,8 +151,8 @@ def natural_modes(
 
     Args:
         model: What vibrates.
-        count: How many; a body that nothing holds has 3 (2D) or 6 (3D) of frequency 0.
-        world: Which of the copies.
+        count: How many; an unconstrained body has 3 (2D) or 6 (3D) of frequency 0.
+        world: Number of the world.
         position: Positions about which to linearise [m], shape (n_masses, dim); None for those at rest.
 
     Returns:
@@ -160,12 +160,12 @@ def natural_modes(
         [kg^-1/2], shape (count, n_masses, dim).
 
     Raises:
-        ValueError: `count` is above the number of motions that the constraints leave.
+        ValueError: `count` is above the number of motions that the constraints allow.
     """
-    Z = motions_left(model)
+    Z = free_motions(model)
     if not 0 < count <= Z.shape[1]:
         raise ValueError(
-            f"natural_modes: count must be in 1 to {Z.shape[1]}, the motions that the constraints leave, got {count}"
+            f"natural_modes: count must be in 1 to {Z.shape[1]}, the motions that the constraints allow, got {count}"
         )
     mass = np.repeat(model.mass.numpy()[world].astype(np.float64), model.dim)
     K = Z.T @ stiffness_matrix(model, world, position) @ Z
@@ -186,9 +186,9 @@ def natural_modes(
 def highest_frequency(model: MassSpringModel) -> tuple[float, float]:
     """Largest angular frequency [rad/s] of all worlds about rest, and the damping ratio there [1].
 
-    0 if the constraints leave no motion.
+    0 if the constraints allow no motion.
 
-    Lanczos' method on M^-1/2 K M^-1/2, whose residual is added: the true value is not above what is returned but by
+    Lanczos' method on M^-1/2 K M^-1/2, whose residual is added: the true value is at most what is returned, to
     rounding. Damping along the springs proportional to their stiffness has its largest ratio there, too.
     """
     found = (0.0, 0.0)
@@ -204,7 +204,7 @@ def highest_frequency(model: MassSpringModel) -> tuple[float, float]:
 
 
 def frequency_limit(model: MassSpringModel) -> tuple[float, float]:
-    """An upper limit of what `highest_frequency` finds, at a fraction of its cost.
+    """An upper bound of `highest_frequency`, at a fraction of its cost.
 
     (a - b)^2 <= 2 a^2 + 2 b^2 in the energy of every spring: K is below blocks B_i = 2 sum_j k_ij n n^T of one mass
     each, and w^2 below the largest eigenvalue of any B_i / m_i.
@@ -227,7 +227,7 @@ def frequency_limit(model: MassSpringModel) -> tuple[float, float]:
 
 
 def _highest(model: MassSpringModel, world: int) -> tuple[float, float]:
-    Z = motions_left(model)
+    Z = free_motions(model)
     root = 1.0 / np.sqrt(Z.T.power(2) @ np.repeat(model.mass.numpy()[world].astype(np.float64), model.dim))
     K = Z.T @ stiffness_matrix(model, world) @ Z
     size = K.shape[0]

@@ -8,12 +8,14 @@ import warp as wp
 
 from warpbots.numerics import real, struct_of
 from warpbots.scene import Scene
+from warpbots.solvers.array_fields import ArrayFields
 from warpbots.solvers.array_model import ArrayModel
+from warpbots.solvers.device_arrays import device_array
 from warpbots.solvers.mass_spring.constraints import FREE
 from warpbots.solvers.mass_spring.lattice import Lattice
 from warpbots.solvers.mass_spring.plasticity import NEVER
 from warpbots.solvers.mass_spring.springs import spring_arrays
-from warpbots.solvers.mass_spring.workspace import Scratch
+from warpbots.solvers.mass_spring.workspace import Workspace
 from warpbots.solvers.solver import Parameter
 
 __all__ = ["MassSpringModel", "MassSpringState"]
@@ -21,9 +23,9 @@ __all__ = ["MassSpringModel", "MassSpringState"]
 _INFINITY = float("inf")
 _PARAMETERS = {
     "stiffness": Parameter("N/m", 0.0, _INFINITY, "spring", "spring constant"),
-    "rest_length": Parameter("m", 0.0, _INFINITY, "spring", "length at rest"),
+    "rest_length": Parameter("m", 0.0, _INFINITY, "spring", "rest length"),
     "damping": Parameter("N s/m", 0.0, _INFINITY, "spring", "damping along the spring", inclusive=True),
-    "yield_strain": Parameter("1", 0.0, _INFINITY, "spring", "strain at which the spring sets"),
+    "yield_strain": Parameter("1", 0.0, _INFINITY, "spring", "strain at which the spring yields"),
     "mass": Parameter("kg", 0.0, _INFINITY, "mass", "mass"),
     "drag": Parameter("kg/s", 0.0, _INFINITY, "mass", "coefficient of drag", inclusive=True),
     "load": Parameter("N", -_INFINITY, _INFINITY, "mass", "steady force"),
@@ -38,16 +40,16 @@ _PARAMETERS = {
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class MassSpringState:
+class MassSpringState(ArrayFields):
     """Masses in motion.
 
     Attributes:
         position: Positions [m], shape (worlds, n_masses), vector.
         velocity: Velocities [m/s], shape (worlds, n_masses), vector.
         time: Time since the start [s], double precision, shape (worlds,).
-        plastic: Strains by which springs have set [1], shape (worlds, n_springs), or (worlds, 0) if none can set or
+        plastic: Plastic strains of the springs [1], shape (worlds, n_springs), or (worlds, 0) if none can yield or
             break.
-        broken: 1 for broken springs, 0 for the others, shape as `plastic`.
+        broken: 1 for broken springs, 0 for the others [1], shape (worlds, n_springs), or (worlds, 0) likewise.
     """
 
     position: wp.array
@@ -56,13 +58,13 @@ class MassSpringState:
     plastic: wp.array
     broken: wp.array
 
-    def fields(self) -> list[wp.array]:
-        """All arrays, in the order of the attributes."""
-        return [self.position, self.velocity, self.time, self.plastic, self.broken]
+    def motion(self) -> list[wp.array]:
+        """Positions and velocities, all worlds in one row."""
+        return [self.position.flatten(), self.velocity.flatten()]
 
-    def moving(self) -> list[wp.array]:
-        """Positions, velocities and time, all worlds in one row."""
-        return [self.position.flatten(), self.velocity.flatten(), self.time]
+    def motion_adj(self) -> list[wp.array]:
+        """Gradients with respect to positions and velocities, all worlds in one row."""
+        return [self.position.grad.flatten(), self.velocity.grad.flatten()]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,9 +77,9 @@ class MassSpringModel(ArrayModel):
         device: Device of all arrays.
         lattice: All masses and springs of one world at rest, on the host.
         stiffness: Spring constants [N/m], shape (worlds, n_springs).
-        rest_length: Lengths at rest [m], shape (worlds, n_springs).
+        rest_length: Rest lengths [m], shape (worlds, n_springs).
         damping: Damping along the springs [N s/m], shape (worlds, n_springs).
-        yield_strain: Strains at which springs set [1], shape (worlds, n_springs).
+        yield_strain: Strains at which springs yield [1], shape (worlds, n_springs).
         mass: Masses [kg], shape (worlds, n_masses).
         drag: Coefficients of drag [kg/s], shape (worlds, n_masses).
         load: Steady forces [N], shape (worlds, n_masses), vector.
@@ -89,18 +91,19 @@ class MassSpringModel(ArrayModel):
         torque: Torques of the motors at standstill [N m], shape (worlds, n_motors).
         speed: Speeds of the motors without load [rad/s], shape (worlds, n_motors).
         radius: Radii of the masses [m], shape (n_masses,).
-        collision: Stiffness of the masses against one another [N/m], shape (n_masses,); empty if they do not collide.
-        reach: Largest distance at which masses collide [m].
-        rows: Which springs hang on which mass, as a Warp struct.
-        drive: Which signals drive which springs, as a Warp struct.
-        wear: When springs break, as a Warp struct.
-        motors: Which masses motors turn, as a Warp struct.
+        collision: Stiffness of contact between masses [N/m], shape (n_masses,), or (0,) without self-contact.
+        reach: Largest distance of masses in contact [m].
+        rows: The springs at each mass, as a Warp struct.
+        drive: The signals that drive each spring, as a Warp struct.
+        fracture: Breaking strains of the springs, as a Warp struct.
+        motors: The masses that motors drive, as a Warp struct.
         cables: Cables, as a Warp struct.
-        freedom: Index in `warpbots.scene.FREEDOMS` of what each mass may do, or `restrain.FREE`, shape (n_masses,).
-        direction: Unit vectors of lines and normals of planes that masses are held to, shape (n_masses,), vector.
-        contact: Stiffness of obstacles against each mass [N/m]; 0: they give way to nothing, shape (n_masses,).
+        freedom: Index in `warpbots.scene.FREEDOMS` of the constraint of each mass, or `constraints.FREE`, shape
+            (n_masses,), int.
+        direction: Unit vectors of lines and normals of planes that masses are held to [1], shape (n_masses,), vector.
+        contact: Stiffness of obstacles against each mass [N/m], 0 for rigid ones, shape (n_masses,).
         obstacles: Obstacles, as a Warp struct.
-        scratch: Arrays that every step fills anew.
+        workspace: Arrays that every step fills anew.
     """
 
     scene: Scene
@@ -126,14 +129,14 @@ class MassSpringModel(ArrayModel):
     reach: float
     rows: object
     drive: object
-    wear: object
+    fracture: object
     motors: object
     cables: object
     freedom: wp.array
     direction: wp.array
     contact: wp.array
     obstacles: object
-    scratch: Scratch
+    workspace: Workspace
 
     @property
     def dim(self) -> int:
@@ -167,34 +170,39 @@ class MassSpringModel(ArrayModel):
         return self.rows.spring.size > 0
 
     @property
+    def all_masses(self) -> int:
+        """Number of masses of all worlds."""
+        return self.worlds * len(self.lattice)
+
+    @property
     def constraints(self) -> list[wp.array]:
-        """What kernels over (worlds, n_held) need to know of the constraints."""
+        """Inputs of kernels over (worlds, n_held): `held`, `freedom` and `direction`."""
         return [self.held, self.freedom, self.direction]
 
     @functools.cached_property
     def held(self) -> wp.array:
-        """Masses that constraints hold, shape (n_held,)."""
-        return wp.array(np.flatnonzero(self.freedom.numpy() != FREE), dtype=int, device=self.device)
+        """Masses that constraints hold, shape (n_held,), int."""
+        return device_array(np.flatnonzero(self.freedom.numpy() != FREE), self.device, int)
 
     @property
-    def collides(self) -> bool:
-        """Whether masses collide with one another."""
+    def self_contact(self) -> bool:
+        """Whether masses can be in contact with one another."""
         return self.collision.size > 0
 
     @property
     def driven(self) -> bool:
-        """Whether actuators change lengths at rest."""
+        """Whether actuators change rest lengths."""
         return len(self.lattice.drive) > 0
 
     @functools.cached_property
-    def wears(self) -> bool:
-        """Whether springs can set or break."""
-        return self.lattice.breaks
+    def inelastic(self) -> bool:
+        """Whether springs can yield or break."""
+        return self.lattice.inelastic
 
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: field name -> unit, range and meaning.
 
-        Damping, yield, friction, oscillations and motors are none of it in a scene without any: they have no effect.
+        Parameters of damping, yield, friction, oscillations and motors are left out where the scene has none.
         """
         absent = set() if self.damped else {"damping"}
         if not (self.lattice.yield_strain < NEVER).any():
@@ -209,10 +217,13 @@ class MassSpringModel(ArrayModel):
 
     @property
     def length(self) -> wp.array:
-        """Lengths at rest with which springs pull [m], shape (worlds, n_springs)."""
-        if self.wears:
-            return self.scratch.worn_length
-        return self.scratch.rest_length if self.driven else self.rest_length
+        """Rest lengths in the force of the springs [m], shape (worlds, n_springs)."""
+        return self.workspace.rest_length.plastic if self.inelastic else self.elastic_length
+
+    @property
+    def elastic_length(self) -> wp.array:
+        """Rest lengths under the actuators, without plastic strains [m], shape (worlds, n_springs)."""
+        return self.workspace.rest_length.driven if self.driven else self.rest_length
 
     @functools.cached_property
     def springs(self) -> object:
@@ -220,5 +231,5 @@ class MassSpringModel(ArrayModel):
         return struct_of(spring_arrays(), [self.stiffness, self.length, self.damping])
 
     def springs_adj(self) -> object:
-        """Gradients to the springs' constants as a Warp struct, that to the lengths at rest going where they are."""
+        """Gradients with respect to the constants of the springs as a Warp struct."""
         return struct_of(spring_arrays(), [self.stiffness.grad, self.length.grad, self.damping.grad])

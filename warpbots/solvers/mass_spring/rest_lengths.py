@@ -1,52 +1,57 @@
-"""Lengths at rest at a stage of a step, from controls, time and wear, and what their gradient is worth."""
+"""Rest lengths at a stage of a step, from controls, time and plastic strains, and their adjoints."""
 
 import warp as wp
 
 from warpbots.numerics import copy, launch, launch_adjoint, real
 from warpbots.solvers.mass_spring.actuation import (
-    adj_rest_kernel,
+    add_kernel,
+    adj_rest_length_kernel,
     drive_arrays,
-    pass_kernel,
-    rest_kernel,
+    rest_length_kernel,
     signal_kernel,
 )
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
-from warpbots.solvers.mass_spring.plasticity import deform_kernel, wear_arrays, wear_kernel
+from warpbots.solvers.mass_spring.plasticity import fracture_arrays, plastic_length_kernel, yield_kernel
 
-__all__ = ["drive", "drive_adjoint", "wear", "wear_adjoint", "worn", "worn_adjoint"]
+__all__ = [
+    "add_plastic_strain",
+    "adj_add_plastic_strain",
+    "adj_drive",
+    "adj_yield_and_break",
+    "drive",
+    "yield_and_break",
+]
 
 
 def drive(model: MassSpringModel, state: MassSpringState, control: wp.array, ahead: float) -> None:
-    """Lengths at rest under the signals `ahead` [s] of `state`, into ``model.scratch.rest_length``."""
-    scratch, device = model.scratch, model.device
-    launch(
-        signal_kernel(), scratch.signal.shape, _signal_inputs(model, state, control, ahead), [scratch.signal], device
-    )
-    copy(scratch.rest_length, model.rest_length)
-    inputs = [model.drive, model.rest_length, scratch.signal]
-    launch(rest_kernel(), (model.worlds, model.drive.spring.size), inputs, [scratch.rest_length], device)
+    """Rest lengths under the signals `ahead` [s] of `state`, into ``model.workspace.rest_length.driven``."""
+    work, device = model.workspace.rest_length, model.device
+    inputs = _signal_inputs(model, state, control, ahead)
+    launch(signal_kernel(), work.signal.shape, inputs, [work.signal], device)
+    copy(work.driven, model.rest_length)
+    inputs = [model.drive, model.rest_length, work.signal]
+    launch(rest_length_kernel(), (model.worlds, model.drive.spring.size), inputs, [work.driven], device)
 
 
-def drive_adjoint(model: MassSpringModel, state: MassSpringState, control: wp.array, ahead: float) -> None:
-    """From the gradient of ``model.scratch.rest_length`` to those of controls, time and the model."""
-    scratch, device = model.scratch, model.device
-    scratch.signal.grad.zero_()
-    copies = scratch.copies
+def adj_drive(model: MassSpringModel, state: MassSpringState, control: wp.array, ahead: float) -> None:
+    """Gradients of controls, time and the model from that of ``model.workspace.rest_length.driven``."""
+    work, copies, device = model.workspace.rest_length, model.workspace.copies, model.device
+    work.signal.grad.zero_()
     if model.rest_length.grad is not None:
-        launch(pass_kernel(), model.rest_length.shape, [scratch.rest_length.grad], [model.rest_length.grad], device)
+        launch(add_kernel(), model.rest_length.shape, [work.driven.grad], [model.rest_length.grad], device)
     launch(
-        adj_rest_kernel(), (model.worlds, model.drive.spring.size),
-        [model.drive, model.rest_length, scratch.signal, scratch.rest_length.grad, copies.count],
-        [model.rest_length.grad, copies.gradient("signal", scratch.signal)], device,
+        adj_rest_length_kernel(), (model.worlds, model.drive.spring.size),
+        [model.drive, model.rest_length, copies.count, work.signal, work.driven.grad],
+        [model.rest_length.grad, copies.gradient("signal", work.signal)], device,
     )  # fmt: skip
-    copies.collect("signal", scratch.signal)
+    copies.collect("signal", work.signal)
     launch_adjoint(
-        signal_kernel(), scratch.signal.shape, _signal_inputs(model, state, control, ahead), [scratch.signal],
+        signal_kernel(), work.signal.shape, _signal_inputs(model, state, control, ahead), [work.signal],
         [
             drive_arrays()(), model.amplitude.grad, model.frequency.grad, model.phase.grad, control.grad,
             state.time.grad, None,
         ],
-        [scratch.signal.grad], device,
+        [work.signal.grad], device,
     )  # fmt: skip
 
 
@@ -54,46 +59,42 @@ def _signal_inputs(model: MassSpringModel, state: MassSpringState, control: wp.a
     return [model.drive, model.amplitude, model.frequency, model.phase, control, state.time, real(ahead)]
 
 
-def wear(model: MassSpringModel, state: MassSpringState, state_out: MassSpringState) -> None:
-    """Which springs set and break where the first stage stands, into `state_out`."""
+def yield_and_break(model: MassSpringModel, state: MassSpringState, state_out: MassSpringState) -> None:
+    """Plastic strains and broken springs after the first stage, into `state_out`."""
     outputs = [state_out.plastic, state_out.broken]
-    launch(wear_kernel(), model.rest_length.shape, _wear_inputs(model, state), outputs, model.device)
+    launch(yield_kernel(), model.rest_length.shape, _yield_inputs(model, state), outputs, model.device)
 
 
-def wear_adjoint(model: MassSpringModel, state: MassSpringState, state_out: MassSpringState) -> None:
-    """From the gradients of plastic strains and broken springs to those of a stage, the state and the model."""
-    scratch = model.scratch
+def adj_yield_and_break(model: MassSpringModel, state: MassSpringState, state_out: MassSpringState) -> None:
+    """Gradients of a stage, the state and the model from those of plastic strains and broken springs."""
+    work = model.workspace
     launch_adjoint(
-        wear_kernel(), model.rest_length.shape, _wear_inputs(model, state), [state_out.plastic, state_out.broken],
+        yield_kernel(), model.rest_length.shape, _yield_inputs(model, state), [state_out.plastic, state_out.broken],
         [
-            wear_arrays()(), model.rest_length.grad, model.yield_strain.grad, scratch.x_adj, _unworn(model).grad,
-            state.plastic.grad, state.broken.grad,
+            fracture_arrays()(), model.rest_length.grad, model.yield_strain.grad, work.stage.x_adj,
+            model.elastic_length.grad, state.plastic.grad, state.broken.grad,
         ],
-        [scratch.plastic_adj, scratch.broken_adj], model.device,
+        [work.rest_length.strain_adj, work.rest_length.broken_adj], model.device,
     )  # fmt: skip
 
 
-def _wear_inputs(model: MassSpringModel, state: MassSpringState) -> list:
-    limits = [model.wear, model.rest_length, model.yield_strain]
-    return [*limits, model.scratch.x, _unworn(model), state.plastic, state.broken]
+def _yield_inputs(model: MassSpringModel, state: MassSpringState) -> list:
+    constants = [model.fracture, model.rest_length, model.yield_strain]
+    return [*constants, model.workspace.stage.x, model.elastic_length, state.plastic, state.broken]
 
 
-def worn(model: MassSpringModel, state_out: MassSpringState) -> None:
-    """Lengths at rest of springs that have set, into ``model.scratch.worn_length``."""
-    inputs = [model.rest_length, _unworn(model), state_out.plastic]
-    launch(deform_kernel(), model.rest_length.shape, inputs, [model.scratch.worn_length], model.device)
+def add_plastic_strain(model: MassSpringModel, state_out: MassSpringState) -> None:
+    """Rest lengths with the plastic strains, into ``model.workspace.rest_length.plastic``."""
+    inputs = [model.rest_length, model.elastic_length, state_out.plastic]
+    outputs = [model.workspace.rest_length.plastic]
+    launch(plastic_length_kernel(), model.rest_length.shape, inputs, outputs, model.device)
 
 
-def worn_adjoint(model: MassSpringModel, state_out: MassSpringState) -> None:
-    """From the gradient of ``model.scratch.worn_length`` to those of plastic strains and lengths without them."""
-    scratch = model.scratch
+def adj_add_plastic_strain(model: MassSpringModel, state_out: MassSpringState) -> None:
+    """Gradients of plastic strains and elastic lengths from that of ``model.workspace.rest_length.plastic``."""
+    work = model.workspace.rest_length
     launch_adjoint(
-        deform_kernel(), model.rest_length.shape,
-        [model.rest_length, _unworn(model), state_out.plastic], [scratch.worn_length],
-        [model.rest_length.grad, _unworn(model).grad, scratch.plastic_adj], [scratch.worn_length.grad], model.device,
+        plastic_length_kernel(), model.rest_length.shape,
+        [model.rest_length, model.elastic_length, state_out.plastic], [work.plastic],
+        [model.rest_length.grad, model.elastic_length.grad, work.strain_adj], [work.plastic.grad], model.device,
     )  # fmt: skip
-
-
-def _unworn(model: MassSpringModel) -> wp.array:
-    """Lengths at rest without wear."""
-    return model.scratch.rest_length if model.driven else model.rest_length

@@ -4,8 +4,8 @@ A spring of stiffness k, rest length l0 and damping c pulls mass i towards mass 
 
     f = (k (1 - l0 / l) + c u / l^2) d,   d = x_j - x_i,  l = |d|,  u = d . (v_j - v_i),
 
-and j with -f; where they meet a spring has no direction, and f = 0. For a loss L write m for dL/df_i - dL/df_j. Then
-with q = m . d / l
+and j with -f; where its ends coincide a spring has no direction, and f = 0. For a loss L write m for
+dL/df_i - dL/df_j. Then with q = m . d / l
 
     dL/dx_j = (k (1 - l0/l) + c u/l^2) m + (k l0/l - 2 c u/l^2) q/l d + c q/l (v_j - v_i),   dL/dv_j = c q/l d,
     dL/dk = (l - l0) q,   dL/dl0 = -k q,   dL/dc = u q/l,
@@ -25,13 +25,14 @@ import warp as wp
 
 from warpbots.numerics import NODE, real
 from warpbots.numerics.simd import add, deposit, dot, fetch, index, item, multiply_add, scale, subtract
+from warpbots.solvers.device_arrays import device_array
 
 __all__ = ["adj_pull_kernel", "pull_kernel", "row_arrays", "rows_of", "spring_arrays"]
 
 
 @functools.cache
 def row_arrays() -> type:
-    """Warp struct of which springs hang on which mass."""
+    """Warp struct of the springs at each mass."""
 
     @wp.struct
     class RowArrays:
@@ -55,14 +56,14 @@ def row_arrays() -> type:
 
 @functools.cache
 def spring_arrays() -> type:
-    """Warp struct of what springs are made of."""
+    """Warp struct of the constants of springs."""
 
     @wp.struct
     class SpringArrays:
         """Spring constants, each of shape (worlds * n_springs,).
 
         k: Stiffness [N/m].
-        l0: Length at rest [m].
+        l0: Rest length [m].
         c: Damping along the spring [N s/m]; not read in a model without damping.
         """
 
@@ -89,9 +90,8 @@ def rows_of(ends: np.ndarray, masses: int, device: wp.Device, gather: bool) -> o
         order = np.lexsort((other, row))
         row, other, spring = row[order], other[order], spring[order]
     rows = row_arrays()()
-    rows.start = wp.array(np.searchsorted(row, np.arange(masses + 1)), dtype=int, device=device)
-    rows.other = wp.array(other, dtype=int, device=device)
-    rows.spring = wp.array(spring, dtype=int, device=device)
+    rows.start = device_array(np.searchsorted(row, np.arange(masses + 1)), device, int)
+    rows.other, rows.spring = device_array(other, device, int), device_array(spring, device, int)
     rows.masses, rows.springs = masses, len(ends)
     return rows
 
@@ -156,7 +156,7 @@ def adj_pull_kernel(damped: bool, gather: bool, breaks: bool, constants: bool) -
         damped: Whether springs have damping.
         gather: Whether rows hold all springs of a mass.
         breaks: Whether springs can be broken.
-        constants: Whether gradients to the springs' constants are wanted.
+        constants: Whether gradients with respect to the springs' constants are wanted.
     """
     RowArrays, SpringArrays = row_arrays(), spring_arrays()
     variant = f"{damped:d}{gather:d}{breaks:d}{constants:d}"

@@ -1,85 +1,86 @@
-"""Forces on the masses at a stage besides weight, load and drag: springs, collisions, motors, cables, constraints."""
+"""Forces on the masses at a stage besides weight, load and drag: springs, self-contact, motors, cables, constraints."""
 
 import warp as wp
 
 from warpbots.numerics import launch
-from warpbots.solvers.mass_spring.cable_forces import adj_draw, draw
-from warpbots.solvers.mass_spring.constraints import restrain_kernel
+from warpbots.solvers.mass_spring.cable_forces import add_cable_forces, adj_cable_forces
+from warpbots.solvers.mass_spring.constraints import project_forces_kernel
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
-from warpbots.solvers.mass_spring.motors import adj_turn, turn
-from warpbots.solvers.mass_spring.self_collision import adj_collide_kernel, collide_kernel, point_kernel
+from warpbots.solvers.mass_spring.motor_forces import add_motor_forces, adj_motor_forces
+from warpbots.solvers.mass_spring.self_contact import adj_contact_kernel, contact_kernel, point_kernel
 from warpbots.solvers.mass_spring.springs import adj_pull_kernel, pull_kernel
 
-__all__ = ["add_forces", "adj_forces", "refuse_captured_grid"]
+__all__ = ["add_forces", "adj_add_forces", "refuse_captured_grid"]
 
 
 def add_forces(model: MassSpringModel, control: wp.array, state_out: MassSpringState, force: wp.array) -> None:
-    """Add all forces where ``model.scratch.x`` and ``model.scratch.v`` are, and restrict the sum by the constraints.
+    """Add all forces at ``model.workspace.stage`` and project the sum onto the constraints.
 
     Args:
         model: What moves.
         control: Control signals, shape (worlds, channels).
-        state_out: Knows which springs are broken.
+        state_out: Has the broken springs.
         force: Forces of the stage [N], shape (worlds * n_masses,).
     """
-    scratch = model.scratch
-    inputs = [model.rows, model.springs, scratch.x, scratch.v, state_out.broken.flatten()]
-    kernel = pull_kernel(model.damped, model.gather, model.wears)
-    launch(kernel, scratch.masses, inputs, [force], model.device)
-    if model.collides:
-        launch(collide_kernel(), scratch.masses, _near(model), [force], model.device)
+    work, stage = model.workspace, model.workspace.stage
+    inputs = [model.rows, model.springs, stage.x, stage.v, state_out.broken.flatten()]
+    kernel = pull_kernel(model.damped, model.gather, model.inelastic)
+    launch(kernel, model.all_masses, inputs, [force], model.device)
+    if model.self_contact:
+        launch(contact_kernel(), model.all_masses, _near(model), [force], model.device)
     if model.torque.size:
-        turn(model.motors, scratch.motors, _of_motors(model), control, scratch.x, scratch.v, force)
-    if scratch.cable_count:
-        draw(model.cables, scratch.cables, control, scratch.x, force)
-    _restrain(model, force)
+        add_motor_forces(model.motors, work.motors, _of_motors(model), control, stage.x, stage.v, force)
+    if model.cables.stiffness.size:
+        add_cable_forces(model.cables, work.cables, control, stage.x, force)
+    _project(model, force)
 
 
-def adj_forces(model: MassSpringModel, control: wp.array, state_out: MassSpringState, force_adj: wp.array) -> None:
-    """Add to the gradients of ``model.scratch.x`` and ``model.scratch.v``, of lengths, controls and the model.
+def adj_add_forces(model: MassSpringModel, control: wp.array, state_out: MassSpringState, force_adj: wp.array) -> None:
+    """Add to the gradients of ``model.workspace.stage``, of rest lengths, controls and the model.
 
     Args:
         model: What moves.
         control: Control signals, shape (worlds, channels).
-        state_out: Knows which springs are broken.
-        force_adj: Gradient to the forces of the stage, shape (worlds * n_masses,); restricted by the constraints.
+        state_out: Has the broken springs.
+        force_adj: Gradient with respect to the forces of the stage, shape (worlds * n_masses,); projected onto the
+            constraints.
     """
-    scratch = model.scratch
-    _restrain(model, force_adj)
+    work, stage = model.workspace, model.workspace.stage
+    _project(model, force_adj)
     constants = any(a.grad is not None for a in (model.stiffness, model.length, model.damping))
-    kernel = adj_pull_kernel(model.damped, model.gather, model.wears, constants)
-    inputs = [model.rows, model.springs, scratch.x, scratch.v, state_out.broken.flatten(), force_adj]
-    broken_adj = scratch.broken_adj.flatten() if model.wears else None
-    outputs = [model.springs_adj(), broken_adj, scratch.x_adj, scratch.v_adj]
-    launch(kernel, scratch.masses, inputs, outputs, model.device)
-    if model.collides:
-        launch(adj_collide_kernel(), scratch.masses, [*_near(model), force_adj], [scratch.x_adj], model.device)
+    kernel = adj_pull_kernel(model.damped, model.gather, model.inelastic, constants)
+    inputs = [model.rows, model.springs, stage.x, stage.v, state_out.broken.flatten(), force_adj]
+    broken_adj = work.rest_length.broken_adj.flatten() if model.inelastic else None
+    outputs = [model.springs_adj(), broken_adj, stage.x_adj, stage.v_adj]
+    launch(kernel, model.all_masses, inputs, outputs, model.device)
+    if model.self_contact:
+        launch(adj_contact_kernel(), model.all_masses, [*_near(model), force_adj], [stage.x_adj], model.device)
     if model.torque.size:
-        moving = [scratch.x, scratch.v, scratch.x_adj, scratch.v_adj]
-        adj_turn(model.motors, scratch.motors, _of_motors(model), control, *moving, force_adj)
-    if scratch.cable_count:
-        adj_draw(model.cables, scratch.cables, control, scratch.x, scratch.x_adj, force_adj)
+        motion = [stage.x, stage.v, stage.x_adj, stage.v_adj]
+        adj_motor_forces(model.motors, work.motors, _of_motors(model), control, *motion, force_adj)
+    if model.cables.stiffness.size:
+        adj_cable_forces(model.cables, work.cables, control, stage.x, stage.x_adj, force_adj)
 
 
-def _restrain(model: MassSpringModel, force: wp.array) -> None:
-    """What constraints leave of forces, or of the gradient to them."""
+def _project(model: MassSpringModel, force: wp.array) -> None:
+    """Project forces, or the gradient with respect to them, onto the constraints."""
     if model.held.size:
         held = (model.worlds, model.held.size)
-        launch(restrain_kernel(model.dim), held, model.constraints, [force], model.device)
+        launch(project_forces_kernel(model.dim), held, model.constraints, [force], model.device)
 
 
 def _near(model: MassSpringModel) -> list:
-    """What collisions need to know, with the grid of neighbours as it is now."""
-    scratch = model.scratch
-    launch(point_kernel(), scratch.masses, [scratch.x], [scratch.point], model.device)
+    """Inputs of the kernels of self-contact, with the hash grid at the positions of the stage."""
+    stage = model.workspace.stage
+    launch(point_kernel(), model.all_masses, [stage.x], [stage.point], model.device)
     refuse_captured_grid(model.device)
-    scratch.grid.build(scratch.point, model.reach)
+    stage.grid.build(stage.point, model.reach)
     masses = [model.radius, model.collision, len(model.lattice)]
-    return [*masses, model.reach, scratch.grid.id, scratch.point, scratch.x]
+    return [*masses, model.reach, stage.grid.id, stage.point, stage.x]
 
 
 def refuse_captured_grid(device: wp.Device) -> None:
-    """Raise within a capture on a GPU: the graph would not know its own grid, and the step runs without one.
+    """Raise within a capture on a GPU: the graph would not keep its own grid, and the step runs without a graph.
 
     Warp copies the description of a grid to the device from one place on the host that all grids share
     (``hash_grid_update_device_impl``). A graph reads that place when it is replayed, where another simulation may have
@@ -89,7 +90,7 @@ def refuse_captured_grid(device: wp.Device) -> None:
         RuntimeError: `device` is a GPU that is capturing.
     """
     if device.is_cuda and device.is_capturing:
-        raise RuntimeError("a hash grid, by which colliding masses are found, cannot be part of a graph")
+        raise RuntimeError("a hash grid, by which masses in contact are detected, cannot be part of a graph")
 
 
 def _of_motors(model: MassSpringModel) -> list[wp.array]:

@@ -1,4 +1,4 @@
-"""Where a stage of a time step stands, and where the step ends without contact: linear maps and their adjoints.
+"""Positions, velocities and body forces of a stage, and the end of a step without contact, with their adjoints.
 
 All loops have constant bounds and are unrolled.
 """
@@ -14,26 +14,26 @@ __all__ = ["adj_end_kernel", "adj_stage_kernel", "end_kernel", "stage_kernel"]
 
 @functools.cache
 def _lift(dim: int) -> tuple[wp.Function, wp.Function]:
-    """Warp functions node(a), a vector with zeros behind it, and components(h), the vector in front of a node."""
+    """Warp functions node(a), a vector padded with zeros, and components(h), the vector in a node."""
     vec = vector(dim)
 
     if dim == 2:
 
         @wp.func
         def node(a: vec):
-            """A vector with zeros behind it."""
+            """A vector padded with zeros."""
             return NODE(a[0], a[1], real(0.0), real(0.0))
 
         @wp.func
         def components(h: NODE):
-            """The vector in front of a node."""
+            """The first two components of a node."""
             return vec(h[0], h[1])
 
     else:
 
         @wp.func
         def node(a: vec):
-            """A vector with a zero behind it."""
+            """A vector padded with a zero."""
             return NODE(a[0], a[1], a[2], real(0.0))
 
         @wp.func
@@ -46,7 +46,7 @@ def _lift(dim: int) -> tuple[wp.Function, wp.Function]:
 
 @wp.func
 def _world(i: int, count: int, total: int):
-    """The world that mass i of all `total` masses is in; a division is dear, and most models have one world."""
+    """The world of mass i of all `total` masses, without a division where there is one world."""
     w = 0
     if count < total:
         w = i // count
@@ -72,13 +72,14 @@ def stage_kernel(dim: int, number: int) -> wp.Kernel:
         load: wp.array[vec],
         gravity: wp.array[vec],
         count: int,
-        # scheme
+        # step
         drift: real,
         A: NODE,
         B: NODE,
         # state
         x: wp.array[vec],
         v: wp.array[vec],
+        # work
         force: wp.array[NODE],
         # out
         x_out: wp.array[NODE],
@@ -116,11 +117,11 @@ def adj_stage_kernel(dim: int, number: int) -> wp.Kernel:
         gravity: wp.array[vec],
         count: int,
         copies: int,
-        # scheme
+        # step
         drift: real,
         A: NODE,
         B: NODE,
-        # state
+        # work
         V: wp.array[NODE],
         force: wp.array[NODE],
         X_adj: wp.array[NODE],
@@ -163,7 +164,7 @@ def adj_stage_kernel(dim: int, number: int) -> wp.Kernel:
 
 @functools.cache
 def end_kernel(dim: int, stages: int) -> wp.Kernel:
-    """Kernel over the masses of all worlds: where a step ends that nothing stops, from the forces at its stages.
+    """Kernel over the masses of all worlds: the end of a step without contact, from the forces at its stages.
 
     Args:
         dim: 2 or 3.
@@ -177,7 +178,7 @@ def end_kernel(dim: int, stages: int) -> wp.Kernel:
         # model
         mass: wp.array[real],
         count: int,
-        # scheme
+        # step
         h: real,
         p: NODE,
         q: NODE,
@@ -185,6 +186,7 @@ def end_kernel(dim: int, stages: int) -> wp.Kernel:
         x: wp.array[vec],
         v: wp.array[vec],
         time: wp.array[wp.float64],
+        # work
         force: wp.array[NODE],
         # out
         x_out: wp.array[vec],
@@ -220,12 +222,13 @@ def adj_end_kernel(dim: int, stages: int) -> wp.Kernel:
         # model
         mass: wp.array[real],
         count: int,
-        # scheme
+        # step
         h: real,
         p: NODE,
         q: NODE,
-        # state
+        # work
         force: wp.array[NODE],
+        # state
         ended_x_adj: wp.array[vec],
         ended_v_adj: wp.array[vec],
         ended_time_adj: wp.array[wp.float64],

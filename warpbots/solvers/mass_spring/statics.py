@@ -1,9 +1,9 @@
-"""Where a lattice comes to rest under its loads; on the host, in double precision."""
+"""Static equilibrium of a lattice under its loads; on the host, in double precision."""
 
 import numpy as np
 from scipy.sparse.linalg import splu
 
-from warpbots.solvers.mass_spring.modal_analysis import motions_left, stiffness_matrix
+from warpbots.solvers.mass_spring.modal_analysis import free_motions, stiffness_matrix
 from warpbots.solvers.mass_spring.model import MassSpringModel
 
 __all__ = ["equilibrium", "forces"]
@@ -14,12 +14,12 @@ _SMALL = 1e-10
 
 
 def forces(model: MassSpringModel, position: np.ndarray, world: int = 0) -> np.ndarray:
-    """Forces of the springs on the masses [N], shape (n_masses, dim); lengths at rest without signals and wear.
+    """Forces of the springs on the masses [N], shape (n_masses, dim); rest lengths without signals and plastic strains.
 
     Args:
-        model: What pulls.
-        position: Where the masses are [m], shape (n_masses, dim).
-        world: Which of the copies.
+        model: Has the springs.
+        position: Positions of the masses [m], shape (n_masses, dim).
+        world: Number of the world.
     """
     i, j = model.lattice.ends.T
     k, l0 = (a.numpy()[world].astype(np.float64) for a in (model.stiffness, model.rest_length))
@@ -31,17 +31,17 @@ def forces(model: MassSpringModel, position: np.ndarray, world: int = 0) -> np.n
 def equilibrium(model: MassSpringModel, world: int = 0, parts: int = 8) -> np.ndarray:
     """Positions at rest under the model's loads, gravity and constraints [m], shape (n_masses, dim).
 
-    Newton's method, the load in `parts`, from each of which the next one starts. Obstacles and actuators are not seen.
+    Newton's method with the load applied in `parts`, each starting from the last. Obstacles and actuators are ignored.
 
     Args:
         model: What is loaded.
-        world: Which of the copies.
-        parts: In how many parts the load comes; more for slender bodies that bend far.
+        world: Number of the world.
+        parts: Number of load steps; more for slender bodies that bend far.
 
     Raises:
-        RuntimeError: Nothing holds the lattice, or the method does not converge.
+        RuntimeError: The lattice can move without a force, or the method does not converge.
     """
-    Z, x = motions_left(model), model.lattice.position.copy()
+    Z, x = free_motions(model), model.lattice.position.copy()
     outer = model.load.numpy()[world] + model.mass.numpy()[world][:, None] * model.gravity.numpy()[world]
     small = _SMALL * np.ptp(x, axis=0).max()
     for share in np.arange(1, parts + 1) / parts:
@@ -58,5 +58,5 @@ def equilibrium(model: MassSpringModel, world: int = 0, parts: int = 8) -> np.nd
             if not np.abs(step).max() > small:
                 break
         if not np.abs(step).max() <= small:
-            raise RuntimeError(f"equilibrium: none was found at {share:.2f} of the load; use more than {parts} parts")
+            raise RuntimeError(f"equilibrium: did not converge at {share:.2f} of the load; use more than {parts} parts")
     return x

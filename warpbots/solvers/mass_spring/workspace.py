@@ -6,46 +6,75 @@ import functools
 import warp as wp
 
 from warpbots.numerics import NODE, Copies, real, vector
-from warpbots.solvers.adjoint_cache import Kept
-from warpbots.solvers.mass_spring.cable_forces import CableScratch
-from warpbots.solvers.mass_spring.motors import MotorScratch
+from warpbots.solvers.adjoint_cache import AdjointCache
+from warpbots.solvers.cable_forces import CableWorkspace
+from warpbots.solvers.mass_spring.motor_forces import MotorWorkspace
 from warpbots.solvers.solver import State
 
-__all__ = ["Scratch"]
+__all__ = ["EndWorkspace", "RestLengthWorkspace", "Sizes", "StageWorkspace", "Workspace"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Scratch:
-    """Arrays that a step fills anew; between steps most of their content means nothing.
+class Sizes:
+    """Numbers of what is in one world.
 
     Attributes:
         dim: 2 or 3.
-        masses: Masses of all worlds.
-        springs: Springs of one world.
-        stages: Stages of the scheme.
         worlds: Number of worlds.
-        signals: Number of signals of the actuators.
-        motor_count: Number of motors.
-        cable_count: Number of cables.
+        masses: Number of masses.
+        springs: Number of springs.
+        stages: Stages of the scheme.
+        signals: Signals of the actuators.
+        motors: Number of motors.
+        cables: Number of cables.
         waypoints: Waypoints of all cables.
-        device: Device of the arrays.
     """
 
     dim: int
+    worlds: int
     masses: int
     springs: int
     stages: int
-    worlds: int
     signals: int
-    motor_count: int
-    cable_count: int
+    motors: int
+    cables: int
     waypoints: int
+
+
+@dataclasses.dataclass(frozen=True)
+class StageWorkspace:
+    """Where the masses are at a stage, and the forces on them at all stages.
+
+    Attributes:
+        sizes: Sizes of the arrays.
+        device: Device of the arrays.
+    """
+
+    sizes: Sizes
     device: wp.Device
 
+    def _nodes(self, stages: int = 1) -> wp.array:
+        return wp.zeros(stages * self.sizes.worlds * self.sizes.masses, dtype=NODE, device=self.device)
+
     @functools.cached_property
-    def copies(self) -> Copies:
-        """Copies of what all threads of an adjoint add to."""
-        return Copies.of(self.device)
+    def x(self) -> wp.array:
+        """Positions [m], shape (worlds * n_masses,)."""
+        return self._nodes()
+
+    @functools.cached_property
+    def v(self) -> wp.array:
+        """Velocities [m/s], shape (worlds * n_masses,)."""
+        return self._nodes()
+
+    @functools.cached_property
+    def x_adj(self) -> wp.array:
+        """Gradient with respect to `x`, shape (worlds * n_masses,)."""
+        return self._nodes()
+
+    @functools.cached_property
+    def v_adj(self) -> wp.array:
+        """Gradient with respect to `v`, shape (worlds * n_masses,)."""
+        return self._nodes()
 
     def force(self, state_out: State) -> wp.array:
         """Forces [N] at all stages of the step that ends in `state_out`, shape (stages * worlds * n_masses,).
@@ -54,113 +83,151 @@ class Scratch:
         """
         if not state_out.position.requires_grad:
             return self.spare
-        return self._kept.of(state_out, lambda: self._nodes(self.stages))
+        return self._forces.of(state_out, lambda: self._nodes(self.sizes.stages))
 
     @functools.cached_property
-    def _kept(self) -> Kept:
-        return Kept()
-
-    def _nodes(self, stages: int = 1) -> wp.array:
-        return wp.zeros(stages * self.masses, dtype=NODE, device=self.device)
+    def _forces(self) -> AdjointCache:
+        return AdjointCache()
 
     @functools.cached_property
     def spare(self) -> wp.array:
-        """Forces that nobody will ask for, shape (stages * worlds * n_masses,)."""
-        return self._nodes(self.stages)
+        """Forces that are not read again [N], shape (stages * worlds * n_masses,)."""
+        return self._nodes(self.sizes.stages)
 
     @functools.cached_property
     def force_adj(self) -> wp.array:
-        """Gradient to the forces of all stages, shape (stages * worlds * n_masses,)."""
-        return self._nodes(self.stages)
-
-    @functools.cached_property
-    def x(self) -> wp.array:
-        """Positions of a stage [m], shape (worlds * n_masses,)."""
-        return self._nodes()
-
-    @functools.cached_property
-    def v(self) -> wp.array:
-        """Velocities of a stage [m/s], shape (worlds * n_masses,)."""
-        return self._nodes()
-
-    @functools.cached_property
-    def x_adj(self) -> wp.array:
-        """Gradient to `x`, shape (worlds * n_masses,)."""
-        return self._nodes()
-
-    @functools.cached_property
-    def v_adj(self) -> wp.array:
-        """Gradient to `v`, shape (worlds * n_masses,)."""
-        return self._nodes()
-
-    @functools.cached_property
-    def free(self) -> list[wp.array]:
-        """Positions [m] and velocities [m/s] at the end of a step that nothing stops, (worlds * n_masses,), vector."""
-        return self._moving()
-
-    @functools.cached_property
-    def free_adj(self) -> list[wp.array]:
-        """Gradients to `free`, shape (worlds * n_masses,), vector."""
-        return self._moving()
-
-    @functools.cached_property
-    def ended_adj(self) -> list[wp.array]:
-        """Gradients to position and velocity before constraints, shape (worlds * n_masses,), vector."""
-        return self._moving()
-
-    def _moving(self) -> list[wp.array]:
-        return [wp.zeros(self.masses, dtype=vector(self.dim), device=self.device) for _ in range(2)]
-
-    @functools.cached_property
-    def free_time(self) -> wp.array:
-        """Time at the end of such a step [s], which nobody asks for, shape (worlds,)."""
-        return wp.zeros(self.worlds, dtype=wp.float64, device=self.device)
+        """Gradient with respect to the forces at all stages, shape (stages * worlds * n_masses,)."""
+        return self._nodes(self.sizes.stages)
 
     @functools.cached_property
     def point(self) -> wp.array:
-        """Positions of a stage in single precision [m], shape (worlds * n_masses,), vector."""
-        return wp.zeros(self.masses, dtype=wp.vec3, device=self.device)
+        """Positions in single precision [m], shape (worlds * n_masses,), vector."""
+        return wp.zeros(self.sizes.worlds * self.sizes.masses, dtype=wp.vec3, device=self.device)
 
     @functools.cached_property
     def grid(self) -> wp.HashGrid:
-        """Which masses are near which."""
+        """Hash grid of the positions, for the detection of self-contact."""
         return wp.HashGrid(128, 128, 128, device=self.device)
+
+
+@dataclasses.dataclass(frozen=True)
+class EndWorkspace:
+    """Where a step ends before contact and constraints.
+
+    Attributes:
+        sizes: Sizes of the arrays.
+        device: Device of the arrays.
+    """
+
+    sizes: Sizes
+    device: wp.Device
+
+    def _motion(self) -> list[wp.array]:
+        count = self.sizes.worlds * self.sizes.masses
+        return [wp.zeros(count, dtype=vector(self.sizes.dim), device=self.device) for _ in range(2)]
+
+    @functools.cached_property
+    def free(self) -> list[wp.array]:
+        """Positions [m] and velocities [m/s] after a step without contact, shape (worlds * n_masses,), vector."""
+        return self._motion()
+
+    @functools.cached_property
+    def free_adj(self) -> list[wp.array]:
+        """Gradients with respect to `free`, shape (worlds * n_masses,), vector."""
+        return self._motion()
+
+    @functools.cached_property
+    def before_constraints_adj(self) -> list[wp.array]:
+        """Gradients with respect to the motion before constraints, shape (worlds * n_masses,), vector."""
+        return self._motion()
+
+    @functools.cached_property
+    def free_time(self) -> wp.array:
+        """Time at the end of a step without contact [s], which is not read again, shape (worlds,)."""
+        return wp.zeros(self.sizes.worlds, dtype=wp.float64, device=self.device)
+
+
+@dataclasses.dataclass(frozen=True)
+class RestLengthWorkspace:
+    """Rest lengths of the springs at a stage, and the signals that they follow.
+
+    Attributes:
+        sizes: Sizes of the arrays.
+        device: Device of the arrays.
+    """
+
+    sizes: Sizes
+    device: wp.Device
+
+    def _per_spring(self, requires_grad: bool = False) -> wp.array:
+        shape = (self.sizes.worlds, self.sizes.springs)
+        return wp.zeros(shape, dtype=real, device=self.device, requires_grad=requires_grad)
 
     @functools.cached_property
     def signal(self) -> wp.array:
-        """Signals of the actuators, shape (worlds, n_signals), with a gradient."""
-        return wp.zeros((self.worlds, self.signals), dtype=real, device=self.device, requires_grad=True)
+        """Signals of the actuators [1], shape (worlds, n_signals), with a gradient."""
+        shape = (self.sizes.worlds, self.sizes.signals)
+        return wp.zeros(shape, dtype=real, device=self.device, requires_grad=True)
 
     @functools.cached_property
-    def rest_length(self) -> wp.array:
-        """Lengths at rest under the signals [m], shape (worlds, n_springs), with a gradient."""
+    def driven(self) -> wp.array:
+        """Rest lengths under the signals [m], shape (worlds, n_springs), with a gradient."""
         return self._per_spring(requires_grad=True)
 
     @functools.cached_property
-    def worn_length(self) -> wp.array:
-        """Lengths at rest of springs that have set [m], shape (worlds, n_springs), with a gradient."""
+    def plastic(self) -> wp.array:
+        """Rest lengths with the plastic strains [m], shape (worlds, n_springs), with a gradient."""
         return self._per_spring(requires_grad=True)
 
     @functools.cached_property
-    def plastic_adj(self) -> wp.array:
-        """Gradient to the plastic strains at the end, shape (worlds, n_springs)."""
+    def strain_adj(self) -> wp.array:
+        """Gradient with respect to the plastic strains at the end of the step, shape (worlds, n_springs)."""
         return self._per_spring()
 
     @functools.cached_property
     def broken_adj(self) -> wp.array:
-        """Gradient to the broken springs at the end, shape (worlds, n_springs)."""
+        """Gradient with respect to the broken springs at the end of the step, shape (worlds, n_springs)."""
         return self._per_spring()
 
-    @functools.cached_property
-    def motors(self) -> MotorScratch:
-        """Sums over the sides of motors."""
-        return MotorScratch(self.worlds, self.motor_count, self.device)
+
+@dataclasses.dataclass(frozen=True)
+class Workspace:
+    """Arrays that a step fills anew, by what they belong to; between steps most of their content means nothing.
+
+    Attributes:
+        sizes: Sizes of the arrays.
+        device: Device of the arrays.
+    """
+
+    sizes: Sizes
+    device: wp.Device
 
     @functools.cached_property
-    def cables(self) -> CableScratch:
+    def copies(self) -> Copies:
+        """Copies of what all threads of an adjoint add to."""
+        return Copies.of(self.device)
+
+    @functools.cached_property
+    def stage(self) -> StageWorkspace:
+        """Positions, velocities and forces at the stages."""
+        return StageWorkspace(self.sizes, self.device)
+
+    @functools.cached_property
+    def end(self) -> EndWorkspace:
+        """The end of the step before contact and constraints."""
+        return EndWorkspace(self.sizes, self.device)
+
+    @functools.cached_property
+    def rest_length(self) -> RestLengthWorkspace:
+        """Rest lengths at a stage."""
+        return RestLengthWorkspace(self.sizes, self.device)
+
+    @functools.cached_property
+    def motors(self) -> MotorWorkspace:
+        """Sums over the sides of the motors."""
+        return MotorWorkspace(self.sizes.worlds, self.sizes.motors, self.device)
+
+    @functools.cached_property
+    def cables(self) -> CableWorkspace:
         """Lengths, tensions and forces of the cables."""
-        return CableScratch(self.worlds, self.cable_count, self.waypoints, self.device)
-
-    def _per_spring(self, requires_grad: bool = False) -> wp.array:
-        shape = (self.worlds, self.springs)
-        return wp.zeros(shape, dtype=real, device=self.device, requires_grad=requires_grad)
+        return CableWorkspace(self.sizes.worlds, self.sizes.cables, self.sizes.waypoints, NODE, self.device)

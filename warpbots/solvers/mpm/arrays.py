@@ -15,7 +15,7 @@ __all__ = ["constitution_arrays", "grid_geometry", "motion_arrays"]
 
 @functools.cache
 def motion_arrays(dim: int) -> type:
-    """Warp struct of what particles carry from step to step."""
+    """Warp struct of the motion of particles."""
     vec, mat = vector(dim), matrix(dim)
 
     @wp.struct
@@ -38,7 +38,7 @@ def motion_arrays(dim: int) -> type:
 
 @functools.cache
 def constitution_arrays() -> type:
-    """Warp struct of what particles are made of."""
+    """Warp struct of the constants of particles."""
 
     @wp.struct
     class ConstitutionArrays:
@@ -65,7 +65,7 @@ def grid_geometry(dim: int) -> type:
 
     @wp.struct
     class GridGeometry:
-        """Where the grid is.
+        """Geometry of the grid.
 
         lower: Position of node 0 [m].
         dx: Size of a cell [m].

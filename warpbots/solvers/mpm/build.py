@@ -1,20 +1,21 @@
 """How a scene becomes an `MPMModel`."""
 
-import itertools
-
 import numpy as np
 import warp as wp
 
 from warpbots.actuators import activation
 from warpbots.contact import coefficients
-from warpbots.numerics import real, real_numpy, vector
+from warpbots.numerics import real, vector
 from warpbots.scene import Cable, Expansion, Fibre, Motor, Oscillation, PneumaticCell, Scene, SceneError
 from warpbots.solvers.cable_routes import cables_of
 from warpbots.solvers.checks import refuse_copies, refuse_fluid, refuse_materials, refuse_rigid, refuse_sheets
+from warpbots.solvers.device_arrays import device_array, tiled
+from warpbots.solvers.law_groups import LawGroup, law_groups
 from warpbots.solvers.matter import refuse_lost
 from warpbots.solvers.mpm.grid import Grid
-from warpbots.solvers.mpm.model import Group, MPMModel, Scratch
+from warpbots.solvers.mpm.model import Group, MPMModel
 from warpbots.solvers.mpm.particles import Particles, fill
+from warpbots.solvers.mpm.workspace import Workspace
 
 __all__ = ["build"]
 
@@ -35,10 +36,9 @@ def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device
     grid.refuse_thin(scene.obstacles)
     cables, n_cables, n_waypoints = cables_of(scene, particles.position, dx, device, "particle", "MPM(dx=...)")
     stresses = {c: a for c, a in enumerate(scene.actuators) if not isinstance(a, Cable)}
-    vec = vector(scene.dim)
 
-    def constant(values: np.ndarray) -> wp.array:
-        return wp.array(np.tile(values.astype(real_numpy), (worlds, 1)), dtype=real, device=device)
+    def constant(values: np.ndarray, dtype: type = real) -> wp.array:
+        return tiled(values, worlds, device, dtype)
 
     return MPMModel(
         scene=scene,
@@ -52,12 +52,14 @@ def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device
         density=constant(particles.density),
         volume=constant(particles.volume),
         friction=constant(coefficients(scene.obstacles)),
-        gravity=wp.array(np.tile(scene.gravity, (worlds, 1)).astype(real_numpy), dtype=vec, device=device),
+        gravity=constant(scene.gravity, vector(scene.dim)),
         geometry=grid.geometry(worlds, len(particles), device),
         contacts=grid.contacts(scene.obstacles, device),
         actuation=activation(stresses, particles.regions, len(particles), scene.dim, device),
         cables=cables,
-        scratch=Scratch(worlds * grid.nodes, worlds * grid.pencils, scene.dim, worlds, n_waypoints, n_cables, device),
+        workspace=Workspace(
+            worlds * grid.nodes, worlds * grid.pencils, scene.dim, worlds, n_cables, n_waypoints, device
+        ),
     )
 
 
@@ -69,7 +71,7 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
     refuse_materials("MPM", scene)
     for actuator in scene.actuators:
         if isinstance(actuator, Motor):
-            raise SceneError(f"Motor {actuator.name!r}: MPM knows no motors, use MassSpring")
+            raise SceneError(f"Motor {actuator.name!r}: MPM has no motors; use MassSpring")
         if isinstance(actuator, Fibre | PneumaticCell):
             raise SceneError(
                 f"{type(actuator).__name__} {actuator.name!r}: MPM has no actuator with a stiffness of its own; use "
@@ -77,22 +79,22 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
             )
         if isinstance(actuator, Expansion | Oscillation):
             raise SceneError(
-                f"{type(actuator).__name__} {actuator.name!r}: MPM has no actuator that changes lengths at rest; use "
+                f"{type(actuator).__name__} {actuator.name!r}: MPM has no actuator that changes rest lengths; use "
                 f"Pressure or Muscle, or the solver MassSpring"
             )
     for attachment in scene.attachments:
         raise SceneError(
-            f"Attachment {attachment.name!r}: in MPM bodies that touch stick together; leave it out or use MassSpring"
+            f"Attachment {attachment.name!r}: in MPM bodies in contact stick together; leave it out or use MassSpring"
         )
     for part in (*scene.constraints, *scene.loads):
         raise SceneError(
-            f"{type(part).__name__} {part.name!r}: MPM has no such thing; hold matter with a sticky obstacle and pull "
-            f"it with gravity or actuators, or use MassSpring"
+            f"{type(part).__name__} {part.name!r}: MPM does not support it; hold matter with a sticky obstacle and "
+            f"pull it with gravity or actuators, or use MassSpring"
         )
 
 
 def _domain(scene: Scene, particles: Particles) -> tuple[np.ndarray, np.ndarray]:
-    """Where matter may go [m]: what the scene says, or the bodies' box grown by its largest edge on every side."""
+    """Domain of matter [m]: that of the scene, or the bodies' box grown by its largest edge on every side."""
     lower, upper = particles.position.min(0), particles.position.max(0)
     if scene.domain is None:
         room = (upper - lower).max()
@@ -108,13 +110,12 @@ def _domain(scene: Scene, particles: Particles) -> tuple[np.ndarray, np.ndarray]
 
 
 def groups_of(scene: Scene, particles: Particles, worlds: int, device: wp.Device) -> tuple[Group, ...]:
-    """Runs of particles with one law; neighbouring bodies of one law make one run."""
-    laws = [(b.material.law, b.material.incompressibility) for b in scene.bodies]
+    """Runs of particles with one law."""
     counts = np.bincount(particles.body, minlength=len(scene.bodies))
-    groups, first = [], 0
-    for (law, exponent), run in itertools.groupby(zip(laws, counts, strict=True), key=lambda pair: pair[0]):
-        count = int(sum(n for _, n in run))
-        rows = np.arange(worlds)[:, None] * len(particles) + np.arange(first, first + count)
-        groups.append(Group(law, exponent, first, count, wp.array(rows.reshape(-1), dtype=int, device=device)))
-        first += count
-    return tuple(groups)
+
+    def rows(group: LawGroup) -> wp.array:
+        own = np.arange(group.first, group.first + group.count)
+        return device_array((np.arange(worlds)[:, None] * len(particles) + own).reshape(-1), device, int)
+
+    groups = law_groups((b.material for b in scene.bodies), counts)
+    return tuple(Group(**vars(group), rows=rows(group)) for group in groups)

@@ -1,4 +1,4 @@
-"""The grid: where it lies, which of its nodes touch obstacles, and what happens on it in a step (ChainQueen eq. 7)."""
+"""The background grid: its geometry, its nodes in obstacles, and its velocities in a step (ChainQueen eq. 7)."""
 
 import dataclasses
 import functools
@@ -22,14 +22,14 @@ MARGIN = 3
 _THINNEST = 3.0
 """Thickness of an obstacle with which nodes stop matter [cells]; those of a thinner edge push it to the sides.
 
-Of blocks over plates in 2D, lying or upright and anywhere between the nodes, some fell through a lying one of 1.25
-cells and past an upright one of 2.5, and none past those of 1.5 and 3; on one below 8 they may tip over sooner than
-they should. What sticks to a node knows no sides.
+Of blocks over horizontal or vertical plates in 2D, anywhere between the nodes, some fell through a horizontal one of
+1.25 cells and past a vertical one of 2.5, and none past those of 1.5 and 3; on one below 8 they may tip over too soon.
+A sticky node has no sides.
 """
 
 
 _NODE = 120.0
-"""Memory that a node takes while the grid is laid [bytes]."""
+"""Memory of a node while the grid is built [bytes]."""
 
 
 class Contacts(NamedTuple):
@@ -40,7 +40,7 @@ class Contacts(NamedTuple):
         normal: Outward unit normal of each contact, shape (n_contacts,).
         obstacle: Obstacle of each contact, shape (n_contacts,).
         condition: Condition of each obstacle (`warpbots.contact.CODES`), shape (n_obstacles,).
-        extra: By how much what sticks has a larger coefficient of friction [1], shape (n_obstacles,).
+        extra: Coefficient of static friction less that of sliding friction [1], shape (n_obstacles,).
     """
 
     of_node: wp.array
@@ -84,7 +84,7 @@ class Grid:
         return self.nodes // self.resolution[-1]
 
     def geometry(self, worlds: int, particles: int, device: wp.Device) -> object:
-        """The grid as a Warp struct, with the worlds of the particles beside it."""
+        """The grid as a Warp struct, with the worlds of the particles."""
         geometry = grid_geometry(len(self.resolution))()
         geometry.lower, geometry.dx = tuple(real_numpy(v) for v in self.lower), real_numpy(self.dx)
         geometry.inv_dx = real_numpy(1.0 / self.dx)
@@ -114,11 +114,11 @@ class Grid:
         refuse_thin(others, self.dx, "nodes", "MPM(dx=...)", _THINNEST * self.dx)
 
     def contacts(self, obstacles: tuple[Obstacle, ...], device: wp.Device) -> "Contacts":
-        """Which nodes lie in which obstacles, with the obstacles' normals there."""
+        """Nodes in obstacles, with the normals of the obstacles there."""
         dim = len(self.resolution)
         position = self.positions()
         distance = np.array([signed_distance(o.shape, position) for o in obstacles]).reshape(len(obstacles), self.nodes)
-        # Deep inside of many obstacles a node keeps the three whose surfaces are nearest: nothing ever gets there.
+        # Deep inside of many obstacles a node keeps the three whose surfaces are nearest: matter never gets there.
         order = np.argsort(-np.where(distance <= 0.0, distance, -np.inf), axis=0)[:3]
         of_node = np.full((self.nodes, 3), -1)
         normals, owners = [np.zeros((0, dim))], [np.zeros(0, dtype=int)]
@@ -166,16 +166,16 @@ def clear_kernel() -> wp.Kernel:
 def grid_kernel(dim: int) -> wp.Kernel:
     """Kernel over (pencils of all worlds, lanes): momentum to velocity, gravity, contact; differentiated by Warp.
 
-    Most pencils of most grids are empty and left at once. A thread takes every `lanes`-th node of its pencil: all of
-    them on a CPU, one on a GPU, where neighbouring threads then have neighbouring nodes. Of friction and gravity there
-    may be `copies` for each world (`warpbots.numerics.Copies`), of which it takes one.
+    Most pencils of most grids are empty and skipped at once. A thread takes every `lanes`-th node of its pencil: all of
+    them on a CPU, one on a GPU, where neighbouring threads then have neighbouring nodes. Each world
+    may have several `copies` of friction and gravity (`warpbots.numerics.Copies`), of which a thread takes one.
     """
     vec = vector(dim)
     s, constrain_velocity = stencil(dim), constrain(dim)
 
     @wp.func
     def divide(p: vec, m: real):
-        """V = p / m."""
+        """v = p / m."""
         return p / m
 
     @wp.func_grad(divide)
@@ -216,9 +216,9 @@ def grid_kernel(dim: int) -> wp.Kernel:
             v = vec()
             if h[3] != real(0.0):
                 v = divide(s.momentum(h), h[3]) + dt * gravity[row]
-                touching = contact[i - w * pencils * length]
+                own = contact[i - w * pencils * length]
                 for k in range(3):
-                    c = touching[k]
+                    c = own[k]
                     if c >= 0:
                         o = obstacle[c]
                         n = normal[c]

@@ -5,16 +5,18 @@ import functools
 
 import warp as wp
 
-from warpbots.numerics import NODE, Copies, real, struct_of, vector
+from warpbots.numerics import real, struct_of
 from warpbots.scene import Scene
-from warpbots.solvers.adjoint_cache import Kept
+from warpbots.solvers.array_fields import ArrayFields
 from warpbots.solvers.array_model import ArrayModel
+from warpbots.solvers.law_groups import LawGroup
 from warpbots.solvers.mpm.arrays import constitution_arrays, motion_arrays
 from warpbots.solvers.mpm.grid import Contacts, Grid
 from warpbots.solvers.mpm.particles import Particles
+from warpbots.solvers.mpm.workspace import Workspace
 from warpbots.solvers.solver import Parameter
 
-__all__ = ["Group", "MPMModel", "MPMState", "Scratch"]
+__all__ = ["Group", "MPMModel", "MPMState"]
 
 _INFINITY = float("inf")
 _PARAMETERS = {
@@ -28,129 +30,19 @@ _PARAMETERS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Group:
+class Group(LawGroup):
     """Consecutive particles of one constitutive law.
 
     Attributes:
-        law: Name of the law.
-        incompressibility: Exponent of the added volumetric energy, 0 for none.
-        first: Index of the first particle.
-        count: Number of particles.
-        rows: Their indices in the arrays of all worlds, shape (worlds * count,).
+        rows: Their indices in the arrays of all worlds, shape (worlds * count,), int.
     """
 
-    law: str
-    incompressibility: int
-    first: int
-    count: int
     rows: wp.array
 
 
-@dataclasses.dataclass(frozen=True)
-class Gathered:
-    """What the particles have given to the grid. Only active pencils are ever written and read.
-
-    Attributes:
-        active: Whether a particle touches each pencil, shape (worlds * pencils,).
-        momentum: Momentum [kg m/s] and mass [kg] of each node, shape (worlds * nodes,).
-    """
-
-    active: wp.array
-    momentum: wp.array
-
-
-@dataclasses.dataclass(frozen=True)
-class Scratch:
-    """Arrays that a step fills anew, grids above all; between steps most of their content means nothing.
-
-    Only the active pencils of a grid are ever written and read: those that a particle touches.
-
-    Attributes:
-        nodes: Nodes of all worlds.
-        pencils: Pencils of all worlds.
-        dim: 2 or 3.
-        worlds: Number of worlds.
-        waypoints: Waypoints of all cables of one world.
-        cables: Cables of one world.
-        device: Device of the arrays.
-    """
-
-    nodes: int
-    pencils: int
-    dim: int
-    worlds: int
-    waypoints: int
-    cables: int
-    device: wp.Device
-
-    @functools.cached_property
-    def copies(self) -> Copies:
-        """Copies of what all threads of an adjoint add to."""
-        return Copies.of(self.device)
-
-    def _grid(self) -> wp.array:
-        return wp.zeros(self.nodes, dtype=NODE, device=self.device)
-
-    def gathered(self, state_out: "MPMState") -> Gathered:
-        """Where the step that ends in `state_out` gathers momentum.
-
-        If a gradient will be wanted the arrays belong to that state, and the adjoint of the step finds them filled;
-        unless they are larger than the state, as in a wide domain: then all steps share one pair. See `keeps`.
-        """
-        if not self.keeps(state_out):
-            return self._shared
-        return self._kept.of(state_out, self._gathered)
-
-    def keeps(self, state_out: "MPMState") -> bool:
-        """Whether what was gathered for `state_out` is still there when the adjoint of its step runs."""
-        return state_out.position.requires_grad and 16 * self.nodes <= sum(a.capacity for a in state_out.fields())
-
-    def _gathered(self) -> Gathered:
-        return Gathered(wp.zeros(self.pencils, dtype=int, device=self.device), self._grid())
-
-    @functools.cached_property
-    def _shared(self) -> Gathered:
-        return self._gathered()
-
-    @functools.cached_property
-    def _kept(self) -> Kept:
-        return Kept()
-
-    @functools.cached_property
-    def velocity(self) -> wp.array:
-        """Velocity of each node after gravity and contact [m/s], shape (worlds * nodes,)."""
-        return self._grid()
-
-    @functools.cached_property
-    def momentum_adj(self) -> wp.array:
-        """Gradient to `momentum`, shape (worlds * nodes,)."""
-        return self._grid()
-
-    @functools.cached_property
-    def velocity_adj(self) -> wp.array:
-        """Gradient to `velocity`, shape (worlds * nodes,)."""
-        return self._grid()
-
-    @functools.cached_property
-    def length(self) -> wp.array:
-        """Length of each cable's route [m], shape (worlds, n_cables), with a gradient."""
-        return wp.zeros((self.worlds, self.cables), dtype=real, device=self.device, requires_grad=True)
-
-    @functools.cached_property
-    def tension(self) -> wp.array:
-        """Tension of each cable [N], shape (worlds, n_cables), with a gradient."""
-        return wp.zeros((self.worlds, self.cables), dtype=real, device=self.device, requires_grad=True)
-
-    @functools.cached_property
-    def force(self) -> wp.array:
-        """Force at each waypoint [N], shape (worlds, n_waypoints), with a gradient."""
-        shape = (self.worlds, self.waypoints)
-        return wp.zeros(shape, dtype=vector(self.dim), device=self.device, requires_grad=True)
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
-class MPMState:
-    """Particles in motion. A velocity gradient and a deformation gradient go with each, as APIC and MLS-MPM need.
+class MPMState(ArrayFields):
+    """Particles in motion, each with a velocity gradient and a deformation gradient, as APIC and MLS-MPM need.
 
     Attributes:
         position: Positions [m], shape (worlds, n_particles), vector.
@@ -163,10 +55,6 @@ class MPMState:
     velocity: wp.array
     velocity_gradient: wp.array
     deformation: wp.array
-
-    def fields(self) -> list[wp.array]:
-        """All arrays, in the order of the attributes."""
-        return [self.position, self.velocity, self.velocity_gradient, self.deformation]
 
     @functools.cached_property
     def motion(self) -> object:
@@ -200,7 +88,7 @@ class MPMModel(ArrayModel):
         contacts: Nodes in obstacles.
         actuation: Stress actuators of particles, as a Warp struct.
         cables: Cables, as a Warp struct.
-        scratch: Grids that every step fills anew.
+        workspace: Grids that every step fills anew.
     """
 
     scene: Scene
@@ -219,7 +107,7 @@ class MPMModel(ArrayModel):
     contacts: Contacts
     actuation: object
     cables: object
-    scratch: Scratch
+    workspace: Workspace
 
     @property
     def dim(self) -> int:
@@ -240,7 +128,7 @@ class MPMModel(ArrayModel):
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: field name -> unit, range and meaning.
 
-        Friction is none of it where no obstacle has the condition ``"friction"``: it would have no effect.
+        Friction is left out where no obstacle has the condition ``"friction"``.
         """
         rough = any(o.condition == "friction" for o in self.scene.obstacles)
         return {name: spec for name, spec in _PARAMETERS.items() if name != "friction" or rough}
@@ -252,7 +140,7 @@ class MPMModel(ArrayModel):
 
     @functools.cached_property
     def material_adj(self) -> object:
-        """Their gradients as a Warp struct; null where none is wanted."""
+        """Gradients with respect to them as a Warp struct; null where none is wanted."""
         return struct_of(constitution_arrays(), [a.grad for a in self._constitution()])
 
     def _constitution(self) -> list[wp.array]:

@@ -7,18 +7,31 @@ from typing import ClassVar
 import numpy as np
 import warp as wp
 
-from warpbots.actuators import cable_arrays, cable_kernels
 from warpbots.materials import p_wave_modulus
-from warpbots.numerics import launch, launch_adjoint, matrix, parallel, real, real_numpy, record, vector
+from warpbots.numerics import (
+    clear_gradients,
+    launch,
+    launch_adjoint,
+    launch_adjoints,
+    launch_all,
+    matrix,
+    parallel,
+    real,
+    record,
+    vector,
+)
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform, shown
+from warpbots.solvers.cable_forces import cable_adjoints, cable_launches
 from warpbots.solvers.checks import OVERFLOW, refuse_states_without_gradient, refuse_worlds
+from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.mpm.build import build
 from warpbots.solvers.mpm.grid import clear_kernel, grid_kernel
-from warpbots.solvers.mpm.model import Gathered, MPMModel, MPMState
+from warpbots.solvers.mpm.model import MPMModel, MPMState
 from warpbots.solvers.mpm.particle_forces import adj_force_kernel, force_kernel
 from warpbots.solvers.mpm.transfer import move_kernel, p2g_kernel
 from warpbots.solvers.mpm.transfer_adjoint import adj_move_kernel, adj_p2g_kernel
+from warpbots.solvers.mpm.workspace import Gathered
 
 __all__ = ["MPM"]
 
@@ -32,7 +45,7 @@ class MPM:
 
     Attributes:
         dx: Size of a grid cell [m].
-        margin: Part of the stability bound that is safe for matter in motion, too [1]; free surfaces take the rest.
+        margin: Part of the stability bound that is safe for matter in motion, too [1]; free surfaces need the rest.
         lost_gradient: How gradients can stop being finite within a step, and what helps.
         particles_per_cell: Particles in a full cell: 4 or 9 in 2D, 8 or 27 in 3D (1 tears); None for two per axis.
 
@@ -52,7 +65,7 @@ class MPM:
             raise ValueError(f"MPM: dx must be positive [m], got {self.dx:g}")
 
     def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> MPMModel:
-        """Fill the bodies of `scene` with particles and lay the grid.
+        """Fill the bodies of `scene` with particles and build the grid.
 
         Raises:
             SceneError: The scene cannot be simulated by MPM; the message says why.
@@ -74,28 +87,27 @@ class MPM:
 
     def state(self, model: MPMModel, requires_grad: bool = False) -> MPMState:
         """Fresh arrays: every particle at its rest position with the initial velocity of its body, undeformed."""
-        shape, dim = (model.worlds, len(model.matter)), model.dim
+        dim = model.dim
 
-        def tiled(values: np.ndarray, dtype: type) -> wp.array:
-            values = np.broadcast_to(values, (*shape, *values.shape[1:])).astype(real_numpy)
-            return wp.array(values, dtype=dtype, device=model.device, requires_grad=requires_grad)
+        def copies(values: np.ndarray, dtype: type) -> wp.array:
+            return tiled(values, model.worlds, model.device, dtype, requires_grad)
 
-        zero = np.zeros((shape[1], dim, dim))
+        zero = np.zeros((len(model.matter), dim, dim))
         return MPMState(
-            position=tiled(model.matter.position, vector(dim)),
-            velocity=tiled(model.matter.velocity, vector(dim)),
-            velocity_gradient=tiled(zero, matrix(dim)),
-            deformation=tiled(zero + np.eye(dim), matrix(dim)),
+            position=copies(model.matter.position, vector(dim)),
+            velocity=copies(model.matter.velocity, vector(dim)),
+            velocity_gradient=copies(zero, matrix(dim)),
+            deformation=copies(zero + np.eye(dim), matrix(dim)),
         )
 
     def max_time_step(self, model: MPMModel, enough: float = math.inf) -> float:
         """Stability bound [s]: C dx / c_p with the P-wave speed c_p = sqrt(M / rho) of the stiffest particle.
 
         C = 1.2747 for particles up to 3/4 dx apart and 1 for others, in every dimension and for every Poisson's ratio:
-        the exact linearisation about a lattice at rest, at the place of the lattice on the grid that is worst, since
-        matter moves. (Two particles per cell and axis have 1.2747 on the nodes and 1.3064 between them; three 1.2883 at
-        least, four 1.2902; one 1 to 1.894.) ChainQueen §3.7 gives the bound with sqrt(E / rho) instead of c_p, which
-        is unstable from nu near 0.36 upwards. At free surfaces stability is lost earlier (measured: at 0.87 of the
+        the exact linearisation about a lattice at rest, at its worst position on the grid, since matter moves. (Two
+        particles per cell and axis have 1.2747 on the nodes and 1.3064 between them; three 1.2883 at least, four
+        1.2902; one 1 to 1.894.) ChainQueen §3.7 gives the bound with sqrt(E / rho) instead of c_p, which is unstable
+        from nu near 0.36 upwards. At free surfaces stability is lost earlier (measured: at 0.87 of the
         bound in 2D for nu = 0.3, at 0.65 to 0.7 in 3D for nu = 0.45), and large deformation and active stress stiffen
         matter, so half of the bound is a good choice.
         """
@@ -125,10 +137,10 @@ class MPM:
             if not np.isfinite(values).all():
                 where = self._where(model, ~np.isfinite(values).reshape(*values.shape[:2], -1).all(axis=-1))
                 return f"{name} of {where} is not finite at the start of the step: the motion diverged before; {remedy}"
-        with np.errstate(all="ignore"):  # what is looked at here may overflow
+        with np.errstate(all="ignore"):  # these values may overflow
             before = {name: values.astype(np.float64) for name, values in before.items()}
             J = np.linalg.det(before["deformation"])
-            wild = ~(np.linalg.norm(before["velocity"], axis=-1) * dt < self.dx)
+            fast = ~(np.linalg.norm(before["velocity"], axis=-1) * dt < self.dx)
             x = (before["position"] - model.grid.lower) / model.grid.dx
             outside = ~((x >= 0.5) & (x < np.array(model.grid.resolution) - 1.5)).all(axis=-1)
         if (J <= 0.0).any():
@@ -137,8 +149,8 @@ class MPM:
                 f"{where} was inverted (det F = {J[J <= 0.0][0]:.3g}), its stress is not finite: the motion diverged; "
                 f"{remedy}, or law='fixed_corotated', which resists inversion"
             )
-        if wild.any():
-            return f"{self._where(model, wild)} moves more than a cell in one step: the motion diverged; {remedy}"
+        if fast.any():
+            return f"{self._where(model, fast)} moves more than a cell in one step: the motion diverged; {remedy}"
         if outside.any():
             position = before["position"][outside][0].tolist()
             lower = (model.grid.lower + 0.5 * self.dx).tolist()
@@ -169,11 +181,11 @@ class MPM:
         Raises:
             RuntimeError: A gradient is wanted but the states have no room for it.
         """
-        gathered = model.scratch.gathered(state_out)
+        gathered = model.workspace.gathered(state_out)
         self._pull_cables(model, state, control)
         self._gather(model, state, control, gathered, dt)
         self._move_grid(model, gathered, dt)
-        inputs = [model.geometry, state.motion, model.scratch.velocity, real(dt)]
+        inputs = [model.geometry, state.motion, model.workspace.velocity, real(dt)]
         launch(move_kernel(model.dim), state.position.size, inputs, [state_out.motion], model.device)
         parameters = model.parameter_arrays()
         reads = [*state.fields(), control, *parameters]
@@ -181,13 +193,10 @@ class MPM:
 
     def _pull_cables(self, model: MPMModel, state: MPMState, control: wp.array) -> None:
         """Forces of the cables at their waypoints."""
-        scratch, x, cables = model.scratch, state.position, model.cables
-        if scratch.cables:
-            length, tension, force = cable_kernels(model.dim)
-            scratch.length.zero_()
-            launch(length, scratch.force.shape, [cables, x], [scratch.length], model.device)
-            launch(tension, scratch.tension.shape, [cables, scratch.length, control], [scratch.tension], model.device)
-            launch(force, scratch.force.shape, [cables, x, scratch.tension], [scratch.force], model.device)
+        if model.workspace.n_cables:
+            work = model.workspace.cables
+            work.length.zero_()
+            launch_all(cable_launches(model.cables, work, control, state.position), model.device)
 
     def _gather(self, model: MPMModel, state: MPMState, control: wp.array, gathered: Gathered, dt: float) -> None:
         """Mass and momentum of the particles and the cables to the grid."""
@@ -199,15 +208,15 @@ class MPM:
                 [model.material, model.actuation, model.geometry, group.rows, state.motion, control, real(dt)],
                 [gathered.active, gathered.momentum], model.device,
             )  # fmt: skip
-        if model.scratch.cables:
-            force = model.scratch.force
+        if model.workspace.n_cables:
+            force = model.workspace.cables.force
             inputs = [model.cables.particle, model.geometry, state.motion, force, real(dt)]
             launch(force_kernel(model.dim), force.shape, inputs, [gathered.momentum], model.device)
 
     def _move_grid(self, model: MPMModel, gathered: Gathered, dt: float) -> None:
         """The grid's velocity from what it gathered."""
         inputs = self._grid_inputs(model, model.friction, model.gravity, 1, gathered, dt)
-        launch(grid_kernel(model.dim), self._grid_threads(model), inputs, [model.scratch.velocity], model.device)
+        launch(grid_kernel(model.dim), self._grid_threads(model), inputs, [model.workspace.velocity], model.device)
 
     def _clear(self, model: MPMModel, active: wp.array, values: wp.array) -> None:
         """Zero to the nodes of the active pencils."""
@@ -216,7 +225,7 @@ class MPM:
 
     def _grid_threads(self, model: MPMModel) -> tuple[int, int]:
         """Pencils, and threads for each: one node a thread on a GPU, the whole pencil on a CPU."""
-        return model.scratch.pencils, model.grid.resolution[-1] if parallel(model.device) else 1
+        return model.workspace.pencils, model.grid.resolution[-1] if parallel(model.device) else 1
 
     def _grid_inputs(
         self, model: MPMModel, friction: wp.array, gravity: wp.array, copies: int, gathered: Gathered, dt: float
@@ -226,15 +235,15 @@ class MPM:
 
     def _grid_adjoint(self, model: MPMModel, gathered: Gathered, dt: float) -> None:
         """From the gradient of the grid's velocity to those of what it gathered, of friction and gravity."""
-        scratch, shared = model.scratch, {"friction": model.friction, "gravity": model.gravity}
-        copies = scratch.copies.wanted(*shared.values())
+        workspace, shared = model.workspace, {"friction": model.friction, "gravity": model.gravity}
+        copies = workspace.copies.wanted(*shared.values())
         values = [copies.values(name, array) for name, array in shared.items()]
         gradients = [copies.gradient(name, array) for name, array in shared.items()]
         launch_adjoint(
             grid_kernel(model.dim), self._grid_threads(model),
-            self._grid_inputs(model, *values, copies.count, gathered, dt), [scratch.velocity],
-            [None] * 5 + gradients + [None] * 5 + [scratch.momentum_adj, None],
-            [scratch.velocity_adj], model.device,
+            self._grid_inputs(model, *values, copies.count, gathered, dt), [workspace.velocity],
+            [None] * 5 + gradients + [None] * 5 + [workspace.momentum_adj, None],
+            [workspace.velocity_adj], model.device,
         )  # fmt: skip
         for name, array in shared.items():
             copies.collect(name, array)
@@ -244,57 +253,44 @@ class MPM:
     ) -> None:
         """Gradients of `step` from those of `state_out`: the grid again as far as it was not kept, then backwards."""
         refuse_states_without_gradient("MPM", state=state.fields(), state_out=state_out.fields())
-        scratch = model.scratch
-        gathered = scratch.gathered(state_out)
+        workspace = model.workspace
+        gathered = workspace.gathered(state_out)
         self._pull_cables(model, state, control)
-        if not scratch.keeps(state_out):
+        if not workspace.keeps(state_out):
             self._gather(model, state, control, gathered, dt)
         self._move_grid(model, gathered, dt)
-        self._clear(model, gathered.active, scratch.velocity_adj)
-        self._clear(model, gathered.active, scratch.momentum_adj)
+        self._clear(model, gathered.active, workspace.velocity_adj)
+        self._clear(model, gathered.active, workspace.momentum_adj)
         geometry, motion, motion_adj, particles = model.geometry, state.motion, state.motion_adj, state.position.size
         launch(
             adj_move_kernel(model.dim), particles,
-            [geometry, motion, state_out.motion, scratch.velocity, state_out.motion_adj, real(dt)],
-            [motion_adj, scratch.velocity_adj], model.device,
+            [geometry, motion, state_out.motion, workspace.velocity, state_out.motion_adj, real(dt)],
+            [motion_adj, workspace.velocity_adj], model.device,
         )  # fmt: skip
         self._grid_adjoint(model, gathered, dt)
-        if scratch.cables:
+        if workspace.n_cables:
             self._cable_adjoint(model, state, control, dt)
-        copies = scratch.copies
+        copies = workspace.copies
         control_adj = copies.gradient("control", control)
         for group in model.groups:
             launch(
                 adj_p2g_kernel(group.law, group.incompressibility, model.dim), len(group.rows),
                 [
                     model.material, model.actuation, geometry, group.rows, motion, control,
-                    scratch.momentum_adj, real(dt), copies.count,
+                    workspace.momentum_adj, real(dt), copies.count,
                 ],
                 [motion_adj, model.material_adj, control_adj], model.device,
             )  # fmt: skip
         copies.collect("control", control)
 
     def _cable_adjoint(self, model: MPMModel, state: MPMState, control: wp.array, dt: float) -> None:
-        scratch, cables, x = model.scratch, model.cables, state.position
-        length, tension, force = cable_kernels(model.dim)
-        no_gradient = cable_arrays()()
-        scratch.force.grad.zero_()
-        scratch.tension.grad.zero_()
-        scratch.length.grad.zero_()
+        """Gradients of positions and controls from those of the momentum that the cables gave to the grid."""
+        workspace, work, x = model.workspace, model.workspace.cables, state.position
+        clear_gradients([work.force, work.tension, work.length])
         launch(
-            adj_force_kernel(model.dim), scratch.force.shape,
-            [cables.particle, model.geometry, state.motion, scratch.force, scratch.momentum_adj, real(dt)],
-            [state.motion_adj, scratch.force.grad], model.device,
+            adj_force_kernel(model.dim), work.force.shape,
+            [model.cables.particle, model.geometry, state.motion, work.force, workspace.momentum_adj, real(dt)],
+            [state.motion_adj, work.force.grad], model.device,
         )  # fmt: skip
-        launch_adjoint(
-            force, scratch.force.shape, [cables, x, scratch.tension], [scratch.force],
-            [no_gradient, x.grad, scratch.tension.grad], [scratch.force.grad], model.device,
-        )  # fmt: skip
-        launch_adjoint(
-            tension, scratch.tension.shape, [cables, scratch.length, control], [scratch.tension],
-            [no_gradient, scratch.length.grad, control.grad], [scratch.tension.grad], model.device,
-        )  # fmt: skip
-        launch_adjoint(
-            length, scratch.force.shape, [cables, x], [scratch.length],
-            [no_gradient, x.grad], [scratch.length.grad], model.device,
-        )  # fmt: skip
+        steps = cable_launches(model.cables, work, control, x)
+        launch_adjoints(steps, cable_adjoints(work, control.grad, x.grad), model.device)

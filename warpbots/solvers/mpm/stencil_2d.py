@@ -53,7 +53,7 @@ def offset(x: vec2, cell: ivec2):
 
 @wp.func
 def mark(active: wp.array[int], first: int, resolution: ivec2, x: vec2):
-    """Mark the pencils that a particle at `x` [cells] touches; `first` is the first one of its world."""
+    """Mark the pencils in the stencil of a particle at `x` [cells]; `first` is the first one of its world."""
     cell = origin(x)
     for i in range(3):
         active[first + pencil(cell, i)] = 1

@@ -66,7 +66,7 @@ def offset(x: vec3, cell: ivec3):
 
 @wp.func
 def mark(active: wp.array[int], first: int, resolution: ivec3, x: vec3):
-    """Mark the pencils that a particle at `x` [cells] touches; `first` is the first one of its world."""
+    """Mark the pencils in the stencil of a particle at `x` [cells]; `first` is the first one of its world."""
     cell = origin(x)
     for i in range(3):
         for j in range(3):

@@ -117,7 +117,7 @@ def adj_p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
         v_adj = s.momentum(h_adj)
 
         # This comes before the first plain call of `stress`, and in a module of its own: Warp 1.19 generates the
-        # adjoints of functions that `stress` calls only if it meets them first below wp.grad, else they are silently 0.
+        # adjoints of functions that `stress` calls only if they first occur below wp.grad, else they are silently 0.
         tau_adj = -(c * V) * A_adj
         F_adj, E_adj, nu_adj, _T_adj = wp.grad(work)(F, E, nu, tau_adj)
 

@@ -3,11 +3,11 @@
 import warp as wp
 
 from warpbots.numerics import clear_gradients, launch, launch_all, launch_own_adjoint, record
-from warpbots.solvers.articulated.arrays import Stage
 from warpbots.solvers.articulated.implicit_schemes import BDF1, Past
-from warpbots.solvers.articulated.machine import Machine
 from warpbots.solvers.articulated.measurements import Readings, sense
 from warpbots.solvers.articulated.model import ArticulatedState
+from warpbots.solvers.articulated.robot_arrays import RobotArrays
+from warpbots.solvers.articulated.step_arrays import Stage
 from warpbots.solvers.articulated.tree_passes import power_adjoint, sweeps
 from warpbots.solvers.articulated.virtual_power import finish_kernel, recall_kernel
 from warpbots.solvers.projective.bones import handles, handles_adjoint
@@ -38,7 +38,7 @@ class Skeleton:
         if not self._there:
             return
         self._x = points.position
-        self._bones, self._articulated = model.scratch.bones, model.skeleton.scratch
+        self._bones, self._articulated = model.scratch.bones, model.skeleton.workspace
         self._matrix, self._scaling = model.scratch.matrix(dt), model.scratch.scaling
         self._tree, self._handles = model.skeleton.tree, self._matrix.handles
         self._past, self._stage = self._past_of(state, dt), self._stage_from(state)
@@ -63,8 +63,8 @@ class Skeleton:
         return stage
 
     @property
-    def _machine(self) -> Machine:
-        return self._model.bones.machine
+    def _robot(self) -> RobotArrays:
+        return self._model.bones.robot_arrays
 
     def _launch(self, kernel: wp.Kernel, count: int | None, inputs: list, outputs: list) -> None:
         worlds = self._model.worlds
@@ -81,7 +81,7 @@ class Skeleton:
         """Bring bones, and nodes that are bound to them, to where the joints of the point `z` put them."""
         if self._there:
             work, plain = self._articulated.work, self._bones.work[0]
-            inputs = [self._handles, self._machine, active, self._bones.control, z]
+            inputs = [self._handles, self._robot, active, self._bones.control, z]
             self._launch(handles.pose_kernel, None, inputs, [self._stage, work, plain])
             inputs = [self._handles, self._tree, work.links, active, self._x]
             self._launch(handles.place_kernel, self._handles.bound, inputs, [z])

@@ -1,7 +1,6 @@
 """How a scene becomes a `ProjectiveModel`."""
 
 import dataclasses
-import itertools
 
 import numpy as np
 import warp as wp
@@ -24,11 +23,14 @@ from warpbots.scene import (
     Torque,
 )
 from warpbots.solvers.checks import refuse_copies, refuse_materials
+from warpbots.solvers.device_arrays import tiled
+from warpbots.solvers.law_groups import LawGroup, law_groups
+from warpbots.solvers.loads import load_forces
 from warpbots.solvers.projective.bones.binding import bound_velocity, motors_of, skeleton_of
 from warpbots.solvers.projective.contact.bone_surface import Shells, distance_to_body, refuse_meeting, shells_of
 from warpbots.solvers.projective.contact.surface_samples import Spots, spots_of
 from warpbots.solvers.projective.mesh import Mesh, assemble
-from warpbots.solvers.projective.model import Group, ProjectiveModel
+from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.workspace import Scratch
 
 __all__ = ["build"]
@@ -71,8 +73,7 @@ def build(
     vec, model_solids = vector(3), solids_of(solids, _SAMPLES, 0.0, device)
 
     def constant(values: np.ndarray, dtype: type = real) -> wp.array:
-        values = np.asarray(values, dtype=real_numpy)
-        return wp.array(np.tile(values, (worlds, *(1,) * values.ndim)), dtype=dtype, device=device)
+        return tiled(values, worlds, device, dtype)
 
     return ProjectiveModel(
         scene=scene,
@@ -93,7 +94,7 @@ def build(
         attachment_stiffness=constant(mesh.attachment_stiffness),
         rest_position=constant(mesh.position, vec),
         anchor=constant(mesh.position[fixed], vec),
-        load=constant(_loads(scene, mesh), vec),
+        load=constant(load_forces(scene, mesh), vec),
         friction=constant(coefficients(scene.obstacles)),
         body_friction=constant([*(b.friction for b in scene.soft), *(scene.rigid[k].friction for k in shells.bones)]),
         gravity=constant(scene.gravity, vec),
@@ -237,27 +238,10 @@ def _refuse_idle(scene: Scene, mesh: Mesh) -> None:
             )
 
 
-def _groups(scene: Scene, mesh: Mesh) -> tuple[Group, ...]:
-    """Runs of tetrahedra with one law; neighbouring bodies of one law make one run."""
-    laws = [(b.material.law, b.material.incompressibility) for b in scene.soft]
+def _groups(scene: Scene, mesh: Mesh) -> tuple[LawGroup, ...]:
+    """Runs of tetrahedra with one law."""
     counts = np.bincount(mesh.element_body[mesh.of("tets")], minlength=len(scene.bodies))
-    counts = counts[[part.body for part in mesh.meshes]]
-    groups, first = [], 0
-    for law, run in itertools.groupby(zip(laws, counts, strict=True), key=lambda pair: pair[0]):
-        count = int(sum(n for _, n in run))
-        if count:
-            groups.append(Group(*law, first, count))
-        first += count
-    return tuple(groups)
-
-
-def _loads(scene: Scene, mesh: Mesh) -> np.ndarray:
-    """Steady forces on the nodes [N], shape (n_nodes, 3): each load spread over its region by volume."""
-    force = np.zeros((len(mesh), 3))
-    for load in scene.loads:
-        share = mesh.volume * mesh.regions[load.region]
-        force += share[:, None] / share.sum() * np.array(load.force)
-    return force
+    return law_groups((b.material for b in scene.soft), counts[[part.body for part in mesh.meshes]])
 
 
 def _refuse_what_is_unknown(scene: Scene) -> None:

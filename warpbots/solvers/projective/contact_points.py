@@ -7,9 +7,10 @@ it but those of its contacts.
 import warp as wp
 
 from warpbots.numerics import NODE, clear_gradients, launch, launch_all, launch_own_adjoint, vector
-from warpbots.solvers.articulated.arrays import Links, Tree
 from warpbots.solvers.articulated.model import ArticulatedState
+from warpbots.solvers.articulated.robot_arrays import Tree
 from warpbots.solvers.articulated.spatial import angular, linear
+from warpbots.solvers.articulated.step_arrays import Links
 from warpbots.solvers.articulated.tree_passes import adjoints, poses
 from warpbots.solvers.projective.bones.handles import HandleArrays, carried_to, single
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
@@ -66,7 +67,7 @@ class Points:
         self.position, self.velocity = state.position.flatten(), state.velocity.flatten()
         if not self._shells:
             return
-        scratch, articulated = model.scratch, model.skeleton.scratch
+        scratch, articulated = model.scratch, model.skeleton.workspace
         still = ArticulatedState(state.q, state.qd, state.q, state.qd, scratch.bones.previous[1])
         nodes = self.position, self.velocity
         self.position, self.velocity = scratch.start
@@ -87,7 +88,7 @@ class Points:
     def adjoint(self) -> None:
         """Gradients to the state from those of `position`."""
         if self._shells:
-            model, articulated = self._model, self._model.skeleton.scratch
+            model, articulated = self._model, self._model.skeleton.workspace
             launch_all(self._pose, model.device)
             clear_gradients(articulated.gradients())
             launch_own_adjoint(gather_kernel, (model.worlds, model.scratch.points), self._gather, model.device)

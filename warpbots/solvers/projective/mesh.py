@@ -47,41 +47,41 @@ class Mesh(Matter):
     Elements are tetrahedra, then triangles, then bars. Hinges, fibres, cells, cables and faces have no matter.
 
     Attributes:
-        tets: Nodes of the tetrahedra, shape (n_tets, 4).
-        triangles: Nodes of the triangles of sheets, shape (n_triangles, 3).
-        hinges: Nodes of their inner edges: the two ends and the tips of the triangles, shape (n_hinges, 4).
-        bars: Nodes of the bars, shape (n_bars, 2).
+        tets: Nodes of the tetrahedra, shape (n_tets, 4), int.
+        triangles: Nodes of the triangles of sheets, shape (n_triangles, 3), int.
+        hinges: Nodes of their inner edges: the two ends and the tips of the triangles, shape (n_hinges, 4), int.
+        bars: Nodes of the bars, shape (n_bars, 2), int.
         youngs_modulus: Young's modulus of the elements [Pa], shape (n_elements,).
         poissons_ratio: Poisson's ratio of the elements [1], shape (n_elements,).
         element_density: Density of the elements [kg/m^3], shape (n_elements,).
         element_volume: Volume of the elements at rest [m^3], shape (n_elements,).
-        element_body: Index of the body of each element in the scene, shape (n_elements,).
+        element_body: Index of the body of each element in the scene, shape (n_elements,), int.
         element_regions: For every region which elements have their centre in it, each of shape (n_elements,), bool.
         thickness: Thickness of the triangles [m], shape (n_triangles,).
         bending: Flexural rigidity of the hinges [N m], shape (n_hinges,).
         plate: The one of a plate of their material [N m], shape (n_hinges,).
         section: Cross-section of the bars [m^2], shape (n_bars,).
-        bone: Index in `Scene.rigid` of the bone that each node is bound to, -1 for none, shape (n_nodes,).
-        fibres: Nodes of the tetrahedra of fibres, shape (n_fibres, 4).
+        bone: Index in `Scene.rigid` of the bone that each node is bound to, -1 for none, shape (n_nodes,), int.
+        fibres: Nodes of the tetrahedra of fibres, shape (n_fibres, 4), int.
         fibre_direction: Directions of the fibres at rest [1], shape (n_fibres, 3).
         fibre_contraction: Part of its length that a fibre loses at u = 1 [1], shape (n_fibres,).
         fibre_stiffness: Stiffness of the fibres [Pa], shape (n_fibres,).
-        fibre_channel: Control channels of the fibres, shape (n_fibres,).
-        pneumatic: Nodes of the tetrahedra that are pneumatic cells, shape (n_cells, 4).
+        fibre_channel: Control channels of the fibres, shape (n_fibres,), int.
+        pneumatic: Nodes of the tetrahedra that are pneumatic cells, shape (n_cells, 4), int.
         cell_expansion: Part of its volume that a cell gains at u = 1 [1], shape (n_cells,).
         cell_stiffness: Stiffness of the cells [Pa], shape (n_cells,).
-        cell_channel: Control channels of the cells, shape (n_cells,).
-        cables: Nodes of the pairs of segments of cables, shape (n_pairs, 4).
-        cable: Cable of each pair, shape (n_pairs,).
-        cable_first: First pair of each cable, shape (n_cables,).
-        cable_segments: Number of segments of the cables, shape (n_cables,).
-        cable_channel: Control channels of the cables, shape (n_cables,).
+        cell_channel: Control channels of the cells, shape (n_cells,), int.
+        cables: Nodes of the pairs of segments of cables, shape (n_pairs, 4), int.
+        cable: Cable of each pair, shape (n_pairs,), int.
+        cable_first: First pair of each cable, shape (n_cables,), int.
+        cable_segments: Number of segments of the cables, shape (n_cables,), int.
+        cable_channel: Control channels of the cables, shape (n_cables,), int.
         cable_stiffness: Spring constants of the cables [N/m], shape (n_cables,).
         cable_length: Lengths of the cables paid out at u = 0 [m], shape (n_cables,).
-        attachments: Nodes of the elements of both bodies at the points of attachments, shape (n_points, 8).
+        attachments: Nodes of the elements of both bodies at the points of attachments, shape (n_points, 8), int.
         attachment_weight: Their weights, negative for the second body [1], shape (n_points, 8).
         attachment_stiffness: Spring constants of the points [N/m], shape (n_points,).
-        faces: Nodes of the faces that a fluid touches, shape (n_faces, 3); sheets have two for each triangle.
+        faces: Nodes of the wetted faces, shape (n_faces, 3), int; sheets have two for each triangle.
         drag_at: Sines of the angles of attack of the table of drag [1], shape (n,).
         thrust_at: Those of the table of thrust [1], shape (n,).
         meshes: Surfaces of the bodies.

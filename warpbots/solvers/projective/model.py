@@ -9,10 +9,12 @@ import warp as wp
 from warpbots.contact.solid import Solids, widths
 from warpbots.numerics import real, real_numpy
 from warpbots.scene import Scene
+from warpbots.solvers.array_fields import ArrayFields
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.articulated.model import PARAMETERS as ARTICULATED
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.articulated.robot import Robot
+from warpbots.solvers.law_groups import LawGroup
 from warpbots.solvers.projective.contact.bone_surface import apart, body_of
 from warpbots.solvers.projective.contact.detection import PairArrays
 from warpbots.solvers.projective.contact.node_contact import ObstacleArrays
@@ -23,7 +25,7 @@ from warpbots.solvers.projective.mesh import Mesh
 from warpbots.solvers.projective.workspace import Scratch
 from warpbots.solvers.solver import Parameter
 
-__all__ = ["Group", "SKELETON", "ProjectiveModel", "ProjectiveState", "SkeletalState"]
+__all__ = ["SKELETON", "ProjectiveModel", "ProjectiveState", "SkeletalState"]
 
 _ANY = (-float("inf"), float("inf"))
 _POSITIVE = (0.0, float("inf"))
@@ -60,25 +62,8 @@ SKELETON = tuple(n for n in ARTICULATED if n not in _PARAMETERS and not n.starts
 """Parameters of bones: those of articulated bodies without contacts, whose gravity is that of the flesh."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Group:
-    """Tetrahedra in a row that follow one law.
-
-    Attributes:
-        law: Name of the law.
-        incompressibility: Exponent of its added volumetric energy.
-        first: Number of the first tetrahedron.
-        count: Number of them.
-    """
-
-    law: str
-    incompressibility: int
-    first: int
-    count: int
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
-class ProjectiveState:
+class ProjectiveState(ArrayFields):
     """Nodes in motion.
 
     Attributes:
@@ -88,10 +73,6 @@ class ProjectiveState:
 
     position: wp.array
     velocity: wp.array
-
-    def fields(self) -> list[wp.array]:
-        """All arrays, in the order of the attributes."""
-        return [getattr(self, f.name) for f in dataclasses.fields(self)]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -136,14 +117,14 @@ class ProjectiveModel(ArrayModel):
         body_friction: Coulomb coefficients of soft bodies, then of bones with a shell [1], shape (worlds, n_bodies).
         gravity: Gravitational acceleration [m/s^2], shape (worlds,), vector.
         fluid_density: Density of the fluid [kg/m^3], shape (worlds, 1), or (worlds, 0) without one.
-        fluid_velocity: Velocity of the fluid [m/s], likewise, vector.
+        fluid_velocity: Velocity of the fluid [m/s], shape (worlds, 1), or (worlds, 0) without one, vector.
         drag: Coefficients of drag [1], shape (worlds, n) for the angles of `Scene.fluid`.
-        thrust: Coefficients of thrust [1], likewise.
+        thrust: Coefficients of thrust [1], shape (worlds, n) likewise.
         activation: Stress actuators of tetrahedra, as a Warp struct.
         growth: Actuators that change their lengths at rest, likewise.
         solids: Solids of the obstacles.
-        obstacle: Obstacle of each solid, shape (n_solids,).
-        condition: Code of the condition of each obstacle, shape (n_obstacles,).
+        obstacle: Obstacle of each solid, shape (n_solids,), int.
+        condition: Code of the condition of each obstacle, shape (n_obstacles,), int.
         extra: Coefficient of what sticks less that of what slides, of each obstacle [1], shape (n_obstacles,).
         skeleton: The bones, or None; its parameters are those of this model, too.
         scratch: What a step computes on its way, and what does not change at all.
@@ -153,7 +134,7 @@ class ProjectiveModel(ArrayModel):
     worlds: int
     device: wp.Device
     matter: Mesh
-    groups: tuple[Group, ...]
+    groups: tuple[LawGroup, ...]
     youngs_modulus: wp.array
     poissons_ratio: wp.array
     density: wp.array

@@ -15,7 +15,6 @@ from warpbots.numerics import (
     launch_own_adjoint,
     precision,
     real,
-    real_numpy,
     record,
     vector,
     while_loop,
@@ -25,6 +24,7 @@ from warpbots.scene.field_types import conform
 from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.articulated.measurements import Readings
 from warpbots.solvers.checks import refuse_states_without_gradient, refuse_worlds
+from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.projective import initial_guess
 from warpbots.solvers.projective.bones_step import Skeleton, sense_bones
 from warpbots.solvers.projective.build import build
@@ -145,11 +145,10 @@ class ProjectiveDynamics:
     def state(self, model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveState:
         """Fresh arrays: every node at its rest position with the initial velocity of its body."""
 
-        def tiled(values: np.ndarray) -> wp.array:
-            values = np.tile(values.astype(real_numpy), (model.worlds, 1, 1))
-            return wp.array(values, dtype=vector(3), device=model.device, requires_grad=requires_grad)
+        def copies(values: np.ndarray) -> wp.array:
+            return tiled(values, model.worlds, model.device, vector(3), requires_grad)
 
-        nodes = tiled(model.matter.position), tiled(model.matter.velocity)
+        nodes = copies(model.matter.position), copies(model.matter.velocity)
         if model.skeleton is None:
             return ProjectiveState(*nodes)
         bones = Articulated().state(model.skeleton, requires_grad)

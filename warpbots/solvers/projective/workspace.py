@@ -8,7 +8,7 @@ import warp as wp
 from scipy.sparse import coo_matrix, csc_matrix, csr_matrix, diags
 
 from warpbots.numerics import NODE, parallel, real, real_numpy, vector
-from warpbots.solvers.adjoint_cache import Kept
+from warpbots.solvers.adjoint_cache import AdjointCache
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.projective.bones.binding import BoneScratch, handles_of
 from warpbots.solvers.projective.bones.handles import HandleArrays
@@ -380,8 +380,8 @@ class Scratch:
         return self._kept.of(state_out, make)
 
     @functools.cached_property
-    def _kept(self) -> Kept:
-        return Kept()
+    def _kept(self) -> AdjointCache:
+        return AdjointCache()
 
     @functools.cached_property
     def surface(self) -> Surface:

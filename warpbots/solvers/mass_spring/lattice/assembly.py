@@ -22,16 +22,16 @@ class Lattice(Matter):
 
     Attributes:
         mass: Masses [kg], shape (n,).
-        ends: Masses that a spring joins, the lower number first, shape (n_springs, 2).
-        rest_length: Lengths at rest [m], shape (n_springs,).
+        ends: Masses that a spring joins, the lower number first, shape (n_springs, 2), int.
+        rest_length: Rest lengths [m], shape (n_springs,).
         stiffness: Spring constants [N/m], shape (n_springs,).
         damping: Damping coefficients along the springs [N s/m], shape (n_springs,).
-        yield_strain: Strains at which springs set [1], `wear.NEVER` for those that do not, shape (n_springs,).
+        yield_strain: Strains at which springs yield [1], `plasticity.NEVER` for those that do not, shape (n_springs,).
         breaking_strain: Strains at which springs break [1], likewise, shape (n_springs,).
         cells: What is drawn, as matter at rest: the cells that the bodies were cut into, bars in several pieces.
-        carry: Takes positions of the masses to those of `cells`, shape (n_cells, n).
-        drive: Rest strain of a spring at signal 1, one row for each pair of them: number of the spring, number of the
-            signal (`warpbots.solvers.mass_spring.actuation.signals_of`), strain; shape (n_drives, 3).
+        carry: Matrix from positions of the masses to those of `cells` [1], shape (n_cells, n).
+        drive: Rest strains of springs at signal 1: number of the spring, number of the signal
+            (`warpbots.solvers.mass_spring.actuation.signals_of`) and strain [1], shape (n_drives, 3).
     """
 
     mass: np.ndarray
@@ -61,8 +61,8 @@ class Lattice(Matter):
         return self.ends
 
     @property
-    def breaks(self) -> bool:
-        """Whether any spring can set or break."""
+    def inelastic(self) -> bool:
+        """Whether any spring can yield or break."""
         return bool((np.minimum(self.yield_strain, self.breaking_strain) < NEVER).any())
 
 

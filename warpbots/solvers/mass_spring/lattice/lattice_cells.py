@@ -1,7 +1,7 @@
 """What every lattice is made of: cells that hand their stiffness and their mass to the springs and nodes they share.
 
 A cell of material with Young's modulus E gives the spring between two of its corners the stiffness ``weight E``. Where
-cells meet, their shares add up to the full spring; at a surface a spring has fewer shares. So a lattice has exactly the
+cells are adjacent, their shares add up; at a surface a spring has fewer shares. So a lattice has exactly the
 energy of the material in it for every affine deformation, whatever its shape, and a beam of few cells bends as stiffly
 as it should. A lattice whose springs all had one stiffness would be too stiff at its surfaces.
 

@@ -17,7 +17,7 @@ def attached(scene: Scene, lattice: Lattice) -> Lattice:
     """`lattice` with the attachments of `scene`.
 
     At each point the nearest masses of both bodies become one, which is at the point and belongs to the first body and
-    to the regions of both. Springs that ended at either have the length at rest that this gives them, and the stiffness
+    to the regions of both. Springs that ended at either have the rest length that follows, and the stiffness
     that they had.
 
     Raises:

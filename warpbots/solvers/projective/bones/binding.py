@@ -172,7 +172,7 @@ def bound_velocity(skeleton: ArticulatedModel, mesh: object) -> np.ndarray:
     """Velocities of all nodes at time 0 [m/s], those of bound ones as the joints have it, shape (n_nodes, 3)."""
     robot, velocity = skeleton.robot, mesh.velocity.copy()
     dynamics(skeleton, Articulated().state(skeleton))
-    axes = skeleton.scratch.work.axis.numpy()[: robot.freedom].astype(float)
+    axes = skeleton.workspace.work.axis.numpy()[: robot.freedom].astype(float)
     tree = skeleton.tree
     carries = tree.carries.numpy().reshape(tree.elements, tree.elements)
     moves = carries[tree.of_dof.numpy()][:, tree.element.numpy()]

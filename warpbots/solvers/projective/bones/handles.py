@@ -19,12 +19,12 @@ velocities of joints and columns with their displacements, which differ for ball
 import warp as wp
 
 from warpbots.numerics import NODE, real, vector
-from warpbots.solvers.articulated.arrays import Links, Stage, Tree
 from warpbots.solvers.articulated.implicit_schemes import Past, inverse_length, predict, recall
 from warpbots.solvers.articulated.lu import factorise, solve
-from warpbots.solvers.articulated.machine import Machine, Work
 from warpbots.solvers.articulated.residual import evaluate
+from warpbots.solvers.articulated.robot_arrays import RobotArrays, Tree
 from warpbots.solvers.articulated.spatial import Twist, angular, linear, mat33, scalar, vec3
+from warpbots.solvers.articulated.step_arrays import Links, Stage, StepArrays
 from warpbots.solvers.projective.contact.coulomb import MeetingArrays, ReachArrays, TouchArrays
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.elements.nodes import packed
@@ -163,18 +163,18 @@ def handle_rate(R: mat33, p: vec3, c: int, twist: Twist):
 
 @wp.kernel(enable_backward=False)
 def pose_kernel(
-    handles: HandleArrays, machine: Machine, active: wp.array[int], control: wp.array2d[scalar], u: wp.array[NODE],
-    stage_out: Stage, work_out: Work, handle_out: HandleWork,
+    handles: HandleArrays, robot: RobotArrays, active: wp.array[int], control: wp.array2d[scalar], u: wp.array[NODE],
+    stage_out: Stage, work_out: StepArrays, handle_out: HandleWork,
 ):  # fmt: skip
     """Bones at the displacements of joints that are in `u`: residual, Jacobian, and derivatives of the handles."""
     w = wp.tid()
     if active[w] == 0:
         return
-    tree = machine.tree
+    tree = robot.tree
     n = handles.freedom
     for j in range(n):
         stage_out.x[w * n + j] = scalar(u[w * handles.stride + handles.nodes + j][0])
-    evaluate(machine, stage_out, work_out, control, w, 0, 1)
+    evaluate(robot, stage_out, work_out, control, w, 0, 1)
     for j in range(n):
         handle_out.lacking[w * n + j] = -work_out.residual[w * n + j]
         for i in range(n):

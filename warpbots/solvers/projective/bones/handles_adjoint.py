@@ -8,9 +8,9 @@ bones are made of is that of a power, as in the adjoint of articulated bodies (`
 import warp as wp
 
 from warpbots.numerics import NODE, vector
-from warpbots.solvers.articulated.arrays import Links, Tree
-from warpbots.solvers.articulated.machine import Work
+from warpbots.solvers.articulated.robot_arrays import Tree
 from warpbots.solvers.articulated.spatial import Twist, angular, cross_motion, linear, scalar, vec3
+from warpbots.solvers.articulated.step_arrays import Links, StepArrays
 from warpbots.solvers.projective.bones.handles import HandleArrays, HandleWork, carried_to, double, handle_rate, single
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.elements.nodes import packed
@@ -30,7 +30,7 @@ _vec = vector(3)
 
 
 @wp.func
-def tangent_of(handles: HandleArrays, tree: Tree, work: Work, handle: HandleWork, w: int, j: int, l: int):
+def tangent_of(handles: HandleArrays, tree: Tree, work: StepArrays, handle: HandleWork, w: int, j: int, l: int):
     """How the force of the flesh along velocity j changes with displacement l while its forces on nodes stay."""
     n = handles.freedom
     S = work.axis[w * n + j]
@@ -52,7 +52,7 @@ def tangent_of(handles: HandleArrays, tree: Tree, work: Work, handle: HandleWork
 
 @wp.kernel(enable_backward=False)
 def tangent_kernel(
-    handles: HandleArrays, tree: Tree, work: Work, handle: HandleWork, tangent_out: wp.array[scalar]
+    handles: HandleArrays, tree: Tree, work: StepArrays, handle: HandleWork, tangent_out: wp.array[scalar]
 ):  # fmt: skip
     """The transpose of K less what the forces of the flesh, whose moments are in `force`, change."""
     w, j, l = wp.tid()

@@ -1,9 +1,9 @@
-"""Masses that keep their distance from one another, of one body or of several.
+"""Contact between masses, of one body or of several.
 
-A collision is a spring that is there only while it is compressed: masses i and j closer than r_i + r_j push each other
-away with k (r_i + r_j - l), k the mean of their stiffnesses; at one place there is no direction, and no force.
-Neighbours are found by a hash grid, built anew at every stage; each mass gathers from all of its own, so no two threads
-write to one place, and the adjoint is the same loop.
+A contact is a spring that acts only in compression: masses i and j closer than r_i + r_j repel each other with
+k (r_i + r_j - l), k the mean of their stiffnesses; masses at the same place have no direction, and no force. Neighbours
+are found by a hash grid, built anew at every stage; each mass gathers from all of its own, so no two threads write to
+one place, and the adjoint is the same loop.
 """
 
 import functools
@@ -18,16 +18,16 @@ from warpbots.numerics.simd import add, dot, fetch, multiply_add, scale, subtrac
 from warpbots.scene import Scene
 from warpbots.solvers.mass_spring.lattice import Lattice
 
-__all__ = ["adj_collide_kernel", "collide_kernel", "point_kernel", "radii", "say_pressed", "stiffnesses"]
+__all__ = ["adj_contact_kernel", "contact_kernel", "point_kernel", "radii", "stiffnesses", "warn_close"]
 
 _RADIUS = 0.45
-"""Radius of a mass in distances to its nearest neighbour at rest.
+"""Radius of a mass over the distance to its nearest neighbour at rest.
 
-Below one half nothing collides at rest; above 1 / (2 sqrt 2) no mass slips between four on the face of a voxel.
+Below one half nothing is in contact at rest; above 1 / (2 sqrt 2) no mass slips between four on the face of a voxel.
 """
 
 _TIGHT = 0.5 / np.sqrt(2.0)
-"""Radius in distances of neighbours below which a mass slips between four on the face of a voxel."""
+"""Radius over the distance of neighbours below which a mass slips between four on the face of a voxel."""
 
 
 def radii(lattice: Lattice) -> np.ndarray:
@@ -35,8 +35,8 @@ def radii(lattice: Lattice) -> np.ndarray:
     return _RADIUS * cKDTree(lattice.position).query(lattice.position, k=2)[0][:, 1]
 
 
-def say_pressed(scene: Scene, lattice: Lattice, radius: np.ndarray) -> None:
-    """Warn where bodies are so near to one another at rest that their masses slip between each other later.
+def warn_close(scene: Scene, lattice: Lattice, radius: np.ndarray) -> None:
+    """Warn where bodies are so close to one another at rest that their masses can slip between each other.
 
     Args:
         scene: Has the bodies.
@@ -46,14 +46,14 @@ def say_pressed(scene: Scene, lattice: Lattice, radius: np.ndarray) -> None:
     for k, body in enumerate(scene.bodies):
         own = np.flatnonzero(lattice.body == k)
         alone = _RADIUS * cKDTree(lattice.position[own]).query(lattice.position[own], k=2)[0][:, 1]
-        pressed = radius[own] < _TIGHT / _RADIUS * alone
-        if pressed.any():
+        close = radius[own] < _TIGHT / _RADIUS * alone
+        if close.any():
             i = int((radius[own] / alone).argmin())
             warnings.warn(
-                f"MassSpring: with collision masses keep {2.0 * _RADIUS:g} of the distance that they have at rest, and "
-                f"{pressed.sum()} of {body.name!r} are nearer to another body than to their own, the nearest "
-                f"{radius[own[i]] / _RADIUS:.3g} instead of {alone[i] / _RADIUS:.3g} m: there bodies sink into each "
-                f"other; start them {alone[i] / _RADIUS:.3g} m apart",
+                f"MassSpring(collision=...): masses keep {2.0 * _RADIUS:g} of their distance at rest, and "
+                f"{close.sum()} of {body.name!r} are nearer to another body than to their own, the nearest "
+                f"{radius[own[i]] / _RADIUS:.3g} instead of {alone[i] / _RADIUS:.3g} m: bodies sink into each "
+                f"other there; start them {alone[i] / _RADIUS:.3g} m apart",
                 stacklevel=5,
             )
             return
@@ -67,7 +67,7 @@ def stiffnesses(lattice: Lattice) -> np.ndarray:
 
 @functools.cache
 def point_kernel() -> wp.Kernel:
-    """Kernel over the masses of all worlds: positions as the hash grid wants them, in single precision."""
+    """Kernel over the masses of all worlds: positions in single precision, for the hash grid."""
 
     @wp.kernel(module=wp.get_module("warpbots.springs.points"), enable_backward=False)
     def points(x: wp.array[NODE], point_out: wp.array[wp.vec3]):
@@ -79,19 +79,20 @@ def point_kernel() -> wp.Kernel:
 
 
 @functools.cache
-def collide_kernel() -> wp.Kernel:
-    """Kernel over the masses of all worlds: add the forces of collisions."""
+def contact_kernel() -> wp.Kernel:
+    """Kernel over the masses of all worlds: add the contact forces."""
 
-    @wp.kernel(module=wp.get_module("warpbots.springs.collide"), enable_backward=False)
-    def collide(
+    @wp.kernel(module=wp.get_module("warpbots.springs.contact"), enable_backward=False)
+    def contact(
         # model
         radius: wp.array[real],
         stiffness: wp.array[real],
         count: int,
         reach: wp.float32,
-        # state
+        # work
         grid: wp.uint64,
         point: wp.array[wp.vec3],
+        # state
         x: wp.array[NODE],
         # out
         force_out: wp.array[NODE],
@@ -113,23 +114,24 @@ def collide_kernel() -> wp.Kernel:
                     total = multiply_add(total, k * (real(1.0) - l0 / length), d)
         force_out[i] = add(force_out[i], total)
 
-    return collide
+    return contact
 
 
 @functools.cache
-def adj_collide_kernel() -> wp.Kernel:
-    """Kernel over the masses of all worlds: adjoint of `collide_kernel`."""
+def adj_contact_kernel() -> wp.Kernel:
+    """Kernel over the masses of all worlds: adjoint of `contact_kernel`."""
 
-    @wp.kernel(module=wp.get_module("warpbots.springs.adj_collide"), enable_backward=False)
-    def adj_collide(
+    @wp.kernel(module=wp.get_module("warpbots.springs.adj_contact"), enable_backward=False)
+    def adj_contact(
         # model
         radius: wp.array[real],
         stiffness: wp.array[real],
         count: int,
         reach: wp.float32,
-        # state
+        # work
         grid: wp.uint64,
         point: wp.array[wp.vec3],
+        # state
         x: wp.array[NODE],
         force_adj: wp.array[NODE],
         # out
@@ -157,4 +159,4 @@ def adj_collide_kernel() -> wp.Kernel:
                     total = add(total, g)
         x_adj_out[i] = subtract(x_adj_out[i], total)
 
-    return adj_collide
+    return adj_contact

@@ -1,10 +1,11 @@
-"""What kernels know of a robot: its topology, its parameters, one implicit stage, and where its parts are."""
+"""A robot as kernels see it: what is constant in a step, as Warp structs."""
 
 import warp as wp
 
-from warpbots.solvers.articulated.spatial import Twist, mat33, quat, scalar, vec3
+from warpbots.contact.solid import Solids
+from warpbots.solvers.articulated.spatial import mat33, quat, scalar, vec3
 
-__all__ = ["Design", "Links", "Stage", "Tree"]
+__all__ = ["Contacts", "Design", "RobotArrays", "Tree"]
 
 
 @wp.struct
@@ -65,7 +66,7 @@ class Tree:
 
 @wp.struct
 class Design:
-    """Parameters that can be differentiated, all worlds in one row; see `ArticulatedModel`."""
+    """Parameters of joints, bodies and motors, all worlds in one row; see `ArticulatedModel`."""
 
     joint_position: wp.array[vec3]
     joint_rotation: wp.array[quat]
@@ -91,40 +92,62 @@ class Design:
 
 
 @wp.struct
-class Stage:
-    """One implicit stage: coordinates q displaced by x, velocities from the rate c x + rate, accelerations c v + accel.
+class Contacts:
+    """Contact points, laws, and which points may be in contact with which solids.
 
-    q: Joint coordinates that are displaced, shape (worlds * coordinates,).
-    x: Displacement, shape (worlds * freedom,).
-    rate: What the rate of the displacement is besides c x, shape (worlds * freedom,).
-    accel: What the acceleration is besides c v, shape (worlds * freedom,).
-    c: Inverse of the length of the stage [1/s], shape (worlds,).
+    points: Number of points.
+    groups: Number of groups.
+    pairs: Number of pairs.
+    laws: Number of laws.
+    group_body: Body of a group of points, shape (groups,).
+    group_first: Its first point, shape (groups,).
+    group_count: Its number of points, shape (groups,).
+    pair_group: Group of a pair, shape (pairs,).
+    pair_solid: Solid of a pair, shape (pairs,).
+    pair_law: Law of a pair, shape (pairs,).
+    bounded: 1 for a law with a coefficient of restitution, shape (laws,).
+    point: Points in the frames of their bodies [m], shape (worlds * points,).
+    area: Areas of the points [m^2], shape (worlds * points,).
+    stiffness: Pressure per depth of a law [Pa/m], shape (worlds * laws,).
+    damping: Its damping [Pa s/m^2], shape (worlds * laws,).
+    restitution: Its coefficient of restitution, if it has one [1], shape (worlds * laws,).
+    friction: Its Coulomb coefficient [1], shape (worlds * laws,).
+    viscosity: Its shear per speed below the friction cone [Pa s/m], shape (worlds * laws,).
+    scale: Factor of all contact forces [1], shape (worlds,).
     """
 
-    q: wp.array[scalar]
-    x: wp.array[scalar]
-    rate: wp.array[scalar]
-    accel: wp.array[scalar]
-    c: wp.array[scalar]
+    points: int
+    groups: int
+    pairs: int
+    laws: int
+    group_body: wp.array[int]
+    group_first: wp.array[int]
+    group_count: wp.array[int]
+    pair_group: wp.array[int]
+    pair_solid: wp.array[int]
+    pair_law: wp.array[int]
+    bounded: wp.array[int]
+    point: wp.array[vec3]
+    area: wp.array[scalar]
+    stiffness: wp.array[scalar]
+    damping: wp.array[scalar]
+    restitution: wp.array[scalar]
+    friction: wp.array[scalar]
+    viscosity: wp.array[scalar]
+    scale: wp.array[scalar]
 
 
 @wp.struct
-class Links:
-    """Where elements and bodies are, all worlds in one row.
+class RobotArrays:
+    """A robot and the solids around it: all that is constant in a step.
 
-    rotation: Orientation of an element.
-    position: Its origin [m].
-    basis: Columns are the axes along or about which its velocities go, in the world.
-    twist: Its twist.
-    acceleration: Its spatial acceleration less gravity.
-    body_rotation: Orientation of a body.
-    body_position: Its origin [m].
+    tree: Topology.
+    design: Parameters of joints, bodies and motors.
+    contacts: Contact points and laws.
+    solids: Solids that the points may be in contact with.
     """
 
-    rotation: wp.array[mat33]
-    position: wp.array[vec3]
-    basis: wp.array[mat33]
-    twist: wp.array[Twist]
-    acceleration: wp.array[Twist]
-    body_rotation: wp.array[mat33]
-    body_position: wp.array[vec3]
+    tree: Tree
+    design: Design
+    contacts: Contacts
+    solids: Solids

@@ -1,0 +1,167 @@
+"""The contacts of a configuration: which points are inside which solids, and the force on each.
+
+Derivatives with respect to the motion are those that Warp generates.
+"""
+
+import warp as wp
+
+from warpbots.contact.penalty import penalty_force
+from warpbots.contact.solid import Solids, solid_distance
+from warpbots.numerics import Launch, parallel
+from warpbots.solvers.articulated.cloud_contact import body_pose, body_twist, law_of
+from warpbots.solvers.articulated.robot_arrays import RobotArrays
+from warpbots.solvers.articulated.spatial import angular, linear, scalar, vec3
+from warpbots.solvers.articulated.step_arrays import Links
+
+__all__ = [
+    "CHUNK",
+    "LISTING_KERNELS",
+    "ContactList",
+    "approach",
+    "force_at",
+    "list_contacts",
+    "list_kernel",
+]
+
+CHUNK = wp.constant(32)
+"""Candidates of which one thread lists those in contact."""
+
+
+@wp.struct
+class ContactList:
+    """The contacts of a configuration, in the order of their candidates: pairs and their points.
+
+    pair: Pair of a candidate, shape (candidates,).
+    point: Its point, shape (candidates,).
+    count: Number of contacts, shape (worlds,).
+    candidate: Candidates in contact, shape (worlds * candidates,).
+    deep: 1 for candidates in contact, shape (worlds * candidates,) where many threads list them, and (0,) elsewhere.
+    counted: Number of contacts of each `CHUNK` of candidates, shape (worlds * chunks,).
+    """
+
+    pair: wp.array[int]
+    point: wp.array[int]
+    count: wp.array[int]
+    candidate: wp.array[int]
+    deep: wp.array[int]
+    counted: wp.array[int]
+
+
+@wp.func
+def distance(solids: Solids, s: int, y: vec3):
+    """Signed distance of a point to a solid, and its slope."""
+    d, n, _C = solid_distance(solids, s, y)
+    return d, n
+
+
+@wp.func_grad(distance)
+def adj_distance(solids: Solids, s: int, y: vec3, d_adj: scalar, n_adj: vec3):
+    """The slope is the derivative of the distance, and the curvature, which is symmetric, that of the slope."""
+    _d, n, C = solid_distance(solids, s, y)
+    wp.adjoint[y] += d_adj * n + C @ n_adj
+
+
+@wp.func
+def approach(robot: RobotArrays, links: Links, w: int, pair: int, i: int):
+    """Position of point i, axes of the solid of a pair, distance of the point to it and slope of the distance."""
+    contacts = robot.contacts
+    solids = robot.solids
+    tree = robot.tree
+    s = contacts.pair_solid[pair]
+    Ra, pa = body_pose(tree, links, w, contacts.group_body[contacts.pair_group[pair]])
+    Rb, pb = body_pose(tree, links, w, solids.body[s])
+    x = pa + Ra @ contacts.point[w * contacts.points + i]
+    R = Rb @ solids.rotation[s]
+    d, n = distance(solids, s, wp.transpose(R) @ (x - pb - Rb @ solids.position[s]))
+    return x, R, d, n
+
+
+@wp.func
+def force_at(robot: RobotArrays, links: Links, w: int, pair: int, x: vec3, d: scalar, n: vec3):
+    """Force of a contact at x [N], for a slope n in the world."""
+    contacts = robot.contacts
+    tree = robot.tree
+    a = contacts.group_body[contacts.pair_group[pair]]
+    V = body_twist(tree, links, w, a) - body_twist(tree, links, w, robot.solids.body[contacts.pair_solid[pair]])
+    u = linear(V) + wp.cross(angular(V), x)
+    k, c, least, most, mu, k_t = law_of(contacts, w, pair)
+    return contacts.scale[w] * penalty_force(d, n, u, k, c, least, most, mu, k_t)
+
+
+@wp.kernel(enable_backward=False)
+def list_kernel(
+    # model
+    robot: RobotArrays,
+    # work
+    links: Links,
+    candidates: int,
+    # out
+    contact_list_out: ContactList,
+):
+    """List the candidates in contact; by one thread for each world."""
+    w = wp.tid()
+    count = int(0)
+    for i in range(candidates):
+        _x, _R, d, _n = approach(robot, links, w, contact_list_out.pair[i], contact_list_out.point[i])
+        if d < scalar(0.0):
+            contact_list_out.candidate[w * candidates + count] = i
+            count += 1
+    contact_list_out.count[w] = count
+
+
+@wp.kernel(enable_backward=False)
+def deep_kernel(
+    # model
+    robot: RobotArrays,
+    # work
+    links: Links,
+    candidates: int,
+    # out
+    contact_list_out: ContactList,
+):
+    """Write whether a candidate is in contact."""
+    w, i = wp.tid()
+    _x, _R, d, _n = approach(robot, links, w, contact_list_out.pair[i], contact_list_out.point[i])
+    contact_list_out.deep[w * candidates + i] = wp.where(d < scalar(0.0), 1, 0)
+
+
+@wp.kernel(enable_backward=False)
+def count_kernel(candidates: int, chunks: int, contact_list_out: ContactList):
+    """Count the contacts of a chunk of candidates."""
+    w, chunk = wp.tid()
+    count = int(0)
+    for i in range(chunk * CHUNK, wp.min((chunk + 1) * CHUNK, candidates)):
+        count += contact_list_out.deep[w * candidates + i]
+    contact_list_out.counted[w * chunks + chunk] = count
+
+
+@wp.kernel(enable_backward=False)
+def compact_kernel(candidates: int, chunks: int, contact_list_out: ContactList):
+    """List the contacts of a chunk behind those of the chunks before: the list of `list_kernel`."""
+    w, chunk = wp.tid()
+    count = int(0)
+    for before in range(chunk):
+        count += contact_list_out.counted[w * chunks + before]
+    for i in range(chunk * CHUNK, wp.min((chunk + 1) * CHUNK, candidates)):
+        if contact_list_out.deep[w * candidates + i] == 1:
+            contact_list_out.candidate[w * candidates + count] = i
+            count += 1
+    if chunk == chunks - 1:
+        contact_list_out.count[w] = count
+
+
+LISTING_KERNELS = (list_kernel, deep_kernel, count_kernel, compact_kernel)
+"""Kernels of `list_contacts`, which have no adjoint."""
+
+
+def list_contacts(robot: RobotArrays, links: Links, contact_list: ContactList, device: wp.Device) -> list[Launch]:
+    """Launches that list the contacts of a configuration, always in the same order."""
+    worlds, candidates = contact_list.count.size, contact_list.pair.size
+    if not parallel(device):
+        return [(list_kernel, worlds, [robot, links, candidates], [contact_list])]
+    chunks = contact_list.counted.size // worlds
+    return [
+        (deep_kernel, (worlds, candidates), [robot, links, candidates], [contact_list]),
+        (count_kernel, (worlds, chunks), [candidates, chunks], [contact_list]),
+        (compact_kernel, (worlds, chunks), [candidates, chunks], [contact_list]),
+    ]

@@ -1,0 +1,120 @@
+"""What a step computes, as Warp structs: a stage, the motion of the links, contacts, residual and Jacobian."""
+
+import warp as wp
+
+from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
+
+__all__ = ["Links", "Pairs", "Stage", "StepArrays"]
+
+
+@wp.struct
+class Stage:
+    """One implicit stage: coordinates q displaced by x, velocities from the rate c x + rate, accelerations c v + accel.
+
+    q: Joint coordinates that are displaced [rad, m, or quaternions], shape (worlds * coordinates,).
+    x: Displacement [rad or m], shape (worlds * freedom,).
+    rate: Rate of the displacement less c x [rad/s or m/s], shape (worlds * freedom,).
+    accel: Acceleration less c v [rad/s^2 or m/s^2], shape (worlds * freedom,).
+    c: Inverse of the length of the stage [1/s], shape (worlds,).
+    """
+
+    q: wp.array[scalar]
+    x: wp.array[scalar]
+    rate: wp.array[scalar]
+    accel: wp.array[scalar]
+    c: wp.array[scalar]
+
+
+@wp.struct
+class Links:
+    """Poses and motion of elements and bodies, all worlds in one row.
+
+    rotation: Orientations of elements [1], shape (worlds * elements,).
+    position: Their origins [m], shape (worlds * elements,).
+    basis: Axes of their velocities in the world, as columns [1], shape (worlds * elements,).
+    twist: Their twists [rad/s, m/s], shape (worlds * elements,).
+    acceleration: Their spatial accelerations less gravity [rad/s^2, m/s^2], shape (worlds * elements,).
+    body_rotation: Orientations of bodies [1], shape (worlds * bodies,).
+    body_position: Their origins [m], shape (worlds * bodies,).
+    """
+
+    rotation: wp.array[mat33]
+    position: wp.array[vec3]
+    basis: wp.array[mat33]
+    twist: wp.array[Twist]
+    acceleration: wp.array[Twist]
+    body_rotation: wp.array[mat33]
+    body_position: wp.array[vec3]
+
+
+@wp.struct
+class Pairs:
+    """Sums over the contacts of each pair, of shape (worlds * pairs,) unless said otherwise.
+
+    near: 1 where the bounds of the group overlap the solid.
+    active: 1 where there are contacts.
+    wrench: W [N m, N].
+    blocks: Four blocks each, row by row, of K, L and D [N m, N and per m or m/s], shape (worlds * pairs * 12,).
+    center: Centre of the bounds of a group in the frame of its body [m], shape (worlds * groups,).
+    radius: Radius of the bounds [m], shape (worlds * groups,).
+    hardness: Factor of the viscosities on the way to a solution [1], shape (worlds,).
+    in_contact: 1 where the point of a thread is in contact, shape (worlds * lanes,).
+    point_wrench: Wrench of that point [N m, N], shape (worlds * lanes,).
+    point_blocks: Its blocks, units as of `blocks`, shape (worlds * lanes * 12,).
+    """
+
+    near: wp.array[int]
+    active: wp.array[int]
+    wrench: wp.array[Twist]
+    blocks: wp.array[mat33]
+    center: wp.array[vec3]
+    radius: wp.array[scalar]
+    hardness: wp.array[scalar]
+    in_contact: wp.array[int]
+    point_wrench: wp.array[Twist]
+    point_blocks: wp.array[mat33]
+
+
+@wp.struct
+class StepArrays:
+    """Residual and Jacobian of a stage, and all that is computed on the way to them, all worlds in one row.
+
+    links: Poses and motion of elements and bodies.
+    pairs: Contacts of the pairs.
+    mass: Mass of the subtree that an element carries [kg], shape (worlds * elements,).
+    moment: Its mass times its centre of mass [kg m], shape (worlds * elements,).
+    inertia: Its moments of inertia about the origin [kg m^2], shape (worlds * elements,).
+    momentum: Its linear momentum [kg m/s], shape (worlds * elements,).
+    coriolis: Its matrix B [kg m^2/s], shape (worlds * elements,).
+    force: The wrench that its motion needs [N m, N], shape (worlds * elements,).
+    pushed: The wrench of its contacts [N m, N], shape (worlds * elements,).
+    axis: Twists S of unit velocities [1, m], shape (worlds * freedom,).
+    displaced: Twists s of unit displacements [1, m], shape (worlds * freedom,).
+    drift: Changes a of twists with displacements [1/s, m/s], shape (worlds * freedom,).
+    lag: Changes g of accelerations with displacements [1/s^2, m/s^2], shape (worlds * freedom,).
+    residual: Residual [N m or N], shape (worlds * freedom,).
+    step: Correction of Newton's method [rad or m], shape (worlds * freedom,).
+    scale: One over the diagonal of the Jacobian [rad/(N m) or m/N], shape (worlds * freedom,).
+    good: Last displacement for which the iteration converged [rad or m], shape (worlds * freedom,).
+    jacobian: Derivative of the residual with respect to the displacement [N m/rad or N/m], row by row, shape
+        (worlds * freedom * freedom,).
+    """
+
+    links: Links
+    pairs: Pairs
+    mass: wp.array[scalar]
+    moment: wp.array[vec3]
+    inertia: wp.array[mat33]
+    momentum: wp.array[vec3]
+    coriolis: wp.array[mat33]
+    force: wp.array[Twist]
+    pushed: wp.array[Twist]
+    axis: wp.array[Twist]
+    displaced: wp.array[Twist]
+    drift: wp.array[Twist]
+    lag: wp.array[Twist]
+    residual: wp.array[scalar]
+    step: wp.array[scalar]
+    scale: wp.array[scalar]
+    good: wp.array[scalar]
+    jacobian: wp.array[scalar]

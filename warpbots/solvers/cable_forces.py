@@ -1,0 +1,51 @@
+"""Forces of cables at their waypoints: the kernels of `warpbots.actuators.cable`, for every solver that has cables."""
+
+import warp as wp
+
+from warpbots.actuators import cable_arrays, cable_kernels
+from warpbots.numerics import Launch, real
+
+__all__ = ["CableWorkspace", "cable_adjoints", "cable_launches"]
+
+
+class CableWorkspace:
+    """Lengths, tensions and forces of the cables, with gradients.
+
+    Attributes:
+        length: Lengths of the routes [m], shape (worlds, n_cables).
+        tension: Tensions [N], shape (worlds, n_cables).
+        force: Forces at the waypoints [N], shape (worlds, n_waypoints), vector.
+    """
+
+    def __init__(self, worlds: int, cables: int, waypoints: int, vector: type, device: wp.Device):
+        def zeros(count: int, dtype: type) -> wp.array:
+            return wp.zeros((worlds, count), dtype=dtype, device=device, requires_grad=True)
+
+        self.length, self.tension, self.force = zeros(cables, real), zeros(cables, real), zeros(waypoints, vector)
+
+
+def cable_launches(cables: object, work: CableWorkspace, control: wp.array, x: wp.array) -> list[Launch]:
+    """Launches that add to `work.length`, which must be zero, and write `work.tension` and `work.force`.
+
+    Args:
+        cables: From `warpbots.solvers.cable_routes.cables_of`.
+        work: Arrays of the cables.
+        control: Control signals, shape (worlds, channels).
+        x: Positions [m], shape (worlds, n), vector.
+    """
+    length, tension, force = cable_kernels(work.force.dtype._length_)
+    return [
+        (length, work.force.shape, [cables, x], [work.length]),
+        (tension, work.tension.shape, [cables, work.length, control], [work.tension]),
+        (force, work.force.shape, [cables, x, work.tension], [work.force]),
+    ]
+
+
+def cable_adjoints(work: CableWorkspace, control_adj: wp.array, x_adj: wp.array) -> list[tuple[list, list]]:
+    """Gradients of the inputs and outputs of `cable_launches`, for `warpbots.numerics.launch_adjoints`."""
+    none = cable_arrays()()
+    return [
+        ([none, x_adj], [work.length.grad]),
+        ([none, work.length.grad, control_adj], [work.tension.grad]),
+        ([none, x_adj, work.tension.grad], [work.force.grad]),
+    ]

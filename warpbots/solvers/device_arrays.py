@@ -1,0 +1,33 @@
+"""NumPy arrays on a device, in the type that kernels read."""
+
+import numpy as np
+import warp as wp
+
+from warpbots.numerics import real
+
+__all__ = ["device_array", "numpy_type", "tiled"]
+
+
+def numpy_type(dtype: type) -> type:
+    """NumPy scalar type of a Warp scalar, vector, matrix or quaternion type."""
+    scalar = getattr(dtype, "_wp_scalar_type_", dtype)
+    return np.int32 if scalar is int else wp.dtype_to_numpy(scalar)
+
+
+def device_array(values: object, device: wp.Device, dtype: type = real, requires_grad: bool = False) -> wp.array:
+    """An array of `dtype` with the values of anything that NumPy reads as an array.
+
+    Args:
+        values: Shape (...,), and the shape of `dtype` behind it.
+        device: Device of the array.
+        dtype: Warp type of an entry.
+        requires_grad: Whether the array has a gradient.
+    """
+    values = np.asarray(values, dtype=numpy_type(dtype))
+    return wp.array(values, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def tiled(values: object, worlds: int, device: wp.Device, dtype: type = real, requires_grad: bool = False) -> wp.array:
+    """`device_array` of `values` repeated along a new first axis, once for each world."""
+    values = np.asarray(values, dtype=numpy_type(dtype))
+    return device_array(np.tile(values, (worlds, *(1,) * values.ndim)), device, dtype, requires_grad)

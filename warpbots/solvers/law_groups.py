@@ -1,0 +1,43 @@
+"""Matter in runs that follow one constitutive law, each of which is one launch."""
+
+import dataclasses
+import itertools
+from collections.abc import Iterable
+
+from warpbots.scene import Material
+
+__all__ = ["LawGroup", "law_groups"]
+
+
+@dataclasses.dataclass(frozen=True)
+class LawGroup:
+    """Consecutive particles or elements of one constitutive law.
+
+    Attributes:
+        law: Name of the law.
+        incompressibility: Exponent of the added volumetric energy, 0 for none.
+        first: Index of the first of them.
+        count: Number of them.
+    """
+
+    law: str
+    incompressibility: int
+    first: int
+    count: int
+
+
+def law_groups(materials: Iterable[Material], counts: Iterable[int]) -> tuple[LawGroup, ...]:
+    """Runs of one law; neighbouring bodies of one law make one run, and bodies without any points none.
+
+    Args:
+        materials: Material of each body.
+        counts: Number of points or elements of each body.
+    """
+    laws = ((m.law, m.incompressibility) for m in materials)
+    groups, first = [], 0
+    for law, run in itertools.groupby(zip(laws, counts, strict=True), key=lambda pair: pair[0]):
+        count = int(sum(n for _, n in run))
+        if count:
+            groups.append(LawGroup(*law, first, count))
+        first += count
+    return tuple(groups)

@@ -1,0 +1,38 @@
+"""The largest stable step of a lattice at rest."""
+
+import math
+
+from warpbots.solvers.mass_spring.integrators import Scheme
+from warpbots.solvers.mass_spring.modal_analysis import frequency_limit, highest_frequency
+from warpbots.solvers.mass_spring.model import MassSpringModel
+from warpbots.solvers.mass_spring.motors import fastest_decay
+
+__all__ = ["largest_step"]
+
+
+def largest_step(model: MassSpringModel, scheme: Scheme, enough: float = math.inf) -> float:
+    """Stability bound [s] of `MassSpring.max_time_step`.
+
+    Args:
+        model: What moves.
+        scheme: The integrator.
+        enough: What the caller needs [s]: a cheap lower bound above it is returned instead.
+    """
+    bound = _bound(model, scheme, *frequency_limit(model))
+    return bound if bound > enough else _bound(model, scheme, *highest_frequency(model))
+
+
+def _bound(model: MassSpringModel, scheme: Scheme, omega: float, ratio: float) -> float:
+    """Bound for a highest frequency of the springs [rad/s] and its damping ratio [1]."""
+    mass = model.mass.numpy()
+    stiffest = float((model.contact.numpy() / mass).max()) if model.scene.obstacles else 0.0
+    if model.cables.stiffness.size:  # both parts of a cable pull at a mass between them, and both its neighbours move
+        stiffest += 4.0 * float(model.cables.stiffness.numpy().max() / mass.min())
+    if model.self_contact:  # from two sides at once
+        stiffest += 4.0 * float((model.collision.numpy() / mass).max())
+    fastest = math.sqrt(omega**2 + stiffest)
+    bound = scheme.stable_step(ratio) / fastest if fastest else math.inf
+    if model.torque.size:
+        torque, speed = model.torque.numpy(), model.speed.numpy()
+        bound = min(bound, 2.0 / fastest_decay(model.lattice, model.motors, torque, speed))
+    return bound

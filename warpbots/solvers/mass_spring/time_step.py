@@ -1,0 +1,215 @@
+"""One explicit step of a lattice, and its adjoint."""
+
+import dataclasses
+
+import warp as wp
+
+from warpbots.contact import obstacle_arrays
+from warpbots.numerics import NODE, copy, launch, launch_adjoint, real
+from warpbots.scene import HalfSpace
+from warpbots.solvers.mass_spring.constraints import adj_project_end_kernel, project_end_kernel
+from warpbots.solvers.mass_spring.integrators import Scheme
+from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
+from warpbots.solvers.mass_spring.obstacle_contact import contact_kernel, stop_kernel
+from warpbots.solvers.mass_spring.rest_lengths import (
+    add_plastic_strain,
+    adj_add_plastic_strain,
+    adj_drive,
+    adj_yield_and_break,
+    drive,
+    yield_and_break,
+)
+from warpbots.solvers.mass_spring.stage_forces import add_forces, adj_add_forces
+from warpbots.solvers.mass_spring.stages import adj_end_kernel, adj_stage_kernel, end_kernel, stage_kernel
+
+__all__ = ["TimeStep"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TimeStep:
+    """A step from one state to the next.
+
+    Attributes:
+        model: What moves.
+        state: Where to start; not changed.
+        control: Control signals in [-1, 1], shape (worlds, channels).
+        state_out: Where to write.
+        h: Length of the step [s].
+        scheme: The integrator.
+        contact_damping: Damping of contact with obstacles, as of `MassSpring` [s/m].
+        thinnest: Smallest thickness of an obstacle in which masses are noticed [m].
+    """
+
+    model: MassSpringModel
+    state: MassSpringState
+    control: wp.array
+    state_out: MassSpringState
+    h: float
+    scheme: Scheme
+    contact_damping: float
+    thinnest: float
+
+    def run(self) -> None:
+        """Advance by one step."""
+        model, end = self.model, self.model.workspace.end
+        force = model.workspace.stage.force(self.state_out)
+        for stage in range(self.scheme.stages):
+            self._begin_stage(stage, force, force)
+            if model.inelastic:
+                if stage == 0:
+                    yield_and_break(model, self.state, self.state_out)
+                add_plastic_strain(model, self.state_out)
+            add_forces(model, self.control, self.state_out, self._at(stage, force))
+        ended = self.state_out.motion()
+        self._end([*(end.free if model.scene.obstacles else ended), self.state_out.time], force)
+        if model.scene.obstacles:
+            self._contact(ended)
+        if model.held.size:
+            self._constrain(ended)
+
+    def adjoint(self) -> None:
+        """Gradients of a step from those of `state_out`: its end, then its stages backwards."""
+        model, state, work = self.model, self.state, self.model.workspace
+        force, force_adj = work.stage.force(self.state_out), work.stage.force_adj
+        motion_adj = state.motion_adj()
+        mass_adj, drag_adj, load_adj = (
+            None if a.grad is None else a.grad.flatten() for a in (model.mass, model.drag, model.load)
+        )
+        gravity_adj = work.copies.gradient("gravity", model.gravity)
+        ended_adj = self.state_out.motion_adj()
+        if model.held.size:
+            ended_adj = self._adj_constrain(ended_adj, motion_adj[0])
+        if model.scene.obstacles:
+            ended_adj = self._adj_contact(ended_adj, force, mass_adj, motion_adj)
+        launch(
+            adj_end_kernel(model.dim, self.scheme.stages), model.all_masses,
+            [*self._end_weights(), force, *ended_adj, self.state_out.time.grad],
+            [mass_adj, *motion_adj, state.time.grad, force_adj], model.device,
+        )  # fmt: skip
+        if model.inelastic:
+            copy(work.rest_length.strain_adj, self.state_out.plastic.grad)
+            copy(work.rest_length.broken_adj, self.state_out.broken.grad)
+        for stage in reversed(range(self.scheme.stages)):
+            self._adj_stage(stage, force, force_adj)
+            launch(
+                adj_stage_kernel(model.dim, stage), model.all_masses,
+                [
+                    *_flat([model.mass, model.drag, model.gravity]), len(model.lattice), work.copies.count,
+                    *self._stage_weights(stage), work.stage.v, force, work.stage.x_adj, work.stage.v_adj,
+                ],
+                [mass_adj, drag_adj, load_adj, gravity_adj, *motion_adj, force_adj], model.device,
+            )  # fmt: skip
+        work.copies.collect("gravity", model.gravity)
+
+    def _begin_stage(self, stage: int, force: wp.array, force_out: wp.array) -> None:
+        """Positions and velocities of a stage, weight, load and drag there, and rest lengths under the actuators."""
+        model, work = self.model, self.model.workspace.stage
+        masses = _flat([model.mass, model.drag, model.load, model.gravity])
+        inputs = [*masses, len(model.lattice), *self._stage_weights(stage), *self.state.motion(), force]
+        launch(stage_kernel(model.dim, stage), model.all_masses, inputs, [work.x, work.v, force_out], model.device)
+        if model.driven:
+            drive(model, self.state, self.control, self.scheme.c[stage] * self.h)
+
+    def _adj_stage(self, stage: int, force: wp.array, force_adj: wp.array) -> None:
+        """Gradients with respect to the positions and velocities of a stage, its rest lengths and the model."""
+        model, work, rest_length = self.model, self.model.workspace.stage, self.model.workspace.rest_length
+        self._begin_stage(stage, force, work.spare)
+        work.x_adj.zero_()
+        work.v_adj.zero_()
+        if model.driven:
+            rest_length.driven.grad.zero_()
+        if model.inelastic:
+            add_plastic_strain(model, self.state_out)
+            rest_length.plastic.grad.zero_()
+        adj_add_forces(model, self.control, self.state_out, self._at(stage, force_adj))
+        if model.inelastic:
+            adj_add_plastic_strain(model, self.state_out)
+            if stage == 0:
+                adj_yield_and_break(model, self.state, self.state_out)
+        if model.driven:
+            adj_drive(model, self.state, self.control, self.scheme.c[stage] * self.h)
+
+    def _at(self, stage: int, force: wp.array) -> wp.array:
+        """The forces of one stage among those of all stages."""
+        n = self.model.all_masses
+        return force[stage * n : (stage + 1) * n]
+
+    def _end(self, ended: list[wp.array], force: wp.array) -> None:
+        """Position, velocity and time at the end of the step without contact and constraints."""
+        model = self.model
+        inputs = [*self._end_weights(), *self.state.motion(), self.state.time, force]
+        launch(end_kernel(model.dim, self.scheme.stages), model.all_masses, inputs, ended, model.device)
+
+    def _contact(self, ended: list[wp.array]) -> None:
+        """Contact with obstacles, and NaN for masses that pass one."""
+        model = self.model
+        inputs = self._contact_inputs(model.friction, 1)
+        launch(self._contact_kernel(), model.all_masses, inputs, ended, model.device)
+        if not all(isinstance(o.shape, HalfSpace) for o in model.scene.obstacles):
+            inputs = [model.obstacles, real(0.5 * self.thinnest), self.state.position.flatten()]
+            launch(stop_kernel(model.dim), model.all_masses, inputs, ended[:1], model.device)
+
+    def _adj_contact(
+        self, ended_adj: list[wp.array], force: wp.array, mass_adj: wp.array | None, motion_adj: list[wp.array]
+    ) -> list[wp.array]:
+        """Gradients with respect to the end of the step without contact, from those with respect to its end."""
+        model, end, copies = self.model, self.model.workspace.end, self.model.workspace.copies
+        self._end([*end.free, end.free_time], force)
+        for array in end.free_adj:
+            array.zero_()
+        copies = copies.wanted(model.friction)
+        launch_adjoint(
+            self._contact_kernel(), model.all_masses,
+            self._contact_inputs(copies.values("friction", model.friction), copies.count), self.state_out.motion(),
+            [
+                mass_adj, None, None, obstacle_arrays(model.dim)(), copies.gradient("friction", model.friction),
+                *[None] * 5, *motion_adj, *end.free_adj,
+            ],
+            ended_adj, model.device,
+        )  # fmt: skip
+        copies.collect("friction", model.friction)
+        return end.free_adj
+
+    def _contact_kernel(self) -> wp.Kernel:
+        return contact_kernel(self.model.dim, len(self.model.scene.obstacles), self.scheme.stages)
+
+    def _contact_inputs(self, friction: wp.array, copies: int) -> list:
+        model, scheme = self.model, self.scheme
+        return [
+            model.mass.flatten(), model.contact, real(self.contact_damping), model.obstacles, friction,
+            len(model.lattice), copies, real(scheme.c[0] * self.h), real(self.h * sum(scheme.p)), real(self.h),
+            *self.state.motion(), *model.workspace.end.free,
+        ]  # fmt: skip
+
+    def _constrain(self, ended: list[wp.array]) -> None:
+        """Displacements and velocities projected onto the constraints."""
+        model = self.model
+        inputs = [*model.constraints, self.state.position.flatten()]
+        launch(project_end_kernel(model.dim), (model.worlds, model.held.size), inputs, ended, model.device)
+
+    def _adj_constrain(self, ended_adj: list[wp.array], x_adj: wp.array) -> list[wp.array]:
+        """Gradients with respect to position and velocity before constraints, from those after them."""
+        model, before = self.model, self.model.workspace.end.before_constraints_adj
+        for own, array in zip(before, ended_adj, strict=True):
+            copy(own, array)
+        held = (model.worlds, model.held.size)
+        launch(adj_project_end_kernel(model.dim), held, model.constraints, [x_adj, *before], model.device)
+        return before
+
+    def _stage_weights(self, stage: int) -> list:
+        scheme, h = self.scheme, self.h
+        return [real(scheme.c[stage] * h), _weights(h * h, scheme.A[stage]), _weights(h, scheme.B[stage])]
+
+    def _end_weights(self) -> list:
+        weights = [_weights(self.h * self.h, self.scheme.p), _weights(self.h, self.scheme.q)]
+        return [self.model.mass.flatten(), len(self.model.lattice), real(self.h), *weights]
+
+
+def _weights(factor: float, row: tuple[float, ...]) -> NODE:
+    """Up to four weights of a scheme times a power of the step."""
+    return NODE(*(factor * w for w in row), *(0.0,) * (4 - len(row)))
+
+
+def _flat(arrays: list[wp.array]) -> list[wp.array]:
+    """All worlds in one row."""
+    return [a.flatten() for a in arrays]

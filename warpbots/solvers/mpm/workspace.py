@@ -1,0 +1,104 @@
+"""Arrays that a step of MPM fills anew."""
+
+import dataclasses
+import functools
+
+import warp as wp
+
+from warpbots.numerics import NODE, Copies, vector
+from warpbots.solvers.adjoint_cache import AdjointCache
+from warpbots.solvers.cable_forces import CableWorkspace
+from warpbots.solvers.solver import State
+
+__all__ = ["Gathered", "Workspace"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Gathered:
+    """Sums over the particles on the grid. Only active pencils are ever written and read.
+
+    Attributes:
+        active: 1 for pencils in the stencil of a particle, shape (worlds * pencils,), int.
+        momentum: Momentum [kg m/s] and mass [kg] of each node, shape (worlds * nodes,).
+    """
+
+    active: wp.array
+    momentum: wp.array
+
+
+@dataclasses.dataclass(frozen=True)
+class Workspace:
+    """Arrays that a step fills anew, grids above all; between steps most of their content means nothing.
+
+    Only the active pencils of a grid are ever written and read: those in the stencil of a particle.
+
+    Attributes:
+        nodes: Nodes of all worlds.
+        pencils: Pencils of all worlds.
+        dim: 2 or 3.
+        worlds: Number of worlds.
+        n_cables: Cables of one world.
+        n_waypoints: Waypoints of all cables of one world.
+        device: Device of the arrays.
+    """
+
+    nodes: int
+    pencils: int
+    dim: int
+    worlds: int
+    n_cables: int
+    n_waypoints: int
+    device: wp.Device
+
+    @functools.cached_property
+    def copies(self) -> Copies:
+        """Copies of what all threads of an adjoint add to."""
+        return Copies.of(self.device)
+
+    def _grid(self) -> wp.array:
+        return wp.zeros(self.nodes, dtype=NODE, device=self.device)
+
+    def gathered(self, state_out: State) -> Gathered:
+        """Momentum and mass on the grid in the step that ends in `state_out`.
+
+        If a gradient will be wanted the arrays belong to that state, and the adjoint of the step finds them filled;
+        unless they are larger than the state, as in a wide domain: then all steps share one pair, see `keeps`.
+        """
+        if not self.keeps(state_out):
+            return self._shared
+        return self._kept.of(state_out, self._gathered)
+
+    def keeps(self, state_out: State) -> bool:
+        """Whether what was gathered for `state_out` is still there when the adjoint of its step runs."""
+        return state_out.position.requires_grad and 16 * self.nodes <= sum(a.capacity for a in state_out.fields())
+
+    def _gathered(self) -> Gathered:
+        return Gathered(wp.zeros(self.pencils, dtype=int, device=self.device), self._grid())
+
+    @functools.cached_property
+    def _shared(self) -> Gathered:
+        return self._gathered()
+
+    @functools.cached_property
+    def _kept(self) -> AdjointCache:
+        return AdjointCache()
+
+    @functools.cached_property
+    def velocity(self) -> wp.array:
+        """Velocity of each node after gravity and contact [m/s], shape (worlds * nodes,)."""
+        return self._grid()
+
+    @functools.cached_property
+    def momentum_adj(self) -> wp.array:
+        """Gradient with respect to `momentum`, shape (worlds * nodes,)."""
+        return self._grid()
+
+    @functools.cached_property
+    def velocity_adj(self) -> wp.array:
+        """Gradient with respect to `velocity`, shape (worlds * nodes,)."""
+        return self._grid()
+
+    @functools.cached_property
+    def cables(self) -> CableWorkspace:
+        """Lengths, tensions and forces of the cables."""
+        return CableWorkspace(self.worlds, self.n_cables, self.n_waypoints, vector(self.dim), self.device)
