@@ -77,7 +77,7 @@ class Matter:
 
     @property
     def springs(self) -> np.ndarray:
-        """Points that springs join, shape (n_springs, 2); empty where there are none."""
+        """Points that springs join, shape (n_springs, 2), int; empty where there are none."""
         return np.zeros((0, 2), dtype=int)
 
     @property

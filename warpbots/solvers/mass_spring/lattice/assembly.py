@@ -57,7 +57,7 @@ class Lattice(Matter):
 
     @property
     def springs(self) -> np.ndarray:
-        """Masses that a spring joins, shape (n_springs, 2)."""
+        """Masses that a spring joins, shape (n_springs, 2), int."""
         return self.ends
 
     @property
