@@ -609,7 +609,7 @@ def test_a_robot_that_does_not_touch_itself(tmp_path):
 
 
 def test_too_much_contact_is_left_out_and_named(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr("warpbots.usd.rigid.contact_groups._MOST", 100)
+    monkeypatch.setattr("warpbots.usd.rigid.body_contacts._MOST", 100)
     scene = chain(tmp_path)
     assert touching_bodies(scene) == set()
     assert "contact between bodies" in notes(caplog)["the whole file"]

@@ -11,7 +11,7 @@ from usd_cases import ROUND, prim, write_text
 from warpbots import usd
 from warpbots.contact.distance import signed_distance
 from warpbots.scene import Box, SceneError, Sheet, TriangleMesh
-from warpbots.usd.geometry.static_surfaces import behind
+from warpbots.usd.geometry.open_surfaces import behind
 from warpbots.usd.geometry.tessellation import cube, sphere
 
 HEADER = '(\n upAxis = "Z"\n metersPerUnit = {unit}\n)\n'
@@ -272,7 +272,7 @@ def test_meshes_that_are_open_become_sheets_of_the_thickness_that_is_said(tmp_pa
         read(tmp_path, quad, material=ROUND, thickness=0.0)
     scene = read(tmp_path, quad + 'def Cube "Box" {\n}\ndef BasisCurves "Hair" {\n}\n', material=ROUND)
     assert [b.name for b in scene.bodies] == ["Box"]
-    assert "/Cloth: TriangleMesh is not watertight" in said() and "/Hair: a BasisCurves, which is no solid" in said()
+    assert "/Cloth: TriangleMesh is not watertight" in said() and "/Hair: a BasisCurves, which is not a solid" in said()
 
 
 def test_geometry_without_physics_is_not_taken_for_rigid(tmp_path, said):

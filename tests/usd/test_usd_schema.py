@@ -24,7 +24,17 @@ from warpbots.scene import (
     SoftBody,
     Task,
 )
-from warpbots.usd.stage.schema import EXACT, JOINT_FIELDS, PART_APIS, RIGID_FIELDS, SHAPE_FIELDS, SHAPES, TABLE
+from warpbots.usd.geometry.gprim_reader import plain_shape
+from warpbots.usd.stage.schema import (
+    EXACT,
+    GEOMETRY_TYPES,
+    JOINT_FIELDS,
+    PART_APIS,
+    RIGID_FIELDS,
+    SHAPE_FIELDS,
+    SHAPES,
+    TABLE,
+)
 
 LINKS = {"warpbots:regions"}
 AXES = ("linear", "angular", "transX", "transY", "transZ", "rotX", "rotY", "rotZ")
@@ -54,6 +64,19 @@ def written(request, tmp_path_factory):
 def written_names(row):
     """Names of the attributes of a row: one for each axis of a joint, where it is of an axis."""
     return {row.name.format(axis=axis) for axis in AXES}
+
+
+def test_every_geometric_type_has_a_reader():
+    """A prim that counts as geometry in the inventory can be read as a shape; empty ones say what they lack."""
+    stage = Usd.Stage.CreateInMemory()
+    for kind in GEOMETRY_TYPES:
+        prim = stage.DefinePrim(f"/{kind}", kind)
+        try:
+            plain_shape(prim, np.eye(4), 3)
+        except SceneError as error:
+            assert "that warpbots knows" not in str(error), kind
+    with pytest.raises(SceneError, match="a NurbsPatch is no solid that warpbots knows"):
+        plain_shape(stage.DefinePrim("/patch", "NurbsPatch"), np.eye(4), 3)
 
 
 def test_every_attribute_that_is_written_is_in_the_table(written):

@@ -343,7 +343,7 @@ def test_a_material_bound_further_down_gives_way(tmp_path):
 
 def test_nothing_is_written_that_reads_back_as_something_else(lab, tmp_path, monkeypatch):
     """A file of somebody else may hold what we do not foresee: here it will not take the new gravity."""
-    monkeypatch.setattr("warpbots.usd.stage.settings._write_gravity", lambda *args: None)
+    monkeypatch.setattr("warpbots.usd.stage.scene_settings._write_gravity", lambda *args: None)
     scene = dataclasses.replace(usd.read(lab), gravity=(0.0, 0.0, -1.62))
     with pytest.raises(SceneError, match=r"read back with other gravity; write .*replace\(scene, source=None\)"):
         usd.write(tmp_path / "moon.usda", scene)

@@ -6,6 +6,7 @@ from typing import Any
 
 from warpbots.scene import Scene
 from warpbots.scene.field_types import checked, shown
+from warpbots.trajectory import Trajectory
 from warpbots.usd.scene_writer import scene_layer
 from warpbots.usd.stage.stage_files import export, replacing_layers
 from warpbots.usd.trajectory_writer import write_trajectory
@@ -54,7 +55,7 @@ def write(
     if isinstance(what, Scene):
         with replacing_layers(path) as (temporary,):
             export(scene_layer(what, path.parent), temporary)
-    elif not hasattr(what, "frames"):
+    elif not isinstance(what, Trajectory):
         raise ValueError(f"write: what must be a Scene or a Trajectory, got {shown(what)}")
     else:
         write_trajectory(path, what, fps, every, velocities, springs)

@@ -7,20 +7,45 @@ condition is `warpbots:condition`, because USD has no word for it.
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
 from warpbots.scene import Obstacle, SceneError, Shape, Union
-from warpbots.usd.geometry.foreign_shapes import NoGeometry
+from warpbots.usd.geometry.collider_shapes import collider_shape
+from warpbots.usd.geometry.gprim_reader import NoGeometry
+from warpbots.usd.geometry.open_surfaces import behind
 from warpbots.usd.geometry.physics_materials import bind, read_friction, write_surface
-from warpbots.usd.geometry.solid_prims import geometry, is_own, read_solid, write_solid
-from warpbots.usd.geometry.static_surfaces import behind
-from warpbots.usd.rigid.colliders import Note, solid_of
+from warpbots.usd.geometry.solid_prims import read_solid, write_solid
+from warpbots.usd.stage.attributes import apply, authored, get, put
+from warpbots.usd.stage.inventory import Inventory, Note
+from warpbots.usd.stage.prim_editing import Target
+from warpbots.usd.stage.roles import geometry, is_own
 from warpbots.usd.stage.schema import OBSTACLE_API, rows
-from warpbots.usd.stage.target import Target
+from warpbots.usd.stage.stage_files import explained
 from warpbots.usd.stage.units import Frame
-from warpbots.usd.stage.values import apply, authored, get, put
 
-__all__ = ["collide", "read_obstacle", "write_obstacle"]
+__all__ = ["make_colliders", "read_obstacles", "write_obstacle"]
 
 
-def read_obstacle(prim: Usd.Prim, name: str, frame: Frame, note: Note = lambda prim, reason: None) -> Obstacle:
+def read_obstacles(found: Inventory, frame: Frame) -> list[Obstacle]:
+    """All obstacles; those without any geometry are moved to what is left out.
+
+    Raises:
+        SceneError: A line for each that is not a solid that warpbots knows: what stands on it would fall.
+    """
+    obstacles: list[Obstacle] = []
+    faults: list[str] = []
+    for n, prim in list(found.obstacles.items()):
+        try:
+            with explained(prim.GetPath(), prim):
+                obstacles.append(_read_obstacle(prim, n, frame, found.note))
+        except NoGeometry:
+            del found.obstacles[n]
+            found.note(prim, "a collider without a solid at or below it that warpbots knows")
+        except SceneError as error:
+            faults.append(f"{error}; to read the file without this collider, switch it off (physics:collisionEnabled)")
+    if faults:
+        raise SceneError("\n  ".join(faults))
+    return obstacles
+
+
+def _read_obstacle(prim: Usd.Prim, name: str, frame: Frame, note: Note = lambda prim, reason: None) -> Obstacle:
     """The static solid at `prim`.
 
     Args:
@@ -45,7 +70,7 @@ def _read_shape(prim: Usd.Prim, frame: Frame, note: Note) -> Shape:
     solids = []
     for part in parts:
         try:
-            solids.append(solid_of(part, frame.matrix(part), frame, note, behind))
+            solids.append(collider_shape(part, frame.matrix(part), frame, note, behind))
         except NoGeometry as error:
             note(part, f"a collider that is left out: {error}")
         except SceneError as error:
@@ -63,7 +88,7 @@ def write_obstacle(target: Target, existing: Usd.Prim | None, obstacle: Obstacle
     prim = write_solid(target, existing, "Obstacles", obstacle.name, obstacle.shape)
     if is_own(prim):
         apply(prim, OBSTACLE_API)
-        collide(prim)
+        make_colliders(prim)
     put(prim, "Obstacle.condition", obstacle.condition, frame)
     friction = obstacle.friction, obstacle.static_friction
     if existing is None or prim != existing or read_friction(_solid(prim), frame) != friction:
@@ -75,12 +100,12 @@ def write_obstacle(target: Target, existing: Usd.Prim | None, obstacle: Obstacle
 def _is(prim: Usd.Prim, obstacle: Obstacle, frame: Frame) -> bool:
     """Whether `prim` is read as `obstacle` already."""
     try:
-        return read_obstacle(prim, obstacle.name, frame) == obstacle
+        return _read_obstacle(prim, obstacle.name, frame) == obstacle
     except SceneError:
         return False
 
 
-def collide(prim: Usd.Prim) -> None:
+def make_colliders(prim: Usd.Prim) -> None:
     """Make colliders of the geometry below `prim`, except points: they are how a distance grid is drawn."""
     for part in Usd.PrimRange(prim):
         if part.IsA(UsdGeom.Gprim) and part.GetTypeName() != "Points":

@@ -3,9 +3,9 @@
 from pxr import Usd, UsdShade
 
 from warpbots.scene import Material, SceneError
+from warpbots.usd.stage.attributes import apply, authored, get, put
 from warpbots.usd.stage.schema import BODY_APIS, MATERIAL_APIS, rows
 from warpbots.usd.stage.units import Frame
-from warpbots.usd.stage.values import apply, authored, get, put
 
 __all__ = [
     "bind", "bound_material", "direct_material", "read_density", "read_friction", "read_material",

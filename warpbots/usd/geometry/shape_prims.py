@@ -12,12 +12,13 @@ import numpy as np
 from pxr import Gf, Usd, UsdGeom
 
 from warpbots.scene import Posed, SceneError, Shape, Sheet, Union
-from warpbots.usd.geometry.foreign_shapes import is_geometry, plain_shape, pose
-from warpbots.usd.geometry.gprims import author, describe, matrix, unchanged
-from warpbots.usd.soft.sheets import is_sheet, read_bending, read_sheet, write_thickness
+from warpbots.usd.geometry.gprim_reader import plain_shape, pose
+from warpbots.usd.geometry.gprim_writer import author, describe, matrix, unchanged
+from warpbots.usd.geometry.sheet_prims import is_sheet, read_bending, read_sheet, write_thickness
+from warpbots.usd.stage.attributes import authored, create
+from warpbots.usd.stage.roles import is_shape
 from warpbots.usd.stage.schema import EXACT, SHAPE_FIELDS, SHAPES, rows
 from warpbots.usd.stage.units import Frame, local_matrix
-from warpbots.usd.stage.values import authored, create
 
 __all__ = ["is_shape", "read_shape", "read_shape_in", "write_shape"]
 
@@ -28,11 +29,6 @@ _PLACED = ("Box", "Sphere", "Capsule", "Cylinder", "HalfSpace")
 
 _NUMBERS_ONLY = ("Silhouette", "Heightfield", "DistanceGrid")
 """Shapes that no geometric prim can say; what is drawn is for the eye."""
-
-
-def is_shape(prim: Usd.Prim) -> bool:
-    """Whether `prim` is the root of a shape."""
-    return authored(prim, _TOKEN.name) or is_geometry(prim)
 
 
 def read_shape(prim: Usd.Prim, frame: Frame) -> Shape:

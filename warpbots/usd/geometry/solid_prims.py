@@ -1,43 +1,14 @@
-"""Bodies and obstacles are both a prim with a solid at or below it: finding, reading, placing and removing that solid.
-
-Ours are an Xform with the solid as its child ``Shape``, whose type is in `warpbots:shape`. In files of others the prim
-may be the geometry itself, or have it anywhere below.
-"""
+"""The solid of a body or an obstacle, at or below its prim: reading, writing and removing it."""
 
 from pxr import Usd, UsdGeom
 
 from warpbots.scene import SceneError, Shape, Union
-from warpbots.usd.geometry.shape_prims import is_shape, read_shape, write_shape
-from warpbots.usd.stage.schema import REGION_API, RESULT_API, SIM_APIS, rows
-from warpbots.usd.stage.target import Target, editable, remove
+from warpbots.usd.geometry.shape_prims import read_shape, write_shape
+from warpbots.usd.stage.prim_editing import Target, editable, remove
+from warpbots.usd.stage.roles import geometry, is_own
 from warpbots.usd.stage.units import Frame
-from warpbots.usd.stage.values import authored, schemas
 
-__all__ = ["geometry", "is_own", "read_solid", "remove_solid", "write_solid"]
-
-
-def geometry(prim: Usd.Prim) -> list[Usd.Prim]:
-    """Roots of the shapes at or below `prim`: those marked for simulation, where some are.
-
-    Curves are bars only where there is nothing else: beside a mesh they are hair, or a line drawn on it.
-    """
-    if is_own(prim):
-        return [prim.GetChild("Shape")]  # whatever others have put beside it
-    found, walk = [], iter(Usd.PrimRange(prim, Usd.TraverseInstanceProxies()))
-    for below in walk:
-        if schemas(below) & {REGION_API, RESULT_API}:
-            walk.PruneChildren()
-        elif is_shape(below):
-            found.append(below)
-            walk.PruneChildren()
-    marked = [part for part in found if schemas(part) & set(SIM_APIS)]
-    return marked or [part for part in found if not part.IsA(UsdGeom.Curves)] or found
-
-
-def is_own(prim: Usd.Prim) -> bool:
-    """Whether `prim` has the layout that `write_solid` gives to a new one."""
-    shape = prim.GetChild("Shape")
-    return bool(shape) and prim.GetTypeName() == "Xform" and authored(shape, rows("shape")[0].name)
+__all__ = ["read_solid", "remove_solid", "write_solid"]
 
 
 def read_solid(prim: Usd.Prim, frame: Frame) -> Shape:

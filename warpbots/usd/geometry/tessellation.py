@@ -4,8 +4,8 @@ import numpy as np
 from pxr import Usd, UsdGeom
 
 from warpbots.scene import SceneError
+from warpbots.usd.stage.attributes import at_rest, axis_number
 from warpbots.usd.stage.units import START
-from warpbots.usd.stage.values import at_rest, axis_number
 
 __all__ = ["SIDES", "cone", "cube", "rod", "sphere"]
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 from pxr import Sdf, Usd
 
 from warpbots.scene import SceneError
-from warpbots.usd.rigid.colliders import Note
-from warpbots.usd.rigid.joint_prims import JointPrim
-from warpbots.usd.stage.values import schemas
+from warpbots.usd.rigid.joint_reader import JointPrim
+from warpbots.usd.stage.attributes import schemas
+from warpbots.usd.stage.inventory import Note
 
 __all__ = ["Branch", "branches"]
 

@@ -1,7 +1,7 @@
 """Exact twins of what rigid bodies and joints say in single precision, or cannot say at all.
 
 A twin counts while what the standard attributes say agrees with it to single precision, as in
-`warpbots.usd.stage.values`.
+`warpbots.usd.stage.attributes`.
 """
 
 import dataclasses
@@ -10,8 +10,8 @@ import numpy as np
 from pxr import Usd
 
 from warpbots.scene import Joint
+from warpbots.usd.stage.attributes import authored, clear, create
 from warpbots.usd.stage.schema import EXACT, JOINT_FIELDS, rows
-from warpbots.usd.stage.values import authored, clear, create
 
 __all__ = ["exact_joint", "exact_pose", "load", "near", "store"]
 

@@ -12,13 +12,14 @@ from pxr import Usd
 
 from warpbots.scene import Joint, RigidBody, SceneError
 from warpbots.usd.rigid.body_tree import Branch
-from warpbots.usd.rigid.colliders import Note
 from warpbots.usd.rigid.exact_values import exact_joint, exact_pose
-from warpbots.usd.rigid.joint_prims import Freedom, JointPrim
-from warpbots.usd.rigid.poses import displacement, inverse, matrix_of, misfit, solve
+from warpbots.usd.rigid.joint_kinematics import displacement, misfit, solve
+from warpbots.usd.rigid.joint_reader import Freedom, JointPrim
+from warpbots.usd.stage.attributes import number, schemas
+from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.schema import RIGID_API, rows
-from warpbots.usd.stage.units import Frame, snap
-from warpbots.usd.stage.values import number, schemas
+from warpbots.usd.stage.transforms import inverse, matrix_of, snap
+from warpbots.usd.stage.units import Frame
 
 __all__ = ["Hanging", "Step", "hang"]
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from warpbots.scene import Servo, Torque
-from warpbots.usd.rigid.colliders import Note
 from warpbots.usd.rigid.exact_values import near
 from warpbots.usd.rigid.joint_chains import Step
-from warpbots.usd.rigid.joint_prims import Drive
+from warpbots.usd.rigid.joint_reader import Drive
+from warpbots.usd.stage.inventory import Note
 
 __all__ = ["Claim", "claim", "read_drives"]
 

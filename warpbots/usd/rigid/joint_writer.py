@@ -4,13 +4,13 @@ import numpy as np
 from pxr import Gf, Usd, UsdPhysics
 
 from warpbots.scene import Joint, Scene, Servo, Torque
-from warpbots.usd.rigid.poses import inverse, matrix_of
-from warpbots.usd.stage.schema import Row, rows
-from warpbots.usd.stage.target import Target, rename
+from warpbots.usd.stage.attributes import apply, author_row, create, quaternion
+from warpbots.usd.stage.prim_editing import Target, rename
+from warpbots.usd.stage.schema import rows
+from warpbots.usd.stage.transforms import inverse, matrix_of
 from warpbots.usd.stage.units import Frame
-from warpbots.usd.stage.values import apply, create
 
-__all__ = ["author_row", "quaternion", "write_joint"]
+__all__ = ["write_joint"]
 
 _TYPES = {
     "fixed": "PhysicsFixedJoint", "revolute": "PhysicsRevoluteJoint", "prismatic": "PhysicsPrismaticJoint",
@@ -31,19 +31,6 @@ _LOCKED = (1.0, -1.0)
 """Limits that mean "locked" in UsdPhysics: the lower one is above the upper one."""
 
 _NEWTON_JOINT = "NewtonJointAPI"
-
-
-def author_row(prim: Usd.Prim, row: Row, value: object) -> None:
-    """Author the attribute of a row of the table, as it stands in the file."""
-    create(prim, row.name, row.type, value, row.uniform)
-
-
-def quaternion(R: np.ndarray) -> Gf.Quatf:
-    """A rotation matrix as a quaternion of single precision."""
-    from scipy.spatial.transform import Rotation
-
-    x, y, z, w = Rotation.from_matrix(R).as_quat(canonical=True).tolist()
-    return Gf.Quatf(w, x, y, z)
 
 
 def write_joint(target: Target, scene: Scene, joint: Joint, bodies: dict[str, Usd.Prim]) -> Usd.Prim:

@@ -6,16 +6,17 @@ What is said of a body goes before what is said of its colliders, and that befor
 from typing import NamedTuple
 
 import numpy as np
-from pxr import Usd
+from pxr import Gf, Usd
 
 from warpbots.scene import Inertia, RigidBody, SceneError, Shape
 from warpbots.solvers.articulated.inertia import combine, solid_moments
 from warpbots.usd.geometry.physics_materials import read_density
-from warpbots.usd.rigid.colliders import Note
-from warpbots.usd.rigid.poses import quaternion_matrix
+from warpbots.usd.rigid.exact_values import load, near
+from warpbots.usd.stage.attributes import author_row, authored, get, put, quaternion, schemas
+from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.schema import rows
-from warpbots.usd.stage.units import START, Frame, transform
-from warpbots.usd.stage.values import authored, get, schemas
+from warpbots.usd.stage.transforms import quaternion_matrix, transform
+from warpbots.usd.stage.units import START, Frame
 
 __all__ = ["Weight", "read_weight", "says_mass"]
 
@@ -150,3 +151,29 @@ def _moments(body: Usd.Prim, frame: Frame) -> np.ndarray | None:
         q = body.GetAttribute(turned).Get(START)
         R = quaternion_matrix(*q.GetImaginary(), q.GetReal())
     return frame.factor("kg m^2") * (R * diagonal) @ R.T
+
+
+def exact_inertia(prim: Usd.Prim, plain: Inertia | None) -> Inertia | None:
+    center, moments = load(prim, "center"), load(prim, "moments")
+    if plain is None or center is None or moments is None or moments.size != 9:
+        return plain
+    moments = moments.reshape(3, 3)
+    size = max(1e-300, float(np.abs(moments).max()))
+    if not near(center, plain.center) or not near(moments / size, plain.moments / size):
+        return plain
+    return Inertia(plain.mass, tuple(center.tolist()), moments)
+
+
+def write_inertia(prim: Usd.Prim, body: RigidBody, frame: Frame) -> None:
+    """Author mass, centre of mass and moments of `body`, in single precision, if it has an inertia of its own."""
+    if body.inertia is None:
+        return
+    put(prim, "Inertia.mass", body.inertia.mass, frame)
+    principal, axes = np.linalg.eigh(body.inertia.moments)
+    if np.count_nonzero(body.inertia.moments - np.diag(np.diag(body.inertia.moments))) == 0:
+        principal, axes = np.diag(body.inertia.moments), np.eye(3)
+    if np.linalg.det(axes) < 0.0:
+        axes = axes * [1.0, 1.0, -1.0]
+    author_row(prim, rows("Inertia.center")[0], Gf.Vec3f(*body.inertia.center))
+    author_row(prim, rows("Inertia.diagonal")[0], Gf.Vec3f(*(principal / frame.factor("kg m^2")).tolist()))
+    author_row(prim, rows("Inertia.axes")[0], quaternion(axes))

@@ -3,27 +3,29 @@
 A player does not simulate over them: the bodies are kinematic in the layer of the results.
 """
 
-from typing import Any, NamedTuple
+import functools
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
 from warpbots.scene import Scene
-from warpbots.usd.rigid.colliders import body_of
-from warpbots.usd.rigid.poses import matrix_of, pose_of
-from warpbots.usd.rigid.robot_writer import rigid_prims
-from warpbots.usd.stage.inventory import Survey
+from warpbots.trajectory import Trajectory
+from warpbots.usd.stage.attributes import apply
+from warpbots.usd.stage.inventory import Inventory
+from warpbots.usd.stage.prim_editing import editable
+from warpbots.usd.stage.roles import body_of
 from warpbots.usd.stage.schema import MOTION_API
-from warpbots.usd.stage.target import editable
+from warpbots.usd.stage.transforms import matrix_of, pose_of
 from warpbots.usd.stage.units import Frame
-from warpbots.usd.stage.values import apply
 
-__all__ = ["MovingBody", "moving_bodies", "write_poses"]
+__all__ = ["pose_frames"]
 
 _SUFFIX = "sim"
 
 
-class MovingBody(NamedTuple):
+class _MovingBody(NamedTuple):
     """A prim of a rigid body that moves.
 
     Attributes:
@@ -45,11 +47,34 @@ class MovingBody(NamedTuple):
     turned: list
 
 
-def moving_bodies(found: Survey, scene: Scene, frame: Frame) -> list[MovingBody]:
+def pose_frames(
+    found: Inventory, scene: Scene, trajectory: Trajectory, every: int, frame: Frame
+) -> Iterator[tuple[float, Callable[[float], int]]]:
+    """Prepare the prims of all rigid bodies on the layer that is being edited, and go through the frames.
+
+    Args:
+        found: The prims of the stage.
+        scene: The scene as it reads from the stage.
+        trajectory: The motion.
+        every: Write the states after every so many control intervals.
+        frame: Units and axes of the stage.
+
+    Yields:
+        Time [s], and a function that writes the frame at a time code and returns the number of its bytes.
+
+    Raises:
+        ValueError: A pose is not finite.
+    """
+    moving = _moving_bodies(found, scene, frame)
+    for time, position, rotation in trajectory.poses(every):
+        yield float(time), functools.partial(_write_poses, moving, position, rotation)
+
+
+def _moving_bodies(found: Inventory, scene: Scene, frame: Frame) -> list[_MovingBody]:
     """Prepare the prims of all rigid bodies for poses, parents first, on the layer that is being edited."""
     names = {body.name: k for k, body in enumerate(scene.rigid)}
     stage = next(iter(found.bodies.values())).GetStage()
-    paths = sorted((prim.GetPath(), names[name]) for name, prim in rigid_prims(found).items())
+    paths = sorted((prim.GetPath(), names[name]) for name, prim in found.rigid.items())
     for path, _ in paths:  # paths, because prims of instances expire when one of them is changed
         editable(stage.GetPrimAtPath(path))
     prims = [(stage.GetPrimAtPath(path), index) for path, index in paths]
@@ -66,7 +91,7 @@ def moving_bodies(found: Survey, scene: Scene, frame: Frame) -> list[MovingBody]
         _, rest = pose_of(local)
         square = np.allclose(rest, np.diag(np.diag(rest)), atol=1e-9)
         result.append(
-            MovingBody(
+            _MovingBody(
                 index, prim, scale, parent, place[above.GetPath()] if above is not None else None,
                 np.diag(rest)[:3].copy() if square else None, [],
             )
@@ -76,7 +101,7 @@ def moving_bodies(found: Survey, scene: Scene, frame: Frame) -> list[MovingBody]
     return result
 
 
-def _prepare(moving: MovingBody) -> None:
+def _prepare(moving: _MovingBody) -> None:
     xformable = UsdGeom.Xformable(moving.prim)
     reset = xformable.GetResetXformStack()
     xformable.ClearXformOpOrder()
@@ -94,14 +119,14 @@ def _prepare(moving: MovingBody) -> None:
     apply(moving.prim, MOTION_API)
 
 
-def write_poses(moving: list[MovingBody], code: float, position: Any, rotation: Any) -> int:
+def _write_poses(moving: list[_MovingBody], position: np.ndarray, rotation: np.ndarray, code: float) -> int:
     """Write one frame.
 
     Args:
-        moving: From `moving_bodies`.
-        code: Its time code.
+        moving: From `_moving_bodies`.
         position: Origins of the bodies [m], shape (n_bodies, 3).
         rotation: Their axes as columns, shape (n_bodies, 3, 3).
+        code: Time code of the frame.
 
     Returns:
         The number of its bytes.

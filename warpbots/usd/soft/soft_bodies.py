@@ -10,9 +10,12 @@ from pxr import Sdf, Usd, UsdGeom
 from warpbots.scene import Material, Points, SceneError, Shape, Sheet, SoftBody, TetMesh
 from warpbots.usd.geometry.physics_materials import bind, direct_material, read_material, write_material
 from warpbots.usd.geometry.shape_prims import read_shape, write_shape
-from warpbots.usd.geometry.solid_prims import geometry, is_own, read_solid, write_solid
-from warpbots.usd.rigid.colliders import is_soft
-from warpbots.usd.soft.sheets import bending_of, read_bending, sheet_of, write_bending
+from warpbots.usd.geometry.sheet_prims import bending_of, read_bending, sheet_of, write_bending
+from warpbots.usd.geometry.solid_prims import read_solid, write_solid
+from warpbots.usd.stage.attributes import apply, authored, create, enabled, get, put, same, schemas
+from warpbots.usd.stage.inventory import Inventory
+from warpbots.usd.stage.prim_editing import Target, free_path, read_name, remove, rename, to_scene_coordinates
+from warpbots.usd.stage.roles import geometry, is_own, is_soft
 from warpbots.usd.stage.schema import (
     BODY_APIS,
     POINTS_API,
@@ -22,14 +25,29 @@ from warpbots.usd.stage.schema import (
     VOLUME_API,
     rows,
 )
-from warpbots.usd.stage.target import Target, free_path, read_name, remove, rename, to_scene_coordinates
-from warpbots.usd.stage.units import START, Frame, rotation
-from warpbots.usd.stage.values import apply, authored, create, enabled, get, put, same, schemas
+from warpbots.usd.stage.stage_files import attempt
+from warpbots.usd.stage.transforms import rotation
+from warpbots.usd.stage.units import START, Frame
 
-__all__ = ["lost_velocities", "read_body", "write_body"]
+__all__ = ["lost_velocities", "read_body", "read_soft_bodies", "write_body"]
 
 _SIM_API = {Points: POINTS_API, TetMesh: VOLUME_API, Sheet: SURFACE_APIS[0]}
 """Applied schemas of the geometry that others simulate as it is."""
+
+
+def read_soft_bodies(
+    found: Inventory, frame: Frame, material: Material | None, thickness: float | None, faults: list[str]
+) -> dict[str, SoftBody | None]:
+    """All soft bodies by name, as `read_body`.
+
+    Args:
+        found: The prims of the stage.
+        frame: Units and axes of the stage.
+        material: Material of bodies for which the file gives none.
+        thickness: Thickness [m] of the sheets made of open meshes; None to refuse them.
+        faults: Takes a line for each body that cannot be read, which is None then.
+    """
+    return {n: attempt(faults, read_body, prim, n, frame, material, thickness) for n, prim in found.soft.items()}
 
 
 def read_body(

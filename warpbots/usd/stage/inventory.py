@@ -1,29 +1,42 @@
 """What is in a stage: which prims are bodies, obstacles and actuators, and which cannot be simulated."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from pxr import Usd, UsdGeom, UsdPhysics
 
-from warpbots.usd.geometry.foreign_shapes import is_geometry
-from warpbots.usd.geometry.solid_prims import geometry
-from warpbots.usd.rigid.colliders import body_of, collides, is_moving, is_rigid, is_soft
-from warpbots.usd.stage.parts import kind_of, part_api
+from warpbots.usd.stage.attributes import authored, enabled, schemas
+from warpbots.usd.stage.prim_editing import read_name
+from warpbots.usd.stage.roles import (
+    body_of,
+    collides,
+    geometry,
+    is_geometry,
+    is_moving,
+    is_rigid,
+    is_soft,
+    kind_of,
+    part_api,
+)
 from warpbots.usd.stage.schema import OBSTACLE_API, PART_APIS, REGION_API, RESULT_API, ROD_API, UNSUPPORTED_APIS, rows
-from warpbots.usd.stage.target import read_name
 from warpbots.usd.stage.units import START
-from warpbots.usd.stage.unread import unread
-from warpbots.usd.stage.values import authored, enabled, schemas
+from warpbots.usd.stage.unread_physics import unread
 
-__all__ = ["Survey", "survey"]
+__all__ = ["Inventory", "Note", "lines_of", "take_inventory"]
+
+Note = Callable[[Usd.Prim | None, str], None]
+"""Takes a prim, or None for the whole file, and what about it is not simulated as the file says it."""
+
+_MANY = 3
+"""Prims that share a reason and are still listed one by one."""
 
 _ORDER = rows("order")[0].name
 
 _FLAGS = {"PhysicsArticulationRootAPI": "roots", "PhysicsFilteredPairsAPI": "filters"}
 
 
-class Survey(NamedTuple):
+class Inventory(NamedTuple):
     """The prims of a stage by what they are for a scene, each by its unique name, in the order of the scene.
 
     Attributes:
@@ -58,10 +71,36 @@ class Survey(NamedTuple):
     settings: Usd.Prim | None
     left_out: list[tuple[str, str]]
 
+    @property
+    def rigid(self) -> dict[str, Usd.Prim]:
+        """The rigid ones among the bodies."""
+        return {name: prim for name, prim in self.bodies.items() if is_rigid(prim)}
 
-def survey(stage: Usd.Stage) -> Survey:
+    @property
+    def soft(self) -> dict[str, Usd.Prim]:
+        """The soft ones among the bodies."""
+        return {name: prim for name, prim in self.bodies.items() if not is_rigid(prim)}
+
+    def note(self, prim: Usd.Prim | None, reason: str) -> None:
+        """Add a prim to what is left out, or read differently."""
+        self.left_out.append((str(prim.GetPath()) if prim else "the whole file", reason))
+
+
+def lines_of(left_out: list[tuple[str, str]]) -> Iterator[str]:
+    """A line for each prim, or one for all that share a reason if they are many."""
+    paths: dict[str, list[str]] = {}
+    for path, reason in left_out:
+        paths.setdefault(reason, []).append(path)
+    for reason, where in paths.items():
+        if len(where) > _MANY:
+            yield f"{where[0]} and {len(where) - 1} others: {reason}"
+        else:
+            yield from (f"{path}: {reason}" for path in where)
+
+
+def take_inventory(stage: Usd.Stage) -> Inventory:
     """Look through all of `stage`, instances included; what is inactive is passed over."""
-    kinds: dict[str, list[Usd.Prim]] = {kind: [] for kind in Survey._fields}
+    kinds: dict[str, list[Usd.Prim]] = {kind: [] for kind in Inventory._fields}
     left_out = _missing(stage)
     walk = iter(Usd.PrimRange(stage.GetPseudoRoot(), Usd.TraverseInstanceProxies()))
     for prim in walk:
@@ -82,8 +121,8 @@ def survey(stage: Usd.Stage) -> Survey:
         for api, flag in _FLAGS.items():
             left_out += [(str(prim.GetPath()), UNSUPPORTED_APIS[api]) for prim in kinds[flag]]
         left_out += [(str(p.GetPath()), "a collision group; soft bodies touch everything") for p in kinds["groups"]]
-    return Survey(
-        **{kind: _named(kinds[kind]) for kind in Survey._fields if kind not in ("settings", "left_out")},
+    return Inventory(
+        **{kind: _named(kinds[kind]) for kind in Inventory._fields if kind not in ("settings", "left_out")},
         settings=next(iter(kinds["settings"]), None),
         left_out=left_out,
     )

@@ -3,7 +3,7 @@
 Standard names come first, so that other programs understand what they can: UsdPhysics and UsdGeom of OpenUSD, the
 codeless schemas of newton-usd-schemas, and the deformable schema that AOUSD has proposed but not released. Names that
 start with ``warpbots:`` exist only for what has no home there. All values are in units of the stage, except those that
-start with ``warpbots:exact:`` (see `warpbots.usd.stage.values`), which are in SI units and in the axes of the scene.
+start with ``warpbots:exact:`` (see `warpbots.usd.stage.attributes`), which are in SI units and in scene axes.
 """
 
 from typing import Any, NamedTuple
@@ -50,6 +50,7 @@ __all__ = [
     "AOUSD_COMMIT",
     "BODY_APIS",
     "EXACT",
+    "GEOMETRY_TYPES",
     "MATERIAL_APIS",
     "MOTION_API",
     "OBSTACLE_API",
@@ -331,6 +332,12 @@ SHAPE_FIELDS = {
 
 SHAPES = {cls.__name__: cls for cls in SHAPE_FIELDS}
 """Values of the attribute ``warpbots:shape``."""
+
+GEOMETRY_TYPES = (
+    "Cube", "Sphere", "Capsule", "Capsule_1", "Cylinder", "Cylinder_1", "Cone", "Plane", "Mesh", "TetMesh", "Points",
+    "BasisCurves",
+)  # fmt: skip
+"""USD types of the prims that are read as shapes."""
 
 BODY_APIS = (
     "PhysicsDeformableBodyAPI", "OmniPhysicsDeformableBodyAPI", "PhysxDeformableBodyAPI", "PhysxDeformableSurfaceAPI",

@@ -11,8 +11,9 @@ import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics
 
 from warpbots.scene import SceneError
+from warpbots.usd.stage.transforms import snap
 
-__all__ = ["START", "UNITS", "Frame", "local_matrix", "rigid", "rotation", "snap", "stage_frame", "tidy", "transform"]
+__all__ = ["START", "UNITS", "Frame", "local_matrix", "stage_frame"]
 
 START = Usd.TimeCode.EarliestTime()
 """When a stage is read: at the first time sample, or at the default value where there is none."""
@@ -118,47 +119,3 @@ def local_matrix(prim: Usd.Prim, parent: np.ndarray, root: np.ndarray) -> np.nda
         return parent
     local = np.array(xformable.GetLocalTransformation(START)).T
     return (root if xformable.GetResetXformStack() else parent) @ local
-
-
-def snap(matrix: np.ndarray) -> np.ndarray:
-    """`matrix` with entries within 1e-12 of an integer made that integer.
-
-    Rotations by right angles and products of a matrix with its inverse leave such errors behind; without them what is
-    aligned with the axes stays so to the last bit.
-    """
-    whole = np.rint(matrix)
-    return np.where(np.abs(matrix - whole) < 1e-12, whole, matrix)
-
-
-def tidy(point: np.ndarray) -> np.ndarray:
-    """`point` rounded to 15 digits, so that a corner at 0.1 is at 0.1 again after its centre and width were formed."""
-    largest = float(np.abs(point).max())
-    return point if largest == 0.0 else np.round(point, 14 - int(np.floor(np.log10(largest))))
-
-
-def rotation(matrix: np.ndarray) -> np.ndarray:
-    """Orthogonal part of the transform `matrix`, which may scale but not shear, shape (3, 3)."""
-    linear = matrix[:3, :3]
-    return snap(linear / np.linalg.norm(linear, axis=0))
-
-
-def rigid(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Rotation (3, 3), translation (3,) and scale of the similarity `matrix`.
-
-    Raises:
-        SceneError: The transform mirrors, shears, or scales the axes differently.
-    """
-    linear = matrix[:3, :3]
-    scale = float(np.cbrt(np.linalg.det(linear)))
-    if abs(scale - 1.0) < 1e-9:
-        scale = 1.0  # not to spoil an exact rotation by the rounding of its determinant
-    if scale <= 0.0 or not np.allclose(linear @ linear.T, scale**2 * np.eye(3), atol=1e-6 * scale**2):
-        raise SceneError(f"its transform must only rotate, move and scale uniformly, got {linear.tolist()}")
-    return linear / scale, matrix[:3, 3], scale
-
-
-def transform(matrix: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Points of shape (n, 3) moved by `matrix`; untouched to the last bit where it is the identity."""
-    if np.array_equal(matrix, np.eye(4)):
-        return points
-    return points @ matrix[:3, :3].T + matrix[:3, 3]

@@ -4,26 +4,34 @@ A mesh that a body has already moves itself, in its own coordinates, and keeps i
 body that a solver has meshed gets its surface as a mesh, and its shape at rest is hidden.
 """
 
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from pxr import Usd, UsdGeom, Vt
 
-from warpbots.scene import SoftBody, sheets_of
-from warpbots.usd.geometry.gprims import face_normals
-from warpbots.usd.geometry.solid_prims import geometry
+from warpbots.scene import Scene, SoftBody, bars_of, sheets_of
+from warpbots.trajectory import Trajectory
+from warpbots.usd.geometry.gprim_writer import face_normals, width
+from warpbots.usd.stage.attributes import apply, at_rest, schemas
+from warpbots.usd.stage.inventory import Inventory
+from warpbots.usd.stage.prim_editing import editable, free_path, to_scene_coordinates
+from warpbots.usd.stage.roles import geometry
 from warpbots.usd.stage.schema import MOTION_API, RESULT_API
-from warpbots.usd.stage.target import editable, free_path, to_scene_coordinates
-from warpbots.usd.stage.units import Frame, transform
-from warpbots.usd.stage.values import apply, at_rest, schemas
+from warpbots.usd.stage.transforms import transform
+from warpbots.usd.stage.units import Frame
 
-__all__ = ["Moving", "hide_rest", "moving_mesh", "result", "write_points"]
+__all__ = ["point_frames"]
+
+_THIN = 0.08
+"""Width of the drawn springs of a lattice over their length."""
 
 _AGREE = 1e-5
 """Largest distance between nodes and the points of a prim over their size, if they are the same."""
 
 
-class Moving(NamedTuple):
+class _Moving(NamedTuple):
     """A prim that moves.
 
     Attributes:
@@ -43,7 +51,45 @@ class Moving(NamedTuple):
     local: np.ndarray | None = None
 
 
-def result(stage: Usd.Stage, body_prim: Usd.Prim, body: SoftBody, name: str, kind: str, frame: Frame) -> Usd.Prim:
+def point_frames(
+    found: Inventory, scene: Scene, trajectory: Trajectory, every: int, frame: Frame, velocities: bool, springs: bool
+) -> Iterator[tuple[float, Callable[[float], int]]]:
+    """Prepare the prims of all soft bodies on the layer that is being edited, and go through the frames.
+
+    Args:
+        found: The prims of the stage.
+        scene: The scene as it reads from the stage.
+        trajectory: The motion.
+        every: Write the states after every so many control intervals.
+        frame: Units and axes of the stage.
+        velocities: Whether to write velocities.
+        springs: Whether to write all springs, or only the bars of trusses.
+
+    Yields:
+        Time [s], and a function that writes the frame at a time code and returns the number of its bytes.
+
+    Raises:
+        ValueError: Positions have the wrong shape or are not finite.
+    """
+    matter = trajectory.particles
+    stage = next(iter(found.bodies.values())).GetStage()
+    body_of = np.asarray(matter.body)
+    meshes = {mesh.body: mesh for mesh in getattr(matter, "meshes", ())}
+    moving: list[_Moving] = []
+    for k, body in enumerate(scene.bodies):
+        if not isinstance(body, SoftBody):
+            continue
+        mesh, prim = meshes.get(k), found.bodies[body.name]
+        if mesh is not None:
+            moving.append(_moving_mesh(stage, prim, body, mesh, matter, frame))
+        else:
+            moving += _moving_points(stage, prim, body, matter, body_of == k, frame, springs)
+    for time, position, velocity, broken in _moments(trajectory, every):
+        rate = velocity if velocities else None
+        yield float(time), functools.partial(_write_frame, moving, frame, position, rate, broken, len(body_of))
+
+
+def _result(stage: Usd.Stage, body_prim: Usd.Prim, body: SoftBody, name: str, kind: str, frame: Frame) -> Usd.Prim:
     """A prim for results in coordinates of the scene, below that of the body where USD allows it, else beside it."""
     inside = not body_prim.IsA(UsdGeom.Gprim)
     parent = body_prim if inside else body_prim.GetParent()
@@ -60,7 +106,7 @@ def result(stage: Usd.Stage, body_prim: Usd.Prim, body: SoftBody, name: str, kin
     return prim
 
 
-def hide_rest(prim: Usd.Prim, but: Usd.Prim | None = None) -> None:
+def _hide_rest(prim: Usd.Prim, but: Usd.Prim | None = None) -> None:
     """Hide what is drawn of the body `prim`, results of an earlier motion too, but for the geometry `but`."""
     for rest in prim.GetChildren() if not prim.IsA(UsdGeom.Gprim) else [prim]:
         if rest.IsA(UsdGeom.Imageable):
@@ -68,7 +114,7 @@ def hide_rest(prim: Usd.Prim, but: Usd.Prim | None = None) -> None:
             UsdGeom.Imageable(rest).CreateVisibilityAttr(UsdGeom.Tokens.inherited if kept else UsdGeom.Tokens.invisible)
 
 
-def moving_mesh(stage: Usd.Stage, prim: Usd.Prim, body: SoftBody, mesh: Any, particles: Any, frame: Frame) -> Moving:
+def _moving_mesh(stage: Usd.Stage, prim: Usd.Prim, body: SoftBody, mesh: Any, particles: Any, frame: Frame) -> _Moving:
     """The mesh that shows a body whose nodes are particles.
 
     Args:
@@ -84,26 +130,26 @@ def moving_mesh(stage: Usd.Stage, prim: Usd.Prim, body: SoftBody, mesh: Any, par
     if own is not None:
         path = own.GetPath()
         own = editable(own)
-        hide_rest(stage.GetPrimAtPath(prim.GetPath()), but=stage.GetPrimAtPath(path))
+        _hide_rest(stage.GetPrimAtPath(prim.GetPath()), but=stage.GetPrimAtPath(path))
         apply(own, MOTION_API)
         faces = _corners(own)
         if faces is not None:
             UsdGeom.Mesh(own).SetNormalsInterpolation(UsdGeom.Tokens.uniform)
-        return Moving(UsdGeom.PointBased(own), nodes, faces=faces, local=np.linalg.inv(frame.matrix(own)))
+        return _Moving(UsdGeom.PointBased(own), nodes, faces=faces, local=np.linalg.inv(frame.matrix(own)))
     prim = editable(prim)
-    hide_rest(prim)
+    _hide_rest(prim)
     used, faces = np.unique(mesh.faces, return_inverse=True)
     faces = faces.reshape(-1, 3)
-    surface = UsdGeom.Mesh(result(stage, prim, body, "Surface", "Mesh", frame))
+    surface = UsdGeom.Mesh(_result(stage, prim, body, "Surface", "Mesh", frame))
     surface.CreateFaceVertexCountsAttr(Vt.IntArray(len(faces), 3))
     surface.CreateFaceVertexIndicesAttr(Vt.IntArray.FromNumpy(faces.ravel().astype(np.int32)))
     surface.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
     surface.CreateDoubleSidedAttr(bool(sheets_of(body.shape)))
     surface.SetNormalsInterpolation(UsdGeom.Tokens.uniform)
-    return Moving(UsdGeom.PointBased(surface), nodes[used], faces=faces)
+    return _Moving(UsdGeom.PointBased(surface), nodes[used], faces=faces)
 
 
-def write_points(moving: Moving, frame: Frame, code: float, position: np.ndarray, velocity: np.ndarray | None) -> int:
+def _write_points(moving: _Moving, frame: Frame, code: float, position: np.ndarray, velocity: np.ndarray | None) -> int:
     """Write where the points of a prim are, in which box, and where they go.
 
     Args:
@@ -164,3 +210,69 @@ def _extent(points: UsdGeom.PointBased, values: np.ndarray) -> Vt.Vec3fArray:
     widths = np.asarray(said.Get() if said else [0.0])
     radius = 0.5 * (widths[:, None] if len(widths) == len(values) else widths.max())
     return Vt.Vec3fArray.FromNumpy(np.stack([(values - radius).min(0), (values + radius).max(0)]))
+
+
+def _moments(trajectory: Trajectory, every: int) -> Iterator[tuple]:
+    """Time [s], positions [m], velocities [m/s] and, where springs can break, 1 for broken ones and 0 for others."""
+    if not getattr(trajectory.particles, "wears", False):
+        for moment in trajectory.frames(every=every):
+            yield *moment, None
+        return
+    for time, state in trajectory.states(every):
+        yield time, *(a[0].cpu().numpy() for a in (state.position, state.velocity, state.broken))
+
+
+def _moving_points(
+    stage: Usd.Stage, prim: Usd.Prim, body: SoftBody, matter: Any, members: np.ndarray, frame: Frame, springs: bool
+) -> list[_Moving]:
+    """Prims that are shown instead of the rest shape of `body`: its particles, and springs as curves."""
+    prim = editable(prim)
+    _hide_rest(prim)
+    points = UsdGeom.Points(_result(stage, prim, body, "Particles", "Points", frame))
+    follows = np.flatnonzero(members)
+    points.CreateIdsAttr(Vt.Int64Array(range(len(follows))))
+    wide = width(np.asarray(matter.volume)[follows], frame.dim)
+    points.CreateWidthsAttr(Vt.FloatArray.FromNumpy(wide.astype(np.float32)))
+    points.SetWidthsInterpolation(UsdGeom.Tokens.vertex)
+    moving = [_Moving(points, follows)]
+    truss = bars_of(body.shape)
+    if hasattr(matter, "ends") and (springs or truss):
+        shown = np.flatnonzero(members[matter.ends[:, 0]])
+        ends = matter.ends[shown]
+        curves = UsdGeom.BasisCurves(_result(stage, prim, body, "Springs", "BasisCurves", frame))
+        curves.CreateTypeAttr(UsdGeom.Tokens.linear)
+        curves.CreateCurveVertexCountsAttr(Vt.IntArray(len(ends), 2))
+        length = np.linalg.norm(np.diff(matter.position[ends], axis=1)[:, 0], axis=1)
+        wide = 2.0 * np.median(truss.radius) if truss else _THIN * np.median(length)
+        curves.CreateWidthsAttr([float(wide)] * (len(shown) if matter.wears else 1))
+        curves.SetWidthsInterpolation(UsdGeom.Tokens.uniform if matter.wears else UsdGeom.Tokens.constant)
+        moving.append(_Moving(curves, ends.ravel(), shown, float(wide)))
+    return moving
+
+
+def _write_frame(
+    moving: list[_Moving],
+    frame: Frame,
+    position: Any,
+    velocity: Any | None,
+    broken: np.ndarray | None,
+    count: int,
+    code: float,
+) -> int:
+    """Write one frame at time code `code`; the number of its bytes."""
+    position = np.asarray(position)
+    if position.shape != (count, frame.dim):
+        raise ValueError(f"positions of a frame must have shape ({count}, {frame.dim}), got {position.shape}")
+    if not np.isfinite(position).all():
+        particle = int(np.argwhere(~np.isfinite(position))[0][0])
+        raise ValueError(
+            f"the position of particle {particle} at time code {code:g} is {position[particle].tolist()}; the "
+            f"simulation has failed before, reduce its time step"
+        )
+    size = 0
+    for prim in moving:
+        size += _write_points(prim, frame, code, position, velocity)
+        if broken is not None and prim.springs is not None:  # what is broken has no width
+            widths = (prim.width * (1.0 - broken[prim.springs])).astype(np.float32)
+            prim.prim.GetPrim().GetAttribute("widths").Set(Vt.FloatArray.FromNumpy(widths), code)
+    return size

@@ -24,19 +24,15 @@ from warpbots.scene import (
     Truss,
 )
 from warpbots.usd.geometry import tessellation
-from warpbots.usd.stage.units import START, rigid, snap, tidy, transform
-from warpbots.usd.stage.values import at_rest, axis_number
+from warpbots.usd.stage.attributes import at_rest, axis_number
+from warpbots.usd.stage.transforms import rigid, snap, tidy, transform
+from warpbots.usd.stage.units import START
 
-__all__ = ["NoGeometry", "box", "is_geometry", "mesh_points", "mesh_triangles", "plain_shape", "pose"]
+__all__ = ["NoGeometry", "box", "mesh_points", "mesh_triangles", "plain_shape", "pose"]
 
 
 class NoGeometry(SceneError):
     """A prim of a geometric type without any geometry, which has no part in anything."""
-
-
-def is_geometry(prim: Usd.Prim) -> bool:
-    """Whether `prim` is a solid that `plain_shape` may be able to read."""
-    return prim.GetTypeName() in _READ
 
 
 def plain_shape(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:

@@ -25,12 +25,15 @@ from warpbots.scene import (
     Servo,
     Torque,
 )
+from warpbots.usd.stage.attributes import apply, authored, create, get, put, schemas
+from warpbots.usd.stage.inventory import Inventory
+from warpbots.usd.stage.prim_editing import Target, editable, remove, rename, to_scene_coordinates
+from warpbots.usd.stage.roles import kind_of, part_api
 from warpbots.usd.stage.schema import PART_APIS, rows
-from warpbots.usd.stage.target import Target, editable, remove, rename, to_scene_coordinates
+from warpbots.usd.stage.stage_files import attempt
 from warpbots.usd.stage.units import START, Frame
-from warpbots.usd.stage.values import apply, authored, create, get, put, schemas
 
-__all__ = ["Part", "kind_of", "part_api", "read_part", "remove_part", "write_part"]
+__all__ = ["Part", "read_part", "read_parts", "remove_part", "write_part"]
 
 _FIELDS = {
     Pressure: ("region", "Pressure.max_pressure"),
@@ -68,15 +71,18 @@ Part = Actuator | Torque | Servo | Constraint | Load | Attachment | Contact
 """What acts on regions, bodies or joints."""
 
 
-def kind_of(cls: type) -> str:
-    """Field of a scene that holds parts of this class."""
-    others = {Constraint: "constraints", Load: "loads", Attachment: "attachments", Contact: "contacts"}
-    return others.get(cls, "actuators")
+def read_parts(found: Inventory, frame: Frame, faults: list[str]) -> dict[str, list]:
+    """All parts by the fields of a scene that hold them.
 
-
-def part_api(applied: set[str]) -> str | None:
-    """The schema among `applied` that makes a prim a part, or None."""
-    return next((api for api in PART_APIS if api in applied), None)
+    Args:
+        found: The prims of the stage.
+        frame: Units and axes of the stage.
+        faults: Takes a line for each part that cannot be read, which is None then.
+    """
+    return {
+        kind: [attempt(faults, read_part, prim, name, frame) for name, prim in getattr(found, kind).items()]
+        for kind in ("actuators", "constraints", "loads", "attachments", "contacts")
+    }
 
 
 def read_part(prim: Usd.Prim, name: str, frame: Frame) -> Part:

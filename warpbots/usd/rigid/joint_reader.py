@@ -10,11 +10,12 @@ import numpy as np
 from pxr import Sdf, Usd
 
 from warpbots.scene import SceneError
-from warpbots.usd.rigid.colliders import Note, body_of
-from warpbots.usd.rigid.poses import inverse, matrix_of, pose_of, quaternion_matrix
+from warpbots.usd.stage.attributes import authored, axis_number, enabled, number, schemas
+from warpbots.usd.stage.inventory import Note
+from warpbots.usd.stage.roles import body_of
 from warpbots.usd.stage.schema import rows
-from warpbots.usd.stage.units import START, Frame, transform
-from warpbots.usd.stage.values import authored, axis_number, enabled, number, schemas
+from warpbots.usd.stage.transforms import inverse, matrix_of, pose_of, quaternion_matrix, transform
+from warpbots.usd.stage.units import START, Frame
 
 __all__ = ["Drive", "End", "Freedom", "JointPrim", "read_joint_prim"]
 

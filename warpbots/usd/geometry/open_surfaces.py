@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
 from warpbots.scene import SceneError, Shape, Sheet, TriangleMesh
-from warpbots.usd.geometry.foreign_shapes import box
+from warpbots.usd.geometry.gprim_reader import box
 
 __all__ = ["behind"]
 

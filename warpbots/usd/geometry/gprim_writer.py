@@ -27,8 +27,8 @@ from warpbots.scene import (
     Truss,
     dimension,
 )
-from warpbots.usd.stage.units import tidy
-from warpbots.usd.stage.values import at_rest, create
+from warpbots.usd.stage.attributes import at_rest, create
+from warpbots.usd.stage.transforms import tidy
 
 __all__ = ["Gprim", "author", "describe", "face_normals", "matrix", "unchanged", "width"]
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from pxr import Usd
 
+from warpbots.usd.stage.attributes import authored
 from warpbots.usd.stage.schema import TABLE
 from warpbots.usd.stage.units import START
-from warpbots.usd.stage.values import authored
 
 __all__ = ["unread"]
 

@@ -8,11 +8,11 @@ import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom
 
 from warpbots.scene import SceneError
-from warpbots.usd.rigid.poses import pose_of, quaternion_matrix
+from warpbots.usd.stage.attributes import create, schemas
+from warpbots.usd.stage.prim_editing import editable, free_path
 from warpbots.usd.stage.schema import BODY_APIS, rows
-from warpbots.usd.stage.target import editable, free_path
+from warpbots.usd.stage.transforms import pose_of, quaternion_matrix
 from warpbots.usd.stage.units import START
-from warpbots.usd.stage.values import create, schemas
 
 __all__ = ["expand", "instancers"]
 

@@ -10,11 +10,11 @@ import numpy as np
 from pxr import Usd
 
 from warpbots.scene import SceneError, Shape, Sheet, sheets_of
-from warpbots.usd.geometry.foreign_shapes import mesh_triangles
+from warpbots.usd.geometry.gprim_reader import mesh_triangles
 from warpbots.usd.geometry.physics_materials import bound_material
+from warpbots.usd.stage.attributes import apply, authored, get, put, schemas
 from warpbots.usd.stage.schema import SURFACE_APIS, SURFACE_MATERIAL_API, rows
 from warpbots.usd.stage.units import START, Frame
-from warpbots.usd.stage.values import apply, authored, get, put, schemas
 
 __all__ = ["bending_of", "is_sheet", "read_bending", "read_sheet", "sheet_of", "write_bending", "write_thickness"]
 

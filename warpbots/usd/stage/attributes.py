@@ -12,11 +12,12 @@ Most standard attributes are single precision. Two rules keep what a user wrote:
 from typing import Any
 
 import numpy as np
-from pxr import Sdf, Usd
+from pxr import Gf, Sdf, Usd
 
 from warpbots.scene import SceneError
 from warpbots.usd.stage.schema import EXACT, MOTION_API, OWN, Row, rows
-from warpbots.usd.stage.units import START, Frame, rotation, transform
+from warpbots.usd.stage.transforms import rotation, transform
+from warpbots.usd.stage.units import START, Frame
 
 __all__ = [
     "apply",
@@ -198,3 +199,16 @@ def _exact(prim: Usd.Prim, row: Row, value: Any) -> Any:
         if exact.ndim == 2
         else tuple(exact.tolist())
     )
+
+
+def author_row(prim: Usd.Prim, row: Row, value: object) -> None:
+    """Author the attribute of a row of the table, as it stands in the file."""
+    create(prim, row.name, row.type, value, row.uniform)
+
+
+def quaternion(R: np.ndarray) -> Gf.Quatf:
+    """A rotation matrix as a quaternion of single precision."""
+    from scipy.spatial.transform import Rotation
+
+    x, y, z, w = Rotation.from_matrix(R).as_quat(canonical=True).tolist()
+    return Gf.Quatf(w, x, y, z)

@@ -1,78 +1,25 @@
-"""Poses of rigid bodies and what joints do to them, as matrices of shape (4, 4) in scene coordinates [m]."""
+"""Kinematics of single joints: poses from joint coordinates and back, as matrices of shape (4, 4) [m]."""
 
 import numpy as np
 
-from warpbots.scene import Joint
+from warpbots.scene import JOINTS, Joint
+from warpbots.usd.stage.transforms import inverse, matrix_of, quaternion_matrix
 
-__all__ = [
-    "carried", "displacement", "inverse", "matrix_of", "misfit", "pose_of", "quaternion_matrix", "solve", "turn",
-]  # fmt: skip
-
-
-def matrix_of(rotation: object, position: object) -> np.ndarray:
-    """The matrix that rotates and then moves."""
-    result = np.eye(4)
-    result[:3, :3], result[:3, 3] = rotation, position
-    return result
+__all__ = ["carried", "displacement", "misfit", "solve", "start_coordinates"]
 
 
-def inverse(pose: np.ndarray) -> np.ndarray:
-    """Inverse of a rotation with a translation."""
-    R = pose[:3, :3]
-    return matrix_of(R.T, -R.T @ pose[:3, 3])
-
-
-def quaternion_matrix(x: float, y: float, z: float, w: float) -> np.ndarray:
-    """Rotation matrix of a quaternion, which need not have length 1; the identity for the zero quaternion."""
-    n = x * x + y * y + z * z + w * w
-    if n == 0.0:
-        return np.eye(3)
-    s = 2.0 / n
-    return np.array(
-        [
-            [1.0 - s * (y * y + z * z), s * (x * y - z * w), s * (x * z + y * w)],
-            [s * (x * y + z * w), 1.0 - s * (x * x + z * z), s * (y * z - x * w)],
-            [s * (x * z - y * w), s * (y * z + x * w), 1.0 - s * (x * x + y * y)],
-        ]
-    )
-
-
-def turn(axis: np.ndarray, angle: float) -> np.ndarray:
+def _rotation_about(axis: np.ndarray, angle: float) -> np.ndarray:
     """Rotation by an angle [rad] about a unit axis, shape (3, 3)."""
     x, y, z = axis
     K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     return np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * (K @ K)
 
 
-def pose_of(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pose of the frame of a prim and what is left of its transform: scale, mirror and shear.
-
-    Args:
-        matrix: Local coordinates of the prim to scene coordinates [m], shape (4, 4).
-
-    Returns:
-        A rotation with a translation, and the transform from local coordinates to that frame, both of shape (4, 4).
-        What mirrors does so along all three axes, as UsdPhysics has it.
-    """
-    linear = matrix[:3, :3]
-    lengths = np.linalg.norm(linear, axis=0)
-    sign = -1.0 if np.linalg.det(linear) < 0.0 else 1.0
-    square = lengths.min() > 0.0 and np.allclose((linear / lengths).T @ (linear / lengths), np.eye(3), atol=1e-6)
-    if square:
-        R, rest = sign * linear / lengths, np.diag(sign * lengths)
-    else:
-        U, S, V = np.linalg.svd(sign * linear)
-        R, rest = U @ V, sign * (V.T * S) @ V
-    scale = np.eye(4)
-    scale[:3, :3] = np.where(np.abs(rest - np.rint(rest)) < 1e-12, np.rint(rest), rest)
-    return matrix_of(np.where(np.abs(R - np.rint(R)) < 1e-12, np.rint(R), R), matrix[:3, 3]), scale
-
-
 def displacement(kind: str, axis: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
     """Pose of the moving side of a joint in its frame at some coordinates."""
     q = np.asarray(coordinates, dtype=np.float64)
     if kind == "revolute":
-        return matrix_of(turn(axis, q[0]), np.zeros(3))
+        return matrix_of(_rotation_about(axis, q[0]), np.zeros(3))
     if kind == "prismatic":
         return matrix_of(np.eye(3), q[0] * np.asarray(axis))
     if kind == "planar":
@@ -80,7 +27,7 @@ def displacement(kind: str, axis: np.ndarray, coordinates: np.ndarray) -> np.nda
     if kind == "translational":
         return matrix_of(np.eye(3), q)
     if kind == "free_2d":
-        return matrix_of(turn(np.array([0.0, 0.0, 1.0]), q[2]), [q[0], q[1], 0.0])
+        return matrix_of(_rotation_about(np.array([0.0, 0.0, 1.0]), q[2]), [q[0], q[1], 0.0])
     if kind == "ball":
         return matrix_of(quaternion_matrix(*q), np.zeros(3))
     if kind == "free":
@@ -122,3 +69,11 @@ def carried(joint: Joint, rest: np.ndarray, coordinates: np.ndarray) -> np.ndarr
     """Where a joint at some coordinates puts what was at the pose `rest` at zero, if its parent has not moved."""
     frame = matrix_of(joint.rotation, joint.position)
     return frame @ displacement(joint.kind, np.array(joint.axis), coordinates) @ inverse(frame) @ rest
+
+
+def start_coordinates(joint: Joint) -> np.ndarray:
+    """Coordinates q of a joint at time 0; quaternions (x, y, z, w)."""
+    result = np.zeros(JOINTS[joint.kind][1])
+    if joint.kind in ("ball", "free"):
+        result[-1] = 1.0
+    return result if joint.start is None else np.array(joint.start)
