@@ -158,7 +158,7 @@ def _triangles(path: Path, wanted: str, scale: float | None) -> tuple[np.ndarray
         raise SceneError(
             f"{path} cannot be read as a triangle mesh: {reason}; export it again (STL, OBJ, PLY)"
         ) from error
-    if not hasattr(mesh, "faces") or len(mesh.faces) == 0:
+    if len(mesh.faces) == 0:
         raise SceneError(f"{path} holds no triangles; export it as {wanted} (STL, OBJ, PLY)")
     _refuse_corners(path, np.asarray(mesh.vertices), np.asarray(mesh.faces))
     mesh = trimesh.Trimesh(mesh.vertices, mesh.faces)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import warpbots as wb
-from warpbots.robots.flags import DISABLED, ENABLED
+from warpbots.robots.option_flags import DISABLED, ENABLED
 
 BODY = """<worldbody><geom name="floor" type="plane" size="1 1 1"/>
   <body name="a" pos="0 0 1"><joint name="j" axis="0 1 0" range="-30 30" stiffness="2" damping=".3" frictionloss=".1"/>

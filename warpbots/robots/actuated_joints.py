@@ -4,6 +4,7 @@ import numpy as np
 
 from warpbots.robots.kinematic_tree import Start
 from warpbots.robots.mujoco_source import Source
+from warpbots.robots.mujoco_versions import field
 from warpbots.scene import JOINTS, Joint, SceneError, Servo, Torque
 
 __all__ = ["motors_of"]
@@ -56,7 +57,7 @@ def _motor(
         raise SceneError("it is neither a motor nor a position actuator; replace it by one of these")
     if gear * gain[0] < 0.0:
         unknown.append(f"actuator {name!r}: its gear is negative; here a positive control drives forwards")
-    if any(np.any(getattr(model, f"actuator_{field}", np.zeros(model.nu))[k]) for field in ("damping", "armature")):
+    if any(np.any(field(model, name)[k]) for name in ("actuator_damping", "actuator_armature")):
         unknown.append(f"actuator {name!r}: its own damping and armature; give them to the joint")
     if by_position:
         return _servo(source, k, name, known[joint], axis, gear, start, unknown)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from warpbots.robots.geoms import Solid
+from warpbots.robots.collision_geoms import Solid
 from warpbots.robots.mujoco_source import Source, unique
 from warpbots.scene import Contact, Joint, Obstacle, RigidBody, contacts_between, neighbours
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from warpbots.robots.actuated_joints import motors_of
+from warpbots.robots.collision_geoms import Solid, solids_of
 from warpbots.robots.contact_laws import dressed
-from warpbots.robots.geoms import Solid, solids_of
 from warpbots.robots.kinematic_tree import Link, floating, start_of, tree_of
 from warpbots.robots.mujoco_source import Source, matrix, read
-from warpbots.robots.unknown import loops, survey
+from warpbots.robots.unsupported import loops, survey
 from warpbots.scene import Inertia, Joint, Obstacle, RigidBody, Scene
 from warpbots.scene.field_types import checked
 

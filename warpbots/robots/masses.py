@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from warpbots.robots.mujoco_versions import delete
 from warpbots.scene import SceneError
 
 __all__ = ["LEAST", "mend_moments", "refuse_weightless", "weigh"]
@@ -44,9 +45,9 @@ def weigh(spec: Any, floats: bool) -> tuple[list[str], list[str]]:
     names = [joint.name for joint in held]
     for equality in list(spec.equalities):
         if {equality.name1, equality.name2} & set(names):
-            spec.delete(equality)
+            delete(spec, equality)
     for joint in held:
-        spec.delete(joint)
+        delete(spec, joint)
     for body in spec.bodies[1:]:
         if not _heavy(body):
             body.explicitinertial = body.name not in solid

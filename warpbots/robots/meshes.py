@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from warpbots.reading import readable, refuse_outside
+from warpbots.robots.mujoco_versions import delete
 from warpbots.scene import SceneError, TriangleMesh
 
 __all__ = ["convex_hull", "give", "locate", "needed_hulls"]
@@ -122,8 +123,8 @@ def needed_hulls(spec: Any, words: Any, folder: Path, urdf: bool, lines: list[st
         for body in spec.bodies:
             for geom in [g for g in body.geoms if g.meshname == mesh.name]:
                 lines.append(f"geom {geom.name!r} of {body.name!r}: mesh {mesh.name!r} has no volume")
-                spec.delete(geom)
-        spec.delete(mesh)
+                delete(spec, geom)
+        delete(spec, mesh)
 
 
 def _taken(mesh: Any, place: Path, words: Any) -> bool:
@@ -178,7 +179,7 @@ def _trimesh(place: Path) -> np.ndarray:
     import trimesh
 
     scene = trimesh.load_scene(place)
-    parts = [mesh.vertices[np.unique(mesh.faces)] for mesh in scene.dump() if hasattr(mesh, "faces")]
+    parts = [mesh.vertices[np.unique(mesh.faces)] for mesh in scene.dump() if isinstance(mesh, trimesh.Trimesh)]
     return np.concatenate(parts) if parts else np.zeros((0, 3))
 
 
@@ -195,7 +196,7 @@ def _collada(place: Path) -> np.ndarray:
     if file.scene is None:
         return np.zeros((0, 3))
     surfaces = [part for geometry in file.scene.objects("geometry") for part in geometry.primitives()]
-    parts = [part.vertex[np.unique(_indices(part))] for part in surfaces if hasattr(part, "vertex")]
+    parts = [part.vertex[np.unique(_indices(part))] for part in surfaces]
     return (file.assetInfo.unitmeter or 1.0) * np.concatenate(parts) if parts else np.zeros((0, 3))
 
 

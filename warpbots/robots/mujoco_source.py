@@ -13,11 +13,12 @@ from xml.etree import ElementTree
 import numpy as np
 
 from warpbots import reading
-from warpbots.robots import instructions
-from warpbots.robots.flags import idle_actuators, switch_off, touches
-from warpbots.robots.markup import family, modern, parsed, refuse_empty, refuse_strange_assets, whole
+from warpbots.robots import compiler_options
 from warpbots.robots.masses import LEAST, mend_moments, refuse_weightless, weigh
 from warpbots.robots.meshes import give, locate, needed_hulls
+from warpbots.robots.mujoco_versions import delete, field, virtual_files
+from warpbots.robots.option_flags import idle_actuators, switch_off, touches
+from warpbots.robots.robot_xml import family, modern, parsed, refuse_empty, refuse_strange_assets, whole
 from warpbots.robots.urdf import colors, mimics, tidied
 from warpbots.scene import SceneError
 
@@ -119,7 +120,7 @@ def read(
     if path.suffix.lower() not in (".urdf", ".xml", ".mjcf"):
         raise SceneError(f"{path}: robots are read from URDF (.urdf) and MJCF (.xml), got {path.suffix or 'no suffix'}")
     mujoco, notes, compiler = _mujoco(), [], compiler or {}
-    instructions.refuse_unknown(compiler)
+    compiler_options.refuse_unknown(compiler)
     root = reading.asset_root(path, asset_root)
     tree = parsed(path)
     urdf = tree.tag == "robot"
@@ -176,7 +177,7 @@ def _asked(path: Path, of: Callable[[], Any]) -> Any:
         raise
     except (ValueError, RuntimeError, TypeError, LookupError) as fault:
         reason = " ".join(str(fault).split()).removeprefix("Error: ")
-        remedy = instructions.remedy(reason) or whole(path) or _CORRECT
+        remedy = compiler_options.remedy(reason) or whole(path) or _CORRECT
         raise SceneError(f"{path} cannot be read as a robot; MuJoCo says: {reason}; {remedy}") from fault
 
 
@@ -213,11 +214,7 @@ def _open_mjcf(mujoco: ModuleType, path: Path, root: Path, compiler: Mapping[str
     refuse_empty(files, path)
     refuse_strange_assets(files, path, root)
     text = modern(files)
-    options = {}
-    if text and hasattr(mujoco, "MjVfs"):
-        options["vfs"] = mujoco.MjVfs()
-        for name, content in text.items():
-            options["vfs"][name] = content
+    options = virtual_files(mujoco, text)
     spec = _asked(path, lambda: mujoco.MjSpec.from_file(str(path), **options))
     _prepare(mujoco, spec, compiler)
     return spec, []
@@ -225,7 +222,7 @@ def _open_mjcf(mujoco: ModuleType, path: Path, root: Path, compiler: Mapping[str
 
 def _prepare(mujoco: ModuleType, spec: Any, compiler: Mapping[str, Any]) -> None:
     """Follow instructions, keep what MuJoCo would merge, let massless bodies move, and leave out looks and sensors."""
-    instructions.follow(spec, compiler, mujoco)
+    compiler_options.follow(spec, compiler, mujoco)
     spec.compiler.fusestatic = False
     spec.compiler.boundmass = max(spec.compiler.boundmass, LEAST)
     spec.compiler.boundinertia = max(spec.compiler.boundinertia, LEAST)
@@ -235,10 +232,7 @@ def _prepare(mujoco: ModuleType, spec: Any, compiler: Mapping[str, Any]) -> None
             texture.cubefiles = [""] * len(texture.cubefiles)
             texture.width = texture.height = 2
     for part in (*spec.sensors, *spec.skins):
-        if hasattr(spec, "delete"):
-            spec.delete(part)
-        else:
-            part.delete()
+        delete(spec, part)
 
 
 def _compiled(
@@ -268,13 +262,11 @@ def _take_many_sided(spec: Any, model: Any, lines: list[str]) -> bool:
 
     Without them the arrays of controls, of forces and of actuators have the same indices; keyframes follow.
     """
-    if not hasattr(model, "actuator_ctrlnum"):
-        return False
-    odd = np.flatnonzero((model.actuator_ctrlnum != 1) | (model.actuator_outnum != 1))
+    odd = np.flatnonzero((field(model, "actuator_ctrlnum", 1) != 1) | (field(model, "actuator_outnum", 1) != 1))
     actuators = list(spec.actuators)
     for k in odd:
         lines.append(f"actuator {actuators[k].name or f'actuator {k}'!r}: it has several controls or forces")
-        spec.delete(actuators[k])
+        delete(spec, actuators[k])
     return bool(len(odd))
 
 

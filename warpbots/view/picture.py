@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from warpbots.scene import Cable, Scene, Shape, dimension
 from warpbots.view.camera import Camera
@@ -89,7 +90,7 @@ def draw(
 
 def _checked(array: np.ndarray, shape: tuple[int, ...], what: str) -> np.ndarray:
     """A NumPy array or a torch tensor as float64."""
-    array = np.asarray(array.detach().cpu() if hasattr(array, "detach") else array, dtype=np.float64)
+    array = np.asarray(array.detach().cpu() if isinstance(array, torch.Tensor) else array, dtype=np.float64)
     if array.shape != shape:
         raise ValueError(f"draw: {what} must have shape {shape}, got {array.shape}")
     if not np.isfinite(array).all():

@@ -173,9 +173,9 @@ def _short(text: str) -> str:
 def _reason(error: Exception) -> str:
     """The last thing that USD has to say, without the lines of its own code."""
     try:
-        texts = [str(e.commentary) for e in error.args if hasattr(e, "commentary")]
-        if isinstance(error, Tf.ErrorException):
-            return _short(texts[0] if texts else str(error).strip().rpartition(" : ")[2].strip("'"))
-        return str(error)
+        if not isinstance(error, Tf.ErrorException):
+            return str(error)
+        texts = [str(e.commentary) for e in error.args if isinstance(e, Tf.Error)]
+        return _short(texts[0] if texts else str(error).strip().rpartition(" : ")[2].strip("'"))
     except UnicodeDecodeError:
         return "what it says is no text in UTF-8"

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from warpbots.robots.flags import named_flags
-from warpbots.robots.geoms import touching_geoms
+from warpbots.robots.collision_geoms import touching_geoms
 from warpbots.robots.mujoco_source import Source
+from warpbots.robots.mujoco_versions import field
+from warpbots.robots.option_flags import named_flags
 from warpbots.scene import SceneError
 
 __all__ = ["loops", "survey"]
@@ -78,10 +79,9 @@ def _of_joints(source: Source) -> list[str]:
             lines.append(f"joint {name!r}: the margin of its limit, {model.jnt_margin[j]:g}")
         if model.jnt_actgravcomp[j]:
             lines.append(f"joint {name!r}: compensation of gravity by its actuators (actuatorgravcomp)")
-        polynomials = (("jnt_stiffnesspoly", slice(j, j + 1)), ("dof_dampingpoly", dofs))
-        if any(np.any(getattr(model, field)[at]) for field, at in polynomials if hasattr(model, field)):
+        if field(model, "jnt_stiffnesspoly")[j].any() or field(model, "dof_dampingpoly")[dofs].any():
             lines.append(f"joint {name!r}: stiffness or damping beyond the linear part")
-        if np.any(getattr(model, "jnt_springyield", np.zeros(model.njnt))[j]):
+        if np.any(field(model, "jnt_springyield")[j]):
             lines.append(f"joint {name!r}: plasticity of its spring (springyield)")
         if kind in ("ball", "free") and model.jnt_stiffness[j] and not _upright(source, j):
             lines.append(f"joint {name!r}: rotation at which its spring rests; here it rests at none")
@@ -122,9 +122,10 @@ def _of_geoms(source: Source) -> list[str]:
             lines.append(
                 f"geoms of body {name!r}: contact that bounces (solref); here it has the damping of all others"
             )
-        for field, meaning in (("geom_adhesion", "adhesion"), ("geom_surfacevel", "surfaces that move (surfacevel)")):
-            if np.any(getattr(model, field, np.zeros(model.ngeom))[geoms]):
-                lines.append(f"geoms of body {name!r}: {meaning}")
+        if np.any(field(model, "geom_adhesion")[geoms]):
+            lines.append(f"geoms of body {name!r}: adhesion")
+        if np.any(field(model, "geom_surfacevel")[geoms]):
+            lines.append(f"geoms of body {name!r}: surfaces that move (surfacevel)")
     return lines
 
 
@@ -141,7 +142,7 @@ def _of_model(source: Source) -> list[str]:
     for kind, count in {**counts, "plugin": model.nplugin}.items():
         if count:
             lines.append(f"{count} {kind}{'s' if count > 1 else ''}")
-    for k in np.flatnonzero(getattr(model, "actuator_delay", np.zeros(0))):
+    for k in np.flatnonzero(field(model, "actuator_delay")):
         lines.append(f"actuator {model.actuator(int(k)).name or f'actuator {k}'!r}: its delay")
     if model.opt.density or model.opt.viscosity or model.opt.wind.any():
         lines.append("option: the medium (density, viscosity, wind)")

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
+from warpbots.robots.mujoco_versions import discard_visual
 from warpbots.scene import SceneError
 from warpbots.scene.field_types import shown
 
@@ -58,8 +59,8 @@ def follow(spec: Any, compiler: Mapping[str, Any], words: ModuleType) -> None:
     """Set what a user says in an `mujoco.MjSpec`."""
     for name, value in compiler.items():
         if name == "discardvisual":
-            if value and hasattr(spec, "discard_visual"):
-                spec.discard_visual()
+            if value:
+                discard_visual(spec)
         elif name == "meshdir":
             spec.meshdir = value
         elif name == "inertiafromgeom":

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from warpbots.robots.mujoco_versions import field
+
 __all__ = ["DISABLED", "ENABLED", "QUIET", "idle_actuators", "named_flags", "switch_off", "touches"]
 
 QUIET = ""
@@ -29,14 +31,12 @@ def _no_limits(model: Any) -> None:
 
 def _no_springs(model: Any) -> None:
     model.jnt_stiffness[:] = 0.0
-    if hasattr(model, "jnt_stiffnesspoly"):
-        model.jnt_stiffnesspoly[:] = 0.0
+    field(model, "jnt_stiffnesspoly")[:] = 0.0
 
 
 def _no_dampers(model: Any) -> None:
     model.dof_damping[:] = 0.0
-    if hasattr(model, "dof_dampingpoly"):
-        model.dof_dampingpoly[:] = 0.0
+    field(model, "dof_dampingpoly")[:] = 0.0
 
 
 def _no_gravity(model: Any) -> None:
@@ -108,5 +108,5 @@ def idle_actuators(model: Any, words: ModuleType) -> frozenset[int]:
     every = range(len(model.actuator_group))
     if "ACTUATION" in _set(words, "Disable", model.opt.disableflags):
         return frozenset(every)
-    off = int(getattr(model.opt, "disableactuator", 0))
+    off = int(model.opt.disableactuator)
     return frozenset(k for k in every if 0 <= model.actuator_group[k] < 31 and off >> int(model.actuator_group[k]) & 1)
