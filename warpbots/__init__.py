@@ -7,7 +7,6 @@ trajectory gives a loss, whose gradient moves parameters.
 import warp as _warp
 
 from warpbots import controllers, materials, meshing, observers, usd, view
-from warpbots.assets import load_mesh, load_sheet, load_silhouette, load_tetrahedra
 from warpbots.gradients import Checkpoints
 from warpbots.optimize import Bounded, History, fit, hessian_product
 from warpbots.robots import hold_pose, load_robot, set_down
@@ -41,6 +40,7 @@ from warpbots.scene import (
     shapes,
     walls,
 )
+from warpbots.shape_files import load_mesh, load_sheet, load_silhouette, load_tetrahedra
 from warpbots.simulation import Simulation, SimulationError
 from warpbots.solvers import MPM, Articulated, MassSpring, ProjectiveDynamics
 from warpbots.trajectory import Trajectory

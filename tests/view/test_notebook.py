@@ -152,9 +152,9 @@ def test_a_page_that_cannot_be_written_leaves_nothing(flat, tmp_path):
 
 
 def test_a_page_without_k3d_says_how_to_get_it(flat, tmp_path, monkeypatch):
-    from warpbots.view import page
+    from warpbots.view import html_page
 
-    monkeypatch.setattr(page, "missing_packages", lambda: ["k3d"])
+    monkeypatch.setattr(html_page, "missing_packages", lambda: ["k3d"])
     with pytest.raises(ImportError, match=r'save_html needs k3d: pip install "warpbots\[notebook\]"'):
         save_html(tmp_path / "motion.html", flat)
 

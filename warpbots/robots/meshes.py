@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from warpbots.reading import readable, refuse_outside
+from warpbots.input_files import readable, refuse_outside
 from warpbots.robots.mujoco_versions import delete
 from warpbots.scene import SceneError, TriangleMesh
 

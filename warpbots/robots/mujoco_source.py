@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from warpbots import reading
+from warpbots import input_files
 from warpbots.robots import compiler_options
 from warpbots.robots.masses import LEAST, mend_moments, refuse_weightless, weigh
 from warpbots.robots.meshes import give, locate, needed_hulls
@@ -116,12 +116,12 @@ def read(
         ImportError: MuJoCo is not installed, or COLLADA's parser.
         SceneError: MuJoCo refuses the file; the message has its reason.
     """
-    path = reading.readable(path)
+    path = input_files.readable(path)
     if path.suffix.lower() not in (".urdf", ".xml", ".mjcf"):
         raise SceneError(f"{path}: robots are read from URDF (.urdf) and MJCF (.xml), got {path.suffix or 'no suffix'}")
     mujoco, notes, compiler = _mujoco(), [], compiler or {}
     compiler_options.refuse_unknown(compiler)
-    root = reading.asset_root(path, asset_root)
+    root = input_files.asset_root(path, asset_root)
     tree = parsed(path)
     urdf = tree.tag == "robot"
     with _heard(mujoco, notes):

@@ -6,7 +6,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
-from warpbots.reading import readable, refuse_outside
+from warpbots.input_files import readable, refuse_outside
 from warpbots.scene import SceneError
 
 __all__ = ["family", "modern", "parsed", "refuse_empty", "refuse_strange_assets", "whole"]

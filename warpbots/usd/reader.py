@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from pxr import Usd, UsdGeom
 
-from warpbots.reading import doubt_size
+from warpbots.input_files import doubt_size
 from warpbots.scene import Material, Scene, SceneError, Shape, Sheet, TetMesh, TriangleMesh
 from warpbots.scene.field_types import checked
 from warpbots.usd.geometry.obstacle_prims import read_obstacles

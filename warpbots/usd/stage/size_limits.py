@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from pxr import Ar, Pcp, Sdf, Tf
 
-from warpbots.reading import readable, refuse_outside
+from warpbots.input_files import readable, refuse_outside
 from warpbots.scene import SceneError
 
 __all__ = ["MAX_PRIMS", "layers_of", "refuse_prims"]

@@ -10,8 +10,8 @@ from typing import Any
 
 from pxr import Sdf, Tf, Usd
 
-from warpbots import reading
-from warpbots.files import replacing
+from warpbots import input_files
+from warpbots.output_files import replacing
 from warpbots.scene import SceneError
 from warpbots.usd.stage.schema import SCHEMA_VERSION
 from warpbots.usd.stage.size_limits import MAX_PRIMS, layers_of, refuse_prims
@@ -44,7 +44,7 @@ def open_stage(
     if path.is_dir():
         raise SceneError(f"{path}: this is a folder; give the path of a .usd, .usda, .usdc or .usdz file")
     try:
-        layers = layers_of(path, reading.asset_root(path, asset_root))
+        layers = layers_of(path, input_files.asset_root(path, asset_root))
         refuse_prims(layers[0], max_prims)
         stage = Usd.Stage.Open(layers[0])
     except Tf.ErrorException as error:

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from warpbots.reading import doubt_size, readable
+from warpbots.input_files import doubt_size, readable
 from warpbots.scene import SceneError, Sheet, Silhouette, TetMesh, TriangleMesh
 from warpbots.scene.field_types import checked
 
