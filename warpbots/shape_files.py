@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 
@@ -183,6 +182,8 @@ def _refuse_corners(path: Path, vertices: np.ndarray, faces: np.ndarray) -> None
 
 def _frame(path: Path, scene: Any) -> tuple[float, np.ndarray]:
     """Metres per unit of a file, and the rotation to z up, as its format or the file itself says it."""
+    from xml.etree import ElementTree
+
     from trimesh.units import unit_conversion
 
     if path.suffix.lower() in (".gltf", ".glb"):

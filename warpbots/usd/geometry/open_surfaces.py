@@ -7,7 +7,6 @@ are open, they are closed; every other surface gets a thickness.
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 from warpbots.scene import SceneError, Shape, Sheet, TriangleMesh
 from warpbots.usd.geometry.gprim_reader import box
@@ -129,6 +128,8 @@ def _rectangle(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     Raises:
         SceneError: The points are in a line.
     """
+    from scipy.spatial import ConvexHull, QhullError
+
     try:
         hull = points[ConvexHull(points).vertices]
     except QhullError:
