@@ -1,4 +1,4 @@
-"""Reading: a USD file as a scene."""
+"""Reading a USD file as a scene."""
 
 import logging
 import os
@@ -30,10 +30,10 @@ __all__ = ["CONTACT_POINTS", "read", "read_meshes", "read_stage"]
 _logger = logging.getLogger("warpbots")
 
 CONTACT_POINTS = 64
-"""Points with which a rigid body of a file touches others, unless somebody says otherwise."""
+"""Default number of contact points of a rigid body of a file."""
 
-_EXPANDED = "a point instancer; its {} instances stand for themselves, so that Scene.source does not name this file"
-"""What is said of an instancer whose instances are bodies or obstacles."""
+_EXPANDED = "a point instancer; its {} instances became bodies or obstacles, so that Scene.source is not set"
+"""Note about an instancer whose instances are bodies or obstacles."""
 
 
 @checked
@@ -49,44 +49,42 @@ def read(
 ) -> Scene:
     """The scene in a USD file.
 
-    Prims with `PhysicsDeformableBodyAPI` (or the one of Omniverse) become soft bodies, those with `PhysicsRigidBodyAPI`
-    rigid ones, with their joints, drives and colliders; static colliders become obstacles, and what warpbots itself has
-    written becomes what it was, to the last bit. Numbers are converted to SI units and z up. Physics that cannot be
-    simulated, or not as the file says it, and files that are missing, are listed with their prims in one warning.
+    Prims with `PhysicsDeformableBodyAPI` (or that of Omniverse) become soft bodies, prims with `PhysicsRigidBodyAPI`
+    rigid bodies, with their joints, drives and colliders; static colliders become obstacles. A scene written by
+    warpbots is read back to the last bit. Numbers are converted to SI units and z up. Physics that is left out or read
+    differently, and missing files, are listed with their prims in one warning.
 
-    Static meshes that are open, such as a quad for the ground or a terrain, get a solid behind them, or else a
-    thickness; the warning says which. Round primitives that are not round any more by their scale, and cones, are
-    meshes of 48 sides.
+    Open static meshes, such as a quad for the ground or a terrain, get a solid behind them, or else a thickness; the
+    warning says which. Round primitives with a non-uniform scale, and cones, become meshes of 48 sides.
 
-    Joints are at zero where both of their frames coincide, and start where the file has the bodies. A file knows of
-    contact no more than friction: its rigid bodies touch with `contact_points` points each, by laws of
-    `warpbots.scene.contacts_between` with the mean of both coefficients.
+    A joint is at zero where its two frames coincide, and starts where the file has the bodies. A file specifies contact
+    by friction and restitution only: its rigid bodies have `contact_points` contact points each, and laws of
+    `warpbots.scene.contacts_between` with the mean of both friction coefficients.
 
     Args:
         path: A .usd, .usda, .usdc or .usdz file.
-        material: What bodies are made of for which the file does not say it. If the file marks no bodies, all its
-            meshes and other solids that are no colliders become bodies of this material; what cannot is left out.
-        meters_per_unit: Metres per unit of length of the file, for files that do not say it or say it wrongly.
-        contact_points: Number of points with which a rigid body with colliders touches others; 0 for no contact. Files
-            of warpbots say it themselves.
-        thickness: Thickness [m] of the sheets that meshes of soft bodies become which are open and have no inside; None
-            not to make any.
+        material: Material of soft bodies for which the file has none. If the file marks no bodies, all its meshes and
+            other solids that are not colliders become bodies of this material; others are left out.
+        meters_per_unit: Metres per unit of length, for files that do not define it or define it wrongly.
+        contact_points: Number of contact points of a rigid body with colliders; 0 for no contact. Files of warpbots
+            contain their own number.
+        thickness: Thickness [m] of the sheets made of open meshes of soft bodies; None to refuse open meshes.
         ignore_loops: Whether to leave out joints that close loops; each is named in the warning.
-        asset_root: Folder in which all must lie that the file refers to, be it by an absolute path, ``..`` or a link;
-            None for the one above its own, or its own where that holds the home folder.
-        max_prims: Prims that the stage may have, each counted once for every reference that it comes through.
+        asset_root: Folder that must contain all files that the file refers to, also by an absolute path, ``..`` or a
+            link; None for the folder above its own, or its own if that one contains the home folder.
+        max_prims: Largest number of prims of the stage, each counted once for every reference to it.
 
     Returns:
-        The scene. Its `source` is the file, unless `meters_per_unit` overrides what the file says, or instances of a
-        `PointInstancer` became bodies or obstacles: then a file that is written from the scene shares nothing with this
-        one.
+        The scene. Its `source` is the file, unless `meters_per_unit` overrides that of the file, or instances of a
+        `PointInstancer` became bodies or obstacles; without a source, a file written from the scene has none of the
+        other content of this one.
 
     Raises:
         FileNotFoundError: There is no such file.
-        SceneError: The file is empty, no USD file, without unit of length, of a newer version of warpbots, or has
-            nothing that can be simulated; every fault of its bodies, obstacles, joints and actuators is listed.
+        SceneError: The file is empty, not a USD file, without unit of length, of a newer version of warpbots, or has
+            nothing to simulate; all errors in its bodies, obstacles, joints and actuators are listed.
     """
-    stage = open_stage(path, asset_root, max_prims)  # kept by name: without it the prims in `found` would be gone
+    stage = open_stage(path, asset_root, max_prims)  # a name keeps the stage alive, and with it the prims in `found`
     scene, found = read_stage(stage, material, meters_per_unit, contact_points, thickness, ignore_loops)
     _warn(scene, found, str(path))
     return scene
@@ -99,16 +97,16 @@ def read_meshes(
     asset_root: str | os.PathLike | None = None,
     max_prims: int = MAX_PRIMS,
 ) -> dict[str, TriangleMesh]:
-    """All meshes of a USD file, whether or not it has any physics, to be used as shapes.
+    """All meshes of a USD file as shapes, whether or not it has any physics.
 
     Args:
         path: A USD file.
-        meters_per_unit: Metres per unit of length of the file, for files that do not say it or say it wrongly.
-        asset_root: Folder in which all must lie that the file refers to, as for `read`.
-        max_prims: Prims that the stage may have, as for `read`.
+        meters_per_unit: Metres per unit of length, for files that do not define it or define it wrongly.
+        asset_root: Folder that must contain all files that the file refers to, as for `read`.
+        max_prims: Largest number of prims of the stage, as for `read`.
 
     Returns:
-        Path of the prim to closed triangle mesh [m], z up. The boundary of a `TetMesh` counts as a mesh.
+        Closed triangle meshes [m], z up, by the paths of their prims. The boundary of a `TetMesh` counts as a mesh.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -124,7 +122,7 @@ def read_meshes(
 
 
 def _closed(prim: Usd.Prim, shape: Shape) -> Shape:
-    """The boundary of tetrahedra, or the triangles of a sheet, as a `TriangleMesh`; other shapes as they are."""
+    """The boundary of tetrahedra, or the triangles of a sheet, as a `TriangleMesh`; other shapes unchanged."""
     if not isinstance(shape, TetMesh | Sheet):
         return shape
     try:
@@ -204,18 +202,18 @@ def _expanded_inventory(stage: Usd.Stage) -> tuple[Inventory, bool]:
 
 
 def _source(stage: Usd.Stage, meters_per_unit: float | None) -> str | None:
-    """The file of `stage`, unless its unit of length is another one than it says."""
+    """The file of `stage`, unless its unit of length is overridden."""
     said = UsdGeom.GetStageMetersPerUnit(stage) if UsdGeom.StageHasAuthoredMetersPerUnit(stage) else None
     return stage.GetRootLayer().realPath or None if meters_per_unit in (None, said) else None
 
 
 def _warn(scene: Scene, found: Inventory, name: str) -> None:
-    """Say in one warning what was left out, and in another if the unit of length looks wrong."""
+    """List in one warning what was left out, and doubt the unit of length in another."""
     for prim in found.bodies.values():
         if is_soft(prim) and lost_velocities(prim):
-            found.left_out.append((str(prim.GetPath()), "velocities that differ from particle to particle"))
+            found.left_out.append((str(prim.GetPath()), "velocities that differ between particles"))
     if found.left_out:
         lines = "".join(f"\n  {line}" for line in lines_of(found.left_out))
-        _logger.warning("%s: left out, or taken otherwise, what warpbots does not simulate:%s", name, lines)
+        _logger.warning("%s: left out or read differently, because warpbots does not simulate it:%s", name, lines)
     size = float(np.max(np.subtract(*scene.bounds[::-1])))
     doubt_size(name, "the robot", size, "meters_per_unit")

@@ -26,15 +26,15 @@ _FPS = 60.0
 
 
 def scene_layer(scene: Scene, folder: Path) -> Sdf.Layer:
-    """A layer with `scene` and what else is in its source, to be saved in `folder`.
+    """A layer with `scene` and the other content of its source, to be saved in `folder`.
 
     Raises:
-        SceneError: What else is in the source of the scene does not fit the scene.
+        SceneError: The other content of the source is inconsistent with the scene.
     """
     layer = _new_layer() if scene.source is None else copy_of_source(scene)
     _author(layer, scene)
     sign(layer)
-    relocate(layer, folder)  # after its stage is closed, which would look for the relative paths in vain
+    relocate(layer, folder)  # after its stage is closed, which could not resolve the relative paths
     return layer
 
 
@@ -61,14 +61,14 @@ def _new_layer() -> Sdf.Layer:
 
 
 def _extent(scene: Scene) -> float:
-    """Diagonal of the box about all bodies [m]; 1 where a body has no bounds."""
+    """Diagonal of the bounding box of all bodies [m]; 1 if a body is unbounded."""
     lower, upper = scene.bounds
     size = float(np.linalg.norm(upper - lower))
     return size if np.isfinite(size) else 1.0
 
 
 def _base(stage: Usd.Stage, scene: Scene) -> Sdf.Path:
-    """Path of the prim below which new things go; the default prim, which also carries the name of the scene."""
+    """Path of the prim below which new prims go; the default prim, which also has the name of the scene."""
     default = main_prim(stage) or _world(stage)
     stage.SetDefaultPrim(default)
     if read_name(default) != scene.name:
@@ -86,7 +86,7 @@ def _world(stage: Usd.Stage) -> Usd.Prim:
 
 
 def _write_parts(target: Target, scene: Scene, found: Inventory) -> None:
-    """All parts of `scene`: what is there is brought up to date, the rest is new."""
+    """Write all parts of `scene`: present prims are updated, the others are new."""
     stage = target.stage
     kept = write_robots(target, scene, found, _robots(target, found, points_of(scene)))
     rigid = found.rigid
@@ -118,7 +118,7 @@ def _write_parts(target: Target, scene: Scene, found: Inventory) -> None:
 
 
 def _robots(target: Target, found: Inventory, points: int) -> Robots | None:
-    """What the rigid bodies that are there already read as, or None."""
+    """What the rigid bodies that are already there are read as, or None."""
     if not found.rigid:
         return None
     try:
@@ -129,7 +129,7 @@ def _robots(target: Target, found: Inventory, points: int) -> Robots | None:
 
 
 def _settle(target: Target, kind: str, written: dict[Sdf.Path, str]) -> None:
-    """Say names and order of the prims `written` where the file does not say them already."""
+    """Author names and order of the prims `written`, unless the file has them already."""
     stage = target.stage
     names = {prim.GetPath(): name for name, prim in getattr(take_inventory(stage), kind).items()}
     for path, name in written.items():

@@ -1,7 +1,7 @@
-"""A trajectory as moving particles, or moving rigid bodies, over the file of its scene.
+"""A trajectory as time samples of soft and rigid bodies over the file of its scene.
 
-Three layers: the file of the scene, which is left as it is; the results, which only add particles to soft bodies and
-hide their rest shapes, or move the points of their meshes, and move rigid ones; and a root that combines the two.
+There are three layers: the file of the scene, which is not changed; the results, which add particles to soft bodies and
+hide their rest shapes, or move the points of their meshes, and move rigid bodies; and a root that combines the two.
 Frames are written as they come and flushed to disk, so that memory does not grow with the length of the trajectory.
 """
 
@@ -27,10 +27,10 @@ _FLUSH = 2**24
 """Bytes of samples after which the results go to disk."""
 
 _Sample = tuple[float, Callable[[float], int]]
-"""Time of a frame [s], and what writes it at a time code and returns the number of bytes."""
+"""Time of a frame [s], and a function that writes it at a time code and returns the number of bytes."""
 
 _LONGEST_TEXT = 64
-"""Longest array in a text file; longer ones are slow and large in text (the limit of Omniverse's validator, too)."""
+"""Longest array written as text; longer ones are slow and large (also the limit of Omniverse's validator)."""
 
 
 def write_trajectory(
@@ -44,17 +44,17 @@ def write_trajectory(
         fps: Time codes per second.
         every: Write the states after every so many control intervals.
         velocities: Whether to write velocities.
-        springs: Whether to write all springs, or the bars of trusses alone.
+        springs: Whether to write all springs, or only the bars of trusses.
 
     Raises:
         ValueError: A file of the scene would be overwritten, the trajectory has no frames or no finite positions, or
-            `springs` are wanted of what has none.
+            `springs` is set for a motion without springs.
         OSError: A file cannot be written; what was there before is unchanged.
     """
     if not (np.isfinite(fps) and fps > 0.0):
         raise ValueError(f"fps must be a positive number of time codes per second, got {fps}; 60 is usual")
     if springs and not hasattr(getattr(trajectory, "particles", None), "ends"):
-        raise ValueError("springs=True needs a motion of masses and springs; use MassSpring, or leave it out")
+        raise ValueError("springs=True needs a trajectory of MassSpring; simulate with it, or leave springs out")
     scene = trajectory.scene
     source = Path(scene.source) if scene.source else None
     results = path.with_name(f"{path.stem}_results.usdc")
@@ -76,7 +76,7 @@ def write_trajectory(
 
 
 def _scene_file(path: Path, layer: Sdf.Layer, source: Path | None) -> Path:
-    """Where the scene goes beside `path`: as text where that is short; never over the file it came from."""
+    """Path of the scene beside `path`: a text file if that is short, and never the file that it came from."""
     arrays = []
     layer.Traverse("/", lambda p: arrays.append(_array_length(layer, p)) if p.IsPrimPropertyPath() else None)
     suffix = ".usda" if max(arrays, default=0) <= _LONGEST_TEXT else ".usdc"
@@ -107,7 +107,7 @@ def _root(files: list[Path], folder: Path, below: Sdf.Layer, fps: float, span: t
 def _write_results(
     path: Path, below: Sdf.Layer, trajectory: Trajectory, fps: float, every: int, velocities: bool, springs: bool
 ) -> tuple[float, float]:
-    """Write the layer of the results; the time codes of its first and last frame."""
+    """Write the layer of the results; returns the time codes of its first and last frame."""
     results = Sdf.Layer.CreateNew(str(path))
     results.timeCodesPerSecond = results.framesPerSecond = fps
     stage = Usd.Stage.CreateInMemory()
@@ -128,7 +128,7 @@ def _write_results(
 
 
 def _write_frames(results: Sdf.Layer, frames: Iterator[_Sample], fps: float) -> tuple[float, float]:
-    """Write `frames` as they come; the time codes of the first and the last."""
+    """Write `frames` as they come; returns the time codes of the first and the last."""
     codes, pending = [], 0
     for time, write in frames:
         codes.append(_code(time, fps))
@@ -142,6 +142,6 @@ def _write_frames(results: Sdf.Layer, frames: Iterator[_Sample], fps: float) -> 
 
 
 def _code(time: float, fps: float) -> float:
-    """Time code of `time` [s]; a whole number where it is one but for rounding."""
+    """Time code of `time` [s], rounded if it is within rounding of a whole number."""
     code = time * fps
     return float(round(code)) if abs(code - round(code)) < 1e-6 else code

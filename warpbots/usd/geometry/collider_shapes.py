@@ -1,4 +1,4 @@
-"""The solid that a collider stands for: its primitive, its mesh, or what `physics:approximation` makes of its mesh."""
+"""Colliders as shapes: a primitive, a mesh, or the `physics:approximation` of a mesh."""
 
 from collections.abc import Callable
 
@@ -18,34 +18,34 @@ __all__ = ["collider_shape"]
 _APPROXIMATION = "physics:approximation"
 
 _EXACT = ("none", "meshSimplification", "convexDecomposition", "sdf")
-"""Approximations that stand for the mesh itself, if it is closed."""
+"""Approximations for which the mesh itself is used, if it is closed."""
 
 
 def _hull_of_open(vertices: np.ndarray, faces: np.ndarray) -> tuple[TriangleMesh, str]:
-    return _hull(vertices), "a mesh that is open and has no inside; its convex hull stands for it"
+    return _hull(vertices), "an open mesh, which has no inside; its convex hull is used instead"
 
 
 def collider_shape(
     prim: Usd.Prim, here: np.ndarray, frame: Frame, note: Note, opened: Callable = _hull_of_open
 ) -> Shape:
-    """The solid that the geometry of the collider `prim` stands for.
+    """The solid of the collider `prim`.
 
     Args:
         prim: The collider.
         here: Its local coordinates to those of the solid [m], shape (4, 4).
         frame: Units and axes of the stage.
-        note: Takes what is not as the file says it.
-        opened: Makes a solid and words about it of the vertices and faces of a mesh without an inside.
+        note: Takes what is read differently from what the file says.
+        opened: Makes a solid, and a sentence about it, from vertices and faces of an open mesh.
 
     Raises:
-        SceneError: It is no solid that warpbots knows; the message does not name the prim.
+        SceneError: Its geometry is not supported; the message does not name the prim.
     """
     kind = prim.GetTypeName()
     if kind != "Mesh":
         shape = plain_shape(prim, here, frame.dim)
         if isinstance(shape, TriangleMesh):
             what = "a cone" if kind == "Cone" else f"a {kind} that its transform scales or shears out of shape"
-            note(prim, f"{what}; a mesh{'' if kind == 'Cube' else f' of {SIDES} sides'} stands for it")
+            note(prim, f"{what}; a mesh{'' if kind == 'Cube' else f' of {SIDES} sides'} is used instead")
         return shape
     said = _approximation(prim)
     if said in ("boundingCube", "boundingSphere"):
@@ -60,7 +60,7 @@ def collider_shape(
             note(prim, words)
             return solid
     if said != "convexHull":
-        note(prim, f"the unknown approximation {said!r} of a mesh; its convex hull stands for it")
+        note(prim, f"the unknown approximation {said!r} of a mesh; its convex hull is used instead")
     points = transform(here, mesh_points(prim))
     if opened is _hull_of_open or not _in_a_plane(points):
         return _hull(points)
@@ -70,7 +70,7 @@ def collider_shape(
 
 
 def _approximation(prim: Usd.Prim) -> str:
-    """What stands for the collider `prim`, by itself or by what is above it in its body."""
+    """The approximation of the collider `prim`, set on itself or on a prim above it in its body."""
     while prim and not authored(prim, _APPROXIMATION) and "PhysicsRigidBodyAPI" not in schemas(prim):
         prim = prim.GetParent()
     return str(prim.GetAttribute(_APPROXIMATION).Get() or "none") if prim and authored(prim, _APPROXIMATION) else "none"
@@ -97,7 +97,7 @@ def _hull(points: np.ndarray) -> TriangleMesh:
 
 
 def _in_a_plane(points: np.ndarray) -> bool:
-    """Whether points are so nearly in a plane that USD, which keeps them in single precision, cannot mean otherwise."""
+    """Whether points are coplanar to single precision, in which USD stores them."""
     widths = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
     return len(points) < 4 or bool(widths[2] <= 1e-6 * widths[0])
 

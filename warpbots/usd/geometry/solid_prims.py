@@ -5,7 +5,7 @@ from pxr import Usd, UsdGeom
 from warpbots.scene import SceneError, Shape, Union
 from warpbots.usd.geometry.shape_prims import read_shape, write_shape
 from warpbots.usd.stage.prim_editing import Target, editable, remove
-from warpbots.usd.stage.roles import geometry, is_own
+from warpbots.usd.stage.roles import geometry_of, is_ours
 from warpbots.usd.stage.units import Frame
 
 __all__ = ["read_solid", "remove_solid", "write_solid"]
@@ -15,12 +15,16 @@ def read_solid(prim: Usd.Prim, frame: Frame) -> Shape:
     """The solid at or below `prim` [m]; the union of several.
 
     Raises:
-        SceneError: There is none, or one that warpbots does not know; the message names the prim.
+        SceneError: There is none, or it is not supported; the message names the prim.
     """
-    parts = geometry(prim)
+    parts = geometry_of(prim)
     if not parts:
-        what = f"a {prim.GetTypeName()} is no solid" if prim.IsA(UsdGeom.Gprim) else "there is no solid at or below it"
-        raise SceneError(f"{prim.GetPath()}: {what} that warpbots knows; turn it into a Mesh")
+        what = (
+            f"a {prim.GetTypeName()} is not a supported solid"
+            if prim.IsA(UsdGeom.Gprim)
+            else "there is no supported solid at or below it"
+        )
+        raise SceneError(f"{prim.GetPath()}: {what}; convert it to a Mesh")
     shapes = [read_shape(part, frame) for part in parts]
     return shapes[0] if len(shapes) == 1 else Union(tuple(shapes))
 
@@ -30,8 +34,8 @@ def write_solid(target: Target, existing: Usd.Prim | None, group: str, name: str
 
     Args:
         target: Where.
-        existing: The prim that stands for it already, or None. It is returned untouched if its solid is right, reshaped
-            if it is ours, and otherwise taken out of the scene and replaced by a new one.
+        existing: Its present prim, or None. The prim is returned untouched if its solid is right, reshaped if it is
+            ours, and otherwise removed from the scene and replaced by a new one.
         group: The group of a new prim.
         name: The name of a new prim.
         shape: The solid [m].
@@ -40,7 +44,7 @@ def write_solid(target: Target, existing: Usd.Prim | None, group: str, name: str
         existing = editable(existing)
         if _is(existing, shape, target.frame):
             return existing
-        own = is_own(existing)
+        own = is_ours(existing)
         remove(existing.GetChild("Shape") if own else existing, own)
         existing = existing if own else None
     prim = existing or target.define(group, name)
@@ -49,8 +53,8 @@ def write_solid(target: Target, existing: Usd.Prim | None, group: str, name: str
 
 
 def remove_solid(prim: Usd.Prim) -> None:
-    """Take the body or obstacle `prim` out of the scene."""
-    remove(prim, is_own(prim))
+    """Remove the body or obstacle `prim` from the scene."""
+    remove(prim, is_ours(prim))
 
 
 def _is(prim: Usd.Prim, shape: Shape, frame: Frame) -> bool:

@@ -11,11 +11,11 @@ from pxr import Usd
 
 from warpbots.scene import Cloud, RigidBody, SceneError, Shape, Union
 from warpbots.usd.rigid.colliders import colliders, read_collider
-from warpbots.usd.rigid.exact_values import load
-from warpbots.usd.rigid.mass_properties import exact_inertia, read_weight, says_mass
+from warpbots.usd.rigid.exact_values import load_exact
+from warpbots.usd.rigid.mass_properties import exact_inertia, has_mass_attributes, read_mass_properties
 from warpbots.usd.stage.attributes import authored, get, schemas
 from warpbots.usd.stage.inventory import Note
-from warpbots.usd.stage.roles import belonging
+from warpbots.usd.stage.roles import prims_of_body
 from warpbots.usd.stage.schema import RIGID_API, rows
 from warpbots.usd.stage.transforms import pose_of
 from warpbots.usd.stage.units import START, Frame
@@ -48,7 +48,7 @@ def read_body_prim(prim: Usd.Prim, name: str, frame: Frame, note: Note) -> BodyP
         prim: The prim.
         name: Name of the body.
         frame: Units and axes of the stage.
-        note: Takes what is not as the file says it.
+        note: Takes what is read differently from what the file says.
 
     Raises:
         SceneError: A value is outside its range; the message names the prim.
@@ -57,10 +57,10 @@ def read_body_prim(prim: Usd.Prim, name: str, frame: Frame, note: Note) -> BodyP
     parts = [(p, read_collider(prim, base, p, frame, note)) for p in colliders(prim)]
     parts = [(p, shape) for p, shape in parts if shape is not None]
     shapes = [shape for _, shape in parts]
-    weight = read_weight(prim, base, parts, frame, note)
-    for below in belonging(prim):
-        if below != prim and not any(below == p for p, _ in parts) and says_mass(below, frame):
-            note(below, "a mass or density of what is neither body nor collider")
+    weight = read_mass_properties(prim, base, parts, frame, note)
+    for below in prims_of_body(prim):
+        if below != prim and not any(below == p for p, _ in parts) and has_mass_attributes(below, frame):
+            note(below, "a mass or density of a prim that is neither body nor collider")
     own = RIGID_API in schemas(prim)
     try:
         body = RigidBody(
@@ -76,7 +76,7 @@ def read_body_prim(prim: Usd.Prim, name: str, frame: Frame, note: Note) -> BodyP
 
 
 def read_velocity(prim: Usd.Prim, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
-    """Velocity [m/s] and angular velocity [rad/s] of a body in scene axes; a file has them in those of its parent."""
+    """Velocity [m/s] and angular velocity [rad/s] of a body in scene axes; a file has them in axes of its parent."""
     found = []
     R = pose_of(frame.matrix(prim.GetParent()))[0][:3, :3]
     for what, unit in (("velocity of a body", frame.meters), ("angular velocity of a body", np.pi / 180.0)):
@@ -89,7 +89,7 @@ def read_velocity(prim: Usd.Prim, frame: Frame) -> tuple[np.ndarray, np.ndarray]
 
 
 def _cloud(prim: Usd.Prim) -> int | Cloud:
-    positions, areas = load(prim, "cloud:positions"), load(prim, "cloud:areas")
+    positions, areas = load_exact(prim, "cloud:positions"), load_exact(prim, "cloud:areas")
     if positions is not None and areas is not None:
         return Cloud(positions.reshape(-1, 3), areas)
     name = rows("RigidBody.points")[0].name

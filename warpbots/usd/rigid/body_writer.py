@@ -7,7 +7,7 @@ from warpbots.scene import Cloud, Joint, RigidBody, Scene
 from warpbots.usd.geometry.obstacle_prims import make_colliders
 from warpbots.usd.geometry.physics_materials import bind, write_surface
 from warpbots.usd.geometry.shape_prims import write_shape
-from warpbots.usd.rigid.exact_values import store
+from warpbots.usd.rigid.exact_values import store_exact
 from warpbots.usd.rigid.joint_kinematics import carried, displacement, start_coordinates
 from warpbots.usd.rigid.mass_properties import write_inertia
 from warpbots.usd.stage.attributes import apply, author_row, put
@@ -45,8 +45,8 @@ def write_body_prim(target: Target, body: RigidBody, pose: np.ndarray, scene: Sc
     put(prim, "RigidBody.surface", body.surface, frame)
     put(prim, "RigidBody.points", 0 if isinstance(body.points, Cloud) else int(body.points), frame)
     if isinstance(body.points, Cloud):
-        store(prim, "cloud:positions", body.points.positions)
-        store(prim, "cloud:areas", body.points.areas)
+        store_exact(prim, "cloud:positions", body.points.positions)
+        store_exact(prim, "cloud:areas", body.points.areas)
     laws = [c for c in scene.contacts if {c.points, c.solid} & {body.name, body.surface}]
     if laws:
         path, bounces = f"{prim.GetPath()}/PhysicsMaterial", [c.restitution for c in laws if c.restitution is not None]
@@ -57,7 +57,7 @@ def write_body_prim(target: Target, body: RigidBody, pose: np.ndarray, scene: Sc
 
 
 def _place(prim: Usd.Prim, local: np.ndarray) -> None:
-    """Give `prim` the transform `local`: a translation and a rotation, where it is no more than that."""
+    """Give `prim` the transform `local`: a translation and a rotation, if it is rigid."""
     from scipy.spatial.transform import Rotation
 
     xformable, double = UsdGeom.Xformable(prim), UsdGeom.XformOp.PrecisionDouble
@@ -70,7 +70,7 @@ def _place(prim: Usd.Prim, local: np.ndarray) -> None:
 
 
 def _write_velocity(prim: Usd.Prim, body: RigidBody, joint: Joint | None, frame: Frame) -> None:
-    """For other programs, the velocity of a body that floats, at its centre of mass and in the axes of its parent."""
+    """For other programs, the velocity of a floating body, of its centre of mass and in axes of its parent."""
     if joint is None or joint.kind != "free" or joint.parent is not None or joint.start_velocity is None:
         return
     turned = matrix_of(joint.rotation, joint.position) @ displacement(

@@ -1,4 +1,4 @@
-"""Colliders of rigid bodies: which geometry moves with a body, and the solid that it stands for."""
+"""Colliders of rigid bodies: which geometry belongs to a body, and its solid in the frame of the body."""
 
 import numpy as np
 from pxr import Usd, UsdGeom
@@ -8,24 +8,24 @@ from warpbots.usd.geometry.collider_shapes import collider_shape
 from warpbots.usd.geometry.shape_prims import read_shape_in
 from warpbots.usd.stage.attributes import schemas
 from warpbots.usd.stage.inventory import Note
-from warpbots.usd.stage.roles import belonging, collides, is_own
+from warpbots.usd.stage.roles import is_collider, is_ours, prims_of_body
 from warpbots.usd.stage.units import Frame, local_matrix
 
 __all__ = ["colliders", "read_collider"]
 
 
 def colliders(body: Usd.Prim) -> list[Usd.Prim]:
-    """Geometry that collides for `body`, without that of rigid bodies below it.
+    """Colliding geometry of `body`, without that of rigid bodies below it.
 
-    A collider that is no geometry stands for all geometry below it, if that has none of its own.
+    A collider that is not a geometric prim stands for all geometry below it without colliders of its own.
     """
-    if is_own(body):
+    if is_ours(body):
         return [body.GetChild("Shape")]
-    parts = belonging(body)
+    parts = prims_of_body(body)
     said = [p for p in parts if "PhysicsCollisionAPI" in schemas(p)]
     found: list[Usd.Prim] = []
     for part in said:
-        if not collides(part):
+        if not is_collider(part):
             continue
         if part.IsA(UsdGeom.Gprim):
             found.append(part)
@@ -42,13 +42,13 @@ def read_collider(body: Usd.Prim, base: np.ndarray, prim: Usd.Prim, frame: Frame
         base: Local coordinates of the body's prim to its frame [m], shape (4, 4).
         prim: The collider, at or below the body.
         frame: Units and axes of the stage.
-        note: Takes what is not as the file says it.
+        note: Takes what is read differently from what the file says.
     """
     try:
         if prim == body:
             return _moving_solid(prim, base, frame, note)
         parent = _to_body(body, base, prim.GetParent())
-        if is_own(body) and prim == body.GetChild("Shape"):
+        if is_ours(body) and prim == body.GetChild("Shape"):
             return read_shape_in(prim, parent, frame)
         return _moving_solid(prim, local_matrix(prim, parent, parent), frame, note)
     except SceneError as error:
@@ -69,5 +69,5 @@ def _to_body(body: Usd.Prim, base: np.ndarray, prim: Usd.Prim) -> np.ndarray:
 
 def _moving_solid(prim: Usd.Prim, here: np.ndarray, frame: Frame, note: Note) -> Shape:
     if prim.GetTypeName() == "Plane":
-        raise SceneError("a plane without end cannot move; take a Cube")
+        raise SceneError("an unbounded plane cannot move; use a Cube instead")
     return collider_shape(prim, here, frame, note)

@@ -16,7 +16,7 @@ def _rotation_about(axis: np.ndarray, angle: float) -> np.ndarray:
 
 
 def displacement(kind: str, axis: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
-    """Pose of the moving side of a joint in its frame at some coordinates."""
+    """Pose of the moving side of a joint in its frame at the given coordinates."""
     q = np.asarray(coordinates, dtype=np.float64)
     if kind == "revolute":
         return matrix_of(_rotation_about(axis, q[0]), np.zeros(3))
@@ -36,7 +36,7 @@ def displacement(kind: str, axis: np.ndarray, coordinates: np.ndarray) -> np.nda
 
 
 def solve(kind: str, axis: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Coordinates at which a joint comes as near to the displacement `target` as it can."""
+    """Coordinates at which the displacement of a joint is closest to `target`."""
     R, p = target[:3, :3], target[:3, 3]
     if kind == "revolute":
         sine = 0.5 * np.dot(axis, [R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
@@ -66,7 +66,7 @@ def misfit(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
 
 
 def carried(joint: Joint, rest: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
-    """Where a joint at some coordinates puts what was at the pose `rest` at zero, if its parent has not moved."""
+    """Pose at the given coordinates of what has the pose `rest` at zero, if the parent has not moved."""
     frame = matrix_of(joint.rotation, joint.position)
     return frame @ displacement(joint.kind, np.array(joint.axis), coordinates) @ inverse(frame) @ rest
 

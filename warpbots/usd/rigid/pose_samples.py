@@ -1,6 +1,6 @@
-"""Where rigid bodies are at every frame, as time samples over the prims of the bodies themselves.
+"""Poses of rigid bodies at every frame, as time samples on their prims.
 
-A player does not simulate over them: the bodies are kinematic in the layer of the results.
+The bodies are kinematic in the layer of the results, so that a player shows the motion and does not simulate it.
 """
 
 import functools
@@ -32,10 +32,10 @@ class _MovingBody(NamedTuple):
         index: Index of the body in `Scene.rigid`.
         prim: The prim.
         scale: Local coordinates of the prim to the frame of the body [m], shape (4, 4).
-        parent: Coordinates of the parent of the prim to those of `above`, or of the scene [m], shape (4, 4).
-        above: Index in the list of moving bodies of the one that carries the parent, or None.
+        parent: Coordinates of the parent prim to those of `above`, or of the scene [m], shape (4, 4).
+        above: Index in the list of moving bodies of the nearest one above the prim, or None.
         stretch: Scale along the axes of its local transform, shape (3,); None if that shears.
-        turned: The last quaternion, to whose side the next one is taken.
+        turned: The last quaternion; the next one gets the sign that is closer to it.
     """
 
     index: int
@@ -142,7 +142,7 @@ def _write_poses(moving: list[_MovingBody], position: np.ndarray, rotation: np.n
         if not (np.isfinite(p).all() and np.isfinite(R).all()):
             raise ValueError(
                 f"the position of {body.prim.GetPath()} at time code {code:g} is {p.tolist()}; the simulation has "
-                f"failed before, reduce its time step"
+                f"diverged, reduce its time step"
             )
         now.append(matrix_of(R, p) @ body.scale)
         parent = body.parent if body.above is None else now[body.above] @ body.parent
@@ -154,7 +154,7 @@ def _write_poses(moving: list[_MovingBody], position: np.ndarray, rotation: np.n
         ops[UsdGeom.XformOp.TypeTranslate].Set(Gf.Vec3d(*local[:3, 3].tolist()), code)
         quaternion = Rotation.from_matrix(local[:3, :3] / body.stretch).as_quat()
         if body.turned and np.dot(body.turned[0], quaternion) < 0.0:
-            quaternion = -quaternion  # what is between two frames goes the short way
+            quaternion = -quaternion  # interpolation between two frames takes the shorter way
         body.turned[:] = [quaternion]
         x, y, z, w = quaternion.tolist()
         ops[UsdGeom.XformOp.TypeOrient].Set(Gf.Quatd(w, x, y, z), code)

@@ -1,8 +1,4 @@
-"""Rigid bodies: prims with `PhysicsRigidBodyAPI`, the joints between them, their drives, and what they touch.
-
-The pose of a body is that of its prim; scale and mirrors go into its solids. Geometry that does not collide has no part
-in physics.
-"""
+"""Robots of a file: its rigid bodies as kinematic trees, with joints, motors and laws of contact."""
 
 import dataclasses
 import functools
@@ -27,7 +23,7 @@ from warpbots.usd.rigid.body_contacts import add_contact
 from warpbots.usd.rigid.body_reader import BodyPrim, read_body_prim, read_velocity
 from warpbots.usd.rigid.body_tree import Branch, branches
 from warpbots.usd.rigid.exact_values import exact_pose
-from warpbots.usd.rigid.joint_chains import Step, hang
+from warpbots.usd.rigid.joint_chains import ChainJoint, joint_chain
 from warpbots.usd.rigid.joint_drives import claim, read_drives
 from warpbots.usd.rigid.joint_reader import read_joint_prim
 from warpbots.usd.stage.attributes import schemas
@@ -40,14 +36,14 @@ __all__ = ["Robots", "points_of", "read_robots"]
 
 
 class Robots(NamedTuple):
-    """All that is rigid and moves.
+    """Rigid bodies and what belongs to them.
 
     Attributes:
-        bodies: For each rigid body of the file its bodies in the scene: those without mass before it, and itself.
+        bodies: Bodies of the scene for each rigid body of the file: massless bodies before it, and itself.
         joints: The joints.
-        motors: Motors that the file has as drives alone.
-        actuators: Actuators with what drives say of them now.
-        contacts: Laws of contact that the file does not have itself.
+        motors: Motors that are drives in the file and have no prims of their own.
+        actuators: Actuators with prims of their own, with the present values of their drives.
+        contacts: Laws of contact that have no prims in the file.
     """
 
     bodies: dict[str, tuple[RigidBody, ...]]
@@ -64,11 +60,11 @@ def read_robots(
     """The rigid bodies of a stage and what belongs to them.
 
     Args:
-        found: The prims of the stage; what is left out of them is added to it.
+        found: The prims of the stage; takes notes of what is left out.
         frame: Units and axes of the stage.
         actuators: Actuators that have their own prims.
         obstacles: The obstacles.
-        contact_points: Number of points with which a body touches that does not say it itself; 0 for no contact.
+        contact_points: Number of contact points of bodies whose prims do not set it; 0 for no contact.
         ignore_loops: Whether joints that close loops are left out.
 
     Raises:
@@ -102,22 +98,22 @@ def read_robots(
 
 
 def points_of(scene: Scene) -> int:
-    """Number of points with which the bodies of `scene` touch that do not say it themselves."""
+    """Number of contact points of the bodies of `scene` that were read without contact points of their own."""
     return max((b.points for b in scene.rigid if isinstance(b.points, int)), default=0)
 
 
 def _place(
     bodies: dict[Sdf.Path, BodyPrim], grown: list[Branch], frame: Frame, note: Note, attempt: Callable
-) -> tuple[list[Step], dict[str, tuple[RigidBody, ...]]]:
-    """Joints, and all bodies where they are when these are at zero."""
+) -> tuple[list[ChainJoint], dict[str, tuple[RigidBody, ...]]]:
+    """Joints, and all bodies at their poses with all joints at zero."""
     zero = {path: exact_pose(b.prim, b.now) for path, b in bodies.items()}
     between: dict[Sdf.Path, list[RigidBody]] = {}
-    steps: list[Step] = []
+    steps: list[ChainJoint] = []
     for branch in grown:
         up, child = branch.parent, bodies[branch.child]
         names = (bodies[up].name if up else None, child.name)
         now = (bodies[up].now if up else np.eye(4), child.now)
-        hung = attempt(hang, branch, names, zero[up] if up else np.eye(4), now, child.prim, frame, note)
+        hung = attempt(joint_chain, branch, names, zero[up] if up else np.eye(4), now, child.prim, frame, note)
         if hung is not None:
             steps += hung.steps
             between[branch.child], zero[branch.child] = hung.between, hung.zero
@@ -138,7 +134,7 @@ def _floating(
     frame: Frame,
     note: Note,
 ) -> list[Joint]:
-    """Joints of floating bodies that need one: they start with a velocity, or share their name with a joint."""
+    """Free joints of floating bodies that need one: they start with a velocity, or share their name with a joint."""
     hanging, names = {j.child: j for j in joints}, {j.name for j in joints}
     found = []
     for b in bodies.values():
@@ -146,13 +142,16 @@ def _floating(
         moves = v.any() or w.any()
         if b.name in hanging:
             if moves and hanging[b.name].start_velocity is None:
-                note(b.prim, "a velocity of a body that hangs on a joint; its joint says how fast it starts")
+                note(b.prim, "a velocity of a body with a joint; the state of the joint is used instead")
             continue
         if not moves and b.name not in names:
             continue
         R = np.array(body.rotation)
         center = np.array(body.inertia.center) if body.inertia else _middle(body)
-        rate = (*(R.T @ v - np.cross(R.T @ w, center)), *(R.T @ w))  # a velocity is that of the centre of mass
+        rate = (
+            *(R.T @ v - np.cross(R.T @ w, center)),
+            *(R.T @ w),
+        )  # the velocity in a file is that of the centre of mass
         found.append(
             Joint(f"{b.name}/free", "free", None, b.name, body.position, body.rotation,
                   start_velocity=tuple(map(float, rate)) if moves else None)
@@ -169,12 +168,14 @@ def _middle(body: RigidBody) -> np.ndarray:
 def _weigh(
     bodies: dict[Sdf.Path, BodyPrim], posed: dict[str, tuple[RigidBody, ...]], joints: list[Joint], note: Note
 ) -> dict[str, tuple[RigidBody, ...]]:
-    """Bodies that weigh nothing and carry none, as UsdPhysics has them: 1 kg, and a ball of 10 cm."""
+    """Give bodies without mass and children the default of UsdPhysics: a ball of 1 kg and 10 cm."""
     carriers = {j.parent for j in joints}
     for b in bodies.values():
         body = posed[b.name][-1]
         if body.shape is None and body.inertia is None and b.name not in carriers and RIGID_API not in schemas(b.prim):
-            note(b.prim, "neither mass nor collider; it is taken as a ball of 1 kg and 0.1 m, as UsdPhysics has it")
+            note(
+                b.prim, "neither mass nor collider; it is taken as a ball of 1 kg and 0.1 m, the default of UsdPhysics"
+            )
             body = dataclasses.replace(body, inertia=Inertia(1.0, (0.0, 0.0, 0.0), (0.004, 0.004, 0.004)))
             posed[b.name] = (*posed[b.name][:-1], body)
     return posed

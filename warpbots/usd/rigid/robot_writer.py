@@ -1,7 +1,7 @@
-"""Rigid bodies and joints as prims of UsdPhysics: an Xform for each body, where it starts, and a prim for each joint.
+"""Robots as prims of UsdPhysics: an Xform for each body at its initial pose, and a prim for each joint.
 
-Robots of other programs are left as they are: a scene that has other rigid bodies, joints, drives or contacts than the
-file it came from is written without that file (`source=None`).
+Robots of other programs are left as they are: a scene whose rigid bodies, joints, drives or contacts differ from those
+of its source can only be written without that file (`source=None`).
 """
 
 import dataclasses
@@ -12,7 +12,7 @@ from pxr import Sdf, Usd, UsdPhysics
 
 from warpbots.scene import Joint, RigidBody, Scene, SceneError
 from warpbots.usd.rigid.body_writer import write_body_prim
-from warpbots.usd.rigid.exact_values import store
+from warpbots.usd.rigid.exact_values import store_exact
 from warpbots.usd.rigid.joint_kinematics import carried, start_coordinates
 from warpbots.usd.rigid.joint_writer import write_joint
 from warpbots.usd.rigid.robot_reader import Robots, read_robots
@@ -22,18 +22,18 @@ from warpbots.usd.stage.prim_editing import Target, remove
 from warpbots.usd.stage.schema import RIGID_API
 from warpbots.usd.stage.transforms import matrix_of
 
-__all__ = ["Kept", "start_poses", "write_robots"]
+__all__ = ["RigidPrims", "start_poses", "write_robots"]
 
 _ROUNDS = 4
-"""How often twins are added: one of a body changes what the joints on it read as."""
+"""Passes in which exact values are added: one of a body changes what its joints are read as."""
 
 
-class Kept(NamedTuple):
-    """What stands for the rigid part of a scene.
+class RigidPrims(NamedTuple):
+    """Prims of the rigid part of a scene.
 
     Attributes:
-        bodies: Paths of bodies, with their names.
-        motors: Names of actuators that are drives alone.
+        bodies: Paths of the bodies, with their names.
+        motors: Names of actuators that are drives without prims of their own.
         contacts: Names of contacts that need no prim.
     """
 
@@ -42,40 +42,40 @@ class Kept(NamedTuple):
     contacts: frozenset[str]
 
 
-def write_robots(target: Target, scene: Scene, found: Inventory, read: Robots | None) -> Kept:
+def write_robots(target: Target, scene: Scene, found: Inventory, read: Robots | None) -> RigidPrims:
     """Author all rigid bodies and joints of `scene`, with the drives of its motors.
 
     Args:
         target: Where.
         scene: The scene.
-        found: What is there already.
-        read: What that reads as, or None where there is nothing.
+        found: The prims that are there already.
+        read: What these are read as, or None if there are none.
 
     Raises:
-        SceneError: What is there is of another program, and no longer what the scene has.
+        SceneError: The bodies that are there are of another program and differ from the scene.
     """
     old = found.rigid
     if old and read is not None and _unchanged(scene, found, read):
         motors = frozenset(m.name for m in read.motors)
         paths = {prim.GetPath(): name for name, prim in old.items()}
-        return Kept(paths, motors, frozenset(c.name for c in read.contacts))
+        return RigidPrims(paths, motors, frozenset(c.name for c in read.contacts))
     foreign = [prim for prim in old.values() if RIGID_API not in schemas(prim)]
     if foreign:
         raise SceneError(
             f"{foreign[0].GetPath()}: rigid bodies, joints, drives and contacts of another program's file are written "
-            f"as they were read, and those of the scene differ; write dataclasses.replace(scene, source=None) to do "
-            f"without that file"
+            f"as they were read, and those of the scene differ; write dataclasses.replace(scene, source=None), "
+            f"which leaves that file out"
         )
     for prim in (*old.values(), *found.joints.values()):
         remove(prim, own=True)
     if not scene.rigid:
-        return Kept({}, frozenset(), frozenset())
+        return RigidPrims({}, frozenset(), frozenset())
     poses = start_poses(scene)
     bodies = {b.name: write_body_prim(target, b, poses[b.name], scene) for b in scene.rigid}
     joints = {j.name: write_joint(target, scene, j, bodies) for j in scene.joints}
     _mark_roots(scene, bodies, joints)
     _complete(target, scene, bodies, joints)
-    return Kept({prim.GetPath(): name for name, prim in bodies.items()}, frozenset(), frozenset())
+    return RigidPrims({prim.GetPath(): name for name, prim in bodies.items()}, frozenset(), frozenset())
 
 
 def _unchanged(scene: Scene, found: Inventory, read: Robots) -> bool:
@@ -92,12 +92,12 @@ def _unchanged(scene: Scene, found: Inventory, read: Robots) -> bool:
 
 def start_poses(scene: Scene) -> dict[str, np.ndarray]:
     """Pose of each rigid body at time 0, shape (4, 4)."""
-    bodies, hanging = {b.name: b for b in scene.rigid}, {j.child: j for j in scene.joints}
-    moved: dict[str | None, np.ndarray] = {None: np.eye(4)}  # what was at rest at zero to where it starts
+    bodies, joint_to = {b.name: b for b in scene.rigid}, {j.child: j for j in scene.joints}
+    moved: dict[str | None, np.ndarray] = {None: np.eye(4)}  # pose with all joints at zero to the initial pose
 
     def motion(name: str | None) -> np.ndarray:
         if name not in moved:
-            joint = hanging.get(name)
+            joint = joint_to.get(name)
             moved[name] = (
                 np.eye(4)
                 if joint is None
@@ -109,20 +109,20 @@ def start_poses(scene: Scene) -> dict[str, np.ndarray]:
 
 
 def _mark_roots(scene: Scene, bodies: dict[str, Usd.Prim], joints: dict[str, Usd.Prim]) -> None:
-    """Say where articulations begin: at the joint that holds a robot to the world, or at the body that floats."""
-    hanging, carrying = {j.child: j for j in scene.joints}, {j.parent for j in scene.joints}
+    """Mark the roots of articulations: the joint to the world, or the floating base."""
+    joint_to, parents = {j.child: j for j in scene.joints}, {j.parent for j in scene.joints}
     for body in scene.rigid:
-        joint = hanging.get(body.name)
+        joint = joint_to.get(body.name)
         if joint is not None and joint.parent is not None:
             continue
         if joint is not None and joint.kind != "free":
             UsdPhysics.ArticulationRootAPI.Apply(joints[joint.name])
-        elif body.name in carrying:
+        elif body.name in parents:
             UsdPhysics.ArticulationRootAPI.Apply(bodies[body.name])
 
 
 def _complete(target: Target, scene: Scene, bodies: dict[str, Usd.Prim], joints: dict[str, Usd.Prim]) -> None:
-    """Add the exact twins of what the prims do not give back to the last bit."""
+    """Add the exact values of what the prims do not give back to the last bit."""
     for _ in range(_ROUNDS):
         read = read_robots(take_inventory(target.stage), target.frame, list(scene.actuators), [], 0)
         found = {b.name: b for several in read.bodies.values() for b in several}
@@ -140,11 +140,11 @@ def _complete_body(prim: Usd.Prim, body: RigidBody, now: RigidBody) -> int:
     missing = 0
     for field in ("position", "rotation"):
         if getattr(body, field) != getattr(now, field):
-            store(prim, field, getattr(body, field))
+            store_exact(prim, field, getattr(body, field))
             missing += 1
     if body.inertia is not None and body.inertia != now.inertia:
-        store(prim, "center", body.inertia.center)
-        store(prim, "moments", body.inertia.moments)
+        store_exact(prim, "center", body.inertia.center)
+        store_exact(prim, "moments", body.inertia.moments)
         missing += 1
     return missing
 
@@ -154,6 +154,6 @@ def _complete_joint(prim: Usd.Prim, joint: Joint, now: Joint) -> int:
     for field in (f.name for f in dataclasses.fields(Joint)):
         if field in ("name", "kind", "parent", "child") or same(getattr(joint, field), getattr(now, field)):
             continue
-        store(prim, field, getattr(joint, field))
+        store_exact(prim, field, getattr(joint, field))
         missing += 1
     return missing

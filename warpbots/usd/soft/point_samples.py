@@ -1,7 +1,7 @@
-"""Prims whose points follow particles: clouds, curves, and the meshes of bodies whose nodes are particles.
+"""Motion of soft bodies as time samples: particles as points, springs as curves, and surfaces of meshed bodies.
 
-A mesh that a body has already moves itself, in its own coordinates, and keeps its shape at rest beside the frames. A
-body that a solver has meshed gets its surface as a mesh, and its shape at rest is hidden.
+If the nodes of a body are the points of its own mesh, this mesh moves, and keeps its rest shape beside the frames. A
+body that was meshed by a solver gets its surface as a new mesh, and its rest shape is hidden.
 """
 
 import functools
@@ -17,7 +17,7 @@ from warpbots.usd.geometry.gprim_writer import face_normals, width
 from warpbots.usd.stage.attributes import apply, at_rest, schemas
 from warpbots.usd.stage.inventory import Inventory
 from warpbots.usd.stage.prim_editing import editable, free_path, to_scene_coordinates
-from warpbots.usd.stage.roles import geometry
+from warpbots.usd.stage.roles import geometry_of
 from warpbots.usd.stage.schema import MOTION_API, RESULT_API
 from warpbots.usd.stage.transforms import transform
 from warpbots.usd.stage.units import Frame
@@ -25,10 +25,10 @@ from warpbots.usd.stage.units import Frame
 __all__ = ["point_frames"]
 
 _THIN = 0.08
-"""Width of the drawn springs of a lattice over their length."""
+"""Width of the drawn springs of a lattice divided by their length."""
 
 _AGREE = 1e-5
-"""Largest distance between nodes and the points of a prim over their size, if they are the same."""
+"""Largest distance between nodes and points of a prim that are the same, divided by the size of the body."""
 
 
 class _Moving(NamedTuple):
@@ -37,10 +37,10 @@ class _Moving(NamedTuple):
     Attributes:
         prim: The prim.
         follows: The particles that its points follow, shape (n_points,).
-        springs: The springs that its curves show, shape (n_curves,); None for others.
-        width: Width of an unbroken curve in scene units; None for others.
-        faces: Three corners of each of its faces, whose normals turn with them, shape (n_faces, 3); None for others.
-        local: Lifted scene coordinates [m] to those of the prim, shape (4, 4); None where these are the same.
+        springs: The springs that its curves show, shape (n_curves,); None for other prims.
+        width: Width of an unbroken curve [m]; None for other prims.
+        faces: Three corners of each face, which give its normal, shape (n_faces, 3); None for other prims.
+        local: Lifted scene coordinates [m] to those of the prim, shape (4, 4); None if these are the same.
     """
 
     prim: UsdGeom.PointBased
@@ -90,7 +90,7 @@ def point_frames(
 
 
 def _result(stage: Usd.Stage, body_prim: Usd.Prim, body: SoftBody, name: str, kind: str, frame: Frame) -> Usd.Prim:
-    """A prim for results in coordinates of the scene, below that of the body where USD allows it, else beside it."""
+    """A prim for results in scene coordinates, below that of the body if USD allows it, else beside it."""
     inside = not body_prim.IsA(UsdGeom.Gprim)
     parent = body_prim if inside else body_prim.GetParent()
     name = name if inside else f"{body_prim.GetName()}_{name.lower()}"
@@ -107,7 +107,7 @@ def _result(stage: Usd.Stage, body_prim: Usd.Prim, body: SoftBody, name: str, ki
 
 
 def _hide_rest(prim: Usd.Prim, but: Usd.Prim | None = None) -> None:
-    """Hide what is drawn of the body `prim`, results of an earlier motion too, but for the geometry `but`."""
+    """Hide all geometry of the body `prim`, also results of an earlier motion, except `but`."""
     for rest in prim.GetChildren() if not prim.IsA(UsdGeom.Gprim) else [prim]:
         if rest.IsA(UsdGeom.Imageable):
             kept = but is not None and but.GetPath().HasPrefix(rest.GetPath())
@@ -150,13 +150,13 @@ def _moving_mesh(stage: Usd.Stage, prim: Usd.Prim, body: SoftBody, mesh: Any, pa
 
 
 def _write_points(moving: _Moving, frame: Frame, code: float, position: np.ndarray, velocity: np.ndarray | None) -> int:
-    """Write where the points of a prim are, in which box, and where they go.
+    """Write points, extent, normals and velocities of a prim at one frame.
 
     Args:
         moving: The prim.
         frame: Units and axes of the stage.
         code: Time code of the frame.
-        position: Where all particles are [m], shape (n, dim).
+        position: Positions of all particles [m], shape (n, dim).
         velocity: Their velocities [m/s], shape (n, dim), or None.
 
     Returns:
@@ -182,7 +182,7 @@ def _write_points(moving: _Moving, frame: Frame, code: float, position: np.ndarr
 
 def _own_mesh(prim: Usd.Prim, nodes: np.ndarray, frame: Frame) -> Usd.Prim | None:
     """The prim of a mesh at or below `prim` whose points are `nodes` [m], shape (n, 3), or None."""
-    parts = [p for part in geometry(prim) for p in Usd.PrimRange(part, Usd.TraverseInstanceProxies())]
+    parts = [p for part in geometry_of(prim) for p in Usd.PrimRange(part, Usd.TraverseInstanceProxies())]
     meshes = [p for p in parts if p.GetTypeName() in ("Mesh", "TetMesh") and RESULT_API not in schemas(p)]
     if len(meshes) != 1:
         return None
@@ -203,7 +203,7 @@ def _corners(mesh: Usd.Prim) -> np.ndarray | None:
 
 
 def _extent(points: UsdGeom.PointBased, values: np.ndarray) -> Vt.Vec3fArray:
-    """Box about all points with their widths, shape (2, 3)."""
+    """Bounding box of all points with their widths, shape (2, 3)."""
     if not len(values):
         return UsdGeom.Boundable.ComputeExtentFromPlugins(points, Usd.TimeCode.EarliestTime())
     said = points.GetPrim().GetAttribute("widths")
@@ -213,7 +213,7 @@ def _extent(points: UsdGeom.PointBased, values: np.ndarray) -> Vt.Vec3fArray:
 
 
 def _moments(trajectory: Trajectory, every: int) -> Iterator[tuple]:
-    """Time [s], positions [m], velocities [m/s] and, where springs can break, 1 for broken ones and 0 for others."""
+    """Time [s], positions [m], velocities [m/s] and, if springs can break, 1 for broken and 0 for intact ones."""
     if not getattr(trajectory.particles, "wears", False):
         for moment in trajectory.frames(every=every):
             yield *moment, None
@@ -259,7 +259,7 @@ def _write_frame(
     count: int,
     code: float,
 ) -> int:
-    """Write one frame at time code `code`; the number of its bytes."""
+    """Write one frame at time code `code`; returns the number of bytes."""
     position = np.asarray(position)
     if position.shape != (count, frame.dim):
         raise ValueError(f"positions of a frame must have shape ({count}, {frame.dim}), got {position.shape}")
@@ -267,12 +267,12 @@ def _write_frame(
         particle = int(np.argwhere(~np.isfinite(position))[0][0])
         raise ValueError(
             f"the position of particle {particle} at time code {code:g} is {position[particle].tolist()}; the "
-            f"simulation has failed before, reduce its time step"
+            f"simulation has diverged, reduce its time step"
         )
     size = 0
     for prim in moving:
         size += _write_points(prim, frame, code, position, velocity)
-        if broken is not None and prim.springs is not None:  # what is broken has no width
+        if broken is not None and prim.springs is not None:  # broken springs have no width
             widths = (prim.width * (1.0 - broken[prim.springs])).astype(np.float32)
             prim.prim.GetPrim().GetAttribute("widths").Set(Vt.FloatArray.FromNumpy(widths), code)
     return size

@@ -1,7 +1,7 @@
-"""Actuators, constraints, loads, attachments and laws of contact, for which neither USD nor Newton has words.
+"""Actuators, constraints, loads, attachments and laws of contact, for which neither USD nor Newton has schemas.
 
-Each is a prim with a schema of ours. A cable is a `BasisCurves`, so that every viewer shows its route; the others are a
-`Scope`. The order of the actuators in the file is that of the control channels, unless `warpbots:order` says another.
+Each is a prim with a schema of ours. A cable is a `BasisCurves`, so that every viewer shows its route; the others are
+of type `Scope`. The order of the actuators in the file is that of the control channels, unless `warpbots:order` is set.
 """
 
 import numpy as np
@@ -68,7 +68,7 @@ _FIELDS = {
 }
 
 Part = Actuator | Torque | Servo | Constraint | Load | Attachment | Contact
-"""What acts on regions, bodies or joints."""
+"""Anything that acts on regions, bodies or joints."""
 
 
 def read_parts(found: Inventory, frame: Frame, faults: list[str]) -> dict[str, list]:
@@ -104,7 +104,7 @@ def read_part(prim: Usd.Prim, name: str, frame: Frame) -> Part:
 
 
 def write_part(target: Target, existing: Usd.Prim | None, part: Part) -> Sdf.Path:
-    """Author `part`; as `warpbots.usd.soft.soft_bodies.write_body`."""
+    """Author `part`; arguments and result as for `warpbots.usd.soft.soft_bodies.write_body`."""
     api = next(api for api, cls in PART_APIS.items() if type(part) is cls)
     if existing is not None and api not in existing.GetPrimTypeInfo().GetAppliedAPISchemas():
         remove_part(existing)
@@ -119,7 +119,7 @@ def write_part(target: Target, existing: Usd.Prim | None, part: Part) -> Sdf.Pat
 
 
 def remove_part(prim: Usd.Prim) -> None:
-    """Take the part `prim` out of the scene."""
+    """Remove the part `prim` from the scene."""
     remove(prim, own=True)
 
 
@@ -133,7 +133,7 @@ def _define(target: Target, part: Part) -> Usd.Prim:
 
 
 def _draw(prim: Usd.Prim, cable: Cable) -> None:
-    """What a curve needs besides its points: one polyline, as thick as a hundredth of its length."""
+    """Attributes of a curve besides its points: one polyline with a width of a hundredth of its length."""
     curves = UsdGeom.BasisCurves(prim)
     steps = np.diff(np.asarray(cable.waypoints), axis=0)
     curves.CreateTypeAttr(UsdGeom.Tokens.linear)

@@ -1,4 +1,4 @@
-"""What a prim is for physics: a soft or rigid body, a collider, a shape, and which prims belong to which body.
+"""The role of a prim in physics: soft or rigid body, collider, shape; and which prims belong to which body.
 
 A body or obstacle of ours is an Xform with its solid as the child ``Shape``, whose type is in `warpbots:shape`. In
 files of other programs the prim may be the geometry itself, or have it anywhere below.
@@ -21,7 +21,7 @@ from warpbots.usd.stage.schema import (
 from warpbots.usd.stage.units import START
 
 __all__ = [
-    "belonging", "body_of", "collides", "geometry", "is_geometry", "is_moving", "is_own", "is_rigid",
+    "prims_of_body", "body_of", "is_collider", "geometry_of", "is_geometry", "is_moving", "is_ours", "is_rigid",
     "is_shape", "is_soft", "kind_of", "part_api",
 ]  # fmt: skip
 
@@ -43,23 +43,23 @@ def is_moving(prim: Usd.Prim) -> bool:
 
 
 def is_soft(prim: Usd.Prim) -> bool:
-    """Whether `prim` is a soft body that nobody has switched off."""
+    """Whether `prim` is a soft body that is enabled."""
     return bool(schemas(prim) & set(BODY_APIS)) and all(enabled(prim, name) for name in _SOFT_SWITCHES)
 
 
 def is_rigid(prim: Usd.Prim) -> bool:
-    """Whether `prim` is a rigid body that is simulated, and no soft one."""
+    """Whether `prim` is a rigid body that is simulated, and not a soft one."""
     return is_moving(prim) and not is_soft(prim)
 
 
-def collides(prim: Usd.Prim) -> bool:
-    """Whether `prim` is a collider that is switched on, and no trigger, which tells of contact and resists nothing."""
+def is_collider(prim: Usd.Prim) -> bool:
+    """Whether `prim` is an enabled collider, and not a trigger, which reports contact without resisting it."""
     said = "PhysicsCollisionAPI" in schemas(prim) and "PhysxTriggerAPI" not in schemas(prim)
     return said and enabled(prim, "physics:collisionEnabled")
 
 
 def body_of(prim: Usd.Prim) -> Usd.Prim | None:
-    """The rigid body that `prim` moves with: itself or the nearest one above it, if that moves, or None."""
+    """The moving rigid body that `prim` belongs to: itself or the nearest one above it, or None."""
     while prim and not prim.IsPseudoRoot():
         if "PhysicsRigidBodyAPI" in schemas(prim):
             return prim if is_moving(prim) else None
@@ -67,7 +67,7 @@ def body_of(prim: Usd.Prim) -> Usd.Prim | None:
     return None
 
 
-def belonging(body: Usd.Prim) -> list[Usd.Prim]:
+def prims_of_body(body: Usd.Prim) -> list[Usd.Prim]:
     """`body` and all prims below it that belong to no other rigid body."""
     found, walk = [], iter(Usd.PrimRange(body, Usd.TraverseInstanceProxies()))
     for prim in walk:
@@ -88,13 +88,13 @@ def is_shape(prim: Usd.Prim) -> bool:
     return authored(prim, _SHAPE) or is_geometry(prim)
 
 
-def geometry(prim: Usd.Prim) -> list[Usd.Prim]:
-    """Roots of the shapes at or below `prim`: those marked for simulation, where some are.
+def geometry_of(prim: Usd.Prim) -> list[Usd.Prim]:
+    """Roots of the shapes at or below `prim`: those marked for simulation, if there are any.
 
-    Curves are bars only where there is nothing else: beside a mesh they are hair, or a line drawn on it.
+    Curves are bars only if there is no other geometry: beside a mesh they are hair, or a line drawn on it.
     """
-    if is_own(prim):
-        return [prim.GetChild("Shape")]  # whatever others have put beside it
+    if is_ours(prim):
+        return [prim.GetChild("Shape")]  # whatever other programs have put beside it
     found, walk = [], iter(Usd.PrimRange(prim, Usd.TraverseInstanceProxies()))
     for below in walk:
         if schemas(below) & {REGION_API, RESULT_API}:
@@ -106,7 +106,7 @@ def geometry(prim: Usd.Prim) -> list[Usd.Prim]:
     return marked or [part for part in found if not part.IsA(UsdGeom.Curves)] or found
 
 
-def is_own(prim: Usd.Prim) -> bool:
+def is_ours(prim: Usd.Prim) -> bool:
     """Whether `prim` is laid out as warpbots writes bodies and obstacles."""
     shape = prim.GetChild("Shape")
     return bool(shape) and prim.GetTypeName() == "Xform" and authored(shape, _SHAPE)
@@ -119,5 +119,5 @@ def kind_of(cls: type) -> str:
 
 
 def part_api(applied: set[str]) -> str | None:
-    """The schema among `applied` that makes a prim a part, or None."""
+    """The schema among `applied` that makes a prim an actuator, constraint, load, attachment or contact, or None."""
     return next((api for api in PART_APIS if api in applied), None)

@@ -1,4 +1,4 @@
-"""What holds for the whole scene: gravity, domain, dimension, fluid and task, on the `PhysicsScene` prim."""
+"""Settings of the whole scene on the `PhysicsScene` prim: gravity, domain, dimension, fluid and task."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ _TASK = ("control_interval", "substeps", "steps", "direction", "clusters", "cloc
 
 
 def read_dimension(scene_prim: Usd.Prim | None) -> int:
-    """2 or 3: dimension of the scene whose `PhysicsScene` is `scene_prim`; 3 where nothing says otherwise."""
+    """Dimension of the scene whose `PhysicsScene` is `scene_prim`, 2 or 3; 3 by default."""
     row = rows("dimension")[0]
     return int(scene_prim.GetAttribute(row.name).Get()) if scene_prim and authored(scene_prim, row.name) else 3
 
@@ -42,7 +42,7 @@ def read_settings(prim: Usd.Prim | None, frame: Frame, faults: list[str]) -> dic
 
 
 def _read_gravity(prim: Usd.Prim | None, frame: Frame) -> tuple[float, ...]:
-    """Gravity [m/s^2], shape (dim,), in scene axes; 9.81 downwards where `prim` does not say."""
+    """Gravity [m/s^2], shape (dim,), in scene axes; 9.81 downwards by default."""
     down = np.array([0.0, 0.0, -1.0])
     if prim is None:
         return tuple(frame.drop(_EARTH * down).tolist())
@@ -72,7 +72,7 @@ def _read_domain(prim: Usd.Prim | None, frame: Frame) -> tuple[tuple[float, ...]
 
 
 def _read_task(prim: Usd.Prim | None, frame: Frame) -> Task | None:
-    """How the scene is meant to be run, or None where the file does not say."""
+    """The task of the scene, or None if the file has none."""
     if prim is None or not authored(prim, rows("Task.control_interval")[0].name):
         return None
     values = {field: get(prim, f"Task.{field}", frame) for field in ("cell_size", *_TASK)}
@@ -83,7 +83,7 @@ def _read_task(prim: Usd.Prim | None, frame: Frame) -> Task | None:
 
 
 def _read_fluid(prim: Usd.Prim | None, frame: Frame) -> Fluid | None:
-    """The fluid around the bodies, or None where the file has none."""
+    """The fluid around the bodies, or None if the file has none."""
     if prim is None or not authored(prim, rows("Fluid.density")[0].name):
         return None
     try:
@@ -103,7 +103,7 @@ def write_settings(prim: Usd.Prim, scene: Scene, frame: Frame) -> None:
     task = scene.task
     if task is not None:
         apply(prim, *SCENE_APIS)
-        # what other engines need to know; warpbots reads the control interval and its substeps
+        # for other engines; warpbots reads the control interval and its substeps
         put(prim, "steps per second", max(1, round(task.substeps / task.control_interval)), frame)
         put(prim, "Task.cell_size", task.cell_size, frame)
     for field in _TASK:

@@ -10,17 +10,17 @@ __all__ = [
 
 
 def snap(matrix: np.ndarray) -> np.ndarray:
-    """`matrix` with entries within 1e-12 of an integer made that integer.
+    """`matrix` with entries within 1e-12 of an integer rounded to it.
 
-    Rotations by right angles and products of a matrix with its inverse leave such errors behind; without them what is
-    aligned with the axes stays so to the last bit.
+    Rotations by right angles and products of a matrix with its inverse leave such errors; without them, shapes that are
+    aligned with the axes stay so to the last bit.
     """
     whole = np.rint(matrix)
     return np.where(np.abs(matrix - whole) < 1e-12, whole, matrix)
 
 
 def tidy(point: np.ndarray) -> np.ndarray:
-    """`point` rounded to 15 digits, so that a corner at 0.1 is at 0.1 again after its centre and width were formed."""
+    """`point` rounded to 15 digits, so that a corner at 0.1 is at 0.1 again when computed from centre and width."""
     largest = float(np.abs(point).max())
     return point if largest == 0.0 else np.round(point, 14 - int(np.floor(np.log10(largest))))
 
@@ -40,21 +40,23 @@ def rigid(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     linear = matrix[:3, :3]
     scale = float(np.cbrt(np.linalg.det(linear)))
     if abs(scale - 1.0) < 1e-9:
-        scale = 1.0  # not to spoil an exact rotation by the rounding of its determinant
+        scale = 1.0  # the rounding of its determinant would spoil an exact rotation
     if scale <= 0.0 or not np.allclose(linear @ linear.T, scale**2 * np.eye(3), atol=1e-6 * scale**2):
-        raise SceneError(f"its transform must only rotate, move and scale uniformly, got {linear.tolist()}")
+        raise SceneError(
+            f"its transform must consist of rotation, translation and uniform scale, got {linear.tolist()}"
+        )
     return linear / scale, matrix[:3, 3], scale
 
 
 def transform(matrix: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Points of shape (n, 3) moved by `matrix`; untouched to the last bit where it is the identity."""
+    """Points of shape (n, 3) transformed by `matrix`; the same to the last bit if it is the identity."""
     if np.array_equal(matrix, np.eye(4)):
         return points
     return points @ matrix[:3, :3].T + matrix[:3, 3]
 
 
 def matrix_of(rotation: object, position: object) -> np.ndarray:
-    """The matrix that rotates and then moves."""
+    """The matrix of a rotation followed by a translation."""
     result = np.eye(4)
     result[:3, :3], result[:3, 3] = rotation, position
     return result
@@ -82,14 +84,14 @@ def quaternion_matrix(x: float, y: float, z: float, w: float) -> np.ndarray:
 
 
 def pose_of(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pose of the frame of a prim and what is left of its transform: scale, mirror and shear.
+    """Pose of the frame of a prim, and the rest of its transform: scale, mirroring and shear.
 
     Args:
         matrix: Local coordinates of the prim to scene coordinates [m], shape (4, 4).
 
     Returns:
         A rotation with a translation, and the transform from local coordinates to that frame, both of shape (4, 4).
-        What mirrors does so along all three axes, as UsdPhysics has it.
+        Mirroring is along all three axes, as in UsdPhysics.
     """
     linear = matrix[:3, :3]
     lengths = np.linalg.norm(linear, axis=0)
