@@ -415,7 +415,7 @@ def DistantLight "Sun" {
         "Hinge": "without a moving rigid body",
         "Hat": "a mesh of 48 sides is used instead",
         "Egg": "scales",
-        "Sheet": "an open surface; what is up to 0.1 m behind it is solid",
+        "Sheet": "an open surface; the space up to 0.1 m behind it is solid",
         "Door": "moves",
     }
     for name, word in words.items():
