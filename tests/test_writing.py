@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from warpbots.files import replacing
+from warpbots.output_files import replacing
 
 
 def write(folder, then=lambda: None):
@@ -59,7 +59,7 @@ def test_two_ctrl_c_leave_no_temporary_file(tmp_path, monkeypatch):
 
 LIMITED = """
 import resource, signal, torch
-from warpbots.files import replacing
+from warpbots.output_files import replacing
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
 try:

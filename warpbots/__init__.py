@@ -4,13 +4,14 @@ The names are in the order in which data flows: a scene is built by a solver int
 trajectory gives a loss, whose gradient moves parameters.
 """
 
+import importlib as _importlib
+from typing import TYPE_CHECKING
+
 import warp as _warp
 
-from warpbots import controllers, materials, meshing, observers, usd, view
-from warpbots.assets import load_mesh, load_sheet, load_silhouette, load_tetrahedra
+from warpbots import controllers, materials, meshing, observers
 from warpbots.gradients import Checkpoints
 from warpbots.optimize import Bounded, History, fit, hessian_product
-from warpbots.robots import hold_pose, load_robot, set_down
 from warpbots.scene import (
     Attachment,
     Cable,
@@ -41,9 +42,14 @@ from warpbots.scene import (
     shapes,
     walls,
 )
+from warpbots.shape_files import load_mesh, load_sheet, load_silhouette, load_tetrahedra
 from warpbots.simulation import Simulation, SimulationError
-from warpbots.solvers import MPM, Articulated, MassSpring, ProjectiveDynamics
 from warpbots.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from warpbots import usd, view
+    from warpbots.robots import hold_pose, load_robot, set_down
+    from warpbots.solvers import MPM, Articulated, MassSpring, ProjectiveDynamics
 
 __all__ = [
     "MPM",
@@ -103,13 +109,36 @@ __all__ = [
 
 __version__ = "0.1.0"
 
+_LOADED_WHEN_USED = {
+    **dict.fromkeys(("MPM", "Articulated", "MassSpring", "ProjectiveDynamics"), "warpbots.solvers"),
+    **dict.fromkeys(("hold_pose", "load_robot", "set_down"), "warpbots.robots"),
+    **dict.fromkeys(("usd", "view"), ""),
+}
+"""Names whose modules take long to import, and where they are; nothing for modules."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LOADED_WHEN_USED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    place = _LOADED_WHEN_USED[name]
+    found = getattr(_importlib.import_module(place), name) if place else _importlib.import_module(f"warpbots.{name}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 def _mimebundle(trajectory: Trajectory) -> dict:
     """What a notebook shows of a trajectory."""
-    return view.mimebundle(trajectory)
+    from warpbots.view import mimebundle
+
+    return mimebundle(trajectory)
 
 
 Trajectory.mimebundle = staticmethod(_mimebundle)  # trajectories know nothing of pictures
+
 
 if _warp.config.log_level == _warp.LOG_INFO:  # the default: a line for every kernel module that is loaded
     _warp.config.log_level = _warp.LOG_WARNING

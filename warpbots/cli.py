@@ -15,7 +15,7 @@ import torch
 import warp as wp
 
 import warpbots as wb
-from warpbots.files import replacing
+from warpbots.output_files import replacing
 
 __all__ = ["main"]
 

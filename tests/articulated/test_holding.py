@@ -65,7 +65,7 @@ def test_controls_of_motors_in_a_keyframe_are_named(write, caplog):
                        '<motor name="b" joint="elbow"/>')  # fmt: skip
     with caplog.at_level(logging.WARNING):
         wb.load_robot(write(text), keyframe="home")
-    assert "actuator 'b': its control -1.4 in the keyframe; here u = 0 is no torque" in caplog.text
+    assert "actuator 'b': its control -1.4 in the keyframe; here u = 0 means no torque" in caplog.text
 
 
 def test_a_quadruped_without_motors_stands(write):

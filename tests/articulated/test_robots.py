@@ -401,11 +401,11 @@ def test_every_part_that_is_left_out_is_named_in_one_warning(write, caplog):
     (record,) = caplog.records
     text = record.getMessage()
     for part in (
-        "(frictionloss): 'j'", "joint 'k': limit of a ball", "body 'a': compensation of gravity", "body 'hand'",
-        "geoms of body 'a': frictions of their own", "geoms of body 'world': torsional", "body 'hill': priority",
+        "(frictionloss): 'j'", "joint 'k': the limit of a ball joint", "body 'a': gravity compensation", "body 'hand'",
+        "geoms of body 'a': different frictions", "geoms of body 'world': torsional", "body 'hill': priority",
         "1 tendon", "1 explicit contact pair", "density", "geom 'terrain' of 'world': a hfield", "actuator 'v'",
         "actuator 'site_motor': it drives a site", "actuator 'pull': it drives a tendon", "actuator 'slow'",
-        "actuator 'held': its limit of force", "actuator 'back': its gear", "actuator 'half': its range of control",
+        "actuator 'held': its force limit", "actuator 'back': its gear", "actuator 'half': its control range",
         "actuator 'ballpos'",
     ):  # fmt: skip
         assert part in text, f"{part} is not in\n{text}"
@@ -453,9 +453,9 @@ def test_files_that_cannot_be_read(write, tmp_path):
         wb.load_robot(write("<mujoco>", "broken.xml"))
     with pytest.raises(wb.SceneError, match="MuJoCo says: .*frog"):
         wb.load_robot(write(mjcf('<body name="b"><geom size=".1"/><frog name="a"/></body>')))
-    with pytest.raises(wb.SceneError, match="keyword: 'tail'.*; correct the element that it names, or take it out"):
+    with pytest.raises(wb.SceneError, match="keyword: 'tail'.*; correct the element that it names, or remove it"):
         wb.load_robot(write(mjcf('<body name="b"><joint type="tail"/><geom size=".1"/></body>')))
-    with pytest.raises(wb.SceneError, match="holds no bodies"):
+    with pytest.raises(wb.SceneError, match="has no bodies"):
         wb.load_robot(write(mjcf("")))
     with pytest.raises(wb.SceneError, match=r"MuJoCo says: .*arm\.stl"):
         wb.load_robot(

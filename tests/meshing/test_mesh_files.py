@@ -40,7 +40,7 @@ def test_a_mesh_of_ours_there_and_back(tmp_path):
 
 def test_what_holds_no_tetrahedra(tmp_path):
     path = write(tmp_path / "a.vtk", [("triangle", [[0, 1, 2]]), ("tetra10", [np.arange(10) % 6])])
-    with pytest.raises(SceneError, match=r"a.vtk holds no tetrahedra of four nodes but 1 of type triangle, 1 of type tetra10; export"):  # fmt: skip
+    with pytest.raises(SceneError, match=r"a.vtk has no linear tetrahedra but 1 of type triangle, 1 of type tetra10; export"):  # fmt: skip
         wb.load_tetrahedra(path)
     for name in ("noise.vtk", "noise.msh", "noise.txt"):
         (tmp_path / name).write_bytes(b"noise\n" * 9)
@@ -206,7 +206,7 @@ def test_meshes_of_no_use(tmp_path):
     (tmp_path / "empty.stl").touch()
     (tmp_path / "noise.glb").write_bytes(b"glTF" + bytes(60))
     for path, sentence in (
-        (wild, r"3 of its 4 triangles have corners that are no finite numbers"),
+        (wild, r"3 of its 4 triangles have corners that are not finite"),
         (tmp_path / "pointer.stl", r"is a Git LFS pointer, not the file; run: git lfs pull"),
         (tmp_path / "empty.stl", r"the file is empty"),
         (tmp_path / "noise.glb", r"cannot be read as a triangle mesh: .*; export it again"),
@@ -214,8 +214,8 @@ def test_meshes_of_no_use(tmp_path):
             obj(tmp_path / "open.obj", faces=FACES[:3]),
             r".*3 open edges .*; close it in a mesh editor, or read it as cloth",
         ),
-        (obj(tmp_path / "points.obj", faces=[]), r"holds no triangles"),
-        (gltf(tmp_path / "lost.gltf", [{"mesh": 0}], "no.bin"), r".*it refers to .*no.bin.*, which is not there"),
+        (obj(tmp_path / "points.obj", faces=[]), r"has no triangles"),
+        (gltf(tmp_path / "lost.gltf", [{"mesh": 0}], "no.bin"), r".*it refers to .*no.bin.*, which does not exist"),
     ):
         with pytest.raises(SceneError, match=rf"{path.name}:? {sentence}"):
             wb.load_mesh(path)

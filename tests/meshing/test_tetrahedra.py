@@ -11,9 +11,9 @@ import pytest
 import trimesh
 
 from warpbots.contact import sampled_surface, signed_distance
-from warpbots.files import cache_folder
 from warpbots.meshing import ftetwild, quality, tetrahedra
 from warpbots.meshing.self_intersection import crossings
+from warpbots.output_files import cache_folder
 from warpbots.scene import (
     Box,
     Capsule,

@@ -141,7 +141,7 @@ def test_files_outside_are_read_only_when_allowed(folder):
         assert load(folder, text.format("../meshes/m.stl"), name).rigid[0].shape
         assert load(folder, text.format(meshes / "m.stl"), name).rigid[0].shape
         for far in ("../../m.stl", folder.parent.parent / "m.stl"):
-            with pytest.raises(wb.SceneError, match=r"which lies outside of .*pass asset_root="):
+            with pytest.raises(wb.SceneError, match=r"which lies outside .*pass asset_root="):
                 load(folder, text.format(far), name)
             assert load(folder, text.format(far), name, asset_root=folder.parent.parent).rigid[0].shape
 
@@ -161,7 +161,7 @@ def test_packages_are_found_above_the_file_but_not_above_home(folder, monkeypatc
 def test_an_include_from_outside_or_of_itself_is_refused(folder):
     body = '<mujoco><worldbody><body><geom size=".1"/></body></worldbody><include file="{}"/></mujoco>'
     (folder.parent.parent / "far.xml").write_text("<mujoco/>")
-    with pytest.raises(wb.SceneError, match=r"far\.xml, which lies outside of .*pass asset_root="):
+    with pytest.raises(wb.SceneError, match=r"far\.xml, which lies outside .*pass asset_root="):
         load(folder, body.format("../../far.xml"), "robot.xml")
     with pytest.raises(wb.SceneError, match=r"robot\.xml includes itself by way of robot\.xml"):
         load(folder, body.format("robot.xml"), "robot.xml")
@@ -175,22 +175,22 @@ def test_an_include_from_outside_or_of_itself_is_refused(folder):
 def test_a_part_of_a_robot_names_the_whole(folder):
     (folder / "scene.xml").write_text('<mujoco><include file="arm.xml"/></mujoco>')
     for text in ("<mujoco><default/></mujoco>", '<mujocoinclude><body name="a"/></mujocoinclude>'):
-        with pytest.raises(wb.SceneError, match=r"it is a part of scene\.xml: load that"):
+        with pytest.raises(wb.SceneError, match=r"it is part of scene\.xml: load that"):
             load(folder, text, "arm.xml")
-    with pytest.raises(wb.SceneError, match="is no whole robot, .* load the file that includes it"):
+    with pytest.raises(wb.SceneError, match="is not a complete robot: .* load the file that includes it"):
         load(folder, "<mujocoinclude/>", "lone.xml")
 
 
 def test_bombs_are_refused(folder):
     entities = '<!DOCTYPE r [<!ENTITY a "boom">]><robot name="r"><link name="&a;"/></robot>'
-    with pytest.raises(wb.SceneError, match="declares the entity 'a', and entities are not read"):
+    with pytest.raises(wb.SceneError, match="declares the entity 'a', and entities are not supported"):
         load(folder, entities)
-    with pytest.raises(wb.SceneError, match="more than 500 elements stand inside one another"):
+    with pytest.raises(wb.SceneError, match="nested more than 500 levels deep"):
         load(folder, "<mujoco><worldbody>" + "<body>" * 600 + "</body>" * 600 + "</worldbody></mujoco>", "deep.xml")
     copies = (
         '<replicate count="{0}" offset="1 0 0"><replicate count="{0}" offset="0 1 0"><body/></replicate></replicate>'
     )
-    with pytest.raises(wb.SceneError, match=r"it has 2e\+16 elements with all their copies"):
+    with pytest.raises(wb.SceneError, match=r"it has 2e\+16 elements with all copies"):
         load(folder, f"<mujoco><worldbody>{copies.format(10**8)}</worldbody></mujoco>", "many.xml")
 
 
@@ -247,8 +247,8 @@ def arm(inside="", mass=MASS, joint=ENDS, more=""):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (arm(mass=MASS + MASS), "link 'b': <inertial> stands there more than once; the first counts"),
-        (arm(mass=MASS.replace(' ixy="0"', "")), "link 'b': its <inertia> does not say ixy: 0"),
+        (arm(mass=MASS + MASS), "link 'b': <inertial> occurs more than once; the first is used"),
+        (arm(mass=MASS.replace(' ixy="0"', "")), "link 'b': its <inertia> has no ixy; taken as 0"),
         (arm(joint=ENDS.replace('xyz="0 0 1"', 'xzy="0 0 1"')), "joint 'j': its <axis> has no xyz, so it is x"),
         (arm(joint=ENDS.replace('"-1"', '"1"')), "taken as without limits: 'j'"),
         (arm("<collision><geometry><sphere radius='0'/></geometry></collision>"), "'a': a sphere of radius 0"),
@@ -271,9 +271,9 @@ def test_dialects_are_read_and_named(folder, caplog, text, said):
         (arm(joint=ENDS.replace('"1"', '"1.57."', 1)), r"joint 'j': <limit upper='1\.57\.'>; give 1 number"),
         (arm(joint=ENDS.replace('"-1"', '"${lower}"')), r"<limit lower='\$\{lower\}'>; run xacro on it first"),
         (arm(joint=ENDS.replace('link="a"', 'link="c"')), r"joint 'j' has the parent 'c', and there is no such link"),
-        (arm(more='<link name="a"/>'), r"two links are called 'a'; give every one a name of its own"),
-        (arm(mass='<inertial><mass value="1"/></inertial>'), r"link 'b': its <inertial> says a mass and no <inertia>"),
-        ('<robot name="r"/>', r"holds no bodies beside the world"),
+        (arm(more='<link name="a"/>'), r"two links are called 'a'; names must be unique"),
+        (arm(mass='<inertial><mass value="1"/></inertial>'), r"link 'b': its <inertial> has a mass but no complete <inertia>"),
+        ('<robot name="r"/>', r"has no bodies besides the world"),
     ],
 )  # fmt: skip
 def test_urdf_that_means_nothing_is_refused_by_name(folder, text, said):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import warpbots as wb
-from warpbots.robots.flags import DISABLED, ENABLED
+from warpbots.robots.option_flags import DISABLED, ENABLED
 
 BODY = """<worldbody><geom name="floor" type="plane" size="1 1 1"/>
   <body name="a" pos="0 0 1"><joint name="j" axis="0 1 0" range="-30 30" stiffness="2" damping=".3" frictionloss=".1"/>
@@ -82,7 +82,7 @@ def test_flags_that_are_not_obeyed_are_named(load, caplog, name, value):
 def test_contact_in_other_words_is_named(load, caplog):
     geom = '<worldbody><body name="a"><freejoint/><geom size=".1" {}/></body></worldbody>'
     for words, said in (
-        ('margin=".01"', "a margin, 0.01 m"), ('solref="-1000 -1"', "bounces"), ('solref=".02 .1"', "bounces"),
+        ('margin=".01"', "a contact margin of 0.01 m"), ('solref="-1000 -1"', "bouncing"), ('solref=".02 .1"', "bouncing"),
         ('solref="-1000 -60"', ""), ('surfacevel="1 0 0 0 0 0"', "surfacevel"), ('adhesion="2"', "adhesion"),
     ):  # fmt: skip
         caplog.clear()
@@ -169,7 +169,7 @@ def test_a_body_that_is_guided_from_outside_is_no_loop(load, caplog):
 
 
 def test_loops_without_a_name_say_what_they_join(load):
-    with pytest.raises(wb.SceneError, match=r"connect of 'b' and 'a'; take them out"):
+    with pytest.raises(wb.SceneError, match=r"connect of 'b' and 'a'; remove them"):
         load("", EQUALITY.format('<connect body1="b" body2="a" anchor="0 0 0"/>'), ignore_loops=False)
     load("", EQUALITY.format('<connect body1="b" body2="a" anchor="0 0 0" active="false"/>'), ignore_loops=False)
 

@@ -204,7 +204,7 @@ def test_a_reversed_joint_has_the_same_range(back, tmp_path):
 
 def test_a_pose_that_no_joint_reaches_is_named(tmp_path, caplog):
     scene = pair(tmp_path, joint("PhysicsRevoluteJoint"))
-    assert "does not fit by 1 m" in notes(caplog)["/Hinge"]
+    assert "violate it by 1 m" in notes(caplog)["/Hinge"]
     assert scene.rigid[1].position == (0.0, 0.0, 0.0)  # where the joint has it
 
 
@@ -213,7 +213,7 @@ def test_a_start_outside_of_the_limits_is_named(tmp_path, caplog):
         tmp_path,
         joint("PhysicsRevoluteJoint", text=PLACES + "float physics:lowerLimit = 20\n float physics:upperLimit = 50\n"),
     )
-    assert "outside of its limits" in notes(caplog)["/Hinge"]
+    assert "outside its limits" in notes(caplog)["/Hinge"]
 
 
 def test_limits_in_other_units(tmp_path):
@@ -289,7 +289,7 @@ def test_other_drives(tmp_path, caplog):
     caplog.clear()
     scene = driven(tmp_path, f'{DRIVE}stiffness = 2\n uniform token drive:angular:physics:type = "acceleration"\n')
     assert scene.actuators == ()
-    assert "by acceleration" in notes(caplog)["/Hinge"]
+    assert "of type acceleration" in notes(caplog)["/Hinge"]
 
 
 def test_a_drive_that_is_not_applied_is_named(tmp_path, caplog):
@@ -366,7 +366,7 @@ def test_joints_that_are_left_out_are_named(tmp_path, caplog):
     found = notes(caplog)
     assert "switched off" in found["/Off"]
     assert "PhysicsDistanceJoint" in found["/Rope"]
-    assert "moves no rigid body" in found["/Nothing"]
+    assert "without a moving rigid body" in found["/Nothing"]
 
 
 def test_a_joint_to_what_does_not_move_is_one_to_the_world(tmp_path):
@@ -464,7 +464,7 @@ def test_approximations_of_meshes(tmp_path, caplog):
     assert ball.radius == pytest.approx(math.sqrt(0.75))
     assert not caplog.records
     assert body_shape(tmp_path, prim("Mesh", "Tet", *MESH, text=opened)).volume == pytest.approx(1 / 6)
-    assert "convex hull stands for it" in notes(caplog)["/Body/Tet"]
+    assert "convex hull is used instead" in notes(caplog)["/Body/Tet"]
     flat = prim(
         "Mesh",
         "Flat",
@@ -609,7 +609,7 @@ def test_a_robot_that_does_not_touch_itself(tmp_path):
 
 
 def test_too_much_contact_is_left_out_and_named(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr("warpbots.usd.rigid.contact_groups._MOST", 100)
+    monkeypatch.setattr("warpbots.usd.rigid.body_contacts._MOST", 100)
     scene = chain(tmp_path)
     assert touching_bodies(scene) == set()
     assert "contact between bodies" in notes(caplog)["the whole file"]

@@ -11,7 +11,7 @@ from usd_cases import ROUND, prim, write_text
 from warpbots import usd
 from warpbots.contact.distance import signed_distance
 from warpbots.scene import Box, SceneError, Sheet, TriangleMesh
-from warpbots.usd.geometry.static_surfaces import behind
+from warpbots.usd.geometry.open_surfaces import solid_behind
 from warpbots.usd.geometry.tessellation import cube, sphere
 
 HEADER = '(\n upAxis = "Z"\n metersPerUnit = {unit}\n)\n'
@@ -182,8 +182,8 @@ def test_an_open_quad_is_ground(tmp_path, said):
             scene = read(tmp_path, ball("Ball", place(z=1)) + prim("Mesh", "Ground", RIGID[1], text=text))
             assert scene.obstacles[0].shape == Box((-1.0, -2.0, -0.2), (1.0, 2.0, 0.0))
             assert {c.solid for c in scene.contacts} == {"Ground"}
-    assert "/Ground: an open surface; what is up to 0.2 m behind it is solid" in said()
-    assert "which looks downwards and is taken to look upwards" in said()
+    assert "/Ground: an open surface; the space up to 0.2 m behind it is solid" in said()
+    assert "which faces downwards and is taken as facing upwards" in said()
 
 
 def grid(n=9):
@@ -197,7 +197,7 @@ def grid(n=9):
 
 def test_terrain_is_solid_below():
     points, faces = grid()
-    shape, words = behind(points, faces)
+    shape, words = solid_behind(points, faces)
     assert isinstance(shape, TriangleMesh) and "behind it is solid" in words
     assert shape.bounds[0][2] == pytest.approx(points[:, 2].min() - 0.1)
     corner = points[faces]
@@ -218,18 +218,18 @@ def test_a_tilted_quad_of_many_faces_is_a_slab():
     faces[::3] = faces[::3, ::-1]
     angle = 0.4
     turn = np.array([[1, 0, 0], [0, math.cos(angle), -math.sin(angle)], [0, math.sin(angle), math.cos(angle)]])
-    shape, _ = behind(points @ turn.T, faces)
+    shape, _ = solid_behind(points @ turn.T, faces)
     inside = np.array([[0.5, 0.5, -0.03], [0.5, 0.5, 0.03], [0.5, 0.5, -0.13]]) @ turn.T
     np.testing.assert_allclose(signed_distance(shape, inside), [-0.03, 0.03, 0.03], atol=1e-12)
 
 
 def test_a_hole_is_closed_and_a_tray_gets_walls():
     points, faces = sphere(1.0)
-    closed, words = behind(points, faces[:-3])
+    closed, words = solid_behind(points, faces[:-3])
     assert "holes are closed" in words and closed.volume == pytest.approx(4.0 / 3.0 * math.pi, rel=1e-2)
     corners, sides = cube()
     tray = sides[~(corners[sides][..., 2] == 1.0).all(axis=1)]
-    shape, words = behind(corners, tray)
+    shape, words = solid_behind(corners, tray)
     assert isinstance(shape, Sheet) and "thickness of 0.0833 m" in words
     np.testing.assert_allclose(signed_distance(shape, np.array([[0.0, 0.0, 0.0], [0.0, 0.0, -1.0]])),
                                [1.0 - 1 / 24, -1 / 24], atol=1e-6)  # fmt: skip
@@ -272,7 +272,7 @@ def test_meshes_that_are_open_become_sheets_of_the_thickness_that_is_said(tmp_pa
         read(tmp_path, quad, material=ROUND, thickness=0.0)
     scene = read(tmp_path, quad + 'def Cube "Box" {\n}\ndef BasisCurves "Hair" {\n}\n', material=ROUND)
     assert [b.name for b in scene.bodies] == ["Box"]
-    assert "/Cloth: TriangleMesh is not watertight" in said() and "/Hair: a BasisCurves, which is no solid" in said()
+    assert "/Cloth: TriangleMesh is not watertight" in said() and "/Hair: a BasisCurves, which is not a solid" in said()
 
 
 def test_geometry_without_physics_is_not_taken_for_rigid(tmp_path, said):
@@ -289,7 +289,7 @@ def test_a_body_that_is_switched_off_is_neither_soft_nor_rigid(tmp_path):
     assert read(tmp_path, off, material=ROUND).soft[0].name == "Jelly"
     off = prim("Cube", "Jelly", *soft, text="bool omniphysics:deformableBodyEnabled = 0")
     assert read(tmp_path, off).rigid[0].name == "Jelly"
-    with pytest.raises(SceneError, match="/Jelly: a rigid body that is marked as a soft one, too"):
+    with pytest.raises(SceneError, match="/Jelly: a rigid body that is also marked as a soft body"):
         read(tmp_path, prim("Cube", "Jelly", *soft), material=ROUND)
     still = prim("Cube", "Stone", "PhysicsRigidBodyAPI", text="bool physics:rigidBodyEnabled = 0")
     assert read(tmp_path, still, material=ROUND).soft[0].name == "Stone"
@@ -307,7 +307,7 @@ def test_a_joint_of_a_body_that_is_not_there(switch, tmp_path, said):
     gone = gone.replace("def ", "class ", 1) if "kind" in switch else gone
     scene = read(tmp_path, ball("A") + gone + joint("A", "B"))
     assert [b.name for b in scene.bodies] == ["A"] and not scene.joints
-    assert "/JAB: a joint of /B, which is switched off" in said()
+    assert "/JAB: a joint of /B, which is inactive" in said()
 
 
 # joints
@@ -334,8 +334,8 @@ def test_limits_and_states_of_physx(tmp_path, said):
     found = read(tmp_path, ball("A") + ball("B") + joint("A", "B", text, "Revolute", "PhysxLimitAPI:angular")).joints[0]
     assert found.limit_stiffness == pytest.approx(2.0 * 180.0 / math.pi)
     assert found.start_velocity == pytest.approx((math.pi / 2.0,))
-    assert "/JAB: physxLimit:angular:damping = 3, which is left out" in said()
-    assert "/JAB: state:angular:physics:position = 7; it starts where its bodies are, at 0" in said()
+    assert "/JAB: physxLimit:angular:damping = 3, which is not read" in said()
+    assert "/JAB: state:angular:physics:position = 7; it starts at the poses of its bodies instead, at 0" in said()
 
 
 # what is not read
@@ -353,9 +353,9 @@ def test_physics_that_is_not_read_is_named_once_for_each_kind(tmp_path, said):
     lines = said().splitlines()[1:]
     for words in (
         "/B0 and 5 others: physxRigidBody:angularDamping, which is not read",
-        "/JB0B1: PhysxTendonAxisAPI, a tendon, which pulls nothing here",
-        "/JB0B1: PhysxMimicJointAPI:rotX; joints move by themselves",
-        "/Wind: PhysxForceAPI, which warpbots does not know",
+        "/JB0B1: PhysxTendonAxisAPI, a tendon, which is not simulated",
+        "/JB0B1: PhysxMimicJointAPI:rotX; joints move independently",
+        "/Wind: PhysxForceAPI, which warpbots does not support",
         "/Motor: a MjcActuator; motors are drives of joints",
     ):
         assert sum(words in line for line in lines) == 1, words
@@ -406,13 +406,13 @@ def test_a_kinematic_body_with_a_velocity_stands_still(tmp_path, said):
     text = "bool physics:kinematicEnabled = 1\n vector3f physics:velocity = (1, 0, 0)\n"
     scene = read(tmp_path, ball("Ball", place(z=5)) + prim("Cube", "Belt", *RIGID, text=text))
     assert [o.name for o in scene.obstacles] == ["Belt"]
-    assert "/Belt: a kinematic body with a velocity; it stands still" in said()
+    assert "/Belt: a kinematic body with a velocity; it does not move" in said()
 
 
 def test_a_mass_that_belongs_to_nothing_is_named(tmp_path, said):
     inner = prim("Xform", "Inner", "PhysicsMassAPI", text="float physics:mass = 3\n" + prim("Cube", "Geo", RIGID[1]))
     read(tmp_path, prim("Xform", "Body", "PhysicsRigidBodyAPI", text=inner))
-    assert "/Body/Inner: a mass or density of what is neither body nor collider" in said()
+    assert "/Body/Inner: a mass or density of a prim that is neither body nor collider" in said()
 
 
 def test_what_starts_in_an_obstacle_is_named(tmp_path, said):

@@ -55,9 +55,7 @@ def test_an_empty_file(tmp_path):
 @pytest.mark.parametrize("name", ["noise.usda", "noise.usdc", "noise.usd", "noise.usdz", "noise.obj"])
 def test_what_is_no_usd(name, tmp_path):
     (tmp_path / name).write_bytes(b"v 0 0 0\n" * 100)
-    with pytest.raises(
-        SceneError, match=rf"{name}: this is no USD file that can be read \([^\n]{{10,200}}\)$"
-    ) as caught:
+    with pytest.raises(SceneError, match=rf"{name}: this is not a readable USD file \([^\n]{{10,200}}\)$") as caught:
         usd.read(tmp_path / name)
     assert "pxrInternal" not in str(caught.value)
 
@@ -71,11 +69,11 @@ def test_a_syntax_error_says_the_line(tmp_path):
 def test_no_unit_of_length(tmp_path):
     path = write(tmp_path, BLOCK, header="")
     with pytest.raises(
-        SceneError, match=r"does not say its unit of length \(metersPerUnit\).*pass meters_per_unit=1.0"
+        SceneError, match=r"does not define its unit of length \(metersPerUnit\).*pass meters_per_unit=1.0"
     ):
         usd.read(path)
     assert usd.read(path, meters_per_unit=1.0).bodies[0].name == "Block"
-    with pytest.raises(SceneError, match="does not say its unit of length"):
+    with pytest.raises(SceneError, match="does not define its unit of length"):
         usd.read_meshes(path)
 
 
@@ -90,8 +88,10 @@ def test_a_missing_reference(tmp_path, caplog):
     table = 'def "Table" (\n prepend references = @./table.usda@\n) {\n}\n'
     with caplog.at_level(logging.WARNING, logger="warpbots"):
         assert usd.read(write(tmp_path, BLOCK + table)).bodies[0].name == "Block"
-    assert re.search(r"/Table: it refers to what cannot be found or read .*table.usda", caplog.text)
-    with pytest.raises(SceneError, match=r"(?s)has no body .*/Table: it refers to what cannot be found .*table.usda"):
+    assert re.search(r"/Table: it refers to a file that cannot be found or read .*table.usda", caplog.text)
+    with pytest.raises(
+        SceneError, match=r"(?s)has no body .*/Table: it refers to a file that cannot be found .*table.usda"
+    ):
         usd.read(write(tmp_path, table), material=ROUND)
 
 
@@ -101,14 +101,16 @@ def test_a_look_in_another_format(tmp_path, caplog):
     look = 'def "Look" (\n prepend references = @./gold.mtlx@</MaterialX>\n) {\n}\n'
     with caplog.at_level(logging.WARNING, logger="warpbots"):
         assert usd.read(write(tmp_path, BLOCK + look)).bodies[0].name == "Block"
-    assert "/Look: it refers to what cannot be found or read" in caplog.text
+    assert "/Look: it refers to a file that cannot be found or read" in caplog.text
 
 
 def test_a_file_of_the_future(tmp_path):
     usd.write(tmp_path / "new.usda", simple_scene())
     text = (tmp_path / "new.usda").read_text().replace("int schema = 1", "int schema = 7")
     (tmp_path / "new.usda").write_text(text)
-    with pytest.raises(SceneError, match=r"written by warpbots .* with version 7 .* knows version 1; update warpbots"):
+    with pytest.raises(
+        SceneError, match=r"written by warpbots .* with version 7 .* supports version 1; update warpbots"
+    ):
         usd.read(tmp_path / "new.usda")
 
 
@@ -131,7 +133,7 @@ def test_meshes_without_material(tmp_path):
 
 def test_a_body_without_material(tmp_path):
     path = write(tmp_path, f'def Mesh "Duck" (\n {SOFT}\n) {{{TET}}}\n')
-    with pytest.raises(SceneError, match=r"bad.usda: /Duck: the file does not say what it is made of .*pass material="):
+    with pytest.raises(SceneError, match=r"bad.usda: /Duck: the file gives it no material .*pass material="):
         usd.read(path)
     assert usd.read(path, material=ROUND).bodies[0].material == ROUND
 
@@ -162,9 +164,9 @@ def test_all_faults_at_once(tmp_path):
         lines,
         [
             r"bad.usda: /Stone: Material: poissons_ratio must be in (-1, 0.5), got 0.5",
-            "/B: the file does not say what it is made of",
-            "/C: a NurbsPatch is no solid that warpbots knows",
-            "/D: there is no solid at or below it that warpbots knows",
+            "/B: the file gives it no material",
+            "/C: a NurbsPatch is not a supported solid",
+            "/D: there is no supported solid at or below it",
             "/E: a prim with WarpbotsMuscleAPI needs the attributes warpbots:direction, warpbots:maxStress",
             "/F: Pressure 'F': max_pressure must be positive",
         ],
@@ -202,7 +204,7 @@ def test_an_incomplete_task(tmp_path):
         ),
         (
             'token warpbots:shape = "Silhouette"\n string[] warpbots:exact:mask = ["##", "#"]',
-            r"mask must have rows of one length, got \[1, 2\]",
+            r"mask must have rows of equal length, got \[1, 2\]",
         ),
         ('token warpbots:shape = "Heightfield"', "a Heightfield is kept in the attributes warpbots:exact:origin"),
     ],
@@ -230,10 +232,10 @@ def test_a_broken_mesh(mesh, words, tmp_path):
     [
         (
             "float[] weights = [{}]",
-            r"bad.usda:15: an array of the type float\[\] has elements such as \(0.1, 0.2, 0.3\)",
+            r"bad.usda:15: an array of type float\[\] has elements such as \(0.1, 0.2, 0.3\)",
         ),
-        ("double2[] weights = [{}]", r"an array of the type double2\[\] has elements"),
-        ("float[] weights.timeSamples = {{0: [{}]}}", r"an array of the type float\[\] has elements"),
+        ("double2[] weights = [{}]", r"an array of type double2\[\] has elements"),
+        ("float[] weights.timeSamples = {{0: [{}]}}", r"an array of type float\[\] has elements"),
     ],
 )
 def test_an_array_of_another_size(values, words, tmp_path):
@@ -260,7 +262,7 @@ def test_arrays_of_the_right_size_and_of_types_that_nobody_knows(tmp_path):
         (
             'double3 xformOp:scale.timeSamples = {0: (1, 1, 1)}\n string xformOp:translate = "up"\n'
             ' uniform token[] xformOpOrder = ["xformOp:translate"]',
-            "/Block: it holds what does not belong there",
+            "/Block: it has invalid content",
         ),
     ],
 )
@@ -277,7 +279,7 @@ def test_an_axis_that_is_none(tmp_path):
 
 def test_a_text_that_is_not_utf_8(tmp_path):
     (tmp_path / "bad.usda").write_bytes(f'#usda 1.0\n{HEADER}def Cube "A'.encode() + b'\xff\xfe" {\n}\n')
-    with pytest.raises(SceneError, match=r"bad.usda: this is no USD file that can be read \(.+\)"):
+    with pytest.raises(SceneError, match=r"bad.usda: this is not a readable USD file \(.+\)"):
         usd.read(tmp_path / "bad.usda")
 
 

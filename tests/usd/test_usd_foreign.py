@@ -231,7 +231,10 @@ def test_curves_become_bars(tmp_path):
     assert ring.shape == Truss(joints, [[0, 1], [1, 2], [2, 3], [3, 0]], 0.125)
     for text, message in (
         (curves("frame", square, [4, 2], [0.2, 0.4], *body, kind="cubic"), "frame: its curves are cubic"),
-        (curves("frame", square, [4, 3], [0.2, 0.4], *body), "its curves have 7 points by their counts and 6 in fact"),
+        (
+            curves("frame", square, [4, 3], [0.2, 0.4], *body),
+            "its curves have 7 points by their counts, but there are 6",
+        ),
         (curves("frame", square, [4, 2], [0.2] * 3, *body), "2 curves, 6 points and 3 widths"),
     ):
         with pytest.raises(SceneError, match=message):
@@ -412,10 +415,10 @@ def DistantLight "Sun" {
     listed = {line.split(":")[0].strip().removeprefix("/World/"): line for line in lines}
     assert set(listed) == {"Hinge", "Hat", "Egg", "Sheet", "Door", "Two", "Link"}  # a link starts within them
     words = {
-        "Hinge": "moves no rigid body",
-        "Hat": "a mesh of 48 sides stands for it",
+        "Hinge": "without a moving rigid body",
+        "Hat": "a mesh of 48 sides is used instead",
         "Egg": "scales",
-        "Sheet": "an open surface; what is up to 0.1 m behind it is solid",
+        "Sheet": "an open surface; the space up to 0.1 m behind it is solid",
         "Door": "moves",
     }
     for name, word in words.items():
@@ -463,7 +466,7 @@ def test_thickness_and_bending_of_cloth(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("float[] physics:thicknesses = [0.1, 0.1, 0.2, 0.1, 0.1]", "are from 0.1 to 0.2; .* sheets of one thickness"),
+        ("float[] physics:thicknesses = [0.1, 0.1, 0.2, 0.1, 0.1]", "are from 0.1 to 0.2; only uniform sheets"),
         ("float[] physics:thicknesses = [0]", "thickness must be a positive number, got 0"),
     ],
 )

@@ -43,7 +43,7 @@ def doubling(path, levels):
 def test_references_that_double_are_stopped_before_they_are_composed(tmp_path):
     """Forty levels are 10^12 prims; opening them would never end."""
     path = doubling(tmp_path / "bomb.usda", 40)
-    with pytest.raises(SceneError, match=r"bomb.usda: it becomes more than 2000 prims.*pass max_prims=20000"):
+    with pytest.raises(SceneError, match=r"bomb.usda: it has more than 2000 prims.*pass max_prims=20000"):
         usd.read(path, SOFT, max_prims=2000)
     with pytest.raises(SceneError, match=r"more than 2000 prims"):
         usd.read_meshes(path, max_prims=2000)
@@ -121,9 +121,9 @@ def test_files_elsewhere_are_read_only_when_allowed(tmp_path, arc, absolute):
     direct = write(tmp_path / "package" / "stages" / "direct.usda", *refer(arc, place))
     by_way = write(tmp_path / "package" / "stages" / "by_way.usda", *refer("references", "./direct.usda"))
     for path in (direct, by_way):
-        with pytest.raises(SceneError, match=rf"direct.usda: it refers to .*ball.usda, which lies outside of .*package; if you trust the file, pass asset_root='{tmp_path}'"):  # fmt: skip
+        with pytest.raises(SceneError, match=rf"direct.usda: it refers to .*ball.usda, which lies outside .*package; if you trust the file, pass asset_root='{tmp_path}'"):  # fmt: skip
             usd.read(path, SOFT)
-        with pytest.raises(SceneError, match="lies outside of"):
+        with pytest.raises(SceneError, match="lies outside"):
             usd.read_meshes(path)
     if arc != "variant":
         assert usd.read(direct, SOFT, asset_root=tmp_path).bodies[0].name == "ball"
@@ -138,7 +138,7 @@ def test_folders_side_by_side_are_one_package(tmp_path, monkeypatch):
     assert len(usd.read(path, SOFT).bodies) == 1
     for home in (tmp_path, tmp_path / "people" / "me"):
         monkeypatch.setattr(Path, "home", lambda home=home: home)
-        with pytest.raises(SceneError, match=r"outside of .*stages"):
+        with pytest.raises(SceneError, match=r"outside .*stages"):
             usd.read(path, SOFT)
 
 
@@ -149,7 +149,7 @@ def test_links_count_by_where_they_lead(tmp_path):
         (path.parent / "link.usda").symlink_to(elsewhere)
     except OSError:
         pytest.skip("no links here")
-    with pytest.raises(SceneError, match="lies outside of"):
+    with pytest.raises(SceneError, match="lies outside"):
         usd.read(path, SOFT)
 
 
@@ -159,7 +159,7 @@ def test_a_scene_with_parts_elsewhere_is_written_over_its_source(tmp_path):
     path = write(tmp_path / "package" / "stages" / "stage.usda", *refer("references", "../../elsewhere/ball.usda"))
     scene = usd.read(path, SOFT, asset_root=tmp_path)
     usd.write(path.parent / "again.usda", scene)
-    with pytest.raises(SceneError, match="lies outside of"):
+    with pytest.raises(SceneError, match="lies outside"):
         usd.read(path.parent / "again.usda")
     assert usd.read(path.parent / "again.usda", asset_root=tmp_path) == scene
 
@@ -179,5 +179,5 @@ def test_pointers_of_git_are_named(tmp_path, name):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
 def test_pipes_and_devices_are_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe.usda")
-    with pytest.raises(SceneError, match=r"pipe.usda: this is no regular file"):
+    with pytest.raises(SceneError, match=r"pipe.usda: this is not a regular file"):
         usd.read(write(tmp_path / "stage.usda", *refer("references", "./pipe.usda")), SOFT)

@@ -24,7 +24,17 @@ from warpbots.scene import (
     SoftBody,
     Task,
 )
-from warpbots.usd.stage.schema import EXACT, JOINT_FIELDS, PART_APIS, RIGID_FIELDS, SHAPE_FIELDS, SHAPES, TABLE
+from warpbots.usd.geometry import gprim_reader
+from warpbots.usd.stage.schema import (
+    EXACT,
+    GEOMETRY_TYPES,
+    JOINT_FIELDS,
+    PART_APIS,
+    RIGID_FIELDS,
+    SHAPE_FIELDS,
+    SHAPES,
+    TABLE,
+)
 
 LINKS = {"warpbots:regions"}
 AXES = ("linear", "angular", "transX", "transY", "transZ", "rotX", "rotY", "rotZ")
@@ -54,6 +64,11 @@ def written(request, tmp_path_factory):
 def written_names(row):
     """Names of the attributes of a row: one for each axis of a joint, where it is of an axis."""
     return {row.name.format(axis=axis) for axis in AXES}
+
+
+def test_every_geometric_type_has_a_reader():
+    """What counts as geometry in the inventory can be read as a shape, and nothing else."""
+    assert set(GEOMETRY_TYPES) == set(gprim_reader._READ)
 
 
 def test_every_attribute_that_is_written_is_in_the_table(written):

@@ -343,9 +343,9 @@ def test_a_material_bound_further_down_gives_way(tmp_path):
 
 def test_nothing_is_written_that_reads_back_as_something_else(lab, tmp_path, monkeypatch):
     """A file of somebody else may hold what we do not foresee: here it will not take the new gravity."""
-    monkeypatch.setattr("warpbots.usd.stage.settings._write_gravity", lambda *args: None)
+    monkeypatch.setattr("warpbots.usd.stage.scene_settings._write_gravity", lambda *args: None)
     scene = dataclasses.replace(usd.read(lab), gravity=(0.0, 0.0, -1.62))
-    with pytest.raises(SceneError, match=r"read back with other gravity; write .*replace\(scene, source=None\)"):
+    with pytest.raises(SceneError, match=r"read back with different gravity; write .*replace\(scene, source=None\)"):
         usd.write(tmp_path / "moon.usda", scene)
     assert not (tmp_path / "moon.usda").exists()
 
@@ -375,7 +375,7 @@ def test_a_silhouette_over_a_source_of_ours(tmp_path):
 def test_a_source_that_is_gone(lab, tmp_path):
     scene = usd.read(lab)
     lab.unlink()
-    with pytest.raises(SceneError, match=r"Scene.source .*lab.usda does not exist any more.*source=None"):
+    with pytest.raises(SceneError, match=r"Scene.source .*lab.usda no longer exists.*source=None"):
         usd.write(tmp_path / "new.usda", scene)
     assert not (tmp_path / "new.usda").exists()
     usd.write(tmp_path / "new.usda", dataclasses.replace(scene, source=None))

@@ -91,7 +91,7 @@ def test_springs_are_curves_that_follow_their_masses(tmp_path):
                 found = UsdGeom.BasisCurves(prim).GetPointsAttr().Get(round(1000.0 * time))
                 np.testing.assert_array_equal(found, lifted(position[ends.ravel()], 2))
         assert not findings(tmp_path / "run.usda")
-    with pytest.raises(ValueError, match="springs=True needs a motion of masses and springs"):
+    with pytest.raises(ValueError, match="springs=True needs a trajectory of MassSpring"):
         usd.write(tmp_path / "run.usda", Trajectory(simple_scene()), springs=True)
 
 

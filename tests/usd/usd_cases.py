@@ -8,6 +8,7 @@ import numpy as np
 import usd_validation_nvidia as nvidia
 from pxr import Usd, UsdValidation
 
+import warpbots as wb
 from warpbots.scene import (
     CONDITIONS,
     JOINTS,
@@ -327,8 +328,10 @@ class Particles(Matter):
         return self._surfaces
 
 
-class Trajectory:
+class Trajectory(wb.Trajectory):
     """As much of a trajectory as writing it needs: the particles of each body drift and tremble."""
+
+    scene = steps = control_interval = particles = None
 
     def __init__(self, scene, count=50, steps=6, control_interval=1 / 60):
         self.scene, self.steps, self.control_interval = scene, steps, control_interval

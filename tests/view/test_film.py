@@ -9,7 +9,7 @@ from PIL import Image
 from view_cases import GREEN
 
 from warpbots.view import animate, film_strip
-from warpbots.view.figure_layout import columns_for, sheet
+from warpbots.view.figure_layout import axes_layout, columns_for
 from warpbots.view.motion import collect, evenly
 
 
@@ -58,7 +58,7 @@ def test_a_world_that_does_not_exist_is_refused(flat):
 
 def test_pictures_of_a_sheet_are_read_like_a_text(flat):
     camera = collect(flat, [0, 12]).camera()
-    (width, height), places = sheet(camera, 12.0, rows=2, columns=3)
+    (width, height), places = axes_layout(camera, 12.0, rows=2, columns=3)
     left, bottom, w, h = np.array(places).T
     assert (np.diff(left.reshape(2, 3), axis=1) > w[0]).all()
     assert (bottom[:3] > bottom[3:] + h[3:]).all()
@@ -72,7 +72,7 @@ def test_strip_shows_the_disc_where_it_falls(flat):
     motion = collect(flat, evenly(flat.steps, 3))
     camera = motion.camera()
     columns = columns_for(camera, 12.0, 3)
-    (_, height), places = sheet(camera, 12.0, -(-3 // columns), columns)
+    (_, height), places = axes_layout(camera, 12.0, -(-3 // columns), columns)
     assert strip.size == (1200, 2 * round(50 * height))
     disc = flat.matter.body == 1
     for (left, bottom, width, tall), x in zip(places, motion.position, strict=False):

@@ -8,7 +8,7 @@ from warpbots.scene import Box, Obstacle, Scene, SoftBody, Sphere
 from warpbots.scene import Material as M
 from warpbots.solvers import MPM
 from warpbots.view import Camera, draw, picture
-from warpbots.view.deformation import Stretch
+from warpbots.view.deformation import Deformation
 from warpbots.view.palette import CONTRACT, EXPAND, GROUND, body_colors
 from warpbots.view.ruler import ruler
 
@@ -154,7 +154,7 @@ def test_many_particles_are_thinned_out_and_still_cover_the_body(flat, axes, pix
 @pytest.mark.parametrize("F", [np.eye(2), np.array([[1.6, 0.4], [0.0, 0.8]]), np.array([[0.0, -1.0], [1.5, 0.0]])])
 def test_discs_deform_with_the_matter(flat, F):
     X = flat.matter.position
-    long, short, angle = Stretch(flat.matter).of(X @ F.T)
+    long, short, angle = Deformation(flat.matter).of(X @ F.T)
     U, s, _ = np.linalg.svd(F)
     np.testing.assert_allclose(long, s[0], rtol=0.06)  # the regularisation is felt at the rim
     np.testing.assert_allclose(short, s[1], rtol=0.06)
@@ -167,13 +167,13 @@ def test_a_row_of_particles_is_not_deformed_across():
     bar = SoftBody("bar", Box((0.0, 0.0), (0.3, 0.01)), M(1e4))
     particles = MPM(dx=0.02).build(Scene((bar,))).matter
     assert len(np.unique(particles.position[:, 1])) == 1
-    long, short, _ = Stretch(particles).of(particles.position * [1.5, 1.0])
+    long, short, _ = Deformation(particles).of(particles.position * [1.5, 1.0])
     np.testing.assert_allclose(long, 1.5, rtol=0.06)
     np.testing.assert_allclose(short, 1.0, rtol=1e-9)
 
 
 def test_matter_that_has_torn_is_drawn_undeformed(flat, rng):
-    long, short, _ = Stretch(flat.matter).of(rng.uniform(0.0, 100.0, flat.matter.position.shape))
+    long, short, _ = Deformation(flat.matter).of(rng.uniform(0.0, 100.0, flat.matter.position.shape))
     assert (long == 1.0).mean() > 0.95
     assert (short[long == 1.0] == 1.0).all()
 

@@ -11,8 +11,8 @@ from view_cases import GREEN, RED
 import warpbots as wb
 from warpbots.scene import Box, Capsule, Cylinder, DistanceGrid, Obstacle, Posed, Scene, SoftBody, Sphere, Union
 from warpbots.view import Camera, animate, draw, film_strip, notebook, save_html, show
-from warpbots.view.coverage import covered
-from warpbots.view.figure_layout import columns_for, sheet
+from warpbots.view.covered_pixels import covered
+from warpbots.view.figure_layout import axes_layout, columns_for
 from warpbots.view.motion import collect, evenly
 from warpbots.view.raster import Canvas, brightness
 from warpbots.view.rigid_bodies import Facets, Poses, facets, outline, poses_at_zero, solids_of
@@ -257,7 +257,7 @@ def test_a_strip_shows_the_ball_where_it_falls(swing):
     motion = collect(swing, evenly(30, 3))
     camera = motion.camera()
     columns = columns_for(camera, 12.0, 3)
-    (_, height), places = sheet(camera, 12.0, -(-3 // columns), columns)
+    (_, height), places = axes_layout(camera, 12.0, -(-3 // columns), columns)
     assert strip.size == (1200, 2 * round(50 * height))
     centers = motion.poses.rotation[:, 1] @ [0.3, 0.0, 0.0] + motion.poses.position[:, 1]
     for (left, bottom, width, tall), p in zip(places, centers, strict=False):

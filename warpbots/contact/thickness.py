@@ -3,7 +3,6 @@
 import functools
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from warpbots.contact.distance import signed_distance
 from warpbots.scene import (
@@ -155,6 +154,8 @@ def _of_surface(shape: Shape, corner: np.ndarray, least: float) -> float:
         corner: Corners of its faces [m], shape (n, 3, 3).
         least: What counts as thick [m].
     """
+    from scipy.spatial import cKDTree
+
     while len(corner) < _FACES:
         corner = np.concatenate([corner + corner[:, order] for order in _QUARTERS]) / 2.0
     normal = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])

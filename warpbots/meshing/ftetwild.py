@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from warpbots.files import cache_folder, replacing
+from warpbots.output_files import cache_folder, replacing
 from warpbots.scene import SceneError, TetMesh
 
 __all__ = ["fill"]

@@ -39,7 +39,7 @@ def tetrahedra(shape: Shape, cell_size: float) -> TetMesh:
 
     A box is cut on a regular grid, a `TetMesh` is taken as it is. Everything else is filled by fTetWild, within seconds
     or, where its surface has many details, within minutes; the mesh is kept in the cache of the user, because the next
-    one would be another (see `warpbots.files.cache_folder`). A surface that is made of flat faces of the size of a cell
+    one would be another (see `warpbots.output_files`). A surface that is made of flat faces of the size of a cell
     loses a little volume where it is curved: some percent with three cells to a radius.
 
     Args:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from scipy.cluster.vq import kmeans2
 
 from warpbots.scene.field_types import conform
 from warpbots.solvers import State
@@ -44,6 +43,8 @@ class Clusters:
             TypeError: The scene has no soft bodies.
             ValueError: There is no such region, or fewer particles than clusters.
         """
+        from scipy.cluster.vq import kmeans2
+
         chosen = _matter(simulation, self)
         if not 1 <= self.count <= len(chosen):
             raise ValueError(f"Clusters: count must be between 1 and {len(chosen)} particles, got {self.count}")

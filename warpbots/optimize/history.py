@@ -4,7 +4,7 @@ import csv
 import dataclasses
 from pathlib import Path
 
-from warpbots.files import replacing
+from warpbots.output_files import replacing
 
 __all__ = ["History"]
 

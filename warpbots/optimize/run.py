@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from warpbots.files import replacing
 from warpbots.optimize.history import History
+from warpbots.output_files import replacing
 
 __all__ = ["Run"]
 

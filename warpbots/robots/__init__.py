@@ -1,4 +1,4 @@
-"""Robots from files, URDF and MJCF, read by MuJoCo's parser (``pip install "warpbots[robots]"``)."""
+"""Robots from URDF and MJCF files, read by MuJoCo's parser (``pip install "warpbots[robots]"``)."""
 
 from warpbots.robots.holding import hold_pose, set_down
 from warpbots.robots.loader import load_robot

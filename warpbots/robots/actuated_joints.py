@@ -1,22 +1,23 @@
-"""Actuators on joints: motors by torque and by position."""
+"""Joint actuators: torque motors and position servos."""
 
 import numpy as np
 
 from warpbots.robots.kinematic_tree import Start
 from warpbots.robots.mujoco_source import Source
+from warpbots.robots.mujoco_versions import field
 from warpbots.scene import JOINTS, Joint, SceneError, Servo, Torque
 
 __all__ = ["motors_of"]
 
 
 def motors_of(source: Source, joints: list[Joint], start: Start, unknown: list[str]) -> list[Torque | Servo]:
-    """Motors of a file, at u = 0 as they are at the start.
+    """Motors of a file; at u = 0 they hold the start.
 
     Args:
         source: The file.
         joints: Its joints.
-        start: Where it starts, with controls if that is a keyframe.
-        unknown: Takes a line for each actuator that is left out, or that is not quite the same.
+        start: Its initial state, with controls if that is a keyframe.
+        unknown: Takes a line for each actuator that is left out or read differently.
     """
     known = {j.name: j for j in joints}
     if source.urdf and not source.model.nu:
@@ -32,7 +33,7 @@ def motors_of(source: Source, joints: list[Joint], start: Start, unknown: list[s
 
 
 def _efforts(source: Source, known: dict[str, Joint]) -> list[Torque]:
-    """A motor for every joint of URDF that has a limit of effort above zero."""
+    """A motor for every joint of URDF with an effort limit above zero."""
     model, found = source.model, []
     for j, name in enumerate(source.joints):
         effort = float(np.abs(model.jnt_actfrcrange[j]).max())
@@ -47,53 +48,55 @@ def _motor(
     model = source.model
     joint, axis, gear = _drive(source, k, known)
     if source.kind("mjtDyn", model.actuator_dyntype[k]) != "none":
-        raise SceneError("it has a state of its own (dyntype); use a motor or a position actuator without one")
+        raise SceneError("it has internal dynamics (dyntype); use a motor or a position actuator without dynamics")
     gain, bias = model.actuator_gainprm[k], model.actuator_biasprm[k]
     kinds = source.kind("mjtGain", model.actuator_gaintype[k]), source.kind("mjtBias", model.actuator_biastype[k])
     by_position = kinds == ("fixed", "affine") and bias[0] == 0.0 and gain[0] == -bias[1] and gain[0] > 0.0
     by_position = by_position and bias[2] <= 0.0
     if not by_position and (kinds != ("fixed", "none") or gain[0] == 0.0):
-        raise SceneError("it is neither a motor nor a position actuator; replace it by one of these")
+        raise SceneError("it is neither a motor nor a position actuator; replace it with one of these")
     if gear * gain[0] < 0.0:
-        unknown.append(f"actuator {name!r}: its gear is negative; here a positive control drives forwards")
-    if any(np.any(getattr(model, f"actuator_{field}", np.zeros(model.nu))[k]) for field in ("damping", "armature")):
-        unknown.append(f"actuator {name!r}: its own damping and armature; give them to the joint")
+        unknown.append(
+            f"actuator {name!r}: its gear is negative; here a positive control drives in the positive direction"
+        )
+    if any(np.any(field(model, name)[k]) for name in ("actuator_damping", "actuator_armature")):
+        unknown.append(f"actuator {name!r}: its own damping and armature; specify them for the joint")
     if by_position:
         return _servo(source, k, name, known[joint], axis, gear, start, unknown)
     if start.ctrl is not None and start.ctrl[k] != 0.0:
-        unknown.append(f"actuator {name!r}: its control {start.ctrl[k]:g} in the keyframe; here u = 0 is no torque")
+        unknown.append(f"actuator {name!r}: its control {start.ctrl[k]:g} in the keyframe; here u = 0 means no torque")
     return Torque(name, joint, _torque(source, k, name, gear * gain[0], unknown), axis)
 
 
 def _drive(source: Source, k: int, known: dict[str, Joint]) -> tuple[str, int, float]:
-    """Joint, number of the velocity and gear of an actuator."""
+    """Joint, index of its velocity, and gear of an actuator."""
     model, kind = source.model, source.kind("mjtTrn", source.model.actuator_trntype[k])
     if kind not in ("joint", "jointinparent"):
-        raise SceneError(f"it drives a {kind}; joints alone are driven")
+        raise SceneError(f"it drives a {kind}; only joints can be driven")
     name = source.joints[model.actuator_trnid[k, 0]]
     if name not in known:
-        raise SceneError(f"joint {name!r} is gone, as its base is fixed")
+        raise SceneError(f"joint {name!r} is removed, because its base is fixed")
     joint = known[name]
     if kind == "jointinparent" and joint.freedom > 1:
-        raise SceneError(f"it drives the {joint.kind} joint {name!r} in axes of its parent; use joint=...")
+        raise SceneError(f"it drives the {joint.kind} joint {name!r} in axes of its parent; use joint=... instead")
     gears = model.actuator_gear[k, : JOINTS[joint.kind][0]]
     if np.count_nonzero(gears) != 1:
         raise SceneError(
-            f"it drives {np.count_nonzero(gears)} velocities of joint {name!r} at once; a motor drives one"
+            f"it drives {np.count_nonzero(gears)} velocities of joint {name!r} at once; a motor drives only one"
         )
     axis = int(np.flatnonzero(gears)[0])
     return name, axis, float(gears[axis])
 
 
 def _torque(source: Source, k: int, name: str, scale: float, unknown: list[str]) -> float:
-    """Torque at the greatest control, or at a control of 1, up to the limits of the actuator and of its joint."""
+    """Torque at the largest control, or at a control of 1, within the limits of the actuator and of its joint."""
     model = source.model
     reach = 1.0
     if model.actuator_ctrllimited[k]:
         lower, upper = model.actuator_ctrlrange[k]
         reach = max(abs(lower), abs(upper))
         if not np.isclose(lower, -upper):
-            unknown.append(f"actuator {name!r}: its range of control [{lower:g}, {upper:g}]; here it is symmetric")
+            unknown.append(f"actuator {name!r}: its control range [{lower:g}, {upper:g}]; here it is symmetric")
     torque = abs(scale) * reach
     if model.actuator_forcelimited[k]:
         torque = min(torque, abs(scale / model.actuator_gainprm[k, 0]) * np.abs(model.actuator_forcerange[k]).max())
@@ -101,7 +104,7 @@ def _torque(source: Source, k: int, name: str, scale: float, unknown: list[str])
     if model.jnt_actfrclimited[j]:
         torque = min(torque, np.abs(model.jnt_actfrcrange[j]).max())
     if not torque > 0.0:
-        raise SceneError("its range is zero; give it one")
+        raise SceneError("its range is zero; give it a positive one")
     return float(torque)
 
 
@@ -110,14 +113,13 @@ def _servo(
 ) -> Servo:
     """A position actuator; its force gear (kp (control - gear q) - kv gear v) has no limit here.
 
-    At u = 0 it is where the controls of the keyframe put it, or else in the middle of its range; u = 1 moves it to the
-    further end.
+    At u = 0 its target is that of the keyframe, or else the middle of its range; u = 1 moves it to the farther end.
     """
     model = source.model
     if axis >= joint.straight:
-        raise SceneError(f"it turns the {joint.kind} joint {joint.name!r} to a position; use motors there")
+        raise SceneError(f"it is a position actuator of the {joint.kind} joint {joint.name!r}; use motors there")
     if model.actuator_forcelimited[k] or model.jnt_actfrclimited[model.actuator_trnid[k, 0]]:
-        unknown.append(f"actuator {name!r}: its limit of force; a Servo has none")
+        unknown.append(f"actuator {name!r}: its force limit; a Servo has none")
     target, reach, ends = 0.0, 1.0 / abs(gear), None
     if model.actuator_ctrllimited[k]:
         ends = model.actuator_ctrlrange[k] / gear

@@ -1,104 +1,106 @@
-"""Surfaces and laws: who touches whom, with what friction."""
+"""Surfaces and laws of contact: which bodies touch which, with what friction."""
 
 import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 
-from warpbots.robots.geoms import Solid
+from warpbots.robots.collision_geoms import Solid
 from warpbots.robots.mujoco_source import Source, unique
 from warpbots.scene import Contact, Joint, Obstacle, RigidBody, contacts_between, neighbours
 
-__all__ = ["dressed"]
+__all__ = ["with_contact"]
 
 
 @dataclasses.dataclass(frozen=True)
-class _Skin:
-    """How a solid touches; solids of one skin touch the same others in the same way.
+class _Properties:
+    """Contact properties of a solid; solids with equal ones share a surface.
 
     Attributes:
         friction: Coulomb coefficient [1].
-        slippery: Whether it has none against what is slippery too (condim 1).
+        frictionless: Whether there is no friction against other frictionless solids (condim 1).
         contype: Bits of MuJoCo's contype, of all geoms together.
         conaffinity: Bits of its conaffinity.
         excluded: Bodies that it does not touch.
-        tree: The tree to which it belongs, where bodies of one tree do not touch one another; else -1.
+        tree: The tree to which it belongs, if bodies of one tree do not touch each other; else -1.
     """
 
     friction: float
-    slippery: bool
+    frictionless: bool
     contype: int
     conaffinity: int
     excluded: frozenset[int]
     tree: int
 
-    def meets(self, other: "_Skin", bodies: set[int]) -> bool:
-        """Whether it touches another skin, that of `bodies`."""
+    def meets(self, other: "_Properties", bodies: set[int]) -> bool:
+        """Whether it touches solids of `bodies` with the properties `other`."""
         bits = self.contype & other.conaffinity or other.contype & self.conaffinity
         return bool(bits) and not self.excluded & bodies and (self.tree < 0 or self.tree != other.tree)
 
-    def friction_on(self, other: "_Skin") -> float:
-        """The greater coefficient of both, as in MuJoCo; none where both are slippery."""
-        return 0.0 if self.slippery and other.slippery else max(self.friction, other.friction)
+    def friction_on(self, other: "_Properties") -> float:
+        """The larger coefficient of both, as in MuJoCo; zero if both are frictionless."""
+        return 0.0 if self.frictionless and other.frictionless else max(self.friction, other.friction)
 
 
-def dressed(
+def with_contact(
     source: Source, solids: list[Solid], bodies: list[RigidBody], joints: list[Joint], more: Sequence[Obstacle],
     points: int, self_contact: bool,
 ) -> tuple[list[RigidBody], list[Contact]]:  # fmt: skip
-    """Bodies with points and surfaces, and a law for every two surfaces, or surface and obstacle, that touch.
+    """Bodies with contact points and surfaces, and a law for each pair of surfaces, or of surface and obstacle.
 
     Args:
         source: The file.
-        solids: What touches.
+        solids: Solids of bodies, and obstacles.
         bodies: All bodies.
         joints: Their joints.
-        more: Obstacles that do not come from the file; everything touches them.
-        points: Points of every body that moves and touches anything.
-        self_contact: Whether bodies of one tree touch one another.
+        more: Obstacles that do not come from the file; all bodies touch them.
+        points: Number of contact points of each moving body that touches others.
+        self_contact: Whether bodies of one tree touch each other.
     """
     if not points:
         return bodies, []
-    skins: dict[_Skin, list[Solid]] = {}
+    classes: dict[_Properties, list[Solid]] = {}
     for solid in (s for s in solids if not s.obstacle):
-        skins.setdefault(_skin(source, solid, self_contact), []).append(solid)
-    world = {s.name: (_skin(source, s, self_contact), {s.body}) for s in solids if s.obstacle}
+        classes.setdefault(_properties(source, solid, self_contact), []).append(solid)
+    world = {s.name: (_properties(source, s, self_contact), {s.body}) for s in solids if s.obstacle}
     taken = {b.name for b in bodies} | set(world) | {o.name for o in more}
-    names = {skin: unique("surface" if len(skins) == 1 else f"surface {k + 1}", taken) for k, skin in enumerate(skins)}
-    still, apart = _still(joints), neighbours(bodies, joints)
+    names = {
+        own: unique("surface" if len(classes) == 1 else f"surface {k + 1}", taken) for k, own in enumerate(classes)
+    }
+    fixed, apart = _fixed_to_world(joints), neighbours(bodies, joints)
     laws: list[Contact] = []
-    for skin, members in skins.items():
-        moving = [s.name for s in members if s.name not in still]
+    for own, members in classes.items():
+        moving = [s.name for s in members if s.name not in fixed]
         if not moving:
             continue
-        meets = {name: skin.friction_on(other) for name, (other, at) in world.items() if skin.meets(other, at)}
-        meets |= {o.name: max(skin.friction, o.friction) for o in more}
-        for other, others in skins.items():
+        meets = {name: own.friction_on(other) for name, (other, at) in world.items() if own.meets(other, at)}
+        meets |= {o.name: max(own.friction, o.friction) for o in more}
+        for other, others in classes.items():
             near = all(a == b.name or frozenset((a, b.name)) in apart for a in moving for b in others)
-            if not near and skin.meets(other, {s.body for s in others}):
-                meets[names[other]] = skin.friction_on(other)
-        laws += contacts_between({names[skin]: 0.0}, meets, combine=max)
-    surfaces = {s.name: names[skin] for skin, members in skins.items() for s in members}
+            if not near and own.meets(other, {s.body for s in others}):
+                meets[names[other]] = own.friction_on(other)
+        laws += contacts_between({names[own]: 0.0}, meets, combine=max)
+    surfaces = {s.name: names[own] for own, members in classes.items() for s in members}
     used = {law.points for law in laws}
 
-    def dress(body: RigidBody) -> RigidBody:
+    def finished(body: RigidBody) -> RigidBody:
         surface = surfaces.get(body.name)
-        count = points if surface in used and body.name not in still else 0
+        count = points if surface in used and body.name not in fixed else 0
         return dataclasses.replace(body, points=count, surface=surface)
 
-    return [dress(body) for body in bodies], laws
+    return [finished(body) for body in bodies], laws
 
 
-def _skin(source: Source, solid: Solid, self_contact: bool) -> _Skin:
+def _properties(source: Source, solid: Solid, self_contact: bool) -> _Properties:
     model, geoms = source.model, list(solid.geoms)
     excluded = set()
     for signature in map(int, model.exclude_signature):
         pair = signature >> 16, signature & 0xFFFF
         if solid.body in pair:
             excluded.add(pair[1] if pair[0] == solid.body else pair[0])
-    return _Skin(
+    return _Properties(
         friction=float(model.geom_friction[geoms, 0].max()),
-        slippery=bool((model.geom_condim[geoms] == 1).all()),
+        frictionless=bool((model.geom_condim[geoms] == 1).all()),
         contype=int(np.bitwise_or.reduce(model.geom_contype[geoms])),
         conaffinity=int(np.bitwise_or.reduce(model.geom_conaffinity[geoms])),
         excluded=frozenset(excluded),
@@ -106,7 +108,7 @@ def _skin(source: Source, solid: Solid, self_contact: bool) -> _Skin:
     )
 
 
-def _still(joints: list[Joint]) -> set[str]:
+def _fixed_to_world(joints: list[Joint]) -> set[str]:
     """Names of the bodies that are fixed to the world; parents come before children."""
     still: set[str | None] = {None}
     for joint in joints:

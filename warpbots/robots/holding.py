@@ -1,4 +1,4 @@
-"""Robots that stand and hold a pose, whatever their files say of that."""
+"""Robots that hold a pose (`hold_pose`) and stand on the ground (`set_down`)."""
 
 import dataclasses
 import math
@@ -18,11 +18,11 @@ __all__ = ["hold_pose", "set_down"]
 
 _GRAVITY = 9.81
 _SAG, _SINK = 0.02, 1e-3
-"""How far joints give way under a weight: turns [rad], slides [m]."""
+"""Deflection of joints under a weight: rotations [rad], translations [m]."""
 
 _AT_ZERO = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 _SHORTEST = 0.01
-"""Least lever of a weight [m]."""
+"""Shortest lever arm of a weight [m]."""
 
 
 @checked
@@ -35,25 +35,25 @@ def hold_pose(
 ) -> Scene:
     """A scene whose robot starts in a pose and holds it at u = 0, by a `Servo` on every joint that has a motor.
 
-    For files whose motors are torques, and for those without motors: ``wb.hold_pose(wb.load_robot("a1.urdf"))``. Where
-    no joint has a motor all hinges and slides are held, and in any case those that `pose` names; all others go as they
-    went, as do balls and free joints. A `Servo` of the scene is aimed at the pose and keeps its name, gains and reach.
-    One in the place of a `Torque` takes its name, others that of their joint; u = 1 moves them to the further limit of
-    the joint, or by 1 rad or 1 m. No servo has a limit of force.
+    This is for files with torque motors or without motors: ``wb.hold_pose(wb.load_robot("a1.urdf"))``. If no joint has
+    a motor, all revolute and prismatic joints are held. Joints named in `pose` are always held. All other joints move
+    as before, as do ball and free joints. A `Servo` of the scene gets the pose as its target and keeps its name, gains
+    and reach. A new one that replaces a `Torque` has its name, others that of their joint; u = 1 moves them to the
+    farther limit of the joint, or by 1 rad or 1 m. Servos have no force limit.
 
-    The default stiffness lets a joint give way by 0.02 rad, or 1 mm, under the weight that it carries at its lever with
-    all joints at zero; where a robot floats, under that on the heavier side of the joint. The default damping is
-    critical for that weight. This is stiff for light links, which implicit steps do not mind.
+    With the default stiffness a joint deflects by 0.02 rad, or 1 mm, under the weight that it carries with all joints
+    at zero; for a floating robot, under the weight on its heavier side. The default damping is critical for that
+    weight. For light links this is stiff, which implicit time steps can handle.
 
     Args:
         scene: A scene of rigid bodies.
-        pose: Coordinates by the names of joints, shapes as in `Joint.start`, those of a free joint among them; the
-            other joints are held where they start.
-        stiffness: Proportional gain of all servos [N m/rad or N/m]; None for those of the scene, and the default.
-        damping: Derivative gain of all servos [N m s/rad or N s/m]; likewise.
+        pose: Coordinates by joint name, with shapes as in `Joint.start`, also for free joints; the other joints are
+            held at their start.
+        stiffness: Proportional gain of all servos [N m/rad or N/m]; None for that of the scene, else the default.
+        damping: Derivative gain of all servos [N m s/rad or N s/m]; None likewise.
 
     Raises:
-        SceneError: There is no such joint, its coordinates are others, or a gain is out of range.
+        SceneError: There is no such joint, it has another number of coordinates, or a gain is out of range.
     """
     pose = pose or {}
     joints = {j.name: j for j in scene.joints}
@@ -87,18 +87,18 @@ def hold_pose(
 
 @checked
 def set_down(scene: Scene, height: float = 0.0) -> Scene:
-    """A scene whose floating robots start upon the ground, wherever their files put them.
+    """A scene whose floating robots start on the ground, whatever their files say.
 
-    URDF knows no place of a base, so that the legs of a robot that floats begin inside of the floor. Every tree of
-    bodies whose root is on a free joint is lifted, or let down, until the lowest of its contact points at the start is
-    at `height`: ``wb.set_down(wb.load_robot("a1.urdf", fixed_base=False, obstacles=[wb.floor()]))``.
+    URDF has no pose of the base, so that the legs of a floating robot start inside the floor. Every tree of bodies with
+    a free joint at its root is moved vertically until the lowest of its contact points at the start is at `height`:
+    ``wb.set_down(wb.load_robot("a1.urdf", fixed_base=False, obstacles=[wb.floor()]))``.
 
     Args:
         scene: A scene of rigid bodies.
-        height: Where the lowest point is to be [m].
+        height: Height of the lowest point [m].
 
     Raises:
-        SceneError: No robot with contact points floats.
+        SceneError: There is no floating robot with contact points.
     """
     clouds = {b.name: cloud for b in scene.rigid if (cloud := contact_cloud(b))}
     still = dataclasses.replace(
@@ -115,7 +115,7 @@ def set_down(scene: Scene, height: float = 0.0) -> Scene:
             lowest[root] = min(lowest.get(root, math.inf), float(points[:, 2].min()))
     if not lowest:
         raise SceneError(
-            "set_down: no body with contact points hangs on a free joint; load the robot with fixed_base=False and "
+            "set_down: there is no floating robot with contact points; load the robot with fixed_base=False and "
             "contact_points above 0"
         )
     for root, bottom in lowest.items():
@@ -127,7 +127,7 @@ def set_down(scene: Scene, height: float = 0.0) -> Scene:
 
 
 def _servo(scene: Scene, chains: dict[str, list[str]], joint: Joint, axis: int, given: dict[str, float]) -> Servo:
-    """A servo that holds a velocity of a joint where it starts, with given gains or the default ones."""
+    """A servo that holds one coordinate of a joint at its start, with given or default gains."""
     target = joint.start[axis] if joint.start is not None else 0.0
     limits = [] if joint.lower is None else [joint.lower[axis], joint.upper[axis]]
     reach = max((abs(limit - target) for limit in limits if math.isfinite(limit)), default=1.0)
@@ -135,7 +135,9 @@ def _servo(scene: Scene, chains: dict[str, list[str]], joint: Joint, axis: int, 
     mass, lever = _load(scene, chains, joint)
     stiffness = given.get("stiffness", _GRAVITY * mass * lever / _SAG if turns else _GRAVITY * mass / _SINK)
     if stiffness == mass == 0.0:
-        raise SceneError(f"hold_pose: joint {joint.name!r} carries no weight from which gains follow; give a stiffness")
+        raise SceneError(
+            f"hold_pose: joint {joint.name!r} carries no weight, which would determine the gains; pass a stiffness"
+        )
     frequency = math.sqrt(_GRAVITY / (_SAG * lever if turns else _SINK))
     damping = given.get("damping", 2.0 * stiffness / frequency)
     return Servo(joint.name, joint.name, stiffness, damping, target, reach, axis)
@@ -158,7 +160,7 @@ def _load(scene: Scene, chains: dict[str, list[str]], joint: Joint) -> tuple[flo
 
 
 def _chains(scene: Scene) -> dict[str, list[str]]:
-    """Every body and those that carry it, the nearest first."""
+    """Every body with its ancestors, the nearest first."""
     on = {j.child: j.parent for j in scene.joints}
     chains = {}
     for body in scene.rigid:

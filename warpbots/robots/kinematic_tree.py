@@ -1,4 +1,4 @@
-"""Bodies and joints: where MuJoCo's are when all their coordinates are zero, as links of one joint each."""
+"""Kinematic tree: MuJoCo's bodies with all joint coordinates at zero, as links with one joint each."""
 
 import dataclasses
 import math
@@ -20,9 +20,9 @@ class Link:
 
     Attributes:
         name: Its name.
-        body: Index of MuJoCo's body, or None for one between two joints of the same body.
-        position: Origin in the world when all joints are at zero [m], shape (3,).
-        rotation: Axes there, as columns, shape (3, 3).
+        body: Index of MuJoCo's body, or None for a massless link between two joints of the same body.
+        position: Origin in the world with all joints at zero [m], shape (3,).
+        rotation: Its axes as columns, shape (3, 3).
     """
 
     name: str
@@ -33,12 +33,12 @@ class Link:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Start:
-    """Coordinates and velocities at time 0, in the order of MuJoCo.
+    """Joint coordinates and velocities at time 0, in the order of MuJoCo.
 
     Attributes:
         qpos: Coordinates, quaternions (w, x, y, z), shape (nq,).
         qvel: Velocities, shape (nv,).
-        ctrl: Controls of a keyframe, shape (nu,); None for a start that has none.
+        ctrl: Controls of a keyframe, shape (nu,); None if it is not a keyframe.
     """
 
     qpos: np.ndarray
@@ -47,7 +47,7 @@ class Start:
 
 
 def start_of(source: Source, keyframe: str | None) -> Start:
-    """Where a file, or one of its keyframes, starts.
+    """Initial state of a file, or of one of its keyframes.
 
     Raises:
         SceneError: There is no such keyframe.
@@ -64,7 +64,7 @@ def start_of(source: Source, keyframe: str | None) -> Start:
 
 
 def floating(source: Source, fixed_base: bool | None) -> dict[int, bool]:
-    """Whether each root of the robot floats: bodies on the world that carry joints, or all links of URDF.
+    """Whether each base of the robot floats: bodies attached to the world with joints below, or all of URDF.
 
     Args:
         source: The file.
@@ -91,17 +91,17 @@ def tree_of(source: Source, start: Start, floats: dict[int, bool]) -> tuple[list
     for body in range(1, source.model.nbody):
         up = at[source.model.body_parentid[body]]
         if body in floats:
-            new = [_rooted(source, start, body, floats[body], names)]
+            new = [_base(source, start, body, floats[body], names)]
         else:
-            new = _hung(source, start, body, up, bodies, names)
+            new = _links_of(source, start, body, up, bodies, names)
         links += [link for link, _ in new]
         joints += [joint for _, joint in new]
         at[body] = new[-1][0]
     return links, joints
 
 
-def _rooted(source: Source, start: Start, body: int, floats: bool, names: set[str]) -> tuple[Link, Joint]:
-    """A body on the world that floats, from the origin of the world as in MuJoCo, or is fixed where it starts."""
+def _base(source: Source, start: Start, body: int, floats: bool, names: set[str]) -> tuple[Link, Joint]:
+    """A base that floats, with coordinates relative to the world as in MuJoCo, or is fixed at its start."""
     model, name, own = source.model, source.bodies[body], source.joints_of(body)
     position, quaternion = model.body_pos[body], model.body_quat[body]
     if own:
@@ -134,14 +134,14 @@ def _fixed(source: Source, link: Link, parent: str | None, names: set[str]) -> t
     return link, Joint(title, "fixed", parent, link.name, tuple(link.position), link.rotation)
 
 
-def _hung(
+def _links_of(
     source: Source, start: Start, body: int, up: Link, bodies: set[str], names: set[str]
 ) -> list[tuple[Link, Joint]]:
-    """A body on its joints, a link for each; the last is the body itself.
+    """A body with its joints, a link for each; the last is the body itself.
 
-    MuJoCo's body is where its file puts it at qpos0 and moves by its joints from the first to the last, each of which
-    turns or shifts it by its coordinate less that of qpos0. At coordinates of zero the frame after a joint is the one
-    before, moved by minus that of qpos0.
+    MuJoCo's body has the pose of the file at qpos0. Its joints move it from the first to the last, each by its
+    coordinate minus that of qpos0. At zero, the frame after a joint is that before it, moved by minus the coordinate of
+    qpos0.
     """
     model, parent = source.model, up.name or None
     p = up.position + up.rotation @ model.body_pos[body]
@@ -199,14 +199,14 @@ def _joint(
 
 
 def _limit_law(source: Source, joint: int) -> dict[str, float]:
-    """Stiffness and damping of MuJoCo's limit, against a load that rests far behind it.
+    """Stiffness and damping of MuJoCo's limit, for a load that rests far behind it.
 
-    With the a_0 that there were without the limit, MuJoCo lets the acceleration be
+    With the acceleration a_0 without the limit, MuJoCo's acceleration is
 
         a = (1 - d) a_0 - b v - k r,    k = 1 / (time ratio)^2,    b = 2 / time,
 
-    at depth r, where d follows from solimp, and time and ratio, or -k and -b, are solref. With the inertia 1 / w that
-    is a spring k / (1 - d) / w and a damper b / (1 - d) / w, which move an inertia 1 / (1 - d) times as large.
+    at depth r, with d from solimp, and time and ratio, or -k and -b, from solref. With the inertia 1 / w this is a
+    spring k / (1 - d) / w and a damper b / (1 - d) / w that act on an inertia 1 / (1 - d) times as large.
     """
     model = source.model
     d = float(np.clip(model.jnt_solimp[joint, 1], 0.0001, 0.9999))

@@ -1,4 +1,4 @@
-"""What bodies weigh where a file leaves it open, and moments of inertia that no body has."""
+"""Masses that a file leaves open, and moments of inertia that no body can have."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -6,47 +6,47 @@ from typing import Any
 
 import numpy as np
 
+from warpbots.robots.mujoco_versions import delete
 from warpbots.scene import SceneError
 
-__all__ = ["LEAST", "mend_moments", "refuse_weightless", "weigh"]
+__all__ = ["LEAST", "mend_moments", "refuse_massless", "settle_masses"]
 
 LEAST = 2e-15
-"""Mass [kg] and moment [kg m^2] that MuJoCo gives to what has none, so that it may move; no body weighs so little."""
+"""Mass [kg] and moment [kg m^2] that MuJoCo gives to massless bodies that move; no real body has so little."""
 
 _MUCH, _LITTLE = 0.1, 0.01
-"""Part of its own greatest moment, or of that of what it is fixed to, by which the moments of a body are corrected."""
+"""Largest corrections of moments: fractions of its own largest moment, and of that of bodies fixed to it."""
 
 _SLACK = 1e-9
-"""Relative distance from the border of what bodies have, so that rounding does not cross it."""
+"""Relative distance from the bound A + B >= C, so that rounding does not violate it."""
 
 
-def weigh(spec: Any, floats: bool) -> tuple[list[str], list[str]]:
-    """Settle what links of URDF weigh that have no mass, before the file is compiled.
+def settle_masses(spec: Any, floats: bool) -> tuple[list[str], list[str]]:
+    """Settle the masses of links of URDF without mass, before the file is compiled.
 
-    By URDF's definition a link without ``<inertial>`` weighs nothing. That is well where it is fixed to one that has a
-    mass, or carries one. Where a joint moves links that have none among them, they weigh as solids of MuJoCo's default
-    density, 1000 kg/m^3, of their collision geometry. Where they have no geometry either, nothing could tell where the
-    joint stands, and it is held.
+    By the definition of URDF a link without ``<inertial>`` has no mass. This is fine if it is fixed to a link with
+    mass, or carries one. If a joint moves only links without mass, they get the mass of their collision geometry at
+    MuJoCo's default density, 1000 kg/m^3. If they have no geometry either, the joint has no effect and is fixed.
 
     Args:
         spec: An `mujoco.MjSpec` of URDF; it is changed.
-        floats: Whether its roots are to float.
+        floats: Whether its roots float.
 
     Returns:
-        Names of the links that weigh as their geometry, and of the joints that are held.
+        Names of the links with the mass of their geometry, and of the joints that are fixed.
     """
-    heavy = {id_ for body in spec.bodies if _heavy(body) for id_ in _line(body)}
+    heavy = {id_ for body in spec.bodies if _heavy(body) for id_ in _ancestors(body)}
     moved = [b for b in spec.bodies[1:] if b.joints or (floats and b.parent.name == spec.worldbody.name)]
     light = [body for body in moved if body.name not in heavy and not any(j.armature > 0.0 for j in body.joints)]
-    solid = {b.name for top in light for b in _below(top) if b.geoms}
-    carried = {id_ for body in spec.bodies if body.name in solid for id_ in _line(body)}
+    solid = {b.name for top in light for b in _descendants(top) if b.geoms}
+    carried = {id_ for body in spec.bodies if body.name in solid for id_ in _ancestors(body)}
     held = [joint for body in light if body.name not in carried for joint in body.joints]
     names = [joint.name for joint in held]
     for equality in list(spec.equalities):
         if {equality.name1, equality.name2} & set(names):
-            spec.delete(equality)
+            delete(spec, equality)
     for joint in held:
-        spec.delete(joint)
+        delete(spec, joint)
     for body in spec.bodies[1:]:
         if not _heavy(body):
             body.explicitinertial = body.name not in solid
@@ -60,38 +60,37 @@ def _heavy(body: Any) -> bool:
     return bool(body.explicitinertial and (body.mass > 0.0 or np.nansum(np.abs(body.fullinertia[:3])) > 0.0))
 
 
-def _below(body: Any) -> Iterable[Any]:
-    """A body and all that hang on it."""
+def _descendants(body: Any) -> Iterable[Any]:
+    """A body and all its descendants."""
     stack = [body]
     while stack:
         yield stack[-1]
         stack.extend(stack.pop().bodies)
 
 
-def _line(body: Any) -> Iterable[str]:
-    """Names of a body and of all on which it hangs."""
+def _ancestors(body: Any) -> Iterable[str]:
+    """Names of a body and of all its ancestors."""
     while body is not None:
         yield body.name
         body = body.parent
 
 
 def mend_moments(spec: Any, path: Path, floats: bool) -> list[str]:
-    """Bring moments of inertia to the nearest that a body can have, A + B >= C, where they are not far from it.
+    """Replace moments of inertia by the nearest that a body can have, A + B >= C, if they are not far from it.
 
-    The nearest by the sum of squares has the same axes and a third of C - A - B more in A and B, and less in C.
-    MuJoCo's own remedy, ``balanceinertia``, makes all three their mean, which alters a rod or a plate beyond
-    recognition.
+    The nearest in the sum of squares has the same axes; A and B grow and C shrinks by a third of C - A - B. MuJoCo's
+    own remedy, ``balanceinertia``, sets all three to their mean, which is far off for a rod or a plate.
 
     Args:
         spec: An `mujoco.MjSpec`; it is changed.
-        path: The file, for people.
-        floats: Whether bodies on the world without a joint are to float.
+        path: The file, for messages.
+        floats: Whether bodies attached to the world without a joint float.
 
     Returns:
-        A line for every body whose moments are others now by more than rounding.
+        A line for every body whose moments changed by more than rounding.
 
     Raises:
-        SceneError: They are far from it.
+        SceneError: The moments of a body are far from possible ones.
     """
     lines = []
     for body in spec.bodies[1:]:
@@ -105,17 +104,17 @@ def mend_moments(spec: Any, path: Path, floats: bool) -> list[str]:
             continue
         nearest += max(excess, 0.0) / 3.0 * np.array([1.0, 1.0, -1.0]) + _SLACK * size * np.array([1.0, 1.0, 0.0])
         change = np.abs(nearest - moments).max()
-        if change > _MUCH * size and change > _LITTLE * _around(body) and (floats or _moves(body)):
+        if change > _MUCH * size and change > _LITTLE * _largest_fixed_moment(body) and (floats or _moves(body)):
             raise SceneError(
-                f"{path}: body {body.name!r} has the principal moments of inertia {_said(moments)} kg m^2, and those "
-                f"of every body obey A + B >= C; correct them, or have MuJoCo set each to their mean with "
+                f"{path}: body {body.name!r} has the principal moments of inertia {_said(moments)} kg m^2, which "
+                f"violate A + B >= C; correct them, or have MuJoCo set each to their mean with "
                 f"compiler={{'balanceinertia': True}}"
             )
         _set(body, nearest, axes)
         if change > 1e-6 * size:
             lines.append(
-                f"body {body.name!r}: no body has the principal moments of inertia {_said(moments)} kg m^2, as A + B "
-                f">= C; taken as the nearest, {_said(nearest)}"
+                f"body {body.name!r}: its principal moments of inertia {_said(moments)} kg m^2 violate A + B >= C; "
+                f"taken as the nearest possible, {_said(nearest)}"
             )
     return lines
 
@@ -139,7 +138,7 @@ def _matrix(body: Any) -> np.ndarray:
 
 
 def _set(body: Any, moments: np.ndarray, axes: np.ndarray) -> None:
-    """Give a body principal moments about `axes`, the columns, so that MuJoCo need not find them."""
+    """Give a body principal moments about the columns of `axes`, so that MuJoCo need not find them."""
     if np.isnan(body.fullinertia[0]):
         body.inertia = np.diag(axes @ np.diag(moments) @ axes.T)
         return
@@ -150,8 +149,8 @@ def _set(body: Any, moments: np.ndarray, axes: np.ndarray) -> None:
     body.fullinertia = np.array([np.nan, 0.0, 0.0, 0.0, 0.0, 0.0])
 
 
-def _around(body: Any) -> float:
-    """The greatest moment of any body that is fixed to `body`."""
+def _largest_fixed_moment(body: Any) -> float:
+    """The largest moment of any body that is fixed to `body`."""
     top = body
     while not top.joints and top.parent is not None and top.parent.name:
         if top.parent.parent is None:
@@ -166,17 +165,17 @@ def _around(body: Any) -> float:
     return most
 
 
-def refuse_weightless(model: Any, bodies: tuple[str, ...], joints: tuple[str, ...], path: Path) -> None:
-    """Raise if a joint moves what has no mass.
+def refuse_massless(model: Any, bodies: tuple[str, ...], joints: tuple[str, ...], path: Path) -> None:
+    """Raise if a joint moves only bodies without mass.
 
     Args:
         model: An `mujoco.MjModel`.
         bodies: Names of its bodies.
         joints: Names of its joints.
-        path: The file, for people.
+        path: The file, for messages.
 
     Raises:
-        SceneError: It does.
+        SceneError: The first such joint.
     """
     heavy = (model.body_mass > LEAST) | (model.body_inertia.max(axis=1) > LEAST)
     for k in range(model.nbody - 1, 0, -1):
@@ -186,5 +185,5 @@ def refuse_weightless(model: Any, bodies: tuple[str, ...], joints: tuple[str, ..
         if count and not heavy[k] and not (model.dof_armature[first : first + count] > 0.0).all():
             raise SceneError(
                 f"{path}: joint {joints[model.body_jntadr[k]]!r} moves body {bodies[k]!r}, which has no mass and "
-                f"carries none; give it an <inertial>, or take the joint out"
+                f"carries none; give it an <inertial>, or remove the joint"
             )

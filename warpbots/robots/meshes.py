@@ -1,4 +1,4 @@
-"""Meshes: where URDF means them to be, those that MuJoCo does not read, and convex hulls."""
+"""Meshes of robot files: their locations, formats that MuJoCo does not read, and convex hulls."""
 
 import warnings
 from pathlib import Path
@@ -7,26 +7,30 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from warpbots.reading import readable, refuse_outside
+from warpbots.input_files import readable, refuse_outside
+from warpbots.robots.mujoco_versions import delete
 from warpbots.scene import SceneError, TriangleMesh
 
-__all__ = ["convex_hull", "give", "locate", "needed_hulls"]
+__all__ = ["convex_hull", "locate_meshes", "replace_refused_meshes", "set_mesh_files"]
 
 _MUJOCO = (".stl", ".obj", ".msh")
 _FOREIGN = (".dae", ".gltf", ".glb", ".ply", ".off")
 
 
-def locate(robot: Element, path: Path, root: Path, meshdir: str | None) -> dict[str, Path]:
-    """Where the meshes of URDF are; in the file they have names of their own now.
+def locate_meshes(robot: Element, path: Path, root: Path, meshdir: str | None) -> dict[str, Path]:
+    """Locate the meshes of URDF and give each a unique file name in the robot file.
 
     Args:
         robot: The element ``<robot>``; it is changed.
         path: The file.
-        root: The folder outside of which no file is read.
-        meshdir: A folder beside that of the file in which meshes lie without the folders that the file says.
+        root: The folder outside which no file is read.
+        meshdir: A folder relative to that of the file with all meshes, whatever their folders in the file.
+
+    Returns:
+        The locations by file name.
 
     Raises:
-        SceneError: A mesh is not there, lies outside of `root`, or is of a kind that is not read.
+        SceneError: A mesh does not exist, lies outside `root`, or has an unsupported format.
     """
     known: dict[tuple[Path, str], str] = {}
     for link in robot.findall("link"):
@@ -35,8 +39,8 @@ def locate(robot: Element, path: Path, root: Path, meshdir: str | None) -> dict[
             place = _place(said, path, root, meshdir)
             if place is None:
                 raise SceneError(
-                    f"{path}: link {link.get('name')!r}: there is no mesh {said!r}; put it where the file says, or say "
-                    f"where meshes lie with compiler={{'meshdir': ...}}"
+                    f"{path}: link {link.get('name')!r}: there is no mesh {said!r}; put it where the robot file "
+                    f"says, or give the folder of meshes with compiler={{'meshdir': ...}}"
                 )
             if place.suffix.lower() not in (*_MUJOCO, *_FOREIGN):
                 raise SceneError(
@@ -54,7 +58,7 @@ def locate(robot: Element, path: Path, root: Path, meshdir: str | None) -> dict[
 def _place(said: str, path: Path, root: Path, meshdir: str | None) -> Path | None:
     """The file that URDF at `path` names: beside it, in `meshdir`, or, in a package, in or above its folder.
 
-    Packages are looked for no farther up than below the home folder.
+    Packages are searched in parent folders up to, but not including, the home folder.
     """
     scheme, _, inside = said.rpartition("://")
     package = scheme in ("package", "model")
@@ -76,8 +80,8 @@ def _place(said: str, path: Path, root: Path, meshdir: str | None) -> Path | Non
     return None
 
 
-def give(spec: Any, places: dict[str, Path]) -> None:
-    """Tell MuJoCo where meshes are, and the hulls of those that it does not read.
+def set_mesh_files(spec: Any, places: dict[str, Path]) -> None:
+    """Give MuJoCo the locations of meshes, and the hulls of those that it does not read.
 
     Raises:
         SceneError: One cannot be read.
@@ -91,15 +95,15 @@ def give(spec: Any, places: dict[str, Path]) -> None:
             _replace(mesh, convex_hull(_vertices(place)), place)
 
 
-def needed_hulls(spec: Any, words: Any, folder: Path, urdf: bool, lines: list[str]) -> None:
-    """Put convex hulls in the place of meshes that MuJoCo refuses, where a file says no mass by them.
+def replace_refused_meshes(spec: Any, words: Any, folder: Path, urdf: bool, lines: list[str]) -> None:
+    """Replace meshes that MuJoCo rejects by their convex hulls, if they do not determine a mass.
 
     Args:
         spec: An `mujoco.MjSpec`; it is changed.
         words: The module `mujoco`.
-        folder: Where meshes lie whose paths are relative.
-        urdf: Whether the file is URDF, in which no mass follows from a mesh.
-        lines: Takes a line for every mesh that has no hull either, and is left out.
+        folder: The folder of relative paths of meshes.
+        urdf: Whether the file is URDF, in which meshes determine no mass.
+        lines: Takes a line for every mesh that has no hull either and is left out.
 
     Raises:
         SceneError: One cannot be read.
@@ -113,7 +117,7 @@ def needed_hulls(spec: Any, words: Any, folder: Path, urdf: bool, lines: list[st
     }
     for mesh in list(spec.meshes):
         place = folder / mesh.file
-        if not mesh.file or mesh.name in weighing or not place.is_file() or _taken(mesh, place, words):
+        if not mesh.file or mesh.name in weighing or not place.is_file() or _accepted(mesh, place, words):
             continue
         hull = convex_hull(_vertices(place))
         if hull is not None:
@@ -122,12 +126,12 @@ def needed_hulls(spec: Any, words: Any, folder: Path, urdf: bool, lines: list[st
         for body in spec.bodies:
             for geom in [g for g in body.geoms if g.meshname == mesh.name]:
                 lines.append(f"geom {geom.name!r} of {body.name!r}: mesh {mesh.name!r} has no volume")
-                spec.delete(geom)
-        spec.delete(mesh)
+                delete(spec, geom)
+        delete(spec, mesh)
 
 
-def _taken(mesh: Any, place: Path, words: Any) -> bool:
-    """Whether MuJoCo takes a mesh alone."""
+def _accepted(mesh: Any, place: Path, words: Any) -> bool:
+    """Whether MuJoCo accepts a mesh by itself."""
     spec = words.MjSpec()
     alone = spec.add_mesh(name="m", file=str(place), scale=mesh.scale, inertia=mesh.inertia)
     alone.maxhullvert = mesh.maxhullvert
@@ -141,21 +145,22 @@ def _taken(mesh: Any, place: Path, words: Any) -> bool:
 
 def _replace(mesh: Any, hull: tuple[np.ndarray, np.ndarray] | None, place: Path) -> None:
     if hull is None:
-        raise SceneError(f"mesh {place} has no convex hull with a volume; take it out, or give it a thickness")
+        raise SceneError(f"mesh {place} has no convex hull with a volume; remove it, or give it a thickness")
     vertices, faces = hull
     middle = vertices.mean(axis=0)
     if np.ptp(vertices, axis=0).max() * 1e-6 < np.finfo(np.float32).eps * np.abs(middle).max():
         raise SceneError(
-            f"mesh {place} lies {np.abs(middle).max():.3g} from its origin, farther than its corners are told apart"
+            f"mesh {place} lies {np.abs(middle).max():.3g} from its origin, so far that single "
+            f"precision cannot resolve its vertices"
         )
     mesh.file, mesh.uservert, mesh.userface = "", vertices.ravel(), faces.ravel()
 
 
 def _vertices(place: Path) -> np.ndarray:
-    """Corners of all surfaces of a file, in the units and axes in which URDF means them.
+    """Vertices of all surfaces of a file, in the units and axes of URDF.
 
-    COLLADA is read as by ROS: its unit counts, its ``up_axis`` does not. glTF has metres and y upwards, which is turned
-    to z.
+    COLLADA is read as by ROS: its unit is used, its ``up_axis`` is not. glTF is in metres with y up, which is rotated
+    to z up.
 
     Raises:
         SceneError: It cannot be read.
@@ -167,10 +172,10 @@ def _vertices(place: Path) -> np.ndarray:
             points = _collada(place) if suffix == ".dae" else _trimesh(place)
     except ImportError:
         raise
-    except Exception as fault:  # whatever the parsers of broken files raise
+    except Exception as fault:  # parsers raise any exception for broken files
         raise SceneError(f"mesh {place} cannot be read: {' '.join(str(fault).split())[:200]}") from fault
     if not np.isfinite(points).all():
-        raise SceneError(f"mesh {place} has corners that are no numbers; write it again")
+        raise SceneError(f"mesh {place} has vertices that are not finite; export it again")
     return points @ np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]]) if suffix in (".gltf", ".glb") else points
 
 
@@ -178,7 +183,7 @@ def _trimesh(place: Path) -> np.ndarray:
     import trimesh
 
     scene = trimesh.load_scene(place)
-    parts = [mesh.vertices[np.unique(mesh.faces)] for mesh in scene.dump() if hasattr(mesh, "faces")]
+    parts = [mesh.vertices[np.unique(mesh.faces)] for mesh in scene.dump() if isinstance(mesh, trimesh.Trimesh)]
     return np.concatenate(parts) if parts else np.zeros((0, 3))
 
 
@@ -187,15 +192,15 @@ def _collada(place: Path) -> np.ndarray:
         import collada
     except ImportError as fault:
         raise ImportError(
-            f"{place} is COLLADA, which is read by pycollada; get it with: pip install 'warpbots[robots]'"
+            f"{place} is COLLADA, which is read with pycollada; install it with: pip install 'warpbots[robots]'"
         ) from fault
     if b"<!ENTITY" in place.read_bytes():
-        raise ValueError("it declares entities, and these are not read")
+        raise ValueError("it declares entities, which are not supported")
     file = collada.Collada(str(place), ignore=[collada.common.DaeUnsupportedError, collada.common.DaeBrokenRefError])
     if file.scene is None:
         return np.zeros((0, 3))
     surfaces = [part for geometry in file.scene.objects("geometry") for part in geometry.primitives()]
-    parts = [part.vertex[np.unique(_indices(part))] for part in surfaces if hasattr(part, "vertex")]
+    parts = [part.vertex[np.unique(_indices(part))] for part in surfaces]
     return (file.assetInfo.unitmeter or 1.0) * np.concatenate(parts) if parts else np.zeros((0, 3))
 
 
@@ -204,11 +209,11 @@ def _indices(part: Any) -> np.ndarray:
 
 
 def convex_hull(points: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Convex hull of points: its corners and its faces, counter-clockwise seen from outside; None if it is flat.
+    """Convex hull of points: its vertices and faces, counter-clockwise seen from outside; None if it is flat.
 
-    Qhull's facets are divided into triangles, and where the corners of one lie all but on a line, its normal says
-    nothing of which side is outside. Then the faces follow from those beside them; and where Qhull has joined so many
-    that a surface does not close, its points are moved by rounding, as its option QJ does.
+    Qhull's facets are divided into triangles. If the vertices of one are almost collinear, its normal does not tell
+    which side is outside; its orientation then follows from its neighbours. If Qhull has merged so many facets that the
+    surface is not closed, its points are perturbed by rounding errors (option QJ).
     """
     import trimesh
     from scipy.spatial import ConvexHull, QhullError
@@ -220,7 +225,7 @@ def convex_hull(points: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
             return hull
         for options in ("QbB Pp Qt", "QbB Pp QJ"):
             found = ConvexHull(points, qhull_options=options)
-            hull = _compact(points, _turned(found))
+            hull = _compact(points, _oriented(found))
             if _closed(*hull):
                 return hull
     except (QhullError, ValueError):
@@ -235,8 +240,8 @@ def _closed(vertices: np.ndarray, faces: np.ndarray) -> bool:
         return False
 
 
-def _turned(hull: Any) -> np.ndarray:
-    """Triangles of a hull of Qhull, each turned as those beside it, and the largest by its normal."""
+def _oriented(hull: Any) -> np.ndarray:
+    """Triangles of a hull of Qhull, the largest oriented by its normal, and each as its neighbours."""
     faces = hull.simplices.copy()
     a, b, c = (hull.points[faces[:, k]] for k in range(3))
     normals = np.cross(b - a, c - a)

@@ -12,19 +12,27 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from warpbots import reading
-from warpbots.robots import instructions
-from warpbots.robots.flags import idle_actuators, switch_off, touches
-from warpbots.robots.markup import family, modern, parsed, refuse_empty, refuse_strange_assets, whole
-from warpbots.robots.masses import LEAST, mend_moments, refuse_weightless, weigh
-from warpbots.robots.meshes import give, locate, needed_hulls
-from warpbots.robots.urdf import colors, mimics, tidied
+from warpbots import input_files
+from warpbots.robots import compiler_options
+from warpbots.robots.masses import LEAST, mend_moments, refuse_massless, settle_masses
+from warpbots.robots.meshes import locate_meshes, replace_refused_meshes, set_mesh_files
+from warpbots.robots.mujoco_versions import delete, field, virtual_files
+from warpbots.robots.option_flags import has_contact, idle_actuators, switch_off
+from warpbots.robots.robot_xml import (
+    including_file,
+    modernised,
+    parsed,
+    refuse_empty,
+    refuse_foreign_assets,
+    with_includes,
+)
+from warpbots.robots.urdf import colors, mimics, normalised
 from warpbots.scene import SceneError
 
 __all__ = ["Source", "matrix", "read", "unique"]
 
-_CORRECT = "correct the element that it names, or take it out of the file"
-_WEIGHED = "links without a mass that joints move, taken as solids of 1000 kg/m^3: "
+_CORRECT = "correct the element that it names, or remove it from the file"
+_WEIGHED = "links without mass that are moved by joints, taken as solids of 1000 kg/m^3: "
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -34,17 +42,17 @@ class Source:
     Attributes:
         path: Where it was.
         model: Its `mujoco.MjModel`.
-        spec: The `mujoco.MjSpec` of which that was made.
+        spec: The `mujoco.MjSpec` that it was compiled from.
         urdf: Whether it is URDF, rather than MJCF.
-        name: What it calls itself.
-        bodies: Names of its bodies, the world first; what has no name is numbered.
-        joints: Names of its joints; what has no name is called after its body.
-        mimics: Names of the joints of URDF that follow others.
-        lines: What is read otherwise than it stands there, or not at all.
-        idle: Indices of the actuators that the file has switched off.
-        touches: Whether the file lets anything touch.
-        notes: What MuJoCo said of it.
-        words: The module `mujoco`, whose enumerations name kinds.
+        name: Name of the robot.
+        bodies: Names of its bodies, the world first; those without a name are numbered.
+        joints: Names of its joints; those without a name have that of their body.
+        mimics: Names of the joints of URDF that mimic others.
+        lines: Descriptions of what is left out or read differently.
+        idle: Indices of the actuators that are disabled in the file.
+        has_contact: Whether contact is enabled in the file.
+        notes: Warnings of MuJoCo.
+        words: The module `mujoco`, for the names of its enumerations.
     """
 
     path: Path
@@ -57,12 +65,12 @@ class Source:
     mimics: tuple[str, ...]
     lines: tuple[str, ...]
     idle: frozenset[int]
-    touches: bool
+    has_contact: bool
     notes: tuple[str, ...]
     words: ModuleType
 
     def kind(self, enumeration: str, value: int) -> str:
-        """Word of MuJoCo for a number: ``kind("mjtJoint", 3)`` is ``"hinge"``."""
+        """MuJoCo's name of a number in an enumeration: ``kind("mjtJoint", 3)`` is ``"hinge"``."""
         return getattr(self.words, enumeration)(value).name.partition("_")[2].lower()
 
     def joints_of(self, body: int) -> list[int]:
@@ -74,7 +82,7 @@ class Source:
         """``"free"``, ``"ball"``, ``"slide"`` or ``"hinge"``."""
         return self.kind("mjtJoint", self.model.jnt_type[joint])
 
-    def weighs(self, body: int) -> bool:
+    def has_mass(self, body: int) -> bool:
         """Whether a body has a mass, or moments of inertia."""
         return bool(self.model.body_mass[body] > LEAST or self.model.body_inertia[body].max() > LEAST)
 
@@ -87,7 +95,7 @@ def matrix(quaternion: np.ndarray) -> np.ndarray:
 
 
 def unique(name: str, taken: set[str]) -> str:
-    """`name`, or with a number where it is taken; it is taken now."""
+    """`name`, numbered if it is in `taken`, to which the result is added."""
     found, count = name, 1
     while found in taken:
         count += 1
@@ -106,41 +114,41 @@ def read(
 
     Args:
         path: The file.
-        compiler: Attributes of MJCF's ``<compiler>`` in the place of the file's own.
-        asset_root: The folder outside of which no file is read; None for the one above that of the file.
-        floats: Whether roots of URDF are to float.
+        compiler: Attributes of MJCF's ``<compiler>`` that override those of the file.
+        asset_root: The folder outside which no file is read; None for the one above that of the file.
+        floats: Whether the roots of URDF float.
 
     Raises:
         FileNotFoundError: There is no such file.
-        ImportError: MuJoCo is not installed, or COLLADA's parser.
-        SceneError: MuJoCo refuses the file; the message has its reason.
+        ImportError: MuJoCo or the parser of COLLADA is not installed.
+        SceneError: MuJoCo rejects the file; the message has its reason.
     """
-    path = reading.readable(path)
+    path = input_files.readable(path)
     if path.suffix.lower() not in (".urdf", ".xml", ".mjcf"):
         raise SceneError(f"{path}: robots are read from URDF (.urdf) and MJCF (.xml), got {path.suffix or 'no suffix'}")
     mujoco, notes, compiler = _mujoco(), [], compiler or {}
-    instructions.refuse_unknown(compiler)
-    root = reading.asset_root(path, asset_root)
+    compiler_options.refuse_unknown(compiler)
+    root = input_files.asset_root(path, asset_root)
     tree = parsed(path)
     urdf = tree.tag == "robot"
-    with _heard(mujoco, notes):
+    with _collected_warnings(mujoco, notes):
         if urdf:
             opened = functools.partial(_open_urdf, mujoco, path, root, compiler, floats)
         else:
             opened = functools.partial(_open_mjcf, mujoco, path, root, compiler)
         spec, model, lines = _compiled(mujoco, path, opened, urdf, floats)
     if model.nbody < 2:
-        raise SceneError(f"{path} holds no bodies beside the world; a robot needs at least one <body> or <link>")
+        raise SceneError(f"{path} has no bodies besides the world; a robot needs at least one <body> or <link>")
     switch_off(model, mujoco)
     taken: set[str] = set()
     bodies = tuple(unique(model.body(k).name or f"body {k}", taken) for k in range(model.nbody))
     joints = _joint_names(model, bodies)
-    refuse_weightless(model, bodies, joints, path)
+    refuse_massless(model, bodies, joints, path)
     return Source(
         path=path, model=model, spec=spec, urdf=urdf, bodies=bodies,
         name=path.stem if spec.modelname in ("", "MuJoCo Model") else spec.modelname,
         joints=joints, mimics=mimics(tree) if urdf else (), words=mujoco, lines=tuple(lines),
-        idle=idle_actuators(model, mujoco), touches=touches(model, mujoco), notes=tuple(dict.fromkeys(notes)),
+        idle=idle_actuators(model, mujoco), has_contact=has_contact(model, mujoco), notes=tuple(dict.fromkeys(notes)),
     )  # fmt: skip
 
 
@@ -149,14 +157,15 @@ def _mujoco() -> ModuleType:
         import mujoco
     except ImportError as fault:
         raise ImportError(
-            "robots are read by MuJoCo's parser, which is not installed; get it with: pip install 'warpbots[robots]'"
+            "robots are read with MuJoCo's parser, which is not installed; install it with: "
+            "pip install 'warpbots[robots]'"
         ) from fault
     return mujoco
 
 
 @contextlib.contextmanager
-def _heard(mujoco: ModuleType, notes: list[str]) -> Iterator[None]:
-    """Let MuJoCo say its warnings to `notes`, rather than to a file in the folder of whoever runs this."""
+def _collected_warnings(mujoco: ModuleType, notes: list[str]) -> Iterator[None]:
+    """Collect the warnings of MuJoCo in `notes`, instead of a file in the current folder."""
     before = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(notes.append)
     try:
@@ -168,64 +177,62 @@ def _heard(mujoco: ModuleType, notes: list[str]) -> Iterator[None]:
         mujoco.set_mju_user_warning(before)
 
 
-def _asked(path: Path, of: Callable[[], Any]) -> Any:
-    """What MuJoCo answers, or its own sentence of why not, with a remedy that can be had here."""
+def _call(path: Path, of: Callable[[], Any]) -> Any:
+    """Result of a call of MuJoCo, or an error with its message and a remedy."""
     try:
         return of()
     except SceneError:
         raise
     except (ValueError, RuntimeError, TypeError, LookupError) as fault:
         reason = " ".join(str(fault).split()).removeprefix("Error: ")
-        remedy = instructions.remedy(reason) or whole(path) or _CORRECT
+        remedy = compiler_options.remedy(reason) or including_file(path) or _CORRECT
         raise SceneError(f"{path} cannot be read as a robot; MuJoCo says: {reason}; {remedy}") from fault
 
 
 def _open_urdf(
     mujoco: ModuleType, path: Path, root: Path, compiler: Mapping[str, Any], floats: bool
 ) -> tuple[Any, list[str]]:
-    """The specification of a URDF file, whose links weigh what they should, and what it may have meant otherwise."""
+    """The specification of a URDF file, with masses settled, and descriptions of what is read differently."""
     tree = parsed(path)
     said = tree.find("mujoco/compiler")
     own = {} if said is None else said.attrib
-    painted, lines = colors(tree), tidied(tree, path)
-    places = locate(tree, path, root, compiler.get("meshdir", own.get("meshdir")))
-    spec = _asked(path, lambda: mujoco.MjSpec.from_string(ElementTree.tostring(tree, encoding="unicode")))
-    give(spec, places)
+    painted, lines = colors(tree), normalised(tree, path)
+    places = locate_meshes(tree, path, root, compiler.get("meshdir", own.get("meshdir")))
+    spec = _call(path, lambda: mujoco.MjSpec.from_string(ElementTree.tostring(tree, encoding="unicode")))
+    set_mesh_files(spec, places)
     for geom in spec.geoms:
         geom.rgba = painted.get(geom.parent.name, geom.rgba)
     _prepare(mujoco, spec, {name: value for name, value in compiler.items() if name != "meshdir"})
     if "inertiafromgeom" not in {*own, *compiler}:
-        solid, held = weigh(spec, floats)
+        solid, held = settle_masses(spec, floats)
         if solid:
             lines.append(f"{_WEIGHED}{', '.join(map(repr, solid))}")
         if held:
-            lines.append(f"joints that move neither a mass nor a solid, and are held: {', '.join(map(repr, held))}")
+            lines.append(f"joints that move neither a mass nor a solid, taken as fixed: {', '.join(map(repr, held))}")
     return spec, lines
 
 
 def _open_mjcf(mujoco: ModuleType, path: Path, root: Path, compiler: Mapping[str, Any]) -> tuple[Any, list[str]]:
     """The specification of an MJCF file."""
-    files = family(path, root)
+    files = with_includes(path, root)
     tag = files[path].tag
     if tag != "mujoco":
-        remedy = whole(path) or "load the file that includes it"
-        raise SceneError(f"{path} is no whole robot, which begins with <robot> or <mujoco>, but <{tag}>; {remedy}")
+        remedy = including_file(path) or "load the file that includes it"
+        raise SceneError(
+            f"{path} is not a complete robot: its root element is <{tag}>, not <robot> or <mujoco>; {remedy}"
+        )
     refuse_empty(files, path)
-    refuse_strange_assets(files, path, root)
-    text = modern(files)
-    options = {}
-    if text and hasattr(mujoco, "MjVfs"):
-        options["vfs"] = mujoco.MjVfs()
-        for name, content in text.items():
-            options["vfs"][name] = content
-    spec = _asked(path, lambda: mujoco.MjSpec.from_file(str(path), **options))
+    refuse_foreign_assets(files, path, root)
+    text = modernised(files)
+    options = virtual_files(mujoco, text)
+    spec = _call(path, lambda: mujoco.MjSpec.from_file(str(path), **options))
     _prepare(mujoco, spec, compiler)
     return spec, []
 
 
 def _prepare(mujoco: ModuleType, spec: Any, compiler: Mapping[str, Any]) -> None:
-    """Follow instructions, keep what MuJoCo would merge, let massless bodies move, and leave out looks and sensors."""
-    instructions.follow(spec, compiler, mujoco)
+    """Apply options, keep bodies that MuJoCo would merge, let massless bodies move, drop visuals and sensors."""
+    compiler_options.apply(spec, compiler, mujoco)
     spec.compiler.fusestatic = False
     spec.compiler.boundmass = max(spec.compiler.boundmass, LEAST)
     spec.compiler.boundinertia = max(spec.compiler.boundinertia, LEAST)
@@ -235,26 +242,23 @@ def _prepare(mujoco: ModuleType, spec: Any, compiler: Mapping[str, Any]) -> None
             texture.cubefiles = [""] * len(texture.cubefiles)
             texture.width = texture.height = 2
     for part in (*spec.sensors, *spec.skins):
-        if hasattr(spec, "delete"):
-            spec.delete(part)
-        else:
-            part.delete()
+        delete(spec, part)
 
 
 def _compiled(
     mujoco: ModuleType, path: Path, opened: Callable[[], tuple[Any, list[str]]], urdf: bool, floats: bool
 ) -> tuple[Any, Any, list[str]]:
-    """Specification, model and lines, with moments of inertia and meshes mended where MuJoCo does not take them."""
+    """Specification, model and lines, with moments of inertia and meshes mended if MuJoCo rejects them."""
     spec, lines = opened()
     try:
         model = spec.compile()
-    except ValueError:  # which leaves the specification unreadable
+    except ValueError:  # the specification is unusable after it
         spec, lines = opened()
         lines += mend_moments(spec, path, floats and urdf)
-        needed_hulls(spec, mujoco, path.parent / spec.meshdir, urdf, lines)
-        model = _asked(path, spec.compile)
-    if _take_many_sided(spec, model, lines):
-        model = _asked(path, spec.compile)
+        replace_refused_meshes(spec, mujoco, path.parent / spec.meshdir, urdf, lines)
+        model = _call(path, spec.compile)
+    if _remove_multiple_outputs(spec, model, lines):
+        model = _call(path, spec.compile)
     for k, line in enumerate(lines):
         if line.startswith(_WEIGHED):
             names = [model.body(b).name for b in range(1, model.nbody) if repr(model.body(b).name) in line]
@@ -263,18 +267,16 @@ def _compiled(
     return spec, model, lines
 
 
-def _take_many_sided(spec: Any, model: Any, lines: list[str]) -> bool:
-    """Take actuators of several controls or forces out, of which newer versions of MuJoCo have some; whether any were.
+def _remove_multiple_outputs(spec: Any, model: Any, lines: list[str]) -> bool:
+    """Remove actuators with several controls or forces (MuJoCo 3.11); returns whether there were any.
 
-    Without them the arrays of controls, of forces and of actuators have the same indices; keyframes follow.
+    Without them the arrays of controls, forces and actuators have the same indices, and so do keyframes.
     """
-    if not hasattr(model, "actuator_ctrlnum"):
-        return False
-    odd = np.flatnonzero((model.actuator_ctrlnum != 1) | (model.actuator_outnum != 1))
+    odd = np.flatnonzero((field(model, "actuator_ctrlnum", 1) != 1) | (field(model, "actuator_outnum", 1) != 1))
     actuators = list(spec.actuators)
     for k in odd:
         lines.append(f"actuator {actuators[k].name or f'actuator {k}'!r}: it has several controls or forces")
-        spec.delete(actuators[k])
+        delete(spec, actuators[k])
     return bool(len(odd))
 
 

@@ -1,30 +1,30 @@
-"""URDF in the words that MuJoCo's parser takes, which is stricter than those of others."""
+"""URDF normalised for MuJoCo's parser, which is stricter than others."""
 
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement
 
 from warpbots.scene import SceneError
 
-__all__ = ["colors", "mimics", "tidied"]
+__all__ = ["colors", "mimics", "normalised"]
 
 _NUMBERS = {
     "xyz": 3, "rpy": 3, "scale": 3, "size": 3, "radius": 1, "length": 1, "value": 1, "lower": 1, "upper": 1,
     "effort": 1, "velocity": 1, "damping": 1, "friction": 1, "multiplier": 1, "offset": 1,
     "ixx": 1, "iyy": 1, "izz": 1, "ixy": 1, "ixz": 1, "iyz": 1,
 }  # fmt: skip
-"""Attributes that hold numbers, and how many."""
+"""Numeric attributes, with their number of values."""
 
 _SURFACES = (
     "mu1", "mu2", "kp", "kd", "restitution_coefficient", "restitution", "lateral_friction", "rolling_friction",
     "spinning_friction", "contact_stiffness", "contact_damping", "contact_coefficients", "proximity_properties",
 )  # fmt: skip
-"""Elements of other simulators that say how a link touches."""
+"""Elements of other simulators for the contact of links."""
 
 _LINK, _JOINT = ("inertial", "collision"), ("origin", "parent", "child", "axis", "dynamics", "limit", "mimic")
 
 
 def colors(robot: Element) -> dict[str, tuple[float, ...]]:
-    """Colours (r, g, b, opacity) of links by their names, from the first of their looks that says one that is whole."""
+    """Colours (r, g, b, opacity) of links by name, from the first of their visuals with a complete one."""
     said = {m.get("name", ""): m.find("color") for m in robot.iter("material") if m.find("color") is not None}
     found = {}
     for link in robot.findall("link"):
@@ -41,26 +41,27 @@ def colors(robot: Element) -> dict[str, tuple[float, ...]]:
 
 
 def mimics(robot: Element) -> tuple[str, ...]:
-    """Names of joints that follow others, of those that move."""
+    """Names of moving joints that mimic others."""
     following = [joint for joint in robot.findall("joint") if joint.find("mimic") is not None]
     return tuple(joint.get("name", "") for joint in following if joint.get("type") != "fixed")
 
 
-def tidied(robot: Element, path: Path) -> list[str]:
-    """Take out of a robot what MuJoCo would stumble over, as other parsers do.
+def normalised(robot: Element, path: Path) -> list[str]:
+    """Remove from a robot what MuJoCo would reject and other parsers ignore.
 
-    Looks, transmissions and what belongs to other simulators go. Of elements that may stand once the first counts. An
-    ``<axis>`` without numbers is that of URDF, x, and products of inertia that are not given are 0.
+    These are visuals, transmissions and elements of other simulators. Of elements that may occur once, the first is
+    used. An ``<axis>`` without numbers is x, the default of URDF, and missing products of inertia are 0.
 
     Args:
         robot: The element ``<robot>``; it is changed.
-        path: The file, for people.
+        path: The file, for messages.
 
     Returns:
-        A line for everything that the file may have meant in another way.
+        A line for everything that the file may have meant differently.
 
     Raises:
-        SceneError: A number is none, a name is taken twice, a joint hangs on nothing, or an inertia is half given.
+        SceneError: A number is invalid, a name is not unique, a joint has no parent or child, or an inertia is
+            incomplete.
     """
     lines = _strange_surfaces(robot)
     _keep(robot, ("link", "joint", "mujoco"), (), "the robot", lines)
@@ -79,7 +80,7 @@ def tidied(robot: Element, path: Path) -> list[str]:
         if axis is not None and "xyz" not in axis.attrib:
             axis.attrib = {"xyz": "1 0 0"}
             if joint.get("type") != "fixed":
-                lines.append(f"{what}: its <axis> has no xyz, so it is x, as URDF says")
+                lines.append(f"{what}: its <axis> has no xyz, so it is x, the default of URDF")
         _check_numbers(joint, what, path, lines)
     _check_names(robot, path)
     _drop_closed_limits(robot, lines)
@@ -94,18 +95,18 @@ def _strange_surfaces(robot: Element) -> list[str]:
         if element.tag in ("link", "gazebo") and words:
             found.setdefault(", ".join(sorted(words)), set()).add(name or "")
     return [
-        f"how links touch, in words of other simulators ({words}): {', '.join(map(repr, sorted(names)))}"
+        f"contact properties of other simulators ({words}): {', '.join(map(repr, sorted(names)))}"
         for words, names in found.items()
     ]
 
 
 def _keep(parent: Element, tags: tuple[str, ...], once: tuple[str, ...], what: str, lines: list[str]) -> None:
-    """Remove children that are not of `tags`, and all but the first of those that may stand `once`."""
+    """Remove children whose tags are not in `tags`, and all but the first of those that may occur `once`."""
     seen = set()
     for child in list(parent):
         if child.tag not in tags or child.tag in seen:
             if child.tag in seen:
-                lines.append(f"{what}: <{child.tag}> stands there more than once; the first counts")
+                lines.append(f"{what}: <{child.tag}> occurs more than once; the first is used")
             parent.remove(child)
         elif child.tag in once:
             seen.add(child.tag)
@@ -125,7 +126,7 @@ def _check_numbers(parent: Element, what: str, path: Path, lines: list[str]) -> 
                 raise SceneError(f"{path}: {what}: <{element.tag} {name}={text!r}>; {remedy}")
             if len(words) > count:
                 element.set(name, " ".join(words[:count]))
-                lines.append(f"{what}: <{element.tag} {name}={text!r}>: only the first {count} of its numbers count")
+                lines.append(f"{what}: <{element.tag} {name}={text!r}>: only the first {count} of its numbers are used")
 
 
 def _mend_inertial(link: Element, what: str, path: Path, lines: list[str]) -> None:
@@ -134,17 +135,17 @@ def _mend_inertial(link: Element, what: str, path: Path, lines: list[str]) -> No
         return
     mass, inertia = inertial.find("mass"), inertial.find("inertia")
     if mass is None or "value" not in mass.attrib:
-        lines.append(f"{what}: its <inertial> says no mass, and does not count")
+        lines.append(f"{what}: its <inertial> has no mass, and is ignored")
         link.remove(inertial)
         return
     if float(mass.attrib["value"]) < 0.0:
         raise SceneError(f"{path}: {what} has a mass of {mass.attrib['value']} kg; give one of 0 or more")
     if inertia is None or not {"ixx", "iyy", "izz"} <= inertia.attrib.keys():
-        raise SceneError(f"{path}: {what}: its <inertial> says a mass and no <inertia>; give ixx, iyy and izz")
+        raise SceneError(f"{path}: {what}: its <inertial> has a mass but no complete <inertia>; give ixx, iyy and izz")
     absent = [name for name in ("ixy", "ixz", "iyz") if name not in inertia.attrib]
     if absent:
         inertia.attrib |= dict.fromkeys(absent, "0")
-        lines.append(f"{what}: its <inertia> does not say {', '.join(absent)}: 0")
+        lines.append(f"{what}: its <inertia> has no {', '.join(absent)}; taken as 0")
 
 
 def _drop_empty_geometry(link: Element, what: str, lines: list[str]) -> None:
@@ -155,13 +156,13 @@ def _drop_empty_geometry(link: Element, what: str, lines: list[str]) -> None:
             continue
         for name in solids[0].attrib.keys() & {"size", "radius", "length"}:
             if min(map(float, solids[0].attrib[name].split())) <= 0.0:
-                lines.append(f"{what}: a {solids[0].tag} of {name} {solids[0].attrib[name]}, which is no solid")
+                lines.append(f"{what}: a {solids[0].tag} of {name} {solids[0].attrib[name]}, which is not a solid")
                 link.remove(collision)
                 break
 
 
 def _drop_closed_limits(robot: Element, lines: list[str]) -> None:
-    """Of a limit that leaves no way the effort alone counts, as with MuJoCo and Bullet."""
+    """Ignore limits with lower >= upper except for their effort, as MuJoCo and Bullet do."""
     closed = []
     for joint in robot.findall("joint"):
         limit = joint.find("limit")
@@ -175,15 +176,13 @@ def _drop_closed_limits(robot: Element, lines: list[str]) -> None:
 
 
 def _check_names(robot: Element, path: Path) -> None:
-    """Names are unique, and joints join links; one of the world, which some take for granted, is added."""
+    """Check that names are unique and joints connect links; add a link for the world, which some files omit."""
     joints = robot.findall("joint")
     for elements in (robot.findall("link"), joints):
         names = [element.get("name", "") for element in elements]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise SceneError(
-                f"{path}: two {elements[0].tag}s are called {twice[0]!r}; give every one a name of its own"
-            )
+            raise SceneError(f"{path}: two {elements[0].tag}s are called {twice[0]!r}; names must be unique")
     links = {link.get("name") for link in robot.findall("link")}
     for joint in joints:
         for end in ("parent", "child"):
@@ -195,5 +194,5 @@ def _check_names(robot: Element, path: Path) -> None:
             if name not in links:
                 raise SceneError(
                     f"{path}: joint {joint.get('name')!r} has {'no ' + end if name is None else f'the {end} {name!r}'}"
-                    f"{'' if name is None else ', and there is no such link'}; add it, or take the joint out"
+                    f"{'' if name is None else ', and there is no such link'}; add it, or remove the joint"
                 )

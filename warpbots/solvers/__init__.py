@@ -1,10 +1,15 @@
 """Methods of simulation, one folder each."""
 
-from warpbots.solvers.articulated import Articulated
-from warpbots.solvers.mass_spring import MassSpring
-from warpbots.solvers.mpm import MPM
-from warpbots.solvers.projective import ProjectiveDynamics
+import importlib
+from typing import TYPE_CHECKING
+
 from warpbots.solvers.solver import Cautious, Model, Parameter, Reports, Senses, Solver, State
+
+if TYPE_CHECKING:
+    from warpbots.solvers.articulated import Articulated
+    from warpbots.solvers.mass_spring import MassSpring
+    from warpbots.solvers.mpm import MPM
+    from warpbots.solvers.projective import ProjectiveDynamics
 
 __all__ = [
     "MPM",
@@ -19,3 +24,14 @@ __all__ = [
     "Solver",
     "State",
 ]
+
+_LOADED_WHEN_USED = {
+    "MPM": "mpm", "Articulated": "articulated", "MassSpring": "mass_spring", "ProjectiveDynamics": "projective",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LOADED_WHEN_USED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = getattr(importlib.import_module(f"{__name__}.{_LOADED_WHEN_USED[name]}"), name)
+    return globals()[name]

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 import warp as wp
-from scipy.spatial import cKDTree
 
 from warpbots.actuators import cable_arrays
 from warpbots.numerics import real
@@ -42,6 +41,8 @@ def routes_of(scene: Scene, position: np.ndarray, reach: float, what: str, optio
     Raises:
         SceneError: A waypoint is too far from all matter, or two in a row are tied to the same.
     """
+    from scipy.spatial import cKDTree
+
     tree = cKDTree(position)
     routes = []
     for channel, cable in enumerate(scene.actuators):

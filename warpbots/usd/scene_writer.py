@@ -6,20 +6,19 @@ import numpy as np
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
 from warpbots.scene import Scene, SceneError
-from warpbots.usd.geometry.obstacle_prims import write_obstacle
+from warpbots.usd.geometry.obstacle_prims import read_obstacles, write_obstacle
 from warpbots.usd.geometry.solid_prims import remove_solid
-from warpbots.usd.reader import read_obstacles
+from warpbots.usd.preserved_source import check, copy_of_source, relocate
 from warpbots.usd.rigid.robot_reader import Robots, points_of, read_robots
-from warpbots.usd.rigid.robot_writer import rigid_prims, write_robots
+from warpbots.usd.rigid.robot_writer import write_robots
 from warpbots.usd.soft.soft_bodies import write_body
-from warpbots.usd.stage.inventory import Survey, survey
-from warpbots.usd.stage.parts import read_part, remove_part, write_part
-from warpbots.usd.stage.preserved_source import check, copy_of_source, relocate
-from warpbots.usd.stage.settings import write_settings
+from warpbots.usd.stage.actuators_and_loads import read_part, remove_part, write_part
+from warpbots.usd.stage.attributes import put
+from warpbots.usd.stage.inventory import Inventory, take_inventory
+from warpbots.usd.stage.prim_editing import Target, editable, main_prim, read_name, rename
+from warpbots.usd.stage.scene_settings import write_settings
 from warpbots.usd.stage.stage_files import sign
-from warpbots.usd.stage.target import Target, editable, main_prim, read_name, rename
 from warpbots.usd.stage.units import stage_frame
-from warpbots.usd.stage.values import put
 
 __all__ = ["scene_layer"]
 
@@ -27,21 +26,21 @@ _FPS = 60.0
 
 
 def scene_layer(scene: Scene, folder: Path) -> Sdf.Layer:
-    """A layer with `scene` and what else is in its source, to be saved in `folder`.
+    """A layer with `scene` and the other content of its source, to be saved in `folder`.
 
     Raises:
-        SceneError: What else is in the source of the scene does not fit the scene.
+        SceneError: The other content of the source is inconsistent with the scene.
     """
     layer = _new_layer() if scene.source is None else copy_of_source(scene)
     _author(layer, scene)
     sign(layer)
-    relocate(layer, folder)  # after its stage is closed, which would look for the relative paths in vain
+    relocate(layer, folder)  # after its stage is closed, which could not resolve the relative paths
     return layer
 
 
 def _author(layer: Sdf.Layer, scene: Scene) -> None:
     stage = Usd.Stage.Open(layer)
-    found = survey(stage)
+    found = take_inventory(stage)
     frame = stage_frame(stage, scene.dim)
     target = Target(stage, frame, _base(stage, scene), _extent(scene))
     _write_parts(target, scene, found)
@@ -62,14 +61,14 @@ def _new_layer() -> Sdf.Layer:
 
 
 def _extent(scene: Scene) -> float:
-    """Diagonal of the box about all bodies [m]; 1 where a body has no bounds."""
+    """Diagonal of the bounding box of all bodies [m]; 1 if a body is unbounded."""
     lower, upper = scene.bounds
     size = float(np.linalg.norm(upper - lower))
     return size if np.isfinite(size) else 1.0
 
 
 def _base(stage: Usd.Stage, scene: Scene) -> Sdf.Path:
-    """Path of the prim below which new things go; the default prim, which also carries the name of the scene."""
+    """Path of the prim below which new prims go; the default prim, which also has the name of the scene."""
     default = main_prim(stage) or _world(stage)
     stage.SetDefaultPrim(default)
     if read_name(default) != scene.name:
@@ -86,11 +85,11 @@ def _world(stage: Usd.Stage) -> Usd.Prim:
     return prim
 
 
-def _write_parts(target: Target, scene: Scene, found: Survey) -> None:
-    """All parts of `scene`: what is there is brought up to date, the rest is new."""
+def _write_parts(target: Target, scene: Scene, found: Inventory) -> None:
+    """Write all parts of `scene`: present prims are updated, the others are new."""
     stage = target.stage
     kept = write_robots(target, scene, found, _robots(target, found, points_of(scene)))
-    rigid = rigid_prims(found)
+    rigid = found.rigid
     for kind, write, take_away in (
         ("bodies", write_body, remove_solid),
         ("obstacles", write_obstacle, remove_solid),
@@ -118,9 +117,9 @@ def _write_parts(target: Target, scene: Scene, found: Survey) -> None:
         _settle(target, kind, written)
 
 
-def _robots(target: Target, found: Survey, points: int) -> Robots | None:
-    """What the rigid bodies that are there already read as, or None."""
-    if not rigid_prims(found):
+def _robots(target: Target, found: Inventory, points: int) -> Robots | None:
+    """What the rigid bodies that are already there are read as, or None."""
+    if not found.rigid:
         return None
     try:
         actuators = [read_part(prim, name, target.frame) for name, prim in found.actuators.items()]
@@ -130,9 +129,9 @@ def _robots(target: Target, found: Survey, points: int) -> Robots | None:
 
 
 def _settle(target: Target, kind: str, written: dict[Sdf.Path, str]) -> None:
-    """Say names and order of the prims `written` where the file does not say them already."""
+    """Author names and order of the prims `written`, unless the file has them already."""
     stage = target.stage
-    names = {prim.GetPath(): name for name, prim in getattr(survey(stage), kind).items()}
+    names = {prim.GetPath(): name for name, prim in getattr(take_inventory(stage), kind).items()}
     for path, name in written.items():
         if names.get(path) != name:
             rename(editable(stage.GetPrimAtPath(path)), name)

@@ -5,8 +5,8 @@ Matplotlib, Pillow, k3d and ipywidgets are imported when something is drawn, not
 
 from warpbots.view.camera import Camera
 from warpbots.view.film import animate, film_strip
+from warpbots.view.html_page import save_html
 from warpbots.view.notebook import View, mimebundle, show
-from warpbots.view.page import save_html
 from warpbots.view.picture import draw
 from warpbots.view.plots import controls, loss_curve, save_loss
 

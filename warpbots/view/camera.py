@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from warpbots.scene import Scene
-from warpbots.view.terrain import ground_height
+from warpbots.view.ground_height import ground_height
 
 __all__ = ["Camera", "box_corners"]
 

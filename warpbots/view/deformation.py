@@ -2,14 +2,14 @@
 
 import numpy as np
 
-__all__ = ["Stretch"]
+__all__ = ["Deformation"]
 
 _NEIGHBORS = 9  # a particle and the ring around it
 _RING = 1.8  # radius of the ring in distances between particles
 _MOST = 3.0  # stretch that is believed: beyond, matter has flowed or torn and its old neighbours say nothing
 
 
-class Stretch:
+class Deformation:
     """Deformation gradients by least squares over the neighbours that a particle had at rest; 2D."""
 
     def __init__(self, particles: object):

@@ -4,7 +4,7 @@ import math
 
 from warpbots.view.camera import Camera
 
-__all__ = ["columns_for", "sheet", "width_for"]
+__all__ = ["axes_layout", "columns_for", "width_for"]
 
 _FLAT = (0.56, 0.42, 0.10, 0.08)  # left, bottom, right and top margin [inch]: room for ticks and their labels
 _SPACE = (0.08, 0.20, 0.42, 0.04)
@@ -12,7 +12,7 @@ _GAP = (0.14, 0.10)  # between pictures, sideways and upwards [inch]
 _TALLEST = 0.72  # height of a sheet of several pictures over its width, at most
 
 
-def sheet(
+def axes_layout(
     camera: Camera, width: float, rows: int = 1, columns: int = 1
 ) -> tuple[tuple[float, float], list[tuple[float, float, float, float]]]:
     """Size of a figure and places of its axes.
@@ -51,7 +51,7 @@ def columns_for(camera: Camera, width: float, count: int) -> int:
 
     def scale(columns: int) -> float:
         rows = math.ceil(count / columns)
-        (_, height), places = sheet(camera, width, rows, columns)
+        (_, height), places = axes_layout(camera, width, rows, columns)
         ragged = 0.75 if count % columns else 1.0
         return ragged * places[0][2] * min(1.0, _TALLEST * width / height)
 

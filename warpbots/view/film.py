@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warpbots.files import replacing
+from warpbots.output_files import replacing
 from warpbots.scene import Shape
 from warpbots.view.camera import Camera
-from warpbots.view.figure_layout import columns_for, sheet, width_for
+from warpbots.view.color_reduction import palette_of, reduced
+from warpbots.view.figure_layout import axes_layout, columns_for, width_for
 from warpbots.view.motion import Motion, collect, evenly
 from warpbots.view.palette import PAPER
 from warpbots.view.picture import Stage
-from warpbots.view.reduction import palette_of, reduced
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -120,7 +120,7 @@ def _figure(camera: Camera, width: int, rows: int = 1, columns: int = 1) -> tupl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    (_, height), places = sheet(camera, width / _DPI, rows, columns)
+    (_, height), places = axes_layout(camera, width / _DPI, rows, columns)
     size = width // 2 * 2 / _DPI, round(height * _DPI / 2) * 2 / _DPI
     figure = Figure(figsize=size, dpi=_DPI, facecolor=PAPER)
     FigureCanvasAgg(figure)

@@ -11,9 +11,9 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from warpbots.view.color_reduction import palette_of, reduced
 from warpbots.view.film import strip
 from warpbots.view.motion import collect, evenly
-from warpbots.view.reduction import palette_of, reduced
 from warpbots.view.widget import EXTRA, missing_packages, moments, new_plot, with_controls
 
 if TYPE_CHECKING:

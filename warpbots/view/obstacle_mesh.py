@@ -7,7 +7,7 @@ import numpy as np
 from warpbots.contact import sampled_surface, signed_distance, surface_nets
 from warpbots.scene import Box, HalfSpace, Heightfield, Posed, Shape, Sheet, TetMesh, TriangleMesh, Union
 from warpbots.view.camera import box_corners
-from warpbots.view.terrain import ground_height
+from warpbots.view.ground_height import ground_height
 
 __all__ = ["both_sides", "slab", "surface"]
 

@@ -1,5 +1,7 @@
 """The colours of everything that is drawn, and how a control signal tints what it drives."""
 
+from typing import Protocol, runtime_checkable
+
 import numpy as np
 
 from warpbots.scene import Actuator, Expansion, Pressure, Scene
@@ -35,6 +37,13 @@ EXPAND = np.array([0.13, 0.33, 0.69])
 _PALE = 0.45  # how far a driven region at rest is from its body's colour on the way to white
 
 
+@runtime_checkable
+class _OnRegion(Protocol):
+    """An actuator that drives a region."""
+
+    region: str
+
+
 def contraction(actuator: Actuator, signal: float) -> float:
     """How much `actuator` contracts what it drives, in [-1, 1]: 1 is full contraction, -1 full expansion."""
     return -signal if isinstance(actuator, Pressure | Expansion) else signal
@@ -58,7 +67,7 @@ def body_colors(scene: Scene, particles: object, control: np.ndarray | None = No
     driven = np.zeros(len(colors), dtype=bool)
     pull = np.zeros(len(colors))
     for actuator, signal in zip(scene.actuators, control, strict=True):
-        if hasattr(actuator, "region"):
+        if isinstance(actuator, _OnRegion):
             inside = particles.regions[actuator.region]
             driven |= inside
             pull[inside] += contraction(actuator, float(signal))

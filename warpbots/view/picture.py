@@ -3,20 +3,21 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from warpbots.contact import signed_distance
 from warpbots.scene import Cable, Scene, Shape, dimension
 from warpbots.view.camera import Camera
-from warpbots.view.deformation import Stretch
+from warpbots.view.deformation import Deformation
 from warpbots.view.drawables import NO_PARTICLES
-from warpbots.view.figure_layout import sheet, width_for
-from warpbots.view.ground import draw_floor, draw_section, flat_axes
+from warpbots.view.figure_layout import axes_layout, width_for
+from warpbots.view.floor_and_axes import draw_floor, draw_section, flat_axes
+from warpbots.view.ground_height import floor_height, is_floor
 from warpbots.view.mesh_bodies import loose, node_facets
 from warpbots.view.obstacle_mesh import surface
 from warpbots.view.palette import GROUND, INK, QUIET, body_colors
 from warpbots.view.raster import Canvas
 from warpbots.view.rigid_bodies import Facets, Poses, Solid, facets, outline, poses_at_zero, solids_of
-from warpbots.view.terrain import floor_height, is_floor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,7 +82,7 @@ def draw(
     if ax is None:
         import matplotlib.pyplot as plt
 
-        size, rectangles = sheet(camera, width_for(camera, 6.4))
+        size, rectangles = axes_layout(camera, width_for(camera, 6.4))
         ax = plt.figure(figsize=size).add_axes(rectangles[0])
     stage = Stage(scene, particles, camera, ax, solids, cut)
     stage.show(position, control, value, poses=poses, label=label, time=time)
@@ -90,7 +91,7 @@ def draw(
 
 def _checked(array: np.ndarray, shape: tuple[int, ...], what: str) -> np.ndarray:
     """A NumPy array or a torch tensor as float64."""
-    array = np.asarray(array.detach().cpu() if hasattr(array, "detach") else array, dtype=np.float64)
+    array = np.asarray(array.detach().cpu() if isinstance(array, torch.Tensor) else array, dtype=np.float64)
     if array.shape != shape:
         raise ValueError(f"draw: {what} must have shape {shape}, got {array.shape}")
     if not np.isfinite(array).all():
@@ -167,7 +168,7 @@ class Stage:
         self._radius, self._loose = radii(particles), loose(particles, cut)
         self._routes = _routes(scene, particles)
         self._floor = _floor_in_view(scene, camera)
-        self._stretch: Stretch | None = None
+        self._deformation: Deformation | None = None
         self._canvas: Canvas | None = None
         (left, bottom), (right, top) = camera.window
         ax.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
@@ -226,9 +227,9 @@ class Stage:
         """2D: discs that deform with the matter, over larger, darker ones, which leave an outline around every body."""
         from matplotlib.collections import EllipseCollection
 
-        if self._stretch is None:
-            self._stretch = Stretch(self.particles)
-        long, short, angle = self._stretch.of(position)
+        if self._deformation is None:
+            self._deformation = Deformation(self.particles)
+        long, short, angle = self._deformation.of(position)
         radius = self._radius
         if len(position) > _MOST:
             some = np.sort(np.random.default_rng(0).choice(len(position), _MOST, replace=False))

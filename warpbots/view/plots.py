@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warpbots.files import replacing
+from warpbots.output_files import replacing
 from warpbots.scene import Pressure
 from warpbots.view.palette import CONTRACT, EXPAND, INK, QUIET
 

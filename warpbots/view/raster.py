@@ -10,7 +10,7 @@ import dataclasses
 import numpy as np
 
 from warpbots.view.camera import Camera, box_corners
-from warpbots.view.coverage import covered
+from warpbots.view.covered_pixels import covered
 from warpbots.view.rigid_bodies import Facets
 from warpbots.view.shadow import Shadow
 from warpbots.view.visible_particles import outward, visible

@@ -7,8 +7,8 @@ import numpy as np
 
 from warpbots.scene import RigidBody, Scene, Shape, Sphere, Union
 from warpbots.solvers.articulated.point_cloud import surface_mesh
+from warpbots.view.ground_height import floor_height
 from warpbots.view.obstacle_mesh import surface
-from warpbots.view.terrain import floor_height
 
 __all__ = ["Facets", "Poses", "Solid", "facets", "outline", "poses_at_zero", "solids_of"]
 

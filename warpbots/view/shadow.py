@@ -3,7 +3,7 @@
 import numpy as np
 
 from warpbots.view.camera import Camera
-from warpbots.view.coverage import covered
+from warpbots.view.covered_pixels import covered
 
 __all__ = ["Shadow"]
 

@@ -4,8 +4,6 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from scipy.signal import find_peaks
-from scipy.signal.windows import blackmanharris
 
 __all__ = ["Spectrum", "spectrum"]
 
@@ -31,6 +29,8 @@ class Spectrum:
         Raises:
             ValueError: The spectrum has fewer peaks.
         """
+        from scipy.signal import find_peaks
+
         level = np.log(np.maximum(self.amplitude, np.finfo(float).tiny))
         peak, _ = find_peaks(level)
         if len(peak) < count:
@@ -51,6 +51,8 @@ def spectrum(record: Any, interval: float) -> Spectrum:
     Raises:
         ValueError: The record is no row of at least 8 finite values, or `interval` is not positive.
     """
+    from scipy.signal.windows import blackmanharris
+
     values = np.asarray(record.detach().cpu() if hasattr(record, "detach") else record, dtype=np.float64)
     if values.ndim != 1 or len(values) < _SHORTEST or not np.isfinite(values).all():
         raise ValueError(

@@ -1,37 +1,62 @@
-"""Obstacles: whatever has `PhysicsCollisionAPI` and belongs to nothing that moves.
+"""Obstacles: prims with `PhysicsCollisionAPI` that do not belong to a moving body.
 
-Written as an Xform with the solid ``Shape`` below it; the friction is that of the bound physics material, the contact
-condition is `warpbots:condition`, because USD has no word for it.
+An obstacle is written as an Xform with the solid ``Shape`` below it. Its friction is that of the bound physics
+material; its contact condition is `warpbots:condition`, because USD has no attribute for it.
 """
 
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
 from warpbots.scene import Obstacle, SceneError, Shape, Union
-from warpbots.usd.geometry.foreign_shapes import NoGeometry
+from warpbots.usd.geometry.collider_shapes import collider_shape
+from warpbots.usd.geometry.gprim_reader import NoGeometry
+from warpbots.usd.geometry.open_surfaces import solid_behind
 from warpbots.usd.geometry.physics_materials import bind, read_friction, write_surface
-from warpbots.usd.geometry.solid_prims import geometry, is_own, read_solid, write_solid
-from warpbots.usd.geometry.static_surfaces import behind
-from warpbots.usd.rigid.colliders import Note, solid_of
+from warpbots.usd.geometry.solid_prims import read_solid, write_solid
+from warpbots.usd.stage.attributes import apply, authored, get, put
+from warpbots.usd.stage.inventory import Inventory, Note
+from warpbots.usd.stage.prim_editing import Target
+from warpbots.usd.stage.roles import geometry_of, is_ours
 from warpbots.usd.stage.schema import OBSTACLE_API, rows
-from warpbots.usd.stage.target import Target
+from warpbots.usd.stage.stage_files import explained
 from warpbots.usd.stage.units import Frame
-from warpbots.usd.stage.values import apply, authored, get, put
 
-__all__ = ["collide", "read_obstacle", "write_obstacle"]
+__all__ = ["make_colliders", "read_obstacles", "write_obstacle"]
 
 
-def read_obstacle(prim: Usd.Prim, name: str, frame: Frame, note: Note = lambda prim, reason: None) -> Obstacle:
+def read_obstacles(found: Inventory, frame: Frame) -> list[Obstacle]:
+    """All obstacles; those without any geometry are moved to what is left out.
+
+    Raises:
+        SceneError: A line for each that cannot be read: bodies that stand on it would fall.
+    """
+    obstacles: list[Obstacle] = []
+    faults: list[str] = []
+    for n, prim in list(found.obstacles.items()):
+        try:
+            with explained(prim.GetPath(), prim):
+                obstacles.append(_read_obstacle(prim, n, frame, found.note))
+        except NoGeometry:
+            del found.obstacles[n]
+            found.note(prim, "a collider without a supported solid at or below it")
+        except SceneError as error:
+            faults.append(f"{error}; to read the file without this collider, switch it off (physics:collisionEnabled)")
+    if faults:
+        raise SceneError("\n  ".join(faults))
+    return obstacles
+
+
+def _read_obstacle(prim: Usd.Prim, name: str, frame: Frame, note: Note = lambda prim, reason: None) -> Obstacle:
     """The static solid at `prim`.
 
     Args:
         prim: An obstacle of ours, or a collider.
         name: What to call it.
         frame: Units and axes of the stage.
-        note: Takes what is not as the file says it.
+        note: Takes what is read differently from what the file says.
 
     Raises:
-        NoGeometry: There is nothing at or below it to collide with.
-        SceneError: It is no solid that warpbots knows. Both messages name the prim.
+        NoGeometry: There is no geometry at or below it.
+        SceneError: Its geometry is not supported. Both messages name the prim.
     """
     shape = _read_shape(prim, frame, note)
     slides, sticks = read_friction(_solid(prim), frame)
@@ -39,49 +64,49 @@ def read_obstacle(prim: Usd.Prim, name: str, frame: Frame, note: Note = lambda p
 
 
 def _read_shape(prim: Usd.Prim, frame: Frame, note: Note) -> Shape:
-    parts = geometry(prim)
+    parts = geometry_of(prim)
     if frame.dim == 2 or any(authored(part, rows("shape")[0].name) for part in parts):
         return read_solid(prim, frame)
     solids = []
     for part in parts:
         try:
-            solids.append(solid_of(part, frame.matrix(part), frame, note, behind))
+            solids.append(collider_shape(part, frame.matrix(part), frame, note, solid_behind))
         except NoGeometry as error:
             note(part, f"a collider that is left out: {error}")
         except SceneError as error:
             raise SceneError(f"{part.GetPath()}: {error}") from None
     if not solids:
-        raise NoGeometry(f"{prim.GetPath()}: a collider without a solid at or below it that warpbots knows")
+        raise NoGeometry(f"{prim.GetPath()}: a collider without a supported solid at or below it")
     return solids[0] if len(solids) == 1 else Union(tuple(solids))
 
 
 def write_obstacle(target: Target, existing: Usd.Prim | None, obstacle: Obstacle) -> Sdf.Path:
-    """Author `obstacle`; as `warpbots.usd.soft.soft_bodies.write_body`."""
+    """Author `obstacle`; arguments and result as for `warpbots.usd.soft.soft_bodies.write_body`."""
     frame = target.frame
     if existing is not None and _is(existing, obstacle, frame):
         return existing.GetPath()
     prim = write_solid(target, existing, "Obstacles", obstacle.name, obstacle.shape)
-    if is_own(prim):
+    if is_ours(prim):
         apply(prim, OBSTACLE_API)
-        collide(prim)
+        make_colliders(prim)
     put(prim, "Obstacle.condition", obstacle.condition, frame)
     friction = obstacle.friction, obstacle.static_friction
     if existing is None or prim != existing or read_friction(_solid(prim), frame) != friction:
         material = write_surface(target.stage, f"{prim.GetPath()}/PhysicsMaterial", *friction, None, frame)
-        bind(prim, material, over_descendants=not is_own(prim))
+        bind(prim, material, over_descendants=not is_ours(prim))
     return prim.GetPath()
 
 
 def _is(prim: Usd.Prim, obstacle: Obstacle, frame: Frame) -> bool:
-    """Whether `prim` is read as `obstacle` already."""
+    """Whether `prim` already reads as `obstacle`."""
     try:
-        return read_obstacle(prim, obstacle.name, frame) == obstacle
+        return _read_obstacle(prim, obstacle.name, frame) == obstacle
     except SceneError:
         return False
 
 
-def collide(prim: Usd.Prim) -> None:
-    """Make colliders of the geometry below `prim`, except points: they are how a distance grid is drawn."""
+def make_colliders(prim: Usd.Prim) -> None:
+    """Make the geometry below `prim` colliders, except points, which only display a distance grid."""
     for part in Usd.PrimRange(prim):
         if part.IsA(UsdGeom.Gprim) and part.GetTypeName() != "Points":
             UsdPhysics.CollisionAPI.Apply(part)
@@ -90,5 +115,5 @@ def collide(prim: Usd.Prim) -> None:
 
 
 def _solid(prim: Usd.Prim) -> Usd.Prim:
-    """The prim at or below the obstacle `prim` that a material is looked up for."""
-    return (geometry(prim) or [prim])[0]
+    """The prim at or below the obstacle `prim` whose material counts."""
+    return (geometry_of(prim) or [prim])[0]

@@ -1,11 +1,11 @@
-"""Physics materials: what bodies are made of and how obstacles rub."""
+"""Physics materials: elastic properties of bodies, and friction of obstacles."""
 
 from pxr import Usd, UsdShade
 
 from warpbots.scene import Material, SceneError
+from warpbots.usd.stage.attributes import apply, authored, get, put
 from warpbots.usd.stage.schema import BODY_APIS, MATERIAL_APIS, rows
 from warpbots.usd.stage.units import Frame
-from warpbots.usd.stage.values import apply, authored, get, put
 
 __all__ = [
     "bind", "bound_material", "direct_material", "read_density", "read_friction", "read_material",
@@ -30,17 +30,17 @@ def read_material(prim: Usd.Prim, frame: Frame, fallback: Material | None = None
     Args:
         prim: Geometry of a body.
         frame: Units and axes of the stage.
-        fallback: What to take where the file does not say how stiff the body is.
+        fallback: Material to use if the file gives no stiffness.
 
     Raises:
-        SceneError: The file does not say it and there is no fallback, or a value is outside its range.
+        SceneError: The file gives no stiffness and there is no fallback, or a value is outside its range.
     """
     bound = bound_material(prim)
     if bound is None or not _stiff(bound):
         if fallback is not None:
             return fallback
         raise SceneError(
-            f"{prim.GetPath()}: the file does not say what it is made of (no bound physics material with a Young's "
+            f"{prim.GetPath()}: the file gives it no material (no bound physics material with a Young's "
             f"modulus, such as {rows('Material.youngs_modulus')[0].name}); pass material=Material(youngs_modulus=...)"
         )
     return _material(bound, frame, _body_density(prim, frame))
@@ -66,9 +66,9 @@ def write_material(stage: Usd.Stage, path: str, material: Material, frame: Frame
 
 
 def read_friction(prim: Usd.Prim, frame: Frame) -> tuple[float, float | None]:
-    """Coulomb coefficients of the material bound to the obstacle `prim`, of what slides and of what sticks.
+    """Dynamic and static Coulomb coefficient of the material bound to the obstacle `prim`.
 
-    Where there is but one it holds for both; the second is None where it is not above the first.
+    If the file has only one, it is used for both; the second is None unless it is above the first.
     """
     bound = bound_material(prim)
     if bound is None:
@@ -80,7 +80,7 @@ def read_friction(prim: Usd.Prim, frame: Frame) -> tuple[float, float | None]:
 
 
 def read_density(prim: Usd.Prim, frame: Frame) -> float | None:
-    """Density of the material bound to the collider `prim` [kg/m^3], or None where none is said."""
+    """Density of the material bound to the collider `prim` [kg/m^3], or None if it has none."""
     bound = bound_material(prim)
     if bound is None or not any(authored(bound, row.name) for row in rows("Material.density")):
         return None
@@ -88,7 +88,7 @@ def read_density(prim: Usd.Prim, frame: Frame) -> float | None:
 
 
 def read_restitution(prim: Usd.Prim, frame: Frame) -> float | None:
-    """Coefficient of restitution of the material bound to the collider `prim`, or None where it does not bounce."""
+    """Coefficient of restitution of the material bound to the collider `prim`, or None if it is zero or not set."""
     bound = bound_material(prim)
     return (get(bound, "restitution", frame) or None) if bound is not None else None
 
@@ -96,7 +96,7 @@ def read_restitution(prim: Usd.Prim, frame: Frame) -> float | None:
 def write_surface(
     stage: Usd.Stage, path: str, friction: float, static_friction: float | None, restitution: float | None, frame: Frame
 ) -> Usd.Prim:
-    """Define a material of these Coulomb coefficients and this coefficient of restitution at `path`."""
+    """Define a material with these Coulomb coefficients and this coefficient of restitution at `path`."""
     prim = UsdShade.Material.Define(stage, path).GetPrim()
     apply(prim, MATERIAL_APIS[0])
     put(prim, "Obstacle.friction", friction, frame)
@@ -111,7 +111,7 @@ def bind(prim: Usd.Prim, material: Usd.Prim, over_descendants: bool = False) -> 
     Args:
         prim: Body, obstacle or region.
         material: The material.
-        over_descendants: Whether it replaces what is bound further down.
+        over_descendants: Whether it overrides materials bound to prims below.
     """
     apply(prim, "MaterialBindingAPI")
     tokens = UsdShade.Tokens
@@ -120,7 +120,7 @@ def bind(prim: Usd.Prim, material: Usd.Prim, over_descendants: bool = False) -> 
 
 
 def bound_material(prim: Usd.Prim) -> Usd.Prim | None:
-    """The material that is bound to `prim` for physics, or for all purposes, or None."""
+    """The material bound to `prim` for physics, else for all purposes, or None."""
     material, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial("physics")
     return material.GetPrim() if material else None
 
@@ -139,7 +139,7 @@ def _material(prim: Usd.Prim, frame: Frame, density: float | None = None) -> Mat
 
 
 def _body_density(prim: Usd.Prim, frame: Frame) -> float | None:
-    """Density of the deformable body that `prim` is part of [kg/m^dim], which goes before that of its material."""
+    """Density of the deformable body that `prim` is part of [kg/m^dim]; it overrides that of its material."""
     while prim and not any(api in prim.GetPrimTypeInfo().GetAppliedAPISchemas() for api in BODY_APIS):
         prim = prim.GetParent()
     said = prim and any(authored(prim, row.name) for row in rows("Material.density"))

@@ -1,9 +1,9 @@
-"""Shapes of a scene in a file: geometry for everyone, and the numbers themselves where geometry does not keep them.
+"""Shapes as prims: standard geometry for all programs, and exact values beside it.
 
-A shape is a prim: a geometric prim, or an Xform with other shapes under it for `Union` and `Posed`. Where the prim,
-read back, does not give the shape to the last bit (or cannot: a silhouette, a terrain, a distance grid), the fields
-that differ stand beside it as ``warpbots:exact:<field>`` in SI units. They count while the prim still looks as they
-say. If it was moved since, the shape is moved with it; if it was changed, the geometry counts.
+A shape is a geometric prim, or an Xform with other shapes below it for `Union` and `Posed`. If the prim does not read
+back as the shape to the last bit (or cannot: a silhouette, a terrain, a distance grid), the fields that differ are
+stored beside it as ``warpbots:exact:<field>`` in SI units. They are used as long as the geometry of the prim agrees
+with them. If the prim was moved, the shape moves with it; if it was edited, its geometry takes precedence.
 """
 
 from typing import Any
@@ -12,40 +12,36 @@ import numpy as np
 from pxr import Gf, Usd, UsdGeom
 
 from warpbots.scene import Posed, SceneError, Shape, Sheet, Union
-from warpbots.usd.geometry.foreign_shapes import is_geometry, plain_shape, pose
-from warpbots.usd.geometry.gprims import author, describe, matrix, unchanged
-from warpbots.usd.soft.sheets import is_sheet, read_bending, read_sheet, write_thickness
+from warpbots.usd.geometry.gprim_reader import plain_shape, pose
+from warpbots.usd.geometry.gprim_writer import author, describe, matrix, unchanged
+from warpbots.usd.geometry.sheet_prims import is_sheet, read_bending, read_sheet, write_thickness
+from warpbots.usd.stage.attributes import authored, create
+from warpbots.usd.stage.roles import is_shape
 from warpbots.usd.stage.schema import EXACT, SHAPE_FIELDS, SHAPES, rows
 from warpbots.usd.stage.units import Frame, local_matrix
-from warpbots.usd.stage.values import authored, create
 
 __all__ = ["is_shape", "read_shape", "read_shape_in", "write_shape"]
 
 _TOKEN = rows("shape")[0]
 
 _PLACED = ("Box", "Sphere", "Capsule", "Cylinder", "HalfSpace")
-"""Shapes whose place is in the transform of their prim, so that a moved one is just another one."""
+"""Shapes whose position is in the transform of their prim: a moved one is another shape of the same kind."""
 
 _NUMBERS_ONLY = ("Silhouette", "Heightfield", "DistanceGrid")
-"""Shapes that no geometric prim can say; what is drawn is for the eye."""
-
-
-def is_shape(prim: Usd.Prim) -> bool:
-    """Whether `prim` is the root of a shape."""
-    return authored(prim, _TOKEN.name) or is_geometry(prim)
+"""Shapes that no geometric prim can represent; what is drawn is only for display."""
 
 
 def read_shape(prim: Usd.Prim, frame: Frame) -> Shape:
     """The shape at `prim` in scene coordinates [m].
 
     Raises:
-        SceneError: It is none that warpbots knows, or no solid; the message begins with the path of the prim.
+        SceneError: It is not supported, or not a solid; the message begins with the path of the prim.
     """
     return read_shape_in(prim, frame.matrix(prim.GetParent()), frame)
 
 
 def read_shape_in(prim: Usd.Prim, parent: np.ndarray, frame: Frame) -> Shape:
-    """The shape at `prim` in the coordinates that `parent` makes of those of the parent of `prim`; as `read_shape`."""
+    """As `read_shape`, with the matrix `parent` from coordinates of the parent prim to those of the shape."""
     try:
         return _read(prim, parent, frame)
     except SceneError as error:
@@ -101,7 +97,7 @@ def _read_plain(prim: Usd.Prim, here: np.ndarray, frame: Frame, name: str) -> Sh
         raise SceneError(
             f"a {name} is kept in the attributes {', '.join(EXACT + f for f in SHAPE_FIELDS[SHAPES[name]])}, which are "
             f"missing or no longer fit the geometry of the prim (another program has scaled or reshaped it); undo that "
-            f"change or describe the shape anew"
+            f"change or define the shape again"
         )
     return _plain(prim, here, frame)
 
@@ -132,7 +128,7 @@ def _read_exact(prim: Usd.Prim, here: np.ndarray, frame: Frame, name: str) -> Sh
     if all(value is None for value in fields.values()):
         return None
     if any(value is None for value in fields.values()):
-        # fields that the geometry gives exactly were not written
+        # fields that the geometry reproduces exactly were not written
         plain = _plain(prim, here, frame)
         if type(plain) is not SHAPES[name]:
             return None
@@ -172,7 +168,7 @@ def _write_pose(stage: Usd.Stage, path: str, shape: Posed, frame: Frame) -> Usd.
 
 
 def _missing(prim: Usd.Prim, shape: Shape, parent: np.ndarray, frame: Frame) -> dict[str, str]:
-    """Fields of `shape`, with their kinds, that the prim just written does not give back to the last bit."""
+    """Fields of `shape`, with their kinds, that the prim just written does not reproduce to the last bit."""
     kinds = SHAPE_FIELDS[type(shape)]
     if not kinds or type(shape).__name__ in _NUMBERS_ONLY:
         return kinds
@@ -183,12 +179,12 @@ def _missing(prim: Usd.Prim, shape: Shape, parent: np.ndarray, frame: Frame) -> 
     if type(back) is not type(shape):
         return kinds
     missing = {f: kind for f, kind in kinds.items() if not np.array_equal(getattr(back, f), getattr(shape, f))}
-    # large arrays are kept one by one; a few numbers all together, so that they fit each other if the prim is moved
+    # large arrays are stored one by one; a few numbers together, so that they stay consistent if the prim is moved
     return missing if "points" in kinds.values() or not missing else kinds
 
 
 def _store(prim: Usd.Prim, field: str, kind: str, value: Any) -> None:
-    """Author one field of a shape as it is."""
+    """Author one field of a shape exactly."""
     name = EXACT + field
     if kind == "number":
         create(prim, name, "double", float(value), uniform=True)
@@ -207,10 +203,10 @@ def _store(prim: Usd.Prim, field: str, kind: str, value: Any) -> None:
 
 
 def _load(prim: Usd.Prim, field: str, kind: str) -> Any:
-    """One field of a shape as `_store` wrote it, or None.
+    """One field of a shape as written by `_store`, or None.
 
     Raises:
-        SceneError: It is a grid that is not filled.
+        SceneError: A grid has the wrong number of values.
     """
     name = EXACT + field
     if not authored(prim, name):
@@ -220,7 +216,7 @@ def _load(prim: Usd.Prim, field: str, kind: str) -> Any:
         return float(value)
     if kind == "rows":
         if len(set(map(len, value))) > 1:
-            raise SceneError(f"{name} must have rows of one length, got {sorted(set(map(len, value)))}")
+            raise SceneError(f"{name} must have rows of equal length, got {sorted(set(map(len, value)))}")
         return np.array([[pixel == "#" for pixel in row] for row in value])
     if kind == "indices":
         return np.asarray(value, dtype=np.int64)

@@ -1,16 +1,16 @@
-"""Meshes of what is round, for primitives whose transform leaves them no primitive, and for cones, which are none."""
+"""Meshes of round primitives, for cones and for primitives that are not round after their transform."""
 
 import numpy as np
 from pxr import Usd, UsdGeom
 
 from warpbots.scene import SceneError
+from warpbots.usd.stage.attributes import at_rest, axis_number
 from warpbots.usd.stage.units import START
-from warpbots.usd.stage.values import at_rest, axis_number
 
 __all__ = ["SIDES", "cone", "cube", "rod", "sphere"]
 
 SIDES = 48
-"""Sides of the polygon that stands for a circle."""
+"""Sides of the polygon that approximates a circle."""
 
 Mesh = tuple[np.ndarray, np.ndarray]
 """Vertices, shape (n, 3), and faces, counter-clockwise seen from outside, shape (m, 3)."""
@@ -41,7 +41,7 @@ def rod(prim: Usd.Prim, bottom: float, top: float) -> Mesh:
     """The capsule or cylinder at `prim`, whose ends have the radii `bottom` and `top`.
 
     Raises:
-        SceneError: It is a capsule whose ends differ.
+        SceneError: It is a capsule whose ends have different radii.
     """
     height = at_rest(prim, "height")
     half = 0.5 * float(1.0 if height is None else height)
@@ -60,7 +60,7 @@ def _axis(prim: Usd.Prim) -> int:
 
 
 def _turned(along: np.ndarray, across: np.ndarray, axis: int) -> Mesh:
-    """The solid that a line turned about an axis bounds.
+    """The solid of revolution of a line about an axis.
 
     Args:
         along: Coordinates of the points of the line along the axis, rising, shape (n,).

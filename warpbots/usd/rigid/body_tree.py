@@ -1,4 +1,4 @@
-"""Which body carries which: joints of a file as trees from the world, or from a body that floats."""
+"""Kinematic trees: joints of a file ordered from parents to children, from the world or a floating base."""
 
 from collections import deque
 from typing import NamedTuple
@@ -6,22 +6,22 @@ from typing import NamedTuple
 from pxr import Sdf, Usd
 
 from warpbots.scene import SceneError
-from warpbots.usd.rigid.colliders import Note
-from warpbots.usd.rigid.joint_prims import JointPrim
-from warpbots.usd.stage.values import schemas
+from warpbots.usd.rigid.joint_reader import JointPrim
+from warpbots.usd.stage.attributes import schemas
+from warpbots.usd.stage.inventory import Note
 
 __all__ = ["Branch", "branches"]
 
 
 class Branch(NamedTuple):
-    """One step from a body to one that hangs on it.
+    """The connection of a body to a child.
 
     Attributes:
-        joints: What joins them: one joint, or several that act one after another, as MuJoCo has them.
-        reversed: Whether the first body of the joints is the one that hangs.
-        parent: Path of the body that carries, or None for the world.
-        child: Path of the body that hangs.
-        robot: Path of the first body of its tree.
+        joints: One joint, or several in series, as MuJoCo has them.
+        reversed: Whether the first body of the joints is the child.
+        parent: Path of the parent, or None for the world.
+        child: Path of the child.
+        robot: Path of the root body of its tree.
     """
 
     joints: tuple[JointPrim, ...]
@@ -34,13 +34,13 @@ class Branch(NamedTuple):
 def branches(
     bodies: list[Usd.Prim], joints: list[JointPrim], roots: list[Usd.Prim], cut: Note | None = None
 ) -> list[Branch]:
-    """Joints from parents to children, parents first; a body that is no child floats.
+    """Joints from parents to children, parents first; a body that is not a child floats.
 
     Args:
         bodies: All rigid bodies.
         joints: All joints.
         roots: Prims with PhysicsArticulationRootAPI.
-        cut: Takes joints that close loops, which are left out; None to refuse them.
+        cut: Takes joints that close loops and are left out; None to refuse them.
 
     Raises:
         SceneError: Joints close a loop, or a tree has two roots; the message names the prims.
@@ -60,7 +60,7 @@ def branches(
             "\n  ".join(f"{b[0].prim.GetPath()}: {_loop(b, found)}; a robot must be a tree: {remedy}" for b in left)
         )
     for bundle in left:
-        cut(bundle[0].prim, f"{_loop(bundle, found)}; it is left out, so that the loop is open there")
+        cut(bundle[0].prim, f"{_loop(bundle, found)}; it is left out, which opens the loop there")
     return found
 
 
@@ -69,7 +69,7 @@ def _paths(joint: JointPrim) -> tuple[Sdf.Path | None, Sdf.Path | None]:
 
 
 def _bundles(joints: list[JointPrim]) -> list[tuple[JointPrim, ...]]:
-    """Joints of MuJoCo between the same two bodies together, all others alone; those of articulations first."""
+    """MuJoCo's joints between the same two bodies grouped, all others single; joints of articulations first."""
     found: dict[object, list[JointPrim]] = {}
     for joint in joints:
         mujoco = "MjcJointAPI" in schemas(joint.prim) and joint.freedoms
@@ -78,7 +78,7 @@ def _bundles(joints: list[JointPrim]) -> list[tuple[JointPrim, ...]]:
 
 
 def _components(bodies: list[Sdf.Path], bundles: list[tuple[JointPrim, ...]]) -> list[list[Sdf.Path]]:
-    """Bodies that hang together, each in the order of the file."""
+    """Connected bodies, each group in the order of the file."""
     group = {body: body for body in bodies}
 
     def top(body: Sdf.Path) -> Sdf.Path:
@@ -97,10 +97,10 @@ def _components(bodies: list[Sdf.Path], bundles: list[tuple[JointPrim, ...]]) ->
 
 
 def _root_of(part: list[Sdf.Path], bundles: list, roots: list[Usd.Prim]) -> Sdf.Path:
-    """The body of `part` that carries all others, where none hangs on the world.
+    """The root body of `part`, used if none of its bodies is connected to the world.
 
     Raises:
-        SceneError: Two prims say where it is.
+        SceneError: Two prims are marked as its root.
     """
     own = [b[0] for b in bundles if set(_paths(b[0])) & set(part)]
     inside = {joint.prim.GetPath(): joint for joint in own}
@@ -123,7 +123,7 @@ def _root_of(part: list[Sdf.Path], bundles: list, roots: list[Usd.Prim]) -> Sdf.
 
 
 def _grow(part: list[Sdf.Path], bundles: list, root: Sdf.Path, placed: dict) -> list[Branch]:
-    """Branches of one part from the world, or else from `root`; what closes a loop is left."""
+    """Branches of one part from the world, or else from `root`; joints that close loops are left out."""
     at: dict[Sdf.Path | None, list] = {}
     for bundle in bundles:
         for end in set(_paths(bundle[0])):
@@ -151,7 +151,7 @@ def _grow(part: list[Sdf.Path], bundles: list, root: Sdf.Path, placed: dict) -> 
 
 
 def _loop(bundle: tuple[JointPrim, ...], found: list[Branch]) -> str:
-    """What to say of joints that join what hangs together already."""
+    """Description of a joint between bodies that are connected already."""
     carrier = {branch.child: branch for branch in found}
 
     def way(body: Sdf.Path | None) -> list[Sdf.Path | None]:

@@ -1,7 +1,7 @@
-"""Exact twins of what rigid bodies and joints say in single precision, or cannot say at all.
+"""Exact values of rigid bodies and joints beside standard attributes of single precision, or without any.
 
-A twin counts while what the standard attributes say agrees with it to single precision, as in
-`warpbots.usd.stage.values`.
+An exact value is used as long as the standard attributes agree with it to single precision, as in
+`warpbots.usd.stage.attributes`.
 """
 
 import dataclasses
@@ -10,37 +10,37 @@ import numpy as np
 from pxr import Usd
 
 from warpbots.scene import Joint
+from warpbots.usd.stage.attributes import authored, clear, create
 from warpbots.usd.stage.schema import EXACT, JOINT_FIELDS, rows
-from warpbots.usd.stage.values import authored, clear, create
 
-__all__ = ["exact_joint", "exact_pose", "load", "near", "store"]
+__all__ = ["exact_joint", "exact_pose", "agree", "load_exact", "store_exact"]
 
 _AGREE = 1e-5
 """Largest difference [1, m or rad] between numbers of single precision and exact ones, along a chain of joints."""
 
 _TURNS = {"revolute": 0, "free_2d": 2}
-"""Which coordinate of a joint is an angle."""
+"""Index of the coordinate of a joint that is an angle."""
 
 _SPHERES = {"ball": 0, "free": 3}
-"""Where the quaternion of a joint begins."""
+"""Index at which the quaternion of a joint begins."""
 
 _NO_HOME = ("stiffness", "neutral", "start_velocity", "limit_stiffness", "limit_damping")
 
 
-def load(prim: Usd.Prim, field: str) -> np.ndarray | None:
-    """The exact twin of `field`, or None where there is none."""
+def load_exact(prim: Usd.Prim, field: str) -> np.ndarray | None:
+    """The exact value of `field`, or None if there is none."""
     name = EXACT + field
     return np.asarray(prim.GetAttribute(name).Get(), dtype=np.float64) if authored(prim, name) else None
 
 
-def store(prim: Usd.Prim, field: str, value: object) -> None:
-    """Author the exact twin of `field`; None is an array without numbers."""
+def store_exact(prim: Usd.Prim, field: str, value: object) -> None:
+    """Author the exact value of `field`; None is stored as an empty array."""
     clear(prim, EXACT + field)
     array = np.zeros(0) if value is None else np.asarray(value, dtype=np.float64).ravel()
     create(prim, EXACT + field, "double[]", array, uniform=True)
 
 
-def near(a: object, b: object) -> bool:
+def agree(a: object, b: object) -> bool:
     """Whether two arrays agree to single precision."""
     x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if x.shape != y.shape:
@@ -50,30 +50,30 @@ def near(a: object, b: object) -> bool:
 
 
 def exact_pose(prim: Usd.Prim, pose: np.ndarray) -> np.ndarray:
-    """The pose of a body when all joints are at zero, exactly where the file has it so, shape (4, 4)."""
+    """The pose of a body with all joints at zero, exact if the file has the exact values, shape (4, 4)."""
     result = pose.copy()
-    position, rotation = load(prim, "position"), load(prim, "rotation")
-    if position is not None and near(position, pose[:3, 3]):
+    position, rotation = load_exact(prim, "position"), load_exact(prim, "rotation")
+    if position is not None and agree(position, pose[:3, 3]):
         result[:3, 3] = position
-    if rotation is not None and rotation.size == 9 and near(rotation.reshape(3, 3), pose[:3, :3]):
+    if rotation is not None and rotation.size == 9 and agree(rotation.reshape(3, 3), pose[:3, :3]):
         result[:3, :3] = rotation.reshape(3, 3)
     return result
 
 
 def exact_joint(prim: Usd.Prim, plain: Joint) -> Joint:
-    """The joint at `prim`, exactly where the file has it so.
+    """The joint at `prim`, with the exact values that the file has.
 
     Args:
         prim: The joint.
-        plain: What its standard attributes say.
+        plain: The joint by its standard attributes.
 
     Raises:
-        SceneError: The exact numbers make no joint.
+        SceneError: The exact values do not make a valid joint.
     """
-    twins = {field: load(prim, field) for field in JOINT_FIELDS}
-    said = {field: value for field, value in twins.items() if value is not None}
+    exact_values = {field: load_exact(prim, field) for field in JOINT_FIELDS}
+    said = {field: value for field, value in exact_values.items() if value is not None}
     fields = {field: _given(said[field]) for field in _NO_HOME if field in said}
-    if "position" in said and near(said["position"], plain.position):
+    if "position" in said and agree(said["position"], plain.position):
         fields["position"] = tuple(said["position"])
     fields |= _frame(said, plain)
     if "start" in said and _same_start(said["start"], plain):
@@ -83,7 +83,7 @@ def exact_joint(prim: Usd.Prim, plain: Joint) -> Joint:
             fields[field] = _given(said[field])
     for field in ("damping", "armature"):
         elsewhere = any(authored(prim, row.name) for row in rows(f"Joint.{field}"))
-        if field in said and (not elsewhere or near(said[field], getattr(plain, field))):
+        if field in said and (not elsewhere or agree(said[field], getattr(plain, field))):
             fields[field] = _given(said[field])
     for field in ("limit_stiffness", "limit_damping"):
         if field in fields:
@@ -96,12 +96,12 @@ def _given(values: np.ndarray) -> tuple[float, ...] | None:
 
 
 def _frame(said: dict[str, np.ndarray], plain: Joint) -> dict:
-    """Rotation and axis, of which a hinge and a slider show but the direction in the world."""
+    """Rotation and axis; of a revolute or prismatic joint only the direction in the world is compared."""
     R = np.array(plain.rotation)
     exact = said["rotation"].reshape(3, 3) if "rotation" in said and said["rotation"].size == 9 else R
     axis = said.get("axis", np.array(plain.axis))
     one = plain.kind in ("revolute", "prismatic")
-    agrees = near(exact @ axis, R @ plain.axis) if one else near(exact, R)
+    agrees = agree(exact @ axis, R @ plain.axis) if one else agree(exact, R)
     return {"rotation": tuple(map(tuple, exact.tolist())), "axis": tuple(axis.tolist())} if agrees else {}
 
 
@@ -122,10 +122,10 @@ def _same_start(exact: np.ndarray, plain: Joint) -> bool:
     if plain.kind in _TURNS and here.size:
         k = _TURNS[plain.kind]
         there[k] -= 2.0 * np.pi * np.round((there[k] - here[k]) / (2.0 * np.pi))
-    return near(there, here)
+    return agree(there, here)
 
 
 def _same_limit(exact: np.ndarray, plain: tuple[float, ...] | None) -> bool:
     if plain is None:
         return not np.isfinite(exact).any()
-    return exact.size == 0 or near(exact, plain)
+    return exact.size == 0 or agree(exact, plain)

@@ -1,8 +1,8 @@
-"""From joints of a file to joints of a scene: where bodies are at zero, and at which coordinates they start.
+"""From joints of a file to joints of a scene: poses of bodies with all joints at zero, and start coordinates.
 
-A scene knows the place of every body when all joints are at zero, which is where both frames of each joint coincide. A
-file has the place where bodies start. What a joint of a file can do and one kind of joint of a scene cannot, such as
-two or three turns with limits, is a chain of joints of one axis each with bodies without mass between them.
+A scene has the pose of every body with all joints at zero, where the two frames of each joint coincide. A file has the
+pose at which each body starts. A joint of a file without a counterpart in a scene, such as one with two or three
+limited rotations, becomes a chain of joints with one axis each, and massless bodies between them.
 """
 
 from typing import NamedTuple
@@ -12,30 +12,31 @@ from pxr import Usd
 
 from warpbots.scene import Joint, RigidBody, SceneError
 from warpbots.usd.rigid.body_tree import Branch
-from warpbots.usd.rigid.colliders import Note
 from warpbots.usd.rigid.exact_values import exact_joint, exact_pose
-from warpbots.usd.rigid.joint_prims import Freedom, JointPrim
-from warpbots.usd.rigid.poses import displacement, inverse, matrix_of, misfit, solve
+from warpbots.usd.rigid.joint_kinematics import displacement, misfit, solve
+from warpbots.usd.rigid.joint_reader import Freedom, JointPrim
+from warpbots.usd.stage.attributes import number, schemas
+from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.schema import RIGID_API, rows
-from warpbots.usd.stage.units import Frame, snap
-from warpbots.usd.stage.values import number, schemas
+from warpbots.usd.stage.transforms import inverse, matrix_of, snap
+from warpbots.usd.stage.units import Frame
 
-__all__ = ["Hanging", "Step", "hang"]
+__all__ = ["JointChain", "ChainJoint", "joint_chain"]
 
 _FITS = 1e-3
-"""Largest distance [m] and angle [rad] between where a file has a body and where its joint can bring it."""
+"""Largest distance [m] and angle [rad] between the pose of a body in the file and one that its joint can reach."""
 
 _ZERO = 1e-6
-"""Coordinates [m or rad] below which a joint starts at zero: what is left of frames in single precision."""
+"""Coordinates [m or rad] below which a joint starts at zero: the rounding of frames in single precision."""
 
 
-class Step(NamedTuple):
+class ChainJoint(NamedTuple):
     """A joint of a scene.
 
     Attributes:
         joint: The joint.
         prim: The prim it comes from.
-        freedoms: What its velocities are in the file, in their order; none for balls.
+        freedoms: Its degrees of freedom in the file, in the order of its velocities; empty for ball joints.
     """
 
     joint: Joint
@@ -43,16 +44,16 @@ class Step(NamedTuple):
     freedoms: tuple[Freedom, ...]
 
 
-class Hanging(NamedTuple):
-    """A body on its joints.
+class JointChain(NamedTuple):
+    """A body with the joints that connect it to its parent.
 
     Attributes:
         steps: The joints from its parent to it.
-        between: Bodies without mass between them.
-        zero: Pose of the body when all joints are at zero, shape (4, 4).
+        between: Massless bodies between them.
+        zero: Pose of the body with all joints at zero, shape (4, 4).
     """
 
-    steps: list[Step]
+    steps: list[ChainJoint]
     between: list[RigidBody]
     zero: np.ndarray
 
@@ -66,23 +67,23 @@ class _Link(NamedTuple):
     name: str
 
 
-def hang(
+def joint_chain(
     branch: Branch, names: tuple[str | None, str], zero: np.ndarray, now: tuple[np.ndarray, np.ndarray],
     child: Usd.Prim, frame: Frame, note: Note,
-) -> Hanging:  # fmt: skip
+) -> JointChain:  # fmt: skip
     """The joints of `branch`.
 
     Args:
-        branch: From a body, or the world, to a body that hangs on it.
+        branch: From a body, or the world, to a child of it.
         names: Names of both, None for the world.
-        zero: Pose of the parent when all joints are at zero, shape (4, 4).
-        now: Poses of both where the file has them, each of shape (4, 4).
-        child: Prim of the body that hangs.
+        zero: Pose of the parent with all joints at zero, shape (4, 4).
+        now: Poses of both in the file, each of shape (4, 4).
+        child: Prim of the child.
         frame: Units and axes of the stage.
         note: Takes what is not as the file says it.
 
     Raises:
-        SceneError: A number is outside of its range; the message names the prim.
+        SceneError: A number is outside its range; the message names the prim.
     """
     up, down = (1, 0) if branch.reversed else (0, 1)
     first = branch.joints[0]
@@ -93,49 +94,50 @@ def hang(
     for joint in branch.joints[1:]:
         distance, angle = misfit(zero @ joint.ends[up].frame, rest @ joint.ends[down].frame)
         if max(distance, angle) > _FITS:
-            note(joint.prim, f"its frames do not meet where those of {first.prim.GetPath()} do, by {distance:.3g} m "
-                 f"and {angle:.3g} rad; those of its second body count")  # fmt: skip
+            note(joint.prim, f"its frames and those of {first.prim.GetPath()} differ by {distance:.3g} m "
+                 f"and {angle:.3g} rad; the frame of its second body is used")  # fmt: skip
     coordinates = _start(
         links, zero @ inverse(now[0]) @ now[1], rest, first.prim, RIGID_API not in schemas(child), frame.meters, note
     )
     steps, between, carrier = [], [], names[0]
     for k, (link, start) in enumerate(zip(links, coordinates, strict=True)):
         target = names[1] if k + 1 == len(links) else f"{names[1]}/{link.name}"
-        steps.append(Step(_joint(link, carrier, target, start, len(links) == 1, frame), link.prim.prim, link.freedoms))
+        joint = _joint(link, carrier, target, start, len(links) == 1, frame)
+        steps.append(ChainJoint(joint, link.prim.prim, link.freedoms))
         if k + 1 < len(links):
             between.append(RigidBody(target, None, position=tuple(rest[:3, 3]), rotation=rest[:3, :3]))
         carrier = target
-    return Hanging(steps, between, rest)
+    return JointChain(steps, between, rest)
 
 
 def _columns(joint: JointPrim) -> tuple[tuple[Freedom, ...], np.ndarray]:
-    """Freedoms in the order of a planar or free_2d joint, and its axes in the frame of the joint as columns."""
-    lengths = {f.axis: f for f in joint.freedoms if not f.turns}
+    """Degrees of freedom in the order of a planar or free_2d joint, and its axes in the joint frame as columns."""
+    lengths = {f.axis: f for f in joint.freedoms if not f.angular}
     k = next(axis for axis in range(3) if axis not in lengths)
     a, b = (k + 1) % 3, (k + 2) % 3
-    turns = tuple(f for f in joint.freedoms if f.turns)
-    return (lengths[a], lengths[b], *turns), np.eye(3)[:, [a, b, k]]
+    angles = tuple(f for f in joint.freedoms if f.angular)
+    return (lengths[a], lengths[b], *angles), np.eye(3)[:, [a, b, k]]
 
 
 def _kind(joint: JointPrim, back: bool) -> str | None:
-    """The kind of a scene's joint that moves as this one; None if it takes several."""
+    """The kind of joint of a scene with the same motion; None if a chain of several is needed."""
     if joint.ball:
         return "ball"
-    lengths, turns = ([f for f in joint.freedoms if f.turns is t] for t in (False, True))
-    loose = all(f.drive is None and not np.isfinite([f.lower, f.upper]).any() for f in turns)
-    plain = {(0, 0): "fixed", (0, 1): "revolute", (1, 0): "prismatic"}.get((len(lengths), len(turns)))
+    lengths, angles = ([f for f in joint.freedoms if f.angular is t] for t in (False, True))
+    loose = all(f.drive is None and not np.isfinite([f.lower, f.upper]).any() for f in angles)
+    plain = {(0, 0): "fixed", (0, 1): "revolute", (1, 0): "prismatic"}.get((len(lengths), len(angles)))
     if plain:
         return plain
-    if len(turns) == 3 and not lengths and loose:
+    if len(angles) == 3 and not lengths and loose:
         return "ball"
-    if len(turns) == 3 and len(lengths) == 3 and loose:
+    if len(angles) == 3 and len(lengths) == 3 and loose:
         limited = any(f.drive or np.isfinite([f.lower, f.upper]).any() for f in lengths)
         return None if limited else "free"
-    if back:  # the coordinates of the others are those of the other side
+    if back:  # the coordinates of other kinds are those of the other side
         return None
-    if not turns:
+    if not angles:
         return "planar" if len(lengths) == 2 else "translational"
-    across = len(lengths) == 2 and len(turns) == 1 and turns[0].axis not in [f.axis for f in lengths]
+    across = len(lengths) == 2 and len(angles) == 1 and angles[0].axis not in [f.axis for f in lengths]
     return "free_2d" if across else None
 
 
@@ -153,7 +155,7 @@ def _links(joint: JointPrim, back: bool, place: np.ndarray) -> list[_Link]:
         return [_Link(kind, np.eye(3)[2], place, joint, freedoms, joint.name)]
     return [
         _Link(
-            "revolute" if f.turns else "prismatic", sign * np.eye(3)[f.axis], place, joint, (f,),
+            "revolute" if f.angular else "prismatic", sign * np.eye(3)[f.axis], place, joint, (f,),
             f"{joint.name}/{f.token}",
         )
         for f in joint.freedoms
@@ -163,7 +165,7 @@ def _links(joint: JointPrim, back: bool, place: np.ndarray) -> list[_Link]:
 def _start(
     links: list[_Link], moved: np.ndarray, rest: np.ndarray, prim: Usd.Prim, foreign: bool, meters: float, note: Note
 ) -> list[np.ndarray]:
-    """Coordinates at which `links` bring a body from `rest` to `moved`, as near as they can."""
+    """Coordinates at which `links` bring a body from `rest` as close to `moved` as they can."""
     if len(links) == 1:
         link = links[0]
         target = inverse(link.place) @ moved @ inverse(rest) @ link.place
@@ -173,19 +175,19 @@ def _start(
     reached = _reached(links, found, rest)
     distance, angle = misfit(reached, moved)
     if max(distance, angle) > _FITS:
-        note(prim, f"the bodies that it joins are placed so that it does not fit by {distance:.3g} m and {angle:.3g} "
-             f"rad; the joint counts")  # fmt: skip
+        note(prim, f"the poses of its bodies violate it by {distance:.3g} m and {angle:.3g} "
+             f"rad; the joint takes precedence")  # fmt: skip
     found = [np.where(np.abs(q) < _ZERO, 0.0, q) for q in found]
     for link, q in zip(links, found, strict=True):
-        for freedom, value in zip(link.freedoms, q, strict=False):  # balls have none
+        for freedom, value in zip(link.freedoms, q, strict=False):  # ball joints have none
             if foreign and not freedom.lower - _FITS <= value <= freedom.upper + _FITS:
-                note(prim, f"it starts at {value:.4g}, outside of its limits {freedom.lower:.4g} to "
+                note(prim, f"it starts at {value:.4g}, outside its limits {freedom.lower:.4g} to "
                      f"{freedom.upper:.4g}, which push it back")  # fmt: skip
             state = number(link.prim.prim, f"state:{freedom.token}:physics:position")
-            unit = np.pi / 180.0 if freedom.turns else meters
+            unit = np.pi / 180.0 if freedom.angular else meters
             if state is not None and abs(state * unit - value) > _FITS:
-                note(prim, f"state:{freedom.token}:physics:position = {state:g}; it starts where its bodies are, at "
-                     f"{value / unit:.4g}")  # fmt: skip
+                note(prim, f"state:{freedom.token}:physics:position = {state:g}; it starts at the poses of its bodies "
+                     f"instead, at {value / unit:.4g}")  # fmt: skip
     return found
 
 
@@ -211,9 +213,9 @@ def _search(links: list[_Link], moved: np.ndarray, rest: np.ndarray) -> list[np.
 
 
 def _within(link: _Link, q: np.ndarray) -> np.ndarray:
-    """The same angle within the limits, where one is."""
+    """Coordinates with angles shifted by full turns into their limits, where that is possible."""
     for k, freedom in enumerate(link.freedoms):
-        if freedom.turns and not freedom.lower <= q[k] <= freedom.upper:
+        if freedom.angular and not freedom.lower <= q[k] <= freedom.upper:
             turned = [q[k] + n * 2.0 * np.pi for n in (-1, 1, -2, 2)]
             fitting = [angle for angle in turned if freedom.lower <= angle <= freedom.upper]
             q = np.array([*q[:k], *(fitting[:1] or [q[k]]), *q[k + 1 :]])
@@ -240,38 +242,39 @@ def _joint(link: _Link, parent: str | None, child: str, start: np.ndarray, alone
 
 
 def _rates(link: _Link, frame: Frame) -> tuple[float, ...]:
-    """Velocities at which a joint starts by PhysicsJointStateAPI [rad/s or m/s]; none for balls and free joints."""
+    """Initial velocities from PhysicsJointStateAPI [rad/s or m/s]; none for ball and free joints."""
     said = ((f, number(link.prim.prim, f"state:{f.token}:physics:velocity")) for f in link.freedoms)
-    return tuple((rate or 0.0) * (np.pi / 180.0 if f.turns else frame.meters) for f, rate in said)
+    return tuple((rate or 0.0) * (np.pi / 180.0 if f.angular else frame.meters) for f, rate in said)
 
 
 def _soft_limits(link: _Link, frame: Frame) -> dict[str, float]:
-    """How stiff the limits of a joint are, where PhysxLimitAPI says it alike for all of its freedoms."""
+    """Stiffness of the limits of a joint, if PhysxLimitAPI gives all of its degrees of freedom the same."""
     found = set()
     for f in link.freedoms:
         stiffness = number(link.prim.prim, rows("Joint.limit_stiffness")[0].name.format(axis=f.token))
-        per = 180.0 / np.pi if f.turns else 1.0
-        found.add((stiffness or 0.0) * frame.factor("N m" if f.turns else "N/m") * per)
+        per = 180.0 / np.pi if f.angular else 1.0
+        found.add((stiffness or 0.0) * frame.factor("N m" if f.angular else "N/m") * per)
     return {"limit_stiffness": found.pop()} if len(found) == 1 and min(found) > 0.0 else {}
 
 
 def _passive(link: _Link, frame: Frame) -> dict[str, tuple[float, ...]]:
-    """Spring, damping and rotor of a joint, which hold for all of its velocities."""
-    turns = {"ball": (True,) * 3, "free": (False,) * 3 + (True,) * 3}.get(link.kind, [f.turns for f in link.freedoms])
-    drives = [f.drive for f in link.freedoms] or [None] * len(turns)
+    """Stiffness, damping and armature of a joint, the same for all of its velocities."""
+    several = {"ball": (True,) * 3, "free": (False,) * 3 + (True,) * 3}
+    angular = several.get(link.kind, [f.angular for f in link.freedoms])
+    drives = [f.drive for f in link.freedoms] or [None] * len(angular)
     idle = [d.damping if d and not d.stiffness else 0.0 for d in drives]
-    found = {field: [_value(link.prim.prim, field, t, frame) for t in turns] for field in _UNITS}
-    found["damping"] = [a + b for a, b in zip(found["damping"], idle or [0.0] * len(turns), strict=True)]
+    found = {field: [_value(link.prim.prim, field, t, frame) for t in angular] for field in _UNITS}
+    found["damping"] = [a + b for a, b in zip(found["damping"], idle or [0.0] * len(angular), strict=True)]
     return {field: tuple(values) for field, values in found.items()}
 
 
 _UNITS = {"stiffness": ("N m", "N/m"), "damping": ("N m", "N/m"), "armature": ("kg m^2", "kg")}
 
 
-def _value(prim: Usd.Prim, field: str, turns: bool, frame: Frame) -> float:
+def _value(prim: Usd.Prim, field: str, angular: bool, frame: Frame) -> float:
     for row in rows(f"Joint.{field}"):
         value = number(prim, row.name)
         if value is not None:
-            per = 180.0 / np.pi if turns and row.unit.endswith("deg") else 1.0
-            return value * frame.factor(_UNITS[field][0 if turns else 1]) * per
+            per = 180.0 / np.pi if angular and row.unit.endswith("deg") else 1.0
+            return value * frame.factor(_UNITS[field][0 if angular else 1]) * per
     return 0.0

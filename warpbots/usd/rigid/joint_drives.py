@@ -1,7 +1,7 @@
-"""Motors at joints: drives of UsdPhysics, and prims of ours where a file has them.
+"""Joint motors: drives of UsdPhysics, and prims of ours where a file has them.
 
-A drive with a stiffness is a `Servo`, one without stiffness and damping but with a largest force a `Torque`, and one
-with a damping alone is the damping of its joint.
+A drive with a stiffness is a `Servo`. One with a maximum force but neither stiffness nor damping is a `Torque`. One
+with damping alone adds to the damping of its joint.
 """
 
 import dataclasses
@@ -10,28 +10,28 @@ from typing import NamedTuple
 import numpy as np
 
 from warpbots.scene import Servo, Torque
-from warpbots.usd.rigid.colliders import Note
-from warpbots.usd.rigid.exact_values import near
-from warpbots.usd.rigid.joint_chains import Step
-from warpbots.usd.rigid.joint_prims import Drive
+from warpbots.usd.rigid.exact_values import agree
+from warpbots.usd.rigid.joint_chains import ChainJoint
+from warpbots.usd.rigid.joint_reader import Drive
+from warpbots.usd.stage.inventory import Note
 
 __all__ = ["Claim", "claim", "read_drives"]
 
 
 class Claim(NamedTuple):
-    """Actuators with prims of their own.
+    """Actuators with prims of their own, and what they drive.
 
     Attributes:
-        actuators: All of them; those whose drive was changed are as it says now.
-        taken: Joint and velocity that they drive.
+        actuators: All of them; those whose drive was edited have its new values.
+        taken: Joint and index of the velocity that they drive.
     """
 
     actuators: list
     taken: set[tuple[str, int]]
 
 
-def claim(actuators: list, steps: list[Step]) -> Claim:
-    """What `actuators` drive; whoever changes a drive in another program is obeyed."""
+def claim(actuators: list, steps: list[ChainJoint]) -> Claim:
+    """What `actuators` drive; a drive that was edited in another program takes precedence."""
     at = {step.joint.name: step for step in steps}
     taken: set[tuple[str, int]] = set()
     result = []
@@ -58,11 +58,11 @@ def _now(motor: Torque | Servo, drive: Drive) -> Torque | Servo:
 
 
 def _equal(a: float, b: float) -> bool:
-    return near(a / b, 1.0) if b else a == 0.0
+    return agree(a / b, 1.0) if b else a == 0.0
 
 
-def read_drives(step: Step, taken: set[tuple[str, int]], note: Note) -> list[Torque | Servo]:
-    """Motors that the drives of the joint `step` are, without those of `taken`."""
+def read_drives(step: ChainJoint, taken: set[tuple[str, int]], note: Note) -> list[Torque | Servo]:
+    """Motors for the drives of the joint `step`, except those in `taken`."""
     driven = [(k, f) for k, f in enumerate(step.freedoms) if f.drive is not None]
     found: list[Torque | Servo] = []
     for k, freedom in driven:
@@ -77,5 +77,8 @@ def read_drives(step: Step, taken: set[tuple[str, int]], note: Note) -> list[Tor
         elif not drive.damping and np.isfinite(drive.force) and drive.force > 0.0:
             found.append(Torque(name, joint, drive.force, k))
         if np.isfinite(drive.force) and (drive.stiffness or drive.damping):
-            note(step.prim, f"the largest force {drive.force:g} of the drive of {freedom.token}; a servo has none")
+            note(
+                step.prim,
+                f"the maximum force {drive.force:g} of the drive of {freedom.token}; a Servo has no such limit",
+            )
     return found

@@ -4,13 +4,13 @@ import numpy as np
 from pxr import Gf, Usd, UsdPhysics
 
 from warpbots.scene import Joint, Scene, Servo, Torque
-from warpbots.usd.rigid.poses import inverse, matrix_of
-from warpbots.usd.stage.schema import Row, rows
-from warpbots.usd.stage.target import Target, rename
+from warpbots.usd.stage.attributes import apply, author_row, create, quaternion
+from warpbots.usd.stage.prim_editing import Target, rename
+from warpbots.usd.stage.schema import rows
+from warpbots.usd.stage.transforms import inverse, matrix_of
 from warpbots.usd.stage.units import Frame
-from warpbots.usd.stage.values import apply, create
 
-__all__ = ["author_row", "quaternion", "write_joint"]
+__all__ = ["write_joint"]
 
 _TYPES = {
     "fixed": "PhysicsFixedJoint", "revolute": "PhysicsRevoluteJoint", "prismatic": "PhysicsPrismaticJoint",
@@ -33,21 +33,8 @@ _LOCKED = (1.0, -1.0)
 _NEWTON_JOINT = "NewtonJointAPI"
 
 
-def author_row(prim: Usd.Prim, row: Row, value: object) -> None:
-    """Author the attribute of a row of the table, as it stands in the file."""
-    create(prim, row.name, row.type, value, row.uniform)
-
-
-def quaternion(R: np.ndarray) -> Gf.Quatf:
-    """A rotation matrix as a quaternion of single precision."""
-    from scipy.spatial.transform import Rotation
-
-    x, y, z, w = Rotation.from_matrix(R).as_quat(canonical=True).tolist()
-    return Gf.Quatf(w, x, y, z)
-
-
 def write_joint(target: Target, scene: Scene, joint: Joint, bodies: dict[str, Usd.Prim]) -> Usd.Prim:
-    """Author `joint`; its exact numbers are not among it.
+    """Author `joint`, without its exact values.
 
     Args:
         target: Where.
@@ -92,7 +79,7 @@ def _aligned(axis: np.ndarray) -> tuple[int, np.ndarray]:
 
 
 def _per(token: str, frame: Frame) -> float:
-    """What a length or an angle in a file is multiplied with to be in SI units."""
+    """Factor from a length or an angle in a file to SI units."""
     return np.pi / 180.0 if token in _TURNS else frame.meters
 
 
@@ -132,15 +119,15 @@ def _write_drives(prim: Usd.Prim, joint: Joint, scene: Scene, frame: Frame) -> N
         if motor is None:
             continue
         UsdPhysics.DriveAPI.Apply(prim, token)
-        turns = token in _TURNS
-        gain = frame.factor("N m" if turns else "N/m") / (np.pi / 180.0 if turns else 1.0)
+        angular = token in _TURNS
+        gain = frame.factor("N m" if angular else "N/m") / (np.pi / 180.0 if angular else 1.0)
         if isinstance(motor, Servo):
             values = {
                 "stiffness": motor.stiffness / gain, "damping": motor.damping / gain,
                 "target": motor.target / _per(token, frame),
             }  # fmt: skip
         else:
-            force = motor.max_torque / frame.factor("N m" if turns else "N")
+            force = motor.max_torque / frame.factor("N m" if angular else "N")
             values = {"stiffness": 0.0, "damping": 0.0, "force": force}
         for part, value in values.items():
             row = rows(f"motor {part}")[0]
@@ -149,15 +136,15 @@ def _write_drives(prim: Usd.Prim, joint: Joint, scene: Scene, frame: Frame) -> N
 
 
 def _write_passive(prim: Usd.Prim, joint: Joint, frame: Frame) -> None:
-    """Rotor and damping, where one number holds for all velocities."""
-    turns = {
+    """Armature and damping, if they are the same for all velocities."""
+    angular = {
         "ball": {True}, "free": {True, False}
     }.get(joint.kind, {token in _TURNS for token in _FREE.get(joint.kind, ())})  # fmt: skip
     for field, units in (("armature", ("kg m^2", "kg")), ("damping", ("N m", "N/m"))):
         values = set(getattr(joint, field))
-        if len(values) != 1 or len(turns) != 1 or values == {0.0}:
+        if len(values) != 1 or len(angular) != 1 or values == {0.0}:
             continue
-        angle = True in turns
+        angle = True in angular
         factor = frame.factor(units[0 if angle else 1])
         factor *= 180.0 / np.pi if angle and field == "damping" else 1.0
         row = rows(f"Joint.{field}")[0]

@@ -1,54 +1,55 @@
-"""What rigid bodies weigh, by `PhysicsMassAPI` and by the densities of materials; zero means "not said" in UsdPhysics.
+"""Mass properties of rigid bodies from `PhysicsMassAPI` and material densities; zero means "not set" in UsdPhysics.
 
-What is said of a body goes before what is said of its colliders, and that before the density of their materials.
+Attributes of a body take precedence over those of its colliders, and these over the density of their materials.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from pxr import Usd
+from pxr import Gf, Usd
 
 from warpbots.scene import Inertia, RigidBody, SceneError, Shape
 from warpbots.solvers.articulated.inertia import combine, solid_moments
 from warpbots.usd.geometry.physics_materials import read_density
-from warpbots.usd.rigid.colliders import Note
-from warpbots.usd.rigid.poses import quaternion_matrix
+from warpbots.usd.rigid.exact_values import agree, load_exact
+from warpbots.usd.stage.attributes import author_row, authored, get, put, quaternion, schemas
+from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.schema import rows
-from warpbots.usd.stage.units import START, Frame, transform
-from warpbots.usd.stage.values import authored, get, schemas
+from warpbots.usd.stage.transforms import quaternion_matrix, transform
+from warpbots.usd.stage.units import START, Frame
 
-__all__ = ["Weight", "read_weight", "says_mass"]
+__all__ = ["MassProperties", "read_mass_properties", "has_mass_attributes"]
 
 _BALL = 0.1
-"""Radius [m] of the ball that stands in UsdPhysics for a body without colliders."""
+"""Radius [m] of the ball that UsdPhysics assumes for a body without colliders."""
 
 
-class Weight(NamedTuple):
-    """What a body weighs.
+class MassProperties(NamedTuple):
+    """Mass properties of a body.
 
     Attributes:
         density: Density [kg/m^3].
-        inertia: Mass and moments where they do not follow from shape and density, or None.
+        inertia: Mass and moments of inertia if they do not follow from shape and density, or None.
     """
 
     density: float
     inertia: Inertia | None
 
 
-def read_weight(
+def read_mass_properties(
     body: Usd.Prim, base: np.ndarray, parts: list[tuple[Usd.Prim, Shape]], frame: Frame, note: Note
-) -> Weight:
-    """What the rigid body at `body` weighs.
+) -> MassProperties:
+    """Mass properties of the rigid body at `body`.
 
     Args:
         body: Prim of the body.
         base: Local coordinates of the prim to the frame of the body [m], shape (4, 4).
         parts: Its colliders, each with its solid in the frame of the body.
         frame: Units and axes of the stage.
-        note: Takes what is not as the file says it.
+        note: Takes what is read differently from what the file says.
 
     Raises:
-        SceneError: A value is outside of its range; the message names the prim.
+        SceneError: A value is outside its range; the message names the prim.
     """
     said = _said(body, frame)
     center, diagonal = _center(body, base), _moments(body, frame)
@@ -57,21 +58,21 @@ def read_weight(
     own = [_said(prim, frame)["mass"] if prim != body else None for prim, _ in parts]
     explicit = said["mass"] or center is not None or diagonal is not None
     if not explicit and not any(own) and len(set(densities)) < 2:
-        return Weight(plain, None)
+        return MassProperties(plain, None)
     if said["mass"] and center is not None and diagonal is not None:
-        return Weight(plain, _inertia(body, said["mass"], center, diagonal))
+        return MassProperties(plain, _inertia(body, said["mass"], center, diagonal))
     whole = _whole(body, parts, densities, own, said["mass"], diagonal is not None, note)
     if whole is None:
-        return Weight(plain, None)
+        return MassProperties(plain, None)
     mass, middle, moments = whole
-    return Weight(
+    return MassProperties(
         plain,
         _inertia(body, mass, middle if center is None else center, moments if diagonal is None else diagonal),
     )
 
 
-def says_mass(prim: Usd.Prim, frame: Frame) -> bool:
-    """Whether `prim` itself says a mass or a density.
+def has_mass_attributes(prim: Usd.Prim, frame: Frame) -> bool:
+    """Whether `prim` itself has a mass or a density.
 
     Raises:
         SceneError: It is negative; the message names the prim.
@@ -90,7 +91,7 @@ def _whole(
     body: Usd.Prim, parts: list[tuple[Usd.Prim, Shape]], densities: list[float], own: list[float | None],
     mass: float | None, inertia_said: bool, note: Note,
 ) -> tuple[float, np.ndarray, np.ndarray] | None:  # fmt: skip
-    """Mass, centre and moments of all colliders together, brought to `mass` where that is said."""
+    """Mass, centre and moments of all colliders together, scaled to `mass` if that is given."""
     pieces = []
     for (prim, shape), density, weight in zip(parts, densities, own, strict=True):
         try:
@@ -109,18 +110,20 @@ def _whole(
         mass = 1.0
         note(body, "moments of inertia but neither mass nor collider; its mass is taken as 1 kg")
     if not inertia_said:
-        note(body, f"a mass but neither collider nor moments of inertia; those of a ball of {_BALL:g} m are taken")
+        note(
+            body, f"a mass but neither collider nor moments of inertia; those of a ball of radius {_BALL:g} m are used"
+        )
     return mass, np.zeros(3), 0.4 * mass * _BALL**2 * np.eye(3)
 
 
 def _said(prim: Usd.Prim, frame: Frame) -> dict[str, float | None]:
-    """Mass [kg] and density [kg/m^3] that `prim` itself says; None for what it does not."""
+    """Mass [kg] and density [kg/m^3] of `prim` itself; None for what is not set."""
     if "PhysicsMassAPI" not in schemas(prim):
         return {"mass": None, "density": None}
     found = {f: get(prim, s, frame) for f, s in (("mass", "Inertia.mass"), ("density", "RigidBody.density"))}
     for field, value in found.items():
         if value is not None and not value >= 0.0:
-            raise SceneError(f"{prim.GetPath()}: physics:{field} must be positive, or 0 for not said, got {value:g}")
+            raise SceneError(f"{prim.GetPath()}: physics:{field} must be positive, or 0 for not set, got {value:g}")
     return {field: value or None for field, value in found.items()}
 
 
@@ -138,7 +141,7 @@ def _center(body: Usd.Prim, base: np.ndarray) -> np.ndarray | None:
 
 
 def _moments(body: Usd.Prim, frame: Frame) -> np.ndarray | None:
-    """Moments of inertia that the file says [kg m^2], shape (3, 3), or None."""
+    """Moments of inertia in the file [kg m^2], shape (3, 3), or None."""
     name, turned = (rows(f"Inertia.{part}")[0].name for part in ("diagonal", "axes"))
     if "PhysicsMassAPI" not in schemas(body) or not authored(body, name):
         return None
@@ -150,3 +153,29 @@ def _moments(body: Usd.Prim, frame: Frame) -> np.ndarray | None:
         q = body.GetAttribute(turned).Get(START)
         R = quaternion_matrix(*q.GetImaginary(), q.GetReal())
     return frame.factor("kg m^2") * (R * diagonal) @ R.T
+
+
+def exact_inertia(prim: Usd.Prim, plain: Inertia | None) -> Inertia | None:
+    center, moments = load_exact(prim, "center"), load_exact(prim, "moments")
+    if plain is None or center is None or moments is None or moments.size != 9:
+        return plain
+    moments = moments.reshape(3, 3)
+    size = max(1e-300, float(np.abs(moments).max()))
+    if not agree(center, plain.center) or not agree(moments / size, plain.moments / size):
+        return plain
+    return Inertia(plain.mass, tuple(center.tolist()), moments)
+
+
+def write_inertia(prim: Usd.Prim, body: RigidBody, frame: Frame) -> None:
+    """Author mass, centre of mass and moments of `body`, in single precision, if it has an inertia of its own."""
+    if body.inertia is None:
+        return
+    put(prim, "Inertia.mass", body.inertia.mass, frame)
+    principal, axes = np.linalg.eigh(body.inertia.moments)
+    if np.count_nonzero(body.inertia.moments - np.diag(np.diag(body.inertia.moments))) == 0:
+        principal, axes = np.diag(body.inertia.moments), np.eye(3)
+    if np.linalg.det(axes) < 0.0:
+        axes = axes * [1.0, 1.0, -1.0]
+    author_row(prim, rows("Inertia.center")[0], Gf.Vec3f(*body.inertia.center))
+    author_row(prim, rows("Inertia.diagonal")[0], Gf.Vec3f(*(principal / frame.factor("kg m^2")).tolist()))
+    author_row(prim, rows("Inertia.axes")[0], quaternion(axes))

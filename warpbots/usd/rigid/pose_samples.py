@@ -1,39 +1,41 @@
-"""Where rigid bodies are at every frame, as time samples over the prims of the bodies themselves.
+"""Poses of rigid bodies at every frame, as time samples on their prims.
 
-A player does not simulate over them: the bodies are kinematic in the layer of the results.
+The bodies are kinematic in the layer of the results, so that a player shows the motion and does not simulate it.
 """
 
-from typing import Any, NamedTuple
+import functools
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
 from warpbots.scene import Scene
-from warpbots.usd.rigid.colliders import body_of
-from warpbots.usd.rigid.poses import matrix_of, pose_of
-from warpbots.usd.rigid.robot_writer import rigid_prims
-from warpbots.usd.stage.inventory import Survey
+from warpbots.trajectory import Trajectory
+from warpbots.usd.stage.attributes import apply
+from warpbots.usd.stage.inventory import Inventory
+from warpbots.usd.stage.prim_editing import editable
+from warpbots.usd.stage.roles import body_of
 from warpbots.usd.stage.schema import MOTION_API
-from warpbots.usd.stage.target import editable
+from warpbots.usd.stage.transforms import matrix_of, pose_of
 from warpbots.usd.stage.units import Frame
-from warpbots.usd.stage.values import apply
 
-__all__ = ["MovingBody", "moving_bodies", "write_poses"]
+__all__ = ["pose_frames"]
 
 _SUFFIX = "sim"
 
 
-class MovingBody(NamedTuple):
+class _MovingBody(NamedTuple):
     """A prim of a rigid body that moves.
 
     Attributes:
         index: Index of the body in `Scene.rigid`.
         prim: The prim.
         scale: Local coordinates of the prim to the frame of the body [m], shape (4, 4).
-        parent: Coordinates of the parent of the prim to those of `above`, or of the scene [m], shape (4, 4).
-        above: Index in the list of moving bodies of the one that carries the parent, or None.
+        parent: Coordinates of the parent prim to those of `above`, or of the scene [m], shape (4, 4).
+        above: Index in the list of moving bodies of the nearest one above the prim, or None.
         stretch: Scale along the axes of its local transform, shape (3,); None if that shears.
-        turned: The last quaternion, to whose side the next one is taken.
+        turned: The last quaternion; the next one gets the sign that is closer to it.
     """
 
     index: int
@@ -45,11 +47,34 @@ class MovingBody(NamedTuple):
     turned: list
 
 
-def moving_bodies(found: Survey, scene: Scene, frame: Frame) -> list[MovingBody]:
+def pose_frames(
+    found: Inventory, scene: Scene, trajectory: Trajectory, every: int, frame: Frame
+) -> Iterator[tuple[float, Callable[[float], int]]]:
+    """Prepare the prims of all rigid bodies on the layer that is being edited, and go through the frames.
+
+    Args:
+        found: The prims of the stage.
+        scene: The scene as it reads from the stage.
+        trajectory: The motion.
+        every: Write the states after every so many control intervals.
+        frame: Units and axes of the stage.
+
+    Yields:
+        Time [s], and a function that writes the frame at a time code and returns the number of its bytes.
+
+    Raises:
+        ValueError: A pose is not finite.
+    """
+    moving = _moving_bodies(found, scene, frame)
+    for time, position, rotation in trajectory.poses(every):
+        yield float(time), functools.partial(_write_poses, moving, position, rotation)
+
+
+def _moving_bodies(found: Inventory, scene: Scene, frame: Frame) -> list[_MovingBody]:
     """Prepare the prims of all rigid bodies for poses, parents first, on the layer that is being edited."""
     names = {body.name: k for k, body in enumerate(scene.rigid)}
     stage = next(iter(found.bodies.values())).GetStage()
-    paths = sorted((prim.GetPath(), names[name]) for name, prim in rigid_prims(found).items())
+    paths = sorted((prim.GetPath(), names[name]) for name, prim in found.rigid.items())
     for path, _ in paths:  # paths, because prims of instances expire when one of them is changed
         editable(stage.GetPrimAtPath(path))
     prims = [(stage.GetPrimAtPath(path), index) for path, index in paths]
@@ -66,7 +91,7 @@ def moving_bodies(found: Survey, scene: Scene, frame: Frame) -> list[MovingBody]
         _, rest = pose_of(local)
         square = np.allclose(rest, np.diag(np.diag(rest)), atol=1e-9)
         result.append(
-            MovingBody(
+            _MovingBody(
                 index, prim, scale, parent, place[above.GetPath()] if above is not None else None,
                 np.diag(rest)[:3].copy() if square else None, [],
             )
@@ -76,7 +101,7 @@ def moving_bodies(found: Survey, scene: Scene, frame: Frame) -> list[MovingBody]
     return result
 
 
-def _prepare(moving: MovingBody) -> None:
+def _prepare(moving: _MovingBody) -> None:
     xformable = UsdGeom.Xformable(moving.prim)
     reset = xformable.GetResetXformStack()
     xformable.ClearXformOpOrder()
@@ -94,14 +119,14 @@ def _prepare(moving: MovingBody) -> None:
     apply(moving.prim, MOTION_API)
 
 
-def write_poses(moving: list[MovingBody], code: float, position: Any, rotation: Any) -> int:
+def _write_poses(moving: list[_MovingBody], position: np.ndarray, rotation: np.ndarray, code: float) -> int:
     """Write one frame.
 
     Args:
-        moving: From `moving_bodies`.
-        code: Its time code.
+        moving: From `_moving_bodies`.
         position: Origins of the bodies [m], shape (n_bodies, 3).
         rotation: Their axes as columns, shape (n_bodies, 3, 3).
+        code: Time code of the frame.
 
     Returns:
         The number of its bytes.
@@ -117,7 +142,7 @@ def write_poses(moving: list[MovingBody], code: float, position: Any, rotation: 
         if not (np.isfinite(p).all() and np.isfinite(R).all()):
             raise ValueError(
                 f"the position of {body.prim.GetPath()} at time code {code:g} is {p.tolist()}; the simulation has "
-                f"failed before, reduce its time step"
+                f"diverged, reduce its time step"
             )
         now.append(matrix_of(R, p) @ body.scale)
         parent = body.parent if body.above is None else now[body.above] @ body.parent
@@ -129,7 +154,7 @@ def write_poses(moving: list[MovingBody], code: float, position: Any, rotation: 
         ops[UsdGeom.XformOp.TypeTranslate].Set(Gf.Vec3d(*local[:3, 3].tolist()), code)
         quaternion = Rotation.from_matrix(local[:3, :3] / body.stretch).as_quat()
         if body.turned and np.dot(body.turned[0], quaternion) < 0.0:
-            quaternion = -quaternion  # what is between two frames goes the short way
+            quaternion = -quaternion  # interpolation between two frames takes the shorter way
         body.turned[:] = [quaternion]
         x, y, z, w = quaternion.tolist()
         ops[UsdGeom.XformOp.TypeOrient].Set(Gf.Quatd(w, x, y, z), code)

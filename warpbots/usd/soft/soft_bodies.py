@@ -1,7 +1,7 @@
 """Soft bodies: a prim with `PhysicsDeformableBodyAPI`, its geometry, its material and its regions.
 
-Written as an Xform with the rest shape ``Shape`` and the guides ``Regions`` below it. In files of others the marked
-prim may be the geometry itself, or have it somewhere below.
+A soft body is written as an Xform with the rest shape ``Shape`` and the guides ``Regions`` below it. In files of other
+programs the marked prim may be the geometry itself, or have it anywhere below.
 """
 
 import numpy as np
@@ -10,9 +10,12 @@ from pxr import Sdf, Usd, UsdGeom
 from warpbots.scene import Material, Points, SceneError, Shape, Sheet, SoftBody, TetMesh
 from warpbots.usd.geometry.physics_materials import bind, direct_material, read_material, write_material
 from warpbots.usd.geometry.shape_prims import read_shape, write_shape
-from warpbots.usd.geometry.solid_prims import geometry, is_own, read_solid, write_solid
-from warpbots.usd.rigid.colliders import is_soft
-from warpbots.usd.soft.sheets import bending_of, read_bending, sheet_of, write_bending
+from warpbots.usd.geometry.sheet_prims import bending_of, read_bending, sheet_of, write_bending
+from warpbots.usd.geometry.solid_prims import read_solid, write_solid
+from warpbots.usd.stage.attributes import apply, authored, create, enabled, get, put, same, schemas
+from warpbots.usd.stage.inventory import Inventory
+from warpbots.usd.stage.prim_editing import Target, free_path, read_name, remove, rename, to_scene_coordinates
+from warpbots.usd.stage.roles import geometry_of, is_ours, is_soft
 from warpbots.usd.stage.schema import (
     BODY_APIS,
     POINTS_API,
@@ -22,14 +25,29 @@ from warpbots.usd.stage.schema import (
     VOLUME_API,
     rows,
 )
-from warpbots.usd.stage.target import Target, free_path, read_name, remove, rename, to_scene_coordinates
-from warpbots.usd.stage.units import START, Frame, rotation
-from warpbots.usd.stage.values import apply, authored, create, enabled, get, put, same, schemas
+from warpbots.usd.stage.stage_files import attempt
+from warpbots.usd.stage.transforms import rotation
+from warpbots.usd.stage.units import START, Frame
 
-__all__ = ["lost_velocities", "read_body", "write_body"]
+__all__ = ["lost_velocities", "read_body", "read_soft_bodies", "write_body"]
 
 _SIM_API = {Points: POINTS_API, TetMesh: VOLUME_API, Sheet: SURFACE_APIS[0]}
-"""Applied schemas of the geometry that others simulate as it is."""
+"""Applied schemas of geometry that other programs simulate without meshing it."""
+
+
+def read_soft_bodies(
+    found: Inventory, frame: Frame, material: Material | None, thickness: float | None, faults: list[str]
+) -> dict[str, SoftBody | None]:
+    """All soft bodies by name, as `read_body`.
+
+    Args:
+        found: The prims of the stage.
+        frame: Units and axes of the stage.
+        material: Material of bodies for which the file gives none.
+        thickness: Thickness [m] of the sheets made of open meshes; None to refuse them.
+        faults: Takes a line for each body that cannot be read, which is None then.
+    """
+    return {n: attempt(faults, read_body, prim, n, frame, material, thickness) for n, prim in found.soft.items()}
 
 
 def read_body(
@@ -42,12 +60,12 @@ def read_body(
         name: What to call it.
         frame: Units and axes of the stage.
         material: Material of a body for which the file gives none.
-        thickness: Thickness [m] of the sheet that a mesh without an inside becomes; None to refuse it.
+        thickness: Thickness [m] of the sheet made of an open mesh; None to refuse it.
 
     Raises:
         SceneError: Something about it cannot be simulated; the message names the prim.
     """
-    parts = geometry(body)
+    parts = geometry_of(body)
     for prim in (body, *parts):
         if is_soft(body) and "PhysicsRigidBodyAPI" in schemas(prim) and enabled(prim, "physics:rigidBodyEnabled"):
             raise SceneError(f"{prim.GetPath()}: {UNSUPPORTED_APIS['PhysicsRigidBodyAPI']}")
@@ -73,11 +91,11 @@ def _read_shape(body: Usd.Prim, parts: list[Usd.Prim], frame: Frame, thickness: 
         if "watertight" not in str(error) or len(parts) != 1 or parts[0].GetTypeName() != "Mesh":
             raise
         if thickness is None:
-            raise SceneError(f"{error}; pass thickness=... [m] to make sheets of meshes that are open") from None
+            raise SceneError(f"{error}; pass thickness=... [m] to make sheets of open meshes") from None
     try:
         return sheet_of(parts[0], frame.matrix(parts[0]), frame, thickness)
     except SceneError as error:
-        raise SceneError(f"{parts[0].GetPath()}: a mesh that is open, and no sheet: {error}") from None
+        raise SceneError(f"{parts[0].GetPath()}: an open mesh that cannot be a sheet: {error}") from None
 
 
 def write_body(target: Target, existing: Usd.Prim | None, body: SoftBody) -> Sdf.Path:
@@ -85,12 +103,12 @@ def write_body(target: Target, existing: Usd.Prim | None, body: SoftBody) -> Sdf
 
     Args:
         target: Where.
-        existing: The prim that stands for it already, or None. What is right there is left alone, so that what others
-            have added to it stays.
+        existing: Its present prim, or None. What is right there is left alone, so that additions of other programs
+            stay.
         body: The body.
 
     Returns:
-        Where it is.
+        Path of its prim.
     """
     frame = target.frame
     if existing is not None and _is(existing, body, frame):
@@ -98,7 +116,7 @@ def write_body(target: Target, existing: Usd.Prim | None, body: SoftBody) -> Sdf
     prim = write_solid(target, existing, "Bodies", body.name, body.shape)
     apply(prim, BODY_APIS[0])
     if type(body.shape) in _SIM_API:
-        apply(geometry(prim)[0], _SIM_API[type(body.shape)])
+        apply(geometry_of(prim)[0], _SIM_API[type(body.shape)])
     fresh = existing is None or prim != existing
     if fresh or not same(_velocity(prim, frame), body.velocity):
         put(prim, "SoftBody.velocity", body.velocity, frame)
@@ -109,13 +127,13 @@ def write_body(target: Target, existing: Usd.Prim | None, body: SoftBody) -> Sdf
     if fresh or not _made_of(prim, body, frame):
         material = write_material(target.stage, f"{prim.GetPath()}/PhysicsMaterial", body.material, frame)
         write_bending(material, bending_of(body.shape), frame)
-        bind(prim, material, over_descendants=not is_own(prim))
+        bind(prim, material, over_descendants=not is_ours(prim))
     _write_regions(target, prim, body)
     return prim.GetPath()
 
 
 def _is(prim: Usd.Prim, body: SoftBody, frame: Frame) -> bool:
-    """Whether `prim` is read as `body` already."""
+    """Whether `prim` already reads as `body`."""
     try:
         return bool(schemas(prim) & set(BODY_APIS)) and read_body(prim, body.name, frame) == body
     except SceneError:
@@ -124,7 +142,7 @@ def _is(prim: Usd.Prim, body: SoftBody, frame: Frame) -> bool:
 
 def _made_of(prim: Usd.Prim, body: SoftBody, frame: Frame) -> bool:
     try:
-        part = geometry(prim)[0]
+        part = geometry_of(prim)[0]
         made_of = read_material(part, frame) == body.material
         return made_of and same(read_bending(part, frame), bending_of(body.shape))
     except SceneError:
@@ -132,39 +150,39 @@ def _made_of(prim: Usd.Prim, body: SoftBody, frame: Frame) -> bool:
 
 
 def _velocity(body: Usd.Prim, frame: Frame) -> tuple[float, ...] | None:
-    """Initial velocity [m/s], shape (dim,), or None; that of its particles where these move as one."""
+    """Initial velocity [m/s], shape (dim,), or None; that of its particles if they all have the same."""
     if authored(body, rows("SoftBody.velocity")[0].name):
         return get(body, "SoftBody.velocity", frame)
     moving = _particle_velocities(body)
     if moving is None or (moving != moving[0]).any() or not moving[0].any():
         return None
-    turned = rotation(frame.matrix(geometry(body)[0])) @ moving[0] * frame.factor("m/s")
+    turned = rotation(frame.matrix(geometry_of(body)[0])) @ moving[0] * frame.factor("m/s")
     return tuple(frame.drop(turned).tolist())
 
 
 def lost_velocities(body: Usd.Prim) -> bool:
-    """Whether the particles of `body` start with different velocities, which a scene cannot say."""
+    """Whether the particles of `body` start with different velocities, which a scene cannot represent."""
     moving = _particle_velocities(body)
     return moving is not None and bool((moving != moving[0]).any())
 
 
 def _particle_velocities(body: Usd.Prim) -> np.ndarray | None:
-    points = UsdGeom.Points(geometry(body)[0])
+    points = UsdGeom.Points(geometry_of(body)[0])
     found = points.GetVelocitiesAttr().Get(START) if points else None
     return np.asarray(found, dtype=np.float64) if found else None
 
 
 def _color(body: Usd.Prim, frame: Frame) -> tuple[float, float, float]:
-    """The one colour of the body or of its first shape; the default where there are several colours."""
+    """The colour of the body or of its first shape; the default if there are several colours."""
     row = rows("SoftBody.color")[0]
-    for prim in (body, *geometry(body)[:1]):
+    for prim in (body, *geometry_of(body)[:1]):
         if authored(prim, row.name) and len(prim.GetAttribute(row.name).Get(START)) == 1:
             return get(prim, "SoftBody.color", frame)
     return row.default
 
 
 def _regions(body: Usd.Prim) -> list[Usd.Prim]:
-    """Prims of the regions of `body`: those that it points to, else those below it."""
+    """Prims of the regions of `body`: the targets of its relationship, else those below it."""
     link = body.GetRelationship("warpbots:regions")
     if link and link.HasAuthoredTargets():
         return [prim for prim in map(body.GetStage().GetPrimAtPath, link.GetTargets()) if prim]
@@ -207,7 +225,7 @@ def _write_region(target: Target, body_prim: Usd.Prim, body: SoftBody, name: str
 
 
 def _region_parent(target: Target, body: Usd.Prim, name: str) -> Usd.Prim:
-    if body.IsA(UsdGeom.Gprim):  # USD has no geometry below geometry: the regions of a foreign mesh stand elsewhere
+    if body.IsA(UsdGeom.Gprim):  # USD allows no geometry below geometry: regions of a foreign mesh go elsewhere
         return target.define("Regions", name)
     path = body.GetPath().AppendChild("Regions")
     if not target.stage.GetPrimAtPath(path):

@@ -1,46 +1,59 @@
-"""What is in a stage: which prims are bodies, obstacles and actuators, and which cannot be simulated."""
+"""The inventory of a stage: which prims are bodies, obstacles and actuators, and which cannot be simulated."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from pxr import Usd, UsdGeom, UsdPhysics
 
-from warpbots.usd.geometry.foreign_shapes import is_geometry
-from warpbots.usd.geometry.solid_prims import geometry
-from warpbots.usd.rigid.colliders import body_of, collides, is_moving, is_rigid, is_soft
-from warpbots.usd.stage.parts import kind_of, part_api
+from warpbots.usd.stage.attributes import authored, enabled, schemas
+from warpbots.usd.stage.prim_editing import read_name
+from warpbots.usd.stage.roles import (
+    body_of,
+    geometry_of,
+    is_collider,
+    is_geometry,
+    is_moving,
+    is_rigid,
+    is_soft,
+    kind_of,
+    part_api,
+)
 from warpbots.usd.stage.schema import OBSTACLE_API, PART_APIS, REGION_API, RESULT_API, ROD_API, UNSUPPORTED_APIS, rows
-from warpbots.usd.stage.target import read_name
 from warpbots.usd.stage.units import START
-from warpbots.usd.stage.unread import unread
-from warpbots.usd.stage.values import authored, enabled, schemas
+from warpbots.usd.stage.unread_physics import unread
 
-__all__ = ["Survey", "survey"]
+__all__ = ["Inventory", "Note", "lines_of", "take_inventory"]
+
+Note = Callable[[Usd.Prim | None, str], None]
+"""Takes a prim, or None for the whole file, and what of it is left out or read differently."""
+
+_MANY = 3
+"""Prims that share a reason and are still listed one by one."""
 
 _ORDER = rows("order")[0].name
 
 _FLAGS = {"PhysicsArticulationRootAPI": "roots", "PhysicsFilteredPairsAPI": "filters"}
 
 
-class Survey(NamedTuple):
-    """The prims of a stage by what they are for a scene, each by its unique name, in the order of the scene.
+class Inventory(NamedTuple):
+    """The prims of a stage by their role, each by its unique name, in the order of the scene.
 
     Attributes:
         bodies: Soft and rigid bodies.
-        loose: Geometry that no physics says anything about.
+        loose: Geometry without physics.
         obstacles: Static solids.
         actuators: Actuators.
-        constraints: What holds regions.
-        loads: What pulls regions.
-        attachments: What holds bodies together.
+        constraints: Constraints of regions.
+        loads: Loads on regions.
+        attachments: Attachments of bodies to each other.
         joints: Joints between rigid bodies.
         contacts: Laws of contact.
         roots: Roots of articulations.
         filters: Prims that filter collisions.
         groups: Collision groups.
         settings: The physics scene, or None.
-        left_out: Path of a prim that cannot be simulated, and why.
+        left_out: Paths of prims that are left out or read differently, and why.
     """
 
     bodies: dict[str, Usd.Prim]
@@ -58,10 +71,36 @@ class Survey(NamedTuple):
     settings: Usd.Prim | None
     left_out: list[tuple[str, str]]
 
+    @property
+    def rigid(self) -> dict[str, Usd.Prim]:
+        """The rigid ones among the bodies."""
+        return {name: prim for name, prim in self.bodies.items() if is_rigid(prim)}
 
-def survey(stage: Usd.Stage) -> Survey:
-    """Look through all of `stage`, instances included; what is inactive is passed over."""
-    kinds: dict[str, list[Usd.Prim]] = {kind: [] for kind in Survey._fields}
+    @property
+    def soft(self) -> dict[str, Usd.Prim]:
+        """The soft ones among the bodies."""
+        return {name: prim for name, prim in self.bodies.items() if not is_rigid(prim)}
+
+    def note(self, prim: Usd.Prim | None, reason: str) -> None:
+        """Add a prim to what is left out, or read differently."""
+        self.left_out.append((str(prim.GetPath()) if prim else "the whole file", reason))
+
+
+def lines_of(left_out: list[tuple[str, str]]) -> Iterator[str]:
+    """A line for each prim, or one for all that share a reason if they are many."""
+    paths: dict[str, list[str]] = {}
+    for path, reason in left_out:
+        paths.setdefault(reason, []).append(path)
+    for reason, where in paths.items():
+        if len(where) > _MANY:
+            yield f"{where[0]} and {len(where) - 1} others: {reason}"
+        else:
+            yield from (f"{path}: {reason}" for path in where)
+
+
+def take_inventory(stage: Usd.Stage) -> Inventory:
+    """The prims of `stage`, including instances, without inactive ones."""
+    kinds: dict[str, list[Usd.Prim]] = {kind: [] for kind in Inventory._fields}
     left_out = _missing(stage)
     walk = iter(Usd.PrimRange(stage.GetPseudoRoot(), Usd.TraverseInstanceProxies()))
     for prim in walk:
@@ -77,35 +116,35 @@ def survey(stage: Usd.Stage) -> Survey:
         if prune:
             walk.PruneChildren()
     for extra in kinds["settings"][1:]:
-        left_out.append((str(extra.GetPath()), "a second PhysicsScene; the first one counts"))
+        left_out.append((str(extra.GetPath()), "a second PhysicsScene; the first one is used"))
     if not any(is_moving(prim) for prim in kinds["bodies"]):
         for api, flag in _FLAGS.items():
             left_out += [(str(prim.GetPath()), UNSUPPORTED_APIS[api]) for prim in kinds[flag]]
-        left_out += [(str(p.GetPath()), "a collision group; soft bodies touch everything") for p in kinds["groups"]]
-    return Survey(
-        **{kind: _named(kinds[kind]) for kind in Survey._fields if kind not in ("settings", "left_out")},
+        left_out += [(str(p.GetPath()), "a collision group; soft bodies ignore it") for p in kinds["groups"]]
+    return Inventory(
+        **{kind: _named(kinds[kind]) for kind in Inventory._fields if kind not in ("settings", "left_out")},
         settings=next(iter(kinds["settings"]), None),
         left_out=left_out,
     )
 
 
 def _missing(stage: Usd.Stage) -> list[tuple[str, str]]:
-    """What the files of `stage` refer to and USD does not find or cannot read, such as looks in other formats."""
+    """References in the files of `stage` that USD cannot find or read, such as materials in other formats."""
     return [
-        (str(error.rootSite.path), f"it refers to what cannot be found or read ({' '.join(str(error).split())})")
+        (str(error.rootSite.path), f"it refers to a file that cannot be found or read ({' '.join(str(error).split())})")
         for error in stage.GetCompositionErrors()
     ]
 
 
 def _kind(prim: Usd.Prim) -> tuple[str | None, str | None, bool]:
-    """What `prim` is, why it cannot be simulated, and whether what is below it belongs to it."""
+    """The role of `prim`, why it is not simulated, and whether the prims below it belong to it."""
     if prim.IsPseudoRoot():
         return None, None, False
     applied = schemas(prim)
     if applied & {REGION_API, RESULT_API}:
         return None, None, True
     if is_soft(prim):
-        rod = any(ROD_API in schemas(part) for part in (prim, *geometry(prim)))
+        rod = any(ROD_API in schemas(part) for part in (prim, *geometry_of(prim)))
         return (None, "a deformable of curves (a rod), which is left out", True) if rod else ("bodies", None, True)
     if OBSTACLE_API in applied:
         return "obstacles", None, True
@@ -121,14 +160,14 @@ def _kind(prim: Usd.Prim) -> tuple[str | None, str | None, bool]:
         return "bodies", None, False
     if body_of(prim):
         return None, None, False
-    reason = "a kinematic body with a velocity; it stands still" if _drifts(prim) else None
+    reason = "a kinematic body with a velocity; it does not move" if _drifts(prim) else None
     if "PhysxTriggerAPI" in applied:
         return None, "a trigger, which resists nothing", False
     if "PhysicsCollisionAPI" in applied:
-        if not collides(prim):
+        if not is_collider(prim):
             return None, reason, False
         if _animated(prim):
-            reason = "a collider that moves; it stands still where it is at first"
+            reason = "an animated collider; it stays at its initial pose"
         return "obstacles", reason, not prim.IsA(UsdGeom.Gprim)
     solid = is_geometry(prim) and prim.GetTypeName() not in ("Plane", "BasisCurves")
     loose = solid and UsdGeom.Imageable(prim).ComputePurpose() != UsdGeom.Tokens.guide
@@ -136,7 +175,7 @@ def _kind(prim: Usd.Prim) -> tuple[str | None, str | None, bool]:
 
 
 def _drifts(prim: Usd.Prim) -> bool:
-    """Whether `prim` is a body that does not move by itself and yet has a velocity."""
+    """Whether `prim` is a kinematic body with a velocity."""
     names = (rows(what)[0].name for what in ("velocity of a body", "angular velocity of a body"))
     rates = (prim.GetAttribute(name).Get(START) for name in names if authored(prim, name))
     on = "PhysicsRigidBodyAPI" in schemas(prim) and enabled(prim, "physics:rigidBodyEnabled")
@@ -150,7 +189,7 @@ def _animated(prim: Usd.Prim) -> bool:
 
 
 def _named(prims: Iterable[Usd.Prim]) -> dict[str, Usd.Prim]:
-    """`prims` by name and in the order of the scene; those of others that share a name go by their path."""
+    """`prims` by name, in the order of the scene; those that share a name by their path."""
     ordered = sorted(prims, key=lambda p: p.GetAttribute(_ORDER).Get() if authored(p, _ORDER) else float("inf"))
     count = Counter(read_name(prim) for prim in ordered)
     return {read_name(p) if count[read_name(p)] == 1 else str(p.GetPath()): p for p in ordered}

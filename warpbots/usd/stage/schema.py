@@ -1,9 +1,9 @@
 """The one table of everything that warpbots reads from and writes to USD attributes.
 
-Standard names come first, so that other programs understand what they can: UsdPhysics and UsdGeom of OpenUSD, the
-codeless schemas of newton-usd-schemas, and the deformable schema that AOUSD has proposed but not released. Names that
-start with ``warpbots:`` exist only for what has no home there. All values are in units of the stage, except those that
-start with ``warpbots:exact:`` (see `warpbots.usd.stage.values`), which are in SI units and in the axes of the scene.
+Standard names come first, for other programs: UsdPhysics and UsdGeom of OpenUSD, the codeless schemas of
+newton-usd-schemas, and the deformable schema that AOUSD has proposed but not released. Names that start with
+``warpbots:`` exist only for what has no standard attribute. All values are in units of the stage, except those that
+start with ``warpbots:exact:`` (see `warpbots.usd.stage.attributes`), which are in SI units and in scene axes.
 """
 
 from typing import Any, NamedTuple
@@ -50,6 +50,7 @@ __all__ = [
     "AOUSD_COMMIT",
     "BODY_APIS",
     "EXACT",
+    "GEOMETRY_TYPES",
     "MATERIAL_APIS",
     "MOTION_API",
     "OBSTACLE_API",
@@ -77,32 +78,31 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 1
-"""Version of this table; a file that was written with a later one is refused."""
+"""Version of this table; files with a later version are refused."""
 
 AOUSD_COMMIT = "63c74d79"
 """Commit of the AOUSD proposal (OpenUSD-proposals, pull request 111) whose names the rows of origin "AOUSD" use."""
 
 EXACT = "warpbots:exact:"
-"""Prefix of the attributes that hold a number to the last bit, in SI units and scene axes."""
+"""Prefix of attributes that hold a value to the last bit, in SI units and scene axes."""
 
 
 class Row(NamedTuple):
     """One attribute.
 
     Attributes:
-        sets: What it sets: a field of a class of `warpbots.scene`, or a word for what is no field.
+        sets: What it sets: a field of a class of `warpbots.scene`, or a description of something else.
         name: Name of the USD attribute.
         type: Its USD type.
-        kind: How the value is converted: "number", "integer", "text", "color" as it stands, "constant" an array of one
-            number; "vector" with the rotation
-            of its prim; "points" with the whole transform of its prim; "table"
-            pairs of numbers as they stand.
+        kind: How the value is converted: "number" by its unit; "integer", "text", "color" and "table" (pairs of
+            numbers) not at all; "constant" as an array of one number; "vector" by the rotation of its prim; "points" by
+            the transform of its prim; "local" where it is read.
         unit: Unit of the value, a key of `warpbots.usd.stage.units.UNITS`.
         prim: The prim or the applied schema that carries it.
-        origin: Whose name it is.
-        default: What the reader takes where nothing is authored; `...` where there is no default.
+        origin: Where the name is from.
+        default: Value if nothing is authored; `...` if there is no default.
         written: Whether the writer authors it, too.
-        uniform: Whether its schema says that it does not change in time; what is ours never does.
+        uniform: Whether it is uniform (not animated) by its schema; our own attributes all are.
     """
 
     sets: str
@@ -118,12 +118,12 @@ class Row(NamedTuple):
 
 
 OWN = "warpbots"
-"""Origin of the names that exist nowhere else."""
+"""Origin of names that exist only in warpbots."""
 
 _USD, _AOUSD, _NEWTON, _OMNI = "OpenUSD", f"AOUSD {AOUSD_COMMIT}", "newton-usd-schemas 0.6", "Omniverse"
 _MUJOCO = "mujoco-usd-converter"
 RIGID_API = "WarpbotsRigidBodyAPI"
-"""Applied schema that marks a rigid body of ours, which says itself where it touches."""
+"""Applied schema of a rigid body of ours, which has its own contact points."""
 
 _SCENE, _MATERIAL = "PhysicsScene", "Material"
 
@@ -149,7 +149,7 @@ TABLE = (
     Row("Task.direction", "warpbots:task:direction", "double3", "vector", "1", _SCENE, OWN),
     Row("Task.clusters", "warpbots:task:clusters", "int", "integer", "1", _SCENE, OWN, Task.clusters),
     Row("Task.clock", "warpbots:task:clock", "double", "number", "s", _SCENE, OWN, Task.clock),
-    # materials: what is first and authored is taken
+    # materials: the first authored row is used
     Row("Material.youngs_modulus", "newton:mpm:youngsModulus", "float", "number", "Pa", "NewtonMPMMaterialAPI", _NEWTON,
         None),
     Row("Material.youngs_modulus", "physics:youngsModulus", "float", "number", "Pa",
@@ -327,10 +327,16 @@ SHAPE_FIELDS = {
     Posed: {"translation": "vector", "rotation": "grid"},
     Union: {},
 }
-"""Fields of each shape; field f is kept in ``warpbots:exact:f`` where the geometry of the prim does not give it."""
+"""Fields of each shape; field f is stored in ``warpbots:exact:f`` if the geometry of the prim does not give it."""
 
 SHAPES = {cls.__name__: cls for cls in SHAPE_FIELDS}
 """Values of the attribute ``warpbots:shape``."""
+
+GEOMETRY_TYPES = (
+    "Cube", "Sphere", "Capsule", "Capsule_1", "Cylinder", "Cylinder_1", "Cone", "Plane", "Mesh", "TetMesh", "Points",
+    "BasisCurves",
+)  # fmt: skip
+"""USD types of the prims that are read as shapes."""
 
 BODY_APIS = (
     "PhysicsDeformableBodyAPI", "OmniPhysicsDeformableBodyAPI", "PhysxDeformableBodyAPI", "PhysxDeformableSurfaceAPI",
@@ -342,13 +348,13 @@ VOLUME_API = "PhysicsVolumeDeformableSimAPI"
 SURFACE_APIS = (
     "PhysicsSurfaceDeformableSimAPI", "OmniPhysicsSurfaceDeformableSimAPI", "PhysxDeformableSurfaceAPI",
 )  # fmt: skip
-"""Applied schemas that say that a mesh is a sheet and no solid; the first is written."""
+"""Applied schemas that mark a mesh as a sheet instead of a solid; the first is written."""
 
 SIM_APIS = (VOLUME_API, "OmniPhysicsVolumeDeformableSimAPI", POINTS_API, *SURFACE_APIS)
-"""Applied schemas that mark the geometry which stands for a body, where a body has several."""
+"""Applied schemas that mark the simulated geometry of a body that has several."""
 
 ROD_API = "PhysicsCurvesDeformableSimAPI"
-"""Applied schema of curves that are rods, which warpbots does not know."""
+"""Applied schema of curves that are rods, which warpbots does not support."""
 
 SURFACE_MATERIAL_API = "PhysicsSurfaceDeformableMaterialAPI"
 MATERIAL_APIS = ("PhysicsMaterialAPI", "NewtonMPMMaterialAPI", "PhysicsVolumeDeformableMaterialAPI")
@@ -357,7 +363,7 @@ REGION_API = "WarpbotsRegionAPI"
 OBSTACLE_API = "WarpbotsObstacleAPI"
 RESULT_API = "WarpbotsResultAPI"
 MOTION_API = "WarpbotsMotionAPI"
-"""Applied schema of a rigid body whose motion is in the file; it is kinematic for players, not for us."""
+"""Applied schema of prims whose motion is in the file; rigid ones are kinematic for players, but not when read."""
 
 PART_APIS = {
     "WarpbotsPressureAPI": Pressure,
@@ -378,24 +384,24 @@ PART_APIS = {
 """Applied schemas of actuators, constraints, loads, attachments and laws of contact."""
 
 RIGID_FIELDS = ("position", "rotation", "center", "moments", "cloud:positions", "cloud:areas")
-"""What is kept in ``warpbots:exact:<field>`` of a rigid body where the standard attributes do not give it."""
+"""Fields of a rigid body stored in ``warpbots:exact:<field>`` if the standard attributes do not give them."""
 
 JOINT_FIELDS = (
     "position", "rotation", "axis", "start", "start_velocity", "stiffness", "neutral", "damping", "armature", "lower",
     "upper", "limit_stiffness", "limit_damping",
 )  # fmt: skip
-"""What is kept in ``warpbots:exact:<field>`` of a joint where the standard attributes do not give it."""
+"""Fields of a joint stored in ``warpbots:exact:<field>`` if the standard attributes do not give them."""
 
 UNSUPPORTED_APIS = {
-    "PhysicsRigidBodyAPI": "a rigid body that is marked as a soft one, too; take one of the two schemas away",
+    "PhysicsRigidBodyAPI": "a rigid body that is also marked as a soft body; remove one of the two schemas",
     "PhysicsArticulationRootAPI": "an articulation of rigid bodies",
-    "PhysicsFilteredPairsAPI": "a collision filter; soft bodies touch everything",
+    "PhysicsFilteredPairsAPI": "a collision filter; soft bodies ignore it",
 }
-"""Applied schemas of physics that warpbots does not simulate, and what they are."""
+"""Applied schemas of physics that warpbots does not simulate, and their descriptions."""
 
 
 def rows(sets: str) -> tuple[Row, ...]:
-    """The rows that set `sets`, in the order in which the reader looks at them."""
+    """The rows that set `sets`, in the order in which they are read."""
     return _ROWS[sets]
 
 

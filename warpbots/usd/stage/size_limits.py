@@ -1,4 +1,4 @@
-"""What a stage consists of, looked at before USD composes it: layers, where they lie, and the number of prims."""
+"""Checks of a stage before USD composes it: its layers, their locations, and the number of prims."""
 
 import contextlib
 import mmap
@@ -9,48 +9,48 @@ from pathlib import Path
 import numpy as np
 from pxr import Ar, Pcp, Sdf, Tf
 
-from warpbots.reading import readable, refuse_outside
+from warpbots.input_files import readable, refuse_outside
 from warpbots.scene import SceneError
 
 __all__ = ["MAX_PRIMS", "layers_of", "refuse_prims"]
 
 MAX_PRIMS = 100_000
-"""Prims that a stage may have, unless somebody says otherwise: a minute or more of reading."""
+"""Default limit of the number of prims of a stage: a minute or more of reading."""
 
 _DEEPEST = 10_000
-"""Levels of prims in a text; USD's parser ends the process at some ten times as many."""
+"""Levels of nested prims in a text; USD's parser aborts the process at about ten times as many."""
 
 _BYTES = {True: 80.0, False: 2.0}
-"""Memory that one byte of a text, or of a binary file, takes at the most [bytes]: 145 for the two of ``1,``."""
+"""Memory for one byte of a text, or of a binary file, at most [bytes]: 145 for the two of ``1,``."""
 
 _ARRAY = re.compile(rb"\b([a-z]\w*)\[\]\s+[\w:.]+\s*=\s*(?:\{\s*[^:{}\[\]]+:\s*)?\[\s*(\(+[^()]*\))")
-"""In text: the type of an array, and the first of its elements if it is in parentheses."""
+"""In text: the type of an array, and its first element if that is in parentheses."""
 
 _BRACE = re.compile(rb'"""(?s:.*?)"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|@[^@\n]*@|#[^\n]*|([{}])')
-"""In text: a brace, or what is passed over because braces in it are none."""
+"""In text: a brace, or a string or comment, in which braces do not count."""
 
 
 def layers_of(path: Path, root: Path) -> list[Sdf.Layer]:
-    """The layer in a file and all that it refers to and can be opened, as they are on disk.
+    """The layer in a file and all layers that it refers to and that can be opened, as they are on disk.
 
     Args:
         path: The file.
-        root: The folder in which all must lie that the file refers to.
+        root: The folder that must contain all files that it refers to.
 
     Raises:
         FileNotFoundError: There is no such file.
-        SceneError: A file lies outside of `root`, stands for one that Git has not brought, does not fit into memory, or
-            would stop USD's parser for hours or for good.
-        pxr.Tf.ErrorException: The file itself is no USD file.
+        SceneError: A file lies outside `root`, is a Git LFS pointer, does not fit into memory, or would block or crash
+            USD's parser.
+        pxr.Tf.ErrorException: The file itself is not a USD file.
     """
     _look(path)
     first = Sdf.Layer.FindOrOpen(str(path.absolute()))
     if first is None:
-        raise SceneError(f"{path}: this is no USD file that can be read (its content is of no format that USD knows)")
+        raise SceneError(f"{path}: this is not a readable USD file (its content has no format that USD knows)")
     found, new = {first.identifier: first}, [first]
     while new:
         layer = new.pop()
-        if not layer.dirty:  # one that this process has open already may be older than the file
+        if not layer.dirty:  # a layer that is already open in this process may be older than the file
             layer.Reload()
         for place in _references(layer):
             if place in found:
@@ -58,19 +58,19 @@ def layers_of(path: Path, root: Path) -> list[Sdf.Layer]:
             file = Path(Ar.SplitPackageRelativePathOuter(place)[0])
             refuse_outside(file, layer.realPath or path, root)
             _look(file)
-            with contextlib.suppress(Tf.ErrorException):  # what is no layer the stage says, where it comes to that
+            with contextlib.suppress(Tf.ErrorException):  # the stage itself reports a file that is not a layer
                 found[place] = Sdf.Layer.FindOrOpen(place)
                 new += [found[place]] if found[place] else []
     return [layer for layer in found.values() if layer]
 
 
 def refuse_prims(layer: Sdf.Layer, most: int) -> None:
-    """Raise if the stage of a layer has more prims than `most`, each counted once for every place that it comes from.
+    """Raise if the stage of a layer has more prims than `most`, each counted once for every origin.
 
-    USD's own composition is asked for one prim after the other, so that it can be stopped.
+    USD composes one prim after the other here, so that composition can be stopped.
 
     Raises:
-        SceneError: It has.
+        SceneError: There are more.
     """
     cache = Pcp.Cache(Pcp.LayerStackIdentifier(layer), "usd", True)
     paths, count = [Sdf.Path.absoluteRootPath], 0
@@ -83,14 +83,14 @@ def refuse_prims(layer: Sdf.Layer, most: int) -> None:
         count, names = count + _origins(index), index.ComputePrimChildNames()[0]
         if count + len(paths) + len(names) > most:
             raise SceneError(
-                f"{layer.realPath or layer.identifier}: it becomes more than {most} prims, references counted; if that "
-                f"is meant and there is memory for it, pass max_prims={10 * most}"
+                f"{layer.realPath or layer.identifier}: it has more than {most} prims, counted once for each "
+                f"reference; if that is intended and there is memory for it, pass max_prims={10 * most}"
             )
         paths += [path.AppendChild(name) for name in names]
 
 
 def _origins(index: Pcp.PrimIndex) -> int:
-    """How many places a prim comes from."""
+    """Number of origins of a prim: definitions, references, inherited classes, ..."""
     nodes, count = [index.rootNode], 0
     while nodes:
         count += 1
@@ -99,7 +99,7 @@ def _origins(index: Pcp.PrimIndex) -> int:
 
 
 def _references(layer: Sdf.Layer) -> Iterator[str]:
-    """Resolved places of the files that a layer refers to; those that nobody finds are not among them."""
+    """Resolved paths of the files that a layer refers to, without those that do not exist."""
     for asset in filter(None, layer.GetCompositionAssetDependencies()):
         place = Sdf.ComputeAssetPathRelativeToLayer(layer, asset)
         resolved = str(Ar.GetResolver().Resolve(Sdf.Layer.SplitIdentifier(place)[0]))
@@ -108,7 +108,7 @@ def _references(layer: Sdf.Layer) -> Iterator[str]:
 
 
 def _look(path: Path) -> None:
-    """Refuse a file that cannot be opened without harm."""
+    """Raise if a file cannot be opened safely."""
     text = _is_text(readable(path))
     readable(path, _BYTES[text])
     if text:
@@ -126,7 +126,7 @@ def _refuse_depth(text: mmap.mmap, path: Path) -> None:
     """Raise if prims in a text are nested so deeply that USD's parser runs out of stack.
 
     Raises:
-        SceneError: They are.
+        SceneError: They are nested too deeply.
     """
     braces = [brace for brace in _BRACE.findall(text) if brace]
     depth = np.cumsum(np.where(np.array(braces) == b"{", 1, -1)).max(initial=0)
@@ -135,7 +135,7 @@ def _refuse_depth(text: mmap.mmap, path: Path) -> None:
 
 
 def _refuse_arrays(text: mmap.mmap, path: Path) -> None:
-    """Raise if an array in a text has elements of another size than its type: USD takes hours to say so.
+    """Raise if the elements of an array in a text do not match its type: USD would take hours to report it.
 
     Raises:
         SceneError: The first such array.
@@ -147,6 +147,6 @@ def _refuse_arrays(text: mmap.mmap, path: Path) -> None:
         if kind and (first.count("(") != len(size) or first.count(",") + 1 != size[-1]):
             line = text[: found.start()].count(b"\n") + 1
             raise SceneError(
-                f"{path}:{line}: an array of the type {name}[] has elements such as {first[:40]}, which are of "
-                f"another one; correct the file"
+                f"{path}:{line}: an array of type {name}[] has elements such as {first[:40]}, which do not match "
+                f"it; correct the file"
             )

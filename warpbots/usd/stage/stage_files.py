@@ -1,4 +1,4 @@
-"""Files: opened with errors that one can read, and written whole or not at all."""
+"""USD files: opened with readable errors, and written completely or not at all."""
 
 import contextlib
 import os
@@ -10,8 +10,8 @@ from typing import Any
 
 from pxr import Sdf, Tf, Usd
 
-from warpbots import reading
-from warpbots.files import replacing
+from warpbots import input_files
+from warpbots.output_files import replacing
 from warpbots.scene import SceneError
 from warpbots.usd.stage.schema import SCHEMA_VERSION
 from warpbots.usd.stage.size_limits import MAX_PRIMS, layers_of, refuse_prims
@@ -19,10 +19,10 @@ from warpbots.usd.stage.size_limits import MAX_PRIMS, layers_of, refuse_prims
 __all__ = ["EXTENSIONS", "attempt", "explained", "export", "open_again", "open_stage", "replacing_layers", "sign"]
 
 EXTENSIONS = (".usd", ".usda", ".usdc")
-"""What can be written."""
+"""Endings of files that can be written."""
 
 _LONG = 600
-"""Characters of what USD says that are passed on."""
+"""Largest number of characters quoted from messages of USD."""
 
 
 def open_stage(
@@ -32,43 +32,43 @@ def open_stage(
 
     Args:
         path: The file.
-        asset_root: The folder in which all must lie that it refers to; None for the one above its own.
-        max_prims: Prims that it may have.
+        asset_root: The folder that must contain all files that it refers to; None for the one above its own.
+        max_prims: Largest number of prims.
 
     Raises:
         FileNotFoundError: There is no such file.
-        SceneError: It is empty, is no USD file, refers to files that lie elsewhere, is too large, or is of a newer
-            warpbots.
+        SceneError: It is empty, is not a USD file, refers to files elsewhere, is too large, or was written by a newer
+            version of warpbots.
     """
     path = Path(path)
     if path.is_dir():
         raise SceneError(f"{path}: this is a folder; give the path of a .usd, .usda, .usdc or .usdz file")
     try:
-        layers = layers_of(path, reading.asset_root(path, asset_root))
+        layers = layers_of(path, input_files.asset_root(path, asset_root))
         refuse_prims(layers[0], max_prims)
         stage = Usd.Stage.Open(layers[0])
     except Tf.ErrorException as error:
-        raise SceneError(f"{path}: this is no USD file that can be read ({_reason(error)})") from None
-    # a layer that this process has open already may be older than the file
+        raise SceneError(f"{path}: this is not a readable USD file ({_reason(error)})") from None
+    # a layer that is already open in this process may be older than the file
     Sdf.Layer.ReloadLayers({layer for layer in stage.GetUsedLayers() if not (layer.anonymous or layer.dirty)})
     _check_version(stage, path)
     return stage
 
 
 def open_again(path: str | os.PathLike) -> Usd.Stage:
-    """`open_stage` for a file that a user has read before, wherever its parts lie and how many they are."""
+    """`open_stage` for a file that a user has read before, without limits of location and size."""
     return open_stage(path, Path(path).absolute().anchor, sys.maxsize)
 
 
 @contextlib.contextmanager
 def explained(what: object, prim: Usd.Prim | None = None) -> Iterator[None]:
-    """Turn errors over a file that USD opens and nobody expects into sentences.
+    """Turn unexpected errors while reading a file into sentences.
 
-    USD and NumPy raise them, where an attribute is of another type than its schema says, or holds what no text is.
+    USD and NumPy raise them if an attribute has another type than its schema, or holds invalid text.
 
     Args:
-        what: The file or the prim, for people.
-        prim: Where to look for attributes of another type.
+        what: The file or the prim, for the message.
+        prim: Where to look for attributes of wrong type.
 
     Raises:
         SceneError: There was such an error, which is its cause.
@@ -80,11 +80,11 @@ def explained(what: object, prim: Usd.Prim | None = None) -> Iterator[None]:
     except (Tf.ErrorException, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         odd = "; ".join(_odd_types(prim)) if prim else ""
         reason = odd or f"{type(error).__name__}: {_reason(error)}"
-        raise SceneError(f"{what}: it holds what does not belong there ({reason}); correct the file") from error
+        raise SceneError(f"{what}: it has invalid content ({reason}); correct the file") from error
 
 
 def attempt(faults: list[str], reader: Callable, *args: Any, **values: Any) -> Any:
-    """What `reader` returns, or None and its message among the `faults`; a prim comes first among the arguments."""
+    """Result of `reader`, or None and its error message in `faults`; if there is a prim, it is the first argument."""
     prim = args[0] if args and isinstance(args[0], Usd.Prim) else None
     try:
         with explained(prim.GetPath(), prim) if prim else contextlib.nullcontext():
@@ -95,7 +95,7 @@ def attempt(faults: list[str], reader: Callable, *args: Any, **values: Any) -> A
 
 
 def sign(layer: Sdf.Layer) -> None:
-    """Say in `layer` who wrote it and by which table of attributes; another creator stays its creator."""
+    """Store in `layer` the version of warpbots and of the table of attributes; a foreign creator is kept."""
     said = layer.customLayerData
     foreign = not str(said.get("creator", "warpbots")).startswith("warpbots")
     name = said["creator"] if foreign else f"warpbots {_version()}"
@@ -104,16 +104,16 @@ def sign(layer: Sdf.Layer) -> None:
 
 @contextlib.contextmanager
 def replacing_layers(*paths: Path) -> Iterator[list[Path]]:
-    """`replacing` for USD files; whoever has an old one open in this process gets the new one.
+    """`replacing` for USD files; layers that are open in this process are reloaded.
 
     Raises:
-        ValueError: A file has no ending of USD.
+        ValueError: A file does not have an ending of USD.
         OSError: A file cannot be written; no temporary file is left behind.
     """
     for path in paths:
         if path.suffix not in EXTENSIONS:
             ending = f"must end in {', '.join(EXTENSIONS)}, got {path.suffix!r}"
-            raise ValueError(f"{path}: a file that is written {ending}")
+            raise ValueError(f"{path}: the file to write {ending}")
     with replacing(*paths) as temporary:
         try:
             yield temporary
@@ -141,7 +141,7 @@ def _check_version(stage: Usd.Stage, path: Path) -> None:
     if version > SCHEMA_VERSION:
         raise SceneError(
             f"{path}: written by warpbots {said.get('version', '')} with version {version} of the attributes; this is "
-            f"warpbots {_version()}, which knows version {SCHEMA_VERSION}; update warpbots"
+            f"warpbots {_version()}, which supports version {SCHEMA_VERSION}; update warpbots"
         )
 
 
@@ -153,11 +153,11 @@ def _version() -> str:
 
 
 def _odd_types(prim: Usd.Prim) -> Iterator[str]:
-    """Attributes at and below a prim that have another type than their schema says, or none that is known."""
+    """Attributes at and below a prim whose type differs from that of their schema, or is unknown."""
     for part in Usd.PrimRange(prim):
         schema = part.GetPrimDefinition()
         for attribute in part.GetAuthoredAttributes():
-            said = attribute.GetPropertyStack()[0].typeName  # the attribute itself has the type of its schema
+            said = attribute.GetPropertyStack()[0].typeName  # the attribute itself reports the type of its schema
             known = schema.GetAttributeDefinition(attribute.GetName())
             if not Sdf.ValueTypeNames.Find(str(said)):
                 yield f"{attribute.GetPath()} is of type {said}, which USD does not know"
@@ -166,16 +166,16 @@ def _odd_types(prim: Usd.Prim) -> Iterator[str]:
 
 
 def _short(text: str) -> str:
-    """A long text, such as one that quotes the line of a file, without its middle."""
+    """A text shortened in the middle if it is long, as one that quotes a line of a file."""
     return text if len(text) <= _LONG else f"{text[: _LONG // 2]} ... {text[-_LONG // 2 :]}"
 
 
 def _reason(error: Exception) -> str:
-    """The last thing that USD has to say, without the lines of its own code."""
+    """The message of an error of USD, without lines of its source code."""
     try:
-        texts = [str(e.commentary) for e in error.args if hasattr(e, "commentary")]
-        if isinstance(error, Tf.ErrorException):
-            return _short(texts[0] if texts else str(error).strip().rpartition(" : ")[2].strip("'"))
-        return str(error)
+        if not isinstance(error, Tf.ErrorException):
+            return str(error)
+        texts = [str(e.commentary) for e in error.args if isinstance(e, Tf.Error)]
+        return _short(texts[0] if texts else str(error).strip().rpartition(" : ")[2].strip("'"))
     except UnicodeDecodeError:
-        return "what it says is no text in UTF-8"
+        return "its message is not valid UTF-8"

@@ -1,8 +1,8 @@
 """From the units and axes of a stage to those of a scene.
 
-A scene is in SI units with z up (y up in 2D); a stage says by `metersPerUnit`, `kilogramsPerUnit` and `upAxis` what
-its numbers mean. A 2D scene (x, y) lies in the plane y = 0 of a z-up stage: (x, y) is there (x, 0, y). What is called
-*lifted* here are scene coordinates in three dimensions: a 3D scene as it is, a 2D scene in that plane.
+A scene is in SI units with z up (y up in 2D); the units and axes of a stage are given by `metersPerUnit`,
+`kilogramsPerUnit` and `upAxis`. A 2D scene (x, y) lies in the plane y = 0 of a z-up stage: (x, y) is (x, 0, y) there.
+*Lifted* scene coordinates are three-dimensional: those of a 3D scene as they are, those of a 2D scene in that plane.
 """
 
 import dataclasses
@@ -11,11 +11,12 @@ import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics
 
 from warpbots.scene import SceneError
+from warpbots.usd.stage.transforms import snap
 
-__all__ = ["START", "UNITS", "Frame", "local_matrix", "rigid", "rotation", "snap", "stage_frame", "tidy", "transform"]
+__all__ = ["START", "UNITS", "Frame", "local_matrix", "stage_frame"]
 
 START = Usd.TimeCode.EarliestTime()
-"""When a stage is read: at the first time sample, or at the default value where there is none."""
+"""Time at which a stage is read: the first time sample, or the default value if there is none."""
 
 UNITS = {
     "1": (0, 0),
@@ -59,7 +60,7 @@ class Frame:
     to_scene: np.ndarray
 
     def factor(self, unit: str) -> float:
-        """What a number in stage units is multiplied with to be in SI units."""
+        """Factor from stage units to SI units."""
         kilogram, metre = (1, -self.dim) if unit == "kg/m^dim" else UNITS[unit]
         return self.kilograms**kilogram * self.meters**metre
 
@@ -84,15 +85,15 @@ def stage_frame(stage: Usd.Stage, dim: int, meters_per_unit: float | None = None
     Args:
         stage: The stage.
         dim: 2 or 3: dimension of the scene in it.
-        meters_per_unit: Metres per unit of length; None for what the stage says.
+        meters_per_unit: Metres per unit of length; None for that of the stage.
 
     Raises:
-        SceneError: The stage does not say its unit of length, or a unit is not a positive number.
+        SceneError: The stage does not define its unit of length, or a unit is not a positive number.
     """
     name = stage.GetRootLayer().identifier
     if meters_per_unit is None and not UsdGeom.StageHasAuthoredMetersPerUnit(stage):
         raise SceneError(
-            f"{name}: the file does not say its unit of length (metersPerUnit); add it to the file, or pass "
+            f"{name}: the file does not define its unit of length (metersPerUnit); add it to the file, or pass "
             f"meters_per_unit=1.0 if it is in metres, 0.01 if it is in centimetres"
         )
     meters = float(meters_per_unit if meters_per_unit is not None else UsdGeom.GetStageMetersPerUnit(stage))
@@ -111,54 +112,10 @@ def local_matrix(prim: Usd.Prim, parent: np.ndarray, root: np.ndarray) -> np.nda
     Args:
         prim: A prim.
         parent: Coordinates of the parent of `prim` to the target, shape (4, 4).
-        root: Coordinates of the stage to the target, shape (4, 4); used where the prim resets its transform.
+        root: Coordinates of the stage to the target, shape (4, 4); used if the prim resets its transform.
     """
     xformable = UsdGeom.Xformable(prim)
     if not xformable:
         return parent
     local = np.array(xformable.GetLocalTransformation(START)).T
     return (root if xformable.GetResetXformStack() else parent) @ local
-
-
-def snap(matrix: np.ndarray) -> np.ndarray:
-    """`matrix` with entries within 1e-12 of an integer made that integer.
-
-    Rotations by right angles and products of a matrix with its inverse leave such errors behind; without them what is
-    aligned with the axes stays so to the last bit.
-    """
-    whole = np.rint(matrix)
-    return np.where(np.abs(matrix - whole) < 1e-12, whole, matrix)
-
-
-def tidy(point: np.ndarray) -> np.ndarray:
-    """`point` rounded to 15 digits, so that a corner at 0.1 is at 0.1 again after its centre and width were formed."""
-    largest = float(np.abs(point).max())
-    return point if largest == 0.0 else np.round(point, 14 - int(np.floor(np.log10(largest))))
-
-
-def rotation(matrix: np.ndarray) -> np.ndarray:
-    """Orthogonal part of the transform `matrix`, which may scale but not shear, shape (3, 3)."""
-    linear = matrix[:3, :3]
-    return snap(linear / np.linalg.norm(linear, axis=0))
-
-
-def rigid(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Rotation (3, 3), translation (3,) and scale of the similarity `matrix`.
-
-    Raises:
-        SceneError: The transform mirrors, shears, or scales the axes differently.
-    """
-    linear = matrix[:3, :3]
-    scale = float(np.cbrt(np.linalg.det(linear)))
-    if abs(scale - 1.0) < 1e-9:
-        scale = 1.0  # not to spoil an exact rotation by the rounding of its determinant
-    if scale <= 0.0 or not np.allclose(linear @ linear.T, scale**2 * np.eye(3), atol=1e-6 * scale**2):
-        raise SceneError(f"its transform must only rotate, move and scale uniformly, got {linear.tolist()}")
-    return linear / scale, matrix[:3, 3], scale
-
-
-def transform(matrix: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Points of shape (n, 3) moved by `matrix`; untouched to the last bit where it is the identity."""
-    if np.array_equal(matrix, np.eye(4)):
-        return points
-    return points @ matrix[:3, :3].T + matrix[:3, 3]

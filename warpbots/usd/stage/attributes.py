@@ -1,22 +1,23 @@
 """Single values: a field of a scene to an attribute of a prim and back, without losing a bit.
 
-Most standard attributes are single precision. Two rules keep what a user wrote:
+Most standard attributes are single precision. Two rules preserve the values of a scene:
 
-- A single-precision number is read as the decimal number it prints as: 0.3 in a file is 0.3 in the scene, not
+- A single-precision number is read as the decimal number that it prints as: 0.3 in a file is 0.3 in the scene, not
   0.30000001192.
-- A value that the attribute still does not give back has a twin ``warpbots:exact:<name>`` in double precision beside
-  it, in SI units and scene axes. The twin counts only while the two agree to single precision, so that whoever edits
-  the standard attribute in another program is obeyed.
+- A value that the attribute still does not reproduce is stored beside it as ``warpbots:exact:<name>`` in double
+  precision, in SI units and scene axes. This exact value is used only if the two agree to single precision, so that an
+  edit of the standard attribute in another program takes effect.
 """
 
 from typing import Any
 
 import numpy as np
-from pxr import Sdf, Usd
+from pxr import Gf, Sdf, Usd
 
 from warpbots.scene import SceneError
 from warpbots.usd.stage.schema import EXACT, MOTION_API, OWN, Row, rows
-from warpbots.usd.stage.units import START, Frame, rotation, transform
+from warpbots.usd.stage.transforms import rotation, transform
+from warpbots.usd.stage.units import START, Frame
 
 __all__ = [
     "apply",
@@ -35,11 +36,11 @@ __all__ = [
 
 _SINGLE = ("float", "float[]", "color3f[]", "vector3f", "point3f[]")
 _AGREE = 1e-6
-"""Largest relative difference between a value and its exact twin: a little more than rounding to float32 (6e-8)."""
+"""Largest relative difference between a value and its exact value: a little more than rounding to float32 (6e-8)."""
 
 
 def get(prim: Usd.Prim, sets: str, frame: Frame) -> Any:
-    """What `prim` says about `sets`: the first authored row, or the default of the table.
+    """The value of `sets` on `prim`: that of the first authored row, or the default of the table.
 
     Returns:
         A float, an int or a text, or a tuple of floats of shape (dim,) or (n, dim); SI units, scene axes.
@@ -52,7 +53,7 @@ def get(prim: Usd.Prim, sets: str, frame: Frame) -> Any:
 
 
 def put(prim: Usd.Prim, sets: str, value: Any, frame: Frame) -> None:
-    """Author `value` of `sets` on `prim`, with an exact twin where it is needed; None takes it away."""
+    """Author `value` of `sets` on `prim`, with an exact value beside it if needed; None removes it."""
     for row in rows(sets):
         clear(prim, row.name)
         clear(prim, EXACT + row.name)
@@ -71,22 +72,22 @@ def same(a: Any, b: Any) -> bool:
 
 
 def authored(prim: Usd.Prim, name: str) -> bool:
-    """Whether `prim` has a value for the attribute `name` that a file gave it and that is not "engine default"."""
+    """Whether the attribute `name` of `prim` has an authored value other than "engine default"."""
     attribute = prim.GetAttribute(name)
     if not attribute or not attribute.HasAuthoredValue():
         return False
     value = attribute.Get(START)
-    # newton-usd-schemas and UsdPhysics write -inf for "whatever the engine thinks best"
+    # newton-usd-schemas and UsdPhysics write -inf for "engine default"
     return value is not None and not (isinstance(value, float) and value == -np.inf)
 
 
 def enabled(prim: Usd.Prim, name: str) -> bool:
-    """Whether the switch `name` of `prim` is on, as it is where nobody has turned it off."""
+    """Whether the switch `name` of `prim` is on, as it is by default."""
     return not authored(prim, name) or bool(prim.GetAttribute(name).Get(START))
 
 
 def number(prim: Usd.Prim, name: str) -> float | None:
-    """The number that the attribute `name` of `prim` prints as, or None where there is none."""
+    """The number that the attribute `name` of `prim` prints as, or None if it is not authored."""
     if not authored(prim, name):
         return None
     value = prim.GetAttribute(name).Get(START)
@@ -98,7 +99,7 @@ def axis_number(word: Any, what: str = "") -> int:
     """0, 1 or 2 for the axes X, Y and Z.
 
     Raises:
-        SceneError: It is none of them; the message begins with `what`.
+        SceneError: It is another word; the message begins with `what`.
     """
     if str(word) not in ("X", "Y", "Z"):
         raise SceneError(f"{what}its axis must be X, Y or Z, got {str(word)!r}")
@@ -106,7 +107,7 @@ def axis_number(word: Any, what: str = "") -> int:
 
 
 def create(prim: Usd.Prim, name: str, type_name: str, value: Any, uniform: bool = False) -> None:
-    """Author an attribute; works with and without the plug-in that registers its schema."""
+    """Author an attribute, whether or not the plug-in that registers its schema is installed."""
     attribute = prim.GetAttribute(name)
     if not attribute:
         kind = Sdf.VariabilityUniform if uniform else Sdf.VariabilityVarying
@@ -115,7 +116,7 @@ def create(prim: Usd.Prim, name: str, type_name: str, value: Any, uniform: bool 
 
 
 def clear(prim: Usd.Prim, name: str) -> None:
-    """Take the value of the attribute `name` away, wherever it comes from."""
+    """Remove the value of the attribute `name`, wherever it comes from."""
     if authored(prim, name):
         prim.RemoveProperty(name)
     if authored(prim, name):  # it comes through a reference
@@ -123,19 +124,19 @@ def clear(prim: Usd.Prim, name: str) -> None:
 
 
 def apply(prim: Usd.Prim, *schemas: str) -> None:
-    """Apply schemas by name, whether or not this process knows them."""
+    """Apply schemas by name, registered or not."""
     for schema in schemas:
         if schema not in prim.GetPrimTypeInfo().GetAppliedAPISchemas():
             prim.AddAppliedSchema(schema)
 
 
 def schemas(prim: Usd.Prim) -> set[str]:
-    """Names of the schemas applied to `prim`, whether or not this process knows them."""
+    """Names of the schemas applied to `prim`, registered or not."""
     return {*prim.GetPrimTypeInfo().GetAppliedAPISchemas(), *prim.GetAppliedSchemas()}
 
 
 def at_rest(prim: Usd.Prim, name: str) -> Any:
-    """The attribute `name` of the geometry of `prim`, or None; where results move its points, before they do."""
+    """The attribute `name` of the geometry of `prim`, or None; its rest value if results move the points."""
     attribute = prim.GetAttribute(name)
     value = attribute.Get() if MOTION_API in schemas(prim) else None
     return attribute.Get(START) if value is None else value
@@ -198,3 +199,16 @@ def _exact(prim: Usd.Prim, row: Row, value: Any) -> Any:
         if exact.ndim == 2
         else tuple(exact.tolist())
     )
+
+
+def author_row(prim: Usd.Prim, row: Row, value: object) -> None:
+    """Author the attribute of a row of the table, with a value in units of the file."""
+    create(prim, row.name, row.type, value, row.uniform)
+
+
+def quaternion(R: np.ndarray) -> Gf.Quatf:
+    """A rotation matrix as a quaternion of single precision."""
+    from scipy.spatial.transform import Rotation
+
+    x, y, z, w = Rotation.from_matrix(R).as_quat(canonical=True).tolist()
+    return Gf.Quatf(w, x, y, z)

@@ -1,13 +1,15 @@
-"""What ``<option>`` of MJCF switches off: obeyed, named, or without a meaning for motion."""
+"""Flags of MJCF's ``<option>``: followed, reported, or without effect on the motion."""
 
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-__all__ = ["DISABLED", "ENABLED", "QUIET", "idle_actuators", "named_flags", "switch_off", "touches"]
+from warpbots.robots.mujoco_versions import field
+
+__all__ = ["DISABLED", "ENABLED", "QUIET", "idle_actuators", "named_flags", "switch_off", "has_contact"]
 
 QUIET = ""
-"""Of a flag that has nothing to say of motion: how MuJoCo computes it, not what."""
+"""For flags without effect on the motion: they control how MuJoCo computes, not what."""
 
 
 def _no_constraints(model: Any) -> None:
@@ -29,14 +31,12 @@ def _no_limits(model: Any) -> None:
 
 def _no_springs(model: Any) -> None:
     model.jnt_stiffness[:] = 0.0
-    if hasattr(model, "jnt_stiffnesspoly"):
-        model.jnt_stiffnesspoly[:] = 0.0
+    field(model, "jnt_stiffnesspoly")[:] = 0.0
 
 
 def _no_dampers(model: Any) -> None:
     model.dof_damping[:] = 0.0
-    if hasattr(model, "dof_dampingpoly"):
-        model.dof_dampingpoly[:] = 0.0
+    field(model, "dof_dampingpoly")[:] = 0.0
 
 
 def _no_gravity(model: Any) -> None:
@@ -44,7 +44,7 @@ def _no_gravity(model: Any) -> None:
 
 
 def _nothing(_: Any) -> None:
-    """Others ask for the flag: `touches`, `idle_actuators`."""
+    """The flag is read by `has_contact` or `idle_actuators`."""
 
 
 DISABLED: dict[str, Callable[[Any], None] | str] = {
@@ -57,20 +57,20 @@ DISABLED: dict[str, Callable[[Any], None] | str] = {
     "DAMPER": _no_dampers,
     "PASSIVE": lambda model: (_no_springs(model), _no_dampers(model)),
     "GRAVITY": _no_gravity,
-    "CLAMPCTRL": "controls beyond their range; here all lie in [-1, 1]",
-    "FILTERPARENT": "contact of bodies that hang together at a joint; here they never touch",
+    "CLAMPCTRL": "controls beyond their range; here all are in [-1, 1]",
+    "FILTERPARENT": "contact between neighbours at a joint; here they never touch",
     "ACTUATION": _nothing,
     "WARMSTART": QUIET, "REFSAFE": QUIET, "SENSOR": QUIET, "MIDPHASE": QUIET, "EULERDAMP": QUIET, "AUTORESET": QUIET,
     "NATIVECCD": QUIET, "ISLAND": QUIET, "MULTICCD": QUIET,
 }  # fmt: skip
-"""What follows from ``<flag ...="disable"/>``, by the name in `mjtDisableBit`."""
+"""Effect of ``<flag ...="disable"/>``, by the name in `mjtDisableBit`."""
 
 ENABLED: dict[str, str] = {
     "OVERRIDE": "one margin, stiffness and friction for all contacts (o_margin, o_solref, o_solimp, o_friction)",
     "ENERGY": QUIET, "FWDINV": QUIET, "INVDISCRETE": QUIET, "SLEEP": QUIET, "DIAGEXACT": QUIET, "IPC": QUIET,
     "SPECULATIVE": QUIET, "MULTICCD": QUIET, "ISLAND": QUIET, "SENSORNOISE": QUIET,
 }  # fmt: skip
-"""What ``<flag ...="enable"/>`` asks for, by the name in `mjtEnableBit`."""
+"""Effect of ``<flag ...="enable"/>``, by the name in `mjtEnableBit`."""
 
 
 def _set(words: ModuleType, kind: str, flags: int) -> list[str]:
@@ -80,7 +80,7 @@ def _set(words: ModuleType, kind: str, flags: int) -> list[str]:
 
 
 def switch_off(model: Any, words: ModuleType) -> None:
-    """Let the arrays of an `mujoco.MjModel` say what its flags say."""
+    """Apply the flags of an `mujoco.MjModel` to its arrays."""
     for name in _set(words, "Disable", model.opt.disableflags):
         obey = DISABLED.get(name)
         if callable(obey):
@@ -88,25 +88,25 @@ def switch_off(model: Any, words: ModuleType) -> None:
 
 
 def named_flags(model: Any, words: ModuleType) -> list[str]:
-    """A line for every flag that means something that is not obeyed, or that nobody knows."""
+    """A line for every flag with an effect that is not followed, or that is unknown."""
     lines = []
     for kind, known in (("Disable", DISABLED), ("Enable", ENABLED)):
         for name in _set(words, kind, getattr(model.opt, f"{kind.lower()}flags")):
-            meaning = known.get(name, "a flag that is not known here")
+            meaning = known.get(name, "an unknown flag")
             if isinstance(meaning, str) and meaning != QUIET:
                 lines.append(f"option: <flag {name.lower()}={kind.lower()!r}>: {meaning}")
     return lines
 
 
-def touches(model: Any, words: ModuleType) -> bool:
-    """Whether there is any contact."""
+def has_contact(model: Any, words: ModuleType) -> bool:
+    """Whether contact is enabled."""
     return not {"CONTACT", "CONSTRAINT"} & set(_set(words, "Disable", model.opt.disableflags))
 
 
 def idle_actuators(model: Any, words: ModuleType) -> frozenset[int]:
-    """Indices of the actuators that are switched off, all together or by their group."""
+    """Indices of the actuators that are disabled, all together or by their group."""
     every = range(len(model.actuator_group))
     if "ACTUATION" in _set(words, "Disable", model.opt.disableflags):
         return frozenset(every)
-    off = int(getattr(model.opt, "disableactuator", 0))
+    off = int(model.opt.disableactuator)
     return frozenset(k for k in every if 0 <= model.actuator_group[k] < 31 and off >> int(model.actuator_group[k]) & 1)

@@ -1,7 +1,7 @@
-"""Physics that a file says and warpbots does not read: named, so that nothing of it is lost in silence.
+"""Physics in a file that warpbots does not read: it is reported, so that nothing is lost silently.
 
-Whatever is not in the tables here counts as physics if its name begins as schemas of physics do. What only steers how
-another program computes, such as tolerances and identifiers, is no physics.
+Whatever is not in the tables here counts as physics if its name has a prefix of physics schemas. Attributes that only
+control how another program computes, such as tolerances and identifiers, do not count.
 """
 
 import math
@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from pxr import Usd
 
+from warpbots.usd.stage.attributes import authored
 from warpbots.usd.stage.schema import TABLE
 from warpbots.usd.stage.units import START
-from warpbots.usd.stage.values import authored
 
 __all__ = ["unread"]
 
@@ -31,16 +31,16 @@ _KNOWN = re.compile(
     r"|Deformable|Deformable(Body|Surface)(Material)?|Trigger|TriggerState|CookedData|ResidualReporting)API"
     r"|Isaac\w+API"
 )
-"""Schemas of which something is read, which are named elsewhere, or whose attributes say what is lost."""
+"""Schemas that are read in part, reported elsewhere, or whose attributes are reported one by one."""
 
-_WORDS = dict.fromkeys(
+_EXPLANATIONS = dict.fromkeys(
     (
         "PhysxTendonAxisAPI", "PhysxTendonAxisRootAPI", "PhysxTendonAttachmentAPI", "PhysxTendonAttachmentRootAPI",
         "PhysxTendonAttachmentLeafAPI",
     ),
-    "a tendon, which pulls nothing here",
+    "a tendon, which is not simulated",
 )  # fmt: skip
-"""What to say of schemas of which there is more to say."""
+"""Explanations for particular schemas."""
 
 _NAMED = (
     "physxLimit:",
@@ -52,7 +52,7 @@ _NAMED = (
     "newton:mimic",
     "newton:constraintMimic",
 )
-"""How attributes begin that are read or named with what they belong to."""
+"""Prefixes of attributes that are read, or reported together with their joint."""
 
 _READ = {
     *(row.name for row in TABLE),
@@ -65,7 +65,7 @@ _READ = {
     "mjc:frictionloss", "mjc:springref", "physics:invertFilteredGroups",
     "physics:mergeGroup",
 }  # fmt: skip
-"""Attributes that are read, or named where they are of use."""
+"""Attributes that are read, or reported where they are used."""
 
 _NUMERICS = re.compile(
     r"physics:(engine|newton:\w+|tensor:.+)|mjc:(group|compiler:.+|statistic:.+|visual:.+)"
@@ -78,7 +78,7 @@ _NUMERICS = re.compile(
     r"|weldTolerance|metric|simplificationMetric|data|settlingThreshold|sleepDamping)|isaac\w*:.+"
     r"|physxDeformable:(simulation|collision|rest|selfCollisionFilter)\w*|physxTrigger\w*:.+"
 )
-"""Attributes that steer how other programs compute, or tell their prims apart."""
+"""Attributes that control how other programs compute, or identify their prims."""
 
 _NEUTRAL = {
     "physics:startsAsleep": (False,),
@@ -103,24 +103,24 @@ _NEUTRAL = {
     "physxScene:invertCollisionGroupFilter": (False,),
     "omniphysics:startsAsleep": (False,),
 }
-"""Values that change nothing here, among them those that PhysX has where nothing is said."""
+"""Values without effect here, such as the defaults of PhysX."""
 
 _ENDLESS = 1e30
 
 
 def unread(prim: Usd.Prim) -> Iterator[str]:
-    """What `prim` says of physics that is not read, each in words."""
+    """Descriptions of the physics of `prim` that is not read."""
     lost = []
     for schema in prim.GetPrimTypeInfo().GetAppliedAPISchemas():
         kind = schema.partition(":")[0]
         if _SCHEMA.match(kind) and not _KNOWN.fullmatch(kind):
             lost.append(kind.lower())
-            yield f"{kind}, {_WORDS.get(kind, 'which warpbots does not know')}"
+            yield f"{kind}, {_EXPLANATIONS.get(kind, 'which warpbots does not support')}"
     kind = str(prim.GetTypeName())
     if _SCHEMA.search(kind) and not Usd.SchemaRegistry.GetTypeFromName(kind):
-        motors = "; motors are drives of joints" if kind.endswith("Actuator") else ", which warpbots does not know"
+        motors = "; motors are drives of joints" if kind.endswith("Actuator") else ", which warpbots does not support"
         yield f"a {kind}{motors}"
-        return  # what it says goes with it
+        return  # its attributes go with it
     for name in prim.GetAuthoredPropertyNames(lambda name: bool(_ATTRIBUTE.match(name))):
         if name in _READ or name.startswith(_NAMED) or _NUMERICS.fullmatch(name):
             continue

@@ -1,23 +1,23 @@
-"""Point instancers: each of their instances as a prim of its own, where it has a part in physics.
+"""Point instancers: their instances as prims of their own, if they take part in physics.
 
-The prims are defined in the session layer of the stage, so that the file stays as it is, and the instancer is switched
-off there together with its prototypes, which only stand for their instances.
+The prims are defined in the session layer of the stage, so that the file stays as it is. The instancer is deactivated
+there together with its prototypes.
 """
 
 import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom
 
 from warpbots.scene import SceneError
-from warpbots.usd.rigid.poses import pose_of, quaternion_matrix
+from warpbots.usd.stage.attributes import create, schemas
+from warpbots.usd.stage.prim_editing import editable, free_path
 from warpbots.usd.stage.schema import BODY_APIS, rows
-from warpbots.usd.stage.target import editable, free_path
+from warpbots.usd.stage.transforms import pose_of, quaternion_matrix
 from warpbots.usd.stage.units import START
-from warpbots.usd.stage.values import create, schemas
 
 __all__ = ["expand", "instancers"]
 
 _MOST = 100_000
-"""Prims that the instances of a file may have altogether."""
+"""Largest number of prims of all instances of a file."""
 
 _PHYSICS = ("PhysicsRigidBodyAPI", "PhysicsCollisionAPI", *BODY_APIS)
 
@@ -37,15 +37,14 @@ def expand(stage: Usd.Stage, lost: list[tuple[str, str]] | None = None) -> dict[
 
     Args:
         stage: The stage; its session layer is changed.
-        lost: None for instances with a part in physics alone. Otherwise all are defined, and this takes the paths of
-            the instancers for which that is not possible, and why.
+        lost: None for instances that take part in physics only. Otherwise all instances are defined, and this takes
+            the paths of the instancers for which that is not possible, and why.
 
     Returns:
         The number of instances by the path of their instancer.
 
     Raises:
-        SceneError: There are more of them than any scene can have, or they are not as UsdGeom has them; not where
-            `lost` takes it.
+        SceneError: There are too many, or their attributes are inconsistent; not raised if there is `lost`.
     """
     made: dict[str, int] = {}
     prims = 0
@@ -68,7 +67,7 @@ def expand(stage: Usd.Stage, lost: list[tuple[str, str]] | None = None) -> dict[
 
 
 def _physical(prim: Usd.Prim) -> bool:
-    """Whether instances of `prim` take part in physics by themselves, or by something above them."""
+    """Whether instances of `prim` take part in physics by their own schemas or by those of prims above."""
     above = any(set(_PHYSICS) & schemas(prim.GetStage().GetPrimAtPath(p)) for p in prim.GetPath().GetPrefixes())
     return above or any(set(_PHYSICS) & schemas(p) for proto in _prototypes(prim) for p in _all(proto))
 
@@ -79,12 +78,12 @@ def _prototypes(prim: Usd.Prim) -> list[Usd.Prim]:
 
 
 def _all(prim: Usd.Prim) -> Usd.PrimRange:
-    """`prim` and all below it, even where it is but an `over`."""
+    """`prim` and all prims below it, also if it is only an `over`."""
     return Usd.PrimRange(prim, Usd.TraverseInstanceProxies(Usd.PrimIsActive & ~Usd.PrimIsAbstract))
 
 
 def _expand(stage: Usd.Stage, instancer: UsdGeom.PointInstancer, most: int) -> tuple[int, int]:
-    """Instances of one instancer, and prims that they have."""
+    """Number of instances of one instancer, and of their prims."""
     prim = instancer.GetPrim()
     indices = np.asarray(instancer.GetProtoIndicesAttr().Get(START) or [], dtype=np.int64)
     places = _places(prim, len(indices))
@@ -121,10 +120,10 @@ def _expand(stage: Usd.Stage, instancer: UsdGeom.PointInstancer, most: int) -> t
 
 
 def _places(prim: Usd.Prim, count: int) -> np.ndarray:
-    """Where the instances are in coordinates of the instancer, shape (count, 4, 4).
+    """Transforms of the instances in coordinates of the instancer, shape (count, 4, 4).
 
     Raises:
-        SceneError: There is not one position, orientation and scale for each.
+        SceneError: There is not one position, orientation or scale for each.
     """
 
     def values(name: str, none: object) -> np.ndarray:
@@ -148,13 +147,13 @@ def _places(prim: Usd.Prim, count: int) -> np.ndarray:
 
 
 def _ids(instancer: UsdGeom.PointInstancer, count: int) -> np.ndarray:
-    """What the instances are called, shape (count,); their numbers where they have no names."""
+    """Ids of the instances, shape (count,); their indices if they have none."""
     found = instancer.GetIdsAttr().Get(START)
     return np.asarray(found) if found is not None and len(found) == count else np.arange(count)
 
 
 def _inactive(prim: Usd.Prim) -> list[int]:
-    """Instances that are switched off; those that are but invisible take part."""
+    """Ids of deactivated instances; invisible ones take part."""
     found = prim.GetMetadata("inactiveIds")
     return list(found.GetAddedOrExplicitItems()) if found else []
 
@@ -166,13 +165,13 @@ def _copy_transform(prim: Usd.Prim, below: Usd.Prim) -> None:
 
 
 def _rates(instancer: UsdGeom.PointInstancer, name: str, count: int) -> np.ndarray | None:
-    """Velocities of the instances in axes of the instancer, or None where there is not one for each."""
+    """Velocities of the instances in axes of the instancer, or None if there is not one for each."""
     found = instancer.GetPrim().GetAttribute(name).Get(START)
     return np.asarray(found, dtype=np.float64) if found is not None and len(found) == count else None
 
 
 def _set_rates(copy: Usd.Prim, place: np.ndarray, rates: list[np.ndarray | None]) -> None:
-    """Velocities of a rigid body that is an instance; those of a body are in the axes of its parent."""
+    """Set the velocities of an instance that is a rigid body, in axes of its parent."""
     if "PhysicsRigidBodyAPI" not in schemas(copy):
         return
     for what, rate in zip(("velocity of a body", "angular velocity of a body"), rates, strict=True):

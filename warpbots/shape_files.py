@@ -3,18 +3,17 @@
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 
-from warpbots.reading import doubt_size, readable
+from warpbots.input_files import doubt_size, readable
 from warpbots.scene import SceneError, Sheet, Silhouette, TetMesh, TriangleMesh
 from warpbots.scene.field_types import checked
 
 __all__ = ["load_mesh", "load_sheet", "load_silhouette", "load_tetrahedra"]
 
 _BYTES = 25.0
-"""Memory that one byte of a file takes at the most while it is read [bytes]: 22 of an OBJ."""
+"""Memory for one byte of a file while it is read, at most [bytes]: 22 for an OBJ."""
 
 _CLOSE = "; close it in a mesh editor, or read it as cloth with load_sheet"
 
@@ -23,26 +22,25 @@ _UPRIGHT = {
     "Y_UP": np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]),
     "Z_UP": np.eye(3),
 }
-"""Rotations to z up by the name that COLLADA has for what is up in a file."""
+"""Rotations to z up by COLLADA's names of the up axis."""
 
 
 @checked
 def load_mesh(path: str | Path, scale: float | None = None) -> TriangleMesh:
     """A solid from a mesh file that trimesh can read, z up.
 
-    glTF is in metres with y up, and COLLADA says its unit and what is up: both are converted. Other formats do not say
-    what is up, and are taken as they are. All bodies of a file are one solid, as its scene places them; of faces that
-    are turned in different ways those of each body are turned alike. A length over ten metres or below a millimetre is
-    doubted in a warning.
+    glTF (metres, y up) and COLLADA (unit and up axis in the file) are converted. Other formats have no up axis and are
+    taken as they are. All bodies of a file become one solid, placed as in its scene; inconsistent orientations of faces
+    are corrected for each body. A size above ten metres or below a millimetre is doubted in a warning.
 
     Args:
-        path: STL, OBJ, PLY, OFF, GLB, DAE, ...; what it refers to must lie in its folder.
-        scale: Metres per unit of the file, as 0.001 for one in millimetres; None for the unit that it says, or metres.
+        path: STL, OBJ, PLY, OFF, GLB, DAE, ...; files that it refers to must lie in its folder.
+        scale: Metres per unit of the file, 0.001 for millimetres; None for the unit in the file, or metres.
 
     Raises:
         FileNotFoundError: There is no such file.
-        ImportError: A package is not installed with which trimesh reads such files.
-        SceneError: The file holds no mesh or one that is not watertight, is a Git LFS pointer, or does not fit into
+        ImportError: A package that trimesh needs for such files is not installed.
+        SceneError: The file has no mesh or one that is not watertight, is a Git LFS pointer, or does not fit into
             memory.
     """
     path = readable(path, _BYTES)
@@ -56,20 +54,20 @@ def load_sheet(path: str | Path, thickness: float, scale: float | None = None, b
     """Cloth from a mesh file that trimesh can read; z is up as for `load_mesh`.
 
     Args:
-        path: STL, OBJ, PLY, OFF, GLB, ...: its triangles are the middle of the sheet.
+        path: STL, OBJ, PLY, OFF, GLB, ...: its triangles are the midsurface of the sheet.
         thickness: Thickness of the sheet [m].
-        scale: Metres per unit of the file, as 0.001 for one in millimetres; None for the unit that it says, or metres.
+        scale: Metres per unit of the file, 0.001 for millimetres; None for the unit in the file, or metres.
         bending: Flexural rigidity [N m]; None for that of a plate of its material.
 
     Raises:
         FileNotFoundError: There is no such file.
-        ImportError: A package is not installed with which trimesh reads such files.
-        SceneError: The file holds no triangles, or they are no sheet.
+        ImportError: A package that trimesh needs for such files is not installed.
+        SceneError: The file has no triangles, or they do not make a sheet.
     """
     path = readable(path, _BYTES)
     vertices, faces = _triangles(path, "a triangle mesh", scale)
     _, first, inverse = np.unique(vertices, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(first)  # vertices that files repeat along seams are one, in the order of the file
+    order = np.argsort(first)  # vertices repeated along seams are merged, in the order of the file
     used, faces = np.unique(np.argsort(order)[inverse.reshape(-1)][faces], return_inverse=True)
     vertices = vertices[first[order]][used]
     sheet = _said_of(path, Sheet, vertices, faces.reshape(-1, 3), thickness, bending)
@@ -78,16 +76,16 @@ def load_sheet(path: str | Path, thickness: float, scale: float | None = None, b
 
 @checked
 def load_tetrahedra(path: str | Path, scale: float = 1.0) -> TetMesh:
-    """A solid as tetrahedra from a file that meshio can read; inverted ones are turned.
+    """A solid of tetrahedra from a file that meshio can read; inverted ones are reoriented.
 
     Args:
-        path: MSH, VTK, VTU, INP, XDMF, ...; what it has besides tetrahedra is passed over.
+        path: MSH, VTK, VTU, INP, XDMF, ...; cells other than tetrahedra are ignored.
         scale: Metres per unit of the file: 0.001 for a file in millimetres.
 
     Raises:
         FileNotFoundError: There is no such file.
         ImportError: meshio is not installed.
-        SceneError: The file holds no tetrahedra, or they make no solid.
+        SceneError: The file has no tetrahedra, or they do not make a solid.
     """
     path = readable(path, _BYTES)
     try:
@@ -101,7 +99,7 @@ def load_tetrahedra(path: str | Path, scale: float = 1.0) -> TetMesh:
     tets = [block.data for block in mesh.cells if block.type == "tetra"]
     if not tets:
         found = ", ".join(f"{len(block.data)} of type {block.type}" for block in mesh.cells) or "no cells"
-        raise SceneError(f"{path} holds no tetrahedra of four nodes but {found}; export it as linear tetrahedra")
+        raise SceneError(f"{path} has no linear tetrahedra but {found}; export it as linear tetrahedra")
     used, tets = np.unique(np.concatenate(tets), return_inverse=True)
     solid = _said_of(path, TetMesh.oriented, mesh.points[used] * scale, tets.reshape(-1, 4))
     return _doubted(path, solid, np.ptp(solid.vertices, axis=0).max())
@@ -111,17 +109,17 @@ def load_tetrahedra(path: str | Path, scale: float = 1.0) -> TetMesh:
 def load_silhouette(
     path: str | Path, height: float, lower: tuple[float, float] = (0.0, 0.0), threshold: float = 0.5
 ) -> Silhouette:
-    """A 2D shape from an image: its opaque pixels where it has transparency, else its dark ones.
+    """A 2D shape from an image: its opaque pixels if it has transparency, else its dark ones.
 
     Args:
         path: An image that Pillow can read.
         height: Height of the silhouette [m].
-        lower: Where its lower left corner lies [m].
+        lower: Its lower left corner [m].
         threshold: Opacity above which (or lightness below which) a pixel is inside, in (0, 1).
 
     Raises:
         FileNotFoundError: There is no such file.
-        SceneError: The file is no image, or has no silhouette.
+        SceneError: The file is not an image, or has no silhouette.
     """
     from PIL import Image
 
@@ -152,21 +150,21 @@ def _triangles(path: Path, wanted: str, scale: float | None) -> tuple[np.ndarray
         mesh = scene.to_mesh()
         unit, rotation = _frame(path, scene)
     except ImportError as error:
-        raise ImportError(f"{path}: trimesh reads such files with what is not installed: {error}") from error
+        raise ImportError(f"{path}: trimesh needs a package for such files that is not installed: {error}") from error
     except Exception as error:  # trimesh raises whatever its readers raise
-        reason = f"it refers to {error}, which is not there" if isinstance(error, FileNotFoundError) else str(error)
+        reason = f"it refers to {error}, which does not exist" if isinstance(error, FileNotFoundError) else str(error)
         raise SceneError(
             f"{path} cannot be read as a triangle mesh: {reason}; export it again (STL, OBJ, PLY)"
         ) from error
-    if not hasattr(mesh, "faces") or len(mesh.faces) == 0:
-        raise SceneError(f"{path} holds no triangles; export it as {wanted} (STL, OBJ, PLY)")
+    if len(mesh.faces) == 0:
+        raise SceneError(f"{path} has no triangles; export it as {wanted} (STL, OBJ, PLY)")
     _refuse_corners(path, np.asarray(mesh.vertices), np.asarray(mesh.faces))
     mesh = trimesh.Trimesh(mesh.vertices, mesh.faces)
     return np.asarray(mesh.vertices) @ rotation.T * (unit if scale is None else scale), np.asarray(mesh.faces)
 
 
 def _refuse_corners(path: Path, vertices: np.ndarray, faces: np.ndarray) -> None:
-    """Raise if triangles have corners that are nowhere.
+    """Raise if triangles have corners that do not exist or are not finite.
 
     Raises:
         SceneError: They have.
@@ -175,14 +173,16 @@ def _refuse_corners(path: Path, vertices: np.ndarray, faces: np.ndarray) -> None
         raise SceneError(f"{path}: its vertices and faces have shapes {vertices.shape} and {faces.shape}, not (n, 3)")
     lost = ((faces < 0) | (faces >= len(vertices))).any(axis=1)
     if lost.any():
-        raise SceneError(f"{path}: {lost.sum()} of its {len(lost)} triangles have corners that the file does not have")
+        raise SceneError(f"{path}: {lost.sum()} of its {len(lost)} triangles have corners that do not exist")
     wild = ~np.isfinite(vertices[faces]).all(axis=(1, 2))
     if wild.any():
-        raise SceneError(f"{path}: {wild.sum()} of its {len(wild)} triangles have corners that are no finite numbers")
+        raise SceneError(f"{path}: {wild.sum()} of its {len(wild)} triangles have corners that are not finite")
 
 
 def _frame(path: Path, scene: Any) -> tuple[float, np.ndarray]:
-    """Metres per unit of a file, and the rotation to z up, as its format or the file itself says it."""
+    """Metres per unit of a file, and the rotation to z up, from its format or its content."""
+    from xml.etree import ElementTree
+
     from trimesh.units import unit_conversion
 
     if path.suffix.lower() in (".gltf", ".glb"):
@@ -195,7 +195,7 @@ def _frame(path: Path, scene: Any) -> tuple[float, np.ndarray]:
 
 
 def _turned(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """`faces`, counter-clockwise from outside: neighbours alike, and bodies that are inside out but in no other."""
+    """`faces` counter-clockwise from outside: neighbours consistent, and bodies not inside out unless in another."""
     import trimesh
 
     mesh = trimesh.Trimesh(vertices, faces)
@@ -218,7 +218,7 @@ def _turned(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
 
 
 def _said_of(path: Path, make: Callable[..., Any], *values: Any, remedy: str = "") -> Any:
-    """What `make` returns; its error names the file."""
+    """Result of `make`; its error names the file."""
     try:
         return make(*values)
     except SceneError as error:
@@ -226,6 +226,6 @@ def _said_of(path: Path, make: Callable[..., Any], *values: Any, remedy: str = "
 
 
 def _doubted(path: Path, shape: Any, size: float) -> Any:
-    """`shape`, after a word about a size that is unlikely."""
+    """`shape`, after a warning if its size is unlikely."""
     doubt_size(path, "it", size, "scale, such as scale=1e-3 for a file in millimetres")
     return shape

@@ -1,6 +1,6 @@
-"""What a shape looks like: each shape of a scene as a geometric prim of USD.
+"""Shapes as geometric prims.
 
-The description of a prim is separate from its authoring, so that the reader can ask whether a prim still is what the
+The description of a prim is separate from its authoring, so that the reader can check whether a prim is still what the
 writer made of a shape. All coordinates are lifted scene coordinates in metres (see `warpbots.usd.stage.units`). A 2D
 shape is drawn as a thin solid in the plane y = 0.
 """
@@ -27,16 +27,16 @@ from warpbots.scene import (
     Truss,
     dimension,
 )
-from warpbots.usd.stage.units import tidy
-from warpbots.usd.stage.values import at_rest, create
+from warpbots.usd.stage.attributes import at_rest, create
+from warpbots.usd.stage.transforms import tidy
 
 __all__ = ["Gprim", "author", "describe", "face_normals", "matrix", "unchanged", "width"]
 
 _THIN = 0.05
-"""Thickness of a drawn 2D shape over its size."""
+"""Thickness of a drawn 2D shape divided by its size."""
 
 _AGREE = 1e-6
-"""Largest relative difference between what a shape looks like and a prim that still counts as unchanged."""
+"""Largest relative difference between a prim and its description at which it counts as unchanged."""
 
 
 class Gprim(NamedTuple):
@@ -44,11 +44,11 @@ class Gprim(NamedTuple):
 
     Attributes:
         type: USD type.
-        values: Attributes that make up the geometry: name to USD type and value.
+        values: Attributes that define the geometry: name to USD type and value.
         translate: Position [m], shape (3,).
         orient: Unit quaternion (w, x, y, z) or None.
         scale: Scale along the axes, shape (3,), or None.
-        drawn: Attributes that are for display alone, as `values`.
+        drawn: Attributes that are only for display, as `values`.
     """
 
     type: str
@@ -60,7 +60,7 @@ class Gprim(NamedTuple):
 
 
 def describe(shape: Shape, extent: float = 1.0) -> Gprim:
-    """The prim that shows `shape`, which is no `Union` and no `Posed`.
+    """The prim for `shape`, which is neither a `Union` nor a `Posed`.
 
     Args:
         shape: The shape.
@@ -122,7 +122,7 @@ def matrix(gprim: Gprim) -> np.ndarray:
 
 
 def width(volumes: np.ndarray, dim: int) -> np.ndarray:
-    """Width [m] of particles of `volumes` [m^dim]: the edge of a cell of that volume, as Newton reads it; (n,)."""
+    """Width [m] of particles of `volumes` [m^dim]: the edge of a cell of that volume, as in Newton; shape (n,)."""
     return np.asarray(volumes, dtype=np.float64) ** (1.0 / dim)
 
 
@@ -186,8 +186,8 @@ def _heightfield(shape: Heightfield, lift, extent: float) -> Gprim:
 def _silhouette(shape: Silhouette, lift, extent: float) -> Gprim:
     """One rectangle for each run of inside pixels in a row.
 
-    Rows lie alternately before and behind the plane, so that rectangles neither share corners nor have them in one
-    place: both count as errors of a mesh.
+    Rows lie alternately in front of and behind the plane, so that no two rectangles share a corner or have coincident
+    corners: validators report both as errors.
     """
     padded = np.pad(shape.mask.astype(np.int8), ((0, 0), (1, 1)))
     change = np.diff(padded, axis=1)
@@ -238,7 +238,7 @@ def _truss(shape: Truss, lift, extent: float) -> Gprim:
 
 
 def _distance_grid(shape: DistanceGrid, lift, extent: float) -> Gprim:
-    """The samples just inside the surface, as particles as wide as a cell."""
+    """The samples just inside the surface, as particles of the width of a cell."""
     inside = (shape.values <= 0.0) & (shape.values > -2.0 * shape.spacing)
     if not inside.any():
         inside = shape.values == shape.values.min()
@@ -266,9 +266,9 @@ _DESCRIBE = {
 
 
 def _orientation(direction: np.ndarray) -> tuple[str, tuple[float, ...] | None]:
-    """Axis token and quaternion (w, x, y, z) that turn this axis into `direction`, about y where that is possible.
+    """Axis token, and quaternion (w, x, y, z) that rotates this axis to `direction`, about y if possible.
 
-    Directions along an axis need no rotation, or one of half a turn that is exact.
+    Directions along an axis need no rotation, or an exact half turn.
     """
     n = direction / np.linalg.norm(direction)
     if np.count_nonzero(n) == 1:

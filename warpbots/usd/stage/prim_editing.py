@@ -1,4 +1,4 @@
-"""Where new prims go in a stage that is being written."""
+"""Editing prims: where new ones go in a stage that is being written, their names, and their removal."""
 
 import dataclasses
 
@@ -17,8 +17,8 @@ class Target:
     Attributes:
         stage: The stage.
         frame: Its units and axes.
-        base: Path of the prim under which everything new goes.
-        extent: Size of the scene [m], for drawing what has no bounds.
+        base: Path of the prim below which all new prims go.
+        extent: Size of the scene [m], for drawing unbounded shapes.
     """
 
     stage: Usd.Stage
@@ -30,7 +30,7 @@ class Target:
         """A free path for a prim called `name` in the group `group` ("Bodies", "Materials", ...) below the base."""
         scope = self.base.AppendChild(group)
         there = self.stage.GetPrimAtPath(scope)
-        if there and there.GetTypeName() != "Scope":  # somebody else uses the name for something
+        if there and there.GetTypeName() != "Scope":  # the name is in use for something else
             scope = self.base.AppendChild(f"Warpbots{group}")
         if not self.stage.GetPrimAtPath(scope):
             self.stage.DefinePrim(scope, "Scope")
@@ -45,7 +45,7 @@ class Target:
 
 
 def free_path(stage: Usd.Stage, parent: Sdf.Path, name: str) -> str:
-    """A path below `parent` that no prim has, with `name` made an identifier; numbered where it is taken."""
+    """An unused path below `parent`, with `name` made an identifier and numbered if it is taken."""
     word = Tf.MakeValidIdentifier(name) if name else "unnamed"
     path, number = parent.AppendChild(word), 1
     while stage.GetPrimAtPath(path):
@@ -55,31 +55,31 @@ def free_path(stage: Usd.Stage, parent: Sdf.Path, name: str) -> str:
 
 
 def to_scene_coordinates(prim: Usd.Prim, frame: Frame) -> None:
-    """Give `prim` the transform that makes its local coordinates lifted scene coordinates; none where it needs none."""
+    """Give `prim` a transform, if it needs one, that makes its local coordinates lifted scene coordinates."""
     here = frame.matrix(prim)
     if not np.array_equal(here, np.eye(4)):
         UsdGeom.Xformable(prim).AddTransformOp().Set(Gf.Matrix4d(np.linalg.inv(here).T.tolist()))
 
 
 def read_name(prim: Usd.Prim) -> str:
-    """What `prim` is called: its display name, else its name."""
+    """Name of `prim`: its display name, else its own name."""
     return prim.GetDisplayName() if prim.HasAuthoredDisplayName() else prim.GetName()
 
 
 def main_prim(stage: Usd.Stage) -> Usd.Prim | None:
-    """The prim that stands for the scene: the default prim, else the only root prim, else None."""
+    """The prim of the scene as a whole: the default prim, else the only root prim, else None."""
     roots = stage.GetPseudoRoot().GetChildren()
     return stage.GetDefaultPrim() or (roots[0] if len(roots) == 1 else None)
 
 
 def rename(prim: Usd.Prim, name: str) -> None:
-    """Make `name` the name under which `prim` is read: its display name, where the name of the prim is another."""
+    """Make `name` the name of `prim` when it is read: its display name, unless its own name is the same."""
     if name != prim.GetName() or prim.HasAuthoredDisplayName():
         prim.SetDisplayName(name)
 
 
 def editable(prim: Usd.Prim) -> Usd.Prim:
-    """`prim` as one that can be edited: instances above it stop to be shared."""
+    """`prim` in a form that can be edited: instances above it are no longer shared."""
     stage, path = prim.GetStage(), prim.GetPath()  # `prim` itself expires with the instance
     for ancestor in path.GetPrefixes():
         if stage.GetPrimAtPath(ancestor).IsInstance():
@@ -88,7 +88,7 @@ def editable(prim: Usd.Prim) -> Usd.Prim:
 
 
 def remove(prim: Usd.Prim, own: bool) -> None:
-    """Take `prim` out of the scene: deleted where it is our `own`, otherwise deactivated and so still in the file."""
+    """Remove `prim` from the scene: delete it if it is our `own`, else deactivate it and leave it in the file."""
     if own:
         prim.GetStage().RemovePrim(prim.GetPath())
     else:

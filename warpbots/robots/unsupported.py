@@ -1,22 +1,23 @@
-"""What a file says that the scene cannot."""
+"""Parts of a robot file that a scene cannot represent."""
 
 import numpy as np
 
-from warpbots.robots.flags import named_flags
-from warpbots.robots.geoms import touching_geoms
+from warpbots.robots.collision_geoms import collision_geoms
 from warpbots.robots.mujoco_source import Source
+from warpbots.robots.mujoco_versions import field
+from warpbots.robots.option_flags import named_flags
 from warpbots.scene import SceneError
 
-__all__ = ["loops", "survey"]
+__all__ = ["equality_constraints", "unsupported_parts"]
 
 
-def loops(source: Source, ignore: bool) -> list[str]:
-    """A line for each equality constraint that is left out: loops, joints that follow others, what guides from outside.
+def equality_constraints(source: Source, ignore: bool) -> list[str]:
+    """A line for each equality constraint that is left out: loops, joints that mimic others, ties to mocap bodies.
 
-    Those of flexes are left out with these, and those to bodies that are moved from outside (mocap) like these.
+    Constraints of flexes are reported with the flexes.
 
     Raises:
-        SceneError: There are loops, and they are not to be ignored: the robot would move in another way.
+        SceneError: There are loops, and `ignore` is not set: the robot would move differently.
     """
     model = source.model
     guided = [k for k in range(model.neq) if _guides(source, k)]
@@ -25,14 +26,14 @@ def loops(source: Source, ignore: bool) -> list[str]:
     mimics = [f"mimic {name!r}" for name in source.mimics] if not model.neq else []
     if (closed or mimics) and not ignore:
         raise SceneError(
-            f"{source.path}: a robot must be a tree of independent joints, and without these it would move in another "
-            f"way: {', '.join(closed + mimics)}; take them out of the file, or pass ignore_loops=True"
+            f"{source.path}: a robot must be a tree of independent joints, and without these constraints it would "
+            f"move differently: {', '.join(closed + mimics)}; remove them from the file, or pass ignore_loops=True"
         )
     return [f"equality: {line}" for line in [*found.values(), *mimics]]
 
 
 def _guides(source: Source, k: int) -> bool:
-    """Whether an equality holds a body at one that is moved from outside."""
+    """Whether an equality ties a body to one that is moved from outside (mocap)."""
     model = source.model
     if source.kind("mjtEq", model.eq_type[k]) not in ("weld", "connect"):
         return False
@@ -40,7 +41,7 @@ def _guides(source: Source, k: int) -> bool:
 
 
 def _ends(source: Source, k: int) -> list[int]:
-    """Bodies that an equality joins, the world among them."""
+    """Bodies that an equality constrains, possibly the world."""
     model, ends = source.model, [int(source.model.eq_obj1id[k]), int(source.model.eq_obj2id[k])]
     if source.kind("mjtObj", model.eq_objtype[k]) == "site":
         ends = [int(model.site_bodyid[end]) for end in ends]
@@ -49,18 +50,18 @@ def _ends(source: Source, k: int) -> list[int]:
 
 def _equality(source: Source, k: int) -> str:
     model, kind, name = source.model, source.kind("mjtEq", source.model.eq_type[k]), source.model.equality(k).name
-    off = "" if model.eq_active0[k] else ", which is switched off"
+    off = "" if model.eq_active0[k] else ", which is inactive"
     if name:
         return f"{kind} {name!r}{off}"
     if kind == "joint":
-        return f"joint {source.joints[model.eq_obj1id[k]]!r} that follows another{off}"
+        return f"joint {source.joints[model.eq_obj1id[k]]!r} that mimics another{off}"
     if kind in ("connect", "weld"):
         return f"{kind} of {' and '.join(repr(source.bodies[body]) for body in _ends(source, k))}{off}"
     return f"{kind} {f'equality {k}'!r}{off}"
 
 
-def survey(source: Source) -> list[str]:
-    """A line for every part that is left out, beside geoms and actuators."""
+def unsupported_parts(source: Source) -> list[str]:
+    """A line for every part that is left out, except geoms and actuators."""
     return [*_of_joints(source), *_of_bodies(source), *_of_geoms(source), *_of_model(source)]
 
 
@@ -73,18 +74,17 @@ def _of_joints(source: Source) -> list[str]:
         kind, first = source.joint_kind(j), model.jnt_dofadr[j]
         dofs = slice(first, first + {"free": 6, "ball": 3}.get(kind, 1))
         if kind == "ball" and model.jnt_limited[j]:
-            lines.append(f"joint {name!r}: limit of a ball")
+            lines.append(f"joint {name!r}: the limit of a ball joint")
         if model.jnt_limited[j] and model.jnt_margin[j]:
             lines.append(f"joint {name!r}: the margin of its limit, {model.jnt_margin[j]:g}")
         if model.jnt_actgravcomp[j]:
-            lines.append(f"joint {name!r}: compensation of gravity by its actuators (actuatorgravcomp)")
-        polynomials = (("jnt_stiffnesspoly", slice(j, j + 1)), ("dof_dampingpoly", dofs))
-        if any(np.any(getattr(model, field)[at]) for field, at in polynomials if hasattr(model, field)):
+            lines.append(f"joint {name!r}: gravity compensation by its actuators (actuatorgravcomp)")
+        if field(model, "jnt_stiffnesspoly")[j].any() or field(model, "dof_dampingpoly")[dofs].any():
             lines.append(f"joint {name!r}: stiffness or damping beyond the linear part")
-        if np.any(getattr(model, "jnt_springyield", np.zeros(model.njnt))[j]):
+        if np.any(field(model, "jnt_springyield")[j]):
             lines.append(f"joint {name!r}: plasticity of its spring (springyield)")
         if kind in ("ball", "free") and model.jnt_stiffness[j] and not _upright(source, j):
-            lines.append(f"joint {name!r}: rotation at which its spring rests; here it rests at none")
+            lines.append(f"joint {name!r}: the rest rotation of its spring; here it is the identity")
     return lines
 
 
@@ -97,39 +97,38 @@ def _of_bodies(source: Source) -> list[str]:
     model, lines = source.model, []
     for k, name in enumerate(source.bodies):
         if model.body_gravcomp[k]:
-            lines.append(f"body {name!r}: compensation of gravity (gravcomp)")
+            lines.append(f"body {name!r}: gravity compensation (gravcomp)")
         if model.body_mocapid[k] >= 0:
-            lines.append(f"body {name!r}: it is moved from outside (mocap), and stands still here")
+            lines.append(f"body {name!r}: it is moved from outside (mocap); here it does not move")
     return lines
 
 
 def _of_geoms(source: Source) -> list[str]:
     model, lines = source.model, []
     bodies: dict[int, list[int]] = {}
-    for g in touching_geoms(source):
+    for g in collision_geoms(source):
         bodies.setdefault(int(model.geom_bodyid[g]), []).append(g)
     for k, geoms in bodies.items():
         name = source.bodies[k]
         if k and len(np.unique(model.geom_friction[geoms, 0])) > 1:
-            lines.append(f"geoms of body {name!r}: frictions of their own; the body has the greatest")
+            lines.append(f"geoms of body {name!r}: different frictions; the body has the largest")
         if (model.geom_condim[geoms] > 3).any():
             lines.append(f"geoms of body {name!r}: torsional or rolling friction (condim above 3)")
         if model.geom_priority[geoms].any():
             lines.append(f"geoms of body {name!r}: priority over the friction of others")
         if model.geom_margin[geoms].any():
-            lines.append(f"geoms of body {name!r}: a margin, {model.geom_margin[geoms].max():g} m, before they touch")
+            lines.append(f"geoms of body {name!r}: a contact margin of {model.geom_margin[geoms].max():g} m")
         if _bouncy(model.geom_solref[geoms]).any():
-            lines.append(
-                f"geoms of body {name!r}: contact that bounces (solref); here it has the damping of all others"
-            )
-        for field, meaning in (("geom_adhesion", "adhesion"), ("geom_surfacevel", "surfaces that move (surfacevel)")):
-            if np.any(getattr(model, field, np.zeros(model.ngeom))[geoms]):
-                lines.append(f"geoms of body {name!r}: {meaning}")
+            lines.append(f"geoms of body {name!r}: bouncing contact (solref); here it has the damping of all others")
+        if np.any(field(model, "geom_adhesion")[geoms]):
+            lines.append(f"geoms of body {name!r}: adhesion")
+        if np.any(field(model, "geom_surfacevel")[geoms]):
+            lines.append(f"geoms of body {name!r}: moving surfaces (surfacevel)")
     return lines
 
 
 def _bouncy(solref: np.ndarray) -> np.ndarray:
-    """Whether contact returns much of its energy: a damping ratio, spelt out or not, below a half."""
+    """Whether contact returns much of the energy: a damping ratio, given directly or not, below a half."""
     time, ratio = solref[:, 0], solref[:, 1]
     stiffness, damping = np.maximum(-time, 0.0), np.maximum(-ratio, 0.0)
     return np.where(time > 0.0, ratio < 0.5, damping < np.sqrt(np.maximum(stiffness, 1e-12)))
@@ -141,7 +140,7 @@ def _of_model(source: Source) -> list[str]:
     for kind, count in {**counts, "plugin": model.nplugin}.items():
         if count:
             lines.append(f"{count} {kind}{'s' if count > 1 else ''}")
-    for k in np.flatnonzero(getattr(model, "actuator_delay", np.zeros(0))):
+    for k in np.flatnonzero(field(model, "actuator_delay")):
         lines.append(f"actuator {model.actuator(int(k)).name or f'actuator {k}'!r}: its delay")
     if model.opt.density or model.opt.viscosity or model.opt.wind.any():
         lines.append("option: the medium (density, viscosity, wind)")

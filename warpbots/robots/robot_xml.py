@@ -1,4 +1,4 @@
-"""The XML of robot files: what stands in it and in the files that it includes, before MuJoCo sees it."""
+"""The XML of robot files and of the files that they include, checked before MuJoCo reads it."""
 
 import re
 from collections.abc import Iterator
@@ -6,22 +6,22 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
-from warpbots.reading import readable, refuse_outside
+from warpbots.input_files import readable, refuse_outside
 from warpbots.scene import SceneError
 
-__all__ = ["family", "modern", "parsed", "refuse_empty", "refuse_strange_assets", "whole"]
+__all__ = ["including_file", "modernised", "parsed", "refuse_empty", "refuse_foreign_assets", "with_includes"]
 
 _DEEPEST = 500
-"""Elements inside one another; parsers that call themselves for each run out of stack at some thousands."""
+"""Largest depth of nested elements; recursive parsers run out of stack at some thousands."""
 
 _BYTE = 40.0
-"""Memory that a byte of XML takes at the most while it is read [bytes]."""
+"""Memory for one byte of XML while it is read, at most [bytes]."""
 
 _MOST = 50_000
-"""Elements with all their copies; MuJoCo compiles 10^4 bodies in 15 s, and ten times as many in half an hour."""
+"""Largest number of elements with all copies; MuJoCo compiles 10^4 bodies in 15 s, and 10^5 in half an hour."""
 
 _OUTDATED = {"option": "apirate", "contact": "internal"}
-"""Attributes of older versions that newer ones refuse: a rate of network traffic, and one of flexes."""
+"""Attributes of older versions that newer ones reject: a rate of network traffic, and one of flexes."""
 
 _FILES = ("file", "fileright", "fileleft", "fileup", "filedown", "filefront", "fileback")
 _FOLDERS = ("meshdir", "texturedir", "assetdir")
@@ -34,7 +34,7 @@ def parsed(path: Path) -> Element:
 
     Raises:
         FileNotFoundError: There is no such file.
-        SceneError: It is no XML, too large or too deep, or declares entities, which may stand for any amount of text.
+        SceneError: It is not XML, too large or too deep, or declares entities, which can expand to any amount of text.
     """
     readable(path, _BYTE)
     builder, parser, depth = TreeBuilder(), expat.ParserCreate(), 0
@@ -43,7 +43,7 @@ def parsed(path: Path) -> Element:
         nonlocal depth
         depth += 1
         if depth > _DEEPEST:
-            raise SceneError(f"{path}: more than {_DEEPEST} elements stand inside one another; flatten them")
+            raise SceneError(f"{path}: elements are nested more than {_DEEPEST} levels deep; flatten them")
         builder.start(tag, attributes)
 
     def end(tag: str) -> None:
@@ -52,35 +52,33 @@ def parsed(path: Path) -> Element:
         builder.end(tag)
 
     def declare(name: str, *_: object) -> None:
-        raise SceneError(
-            f"{path} declares the entity {name!r}, and entities are not read; write out what it stands for"
-        )
+        raise SceneError(f"{path} declares the entity {name!r}, and entities are not supported; replace it by its text")
 
     parser.StartElementHandler, parser.EndElementHandler, parser.EntityDeclHandler = start, end, declare
     try:
-        parser.Parse(_begun(path.read_bytes()), True)
-    except (expat.ExpatError, ValueError, LookupError) as fault:  # MuJoCo takes some that are no XML
+        parser.Parse(_without_preamble(path.read_bytes()), True)
+    except (expat.ExpatError, ValueError, LookupError) as fault:  # MuJoCo accepts some that are not XML
         if isinstance(fault, SceneError):
             raise
-        raise SceneError(f"{path} cannot be read as XML: {fault}; see that place and its encoding") from fault
+        raise SceneError(f"{path} cannot be read as XML: {fault}; check the file there, and its encoding") from fault
     return builder.close()
 
 
-def _begun(text: bytes) -> bytes:
-    """Text whose declaration does not stand behind comments and blanks, where none may stand."""
+def _without_preamble(text: bytes) -> bytes:
+    """Text without comments and blanks before its XML declaration, which are not allowed."""
     found = re.match(rb"(?:\s|<!--.*?-->)+(<\?xml.*?\?>)", text, re.DOTALL)
     return text if found is None else text[: found.start(1)] + text[found.end(1) :]
 
 
-def family(path: Path, root: Path) -> dict[Path, Element]:
-    """An MJCF file and all that it includes, by place.
+def with_includes(path: Path, root: Path) -> dict[Path, Element]:
+    """An MJCF file and all files that it includes, by path.
 
     Args:
         path: The file.
-        root: The folder outside of which no file is read.
+        root: The folder outside which no file is read.
 
     Raises:
-        SceneError: One of them includes itself, is not there, lies outside of `root`, or is no XML.
+        SceneError: One of them includes itself, does not exist, lies outside `root`, or is not XML.
     """
     found: dict[Path, Element] = {}
     _gather(path, path, root, found, ())
@@ -89,7 +87,7 @@ def family(path: Path, root: Path) -> dict[Path, Element]:
 
 def _gather(path: Path, main: Path, root: Path, found: dict[Path, Element], above: tuple[Path, ...]) -> None:
     if path.resolve() in above:
-        raise SceneError(f"{path} includes itself by way of {above[-1].name}; take one <include> away")
+        raise SceneError(f"{path} includes itself by way of {above[-1].name}; remove one <include>")
     found[path] = parsed(path)
     for element in found[path].iter("include"):
         said = element.get("file", "")
@@ -100,13 +98,13 @@ def _gather(path: Path, main: Path, root: Path, found: dict[Path, Element], abov
         _gather(places[0], main, root, found, (*above, path.resolve()))
 
 
-def modern(files: dict[Path, Element]) -> dict[str, bytes]:
-    """Text of the files without what stops MuJoCo and has no meaning here, by path.
+def modernised(files: dict[Path, Element]) -> dict[str, bytes]:
+    """Text of the files that need it without what MuJoCo rejects and has no meaning here, by path.
 
-    That is attributes that newer versions refuse, and materials that nobody defines.
+    These are attributes that newer versions reject, and undefined materials.
     """
     known = {element.get("name") for tree in files.values() for element in tree.iter("material")}
-    alone = not any(True for tree in files.values() for _ in tree.iter("attach"))  # which brings materials of its own
+    alone = not any(True for tree in files.values() for _ in tree.iter("attach"))  # it brings materials of its own
     found = {}
     for path, tree in files.items():
         lost = {said for e in tree.iter() if alone and (said := e.get("material", "")) not in known | {""}}
@@ -123,11 +121,11 @@ def modern(files: dict[Path, Element]) -> dict[str, bytes]:
     return found
 
 
-def refuse_strange_assets(files: dict[Path, Element], main: Path, root: Path) -> None:
-    """Raise if files of MJCF refer to assets outside of `root`, or to those that Git has not brought.
+def refuse_foreign_assets(files: dict[Path, Element], main: Path, root: Path) -> None:
+    """Raise if files of MJCF refer to assets outside `root`, or to Git LFS pointers.
 
     Raises:
-        SceneError: They do.
+        SceneError: The first such asset.
     """
     folders = {""} | {e.get(f, "") for tree in files.values() for e in tree.iter("compiler") for f in _FOLDERS}
     for path, tree in files.items():
@@ -141,41 +139,41 @@ def refuse_strange_assets(files: dict[Path, Element], main: Path, root: Path) ->
 
 
 def refuse_empty(files: dict[Path, Element], main: Path) -> None:
-    """Raise if MJCF has no bodies, or by replication more than there is room for.
+    """Raise if MJCF has no bodies, or too many by replication.
 
     Raises:
-        SceneError: It has.
+        SceneError: It has none or too many.
     """
     tags = {element.tag for tree in files.values() for element in tree.iter()}
     if not tags & _MATTER:
-        remedy = whole(main) or "a robot needs at least one <body> or <link>"
-        raise SceneError(f"{main} holds no bodies beside the world; {remedy}")
+        remedy = including_file(main) or "a robot needs at least one <body> or <link>"
+        raise SceneError(f"{main} has no bodies besides the world; {remedy}")
     count = sum(_count(tree) for tree in files.values())
     if count > _MOST:
         raise SceneError(
-            f"{main}: it has {count:.3g} elements with all their copies, and more than {_MOST} are not compiled in a "
-            f"time worth waiting for; replicate fewer"
+            f"{main}: it has {count:.3g} elements with all copies; more than {_MOST} would take MuJoCo too long "
+            f"to compile, replicate fewer"
         )
 
 
 def _count(element: Element) -> float:
-    """Elements that an element becomes, with its copies."""
+    """Number of elements that an element becomes, with its copies."""
     inside = 1.0 + sum(_count(child) for child in element)
     if element.tag not in ("replicate", "flexcomp", "composite"):
         return inside
     try:
         for number in element.get("count", "1").split():
             inside *= max(1.0, float(number))
-    except ValueError:  # MuJoCo says what is wrong with it
+    except ValueError:  # MuJoCo reports the error
         pass
     return inside
 
 
-def whole(path: Path) -> str:
-    """Which file to load in the place of one that is a part of it; empty if there is none in its folder."""
+def including_file(path: Path) -> str:
+    """Which file to load instead of one that it includes; empty if there is none in the folder."""
     for other in sorted(path.absolute().parent.glob("*.xml")):
         if other != path.absolute() and path.name in _included(other):
-            return f"it is a part of {other.name}: load that"
+            return f"it is part of {other.name}: load that instead"
     return ""
 
 

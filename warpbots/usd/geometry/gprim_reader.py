@@ -1,7 +1,7 @@
-"""What a geometric prim means as a shape, whoever wrote it.
+"""Geometric prims as shapes, whoever wrote them.
 
-In a 2D scene a prim stands for its section with the plane y = 0. A primitive that its transform shears, or scales so
-that what was round is not round any more, is a mesh; so is a cone.
+In a 2D scene a prim is its section with the plane y = 0. A primitive that is sheared by its transform, or scaled so
+that it is no longer round, becomes a mesh; so does a cone.
 """
 
 from collections.abc import Callable
@@ -24,19 +24,15 @@ from warpbots.scene import (
     Truss,
 )
 from warpbots.usd.geometry import tessellation
-from warpbots.usd.stage.units import START, rigid, snap, tidy, transform
-from warpbots.usd.stage.values import at_rest, axis_number
+from warpbots.usd.stage.attributes import at_rest, axis_number
+from warpbots.usd.stage.transforms import rigid, snap, tidy, transform
+from warpbots.usd.stage.units import START
 
-__all__ = ["NoGeometry", "box", "is_geometry", "mesh_points", "mesh_triangles", "plain_shape", "pose"]
+__all__ = ["NoGeometry", "box", "mesh_points", "mesh_triangles", "plain_shape", "pose"]
 
 
 class NoGeometry(SceneError):
-    """A prim of a geometric type without any geometry, which has no part in anything."""
-
-
-def is_geometry(prim: Usd.Prim) -> bool:
-    """Whether `prim` is a solid that `plain_shape` may be able to read."""
-    return prim.GetTypeName() in _READ
+    """A prim of a geometric type without any geometry."""
 
 
 def plain_shape(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
@@ -48,10 +44,10 @@ def plain_shape(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
         dim: 2 or 3: dimension of the scene.
 
     Raises:
-        SceneError: The geometry is none that warpbots knows, or no solid; the message does not name the prim.
+        SceneError: The geometry is not supported or not a solid; the message does not name the prim.
     """
     if prim.GetTypeName() not in _READ:
-        raise SceneError(f"a {prim.GetTypeName() or 'prim without a type'} is no solid that warpbots knows")
+        raise SceneError(f"a {prim.GetTypeName() or 'prim without a type'} is not a supported solid")
     return _READ[prim.GetTypeName()](prim, matrix, dim)
 
 
@@ -59,7 +55,7 @@ def pose(matrix: np.ndarray, dim: int) -> tuple[np.ndarray, np.ndarray, float]:
     """Rotation (dim, dim), translation (dim,) and scale of the similarity `matrix` of shape (4, 4).
 
     Raises:
-        SceneError: It is no similarity, or turns a 2D scene out of its plane.
+        SceneError: It is not a similarity, or rotates a 2D scene out of its plane.
     """
     turn, move, scale = rigid(matrix)
     if dim == 3:
@@ -79,7 +75,7 @@ def _axes(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     linear = matrix[:3, :3]
     scales = np.linalg.norm(linear, axis=0)
     if scales.min() <= 0.0:
-        raise SceneError("its transform flattens it to nothing")
+        raise SceneError("its transform flattens it")
     directions = snap(linear / scales)
     if not np.allclose(directions.T @ directions, np.eye(3), atol=1e-5):
         raise _NoPrimitive("its transform shears it; apply the transform to its points instead")
@@ -87,7 +83,7 @@ def _axes(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class _NoPrimitive(SceneError):
-    """A transform makes something else of a primitive."""
+    """The transform of a primitive makes it another shape."""
 
 
 def _uniform(scales: np.ndarray) -> float:
@@ -100,7 +96,7 @@ def _uniform(scales: np.ndarray) -> float:
 
 
 def _or_mesh(reader: Callable, mesh: Callable) -> Callable:
-    """`reader`, or in space the triangles of `mesh` where the transform leaves no primitive."""
+    """`reader`, or in 3D the triangles of `mesh` if the transform makes the primitive another shape."""
 
     def read(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
         try:
@@ -137,10 +133,10 @@ def _cube_mesh(prim: Usd.Prim) -> tuple[np.ndarray, np.ndarray]:
 
 
 def box(matrix: np.ndarray, dim: int) -> Shape:
-    """The box that `matrix` makes of the cube from -1 to 1.
+    """The image of the cube from -1 to 1 under `matrix`.
 
     Raises:
-        SceneError: It flattens or shears the cube, or turns a 2D scene out of its plane.
+        SceneError: It flattens or shears the cube, or rotates a 2D scene out of its plane.
     """
     directions, half = _axes(matrix)
     center = matrix[:3, 3]
@@ -174,7 +170,7 @@ def _rod(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
         raise _NoPrimitive(f"its ends have different radii {bottom:g} and {top:g}; turn it into a Mesh")
     radius = bottom * _uniform(scales if capsule else across)
     along = directions[:, k]
-    if dim == 2 and abs(along[1]) > 1.0 - 1e-9:  # seen along its axis it is a disc
+    if dim == 2 and abs(along[1]) > 1.0 - 1e-9:  # seen along its axis, it is a disc
         return Sphere(_drop(matrix[:3, 3], dim), radius)
     half = 0.5 * float(_get(prim, "height", 1.0)) * scales[k]
     ends = [_drop(tidy(matrix[:3, 3] + sign * half * along), dim) for sign in (-1.0, 1.0)]
@@ -201,8 +197,8 @@ def _plane(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
     k = axis_number(_get(prim, "axis", "Z"))
     normal = np.cross(matrix[:3, (k + 1) % 3], matrix[:3, (k + 2) % 3])
     if not normal.any():
-        raise SceneError("its transform flattens it to nothing")
-    if np.dot(normal, matrix[:3, k]) < 0.0:  # in a mirror it looks along its axis, too
+        raise SceneError("its transform flattens it")
+    if np.dot(normal, matrix[:3, k]) < 0.0:  # mirroring does not reverse the normal
         normal = -normal
     normal = snap(normal / np.linalg.norm(normal))
     return HalfSpace(_drop(matrix[:3, 3], dim), _drop(normal, dim))
@@ -221,7 +217,7 @@ def mesh_triangles(prim: Usd.Prim, matrix: np.ndarray) -> tuple[np.ndarray, np.n
         matrix: Local coordinates of the prim to those of the vertices, shape (4, 4).
 
     Raises:
-        SceneError: It has no points or faces, or they do not fit.
+        SceneError: It has no points or faces, or they are inconsistent.
     """
     counts = np.asarray(_get(prim, "faceVertexCounts", []), dtype=np.int64)
     corners = np.asarray(_get(prim, "faceVertexIndices", []), dtype=np.int64)
@@ -256,7 +252,7 @@ def _fans(counts: np.ndarray, corners: np.ndarray) -> np.ndarray:
 
 
 def _tets(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
-    """Tetrahedra in whatever order their vertices are; points that none of them uses are left out."""
+    """Tetrahedra with vertices in any order; unused points are left out."""
     _plane_only(dim, prim)
     points = np.asarray(_get(prim, "points", []), dtype=np.float64).reshape(-1, 3)
     tets = np.asarray(_get(prim, "tetVertexIndices", []), dtype=np.int64).reshape(-1, 4)
@@ -277,21 +273,23 @@ def _points(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
     if not len(positions):
         raise NoGeometry("it has no points")
     if len(widths) not in (1, len(positions)):
-        raise SceneError(f"it has {len(positions)} points and {len(widths)} widths, from which their volumes follow")
+        raise SceneError(
+            f"it has {len(positions)} points and {len(widths)} widths; particles need one width, or one for each point"
+        )
     volumes = np.broadcast_to((widths * _uniform(scales)) ** dim, len(positions))
     moved = transform(matrix, positions)
     return Points(moved if dim == 3 else moved[:, [0, 2]], volumes)
 
 
 def _curves(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
-    """A bar for each piece of each curve; points at one place are one joint."""
+    """A bar for each segment of each curve; coincident points are one joint."""
     _, scales = _axes(matrix)
     points = np.asarray(_get(prim, "points", []), dtype=np.float64).reshape(-1, 3)
     counts = np.asarray(_get(prim, "curveVertexCounts", []), dtype=np.int64)
     if str(_get(prim, "type", "cubic")) != "linear":
-        raise SceneError("its curves are cubic; only straight bars are known, set its type to linear")
+        raise SceneError("its curves are cubic; only straight bars are supported, set its type to linear")
     if not len(counts) or counts.sum() != len(points) or counts.min() < 2:
-        raise SceneError(f"its curves have {counts.sum()} points by their counts and {len(points)} in fact")
+        raise SceneError(f"its curves have {counts.sum()} points by their counts, but there are {len(points)}")
     first, last = np.cumsum(counts) - counts, np.cumsum(counts) - 1
     bars = np.stack([np.delete(np.arange(len(points)), last), np.delete(np.arange(len(points)), first)], axis=1)
     curve = np.repeat(np.arange(len(counts)), counts - 1)
@@ -317,7 +315,8 @@ def _bar_widths(prim: Usd.Prim, bars: np.ndarray, curve: np.ndarray, points: int
     if len(widths) == points:
         return widths[bars].mean(axis=1)
     raise SceneError(
-        f"it has {curves} curves, {points} points and {len(widths)} widths, from which their sections follow"
+        f"it has {curves} curves, {points} points and {len(widths)} widths; bars need one width, or one for each "
+        f"curve or point"
     )
 
 

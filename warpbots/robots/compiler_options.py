@@ -1,22 +1,23 @@
-"""Attributes of MJCF's ``<compiler>`` that a user gives in the place of the file's, and MuJoCo's remedies."""
+"""Attributes of MJCF's ``<compiler>`` that override those of the file, and remedies for errors of MuJoCo."""
 
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
+from warpbots.robots.mujoco_versions import discard_visual
 from warpbots.scene import SceneError
 from warpbots.scene.field_types import shown
 
-__all__ = ["follow", "refuse_unknown", "remedy"]
+__all__ = ["apply", "refuse_unknown", "remedy"]
 
-_YES = ("balanceinertia", "discardvisual", "fitaabb")
+_SWITCHES = ("balanceinertia", "discardvisual", "fitaabb")
 _NUMBERS = ("boundmass", "boundinertia", "settotalmass")
 _CHOICES = ("false", "true", "auto")
 
 _REMEDIES = {
-    "Error opening file": "no such file is there; put it where the file says, or say where meshes lie with "
+    "Error opening file": "there is no such file; put it where the robot file says, or give its folder with "
     "compiler={'meshdir': ...}",
-    "A + B >= C": "correct them, or pass compiler={'balanceinertia': True}, with which each becomes their mean",
+    "A + B >= C": "correct them, or pass compiler={'balanceinertia': True}, which sets each to their mean",
     "positive eigenvalues": "correct its moments of inertia",
     "mesh volume is too small": "give the <mesh> inertia='convex' or 'shell', or the body an <inertial>",
     "Schema violation": "the file may be meant for another version of MuJoCo: load and save it there",
@@ -25,21 +26,21 @@ _REMEDIES = {
 
 
 def refuse_unknown(compiler: Mapping[str, Any]) -> None:
-    """Raise if there is something else than what `follow` knows.
+    """Raise if there is an attribute that `apply` does not support.
 
     Raises:
-        SceneError: There is.
+        SceneError: An attribute is unknown, or its value is of the wrong type.
     """
-    known = (*_YES, *_NUMBERS, "inertiafromgeom", "inertiagrouprange", "meshdir")
+    known = (*_SWITCHES, *_NUMBERS, "inertiafromgeom", "inertiagrouprange", "meshdir")
     for name, value in compiler.items():
         what = f"load_robot: compiler[{name!r}]"
         if name not in known:
-            raise SceneError(f"{what}: there is no such attribute here; there are {', '.join(sorted(known))}")
+            raise SceneError(f"{what}: there is no such attribute; known are {', '.join(sorted(known))}")
         fits = {
-            **dict.fromkeys(_YES, (isinstance(value, bool), "True or False")),
+            **dict.fromkeys(_SWITCHES, (isinstance(value, bool), "True or False")),
             **dict.fromkeys(_NUMBERS, (_is_number(value), "a number")),
             "inertiafromgeom": (str(value).lower() in _CHOICES, "True, False or 'auto'"),
-            "inertiagrouprange": (_is_range(value), "two numbers of groups"),
+            "inertiagrouprange": (_is_range(value), "two group numbers"),
             "meshdir": (isinstance(value, str), "a folder"),
         }  # fmt: skip
         if not fits[name][0]:
@@ -54,12 +55,12 @@ def _is_range(value: Any) -> bool:
     return isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(v, int) for v in value)
 
 
-def follow(spec: Any, compiler: Mapping[str, Any], words: ModuleType) -> None:
-    """Set what a user says in an `mujoco.MjSpec`."""
+def apply(spec: Any, compiler: Mapping[str, Any], words: ModuleType) -> None:
+    """Set the attributes in an `mujoco.MjSpec`."""
     for name, value in compiler.items():
         if name == "discardvisual":
-            if value and hasattr(spec, "discard_visual"):
-                spec.discard_visual()
+            if value:
+                discard_visual(spec)
         elif name == "meshdir":
             spec.meshdir = value
         elif name == "inertiafromgeom":
@@ -70,5 +71,5 @@ def follow(spec: Any, compiler: Mapping[str, Any], words: ModuleType) -> None:
 
 
 def remedy(reason: str) -> str:
-    """What a user can do about what MuJoCo says; empty where that says it itself."""
+    """Remedy for an error of MuJoCo; empty if its message says it."""
     return next((remedy for part, remedy in _REMEDIES.items() if part in reason), "")

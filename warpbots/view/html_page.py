@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warpbots.files import replacing
+from warpbots.output_files import replacing
 from warpbots.view.motion import collect
 from warpbots.view.widget import EXTRA, missing_packages, moments, new_plot
 

@@ -1,7 +1,7 @@
-"""Joints as UsdPhysics says them: two frames, and along or about which of their axes they may move.
+"""Joints of UsdPhysics: two frames, the axes along or about which they move, their limits and drives.
 
-Angles are in degrees in a file and in radians here. A joint moves frame 1, that of its second body, in frame 0, that of
-its first one.
+Angles are in degrees in a file and in radians here. A joint moves frame 1, that of its second body, relative to frame
+0, that of its first body.
 """
 
 from typing import NamedTuple
@@ -10,17 +10,18 @@ import numpy as np
 from pxr import Sdf, Usd
 
 from warpbots.scene import SceneError
-from warpbots.usd.rigid.colliders import Note, body_of
-from warpbots.usd.rigid.poses import inverse, matrix_of, pose_of, quaternion_matrix
+from warpbots.usd.stage.attributes import authored, axis_number, enabled, number, schemas
+from warpbots.usd.stage.inventory import Note
+from warpbots.usd.stage.roles import body_of
 from warpbots.usd.stage.schema import rows
-from warpbots.usd.stage.units import START, Frame, transform
-from warpbots.usd.stage.values import authored, axis_number, enabled, number, schemas
+from warpbots.usd.stage.transforms import inverse, matrix_of, pose_of, quaternion_matrix, transform
+from warpbots.usd.stage.units import START, Frame
 
 __all__ = ["Drive", "End", "Freedom", "JointPrim", "read_joint_prim"]
 
 _D6 = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
 _ENDLESS = 1e30
-"""Numbers from here on stand for infinity: programs write the largest one of single precision, too."""
+"""Magnitude from which a number means infinity: some programs write the largest number of single precision."""
 
 
 class Drive(NamedTuple):
@@ -29,8 +30,8 @@ class Drive(NamedTuple):
     Attributes:
         stiffness: Its stiffness [N m/rad or N/m].
         damping: Its damping [N m s/rad or N s/m].
-        target: Where it pulls to [rad or m].
-        force: Largest torque or force [N m or N], may be infinite.
+        target: Target position [rad or m].
+        force: Maximum torque or force [N m or N], may be infinite.
     """
 
     stiffness: float
@@ -40,19 +41,19 @@ class Drive(NamedTuple):
 
 
 class Freedom(NamedTuple):
-    """One axis along or about which a joint moves.
+    """One degree of freedom of a joint.
 
     Attributes:
         token: Name of the axis in the file: linear, angular, transX, rotX, ...
-        turns: Whether it is an angle.
+        angular: Whether it is an angle.
         axis: 0, 1 or 2.
-        lower: Limit [rad or m], may be infinite.
-        upper: Limit on the other side.
-        drive: What drives it, or None.
+        lower: Lower limit [rad or m], may be infinite.
+        upper: Upper limit [rad or m], may be infinite.
+        drive: Its drive, or None.
     """
 
     token: str
-    turns: bool
+    angular: bool
     axis: int
     lower: float
     upper: float
@@ -78,10 +79,10 @@ class JointPrim(NamedTuple):
         prim: The prim.
         name: Name of the joint.
         ends: Its two sides.
-        freedoms: How it moves: lengths first, then angles, applied in this order.
-        ball: Whether it turns freely about its centre, which no freedom says.
-        excluded: Whether it says that it is no part of an articulation.
-        touching: Whether its two bodies collide.
+        freedoms: Its degrees of freedom: translations first, then rotations, applied in this order.
+        ball: Whether it rotates freely about its centre; it has no `freedoms` then.
+        excluded: Whether it is excluded from articulations.
+        touching: Whether its two bodies may be in contact.
     """
 
     prim: Usd.Prim
@@ -94,10 +95,10 @@ class JointPrim(NamedTuple):
 
 
 def read_joint_prim(prim: Usd.Prim, name: str, frame: Frame, note: Note) -> JointPrim | None:
-    """The joint at `prim`; None, and a note, for one that is left out.
+    """The joint at `prim`; None, with a note, for one that is left out.
 
     Raises:
-        SceneError: It says what no joint can be; the message names the prim.
+        SceneError: Its attributes contradict each other; the message names the prim.
     """
     if not enabled(prim, "physics:jointEnabled"):
         note(prim, "a joint that is switched off")
@@ -115,11 +116,11 @@ def read_joint_prim(prim: Usd.Prim, name: str, frame: Frame, note: Note) -> Join
         return None
     off = [path for side in (0, 1) for path in _targets(prim, side)[:1] if _switched_off(prim.GetStage(), path)]
     if off:
-        note(prim, f"a joint of {off[0]}, which is switched off (active = false) or but a class")
+        note(prim, f"a joint of {off[0]}, which is inactive (active = false) or a class")
         return None
     ends = _end(prim, 0, frame), _end(prim, 1, frame)
     if ends[0].body is None and ends[1].body is None:
-        note(prim, "a joint that moves no rigid body")
+        note(prim, "a joint without a moving rigid body")
         return None
     if ends[0].body == ends[1].body:
         raise SceneError(
@@ -168,7 +169,7 @@ def _targets(prim: Usd.Prim, side: int) -> list[Sdf.Path]:
 
 
 def _switched_off(stage: Usd.Stage, path: Sdf.Path) -> bool:
-    """Whether what is at `path` takes no part in the stage, by itself or by something above it."""
+    """Whether the prim at `path` or an ancestor is inactive or abstract."""
     there = (stage.GetPrimAtPath(prefix) for prefix in path.GetPrefixes())
     return any(prim and (not prim.IsActive() or prim.IsAbstract()) for prim in there)
 
@@ -181,7 +182,7 @@ def _single(prim: Usd.Prim, token: str, frame: Frame, note: Note) -> tuple[Freed
 
 
 def _generic(prim: Usd.Prim, frame: Frame, note: Note) -> tuple[Freedom, ...]:
-    """What a PhysicsJoint leaves free."""
+    """Degrees of freedom of a PhysicsJoint."""
     found: list[Freedom] = []
     for k, token in enumerate(_D6):
         names = tuple(rows(f"Joint.{side}")[1].name.format(axis=token) for side in ("lower", "upper"))
@@ -194,29 +195,29 @@ def _generic(prim: Usd.Prim, frame: Frame, note: Note) -> tuple[Freedom, ...]:
 def _freedom(
     prim: Usd.Prim, token: str, axis: int, names: tuple[str, ...], locks: bool, frame: Frame, note: Note
 ) -> tuple[Freedom, ...]:
-    """The freedom of one axis; none where it is locked."""
-    turns = token.startswith(("ang", "rot"))
-    unit = np.pi / 180.0 if turns else frame.meters
+    """The degree of freedom of one axis; empty if it is locked."""
+    angular = token.startswith(("ang", "rot"))
+    unit = np.pi / 180.0 if angular else frame.meters
     said = [number(prim, name) for name in names]
     lower = -np.inf if said[0] is None or said[0] <= -_ENDLESS else said[0]
     upper = np.inf if said[1] is None or said[1] >= _ENDLESS else said[1]
     if lower > upper and not locks:
-        raise SceneError(f"{prim.GetPath()}: {names[0]} = {lower:g} is above {names[1]} = {upper:g}; exchange them")
+        raise SceneError(f"{prim.GetPath()}: {names[0]} = {lower:g} is above {names[1]} = {upper:g}; swap them")
     if lower == upper != 0.0:
-        note(prim, f"{token} is held at {lower:g}; it is taken as held at 0")
+        note(prim, f"{token} is locked at {lower:g}; it is taken as locked at 0")
     if lower >= upper:
         return ()
-    return (Freedom(token, turns, axis, lower * unit, upper * unit, _drive(prim, token, turns, frame, note)),)
+    return (Freedom(token, angular, axis, lower * unit, upper * unit, _drive(prim, token, angular, frame, note)),)
 
 
 def _spherical(prim: Usd.Prim, note: Note) -> tuple[Freedom, ...]:
     cone = [number(prim, f"physics:coneAngle{k}Limit") for k in (0, 1)]
     if any(c is not None and 0.0 <= c < _ENDLESS for c in cone):
-        note(prim, f"the cone of {cone[0]} and {cone[1]} degrees of a ball joint, which is left out; it turns freely")
+        note(prim, f"the cone of {cone[0]} and {cone[1]} degrees of a ball joint, which is left out; it rotates freely")
     return ()
 
 
-def _drive(prim: Usd.Prim, token: str, turns: bool, frame: Frame, note: Note) -> Drive | None:
+def _drive(prim: Usd.Prim, token: str, angular: bool, frame: Frame, note: Note) -> Drive | None:
     names = {part: rows(f"motor {part}")[0].name.format(axis=token) for part in ("stiffness", "damping", "target",
              "force")}  # fmt: skip
     if f"PhysicsDriveAPI:{token}" not in schemas(prim):
@@ -226,23 +227,23 @@ def _drive(prim: Usd.Prim, token: str, turns: bool, frame: Frame, note: Note) ->
     if authored(prim, f"drive:{token}:physics:type"):
         kind = str(prim.GetAttribute(f"drive:{token}:physics:type").Get())
         if kind != "force":
-            note(prim, f"a drive of {token} by {kind}, which is left out; drives act by force")
+            note(prim, f"a drive of {token} of type {kind}, which is left out; drives must be of type force")
             return None
     if number(prim, f"drive:{token}:physics:targetVelocity"):
-        note(prim, f"the targetVelocity of the drive of {token}; motors hold positions or give torques")
+        note(prim, f"the targetVelocity of the drive of {token}; motors hold positions or exert torques")
     values = {part: number(prim, name) for part, name in names.items()}
-    per = 180.0 / np.pi if turns else 1.0  # what is per degree, per radian
-    gain = frame.factor("N m" if turns else "N/m") * per
+    per = 180.0 / np.pi if angular else 1.0  # per degree to per radian
+    gain = frame.factor("N m" if angular else "N/m") * per
     force = values["force"]
-    force = np.inf if force is None or force >= _ENDLESS else force * frame.factor("N m" if turns else "N")
+    force = np.inf if force is None or force >= _ENDLESS else force * frame.factor("N m" if angular else "N")
     return Drive(
         (values["stiffness"] or 0.0) * gain, (values["damping"] or 0.0) * gain,
-        (values["target"] or 0.0) * (1.0 / per if turns else frame.meters), force,
+        (values["target"] or 0.0) * (1.0 / per if angular else frame.meters), force,
     )  # fmt: skip
 
 
 def _refuse_drives(prim: Usd.Prim, freedoms: tuple[Freedom, ...], ball: bool, note: Note) -> None:
-    """Drives of what does not move.
+    """Note drives of axes that do not move.
 
     Raises:
         SceneError: The joint is fixed.
@@ -255,15 +256,15 @@ def _refuse_drives(prim: Usd.Prim, freedoms: tuple[Freedom, ...], ball: bool, no
             f"take the drive away, or let the joint move"
         )
     for token in lost:
-        note(prim, f"a drive of {token}, which does not move or turns like a ball; it is left out")
+        note(prim, f"a drive of {token}, which is locked or part of a ball joint; it is left out")
 
 
 def _note_limit(prim: Usd.Prim, token: str, tokens: set[str], note: Note) -> None:
-    """What PhysxLimitAPI says beside a stiffness, and all of it where the joint does not move that way."""
+    """Note values of PhysxLimitAPI other than a stiffness, and all of them on an axis that does not move."""
     for what in ("damping", "restitution") if token in tokens else ("stiffness", "damping", "restitution"):
         value = number(prim, f"physxLimit:{token}:{what}")
         if value:
-            note(prim, f"physxLimit:{token}:{what} = {value:g}, which is left out; limits are springs")
+            note(prim, f"physxLimit:{token}:{what} = {value:g}, which is not read")
 
 
 def _note_rest(prim: Usd.Prim, freedoms: tuple[Freedom, ...], note: Note) -> None:
@@ -276,8 +277,8 @@ def _note_rest(prim: Usd.Prim, freedoms: tuple[Freedom, ...], note: Note) -> Non
             note(prim, f"dry friction of a joint ({name} = {number(prim, name):g}), which is left out")
     for api in schemas(prim):
         if "Mimic" in api or "Equality" in api:
-            note(prim, f"{api}; joints move by themselves")
+            note(prim, f"{api}; joints move independently")
         if api.startswith("PhysxLimitAPI:"):
             _note_limit(prim, api.partition(":")[2], {f.token for f in freedoms}, note)
     if number(prim, "mjc:springref"):
-        note(prim, f"mjc:springref = {number(prim, 'mjc:springref'):g}; its spring is taken to be at rest at 0")
+        note(prim, f"mjc:springref = {number(prim, 'mjc:springref'):g}; its spring is taken as relaxed at 0")

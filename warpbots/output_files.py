@@ -1,4 +1,4 @@
-"""Writing files so that none is ever half written, and where to keep what can be made again."""
+"""Writing files completely or not at all, and the folder for caches."""
 
 import contextlib
 import os
@@ -14,17 +14,17 @@ __all__ = ["cache_folder", "replacing"]
 
 @contextlib.contextmanager
 def replacing(*paths: str | Path) -> Iterator[list[Path]]:
-    """Temporary files beside `paths`, with the same endings, that take their places when the block ends well.
+    """Temporary files beside `paths`, with the same endings, that replace them when the block succeeds.
 
     Args:
-        *paths: Files to be written; the last one is put in place last.
+        *paths: Files to be written; the last one is replaced last.
 
     Yields:
         A temporary path for each.
 
     Raises:
-        OSError: A folder cannot be written to, or the disk is full; whatever was at `paths` is still there.
-        KeyboardInterrupt: Ctrl-C was pressed; while files are put in place it waits until all of them are.
+        OSError: A folder cannot be written to, or the disk is full; the files at `paths` are unchanged.
+        KeyboardInterrupt: Ctrl-C was pressed; while files are being replaced, it waits until all of them are.
     """
     paths = [Path(path) for path in paths]
     for path in paths:
@@ -42,7 +42,7 @@ def replacing(*paths: str | Path) -> Iterator[list[Path]]:
                 source.replace(path)
     except OSError as error:
         raise _unwritten(paths[-1], error) from error
-    except Exception as error:  # libraries have words of their own for a full disk
+    except Exception as error:  # libraries have exceptions of their own for a full disk
         if refusal := _refusal(temporary):
             raise _unwritten(paths[-1], refusal) from error
         raise
@@ -54,12 +54,12 @@ def replacing(*paths: str | Path) -> Iterator[list[Path]]:
 
 def _unwritten(path: Path, error: OSError) -> OSError:
     reason = f"cannot write {path}: {error.strerror or error}"
-    message = f"{reason}; nothing was changed there, free some space or choose a folder that you may write to"
+    message = f"{reason}; nothing was changed there, free some space or choose a writable folder"
     return OSError(error.errno, message) if error.errno else OSError(message)
 
 
 def _refusal(paths: list[Path]) -> OSError | None:
-    """Why files that exist cannot grow, or None if they can."""
+    """The error when existing files are extended, or None if there is none."""
     try:
         for path in paths:
             if path.exists():
@@ -72,8 +72,8 @@ def _refusal(paths: list[Path]) -> OSError | None:
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Let Ctrl-C wait for the end of the block."""
-    if threading.current_thread() is not threading.main_thread():  # only there Python handles signals
+    """Defer Ctrl-C to the end of the block."""
+    if threading.current_thread() is not threading.main_thread():  # Python handles signals only there
         yield
         return
     waiting: list[int] = []
@@ -87,12 +87,12 @@ def _undisturbed() -> Iterator[None]:
 
 
 def cache_folder(name: str) -> Path | None:
-    """The folder `name` among the caches of this user, for what takes long and can be made again; it may not exist.
+    """The folder `name` in the cache of this user, for results that can be recomputed; it may not exist yet.
 
-    The environment variable ``WARPBOTS_CACHE`` says where the caches are; 0 turns them off.
+    The environment variable ``WARPBOTS_CACHE`` sets the folder of the cache; 0 turns it off.
 
     Returns:
-        The folder; None where there shall be none.
+        The folder; None if the cache is off.
     """
     said = os.environ.get("WARPBOTS_CACHE", "")
     if said:

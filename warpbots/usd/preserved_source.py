@@ -1,4 +1,4 @@
-"""What warpbots does not understand in a file, kept: a scene is written over a copy of the file it came from."""
+"""Preserving what warpbots does not read: a scene is written over a copy of the file that it came from."""
 
 import dataclasses
 import os
@@ -15,19 +15,19 @@ __all__ = ["check", "copy_of_source", "is_source_of", "relative", "relocate"]
 
 
 def copy_of_source(scene: Scene) -> Sdf.Layer:
-    """A layer in memory with all that is in the source of `scene`, its paths to other files made absolute.
+    """A layer in memory with everything in the source of `scene`, with absolute paths to other files.
 
     Sublayers are merged into one layer; references, payloads, variants and time samples stay what they are.
 
     Raises:
-        SceneError: The source does not exist any more or cannot be read.
+        SceneError: The source no longer exists or cannot be read.
     """
     try:
         source = open_again(scene.source)
     except FileNotFoundError:
         raise SceneError(
-            f"Scene.source {scene.source} does not exist any more, so that what else was in it cannot be kept; write "
-            f"dataclasses.replace(scene, source=None) to do without it"
+            f"Scene.source {scene.source} no longer exists, so that its other content cannot be preserved; write "
+            f"dataclasses.replace(scene, source=None), which leaves it out"
         ) from None
     return UsdUtils.FlattenLayerStack(source)
 
@@ -38,7 +38,7 @@ def relocate(layer: Sdf.Layer, folder: Path) -> None:
 
 
 def check(stage: Usd.Stage, scene: Scene) -> None:
-    """Make sure that `stage` gives `scene` back.
+    """Check that `stage` reads as `scene`.
 
     Raises:
         SceneError: It does not; the message names the fields that differ.
@@ -47,13 +47,13 @@ def check(stage: Usd.Stage, scene: Scene) -> None:
         back, _ = read_stage(stage, contact_points=points_of(scene))
         fields = [f.name for f in dataclasses.fields(Scene) if f.compare]
         wrong = [name for name in fields if getattr(back, name) != getattr(scene, name)]
-        fault = f"it would read back with other {', '.join(wrong)}" if wrong else ""
+        fault = f"it would read back with different {', '.join(wrong)}" if wrong else ""
     except SceneError as error:
         fault = f"it would not read back: {error}"
     if fault:
         raise SceneError(
-            f"the scene cannot be written over what else is in its source {scene.source}, because {fault}; write "
-            f"dataclasses.replace(scene, source=None) to do without that file"
+            f"the scene cannot be combined with the other content of its source {scene.source}, because {fault}; write "
+            f"dataclasses.replace(scene, source=None), which leaves that file out"
         )
 
 

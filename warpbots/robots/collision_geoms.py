@@ -1,4 +1,4 @@
-"""Geoms that touch: shapes of bodies, and obstacles."""
+"""Collision geoms: shapes of bodies, and obstacles."""
 
 import dataclasses
 
@@ -9,17 +9,17 @@ from warpbots.robots.meshes import convex_hull
 from warpbots.robots.mujoco_source import Source, matrix, unique
 from warpbots.scene import Box, Capsule, Cylinder, HalfSpace, Posed, SceneError, Shape, Sphere, TriangleMesh, Union
 
-__all__ = ["Solid", "solids_of", "touching_geoms"]
+__all__ = ["Solid", "solids_of", "collision_geoms"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Solid:
-    """What touches: a body, or a geom of the world.
+    """A solid that can be in contact: a body, or a geom of the world.
 
     Attributes:
         name: Name of the body or of the obstacle.
-        body: Index of the body to which its geoms belong.
-        shape: In the frame of the body, or in the world for an obstacle.
+        body: Index of the body of its geoms.
+        shape: Its shape, in the frame of the body, or in the world for an obstacle.
         geoms: Indices of its geoms.
         obstacle: Whether it is a part of the world rather than a body.
     """
@@ -31,25 +31,25 @@ class Solid:
     obstacle: bool
 
 
-def touching_geoms(source: Source) -> list[int]:
-    """Indices of the geoms that touch anything: visual ones do not."""
+def collision_geoms(source: Source) -> list[int]:
+    """Indices of the collision geoms; the others are visual."""
     model = source.model
     return [g for g in range(model.ngeom) if model.geom_contype[g] or model.geom_conaffinity[g]]
 
 
 def solids_of(source: Source, links: list[Link], taken: set[str], unknown: list[str]) -> list[Solid]:
-    """Bodies that touch, then obstacles: geoms of the world, and planes wherever they are.
+    """Solids of bodies, then obstacles: geoms of the world, and all planes.
 
     Args:
         source: The file.
-        links: Where its bodies are.
+        links: The poses of its bodies.
         taken: Names that obstacles cannot have.
         unknown: Takes a line for each geom that is left out.
     """
     at = {link.body: link for link in links if link.body is not None}
     bodies: dict[int, list[tuple[int, Shape]]] = {}
     world = []
-    for geom in touching_geoms(source):
+    for geom in collision_geoms(source):
         body = int(source.model.geom_bodyid[geom])
         title = source.model.geom(geom).name or f"geom {geom}"
         try:
@@ -84,7 +84,7 @@ def _posed(source: Source, geom: int) -> Shape:
 
 
 def _moved(shape: Shape, p: np.ndarray, R: np.ndarray) -> Shape:
-    """A shape, turned by `R` and then moved by `p`, as simple as it can be."""
+    """A shape, rotated by `R` and then moved by `p`, in the simplest form."""
     if isinstance(shape, Sphere):
         return Sphere(tuple(R @ shape.center + p), shape.radius)
     if isinstance(shape, Capsule | Cylinder):
@@ -102,7 +102,7 @@ def _shape(source: Source, geom: int) -> Shape:
     """A geom in its own frame.
 
     Raises:
-        SceneError: It is of a kind that is not known here.
+        SceneError: It is of a kind that is not supported.
     """
     kind, size = _kind(source, geom), source.model.geom_size[geom]
     if kind == "plane":
@@ -118,7 +118,7 @@ def _shape(source: Source, geom: int) -> Shape:
         return _ellipsoid(size)
     if kind == "mesh":
         return _hull(source, int(source.model.geom_dataid[geom]))
-    raise SceneError(f"a {kind} has no shape here; use spheres, capsules, cylinders, boxes, ellipsoids, meshes, planes")
+    raise SceneError(f"a {kind} is not supported; use spheres, capsules, cylinders, boxes, ellipsoids, meshes, planes")
 
 
 def _ellipsoid(half: np.ndarray) -> TriangleMesh:
@@ -129,7 +129,7 @@ def _ellipsoid(half: np.ndarray) -> TriangleMesh:
 
 
 def _hull(source: Source, mesh: int) -> TriangleMesh:
-    """Convex hull of a mesh, with which MuJoCo touches too."""
+    """Convex hull of a mesh, as MuJoCo uses it for contact."""
     model = source.model
     first, count = model.mesh_vertadr[mesh], model.mesh_vertnum[mesh]
     hull = convex_hull(model.mesh_vert[first : first + count].astype(np.float64))

@@ -1,39 +1,38 @@
-"""Solids for static surfaces without an inside, such as a quad for the ground, a terrain or a tray without walls.
+"""Solids for static open surfaces, such as a quad for the ground, a terrain or a tray without walls.
 
-Where all of a surface is seen from one side, what is behind it is solid down to a plane; where only holes of a solid
-are open, they are closed; every other surface gets a thickness.
+If all of a surface is visible from one side, the space behind it is solid down to a plane. If a surface bounds a solid
+but for a few holes, these are closed. Every other surface gets a thickness.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 from warpbots.scene import SceneError, Shape, Sheet, TriangleMesh
-from warpbots.usd.geometry.foreign_shapes import box
+from warpbots.usd.geometry.gprim_reader import box
 
-__all__ = ["behind"]
+__all__ = ["solid_behind"]
 
 _DEPTH = 0.1
-"""How far what is behind a surface reaches, over the shorter edge of the surface."""
+"""Depth of the solid behind a surface divided by the shorter edge of the surface."""
 
 _THICK = 1.0 / 24.0
-"""Thickness of a surface that is seen from all sides over its size: two of the samples that solvers take of a mesh."""
+"""Thickness of a surface that is visible from all sides divided by its size: two samples of a solver."""
 
 _HOLES = 0.1
-"""Largest area that closes the holes of a solid over that of the whole."""
+"""Largest area of the holes of a solid divided by the area of its surface."""
 
 _STEEP = 0.05
-"""Share of the area of a surface that may be seen as no more than this share of it."""
+"""Largest share of the area of a surface whose projection may be smaller than this share of it."""
 
 _FLAT = 1e-6
-"""Height over size up to which a surface is flat."""
+"""Largest height of a flat surface divided by its size."""
 
 
-def behind(vertices: np.ndarray, faces: np.ndarray) -> tuple[Shape, str]:
-    """A solid for an open surface, and in words what was done.
+def solid_behind(vertices: np.ndarray, faces: np.ndarray) -> tuple[Shape, str]:
+    """A solid for an open surface, and a description of what was done.
 
-    A surface that looks downwards is taken to look upwards: it is a floor that was drawn from below.
+    A surface that faces downwards is taken as facing upwards: it is a floor that was drawn from below.
 
     Args:
         vertices: Its points [m], shape (n, 3).
@@ -55,19 +54,19 @@ def behind(vertices: np.ndarray, faces: np.ndarray) -> tuple[Shape, str]:
         facing = normals @ out
         if facing.min() >= -_FLAT * area.max() and area[facing < _STEEP * area].sum() <= _STEEP * area.sum():
             shape, depth = _swept(vertices, faces[:, ::-1] if _down(out) else faces, -out if _down(out) else out)
-            side = ", which looks downwards and is taken to look upwards" if _down(out) else ""
-            return shape, f"an open surface{side}; what is up to {depth:.3g} m behind it is solid"
+            side = ", which faces downwards and is taken as facing upwards" if _down(out) else ""
+            return shape, f"an open surface{side}; the space up to {depth:.3g} m behind it is solid"
     closed, caps = _closed(vertices, faces)
     if closed is not None and caps <= _HOLES * area.sum():
         return closed, "an open surface, whose holes are closed"
     thickness = _THICK * size
     loose = np.arange(3 * len(faces)).reshape(-1, 3)  # faces that share no edge may meet in any number
     sheet = Sheet(vertices[faces].reshape(-1, 3), loose, thickness)
-    return sheet, f"an open surface that is seen from all sides; it gets a thickness of {thickness:.3g} m"
+    return sheet, f"an open surface that is visible from all sides; it gets a thickness of {thickness:.3g} m"
 
 
 def _alike(faces: np.ndarray, normals: np.ndarray, area: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Faces of a flat surface all turned to the side to which most look; others as they are."""
+    """Faces of a flat surface, all oriented as the majority by area; others as they are."""
     along = normals @ (normals[np.argmax(area)] / area.max())
     if (np.abs(along) < (1.0 - _FLAT) * area).any():
         return faces, normals, area
@@ -76,7 +75,7 @@ def _alike(faces: np.ndarray, normals: np.ndarray, area: np.ndarray) -> tuple[np
 
 
 def _fronts(normals: np.ndarray) -> Iterator[np.ndarray]:
-    """Directions from which a surface may be seen: its own if it is flat, else the vertical, its own and the axes."""
+    """Candidate viewing directions: the normal of a flat surface, else the vertical, the mean normal and the axes."""
     mean = normals.sum(axis=0)
     length = float(np.linalg.norm(mean))
     if length >= (1.0 - _FLAT) * np.linalg.norm(normals, axis=1).sum():
@@ -94,7 +93,7 @@ def _down(out: np.ndarray) -> bool:
 
 
 def _swept(vertices: np.ndarray, faces: np.ndarray, out: np.ndarray) -> tuple[Shape, float]:
-    """What is behind a surface that is seen from `out`, down to a plane, and how far it reaches at least [m]."""
+    """The solid behind a surface that is visible from `out`, down to a plane, and its least depth [m]."""
     used = np.unique(faces)
     across = _across(out)
     flat, height = vertices[used] @ across.T, vertices[used] @ out
@@ -129,10 +128,12 @@ def _rectangle(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     Raises:
         SceneError: The points are in a line.
     """
+    from scipy.spatial import ConvexHull, QhullError
+
     try:
         hull = points[ConvexHull(points).vertices]
     except QhullError:
-        raise SceneError("it is seen from no side: its points lie in a line") from None
+        raise SceneError("its points lie on a line") from None
     edges = np.roll(hull, -1, axis=0) - hull
     angles = np.concatenate([[0.0], np.arctan2(edges[:, 1], edges[:, 0])])
     turns = np.stack([[np.cos(angles), -np.sin(angles)], [np.sin(angles), np.cos(angles)]])
@@ -149,7 +150,7 @@ def _area(corners: np.ndarray) -> float:
 
 
 def _rim(faces: np.ndarray) -> np.ndarray:
-    """Edges that faces have in one direction more often than in the other, so often, shape (n, 2)."""
+    """Edges used more often in one direction than in the other, repeated by the difference, shape (n, 2)."""
     directed = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
     edges, inverse = np.unique(np.sort(directed, axis=1), axis=0, return_inverse=True)
     balance = np.bincount(inverse.reshape(-1), weights=np.where(directed[:, 0] < directed[:, 1], 1, -1)).astype(int)
@@ -159,7 +160,7 @@ def _rim(faces: np.ndarray) -> np.ndarray:
 
 
 def _closed(vertices: np.ndarray, faces: np.ndarray) -> tuple[TriangleMesh | None, float]:
-    """A surface with its holes closed by fans about their middles, or None where none of it has an inside.
+    """A surface with its holes closed by fans about their centres, or None if it has no inside.
 
     Returns:
         The solid, and the area of the fans [m^2].

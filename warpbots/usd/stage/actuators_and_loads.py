@@ -1,7 +1,7 @@
-"""Actuators, constraints, loads, attachments and laws of contact, for which neither USD nor Newton has words.
+"""Actuators, constraints, loads, attachments and laws of contact, for which neither USD nor Newton has schemas.
 
-Each is a prim with a schema of ours. A cable is a `BasisCurves`, so that every viewer shows its route; the others are a
-`Scope`. The order of the actuators in the file is that of the control channels, unless `warpbots:order` says another.
+Each is a prim with a schema of ours. A cable is a `BasisCurves`, so that every viewer shows its route; the others are
+of type `Scope`. The order of the actuators in the file is that of the control channels, unless `warpbots:order` is set.
 """
 
 import numpy as np
@@ -25,12 +25,15 @@ from warpbots.scene import (
     Servo,
     Torque,
 )
+from warpbots.usd.stage.attributes import apply, authored, create, get, put, schemas
+from warpbots.usd.stage.inventory import Inventory
+from warpbots.usd.stage.prim_editing import Target, editable, remove, rename, to_scene_coordinates
+from warpbots.usd.stage.roles import kind_of, part_api
 from warpbots.usd.stage.schema import PART_APIS, rows
-from warpbots.usd.stage.target import Target, editable, remove, rename, to_scene_coordinates
+from warpbots.usd.stage.stage_files import attempt
 from warpbots.usd.stage.units import START, Frame
-from warpbots.usd.stage.values import apply, authored, create, get, put, schemas
 
-__all__ = ["Part", "kind_of", "part_api", "read_part", "remove_part", "write_part"]
+__all__ = ["Part", "read_part", "read_parts", "remove_part", "write_part"]
 
 _FIELDS = {
     Pressure: ("region", "Pressure.max_pressure"),
@@ -65,18 +68,21 @@ _FIELDS = {
 }
 
 Part = Actuator | Torque | Servo | Constraint | Load | Attachment | Contact
-"""What acts on regions, bodies or joints."""
+"""Anything that acts on regions, bodies or joints."""
 
 
-def kind_of(cls: type) -> str:
-    """Field of a scene that holds parts of this class."""
-    others = {Constraint: "constraints", Load: "loads", Attachment: "attachments", Contact: "contacts"}
-    return others.get(cls, "actuators")
+def read_parts(found: Inventory, frame: Frame, faults: list[str]) -> dict[str, list]:
+    """All parts by the fields of a scene that hold them.
 
-
-def part_api(applied: set[str]) -> str | None:
-    """The schema among `applied` that makes a prim a part, or None."""
-    return next((api for api in PART_APIS if api in applied), None)
+    Args:
+        found: The prims of the stage.
+        frame: Units and axes of the stage.
+        faults: Takes a line for each part that cannot be read, which is None then.
+    """
+    return {
+        kind: [attempt(faults, read_part, prim, name, frame) for name, prim in getattr(found, kind).items()]
+        for kind in ("actuators", "constraints", "loads", "attachments", "contacts")
+    }
 
 
 def read_part(prim: Usd.Prim, name: str, frame: Frame) -> Part:
@@ -98,7 +104,7 @@ def read_part(prim: Usd.Prim, name: str, frame: Frame) -> Part:
 
 
 def write_part(target: Target, existing: Usd.Prim | None, part: Part) -> Sdf.Path:
-    """Author `part`; as `warpbots.usd.soft.soft_bodies.write_body`."""
+    """Author `part`; arguments and result as for `warpbots.usd.soft.soft_bodies.write_body`."""
     api = next(api for api, cls in PART_APIS.items() if type(part) is cls)
     if existing is not None and api not in existing.GetPrimTypeInfo().GetAppliedAPISchemas():
         remove_part(existing)
@@ -113,7 +119,7 @@ def write_part(target: Target, existing: Usd.Prim | None, part: Part) -> Sdf.Pat
 
 
 def remove_part(prim: Usd.Prim) -> None:
-    """Take the part `prim` out of the scene."""
+    """Remove the part `prim` from the scene."""
     remove(prim, own=True)
 
 
@@ -127,7 +133,7 @@ def _define(target: Target, part: Part) -> Usd.Prim:
 
 
 def _draw(prim: Usd.Prim, cable: Cable) -> None:
-    """What a curve needs besides its points: one polyline, as thick as a hundredth of its length."""
+    """Attributes of a curve besides its points: one polyline with a width of a hundredth of its length."""
     curves = UsdGeom.BasisCurves(prim)
     steps = np.diff(np.asarray(cable.waypoints), axis=0)
     curves.CreateTypeAttr(UsdGeom.Tokens.linear)

@@ -1,7 +1,7 @@
-"""Sheets: meshes of triangles with a thickness beside them and a flexural rigidity in their material.
+"""Sheets: triangle meshes with a thickness of their own and a flexural rigidity in their material.
 
-Both are in units of the stage, whatever the transform of the prim. The material of a body keeps the rigidity for other
-programs; a sheet that is no body, or one among several in a body, has it in ``warpbots:exact:bending`` alone.
+Both are in units of the stage, whatever the transform of the prim. The material of a body holds the rigidity for other
+programs; a sheet that is not a body, or one of several in a body, has it in ``warpbots:exact:bending`` only.
 """
 
 import math
@@ -10,11 +10,11 @@ import numpy as np
 from pxr import Usd
 
 from warpbots.scene import SceneError, Shape, Sheet, sheets_of
-from warpbots.usd.geometry.foreign_shapes import mesh_triangles
+from warpbots.usd.geometry.gprim_reader import mesh_triangles
 from warpbots.usd.geometry.physics_materials import bound_material
+from warpbots.usd.stage.attributes import apply, authored, get, put, schemas
 from warpbots.usd.stage.schema import SURFACE_APIS, SURFACE_MATERIAL_API, rows
 from warpbots.usd.stage.units import START, Frame
-from warpbots.usd.stage.values import apply, authored, get, put, schemas
 
 __all__ = ["bending_of", "is_sheet", "read_bending", "read_sheet", "sheet_of", "write_bending", "write_thickness"]
 
@@ -29,7 +29,7 @@ def is_sheet(prim: Usd.Prim) -> bool:
 
 
 def read_sheet(prim: Usd.Prim, matrix: np.ndarray, frame: Frame) -> Sheet:
-    """The sheet at `prim`; vertices that no face uses are left out.
+    """The sheet at `prim`; unused vertices are left out.
 
     Args:
         prim: A mesh.
@@ -37,7 +37,7 @@ def read_sheet(prim: Usd.Prim, matrix: np.ndarray, frame: Frame) -> Sheet:
         frame: Units and axes of the stage.
 
     Raises:
-        SceneError: It is none; the message does not name the prim.
+        SceneError: It is not a sheet; the message does not name the prim.
     """
     if frame.dim == 2:
         raise SceneError("a sheet has no meaning in a 2D scene")
@@ -47,9 +47,9 @@ def read_sheet(prim: Usd.Prim, matrix: np.ndarray, frame: Frame) -> Sheet:
 
 
 def sheet_of(prim: Usd.Prim, matrix: np.ndarray, frame: Frame, thickness: float) -> Sheet:
-    """The open mesh `prim`, which does not say that it is a sheet, as one; as `read_sheet`.
+    """The open mesh `prim`, which is not marked as a sheet, as a sheet; see `read_sheet`.
 
-    Vertices at one place are one, and faces without area are none.
+    Coincident vertices are merged, and faces without area are left out.
     """
     vertices, faces = mesh_triangles(prim, matrix)
     vertices, inverse = np.unique(vertices, axis=0, return_inverse=True)
@@ -63,12 +63,12 @@ def sheet_of(prim: Usd.Prim, matrix: np.ndarray, frame: Frame, thickness: float)
 
 
 def read_bending(prim: Usd.Prim, frame: Frame, exact: float | None = None) -> float | None:
-    """Flexural rigidity of the material bound to `prim` [N m], or None where it has none.
+    """Flexural rigidity of the material bound to `prim` [N m], or None if it has none.
 
     Args:
         prim: A mesh.
         frame: Units and axes of the stage.
-        exact: What stands beside the mesh; it counts while the material says nothing else.
+        exact: The exact value beside the mesh; it is used unless the material contradicts it.
     """
     bound = bound_material(prim)
     said = get(bound, "Sheet.bending", frame) if bound else None
@@ -76,7 +76,7 @@ def read_bending(prim: Usd.Prim, frame: Frame, exact: float | None = None) -> fl
 
 
 def bending_of(shape: Shape) -> float | None:
-    """The flexural rigidity that all sheets in `shape` have, or None."""
+    """The common flexural rigidity of all sheets in `shape`, or None."""
     found = {sheet.bending for sheet in sheets_of(shape)}
     return found.pop() if len(found) == 1 else None
 
@@ -88,18 +88,18 @@ def write_thickness(prim: Usd.Prim, sheet: Sheet, frame: Frame) -> None:
 
 
 def write_bending(material: Usd.Prim, bending: float | None, frame: Frame) -> None:
-    """Author a flexural rigidity [N m] on the prim of a material, or take it away."""
+    """Author a flexural rigidity [N m] on the prim of a material, or remove it."""
     if bending is not None:
         apply(material, SURFACE_MATERIAL_API)
     put(material, "Sheet.bending", bending, frame)
 
 
 def _thickness(prim: Usd.Prim, frame: Frame) -> float:
-    """What the mesh says, else its material, else 1 mm [m]."""
+    """Thickness of the mesh, else of its material, else 1 mm [m]."""
     several = np.asarray(prim.GetAttribute(_THICKNESS).Get(START) if authored(prim, _THICKNESS) else (), dtype=float)
     if len(several) and several.min() != several.max():
         raise SceneError(
-            f"its {_THICKNESS} are from {several.min():g} to {several.max():g}; warpbots knows sheets of one thickness"
+            f"its {_THICKNESS} are from {several.min():g} to {several.max():g}; only uniform sheets are supported"
         )
     if len(several):
         return get(prim, "Sheet.thickness", frame)

@@ -1,14 +1,17 @@
-"""What holds for the whole scene: gravity, domain, dimension, fluid and task, on the `PhysicsScene` prim."""
+"""Settings of the whole scene on the `PhysicsScene` prim: gravity, domain, dimension, fluid and task."""
+
+from typing import Any
 
 import numpy as np
 from pxr import Usd
 
 from warpbots.scene import Fluid, Scene, SceneError, Task
+from warpbots.usd.stage.attributes import apply, authored, clear, create, get, put, same
 from warpbots.usd.stage.schema import EXACT, SCENE_APIS, rows
+from warpbots.usd.stage.stage_files import attempt
 from warpbots.usd.stage.units import START, Frame
-from warpbots.usd.stage.values import apply, authored, clear, create, get, put, same
 
-__all__ = ["read_dimension", "read_domain", "read_fluid", "read_gravity", "read_task", "write_settings"]
+__all__ = ["read_dimension", "read_settings", "write_settings"]
 
 _DIRECTION, _MAGNITUDE = (rows(f"Scene.gravity {part}")[0].name for part in ("direction", "magnitude"))
 _EARTH = 9.81
@@ -17,13 +20,29 @@ _TASK = ("control_interval", "substeps", "steps", "direction", "clusters", "cloc
 
 
 def read_dimension(scene_prim: Usd.Prim | None) -> int:
-    """2 or 3: dimension of the scene whose `PhysicsScene` is `scene_prim`; 3 where nothing says otherwise."""
+    """Dimension of the scene whose `PhysicsScene` is `scene_prim`, 2 or 3; 3 by default."""
     row = rows("dimension")[0]
     return int(scene_prim.GetAttribute(row.name).Get()) if scene_prim and authored(scene_prim, row.name) else 3
 
 
-def read_gravity(prim: Usd.Prim | None, frame: Frame) -> tuple[float, ...]:
-    """Gravity [m/s^2], shape (dim,), in scene axes; 9.81 downwards where `prim` does not say."""
+def read_settings(prim: Usd.Prim | None, frame: Frame, faults: list[str]) -> dict[str, Any]:
+    """Gravity, domain, fluid and task by the fields of a scene.
+
+    Args:
+        prim: The `PhysicsScene`, or None.
+        frame: Units and axes of the stage.
+        faults: Takes a line for each setting that cannot be read, which is None then.
+    """
+    return {
+        "gravity": _read_gravity(prim, frame),
+        "domain": _read_domain(prim, frame),
+        "fluid": attempt(faults, _read_fluid, prim, frame),
+        "task": attempt(faults, _read_task, prim, frame),
+    }
+
+
+def _read_gravity(prim: Usd.Prim | None, frame: Frame) -> tuple[float, ...]:
+    """Gravity [m/s^2], shape (dim,), in scene axes; 9.81 downwards by default."""
     down = np.array([0.0, 0.0, -1.0])
     if prim is None:
         return tuple(frame.drop(_EARTH * down).tolist())
@@ -44,7 +63,7 @@ def read_gravity(prim: Usd.Prim | None, frame: Frame) -> tuple[float, ...]:
     return tuple(frame.drop(plain).tolist())
 
 
-def read_domain(prim: Usd.Prim | None, frame: Frame) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+def _read_domain(prim: Usd.Prim | None, frame: Frame) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
     """Lower and upper corner of the domain [m], or None."""
     corners = None if prim is None else get(prim, "Scene.domain", frame)
     if corners is None:
@@ -52,8 +71,8 @@ def read_domain(prim: Usd.Prim | None, frame: Frame) -> tuple[tuple[float, ...],
     return tuple(np.min(corners, axis=0).tolist()), tuple(np.max(corners, axis=0).tolist())
 
 
-def read_task(prim: Usd.Prim | None, frame: Frame) -> Task | None:
-    """How the scene is meant to be run, or None where the file does not say."""
+def _read_task(prim: Usd.Prim | None, frame: Frame) -> Task | None:
+    """The task of the scene, or None if the file has none."""
     if prim is None or not authored(prim, rows("Task.control_interval")[0].name):
         return None
     values = {field: get(prim, f"Task.{field}", frame) for field in ("cell_size", *_TASK)}
@@ -63,8 +82,8 @@ def read_task(prim: Usd.Prim | None, frame: Frame) -> Task | None:
     return Task(**values)
 
 
-def read_fluid(prim: Usd.Prim | None, frame: Frame) -> Fluid | None:
-    """The fluid around the bodies, or None where the file has none."""
+def _read_fluid(prim: Usd.Prim | None, frame: Frame) -> Fluid | None:
+    """The fluid around the bodies, or None if the file has none."""
     if prim is None or not authored(prim, rows("Fluid.density")[0].name):
         return None
     try:
@@ -76,7 +95,7 @@ def read_fluid(prim: Usd.Prim | None, frame: Frame) -> Fluid | None:
 def write_settings(prim: Usd.Prim, scene: Scene, frame: Frame) -> None:
     """Author gravity, domain, dimension, fluid and task of `scene` on the `PhysicsScene` at `prim`."""
     put(prim, "dimension", scene.dim, frame)
-    if not same(read_gravity(prim, frame), scene.gravity) or not authored(prim, _MAGNITUDE):
+    if not same(_read_gravity(prim, frame), scene.gravity) or not authored(prim, _MAGNITUDE):
         _write_gravity(prim, scene.gravity, frame)
     put(prim, "Scene.domain", scene.domain, frame)
     for field in _FLUID:
@@ -84,7 +103,7 @@ def write_settings(prim: Usd.Prim, scene: Scene, frame: Frame) -> None:
     task = scene.task
     if task is not None:
         apply(prim, *SCENE_APIS)
-        # what other engines need to know; warpbots reads the control interval and its substeps
+        # for other engines; warpbots reads the control interval and its substeps
         put(prim, "steps per second", max(1, round(task.substeps / task.control_interval)), frame)
         put(prim, "Task.cell_size", task.cell_size, frame)
     for field in _TASK:
@@ -100,5 +119,5 @@ def _write_gravity(prim: Usd.Prim, gravity: tuple[float, ...], frame: Frame) -> 
         clear(prim, name)
     create(prim, _DIRECTION, "vector3f", tuple(in_stage.tolist()))
     create(prim, _MAGNITUDE, "float", magnitude / frame.factor("m/s^2"))
-    if not same(read_gravity(prim, frame), gravity):
+    if not same(_read_gravity(prim, frame), gravity):
         create(prim, EXACT + "gravity", "double[]", list(gravity), uniform=True)

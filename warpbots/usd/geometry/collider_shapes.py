@@ -1,0 +1,114 @@
+"""Colliders as shapes: a primitive, a mesh, or the `physics:approximation` of a mesh."""
+
+from collections.abc import Callable
+
+import numpy as np
+from pxr import Usd
+
+from warpbots.scene import Box, SceneError, Shape, Sphere, TriangleMesh
+from warpbots.usd.geometry.gprim_reader import box, mesh_points, mesh_triangles, plain_shape
+from warpbots.usd.geometry.tessellation import SIDES
+from warpbots.usd.stage.attributes import authored, schemas
+from warpbots.usd.stage.inventory import Note
+from warpbots.usd.stage.transforms import transform
+from warpbots.usd.stage.units import Frame
+
+__all__ = ["collider_shape"]
+
+_APPROXIMATION = "physics:approximation"
+
+_EXACT = ("none", "meshSimplification", "convexDecomposition", "sdf")
+"""Approximations for which the mesh itself is used, if it is closed."""
+
+
+def _hull_of_open(vertices: np.ndarray, faces: np.ndarray) -> tuple[TriangleMesh, str]:
+    return _hull(vertices), "an open mesh, which has no inside; its convex hull is used instead"
+
+
+def collider_shape(
+    prim: Usd.Prim, here: np.ndarray, frame: Frame, note: Note, opened: Callable = _hull_of_open
+) -> Shape:
+    """The solid of the collider `prim`.
+
+    Args:
+        prim: The collider.
+        here: Its local coordinates to those of the solid [m], shape (4, 4).
+        frame: Units and axes of the stage.
+        note: Takes what is read differently from what the file says.
+        opened: Makes a solid, and a sentence about it, from vertices and faces of an open mesh.
+
+    Raises:
+        SceneError: Its geometry is not supported; the message does not name the prim.
+    """
+    kind = prim.GetTypeName()
+    if kind != "Mesh":
+        shape = plain_shape(prim, here, frame.dim)
+        if isinstance(shape, TriangleMesh):
+            what = "a cone" if kind == "Cone" else f"a {kind} that its transform scales or shears out of shape"
+            note(prim, f"{what}; a mesh{'' if kind == 'Cube' else f' of {SIDES} sides'} is used instead")
+        return shape
+    said = _approximation(prim)
+    if said in ("boundingCube", "boundingSphere"):
+        return _bounding(said, mesh_points(prim), here)
+    if said in _EXACT:
+        try:
+            return plain_shape(prim, here, frame.dim)
+        except SceneError as error:
+            if "watertight" not in str(error):
+                raise
+            solid, words = opened(*mesh_triangles(prim, here))
+            note(prim, words)
+            return solid
+    if said != "convexHull":
+        note(prim, f"the unknown approximation {said!r} of a mesh; its convex hull is used instead")
+    points = transform(here, mesh_points(prim))
+    if opened is _hull_of_open or not _in_a_plane(points):
+        return _hull(points)
+    solid, words = opened(*mesh_triangles(prim, here))
+    note(prim, words)
+    return solid
+
+
+def _approximation(prim: Usd.Prim) -> str:
+    """The approximation of the collider `prim`, set on itself or on a prim above it in its body."""
+    while prim and not authored(prim, _APPROXIMATION) and "PhysicsRigidBodyAPI" not in schemas(prim):
+        prim = prim.GetParent()
+    return str(prim.GetAttribute(_APPROXIMATION).Get() or "none") if prim and authored(prim, _APPROXIMATION) else "none"
+
+
+def _hull(points: np.ndarray) -> TriangleMesh:
+    """The convex hull of points of shape (n, 3).
+
+    Raises:
+        SceneError: They lie in a plane.
+    """
+    import trimesh
+    from scipy.spatial import QhullError
+
+    try:
+        mesh = None if _in_a_plane(points) else trimesh.convex.convex_hull(points)
+    except (QhullError, ValueError):
+        mesh = None
+    if mesh is None:
+        raise SceneError(
+            f"its {len(points)} points lie in a plane, so that its convex hull has no volume; give the mesh a thickness"
+        )
+    return TriangleMesh(np.asarray(mesh.vertices, dtype=np.float64), np.asarray(mesh.faces))
+
+
+def _in_a_plane(points: np.ndarray) -> bool:
+    """Whether points are coplanar to single precision, in which USD stores them."""
+    widths = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+    return len(points) < 4 or bool(widths[2] <= 1e-6 * widths[0])
+
+
+def _bounding(said: str, points: np.ndarray, here: np.ndarray) -> Box | Sphere | Shape:
+    lower, upper = points.min(axis=0), points.max(axis=0)
+    middle = np.eye(4)
+    middle[:3, 3] = (lower + upper) / 2.0
+    if said == "boundingCube":
+        middle[:3, :3] = np.diag((upper - lower) / 2.0)
+        return box(here @ middle, 3)
+    moved = transform(here, points)
+    center = (here @ middle)[:3, 3]
+    return Sphere(tuple(center.tolist()), float(np.linalg.norm(moved - center, axis=1).max()))

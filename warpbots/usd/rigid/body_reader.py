@@ -1,0 +1,104 @@
+"""Rigid bodies of a file: prims with `PhysicsRigidBodyAPI`, with their colliders, mass and colour.
+
+The pose of a body is that of its prim; scaling and mirroring go into its solids. Geometry that is not a collider has no
+part in physics.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from pxr import Usd
+
+from warpbots.scene import Cloud, RigidBody, SceneError, Shape, Union
+from warpbots.usd.rigid.colliders import colliders, read_collider
+from warpbots.usd.rigid.exact_values import load_exact
+from warpbots.usd.rigid.mass_properties import exact_inertia, has_mass_attributes, read_mass_properties
+from warpbots.usd.stage.attributes import authored, get, schemas
+from warpbots.usd.stage.inventory import Note
+from warpbots.usd.stage.roles import prims_of_body
+from warpbots.usd.stage.schema import RIGID_API, rows
+from warpbots.usd.stage.transforms import pose_of
+from warpbots.usd.stage.units import START, Frame
+
+__all__ = ["BodyPrim", "read_body_prim", "read_velocity"]
+
+
+class BodyPrim(NamedTuple):
+    """A rigid body of a file.
+
+    Attributes:
+        prim: The prim.
+        name: Name of the body.
+        now: Pose of the body in the file, shape (4, 4).
+        parts: Its colliders, each with its solid in the frame of the body.
+        body: The body of the scene, but for its pose and its contact points.
+    """
+
+    prim: Usd.Prim
+    name: str
+    now: np.ndarray
+    parts: list[tuple[Usd.Prim, Shape]]
+    body: RigidBody
+
+
+def read_body_prim(prim: Usd.Prim, name: str, frame: Frame, note: Note) -> BodyPrim:
+    """The rigid body at `prim`, where the file has it.
+
+    Args:
+        prim: The prim.
+        name: Name of the body.
+        frame: Units and axes of the stage.
+        note: Takes what is read differently from what the file says.
+
+    Raises:
+        SceneError: A value is outside its range; the message names the prim.
+    """
+    now, base = pose_of(frame.matrix(prim))
+    parts = [(p, read_collider(prim, base, p, frame, note)) for p in colliders(prim)]
+    parts = [(p, shape) for p, shape in parts if shape is not None]
+    shapes = [shape for _, shape in parts]
+    weight = read_mass_properties(prim, base, parts, frame, note)
+    for below in prims_of_body(prim):
+        if below != prim and not any(below == p for p, _ in parts) and has_mass_attributes(below, frame):
+            note(below, "a mass or density of a prim that is neither body nor collider")
+    own = RIGID_API in schemas(prim)
+    try:
+        body = RigidBody(
+            name=name, shape=None if not shapes else shapes[0] if len(shapes) == 1 else Union(tuple(shapes)),
+            density=weight.density, inertia=exact_inertia(prim, weight.inertia),
+            points=_cloud(prim) if own else 0,
+            surface=get(prim, "RigidBody.surface", frame) if own else None, color=_color(prim, parts, frame),
+            friction=get(prim, "RigidBody.friction", frame),
+        )  # fmt: skip
+    except SceneError as error:
+        raise SceneError(f"{prim.GetPath()}: {error}") from None
+    return BodyPrim(prim, name, now, parts, body)
+
+
+def read_velocity(prim: Usd.Prim, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
+    """Velocity [m/s] and angular velocity [rad/s] of a body in scene axes; a file has them in axes of its parent."""
+    found = []
+    R = pose_of(frame.matrix(prim.GetParent()))[0][:3, :3]
+    for what, unit in (("velocity of a body", frame.meters), ("angular velocity of a body", np.pi / 180.0)):
+        name = rows(what)[0].name
+        value = np.zeros(3)
+        if authored(prim, name):
+            value = np.asarray(prim.GetAttribute(name).Get(START)).astype(str).astype(np.float64)
+        found.append(R @ value * unit)
+    return found[0], found[1]
+
+
+def _cloud(prim: Usd.Prim) -> int | Cloud:
+    positions, areas = load_exact(prim, "cloud:positions"), load_exact(prim, "cloud:areas")
+    if positions is not None and areas is not None:
+        return Cloud(positions.reshape(-1, 3), areas)
+    name = rows("RigidBody.points")[0].name
+    return int(prim.GetAttribute(name).Get()) if authored(prim, name) else 0
+
+
+def _color(prim: Usd.Prim, parts: list[tuple[Usd.Prim, Shape]], frame: Frame) -> tuple[float, float, float]:
+    row = rows("RigidBody.color")[0]
+    for place in (prim, *(p for p, _ in parts[:1])):
+        if authored(place, row.name) and len(place.GetAttribute(row.name).Get(START)) == 1:
+            return get(place, "RigidBody.color", frame)
+    return row.default

@@ -1,0 +1,86 @@
+"""Rigid bodies as prims of UsdPhysics: an Xform with mass, shape and contact points, at its pose at time 0."""
+
+import numpy as np
+from pxr import Gf, Usd, UsdGeom, UsdPhysics
+
+from warpbots.scene import Cloud, Joint, RigidBody, Scene
+from warpbots.usd.geometry.obstacle_prims import make_colliders
+from warpbots.usd.geometry.physics_materials import bind, write_surface
+from warpbots.usd.geometry.shape_prims import write_shape
+from warpbots.usd.rigid.exact_values import store_exact
+from warpbots.usd.rigid.joint_kinematics import carried, displacement, start_coordinates
+from warpbots.usd.rigid.mass_properties import write_inertia
+from warpbots.usd.stage.attributes import apply, author_row, put
+from warpbots.usd.stage.prim_editing import Target, rename
+from warpbots.usd.stage.schema import RIGID_API, rows
+from warpbots.usd.stage.transforms import matrix_of
+from warpbots.usd.stage.units import Frame
+
+__all__ = ["write_body_prim"]
+
+
+def write_body_prim(target: Target, body: RigidBody, pose: np.ndarray, scene: Scene) -> Usd.Prim:
+    """Author `body`, without the exact values that its prim does not give back.
+
+    Args:
+        target: Where.
+        body: The body.
+        pose: Its pose at time 0, shape (4, 4).
+        scene: The scene that has it.
+    """
+    stage, frame = target.stage, target.frame
+    prim = stage.DefinePrim(target.path("Bodies", body.name), "Xform")
+    rename(prim, body.name)
+    _place(prim, np.linalg.inv(frame.matrix(prim)) @ pose)
+    UsdPhysics.RigidBodyAPI.Apply(prim)
+    UsdPhysics.MassAPI.Apply(prim)
+    apply(prim, RIGID_API)
+    put(prim, "RigidBody.density", body.density, frame)
+    write_inertia(prim, body, frame)
+    if body.shape is not None:
+        write_shape(stage, f"{prim.GetPath()}/Shape", body.shape, frame, target.extent, np.eye(4))
+        make_colliders(prim)
+    put(prim, "RigidBody.color", body.color, frame)
+    put(prim, "RigidBody.friction", body.friction, frame)
+    put(prim, "RigidBody.surface", body.surface, frame)
+    put(prim, "RigidBody.points", 0 if isinstance(body.points, Cloud) else int(body.points), frame)
+    if isinstance(body.points, Cloud):
+        store_exact(prim, "cloud:positions", body.points.positions)
+        store_exact(prim, "cloud:areas", body.points.areas)
+    laws = [c for c in scene.contacts if {c.points, c.solid} & {body.name, body.surface}]
+    if laws:
+        path, bounces = f"{prim.GetPath()}/PhysicsMaterial", [c.restitution for c in laws if c.restitution is not None]
+        material = write_surface(stage, path, laws[0].friction, None, next(iter(bounces), None), frame)
+        bind(prim, material, over_descendants=True)
+    _write_velocity(prim, body, next((j for j in scene.joints if j.child == body.name), None), frame)
+    return prim
+
+
+def _place(prim: Usd.Prim, local: np.ndarray) -> None:
+    """Give `prim` the transform `local`: a translation and a rotation, if it is rigid."""
+    from scipy.spatial.transform import Rotation
+
+    xformable, double = UsdGeom.Xformable(prim), UsdGeom.XformOp.PrecisionDouble
+    if not np.allclose(local[:3, :3] @ local[:3, :3].T, np.eye(3), atol=1e-9):
+        xformable.AddTransformOp().Set(Gf.Matrix4d(local.T.tolist()))
+        return
+    x, y, z, w = Rotation.from_matrix(local[:3, :3]).as_quat(canonical=True).tolist()
+    xformable.AddTranslateOp(double).Set(Gf.Vec3d(*local[:3, 3].tolist()))
+    xformable.AddOrientOp(double).Set(Gf.Quatd(w, x, y, z))
+
+
+def _write_velocity(prim: Usd.Prim, body: RigidBody, joint: Joint | None, frame: Frame) -> None:
+    """For other programs, the velocity of a floating body, of its centre of mass and in axes of its parent."""
+    if joint is None or joint.kind != "free" or joint.parent is not None or joint.start_velocity is None:
+        return
+    turned = matrix_of(joint.rotation, joint.position) @ displacement(
+        "free", np.array(joint.axis), start_coordinates(joint)
+    )
+    rates = np.array(joint.start_velocity)
+    w = turned[:3, :3] @ rates[3:]
+    pose = carried(joint, matrix_of(body.rotation, body.position), start_coordinates(joint))
+    center = pose[:3, :3] @ (np.array(body.inertia.center) if body.inertia else np.zeros(3)) + pose[:3, 3]
+    v = np.array(joint.rotation) @ rates[:3] + np.cross(w, center - turned[:3, 3])
+    R = frame.to_scene[:3, :3].T / frame.meters
+    author_row(prim, rows("velocity of a body")[0], Gf.Vec3f(*(R @ v / frame.meters).tolist()))
+    author_row(prim, rows("angular velocity of a body")[0], Gf.Vec3f(*np.degrees(R @ w).tolist()))

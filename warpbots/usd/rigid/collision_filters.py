@@ -1,0 +1,79 @@
+"""Which bodies and obstacles of a file do not touch: collision groups, filtered pairs, and self-contact of robots."""
+
+import functools
+import itertools
+from collections.abc import Iterable
+
+from pxr import Sdf, Usd, UsdPhysics
+
+from warpbots.usd.stage.attributes import enabled
+from warpbots.usd.stage.inventory import Note
+
+__all__ = ["filtered_pairs", "has_self_contact", "separated_by_groups"]
+
+
+def separated_by_groups(colliders: dict[str, list[Usd.Prim]], groups: list[Usd.Prim], note: Note) -> set[frozenset]:
+    """Pairs of names of bodies and obstacles that do not touch because of their collision groups.
+
+    Args:
+        colliders: Colliders of each body and obstacle by its name.
+        groups: Prims of the type PhysicsCollisionGroup.
+        note: Takes pairs of which only some colliders are kept apart: all colliders of a body touch, or none.
+    """
+    if not groups:
+        return set()
+    table = UsdPhysics.CollisionGroup.ComputeCollisionGroupTable(groups[0].GetStage())
+    queries = {
+        group.GetPath(): UsdPhysics.CollisionGroup(group).GetCollidersCollectionAPI().ComputeMembershipQuery()
+        for group in groups
+    }
+    member = {
+        name: {frozenset(g for g, query in queries.items() if query.IsPathIncluded(prim.GetPath())) for prim in prims}
+        for name, prims in colliders.items()
+    }
+
+    @functools.cache
+    def meet(a: frozenset, b: frozenset) -> bool:
+        return all(table.IsCollisionEnabled(x, y) for x in a for y in b)
+
+    apart = set()
+    for a, b in itertools.combinations(colliders, 2):
+        found = {meet(x, y) for x in member[a] for y in member[b]}
+        if found == {False}:
+            apart.add(frozenset((a, b)))
+        elif False in found:
+            note(colliders[a][0], f"collision groups that keep some of the colliders of {a!r} and {b!r} apart; all of "
+                 f"them touch")  # fmt: skip
+    return apart
+
+
+def filtered_pairs(
+    bodies: dict[str, Sdf.Path], obstacles: dict[str, Sdf.Path], filters: Iterable[Usd.Prim]
+) -> set[frozenset]:
+    """Pairs of names of bodies and obstacles that do not touch because of PhysicsFilteredPairsAPI.
+
+    Args:
+        bodies: Paths of the bodies by name.
+        obstacles: Paths of the obstacles by name.
+        filters: Prims with PhysicsFilteredPairsAPI.
+    """
+
+    def names(path: Sdf.Path) -> set[str]:
+        found = {name for name, at in (bodies | obstacles).items() if at.HasPrefix(path) or path.HasPrefix(at)}
+        above = {name: at for name, at in bodies.items() if path.HasPrefix(at)}
+        if above:  # a collider belongs to the nearest of nested bodies
+            found -= above.keys() - {max(above, key=lambda name: above[name].pathElementCount)}
+        return found
+
+    pairs = set()
+    for prim in filters:
+        here = names(prim.GetPath())
+        for target in prim.GetRelationship("physics:filteredPairs").GetForwardedTargets():
+            pairs |= {frozenset((a, b)) for a in here for b in names(target) if a != b}
+    return pairs
+
+
+def has_self_contact(root: Usd.Prim) -> bool:
+    """Whether bodies of the articulation at `root` may touch one another."""
+    names = ("newton:selfCollisionEnabled", "physxArticulation:enabledSelfCollisions")
+    return all(enabled(root, name) for name in names)

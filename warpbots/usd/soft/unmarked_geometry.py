@@ -1,0 +1,65 @@
+"""Geometry as soft bodies, for files that mark no bodies: all their meshes and solids, of one material."""
+
+from pxr import Usd, UsdGeom
+
+from warpbots.scene import Material, SceneError, SoftBody
+from warpbots.usd.soft.soft_bodies import read_body
+from warpbots.usd.stage.attributes import schemas
+from warpbots.usd.stage.inventory import Inventory, lines_of
+from warpbots.usd.stage.schema import REGION_API, RESULT_API
+from warpbots.usd.stage.stage_files import attempt
+from warpbots.usd.stage.units import Frame
+
+__all__ = ["read_unmarked_geometry"]
+
+_LISTED = 9
+"""Prims that an error lists by name."""
+
+
+def read_unmarked_geometry(
+    found: Inventory, stage: Usd.Stage, name: str, frame: Frame, material: Material | None, thickness: float | None
+) -> tuple[Inventory, dict[str, SoftBody]]:
+    """Soft bodies of `material` for all geometry without physics; prims that cannot be bodies are left out.
+
+    Args:
+        found: The prims of the stage, none of them a body.
+        stage: The stage.
+        name: The file, for messages.
+        frame: Units and axes of the stage.
+        material: The material of the bodies.
+        thickness: Thickness [m] of the sheets made of open meshes; None to leave them out.
+
+    Returns:
+        `found` with the prims of these bodies, and the bodies by name.
+
+    Raises:
+        SceneError: There is no such geometry, or no material for it.
+    """
+    paths = [str(prim.GetPath()) for prim in found.loose.values()]
+    if paths and material is None:
+        more = f" and {len(paths) - _LISTED} more" if len(paths) > _LISTED else ""
+        raise SceneError(
+            f"{name}: no prim is marked as a body (PhysicsDeformableBodyAPI or PhysicsRigidBodyAPI); pass "
+            f"material=Material(youngs_modulus=...) to make bodies of {', '.join(paths[:_LISTED])}{more}"
+        )
+    for prim in _curves_and_patches(stage):
+        found.note(prim, f"a {prim.GetTypeName()}, which is not a solid")
+    soft: dict[str, SoftBody] = {}
+    for n, prim in found.loose.items():
+        faults: list[str] = []
+        body = attempt(faults, read_body, prim, n, frame, material, thickness)
+        if body is not None:
+            soft[n] = body
+        for fault in faults:
+            found.note(prim, fault.removeprefix(f"{prim.GetPath()}: "))
+    if not soft:
+        reasons = "".join(f"\n  {line}" for line in lines_of(found.left_out))
+        raise SceneError(f"{name}: the file has no body and no solid that could become one{reasons}")
+    return found._replace(bodies={n: found.loose[n] for n in soft}, loose={}), soft
+
+
+def _curves_and_patches(stage: Usd.Stage) -> list[Usd.Prim]:
+    """Geometry without volume: curves, and surfaces other than meshes."""
+    prims = stage.Traverse(Usd.TraverseInstanceProxies())
+    kinds = (UsdGeom.Curves, UsdGeom.NurbsPatch)
+    return [p for p in prims if any(p.IsA(kind) for kind in kinds) and not schemas(p) & {REGION_API, RESULT_API}]

@@ -1,0 +1,123 @@
+"""The role of a prim in physics: soft or rigid body, collider, shape; and which prims belong to which body.
+
+A body or obstacle of ours is an Xform with its solid as the child ``Shape``, whose type is in `warpbots:shape`. In
+files of other programs the prim may be the geometry itself, or have it anywhere below.
+"""
+
+from pxr import Usd, UsdGeom
+
+from warpbots.scene import Attachment, Constraint, Contact, Load
+from warpbots.usd.stage.attributes import authored, enabled, schemas
+from warpbots.usd.stage.schema import (
+    BODY_APIS,
+    GEOMETRY_TYPES,
+    MOTION_API,
+    PART_APIS,
+    REGION_API,
+    RESULT_API,
+    SIM_APIS,
+    rows,
+)
+from warpbots.usd.stage.units import START
+
+__all__ = [
+    "prims_of_body", "body_of", "is_collider", "geometry_of", "is_geometry", "is_moving", "is_ours", "is_rigid",
+    "is_shape", "is_soft", "kind_of", "part_api",
+]  # fmt: skip
+
+_SHAPE = rows("shape")[0].name
+
+_SOFT_SWITCHES = (
+    "omniphysics:deformableBodyEnabled", "physics:deformableBodyEnabled", "physics:bodyEnabled",
+    "physxDeformable:deformableEnabled",
+)  # fmt: skip
+
+
+def is_moving(prim: Usd.Prim) -> bool:
+    """Whether `prim` is a rigid body that is simulated: enabled and not kinematic."""
+    if "PhysicsRigidBodyAPI" not in schemas(prim) or not enabled(prim, "physics:rigidBodyEnabled"):
+        return False
+    if MOTION_API in schemas(prim):  # kinematic, so that a player shows its motion
+        return True
+    return not (authored(prim, "physics:kinematicEnabled") and prim.GetAttribute("physics:kinematicEnabled").Get(START))
+
+
+def is_soft(prim: Usd.Prim) -> bool:
+    """Whether `prim` is a soft body that is enabled."""
+    return bool(schemas(prim) & set(BODY_APIS)) and all(enabled(prim, name) for name in _SOFT_SWITCHES)
+
+
+def is_rigid(prim: Usd.Prim) -> bool:
+    """Whether `prim` is a rigid body that is simulated, and not a soft one."""
+    return is_moving(prim) and not is_soft(prim)
+
+
+def is_collider(prim: Usd.Prim) -> bool:
+    """Whether `prim` is an enabled collider, and not a trigger, which reports contact without resisting it."""
+    said = "PhysicsCollisionAPI" in schemas(prim) and "PhysxTriggerAPI" not in schemas(prim)
+    return said and enabled(prim, "physics:collisionEnabled")
+
+
+def body_of(prim: Usd.Prim) -> Usd.Prim | None:
+    """The moving rigid body that `prim` belongs to: itself or the nearest one above it, or None."""
+    while prim and not prim.IsPseudoRoot():
+        if "PhysicsRigidBodyAPI" in schemas(prim):
+            return prim if is_moving(prim) else None
+        prim = prim.GetParent()
+    return None
+
+
+def prims_of_body(body: Usd.Prim) -> list[Usd.Prim]:
+    """`body` and all prims below it that belong to no other rigid body."""
+    found, walk = [], iter(Usd.PrimRange(body, Usd.TraverseInstanceProxies()))
+    for prim in walk:
+        if prim != body and "PhysicsRigidBodyAPI" in schemas(prim):
+            walk.PruneChildren()
+        else:
+            found.append(prim)
+    return found
+
+
+def is_geometry(prim: Usd.Prim) -> bool:
+    """Whether `prim` is of a geometric type that can be read as a shape."""
+    return prim.GetTypeName() in GEOMETRY_TYPES
+
+
+def is_shape(prim: Usd.Prim) -> bool:
+    """Whether `prim` is the root of a shape."""
+    return authored(prim, _SHAPE) or is_geometry(prim)
+
+
+def geometry_of(prim: Usd.Prim) -> list[Usd.Prim]:
+    """Roots of the shapes at or below `prim`: those marked for simulation, if there are any.
+
+    Curves are bars only if there is no other geometry: beside a mesh they are hair, or a line drawn on it.
+    """
+    if is_ours(prim):
+        return [prim.GetChild("Shape")]  # whatever other programs have put beside it
+    found, walk = [], iter(Usd.PrimRange(prim, Usd.TraverseInstanceProxies()))
+    for below in walk:
+        if schemas(below) & {REGION_API, RESULT_API}:
+            walk.PruneChildren()
+        elif is_shape(below):
+            found.append(below)
+            walk.PruneChildren()
+    marked = [part for part in found if schemas(part) & set(SIM_APIS)]
+    return marked or [part for part in found if not part.IsA(UsdGeom.Curves)] or found
+
+
+def is_ours(prim: Usd.Prim) -> bool:
+    """Whether `prim` is laid out as warpbots writes bodies and obstacles."""
+    shape = prim.GetChild("Shape")
+    return bool(shape) and prim.GetTypeName() == "Xform" and authored(shape, _SHAPE)
+
+
+def kind_of(cls: type) -> str:
+    """Field of a scene that holds parts of this class."""
+    others = {Constraint: "constraints", Load: "loads", Attachment: "attachments", Contact: "contacts"}
+    return others.get(cls, "actuators")
+
+
+def part_api(applied: set[str]) -> str | None:
+    """The schema among `applied` that makes a prim an actuator, constraint, load, attachment or contact, or None."""
+    return next((api for api in PART_APIS if api in applied), None)
