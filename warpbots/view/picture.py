@@ -50,7 +50,7 @@ def draw(
 
     Args:
         scene: Bodies, obstacles and actuators.
-        particles: All soft matter at rest, as `Trajectory.particles` or a solver's model has it; None for none.
+        particles: All soft matter at rest, as `Trajectory.matter` or a solver's model has it; None for none.
         position: Where the particles are [m], shape (n_particles, dim); None for rest.
         ax: Where to draw; None for a new figure.
         poses: Where the rigid bodies are, as `Trajectory.poses` has it: origins of their frames [m], shape (n_bodies,
