@@ -1,4 +1,4 @@
-"""Pictures, films, curves and a notebook view of what was simulated.
+"""Pictures, films, plots and a notebook view of simulations.
 
 Matplotlib, Pillow, k3d and ipywidgets are imported when something is drawn, not before.
 """

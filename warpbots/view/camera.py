@@ -1,4 +1,4 @@
-"""Where a picture is taken from: an orthographic view that keeps lengths in metres."""
+"""Cameras: orthographic views with picture coordinates in metres."""
 
 import dataclasses
 import math
@@ -11,19 +11,19 @@ from warpbots.view.ground_height import ground_height
 __all__ = ["Camera", "box_corners"]
 
 _ROOM = 0.10  # free space around a motion, in its largest edge
-_UNDER = 0.6  # distance at which ground is shown under matter, in the largest edge of a motion
-_NEAR = 0.2  # distance at which an obstacle is shown whole, in the largest edge of a motion
+_UNDER = 0.6  # distance up to which ground below the motion is shown, in its largest edge
+_NEAR = 0.2  # distance up to which an obstacle is shown completely, in the largest edge of a motion
 _FLATTEST = 0.22  # height of a window over its width, at least
 _TALLEST = 0.6  # width of a window over its height, at least
 
 
 @dataclasses.dataclass(frozen=True)
 class Camera:
-    """An orthographic view of a part of space. Coordinates of the picture are metres, rightwards and upwards.
+    """An orthographic view of a box. Picture coordinates are in metres, rightwards and upwards.
 
     Attributes:
         axes: Unit vectors rightwards, upwards and (in 3D) towards the viewer, shape (dim, dim).
-        box: Lower and upper corner of the space that is shown [m], each of shape (dim,).
+        box: Lower and upper corner of the box in view [m], each of shape (dim,).
         window: Lower left and upper right corner of the picture [m], each of shape (2,).
     """
 
@@ -33,10 +33,10 @@ class Camera:
 
     @classmethod
     def around(cls, scene: Scene, position: np.ndarray, azimuth: float = -62.0, elevation: float = 20.0) -> "Camera":
-        """A view in which all of `position` is seen, with the floor if there is one close by.
+        """A view of all points of `position`, with the floor if it is close.
 
         Args:
-            scene: Whose floor to show.
+            scene: The scene with the floor.
             position: Points [m], shape (..., dim): a state, or all frames of a motion.
             azimuth: Direction of the viewer about the z axis, from the x axis [degrees]; 3D only.
             elevation: Height of the viewer above the horizon, in (0, 90] [degrees]; 3D only.
@@ -65,11 +65,11 @@ class Camera:
         return float(width / height)
 
     def project(self, x: np.ndarray) -> np.ndarray:
-        """Where points of shape (n, dim) [m] are in the picture [m], shape (n, 2)."""
+        """Picture coordinates of points of shape (n, dim) [m], shape (n, 2)."""
         return x @ self.axes[:2].T
 
     def depth(self, x: np.ndarray) -> np.ndarray:
-        """How near points of shape (n, 3) [m] are to the viewer [m], shape (n,); larger is nearer."""
+        """Depth of points of shape (n, 3) [m], larger for points closer to the viewer, shape (n,)."""
         return x @ self.axes[2]
 
 
@@ -80,7 +80,7 @@ def box_corners(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
 
 
 def _neighbors(scene: Scene, lower: np.ndarray, upper: np.ndarray) -> list[np.ndarray]:
-    """Corners of the bounded obstacles that matter comes close to, each of shape (2^dim, dim), not too far out."""
+    """Corners of the bounded obstacles close to the motion, clipped to its surroundings, each of shape (2^dim, dim)."""
     size = float((upper - lower).max())
     found = []
     for obstacle in scene.obstacles:
@@ -92,7 +92,7 @@ def _neighbors(scene: Scene, lower: np.ndarray, upper: np.ndarray) -> list[np.nd
 
 
 def _ground(scene: Scene, lower: np.ndarray, upper: np.ndarray, room: float) -> np.ndarray:
-    """Points of the floors, inclines and terrains that are close under matter, shape (n, dim)."""
+    """Points of the floors, inclines and terrains close below the motion, shape (n, dim)."""
     lowest = lower[-1] - _UNDER * float((upper - lower).max())
     axes = np.linspace(lower[:-1] - 1.5 * room, upper[:-1] + 1.5 * room, 17).T
     base = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, scene.dim - 1)
@@ -111,7 +111,7 @@ def _axes(azimuth: float, elevation: float) -> np.ndarray:
 
 
 def _at_least(lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The window made taller if it is flatter, or wider if it is taller, than a picture should be."""
+    """The window enlarged to an aspect ratio that is neither too flat nor too tall."""
     width, height = upper - lower
     lower, upper = lower.copy(), upper.copy()
     upper[1] += max(0.0, _FLATTEST * width - height)

@@ -1,4 +1,4 @@
-"""Pictures with few colours, which take a third of the space."""
+"""Reduction of pictures to few colours, which makes files three times smaller."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 __all__ = ["palette_of", "reduced"]
 
-_NEARLY = 8  # steps of 255 below which a colour is that of the background
+_NEARLY = 8  # difference of 255 up to which a colour counts as background
 
 
 def palette_of(images: Iterable["Image"], count: int) -> "Image":
-    """A palette for all of `images`: the background, then at most `count` - 1 others by how often they occur."""
+    """A palette for all of `images`: the background, then at most `count` - 1 others by frequency."""
     from PIL import Image
 
     pixels = np.concatenate([np.asarray(image).reshape(-1, 3) for image in images])
@@ -25,7 +25,9 @@ def palette_of(images: Iterable["Image"], count: int) -> "Image":
     sample = Image.fromarray((others if len(others) else pixels)[None])
     colors = sample.quantize(count - 1, dither=Image.Dither.NONE).getpalette()[: 3 * (count - 1)]
     colors = np.array(colors).reshape(-1, 3)
-    colors = colors[np.abs(colors - paper.astype(int)).max(axis=1) > _NEARLY]  # or Pillow takes them for the background
+    colors = colors[
+        np.abs(colors - paper.astype(int)).max(axis=1) > _NEARLY
+    ]  # Pillow would use them for the background
     palette = Image.new("P", (1, 1))
     palette.putpalette([*paper.tolist(), *colors.reshape(-1).tolist()])
     return palette

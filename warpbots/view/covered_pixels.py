@@ -1,4 +1,4 @@
-"""Which pixels triangles cover."""
+"""Rasterisation: the pixels that triangles cover."""
 
 import numpy as np
 
@@ -11,20 +11,20 @@ def covered(
     """The pixels whose centres lie in triangles.
 
     Args:
-        corner: Column and row of the corners and fractions of them, shape (m, 3, 2); no triangle is a line.
+        corner: Fractional column and row of the corners, shape (m, 3, 2); no triangle is degenerate.
         depth: Depth of the corners, shape (m, 3).
         columns: Columns of the picture.
         rows: Rows of the picture.
 
     Returns:
-        Pixels as row * columns + column, the depth there, and which triangle it is; each of shape (n,).
+        Pixels as row * columns + column, the depth there, and the index of the triangle; each of shape (n,).
     """
     size = [columns, rows]
     low = np.clip(np.floor(corner.min(axis=1) - 0.5).astype(np.int64), 0, size)
     high = np.clip(np.ceil(corner.max(axis=1) + 0.5).astype(np.int64), 0, size)
     face, k = _spread(high[:, 1] - low[:, 1])
     row = low[face, 1] + k
-    # A slender triangle covers few of the pixels of its box: in each row only those between its edges are looked at.
+    # A slender triangle covers few pixels of its bounding box: only those between its edges are tested in each row.
     left, right = _between(corner[face], row + 0.5)
     first = np.clip(np.floor(left - 1.0), low[face, 0], high[face, 0]).astype(np.int64)
     last = np.clip(np.ceil(right + 1.0), first, high[face, 0]).astype(np.int64)
@@ -42,13 +42,13 @@ def covered(
 
 
 def _spread(count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Each index as often as `count` says, and the number of its repetition, both of shape (sum of count,)."""
+    """Each index repeated `count` times, and the number of the repetition, both of shape (sum of count,)."""
     index = np.repeat(np.arange(len(count)), count)
     return index, np.arange(len(index)) - np.repeat(np.cumsum(count) - count, count)
 
 
 def _between(corner: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where a horizontal line at `y` enters and leaves each triangle; 0 and 0 where it misses it."""
+    """Where a horizontal line at `y` enters and leaves each triangle; 0 and 0 if it misses it."""
     start, rise = corner, np.roll(corner, -1, axis=1) - corner
     with np.errstate(divide="ignore", invalid="ignore"):
         t = (y[:, None] - start[..., 1]) / rise[..., 1]

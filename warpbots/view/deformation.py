@@ -1,4 +1,4 @@
-"""How matter is deformed around each particle, from positions alone, so that it holds for every solver."""
+"""Deformation of matter around each particle, from positions alone, so that it applies to every solver."""
 
 import numpy as np
 
@@ -6,11 +6,11 @@ __all__ = ["Deformation"]
 
 _NEIGHBORS = 9  # a particle and the ring around it
 _RING = 1.8  # radius of the ring in distances between particles
-_MOST = 3.0  # stretch that is believed: beyond, matter has flowed or torn and its old neighbours say nothing
+_MOST = 3.0  # largest plausible stretch: beyond it matter has flowed or torn, and its old neighbours mean nothing
 
 
 class Deformation:
-    """Deformation gradients by least squares over the neighbours that a particle had at rest; 2D."""
+    """Deformation gradients by least squares over the neighbours of a particle at rest; 2D."""
 
     def __init__(self, particles: object):
         from scipy.spatial import cKDTree
@@ -27,14 +27,14 @@ class Deformation:
         self._ring, self._fit, self._rest = ring, offset @ inverse, e @ inverse
 
     def of(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The ellipse that a small disc of matter has become at each particle.
+        """The ellipse into which a small disc of matter is deformed at each particle.
 
         Args:
             x: Positions [m], shape (n, 2).
 
         Returns:
-            Its longer and shorter half axis for a disc of radius 1, each of shape (n,), and the direction of the longer
-            one [degrees], shape (n,).
+            Its major and minor semi-axes for a disc of radius 1, each of shape (n,), and the direction of the major one
+            [degrees], shape (n,).
         """
         F = np.einsum("nki,nkj->nij", x[self._ring] - x[:, None], self._fit) + self._rest
         a, b, c = (np.einsum("nk,nk->n", F[:, i], F[:, j]) for i, j in ((0, 0), (0, 1), (1, 1)))  # F F^T

@@ -1,4 +1,4 @@
-"""How pictures of one camera are laid out on a figure, without empty space around them."""
+"""Layout of pictures of one camera on a figure, without empty space around them."""
 
 import math
 
@@ -9,13 +9,13 @@ __all__ = ["axes_layout", "columns_for", "width_for"]
 _FLAT = (0.56, 0.42, 0.10, 0.08)  # left, bottom, right and top margin [inch]: room for ticks and their labels
 _SPACE = (0.08, 0.20, 0.42, 0.04)
 _GAP = (0.14, 0.10)  # between pictures, sideways and upwards [inch]
-_TALLEST = 0.72  # height of a sheet of several pictures over its width, at most
+_TALLEST = 0.72  # largest height of a figure of several pictures over its width
 
 
 def axes_layout(
     camera: Camera, width: float, rows: int = 1, columns: int = 1
 ) -> tuple[tuple[float, float], list[tuple[float, float, float, float]]]:
-    """Size of a figure and places of its axes.
+    """Size of a figure and positions of its axes.
 
     Args:
         camera: The view of all pictures.
@@ -24,8 +24,8 @@ def axes_layout(
         columns: Columns of pictures.
 
     Returns:
-        Width and height of the figure [inch], and for each picture, row by row from the top, its left, bottom, width
-        and height as fractions of the figure.
+        Width and height of the figure [inch], and left, bottom, width and height of each picture as fractions of the
+        figure, row by row from the top.
     """
     left, bottom, right, top = _FLAT if len(camera.axes) == 2 else _SPACE
     across, down = _GAP if len(camera.axes) == 2 else (_SPACE[2], _SPACE[1])
@@ -41,13 +41,13 @@ def axes_layout(
 
 
 def width_for(camera: Camera, size: float) -> float:
-    """Width [inch] of a figure of one picture that is nowhere longer than `size` [inch]."""
+    """Width [inch] of a figure of one picture whose longer side is `size` [inch]."""
     left, bottom, right, top = _FLAT if len(camera.axes) == 2 else _SPACE
     return min(size, left + right + camera.aspect * (size - bottom - top))
 
 
 def columns_for(camera: Camera, width: float, count: int) -> int:
-    """Columns in which `count` pictures are largest on a sheet that is not too tall; full rows are preferred."""
+    """Number of columns with the largest pictures on a figure that is not too tall; full rows are preferred."""
 
     def scale(columns: int) -> float:
         rows = math.ceil(count / columns)

@@ -1,4 +1,4 @@
-"""A motion as a strip of pictures or as a moving picture, seen by a camera that stands still."""
+"""A motion as a strip of pictures or as a film, with a fixed camera."""
 
 import contextlib
 import itertools
@@ -31,8 +31,8 @@ __all__ = ["animate", "film_strip", "strip"]
 _DPI = 100
 _STRIP_WIDTH = 1200  # pixels
 _COLORS = 128  # in the palette that all frames of a GIF share
-_SAMPLES = 12  # frames that the palette is chosen from
-_LINGER = 0.6  # how much longer the last frame of a GIF is shown [s]
+_SAMPLES = 12  # frames from which the palette is chosen
+_LINGER = 0.6  # extra time for the last frame of a GIF [s]
 
 
 def film_strip(trajectory: "Trajectory", frames: int = 6, *, world: int = 0, cut: Shape | None = None) -> "Image":
@@ -40,22 +40,22 @@ def film_strip(trajectory: "Trajectory", frames: int = 6, *, world: int = 0, cut
 
     Args:
         trajectory: The motion; it is simulated again.
-        frames: Number of pictures, at least 2; no more are shown than there are states.
+        frames: Number of pictures, at least 2; at most one for each state.
         world: Which of the independent copies.
-        cut: In 3D, a shape within which soft matter at rest is not drawn, so that bones are seen; None for nothing.
+        cut: In 3D, a shape inside which soft matter at rest is not drawn, to show bones; None for no cut.
 
     Returns:
-        An image 1200 pixels wide, which shows itself in a notebook; ``.save("strip.png")`` writes it.
+        An image 1200 pixels wide, which a notebook displays; ``.save("strip.png")`` writes it.
 
     Raises:
-        TypeError: `cut` is no shape.
+        TypeError: `cut` is not a shape.
         ValueError: `frames` is below 2, there is no such world, or there is a `cut` in 2D.
     """
     return strip(collect(trajectory, evenly(trajectory.steps, frames), world), cut)
 
 
 def strip(motion: Motion, cut: Shape | None = None) -> "Image":
-    """All frames of `motion` side by side, 1200 pixels wide, without soft matter that is inside `cut` at rest."""
+    """All frames of `motion` side by side, 1200 pixels wide, without soft matter inside `cut` at rest."""
     camera = motion.camera()
     columns = columns_for(camera, _STRIP_WIDTH / _DPI, len(motion))
     rows = -(-len(motion) // columns)
@@ -80,14 +80,14 @@ def animate(
     *,
     world: int = 0,
 ) -> Path:
-    """Write a motion as a moving picture: a GIF, or an MP4 where the program ``ffmpeg`` is installed.
+    """Write a motion as a film: a GIF, or an MP4 if the program ``ffmpeg`` is installed.
 
     Args:
-        path: Where to write; the ending ``.gif`` or ``.mp4`` decides the format.
+        path: The file; its ending ``.gif`` or ``.mp4`` determines the format.
         trajectory: The motion; it is simulated again.
         fps: Frames per second, at most 50 for a GIF.
-        seconds: How long the film takes [s]; None for as long as the motion takes, which is real time.
-        width: Width of the picture [pixels]; what is taller than wide gets this height instead.
+        seconds: Duration of the film [s]; None for the duration of the motion (real time).
+        width: Width of the picture [pixels]; its height if it is taller than wide.
         world: Which of the independent copies.
 
     Returns:
@@ -95,8 +95,8 @@ def animate(
 
     Raises:
         ValueError: The ending is unknown, or a number is out of its range.
-        RuntimeError: An MP4 is wanted and ``ffmpeg`` is not installed, or it failed.
-        OSError: The file cannot be written; a file that was there before is left as it is.
+        RuntimeError: ``ffmpeg`` is needed for an MP4 and not installed, or it failed.
+        OSError: The file cannot be written; a file that was there before is unchanged.
     """
     path = Path(path)
     write = _writer(path)
@@ -116,7 +116,7 @@ def animate(
 
 
 def _figure(camera: Camera, width: int, rows: int = 1, columns: int = 1) -> tuple["Figure", list]:
-    """A figure of a whole, even number of pixels, and the places of its axes."""
+    """A figure with even numbers of pixels, and the positions of its axes."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -128,7 +128,7 @@ def _figure(camera: Camera, width: int, rows: int = 1, columns: int = 1) -> tupl
 
 
 def _image(figure: "Figure") -> "Image":
-    """What `figure` looks like."""
+    """The rendered `figure`."""
     from PIL import Image
 
     figure.canvas.draw()
@@ -182,7 +182,7 @@ def _write_mp4(path: Path, motion: Motion, size: int, fps: float) -> None:
         "-f", "mp4", str(path),
     ]  # fmt: skip
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
-    with contextlib.suppress(BrokenPipeError):  # it has ended early, and says below why
+    with contextlib.suppress(BrokenPipeError):  # it has ended early; its message follows below
         for image in itertools.chain([first], frames):
             process.stdin.write(image.tobytes())
     _, said = process.communicate()

@@ -1,4 +1,4 @@
-"""What a robot stands in and on: axes in metres, obstacles in 2D, the floor in 3D."""
+"""Surroundings of a robot in pictures: axes in metres, obstacles in 2D, the floor in 3D."""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ _SAMPLES = 480  # along the longer side of the window
 
 
 def flat_axes(ax: "Axes") -> None:
-    """Quiet axes for a 2D scene: few ticks, metres, no box."""
+    """Unobtrusive axes for a 2D scene: few ticks, metres, no box."""
     from matplotlib.ticker import MaxNLocator
 
     ax.spines[["top", "right"]].set_visible(False)
@@ -31,7 +31,7 @@ def flat_axes(ax: "Axes") -> None:
 
 
 def draw_section(ax: "Axes", shape: Shape, camera: Camera) -> None:
-    """Fill the part of a 2D solid that is in the window."""
+    """Fill the part of a 2D solid inside the window."""
     lower, upper = camera.window
     spacing = float((upper - lower).max()) / _SAMPLES
     x, y = (np.linspace(a, b, max(2, round((b - a) / spacing))) for a, b in zip(lower, upper, strict=True))

@@ -1,4 +1,4 @@
-"""Ground without end: floors, inclines and terrain, as a height over horizontal positions."""
+"""Unbounded ground: floors, inclines and terrain, as a height over horizontal positions."""
 
 import numpy as np
 
@@ -6,18 +6,18 @@ from warpbots.scene import HalfSpace, Heightfield, Scene, Shape
 
 __all__ = ["floor_height", "ground_height", "is_floor"]
 
-_STEEPEST = 0.3  # vertical part of the normal of a plane that is ground and not a wall, at least
+_STEEPEST = 0.3  # least vertical component of the normal of a plane that counts as ground
 
 
 def ground_height(shape: Shape, base: np.ndarray) -> np.ndarray | None:
-    """Height of the upper side of endless ground.
+    """Height of the upper side of unbounded ground.
 
     Args:
         shape: Any shape of `warpbots.scene`.
         base: Horizontal positions [m], shape (n, dim - 1).
 
     Returns:
-        Heights [m], shape (n,); None if `shape` is no endless ground.
+        Heights [m], shape (n,); None if `shape` is not unbounded ground.
     """
     if isinstance(shape, HalfSpace) and shape.normal[-1] > _STEEPEST:
         p, n = np.array(shape.point), np.array(shape.normal)
@@ -30,7 +30,7 @@ def ground_height(shape: Shape, base: np.ndarray) -> np.ndarray | None:
 
 
 def is_floor(shape: Shape) -> bool:
-    """Whether `shape` is everything below a horizontal plane."""
+    """Whether `shape` is the half-space below a horizontal plane."""
     return isinstance(shape, HalfSpace) and shape.normal[-1] > 1.0 - 1e-9
 
 

@@ -1,4 +1,4 @@
-"""A trajectory as a page for any browser."""
+"""A trajectory as an HTML page."""
 
 import html
 import json
@@ -33,14 +33,14 @@ bar.append(button, slider);
 document.body.append(bar);
 K3DInstance.setCamera(%(camera)s);  // k3d places labels when the camera moves
 K3DInstance.startAutoPlay();
-"""  # a play button and a slider on a page that has no kernel
+"""  # a play button and a slider on a page without a kernel
 
 
 def save_html(path: str | os.PathLike, trajectory: "Trajectory", every: int | None = None, *, world: int = 0) -> Path:
-    """Write a trajectory as a page that can be turned, played and scrubbed in any browser, without a network.
+    """Write a trajectory as a page to rotate, play and scrub in any browser, without a network.
 
     Args:
-        path: Where to write.
+        path: The file.
         trajectory: The motion; it is simulated again.
         every: Show every `every`-th state; None for at most 121 states and 40 MB.
         world: Which of the independent copies.
@@ -50,7 +50,7 @@ def save_html(path: str | os.PathLike, trajectory: "Trajectory", every: int | No
 
     Raises:
         ImportError: k3d is not installed.
-        OSError: The file cannot be written; a file that was there before is left as it is.
+        OSError: The file cannot be written; a file that was there before is unchanged.
     """
     if "k3d" in missing_packages():
         raise ImportError(f"save_html needs k3d: {EXTRA}")

@@ -1,7 +1,7 @@
-"""A trajectory in a notebook: a 3D view to turn, play and scrub, and a film strip where that is not possible.
+"""A trajectory in a notebook: a 3D view to rotate, play and scrub, or a film strip where that is not possible.
 
-The view is made of k3d and ipywidgets. Everything it needs comes from the kernel, nothing from the network; the frames
-are sent once and played by the browser, with or without a kernel behind them.
+The view uses k3d and ipywidgets. All data come from the kernel, none from the network; the frames are sent once and
+played by the browser, with or without a running kernel.
 """
 
 import base64
@@ -30,13 +30,13 @@ _PICTURES = 6  # in a film strip
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """What `show` returns: shows itself as the last expression of a cell.
+    """Result of `show`, which is displayed as the last expression of a cell.
 
     Attributes:
         picture: A film strip.
-        text: What it shows, in words, and what is missing for more.
-        widget: The view with its controls; None where there is only a picture.
-        plot: The k3d plot in `widget`, to be changed by the user; None where there is only a picture.
+        text: Description, and packages that are missing for a widget.
+        widget: The view with its controls; None if there is only a picture.
+        plot: The k3d plot in `widget`, which users can modify; None if there is only a picture.
     """
 
     picture: "Image"
@@ -48,7 +48,7 @@ class View:
         return self.text
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
-        """The view for a living notebook, the picture for all other readers, such as GitHub."""
+        """The view for a live notebook, the picture for all other readers, such as GitHub."""
         png = io.BytesIO()
         reduced(self.picture, palette_of([self.picture], 256)).save(png, format="PNG", optimize=True)
         bundle = {"text/plain": self.text, "image/png": base64.b64encode(png.getvalue()).decode("ascii")}
@@ -60,10 +60,10 @@ class View:
 
 
 def show(trajectory: "Trajectory", every: int | None = None, *, world: int = 0) -> View:
-    """A trajectory to turn, play and scrub in JupyterLab; 2D scenes stand upright in the x-z plane.
+    """A trajectory to rotate, play and scrub in JupyterLab; 2D scenes are upright in the x-z plane.
 
-    Only a film strip is shown if the environment variable ``WARPBOTS_STATIC`` is set to anything but 0 (so that saved
-    notebooks stay small and can be read anywhere), outside of a notebook, and without k3d and ipywidgets.
+    A film strip is shown instead if the environment variable ``WARPBOTS_STATIC`` is set to anything but 0 (which keeps
+    saved notebooks small and readable anywhere), outside a notebook, and without k3d and ipywidgets.
 
     Args:
         trajectory: The motion; it is simulated again.
@@ -77,7 +77,7 @@ def show(trajectory: "Trajectory", every: int | None = None, *, world: int = 0) 
     text = repr(trajectory)
     if _static() or missing or not _in_notebook():
         if missing and not _static():
-            text += f"; a view to turn and play needs {' and '.join(missing)}: {EXTRA}"
+            text += f"; an interactive view needs {' and '.join(missing)}: {EXTRA}"
         return View(strip(collect(trajectory, evenly(trajectory.steps, _PICTURES), world)), text)
     motion = collect(trajectory, steps, world)
     plot = new_plot(motion)
@@ -86,7 +86,7 @@ def show(trajectory: "Trajectory", every: int | None = None, *, world: int = 0) 
 
 
 def mimebundle(trajectory: "Trajectory") -> dict:
-    """What a notebook displays for a trajectory: MIME type -> data."""
+    """Representations of a trajectory for a notebook: MIME type -> data."""
     return show(trajectory)._repr_mimebundle_()
 
 
@@ -95,7 +95,7 @@ def _static() -> bool:
 
 
 def _in_notebook() -> bool:
-    """Whether there is a kernel that a widget can talk to."""
+    """Whether there is a kernel for widgets."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return getattr(shell, "kernel", None) is not None

@@ -1,4 +1,4 @@
-"""Triangle meshes of obstacles, for drawing in 3D: the part of a solid's surface that lies in a box."""
+"""Triangle meshes of obstacles for drawing in 3D: the part of the surface of a solid inside a box."""
 
 import functools
 
@@ -20,7 +20,7 @@ _NOTHING = np.zeros((0, 3)), np.zeros((0, 3), dtype=np.int64)
 def surface(shape: Shape, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The surface of a solid inside a box, with counter-clockwise faces seen from outside.
 
-    Shapes without a mesh of their own are sampled by their signed distance, so small features are rounded.
+    Shapes without a mesh are sampled by their signed distance, which rounds small features.
 
     Args:
         shape: Any 3D shape of `warpbots.scene`.
@@ -38,7 +38,7 @@ def surface(shape: Shape, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndar
 
 
 def both_sides(faces: np.ndarray) -> np.ndarray:
-    """Faces of shape (m, 3) and the same ones seen from behind, as only what looks at the viewer is drawn; (2 m, 3)."""
+    """Faces of shape (m, 3) with both orientations, as only faces towards the viewer are drawn; shape (2 m, 3)."""
     return np.concatenate([faces, faces[:, ::-1]])
 
 
@@ -47,8 +47,8 @@ def slab(shape: Shape, lower: np.ndarray, upper: np.ndarray, depth: float) -> tu
 
     Args:
         shape: Any 2D shape of `warpbots.scene`.
-        lower: Lower corner of the part that is wanted [m], shape (2,).
-        upper: Upper corner of that part [m], shape (2,).
+        lower: Lower corner of the box [m], shape (2,).
+        upper: Upper corner of the box [m], shape (2,).
         depth: Half the thickness of the slab [m].
 
     Returns:
@@ -86,7 +86,7 @@ def _(shape: HalfSpace, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarra
     reach = 2.0 * np.linalg.norm(upper - lower)
     polygon = center + reach * np.array([side, np.cross(n, side), -side, -np.cross(n, side)])
     for a in range(3):
-        slack = 1e-9 * reach  # a plane in a face of the box is in the box
+        slack = 1e-9 * reach  # a plane in a face of the box counts as inside
         polygon = _clip(polygon, polygon[:, a] - lower[a] + slack)
         polygon = _clip(polygon, upper[a] - polygon[:, a] + slack)
     if len(polygon) < 3:

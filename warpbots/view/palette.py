@@ -1,4 +1,4 @@
-"""The colours of everything that is drawn, and how a control signal tints what it drives."""
+"""The colours of all drawings, and the tint of regions by their control signals."""
 
 from typing import Protocol, runtime_checkable
 
@@ -22,7 +22,7 @@ __all__ = [
 PAPER = (1.0, 1.0, 1.0)
 """Background."""
 INK = (0.22, 0.24, 0.28)
-"""Text that matters and cables."""
+"""Important text, and cables."""
 QUIET = (0.53, 0.56, 0.60)
 """Axes, ticks and other text."""
 GROUND = (0.925, 0.915, 0.895)
@@ -34,7 +34,7 @@ CONTRACT = np.array([0.82, 0.29, 0.24])
 EXPAND = np.array([0.13, 0.33, 0.69])
 """A region that expands at full signal."""
 
-_PALE = 0.45  # how far a driven region at rest is from its body's colour on the way to white
+_PALE = 0.45  # how far a driven region at u = 0 is blended from the colour of its body to white
 
 
 @runtime_checkable
@@ -45,7 +45,7 @@ class _OnRegion(Protocol):
 
 
 def contraction(actuator: Actuator, signal: float) -> float:
-    """How much `actuator` contracts what it drives, in [-1, 1]: 1 is full contraction, -1 full expansion."""
+    """Contraction of what `actuator` drives, in [-1, 1]: 1 is full contraction, -1 full expansion."""
     return -signal if isinstance(actuator, Pressure | Expansion) else signal
 
 
@@ -53,7 +53,7 @@ def body_colors(scene: Scene, particles: object, control: np.ndarray | None = No
     """The colour of each particle.
 
     Args:
-        scene: Whose bodies give the colours.
+        scene: The scene with the bodies.
         particles: All matter at rest, as `Trajectory.matter` has it.
         control: Control signal in [-1, 1], shape (channels,); regions are pale at 0, red where they contract and blue
             where they expand. None draws every body in its own colour.
@@ -72,7 +72,7 @@ def body_colors(scene: Scene, particles: object, control: np.ndarray | None = No
             driven |= inside
             pull[inside] += contraction(actuator, float(signal))
     colors[driven] += _PALE * (1.0 - colors[driven])
-    strength = np.clip(np.abs(pull), 0.0, 1.0)[:, None] ** 0.8  # weak signals are seen, too
+    strength = np.clip(np.abs(pull), 0.0, 1.0)[:, None] ** 0.8  # makes weak signals visible
     return colors + strength * (np.where(pull[:, None] > 0.0, CONTRACT, EXPAND) - colors)
 
 

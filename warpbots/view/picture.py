@@ -45,8 +45,8 @@ def draw(
 ) -> "Axes":
     """Draw a scene at one moment, in 2D or (in an orthographic view) in 3D.
 
-    In 2D a random 30,000 of more particles are drawn, larger; in 3D all those that are at the surface of a body, and
-    the surfaces of rigid bodies and of those that are meshes.
+    In 2D at most 30,000 particles are drawn, chosen at random and enlarged; in 3D all particles at the surface of a
+    body, and the surfaces of rigid bodies and of meshed bodies.
 
     Args:
         scene: Bodies, obstacles and actuators.
@@ -55,19 +55,19 @@ def draw(
         ax: Where to draw; None for a new figure.
         poses: Where the rigid bodies are, as `Trajectory.poses` has it: origins of their frames [m], shape (n_bodies,
             3), and their axes as columns, shape (n_bodies, 3, 3); None for all joints at zero.
-        control: Control signal in [-1, 1], shape (channels,); tints what it drives, red where it contracts and blue
-            where it expands.
-        value: A number for each particle, shape (n_particles,), drawn by colour in the place of the bodies' colours.
+        control: Control signal in [-1, 1], shape (channels,); driven regions are red if they contract and blue if they
+            expand.
+        value: A number for each particle, shape (n_particles,), drawn by colour instead of the colours of the bodies.
         label: What `value` is, with its unit, for a colour bar.
-        time: Time [s] to write into the corner.
+        time: Time [s] to be shown in the corner.
         camera: The view; None for one around `position`.
-        cut: In 3D, a shape within which soft matter at rest is not drawn, so that bones are seen; None for nothing.
+        cut: In 3D, a shape inside which soft matter at rest is not drawn, to show bones; None for no cut.
 
     Returns:
         The axes.
 
     Raises:
-        TypeError: `cut` is no shape.
+        TypeError: `cut` is not a shape.
         ValueError: `position`, `poses`, `control` or `value` has the wrong shape or is not finite, or there is a `cut`
             in 2D.
     """
@@ -115,7 +115,7 @@ def radii(particles: object) -> np.ndarray:
 
 
 class Stage:
-    """Axes on which one scene is shown, moment after moment; what does not move is drawn once.
+    """Axes on which one scene is shown, one moment after another; fixed parts are drawn once.
 
     Attributes:
         scene: What is shown.
@@ -142,10 +142,10 @@ class Stage:
             camera: The view.
             ax: Where to draw.
             solids: All rigid bodies.
-            cut: Within it soft matter at rest is not drawn; None for nothing.
+            cut: Soft matter inside it at rest is not drawn; None for no cut.
 
         Raises:
-            TypeError: `cut` is no shape.
+            TypeError: `cut` is not a shape.
             ValueError: There is a `cut` in 2D.
         """
         if cut is not None and not isinstance(cut, Shape):
@@ -189,7 +189,7 @@ class Stage:
         label: str | None = None,
         time: float | None = None,
     ) -> None:
-        """Show another moment in the place of the last one; arguments as in `draw`."""
+        """Show another moment instead of the last one; arguments as in `draw`."""
         position = _checked(position, self.particles.position.shape, "position")
         poses = poses_at_zero(self.scene) if poses is None else poses
         if control is not None:

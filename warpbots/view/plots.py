@@ -1,4 +1,4 @@
-"""Curves: how an optimisation went, and what drove a robot."""
+"""Plots: the loss of an optimisation, and the control signals of a motion."""
 
 import os
 from pathlib import Path
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["controls", "loss_curve", "save_loss"]
 
 _WIDTH, _HEIGHT = 6.4, 2.8  # of a new figure [inch]
-_LINES = 6  # curves in one plot; more channels are drawn as bands of colour
+_LINES = 6  # largest number of curves in one plot; more channels are drawn as bands of colour
 _CYCLE = ("#3b6ea8", "#d0653a", "#5a9e6f", "#8a62a8", "#c2a13c", "#5f6b76")
-_DECADES = 2.0  # of losses from which the axis is logarithmic
+_DECADES = 2.0  # range of losses above which the axis is logarithmic
 
 
 def loss_curve(history: "History", ax: "Axes | None" = None) -> "Axes":
@@ -52,10 +52,10 @@ def loss_curve(history: "History", ax: "Axes | None" = None) -> "Axes":
 
 
 def save_loss(path: str | os.PathLike, history: "History") -> Path:
-    """Write the picture that `loss_curve` draws.
+    """Write the plot of `loss_curve` to a file.
 
     Args:
-        path: Where to write; the ending decides the format (``.png``, ``.pdf``, ``.svg``).
+        path: The file; its ending determines the format (``.png``, ``.pdf``, ``.svg``).
         history: What `warpbots.fit` returned.
 
     Returns:
@@ -63,7 +63,7 @@ def save_loss(path: str | os.PathLike, history: "History") -> Path:
 
     Raises:
         ValueError: The history is empty, or the format is unknown.
-        OSError: The file cannot be written; a file that was there before is left as it is.
+        OSError: The file cannot be written; a file that was there before is unchanged.
     """
     from matplotlib.figure import Figure
 
@@ -77,7 +77,7 @@ def save_loss(path: str | os.PathLike, history: "History") -> Path:
 def controls(trajectory: "Trajectory", ax: "Axes | None" = None, *, world: int = 0) -> "Axes":
     """Control signals over time: curves by actuator, or bands of colour for more than six actuators.
 
-    Bands are red where an actuator contracts what it drives and blue where it expands it, as in pictures.
+    Bands are red for contraction and blue for expansion, as in pictures.
 
     Args:
         trajectory: The motion.
@@ -123,7 +123,7 @@ def _bands(ax: "Axes", edges: np.ndarray, pull: np.ndarray, actuators: tuple) ->
 
 
 def _axes(ax: "Axes | None", x: str, y: str, height: float = _HEIGHT) -> "Axes":
-    """Quiet axes with labels, on a new figure if there are none."""
+    """Unobtrusive axes with labels, on a new figure if `ax` is None."""
     if ax is None:
         import matplotlib.pyplot as plt
 

@@ -1,8 +1,8 @@
 """A small software renderer: shaded balls and triangles in one depth buffer.
 
-Matplotlib has no depth buffer, so that a robot behind a step would be drawn on top of it, and a 3D scatter of a body of
-20,000 particles is a flat spot. Here balls get the normal of the body that they are part of, which makes matter look
-solid. What is inside a body is not drawn: the time goes with its surface and the size of the picture.
+Matplotlib has no depth buffer, so that a robot behind a step would be drawn on top of it, and a 3D scatter plot of
+20,000 particles looks flat. Here balls have the normal of the body that they are part of, which makes matter look
+solid. The interior of bodies is not drawn: the time depends on their surface and the size of the picture.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ __all__ = ["Canvas", "brightness"]
 _SMOOTH = 2  # pixels drawn for every pixel of the picture, along each axis
 _LIGHT = np.array([-0.42, 0.62, 0.66])  # towards the light: rightwards, upwards, towards the viewer
 _LIGHT = _LIGHT / np.linalg.norm(_LIGHT)
-_AMBIENT, _DIFFUSE = 0.50, 0.58  # brightness of what looks away from the light, and how much more the rest has
+_AMBIENT, _DIFFUSE = 0.50, 0.58  # brightness of surfaces that face away from the light, and the range of the others
 _BULGE = 0.28  # share of a ball's own roundness in its normal
 _DEPTHS = 2**31 - 1
 _BITS = 32
@@ -28,13 +28,13 @@ _BITS = 32
 
 @dataclasses.dataclass
 class Canvas:
-    """What has been drawn so far: for each pixel how near the nearest thing is, and which one it is.
+    """What has been drawn so far: for each pixel the depth and the index of the nearest face or ball.
 
     Attributes:
         camera: The view; 3D.
         width: Width of the picture [pixels].
         height: Height of the picture [pixels].
-        near: Depths [m] of the farthest and the nearest thing that can be drawn.
+        near: Smallest and largest depth that can be drawn [m].
         normal: Outward normals of the faces, shape (n_faces, 3).
         color: Colours of the faces, shape (n_faces, 3).
         nearest: Depth and index of the nearest face for each pixel, packed, shape (rows * columns,), int64.
@@ -54,7 +54,7 @@ class Canvas:
 
     @classmethod
     def blank(cls, camera: Camera, width: int, height: int) -> "Canvas":
-        """An empty canvas of `width` times `height` pixels, which are square: as the window of the camera is."""
+        """An empty canvas of `width` times `height` square pixels, with the aspect ratio of the camera."""
         depth = camera.depth(box_corners(*camera.box))
         reach = float(depth.max() - depth.min())
         return cls(camera, width, height, (float(depth.min()) - reach, float(depth.max()) + reach))
@@ -70,14 +70,14 @@ class Canvas:
         return self.height * _SMOOTH
 
     def pixels(self, x: np.ndarray) -> np.ndarray:
-        """Where points of shape (n, 3) [m] are in the buffer, shape (n, 2): column, row and fractions of them."""
+        """Fractional columns and rows in the buffer of points of shape (n, 3) [m], shape (n, 2)."""
         lower, upper = self.camera.window
         scale = np.array([self.columns, self.rows]) / (upper - lower)
         p = (self.camera.project(x) - lower) * scale
         return np.stack([p[:, 0], self.rows - p[:, 1]], axis=1)
 
     def add_triangles(self, vertices: np.ndarray, faces: np.ndarray, color: tuple[float, float, float]) -> None:
-        """Draw the faces of a mesh that look towards the viewer.
+        """Draw the faces of a mesh that face the viewer.
 
         Args:
             vertices: Vertex positions [m], shape (n, 3).
@@ -94,13 +94,13 @@ class Canvas:
         np.maximum.at(self.nearest, pixel, self._pack(depth, first + face))
 
     def _facing(self, corner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Which triangles of shape (m, 3, 3) look towards the viewer, (m,), bool, and the normals of all, (m, 3)."""
+        """Which triangles of shape (m, 3, 3) face the viewer, (m,), bool, and the normals of all, (m, 3)."""
         normal = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
         length = np.linalg.norm(normal, axis=1, keepdims=True)
         return normal @ self.camera.axes[2] > 1e-9 * length[:, 0], normal / np.maximum(length, 1e-300)
 
     def _covered(self, corner: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Pixels that triangles of shape (m, 3, 3) cover, the depth there and which triangle it is, each (n,)."""
+        """Pixels covered by triangles of shape (m, 3, 3), the depth there and the index of the triangle, each (n,)."""
         x = corner.reshape(-1, 3)
         p, d = self.pixels(x).reshape(-1, 3, 2), self.camera.depth(x).reshape(-1, 3)
         return covered(p, d, self.columns, self.rows)
@@ -118,17 +118,17 @@ class Canvas:
         floor: float | None = None,
         moving: Facets | None = None,
     ) -> np.ndarray:
-        """Balls, and triangles that move, among the triangles that are there. The canvas is not changed.
+        """Render balls and moving triangles together with the triangles of the canvas, which is not changed.
 
         Args:
             position: Centres [m], shape (n, 3).
             radius: Radii [m], shape (n,).
             color: Red, green and blue in [0, 1], shape (n, 3).
-            floor: Height of a floor [m] that is not drawn but takes a shadow; None for none.
-            moving: Faces of bodies; None for none.
+            floor: Height of a floor [m] that is not drawn but receives a shadow; None for no floor.
+            moving: Faces of bodies; None for no faces.
 
         Returns:
-            The picture, transparent where nothing is, shape (height, width, 4), uint8, first row on top.
+            The picture with a transparent background, shape (height, width, 4), uint8, first row on top.
         """
         moving = moving or Facets.none()
         shown = visible(position, radius)
@@ -203,7 +203,7 @@ class Canvas:
         return plane + ((height - plane[:, 2]) / toward[2])[:, None] * toward
 
     def _reduced(self, pixel: np.ndarray, rgb: np.ndarray) -> np.ndarray:
-        """Colours averaged to the size of the picture, and the share that is covered, shape (height, width, 4)."""
+        """Colours averaged to the size of the picture, and the coverage, shape (height, width, 4)."""
         full = np.zeros((self.rows * self.columns, 4), dtype=np.float32)
         full[pixel, :3], full[pixel, 3] = rgb, 1.0
         full = full.reshape(self.rows, self.columns, 4)
@@ -214,13 +214,13 @@ class Canvas:
 
 
 def brightness(normal: np.ndarray, camera: Camera) -> np.ndarray:
-    """How bright surfaces are under a light at the upper left, behind the viewer.
+    """Brightness of surfaces under a light at the upper left, behind the viewer.
 
     Args:
         normal: Unit normals, shape (n, 3).
         camera: A 3D view; the light moves with it.
 
     Returns:
-        What to multiply colours with, near 1, shape (n,).
+        Factors for colours, close to 1, shape (n,).
     """
     return _AMBIENT + _DIFFUSE * (0.5 + 0.5 * normal @ (_LIGHT @ camera.axes))

@@ -1,4 +1,4 @@
-"""Rigid bodies as they are drawn: a surface that does not change, and where it is."""
+"""Rigid bodies in pictures: fixed surfaces and their poses."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -12,22 +12,22 @@ from warpbots.view.obstacle_mesh import surface
 
 __all__ = ["Facets", "Poses", "Solid", "facets", "outline", "poses_at_zero", "solids_of"]
 
-_CREASE = 0.6  # angle between faces from which an edge is seen [rad]
+_CREASE = 0.6  # angle between faces from which an edge is visible [rad]
 _MARK = 0.02  # radius of the mark of a body without a shape, in the size of the scene
-_SINK = 0.03  # how deep below a floor a body is still taken to stand on it, in the size of a motion
+_SINK = 0.03  # depth below a floor up to which a body counts as standing on it, in the size of a motion
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Solid:
-    """The surface of a rigid body in the frame of the body; none where nothing of it can be seen.
+    """The surface of a rigid body in the frame of the body; empty if nothing of it is visible.
 
     Attributes:
         name: Name of the body.
         color: Red, green and blue in [0, 1].
-        vertices: Vertices [m], shape (n, 3); those on an edge of the body are there once for each side of it.
+        vertices: Vertices [m], shape (n, 3); those on an edge of the body occur once for each side of it.
         normals: Outward unit normals at the vertices, shape (n, 3).
         faces: Vertex indices, counter-clockwise seen from outside, shape (m, 3).
-        extremes: Points that span what has to be in view [m], at least one, shape (k, 3).
+        extremes: Points that must be in view [m], at least one, shape (k, 3).
     """
 
     name: str
@@ -40,11 +40,11 @@ class Solid:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Poses:
-    """Where rigid bodies are, in the order of `Scene.rigid`; at one moment, or at several with an axis in front.
+    """Poses of rigid bodies in the order of `Scene.rigid`, at one moment, or at several with a leading axis.
 
     Attributes:
-        position: Origins of the bodies' frames [m], shape (..., n_bodies, 3).
-        rotation: Their axes, as columns, shape (..., n_bodies, 3, 3).
+        position: Origins of the body frames [m], shape (..., n_bodies, 3).
+        rotation: Their axes as columns, shape (..., n_bodies, 3, 3).
     """
 
     position: np.ndarray
@@ -80,7 +80,7 @@ class Facets:
         return cls(*(np.concatenate([getattr(part, f) for part in parts]) for f in ("corner", "normal", "color")))
 
     def normal_at(self, face: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Normals between those of the corners.
+        """Normals interpolated between those of the corners.
 
         Args:
             face: Indices of triangles, shape (n,).
@@ -98,7 +98,7 @@ class Facets:
 
 
 def solids_of(scene: Scene) -> tuple[Solid, ...]:
-    """The surfaces of all rigid bodies of `scene`; one without a shape is a small ball at its centre of mass."""
+    """The surfaces of all rigid bodies of `scene`; bodies without a shape are small balls at their centres of mass."""
     bodies = scene.rigid
     places = [np.array(b.position) for b in bodies] + [np.array(j.position) for j in scene.joints]
     boxes = [x for b in bodies for x in b.bounds if np.isfinite(x).all()]
@@ -107,7 +107,7 @@ def solids_of(scene: Scene) -> tuple[Solid, ...]:
 
 
 def poses_at_zero(scene: Scene) -> Poses:
-    """Where the rigid bodies of `scene` are when all joints are at zero."""
+    """Poses of the rigid bodies of `scene` with all joints at zero."""
     position = np.array([b.position for b in scene.rigid]).reshape(-1, 3)
     return Poses(position, np.array([b.rotation for b in scene.rigid]).reshape(-1, 3, 3))
 
@@ -122,9 +122,9 @@ def facets(solids: Sequence[Solid], poses: Poses) -> Facets:
 
 
 def outline(scene: Scene, solids: Sequence[Solid], poses: Poses) -> np.ndarray:
-    """Points that span what has to be in view, at one or several moments [m], shape (n, dim).
+    """Points that must be in view, at one or several moments [m], shape (n, dim).
 
-    Contact lets bodies sink into a floor a little; they are taken to stand on it, so that a view ends there.
+    Bodies in contact sink into a floor a little; they are taken as standing on it, so that a view ends there.
     """
     points = [np.zeros((0, scene.dim))]
     for k, solid in enumerate(solids):
@@ -156,7 +156,7 @@ def _solid(body: RigidBody, mark: float) -> Solid:
 
 
 def _triangles(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices, shape (n, 3), and faces, shape (m, 3), of all parts of a shape; sampled where it has no mesh."""
+    """Vertices, shape (n, 3), and faces, shape (m, 3), of all parts of a shape; sampled if it has no mesh."""
     if isinstance(shape, Union):
         parts = [_triangles(s) for s in shape.shapes]
         first = np.cumsum([0, *(len(vertices) for vertices, _ in parts)])
@@ -164,6 +164,6 @@ def _triangles(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
         return np.concatenate([vertices for vertices, _ in parts]), np.concatenate(faces)
     try:
         mesh = surface_mesh(shape)
-    except TypeError:  # no mesh is known
+    except TypeError:  # the shape has no mesh
         return surface(shape, *shape.bounds)
     return np.array(mesh.vertices), np.array(mesh.faces)

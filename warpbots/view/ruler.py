@@ -1,4 +1,4 @@
-"""Round numbers along the edges of what a camera shows."""
+"""Rulers: round numbers along the edges of a view."""
 
 import dataclasses
 
@@ -15,9 +15,9 @@ class Tick:
 
     Attributes:
         text: The number; the last one of an edge with its unit and axis.
-        at: Where the number belongs [m], on the edge that is nearer to the viewer, shape (dim,).
-        far: Where a line across the floor ends [m], on the opposite edge, shape (dim,).
-        outward: Away from what is shown, shape (dim,).
+        at: Position of the number [m], on the edge closer to the viewer, shape (dim,).
+        far: End of a line across the floor [m], on the opposite edge, shape (dim,).
+        outward: Direction out of the view, shape (dim,).
     """
 
     text: str

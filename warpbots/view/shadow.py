@@ -1,4 +1,4 @@
-"""The shadow that bodies cast straight downwards."""
+"""Shadows of bodies under vertical light."""
 
 import numpy as np
 
@@ -14,10 +14,10 @@ class Shadow:
     """Darkness under balls and triangles, blurred."""
 
     def __init__(self, camera: Camera, position: np.ndarray, radius: np.ndarray, corner: np.ndarray):
-        """Look at the scene from above.
+        """Prepare the shadow of a scene from above.
 
         Args:
-            camera: A 3D view, whose box is where shadows are wanted.
+            camera: A 3D view; shadows are computed in its box.
             position: Centres of the balls [m], shape (n, 3).
             radius: Their radii [m], shape (n,).
             corner: Corners of the triangles [m], shape (m, 3, 3).
@@ -29,14 +29,16 @@ class Shadow:
         self.lower = lower - 4.0 * self.cell
         counts = np.ceil((upper - lower) / self.cell).astype(int) + 8
         cover, top = np.zeros(counts), np.full(counts, -np.inf)
-        points = np.concatenate([position, corner.reshape(-1, 3)])  # corners, as no cell's centre may lie under a rod
+        points = np.concatenate(
+            [position, corner.reshape(-1, 3)]
+        )  # corners too, as a thin rod may cover no centre of a cell
         for cell, height in (self._cells(points, counts), self._under(corner, counts)):
             cover[cell] = _DARKNESS
             np.maximum.at(top, cell, height)
         self.cover, self.top = gaussian_filter(cover, 1.6), maximum_filter(top, 13)
 
     def at(self, x: np.ndarray) -> np.ndarray:
-        """Darkness in [0, 1] at points of shape (n, 3) [m], shape (n,); none above the bodies."""
+        """Darkness in [0, 1] at points of shape (n, 3) [m], shape (n,); 0 above the bodies."""
         from scipy.ndimage import map_coordinates
 
         grid = ((x[:, :2] - self.lower) / self.cell - 0.5).T
@@ -45,13 +47,13 @@ class Shadow:
         return dark * (x[:, 2] < self.top[tuple(nearest)])
 
     def _cells(self, x: np.ndarray, counts: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
-        """The cells that hold points, and the heights of the points [m]."""
+        """The cells that contain points, and the heights of the points [m]."""
         at = np.floor((x[:, :2] - self.lower) / self.cell).astype(int)
         inside = ((at >= 0) & (at < counts)).all(axis=1)
         return tuple(at[inside].T), x[inside, 2]
 
     def _under(self, corner: np.ndarray, counts: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
-        """The cells that lie under triangles, and the heights of these [m]."""
+        """The cells below triangles, and the heights of the triangles [m]."""
         normal = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
         corner = corner[normal[:, 2] > 1e-6 * np.linalg.norm(normal, axis=1)]
         columns, rows = (int(n) for n in counts)

@@ -1,14 +1,14 @@
-"""The surface of bodies that are given by particles alone: which ones lie on it, and where it looks to."""
+"""The surface of bodies made of particles: which particles lie on it, and its normals."""
 
 import numpy as np
 
 __all__ = ["outward", "visible"]
 
-_CELLS = 128  # along the longest edge of the lattice that particles are counted on
+_CELLS = 128  # along the longest edge of the grid on which particles are counted
 
 
 def _occupancy(position: np.ndarray, radius: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Which cells of a lattice hold a particle, the cell of each particle (n, 3), and the edge of a cell [m]."""
+    """Which cells of a grid contain a particle, the cell of each particle (n, 3), and the edge of a cell [m]."""
     lower, upper = position.min(axis=0), position.max(axis=0)
     cell = max(2.1 * float(np.median(radius)), float((upper - lower).max()) / _CELLS)
     at = np.floor((position - lower) / cell).astype(int) + 3
@@ -18,7 +18,7 @@ def _occupancy(position: np.ndarray, radius: np.ndarray) -> tuple[np.ndarray, np
 
 
 def visible(position: np.ndarray, radius: np.ndarray) -> np.ndarray:
-    """Which balls may be seen from outside: those with an empty cell among their 26 neighbours.
+    """Which balls may be visible from outside: those with an empty cell among their 26 neighbours.
 
     Args:
         position: Centres [m], shape (n, 3).
@@ -36,14 +36,14 @@ def visible(position: np.ndarray, radius: np.ndarray) -> np.ndarray:
 
 
 def outward(position: np.ndarray, radius: np.ndarray) -> np.ndarray:
-    """Normals of the body that balls are part of: down the slope of their blurred density.
+    """Normals of the body that balls are part of: minus the gradient of their blurred density.
 
     Args:
         position: Centres [m], shape (n, 3).
         radius: Radii [m], shape (n,).
 
     Returns:
-        Vectors of length 1, or 0 where the density has no slope, shape (n, 3).
+        Vectors of length 1, or 0 where the gradient vanishes, shape (n, 3).
     """
     from scipy.ndimage import gaussian_filter, map_coordinates
 

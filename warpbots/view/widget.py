@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["EXTRA", "missing_packages", "moments", "new_plot", "with_controls"]
 
 EXTRA = 'pip install "warpbots[notebook]"'
-"""How to get what `missing_packages` names."""
+"""Command that installs what `missing_packages` names."""
 
 _BYTES = 40e6  # of all positions and poses that are sent to the browser
 _FRAMES = 121  # that are sent to the browser, at most
@@ -65,7 +65,7 @@ def moments(trajectory: "Trajectory", every: int | None) -> np.ndarray:
 def new_plot(motion: Motion) -> "k3d.Plot":
     """Particles as k3d points, bodies as meshes, each with a key of its time series for a frame: "0", "1", ...
 
-    Obstacles, a ruler in metres and the time stand beside them; 2D scenes stand upright in the x-z plane.
+    Obstacles, a ruler in metres and the time are added; 2D scenes are upright in the x-z plane.
     """
     import k3d
 
