@@ -48,7 +48,7 @@ def write_trajectory(
             shape (n, dim); and `particles` with `volume` [m^dim] and `body`, the index of the body in the scene, both
             of shape (n,). If some are nodes of meshes it has `meshes`, each with `body`, `nodes`, a slice of the
             particles, and `faces`, vertex indices within it; if they are joined by springs, `ends`, shape (n_springs,
-            2), and `wears`: whether they can break, in which case `states(every)` says which are broken, too. Of rigid
+            2), and `inelastic`: whether they can break, in which case `states(every)` says which are broken, too. Of rigid
             bodies it has `states(every)` and `simulation`, which senses where they are.
         fps: Time codes per second.
         every: Write the states after every so many control intervals.
@@ -179,7 +179,7 @@ def _write_robots(
 
 def _moments(trajectory: Any, every: int) -> Iterator[tuple]:
     """Time [s], positions [m], velocities [m/s] and, where springs can break, 1 for broken ones and 0 for others."""
-    if not getattr(trajectory.particles, "wears", False):
+    if not getattr(trajectory.particles, "inelastic", False):
         for moment in trajectory.frames(every=every):
             yield *moment, None
         return
