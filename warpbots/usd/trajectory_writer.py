@@ -48,8 +48,8 @@ def write_trajectory(
             shape (n, dim); and `particles` with `volume` [m^dim] and `body`, the index of the body in the scene, both
             of shape (n,). If some are nodes of meshes it has `meshes`, each with `body`, `nodes`, a slice of the
             particles, and `faces`, vertex indices within it; if they are joined by springs, `ends`, shape (n_springs,
-            2), and `inelastic`: whether they can break, in which case `states(every)` says which are broken, too. Of rigid
-            bodies it has `states(every)` and `simulation`, which senses where they are.
+            2), and `inelastic`: whether they can break, in which case `states(every)` says which are broken, too. Of
+            rigid bodies it has `states(every)` and `simulation`, which senses where they are.
         fps: Time codes per second.
         every: Write the states after every so many control intervals.
         velocities: Whether to write velocities.
