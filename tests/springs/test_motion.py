@@ -241,7 +241,7 @@ def test_all_natural_modes_of_a_lattice():
     again = (mass[:, None] * shape.T) @ np.diag((2.0 * np.pi * frequency) ** 2) @ (shape * mass)
     np.testing.assert_allclose(again, K, atol=1e-6 * K.max())
     np.testing.assert_allclose(natural_modes(model, count - 1)[0][6:], frequency[6:-1], rtol=1e-5)
-    with pytest.raises(ValueError, match=f"count must be in 1 to {count}, the motions that the constraints leave, got"):
+    with pytest.raises(ValueError, match=f"count must be in 1 to {count}, the motions that the constraints allow, got"):
         natural_modes(model, count + 1)
 
 
