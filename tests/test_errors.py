@@ -197,7 +197,7 @@ def test_divergence_names_step_field_and_cause():
 
 def test_open_loop_table_that_is_too_short():
     sim = actuated()
-    with pytest.raises(IndexError, match="table has 2 control intervals, but interval 2 was asked for"):
+    with pytest.raises(IndexError, match="table has 2 control intervals, but interval 2 was requested"):
         sim.rollout(wb.controllers.OpenLoop(sim, 2), 3)
 
 

@@ -56,7 +56,7 @@ def test_tetrahedra_in_any_order_are_oriented():
     ("vertices", "tets", "message"),
     [
         (CORNERS, [[0, 1, 2, 3], [3, 2, 1, 4]], r"of 2 tetrahedra 1 are inverted and 0 are flat; the first is 1 with the vertices \[3, 2, 1, 4\] at \[\[0.0, 0.0, 1.0\], .* a volume of -0.333333 m\^3; TetMesh.oriented"),
-        ([*CORNERS[:3], [1, 1, 0]], [[0, 1, 2, 3]], r"0 are inverted and 1 are flat; .* a volume of 0 m\^3; mesh the solid anew or take flat ones away"),
+        ([*CORNERS[:3], [1, 1, 0]], [[0, 1, 2, 3]], r"0 are inverted and 1 are flat; .* a volume of 0 m\^3; mesh the solid again or remove flat ones"),
         ([*CORNERS[:3], [0.2, 0.2, 1e-10]], [[0, 1, 2, 3]], "1 are flat"),
         (CORNERS, [[0, 1, 2, 9]], r"TetMesh.tets must index vertices 0 to 4, got 0 to 9"),
         (CORNERS, [[0, 1, 2, 3], [1, 1, 2, 4]], r"TetMesh.tets: 1 of 2 have a vertex twice; the first is 1 with \[1, 1, 2, 4\]"),
@@ -102,7 +102,7 @@ def test_a_rectangle_of_cloth():
         (lambda: Sheet(CORNERS, [[0, 1, 1]], 0.1), r"Sheet.faces: 1 of 1 have a vertex twice; the first is 0 with \[0, 1, 1\]"),
         (lambda: Sheet([[0, 0, 0], [1, 0, 0], [2, 0, 0]], [[0, 1, 2]], 0.1), r"1 of 1 triangles have no area; the first is 0 with the vertices \[0, 1, 2\]"),
         (lambda: Sheet(CORNERS, [[0, 1, 2], [1, 0, 3], [0, 1, 4]], 0.1), r"1 edges belong to more than two faces; the first is \[0, 1\] with 3 faces"),
-        (lambda: Sheet(CORNERS[:4], [[0, 1, 2], [0, 1, 3]], 0.1), r"1 pairs of neighbours run .* the faces 0 and 1 at the edge \[0, 1\]; swap two vertices"),
+        (lambda: Sheet(CORNERS[:4], [[0, 1, 2], [0, 1, 3]], 0.1), r"1 pairs of neighbours have opposite orientations; .* the faces 0 and 1 at the edge \[0, 1\]; swap two vertices"),
         (lambda: Sheet(CORNERS, [[0, 1, 2]], 0.1), r"2 of 5 vertices belong to no face, the first is 3 at \[0.0, 0.0, 1.0\] m; remove them"),
         (lambda: Sheet(CORNERS, [[0, 1, 2, 3]], 0.1), r"needs \(n, 3\) vertices and faces, got \(5, 3\) and \(1, 4\)"),
         (lambda: Sheet.rectangle((0, 0), (1, 0), 0.1, (1, 1)), "both coordinates of lower .* must be below upper"),
