@@ -55,7 +55,7 @@ REFUSED = {
     ),
     "damped": (
         lambda: scene(dataclasses.replace(BLOCK, material=dataclasses.replace(MATTER, damping=0.1))),
-        "knows no damping; set damping=0, or use MassSpring",
+        "has no damping; set damping=0, or use MassSpring",
     ),
 }
 
@@ -85,6 +85,6 @@ def test_an_adjoint_that_does_not_converge_says_so():
     start = sim.state(velocity=torch.tensor([1.0, 0.0, 0.0])).velocity.requires_grad_()
     end = sim.step(sim.state(velocity=start), torch.zeros(0)).position
     with pytest.raises(
-        FloatingPointError, match="gradient to velocity is nan.*adjoint of a step did not converge in 3"
+        FloatingPointError, match="gradient with respect to velocity is nan.*adjoint of a step did not converge in 3"
     ):
         (end * torch.rand_like(end)).sum().backward()

@@ -168,7 +168,7 @@ def test_poissons_ratio_is_said():
 def test_what_mpm_does_not_know(parts, text):
     with pytest.raises(SceneError, match=text):
         MPM(1 / 16).build(dataclasses.replace(block(2), **parts))
-    with pytest.raises(SceneError, match="'block': MPM knows no damping"):
+    with pytest.raises(SceneError, match="'block': MPM has no damping"):
         MPM(1 / 16).build(block(2, damping=1e-3))
 
 

@@ -1,4 +1,4 @@
-"""Methods of simulation, one folder each."""
+"""Solvers, one folder each, and what they share."""
 
 from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.mass_spring import MassSpring

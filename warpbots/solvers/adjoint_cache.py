@@ -1,4 +1,4 @@
-"""What a state owns besides its fields, because the adjoint of the step that ends in it will want it."""
+"""Cache of data that the adjoint of a step needs, owned by the state at the end of the step."""
 
 import weakref
 from collections.abc import Callable
@@ -8,10 +8,10 @@ __all__ = ["Kept"]
 
 
 class Kept(weakref.WeakKeyDictionary):
-    """Anything by state, made when it is first asked for and gone with its state."""
+    """Data by state, created on first use and deleted with the state."""
 
     def of(self, state: object, make: Callable[[], Any]) -> Any:
-        """What `state` owns, from `make` the first time."""
+        """The data of `state`; `make` creates it on first use."""
         if state not in self:
             self[state] = make()
         return self[state]
