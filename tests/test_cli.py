@@ -65,7 +65,7 @@ def test_a_scene_that_mpm_cannot_simulate_runs_on_springs(tmp_path, capsys):
     assert cli.main(["info", str(path)]) == 0
     said = capsys.readouterr()
     assert "Expansion 'grow': MPM has no actuator that changes lengths" in said.err
-    assert "so this is MassSpring" in said.err
+    assert "using MassSpring instead" in said.err
     assert "springs of" in said.out
     assert "plastic" not in said.out
     assert cli.main(["info", str(path), "--solver", "mpm"]) == 1
@@ -268,7 +268,7 @@ def held(joint):
 def test_info_of_rigid_bodies(rigid, capsys):
     assert cli.main(["info", "cart.usda"]) == 0
     said = capsys.readouterr()
-    assert "so this is Articulated" in said.err
+    assert "using Articulated instead" in said.err
     for words in (
         "cart: 2 rigid bodies, 4.662 kg, gravity [0.0, 0.0, -9.81] m/s^2",
         "body cart: Box, 4 kg, surface wood",

@@ -121,9 +121,9 @@ def test_a_mesh_of_tetrahedra_is_taken_as_it_is():
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
-        (HalfSpace((0, 0, 0), (0, 0, 1)), "a HalfSpace has no end .* use a Box of the part you need"),
-        (Heightfield((0, 0), 0.1, np.zeros((3, 3))), "a Heightfield has no end"),
-        (Posed(HalfSpace((0, 0, 0), (0, 0, 1)), (0, 0, 0), TURN), "a Posed has no end"),
+        (HalfSpace((0, 0, 0), (0, 0, 1)), "a HalfSpace is unbounded .* use a Box of the part you need"),
+        (Heightfield((0, 0), 0.1, np.zeros((3, 3))), "a Heightfield is unbounded"),
+        (Posed(HalfSpace((0, 0, 0), (0, 0, 1)), (0, 0, 0), TURN), "a Posed is unbounded"),
         (Sphere((0, 0), 0.1), "a Sphere in 2D has no tetrahedra; .* use MPM or MassSpring"),
         (Sheet.rectangle((0, 0), (1, 1), 0.1, (1, 1)), "a Sheet has no inside"),
         (Posed(Sheet.rectangle((0, 0), (1, 1), 0.1, (1, 1)), (0, 0, 0), TURN), "a Sheet has no inside"),
