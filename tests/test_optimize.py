@@ -109,7 +109,7 @@ def test_what_is_no_checkpoint_of_this_run_is_not_resumed(tmp_path):
     torch.save([], tmp_path / "list.pt")
     for foreign in (b"", b"robot", b"PK\x03\x04", *(p.read_bytes() for p in sorted(tmp_path.iterdir()))):
         path.write_bytes(foreign)
-        with pytest.raises(ValueError, match=r"run.pt is no checkpoint of warpbots.fit; begin a new run"):
+        with pytest.raises(ValueError, match=r"run.pt is not a checkpoint of warpbots.fit; begin a new run"):
             noisy(3, checkpoint=path, resume=True)
     noisy(3, checkpoint=path, about={"dx": 0.1})
     kept = path.read_bytes()

@@ -51,7 +51,7 @@ def tip_of(sim: wb.Simulation, position: torch.Tensor) -> torch.Tensor:
 
 
 def at_rest(sim: wb.Simulation, scale: torch.Tensor) -> torch.Tensor:
-    """Positions after the oscillation has decayed, with all stiffnesses times `scale`, differentiable; shape (1, n, 3)."""
+    """Positions after the motion has decayed, with all stiffnesses times `scale`, differentiable; shape (1, n, 3)."""
     stiffness = scale * sim.parameter("stiffness")
     return sim.rollout(None, round(SECONDS / INTERVAL), stiffness=stiffness).final.position
 
