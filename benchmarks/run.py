@@ -156,7 +156,7 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
     }  # fmt: skip
     if item == "tet":
         forward()
-        extra["corrections_of_last_step"] = int(solver.report(model, dt).iterations.max())
+        extra["iterations_of_last_step"] = int(solver.report(model, dt).iterations.max())
     if item == "link" or item == "tet":
         row |= {"worlds": worlds, "forward_ms_per_step": 1e3 * f, "gradient_ms_per_step": 1e3 * g, **extra}
     if model.device.is_cuda:

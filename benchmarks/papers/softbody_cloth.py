@@ -38,7 +38,7 @@ THICKNESS, BENDING = 1e-3, 5e-4
 """Of the cloth [m], [N m]."""
 STEP, STEPS = 5e-3, sized(100, 16)
 GRAVITY = 9.81
-MEASURED = ("ms", "clock", "corrections", "pairs", "depth", "through", "size", "height")
+MEASURED = ("ms", "clock", "iterations", "pairs", "depth", "through", "size", "height")
 """What is measured in every step."""
 
 
@@ -90,8 +90,8 @@ def throw(seed: int, steps: int = STEPS) -> dict[str, list]:
     """
     sim, found = simulation(seed), {name: [] for name in MEASURED}
     mesh, scratch, none = sim.model.particles, sim.model.scratch, torch.zeros(sim.channels)
-    flesh, cloth = (part.faces + part.nodes.start for part in mesh.meshes)
-    skin = np.unique(flesh)
+    of_ball, cloth = (part.faces + part.nodes.start for part in mesh.meshes)
+    skin = np.unique(of_ball)
     found["energy"] = [energy(sim, mesh.position, mesh.velocity)]
     state = sim.state()
     sim.step(state, none)
@@ -100,11 +100,11 @@ def throw(seed: int, steps: int = STEPS) -> dict[str, list]:
         state = sim.step(state, none)
         found["ms"].append(1e3 * (time.thread_time() - running))
         found["clock"].append(1e3 * (time.perf_counter() - begun))
-        found["corrections"].append(int(sim.report().iterations[0]))
+        found["iterations"].append(int(sim.report().iterations[0]))
         found["pairs"].append(int(scratch.search.count.numpy()[0]))
         x, v = (field[0].double().cpu().numpy() for field in (state.position, state.velocity))
-        found["depth"].append(depth(samples(x, cloth), x[flesh]))
-        found["through"].append(crossings(x, cloth, flesh) + crossings(x, flesh, cloth))
+        found["depth"].append(depth(samples(x, cloth), x[of_ball]))
+        found["through"].append(crossings(x, cloth, of_ball) + crossings(x, of_ball, cloth))
         found["size"].append((np.ptp(x[skin], axis=0) / np.ptp(mesh.position[skin], axis=0)).tolist())
         found["height"].append(float(x[skin, 2].mean()))
         found["energy"].append(energy(sim, x, v))
@@ -114,7 +114,7 @@ def throw(seed: int, steps: int = STEPS) -> dict[str, list]:
 def summary(found: dict[str, list]) -> dict[str, float]:
     """A row of the table: the columns of figure 2, and the energy lost and gained relative to that of the ball."""
     size, energies, touches = np.array(found["size"]), np.array(found["energy"]), np.array(found["pairs"]) > 0
-    ms, corrections, brought = np.array(found["ms"]), np.array(found["corrections"]), energies[0] - energies.min()
+    ms, iterations, brought = np.array(found["ms"]), np.array(found["iterations"]), energies[0] - energies.min()
     return {
         "penetration [mm]": 1e3 * max(found["depth"]),
         "edges through": max(found["through"]),
@@ -123,12 +123,12 @@ def summary(found: dict[str, list]) -> dict[str, float]:
         "lowest [m]": min(found["height"]),
         "then up to [m]": max(found["height"][int(np.argmin(found["height"])) :]),
         "ms": ms.mean(),
-        "ms touching": ms[touches].mean(),
+        "ms in contact": ms[touches].mean(),
         "ms median": np.median(ms),
         "ms, clock, median": np.median(found["clock"]),
-        "corrections": corrections.mean(),
-        "touching": corrections[touches].mean(),
-        "at most": corrections.max(),
+        "iterations": iterations.mean(),
+        "in contact": iterations[touches].mean(),
+        "at most": iterations.max(),
         "energy gained": np.maximum(energies[1:] - np.minimum.accumulate(energies)[:-1], 0.0).max() / brought,
     }
 
