@@ -34,7 +34,7 @@ from fast import sized  # noqa: E402
 FRAMES, STEP, EDGE = sized(10, 2), 0.01, sized(0.02, 0.04)
 E, NU, DENSITY = 1e6, 0.45, 1000.0
 TOLERANCES = (1e-5, 5e-6, 2e-6, 1e-6, 5e-7, 2e-7)
-"""Tolerance of a step [mean edges]."""
+"""Tolerances of a step [mean edges]."""
 REPEATS = sized(9, 1)
 DIFFPD = {"forward": 238.0, "both": 276.0}
 """The published code on one thread of this kind of machine, in double precision [ms a frame]; 157 and 194 on two."""
