@@ -221,8 +221,8 @@ FAULTS = {
     "plane": (lambda: block(3, actuators=(Fibre("f", "root", (1, 0), 1.0, 0.3),)), "Fibre 'f' is 2D in a 3D scene"),
     "mpm": (lambda: Simulation(block(3, actuators=(PneumaticCell("c", "root", 1.0, 0.3),)), MPM(0.05), 1e-3), "PneumaticCell 'c': MPM has no actuator with a stiffness of its own; use Muscle or Pressure, or the solver ProjectiveDynamics"),
     "springs": (lambda: Simulation(block(3, actuators=(Fibre("f", "root", (1, 0, 0), 1.0, 0.3),)), MassSpring(0.05), 1e-3), "Fibre 'f': MassSpring has no such actuator"),
-    "mpm fluid": (lambda: Simulation(swimming(block(3)), MPM(0.05), 1e-3), "Scene.fluid: MPM does not simulate fluids; leave it out or use ProjectiveDynamics"),
-    "springs fluid": (lambda: Simulation(swimming(block(3)), MassSpring(0.05), 1e-3), "Scene.fluid: MassSpring does not simulate fluids"),
+    "mpm fluid": (lambda: Simulation(swimming(block(3)), MPM(0.05), 1e-3), "Scene.fluid: MPM has no fluid around bodies; leave it out or use ProjectiveDynamics"),
+    "springs fluid": (lambda: Simulation(swimming(block(3)), MassSpring(0.05), 1e-3), "Scene.fluid: MassSpring has no fluid"),
     "rigid fluid": (lambda: Simulation(swimming(block(3)), Articulated(), 1e-3), "Scene.fluid: it acts on soft bodies"),
 }  # fmt: skip
 

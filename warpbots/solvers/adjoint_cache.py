@@ -1,4 +1,4 @@
-"""Cache of data that the adjoint of a step needs, owned by the state at the end of the step."""
+"""What a state owns besides its fields, because the adjoint of the step that ends in it will want it."""
 
 import weakref
 from collections.abc import Callable
@@ -8,10 +8,10 @@ __all__ = ["Kept"]
 
 
 class Kept(weakref.WeakKeyDictionary):
-    """Data by state, created on first use and deleted with the state."""
+    """Anything by state, made when it is first asked for and gone with its state."""
 
     def of(self, state: object, make: Callable[[], Any]) -> Any:
-        """The data of `state`; `make` creates it on first use."""
+        """What `state` owns, from `make` the first time."""
         if state not in self:
             self[state] = make()
         return self[state]

@@ -1,4 +1,4 @@
-"""Routes of cables through matter, for all solvers with cables."""
+"""Points of matter that the cables of a scene are tied to, for every solver that has cables."""
 
 from typing import NamedTuple
 

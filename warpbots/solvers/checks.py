@@ -1,4 +1,4 @@
-"""Checks shared by all solvers."""
+"""Checks that all solvers share."""
 
 import warnings
 
@@ -95,7 +95,7 @@ def refuse_fluid(solver: str, scene: Scene) -> None:
         SceneError: The scene has a fluid.
     """
     if scene.fluid is not None:
-        raise SceneError(f"Scene.fluid: {solver} does not simulate fluids; leave it out or use ProjectiveDynamics")
+        raise SceneError(f"Scene.fluid: {solver} has no fluid around bodies; leave it out or use ProjectiveDynamics")
 
 
 def refuse_materials(solver: str, scene: Scene) -> None:

@@ -23,7 +23,7 @@ class Matter:
         velocity: Initial velocities [m/s], shape (n, dim).
         volume: Rest volumes [m^dim], shape (n,).
         density: Density [kg/m^dim], shape (n,).
-        body: Index of the body in the scene, shape (n,).
+        body: Index of the body in the scene, shape (n,), int.
         regions: Membership of the points by region name, each of shape (n,), bool.
     """
 
