@@ -193,7 +193,7 @@ def parameters(sim: wb.Simulation, design: Design) -> dict[str, torch.Tensor]:
 
 
 def _move_points(sim: wb.Simulation, design: Design, values: dict[str, list[torch.Tensor]]) -> None:
-    """Contact points keep their relative positions on the stretched links; areas scale with the lengths."""
+    """Contact points stay where they are on the stretched links; areas grow with the lengths."""
     meeting, robot = sim.model.meeting, sim.model.robot
     length, own = lengths(design.phalanges), lengths(torch.ones(3, dtype=torch.float64))
     groups = zip(*(getattr(meeting, f"group_{n}").numpy().tolist() for n in ("body", "first", "count")), strict=True)
