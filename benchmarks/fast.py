@@ -1,6 +1,6 @@
-"""How large a script runs: with ``WARPBOTS_FAST`` in the environment, in about a second, and it leaves no pictures.
+"""Size of a run: with ``WARPBOTS_FAST`` in the environment a script takes about a second and leaves no pictures.
 
-That says that a script starts and comes to its end; what it prints then measures nothing.
+This only checks that a script runs to its end; its figures then mean nothing.
 """
 
 import atexit
@@ -13,18 +13,18 @@ from typing import TypeVar
 __all__ = ["FAST", "figures", "sized"]
 
 FAST = "WARPBOTS_FAST" in os.environ
-"""Whether scripts are only started, as the tests do."""
+"""Whether scripts run at a small size, as in the tests."""
 
 T = TypeVar("T")
 
 
 def sized(full: T, fast: T) -> T:
-    """`full` where something is measured, `fast` where a script is only started."""
+    """`full` for a measurement, `fast` for a test run."""
     return fast if FAST else full
 
 
 def figures(script: str) -> Path:
-    """The folder where a script's figures go: beside it, or one that vanishes with this process."""
+    """The folder for the figures of a script: beside it, or a temporary one in a test run."""
     if not FAST:
         return Path(script).resolve().parent
     folder = tempfile.mkdtemp(prefix="warpbots-")

@@ -1,12 +1,12 @@
-"""What a control interval of one substep asks of a GPU: launches in its graphs, and what surrounds them.
+"""Launches of a control interval of one substep on a GPU, inside and outside of its graphs.
 
     WARPBOTS_PARALLEL=1 python benchmarks/launches.py [NAME ...] [--device cpu] [--ptx FOLDER]
 
-Graphs are looked at while they are captured, so that no GPU is needed: WARPBOTS_PARALLEL makes a CPU launch what a GPU
-would. For each direction: kernels and fills or copies in the graph, those within loops and branches counted once and
+Graphs are examined while they are captured, so that no GPU is needed: WARPBOTS_PARALLEL makes a CPU launch the kernels
+of a GPU. For each direction: kernels and fills or copies in the graph, those within loops and branches counted once and
 again by themselves; kernels of less than 2,048 threads, which leave most of a GPU idle; torch's own operators, and how
-often the host waits for the device. `--ptx` compiles every kernel that was met for compute capability 9.0;
-`registers.py` says what they need.
+often the host waits for the device. `--ptx` compiles all launched kernels for compute capability 9.0;
+`registers.py` lists their registers.
 """
 
 import argparse
@@ -30,7 +30,7 @@ NAMES = (
     "articulated-hand",
 )  # fmt: skip
 COUNTED = ("kernels", "small", "memory")
-"""What is counted in graphs: kernels, those of few threads, fills and copies."""
+"""Counts per graph: kernels, kernels of few threads, fills and copies."""
 FEW = 2048
 """Threads of a kernel below which it counts as a small one."""
 VIEWS = (
@@ -41,10 +41,10 @@ VIEWS = (
 
 
 class Captures:
-    """Counts what is launched within captures.
+    """Counts launches within captures.
 
     Attributes:
-        graphs: For each capture how often what was launched: ``"kernels"``, ``"small"``, ``"memory"``, and the same
+        graphs: Number of launches in each capture by kind: ``"kernels"``, ``"small"``, ``"memory"``, and the same
             followed by ``" in loops"``.
         kernels: All kernels that were launched, in captures or not, by their module.
     """
@@ -60,7 +60,7 @@ class Captures:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator["Captures"]:
-        """Within it everything is counted, and done as always."""
+        """A context in which launches are counted and executed as usual."""
         with contextlib.ExitStack() as stack:
             for name in ("launch", "launch_tiled"):
                 self._replace(stack, wp, name, self._launch)
@@ -169,9 +169,9 @@ def around() -> Iterator[Around]:
 
 
 def counts(sim: wb.Simulation) -> tuple[list[tuple[collections.Counter, Around]], Captures]:
-    """What a control interval with its gradient launches, forwards and backwards: in the graph, and around it.
+    """Launches of a control interval with its gradient, forward and backward, inside and outside of the graph.
 
-    And all that was met on the way.
+    Also returns all kernels that were launched.
     """
     state = type(sim.state())(**{n: t.clone().requires_grad_() for n, t in vars(sim.state()).items()})
     like = next(iter(vars(state).values()))

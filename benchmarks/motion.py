@@ -1,4 +1,4 @@
-"""The free motion of a robot beside MuJoCo's: no contact, limits, motors, dry friction and equality constraints."""
+"""Free motion of a robot compared with MuJoCo's: no contact, limits, motors, dry friction, equality constraints."""
 
 import dataclasses
 import inspect
@@ -13,16 +13,16 @@ from warpbots.robots.mujoco_source import Source, read
 __all__ = ["apart"]
 
 SECONDS = 0.05
-"""For so long."""
+"""Duration [s]."""
 AGREED = 1e-4
-"""By how much MuJoCo's own motions with two steps may differ."""
+"""Largest difference between MuJoCo's own motions with two step lengths."""
 
 
 def apart(path: str, answers: dict) -> dict:
-    """How far bodies come apart from those of MuJoCo in 50 ms from the same coordinates and small random velocities.
+    """Deviation of bodies from MuJoCo's after 50 ms from equal joint coordinates and small random velocities.
 
     Returns:
-        ``motion``, the greatest difference of a coordinate of a body's place [m] or of an entry of its rotation; or
+        ``motion``, the largest difference of a coordinate of a body's position [m] or of an entry of its rotation; or
         ``motion_note``, why both cannot be compared.
     """
     known = inspect.signature(read).parameters
@@ -48,7 +48,7 @@ def apart(path: str, answers: dict) -> dict:
 
 
 def _unfair(model: Any) -> str:
-    """What has a part in MuJoCo's free motion and none here."""
+    """Features that affect MuJoCo's free motion and are not simulated here."""
     parts = {
         "tendons": model.ntendon, "flexes": model.nflex, "plugins": model.nplugin,
         "compensation of gravity": model.body_gravcomp.any(),
@@ -58,7 +58,7 @@ def _unfair(model: Any) -> str:
 
 
 def _start(source: Source, robot) -> tuple[np.ndarray, ...]:
-    """Coordinates inside of their limits and small velocities, in our order and in MuJoCo's."""
+    """Joint coordinates inside their limits and small joint velocities, in our order and in MuJoCo's."""
     model = source.model
     q, v = robot.start.copy(), 0.3 * np.random.default_rng(0).normal(size=robot.freedom)
     start, velocity = model.qpos0.copy(), np.zeros(model.nv)
@@ -78,9 +78,9 @@ def _start(source: Source, robot) -> tuple[np.ndarray, ...]:
 
 
 def _theirs(model: Any, start: np.ndarray, velocity: np.ndarray) -> np.ndarray | None:
-    """Place and rotation of every body at the end, shape (bodies, 12); None where they depend on the step.
+    """Final position and rotation of every body, shape (bodies, 12); None if they depend on the step.
 
-    Explicit where that is stable, for it is of fourth order; stiff dampers need MuJoCo's implicit integrator.
+    Uses the explicit integrator of fourth order where it is stable; stiff dampers need MuJoCo's implicit one.
     """
     import mujoco
 

@@ -1,4 +1,4 @@
-"""What becomes of one file that somebody else has made; `strangers.py` asks it of many, in processes of their own."""
+"""How warpbots reads one third-party file; `strangers.py` runs this for many files, in separate processes."""
 
 import ast
 import logging
@@ -35,12 +35,12 @@ _EMPTY = re.compile(
 
 
 def outcome(kind: str, path: str, motion: bool) -> dict:
-    """What came of a file, as a row of the table.
+    """The outcome of a file, as a row of the table.
 
     Args:
         kind: ``"URDF"``, ``"MJCF"``, ``"USD"`` or ``"mesh"``.
         path: The file.
-        motion: Whether to hold the free motion of a robot against MuJoCo's.
+        motion: Whether to compare the free motion of a robot with MuJoCo's.
 
     Returns:
         ``outcome``, one of `strangers.OUTCOMES`; ``reason``, the sentence of a refusal or the end of a traceback;
@@ -88,7 +88,7 @@ class _heard(logging.Handler):
 
 
 def _answered(kind: str, path: str, answers: dict):
-    """What is in a file, with such `answers` as its refusals ask for, which are added."""
+    """The contents of a file, read with the `answers` that its refusals ask for, which are added."""
     while True:
         try:
             return _load(kind, path, answers)
@@ -104,7 +104,7 @@ def _answered(kind: str, path: str, answers: dict):
 
 
 def _joined(old, new):
-    """A later answer in the place of an earlier one; dictionaries are merged."""
+    """Replace an earlier answer by a later one; dictionaries are merged."""
     return {**(old or {}), **new} if isinstance(new, dict) else new
 
 
@@ -148,7 +148,7 @@ def _mass(scene: wb.Scene) -> float | None:
 
 
 def _mass_said(kind: str, path: str) -> float | None:
-    """Mass of all bodies as the file itself or MuJoCo says it [kg]; None where neither does."""
+    """Mass of all bodies according to the file or to MuJoCo [kg]; None if neither gives it."""
     if kind == "URDF":
         try:
             masses = ElementTree.parse(path).getroot().iterfind("./{*}link/{*}inertial/{*}mass")

@@ -4,8 +4,8 @@
     pip install nvidia-cuda-nvcc
     python benchmarks/registers.py PTXAS FOLDER [--least 128]
 
-PTXAS is the assembler of CUDA, which that package brings as `nvidia/cu13/bin/ptxas`, and FOLDER what `launches.py`, or
-a run of `tests/test_cuda_source.py`, has filled.
+PTXAS is CUDA's assembler, in that package `nvidia/cu13/bin/ptxas`, and FOLDER the output of `launches.py` or of
+`tests/test_cuda_source.py`.
 """
 
 import argparse
@@ -20,14 +20,14 @@ __all__ = ["Needs", "assembled", "needs"]
 
 @dataclasses.dataclass(frozen=True)
 class Needs:
-    """What a kernel needs of a multiprocessor for each thread.
+    """Resources of a kernel per thread.
 
     Attributes:
         kernel: Its name.
         registers: Registers of 32 bits.
         stack: Local memory [B].
-        stores: Stores to it for want of registers [B].
-        loads: Loads from it for want of registers [B].
+        stores: Spill stores [B].
+        loads: Spill loads [B].
     """
 
     kernel: str
@@ -38,7 +38,7 @@ class Needs:
 
 
 def needs(said: str) -> list[Needs]:
-    """What ``ptxas -v`` says of every kernel."""
+    """The output of ``ptxas -v`` for every kernel."""
     kernels = re.findall(
         r"Compiling entry function '(\w+)'.*?(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
         r".*?Used (\d+) registers",
@@ -55,7 +55,7 @@ def _short(entry: str) -> str:
 
 
 def assembled(program: str, path: pathlib.Path, arch: str = "sm_90") -> list[Needs]:
-    """What the kernels of a file of PTX need.
+    """Resources of the kernels of a PTX file.
 
     Raises:
         RuntimeError: The assembler refuses it.
@@ -71,7 +71,7 @@ def assembled(program: str, path: pathlib.Path, arch: str = "sm_90") -> list[Nee
 
 
 def main() -> None:
-    """Print the table, the hungriest first."""
+    """Print the table, the kernels with most spills first."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ptxas", help="the assembler")
     parser.add_argument("folder", type=pathlib.Path, help="where the files of PTX are")

@@ -2,11 +2,11 @@
 
     python benchmarks/run.py [--only NAME ...] [--device D] [--precision P] [--json] [--memory]
 
-Every scene runs in a process of its own with an empty kernel cache, then the same work in a peer, Taichi for MPM and
-Newton for springs, where an interpreter has them (``pip install "warpbots[benchmark]"``, or ``--peer-python``), one
+Every scene runs in a separate process with an empty kernel cache, followed by the same work in a peer, Taichi for MPM
+and Newton for springs, where an interpreter has them (``pip install "warpbots[benchmark]"``, or ``--peer-python``), one
 thread each on a CPU, so that the figure that counts is a ratio. Times are medians. The rigid chains run beside Newton's
 Featherstone solver, and MuJoCo's step, which has no gradient, where it is installed. With ``WARPBOTS_FAST=1`` scenes
-are tiny and the cache is kept: that says that everything starts, and measures nothing.
+are tiny and the cache is kept: this only checks that everything runs.
 """
 
 import argparse
@@ -37,7 +37,7 @@ BYTES = {("particle", 2): 124, ("particle", 3): 227, ("spring", 3): 25.5}
 
 
 def main() -> None:
-    """Run the benchmarks that were asked for."""
+    """Run the requested benchmarks."""
     from scenes import BENCHMARKS
 
     options = _parser().parse_args()
@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _child(name: str, options: argparse.Namespace, extra: list[str]) -> dict:
-    """The figures of one scene, measured in a process of its own with an empty kernel cache."""
+    """The figures of one scene, measured in a separate process with an empty kernel cache."""
     words = [sys.executable, __file__, "--child", name, "--device", options.device, "--repeats", str(options.repeats)]
     words += ["--precision", options.precision, "--peer-python", options.peer_python, *extra]
     words += ["--memory"] * options.memory + ["--no-peer"] * options.no_peer
@@ -90,7 +90,7 @@ def _child(name: str, options: argparse.Namespace, extra: list[str]) -> dict:
         environment = os.environ | {"WARPBOTS_PRECISION": options.precision, "OMP_NUM_THREADS": "1"}
         if not FAST:
             environment["WARP_CACHE_PATH"] = cache
-        if options.memory:  # large blocks get pages of their own, so that what is freed is seen to be freed
+        if options.memory:  # large blocks get pages of their own, so that freed memory is returned
             environment["MALLOC_MMAP_THRESHOLD_"] = "65536"
         out = subprocess.run(words, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
     return json.loads(out.strip().splitlines()[-1])
@@ -142,9 +142,9 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
         with_gradient.backward(seeds)
 
     compile_s = timed(forward) + timed(gradient)
-    forward(), gradient()  # now as graphs
+    forward(), gradient()  # from now on as graphs
     compile_s -= timed(forward) + timed(gradient)
-    times = [(timed(forward), timed(gradient)) for _ in range(options.repeats)]  # in turn, for a noisy machine
+    times = [(timed(forward), timed(gradient)) for _ in range(options.repeats)]  # alternating, for a noisy machine
     f, g = (statistics.median(column) / steps for column in zip(*times, strict=True))
     row = {
         "name": benchmark["name"], "solver": type(solver).__name__, "device": str(model.device),
@@ -156,7 +156,7 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
     }  # fmt: skip
     if item == "tet":
         forward()
-        extra["corrections_of_last_step"] = int(solver.report(model, dt).iterations.max())
+        extra["iterations_of_last_step"] = int(solver.report(model, dt).iterations.max())
     if item == "link" or item == "tet":
         row |= {"worlds": worlds, "forward_ms_per_step": 1e3 * f, "gradient_ms_per_step": 1e3 * g, **extra}
     if model.device.is_cuda:
@@ -182,7 +182,7 @@ def _factor(model, dt: float) -> dict:
 
 
 def _items(solver, model) -> tuple[str, int]:
-    """What is counted, and how many of it there are in all worlds."""
+    """The name and the number of the counted items in all worlds."""
     item, of_one = {
         "MPM": ("particle", lambda: len(model.matter)),
         "MassSpring": ("spring", lambda: len(model.lattice.ends)),
@@ -193,12 +193,12 @@ def _items(solver, model) -> tuple[str, int]:
 
 
 def _featherstone(model, folder: str, options: argparse.Namespace) -> tuple[str, dict]:
-    """The peer of rigid chains and what it is asked."""
+    """The peer of rigid chains and its arguments."""
     return "newton_chain.py", {"links": len(model.robot.bodies), "worlds": model.worlds}
 
 
 def _taichi(model, folder: str, options: argparse.Namespace) -> tuple[str, dict]:
-    """The peer of MPM and what it is asked."""
+    """The peer of MPM and its arguments."""
     np.save(f"{folder}/x.npy", model.matter.position - model.grid.lower)
     return "taichi_mpm.py", {
         "dim": model.dim, "positions": f"{folder}/x.npy", "dx": model.grid.dx, "resolution": model.grid.resolution,
@@ -208,7 +208,7 @@ def _taichi(model, folder: str, options: argparse.Namespace) -> tuple[str, dict]
 
 
 def _newton(model, folder: str, options: argparse.Namespace) -> tuple[str, dict]:
-    """The peer of springs and what it is asked."""
+    """The peer of springs and its arguments."""
     made = model.lattice
     np.savez(f"{folder}/x.npz", position=made.position, mass=made.mass, ends=made.ends, stiffness=made.stiffness)
     return "newton_springs.py", {"lattice": f"{folder}/x.npz"}
@@ -237,7 +237,7 @@ def _peer(script: str, request: dict, forward: float, gradient: float, options: 
 def memory(benchmark: dict, options: argparse.Namespace) -> dict:
     """Growth of the process over a rollout with its gradient, and the buffers of the first interval beside it.
 
-    The first interval is run before, and the peak counted anew, because compilation needs more memory than the rest.
+    The first interval runs before the peak is reset, because compilation needs more memory than the rest.
     Linux only.
     """
     import torch
@@ -260,7 +260,7 @@ def memory(benchmark: dict, options: argparse.Namespace) -> dict:
         sim.rollout(None, steps, sim.state(velocity=velocity)).final.position.mean().backward()
 
     run(1)
-    Path("/proc/self/clear_refs").write_text("5")  # resets the peak to what is held now
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak to the current memory
     before = _process_memory("VmHWM")
     run(options.steps // substeps)
     state_mb = sum(t.nbytes for t in vars(sim.state()).values() if isinstance(t, torch.Tensor)) / 1e6
@@ -280,7 +280,7 @@ def _process_memory(what: str) -> float:
 
 
 def _peak_memory(model) -> float:
-    """Most memory that this process has held, on the GPU if it works there [MB]."""
+    """Peak memory of this process, on the GPU if it runs there [MB]."""
     import warp as wp
 
     if model.device.is_cuda:

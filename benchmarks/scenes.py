@@ -1,4 +1,4 @@
-"""What is measured: scenes as data."""
+"""Scenes of the benchmarks as data."""
 
 import numpy as np
 from fast import FAST, sized
@@ -64,7 +64,7 @@ the height of a cantilever of tetrahedra, whose surface is looked after with `co
 minute on one CPU core."""
 
 FEW = {"block": 4, "cells": 12, "cubes": 3, "layers": 2, "links": 2, "worlds": 2, "steps": 2}
-"""Sizes of benchmarks that are only started."""
+"""Sizes of benchmarks in a test run."""
 if FAST:
     for _one in BENCHMARKS:
         for _name in FEW.keys() & _one.keys():
@@ -79,7 +79,7 @@ HEIGHT = 0.08
 
 
 def make(benchmark: dict) -> Scene:
-    """The scene of a benchmark: soft silicone (100 kPa), over a floor but for lattices, which are alone."""
+    """The scene of a benchmark: soft silicone (100 kPa), above a floor except for lattices, which are in free space."""
     if "links" in benchmark:
         return chain(benchmark["links"])
     if "hand" in benchmark:
@@ -102,7 +102,7 @@ def method(benchmark: dict) -> Solver:
 
 
 def cantilever() -> Scene:
-    """A bar of 32 x 8 x 8 cm that is fixed at one end and begins to sag; its tetrahedra follow the corotated law."""
+    """A bar of 32 x 8 x 8 cm that is fixed at one end and begins to sag; corotated material."""
     regions = {"root": HalfSpace((1e-6, 0, 0), (1, 0, 0))}
     material = Material(1e5, 0.3, 1000.0, "corotated")
     body = SoftBody("bar", Box((0, 0, 0), (4 * HEIGHT, HEIGHT, HEIGHT)), material, regions=regions)
@@ -148,10 +148,10 @@ def hand() -> Scene:
 
 
 def walker() -> Scene:
-    """A bar on two legs, 30 x 15 x 20 cm, that every solver of soft bodies knows: four muscles and dry friction.
+    """A bar on two legs, 30 x 15 x 20 cm, for every solver of soft bodies: four muscles and dry friction.
 
-    The walker of ``usd_scenes``, made wide and stiffer, so that it stands in space. Poisson's ratio is that of springs.
-    It starts 1 mm above the floor: surfaces of tetrahedra may be so far from the shape.
+    The walker of ``usd_scenes``, wider and stiffer, so that it stands in 3D. Poisson's ratio is that of springs. It
+    starts 1 mm above the floor, as surfaces of tetrahedra may deviate from the shape by that much.
     """
     width, muscles = 0.15, {"rear back": 0.0, "rear front": 0.05, "fore back": 0.2, "fore front": 0.25}
     legs = [Box((x, 0.0, 0.0), (x + 0.1, width, 0.1)) for x in (0.0, 0.2)]

@@ -1,12 +1,12 @@
-"""One robot under several solvers: how alike it moves, and how long that takes.
+"""One robot under several solvers: comparison of its motion and of the wall time.
 
     python benchmarks/solvers.py
 
 A walker in 2D, from a USD file, under MPM and under springs: writes ``solvers.png`` beside this file, the middle of the
-body and the heights of its ends in time, and prints how far the curves of the springs are from those of MPM. A walker
-in space under MPM, springs and projective dynamics: writes ``walkers.png``, its centre of mass in time and a picture of
-each at the end, and prints how far it came and the wall time of a second of motion. Every muscle is driven by a sine of
-its own phase.
+body and the heights of its ends in time, and prints the difference of the spring curves from those of MPM. A walker in
+3D under MPM, springs and projective dynamics: writes ``walkers.png``, its centre of mass in time and a picture of each
+at the end, and prints the distance and the wall time per second of motion. Every muscle is driven by a sine with its
+own phase.
 """
 
 import itertools
@@ -42,7 +42,7 @@ SPATIAL = {
     "tetrahedra of 25 mm, steps of 2.5 ms": (wb.ProjectiveDynamics(0.025, collisions=False), 4),
     "tetrahedra of 25 mm, steps of 10 ms": (wb.ProjectiveDynamics(0.025, collisions=False), 1),
 }
-"""Solvers in space with their substeps; None for as few as are safe."""
+"""Solvers in 3D with their substeps; None for the safe minimum."""
 
 
 def gait(interval: float, steps: int, frequency: float, phases: tuple[float, ...]) -> torch.Tensor:
@@ -52,7 +52,7 @@ def gait(interval: float, steps: int, frequency: float, phases: tuple[float, ...
 
 
 def curves(solver: wb.MPM | wb.MassSpring, substeps: int) -> dict[str, np.ndarray]:
-    """What is compared in 2D, each of shape (STEPS,) [m]."""
+    """The compared curves in 2D, each of shape (STEPS,) [m]."""
     sim = wb.Simulation(wb.usd.read(HERE.parent / "usd_scenes" / "walker.usda"), solver, INTERVAL, substeps)
     rest = sim.model.matter.position
     mass = torch.as_tensor(sim.model.matter.volume)
@@ -71,7 +71,7 @@ def curves(solver: wb.MPM | wb.MassSpring, substeps: int) -> dict[str, np.ndarra
 
 
 def walk(solver: wb.MPM | wb.MassSpring | wb.ProjectiveDynamics, substeps: int | None) -> tuple:
-    """The walker in space: its simulation, motion, centre of mass [m], shape (FRAMES, 3), and wall time [s]."""
+    """The walker in 3D: its simulation, motion, centre of mass [m], shape (FRAMES, 3), and wall time [s]."""
     sim = wb.Simulation(walker(), solver, FRAME, substeps)
     controls = gait(FRAME, FRAMES, 4.5, tuple(torch.pi * k / 2.0 for k in (0, -1, 3, 2)))
     with torch.no_grad():
@@ -106,7 +106,7 @@ def compare_flat() -> None:
 
 
 def compare_spatial() -> None:
-    """Simulate, print and draw the walker in space."""
+    """Simulate, print and draw the walker in 3D."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.0, 8.0), dpi=110, layout="constrained")
@@ -132,6 +132,6 @@ def compare_spatial() -> None:
 
 if __name__ == "__main__":
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that springs have a Poisson's ratio of their own
+        warnings.simplefilter("ignore")  # springs have their own Poisson's ratio
         compare_flat()
         compare_spatial()

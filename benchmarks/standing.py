@@ -1,20 +1,20 @@
-"""Do robots stand? Files of your own under warpbots and under MuJoCo: a table, and a picture of where they end.
+"""Do robots stand? Robot files under warpbots and under MuJoCo: a table, and a picture of the final poses.
 
     python benchmarks/standing.py FILE... [--picture PNG]
 
 Each FILE is URDF or MJCF, with options after commas: ``@NAME`` starts at a keyframe (without one the keyframe "home" is
 taken where there is one), ``float`` lets the base of URDF float, ``bare`` leaves out equality constraints,
-``alone`` leaves out what the file says of the world around it, and
+``alone`` omits the static world of the file, and
 ``WORD=VALUE`` puts all joints with WORD in their names at a coordinate, as in ``a1.urdf,float,thigh=0.8,calf=-1.6``.
-Joints that start outside of their limits are put at them; robots that float, and start at no keyframe, are set down on
-the floor, and where the file has none, one is added in both programs.
+Joints that start outside of their limits are moved to them. Floating robots without a keyframe are set down on the
+floor; if the file has no floor, one is added in both programs.
 
-Robots hold their pose for 2 s in steps of 2 ms: by the position actuators of the file where all of its motors are such,
-at the controls of the keyframe if there is one, or else by the servos of `warpbots.hold_pose`. MuJoCo gets the same
-gains, as actuators or as springs and dampers. What is printed: how far the joint that gave way most is from its pose at
-the end [rad or m], how far the base came down [m] and tilted [degrees], each with MuJoCo's in brackets; then how far
-any coordinate differs from MuJoCo's after 50 ms of free motion without contacts, motors and limits, in steps of 0.1 ms
-here, of 0.01 ms there [rad or m].
+Robots hold their pose for 2 s in steps of 2 ms: by the position actuators of the file if it has no other motors, at
+the controls of the keyframe if there is one, or else by the servos of `warpbots.hold_pose`. MuJoCo gets the same
+gains, as actuators or as springs and dampers. The table gives the largest final deflection of
+a joint [rad or m], the descent [m] and the tilt [degrees] of the base, each with MuJoCo's in parentheses, and the
+largest difference of a joint coordinate from MuJoCo's after 50 ms of free motion without contacts, motors and limits,
+in steps of 0.1 ms here and 0.01 ms there [rad or m].
 """
 
 import argparse
@@ -49,7 +49,7 @@ _OFF = mujoco.mjtDisableBit
 
 @dataclasses.dataclass
 class Robot:
-    """A file, and what is asked of it."""
+    """A file and its options."""
 
     path: Path
     keyframe: str | None
@@ -60,7 +60,7 @@ class Robot:
 
     @classmethod
     def parse(cls, text: str) -> "Robot":
-        """From an argument of the command line."""
+        """Parse an argument of the command line."""
         path, *options = text.split(",")
         words = dict(option.split("=") for option in options if "=" in option)
         keyframe = next((option[1:] for option in options if option.startswith("@")), None)
@@ -81,7 +81,7 @@ class Case:
 
 
 def case_of(robot: Robot) -> Case:
-    """Both programs' robot, at one pose, with the same motors."""
+    """The robot in both programs, in the same pose, with the same motors."""
     source = read(robot.path)
     for parts, names in ((source.spec.joints, source.joints), (source.spec.bodies, source.bodies)):
         for part in (p for p in parts if not p.name):
@@ -125,7 +125,7 @@ def case_of(robot: Robot) -> Case:
 
 
 def _pose(scene: wb.Scene, words: dict[str, float]) -> dict[str, float]:
-    """Coordinates of joints that are named, or that start outside of their limits."""
+    """Coordinates of joints given by name, or that start outside of their limits."""
     pose = {}
     for joint in scene.joints:
         if joint.kind not in ("revolute", "prismatic"):
@@ -141,12 +141,12 @@ def _pose(scene: wb.Scene, words: dict[str, float]) -> dict[str, float]:
 
 
 def _smooth(scene: wb.Scene) -> list[wb.RigidBody]:
-    """Bodies that touch nothing."""
+    """Bodies without contact."""
     return [dataclasses.replace(b, points=0) for b in scene.rigid]
 
 
 def _drive(model: mujoco.MjModel, scene: wb.Scene) -> None:
-    """Give the servos of a scene to MuJoCo's joints as springs and dampers, in the place of all actuators."""
+    """Replace all actuators of MuJoCo by springs and dampers equal to the servos of a scene."""
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     model.opt.disableflags |= _OFF.mjDSBL_ACTUATION
     for motor in (a for a in scene.actuators if isinstance(a, wb.Servo)):
@@ -168,7 +168,7 @@ def _start(model: mujoco.MjModel, data: mujoco.MjData, scene: wb.Scene) -> None:
 
 
 def compared(case: Case, sim: wb.Simulation, state: object) -> float:
-    """Greatest difference of coordinates between both programs [rad or m]."""
+    """Largest difference of joint coordinates between both programs [rad or m]."""
     worst = 0.0
     for joint in case.scene.joints:
         if joint.kind == "fixed":
@@ -184,7 +184,7 @@ def compared(case: Case, sim: wb.Simulation, state: object) -> float:
 
 
 def freely(case: Case) -> float:
-    """How far both are apart after some free motion [rad or m]."""
+    """Largest difference between both after free motion [rad or m]."""
     scene = dataclasses.replace(
         case.scene, actuators=(), contacts=(),
         bodies=_smooth(case.scene),
@@ -207,7 +207,7 @@ def _away(case: Case, coordinate: Callable[[str], float]) -> float:
 
 
 def _base(case: Case) -> int:
-    """The first body that floats, or else the first that MuJoCo has, too."""
+    """The first floating body, or else the first one that MuJoCo has, too."""
     names = {j.child for j in case.scene.joints if j.kind == "free"} or set(case.source.bodies)
     return next(k for k, b in enumerate(case.scene.rigid) if b.name in names)
 
@@ -219,7 +219,7 @@ def _tilt(before: np.ndarray, after: np.ndarray) -> float:
 
 
 def standing(case: Case) -> tuple[dict[str, float], tuple[np.ndarray, np.ndarray]]:
-    """Hold a pose in both programs: what is printed, and the poses of the bodies at the end."""
+    """Hold a pose in both programs: the printed figures, and the final poses of the bodies."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         sim = wb.Simulation(case.scene, wb.Articulated(), dt=STEP)
@@ -270,7 +270,7 @@ def picture(places: list[tuple[str, wb.Scene, tuple[np.ndarray, np.ndarray]]], p
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """What files have beyond the scene is not said here; `strangers.py` says it."""
+    """Suppress messages about parts of files that are not simulated; `strangers.py` reports them."""
     logger = logging.getLogger("warpbots")
     before = logger.level
     logger.setLevel(logging.ERROR)
@@ -281,13 +281,14 @@ def _quiet() -> Iterator[None]:
 
 
 def main() -> None:
-    """What the command line asks for."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("robots", nargs="+", metavar="FILE", help="URDF or MJCF, with options after commas")
     parser.add_argument("--picture", type=Path, help="where to draw the robots at the end, as PNG")
     asked = parser.parse_args()
     print(
-        "| robot | velocities | mass [kg] | gave way [rad] | came down [mm] | tilted [deg] | free motion | time [s] |"
+        "| robot | joint velocities | mass [kg] | deflection [rad] | descent [mm] | tilt [deg] "
+        "| free motion | time [s] |"
     )
     print("|---|---|---|---|---|---|---|---|")
     places = []

@@ -1,12 +1,12 @@
-"""What becomes of robots, stages and meshes that others have made.
+"""How warpbots reads third-party robots, stages and meshes.
 
     python benchmarks/strangers.py FOLDER_OR_FILE ... [--motion] [--sample N] [--csv FILE] [--json]
 
-Every file is loaded in a process with limits on time and memory, so that one that hangs or crashes is an outcome, too.
-Prints a table of outcomes by kind of file, refusals by their reasons, masses that differ from what the file (URDF, USD)
-or MuJoCo (MJCF) says, and with ``--motion`` how far robots come apart from MuJoCo's motion within 50 ms. Where a file
-can only be read with an answer of the user, such as its material or unit, it is given one. Of a single file all is
-printed that is said of it: that belongs into a report of a fault.
+Every file is loaded in a process with limits on time and memory, so that a hang or a crash is an outcome, too. Prints
+a table of outcomes by kind of file, the reasons of refusals, masses that differ from the file (URDF, USD) or from
+MuJoCo (MJCF), and with ``--motion`` the deviation from MuJoCo's motion within 50 ms. Where a file can only be read with
+an argument of the user, such as a material or a unit, one is supplied. For a single file all messages are printed:
+attach them to the report of a fault.
 """
 
 import argparse
@@ -35,13 +35,13 @@ OUTCOMES = (
     "loads", "loads, with a warning", "loads, after an answer", "refused", "raw traceback", "crashed", "timed out",
     "out of memory", "a file is not there", "holds no bodies",
 )  # fmt: skip
-"""What can become of a file; the last two are no fault of the reader."""
+"""Possible outcomes of a file; the last two are not faults of the reader."""
 APART = 1e-3
-"""How far apart motions may come [m]."""
+"""Largest deviation of motions that counts as equal [m]."""
 
 
 def main() -> None:
-    """Look for files, load them and print what came of it."""
+    """Find files, load them and print the outcomes."""
     options = _parser().parse_args()
     files = [
         (kind, path)
@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="folders or files")
     parser.add_argument("--only", nargs="+", choices=KINDS, help="kinds of files")
     parser.add_argument("--sample", type=int, metavar="N", help="at most N files of a kind, spread over the folders")
-    parser.add_argument("--motion", action="store_true", help="hold the motion of robots against MuJoCo's")
+    parser.add_argument("--motion", action="store_true", help="compare the motion of robots with MuJoCo's")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="files at a time (%(default)s)")
     parser.add_argument("--seconds", type=float, default=60.0, help="for one file (%(default)g)")
     parser.add_argument("--memory", type=float, default=8.0, help="for one process [GB] (%(default)g)")
@@ -109,7 +109,7 @@ class Worker:
         self._process = spawn.Process(target=serve, args=words, daemon=True)
         self._process.start()
         other.close()
-        self._end.recv()  # everything is imported
+        self._end.recv()  # imports are complete
 
     def ask(self, kind: str, path: Path) -> dict:
         """The row of a file."""
@@ -222,7 +222,7 @@ def _reasons(rows: list[dict], examples: int) -> str:
 
 
 def template(row: dict) -> str:
-    """The reason of a row without what is its own: places, names and numbers."""
+    """The reason of a row without specific places, names and numbers."""
     text = row["reason"].replace(row["path"], "...").strip()
     if row["outcome"] == "raw traceback":
         text = text.splitlines()[-1]
@@ -252,7 +252,7 @@ def _motions(rows: list[dict]) -> str:
 
 
 def single(row: dict) -> str:
-    """All that is said of one file."""
+    """All messages about one file."""
     lines = [f"{row['path']} ({row['kind']}): {row['outcome']}", row["reason"], *row.get("said", [])]
     lines += [f"passed: {name}={value}" for name, value in row.get("answers", {}).items()]
     rest = ("bodies", "mass", "mass_said", "size", "motion", "motion_note", "seconds")

@@ -65,11 +65,11 @@ def test_a_scene_that_mpm_cannot_simulate_runs_on_springs(tmp_path, capsys):
     assert cli.main(["info", str(path)]) == 0
     said = capsys.readouterr()
     assert "Expansion 'grow': MPM has no actuator that changes lengths" in said.err
-    assert "so this is MassSpring" in said.err
+    assert "using MassSpring instead" in said.err
     assert "springs of" in said.out
     assert "plastic" not in said.out
     assert cli.main(["info", str(path), "--solver", "mpm"]) == 1
-    assert "so this is" not in capsys.readouterr().err
+    assert "using " not in capsys.readouterr().err
 
 
 def losses(folder):
@@ -243,7 +243,7 @@ def test_scene_without_task_takes_values_from_its_size(tmp_path, capsys):
 
 @pytest.fixture
 def rigid(monkeypatch):
-    """A cart with a pendulum, in the place of any file; what is written as USD is remembered."""
+    """A cart with a pendulum, instead of any file; what is written as USD is remembered."""
     cart = wb.RigidBody("cart", Box((-0.2, -0.1, -0.1), (0.2, 0.1, 0.1)), 250.0, points=8, surface="wood")
     pole = wb.RigidBody("pole", wb.shapes.Capsule((0.0, 0.0, 0.0), (0.0, 0.0, 0.5), 0.02))
     rail = wb.Joint("rail", "prismatic", None, "cart", axis=(1.0, 0.0, 0.0), lower=-2.0, upper=2.0)
@@ -261,14 +261,14 @@ def rigid(monkeypatch):
 
 
 def held(joint):
-    """A fixed joint in the place of another one."""
+    """A fixed joint instead of another one."""
     return wb.Joint(joint.name, "fixed", joint.parent, joint.child)
 
 
 def test_info_of_rigid_bodies(rigid, capsys):
     assert cli.main(["info", "cart.usda"]) == 0
     said = capsys.readouterr()
-    assert "so this is Articulated" in said.err
+    assert "using Articulated instead" in said.err
     for words in (
         "cart: 2 rigid bodies, 4.662 kg, gravity [0.0, 0.0, -9.81] m/s^2",
         "body cart: Box, 4 kg, surface wood",
@@ -341,7 +341,7 @@ def test_a_file_that_is_no_controller(content, scene_file, tmp_path, capsys):
     path.write_bytes(content)
     assert cli.main(["simulate", str(scene_file), "--controller", str(path), "--out", str(tmp_path / "out")]) == 1
     said = capsys.readouterr().err.strip().splitlines()[-1]
-    assert "controller.pt holds no controller that 'warpbots train' has written" in said
+    assert "controller.pt is not a controller written by 'warpbots train'" in said
     assert "weights_only" not in said
 
 
@@ -349,7 +349,7 @@ def test_a_controller_of_another_robot(scene_file, tmp_path, capsys):
     torch.save({"layers.0.weight": torch.zeros(3, 5)}, tmp_path / "controller.pt")
     words = ["--controller", str(tmp_path / "controller.pt"), "--out", str(tmp_path / "out")]
     assert cli.main(["simulate", str(scene_file), *words]) == 1
-    assert "controller.pt is a controller of another robot" in capsys.readouterr().err
+    assert "controller.pt is a controller for another robot" in capsys.readouterr().err
 
 
 def test_ctrl_c_is_one_sentence(scene_file, tmp_path, monkeypatch, capsys):

@@ -197,7 +197,7 @@ def test_divergence_names_step_field_and_cause():
 
 def test_open_loop_table_that_is_too_short():
     sim = actuated()
-    with pytest.raises(IndexError, match="table has 2 control intervals, but interval 2 was asked for"):
+    with pytest.raises(IndexError, match="table has 2 control intervals, but interval 2 was requested"):
         sim.rollout(wb.controllers.OpenLoop(sim, 2), 3)
 
 
@@ -362,7 +362,7 @@ def test_what_does_not_fit_into_memory(build, words, monkeypatch):
     monkeypatch.setattr(memory_limit, "available_memory", lambda: 1e9)
     with pytest.raises(SceneError, match=words) as error:
         build()
-    assert "1 GB are left" in str(error.value)
+    assert "1 GB are available" in str(error.value)
 
 
 def test_the_memory_that_is_left_is_known():

@@ -100,7 +100,7 @@ def test_a_resumed_run_ends_at_the_same_bits(method, tmp_path):
 
 def test_what_is_no_checkpoint_of_this_run_is_not_resumed(tmp_path):
     path = tmp_path / "run.pt"
-    with pytest.raises(ValueError, match="resume needs the checkpoint to go on from"):
+    with pytest.raises(ValueError, match="resume needs a checkpoint to continue from"):
         noisy(3, resume=True)
     with pytest.raises(FileNotFoundError, match=r"there is no checkpoint .*run.pt to resume; begin a new run without"):
         noisy(3, checkpoint=path, resume=True)
@@ -109,7 +109,7 @@ def test_what_is_no_checkpoint_of_this_run_is_not_resumed(tmp_path):
     torch.save([], tmp_path / "list.pt")
     for foreign in (b"", b"robot", b"PK\x03\x04", *(p.read_bytes() for p in sorted(tmp_path.iterdir()))):
         path.write_bytes(foreign)
-        with pytest.raises(ValueError, match=r"run.pt is no checkpoint of warpbots.fit; begin a new run"):
+        with pytest.raises(ValueError, match=r"run.pt is not a checkpoint of warpbots.fit; begin a new run"):
             noisy(3, checkpoint=path, resume=True)
     noisy(3, checkpoint=path, about={"dx": 0.1})
     kept = path.read_bytes()
@@ -118,9 +118,9 @@ def test_what_is_no_checkpoint_of_this_run_is_not_resumed(tmp_path):
         "dx was 0.1 there and is 0.2 here": {"about": {"dx": 0.2}},
         "dx was 0.1 there and is None here": {"about": None},
         "optimizer was Adam there and is SGD here; lr was 0.2 there and is 0.02 here": {"method": "SGD"},
-        "3 iterations are done, which count among the 2 asked for": {"iterations": 2},
+        "3 iterations are done already, which count towards the 2 requested": {"iterations": 2},
     }.items():
-        with pytest.raises(ValueError, match=rf"cannot resume .*run.pt: .*{said}.*; go on as the run was begun, or"):
+        with pytest.raises(ValueError, match=rf"cannot resume .*run.pt: .*{said}.*; use the settings of that run, or"):
             noisy(**{"iterations": 4, "checkpoint": path, "resume": True, "about": {"dx": 0.1}} | change)
     other = torch.ones(3, requires_grad=True)
     with pytest.raises(ValueError, match=r"its parameters have the shapes \(2,\) of torch.float32 there and \(3,\) of"):

@@ -1,4 +1,4 @@
-"""The README's code runs as it stands, and its commands are those that continuous integration calls."""
+"""The README's code runs as it stands, its commands are those of continuous integration, and documents name real files."""
 
 import re
 from pathlib import Path
@@ -7,6 +7,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "warpbots" / "CONVENTIONS.md",
+             *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "benchmarks").rglob("*.md"))]  # fmt: skip
+PARTS = ["warpbots", "tests", "benchmarks", "tutorials", "usd_scenes", "docs"]
 
 
 def test_python_example_runs(monkeypatch, tmp_path):
@@ -47,3 +50,47 @@ def test_scenes_are_what_their_functions_say():
 @pytest.mark.parametrize("link", re.findall(r"\]\(([^)#]+)\)", README))
 def test_links_lead_somewhere(link):
     assert link.startswith("http") or (ROOT / link).exists()
+
+
+def paths() -> list[str]:
+    """Files and folders of the repository, each with a slash in front; folders with one at the end, too."""
+    found = [p for part in PARTS for p in [ROOT / part, *(ROOT / part).rglob("*")] if "__pycache__" not in p.parts]
+    found += [p for p in ROOT.iterdir() if p.is_file()]
+    return [f"/{p.relative_to(ROOT).as_posix()}" + "/" * p.is_dir() for p in found]
+
+
+def named_paths(text: str) -> set[str]:
+    """Every name of a Python file, notebook or document in a text, and every folder between backquotes."""
+    text = re.sub(r"https?://\S+", "", text)
+    names = re.findall(r"[\w./-]*\w\.(?:py|ipynb|md)\b", text) + re.findall(r"`([\w./-]+/)`", text)
+    return {re.sub(r"^(\.{1,2}/)+", "", name) for name in names}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_documents_name_existing_files(document):
+    """A name may leave out the folders above it: ``contact/volume.py`` is ``warpbots/contact/volume.py``."""
+    known = paths()
+    stale = [
+        name for name in sorted(named_paths(document.read_text())) if not any(p.endswith(f"/{name}") for p in known)
+    ]
+    assert not stale
+
+
+def test_stale_names_are_found():
+    assert named_paths("`math/types.py`, see ../x/y.md and `math/`; https://a.b/c.py") == {
+        "math/types.py",
+        "x/y.md",
+        "math/",
+    }
+
+
+def test_tree_of_folders_is_complete():
+    """The tree in CONTRIBUTING.md has one line for each folder that holds code, and no other."""
+    tree = re.search(r"\n    warpbots/\n(.*?)\n\n", (ROOT / "CONTRIBUTING.md").read_text(), re.S).group()
+    listed, above = set(), []
+    for indent, name in re.findall(r"^( +)([\w/]+)/(?: |$)", tree, re.M):
+        above = [*above[: len(indent) // 2 - 2], name]
+        listed.add("/".join(above))
+    packages = {p.parent.relative_to(ROOT).as_posix() for p in (ROOT / "warpbots").rglob("__init__.py")}
+    assert packages <= listed
+    assert all((ROOT / folder).is_dir() for folder in listed)

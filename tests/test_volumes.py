@@ -181,7 +181,7 @@ def test_single_precision_far_away_is_refused(solver, axis):
 def test_steps_too_short_for_single_precision_are_refused():
     """At 100 m nothing below 3.8 m/s moves in a step of 1 us, which is as fast as what fell for 0.4 s."""
     scene = wb.Scene([wb.SoftBody("thing", cube(100.0), wb.Material(1e5, 0.25))])
-    with pytest.raises(ValueError, match=r"what is slower than 4 m/s stands still \(solver steps of 1e-06 s\)"):
+    with pytest.raises(ValueError, match=r"matter slower than 4 m/s stands still \(solver steps of 1e-06 s\)"):
         wb.Simulation(scene, wb.MPM(0.025), 1e-6, 1)
 
 

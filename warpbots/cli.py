@@ -27,11 +27,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Words after the program's name; None for those of the process.
 
     Returns:
-        Exit status: 0, 1 after a fault that the user can mend, or 130 after Ctrl-C.
+        Exit status: 0, 1 after an error that the user can fix, or 130 after Ctrl-C.
     """
     options = _parser().parse_args(arguments)
     wp.config.log_level = wp.LOG_WARNING
-    torch.set_num_threads(1)  # its operations are small here: waking a second thread costs more than it saves
+    torch.set_num_threads(1)  # operations are small here: a second thread costs more than it saves
     try:
         options.run(options)
     except KeyboardInterrupt:
@@ -48,14 +48,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=wb.__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, run, text in (
-        ("train", _train, "train a controller by gradient and leave it, its loss and its motion in a folder"),
-        ("simulate", _simulate, "simulate and leave the motion in a folder"),
-        ("info", _info, "say what is in a scene, what can be differentiated, and the stable time step"),
+        ("train", _train, "train a controller by gradient and write it, its loss and its motion to a folder"),
+        ("simulate", _simulate, "simulate and write the motion to a folder"),
+        ("info", _info, "print the contents of a scene, what can be differentiated, and the stable time step"),
     ):
         command = commands.add_parser(name, help=text, description=text.capitalize() + ".")
         command.set_defaults(run=run)
         command.add_argument("scene", help="USD file")
-        command.add_argument("--solver", choices=tuple(_SOLVERS), help="method; default: the first of them that can")
+        command.add_argument("--solver", choices=tuple(_SOLVERS), help="default: the first that can simulate the scene")
         command.add_argument(
             "--dx", type=_positive, help="size of a grid cell, spacing of a lattice [m]; default: the scene's"
         )
@@ -64,12 +64,12 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--device", help="Warp device, such as cpu or cuda:0")
         command.add_argument(
             "--asset-root",
-            help="folder in which all must lie that the scene refers to; default: the one above its own",
+            help="folder that must contain all files to which the scene refers; default: the one above its own",
         )
         if run is _info:
             continue
         command.add_argument("--steps", type=_count, help="control intervals to simulate; default: the scene's")
-        command.add_argument("--out", type=Path, help="folder for what is written; default: output/NAME-OF-SCENE")
+        command.add_argument("--out", type=Path, help="output folder; default: output/NAME-OF-SCENE")
         if run is _simulate:
             command.add_argument("--controller", type=Path, help="controller.pt of a training; default: no control")
         else:
@@ -77,16 +77,16 @@ def _parser() -> argparse.ArgumentParser:
                 "--iterations",
                 type=_count,
                 default=25,
-                help="iterations of the optimiser, those before --resume included (%(default)s)",
+                help="iterations of the optimiser, including those before --resume (%(default)s)",
             )
             command.add_argument("--lr", type=_positive, default=3e-2, help="learning rate of Adam (%(default)s)")
             command.add_argument("--seed", type=int, default=3, help="seed of the initial weights (%(default)s)")
-            command.add_argument("--resume", action="store_true", help="go on with the run in the folder")
+            command.add_argument("--resume", action="store_true", help="resume the training in the folder")
     return parser
 
 
 def _positive(text: str) -> float:
-    """A number above zero that a user has typed."""
+    """Parse a positive number."""
     with contextlib.suppress(ValueError):
         if math.isfinite(value := float(text)) and value > 0.0:
             return value
@@ -94,7 +94,7 @@ def _positive(text: str) -> float:
 
 
 def _count(text: str) -> int:
-    """A whole number above zero that a user has typed."""
+    """Parse a positive integer."""
     with contextlib.suppress(ValueError):
         if (value := int(text)) > 0:
             return value
@@ -102,10 +102,10 @@ def _count(text: str) -> int:
 
 
 def _simulation(options: argparse.Namespace) -> wb.Simulation:
-    """The simulation of the scene with what the user said, else what the scene says, else what fits its size.
+    """The simulation of a scene, with the options of the user, else of its task, else defaults for its size.
 
     Raises:
-        SceneError: No method can simulate the scene.
+        SceneError: No solver can simulate the scene.
     """
     scene = wb.usd.read(options.scene, asset_root=options.asset_root)
     task = scene.task
@@ -121,18 +121,18 @@ def _simulation(options: argparse.Namespace) -> wb.Simulation:
             faults.append(error)
             continue
         if faults:
-            print(f"{faults[0]}\nso this is {type(simulation.solver).__name__}", file=sys.stderr)
+            print(f"{faults[0]}\nusing {type(simulation.solver).__name__} instead", file=sys.stderr)
         return simulation
     raise faults[0]
 
 
 def _said(option: Any, default: Any) -> Any:
-    """What the user said, or what goes without saying."""
+    """The option, or its default if the user did not give it."""
     return default if option is None else option
 
 
 def _springs(scene: wb.Scene, spacing: float) -> wb.MassSpring:
-    """Masses and springs that ring no longer than a few milliseconds where the materials say nothing about it."""
+    """A mass-spring solver whose vibrations decay within milliseconds unless the materials have damping."""
     damped = any(m.damping for body in scene.soft for m in (body.material, *body.region_materials.values()))
     return wb.MassSpring(spacing, damping=0.0 if damped else 2e-3)
 
@@ -142,14 +142,14 @@ _SOLVERS = {
     "springs": _springs,
     "articulated": lambda scene, dx: wb.Articulated(),
 }
-"""Methods by the name that users type: functions of a scene and a resolution [m]; the first that can is taken."""
+"""Solvers by name, as functions of a scene and a resolution [m], in order of preference."""
 
 _TRAVEL = ("prismatic", "planar", "translational", "free_2d", "free")
-"""Kinds of joints on which a robot can leave its place."""
+"""Kinds of joints that permit travel."""
 
 
 def _can_travel(simulation: wb.Simulation) -> bool:
-    """Whether a motor belongs to a tree of rigid bodies that is not held by the world."""
+    """Whether a motor belongs to a tree of rigid bodies that can travel."""
     robot, driven = simulation.model.robot, {motor.joint for motor in simulation.scene.actuators}
     for body, joint in enumerate(robot.joints):
         if joint.name in driven:
@@ -178,7 +178,7 @@ def _policy(simulation: wb.Simulation, seed: int = 0) -> wb.controllers.MLP:
 
 
 def _about(simulation: wb.Simulation, policy: wb.controllers.MLP, steps: int) -> dict[str, object]:
-    """What a training is of: one that is resumed has to be of the same."""
+    """Settings that identify a training: they must not change when it is resumed."""
     scene = dataclasses.replace(simulation.scene, source=None)
     with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
         content = hashlib.sha256(repr(scene).encode()).hexdigest()[:12]
@@ -199,8 +199,8 @@ def _train(options: argparse.Namespace) -> None:
         raise ValueError(f"{options.scene} has no actuators to train; see 'warpbots info {options.scene}'")
     if simulation.scene.rigid and not _can_travel(simulation):
         raise ValueError(
-            f"{options.scene}: this command trains robots to travel, and what is driven here hangs on joints that stay "
-            f"where they are in the world; train it for a task of yours with warpbots.fit"
+            f"{options.scene}: this command trains robots to travel, but the base of this one is fixed to the "
+            f"world; train it for a task of your own with warpbots.fit"
         )
     policy = _policy(simulation, options.seed)
     task = simulation.scene.task
@@ -213,7 +213,7 @@ def _train(options: argparse.Namespace) -> None:
         return -travel + 1e-6 * trajectory.control.square().mean()
 
     def save(history: wb.History) -> None:
-        if len(history.loss) == 1:  # a new run begins: what a former one left would be taken for its own
+        if len(history.loss) == 1:  # a new run begins: remove the files of an earlier one
             for name in ("controller.pt", "loss.csv", "loss.png", "motion.gif", "motion.usda"):
                 (folder / name).unlink(missing_ok=True)
         with replacing(folder / "controller.pt") as (temporary,):
@@ -232,11 +232,11 @@ def _train(options: argparse.Namespace) -> None:
         lr=options.lr,
     )
     if not history.loss:
-        raise RuntimeError("interrupted before the first iteration was finished: nothing was trained")
+        raise RuntimeError("interrupted before the end of the first iteration: nothing was trained")
     save(history)
     wb.view.save_loss(folder / "loss.png", history)
     if history.interrupted:
-        print("interrupted: the best controller so far is kept; go on with --resume")
+        print("interrupted: the best controller so far is kept; continue with --resume")
     print(
         f"loss {history.loss[0]:.4g} -> {history.loss[history.best]:.4g} in {len(history.loss) - 1} iterations: the "
         f"robot travels {-history.loss[history.best]:.3f} m in {steps * simulation.dt:g} s"
@@ -260,7 +260,7 @@ def _load(path: Path) -> dict:
     try:
         return torch.load(path, weights_only=True)
     except Exception as fault:  # torch raises whatever pickle, zipfile and its own readers raise
-        raise ValueError(f"{path} holds no controller that 'warpbots train' has written; train one anew") from fault
+        raise ValueError(f"{path} is not a controller written by 'warpbots train'; train a new one") from fault
 
 
 def _restore(policy: torch.nn.Module, path: Path) -> None:
@@ -269,7 +269,7 @@ def _restore(policy: torch.nn.Module, path: Path) -> None:
     try:
         policy.load_state_dict(weights)
     except (RuntimeError, TypeError, AttributeError) as fault:
-        raise ValueError(f"{path} is a controller of another robot, scene or task; train one for this") from fault
+        raise ValueError(f"{path} is a controller for another robot, scene or task; train one for this one") from fault
 
 
 def _write_motion(folder: Path, simulation: wb.Simulation, policy: torch.nn.Module | None, steps: int) -> None:
@@ -315,7 +315,7 @@ def _info(options: argparse.Namespace) -> None:
 
 
 def _say_soft(scene: wb.Scene, model: Any) -> None:
-    """Print soft bodies and what drives them."""
+    """Print soft bodies and their actuators."""
     print(f"{scene.name}: {scene.dim}D, {len(model.matter)} particles, gravity {list(scene.gravity)} m/s^2")
     for i, body in enumerate(scene.bodies):
         m = body.material
@@ -331,7 +331,7 @@ def _say_soft(scene: wb.Scene, model: Any) -> None:
 
 
 def _say_rigid(scene: wb.Scene, model: Any) -> None:
-    """Print rigid bodies, their joints, motors and laws of contact."""
+    """Print rigid bodies, their joints, motors and contact laws."""
     mass = model.parameter("mass").numpy()[0]
     print(f"{scene.name}: {len(mass)} rigid bodies, {mass.sum():.4g} kg, gravity {list(scene.gravity)} m/s^2")
     for body, m in zip(scene.rigid, mass, strict=True):

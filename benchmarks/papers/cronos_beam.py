@@ -2,8 +2,8 @@
 
     python benchmarks/papers/cronos_beam.py [--wide]
 
-A beam bent by a tip load is let go; its frequency is that of the zero crossings of its tip. It starts from the static
-equilibrium in the place of half a second with drag; both ways are compared on one
+A beam bent by a tip load is released; its frequency is that of the zero crossings of its tip. It starts from the static
+equilibrium instead of half a second with drag; both methods are compared on one
 beam. Theory is f = 1.8751^2 / 2 pi sqrt(E I / rho A L^4) (Euler and Bernoulli; the paper's g under the root is a slip).
 Writes ``cronos_beam.png`` beside this file. ``--wide`` adds the widest beams at 8 cells, a minute or two more.
 """
@@ -65,7 +65,7 @@ def simulation(size: tuple[float, float, float], integrator: str, drag: float = 
 
 
 def first_mode(size: tuple[float, float, float], spacing: float, **change: str) -> float:
-    """Frequency of the first mode that bends in its height [Hz], by eigenvalues; narrow beams have lower ones."""
+    """Frequency of the first bending mode in the height [Hz], by eigenvalues; narrow beams have lower modes."""
     model = changed(wb.MassSpring(spacing).build(beam(size, MATERIAL)), **change)
     frequency, shape = natural_modes(model, 3)
     upwards = shape[:, :, 2] @ model.mass.numpy()[0]
@@ -73,13 +73,13 @@ def first_mode(size: tuple[float, float, float], spacing: float, **change: str) 
 
 
 def changed(model: MassSpringModel, stiffness: str = "", mass: str = "") -> MassSpringModel:
-    """A lattice that does without cells that own stiffness and mass: what each spring or mass gets is the same.
+    """A lattice with uniform stiffness or mass, instead of the contributions of cells.
 
     Args:
-        model: The lattice as it is.
-        stiffness: ``"interior"``, of each kind of spring what it has inside of matter; ``"1 / l"``, inversely to its
+        model: The original lattice.
+        stiffness: ``"interior"``, for each kind of spring its stiffness in the interior; ``"1 / l"``, inversely to its
             length, with the same Young's modulus along the lattice in the interior; or as it is.
-        mass: ``"interior"``, what a mass has inside of matter; ``"equal"``, an equal part of the whole; or as it is.
+        mass: ``"interior"``, that of a mass in the interior; ``"equal"``, an equal part of the total; or unchanged.
     """
     made, a = model.lattice, model.lattice.rest_length.min()
     kind = np.rint((made.rest_length / a) ** 2).astype(int)  # 1, 2 and 3: edges, diagonals of faces and of cells
@@ -107,7 +107,7 @@ def changed(model: MassSpringModel, stiffness: str = "", mass: str = "") -> Mass
 def plate(size: tuple[float, float, float]) -> float:
     """First frequency of a thin cantilever plate over that of a beam (Kirchhoff, by Ritz's method).
 
-    A narrow strip curves across, freely, and is a beam; a very wide one cannot, and the ratio rises to
+    A narrow strip curves transversely and is a beam; a very wide one cannot, and the ratio rises to
     1 / sqrt(1 - nu^2). The deflection is a polynomial in x in (0, 1) along, with x^2 as a factor, and an even one in y
     in (-1, 1) across.
     """
@@ -130,12 +130,12 @@ def plate(size: tuple[float, float, float]) -> float:
 
 
 def released(size: tuple[float, float, float], integrator: str, periods: float, settle: float = 0.0) -> dict:
-    """Frequencies [Hz] of a beam that is let go: by crossings, by their number, by the peak of the spectrum.
+    """Frequencies [Hz] of a released beam: by crossing times, by their number, by the peak of the spectrum.
 
     Args:
         size: Length, width and height [m].
         integrator: Of the lattice.
-        periods: How long it is watched.
+        periods: Length of the record.
         settle: How long drag acts before [s], from the straight beam, as in the paper; 0 to start in equilibrium.
     """
     theory = euler_bernoulli(size, MATERIAL)
@@ -156,7 +156,7 @@ def released(size: tuple[float, float, float], integrator: str, periods: float, 
 
 
 def base() -> None:
-    """One beam for long, by every measure, and the paper's way to settle beside ours."""
+    """One beam for a long time, by every measure, released as in the paper and as here."""
     size = (LENGTH, SIDE, SIDE)
     theory, eigenvalue = euler_bernoulli(size, MATERIAL), first_mode(size, SPACING)
     print(f"beam {size} m, cells of {SPACING} m: theory {theory:.4f} Hz, eigenvalue {eigenvalue:.4f} Hz")
@@ -255,7 +255,7 @@ def _percent(ratio: np.ndarray) -> str:
 
 
 def draw(found: dict, resolution: list, lattices: dict) -> None:
-    """Figure 5 above; below what the resolution and the lattice do."""
+    """Figure 5 above; below the effects of the resolution and of the lattice."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12.0, 7.0), dpi=110, layout="constrained")

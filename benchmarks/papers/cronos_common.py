@@ -1,4 +1,4 @@
-"""What the experiments on Cronos's cantilever share: the beam, its theory, its rest, its motion, its frequency.
+"""Shared by the experiments on Cronos's cantilever: the beam, its theory, equilibrium, motion and frequency.
 
 Beams lie along x from the clamp at x = 0, their width is along y and their height, in which they bend, along z.
 """
@@ -46,7 +46,7 @@ def euler_bernoulli(size: tuple[float, float, float], material: wb.Material) -> 
 
 
 def timoshenko(size: tuple[float, float, float], material: wb.Material) -> float:
-    """First frequency of a cantilever that shears and whose sections have inertia [Hz].
+    """First frequency of a cantilever with shear and rotary inertia [Hz].
 
     Deflection w, slope s, moment M and shear force Q along the beam: w' = s + Q / kGA, s' = M / EI,
     M' = -Q - rho I w^2 s, Q' = -rho A w^2 w; the frequency is where M = Q = 0 at the tip has a solution.
@@ -69,7 +69,7 @@ def timoshenko(size: tuple[float, float, float], material: wb.Material) -> float
 
 
 def tip_height(model: MassSpringModel, position: torch.Tensor) -> torch.Tensor:
-    """Mean height of the free end over that at rest [m], shape (worlds,)."""
+    """Mean height of the free end above its height at rest [m], shape (worlds,)."""
     end = torch.as_tensor(model.lattice.regions["tip"])
     rest = torch.as_tensor(model.lattice.position[model.lattice.regions["tip"], 2])
     return (position[:, end, 2].double() - rest).mean(dim=1)

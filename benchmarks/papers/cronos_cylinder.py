@@ -51,13 +51,13 @@ def tip_of(sim: wb.Simulation, position: torch.Tensor) -> torch.Tensor:
 
 
 def at_rest(sim: wb.Simulation, scale: torch.Tensor) -> torch.Tensor:
-    """Positions after the sway has died, with all stiffnesses times `scale`, differentiable; shape (1, n, 3)."""
+    """Positions after the motion has decayed, with all stiffnesses times `scale`, differentiable; shape (1, n, 3)."""
     stiffness = scale * sim.parameter("stiffness")
     return sim.rollout(None, round(SECONDS / INTERVAL), stiffness=stiffness).final.position
 
 
 def calibrate(sim: wb.Simulation, iterations: int) -> float:
-    """Factor on the stiffness that brings the tip nearest to the measured one: Gauss and Newton on its logarithm."""
+    """Stiffness factor that brings the tip nearest to the measured one: Gauss–Newton on its logarithm."""
     log = torch.zeros((), requires_grad=True)
     for _ in range(iterations):
         tip = tip_of(sim, at_rest(sim, log.exp()))

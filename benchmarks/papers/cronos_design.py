@@ -1,12 +1,13 @@
-"""Beyond Cronos: where a beam must be stiff so that it bends itself into a given curve, by gradient.
+"""Beyond Cronos: a stiffness field that makes a beam bend itself into a given curve, by gradient.
 
     python benchmarks/papers/cronos_design.py [--iterations N]
 
-A clamped 2D beam whose middle layer grows along its length by one strain everywhere. Of one stiffness it only becomes
-longer; which way it bends, and where, is decided by which of its skins is the softer. Designed is the stiffness of
-every cell, within bounds and at the same mass, such that the centre line lies on a curve that bends up, down and up
-again. The gradient runs back through the motion until the beam rests; it is checked against differences of the static
-problem, which knows nothing of the motion, and so is the design. Writes ``cronos_design.png`` beside this file.
+The middle layer of a clamped 2D beam expands along its length by a uniform strain. With uniform stiffness the beam only
+becomes longer; the direction in which it bends depends on which of its outer layers is softer. The design variables are
+the stiffness of every cell, within bounds and at constant mass, such that the centre line follows a curve that bends
+up, down and up again. The gradient is propagated back through the motion until the beam is at rest; gradient and design
+are checked against the static problem, which is independent of the motion. Writes ``cronos_design.png`` beside this
+file.
 """
 
 import argparse
@@ -46,7 +47,7 @@ DRAG = 10.0
 
 
 def scene() -> wb.Scene:
-    """The beam along x, clamped at x = 0, without gravity; its middle third is the layer that grows."""
+    """The beam along x, clamped at x = 0, without gravity; its middle third is the expanding layer."""
     far = 2.0 * LENGTH
     regions = {
         "root": wb.shapes.Box((-1e-6, -far), (1e-6, far)),
@@ -59,7 +60,7 @@ def scene() -> wb.Scene:
 
 
 def simulation() -> wb.Simulation:
-    """Steps that are still stable where all cells are as stiff as they may be."""
+    """A simulation with steps that are stable at the largest stiffness."""
     solver = wb.MassSpring(SPACING, drag=DRAG)
     soft = wb.Simulation(scene(), solver, INTERVAL, substeps=None)
     return wb.Simulation(scene(), solver, INTERVAL, math.ceil(0.6 * math.sqrt(UPPER) * soft.substeps))
@@ -85,7 +86,7 @@ def target(x: torch.Tensor) -> torch.Tensor:
 
 
 class Beam:
-    """The beam, its design variables and what is wanted of it.
+    """The beam, its design variables and its target.
 
     Attributes:
         sim: The simulation.
@@ -108,7 +109,7 @@ class Beam:
         return self._nominal * (self._share @ log.exp())
 
     def at_rest(self, log: torch.Tensor) -> torch.Tensor:
-        """Positions when the beam has grown and rests [m], shape (n, 2); differentiable."""
+        """Positions of the expanded beam at rest [m], shape (n, 2); differentiable."""
         return self.sim.rollout(self._control, STEPS, stiffness=self.stiffness(log)).final.position[0]
 
     def miss(self, position: torch.Tensor) -> torch.Tensor:
@@ -117,15 +118,15 @@ class Beam:
         return (y - target(x)).square().mean()
 
     def loss(self) -> torch.Tensor:
-        """What is minimised [mm^2]."""
+        """The loss [mm^2]."""
         log = self.log()
         i, j = self._neighbours.T
         return 1e6 * (self.miss(self.at_rest(log)) + SMOOTH * (log[i] - log[j]).square().mean())
 
     def static(self, log: torch.Tensor) -> np.ndarray:
-        """Positions at rest by Newton's method [m], shape (n, 2): nothing of the motion is in them.
+        """Positions at rest by Newton's method [m], shape (n, 2), independent of the motion.
 
-        The layer grows in parts: from the straight beam at full growth Newton's method may not converge.
+        The layer expands in increments: from the straight beam at full expansion Newton's method may not converge.
         """
         model = wb.Simulation(scene(), self.sim.solver, INTERVAL, self.sim.substeps).model
         lattice = model.lattice

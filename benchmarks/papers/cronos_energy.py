@@ -1,17 +1,17 @@
-"""Cronos figure 7: the energy of a beam that settles under a load for half a second and is then let go.
+"""Cronos figure 7: the energy of a beam that settles under a load for half a second and is then released.
 
     python benchmarks/papers/cronos_energy.py
 
-After the release, which takes away load and drag, the total of elastic, gravitational and kinetic energy is to stay.
-The potential of the load is not in it, so only what comes after the release counts. Semi-implicit Euler conserves
-another energy exactly up to order 2: that with the velocity in the middle of its two values about a position (it is
-Verlet's method with velocities half a step late); it is printed as well. Writes ``cronos_energy.png`` beside this file.
+After the release, which removes load and drag, the sum of elastic, gravitational and kinetic energy should be constant.
+It does not include the potential of the load, so only the time after the release counts. Semi-implicit Euler conserves,
+to order 2, the energy computed with the mean of the two velocities around a position (it is Verlet's method with
+velocities half a step late); it is printed as well. Writes ``cronos_energy.png`` beside this file.
 """
 
 import dataclasses
 import os
 
-os.environ.setdefault("WARPBOTS_PRECISION", "float64")  # bands of 1e-4 are looked at, over 1e5 steps
+os.environ.setdefault("WARPBOTS_PRECISION", "float64")  # bands of 1e-4 over 1e5 steps
 
 import numpy as np
 import torch
@@ -51,7 +51,7 @@ def motion(integrator: str, substeps: int) -> tuple[wb.Simulation, list[MassSpri
 def centred(model: MassSpringModel, state: MassSpringState, dt: float) -> MassSpringState:
     """A state of semi-implicit Euler with the mean of the velocities before and after its next kick.
 
-    The load and the drag are not in it: it is for what comes after the release.
+    Load and drag are not included: it applies after the release.
     """
     pull = forces(model, state.position[0].numpy()) / model.mass.numpy()[0][:, None] + model.gravity.numpy()[0]
     pull[model.lattice.regions["root"]] = 0.0
@@ -64,7 +64,7 @@ def total(model: MassSpringModel, states: list[MassSpringState]) -> np.ndarray:
 
 
 def band_and_drift(values: np.ndarray, scale: float) -> tuple[float, float]:
-    """Width of the band of `values`, and what a straight line through them rises by [both per `scale`]."""
+    """Width of the band of `values`, and the rise of a straight line through them [both per `scale`]."""
     t = np.linspace(-0.5, 0.5, len(values))
     return float(np.ptp(values)) / scale, float(np.polyfit(t, values, 1)[0]) / scale
 
@@ -77,7 +77,9 @@ def main() -> None:
             sim, states, loaded = motion(integrator, substeps)
             dt, free = sim.dt / substeps, states[loaded - 1 :]
             parts = {k: np.array([getattr(energy(sim.model, s), k)[0] for s in states]) for k in KINDS}
-            swing = np.ptp(parts["kinetic"][loaded:])  # what is exchanged is the measure, not the arbitrary height
+            swing = np.ptp(
+                parts["kinetic"][loaded:]
+            )  # relative to the energy exchanged, not to the arbitrary zero of height
             rows = {integrator: total(sim.model, free)}
             if integrator == "euler":
                 rows["euler, centred velocity"] = total(sim.model, [centred(sim.model, s, dt) for s in free])
@@ -98,7 +100,7 @@ def main() -> None:
 
 
 def draw(curves: dict) -> None:
-    """Figure 7: the parts and the total in Euler's motion, and close up what the total of each does."""
+    """Figure 7: the parts and the total with Euler, and a close-up of the total of each."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11.0, 4.0), dpi=110, layout="constrained")

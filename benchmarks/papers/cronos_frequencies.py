@@ -1,11 +1,11 @@
-"""Cronos figure 8: natural frequencies of a 10 m cantilever by eigenvalues, beside the spectrum of its tip's motion.
+"""Cronos figure 8: natural frequencies of a 10 m cantilever by eigenvalues, compared with the spectrum of its tip.
 
     python benchmarks/papers/cronos_frequencies.py
 
-Four motions: small about rest; swings through rest from ever larger deflections, let go; small about the beam as a load
-holds it; and the sag of a straight beam under a gravity that is switched on. Eigenvalues are those about rest and those
-about the beam in equilibrium, where the motion has one that is not rest. The two lowest modes in the plane of the load
-count; the beam is half as wide as high, so that they are not mixed with those across. Writes
+Four motions: small about rest; swings through rest, released from increasing deflections; small about the beam
+deflected by a load; and the sag of a straight beam when gravity is switched on. Eigenvalues are computed about rest
+and, where it differs, about the equilibrium of the motion. The two lowest modes in the plane of the load count; the
+beam is half as wide as high, so that they do not mix with lateral modes. Writes
 ``cronos_frequencies.png`` beside this file.
 """
 
@@ -68,7 +68,7 @@ def record(sim: wb.Simulation, start: np.ndarray, **parameters: torch.Tensor) ->
 
 
 def line(name: str, measured: np.ndarray, rest: np.ndarray, static: np.ndarray | None = None) -> None:
-    """One motion, its frequencies beside the eigenvalues."""
+    """One motion: its frequencies and the eigenvalues."""
     text = f"{name}: peaks {measured[0]:.5f} and {measured[1]:.5f} Hz"
     for where, f in (("rest", rest), ("equilibrium", static)):
         if f is not None:
@@ -118,7 +118,7 @@ def main() -> None:
 
 
 def draw(shown: list, swings: np.ndarray) -> None:
-    """Spectra with eigenvalues, the first peak close up, and how the frequency moves with the amplitude."""
+    """Spectra with eigenvalues, a close-up of the first peak, and the frequency over the amplitude."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(14.0, 6.0), dpi=100, layout="constrained")

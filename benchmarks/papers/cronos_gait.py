@@ -3,10 +3,9 @@
     python benchmarks/papers/cronos_gait.py [--iterations N] [--no-transfer]
 
 Each of the five members has its own control, periodic, the sigmoid of a Fourier series: chambers only inflate. It
-begins as the gait made by hand (``cronos_robots.py``), and the distance of the centre of mass in two cycles is
-maximised. The gradient is checked against differences; the gait found is followed for longer, on a hard floor, and on a
-lattice of half the spacing.
-Writes ``cronos_gait.png`` beside this file.
+starts as the hand-made gait (``cronos_robots.py``), and the distance of the centre of mass in two cycles is maximised.
+The gradient is checked against differences; the optimised gait is also simulated for longer, on a rigid floor, and on a
+lattice of half the spacing. Writes ``cronos_gait.png`` beside this file.
 """
 
 import argparse
@@ -46,7 +45,7 @@ def controls(series: torch.Tensor, steps: int) -> torch.Tensor:
 
 
 def distance(sim: wb.Simulation, series: torch.Tensor) -> torch.Tensor:
-    """How far the centre of mass goes along x in training [m]; differentiable."""
+    """Distance of the centre of mass along x in training [m]; differentiable."""
     end = sim.rollout(controls(series, STEPS), STEPS).final.position
     return (centre(sim, end) - centre(sim, sim.state().position))[0, 0]
 
@@ -54,7 +53,7 @@ def distance(sim: wb.Simulation, series: torch.Tensor) -> torch.Tensor:
 def check(sim: wb.Simulation, series: torch.Tensor, sizes: tuple[float, ...] = (1e-3, 2e-2)) -> None:
     """Print the slope along the gradient and along a random direction, by gradient and by central differences.
 
-    Differences of two sizes: the small one judges the gradient, the other one says how rough the landscape is.
+    Differences of two step sizes: the small one checks the gradient, the other shows how rough the loss is.
     """
     variable = series.clone().requires_grad_()
     (gradient,) = torch.autograd.grad(distance(sim, variable), variable)
@@ -76,14 +75,14 @@ def per_cycle(way: torch.Tensor) -> float:
 
 
 def depth(sim: wb.Simulation, control: torch.Tensor) -> float:
-    """How deep the lowest mass is below the floor, on average over a motion [m]."""
+    """Mean depth of the lowest mass below the floor over a motion [m]."""
     with torch.no_grad():
         low = sim.rollout(control, len(control), observe=lambda s: s.position[..., 2].amin(dim=1)).observation
     return float(-low.mean())
 
 
 def report(name: str, sim: wb.Simulation, way: torch.Tensor) -> None:
-    """Print how far a gait goes."""
+    """Print the distance of a gait."""
     x = sim.model.lattice.position[:, 0]
     trained = float(way[STEPS - 1, 0])
     print(

@@ -1,10 +1,10 @@
-"""Cronos figure 1: a thermal actuator that grows and leans, a four-legged sheet that crawls, soft legs with motors.
+"""Cronos figure 1: a thermal actuator that expands and leans, a four-legged sheet that crawls, soft legs with motors.
 
     python benchmarks/papers/cronos_robots.py [--spacing S]
 
-All are scenes of ``usd_scenes``. The actuator is heated and cools down again; the sheet crawls by a gait made by hand:
-a wave of inflation from the front legs through the spine to the hind legs, once per cycle. How far it gets depends on
-the floor, which is told by running it on a softer and on a hard one as well. The robot with motors runs at full
+All are scenes of ``usd_scenes``. The actuator is heated and cools down again; the sheet crawls with a hand-made gait:
+a wave of inflation from the front legs through the spine to the hind legs, once per cycle. The distance depends on
+the floor, so it also runs on a softer and on a rigid one. The robot with motors runs at full
 voltage. Writes ``cronos_thermal.png``, ``cronos_multigait.png`` and ``cronos_soft_legs.png`` beside this file.
 """
 
@@ -50,7 +50,7 @@ def simulation(
         name: Name of the scene.
         spacing: Spacing of the lattice [m]; None for the scene's.
         contact: Stiffness of the floor [Pa/m].
-        margin: Part of the stability bound that a step takes; None for the solver's.
+        margin: Time step as a fraction of the stability bound; None for the solver's.
     """
     scene = wb.usd.read(Path(__file__).resolve().parents[2] / "usd_scenes" / f"{name}.usda")
     solver = wb.MassSpring(spacing or scene.task.cell_size, drag=DRAG, contact_stiffness=contact)
@@ -147,7 +147,7 @@ def multigait(spacing: float | None) -> None:
 
 
 def turns(sim: wb.Simulation, positions: list[np.ndarray], region: str) -> float:
-    """By how many turns a region has rotated about y in the end, from its positions after every interval."""
+    """Final number of rotations of a region about y, from its positions after every interval."""
     chosen = sim.model.lattice.regions[region]
     X = sim.model.lattice.position[chosen][:, [2, 0]]
     angle = []

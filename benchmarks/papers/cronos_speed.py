@@ -3,8 +3,8 @@
     python benchmarks/papers/cronos_speed.py [--device D] [--repeats N]
 
 Table 3 has 8,000 active and 25 anchored masses: a beam of 320 x 4 x 4 voxels has 321 x 5 x 5 masses, 25 of them in the
-clamped face. Figure 9 has cubes of voxels that nothing holds. Single precision, one thread on a CPU. Timed as in
-``../run.py``: captured intervals, forwards and with gradient in turn, input and output copies included. Writes
+clamped face. Figure 9 has unconstrained cubes of voxels. Single precision, one thread on a CPU. Timed as in
+``../run.py``: captured intervals, alternating forward and with gradient, including copies of inputs and outputs. Writes
 ``cronos_speed.png`` beside this file.
 """
 
@@ -98,7 +98,7 @@ def draw(found: dict[str, list[tuple[int, float, float]]]) -> None:
 
 
 def measure(solver: wb.MassSpring, model: object, repeats: int, steps: int = STEPS) -> dict[str, list[float]]:
-    """Times of an interval of so many steps [s], forwards and with the gradient to the state it starts from."""
+    """Times of an interval [s], forward and with the gradient with respect to its initial state."""
     inputs = {n: wp.to_torch(a).clone() for n, a in vars(solver.state(model)).items() if isinstance(a, wp.array)}
     like = inputs["position"]
     inputs["control"] = torch.zeros(1, model.channels, dtype=like.dtype, device=like.device)

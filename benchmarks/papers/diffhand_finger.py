@@ -1,8 +1,8 @@
 """The finger of DiffHand (Xu et al. 2021) without cages: boxes of its dimensions, whose lengths are parameters.
 
-Palm, knuckle and three times joint and phalanx, then a tip; lengths, widths and axes are those of its components. The
-design scales the lengths of the three phalanges and the height of the end of the tip, and moves what hangs on them:
-frames of joints, masses, moments of inertia, contact points and their areas.
+Palm, knuckle, three pairs of joint and phalanx, then a tip; lengths, widths and axes are those of its components. The
+design scales the lengths of the three phalanges and the height of the end of the tip. Joint frames, masses, moments of
+inertia, contact points and their areas follow.
 """
 
 import dataclasses
@@ -36,7 +36,7 @@ AXES = {"knuckle": (0.0, 0.0, 1.0), "proximal": (0.0, 1.0, 0.0), "middle": (0.0,
 
 @dataclasses.dataclass(frozen=True)
 class Design:
-    """What is scaled, all 1 in the finger of the paper.
+    """Scale factors, all 1 for the finger of the paper.
 
     Attributes:
         phalanges: Lengths of the three phalanges, shape (3,).
@@ -66,7 +66,7 @@ def lengths(phalanges: torch.Tensor) -> torch.Tensor:
 
 
 def finger_bodies(points: int = 0, design: Design = PAPER) -> list[wb.RigidBody]:
-    """The palm and the four links along x, at zero, with about so many contact points on each of the last three.
+    """The palm and the four links along x, at zero, with about this number of contact points on each of the last three.
 
     The points are those of the paper's finger; `parameters` moves them with the design.
     """
@@ -156,7 +156,7 @@ def _box(length: torch.Tensor, width: torch.Tensor, height: torch.Tensor) -> tup
 
 
 def _joined(parts: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]) -> tuple[torch.Tensor, ...]:
-    """Mass, place of the centre along x and moments about it of boxes in a row, each (mass, place, moments)."""
+    """Mass, centre of mass along x and moments about it of boxes in a row, each (mass, position, moments)."""
     mass = sum(m for m, _, _ in parts)
     center = sum(m * x for m, x, _ in parts) / mass
     across = torch.diag(torch.tensor([0.0, 1.0, 1.0], dtype=mass.dtype))

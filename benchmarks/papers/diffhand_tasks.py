@@ -1,10 +1,10 @@
-"""DiffHand's tasks without cages: Finger Reach and Flip Box, control alone and with a design, beside CMA-ES.
+"""DiffHand's tasks without cages: Finger Reach and Flip Box, control alone and with a design, compared with CMA-ES.
 
     python benchmarks/papers/diffhand_tasks.py [reach] [flip] [--seeds N] [--iterations N] [--json FILE]
 
 Losses and constants are those of the published code, in its units (cm, rad); the finger is `diffhand_finger`. L-BFGS-B
-starts from controls of zero (seed 0) or at random; CMA-ES (population 20) gets as many episodes as L-BFGS-B took, or
-so many times more. Writes ``diffhand_<task>.png``, the loss over episodes, beside this file.
+starts from zero controls (seed 0) or at random; CMA-ES (population 20) gets as many episodes as L-BFGS-B took, or a
+multiple. Writes ``diffhand_<task>.png``, the loss over episodes, beside this file.
 """
 
 import argparse
@@ -42,9 +42,9 @@ class Task:
 
     Attributes:
         name: Its name.
-        sim: What is simulated; one control interval is one hold of the controls.
+        sim: The simulation; controls are constant during a control interval.
         intervals: Control intervals of an episode.
-        bounds: Of each entry of the design.
+        bounds: Bounds of each entry of the design.
         loss: Loss and metric of a trajectory under a design.
         episodes: Loss of each episode so far.
     """
@@ -79,14 +79,14 @@ class Task:
         return loss, metric
 
     def start(self, seed: int) -> np.ndarray:
-        """Controls of zero for seed 0, at random otherwise; the finger of the paper."""
+        """Zero controls for seed 0, random ones otherwise; the finger of the paper."""
         rng = np.random.default_rng(seed)
         control = np.zeros(self.controls) if seed == 0 else rng.uniform(-0.5, 0.5, self.controls)
         return np.concatenate([control, np.ones(len(self.bounds))])
 
 
 def reach() -> Task:
-    """Finger Reach: follow four targets without gravity; 3 s in steps of 5 ms, controls held for 20."""
+    """Finger Reach: follow four targets without gravity; 3 s in steps of 5 ms, controls constant for 20 steps."""
     times = 20 * np.arange(1, INTERVALS + 1)
     targets = torch.as_tensor(TARGETS[np.minimum((times - 1) // 150, 3)])
 
@@ -99,8 +99,8 @@ def reach() -> Task:
 
 
 def flip() -> Task:
-    """Flip Box: turn a heavy box on its hinge by 90 degrees; 0.75 s in steps of 5 ms, controls held for 5."""
-    solver = wb.Articulated(rounding=0.2)  # edges of 6 mm, deeper than the finger's soft points press in
+    """Flip Box: turn a heavy box on its hinge by 90 degrees; 0.75 s in steps of 5 ms, controls constant for 5 steps."""
+    solver = wb.Articulated(rounding=0.2)  # edges of 6 mm, more than the penetration of the finger's soft points
     sim = wb.Simulation(flip_scene(), solver, dt=0.025, substeps=5, checkpoints=wb.Checkpoints.all())
     angle_at = 3 + sim.model.robot.coordinates["lid"].start
     back = torch.tensor([6.0, 0.0, 4.0], dtype=torch.float64)
@@ -201,7 +201,7 @@ def figure(name: str, results: dict[str, list[dict]]) -> None:
 
 
 def strip(task: Task, values: list[float], path: Path) -> None:
-    """Five moments of an episode; what is drawn is a finger that was built as designed."""
+    """Five moments of an episode, drawn with a finger built as designed."""
     values = torch.as_tensor(np.array(values))
     design = Design.of(values[task.controls :])
     with torch.no_grad():

@@ -1,14 +1,14 @@
-"""Soft multi-body paper, figure 3: the stiffness of every tetrahedron of two bridges, from how far they sag.
+"""Soft multi-body paper, figure 3: the stiffness of every tetrahedron of two bridges, identified from their sag.
 
     python benchmarks/papers/softbody_bridges.py [BRIDGE ...] [--seeds N] [--evaluations N] [--quick] [--json FILE]
 
-Young's modulus and Poisson's ratio of every tetrahedron are unknown, 1,336 and 5,822 numbers; known is that under its
-weight the barycentre of a bridge goes down by 8 cm. The loss is the distance of the barycentre from there, as in the
-paper. A rollout is five steps of 0.2 s, in which implicit Euler brings a bridge to rest. Gradients through it drive
-Gauss and Newton's method and Adam, with the rate of the published code; beside them are CMA-ES (with a diagonal
-covariance, as there are thousands of unknowns), BOBYQA and Nelder and Mead's simplex, on the same unknowns from the
-same starts. An iteration is one evaluation of the loss, with or without its gradient; ``--evaluations`` gives these
-three more than a hundred, and leaves the others out. Double precision. Prints a table and writes
+Young's modulus and Poisson's ratio of every tetrahedron are unknown, 1,336 and 5,822 numbers; known is that the
+barycentre of a bridge sags by 8 cm under its weight. The loss is the distance of the barycentre from there, as in the
+paper. A rollout is five steps of 0.2 s, in which implicit Euler brings a bridge to rest. Gradients through it are used
+by the Gauss-Newton method and Adam, with the rate of the published code. They are compared with CMA-ES (with a diagonal
+covariance, as there are thousands of unknowns), BOBYQA and the Nelder-Mead simplex, on the same unknowns from the same
+initial guesses. An iteration is one evaluation of the loss, with or without its gradient; ``--evaluations`` gives these
+three more than a hundred, and omits the others. Double precision. Prints a table and writes
 ``softbody_bridges.png`` beside this file; ``--quick`` takes one seed and three evaluations and draws nothing.
 """
 
@@ -61,7 +61,7 @@ class Bridge:
 
     Attributes:
         name: Its name in `SHAPES`.
-        sim: What is simulated.
+        sim: The simulation.
         log: Logarithm of Young's modulus of every tetrahedron [ln Pa], between bounds.
         ratio: Poisson's ratio of every tetrahedron, between bounds.
         losses: Loss of every evaluation since the last `start` [m].
@@ -83,7 +83,7 @@ class Bridge:
         self.start(0)
 
     def start(self, seed: int) -> None:
-        """Put random numbers about the middle of their bounds in the place of all unknowns."""
+        """Set all unknowns to random numbers around the middle of their bounds."""
         shape = self.sim.parameter("youngs_modulus").shape
         noise = SPREAD * torch.as_tensor(np.random.default_rng(seed).normal(size=(2, *shape)))
         low, high = (math.log(bound) for bound in MODULUS)
@@ -101,14 +101,14 @@ class Bridge:
         return {"youngs_modulus": self.log().exp(), "poissons_ratio": self.ratio()}
 
     def away(self) -> torch.Tensor:
-        """Where the barycentre is after a rollout, from where it should be [m], shape (3,)."""
+        """Position of the barycentre after a rollout relative to its target [m], shape (3,)."""
         final = self.sim.rollout(None, STEPS, **self.fields()).final
         away = self.sim.center_of_mass(final)[0] - self._rest + torch.tensor([0.0, 0.0, SAG])
         self.losses.append(float(away.detach().norm()))
         return away
 
     def value(self, row: np.ndarray) -> float:
-        """The loss for raw unknowns in one row, which it keeps [m]; that of no motion where a step finds no end."""
+        """The loss for raw unknowns in one row, stored [m]; that of the bridge at rest if a step does not converge."""
         with torch.no_grad():
             torch.nn.utils.vector_to_parameters(torch.tensor(row), self.raw)
             try:
@@ -123,7 +123,7 @@ class Bridge:
         return torch.nn.utils.parameters_to_vector(self.raw).detach().double().numpy()
 
     def sags(self) -> tuple[float, float]:
-        """By how much the barycentre goes down [m], solved to 1e-8: after a rollout, and after six of them on end."""
+        """Sag of the barycentre [m], solved to 1e-8: after one rollout, and after six consecutive ones."""
         sim = Bridge(self.name, 1e-8).sim
         with torch.no_grad():
             z = sim.rollout(
@@ -133,7 +133,7 @@ class Bridge:
 
 
 def by_gauss_newton(bridge: Bridge, seed: int, evaluations: int) -> None:
-    """The shortest step that brings the linearised barycentre to its place, or the part of it that moves none far."""
+    """The shortest step that brings the linearised barycentre to its target, shortened if an unknown moves too far."""
     for _ in range(evaluations - 1):
         away = bridge.away()
         rows = [torch.autograd.grad(a, bridge.raw, retain_graph=True) for a in away]
@@ -193,7 +193,7 @@ WITHOUT_GRADIENT = ("CMA-ES", "BOBYQA", "Nelder-Mead")
 
 
 def identify(bridge: Bridge, method: str, seed: int, evaluations: int) -> dict:
-    """What a method makes of the start that belongs to a seed."""
+    """The result of a method from the initial guess of a seed."""
     bridge.start(seed)
     begun = time.perf_counter()
     METHODS[method][0](bridge, seed, evaluations)
@@ -216,7 +216,7 @@ def identify(bridge: Bridge, method: str, seed: int, evaluations: int) -> dict:
 
 
 def slopes(bridge: Bridge, size: float) -> tuple[float, float]:
-    """Slope of the loss along a random direction [m]: by its gradient, and by a difference of points on both sides."""
+    """Slope of the loss along a random direction [m]: by its gradient, and by a central difference."""
     gradient = torch.cat([g.flatten() for g in torch.autograd.grad(bridge.away().norm(), bridge.raw)]).numpy()
     start, along = bridge.row(), np.random.default_rng(1).normal(size=len(gradient))
     difference = bridge.value(start + size * along) - bridge.value(start - size * along)
@@ -224,7 +224,7 @@ def slopes(bridge: Bridge, size: float) -> tuple[float, float]:
 
 
 def check(bridge: Bridge) -> None:
-    """Print the slope of the loss along a random direction, solved to 1e-12, and what a rollout costs as it is used."""
+    """Print the slope of the loss along a random direction, solved to 1e-12, and the time of a rollout."""
     bridge.start(0)
     forward, backward = [], []
     for _ in range(7):
@@ -245,7 +245,7 @@ def check(bridge: Bridge) -> None:
 
 
 def main() -> None:
-    """Identify the bridges that are named, or both."""
+    """Identify the named bridges, or both."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("bridges", nargs="*", help="suspension, arch; both without a name")
     parser.add_argument("--seeds", type=int, default=5)
@@ -269,7 +269,7 @@ def main() -> None:
 
 
 def table(runs: list[dict]) -> None:
-    """Print what the methods reached, mean and standard deviation over the seeds."""
+    """Print the results of the methods, mean and standard deviation over the seeds."""
     for method in dict.fromkeys(run["method"] for run in runs):
         own = [run for run in runs if run["method"] == method]
         ends = [1e3 * min(run["curve"]) for run in own]

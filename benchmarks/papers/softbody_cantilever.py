@@ -1,16 +1,16 @@
-"""DiffPD's cantilever (Du et al. 2021): time of a frame forwards and backwards, against the published code.
+"""DiffPD's cantilever (Du et al. 2021): time of a frame forward and backward, compared with the published code.
 
     python benchmarks/papers/softbody_cantilever.py
 
 A beam of 32 x 8 x 8 cm, E = 1 MPa, nu = 0.45, 1,000 kg/m^3, is fixed at one end, twisted by a quarter turn at the other
-and let go under gravity with a muscle along one edge: 10 frames of 10 ms. Cells of 2 cm have 425 nodes, or 1,275
+and released under gravity with a muscle along one edge: 10 frames of 10 ms. Cells of 2 cm have 425 nodes, or 1,275
 degrees of freedom; DiffPD fills them with hexahedra of eight quadrature points each, warpbots with six tetrahedra. The
 energy is corotated in both; DiffPD's volumetric term is lambda/2 |F - D|^2 with the nearest D of det D = 1.
 
 DiffPD has converged when |grad Phi| <= 1e-4 |M (x + h v + h^2 f / M) / h^2| over all free nodes, with Phi of eq. 2 and
 positions counted from the corner of the beam; its adjoint when the residual is below 1e-4 of the right-hand side. Here
-the residual of every frame is worked out anew in NumPy and divided by the same norm, and the largest tolerance of
-`ProjectiveDynamics` with which all frames are below 1e-4 is the one that is timed. It is that of the adjoint, too,
+the residual of every frame is computed independently in NumPy and divided by the same norm, and the largest tolerance
+of `ProjectiveDynamics` with which all frames are below 1e-4 is timed. It is that of the adjoint, too,
 whose residual is measured in the norm of A^-1; how far the gradient is from one solved to 1e-10 is printed beside it.
 Single precision takes the same tolerance: its positions alone, rounded, leave a residual of 1e-4.
 """
@@ -34,14 +34,14 @@ from fast import sized  # noqa: E402
 FRAMES, STEP, EDGE = sized(10, 2), 0.01, sized(0.02, 0.04)
 E, NU, DENSITY = 1e6, 0.45, 1000.0
 TOLERANCES = (1e-5, 5e-6, 2e-6, 1e-6, 5e-7, 2e-7)
-"""Of a correction [mean edges]."""
+"""Tolerances of a step [mean edges]."""
 REPEATS = sized(9, 1)
 DIFFPD = {"forward": 238.0, "both": 276.0}
 """The published code on one thread of this kind of machine, in double precision [ms a frame]; 157 and 194 on two."""
 
 
 def simulation(tolerance: float):
-    """The beam, and where it starts."""
+    """The beam and its initial state."""
     import torch
 
     import warpbots as wb
@@ -66,7 +66,7 @@ def rolled(sim, inputs: dict):
 
 
 def inputs_of(sim, start) -> dict:
-    """What DiffPD's gradient is to: initial state, actuation and forces."""
+    """The variables of DiffPD's gradient: initial state, actuation and forces."""
     import torch
 
     values = {"position": start, "velocity": 0.0 * start, "load": sim.parameter("load")}
@@ -75,7 +75,7 @@ def inputs_of(sim, start) -> dict:
 
 
 def residual(sim, x: np.ndarray, v: np.ndarray, end: np.ndarray) -> float:
-    """|grad Phi| / |M (x + h v + h^2 g) / h^2| at the end of a frame, over free nodes, written anew in NumPy."""
+    """|grad Phi| / |M (x + h v + h^2 g) / h^2| at the end of a frame, over free nodes, independently in NumPy."""
     mesh = sim.model.matter
     tets, rest, free = mesh.tets, mesh.position, mesh.position[:, 0] > 1e-6
     edges = np.swapaxes(rest[tets[:, 1:]] - rest[tets[:, :1]], 1, 2)
@@ -110,7 +110,7 @@ def largest_residual(sim, start) -> float:
 
 
 def gradient(sim, start) -> tuple[dict, float, float]:
-    """Gradients of a random linear loss, and the milliseconds that a frame took forwards and backwards."""
+    """Gradients of a random linear loss, and the times of a frame forward and backward [ms]."""
     import torch
 
     inputs = inputs_of(sim, start)
@@ -125,7 +125,7 @@ def gradient(sim, start) -> tuple[dict, float, float]:
 
 
 def measure(tolerances: tuple[float, ...]) -> dict:
-    """All figures in the precision of this process, with the first tolerance that is small enough, or the last."""
+    """All figures in the precision of this process, with the first tolerance that suffices, or the last."""
     import torch
     import warp as wp
 
@@ -146,7 +146,7 @@ def measure(tolerances: tuple[float, ...]) -> dict:
 
 
 def child(precision: str, tolerances: tuple[float, ...]) -> dict:
-    """`measure` in a process of its own, on one thread."""
+    """`measure` in a separate process, on one thread."""
     environment = os.environ | {"WARPBOTS_PRECISION": precision, "OMP_NUM_THREADS": "1"}
     words = [sys.executable, __file__, *map(str, tolerances)]
     out = subprocess.run(words, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout

@@ -3,10 +3,10 @@
     python benchmarks/papers/softbody_cloth.py [--throws N] [--quick] [--json FILE]
 
 The meshes have the sizes of the published ones: a ball of 43 nodes and 80 tetrahedra, a cloth of 81 nodes and 128
-triangles that is held at its corners; steps of 5 ms, solved to the default tolerance. Throws differ in where the ball
-starts, how fast it is and where it goes. After every step `softbody_measures` judges the deformed surfaces: how deep
-one is in the other, and whether edges of one pass through faces of the other. The ball is wider than what it goes in a
-step, so that it cannot come to the other side unseen. Prints a table and writes ``softbody_cloth.png`` beside this
+triangles that is held at its corners; steps of 5 ms, solved to the default tolerance. Throws differ in the position,
+speed and direction of the ball. After every step `softbody_measures` measures the penetration of the deformed surfaces,
+and whether edges of one pass through faces of the other. The ball is wider than its displacement per step, so that it
+cannot pass through the cloth undetected. Prints a table and writes ``softbody_cloth.png`` beside this
 file; ``--quick`` makes one short throw and no picture.
 """
 
@@ -38,12 +38,12 @@ THICKNESS, BENDING = 1e-3, 5e-4
 """Of the cloth [m], [N m]."""
 STEP, STEPS = 5e-3, sized(100, 16)
 GRAVITY = 9.81
-MEASURED = ("ms", "clock", "corrections", "pairs", "depth", "through", "size", "height")
+MEASURED = ("ms", "clock", "iterations", "pairs", "depth", "through", "size", "height")
 """What is measured in every step."""
 
 
 def ball(centre: np.ndarray) -> wb.shapes.TetMesh:
-    """An icosahedron whose edges are halved once, every face of which is joined to the centre."""
+    """An icosahedron with edges halved once, and every face connected to the centre."""
     import trimesh
 
     sphere = trimesh.creation.icosphere(1, RADIUS)
@@ -80,18 +80,18 @@ def energy(sim: wb.Simulation, x: np.ndarray, v: np.ndarray) -> float:
 
 
 def throw(seed: int, steps: int = STEPS) -> dict[str, list]:
-    """Throw the ball; the first step, which factors the matrix, is made twice and timed the second time.
+    """Throw the ball; the first step, which factors the matrix, runs twice and is timed the second time.
 
     Returns:
-        For every step its time on the processor and on the clock [ms], which is longer where others compute on the same
-        machine, its corrections, and pairs of vertices, faces and edges that touch; then, of the state after it, the
+        For every step its CPU time and wall time [ms] (longer on a busy machine), its iterations, and the number of
+        pairs of vertices, faces and edges in contact; then, of the state after it, the
         depth [m], the edges that pass through faces, the size of the ball per that at rest, its height [m], and the
         energy [J], which begins with that of the start.
     """
     sim, found = simulation(seed), {name: [] for name in MEASURED}
     mesh, scratch, none = sim.model.matter, sim.model.scratch, torch.zeros(sim.channels)
-    flesh, cloth = (part.faces + part.nodes.start for part in mesh.meshes)
-    skin = np.unique(flesh)
+    of_ball, cloth = (part.faces + part.nodes.start for part in mesh.meshes)
+    skin = np.unique(of_ball)
     found["energy"] = [energy(sim, mesh.position, mesh.velocity)]
     state = sim.state()
     sim.step(state, none)
@@ -100,11 +100,11 @@ def throw(seed: int, steps: int = STEPS) -> dict[str, list]:
         state = sim.step(state, none)
         found["ms"].append(1e3 * (time.thread_time() - running))
         found["clock"].append(1e3 * (time.perf_counter() - begun))
-        found["corrections"].append(int(sim.report().iterations[0]))
+        found["iterations"].append(int(sim.report().iterations[0]))
         found["pairs"].append(int(scratch.search.count.numpy()[0]))
         x, v = (field[0].double().cpu().numpy() for field in (state.position, state.velocity))
-        found["depth"].append(depth(samples(x, cloth), x[flesh]))
-        found["through"].append(crossings(x, cloth, flesh) + crossings(x, flesh, cloth))
+        found["depth"].append(depth(samples(x, cloth), x[of_ball]))
+        found["through"].append(crossings(x, cloth, of_ball) + crossings(x, of_ball, cloth))
         found["size"].append((np.ptp(x[skin], axis=0) / np.ptp(mesh.position[skin], axis=0)).tolist())
         found["height"].append(float(x[skin, 2].mean()))
         found["energy"].append(energy(sim, x, v))
@@ -112,9 +112,9 @@ def throw(seed: int, steps: int = STEPS) -> dict[str, list]:
 
 
 def summary(found: dict[str, list]) -> dict[str, float]:
-    """A row of the table: the columns of figure 2, and the energy that is lost and gained per what the ball brings."""
+    """A row of the table: the columns of figure 2, and the energy lost and gained relative to that of the ball."""
     size, energies, touches = np.array(found["size"]), np.array(found["energy"]), np.array(found["pairs"]) > 0
-    ms, corrections, brought = np.array(found["ms"]), np.array(found["corrections"]), energies[0] - energies.min()
+    ms, iterations, brought = np.array(found["ms"]), np.array(found["iterations"]), energies[0] - energies.min()
     return {
         "penetration [mm]": 1e3 * max(found["depth"]),
         "edges through": max(found["through"]),
@@ -123,12 +123,12 @@ def summary(found: dict[str, list]) -> dict[str, float]:
         "lowest [m]": min(found["height"]),
         "then up to [m]": max(found["height"][int(np.argmin(found["height"])) :]),
         "ms": ms.mean(),
-        "ms touching": ms[touches].mean(),
+        "ms in contact": ms[touches].mean(),
         "ms median": np.median(ms),
         "ms, clock, median": np.median(found["clock"]),
-        "corrections": corrections.mean(),
-        "touching": corrections[touches].mean(),
-        "at most": corrections.max(),
+        "iterations": iterations.mean(),
+        "in contact": iterations[touches].mean(),
+        "at most": iterations.max(),
         "energy gained": np.maximum(energies[1:] - np.minimum.accumulate(energies)[:-1], 0.0).max() / brought,
     }
 

@@ -1,4 +1,4 @@
-"""What figure 2 of the soft multi-body paper measures, from deformed meshes alone: shares no code with the solver."""
+"""Measures of figure 2 of the soft multi-body paper, from deformed meshes only: shares no code with the solver."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ __all__ = ["crossings", "depth", "elastic", "folded", "samples", "winding"]
 
 
 def winding(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """How often a closed surface goes around points: 1 inside and 0 outside (van Oosterom & Strackee 1983).
+    """Winding number of a closed surface around points: 1 inside and 0 outside (van Oosterom & Strackee 1983).
 
     Args:
         points: Points [m], shape (n, 3).
@@ -27,7 +27,7 @@ def samples(x: np.ndarray, faces: np.ndarray, parts: int = 4) -> np.ndarray:
 
 
 def depth(points: np.ndarray, corners: np.ndarray) -> float:
-    """How far the deepest of some points is under a closed surface [m]; 0 where none is. Arguments as for `winding`."""
+    """Depth of the deepest point below a closed surface [m]; 0 if none is inside. Arguments as for `winding`."""
     import trimesh
 
     inside = points[winding(points, corners) > 0.5]

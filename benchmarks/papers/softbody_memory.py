@@ -2,14 +2,14 @@
 
     python benchmarks/papers/softbody_memory.py
 
-A bridge that is held at both ends sags under its weight, and the gradient is to Young's modulus, as in the experiment
-of the table; 12,288 tetrahedra, single precision. Each figure is from a process of its own: by how much it grew over a
-rollout and its backward pass, once a rollout of one step has run. Linux only. What is kept:
+A bridge held at both ends sags under its weight, and the gradient is with respect to Young's modulus, as in the
+experiment of the table; 12,288 tetrahedra, single precision. Each figure is from a separate process: its growth over a
+rollout and its backward pass, after a rollout of one step. Linux only. Stored data:
 
     tape       every state, by `wp.Tape` around the steps of the solver
-    every(1)   every state, by torch, and steps are computed again, as in the paper
+    every(1)   every state, by torch, and steps are recomputed, as in the paper
     sqrt()     some states and some recorded steps, the default
-    all()      every step as a recorded graph, so that nothing is computed again
+    all()      every step as a recorded graph, so that nothing is recomputed
 """
 
 import json

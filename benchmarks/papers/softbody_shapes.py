@@ -4,7 +4,7 @@ Both are cells of a grid whose nodes are moved into the shape of a bridge. A cel
 diagonal from a node with three even indices to one with three odd ones, so that neighbours are mirror images and faces
 fit. All diagonals of faces in a plane of the grid with an even index then join nodes with an even sum of indices, and
 those in odd planes nodes with an odd sum: a cell that has neighbours across even planes alone, or across odd ones
-alone, may be cut into five tetrahedra in the place of six. So a number that no six divides is met without a hole.
+alone, may be cut into five tetrahedra instead of six. So every number is reached without a hole.
 """
 
 import itertools
@@ -30,14 +30,14 @@ def cut(cells: Iterable[Cell], count: int) -> tuple[np.ndarray, np.ndarray]:
 
     Args:
         cells: Indices of the cells along x, y and z.
-        count: How many tetrahedra to make of them.
+        count: Number of tetrahedra.
 
     Returns:
         Indices of the nodes along x, y and z, shape (n_nodes, 3), and the nodes of the tetrahedra, in any order, shape
         (count, 4).
 
     Raises:
-        ValueError: There are too many cells for that, or too few, or too few that may be cut into five.
+        ValueError: There are too many cells, too few, or too few that may be cut into five.
     """
     cells = sorted(cells)
     known = set(cells)

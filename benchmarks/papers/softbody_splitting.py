@@ -2,10 +2,10 @@
 
     python benchmarks/papers/softbody_splitting.py
 
-With contact forces as they are, the three splittings are v <- (M + h^2 S)^-1 (f - h^2 (L - S) v) with S = 0 (eq. 19),
+With fixed contact forces, the three splittings are v <- (M + h^2 S)^-1 (f - h^2 (L - S) v) with S = 0 (eq. 19),
 S = D, the diagonal of L (eq. 21), and S = D', D'_ii = max(L_ii, sum_j |L_ij| / 2). They converge if the spectral
-radius of h^2 (M + h^2 S)^-1 (L - S) is below 1. The paper says that the second one does for every h. That holds where
-all dihedral angles are acute or right, since then 2 D - L is diagonally dominant; 2 D' - L is on every mesh.
+radius of h^2 (M + h^2 S)^-1 (L - S) is below 1. The paper states that the second one converges for every h. This is so
+if all dihedral angles are acute or right, since then 2 D - L is diagonally dominant; 2 D' - L is on every mesh.
 Writes ``softbody_splitting.png`` beside this file: all eigenvalues at h = 1/30 s, and the radius over h.
 """
 

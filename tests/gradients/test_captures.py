@@ -264,7 +264,7 @@ class Stream:
 
 
 class Gpu:
-    """A device with recorded streams in the place of Warp's and torch's."""
+    """A device with recorded streams instead of Warp's and torch's."""
 
     is_cuda, alias = True, "cuda:0"
     __hash__ = None  # as Warp's

@@ -121,9 +121,9 @@ def test_a_mesh_of_tetrahedra_is_taken_as_it_is():
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
-        (HalfSpace((0, 0, 0), (0, 0, 1)), "a HalfSpace has no end .* use a Box of the part you need"),
-        (Heightfield((0, 0), 0.1, np.zeros((3, 3))), "a Heightfield has no end"),
-        (Posed(HalfSpace((0, 0, 0), (0, 0, 1)), (0, 0, 0), TURN), "a Posed has no end"),
+        (HalfSpace((0, 0, 0), (0, 0, 1)), "a HalfSpace is unbounded .* use a Box of the part you need"),
+        (Heightfield((0, 0), 0.1, np.zeros((3, 3))), "a Heightfield is unbounded"),
+        (Posed(HalfSpace((0, 0, 0), (0, 0, 1)), (0, 0, 0), TURN), "a Posed is unbounded"),
         (Sphere((0, 0), 0.1), "a Sphere in 2D has no tetrahedra; .* use MPM or MassSpring"),
         (Sheet.rectangle((0, 0), (1, 1), 0.1, (1, 1)), "a Sheet has no inside"),
         (Posed(Sheet.rectangle((0, 0), (1, 1), 0.1, (1, 1)), (0, 0, 0), TURN), "a Sheet has no inside"),
@@ -151,7 +151,7 @@ def test_a_sampled_surface_is_where_the_distance_is_zero():
     assert TriangleMesh(vertices, faces).volume == pytest.approx(4.0 / 3.0 * math.pi * 0.2**3, rel=0.02)
 
 
-# surfaces that cross themselves
+# surfaces that intersect themselves
 
 
 def doubled(move):
@@ -161,7 +161,7 @@ def doubled(move):
 
 
 def test_a_mesh_that_crosses_itself_is_refused():
-    with pytest.raises(SceneError, match=r"TriangleMesh crosses itself in \d+ pairs of faces; the first are \d+ and \d+ near .* m; give its parts as a Union of meshes, or repair it"):  # fmt: skip
+    with pytest.raises(SceneError, match=r"TriangleMesh intersects itself in \d+ pairs of faces; the first are \d+ and \d+ near .* m; give its parts as a Union of meshes, or repair it"):  # fmt: skip
         tetrahedra(mesh_of(doubled(0.1)), 0.05)
 
 
@@ -300,7 +300,7 @@ def test_no_files_are_left_where_one_works(folder, monkeypatch, tmp_path):
 
 
 def test_a_mesher_that_fails_says_so(folder, monkeypatch):
-    for program, said in (("import os; os.abort()", "-6: it says nothing"), ("raise RuntimeError('tired')", "1: RuntimeError: tired")):  # fmt: skip
+    for program, said in (("import os; os.abort()", "-6: no message"), ("raise RuntimeError('tired')", "1: RuntimeError: tired")):  # fmt: skip
         monkeypatch.setattr(ftetwild, "_PROGRAM", program)
         with pytest.raises(SceneError, match=rf"fTetWild failed on a surface of \d+ faces and 0.3\d* m in cells of 0.06 m \(exit status {said}\); use another"):  # fmt: skip
             tetrahedra(Sphere((0, 0, 0), 0.1), 0.06)

@@ -1,4 +1,4 @@
-"""Bodies that are attached to one another, and global steps with a diagonal in the place of a factored matrix."""
+"""Bodies that are attached to one another, and global steps with a diagonal instead of a factored matrix."""
 
 import dataclasses
 

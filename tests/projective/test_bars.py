@@ -54,7 +54,7 @@ def test_two_bars_share_a_load():
 
 @pytest.mark.verification(float32=True)
 def test_a_bar_swings_as_a_pendulum():
-    """T = 2 pi sqrt(L / g) (1 + amplitude^2 / 16), and h / atan(w h) in the place of 1 / w for steps h of implicit Euler.
+    """T = 2 pi sqrt(L / g) (1 + amplitude^2 / 16), and h / atan(w h) instead of 1 / w for steps h of implicit Euler.
 
     That is longer by (w h)^2 / 3; the tolerance is a third of it.
     """

@@ -1,4 +1,4 @@
-"""Solves by blocks of a dissection and sums by many threads: what a GPU does in the place of what one thread does."""
+"""Solves by blocks of a dissection and sums by many threads: what a GPU does instead of what one thread does."""
 
 import numpy as np
 import pytest

@@ -144,9 +144,9 @@ def test_fast_flow_converges(case):
 
 
 TABLES = {
-    "degrees": (((-90.0, 0.0), (90.0, 1.0)), r"angles of attack of drag must rise from -pi/2 to pi/2 \[rad\], got \[-90.0, 90.0\]; turn degrees into radians"),
-    "back": (((-math.pi / 2, 0.0), (0.5, 1.0), (0.2, 1.0), (math.pi / 2, 1.0)), "angles of attack of drag must rise"),
-    "one": (((math.pi / 2, 0.0),), "angles of attack of drag must rise"),
+    "degrees": (((-90.0, 0.0), (90.0, 1.0)), r"angles of attack of drag must increase from -pi/2 to pi/2 \[rad\], got \[-90.0, 90.0\]; turn degrees into radians"),
+    "back": (((-math.pi / 2, 0.0), (0.5, 1.0), (0.2, 1.0), (math.pi / 2, 1.0)), "angles of attack of drag must increase"),
+    "one": (((math.pi / 2, 0.0),), "angles of attack of drag must increase"),
     "shape": ((1.0, 2.0, 3.0), "drag must be a finite number or a list of lists of 2 finite numbers"),
     "nan": (float("nan"), "drag must be a finite number or a list of lists of 2 finite numbers"),
 }  # fmt: skip

@@ -27,14 +27,17 @@ def adjoint_stopped(sim: Simulation, name: str, corrections: int) -> None:
 
 def test_friction_knows_that_the_adjoint_did_not_converge():
     sim = Simulation(sliding("corotated", (floor(friction=0.3),)), ProjectiveDynamics(0.04, collisions=False), 0.005)
-    with pytest.raises(FloatingPointError, match="gradient to friction is nan.*the adjoint of a step did not converge"):
+    with pytest.raises(
+        FloatingPointError, match="gradient with respect to friction is nan.*the adjoint of a step did not converge"
+    ):
         adjoint_stopped(sim, "friction", 2)
 
 
 def test_joints_know_that_the_adjoint_did_not_converge():
     sim = Simulation(arm("revolute"), ProjectiveDynamics(0.02, collisions=False), 0.005)
     with pytest.raises(
-        FloatingPointError, match="gradient to joint_damping is nan.*the adjoint of a step did not converge"
+        FloatingPointError,
+        match="gradient with respect to joint_damping is nan.*the adjoint of a step did not converge",
     ):
         adjoint_stopped(sim, "joint_damping", 2)
 

@@ -85,6 +85,6 @@ def test_an_adjoint_that_does_not_converge_says_so():
     start = sim.state(velocity=torch.tensor([1.0, 0.0, 0.0])).velocity.requires_grad_()
     end = sim.step(sim.state(velocity=start), torch.zeros(0)).position
     with pytest.raises(
-        FloatingPointError, match="gradient to velocity is nan.*adjoint of a step did not converge in 3"
+        FloatingPointError, match="gradient with respect to velocity is nan.*adjoint of a step did not converge in 3"
     ):
         (end * torch.rand_like(end)).sum().backward()

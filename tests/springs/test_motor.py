@@ -178,7 +178,7 @@ def test_a_motor_bounds_the_time_step():
         (lambda: machine(attachments=[Attachment("axle", "stator", "leg", ((0, 0, 0), (0, 0, 1)))]), "no body 'leg'"),
         (
             lambda: machine(attachments=[Attachment("axle", "stator", "rotor", ((0, 0, 0),))]),
-            "its attachment 'axle' must have two points, which are its axis, got 1",
+            "its attachment 'axle' must have two points, which define its axis, got 1",
         ),
         (lambda: machine(actuators=[Motor("m", "axle", "tail", "stator", 1, 1)]), "Motor 'm': there is no region 'tail'"),
         (

@@ -1,4 +1,4 @@
-"""A neural network in the loop."""
+"""Neural-network controllers."""
 
 import math
 from collections.abc import Callable
@@ -34,17 +34,17 @@ class MLP(torch.nn.Module):
         """Make the network for the actuators of `simulation`.
 
         Args:
-            simulation: What is driven.
-            observer: What the network sees: an observer of `warpbots.observers`, or a function of the state that
+            simulation: The simulation to control.
+            observer: The input of the network: an observer of `warpbots.observers`, or a function of the state that
                 returns a tensor of shape (worlds, features); None for the centre of mass of soft bodies, or the joints
-                of rigid ones.
+                of rigid bodies.
             hidden: Sizes of the hidden layers.
-            clock: Period [s] of a clock that the network sees beside the observation, as sine and cosine; a gait
-                then need not be born from the body's motion alone. None for no clock.
+            clock: Period [s] of a clock that the network observes as sine and cosine, so that a gait need not arise
+                from the body's motion alone. None for no clock.
             seed: Seed of the initial weights.
 
         Raises:
-            ValueError: `hidden` or `clock` is no positive number.
+            ValueError: `hidden` or `clock` is not positive.
         """
         super().__init__()
         hidden = fitted(hidden, tuple[int, ...], "MLP: hidden")
@@ -77,4 +77,4 @@ class MLP(torch.nn.Module):
             return seen
         phase = 2.0 * math.pi * time / self._clock
         hands = [seen.new_full((*seen.shape[:-1], 1), hand) for hand in (math.sin(phase), math.cos(phase))]
-        return torch.cat([seen, *hands], dim=-1)  # not made of a list, for which a GPU would wait
+        return torch.cat([seen, *hands], dim=-1)  # a tensor made from a list would synchronise a GPU

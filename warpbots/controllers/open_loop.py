@@ -1,4 +1,4 @@
-"""A control for every interval, whatever happens."""
+"""Open-loop control."""
 
 from typing import TYPE_CHECKING
 
@@ -18,18 +18,18 @@ class OpenLoop(torch.nn.Module):
     """A table of controls, one row per control interval, bounded by tanh.
 
     Attributes:
-        table: What is optimised, shape (steps, channels); the control is its tanh.
+        table: The parameter, shape (steps, channels); the control is its tanh.
     """
 
     def __init__(self, simulation: "Simulation", steps: int):
         """Start at rest: all controls zero.
 
         Args:
-            simulation: What is driven.
+            simulation: The simulation to control.
             steps: Number of control intervals.
 
         Raises:
-            ValueError: `steps` is no whole number, or below 1.
+            ValueError: `steps` is not an integer, or below 1.
         """
         super().__init__()
         if fitted(steps, int, "OpenLoop: steps") < 1:
@@ -47,7 +47,7 @@ class OpenLoop(torch.nn.Module):
         step = round(time / self._dt)
         if step >= len(self.table):
             raise IndexError(
-                f"OpenLoop: the table has {len(self.table)} control intervals, but interval {step} was asked for; make "
+                f"OpenLoop: the table has {len(self.table)} control intervals, but interval {step} was requested; make "
                 f"it with steps={step + 1} or more"
             )
         return torch.tanh(self.table[step]).expand(self._worlds, -1)

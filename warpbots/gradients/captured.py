@@ -1,4 +1,4 @@
-"""Work that is captured once and replayed."""
+"""Graphs that are captured once and replayed."""
 
 import threading
 import warnings
@@ -14,19 +14,19 @@ __all__ = ["Captured"]
 
 
 class Captured:
-    """Work over fixed arrays: launched and captured when it is first called, replayed from then on.
+    """Work on fixed arrays: launched and captured at the first call, replayed afterwards.
 
-    If it cannot be captured, whatever the reason, its kernels are launched every time; the result is the same.
+    If it cannot be captured, for any reason, its kernels are launched every time, with the same result.
     """
 
     def __init__(self, device: wp.Device, work: Callable[[], None], first: Callable[[], None], what: str):
-        """Nothing runs yet.
+        """Store the work; nothing runs yet.
 
         Args:
             device: Device of all arrays.
             work: Launches the kernels.
-            first: Launches the same kernels, the first time.
-            what: What takes long to prepare, in words.
+            first: Launches the same kernels at the first call.
+            what: Name of the kernels in the message about slow compilation.
         """
         self._device, self._work, self._first, self._what = device, work, first, what
         self._graph: wp.Graph | None = None
@@ -36,8 +36,8 @@ class Captured:
         """Run.
 
         Args:
-            fill: Writes what the work reads.
-            stream: Where to run on a GPU, which is Warp's current stream there.
+            fill: Writes the inputs of the work.
+            stream: Stream to run on, Warp's current one; None on a CPU.
         """
         fill()
         if self._graph is None and self._capturable:
@@ -77,13 +77,13 @@ _said = threading.Event()
 
 
 def _say(device: wp.Device, fault: Exception) -> None:
-    """Warn, once in a process."""
+    """Warn once per process."""
     if _said.is_set():
         return
     _said.set()
     warnings.warn(
         f"steps cannot be captured on {device} ({type(fault).__name__}: {fault}): their kernels are launched one by "
-        f"one, with the same result. Small robots take several times as long, and on a GPU every round of an iteration "
+        f"one, with the same result. Small robots take several times as long, and on a GPU every iteration "
         f"waits for the host",
         stacklevel=2,
     )

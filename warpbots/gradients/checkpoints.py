@@ -1,4 +1,4 @@
-"""Which states a rollout keeps for its backward pass (ChainQueen §3.6; Griewank & Walther 2000)."""
+"""Checkpoint schedules: which states a rollout keeps (ChainQueen §3.6; Griewank & Walther 2000)."""
 
 import dataclasses
 import math
@@ -10,13 +10,13 @@ __all__ = ["Checkpoints"]
 
 @dataclasses.dataclass(frozen=True)
 class Checkpoints:
-    """A schedule: a rollout of n control intervals is cut into segments, and within one all substeps are kept.
+    """A checkpoint schedule: a rollout of n control intervals is divided into segments.
 
-    Of a segment whose gradient is not due the first state is kept alone; its substeps are computed again when it is
-    due, under the controls that the controller gave the first time: it is called once, and may have memory and noise.
-    The last segment is never computed twice. With b substeps per interval and segments of k intervals the backward pass
-    holds about n/k + k (b + 1) states, and two more for the gradients of each interval. Every schedule gives the same
-    gradient to the last bit on a CPU.
+    The forward pass keeps only the first state of each segment. When the gradient of a segment is due, its substeps are
+    recomputed under the recorded controls: the controller is called once, and may have memory and noise. The last
+    segment is never recomputed. With b substeps per interval and segments of k intervals the backward pass holds about
+    n/k + k (b + 1) states, and two more for the gradients of each interval. Every schedule gives the same gradient to
+    the last bit on a CPU.
 
     =============  ============================  ==========================
     schedule       states held                   intervals computed
@@ -26,16 +26,16 @@ class Checkpoints:
     ``sqrt()``     about 2 sqrt(n (b + 1))       2 n - sqrt(n / (b + 1))
     =============  ============================  ==========================
 
-    What the controller and ``observe`` compute besides is kept for every interval, as autograd keeps it: a few
-    kilobytes for a perceptron, more where they make tensors as large as a state of their own
-    (`torch.utils.checkpoint.checkpoint` inside of them computes those again).
+    Intermediate results of the controller and of ``observe`` are kept for every interval, as by autograd: a few
+    kilobytes for a perceptron, more if they create tensors of the size of a state
+    (`torch.utils.checkpoint.checkpoint` inside them recomputes those).
 
     Attributes:
         schedule: ``"all"``, ``"every"`` or ``"sqrt"``.
         k: Control intervals in a segment of ``"every"``.
 
     Raises:
-        ValueError: There is no such schedule, or `k` is below 1.
+        ValueError: The schedule is unknown, or `k` is below 1.
     """
 
     schedule: str = "sqrt"
@@ -60,12 +60,12 @@ class Checkpoints:
 
     @classmethod
     def sqrt(cls) -> "Checkpoints":
-        """Keep O(sqrt(n)) states, the least memory that one extra forward pass can buy."""
+        """Keep O(sqrt(n)) states, the minimum memory with one extra forward pass."""
         return cls("sqrt")
 
     @property
     def keeps_all(self) -> bool:
-        """Whether nothing is computed twice."""
+        """Whether nothing is recomputed."""
         return self.schedule == "all"
 
     def segment(self, intervals: int, substeps: int) -> int:

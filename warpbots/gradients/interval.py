@@ -1,4 +1,4 @@
-"""What is replayed: the substeps of one control interval, and what a solver reads from a state."""
+"""The two kinds of replay: the substeps of a control interval, and the sensor readings of a state."""
 
 import dataclasses
 import math
@@ -16,19 +16,19 @@ def interval(solver: Solver, model: Model, dt: float, substeps: int, replaced: f
     """The substeps of one control interval.
 
     Args:
-        solver: The method.
-        model: What it simulates.
+        solver: The solver.
+        model: The model.
         dt: Length of a substep [s].
         substeps: Number of substeps.
         replaced: Names of model parameters that calls will pass.
-        wanted: Names of inputs to which gradients are wanted; empty for an interval that only runs forwards.
+        wanted: Names of inputs with respect to which gradients are wanted; empty for a forward pass only.
 
     Returns:
         The interval, which watches the control and then the fields of the state at its end.
     """
     gradient = bool(wanted)
     model, own = _with_own(model, replaced, wanted)
-    # Without a gradient two states suffice, taken in turn; with one, two gradients do.
+    # Without a gradient, two alternating states suffice; with one, two alternating gradients do.
     count = substeps + 1 if gradient else 2
     states: list[State] = []
     for i in range(count):
@@ -42,7 +42,7 @@ def interval(solver: Solver, model: Model, dt: float, substeps: int, replaced: f
     def work(tape: wp.Tape | None) -> None:
         for before, after in zip(states, states[1:], strict=False):
             solver.step(model, before, control, after, dt)
-            if tape:  # comes before the adjoint of the step, which adds to what the step after next has left here
+            if tape:  # runs before the adjoint of the step, which adds to the buffer last used by the step after next
                 tape.record_func(lambda state=before: clear_gradients(_named(state).values()), [])
 
     inputs, outputs = _named(states[0]) | {"control": control} | own, _named(states[-1])
@@ -51,7 +51,7 @@ def interval(solver: Solver, model: Model, dt: float, substeps: int, replaced: f
 
 
 def reading(solver: Senses, model: Model, replaced: frozenset, wanted: frozenset) -> Replay:
-    """What a solver with a method ``sense`` reads from a state, and a watch of the control; else as `interval`."""
+    """The readings that a solver takes from a state by ``sense``, with a check of the control; see `interval`."""
     model, own = _with_own(model, replaced, wanted)
     state, control = solver.state(model, requires_grad=bool(wanted)), _control(model, wanted)
     readings = solver.readings(model, requires_grad=bool(wanted))

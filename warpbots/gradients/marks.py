@@ -1,4 +1,4 @@
-"""What is wrong with arrays: found on the device, read when somebody asks."""
+"""Checks of arrays: faults are marked on the device and read on demand."""
 
 import functools
 import itertools
@@ -12,26 +12,26 @@ from warpbots.numerics import Launch, launch_all, parallel
 __all__ = ["Field", "Marks", "flaw"]
 
 Field = tuple[wp.array, float]
-"""An array, and the largest magnitude that its entries may have; infinity where every number will do."""
+"""An array and the largest allowed magnitude of its entries; infinity for any finite number."""
 
 _NONE = 2**31 - 1
 _KINDS = ("nan", "inf", "-inf")
 _LENGTH = 256
-"""Entries of a thread, where there are many threads."""
+"""Entries per thread on a GPU."""
 
 
 class Marks:
-    """Where arrays leave their ranges: the first nan, the first entry that is too large, the first that is too small.
+    """Marks where arrays leave their ranges: the first NaN, the first entry too large and the first too small.
 
-    Arrays are looked at in groups, each by one launch for each precision.
+    Arrays are checked in groups, with one launch per group and precision.
     """
 
     def __init__(self, device: wp.Device, *groups: Sequence[Field]):
-        """Nothing runs yet.
+        """Prepare the launches; nothing runs yet.
 
         Args:
             device: Device of the arrays.
-            groups: Arrays that are looked at together; rows of marks are in the order of all arrays.
+            groups: Arrays that are checked together; rows of marks are in the order of all arrays.
         """
         self._device = device
         self._marks = wp.empty((sum(map(len, groups)), len(_KINDS)), dtype=int, device=device)
@@ -54,11 +54,11 @@ class Marks:
         return launches
 
     def clear(self) -> None:
-        """Forget what was found."""
+        """Clear all marks."""
         self._marks.fill_(_NONE)
 
     def look(self, group: int = 0) -> None:
-        """Mark what is wrong with the arrays of a group now."""
+        """Mark the faults of the arrays of a group."""
         launch_all(self._launches[group], self._device)
 
     def taken(self) -> torch.Tensor:
@@ -67,7 +67,7 @@ class Marks:
 
 
 def flaw(mark: Sequence[int]) -> tuple[int, str] | None:
-    """Where the first bad entry of an array is, counted in numbers, and what; None if there is none.
+    """Index of the first invalid number of an array, and its kind; None if all are valid.
 
     Args:
         mark: A row of `Marks.taken`.
@@ -77,7 +77,7 @@ def flaw(mark: Sequence[int]) -> tuple[int, str] | None:
 
 
 def _row(array: wp.array, most: float, index: int) -> object:
-    """The entries of an array as numbers, without regard to what it is an array of."""
+    """The entries of an array as scalars, whatever its element type."""
     flat = wp.to_torch(array, requires_grad=False).view(-1)
     row = _kernel(wp.dtype_from_torch(flat.dtype))[0]()
     row.value, row.most, row.index = wp.from_torch(flat), min(most, torch.finfo(flat.dtype).max), index
@@ -86,7 +86,7 @@ def _row(array: wp.array, most: float, index: int) -> object:
 
 @functools.cache
 def _kernel(scalar: type) -> tuple[type, wp.Kernel]:
-    """A row of a table of arrays of one precision, and the kernel that goes through them."""
+    """The row of a table of arrays of one precision, and the kernel that checks the table."""
     module = wp.get_module(f"warpbots.gradients.marks.{scalar.__name__}")
 
     @wp.struct
@@ -97,7 +97,7 @@ def _kernel(scalar: type) -> tuple[type, wp.Kernel]:
         most: scalar
         index: int
 
-    # without a branch, so that a compiler makes vectors of it: fifteen times as fast on a CPU
+    # without a branch, so that the compiler vectorises it: fifteen times as fast on a CPU
     @wp.func_native(
         """
         bool within = true;
@@ -107,11 +107,11 @@ def _kernel(scalar: type) -> tuple[type, wp.Kernel]:
         """
     )
     def within(a: wp.array[scalar], most: scalar, first: int, step: int) -> bool:
-        """Whether every `step`-th entry from the first on is in its range."""
+        """Whether every `step`-th entry from `first` on is within range."""
 
     @wp.kernel(module=module, enable_backward=False)
     def mark(table: wp.array[Row], threads: int, marks_out: wp.array2d[int]):
-        """First entries of every array that are nan, too large and too small."""
+        """First entries of every array that are NaN, too large and too small."""
         r, t = wp.tid()
         row = table[r]
         if not within(row.value, row.most, t, threads):

@@ -1,4 +1,4 @@
-"""What is said while something takes long."""
+"""Messages about slow operations."""
 
 import contextlib
 import sys
@@ -13,9 +13,9 @@ __all__ = ["said_when_slow"]
 
 @contextlib.contextmanager
 def said_when_slow(text: str, seconds: float = 1.0) -> Iterator[None]:
-    """Print `text` to stderr if the block takes longer than `seconds`, and how long it took in the end.
+    """Print `text` to stderr if the block takes longer than `seconds`, and its duration at the end.
 
-    It goes above a progress bar, not through it.
+    The text appears above a progress bar and does not break it.
     """
 
     def say(line: str) -> None:

@@ -1,4 +1,4 @@
-"""Kernels over fixed buffers, as two replayable graphs: forwards, and their adjoint backwards."""
+"""Kernels on fixed buffers, as two replayable graphs: the forward pass and its adjoint."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +18,7 @@ Tensors = dict[str, torch.Tensor]
 
 
 class Replay:
-    """Work that reads and writes the same arrays every time.
+    """Work on the same arrays every time, with its adjoint.
 
     Small robots are bound by the cost of launches, so both directions are captured once and replayed: as a CUDA graph
     on a GPU, by Warp's own recorder on a CPU.
@@ -34,16 +34,16 @@ class Replay:
         cleared: frozenset = frozenset(),
         watched: Sequence[Field] = (),
     ):
-        """Nothing runs yet.
+        """Prepare the buffers; nothing runs yet.
 
         Args:
             device: Device of all arrays.
-            inputs: What the work reads, by name.
-            outputs: What it writes, by name.
-            wanted: Names of inputs to which gradients are wanted.
-            work: Launches the kernels, recording on the tape that it is given, if any.
+            inputs: Arrays that the work reads, by name.
+            outputs: Arrays that it writes, by name.
+            wanted: Names of inputs with respect to which gradients are wanted.
+            work: Launches the kernels, recording on the given tape, if any.
             cleared: Names of inputs whose gradients the adjoint of the work clears itself.
-            watched: Inputs and outputs that have to stay in a range, which is looked at after the work.
+            watched: Inputs and outputs that have to stay in a range, which is checked after the work.
         """
         self._device, self._inputs, self._outputs, self._launches = device, inputs, outputs, work
         self._cleared, self._tape = cleared, wp.Tape()
@@ -59,7 +59,7 @@ class Replay:
         self._backward = Captured(device, self._adjoint, self._adjoint, "kernels of the gradient")
 
     def run(self, inputs: Tensors) -> tuple[Tensors, torch.Tensor]:
-        """The outputs for `inputs`, as new tensors, and the marks of what is watched."""
+        """The outputs for `inputs`, as new tensors, and the marks of the watched arrays."""
         values = [inputs[name] for name in self._inputs]
         with at_turn(self._device) as stream:
             self._forward(lambda: torch._foreach_copy_(self._in, values), stream)
@@ -67,10 +67,11 @@ class Replay:
             return dict(zip(self._outputs, outputs, strict=True)), self._marks.taken()
 
     def backward(self, gradients: Tensors) -> tuple[Tensors, torch.Tensor]:
-        """Gradients to the wanted inputs from those to the outputs; `run` must have filled the buffers.
+        """Gradients with respect to the wanted inputs, from those with respect to the outputs; call `run` first.
 
         Returns:
-            The gradients by name, and marks of what is not finite: first of those to the outputs, then of these.
+            The gradients by name, and marks of values that are not finite: first in the gradients of the outputs, then
+            in those of the inputs.
         """
         values = [gradients[name] for name in self._outputs]
         with at_turn(self._device) as stream:

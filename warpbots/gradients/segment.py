@@ -1,4 +1,4 @@
-"""A stretch of a rollout whose states are computed again when its gradient is due."""
+"""Segments of a rollout, whose states are recomputed when their gradient is due."""
 
 import contextlib
 import dataclasses
@@ -18,7 +18,7 @@ __all__ = ["Segment"]
 
 @dataclasses.dataclass(frozen=True)
 class _Place:
-    """What autograd saves in the place of a view of a state: which state of the segment, which field, which view."""
+    """What autograd saves instead of a view of a state: the index of the state, the field, the view."""
 
     index: int
     field: str
@@ -28,16 +28,15 @@ class _Place:
 
 
 class Segment:
-    """Control intervals whose substeps are in memory together until their gradient has been computed.
+    """Control intervals whose substeps are held together until their gradient has been computed.
 
-    One that keeps them computes nothing twice. One that does not keeps the first state alone: whatever autograd saves
-    of the other ones, for the steps or for the controller between them, is saved as a place in the motion, and the
-    motion is computed again, under the controls that were given the first time, when the first of them is asked for.
-    A controller is called once.
+    A segment that keeps its substeps recomputes nothing. Otherwise it keeps only its first state: tensors of later
+    states that autograd saves, for the steps or for the controller between them, are saved as references, and the
+    motion is recomputed under the recorded controls when the first of them is needed. A controller is called once.
 
     Attributes:
         keep: Whether intervals keep their substeps.
-        marks: Of the interval that ran last.
+        marks: Marks of the interval that ran last.
     """
 
     marks: torch.Tensor
@@ -46,37 +45,37 @@ class Segment:
         self.keep = keep
         self._bridge = bridge
         self._kept: dict[int, tuple[tuple, Replay]] = {}
-        self._calls: dict[int, weakref.ref] = {}  # what autograd saved of each interval, which belongs to its graph
-        self._states: dict[int, Tensors] = {}  # computed again, by the interval that starts from them
+        self._calls: dict[int, weakref.ref] = {}  # contexts of the intervals, owned by the graph of autograd
+        self._states: dict[int, Tensors] = {}  # recomputed states, by the interval that starts from them
         self._index = 0
-        self._fields: dict[int, tuple[str, int]] = {}  # address -> name and version, of the state that is passed now
+        self._fields: dict[int, tuple[str, int]] = {}  # address -> name and version of the current state
 
     def saving_places(self) -> contextlib.AbstractContextManager:
-        """Within it, autograd saves states of a segment that does not keep them as places."""
+        """A context in which autograd saves states as references, unless the segment keeps them."""
         if self.keep or not torch.is_grad_enabled():
             return contextlib.nullcontext()
         return saved_tensors_hooks(self._pack, self._unpack)
 
     def record(self, index: int, call: Any) -> None:
-        """Note the context of autograd under which the interval with number `index` runs."""
+        """Store the autograd context under which interval `index` runs."""
         self._calls[index] = weakref.ref(call)
 
     def reach(self, index: int, state: Tensors) -> None:
-        """Say which tensors are the state before the interval with number `index`."""
+        """Set the tensors of the state before interval `index`."""
         self._index = index
         self._fields = {t.untyped_storage().data_ptr(): (n, t._version) for n, t in state.items() if t.numel()}
 
     def hold(self, index: int, key: tuple, interval: Replay) -> None:
-        """Keep the buffers of the call with number `index`."""
+        """Keep the buffers of call `index`."""
         self._give_back(index)
         self._kept[index] = (key, interval)
 
     def held(self, index: int) -> Replay | None:
-        """The buffers of the call with number `index`, if they are still held."""
+        """The buffers of call `index`, if they are still held."""
         return self._kept[index][1] if index in self._kept else None
 
     def release(self, index: int) -> None:
-        """Let others use the buffers of the call with number `index`, after which nobody looks at later states."""
+        """Return the buffers of call `index`; later states are not needed any more."""
         self._give_back(index)
         for later in [i for i in self._states if i > index]:
             del self._states[later]

@@ -1,4 +1,4 @@
-"""Whose turn it is, and on which stream of a GPU: the order of work between Warp, torch and captures."""
+"""Locking and stream order between Warp, torch and captures."""
 
 import contextlib
 import ctypes
@@ -11,7 +11,7 @@ import warp as wp
 __all__ = ["at_turn", "leave_capture", "own_stream", "turn"]
 
 turn = threading.RLock()
-"""Held by the thread that launches kernels: what is captured and what is taped are one for the whole process."""
+"""Lock of the thread that launches kernels: captures and tapes are global to the process."""
 
 _own: dict[str, wp.Stream] = {}
 
@@ -20,15 +20,15 @@ _own: dict[str, wp.Stream] = {}
 def at_turn(device: wp.Device) -> Iterator[wp.Stream | None]:
     """Hold `turn`, with `device` as Warp's and, on a GPU, torch's current stream as Warp's.
 
-    Both libraries then enqueue where the user's tensors are made and read, so that neither waits for the other and
-    torch's allocator need not know of a second stream. Whatever was enqueued here before, on whichever stream was
-    current then, comes first: all of it meets on `own_stream`, which waits for what is enqueued here, and for which it
-    waits. Warp's stream waits likewise, since models are built on it and reports are read on it.
+    Both libraries then enqueue work on the stream of the user's tensors, so that neither waits for the other and
+    torch's allocator need not know of a second stream. Work that was enqueued here before, on any stream, comes first:
+    every stream waits for `own_stream` on entry, and `own_stream` waits for it on exit. Warp's stream is synchronised
+    likewise, since models are built and reports are read on it.
 
     Yields:
         The stream; None on a CPU.
     """
-    with turn, torch.inference_mode(False), torch.no_grad():  # buffers outlive the mode in which they are made
+    with turn, torch.inference_mode(False), torch.no_grad():  # buffers outlive the mode in which they are created
         if not device.is_cuda:
             with wp.ScopedDevice(device):
                 yield None
@@ -43,11 +43,11 @@ def at_turn(device: wp.Device) -> Iterator[wp.Stream | None]:
 
 
 def own_stream(device: wp.Device) -> wp.Stream:
-    """The stream of a GPU that work is captured on, and nothing runs on.
+    """The stream of a GPU for captures, on which nothing runs.
 
-    CUDA captures no default stream, which is torch's current one unless the user makes another. This one does not
-    synchronise with the default stream either, as Warp's own streams do: CUDA refuses the default stream to all threads
-    while such a stream captures.
+    CUDA cannot capture the default stream, which is torch's current one unless the user creates another. Unlike Warp's
+    own streams, this one does not synchronise with the default stream: while a stream that does captures, CUDA refuses
+    the default stream to all threads.
     """
     if device.alias not in _own:
         _own[device.alias] = wp.stream_from_torch(torch.cuda.Stream(wp.device_to_torch(device)))
@@ -55,7 +55,7 @@ def own_stream(device: wp.Device) -> wp.Stream:
 
 
 def leave_capture(stream: wp.Stream) -> None:
-    """End a capture that a failure has left open: Warp does so as well as it can, within loops and branches too."""
+    """End a capture that a failure has left open, within loops and branches, too, as far as Warp can."""
     if stream.is_capturing:
         end = wp._src.context.runtime.core.wp_cuda_graph_end_capture
         end(stream.device.context, stream.cuda_stream, ctypes.byref(ctypes.c_void_p()))

@@ -1,4 +1,4 @@
-"""Where Warp meets torch: the only file with a `torch.autograd.Function`."""
+"""The bridge between Warp and torch: the only file with a `torch.autograd.Function`."""
 
 import dataclasses
 from collections.abc import Callable
@@ -18,13 +18,13 @@ __all__ = ["Bridge", "refuse_transforms"]
 
 @dataclasses.dataclass
 class Bridge:
-    """Runs control intervals, or readings, under torch's autograd and lends out the buffers they need.
+    """Runs control intervals, or readings, under torch's autograd and lends out their buffers.
 
     Attributes:
-        outputs: Names of what comes out.
-        make: Makes an `Replay` for a set of replaced parameters and a set of inputs that want gradients.
-        lost: How gradients can stop being finite within an interval, and what helps.
-        watch: What backward passes find.
+        outputs: Names of the outputs.
+        make: Makes a `Replay` for a set of replaced parameters and a set of inputs that require gradients.
+        lost: Reasons why a gradient within an interval may not be finite, with the remedy.
+        watch: Collects the faults of backward passes.
     """
 
     outputs: tuple[str, ...]
@@ -34,18 +34,18 @@ class Bridge:
     _idle: dict[tuple, list[Replay]] = dataclasses.field(default_factory=dict)
 
     def run(self, inputs: Tensors, segment: Segment, index: int) -> tuple[Tensors, torch.Tensor]:
-        """Outputs of one control interval, differentiable with respect to `inputs`, and the marks of what it watches.
+        """Outputs of one control interval, differentiable with respect to `inputs`, and marks of its faults.
 
         Args:
             inputs: Fields of the state, then ``control``, then replaced parameters.
-            segment: What holds its substeps.
-            index: Number of the call in its segment.
+            segment: Holds its substeps.
+            index: Index of the call in its segment.
         """
         refuse_transforms(inputs)
         names = tuple(inputs)
         wanted = frozenset(n for n in names if inputs[n].requires_grad) if torch.is_grad_enabled() else frozenset()
         if not wanted:
-            segment.reach(index + 1, {})  # nobody could compute this state again
+            segment.reach(index + 1, {})  # without a graph this state cannot be recomputed
             return self.forward(inputs)
         values = _ControlInterval.apply(self, names, wanted, segment, index, *inputs.values())
         outputs = dict(zip(self.outputs, values, strict=True))
@@ -53,7 +53,7 @@ class Bridge:
         return outputs, segment.marks
 
     def forward(self, inputs: Tensors) -> tuple[Tensors, torch.Tensor]:
-        """Outputs and marks of one control interval whose substeps nobody will ask for."""
+        """Outputs and marks of one control interval whose substeps are not needed later."""
         key = (tuple(inputs), frozenset())
         interval = self.lend(key)
         outputs, marks = interval.run(inputs)
@@ -61,28 +61,28 @@ class Bridge:
         return outputs, marks
 
     def lend(self, key: tuple[tuple, frozenset]) -> Replay:
-        """An interval for these inputs and wanted gradients: an idle one, or a new one."""
+        """An interval for these inputs and wanted gradients, idle or new."""
         with turn:
             idle = self._idle.setdefault(key, [])
             return idle.pop() if idle else self.make(frozenset(key[0]), key[1])
 
     def give_back(self, key: tuple[tuple, frozenset], interval: Replay) -> None:
-        """Let others use the buffers of `interval`."""
+        """Return the buffers of `interval`."""
         self._idle[key].append(interval)
 
 
 def refuse_transforms(tensors: Tensors) -> None:
-    """Raise if a gradient is asked for in a way that steps do not have, which torch would answer with zero.
+    """Raise for modes of differentiation that steps do not support, for which torch would return zero.
 
     Raises:
-        NotImplementedError: A tensor carries a tangent of forward mode, or is one of `torch.func`.
+        NotImplementedError: A tensor carries a forward-mode tangent, or belongs to a transform of `torch.func`.
     """
     for name, tensor in tensors.items():
         try:
             tensor.data_ptr()
-        except RuntimeError:  # a tensor of torch.func has no memory of its own
+        except RuntimeError:  # a tensor of torch.func has no memory
             raise NotImplementedError(
-                f"{name} is inside of a transform of torch.func: a simulation has derivatives in reverse mode alone; "
+                f"{name} is inside a transform of torch.func: a simulation has derivatives in reverse mode only; "
                 f"use torch.autograd.grad or .backward(), and worlds for a batch"
             ) from None
         if forward_ad.unpack_dual(tensor).tangent is not None:
@@ -92,7 +92,7 @@ def refuse_transforms(tensors: Tensors) -> None:
 
 
 class _ControlInterval(torch.autograd.Function):
-    """One control interval. Its inputs are saved; its substeps are held by the segment, or computed again."""
+    """One control interval. Its inputs are saved; its substeps are held by the segment, or recomputed."""
 
     @staticmethod
     def forward(ctx, bridge: Bridge, names: tuple, wanted: frozenset, segment: Segment, index: int, *values):
@@ -110,13 +110,13 @@ class _ControlInterval(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *gradients):
-        values = ctx.saved_tensors  # computes the segment again if need be
+        values = ctx.saved_tensors  # recomputes the segment if necessary
         results = dict(zip(sorted(ctx.wanted), _Adjoint.apply(ctx, len(gradients), *gradients, *values), strict=True))
         return None, None, None, None, None, *(results.get(name) for name in ctx.names)
 
 
 class _Adjoint(torch.autograd.Function):
-    """The gradient of a control interval: a function of its inputs, too, but one without a derivative."""
+    """The gradient of a control interval, as a function that cannot be differentiated again."""
 
     @staticmethod
     def forward(ctx, call, count: int, *tensors):
@@ -136,23 +136,25 @@ class _Adjoint(torch.autograd.Function):
     @staticmethod
     def backward(ctx, *gradients):
         raise NotImplementedError(
-            "a simulation has first derivatives alone: the gradient of a gradient (create_graph=True, hessian, a "
+            "a simulation has first derivatives only: the gradient of a gradient (create_graph=True, hessian, a "
             "gradient penalty) needs second ones; warpbots.hessian_product gives them along a direction, by differences"
         )
 
 
 def _refuse(found: Found, shapes: dict[str, tuple[int, ...]], lost: str) -> None:
-    """Raise if an interval gives a gradient that is not finite.
+    """Raise if the gradient of an interval is not finite.
 
     Args:
-        found: Marks of the gradients to its outputs, then of those that it gives.
+        found: Marks of the gradients with respect to its outputs, then to its inputs.
         shapes: Shapes of the latter by name.
-        lost: How an interval can lose a gradient.
+        lost: Reasons why a gradient within an interval may not be finite.
     """
     seeds, results = found[: -len(shapes)], found[-len(shapes) :]
-    cause = "the loss has no finite gradient to what it looks at: check its weights" if any(map(flaw, seeds)) else lost
+    cause = "the gradient of the loss itself is not finite: check its weights" if any(map(flaw, seeds)) else lost
     for (name, shape), mark in zip(shapes.items(), results, strict=True):
         if bad := flaw(mark):
             at, value = bad
             index = [int(i) for i in np.unravel_index(at, shape)]
-            raise FloatingPointError(f"the gradient to {name} is {value} at index {index} of shape {shape}; {cause}")
+            raise FloatingPointError(
+                f"the gradient with respect to {name} is {value} at index {index} of shape {shape}; {cause}"
+            )

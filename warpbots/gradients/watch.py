@@ -1,4 +1,4 @@
-"""Faults that the device has marked and nobody has read."""
+"""Faults marked on the device and not yet read."""
 
 import dataclasses
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from warpbots.gradients.streams import at_turn
 __all__ = ["BackwardWatch", "Found", "Watch"]
 
 Found = list[list[int]]
-"""Rows of `Marks`, read."""
+"""Rows of `Marks` on the host."""
 
 
 @dataclasses.dataclass
 class Watch:
-    """Marks of intervals in the order in which they ran, read together: the host waits for the device once.
+    """Collects the marks of intervals and reads them together, so that the host waits for the device once.
 
     Attributes:
         device: Warp device of the marks.
@@ -29,18 +29,18 @@ class Watch:
     _unread: list[tuple[torch.Tensor, Callable[[Found], None]]] = dataclasses.field(default_factory=list)
 
     def note(self, marks: torch.Tensor, judge: Callable[[Found], None]) -> None:
-        """Take the marks of one interval.
+        """Add the marks of one interval.
 
         Args:
             marks: From `Marks.taken`.
-            judge: Raises if they say that something is wrong.
+            judge: Raises if they contain a fault.
         """
         self._unread.append((marks, judge))
         if len(self._unread) >= self.length:
             self.read()
 
     def read(self) -> None:
-        """Read what is unread; of several faults the one that came first is raised."""
+        """Read all pending marks and raise the earliest fault."""
         unread, self._unread = self._unread, []
         if not unread:
             return
@@ -54,14 +54,14 @@ class Watch:
         return self
 
     def __exit__(self, kind: type | None, fault: BaseException | None, trace: object) -> None:
-        """What was wrong before comes first: a controller may have failed because of it."""
+        """Raise pending faults first: they may be the cause of an exception in a controller."""
         if kind is None or issubclass(kind, Exception):
             self.read()
 
 
 @dataclasses.dataclass
 class BackwardWatch:
-    """A `Watch` for every backward pass of torch, which is read when the pass ends, if not before.
+    """A `Watch` for every backward pass of torch, read at the end of the pass at the latest.
 
     Attributes:
         device: Warp device of the marks.

@@ -1,4 +1,4 @@
-"""Tetrahedral meshes of shapes, for solvers of finite elements."""
+"""Tetrahedral meshes of shapes, for finite-element solvers."""
 
 from warpbots.meshing.quality import Quality, quality
 from warpbots.meshing.tetrahedralize import tetrahedra

@@ -1,4 +1,4 @@
-"""Boxes cut into tetrahedra on a regular grid."""
+"""Tetrahedral meshes of boxes on a regular grid."""
 
 import itertools
 
@@ -12,8 +12,8 @@ __all__ = ["box_tets"]
 def box_tets(shape: Box, cell_size: float) -> TetMesh:
     """A box in cells of about `cell_size` [m], each cut into six tetrahedra about a diagonal (Kuhn 1960).
 
-    Neighbours are mirror images, so that faces fit and no direction is preferred: with even numbers of cells the halves
-    of the mesh are mirror images, too.
+    Neighbouring cells are mirror images, so that faces match and no direction is preferred: with even numbers of cells
+    the halves of the mesh are mirror images, too.
     """
     lower, upper = shape.bounds
     counts = np.maximum(1, np.round((upper - lower) / cell_size)).astype(int)
@@ -28,5 +28,5 @@ def box_tets(shape: Box, cell_size: float) -> TetMesh:
 
 
 def _orders() -> list[tuple[int, ...]]:
-    """The six orders in which one walks from a corner of a cell to the opposite one along its edges."""
+    """The six orders of axes in which edges lead from a corner of a cell to the opposite one."""
     return list(itertools.permutations(range(3)))

@@ -1,6 +1,6 @@
-"""Triangle surfaces of solids that do not deform: their vertices are on the true surface, with flat faces where it is.
+"""Triangle surfaces of rigid solids: their vertices are on the true surface, and flat faces stay flat.
 
-`closed_surface` has another aim: round shapes keep their volume there, with vertices on both sides of the surface.
+`closed_surface`, in contrast, preserves the volume of round shapes, with vertices on both sides of the surface.
 """
 
 import functools
@@ -16,18 +16,18 @@ from warpbots.scene import Box, Capsule, Cylinder, DistanceGrid, Posed, Shape, S
 
 __all__ = ["fitted_surface", "samples"]
 
-_FEWEST = 12  # edges around a round shape, at least: flat sides are then within 4 % of its radius
+_FEWEST = 12  # minimum number of edges around a round shape: flat sides are then within 4 % of its radius
 
 
 @functools.singledispatch
 def fitted_surface(shape: Shape, edge: float) -> Surface:
     """The surface of a solid.
 
-    A box has its corners and edges. What is known by samples of its distance alone is as exact as these.
+    The corners and edges of a box are exact. A shape known only by samples of its distance is as exact as these.
 
     Args:
-        shape: A 3D shape with an inside.
-        edge: Length of the edges, about, where the shape has no shorter ones [m].
+        shape: A 3D solid.
+        edge: Approximate edge length, where the shape has no shorter edges [m].
 
     Raises:
         SceneError: The shape has no surface.
@@ -77,7 +77,7 @@ def _(shape: TriangleMesh, edge: float) -> Surface:
 
 @fitted_surface.register
 def _(shape: Union, edge: float) -> Surface:
-    """The surfaces of all parts, without the faces of each that are inside another one."""
+    """The surfaces of all parts, without faces inside another part."""
     vertices, faces, first = [], [], 0
     for k, part in enumerate(shape.shapes):
         x, corners = fitted_surface(part, edge)
@@ -104,7 +104,7 @@ def _(shape: Posed, edge: float) -> Surface:
 
 
 def samples(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Corners of faces, the middles of their edges, and their centres [m], shape (m, 7, 3)."""
+    """Corners of faces, midpoints of their edges, and their centres [m], shape (m, 7, 3)."""
     corner = vertices[faces]
     middle = (corner + np.roll(corner, -1, axis=1)) / 2.0
     return np.concatenate([corner, middle, corner.mean(axis=1, keepdims=True)], axis=1)
@@ -115,7 +115,7 @@ def _length(shape: Capsule | Cylinder) -> float:
 
 
 def _revolved(shape: Capsule | Cylinder, profile: np.ndarray, edge: float) -> Surface:
-    """A profile from pole to pole, radius and place along the axis [m], turned about the axis of a shape."""
+    """A profile from pole to pole (radius and position along the axis [m]), revolved about the axis of a shape."""
     sections = max(_FEWEST, round(2.0 * math.pi * shape.radius / edge))
     axis = np.subtract(shape.end, shape.start) / _length(shape)
     first = np.cross(axis, np.eye(3)[np.abs(axis).argmin()])

@@ -1,7 +1,7 @@
-"""Filling closed surfaces with tetrahedra by fTetWild (Hu et al. 2020), and keeping what it made.
+"""Tetrahedral meshes of closed surfaces by fTetWild (Hu et al. 2020), with a cache.
 
-fTetWild takes surfaces as they are, parts that overlap and holes included, and finds another mesh each time, in one
-thread, too. What it has found is kept in the process and in the cache of the user, so that one scene has one mesh.
+fTetWild accepts any surface, including overlapping parts and holes, but returns a different mesh in every run, even
+with one thread. Meshes are kept in the process and in the cache of the user, so that a scene always has the same mesh.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from warpbots.scene import SceneError, TetMesh
 __all__ = ["fill"]
 
 _KEPT = 64
-"""Meshes that are kept in the process."""
+"""Number of meshes kept in the process."""
 
 _PROGRAM = """
 import numpy as np
@@ -37,23 +37,23 @@ vertices, tets = tetrahedralize(
 )
 np.savez("mesh.npz", vertices=vertices, tets=tets)
 """
-"""What runs in a process of its own, in a folder of its own."""
+"""The program that runs in a separate process and folder."""
 
 _known: OrderedDict[str, TetMesh] = OrderedDict()
 
 
 def fill(vertices: np.ndarray, faces: np.ndarray, cell_size: float, envelope: float) -> TetMesh:
-    """The solid within a closed surface as tetrahedra.
+    """Fill a closed surface with tetrahedra.
 
     Args:
         vertices: Vertex positions of the surface [m], shape (n, 3).
         faces: Vertex indices, counter-clockwise seen from outside, shape (m, 3).
-        cell_size: Length that edges should have [m].
-        envelope: How far the surface of the mesh may be from this one [m].
+        cell_size: Target edge length [m].
+        envelope: Largest distance of the surface of the mesh from this one [m].
 
     Raises:
         ImportError: pytetwild is not installed.
-        SceneError: There is nothing within the surface, or fTetWild fails.
+        SceneError: The surface encloses nothing, or fTetWild fails.
     """
     key = _key(vertices, faces, cell_size, envelope)
     if key not in _known:
@@ -62,7 +62,7 @@ def fill(vertices: np.ndarray, faces: np.ndarray, cell_size: float, envelope: fl
         mesh = _load(path)
         if mesh is None:
             made = _made(vertices, faces, cell_size, envelope)
-            mesh = _load(path)  # another process may have been faster
+            mesh = _load(path)  # another process may have written it meanwhile
             if mesh is None:
                 mesh = made
                 _save(path, mesh)
@@ -74,7 +74,7 @@ def fill(vertices: np.ndarray, faces: np.ndarray, cell_size: float, envelope: fl
 
 
 def _made(vertices: np.ndarray, faces: np.ndarray, cell_size: float, envelope: float) -> TetMesh:
-    """A new mesh, from a process of its own: fTetWild leaves files where it runs and ends its process when it fails."""
+    """A new mesh, from a separate process: fTetWild leaves files in its folder and ends its process on failure."""
     if importlib.util.find_spec("pytetwild") is None:
         raise ImportError('meshing this shape needs pytetwild: pip install "warpbots[tet]"')
     size = float(np.linalg.norm(np.ptp(vertices, axis=0)))
@@ -89,7 +89,7 @@ def _made(vertices: np.ndarray, faces: np.ndarray, cell_size: float, envelope: f
             [sys.executable, "-c", _PROGRAM], cwd=folder, env=environment, capture_output=True, text=True, check=False
         )
         if run.returncode:
-            said = (run.stderr or run.stdout).strip().splitlines()[-1:] or ["it says nothing"]
+            said = (run.stderr or run.stdout).strip().splitlines()[-1:] or ["no message"]
             raise SceneError(
                 f"meshing: fTetWild failed on a surface of {len(faces)} faces and {size:.3g} m in cells of "
                 f"{cell_size:g} m (exit status {run.returncode}: {said[0]}); use another cell_size, or repair the mesh"
@@ -99,10 +99,10 @@ def _made(vertices: np.ndarray, faces: np.ndarray, cell_size: float, envelope: f
     if not len(tets):
         raise SceneError(
             f"meshing: nothing is left of a surface of {size:.3g} m in cells of {cell_size:g} m; use a smaller "
-            f"cell_size, and see that its faces look outwards"
+            f"cell_size, and check that its faces point outwards"
         )
     used, tets = np.unique(tets, return_inverse=True)
-    return TetMesh.oriented(points[used], tets.reshape(-1, 4))  # it has them all inverted
+    return TetMesh.oriented(points[used], tets.reshape(-1, 4))  # fTetWild inverts all of them
 
 
 def _key(vertices: np.ndarray, faces: np.ndarray, cell_size: float, envelope: float) -> str:
@@ -116,7 +116,7 @@ def _key(vertices: np.ndarray, faces: np.ndarray, cell_size: float, envelope: fl
 
 
 def _load(path: Path | None) -> TetMesh | None:
-    """The mesh in a file, or None where there is none that can be read."""
+    """The mesh in a file, or None if it cannot be read."""
     if path is None or not path.is_file():
         return None
     with contextlib.suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile), path.open("rb") as file:
@@ -126,7 +126,7 @@ def _load(path: Path | None) -> TetMesh | None:
 
 
 def _save(path: Path | None, mesh: TetMesh) -> None:
-    """Write a mesh; a cache that cannot be written to is none."""
+    """Write a mesh; a cache that is not writable is ignored."""
     if path is None:
         return
     with contextlib.suppress(OSError):

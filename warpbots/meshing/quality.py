@@ -1,4 +1,4 @@
-"""How good a tetrahedral mesh is."""
+"""Quality of tetrahedral meshes."""
 
 import dataclasses
 import itertools
@@ -14,14 +14,14 @@ _PAIRS = np.array(list(itertools.combinations(range(4), 2)))
 
 @dataclasses.dataclass(frozen=True)
 class Quality:
-    """Numbers to judge a mesh by: a solver errs where tetrahedra are slender and is slow where they are small.
+    """Measures of mesh quality: slender tetrahedra make a solver inaccurate, small ones make it slow.
 
     Attributes:
         tets: Number of tetrahedra.
-        min_volume: Volume of the smallest one [m^3].
+        min_volume: Volume of the smallest tetrahedron [m^3].
         mean_volume: Mean volume [m^3].
-        min_angle: Smallest angle between two faces of a tetrahedron [degrees]; 70.5 if it is regular.
-        max_angle: Largest one [degrees].
+        min_angle: Smallest angle between two faces of a tetrahedron [degrees]; 70.5 for a regular one.
+        max_angle: Largest such angle [degrees].
         min_edge: Length of the shortest edge [m].
         mean_edge: Mean length of all edges [m].
         max_edge: Length of the longest edge [m].
@@ -38,7 +38,7 @@ class Quality:
 
 
 def quality(mesh: TetMesh) -> Quality:
-    """What `mesh` is like."""
+    """Measure the quality of `mesh`."""
     angles, lengths = _angles(mesh), edges(mesh.vertices, mesh.tets)
     volumes = mesh.volumes
     numbers = (volumes.min(), volumes.mean(), angles.min(), angles.max(), lengths.min(), lengths.mean(), lengths.max())

@@ -1,4 +1,4 @@
-"""Triangle meshes with shorter edges, by bisection of the longest ones."""
+"""Refinement of triangle meshes by bisection of their longest edges."""
 
 import numpy as np
 
@@ -6,18 +6,18 @@ __all__ = ["refined"]
 
 
 def refined(vertices: np.ndarray, faces: np.ndarray, longest: float) -> tuple[np.ndarray, np.ndarray]:
-    """The same surface with no edge that is much longer than `longest`.
+    """The same surface without edges much longer than `longest`.
 
-    An edge is cut in the middle, in both triangles at it, where it is the longest of each (Rivara 1984); the smallest
-    angle of a triangle is halved at the most. New vertices come after the old ones.
+    An edge is bisected in both of its triangles if it is the longest of each (Rivara 1984); the smallest angle of a
+    triangle is at most halved. New vertices come after the old ones.
 
     Args:
         vertices: Vertex positions [m], shape (n, 3).
         faces: Vertex indices, shape (m, 3).
-        longest: Length of an edge above which it is cut [m].
+        longest: Length above which edges are bisected [m].
 
     Returns:
-        Vertices [m], shape (n', 3), and faces with the orientation of those that they are parts of, shape (m', 3).
+        Vertices [m], shape (n', 3), and faces with their original orientation, shape (m', 3).
     """
     while True:
         sides = np.stack([faces, np.roll(faces, -1, axis=1)], axis=2)  # side k goes from corner k to the next one

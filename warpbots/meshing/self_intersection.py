@@ -1,4 +1,4 @@
-"""Whether a triangle mesh runs through itself."""
+"""Self-intersections of triangle meshes."""
 
 import numpy as np
 import warp as wp
@@ -8,29 +8,29 @@ from warpbots.scene import SceneError, TriangleMesh
 __all__ = ["crossings", "refuse_crossings"]
 
 _DEPTH = 1e-6
-"""How deep triangles cross each other, in the size of the mesh, before it counts; files are in single precision."""
+"""Depth of an intersection that counts, relative to the size of the mesh; files are in single precision."""
 
 _CHUNK = 100_000
 
 
 def refuse_crossings(shape: TriangleMesh) -> None:
-    """Raise if faces of `shape` cross or cover each other, as those of parts that were put together do.
+    """Raise if faces of `shape` intersect or cover each other, as in meshes assembled from parts.
 
     Raises:
-        SceneError: They do; with their number and the first two.
+        SceneError: They do; the message gives their number and the first two.
     """
     pairs = crossings(shape.vertices, shape.faces)
     if len(pairs):
         a, b = pairs[0].tolist()
         middle = shape.vertices[shape.faces[a]].mean(axis=0).round(6).tolist()
         raise SceneError(
-            f"TriangleMesh crosses itself in {len(pairs)} pairs of faces; the first are {a} and {b} near {middle} m; "
-            f"give its parts as a Union of meshes, or repair it"
+            f"TriangleMesh intersects itself in {len(pairs)} pairs of faces; the first are {a} and {b} near {middle} "
+            f"m; give its parts as a Union of meshes, or repair it"
         )
 
 
 def crossings(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Pairs of faces without a common vertex that cross or cover each other; what only touches does not count.
+    """Pairs of faces without a common vertex that intersect or cover each other; faces that only touch do not count.
 
     Args:
         vertices: Vertex positions [m], shape (n, 3).
@@ -51,7 +51,7 @@ def crossings(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
 
 
 def _cross(p: np.ndarray, q: np.ndarray, depth: float) -> np.ndarray:
-    """Which triangles of p and q, each of shape (n, 3, 3), no axis separates; shape (n,), bool."""
+    """Which triangles of p and q, each of shape (n, 3, 3), have no separating axis; shape (n,), bool."""
     e, f = np.roll(p, -1, axis=1) - p, np.roll(q, -1, axis=1) - q
     n, m = np.cross(e[:, :1], e[:, 1:2]), np.cross(f[:, :1], f[:, 1:2])
     both = np.cross(e[:, :, None], f[:, None]).reshape(-1, 9, 3)
@@ -59,11 +59,11 @@ def _cross(p: np.ndarray, q: np.ndarray, depth: float) -> np.ndarray:
     length = np.linalg.norm(axes, axis=2, keepdims=True)
     size = np.abs(np.concatenate([e, f], axis=1)).max(axis=(1, 2), initial=1e-300)[:, None, None]
     power = np.array([2.0] * 11 + [3.0] * 6)[None, :, None]
-    real = (length > 1e-9 * size**power)[..., 0]  # parallel edges and triangles without area say nothing
+    real = (length > 1e-9 * size**power)[..., 0]  # parallel edges and degenerate triangles give no axis
     axes = axes / np.maximum(length, 1e-300)
     s, t = (np.einsum("nki,nai->nak", x, axes) for x in (p, q))
     (a, b), (c, d) = ((x.min(axis=2), x.max(axis=2)) for x in (s, t))
-    plane = (b - a <= depth) & (d - c <= depth)  # both lie flat across this axis
+    plane = (b - a <= depth) & (d - c <= depth)  # both are perpendicular to this axis
     apart = np.where(plane, np.maximum(c - b, a - d) > depth, np.minimum(b - c, d - a) <= depth)
     return ~(apart & real).any(axis=1)
 
@@ -114,7 +114,7 @@ def _write_overlaps(
     # out
     pair_out: wp.array[wp.vec2i],
 ):
-    """The pairs that `_count_overlaps` counts."""
+    """The pairs counted by `_count_overlaps`."""
     i = wp.tid()
     query = wp.bvh_query_aabb(bvh, low[i], high[i])
     other = int(0)

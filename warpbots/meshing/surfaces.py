@@ -1,6 +1,6 @@
-"""Closed triangle surfaces of shapes, as fine as the tetrahedra that are to fill them.
+"""Closed triangle surfaces of shapes, with the edge length of the tetrahedra that will fill them.
 
-Round shapes become polyhedra with corners on both sides of the true surface, of the same volume.
+Round shapes become polyhedra of the same volume, with corners on both sides of the true surface.
 """
 
 import functools
@@ -30,7 +30,7 @@ __all__ = ["closed_surface"]
 Surface = tuple[np.ndarray, np.ndarray]
 """Vertices [m], shape (n, 3), and faces, counter-clockwise seen from outside, shape (m, 3)."""
 
-_FEWEST = 8  # edges around a round shape, at least
+_FEWEST = 8  # minimum number of edges around a round shape
 
 
 @functools.singledispatch
@@ -38,14 +38,14 @@ def closed_surface(shape: Shape, edge: float) -> Surface:
     """The surface of a solid.
 
     Args:
-        shape: A 3D shape with an inside.
-        edge: Length of the edges of what is round, about [m].
+        shape: A 3D solid.
+        edge: Approximate edge length of round surfaces [m].
 
     Raises:
-        SceneError: The shape has no surface, or one that crosses itself.
+        SceneError: The shape has no surface, or one that intersects itself.
     """
     raise SceneError(
-        f"a {type(shape).__name__} has no surface to fill with tetrahedra; use a closed TriangleMesh about it, or MPM"
+        f"a {type(shape).__name__} has no surface to fill with tetrahedra; use a closed TriangleMesh around it, or MPM"
     )
 
 
@@ -97,10 +97,10 @@ def _(shape: TetMesh, edge: float) -> Surface:
 
 @closed_surface.register
 def _(shape: DistanceGrid, edge: float) -> Surface:
-    vertices, faces = sampled_surface(shape, *shape.bounds, edge / 3.0)  # as coarse as cells it would shrink
+    vertices, faces = sampled_surface(shape, *shape.bounds, edge / 3.0)  # with the edge of a cell it would shrink
     if not len(faces):
         raise SceneError(
-            f"DistanceGrid: no cell of {edge:g} m lies inside its surface; use a smaller cell_size, and see that its "
+            f"DistanceGrid: no cell of {edge:g} m lies inside its surface; use a smaller cell_size, and check that its "
             f"values are negative inside"
         )
     return vertices, faces
@@ -114,7 +114,7 @@ def _(shape: Truss, edge: float) -> Surface:
 
 @closed_surface.register
 def _(shape: Union, edge: float) -> Surface:
-    """The surfaces of all parts, which may run through each other."""
+    """The surfaces of all parts, which may intersect."""
     parts = [closed_surface(s, edge) for s in shape.shapes]
     first = np.cumsum([0, *(len(vertices) for vertices, _ in parts)])
     faces = [faces + start for (_, faces), start in zip(parts, first, strict=False)]
@@ -146,7 +146,7 @@ def _length(shape: Capsule | Cylinder) -> float:
 
 
 def _along(shape: Capsule | Cylinder, vertices: np.ndarray, faces: np.ndarray, volume: float) -> Surface:
-    """A surface about the z axis widened across it to `volume` [m^3] and put onto the axis of `shape`."""
+    """A surface about the z axis, scaled radially to `volume` [m^3] and moved onto the axis of `shape`."""
     import trimesh
 
     wide = vertices * [*2 * [math.sqrt(volume / _volume(vertices, faces))], 1.0]
@@ -161,7 +161,7 @@ def _volume(vertices: np.ndarray, faces: np.ndarray) -> float:
 
 
 def _divided(vertices: np.ndarray, faces: np.ndarray, parts: int) -> Surface:
-    """Each face cut into `parts`^2 ones of the same form."""
+    """Each face divided into `parts`^2 similar ones."""
     i, j = np.array([(i, j) for i in range(parts + 1) for j in range(parts + 1 - i)]).T
     number = np.full((parts + 1, parts + 1), -1)
     number[i, j] = np.arange(len(i))

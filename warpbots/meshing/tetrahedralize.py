@@ -1,4 +1,4 @@
-"""Tetrahedra for every solid: a regular grid in a box, fTetWild within every other surface."""
+"""Tetrahedral meshes of solids: a regular grid for boxes, fTetWild for all other shapes."""
 
 import functools
 
@@ -27,28 +27,28 @@ from warpbots.scene.memory_limit import refuse_excess
 __all__ = ["tetrahedra"]
 
 _CELL = 1e4
-"""Memory that a cell takes, cut into tetrahedra [bytes]."""
+"""Memory per cell, including its tetrahedra [bytes]."""
 
 _COARSE, _FINE = 0.05, 0.1
-"""How far the surface of a mesh may be from the shape, in cells: of surfaces made here, and of those that are finer."""
+"""Largest distance of a mesh from the surface of the shape [cells]: for surfaces made here, and for finer ones."""
 
 
 @checked
 def tetrahedra(shape: Shape, cell_size: float) -> TetMesh:
-    """A solid as tetrahedra.
+    """Fill a solid with tetrahedra.
 
-    A box is cut on a regular grid, a `TetMesh` is taken as it is. Everything else is filled by fTetWild, within seconds
-    or, where its surface has many details, within minutes; the mesh is kept in the cache of the user, because the next
-    one would be another (see `warpbots.output_files`). A surface that is made of flat faces of the size of a cell
-    loses a little volume where it is curved: some percent with three cells to a radius.
+    A box is meshed on a regular grid, a `TetMesh` is returned unchanged. All other shapes are meshed by fTetWild, in
+    seconds or, for a surface with many details, in minutes. The mesh is kept in the cache of the user, because a second
+    run would give a different one (see `warpbots.output_files`). A surface of flat faces of the size of a cell
+    loses some volume where it is curved: some percent with three cells per radius.
 
     Args:
         shape: A 3D solid.
-        cell_size: Length of an edge of a cell of a box; mean length of all edges in any other shape, less where its
-            surface has finer details [m].
+        cell_size: Edge length of the cells of a box; mean edge length in any other shape, shorter where its surface has
+            finer details [m].
 
     Raises:
-        SceneError: The shape is no bounded solid in 3D, or a triangle mesh that crosses itself.
+        SceneError: The shape is not a bounded 3D solid, or is a triangle mesh that intersects itself.
         ImportError: pytetwild is needed and not installed.
         ValueError: `cell_size` is not positive.
     """
@@ -56,18 +56,18 @@ def tetrahedra(shape: Shape, cell_size: float) -> TetMesh:
         raise ValueError(f"tetrahedra: cell_size must be a positive length [m], got {cell_size:g}")
     kind = type(shape).__name__
     if isinstance(shape, Sheet):
-        raise SceneError("a Sheet has no inside to fill with tetrahedra; solvers of cloth take its triangles")
+        raise SceneError("a Sheet has no inside to fill with tetrahedra; ProjectiveDynamics takes its triangles")
     if dimension(shape) != 3:
         raise SceneError(f"a {kind} in 2D has no tetrahedra; describe the body in 3D, or use MPM or MassSpring")
     if not np.isfinite(shape.bounds).all():
-        raise SceneError(f"a {kind} has no end and cannot be filled with tetrahedra; use a Box of the part you need")
+        raise SceneError(f"a {kind} is unbounded and cannot be filled with tetrahedra; use a Box of the part you need")
     remedy = "use larger cells or a smaller body"
     refuse_excess(_cells(shape, cell_size), _CELL, f"meshing: cells of a {kind}", remedy)
     return _tets(shape, float(cell_size))
 
 
 def _cells(shape: Shape, cell_size: float) -> float:
-    """About how many cells fill a shape."""
+    """Approximate number of cells that fill a shape."""
     if isinstance(shape, TetMesh):
         return 0.0
     if isinstance(shape, Union):

@@ -1,6 +1,6 @@
-"""What a controller sees of a state.
+"""Observers: what a controller observes of a state.
 
-An observer with a `bind` method is told the simulation; a plain function of the state works too.
+The `bind` method of an observer receives the simulation; a plain function of the state works, too.
 """
 
 from warpbots.observers.clusters import Centroid, Clusters

@@ -1,4 +1,4 @@
-"""Centres of clusters of matter: what a controller sees of a soft body (ChainQueen §4, k-means observer)."""
+"""Observers of soft bodies: centres of clusters of matter (ChainQueen §4, k-means observer)."""
 
 import dataclasses
 from collections.abc import Callable
@@ -20,8 +20,8 @@ __all__ = ["Centroid", "Clusters"]
 class Clusters:
     """Positions and velocities of k-means clusters of the matter at rest.
 
-    The observation is dimensionless, so that it suits a network: displacement of each cluster's mass-weighted centre
-    from rest in lengths of the robot, then its velocity in lengths per second.
+    The observation is scaled for a neural network: the displacement of the centre of mass of each cluster from rest, in
+    lengths of the robot [1], then its velocity in lengths per second [1/s].
 
     Attributes:
         count: Number of clusters.

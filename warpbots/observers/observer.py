@@ -13,10 +13,10 @@ __all__ = ["Observation", "Observer"]
 
 
 class Observation(Protocol):
-    """What `bind` returns."""
+    """The function that `bind` returns."""
 
     def __call__(self, state: State, **parameters: torch.Tensor) -> torch.Tensor:
-        """What is seen of `state`, shape (worlds, features)."""
+        """The observation of `state`, shape (worlds, features)."""
 
 
 @runtime_checkable

@@ -1,7 +1,7 @@
-"""What a controller sees of rigid bodies: joints, poses, points, motors and touch, in SI units.
+"""Observers of rigid bodies: joints, poses, points, motors and contact forces, in SI units.
 
-All observations are differentiable. They are functions of a state and, by name, of what was put in the place of the
-model's parameters: a rollout that replaces parameters has to replace them in its observations, too.
+All observations are differentiable. They are functions of a state and, by name, of replaced parameters of the model: a
+rollout that replaces parameters has to replace them in its observations, too.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ __all__ = ["ContactForces", "EndEffector", "JointTorques", "Joints", "Poses", "T
 
 @dataclasses.dataclass(frozen=True)
 class Joints:
-    """Coordinates q and velocities qd of all joints, in the order of `simulation.model.robot.coordinates`."""
+    """Joint coordinates q and velocities qd, in the order of `simulation.model.robot.coordinates`."""
 
     def bind(self, simulation: "Simulation") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, coordinates + velocities).
@@ -72,7 +72,7 @@ class Poses:
 
 @dataclasses.dataclass(frozen=True)
 class EndEffector:
-    """Where a point of a body is, such as a fingertip.
+    """Position of a point of a body, such as a fingertip.
 
     Attributes:
         body: Name of the body.
@@ -102,9 +102,9 @@ class EndEffector:
 
 @dataclasses.dataclass(frozen=True)
 class JointTorques:
-    """What the motors do; see `warpbots.Torque` and `warpbots.Servo`.
+    """Torques of the motors; see `warpbots.Torque` and `warpbots.Servo`.
 
-    A state alone knows nothing of the control: it is an argument of the observation, and none counts as u = 0.
+    The control is not part of a state: it is an argument of the observation, and None means u = 0.
     """
 
     def bind(self, simulation: "Simulation") -> Observation:
@@ -125,7 +125,7 @@ class JointTorques:
 
 @dataclasses.dataclass(frozen=True)
 class ContactForces:
-    """Forces that bodies take up with their contact points; what others do to their solids is not among them.
+    """Contact forces on the contact points of bodies; forces that others exert on their solids are not included.
 
     Attributes:
         bodies: Names of the bodies; None for all, in the order of `Scene.rigid`.
@@ -155,10 +155,10 @@ class ContactForces:
 
 @dataclasses.dataclass(frozen=True)
 class Tactile:
-    """What a skin of contact points feels.
+    """Tactile sensing by the contact points of a body.
 
     Attributes:
-        body: Name of the body that has the points.
+        body: Name of the body.
     """
 
     body: str
@@ -166,7 +166,7 @@ class Tactile:
     def bind(self, simulation: "Simulation") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, 4 points).
 
-        For each contact point of the body the normal force, which pushes, then the shear in the axes of the body [N].
+        For each contact point of the body the normal force (>= 0), then the shear force in the axes of the body [N].
 
         Raises:
             TypeError: The scene has no rigid bodies, or they are bones, which feel no contacts at points.

@@ -1,4 +1,4 @@
-"""Parameters that stay inside their bounds."""
+"""Bounded parameters."""
 
 import torch
 
@@ -8,11 +8,10 @@ __all__ = ["Bounded"]
 class Bounded(torch.nn.Module):
     """A tensor between two bounds, by a bijection: value = lower + (upper - lower) sigmoid(raw).
 
-    ``bounded()`` is the value; ``bounded.parameters()`` is what an optimiser moves. At the start it has the value it
-    was made with.
+    ``bounded()`` is the value; ``bounded.parameters()`` are passed to an optimiser. The initial value is the one given.
 
     Attributes:
-        raw: What is optimised, without bounds; any shape.
+        raw: The unbounded parameter, of any shape.
     """
 
     def __init__(self, value: torch.Tensor, lower: float, upper: float):

@@ -12,15 +12,15 @@ def hessian_product(
 ) -> torch.Tensor:
     """Product of the Hessian of `loss` at `x` with `direction`: H v = (g(x + h v) - g(x - h v)) / 2 h.
 
-    Simulations have exact first derivatives and no second ones; this costs two gradients, and its error is of order
-    h^2, besides the rounding of a gradient over h. A motion with contact has kinks, across which H means little.
+    Simulations have exact first derivatives and no second ones. This takes two gradients; its error is of order h^2,
+    plus the rounding error of a gradient divided by h. Motions with contact have kinks, across which H means little.
 
     Args:
         loss: A scalar function of `x`, such as one of a rollout.
-        x: Where to look, any shape.
-        direction: v, the shape of `x`.
+        x: Point at which to evaluate H, any shape.
+        direction: v, of the shape of `x`.
         step: Largest change of an entry of `x`, in the units of `x`; None for the cube root of the rounding unit times
-            the largest entry of `x` (or one, where all are zero).
+            the largest entry of `x` (or one if all are zero).
 
     Raises:
         ValueError: The shapes differ, or `direction` is zero.

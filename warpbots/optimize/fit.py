@@ -1,4 +1,4 @@
-"""The optimisation loop: a loss, an optimiser of torch, a progress bar, and the best parameters at the end."""
+"""The training loop: a loss, a torch optimiser, a progress bar, and the best parameters at the end."""
 
 import math
 import time
@@ -34,37 +34,37 @@ def fit(
     """Minimise `loss` and leave the best parameters found in place.
 
     Ctrl-C ends the loop early: the best parameters so far are kept and the history says so. With a `checkpoint` a run
-    that was ended at any moment, by whatever, is resumed where its last full iteration ended, and ends at the same bits
-    as one that nothing interrupted. Kept are the parameters, the best of them, the optimiser, the history, and the
-    random numbers of torch, of ``numpy.random`` and of ``random``; a loss that draws them from a generator of its own,
-    or remembers anything else, has to keep that by itself.
+    that was killed at any moment is resumed after its last complete iteration, and ends with the same bits as an
+    uninterrupted one. The checkpoint contains the parameters, the best ones, the optimiser, the history, and the random
+    states of torch, of ``numpy.random`` and of ``random``; a loss with a generator of its own, or with any other
+    memory, has to save it by itself.
 
     Args:
         parameters: What to optimise, changed in place.
         loss: Computes the scalar to minimise; called at least once per iteration.
-        optimizer: Class (or function) that makes an optimiser of torch from the parameters and `options`; those that
-            evaluate the loss several times per iteration, such as `torch.optim.LBFGS`, work as well. That one stops by
-            itself where a gradient is below 1e-7 in the units of the loss: give it one of order one.
-        iterations: Number of iterations, those of a resumed run included.
-        max_norm: Gradients longer than this are shortened to it before each step, so that one chaotic rollout cannot
-            throw the parameters far away; None to leave them as they are. Their lengths are in the history.
-        progress: Whether to show a progress bar with the loss and the time left.
-        project: Called after every step to put parameters back into their bounds.
-        on_best: Called with the history whenever the loss is the smallest so far, with the parameters that gave it in
-            place.
-        checkpoint: File for where the run stands, replaced in one piece before the first iteration and after every
-            one; None for none.
-        resume: Whether to go on from `checkpoint` in the place of the parameters as they are.
-        about: What the run is of, by name, beside the optimiser and its options, such as ``{"dx": 0.01}``; a checkpoint
-            of something else is not resumed.
-        options: For `optimizer`, such as ``lr=1e-2``.
+        optimizer: Class (or function) that makes a torch optimiser from the parameters and `options`. Optimisers that
+            evaluate the loss several times per iteration, such as `torch.optim.LBFGS`, work as well; LBFGS stops when
+            the gradient is below 1e-7 in the units of the loss, so scale the loss to order one.
+        iterations: Number of iterations, including those of a resumed run.
+        max_norm: Gradients are clipped to this norm before each step, so that one chaotic rollout cannot move the
+            parameters far away; None for no clipping. The history has the norms before clipping.
+        progress: Whether to show a progress bar with the loss and the remaining time.
+        project: Called after every step to project parameters back into their bounds.
+        on_best: Called with the history whenever the loss is the smallest so far, while the parameters have the values
+            that gave it.
+        checkpoint: File for the state of the run, replaced atomically before the first and after every iteration; None
+            for none.
+        resume: Whether to continue from `checkpoint` instead of from the current parameters.
+        about: Settings that identify the run, by name, besides the optimiser and its options, such as ``{"dx": 0.01}``;
+            a checkpoint with other settings is not resumed.
+        options: Options of `optimizer`, such as ``lr=1e-2``.
 
     Returns:
-        The loss of every iteration; that of the last entry is of the parameters after the last step.
+        The history, with the loss of every iteration; the last entry is the loss after the last step.
 
     Raises:
-        ValueError: `iterations` is below 1 or less than a resumed run has behind it, there is nothing to optimise, or
-            the checkpoint is of another run.
+        ValueError: `iterations` is below 1 or below those that a resumed run has completed, there is nothing to
+            optimise, or the checkpoint belongs to another run.
         OSError: There is no checkpoint to resume, or it cannot be written.
         FloatingPointError: The loss is not finite.
     """
@@ -72,7 +72,7 @@ def fit(
     if iterations < 1 or not parameters:
         raise ValueError(f"fit: needs at least 1 iteration and 1 parameter, got {iterations} and {len(parameters)}")
     if resume and checkpoint is None:
-        raise ValueError("fit: resume needs the checkpoint to go on from, got None")
+        raise ValueError("fit: resume needs a checkpoint to continue from, got None")
     options = {name: value.item() if isinstance(value, np.generic) else value for name, value in options.items()}
     rule = optimizer(parameters, **options)
     about = {"optimizer": optimizer, **options, "max_norm": max_norm, **(about or {})}
@@ -100,12 +100,12 @@ def fit(
         value = loss_now.item()
         if not math.isfinite(value):
             raise FloatingPointError(
-                f"the loss is {value} in iteration {iteration}; use a smaller learning rate or a loss that is bounded"
+                f"the loss is {value} in iteration {iteration}; use a smaller learning rate or a bounded loss"
             )
         return loss_now, value
 
     try:
-        quiet = {} if progress else {"disable": True}  # said only if so: else the user's TQDM_DISABLE counts
+        quiet = {} if progress else {"disable": True}  # only then, so that TQDM_DISABLE applies otherwise
         with tqdm(total=iterations, initial=done, unit="it", desc="training", **quiet) as bar:
             save()
             for iteration in range(done, iterations):
@@ -114,7 +114,7 @@ def fit(
                 def closure(iteration: int = iteration, seen: list[float] = seen) -> torch.Tensor:
                     rule.zero_grad()
                     loss_now, value = evaluate(iteration)
-                    if not seen:  # the parameters are still those of the start of this iteration
+                    if not seen:  # the first evaluation has the parameters of the start of the iteration
                         seen.append(value)
                         note(value)
                         bar.set_postfix_str(f"loss {value:.5g}, best {history.loss[history.best]:.5g}")

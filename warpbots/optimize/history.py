@@ -1,4 +1,4 @@
-"""What an optimisation went through."""
+"""The history of an optimisation."""
 
 import csv
 import dataclasses
@@ -11,13 +11,13 @@ __all__ = ["History"]
 
 @dataclasses.dataclass
 class History:
-    """Loss by iteration.
+    """Losses and gradient norms of all iterations.
 
     Attributes:
         loss: Loss at the start of each iteration.
-        seconds: Time at which each loss was known, since the start [s].
-        gradient_norm: Length of the gradient in each iteration, before any shortening; the last loss has none.
-        interrupted: Whether the user stopped it before its time.
+        seconds: Time of each loss since the start [s].
+        gradient_norm: Norm of the gradient in each iteration, before clipping; the last loss has none.
+        interrupted: Whether the user interrupted it.
     """
 
     loss: list[float] = dataclasses.field(default_factory=list)

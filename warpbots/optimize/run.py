@@ -1,4 +1,4 @@
-"""An optimisation that can be put aside: where it stands, in the terms of torch, and the file that keeps it."""
+"""A resumable optimisation: its state, as in torch, and the file that keeps it."""
 
 import contextlib
 import random
@@ -18,15 +18,15 @@ __all__ = ["Run"]
 
 
 class Run:
-    """An optimisation and how far it has come.
+    """An optimisation and its progress.
 
     Attributes:
-        parameters: What is optimised.
+        parameters: The optimised tensors.
         best: Values of the parameters that gave the smallest loss.
         optimizer: The optimiser.
-        iterations: How many iterations there shall be.
+        iterations: Total number of iterations.
         history: Losses so far.
-        about: What the run is of, plain values by name; one of something else is not loaded.
+        about: Settings that identify the run, plain values by name; a run with other settings is not loaded.
     """
 
     def __init__(
@@ -36,21 +36,21 @@ class Run:
         iterations: int,
         about: Mapping[str, Any],
     ):
-        """Begin with the parameters as they are."""
+        """Begin with the current values of the parameters."""
         self.parameters, self.optimizer, self.iterations, self.about = parameters, optimizer, iterations, dict(about)
         self.history = History()
         self.keep()
 
     def keep(self) -> None:
-        """Take the parameters as they are for the best ones."""
+        """Store the current values of the parameters as the best ones."""
         self.best = [p.detach().clone() for p in self.parameters]
 
     def restore(self) -> None:
-        """Put the best parameters in place."""
+        """Set the parameters to the best values."""
         _copy(self.best, self.parameters)
 
     def state_dict(self) -> dict[str, Any]:
-        """All that the rest of the run depends on: tensors, numbers, strings, and containers of them."""
+        """Everything that the rest of the run depends on: tensors, numbers, strings, and containers of them."""
         history = self.history
         return {
             "about": self.about,
@@ -62,11 +62,11 @@ class Run:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go back to where `state_dict` was called, random numbers included.
+        """Restore the state at the call of `state_dict`, random numbers included.
 
         Raises:
-            ValueError: The state is of something else, of parameters of other shapes, or of more iterations than there
-                shall be; nothing was changed.
+            ValueError: The state belongs to a run with other settings, has parameters of other shapes, or more
+                iterations than this run shall have; nothing was changed.
         """
         self._refuse(state)
         _copy(state["parameters"], self.parameters)
@@ -89,21 +89,21 @@ class Run:
 
         Raises:
             FileNotFoundError: There is no such file.
-            ValueError: It holds no run, or one that does not fit this one.
+            ValueError: It is not a checkpoint, or one of another run.
         """
         if not Path(path).is_file():
             raise FileNotFoundError(f"there is no checkpoint {path} to resume; begin a new run without resume")
         state = None
-        if zipfile.is_zipfile(path):  # else torch raises whatever the first bytes make it stumble over
+        if zipfile.is_zipfile(path):  # otherwise the error of torch depends on the first bytes
             with contextlib.suppress(UnpicklingError, RuntimeError):
                 state = torch.load(path, map_location="cpu", weights_only=True)
         if not isinstance(state, dict) or not state.keys() >= self.state_dict().keys():
-            raise ValueError(f"{path} is no checkpoint of warpbots.fit; begin a new run without resume")
+            raise ValueError(f"{path} is not a checkpoint of warpbots.fit; begin a new run without resume")
         try:
             self.load_state_dict(state)
         except ValueError as fault:
             raise ValueError(
-                f"cannot resume {path}: {fault}; go on as the run was begun, or begin a new one without resume"
+                f"cannot resume {path}: {fault}; use the settings of that run, or begin a new one without resume"
             ) from None
 
     def _refuse(self, state: Mapping[str, Any]) -> None:
@@ -119,7 +119,7 @@ class Run:
             faults.append(f"its parameters have the shapes {texts[0]} there and {texts[1]} here")
         done = len(state["history"]["loss"])
         if done > self.iterations:
-            faults.append(f"{done} iterations are done, which count among the {self.iterations} asked for")
+            faults.append(f"{done} iterations are done already, which count towards the {self.iterations} requested")
         if faults:
             raise ValueError("; ".join(faults))
 
@@ -131,7 +131,7 @@ def _copy(values: Sequence[torch.Tensor], parameters: Sequence[torch.Tensor]) ->
 
 
 def _random_state() -> dict[str, Any]:
-    """States of the generators that programs share: those of torch, of NumPy and of Python."""
+    """States of the global random generators of torch, NumPy and Python."""
     name, keys, *rest = np.random.get_state()  # noqa: NPY002
     return {
         "torch": torch.get_rng_state(),

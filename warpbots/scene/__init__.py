@@ -1,4 +1,4 @@
-"""What is simulated: plain data in SI units, NumPy only."""
+"""Scenes: what is simulated, as plain data in SI units. Needs NumPy only."""
 
 from warpbots.scene.actuators import (
     Actuator,

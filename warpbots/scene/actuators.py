@@ -51,19 +51,19 @@ class Muscle:
 
 @record
 class Fibre:
-    """Fibres through a region that are elastic and change their length: a muscle with a stiffness of its own.
+    """Elastic fibres of variable length through a region: a muscle with a stiffness of its own.
 
     The energy of the undeformed volume gains k/2 (l - L)^2 with the stretch l = |F n| along the unit `direction` n in
     the undeformed body, and L = 1 - u max_contraction (muscles of the soft multi-body paper, appendix D). At u = 0
-    fibres are at rest where the body is, and stiffen it along them; u < 0 lets them lengthen. A `Muscle` has a stress
-    instead that does not depend on the length.
+    fibres are at rest in the undeformed body, and stiffen it along their direction; for u < 0 they lengthen. The stress
+    of a `Muscle`, in contrast, does not depend on the length.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
         region: Name of the region that it runs through.
         direction: Direction in the undeformed body, shape (dim,); normalised on construction.
         stiffness: Stiffness k of the fibres [Pa], positive.
-        max_contraction: Part of its length that a fibre loses at u = 1 [1], in (0, 1).
+        max_contraction: Fraction of its length that a fibre loses at u = 1 [1], in (0, 1).
     """
 
     name: str
@@ -84,14 +84,14 @@ class PneumaticCell:
 
     The energy of the undeformed volume gains k/2 |F - R|^2 with the matrix R nearest to the deformation gradient F that
     has det R = 1 + u max_expansion (pneumatic actuators of the soft multi-body paper, eq. 39 and 40). At u = 0 cells
-    are at rest where the body is, and resist a change of volume. A `Pressure` has a stress instead that does not depend
-    on the volume.
+    are at rest in the undeformed body, and resist a change of volume. The stress of a `Pressure`, in contrast, does not
+    depend on the volume.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
         region: Name of the region that it fills.
         stiffness: Stiffness k of the cells [Pa], positive.
-        max_expansion: Part of its volume that a cell gains at u = 1 and loses at u = -1 [1], in (0, 1).
+        max_expansion: Fraction of its volume that a cell gains at u = 1 and loses at u = -1 [1], in (0, 1).
     """
 
     name: str
@@ -108,9 +108,9 @@ class PneumaticCell:
 class Cable:
     """An elastic cable threaded through a body; it pulls and never pushes.
 
-    Its energy is k/2 max(0, sum |p_i - p_{i+1}| - R (1 - u))^2: the cable of ChainQueen eq. 17 with R (1 - u) in the
-    place of R u for the length that is paid out, so that u = 0 is a robot at rest, u = 1 a cable wound in completely
-    and u = -1 one with twice its length, as every other actuator is at rest for u = 0.
+    Its energy is k/2 max(0, sum |p_i - p_{i+1}| - R (1 - u))^2: the cable of ChainQueen eq. 17 with the free length
+    R (1 - u) instead of R u. The cable is at rest for u = 0, as every other actuator is, wound in completely for u = 1,
+    and twice as long for u = -1.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
@@ -138,7 +138,7 @@ class Cable:
 
 @record
 class Expansion:
-    """Matter of a region that grows for u > 0 and shrinks for u < 0: its lengths at rest become (1 + u max_strain) L.
+    """Matter of a region that expands for u > 0 and shrinks for u < 0: its rest lengths become (1 + u max_strain) L.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
@@ -161,13 +161,14 @@ class Expansion:
 
 @record
 class Oscillation:
-    """Matter of a region that grows and shrinks by itself: lengths at rest become (1 + e) L.
+    """Matter of a region that oscillates by itself: its rest lengths become (1 + e) L.
 
     The strain is
 
         e = (1 + u) amplitude sin(2 pi frequency t + phase - wave . X)
 
-    where X is the place at rest, so that u = 0 is the rhythm as it stands, u = -1 stops it and u = 1 doubles it.
+    where X is the rest position, so that u = 0 gives the nominal amplitude, u = -1 none and u = 1 twice the nominal
+    one.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
@@ -177,8 +178,8 @@ class Oscillation:
         phase: Phase at time 0 [rad].
         direction: Direction in the undeformed body along which it acts, shape (dim,), normalised on construction; None
             for all directions alike.
-        wave: Wave vector [rad/m], shape (dim,): a wave of length 2 pi / |wave| runs along it; None for a region that
-            beats as one.
+        wave: Wave vector [rad/m], shape (dim,): a wave of length 2 pi / |wave| travels along it; None for a region that
+            oscillates in phase.
     """
 
     name: str
@@ -206,9 +207,9 @@ class Motor:
 
         T = max_torque (u - w / max_speed)
 
-    with w the angular velocity of the rotor against the stator, as of a direct-current motor: u is the voltage, w comes
-    to rest at u max_speed without a load. In 3D the axis runs from the first to the second point of the attachment, and
-    a positive torque turns anticlockwise as seen by whom it points at; in 2D it turns from x to y.
+    with w the angular velocity of the rotor relative to the stator, as in a direct-current motor: u is the voltage, and
+    the speed without a load is u max_speed. In 3D the axis runs from the first to the second point of the attachment,
+    and a positive torque turns by the right-hand rule; in 2D it turns from x to y.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
@@ -244,7 +245,7 @@ def _require_strain(actuator: Actuator, field: str, what: str = "length") -> Non
     value = getattr(actuator, field)
     if not 0.0 < value < 1.0:
         raise SceneError(
-            f"{type(actuator).__name__} {actuator.name!r}: {field} must be in (0, 1), got {value:g}; a {what} at rest "
+            f"{type(actuator).__name__} {actuator.name!r}: {field} must be in (0, 1), got {value:g}; a rest {what} "
             f"must stay positive"
         )
 
@@ -254,5 +255,5 @@ def _require_positive(actuator: Actuator, field: str, unit: str) -> None:
     if value <= 0.0:
         raise SceneError(
             f"{type(actuator).__name__} {actuator.name!r}: {field} must be positive [{unit}], got {value:g}; the sign "
-            f"of the control decides the direction"
+            f"of the control gives the direction"
         )

@@ -1,4 +1,4 @@
-"""How bodies hang together."""
+"""Attachments between soft bodies."""
 
 import numpy as np
 
@@ -11,14 +11,14 @@ __all__ = ["Attachment"]
 class Attachment:
     """Two bodies that share points.
 
-    One point lets them turn about it: a hinge in 2D, a ball joint in 3D. Two make a hinge in 3D and a weld in 2D; three
-    that are not in line weld in 3D.
+    One point is a hinge in 2D and a ball joint in 3D. Two points are a weld in 2D and a hinge in 3D; three points that
+    are not collinear are a weld in 3D.
 
     Attributes:
         name: Name of the attachment, unique in the scene.
         first: Name of a body.
-        second: Name of another one.
-        points: Where they meet at rest [m], shape (n, dim), n >= 1; the matter of both that is nearest moves there.
+        second: Name of another body.
+        points: Common points at rest [m], shape (n, dim), n >= 1; the nearest matter of both bodies is moved there.
 
     Raises:
         SceneError: The bodies are the same, or there are no points or two at one place.

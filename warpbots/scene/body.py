@@ -15,12 +15,12 @@ class SoftBody:
 
     Attributes:
         name: Unique name of the body.
-        shape: Where the matter is at rest.
-        material: What it is made of.
+        shape: Region that the matter fills at rest.
+        material: Its material.
         regions: Names for parts of the body; a region is all matter of this body whose rest position lies in the
             region's shape. Actuators, observers and material overrides refer to regions by name.
         region_materials: Materials of regions that differ from `material`; they share its law.
-        friction: Coulomb coefficient mu >= 0 against soft bodies, this one among them; of two bodies the mean counts.
+        friction: Coulomb coefficient mu >= 0 of contact with soft bodies, itself included; two bodies take their mean.
         velocity: Initial velocity [m/s], shape (dim,); None for rest.
         color: Red, green and blue in [0, 1] for pictures.
 
@@ -58,5 +58,5 @@ class SoftBody:
                 raise SceneError(
                     f"SoftBody {self.name!r}: region {name!r} has law {material.law!r} with incompressibility "
                     f"{material.incompressibility}, the body {self.material.law!r} with "
-                    f"{self.material.incompressibility}; one body has one law, make it two bodies that touch"
+                    f"{self.material.incompressibility}; one body has one law: use two adjacent bodies"
                 )

@@ -1,25 +1,25 @@
-"""What holds or pulls a region besides actuators: constraints on its motion and steady loads."""
+"""Boundary conditions of regions: constraints on their motion, and steady loads."""
 
 from warpbots.scene.record import SceneError, direction, point, record
 
 __all__ = ["FREEDOMS", "Constraint", "Load"]
 
 FREEDOMS = ("fixed", "line", "plane")
-"""What a constraint leaves of a velocity: nothing, its part along a direction, its part across it."""
+"""Velocity that a constraint permits: none, along a direction, or perpendicular to it."""
 
 
 @record
 class Constraint:
-    """Matter of a region that does not move, or moves along a line or in a plane alone.
+    """Matter of a region that does not move, or moves only along a line or in a plane.
 
     Attributes:
-        region: Name of the region that it holds.
+        region: Name of the constrained region.
         freedom: One of `FREEDOMS`.
         direction: The line, or the normal of the plane, shape (dim,), normalised on construction; None for ``"fixed"``.
         name: Name of the constraint, unique in the scene.
 
     Raises:
-        SceneError: An unknown freedom, or a direction that is missing, zero or of no use.
+        SceneError: An unknown freedom, or a direction that is missing, zero or superfluous.
     """
 
     region: str
@@ -45,11 +45,11 @@ class Constraint:
 
 @record
 class Load:
-    """A steady force on a region, spread over its matter by volume.
+    """A steady force on a region, distributed over its matter by volume.
 
     Attributes:
-        region: Name of the region that it pulls.
-        force: The whole force [N], shape (dim,).
+        region: Name of the loaded region.
+        force: Total force [N], shape (dim,).
         name: Name of the load, unique in the scene.
     """
 

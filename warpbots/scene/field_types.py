@@ -1,4 +1,4 @@
-"""What may stand in a field: what its annotation says, and finite numbers alone."""
+"""Conversion of fields to their annotated types; numbers must be finite."""
 
 import dataclasses
 import functools
@@ -19,10 +19,10 @@ _UNIONS = (Union, types.UnionType)
 
 
 def conform(instance: Any) -> None:
-    """Convert the fields of a dataclass to the kinds of their annotations, in its constructor.
+    """Convert the fields of a dataclass to their annotated types, in its constructor.
 
     Raises:
-        ValueError: A field holds something else; the message says which, and what it takes.
+        ValueError: A field has another type; the message names the field and the type that it takes.
     """
     name = getattr(instance, "name", None)
     what = type(instance).__name__ + (f" {name!r}" if isinstance(name, str) else "")
@@ -33,14 +33,14 @@ def conform(instance: Any) -> None:
 
 
 def checked(function: Callable) -> Callable:
-    """A function whose annotated arguments become what their annotations say, or there is a ``ValueError``."""
+    """Decorate a function so that its arguments are converted to their annotated types, or raise a ``ValueError``."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         try:
             bound, kinds = signature.bind(*args, **options), _kinds(function)
-        except TypeError:  # Python itself says which arguments are missing or unknown
+        except TypeError:  # Python's own message names missing or unknown arguments
             return function(*args, **options)
         for name, value in bound.arguments.items():
             if name in kinds:
@@ -51,16 +51,16 @@ def checked(function: Callable) -> Callable:
 
 
 def fitted(value: Any, kind: Any, what: str) -> Any:
-    """`value` as `kind` has it: a whole number as int, another one as float, lists as tuples; arrays as NumPy's.
+    """`value` converted to `kind`: integers to int, other numbers to float, lists to tuples, arrays to NumPy.
 
     Args:
-        value: Anything at all.
+        value: Any object.
         kind: ``float``, ``int``, ``str``, ``bool``, a class, ``np.ndarray``, a function, or a tuple,
             sequence, mapping or union of such.
-        what: The place, for people.
+        what: Name of the value in messages.
 
     Raises:
-        ValueError: It is something else, or a number in it is not finite.
+        ValueError: It has another type, or contains a number that is not finite.
     """
     origin, parts = get_origin(kind), get_args(kind)
     if origin in _UNIONS:
@@ -128,7 +128,7 @@ def _tuple(value: Any, kind: Any, what: str) -> tuple:
         raise _misfit(value, kind, what)
     try:
         values = tuple(value)
-    except TypeError:  # arrays without an axis
+    except TypeError:  # arrays of dimension zero
         raise _misfit(value, kind, what) from None
     if parts[-1] is Ellipsis:
         parts = parts[:1] * len(values)
@@ -144,7 +144,7 @@ def _tuple(value: Any, kind: Any, what: str) -> tuple:
 def _array(value: Any, what: str) -> np.ndarray:
     try:
         array = np.asarray(value)
-    except Exception:  # lists of different lengths, tensors that are elsewhere: whatever a foreign class raises
+    except Exception:  # lists of different lengths, tensors on a device: foreign classes may raise anything
         raise _misfit(value, np.ndarray, what) from None
     if array.dtype.kind not in "biuf":
         raise _misfit(value, np.ndarray, what)
@@ -164,7 +164,7 @@ def _misfit(value: Any, kind: Any, what: str) -> ValueError:
 
 
 def _words(kind: Any, many: bool = False) -> str:
-    """What a kind is called."""
+    """A kind in words."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin in _UNIONS:
         return _joined([_words(p, many) for p in parts])
@@ -186,7 +186,7 @@ def _words(kind: Any, many: bool = False) -> str:
 
 
 def _joined(words: list[str]) -> str:
-    """Alternatives; among names alone the article is said once."""
+    """Alternatives; between bare names the article is not repeated."""
     bare = [w.removeprefix("a ").removeprefix("an ") for w in words]
     if not any(" " in w for w in bare) and "None" not in words:
         words = [words[0], *bare[1:]]
@@ -200,13 +200,13 @@ def _classes(kind: Any) -> tuple[type, ...]:
 
 
 def shown(value: Any) -> str:
-    """A value in at most a line."""
+    """A value on at most one line."""
     if isinstance(value, type):
         return f"the class {value.__name__}"
     if dataclasses.is_dataclass(value):
         return f"a {type(value).__name__}"
     try:
         text = " ".join(repr(value).split())
-    except Exception:  # a foreign class may fail to say what it is
+    except Exception:  # the repr of a foreign class may fail
         text = f"a {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:57]}..."

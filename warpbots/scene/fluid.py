@@ -1,4 +1,4 @@
-"""The fluid that soft bodies swim in."""
+"""The fluid around soft bodies."""
 
 import math
 
@@ -21,25 +21,25 @@ _LIFT = ((-90.0 * _DEGREE, -0.5), (-10.0 * _DEGREE, -1.26), (-5.0 * _DEGREE, 0.0
 class Fluid:
     """A fluid around all soft bodies: drag and thrust on every face of their surfaces (Min et al. 2019, "SoftCon").
 
-    With the velocity v of a face against the fluid, its area A, its outward normal n and the angle of attack phi,
+    With the velocity v of a face relative to the fluid, its area A, its outward normal n and the angle of attack phi,
     sin phi = n . v / |v|,
 
         f = -1/2 density A |v|^2 (drag(phi) v / |v| + thrust(phi) n).
 
-    Coefficients are tables over phi; in between they are linear in sin phi, so that they are smooth where a face meets
-    the fluid head-on. Cloth has two faces, bars of trusses have none. The fluid is not moved by the bodies and lifts
-    nothing: for buoyancy, reduce gravity.
+    Coefficients are tables over phi, interpolated linearly in sin phi, so that they are smooth where a face meets the
+    fluid head-on. Cloth has two faces, bars of trusses have none. The bodies do not move the fluid, and there is no
+    buoyancy: reduce gravity for that.
 
     Attributes:
         density: Density [kg/m^3], positive.
         velocity: Velocity of the fluid [m/s], shape (dim,); None for a fluid at rest.
-        drag: Coefficients C_d(phi), a table or one number for all angles. By default faces that go ahead have that of a
-            flat plate, 1.17 sin phi (Hoerner 1965), and those behind have none.
+        drag: Coefficients C_d(phi), a table or one number for all angles. By default leading faces have that of a flat
+            plate, 1.17 sin phi (Hoerner 1965), and trailing faces none.
         thrust: Coefficients C_t(phi), likewise. By default those of the soft multi-body paper's code: -0.5, -1.26, 0,
             1.8 and 0.5 at -90, -10, -5, 15 and 90 degrees.
 
     Raises:
-        SceneError: A density that is not positive, or a table that is none.
+        SceneError: A density that is not positive, or an invalid table.
     """
 
     density: float
@@ -59,10 +59,10 @@ class Fluid:
 
 
 def _table(value: float | Table, field: str) -> Table:
-    """A table from what a user gives.
+    """The table of a value given by the user.
 
     Raises:
-        SceneError: The angles do not rise from -pi/2 to pi/2, or something is not a number.
+        SceneError: The angles do not increase from -pi/2 to pi/2.
     """
     if isinstance(value, float):
         value = ((-math.pi / 2.0, value), (math.pi / 2.0, value))
@@ -74,7 +74,7 @@ def _table(value: float | Table, field: str) -> Table:
         or np.abs(angle[[0, -1]] / math.pi).tolist() != [0.5] * 2
     ):
         raise SceneError(
-            f"Fluid: angles of attack of {field} must rise from -pi/2 to pi/2 [rad], got {angle.round(6).tolist()}; "
-            f"turn degrees into radians"
+            f"Fluid: angles of attack of {field} must increase from -pi/2 to pi/2 [rad], got "
+            f"{angle.round(6).tolist()}; turn degrees into radians"
         )
     return tuple((float(a), float(c)) for a, c in table)

@@ -21,7 +21,7 @@ JOINTS = {
     "free_2d": (3, 3),
     "free": (6, 7),
 }
-"""Kinds of joints, each with its number of velocities and of coordinates."""
+"""Kinds of joints, each with its number of joint velocities and of joint coordinates."""
 
 _TURNING = {"ball": 0, "free": 3}
 _IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
@@ -29,10 +29,10 @@ _IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 @record
 class Joint:
-    """How a body may move against another one, or against the world.
+    """How a body may move relative to another one, or to the world.
 
     ============= =============================================================== ======================================
-    kind          coordinates                                                     velocities
+    kind          joint coordinates q                                             joint velocities qd
     ============= =============================================================== ======================================
     fixed
     revolute      angle about `axis` [rad]                                        its rate
@@ -45,30 +45,30 @@ class Joint:
                                                                                   child's axes
     ============= =============================================================== ======================================
 
-    All directions are those of the frame of the joint, which is fixed to the parent. Where all coordinates are zero,
-    and quaternions (0, 0, 0, 1), the bodies are where their `position` and `rotation` put them.
+    All directions are given in the frame of the joint, which is fixed to the parent. If all coordinates are zero, and
+    quaternions (0, 0, 0, 1), the bodies have the poses given by their `position` and `rotation`.
 
     Attributes:
         name: Name of the joint, unique in the scene.
         kind: One of `JOINTS`.
-        parent: Name of the body that carries it, or None for the world.
-        child: Name of the body that moves.
-        position: Origin of its frame in the world when all joints are at zero [m].
+        parent: Name of the parent body, or None for the world.
+        child: Name of the child body.
+        position: Origin of its frame in the world with all coordinates at zero [m], shape (3,).
         rotation: Axes of its frame there: rows of the rotation matrix, shape (3, 3).
         axis: Direction of a revolute or prismatic joint in this frame, normalised on construction.
-        start: Coordinates at time 0, shape (coordinates,) or a number; None for zero.
-        start_velocity: Velocities at time 0, shape (velocities,) or a number; None for rest.
-        stiffness: Stiffness of its spring [N m/rad or N/m], for all velocities or each.
+        start: Joint coordinates at time 0, shape (coordinates,) or a number; None for zero.
+        start_velocity: Joint velocities at time 0, shape (velocities,) or a number; None for rest.
+        stiffness: Stiffness of its spring [N m/rad or N/m], one for all velocities or one for each.
         neutral: Coordinates at which the spring is at rest; a ball's is the zero rotation.
-        damping: Damping [N m s/rad or N s/m], for all velocities or each.
-        armature: Inertia of its rotor [kg m^2 or kg], for all velocities or each.
-        lower: Limits of the coordinates [rad or m]; None for none. Balls and free joints have none.
-        upper: Limits on the other side.
+        damping: Damping [N m s/rad or N s/m], one for all velocities or one for each.
+        armature: Inertia of its rotor [kg m^2 or kg], one for all velocities or one for each.
+        lower: Lower limits of the coordinates [rad or m]; None for none. Balls and free joints have none.
+        upper: Upper limits of the coordinates [rad or m]; None for none.
         limit_stiffness: Stiffness of the limits [N m/rad or N/m], positive.
-        limit_damping: Damping of the limits [N m s/rad or N s/m]. Its force acts behind them alone and is never greater
-            than that of their stiffness, so that limits do not pull, and nothing jumps where they are met: what comes
-            in meets up to twice the stiffness, what goes out moves as a damped spring. An inertia I that meets limits
-            comes off with all of its speed for 0, with 0.26 of it for 2 sqrt(limit_stiffness I).
+        limit_damping: Damping of the limits [N m s/rad or N s/m]. Its force acts beyond the limits only and never
+            exceeds that of their stiffness, so that limits do not pull, and the force is continuous at the limit:
+            motion towards it meets up to twice the stiffness, motion away from it is that of a damped spring. An
+            inertia I rebounds from a limit at its full speed for 0, and at 0.26 of it for 2 sqrt(limit_stiffness I).
 
     Raises:
         SceneError: An unknown kind, a zero axis, limits that cross, or a value of the wrong length or sign.
@@ -127,16 +127,16 @@ class Joint:
 
     @property
     def freedom(self) -> int:
-        """Number of velocities."""
+        """Number of joint velocities."""
         return JOINTS[self.kind][0]
 
     @property
     def straight(self) -> int:
-        """Number of velocities that are rates of a coordinate each; those after them are turns of a ball."""
+        """Number of joint velocities that are rates of one coordinate each; those after them rotate a ball."""
         return _TURNING.get(self.kind, self.freedom)
 
     def _spread(self, field: str, count: int) -> tuple[float, ...]:
-        """A value for each velocity or coordinate; one number stands for all."""
+        """One value per velocity or coordinate; a single number applies to all."""
         value = np.asarray(getattr(self, field), dtype=np.float64)
         if value.ndim == 1 and len(value) != count:
             raise SceneError(

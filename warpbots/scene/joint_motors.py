@@ -1,4 +1,4 @@
-"""Motors at joints: by torque, or by position."""
+"""Motors at joints: torque and position control."""
 
 from warpbots.scene.record import SceneError, record
 from warpbots.scene.shapes.field_checks import positive
@@ -8,13 +8,13 @@ __all__ = ["Servo", "Torque"]
 
 @record
 class Torque:
-    """A motor whose torque, or force, is the control: u max_torque on one velocity of a joint.
+    """A motor whose control is its torque or force: u max_torque on one velocity of a joint.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
         joint: Name of the joint.
         max_torque: Torque [N m] or force [N] at u = 1, positive.
-        axis: Which velocity of the joint, from 0.
+        axis: Index of the joint velocity, from 0.
     """
 
     name: str
@@ -28,16 +28,16 @@ class Torque:
 
 @record
 class Servo:
-    """A motor whose position is the control: stiffness (target + u reach - q) - damping v on one velocity of a joint.
+    """A motor whose control is its position: stiffness (target + u reach - q) - damping qd on one velocity of a joint.
 
     Attributes:
         name: Name of the actuator; its control channel carries this name.
         joint: Name of the joint.
         stiffness: Proportional gain [N m/rad or N/m], positive.
         damping: Derivative gain [N m s/rad or N s/m].
-        target: Coordinate to which it pulls at u = 0 [rad or m].
-        reach: How far u = 1 moves the target [rad or m].
-        axis: Which velocity of the joint, from 0; not the turns of balls and free joints.
+        target: Target coordinate at u = 0 [rad or m].
+        reach: Change of the target at u = 1 [rad or m].
+        axis: Index of the joint velocity, from 0; rotations of balls and free joints have no servo.
     """
 
     name: str

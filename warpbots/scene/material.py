@@ -1,11 +1,11 @@
-"""What a body is made of, in engineering units."""
+"""Materials in engineering units."""
 
 from warpbots.scene.record import SceneError, record
 
 __all__ = ["Material"]
 
 _LARGEST = 32
-"""Largest exponent p for which (J - 1)^p is felt: a volume halved adds K 2^-p, at 32 less than rounding."""
+"""Largest exponent p for which (J - 1)^p has an effect: halving the volume adds K 2^-p, at 32 less than rounding."""
 
 
 @record
@@ -21,13 +21,13 @@ class Material:
         incompressibility: Exponent p of the added volumetric energy K (J - 1)^p with K = E / (3 (1 - 2 nu))
             (Bonet & Wood 1997; ChainQueen eq. 14 with its factor corrected); an even number, or 0 for none. Larger is
             not stiffer near J = 1: 2 is the usual choice.
-        damping: Time beta [s] of Kelvin-Voigt damping: the viscous stress is beta times the elastic one of the rate of
-            strain; 0 for none.
-        yield_strain: Strain beyond which the material sets and keeps its new shape [1]; None for never.
-        breaking_strain: Strain at which it tears for good [1]; None for never.
+        damping: Time beta [s] of Kelvin-Voigt damping: the viscous stress is beta times the elastic stress of the
+            strain rate; 0 for none.
+        yield_strain: Strain beyond which the material deforms plastically [1]; None for never.
+        breaking_strain: Strain at which it breaks permanently [1]; None for never.
 
     Raises:
-        SceneError: A value is outside its range.
+        SceneError: A value is out of range.
     """
 
     youngs_modulus: float
@@ -55,7 +55,7 @@ class Material:
         if not 0 <= p <= _LARGEST or p % 2:
             raise SceneError(
                 f"Material: incompressibility must be an even exponent (2, 4, ..., {_LARGEST}) or 0 for none, got "
-                f"{p:.6g}; an odd exponent pushes the wrong way in compression, and a larger one not at all"
+                f"{p:.6g}; an odd exponent pushes the wrong way in compression, and a larger one has no effect"
             )
         if self.damping < 0.0:
             raise SceneError(f"Material: damping must be a time >= 0 [s], got {self.damping:g}; rubber has about 1e-4")

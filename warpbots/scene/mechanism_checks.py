@@ -1,4 +1,4 @@
-"""Faults of what rigid bodies, joints, motors and contacts say of one another."""
+"""Faults in references among rigid bodies, joints, motors and contacts."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ __all__ = ["contact_faults", "drive_faults", "joint_faults", "neighbours"]
 
 
 def joint_faults(bodies: Sequence[RigidBody], joints: Sequence[Joint]) -> list[str]:
-    """Joints whose bodies do not exist or that do not make trees."""
+    """Joints whose bodies do not exist, or that do not form trees."""
     names = [b.name for b in bodies]
     faults = []
     carrier: dict[str, Joint] = {}
@@ -26,12 +26,13 @@ def joint_faults(bodies: Sequence[RigidBody], joints: Sequence[Joint]) -> list[s
                 )
         if joint.child in carrier:
             faults.append(
-                f"Joint {joint.name!r}: body {joint.child!r} already hangs on joint {carrier[joint.child].name!r}; two "
-                f"joints at one body close a loop, and a robot must be a tree: leave one out"
+                f"Joint {joint.name!r}: body {joint.child!r} is already the child of joint "
+                f"{carrier[joint.child].name!r}; two joints with one child close a loop, and a robot must be a tree: "
+                f"leave one out"
             )
         carrier.setdefault(joint.child, joint)
     faults += [
-        f"Joint {joint.name!r}: it has the name of a body that floats, whose own joint is called so; rename one"
+        f"Joint {joint.name!r}: it has the name of a floating body, whose own joint has that name; rename one"
         for joint in joints
         if joint.name in names and joint.name not in carrier
     ]
@@ -43,15 +44,15 @@ def joint_faults(bodies: Sequence[RigidBody], joints: Sequence[Joint]) -> list[s
         if joint is not None and joint.parent is not None:
             loops.add(frozenset(seen[seen.index(joint.parent) :]))
     faults += [
-        f"Joints: bodies {', '.join(sorted(loop))} hang on one another in a loop; a robot must be a tree: leave one of "
-        f"their joints out, or hang one on the world (parent=None)"
+        f"Joints: bodies {', '.join(sorted(loop))} are connected in a loop; a robot must be a tree: leave one of "
+        f"their joints out, or connect one to the world (parent=None)"
         for loop in loops
     ]
     return faults
 
 
 def drive_faults(actuators: Sequence[Actuator | Torque | Servo], joints: Sequence[Joint]) -> list[str]:
-    """Motors at joints that do not exist or do not move that way."""
+    """Motors at joints that do not exist, or that lack the motor's axis."""
     known = {j.name: j for j in joints}
     faults = []
     for motor in (a for a in actuators if isinstance(a, Torque | Servo)):
@@ -73,7 +74,7 @@ def drive_faults(actuators: Sequence[Actuator | Torque | Servo], joints: Sequenc
 def contact_faults(
     bodies: Sequence[RigidBody], obstacles: Sequence[Obstacle], contacts: Sequence[Contact]
 ) -> list[str]:
-    """Contacts that name nothing, and points that no contact names."""
+    """Contacts that refer to nothing, and contact points to which no contact refers."""
     with_points = {n for b in bodies if b.points for n in (b.name, b.surface) if n}
     solid = {n for b in bodies if b.shape is not None for n in (b.name, b.surface) if n} | {o.name for o in obstacles}
     faults = []
@@ -85,12 +86,12 @@ def contact_faults(
             )
         if contact.solid not in solid:
             faults.append(
-                f"Contact {contact.name!r}: there is no body, surface or obstacle {contact.solid!r} to touch; the "
+                f"Contact {contact.name!r}: there is no body, surface or obstacle {contact.solid!r}; the "
                 f"scene has {', '.join(sorted(solid)) or 'none'}"
             )
     used = {c.points for c in contacts}
     faults += [
-        f"RigidBody {b.name!r}: it has points to touch with, but no contact names it or its surface; add a Contact, or "
+        f"RigidBody {b.name!r}: it has contact points, but no contact names it or its surface; add a Contact, or "
         f"leave the points out"
         for b in bodies
         if b.points and not {b.name, b.surface} & used
@@ -99,14 +100,14 @@ def contact_faults(
 
 
 def neighbours(bodies: Sequence[RigidBody], joints: Sequence[Joint]) -> set[frozenset[str]]:
-    """Pairs of bodies that hang together at a joint, and do not touch unless a contact names them both.
+    """Pairs of bodies connected by a joint, which are never in contact unless a contact names them both.
 
-    Bodies fixed to one another count as one, and bodies without a shape are passed by: in a chain of joints they have
-    no extent.
+    Bodies fixed to one another count as one, and bodies without a shape are skipped: in a chain of joints they have no
+    extent.
 
     Args:
         bodies: All bodies.
-        joints: Their joints, which make trees.
+        joints: Their joints, which form trees.
     """
     on = {j.child: j for j in joints}
     shaped = {b.name for b in bodies if b.shape is not None}

@@ -1,4 +1,4 @@
-"""What would not fit into memory is refused before it is made."""
+"""Refusal of anything that does not fit into memory, before it is allocated."""
 
 import contextlib
 import math
@@ -10,42 +10,42 @@ from warpbots.scene.record import SceneError
 __all__ = ["available_memory", "refuse_excess"]
 
 _MOST = 2**31 - 1
-"""The largest number that kernels count to."""
+"""The largest index in a kernel."""
 
 
 def available_memory() -> float:
-    """Memory of the host that can still be taken [bytes]; infinity where the system does not say."""
+    """Available memory of the host [bytes]; infinity where it is unknown."""
     free = [math.inf]
     with contextlib.suppress(AttributeError, OSError, ValueError):
         free.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     with contextlib.suppress(OSError, KeyError, ValueError):
         free.append(1024 * _entries("/proc/meminfo")["MemAvailable:"])
-    with contextlib.suppress(OSError, KeyError, ValueError):  # containers have less than their machine
+    with contextlib.suppress(OSError, KeyError, ValueError):  # containers have less memory than their host
         limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
         free.append(limit - _entries("/sys/fs/cgroup/memory.stat")["anon"])
     return min(free)
 
 
 def refuse_excess(count: float, each: float, what: str, remedy: str) -> None:
-    """Raise if so many things do not fit into memory.
+    """Raise if a number of objects does not fit into memory.
 
     Args:
-        count: How many; it may be too large for an integer.
-        each: Memory that one takes at the most, as measured [bytes].
-        what: What they are, in the plural and of which body or solver, for people.
+        count: Number of objects; it may be too large for an integer.
+        each: Memory per object, measured [bytes].
+        what: Name of the objects in messages, in the plural, with their body or solver.
         remedy: What a user can do about it.
 
     Raises:
-        SceneError: They do not, or there are more than can be counted.
+        SceneError: They do not fit, or their number exceeds the range of an index.
     """
     need, free = count * each, available_memory()
     if need > free:
         raise SceneError(
-            f"{what}: {count:.3g} of them need about {_gigabytes(need)} of memory, and {_gigabytes(free)} are left; "
-            f"{remedy}"
+            f"{what}: {count:.3g} of them need about {_gigabytes(need)} of memory, and {_gigabytes(free)} are "
+            f"available; {remedy}"
         )
     if count > _MOST:
-        raise SceneError(f"{what}: {count:.3g} of them are more than the {_MOST:.3g} that can be counted; {remedy}")
+        raise SceneError(f"{what}: {count:.3g} of them exceed the largest index, {_MOST:.3g}; {remedy}")
 
 
 def _entries(path: str) -> dict[str, int]:

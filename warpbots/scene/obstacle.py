@@ -1,4 +1,4 @@
-"""What does not move: floors, walls, terrain and other solids that bodies touch."""
+"""Static obstacles: floors, walls, terrain and other solids."""
 
 import numpy as np
 
@@ -14,17 +14,17 @@ CONDITIONS = ("sticky", "slip", "separate", "friction")
 
 @record
 class Obstacle:
-    """A static solid and what happens where matter meets it.
+    """A static solid and its contact condition.
 
     Attributes:
         shape: The solid.
         condition: One of `CONDITIONS`.
-        friction: Coulomb coefficient mu >= 0 of what slides, used by the condition ``"friction"`` alone.
+        friction: Coefficient of sliding friction mu >= 0, used by the condition ``"friction"`` only.
         name: Name of the obstacle, unique in the scene.
-        static_friction: Coefficient of what sticks, at least `friction`; None for the same.
+        static_friction: Coefficient of static friction, at least `friction`; None for the same.
 
     Raises:
-        SceneError: An unknown condition, a negative coefficient, or one of rest below that of sliding.
+        SceneError: An unknown condition, a negative coefficient, or static friction below sliding friction.
     """
 
     shape: Shape
@@ -46,8 +46,8 @@ class Obstacle:
             )
         if rest is not None and rest < mu:
             raise SceneError(
-                f"Obstacle {self.name!r}: static_friction must be at least friction = {mu:g}, got {rest:g}; what rests "
-                f"does not slide more easily than what slides"
+                f"Obstacle {self.name!r}: static_friction must be at least friction = {mu:g}, got {rest:g}; a body "
+                f"at rest does not slide more easily than a sliding one"
             )
 
 
@@ -56,7 +56,7 @@ def floor(height: float = 0.0, dim: int = 3, condition: str = "friction", fricti
     """A horizontal floor with its surface at `height` [m]: y up for `dim` 2, z up for `dim` 3.
 
     Raises:
-        ValueError: An argument is of another kind, or `dim` is neither 2 nor 3.
+        ValueError: An argument has the wrong type, or `dim` is neither 2 nor 3.
     """
     if dim not in (2, 3):
         raise ValueError(f"floor: dim must be 2 or 3, got {dim}")
@@ -68,7 +68,7 @@ def floor(height: float = 0.0, dim: int = 3, condition: str = "friction", fricti
 def walls(
     lower: tuple[float, ...], upper: tuple[float, ...], condition: str = "slip", friction: float = 0.0
 ) -> tuple[Obstacle, ...]:
-    """The inside of a box: one half-space for each of its 2 dim faces.
+    """Walls around a box: one half-space for each of its 2 dim faces.
 
     Args:
         lower: Lower corner of the free space [m], shape (dim,).
@@ -77,7 +77,7 @@ def walls(
         friction: Coulomb coefficient for the condition ``"friction"``.
 
     Raises:
-        ValueError: An argument is of another kind, or the corners are of different spaces.
+        ValueError: An argument has the wrong type, or the corners differ in dimension.
     """
     if len(lower) not in (2, 3) or len(upper) != len(lower):
         raise ValueError(f"walls: lower and upper must both have two or three coordinates, got {lower} and {upper}")

@@ -1,4 +1,4 @@
-"""What all scene objects share: frozen data with readable faults and equality field by field."""
+"""Base of all scene objects: frozen data with readable errors, compared field by field."""
 
 import dataclasses
 import math
@@ -12,7 +12,7 @@ __all__ = ["SceneError", "direction", "point", "record", "refuse"]
 
 
 class SceneError(ValueError):
-    """A scene says something that cannot be simulated. The message names the thing, its value and the remedy."""
+    """A scene that cannot be simulated. The message names the object, its value and the remedy."""
 
 
 def refuse(faults: list[str]) -> None:
@@ -37,10 +37,10 @@ def point(value: Any, what: str) -> tuple[float, ...]:
 
 
 def direction(value: Any, what: str) -> tuple[float, ...]:
-    """`value` as a unit vector of two or three components; what has length 1 already keeps its bits.
+    """`value` as a unit vector of two or three components; a unit vector keeps its bits.
 
     Raises:
-        SceneError: It is not two or three finite numbers, or it is the zero vector, or too long or short to have one.
+        SceneError: It is not two or three finite numbers, or it cannot be normalised.
     """
     n = point(value, what)
     length = math.hypot(*n)
@@ -62,7 +62,7 @@ def _equal(a: Any, b: Any) -> bool:
 def record(cls: type) -> type:
     """Make `cls` a frozen dataclass that compares field by field, arrays included.
 
-    Before its own ``__post_init__`` its fields become what their annotations say, or there is a `SceneError`.
+    Before its own ``__post_init__`` its fields are converted to their annotated types, or a `SceneError` is raised.
     """
     check = cls.__dict__.get("__post_init__", lambda self: None)
 

@@ -1,4 +1,4 @@
-"""Rigid bodies: a shape that does not deform, what it weighs, and where it touches."""
+"""Rigid bodies: shape, inertia and contact points."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ _IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
 def rotation_matrix(value: object, what: str) -> tuple[tuple[float, ...], ...]:
-    """Rows of a rotation matrix of space.
+    """Rows of a 3D rotation matrix.
 
     Raises:
         SceneError: `value` is not one.
@@ -25,7 +25,7 @@ def rotation_matrix(value: object, what: str) -> tuple[tuple[float, ...], ...]:
 
 @record
 class Inertia:
-    """Mass and how it is distributed.
+    """Mass, centre of mass and moments of inertia.
 
     Attributes:
         mass: Mass [kg].
@@ -34,7 +34,7 @@ class Inertia:
             diagonal.
 
     Raises:
-        SceneError: No body has such an inertia: it is not positive definite, or one moment exceeds the other two.
+        SceneError: The inertia is unphysical: it is not positive definite, or one moment exceeds the sum of the others.
     """
 
     mass: float
@@ -67,11 +67,11 @@ class Inertia:
 
 @record
 class Cloud:
-    """Points with which a body touches others.
+    """Contact points of a body.
 
     Attributes:
-        positions: In the frame of the body [m], shape (n, 3).
-        areas: Area for which each stands [m^2], shape (n,) or a number for all.
+        positions: Positions in the frame of the body [m], shape (n, 3).
+        areas: Area that each point represents [m^2], shape (n,) or a number for all.
     """
 
     positions: np.ndarray
@@ -96,19 +96,19 @@ class RigidBody:
 
     Attributes:
         name: Unique name of the body.
-        shape: Its solid in its own frame; None for one without extent, which has no weight without an `inertia`.
+        shape: Its solid in its own frame; None for a body without extent, which is massless without an `inertia`.
         density: Density [kg/m^3], from which mass and moments of inertia follow.
-        inertia: Mass and moments in the place of those of shape and density.
-        position: Origin of its frame in the world when all joints are at zero [m].
+        inertia: Mass and moments, instead of those of shape and density.
+        position: Origin of its frame in the world with all joint coordinates at zero [m], shape (3,).
         rotation: Axes of its frame there: rows of the rotation matrix, shape (3, 3).
-        points: Where it touches others: a number of points to spread evenly over its surface, or a `Cloud`.
-        surface: What its surface is made of, as contacts name it; None for a surface of its own name.
+        points: Contact points: a number of points to spread evenly over its surface, or a `Cloud`.
+        surface: Name of its surface material, to which contacts refer; None for the name of the body.
         color: Red, green and blue in [0, 1] for pictures.
-        friction: Coulomb coefficient mu >= 0 of a bone against soft bodies and other bones; of two bodies the mean
-            counts. Contacts that a scene spells out have their own.
+        friction: Coulomb coefficient mu >= 0 of a bone in contact with soft bodies and other bones; two bodies take
+            their mean. A `Contact` has its own.
 
     Raises:
-        SceneError: A value is outside of its range.
+        SceneError: A value is out of range.
     """
 
     name: str
@@ -125,7 +125,7 @@ class RigidBody:
     def __post_init__(self):
         what = f"RigidBody {self.name!r}"
         if self.shape is not None and dimension(self.shape) != 3:
-            raise SceneError(f"{what}: its shape is 2D; rigid bodies live in space")
+            raise SceneError(f"{what}: its shape is 2D; rigid bodies are 3D")
         if self.density <= 0.0:
             raise SceneError(f"{what}: density must be positive [kg/m^3], got {self.density:g}")
         if self.friction < 0.0:
@@ -142,7 +142,7 @@ class RigidBody:
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of its bounding box when all joints are at zero [m], each of shape (3,)."""
+        """Lower and upper corner of its bounding box with all joint coordinates at zero [m], each of shape (3,)."""
         center, R = np.array(self.position), np.array(self.rotation)
         if self.shape is None:
             return center, center.copy()

@@ -1,4 +1,4 @@
-"""The scene: everything there is to simulate, as plain data in SI units."""
+"""The scene: everything that is simulated, as plain data in SI units."""
 
 import dataclasses
 from collections import Counter
@@ -26,7 +26,7 @@ _PARTS = ("bodies", "actuators", "obstacles", "constraints", "loads", "attachmen
 
 @record
 class Task:
-    """How a scene is meant to be run: what the command line takes when the user says nothing else.
+    """How a scene is meant to be run: defaults of the command line.
 
     Attributes:
         cell_size: Size of a cell of the MPM grid [m].
@@ -35,7 +35,7 @@ class Task:
         steps: Control intervals of one run.
         direction: Direction in which the robot should travel, shape (dim,).
         clusters: Number of clusters that its controller observes.
-        clock: Period of the clock that its controller sees [s], or None for none.
+        clock: Period of the clock that its controller observes [s], or None for none.
     """
 
     cell_size: float
@@ -55,7 +55,7 @@ class Task:
 
 @record
 class Scene:
-    """Bodies, what drives them and what they touch.
+    """Bodies, their actuators and their surroundings.
 
     Attributes:
         bodies: At least one body, soft or rigid; all shapes of a scene are 2D or all are 3D.
@@ -66,17 +66,17 @@ class Scene:
             around the bodies.
         task: How the scene is meant to be run, or None.
         name: Name of the scene.
-        constraints: What holds regions.
-        loads: What pulls regions.
-        attachments: What holds soft bodies together.
-        joints: How rigid bodies may move; one that is no joint's child floats free.
-        contacts: What happens where rigid bodies touch one another and obstacles.
-        fluid: What soft bodies swim in, or None for nothing.
-        source: Path of the file that the scene was read from, so that what warpbots does not understand there
-            survives writing; no part of what is compared.
+        constraints: Constraints on regions.
+        loads: Loads on regions.
+        attachments: Attachments between soft bodies.
+        joints: Joints of rigid bodies; a body that is not the child of a joint floats freely.
+        contacts: Contact laws of rigid bodies with one another and with obstacles.
+        fluid: The fluid around soft bodies, or None.
+        source: Path of the file that the scene was read from, so that parts of it that warpbots does not understand
+            are preserved on writing; ignored in comparisons.
 
     Raises:
-        SceneError: Names that clash or refer to nothing, or parts of different dimensions; every fault is listed.
+        SceneError: Duplicate names, references to nothing, or parts of different dimensions; every fault is listed.
     """
 
     bodies: tuple[SoftBody | RigidBody, ...]
@@ -179,8 +179,8 @@ class Scene:
                 )
             elif self.dim == 3 and len(at.points) != 2:
                 faults.append(
-                    f"Motor {motor.name!r}: its attachment {at.name!r} must have two points, which are its axis, got "
-                    f"{len(at.points)}"
+                    f"Motor {motor.name!r}: its attachment {at.name!r} must have two points, which define its axis, "
+                    f"got {len(at.points)}"
                 )
         return faults
 

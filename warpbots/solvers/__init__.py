@@ -1,4 +1,4 @@
-"""Methods of simulation, one folder each."""
+"""Solvers, one folder each, and what they share."""
 
 import importlib
 from typing import TYPE_CHECKING

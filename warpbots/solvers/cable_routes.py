@@ -13,11 +13,11 @@ __all__ = ["Route", "cables_of", "routes_of"]
 
 
 class Route(NamedTuple):
-    """A cable that is tied to matter.
+    """A cable tied to matter.
 
     Attributes:
         channel: Its control channel.
-        points: The matter at its waypoints, shape (n,).
+        points: Indices of the matter at its waypoints, shape (n,).
         stiffness: Spring constant [N/m].
         rest_length: Length paid out at u = 0 [m].
     """
@@ -32,14 +32,14 @@ def routes_of(scene: Scene, position: np.ndarray, reach: float, what: str, optio
     """The cables of `scene`, tied to the nearest matter.
 
     Args:
-        scene: Has the cables.
-        position: Matter at rest that they can be tied to [m], shape (n, dim).
+        scene: The scene.
+        position: Rest positions of the matter to which cables can be tied [m], shape (n, dim).
         reach: Largest distance of a waypoint from matter [m].
-        what: What matter is made of, in the singular, for people.
-        option: The option of the solver that makes it finer, for people.
+        what: Name of a point of matter in messages, in the singular.
+        option: Name of the solver option that refines it, for messages.
 
     Raises:
-        SceneError: A waypoint is too far from all matter, or two in a row are tied to the same.
+        SceneError: A waypoint is too far from all matter, or two consecutive ones are tied to the same point.
     """
     from scipy.spatial import cKDTree
 
@@ -73,15 +73,15 @@ def cables_of(
     """The cables of `scene` as a Warp struct, their number and the number of their waypoints.
 
     Args:
-        scene: Has the cables.
-        position: Matter at rest that they can be tied to [m], shape (n, dim).
+        scene: The scene.
+        position: Rest positions of the matter to which cables can be tied [m], shape (n, dim).
         reach: Largest distance of a waypoint from matter [m].
         device: Device of the arrays.
-        what: What matter is made of, in the singular, for people.
-        option: The option of the solver that makes it finer, for people.
+        what: Name of a point of matter in messages, in the singular.
+        option: Name of the solver option that refines it, for messages.
 
     Raises:
-        SceneError: A waypoint is too far from all matter, or two in a row are tied to the same.
+        SceneError: A waypoint is too far from all matter, or two consecutive ones are tied to the same point.
     """
     routes = routes_of(scene, position, reach, what, option)
     sizes = [len(r.points) for r in routes]

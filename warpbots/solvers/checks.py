@@ -24,28 +24,28 @@ __all__ = [
 ]
 
 OVERFLOW = "the loss or its weights overflow, or the motion diverges: simulate fewer steps, or halve dt"
-"""How gradients of explicit steps can stop being finite."""
+"""Why a gradient through explicit steps may not be finite, with the remedy."""
 
 
 _STRAIN = 0.01
-"""Strain that rounding may leave in matter; a tenth of it is warned of."""
+"""Largest strain that rounding may cause; a tenth of it causes a warning."""
 
 
 def refuse_far(position: np.ndarray, spacing: float, step: float, gravity: float, above: int = 3) -> None:
-    """Raise if matter is so far from the origin that positions have too few digits left; warn where they get few.
+    """Raise if matter is so far from the origin that positions have too few digits; warn if they have few.
 
-    Positions of a spacing of ulp leave strains of ulp / spacing in matter, and what is slower than ulp / (2 step) does
-    not move at all: that must be less than the speed of a fall by one `spacing`.
+    Rounding of positions to ulp causes strains of ulp / spacing, and matter slower than ulp / (2 step) does not move at
+    all: this speed must be below the one reached in a fall of one `spacing`.
 
     Args:
-        position: Where matter is [m], shape (..., dim).
+        position: Positions of matter [m], shape (..., dim).
         spacing: Distance between its points [m].
         step: Length of a solver step [s].
         gravity: Magnitude of the gravitational acceleration [m/s^2].
-        above: Calls between the one who is told and this one.
+        above: Number of calls between the caller that receives the warning and this function.
 
     Raises:
-        ValueError: Rounding strains matter by more than a hundredth, or holds it where it should fall.
+        ValueError: Rounding causes a strain above a hundredth, or keeps matter from falling.
     """
     far = float(np.abs(position).max(initial=0.0))
     ulp = float(np.spacing(real_numpy(far)))
@@ -55,7 +55,7 @@ def refuse_far(position: np.ndarray, spacing: float, step: float, gravity: float
         return
     said = (
         f"matter is {far:.6g} m from the origin, where positions in {precision} are {ulp:.2g} m apart: with "
-        f"{spacing:.2g} m between its points that is a strain of {ulp / spacing:.1g}, and what is slower than "
+        f"{spacing:.2g} m between its points that is a strain of {ulp / spacing:.1g}, and matter slower than "
         f"{slow:.1g} m/s stands still (solver steps of {step:.2g} s); move the scene to the origin"
     )
     said += ", or set WARPBOTS_PRECISION=float64 before warpbots is imported" if precision == "float32" else ""
@@ -65,20 +65,20 @@ def refuse_far(position: np.ndarray, spacing: float, step: float, gravity: float
 
 
 def refuse_rigid(solver: str, scene: Scene) -> None:
-    """Raise if a solver of this name, for soft bodies, is given rigid ones or what belongs to them.
+    """Raise if a scene for a solver of soft bodies has rigid bodies, joints, contacts or motors at joints.
 
     Raises:
-        SceneError: The scene has rigid bodies, joints, contacts or motors at joints; each is listed.
+        SceneError: It has; each is listed.
     """
     motors = [a for a in scene.actuators if isinstance(a, Torque | Servo)]
     parts = [*scene.rigid, *scene.joints, *scene.contacts, *motors]
     if parts:
         listed = ", ".join(f"{type(p).__name__} {p.name!r}" for p in parts)
-        raise SceneError(f"{solver} simulates soft bodies alone; this scene has {listed}: use Articulated")
+        raise SceneError(f"{solver} simulates soft bodies only; this scene has {listed}: use Articulated")
 
 
 def refuse_sheets(solver: str, scene: Scene) -> None:
-    """Raise if a solver of this name, for solids, is given a soft body that is a sheet or has one among its parts.
+    """Raise if a scene for a solver of solids has a soft body with a sheet.
 
     Raises:
         SceneError: The first such body.
@@ -89,7 +89,7 @@ def refuse_sheets(solver: str, scene: Scene) -> None:
 
 
 def refuse_fluid(solver: str, scene: Scene) -> None:
-    """Raise if a solver of this name, without a fluid around its bodies, is given one.
+    """Raise if a scene for a solver without fluids has one.
 
     Raises:
         SceneError: The scene has a fluid.
@@ -99,10 +99,10 @@ def refuse_fluid(solver: str, scene: Scene) -> None:
 
 
 def refuse_materials(solver: str, scene: Scene) -> None:
-    """Raise if a solver of this name, for elastic continua, is given a material that is not elastic alone.
+    """Raise if a scene for a solver of elastic continua has a material that is not purely elastic.
 
     Raises:
-        SceneError: A law that is unknown, damping, yield or breaking.
+        SceneError: A material has an unknown law, damping, or a yield or breaking strain.
     """
     for body in scene.soft:
         if body.material.law not in LAWS:
@@ -119,31 +119,31 @@ def refuse_materials(solver: str, scene: Scene) -> None:
 
 
 def refuse_worlds(solver: str, worlds: int) -> None:
-    """Raise if a solver of this name is asked for less than one world.
+    """Raise if a solver is asked for less than one world.
 
     Raises:
-        ValueError: `worlds` is no whole number, or below 1.
+        ValueError: `worlds` is not an integer, or below 1.
     """
     if fitted(worlds, int, f"{solver}: worlds") < 1:
         raise ValueError(f"{solver}: worlds must be at least 1, got {worlds}")
 
 
 def refuse_copies(solver: str, worlds: int, size: float) -> None:
-    """Raise if the worlds of a solver of this name do not fit into memory.
+    """Raise if the worlds of a solver do not fit into memory.
 
     Args:
         solver: Name of the solver.
         worlds: Number of worlds.
-        size: Memory that one takes [bytes].
+        size: Memory per world [bytes].
 
     Raises:
-        SceneError: They do not.
+        SceneError: They do not fit.
     """
     refuse_excess(worlds, size, f"{solver}: worlds", "use fewer")
 
 
 def refuse_states_without_gradient(solver: str, **states: list[wp.array]) -> None:
-    """Raise if a step was recorded through states without gradients, which would be silently zero.
+    """Raise if a step is recorded through states without gradient arrays, whose gradient would silently be zero.
 
     Args:
         solver: Name of the solver.
@@ -155,6 +155,6 @@ def refuse_states_without_gradient(solver: str, **states: list[wp.array]) -> Non
     for name, arrays in states.items():
         if any(a.grad is None for a in arrays):
             raise RuntimeError(
-                f"{solver}.step: {name} has arrays without gradients, but one was recorded through it; make it with "
-                f"state(model, requires_grad=True)"
+                f"{solver}.step: {name} has arrays without gradients, but a gradient was recorded through it; make it "
+                f"with state(model, requires_grad=True)"
             )

@@ -1,4 +1,4 @@
-"""Matter at rest as points, for every solver: what pictures, observers and files ask a model for, on the host."""
+"""Matter at rest as points on the host, for all solvers: used by pictures, observers and files."""
 
 import dataclasses
 import warnings
@@ -13,7 +13,7 @@ from warpbots.scene import Scene, SceneError, Shape, SoftBody, dimension
 __all__ = ["Matter", "materials_at", "Surface", "refuse_empty", "refuse_lost", "regions_at", "together"]
 
 _SAID, _REFUSED = 0.01, 0.1
-"""Relative differences of volume above which matter is warned of, and refused."""
+"""Relative volume errors of a body's matter above which a warning, or an error, is raised."""
 
 
 class Surface(Protocol):
@@ -40,7 +40,7 @@ class Matter:
         volume: Rest volumes [m^dim], shape (n,).
         density: Density [kg/m^dim], shape (n,).
         body: Index of the body in the scene, shape (n,), int.
-        regions: For every region name, which points belong to it, each of shape (n,), bool.
+        regions: Membership of the points by region name, each of shape (n,), bool.
     """
 
     position: np.ndarray
@@ -90,21 +90,21 @@ def regions_at(body: SoftBody, position: np.ndarray, slack: float = 0.0) -> dict
     """Which of the points `position`, shape (n, dim), lie in each region of `body`; each of shape (n,), bool.
 
     Args:
-        body: Has the regions.
+        body: The body.
         position: Points [m].
-        slack: Points up to this far outside belong to a region, too [m].
+        slack: Distance up to which points outside belong to a region, too [m].
     """
     return {name: signed_distance(shape, position) <= slack for name, shape in body.regions.items()}
 
 
 def refuse_empty(body: SoftBody, regions: dict[str, np.ndarray], what: str, remedy: str) -> None:
-    """Raise if a region of `body` has none of its points.
+    """Raise if a region of `body` contains none of its points.
 
     Args:
-        body: Has the regions.
+        body: The body.
         regions: From `regions_at`.
-        what: What the points are, in the plural, for people.
-        remedy: What a user can do about it.
+        what: Name of the points in messages, in the plural.
+        remedy: Remedy for the message.
 
     Raises:
         SceneError: A region is empty.
@@ -119,18 +119,18 @@ def refuse_empty(body: SoftBody, regions: dict[str, np.ndarray], what: str, reme
 
 
 def refuse_lost(body: SoftBody, found: float, what: str, remedy: str, shape: Shape | None = None, above: int = 4):
-    """Compare the volume of a body's matter with that of its shape: warn of small differences, raise for large ones.
+    """Compare the volume of a body's matter with that of its shape: warn above 1 % difference, raise above 10 %.
 
     Args:
-        body: Has the shape.
-        found: Volume of what the solver made of it [m^dim].
-        what: What the solver made of it, in the plural, for people.
-        remedy: What a user can do about it.
-        shape: What of the body's shape is meant; None for all of it.
-        above: Calls between the one who builds the simulation and this one.
+        body: The body.
+        found: Volume of its matter [m^dim].
+        what: Name of its elements in messages, in the plural.
+        remedy: Remedy for the message.
+        shape: Part of the body's shape to compare with; None for all of it.
+        above: Number of calls between the caller that builds the simulation and this function.
 
     Raises:
-        SceneError: A tenth of the volume is lost or gained.
+        SceneError: The volume differs by more than a tenth.
     """
     exact, dim = volume(shape or body.shape), dimension(body.shape)
     off, rho = found / exact - 1.0, body.material.density
@@ -146,7 +146,7 @@ def refuse_lost(body: SoftBody, found: float, what: str, remedy: str, shape: Sha
 
 
 def materials_at(body: SoftBody, regions: dict[str, np.ndarray], count: int) -> np.ndarray:
-    """The material of each of `count` points; where regions overlap the later one wins. Objects, shape (count,)."""
+    """The material of each of `count` points; of overlapping regions the last one counts. Objects, shape (count,)."""
     kinds = np.array([body.material, *body.region_materials.values()], dtype=object)
     which = np.zeros(count, dtype=int)
     for k, name in enumerate(body.region_materials):
@@ -155,11 +155,11 @@ def materials_at(body: SoftBody, regions: dict[str, np.ndarray], count: int) -> 
 
 
 def together(scene: Scene, parts: list[dict]) -> dict:
-    """Fields of all bodies in one: arrays end to end, regions over all points.
+    """Concatenate the fields of all bodies, with regions over all points.
 
     Args:
-        scene: Whose bodies the `parts` are.
-        parts: Fields of `Matter` by name for every body, with `body` and all others of shape (n, ...), and `regions`.
+        scene: The scene of the bodies.
+        parts: Fields of `Matter` by name for every body, with arrays of shape (n, ...), and `regions`.
     """
     start = np.concatenate([[0], np.cumsum([len(part["position"]) for part in parts])])
     regions = {name: np.zeros(start[-1], dtype=bool) for name in scene.regions()}

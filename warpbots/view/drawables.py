@@ -1,4 +1,4 @@
-"""What stands for a state in a picture: particles, or cells in the place of the masses of a lattice, and rigid bodies.
+"""What stands for a state in a picture: particles, or cells instead of the masses of a lattice, and rigid bodies.
 
 A lattice has masses on its surface, where discs would reach out of the body; its cells fill it as particles do.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["NO_PARTICLES", "particles_of", "placed"]
 
 NO_PARTICLES = Matter(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0), np.zeros(0), np.zeros(0, dtype=int), {})
-"""What there is in the place of soft matter where there is none."""
+"""What there is instead of soft matter where there is none."""
 
 
 def particles_of(simulation: "Simulation") -> Matter:
@@ -36,7 +36,7 @@ def placed(
         simulation: Whose state it is.
         state: What to draw.
         world: Which of the independent copies.
-        parameters: Tensors in the place of the model's parameters, by name.
+        parameters: Tensors instead of the model's parameters, by name.
 
     Returns:
         Positions of what is drawn of the matter (`Matter.drawn`) [m], shape (n, dim), and poses of the rigid bodies.

@@ -1,4 +1,4 @@
-"""Shapes made of shapes."""
+"""Shapes composed of other shapes."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ __all__ = ["Posed", "Shape", "Union", "bars_of", "dimension", "sheets_of"]
 
 @record
 class Union:
-    """All points of any of `shapes`.
+    """The union of several shapes.
 
     Attributes:
         shapes: At least one shape, all of one dimension.
@@ -40,7 +40,7 @@ class Union:
 
 @record
 class Posed:
-    """A shape, rotated and then moved: points x = rotation . x_shape + translation.
+    """A shape, rotated and then translated: x = rotation . x_shape + translation.
 
     Attributes:
         shape: The shape in its own frame.
@@ -64,7 +64,7 @@ class Posed:
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner [m] of the turned bounding box, infinite if the shape has no end; shape (dim,)."""
+        """Lower and upper corner [m] of the rotated bounding box, infinite for an unbounded shape; shape (dim,)."""
         lower, upper = self.shape.bounds
         if not np.isfinite(upper - lower).all():
             return np.full(len(lower), -np.inf), np.full(len(lower), np.inf)
@@ -81,12 +81,12 @@ Shape = (
 
 
 def dimension(shape: Shape) -> int:
-    """2 or 3: the space that `shape` lives in."""
+    """Dimension of the space of `shape`: 2 or 3."""
     return len(shape.bounds[0])
 
 
 def bars_of(shape: Shape) -> Truss | None:
-    """The truss that `shape` is, where it stands; None for any other shape."""
+    """The truss that `shape` is, in world coordinates; None for any other shape."""
     if isinstance(shape, Posed):
         truss = bars_of(shape.shape)
         return truss and Truss(
@@ -96,7 +96,7 @@ def bars_of(shape: Shape) -> Truss | None:
 
 
 def sheets_of(shape: Shape) -> tuple[Sheet, ...]:
-    """The sheets that are `shape` or parts of it, where they stand; none for a solid."""
+    """The sheets that are `shape` or parts of it, in world coordinates; none for a solid."""
     if isinstance(shape, Union):
         return tuple(sheet for part in shape.shapes for sheet in sheets_of(part))
     if isinstance(shape, Posed):

@@ -1,4 +1,4 @@
-"""What the constructors of shapes have in common: readable faults for numbers and arrays."""
+"""Checks of numbers and arrays, shared by the constructors of shapes."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def finite_array(value: Any, what: str, ndim: int, dtype: type = np.float64) -> 
     """An array of finite numbers as a read-only one of `ndim` dimensions.
 
     Raises:
-        SceneError: It is empty, has other dimensions, or holds fractions where whole numbers are wanted.
+        SceneError: It is empty, has the wrong number of dimensions, or contains fractions instead of integers.
     """
     given = np.asarray(value)
     if given.ndim != ndim or given.size == 0:
@@ -33,10 +33,10 @@ def finite_array(value: Any, what: str, ndim: int, dtype: type = np.float64) -> 
 
 
 def positive(value: float, what: str) -> float:
-    """`value`.
+    """Return `value` if it is positive.
 
     Raises:
-        SceneError: It is not above zero.
+        SceneError: It is not.
     """
     if value <= 0.0:
         raise SceneError(f"{what} must be a positive number, got {value:g}")
@@ -44,7 +44,7 @@ def positive(value: float, what: str) -> float:
 
 
 def refuse_bad_indices(elements: np.ndarray, count: int, shape: str, field: str) -> None:
-    """Raise if `elements`, the `field` of a `shape`, index vertices that it does not have, or one vertex twice.
+    """Raise if `elements`, the `field` of a `shape`, index vertices that do not exist, or one vertex twice.
 
     Args:
         elements: Vertex indices, shape (m, corners).
@@ -64,18 +64,18 @@ def refuse_bad_indices(elements: np.ndarray, count: int, shape: str, field: str)
     if len(twice):
         raise SceneError(
             f"{shape}.{field}: {len(twice)} of {len(elements)} have a vertex twice; the first is {twice[0]} with "
-            f"{elements[twice[0]].tolist()}; take them away"
+            f"{elements[twice[0]].tolist()}; remove them"
         )
 
 
 def refuse_unused(vertices: np.ndarray, elements: np.ndarray, shape: str, element: str) -> None:
-    """Raise if no `element` of a `shape` uses one of its vertices.
+    """Raise if a vertex of a `shape` belongs to no `element`.
 
     Args:
         vertices: Vertex positions [m], shape (n, dim).
         elements: Vertex indices, shape (m, corners).
         shape: Name of the shape.
-        element: What uses vertices.
+        element: Name of an element in messages.
 
     Raises:
         SceneError: There is such a vertex.
@@ -84,5 +84,5 @@ def refuse_unused(vertices: np.ndarray, elements: np.ndarray, shape: str, elemen
     if len(loose):
         raise SceneError(
             f"{shape}: {len(loose)} of {len(vertices)} vertices belong to no {element}, the first is {loose[0]} at "
-            f"{vertices[loose[0]].round(6).tolist()} m; drop them"
+            f"{vertices[loose[0]].round(6).tolist()} m; remove them"
         )

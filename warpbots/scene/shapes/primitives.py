@@ -1,4 +1,4 @@
-"""Shapes given by a few numbers."""
+"""Primitive shapes."""
 
 import numpy as np
 
@@ -107,17 +107,17 @@ class Cylinder:
 def _axis(shape: "Capsule | Cylinder", name: str) -> dict:
     start, end = point(shape.start, f"{name}.start"), point(shape.end, f"{name}.end")
     if len(start) != len(end) or start == end:
-        raise SceneError(f"{name}: start {start} and end {end} must be two different points of one space")
+        raise SceneError(f"{name}: start {start} and end {end} must be two different points of the same dimension")
     return {"start": start, "end": end, "radius": positive(shape.radius, f"{name}.radius")}
 
 
 @record
 class HalfSpace:
-    """Everything behind a plane: the points x with normal . (x - point) <= 0. For floors, walls and regions.
+    """The points x behind a plane, normal . (x - point) <= 0. For floors, walls and regions.
 
     Attributes:
         point: A point of the plane [m], shape (dim,).
-        normal: Direction out of the solid, shape (dim,); normalised on construction.
+        normal: Outward direction, shape (dim,); normalised on construction.
     """
 
     point: tuple[float, ...]
@@ -126,7 +126,7 @@ class HalfSpace:
     def __post_init__(self):
         origin, normal = point(self.point, "HalfSpace.point"), direction(self.normal, "HalfSpace.normal")
         if len(origin) != len(normal):
-            raise SceneError(f"HalfSpace: normal {normal} must be a vector of the space of point {origin}")
+            raise SceneError(f"HalfSpace: normal {normal} must have the dimension of point {origin}")
         assign(self, point=origin, normal=normal)
 
     @property

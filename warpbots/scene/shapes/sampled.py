@@ -1,4 +1,4 @@
-"""Shapes given by arrays: heights, images, triangles, points, distances."""
+"""Sampled shapes: heights, images, triangles, points, signed distances."""
 
 import numpy as np
 
@@ -37,17 +37,17 @@ class Heightfield:
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner [m], each of shape (dim,); the terrain goes on downwards without end."""
+        """Lower and upper corner [m], each of shape (dim,); the terrain is unbounded downwards."""
         reach = self.spacing * (np.array(self.heights.shape) - 1)
         return np.array([*self.origin, -np.inf]), np.array([*(self.origin + reach), self.heights.max()])
 
 
 @record
 class Silhouette:
-    """A 2D shape cut out of an image: the pixels where `mask` is true.
+    """A 2D shape from an image: the pixels where `mask` is true.
 
     Attributes:
-        mask: Which pixels are inside, shape (rows, columns), first row on top as in an image.
+        mask: Which pixels are inside, shape (rows, columns), top row first.
         lower: Position of the lower left corner of the image [m], shape (2,).
         pixel: Edge of a pixel [m].
     """
@@ -61,7 +61,7 @@ class Silhouette:
         if not mask.any():
             raise SceneError(
                 f"Silhouette: the image of {mask.shape[1]} x {mask.shape[0]} pixels has no silhouette (no pixel is "
-                f"inside); it needs opaque or dark pixels on a transparent or light ground"
+                f"inside); it needs opaque or dark pixels on a transparent or light background"
             )
         lower = point(self.lower, "Silhouette.lower")
         if len(lower) != 2:
@@ -87,7 +87,7 @@ class TriangleMesh:
         faces: Vertex indices, counter-clockwise seen from outside, shape (n_faces, 3).
 
     Raises:
-        SceneError: The mesh is empty, indexes vertices it does not have, or is not watertight.
+        SceneError: The mesh is empty, indexes vertices that do not exist, or is not watertight.
     """
 
     vertices: np.ndarray
@@ -107,7 +107,7 @@ class TriangleMesh:
         if len(open_edges):
             raise SceneError(
                 f"TriangleMesh is not watertight: {len(open_edges)} open edges (first {open_edges[0][0]}-"
-                f"{open_edges[0][1]}); filling it with matter needs a closed surface"
+                f"{open_edges[0][1]}); only a closed surface can be filled with matter"
             )
         corners = vertices[faces]
         volume = np.einsum("fi,fi->", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])) / 6.0
@@ -130,13 +130,13 @@ class TriangleMesh:
 
 
 def _weld(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Faces that index one vertex for all vertices at one position (files often repeat them along seams)."""
+    """Faces with vertices at the same position merged (files often repeat them along seams)."""
     _, first, inverse = np.unique(vertices, axis=0, return_index=True, return_inverse=True)
     return first[inverse.reshape(-1)][faces]
 
 
 def _open_edges(faces: np.ndarray) -> np.ndarray:
-    """Edges that are not shared by exactly as many faces in one direction as in the other, shape (n, 2)."""
+    """Edges not shared by equally many faces in both directions, shape (n, 2)."""
     directed = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
     directed = directed[directed[:, 0] != directed[:, 1]]
     edges, inverse = np.unique(np.sort(directed, axis=1), axis=0, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Cloth: thin matter about a surface."""
+"""Cloth and shells."""
 
 import functools
 
@@ -12,10 +12,10 @@ from warpbots.scene.shapes.field_checks import assign, finite_array, positive, r
 __all__ = ["Sheet"]
 
 _SLENDER = 1e-9
-"""Area of a triangle over the square of its longest edge below which it counts as none."""
+"""Area of a triangle over the square of its longest edge below which it counts as degenerate."""
 
 _RECTANGLE = 1e3
-"""Memory that a cell of a rectangle takes, until its edges are checked [bytes]."""
+"""Peak memory per cell of a rectangle [bytes]."""
 
 
 @record
@@ -23,14 +23,14 @@ class Sheet:
     """A thin sheet of matter, such as cloth or a shell (3D): all points within half its thickness of a surface.
 
     Attributes:
-        vertices: Vertex positions of the surface in the middle of the sheet [m], shape (n_vertices, 3).
-        faces: Vertex indices, shape (n_faces, 3); neighbours turn the same way. The surface may be open or closed.
+        vertices: Vertex positions of the middle surface [m], shape (n_vertices, 3).
+        faces: Vertex indices, shape (n_faces, 3), consistently oriented. The surface may be open or closed.
         thickness: Thickness of the sheet [m].
         bending: Flexural rigidity [N m]; None for that of a plate of its material, E t^3 / (12 (1 - nu^2)).
 
     Raises:
-        SceneError: An index, a vertex or a number has no meaning, a triangle has no area, an edge belongs to more than
-            two faces, or neighbours turn different ways.
+        SceneError: An index, a vertex or a number is invalid, a triangle has no area, an edge belongs to more than two
+            faces, or neighbouring faces differ in orientation.
     """
 
     vertices: np.ndarray
@@ -66,14 +66,14 @@ class Sheet:
         height: float = 0.0,
         bending: float | None = None,
     ) -> "Sheet":
-        """A rectangle in the plane z = `height`, seen from above counter-clockwise; `Posed` turns it.
+        """A rectangle in the plane z = `height`, counter-clockwise seen from above; `Posed` rotates it.
 
         Args:
             lower: Corner with the smallest x and y [m].
             upper: Corner with the largest x and y [m].
             thickness: Thickness of the sheet [m].
-            cells: Number of rectangles along x and along y. Each is cut along the diagonal that its neighbours do not
-                have, so that with even numbers the halves are mirror images.
+            cells: Number of rectangles along x and along y. Diagonals alternate between neighbours, so that with even
+                numbers the halves are mirror images.
             height: z of the sheet [m].
             bending: As for the class.
 
@@ -97,7 +97,7 @@ class Sheet:
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper corner of a box about the sheet with its thickness [m], each of shape (3,)."""
+        """Lower and upper corner of a box around the sheet with its thickness [m], each of shape (3,)."""
         return self.vertices.min(0) - 0.5 * self.thickness, self.vertices.max(0) + 0.5 * self.thickness
 
     @functools.cached_property
@@ -125,26 +125,26 @@ def _refuse_slender(vertices: np.ndarray, faces: np.ndarray) -> None:
         face = int(flat[0])
         raise SceneError(
             f"Sheet: {len(flat)} of {len(faces)} triangles have no area; the first is {face} with the vertices "
-            f"{faces[face].tolist()} at {corners[face].round(6).tolist()} m; take them away"
+            f"{faces[face].tolist()} at {corners[face].round(6).tolist()} m; remove them"
         )
 
 
 def _refuse_edges(faces: np.ndarray) -> None:
-    """Raise if an edge has more than two faces, or two that run along it the same way."""
+    """Raise if an edge has more than two faces, or two that traverse it in the same direction."""
     directed = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
     edges, inverse, count = np.unique(np.sort(directed, axis=1), axis=0, return_inverse=True, return_counts=True)
     many = np.flatnonzero(count > 2)
     if len(many):
         raise SceneError(
             f"Sheet: {len(many)} edges belong to more than two faces; the first is {edges[many[0]].tolist()} with "
-            f"{count[many[0]]} faces; make it several sheets, or take faces away"
+            f"{count[many[0]]} faces; make it several sheets, or remove faces"
         )
     turn = np.bincount(inverse.reshape(-1), weights=np.where(directed[:, 0] < directed[:, 1], 1.0, -1.0))
     same = np.flatnonzero((count == 2) & (turn != 0.0))
     if len(same):
         a, b = (np.flatnonzero(inverse.reshape(-1) == same[0]) % len(faces)).tolist()
         raise SceneError(
-            f"Sheet: {len(same)} pairs of neighbours run along their common edge the same way; the first are the faces "
-            f"{a} and {b} at the edge {edges[same[0]].tolist()}; swap two vertices of one of them, so that all faces "
-            f"look to one side"
+            f"Sheet: {len(same)} pairs of neighbours have opposite orientations; the first are the faces "
+            f"{a} and {b} at the edge {edges[same[0]].tolist()}; swap two vertices of one of them, so that all normals "
+            f"point to one side"
         )

@@ -1,4 +1,4 @@
-"""Solids given as tetrahedra."""
+"""Solids of tetrahedra."""
 
 import functools
 
@@ -19,7 +19,7 @@ _FACES = np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]])
 
 @record
 class TetMesh:
-    """A solid made of tetrahedra (3D), which solvers of finite elements take as it is.
+    """A solid of tetrahedra (3D), which finite-element solvers use unchanged.
 
     Attributes:
         vertices: Vertex positions [m], shape (n_vertices, 3).
@@ -27,8 +27,8 @@ class TetMesh:
             clockwise, so that volumes are positive.
 
     Raises:
-        SceneError: An index or a vertex has no meaning, a tetrahedron is inverted or flat, a face belongs to more than
-            two tetrahedra or to two on one side of it.
+        SceneError: An index or a vertex is invalid, a tetrahedron is inverted or flat, a face belongs to more than two
+            tetrahedra or to two on the same side.
     """
 
     vertices: np.ndarray
@@ -43,19 +43,19 @@ class TetMesh:
         for array in (tets, volumes):
             array.flags.writeable = False
         assign(self, vertices=vertices, tets=tets, volumes=volumes)
-        self.surface  # noqa: B018 (raises where faces do not fit)
+        self.surface  # noqa: B018 (raises if faces are inconsistent)
 
     @classmethod
     @checked
     def oriented(cls, vertices: np.ndarray, tets: np.ndarray) -> "TetMesh":
-        """A mesh of tetrahedra whose vertices may stand in any order: two vertices of each inverted one are swapped.
+        """A mesh of tetrahedra with vertices in any order: two vertices of each inverted tetrahedron are swapped.
 
         Args:
             vertices: Vertex positions [m], shape (n_vertices, 3).
             tets: Vertex indices, shape (n_tets, 4).
 
         Raises:
-            SceneError: As for the class, inverted tetrahedra aside.
+            SceneError: As for the class, except inverted tetrahedra.
         """
         vertices, tets = _arrays(vertices, tets)
         inverted = _volumes(vertices, tets) < 0.0
@@ -79,7 +79,7 @@ class TetMesh:
 
     @functools.cached_property
     def surface(self) -> np.ndarray:
-        """Faces that belong to one tetrahedron alone, counter-clockwise seen from outside, shape (n_faces, 3)."""
+        """Faces that belong to only one tetrahedron, counter-clockwise seen from outside, shape (n_faces, 3)."""
         faces = self.tets[:, _FACES].reshape(-1, 3)
         _, first, inverse, count = np.unique(
             np.sort(faces, axis=1), axis=0, return_index=True, return_inverse=True, return_counts=True
@@ -88,7 +88,7 @@ class TetMesh:
             face = faces[first[count.argmax()]]
             raise SceneError(
                 f"TetMesh: the face of the vertices {np.sort(face).tolist()} belongs to {count.max()} tetrahedra; a "
-                f"face has one on each side, take the others away"
+                f"face has one on each side, remove the others"
             )
         turn = np.bincount(inverse.reshape(-1), weights=_parity(faces), minlength=len(count))
         if np.any(turn[count == 2]):
@@ -96,7 +96,7 @@ class TetMesh:
             a, b = (np.flatnonzero(inverse.reshape(-1) == face) // 4).tolist()
             raise SceneError(
                 f"TetMesh: the tetrahedra {a} and {b} are on the same side of the face that they share, so that they "
-                f"overlap; take one of them away"
+                f"overlap; remove one of them"
             )
         surface = faces[(count == 1)[inverse.reshape(-1)]]
         surface.flags.writeable = False
@@ -104,7 +104,7 @@ class TetMesh:
 
 
 def _arrays(vertices: np.ndarray, tets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices and tetrahedra as arrays that fit each other, the latter to be written to."""
+    """Vertices and tetrahedra as consistent arrays, the latter writable."""
     vertices = finite_array(vertices, "TetMesh.vertices", 2)
     tets = finite_array(tets, "TetMesh.tets", 2, np.int64).copy()
     if vertices.shape[1] != 3 or tets.shape[1] != 4:
@@ -135,7 +135,7 @@ def _refuse_volumes(
     if inverted.any():
         remedies.append("TetMesh.oriented(vertices, tets) swaps two vertices of inverted ones")
     if flat.any():
-        remedies.append("mesh the solid anew or take flat ones away")
+        remedies.append("mesh the solid again or remove flat ones")
     raise SceneError(
         f"TetMesh: of {len(tets)} tetrahedra {inverted.sum()} are inverted and {flat.sum()} are flat; the first is "
         f"{first} with the vertices {tets[first].tolist()} at {vertices[tets[first]].round(6).tolist()} m and a volume "
@@ -144,6 +144,6 @@ def _refuse_volumes(
 
 
 def _parity(faces: np.ndarray) -> np.ndarray:
-    """1 for faces whose indices are in an even order, -1 for an odd one, shape (n,)."""
+    """1 for faces whose indices are an even permutation, -1 for an odd one, shape (n,)."""
     a, b, c = faces.T
     return np.where((a > b) ^ (b > c) ^ (a > c), -1.0, 1.0)

@@ -10,19 +10,19 @@ __all__ = ["Truss"]
 
 @record
 class Truss:
-    """Straight round bars (in 2D strips) that meet at joints; where they meet they turn freely.
+    """Straight round bars (strips in 2D) connected by frictionless pin joints.
 
-    Masses and springs take each bar as one spring of stiffness E A / L between two masses. For a solver of continua it
-    is all points within `radius` of a bar's axis, and its joints are stiff.
+    A mass-spring solver takes each bar as one spring of stiffness E A / L between two masses. For a continuum solver
+    the truss is all points within `radius` of the axis of a bar, and its joints are rigid.
 
     Attributes:
         joints: Positions of the joints [m], shape (n_joints, dim).
-        bars: Joints that each bar joins, shape (n_bars, 2).
+        bars: Indices of the two joints of each bar, shape (n_bars, 2).
         radius: Radius of the bars (half the width of the strips) [m]: a number, or one for each bar, shape (n_bars,).
 
     Raises:
-        SceneError: A bar joins what does not exist or a joint with itself, two bars join the same joints, two joints
-            are at one place, a joint has no bar, or a radius is not positive.
+        SceneError: A bar refers to a joint that does not exist or joins a joint with itself, two bars join the same
+            joints, two joints coincide, a joint has no bar, or a radius is not positive.
     """
 
     joints: np.ndarray
@@ -67,7 +67,7 @@ class Truss:
 
 
 def _refuse_doubles(joints: np.ndarray, bars: np.ndarray) -> None:
-    """Raise if joints or bars are in one place, or a joint has no bar."""
+    """Raise if joints or bars coincide, or a joint has no bar."""
     _, first, count = np.unique(joints, axis=0, return_index=True, return_counts=True)
     if (count > 1).any():
         a = int(first[count > 1][0])
