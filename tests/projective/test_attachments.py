@@ -39,7 +39,7 @@ def welded(points: list = CORNERS, gap: float = 0.0) -> Scene:
     return Scene((left, right), attachments=weld, constraints=(Constraint("root"),))
 
 
-def apart(sim: Simulation, x: np.ndarray) -> np.ndarray:
+def never_in_contact(sim: Simulation, x: np.ndarray) -> np.ndarray:
     """From the matter of the second body to that of the first at the points of attachments [m], shape (n, 3)."""
     mesh = sim.model.particles
     return np.einsum("pk,pki->pi", mesh.attachment_weight, x[mesh.attachments])
@@ -48,9 +48,9 @@ def apart(sim: Simulation, x: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("collisions", [False, True])
 def test_attached_points_stay_together(collisions):
     sim = Simulation(welded(), ProjectiveDynamics(0.04, collisions=collisions), 0.005, substeps=1)
-    assert np.abs(apart(sim, sim.model.particles.position)).max() < 1e-12
+    assert np.abs(never_in_contact(sim, sim.model.particles.position)).max() < 1e-12
     final = sim.rollout(None, 60).final
-    assert np.abs(apart(sim, final.position[0].double().numpy())).max() < 1e-4
+    assert np.abs(never_in_contact(sim, final.position[0].double().numpy())).max() < 1e-4
     assert float(final.position[0, :, 2].min()) < -0.1
 
 
@@ -61,7 +61,7 @@ def test_the_force_on_an_attachment_is_its_spring_constant_times_what_it_gives_w
     sim = Simulation(scene, ProjectiveDynamics(0.04, tolerance=1e-12, collisions=False), 1.0, substeps=1)
     final = sim.rollout(None, 60).final
     stiffness = sim.model.attachment_stiffness.numpy()[0]
-    force = (stiffness[:, None] * apart(sim, final.position[0].numpy())).sum(axis=0)
+    force = (stiffness[:, None] * never_in_contact(sim, final.position[0].numpy())).sum(axis=0)
     np.testing.assert_allclose(force, [-9.81 * 1000.0 * 0.16 * 0.08**2, 0.0, 0.0], atol=1e-6)
 
 
@@ -144,7 +144,7 @@ SPLIT = {
 @verification
 @pytest.mark.parametrize("case", SPLIT)
 def test_split_steps_end_where_those_of_the_factored_matrix_do(case):
-    """At h = 1/30 s, to 1e-8 of the displacement; with more corrections."""
+    """At h = 1/30 s, to 1e-8 of the displacement; with more iterations."""
     ends, counts = [], []
     for splitting in (False, True):
         solver = ProjectiveDynamics(
@@ -158,8 +158,8 @@ def test_split_steps_end_where_those_of_the_factored_matrix_do(case):
     assert counts[1] > 1.5 * counts[0]
 
 
-def test_bones_cost_no_corrections():
-    """Nodes follow the bones in the global step, so that no correction is spent on dragging flesh behind them."""
+def test_bones_cost_no_iterations():
+    """Nodes follow the bones in the global step, so that no iteration is spent on dragging soft bodies behind them."""
     sim = Simulation(arm("revolute"), ProjectiveDynamics(0.02, collisions=False), 0.01, substeps=1)
     sim.rollout(torch.full((10, 1), 0.5), 10)
     assert iterations(sim) <= 18

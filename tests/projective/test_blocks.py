@@ -12,16 +12,17 @@ from warpbots.numerics import NODE, launch_lanes, real, real_numpy
 from warpbots.scene import floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
-from warpbots.solvers.projective import workspace
-from warpbots.solvers.projective.iterate import anderson, cholesky, nested_dissection
-from warpbots.solvers.projective.iterate.anderson import accelerate, begin, iteration
+from warpbots.solvers.projective import contact_workspace, workspace
+from warpbots.solvers.projective.iterate import anderson_arrays, cholesky, nested_dissection
+from warpbots.solvers.projective.iterate.anderson import accelerate, begin
+from warpbots.solvers.projective.iterate.anderson_arrays import iteration
 from warpbots.solvers.projective.iterate.block_cholesky import down_kernel, up_kernel
 from warpbots.solvers.projective.iterate.cholesky import factorise, solve
 from warpbots.solvers.projective.iterate.minres import krylov, product_kernel
 from warpbots.solvers.projective.iterate.nested_dissection import blocks_of
 
 EPS = float(np.finfo(real_numpy).eps)
-CHOOSE = (cholesky, anderson, workspace)
+CHOOSE = (cholesky, anderson_arrays, contact_workspace, workspace)
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def grid(*sides: int) -> tuple[csc_matrix, np.ndarray]:
     return csc_matrix(diags(edges.sum(1) + 0.1) - edges), place
 
 
-def apart(*parts: tuple[csc_matrix, np.ndarray], by: float = 0.0) -> tuple[csc_matrix, np.ndarray]:
+def never_in_contact(*parts: tuple[csc_matrix, np.ndarray], by: float = 0.0) -> tuple[csc_matrix, np.ndarray]:
     """Bodies that share no node, in one place or so far apart along x."""
     places = [x + (i * by, 0.0, 0.0) for i, (_, x) in enumerate(parts)]
     return csc_matrix(block_diag([A for A, _ in parts])), np.concatenate(places)
@@ -57,9 +58,9 @@ SYSTEMS = {
     "a line": lambda: grid(300),
     "a sheet": lambda: grid(17, 19),
     "a solid": lambda: grid(8, 9, 10),
-    "bodies, one of a single node": lambda: apart(grid(9, 9, 9), grid(1), grid(200)),
-    "bodies side by side": lambda: apart(*[grid(7, 7, 7)] * 4, by=50.0),
-    "a cable": lambda: apart(bunch(150), grid(6, 6, 6)),
+    "bodies, one of a single node": lambda: never_in_contact(grid(9, 9, 9), grid(1), grid(200)),
+    "bodies side by side": lambda: never_in_contact(*[grid(7, 7, 7)] * 4, by=50.0),
+    "a cable": lambda: never_in_contact(bunch(150), grid(6, 6, 6)),
 }
 
 
@@ -168,7 +169,7 @@ SCENES = {
 @pytest.mark.verification
 @pytest.mark.parametrize("scene", SCENES)
 def test_a_step_and_its_gradient_are_those_of_one_thread(scene, monkeypatch):
-    """As many corrections in each of two worlds, and the same end and gradient to rounding."""
+    """As many iterations in each of two worlds, and the same end and gradient to rounding."""
 
     def run() -> tuple:
         sim = Simulation(SCENES[scene](), ProjectiveDynamics(0.04, tolerance=1e-11), 5e-3, worlds=2)
@@ -217,7 +218,7 @@ def test_sums_of_many_threads_are_those_of_one(many_threads, monkeypatch):
     launch_lanes(product_kernel, (1, arrays.chunks), 256, [n, a, b], [arrays.arrays], device)
     assert arrays.arrays.sum.numpy().sum() == pytest.approx(expected, rel=1e2 * EPS)
     many = fixed_point(n, device)
-    monkeypatch.setattr(anderson, "parallel", lambda device: False)
+    monkeypatch.setattr(anderson_arrays, "parallel", lambda device: False)
     np.testing.assert_allclose(many, fixed_point(n, device), rtol=0.0, atol=1e3 * EPS)
 
 

@@ -1,4 +1,4 @@
-"""Contact of points, edges and faces that meet exactly, or nearly so, and what surfaces do that cannot be kept apart."""
+"""Contact of points, edges and faces that coincide exactly, or nearly so, and what surfaces do that cannot be kept apart."""
 
 import dataclasses
 
@@ -25,9 +25,9 @@ def cube_on_cube(
     lower: str, upper: str, shift: tuple[float, float], gap: float = 0.002, speed: float = 1.0, stiffness: float = 5e4
 ) -> Scene:
     """A cube `gap` [m] above another one that stands fast, thrown at it, `shift` [m] beside its middle."""
-    (turn, up), (turned, down) = DOWN[lower], DOWN[upper]
+    (turn, up), (rotated, down) = DOWN[lower], DOWN[upper]
     cube, foot = Box((-HALF,) * 3, (HALF,) * 3), HalfSpace((0, 0, -0.3 * HALF * up), (0, 0, 1))
-    above = Posed(cube, (*shift, HALF * (up + down) + gap), turned.as_matrix())
+    above = Posed(cube, (*shift, HALF * (up + down) + gap), rotated.as_matrix())
     material = dataclasses.replace(MATERIAL, youngs_modulus=stiffness)
     bodies = (
         SoftBody("lower", Posed(cube, (0, 0, 0), turn.as_matrix()), material, regions={"foot": foot}, friction=0.3),

@@ -182,7 +182,7 @@ def assemble(scene: Scene, cell_size: float) -> Mesh:
     elements = [{k: _elements(b, i, p, k, cell_size) for k in _MATERIAL if len(getattr(p, k))} for i, (b, p) in bodies]
     for (_, (body, _)), found in zip(bodies, elements, strict=True):
         if not found:
-            raise SceneError(f"SoftBody {body.name!r}: bones take the place of all of its flesh; make them smaller")
+            raise SceneError(f"SoftBody {body.name!r}: bones replace all of its tetrahedra; make the bones smaller")
     nodes = together(scene, [_nodes(b, i, p, e, cell_size) for (i, (b, p)), e in zip(bodies, elements, strict=True)])
     matter = together(scene, [e[k] for k in _MATERIAL for e in elements if k in e])
     del matter["position"]
@@ -231,7 +231,7 @@ def _piece(shape: Shape, cell_size: float) -> _Piece:
 
 
 def _hollow(piece: _Piece, bone: np.ndarray) -> _Piece:
-    """A piece without the tetrahedra that are inside of a bone, which takes their place, nor what was theirs alone."""
+    """A piece without the tetrahedra inside a bone, which replaces them, and without nodes of these alone."""
     at = bone[piece.tets]
     tets = piece.tets[(at[:, 0] < 0) | (at != at[:, :1]).any(axis=1)]
     tables = {"tets": tets} | {n: getattr(piece, n) for n in ("faces", "triangles", "hinges", "bars")}
@@ -285,11 +285,11 @@ def _joined(pieces: list[_Piece], slack: float) -> _Piece:
 def _elements(body: SoftBody, index: int, piece: _Piece, kind: str, cell_size: float) -> dict:
     """Fields of the elements of one kind of a body."""
     table = getattr(piece, kind)
-    centre = piece.position[table].mean(axis=1)
-    inside = regions_at(body, centre, slack=1e-6 * cell_size)
+    center = piece.position[table].mean(axis=1)
+    inside = regions_at(body, center, slack=1e-6 * cell_size)
     materials = materials_at(body, inside, len(table))
     return {
-        "position": centre,
+        "position": center,
         "youngs_modulus": np.array([m.youngs_modulus for m in materials]),
         "poissons_ratio": np.array([m.poissons_ratio for m in materials]),
         "density": np.array([m.density for m in materials]),

@@ -67,7 +67,12 @@ def single(cables: CableArrays, e: int):
 
 
 @wp.kernel(enable_backward=False)
-def scaling_kernel(cables: CableArrays, scaling_out: wp.array2d[real]):
+def scaling_kernel(
+    # model
+    cables: CableArrays,
+    # out
+    scaling_out: wp.array2d[real],
+):
     """The largest ratio of a stiffness to that in the matrix of the global step."""
     w, e = wp.tid()
     c = cables.cable[e]
@@ -103,11 +108,14 @@ def tension(cables: CableArrays, control: wp.array2d[real], x: wp.array[_vec], u
 
 @wp.kernel
 def force_kernel(
+    # model
     cables: CableArrays,
+    # state
     active: wp.array[int],
     control: wp.array2d[real],
     x: wp.array[_vec],
     u: wp.array[NODE],
+    # out
     force_out: wp.array[_vec],
 ):
     """f = T n at the start of a segment, -T n at its end."""
@@ -122,11 +130,14 @@ def force_kernel(
 
 @wp.kernel(enable_backward=False)
 def stiffness_kernel(
+    # model
     cables: CableArrays,
     pair: wp.array[int],
+    # state
     control: wp.array2d[real],
     x: wp.array[_vec],
     u: wp.array[NODE],
+    # out
     column_out: wp.array[NODE],
 ):
     """K += H_ij between the ends of the two segments."""

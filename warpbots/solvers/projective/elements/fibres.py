@@ -61,7 +61,13 @@ class FibreArrays:
 
 
 @wp.kernel
-def rest_kernel(fibres: FibreArrays, fibres_out: FibreArrays, mass_out: wp.array[real]):
+def rest_kernel(
+    # model
+    fibres: FibreArrays,
+    # out
+    fibres_out: FibreArrays,
+    mass_out: wp.array[real],
+):
     """G_k . m and V of every fibre, which has no mass."""
     w, e = wp.tid()
     D = edges_at_rest(fibres.place, fibres.rest_position, w, fibres.node[e])
@@ -73,7 +79,12 @@ def rest_kernel(fibres: FibreArrays, fibres_out: FibreArrays, mass_out: wp.array
 
 
 @wp.kernel(enable_backward=False)
-def scaling_kernel(fibres: FibreArrays, scaling_out: wp.array2d[real]):
+def scaling_kernel(
+    # model
+    fibres: FibreArrays,
+    # out
+    scaling_out: wp.array2d[real],
+):
     """The largest ratio of a stiffness to that in the matrix of the global step."""
     w, e = wp.tid()
     r = row(fibres.place, w, e)
@@ -102,11 +113,14 @@ def resting(fibres: FibreArrays, control: wp.array2d[real], w: int, e: int):
 
 @wp.kernel
 def force_kernel(
+    # model
     fibres: FibreArrays,
+    # state
     active: wp.array[int],
     control: wp.array2d[real],
     x: wp.array[_vec],
     u: wp.array[NODE],
+    # out
     force_out: wp.array[_vec],
 ):
     """f_k = -V (G_k . m) p."""
@@ -125,17 +139,20 @@ def force_kernel(
 
 @wp.func
 def work(y: _vec, k: real, L: real, t: _vec):
-    """t . p, whose gradient to y is the column of the stiffness for t."""
+    """t . p, whose gradient with respect to y is the column of the stiffness for t."""
     return wp.dot(t, _pull(y, k, L))
 
 
 @wp.kernel(enable_backward=False)
 def stiffness_kernel(
+    # model
     fibres: FibreArrays,
     pair: wp.array[int],
+    # state
     control: wp.array2d[real],
     x: wp.array[_vec],
     u: wp.array[NODE],
+    # out
     column_out: wp.array[NODE],
 ):
     """K += V dp/dy (G_k . m) (G_l . m)."""

@@ -58,7 +58,13 @@ class CellArrays:
 
 
 @wp.kernel
-def rest_kernel(cells: CellArrays, cells_out: CellArrays, mass_out: wp.array[real]):
+def rest_kernel(
+    # model
+    cells: CellArrays,
+    # out
+    cells_out: CellArrays,
+    mass_out: wp.array[real],
+):
     """D_0^-1 and V of every cell, which has no mass."""
     w, e = wp.tid()
     D = edges_at_rest(cells.place, cells.rest_position, w, cells.node[e])
@@ -70,7 +76,12 @@ def rest_kernel(cells: CellArrays, cells_out: CellArrays, mass_out: wp.array[rea
 
 
 @wp.kernel(enable_backward=False)
-def scaling_kernel(cells: CellArrays, scaling_out: wp.array2d[real]):
+def scaling_kernel(
+    # model
+    cells: CellArrays,
+    # out
+    scaling_out: wp.array2d[real],
+):
     """The largest ratio of a stiffness to that in the matrix of the global step."""
     w, e = wp.tid()
     r = row(cells.place, w, e)
@@ -98,11 +109,14 @@ def column_of(A: _mat, k: int):
 
 @wp.kernel
 def force_kernel(
+    # model
     cells: CellArrays,
+    # state
     active: wp.array[int],
     control: wp.array2d[real],
     x: wp.array[_vec],
     u: wp.array[NODE],
+    # out
     force_out: wp.array[_vec],
 ):
     """(f_1, f_2, f_3) = -V P D_0^-T, f_0 = -f_1 - f_2 - f_3."""
@@ -120,11 +134,14 @@ def force_kernel(
 
 @wp.kernel(enable_backward=False)
 def stiffness_kernel(
+    # model
     cells: CellArrays,
     pair: wp.array[int],
+    # state
     control: wp.array2d[real],
     x: wp.array[_vec],
     u: wp.array[NODE],
+    # out
     column_out: wp.array[NODE],
 ):
     """K += V G_k . dP/dF . G_l: column b of the corners k and l is V dP G_k for dF = e_b G_l^T."""

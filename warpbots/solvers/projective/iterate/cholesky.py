@@ -103,7 +103,7 @@ def factorise(A: csc_matrix, free: np.ndarray, position: np.ndarray, worlds: int
 
 
 def split(L: csr_matrix) -> dia_matrix:
-    """A diagonal D' in the place of L, with which the iteration converges at every time step and on every mesh.
+    """A diagonal D' instead of L, with which the iteration converges for every time step and on every mesh.
 
     D'_ii = max(L_ii, sum_j |L_ij| / 2): 2 D' - L is diagonally dominant, so that the spectral radius of
     (M / h^2 + D')^-1 (D' - L) is below 1. With D' = diag L, as in eq. 21 of the soft multi-body paper, it is not on
@@ -150,8 +150,15 @@ def solve(factor: Factor, scaling: wp.array, active: wp.array, b: wp.array, x_ou
 
 @wp.kernel(enable_backward=False)
 def divide_kernel(
-    factor: FactorArrays, scaling: wp.array[real], active: wp.array[int], b: wp.array[NODE], x_out: wp.array[NODE]
-):  # fmt: skip
+    # model
+    factor: FactorArrays,
+    # state
+    scaling: wp.array[real],
+    active: wp.array[int],
+    b: wp.array[NODE],
+    # out
+    x_out: wp.array[NODE],
+):
     """D x = b / s, for a matrix that is diagonal."""
     w, j = wp.tid()
     if active[w] == 0:
@@ -162,10 +169,13 @@ def divide_kernel(
 
 @wp.kernel(enable_backward=False)
 def solve_kernel(
+    # model
     factor: FactorArrays,
+    # state
     scaling: wp.array[real],
     active: wp.array[int],
     b: wp.array[NODE],
+    # out
     sought_out: wp.array[NODE],
     x_out: wp.array[NODE],
 ):

@@ -33,7 +33,7 @@ def deepest(sim: Simulation, x: np.ndarray, shape: object) -> float:
     ids=["pillar", "rod"],
 )
 def test_a_slab_rests_on_what_is_thinner_than_its_cells(shape):
-    """It falls from 1 cm and does not go down further; without spots it fell for good."""
+    """It falls from 1 cm and does not go down further; without surface samples it fell for good."""
     sim = Simulation(Scene((body(0.01),), obstacles=(Obstacle(shape, friction=0.5),)), ProjectiveDynamics(CELL), 0.005)
     state = sim.state()
     for _ in range(12):
@@ -54,11 +54,11 @@ def test_what_goes_through_a_face_all_the_same_is_reported():
 
 
 def test_wide_obstacles_are_touched_by_nodes_alone():
-    """Half-spaces, tables and plates have no spots."""
+    """Half-spaces, tables and plates have no surface samples."""
     shapes = (HalfSpace((0, 0, 0), (0, 0, 1)), Box((-1, -1, -1), (1, 1, 0)), Box((-1, -1, -0.02), (1, 1, 0)))
     for shape in shapes:
         model = ProjectiveDynamics(CELL).build(Scene((body(0.01),), obstacles=(Obstacle(shape),)))
-        assert len(model.scratch.spots) == 0
+        assert len(model.topology.samples) == 0
 
 
 @pytest.mark.verification
