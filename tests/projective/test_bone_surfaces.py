@@ -72,7 +72,7 @@ def test_a_sliding_bone_is_slowed_down_by_mu_g():
     state.velocity[..., 0] += 1.0
     for _ in range(80):
         state = sim.step(state, torch.zeros(0))
-        place.append(float(sim.center(state)[0, 0]))
+        place.append(float(sim.centre(state)[0, 0]))
     slowed = np.polyfit(sim.dt * np.arange(79), np.diff(place) / sim.dt, 1)[0]
     assert slowed == pytest.approx(-0.3 * G, rel=0.01)
 

@@ -124,7 +124,7 @@ def test_a_stiff_block_that_tips_over_takes_few_iterations():
 
 
 def test_a_body_that_spins_fast_is_not_torn():
-    """2 rad in a step: free flight along straight ways would swell it to twice its size and turn it inside out."""
+    """2 rad in a step: free flight along straight paths would swell it to twice its size and invert it."""
     sim = Simulation(Scene((CUBE,), gravity=(0.0, 0.0, 0.0)), ProjectiveDynamics(0.04), H)
     start = sim.state()
     arm = start.position - start.position.mean(dim=1, keepdim=True)

@@ -38,7 +38,7 @@ SCENES = {
 @pytest.mark.parametrize("scene", SCENES)
 @pytest.mark.parametrize("h", [0.5, 5.0])
 def test_gravity_ends_a_step_where_the_same_weight_as_a_load_does(scene, h):
-    """Free flight falls by up to 120 m; from there the bar was turned inside out and the truss snapped through."""
+    """Free flight falls by up to 120 m; from there the bar was inverted and the truss snapped through."""
     ends, counts = [], []
     for share in (0.0, 1.0):
         gravity = (0.0, 0.0, -G * (1.0 - share))
@@ -55,7 +55,7 @@ def test_gravity_ends_a_step_where_the_same_weight_as_a_load_does(scene, h):
 
 
 def test_an_arm_of_soft_bodies_and_bones_falls_in_long_steps():
-    """Soft bodies that falls by more than a cell was turned inside out against bones that do not; it hangs down in the end."""
+    """A soft body that falls by more than a cell was inverted against bones that do not; it hangs down in the end."""
     sim = Simulation(arm("revolute", gravity=(0.0, 0.0, -G)), ProjectiveDynamics(0.02, collisions=False), 2.0)
     state = sim.state()
     for _ in range(3):
@@ -74,7 +74,8 @@ def test_matter_that_ends_inside_out_is_reported():
     """St. Venant and Kirchhoff's energy takes F^T F: the mirror image has no stress, and no motion leads there."""
     sim, position = mirrored("st_venant_kirchhoff")
     with pytest.raises(
-        SimulationError, match=r"inside out in world 0: 48 of 48 tetrahedra inverted, .* SoftBody 'block' .*neo_hookean"
+        SimulationError,
+        match=r"inverted state in world 0: 48 of 48 tetrahedra inverted, .* SoftBody 'block' .*neo_hookean",
     ):
         sim.step(sim.state(position=position), torch.zeros(0))
 
@@ -83,7 +84,7 @@ def test_matter_that_ends_inside_out_is_reported():
 def test_forces_that_are_not_finite_are_the_reason(collisions):
     """ln J has no value for J < 0; that is neither a last correction of 0 m nor surfaces in contact."""
     sim, position = mirrored("neo_hookean", collisions=collisions)
-    with pytest.raises(SimulationError, match="not finite where its search begins: 48 of 48 tetrahedra inverted"):
+    with pytest.raises(SimulationError, match="not finite at the initial guess: 48 of 48 tetrahedra inverted"):
         sim.step(sim.state(position=position), torch.zeros(0))
 
 

@@ -35,7 +35,7 @@ REFUSED = {
     "sunk": (lambda: scene(obstacles=(floor(0.01),)), "'floor': 15 nodes of SoftBody 'block' start inside it"),
     "swallowed": (
         lambda: scene(obstacles=(Obstacle(Sphere((0.1, 0.05, 0.045), 0.01), name="pearl"),)),
-        r"'pearl': it starts inside of SoftBody 'block', up to 0.0[34]\d* m below its surface",
+        r"'pearl': it starts inside SoftBody 'block', up to 0.0[34]\d* m below its surface",
     ),
     "flat": (
         lambda: Scene((SoftBody("disc", Box((0, 0), (1, 1)), MATTER),)),
@@ -43,11 +43,11 @@ REFUSED = {
     ),
     "rail": (
         lambda: scene(constraints=(Constraint("all", "line", (1, 0, 0)),)),
-        "knows only 'fixed', got 'line'",
+        "supports only freedom='fixed', got 'line'",
     ),
     "beats": (
         lambda: scene(actuators=(Oscillation("beat", "all", 0.1, 2.0),)),
-        "Oscillation 'beat': .* knows no such actuator",
+        "Oscillation 'beat': .* does not support this actuator",
     ),
     "vanishes": (
         lambda: scene(actuators=(Expansion("one", "all", 0.6), Expansion("two", "all", 0.5))),

@@ -132,7 +132,7 @@ def test_gravity_and_inner_forces_leave_the_centre_of_mass_on_its_parabola():
     sim = simulated(arm("free", upper=None), cell=0.02)
     steps = 20
     final = sim.rollout(torch.full((steps, 1), 1.0), steps).final
-    fall = (sim.center(final) - sim.center(sim.state()))[0].numpy()
+    fall = (sim.centre(final) - sim.centre(sim.state()))[0].numpy()
     t = steps * sim.dt
     expected = 0.5 * 9.81 * t * (t + sim.dt)
     np.testing.assert_allclose(fall, [0, 0, -expected], atol=0.01 * expected)
@@ -167,7 +167,7 @@ def test_bones_are_measured_as_articulated_bodies_are(rng):
         assert np.abs(b).max() > 0.0
         np.testing.assert_allclose(a, b, atol=1e-12)
     boneless = Simulation(Scene(scene.bodies[:1]), ProjectiveDynamics(0.03), 0.01)
-    with pytest.raises(TypeError, match="measures bones alone"):
+    with pytest.raises(TypeError, match="measures bones only"):
         boneless.sense(boneless.state())
 
 
@@ -329,7 +329,7 @@ REFUSED = {
             ),
             constraints=(Constraint("left"),),
         ),
-        "region 'left' holds .* nodes of the bones 'upper'",
+        "region 'left' contains .* nodes that are bound to the bones 'upper'",
     ),
     "alone": (lambda: Scene(BONES), "soft bodies and bones in them; this scene has none"),
     "contact": (
@@ -338,7 +338,7 @@ REFUSED = {
             obstacles=(floor(-0.1),),
             contacts=(Contact("upper", "floor", 1e5, name="c"),),
         ),
-        "Contact 'c'.*by itself",
+        "Contact 'c'.*detects all contacts itself",
     ),
 }
 

@@ -164,11 +164,11 @@ class Skeleton:
         self._launch(handles_adjoint.weigh_joints_kernel, tree.freedom, [self._handles, z], [articulated.weight])
         clear_gradients(articulated.gradients())
         launch_all(sweeps(self._model.bones, self._past, self._stage, _NUMBER), self._device)
-        flesh = [
+        soft = [
             self._handles, tree, articulated.links, articulated.sweep, bones.pushed, bones.moved, bones.power
         ]  # fmt: skip
         bones.power.grad.fill_(1.0)
-        launch_own_adjoint(handles_adjoint.soft_body_power_kernel, (self._model.worlds, bound), flesh, self._device)
+        launch_own_adjoint(handles_adjoint.soft_body_power_kernel, (self._model.worlds, bound), soft, self._device)
         power_adjoint(self._model.bones, self._past, self._stage, bones.control, _NUMBER)
         inputs = [tree, self._past, self._stage, _NUMBER, self._stage]
         launch_own_adjoint(recall_kernel, (self._model.worlds, tree.elements), inputs, self._device)

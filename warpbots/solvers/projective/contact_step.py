@@ -32,7 +32,11 @@ _NEAR = 1.0
 
 
 class Contact:
-    """Contacts of all worlds in a step: first those with solids, then pairs."""
+    """Contacts of all worlds in a step: first those with solids, then pairs.
+
+    Attributes:
+        detection: Collision detection between surfaces.
+    """
 
     def __init__(self, model: ProjectiveModel, skeleton: Skeleton, points: Points, dt: float):
         """Nothing runs yet.
@@ -47,7 +51,7 @@ class Contact:
         self._workspace, self._arrays, self._device = model.workspace, model.workspace.contact, model.device
         self._sizes, self._matrix = model.topology.sizes, model.matrices.of(dt)
         self._topology, self._x = self._matrix.contact, points.position
-        self._detection = Detection(model, points.position, dt)
+        self.detection = Detection(model, points.position, dt)
 
     def _each(self, count: int) -> tuple[int, int]:
         return self._model.worlds, count
@@ -74,15 +78,7 @@ class Contact:
             inputs = [self._topology, self._model.obstacles, real(_CLOSED * edge), real(_NEAR * edge)]
             inputs += [self._h, self._x, self._points.velocity]
             launch(node_contact.begin_obstacles_kernel, each, inputs, [self._arrays.contacts], self._device)
-        self._detection.begin()
-
-    def search(self, u: wp.array, tolerance: float) -> None:
-        """Where it is asked for, search the paths to the end `u` for pairs that would pass through one another."""
-        self._detection.search(u, tolerance)
-
-    def ask(self, u: wp.array) -> None:
-        """Ask for a search where a step has just converged to `u`."""
-        self._detection.ask(u)
+        self.detection.begin()
 
     def push(self, active: wp.array, z: wp.array) -> None:
         """Add the forces of contacts to the residual."""

@@ -137,11 +137,11 @@ class ProjectiveModel:
         body_friction: Coulomb coefficients of soft bodies, then of bones with a surface [1], shape (worlds, n_bodies).
         gravity: Gravitational acceleration [m/s^2], shape (worlds,), vector.
         fluid_density: Density of the fluid [kg/m^3], shape (worlds, 1), or (worlds, 0) without one.
-        fluid_velocity: Velocity of the fluid [m/s], likewise, vector.
+        fluid_velocity: Velocity of the fluid [m/s], shape (worlds, 1) or (worlds, 0), vector.
         drag: Coefficients of drag [1], shape (worlds, n) for the angles of `Scene.fluid`.
-        thrust: Coefficients of thrust [1], likewise.
+        thrust: Coefficients of thrust [1], shape (worlds, n).
         activation: Stress actuators of tetrahedra, as a Warp struct.
-        growth: Actuators that change their lengths at rest, likewise.
+        growth: Actuators that change their lengths at rest, as a Warp struct.
         solids: Solids of the obstacles.
         obstacle: Obstacle of each solid, shape (n_solids,).
         condition: Code of the condition of each obstacle, shape (n_obstacles,).

@@ -203,7 +203,7 @@ class ProjectiveDynamics:
             active = progress.active
             skeleton.pose(active, z)
             skeleton.join(active)
-            contact.search(z, self.tolerance)
+            contact.detection.search(z, self.tolerance)
             global_step.place(active, z)
             evaluate_residual(model, Point(active, control, x, z, h), v)
             contact.push(active, z)
@@ -211,7 +211,7 @@ class ProjectiveDynamics:
             contact.solve_forces(active, z, f)
             contact.follow(f, move)
             accelerate(it, self.tolerance * model.particles.edge, False, self.max_iterations)
-            contact.ask(z)
+            contact.detection.ask(z)
 
         while_loop(progress.any, iterate)
         skeleton.pose(workspace.everywhere, z)

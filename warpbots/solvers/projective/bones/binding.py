@@ -92,8 +92,8 @@ def handles_of(
     weight = np.zeros((nodes, bones, 4))
     weight[bound, bone] = np.append(place, np.ones((len(bound), 1)), axis=1)
     weight = weight.reshape(nodes, 4 * bones)
-    flesh = weight[: len(mesh)]
-    flesh[factor.free] = -factor.lu.solve(A[factor.free] @ flesh)
+    follow = weight[: len(mesh)]
+    follow[factor.free] = -factor.lu.solve(A[factor.free] @ follow)
     handles, device = HandleArrays(), skeleton.device
     handles.nodes, handles.stride, handles.freedom = nodes, stride, skeleton.robot.freedom
     handles.handles, handles.bound = 4 * bones, len(bound)
@@ -102,7 +102,7 @@ def handles_of(
     )
     handles.place = wp.array(place, dtype=vec3, device=device)
     handles.weight = wp.array(weight.T.reshape(-1).astype(real_numpy), dtype=real, device=device)
-    handles.stiffness = wp.array((flesh.T @ (A @ flesh)).reshape(-1), dtype=scalar, device=device)
+    handles.stiffness = wp.array((follow.T @ (A @ follow)).reshape(-1), dtype=scalar, device=device)
     return handles
 
 

@@ -78,7 +78,7 @@ def free_bodies(pattern: csr_matrix, solid: np.ndarray, held: np.ndarray) -> tup
         pattern: Which nodes share an element, shape (n_nodes, n_nodes).
         solid: Which nodes have a tetrahedron or a triangle, without which a body may have no inertia about its axis,
             shape (n_nodes,), bool.
-        held: Which nodes are fixed or bound to bones, likewise.
+        held: Which nodes are fixed or bound to bones, shape (n_nodes,).
     """
     count, label = connected_components(pattern, directed=False)
     free = (np.bincount(label[solid], minlength=count) > 0) & (np.bincount(label[held], minlength=count) == 0)

@@ -39,11 +39,11 @@ class BarArrays:
     place: Where they are among all elements.
     node: Nodes of the ends, shape (count,).
     youngs_modulus: Young's modulus E [Pa], shape (worlds * elements,).
-    density: Density rho [kg/m^3], likewise.
+    density: Density rho [kg/m^3], shape (worlds * elements,).
     section: Cross-section A [m^2], shape (worlds * count,).
     rest_position: Positions at rest [m], shape (worlds * nodes,).
     length: L_0 [m], shape (worlds * count,).
-    spring: k [N/m], likewise.
+    spring: k [N/m], shape (worlds * count,).
     nominal: k of a bar in the matrix of the global step [N/m], shape (count,).
     """
 

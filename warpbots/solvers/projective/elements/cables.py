@@ -44,7 +44,7 @@ class CableArrays:
     cable_segments: Segments of each cable, shape (cables,).
     cable_channel: Control channel of each cable, shape (cables,).
     cable_stiffness: Spring constant k of the whole cable [N/m], shape (worlds * cables,).
-    cable_length: Length R paid out at u = 0 [m], likewise.
+    cable_length: Length R paid out at u = 0 [m], shape (worlds * cables,).
     nominal: Stiffness of a pair in the matrix of the global step [N/m], 0 for two segments, shape (count,).
     """
 

@@ -33,9 +33,9 @@ class FaceArrays:
     fluid_density: Density rho of the fluid [kg/m^3], shape (worlds,).
     fluid_velocity: Velocity of the fluid [m/s], shape (worlds,).
     drag: Coefficients C_d [1], shape (worlds * entries,).
-    thrust: Coefficients C_t [1], likewise.
-    drag_at: Where they are in s [1], shape (entries,).
-    thrust_at: Likewise.
+    thrust: Coefficients C_t [1], shape (worlds * entries,).
+    drag_at: Values of s in the table of drag [1], shape (entries,).
+    thrust_at: The same for the table of thrust [1], shape (entries,).
     nominal: Stiffness of a face in the matrix of the global step, which is 0 [N/m], shape (count,).
     """
 

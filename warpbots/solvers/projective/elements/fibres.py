@@ -44,7 +44,7 @@ class FibreArrays:
     fibre_channel: Control channel, shape (count,).
     rest_position: Positions at rest [m], shape (worlds * nodes,).
     slope: G_k . m of the last three corners [1/m], shape (worlds * count,).
-    volume: V [m^3], likewise.
+    volume: V [m^3], shape (worlds * count,).
     nominal: Stiffness of a fibre in the matrix of the global step [N/m], shape (count,).
     """
 

@@ -60,8 +60,8 @@ class HingeArrays:
     bending: Flexural rigidity D [N m], shape (worlds * count,).
     rest_position: Positions at rest [m], shape (worlds * nodes,).
     weight: Weights w_1, w_2 and w_3 [1], shape (worlds * count,).
-    fold: s [m], likewise.
-    spring: k [N/m], likewise.
+    fold: s [m], shape (worlds * count,).
+    spring: k [N/m], shape (worlds * count,).
     nominal: k (w_1^2 + w_2^2 + w_3^2) of a hinge in the matrix of the global step [N/m], shape (count,).
     """
 

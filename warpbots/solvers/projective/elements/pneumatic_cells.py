@@ -42,7 +42,7 @@ class CellArrays:
     cell_channel: Control channel, shape (count,).
     rest_position: Positions at rest [m], shape (worlds * nodes,).
     inverse: D_0^-1 [1/m], shape (worlds * count,).
-    volume: V [m^3], likewise.
+    volume: V [m^3], shape (worlds * count,).
     nominal: Stiffness of a cell in the matrix of the global step [N/m], shape (count,).
     """
 

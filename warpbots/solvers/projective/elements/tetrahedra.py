@@ -44,11 +44,11 @@ class TetArrays:
     place: Where they are among all elements.
     node: Nodes of the corners, shape (count,).
     youngs_modulus: Young's modulus E [Pa], shape (worlds * elements,).
-    poissons_ratio: Poisson's ratio nu [1], likewise.
-    density: Density rho [kg/m^3], likewise.
+    poissons_ratio: Poisson's ratio nu [1], shape (worlds * elements,).
+    density: Density rho [kg/m^3], shape (worlds * elements,).
     rest_position: Positions at rest [m], shape (worlds * nodes,).
     inverse: D_0^-1 [1/m], shape (worlds * count,).
-    volume: V [m^3], likewise.
+    volume: V [m^3], shape (worlds * count,).
     nominal: Stiffness w V |D_0^-1|^2 of a tetrahedron in the matrix of the global step [N/m], shape (count,).
     """
 

@@ -29,7 +29,7 @@ class FactorArrays:
     node: Node of a row, shape (rows,).
     start: First entry of a column of L below the diagonal, one more for the end, shape (rows + 1,).
     row: Row of an entry, shape (entries,).
-    value: Its value [1], likewise.
+    value: Its value [1], shape (entries,).
     inverse: Inverse of the diagonal of D [m/N], shape (rows,).
     """
 
@@ -135,7 +135,7 @@ def solve(factor: Factor, scaling: wp.array, active: wp.array, b: wp.array, x_ou
         scaling: The number s of every world, shape (worlds,).
         active: Worlds with a 1 are solved, shape (worlds,).
         b: Right-hand sides [N], all worlds in one row; what comes after the nodes of a world does not count.
-        x_out: Where the solution goes [m], likewise; nothing is written for nodes that are not free.
+        x_out: The solution [m], all worlds in one row; nothing is written for nodes that are not free.
         device: Device of all arrays.
     """
     worlds = active.size

@@ -131,7 +131,7 @@ def minres(
         it: The iteration.
         listed: 1 for an active contact, shape (worlds * contacts,).
         g: Right-hand side, shape (worlds * stride,).
-        a: Zero, and then the solution, likewise.
+        a: Zero, and then the solution, shape (worlds * stride,).
         residual: Function of (active, g, a, out): writes g - H a.
         precondition: Function of (active, r, out): writes A^-1 r.
         tolerance: Norm of the residual in A^-1, relative to that of g, at which a world has converged.
