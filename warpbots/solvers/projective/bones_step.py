@@ -29,7 +29,7 @@ class Skeleton:
         """Nothing runs yet.
 
         Args:
-            model: What moves.
+            model: The model.
             state: Where the step starts.
             points: Its nodes and vertices of bone surfaces.
             control: Control signals, shape (worlds, channels).
@@ -192,8 +192,8 @@ def sense_bones(model: ProjectiveModel, state: SkeletalState, control: wp.array,
     """Measure bones as `Articulated.sense` measures bodies; records its adjoint on the active tape.
 
     Args:
-        model: What moves.
-        state: What to measure.
+        model: The model.
+        state: The state to measure.
         control: Control signals, shape (worlds, channels).
         readings_out: Where to write.
     """

@@ -50,7 +50,7 @@ def build(
     """Arrays of `scene` with elements of size `cell_size` [m].
 
     Raises:
-        SceneError: The scene cannot be simulated by projective dynamics; the message says why.
+        SceneError: The scene cannot be simulated by projective dynamics; the message gives the reason.
     """
     _refuse_what_is_unknown(scene)
     mesh = assemble(scene, cell_size)

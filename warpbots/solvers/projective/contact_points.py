@@ -75,7 +75,7 @@ class Points:
         """Evaluate them.
 
         Args:
-            model: What may be in contact.
+            model: The model.
             state: Where the step starts.
             dt: Length of the step [s].
         """

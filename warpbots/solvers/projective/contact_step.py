@@ -42,9 +42,9 @@ class Contact:
         """Nothing runs yet.
 
         Args:
-            model: What may be in contact.
+            model: The model.
             skeleton: Its bones, through which contacts move one another.
-            points: What may be in contact, when the step begins.
+            points: Its points when the step begins.
             dt: Length of the step [s].
         """
         self._model, self._skeleton, self._points, self._h = model, skeleton, points, real(dt)

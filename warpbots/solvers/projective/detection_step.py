@@ -19,7 +19,7 @@ class Detection:
         """Nothing runs yet.
 
         Args:
-            model: What may be in contact.
+            model: The model.
             x: Points at the start of the step [m], shape (worlds * n_points,).
             dt: Length of the step [s].
         """

@@ -1,4 +1,4 @@
-"""Forces on nodes: what they follow from at rest, and the residual of a step."""
+"""Forces on nodes: quantities at rest from which they follow, and the residual of a step."""
 
 import warp as wp
 
@@ -22,10 +22,10 @@ def rest_launches(model: ProjectiveModel, control: wp.array) -> list[tuple]:
 
 
 def evaluate_rest(model: ProjectiveModel, control: wp.array) -> None:
-    """Write what does not depend on displacements: shapes at rest, masses, and the scale of the global matrix.
+    """Write shapes at rest, masses, and the scale of the global matrix, which do not depend on displacements.
 
     Args:
-        model: What moves.
+        model: The model.
         control: Control signals, shape (worlds, channels).
     """
     workspace, device = model.workspace, model.device
@@ -54,7 +54,7 @@ def evaluate_residual(model: ProjectiveModel, point: Point, v: wp.array) -> None
     """Write the residual forces at a point, without those of contacts, to `Workspace.residual`.
 
     Args:
-        model: What moves; `evaluate_rest` has run.
+        model: The model; `evaluate_rest` has run.
         point: Where.
         v: Velocities of nodes when the step began [m/s], shape (worlds * n_nodes,).
     """

@@ -107,7 +107,7 @@ class GlobalMatrices:
 
     def _stiff(self, factor: Factor, dt: float) -> np.ndarray:
         """Stiffness of every point alone [N/m], shape (n_points,)."""
-        mean = factor.diagonal.mean()  # a node that only bones hold has no stiffness of its own
+        mean = factor.diagonal.mean()  # a node without elements, bound to a bone, has no stiffness of its own
         bone = self.topology.bone_surfaces.bone
         mass = self.skeleton.mass.numpy()[0][bone] if len(bone) else np.zeros(0)
         return np.append(np.where(factor.diagonal > 0.0, factor.diagonal, mean), mean + mass / dt**2)

@@ -20,7 +20,7 @@ class GlobalStep:
         """Nothing runs yet.
 
         Args:
-            model: What moves.
+            model: The model.
             matrix: Its matrix for the length of the step.
             x: Nodes at the start of the step [m], shape (worlds * n_nodes,).
         """

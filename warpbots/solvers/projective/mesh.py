@@ -136,7 +136,7 @@ class Mesh(Matter):
 
 @dataclasses.dataclass(frozen=True)
 class _Piece:
-    """What a shape, or a part of it, consists of; `sides` are the triangles at each hinge."""
+    """Nodes and elements of a shape, or of a part of it; `sides` are the triangles at each hinge."""
 
     position: np.ndarray
     faces: np.ndarray
@@ -164,7 +164,7 @@ def assemble(scene: Scene, cell_size: float) -> Mesh:
     """Mesh every body of `scene`.
 
     Args:
-        scene: What to mesh.
+        scene: The scene.
         cell_size: Length of the edges of shapes that are no meshes yet [m].
 
     Raises:
@@ -218,7 +218,7 @@ def _made(**fields: np.ndarray) -> _Piece:
 
 
 def _piece(shape: Shape, cell_size: float) -> _Piece:
-    """The elements of a shape: those of its sheets, of a truss, and of what is solid."""
+    """The elements of a shape: those of its sheets, of a truss, and of its solid parts."""
     truss = bars_of(shape)
     if truss is not None:
         return _made(position=truss.joints, bars=truss.bars, section=truss.section)
@@ -255,7 +255,7 @@ def _cloth(sheet: Sheet) -> _Piece:
 
 
 def _without_sheets(shape: Shape) -> Shape | None:
-    """What of a shape is solid."""
+    """The solid part of a shape, or None."""
     if isinstance(shape, Sheet):
         return None
     if isinstance(shape, Posed):

@@ -1,4 +1,4 @@
-"""What projective dynamics simulates (`ProjectiveModel`) and what moves (`ProjectiveState`)."""
+"""The model of projective dynamics and its states."""
 
 import dataclasses
 import functools
@@ -114,7 +114,7 @@ class ProjectiveModel:
     """A scene as arrays. A changed copy is made with `dataclasses.replace`.
 
     Attributes:
-        scene: What was built.
+        scene: The scene.
         worlds: Number of independent copies.
         device: Device of all arrays.
         particles: All soft matter of one world at rest, on the host; its points are the nodes.
@@ -147,7 +147,7 @@ class ProjectiveModel:
         condition: Code of the condition of each obstacle, shape (n_obstacles,).
         extra: Coefficient of static friction minus that of sliding friction [1], shape (n_obstacles,).
         skeleton: The bones, or None; its parameters are those of this model, too.
-        topology: What never changes.
+        topology: Tables that never change.
         matrices: Matrices of the global step.
         workspace: Arrays that a step fills anew.
     """
@@ -195,7 +195,7 @@ class ProjectiveModel:
     def __getattr__(self, name: str) -> wp.array:
         if name in ("robot", *SKELETON) and self.skeleton is not None:
             return getattr(self.skeleton, name)
-        return object.__getattribute__(self, name)  # says what is missing
+        return object.__getattribute__(self, name)  # raises with the name
 
     @property
     def channels(self) -> int:
@@ -208,7 +208,7 @@ class ProjectiveModel:
         return dataclasses.replace(self.skeleton, gravity=self.workspace.bones.gravity)
 
     def parameters(self) -> dict[str, Parameter]:
-        """What can be differentiated: field name -> unit, range and meaning.
+        """Differentiable parameters: field name -> unit, range and meaning.
 
         Parameters that the scene does not use are left out: anchors without fixed nodes, thickness and bending without
         sheets, sections without bars, those of fibres, cells, cables and the fluid without these, and friction without

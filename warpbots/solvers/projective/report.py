@@ -42,7 +42,7 @@ def report_of(model: ProjectiveModel, dt: float, tolerance: float) -> StepReport
     """Read how the last step ended.
 
     Args:
-        model: Where it ran.
+        model: The model.
         dt: Its length [s].
         tolerance: Its tolerance [mean edges].
 
@@ -106,7 +106,7 @@ def where_embedded(model: ProjectiveModel, w: int, position: np.ndarray) -> str:
     """Say which obstacle is inside which body after the last step of a world, and where; empty if none is.
 
     Args:
-        model: Where it ran.
+        model: The model.
         w: The world.
         position: Nodes before the step [m], shape (n_nodes, 3).
     """

@@ -124,7 +124,7 @@ class ProjectiveDynamics:
         """Mesh the bodies of `scene`.
 
         Raises:
-            SceneError: The scene cannot be simulated by projective dynamics; the message says why.
+            SceneError: The scene cannot be simulated by projective dynamics; the message gives the reason.
             ValueError: `worlds` is below 1.
         """
         refuse_worlds("ProjectiveDynamics", worlds)
@@ -241,7 +241,7 @@ class ProjectiveDynamics:
         """How the last step ended: its iterations, residual and contact forces.
 
         Args:
-            model: Where it ran.
+            model: The model.
             dt: Its length [s].
 
         Raises:
@@ -263,7 +263,7 @@ class ProjectiveDynamics:
 
         Args:
             model: From `build`.
-            state: What to measure.
+            state: The state to measure.
             control: Control signals, on which the torques depend, shape (worlds, channels).
             readings_out: Where to write, from `readings`.
 

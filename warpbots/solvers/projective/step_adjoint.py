@@ -35,7 +35,7 @@ def step_adjoint(
     """Gradients of a step from those of `state_out`.
 
     Args:
-        model: What moved.
+        model: The model.
         state: Where the step began.
         control: Control signals, shape (worlds, channels).
         state_out: Where it ended.

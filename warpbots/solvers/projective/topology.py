@@ -1,4 +1,4 @@
-"""What never changes: which node belongs to which element, sparsity patterns, and who may be in contact."""
+"""Tables that never change: which node belongs to which element, sparsity patterns, and who may be in contact."""
 
 import dataclasses
 import functools

@@ -87,7 +87,7 @@ class Workspace:
 
     @property
     def rested(self) -> list[wp.array]:
-        """What follows from the parameters at rest, each with a gradient."""
+        """Arrays that follow from the parameters at rest, each with a gradient."""
         return [self._mass, *(array for fields in self._at_rest.values() for array in fields.values())]
 
     def struct(self, kind: Kind) -> object:

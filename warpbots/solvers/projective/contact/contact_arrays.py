@@ -1,4 +1,4 @@
-"""Contacts as kernels see them: who may be in contact, what is at a contact, and how contacts move joints."""
+"""Contacts as kernels see them: who may be in contact, the state of contacts, and how contacts move joints."""
 
 import warp as wp
 
@@ -14,16 +14,14 @@ _vec4 = vector(4)
 class ContactTopology:
     """Who may be in contact, the same in all worlds.
 
-    nodes: Points of one world: nodes, then vertices of bone surfaces.
-    first: Entry of the first contact in an iterate of one world.
-    stride: Entries of an iterate of one world.
-    contacts: Room for contacts of one world: of nodes with solids, then of surface samples with solids, then of pairs.
-    solids: Contacts with solids among them.
-    point: Nodes of what may be in contact with solids: one node, or the corners of a surface sample, -1 for none,
+    nodes: Points of one world: nodes, then vertices of bone surfaces. first: Entry of the first contact in an iterate
+    of one world. stride: Entries of an iterate of one world. contacts: Room for contacts of one world: of nodes with
+    solids, then of surface samples with solids, then of pairs. solids: Contacts with solids among them. point: Nodes of
+    points that may be in contact with solids: one node, or the corners of a surface sample, -1 for none,
         shape (points,).
     share: Their weights [1], shape (points,).
     node: Points that may be in contact, shape (n,).
-    skin: What they add to the compliance of a contact that shares its force with others [m/N], shape (n,).
+    skin: Their part of the compliance of a contact that shares its force with others [m/N], shape (n,).
     row: Their rows in the factored matrix, -1 for those bound to bones, shape (n,).
     place: Number of a point among them, -1 for one that is fixed or inside, shape (nodes,).
     sample: First corner of a surface sample at each of them, one more for the end, shape (n + 1,).

@@ -1,4 +1,4 @@
-"""When a step asks for collision detection, and what follows from the result."""
+"""Control of collision detection: when a step asks for it, and how it goes on after the result."""
 
 import warp as wp
 

@@ -39,7 +39,7 @@ _FARTHEST = wp.constant(wp.float64(0.5))  # largest rotation in one iteration [r
 
 @wp.struct
 class RotationArrays:
-    """Unconstrained bodies; what differs from world to world has all worlds in one row.
+    """Unconstrained bodies; arrays that differ between worlds hold all worlds in one row.
 
     count: Bodies of one world.
     nodes: Nodes of one world.

@@ -12,7 +12,7 @@ NONE, FACE, EDGES, HELD = (wp.constant(k) for k in range(4))
 
 @wp.struct
 class PairArrays:
-    """Surfaces, and pairs that are contacts in this step; what differs from world to world has all worlds in one row.
+    """Surfaces, and pairs that are contacts in this step; arrays that differ between worlds hold all worlds in one row.
 
     nodes: Points of one world: nodes, then vertices of bone surfaces.
     stride: Entries of an iterate of one world.

@@ -11,7 +11,7 @@ from warpbots.solvers.projective.contact.pair_arrays import HitArrays
 __all__ = ["PAIRS", "Search", "Surface", "Tree"]
 
 PAIRS = ("count", "kind", "node", "side", "normal", "weight")
-"""Fields of `Search` that say which pairs are contacts."""
+"""Fields of `Search` that define the pairs that are contacts."""
 _HITS = 3
 """Room for pairs of one search, for each contact: a vertex over a vertex is a pair with all faces around it."""
 

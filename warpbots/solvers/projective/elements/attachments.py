@@ -38,7 +38,7 @@ _HARD = 100.0
 
 @wp.struct
 class AttachmentArrays:
-    """Points of attachments; what may differ from world to world has all worlds in one row.
+    """Points of attachments; arrays that may differ between worlds hold all worlds in one row.
 
     place: Where they are among all elements.
     node: Nodes of the elements of both bodies, shape (count,).
@@ -140,7 +140,7 @@ def attached(scene: Scene, x: np.ndarray, bodies: dict[str, tuple], stiffness: f
     """Fields of `Mesh` for attachments.
 
     Args:
-        scene: What is simulated.
+        scene: The scene.
         x: Nodes at rest [m], shape (n_nodes, 3).
         bodies: Nodes of the tetrahedra, of the faces and of the bars of each soft body by its name.
         stiffness: Stiffness of an element of the stiffest matter [N/m].

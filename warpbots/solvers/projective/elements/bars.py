@@ -34,7 +34,7 @@ _vec = vector(3)
 
 @wp.struct
 class BarArrays:
-    """Bars; what may differ from world to world has all worlds in one row.
+    """Bars; arrays that may differ between worlds hold all worlds in one row.
 
     place: Where they are among all elements.
     node: Nodes of the ends, shape (count,).

@@ -35,7 +35,7 @@ _vec = vector(3)
 
 @wp.struct
 class CableArrays:
-    """Pairs of segments, cable after cable; what may differ from world to world has all worlds in one row.
+    """Pairs of segments, cable after cable; arrays that may differ between worlds hold all worlds in one row.
 
     place: Where they are among all elements.
     node: Nodes of the ends of the two segments, shape (count,).
@@ -166,7 +166,7 @@ def strung(scene: Scene, position: np.ndarray, cell_size: float) -> dict[str, np
     """Fields of `Mesh` for the cables of a scene.
 
     Args:
-        scene: What is simulated.
+        scene: The scene.
         position: Nodes at rest [m], shape (n, 3).
         cell_size: Largest distance of a waypoint from a node [m].
 

@@ -26,7 +26,7 @@ _vec, _line = vector(3), vector(2)
 
 @wp.struct
 class FaceArrays:
-    """Faces that are wetted by a fluid; what may differ from world to world has all worlds in one row.
+    """Faces that are wetted by a fluid; arrays that may differ between worlds hold all worlds in one row.
 
     place: Where they are among all elements.
     node: Nodes of the corners, counter-clockwise from outside, shape (count,).
@@ -174,7 +174,7 @@ def wetted(scene: Scene, surfaces: list[np.ndarray], sheets: np.ndarray) -> dict
     """Fields of `Mesh` for the faces that a fluid wets.
 
     Args:
-        scene: What is simulated.
+        scene: The scene.
         surfaces: Nodes of the faces of every body, each of shape (n, 3).
         sheets: Nodes of the triangles of sheets, which are among them, shape (n, 3).
 

@@ -1,4 +1,4 @@
-"""Elements of all kinds: what defines a kind, and the numbers of its elements among those of all kinds.
+"""Elements of all kinds: the definition of a kind, and the numbers of its elements among those of all kinds.
 
 The energy of an element is one of the differences x_k - x_0 of its corners from the first of them.
 """
@@ -82,23 +82,23 @@ class Point:
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """A kind of elements: what its file says of it.
+    """A kind of elements, as its file defines it.
 
     Attributes:
         name: Field of `Mesh` with the nodes of the corners of its elements.
         arrays: Its Warp struct, with a `Place`, the `node` of each element, its `nominal` stiffness in the matrix of
             the global step [N/m], and parameters by their names in a model.
         node: Type of `node`.
-        blocks: Function of a `Mesh`: what each element adds to the matrix of the global step [N/m], shape (count,
+        blocks: Function of a `Mesh`: stiffness of each element in the matrix of the global step [N/m], shape (count,
             corners, corners).
         forces: Function of (elements, model, point): launches that write forces at corners.
         stiffness: Function of (elements, model, point): launches that add second derivatives, or the transposed
             derivative of less the forces where these have no energy.
         rested: Fields of the struct that follow from the parameters at rest, with their types.
         constant: Fields of the struct that never change, with their types; those of `Mesh` by these names.
-        rest: Function of (elements, model, control): launches that write what is `rested`, and the mass of corners;
+        rest: Function of (elements, model, control): launches that write the fields of `rested`, and masses of corners;
             None for elements without.
-        forbid: Kernel (elements, x, u) -> (converged): takes back that a world has converged if an element of it is
+        forbid: Kernel (elements, x, u) -> (converged): fails a world in which an element is
             inverted; None for elements that cannot be inverted.
         scaling: Kernel (elements) -> (scaling): the largest ratio of a stiffness to the nominal one; None for elements
             that are not in the matrix.

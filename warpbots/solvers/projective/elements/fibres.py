@@ -34,7 +34,9 @@ _pull = fibre_pull(3)
 
 @wp.struct
 class FibreArrays:
-    """Fibres, one for each tetrahedron that a muscle drives; what may differ from world to world is in one row.
+    """Fibres, one for each tetrahedron that a muscle drives.
+
+    Arrays that may differ between worlds hold all worlds in one row.
 
     place: Where they are among all elements.
     node: Nodes of the corners, shape (count,).

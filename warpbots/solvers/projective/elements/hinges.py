@@ -53,7 +53,7 @@ _vec = vector(3)
 
 @wp.struct
 class HingeArrays:
-    """Hinges; what may differ from world to world has all worlds in one row.
+    """Hinges; arrays that may differ between worlds hold all worlds in one row.
 
     place: Where they are among all elements.
     node: Nodes x_0 to x_3, shape (count,).

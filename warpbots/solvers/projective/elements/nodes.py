@@ -34,7 +34,7 @@ _vec = vector(3)
 
 @wp.struct
 class NodeArrays:
-    """Nodes; what may differ from world to world has all worlds in one row.
+    """Nodes; arrays that may differ between worlds hold all worlds in one row.
 
     count: Nodes of one world.
     stride: Entries of an iterate of one world, of which displacements of nodes are the first.

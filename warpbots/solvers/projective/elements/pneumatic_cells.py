@@ -33,7 +33,7 @@ _stress, _frame, _change = cell_functions()
 
 @wp.struct
 class CellArrays:
-    """Tetrahedra that are pneumatic cells; what may differ from world to world has all worlds in one row.
+    """Tetrahedra that are pneumatic cells; arrays that may differ between worlds hold all worlds in one row.
 
     place: Where they are among all elements.
     node: Nodes of the corners, shape (count,).

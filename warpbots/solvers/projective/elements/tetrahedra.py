@@ -39,7 +39,7 @@ _active = active_stress(3)
 
 @wp.struct
 class TetArrays:
-    """Tetrahedra; what may differ from world to world has all worlds in one row.
+    """Tetrahedra; arrays that may differ between worlds hold all worlds in one row.
 
     place: Where they are among all elements.
     node: Nodes of the corners, shape (count,).

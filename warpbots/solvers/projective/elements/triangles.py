@@ -46,7 +46,7 @@ _mat32 = wp.types.matrix(shape=(3, 2), dtype=real)
 
 @wp.struct
 class TriangleArrays:
-    """Triangles; what may differ from world to world has all worlds in one row.
+    """Triangles; arrays that may differ between worlds hold all worlds in one row.
 
     place: Where they are among all elements.
     node: Nodes of the corners, shape (count,).

@@ -134,7 +134,7 @@ def solve(factor: Factor, scaling: wp.array, active: wp.array, b: wp.array, x_ou
         factor: Of A.
         scaling: The number s of every world, shape (worlds,).
         active: Worlds with a 1 are solved, shape (worlds,).
-        b: Right-hand sides [N], all worlds in one row; what comes after the nodes of a world does not count.
+        b: Right-hand sides [N], all worlds in one row; entries after the nodes of a world are ignored.
         x_out: The solution [m], all worlds in one row; nothing is written for nodes that are not free.
         device: Device of all arrays.
     """

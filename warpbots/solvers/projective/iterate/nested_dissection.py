@@ -37,7 +37,7 @@ class Block:
 
 @dataclasses.dataclass(frozen=True)
 class _Domain:
-    """Nodes, those of the cut among them, what touches them from outside, and the halves; a small one is all cut."""
+    """Nodes with those of the cut, their neighbours outside, and the halves; a small part is all cut."""
 
     cut: np.ndarray
     beyond: np.ndarray
