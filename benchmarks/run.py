@@ -177,7 +177,7 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
 def _factor(model, dt: float) -> dict:
     """Time and size of the factored matrix of the global step."""
     start = time.perf_counter()
-    factor = model.scratch.matrix(dt).factor
+    factor = model.matrices.of(dt).factor
     return {"factor_s": time.perf_counter() - start, "factor_entries": factor.arrays.value.size}
 
 

@@ -237,7 +237,7 @@ def check(bridge: Bridge) -> None:
     slope, difference = slopes(Bridge(bridge.name, 1e-12), 1e-3)
     mesh = bridge.sim.model.matter
     print(
-        f"{bridge.name}: {len(mesh)} nodes, {int(bridge.sim.model.scratch.fixed.sum())} held, {len(mesh.tets)} "
+        f"{bridge.name}: {len(mesh)} nodes, {int(bridge.sim.model.topology.fixed.sum())} held, {len(mesh.tets)} "
         f"tetrahedra, {2 * len(mesh.tets)} unknowns; slope {1e3 * slope:.7f} mm, by differences "
         f"{1e3 * difference:.7f}; forward {1e3 * np.median(forward):.0f} ms, backward {1e3 * np.median(backward):.0f}",
         flush=True,

@@ -89,7 +89,7 @@ def throw(seed: int, steps: int = STEPS) -> dict[str, list]:
         energy [J], which begins with that of the start.
     """
     sim, found = simulation(seed), {name: [] for name in MEASURED}
-    mesh, scratch, none = sim.model.matter, sim.model.scratch, torch.zeros(sim.channels)
+    mesh, model, none = sim.model.matter, sim.model, torch.zeros(sim.channels)
     of_ball, cloth = (part.faces + part.nodes.start for part in mesh.meshes)
     skin = np.unique(of_ball)
     found["energy"] = [energy(sim, mesh.position, mesh.velocity)]
@@ -101,7 +101,7 @@ def throw(seed: int, steps: int = STEPS) -> dict[str, list]:
         found["ms"].append(1e3 * (time.thread_time() - running))
         found["clock"].append(1e3 * (time.perf_counter() - begun))
         found["iterations"].append(int(sim.report().iterations[0]))
-        found["pairs"].append(int(scratch.search.count.numpy()[0]))
+        found["pairs"].append(int(model.workspace.contact.search.count.numpy()[0]))
         x, v = (field[0].double().cpu().numpy() for field in (state.position, state.velocity))
         found["depth"].append(depth(samples(x, cloth), x[of_ball]))
         found["through"].append(crossings(x, cloth, of_ball) + crossings(x, of_ball, cloth))

@@ -1,4 +1,4 @@
-"""A sled: a bone of which the upper side is in a small piece of flesh and the rest is bare; what hits it; two legs."""
+"""A sled: a bone of which the upper side is in a small soft body and the rest is bare; what hits it; two legs."""
 
 import dataclasses
 
@@ -13,8 +13,8 @@ from warpbots.simulation import Simulation
 CELL = 0.02
 G = 9.81
 NOWHERE = (0.0, 0.0, 0.0)
-FLESH = Material(5e4, 0.3, 1000.0)
-STIFF = dataclasses.replace(FLESH, youngs_modulus=2e5)
+SOFT = Material(5e4, 0.3, 1000.0)
+STIFF = dataclasses.replace(SOFT, youngs_modulus=2e5)
 TURNS = {
     "face": Rotation.from_euler("z", 20, degrees=True),
     "edge": Rotation.from_euler("yz", [45, 20], degrees=True),
@@ -24,9 +24,9 @@ TURNS = {
 
 
 def sled(
-    position=NOWHERE, turn=None, velocity=None, names=("flesh", "bone"), material: Material = FLESH
+    position=NOWHERE, turn=None, velocity=None, names=("soft", "bone"), material: Material = SOFT
 ) -> tuple[SoftBody, RigidBody]:
-    """A bone of 12 cm, of which the upper side is in a small piece of flesh and the rest is bare."""
+    """A bone of 12 cm, of which the upper side is in a small soft body and the rest is bare."""
     R = np.eye(3) if turn is None else turn.as_matrix()
     cap = Posed(Box((-0.04, -0.04, 0.04), (0.04, 0.04, 0.10)), position, R)
     bone = Box((-0.06, -0.03, -0.03), (0.06, 0.03, 0.03))
@@ -38,10 +38,10 @@ def sled(
 
 
 def bare(sim: Simulation, state) -> list[np.ndarray]:
-    """Vertices of the shell of each bone [m], where the bones are."""
-    shells, found, readings = sim.model.scratch.shells, [], sim.sense(state)
+    """Vertices of the surface of each bone [m], where the bones are."""
+    bone_surfaces, found, readings = sim.model.topology.bone_surfaces, [], sim.sense(state)
     for k, bone in enumerate(sim.scene.rigid):
-        own = (shells.position[shells.bone == k] - np.array(bone.position)) @ np.array(bone.rotation)
+        own = (bone_surfaces.position[bone_surfaces.bone == k] - np.array(bone.position)) @ np.array(bone.rotation)
         found.append(own @ readings.rotation[0, k].numpy().T + readings.position[0, k].numpy())
     return found
 
@@ -62,47 +62,49 @@ def gap(sim: Simulation, state) -> float:
 
 
 def momentum(sim: Simulation, state) -> torch.Tensor:
-    """Momentum of flesh and bones [kg m/s], shape (3,)."""
+    """Momentum of soft bodies and bones [kg m/s], shape (3,)."""
     particles, readings = sim.model.matter, sim.sense(state)
-    flesh = torch.as_tensor(particles.density * particles.volume)
+    soft = torch.as_tensor(particles.density * particles.volume)
     arm_of_center = readings.center[0] - readings.position[0]
     of_center = readings.velocity[0] + torch.linalg.cross(readings.angular_velocity[0], arm_of_center)
-    return flesh @ state.velocity[0].double() + torch.as_tensor(sim.model.parameter("mass").numpy()[0]) @ of_center
+    return soft @ state.velocity[0].double() + torch.as_tensor(sim.model.parameter("mass").numpy()[0]) @ of_center
 
 
 def weight(sim: Simulation) -> float:
-    """Of flesh and bones [N]."""
+    """Of soft bodies and bones [N]."""
     particles = sim.model.matter
     return G * float((particles.density * particles.volume).sum() + sim.model.parameter("mass").numpy()[0].sum())
 
 
 def forces(sim: Simulation) -> tuple[np.ndarray, np.ndarray]:
-    """Forces of the obstacles in the last step [N], shape (n, 3), and whether they are on shells, shape (n,)."""
-    scratch = sim.model.scratch
-    z = scratch.matrix(sim.dt / sim.substeps).iteration.history.z.numpy()
-    first = scratch.points + scratch.freedom
-    return z[first : first + len(scratch.touching) * scratch.solids, :3], scratch.touching >= scratch.count
+    """Forces of the obstacles in the last step [N], shape (n, 3), and whether they are on bone surfaces, shape (n,)."""
+    model = sim.model
+    z = model.matrices.of(sim.dt / sim.substeps).iteration.history.z.numpy()
+    first = model.topology.sizes.points + model.topology.sizes.freedom
+    return z[
+        first : first + len(model.topology.candidates) * model.topology.sizes.solids, :3
+    ], model.topology.candidates >= model.topology.sizes.nodes
 
 
 def thrown(other: str, turn: str, speed: float) -> tuple:
     """A sled at rest, and a block or another sled that comes from below, bone ahead."""
     if other == "block":
         shape = Posed(Box((-0.03,) * 3, (0.03,) * 3), (0.01, 0.005, -0.08), TURNS[turn].as_matrix())
-        return *sled(), SoftBody("block", shape, FLESH, velocity=(0.0, 0.1 * speed, speed))
+        return *sled(), SoftBody("block", shape, SOFT, velocity=(0.0, 0.1 * speed, speed))
     over = Rotation.from_euler("x", 180, degrees=True) * TURNS[turn]
-    return *sled(), *sled((0.01, 0.005, -0.10), over, (0.0, 0.0, speed), ("second flesh", "second"))
+    return *sled(), *sled((0.01, 0.005, -0.10), over, (0.0, 0.0, speed), ("second soft", "second"))
 
 
 def legs() -> Scene:
     """A body on two legs with a hip between them, on a floor; a block hits one of the legs, and a motor drives both."""
-    flesh = SoftBody("flesh", Box((-0.06, -0.03, 0.04), (0.06, 0.03, 0.08)), FLESH, friction=0.2)
+    soft = SoftBody("soft", Box((-0.06, -0.03, 0.04), (0.06, 0.03, 0.08)), SOFT, friction=0.2)
     left = RigidBody("left", Box((-0.05, -0.02, 0.0), (-0.02, 0.02, 0.06)), density=2000.0, friction=0.7)
     right = RigidBody("right", Box((0.02, -0.02, 0.0), (0.05, 0.02, 0.06)), density=2000.0, friction=0.3)
     R = TURNS["edge"].as_matrix()
     reach = 0.02 * np.abs(R[0]).sum()
     shape = Posed(Box((-0.02,) * 3, (0.02,) * 3), (0.0503 + reach, 0.005, 0.029), R)
-    block = SoftBody("block", shape, FLESH, velocity=(-0.8, 0.3, 0.0), friction=0.6)
+    block = SoftBody("block", shape, SOFT, velocity=(-0.8, 0.3, 0.0), friction=0.6)
     root = Joint("root", "free", None, "left", start_velocity=(0.3, 0.1, -0.2, 0.5, 0.3, -0.4))
     hip = Joint("hip", "revolute", "left", "right", (0.0, 0.0, 0.06), axis=(0, 1, 0), stiffness=0.1, damping=0.002)
     motors = (Torque("motor", "hip", 0.5),)
-    return Scene((flesh, block, left, right), motors, (floor(-0.0003, friction=0.4),), joints=(root, hip))
+    return Scene((soft, block, left, right), motors, (floor(-0.0003, friction=0.4),), joints=(root, hip))

@@ -1,4 +1,4 @@
-"""An arm of flesh with two bones, and pendulums with flesh on them."""
+"""An soft arm with two bones, and pendulums with soft bodies on them."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ from warpbots.scene import Box, Inertia, Joint, Material, RigidBody, Scene, Serv
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
 
-FLESH = Material(5e4, 0.3, 1000.0)
+SOFT = Material(5e4, 0.3, 1000.0)
 
 
 def bones(thickness: float, shift: float = 0.0) -> tuple[RigidBody, RigidBody]:
@@ -26,7 +26,7 @@ _START = {"revolute": 1.0, "prismatic": 0.1, "ball": (1.0, 0.5, -0.5), "free": (
 
 def arm(
     root: str | None,
-    material: Material = FLESH,
+    material: Material = SOFT,
     thickness: float = 0.024,
     velocity: float = 0.0,
     upper: float | None = 1.0,
@@ -35,17 +35,17 @@ def arm(
     gravity: tuple[float, ...] | None = None,
     obstacles: tuple = (),
     shift: float = 0.0,
-    flesh_velocity: tuple[float, ...] | None = None,
+    soft_velocity: tuple[float, ...] | None = None,
     joints: bool = True,
 ) -> Scene:
-    """A bar of flesh along x with two bones that hang together at an elbow, the first of them on the world by `root`."""
-    flesh = SoftBody("arm", Box((0, -0.03, -0.03), (0.3, 0.03, 0.03)), material, velocity=flesh_velocity)
+    """A soft bar along x with two bones that hang together at an elbow, the first of them on the world by `root`."""
+    soft = SoftBody("arm", Box((0, -0.03, -0.03), (0.3, 0.03, 0.03)), material, velocity=soft_velocity)
     made = bones(thickness, shift)
     if weightless:
         inertia = Inertia(1e-9, (0.1, 0.0, 0.0), (1e-13, 1e-13, 1e-13))
         made = tuple(dataclasses.replace(b, inertia=inertia) for b in made)
     if not joints:
-        return Scene((flesh, *made), (), obstacles, gravity=gravity)
+        return Scene((soft, *made), (), obstacles, gravity=gravity)
     start = None if velocity == 0.0 else velocity * np.array(_START[root])
     axis = (0.0, 0.0, 1.0) if root == "prismatic" else (0.0, 1.0, 0.0)
     shoulder = Joint("shoulder", root, None, "upper", axis=axis, start_velocity=start)
@@ -55,11 +55,11 @@ def arm(
         "elbow", "revolute", "upper", "fore", position=(0.15, 0.0, 0.0), axis=(0.0, 1.0, 0.0), **spring, **limits
     )
     motors = () if motor is False else (Torque("motor", "elbow", 0.2) if motor is True else motor,)
-    return Scene((flesh, *made), motors, obstacles, gravity=gravity, joints=(shoulder, elbow))
+    return Scene((soft, *made), motors, obstacles, gravity=gravity, joints=(shoulder, elbow))
 
 
 def simulated(scene: Scene, cell: float, thickness: float | None = None) -> Simulation:
-    """Steps of 5 ms without contact of flesh with itself."""
+    """Steps of 5 ms without contact of soft bodies with itself."""
     if thickness is not None:
         thick = bones(thickness)
         bodies = [
@@ -105,10 +105,10 @@ def reached(sim: Simulation, state) -> np.ndarray:
 def stiff_pendulum(kind: str) -> tuple[Scene, float]:
     """A bar that is hung up at one end, or slides on a spring, with its period for small swings [s].
 
-    Flesh is so stiff that it counts as rigid: the inertia is that of both bars.
+    Soft bodies is so stiff that it counts as rigid: the inertia is that of both bars.
     """
     lower, upper = np.array([0.0, -0.03, -0.03]), np.array([0.3, 0.03, 0.03])
-    flesh = SoftBody("flesh", Box(lower, upper), Material(1e8, 0.3, 1000.0))
+    soft = SoftBody("soft", Box(lower, upper), Material(1e8, 0.3, 1000.0))
     bone = RigidBody("bone", Box((0.0, -0.03, -0.03), (0.24, 0.03, 0.03)), density=3000.0)
     # flesh is left where x > 0.24 m alone
     parts = [(3000.0, 0.0, 0.24), (1000.0, 0.24, 0.3)]
@@ -120,8 +120,8 @@ def stiff_pendulum(kind: str) -> tuple[Scene, float]:
     )
     if kind == "prismatic":
         joint = Joint("joint", "prismatic", None, "bone", axis=(0, 0, 1), stiffness=400.0, start_velocity=0.1)
-        return Scene((flesh, bone), joints=(joint,), gravity=(0, 0, 0)), 2.0 * np.pi * np.sqrt(total / 400.0)
+        return Scene((soft, bone), joints=(joint,), gravity=(0, 0, 0)), 2.0 * np.pi * np.sqrt(total / 400.0)
     period = 2.0 * np.pi * np.sqrt(moment / (total * 9.81 * middle))
     velocity = 0.05 if kind == "revolute" else (0.0, 0.05, 0.0)
     joint = Joint("joint", kind, None, "bone", axis=(0, 1, 0), start_velocity=velocity)
-    return Scene((flesh, bone), joints=(joint,), gravity=(9.81, 0.0, 0.0)), period
+    return Scene((soft, bone), joints=(joint,), gravity=(9.81, 0.0, 0.0)), period

@@ -30,6 +30,7 @@ from warpbots.scene import (
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
 from warpbots.solvers.projective.elements.element import Point
+from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest
 
 CELL = 0.04
 DT = 0.005
@@ -161,10 +162,14 @@ def rolled(sim: Simulation, inputs: dict[str, torch.Tensor]):
 
 
 def contact_forces(sim: Simulation) -> np.ndarray:
-    """Forces of all obstacles on the nodes that may touch in the last step [N], of world 0, shape (n, 3)."""
-    scratch = sim.model.scratch
-    z = scratch.matrix(sim.dt / sim.substeps).iteration.history.z.numpy()
-    return z[scratch.count : scratch.count + len(scratch.touching) * scratch.solids, :3]
+    """Forces of all obstacles on the nodes that may be in contact in the last step [N], of world 0, shape (n, 3)."""
+    model = sim.model
+    z = model.matrices.of(sim.dt / sim.substeps).iteration.history.z.numpy()
+    return z[
+        model.topology.sizes.nodes : model.topology.sizes.nodes
+        + len(model.topology.candidates) * model.topology.sizes.solids,
+        :3,
+    ]
 
 
 def iterations(sim: Simulation) -> int:
@@ -177,15 +182,15 @@ def forces_at(sim: Simulation, x: np.ndarray, u: float = 0.0) -> np.ndarray:
 
     All actuators have the signal u.
     """
-    model, solver = sim.model, sim.solver
-    scratch, state = model.scratch, solver.state(model)
+    model = sim.model
+    state = sim.solver.state(model)
     state.position.assign(x[None].astype(real_numpy))
     control = wp.full((1, model.channels), u, dtype=model.scalar, device=model.device)
-    solver._rest(model, control)
-    still = wp.zeros_like(scratch.lacking)
-    point = Point(scratch.everywhere, control, state.position.flatten(), still, model.scalar(1.0))
-    solver._imbalance(model, point, state.velocity.flatten(), scratch.lacking)
-    return scratch.lacking.numpy()[: scratch.count, :3].astype(float)
+    evaluate_rest(model, control)
+    still = wp.zeros_like(model.workspace.residual)
+    point = Point(model.workspace.everywhere, control, state.position.flatten(), still, model.scalar(1.0))
+    evaluate_residual(model, point, state.velocity.flatten())
+    return model.workspace.residual.numpy()[: model.topology.sizes.nodes, :3].astype(float)
 
 
 @dataclasses.dataclass

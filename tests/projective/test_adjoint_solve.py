@@ -16,45 +16,47 @@ from warpbots.solvers.projective.bones_step import Skeleton
 from warpbots.solvers.projective.contact_points import Points
 from warpbots.solvers.projective.contact_step import Contact
 from warpbots.solvers.projective.elements.element import Point
+from warpbots.solvers.projective.forces import evaluate_rest
+from warpbots.solvers.projective.global_step import GlobalStep
 from warpbots.solvers.projective.iterate.cholesky import _panels, factorise, solve
+from warpbots.solvers.projective.step_adjoint import solve_adjoint
 
 pytestmark = pytest.mark.verification
 
 
 def second_derivative(model, w: int) -> csc_matrix:
     """H of one world with its free nodes, from the blocks that were assembled."""
-    scratch = model.scratch
-    columns = scratch.column.numpy()[:, :3].reshape(model.worlds, scratch.pairs, 3, 3)[w]
-    shape = (3 * scratch.count, 3 * scratch.count)
-    blocks = (np.swapaxes(columns, 1, 2), scratch.neighbour.numpy(), scratch.row.numpy())
+    columns = model.workspace.column.numpy()[:, :3].reshape(model.worlds, model.topology.pairs, 3, 3)[w]
+    shape = (3 * model.topology.sizes.nodes, 3 * model.topology.sizes.nodes)
+    blocks = (np.swapaxes(columns, 1, 2), model.topology.neighbor.numpy(), model.topology.row.numpy())
     mass = np.repeat(model.nodes.mass.numpy().reshape(model.worlds, -1)[w], 3)
-    free = np.repeat(~scratch.fixed, 3)
+    free = np.repeat(~model.topology.fixed, 3)
     return (bsr_matrix(blocks, shape=shape).tocsr() + diags(mass / DT**2))[free][:, free].tocsc()
 
 
 def adjoint_solution(model, solver, u: np.ndarray, g: np.ndarray):
     """a of H a = g at displacements u, each of shape (worlds, n_nodes, 3), by the solver."""
-    scratch = model.scratch
     state = solver.state(model, requires_grad=True)
-    wide = np.zeros((2, model.worlds, scratch.stride, 4), dtype=real_numpy)
-    wide[0, :, : scratch.count, :3], wide[1, :, : scratch.count, :3] = u, g
-    scratch.displacement.assign(wide[0].reshape(-1, 4))
-    scratch.seed.assign(wide[1].reshape(-1, 4))
+    wide = np.zeros((2, model.worlds, model.topology.sizes.stride, 4), dtype=real_numpy)
+    wide[0, :, : model.topology.sizes.nodes, :3], wide[1, :, : model.topology.sizes.nodes, :3] = u, g
+    model.workspace.displacement.assign(wide[0].reshape(-1, 4))
+    model.workspace.seed.assign(wide[1].reshape(-1, 4))
     control = wp.zeros((model.worlds, model.channels), dtype=real, device=model.device)
-    solver._rest(model, control)
+    evaluate_rest(model, control)
     points = Points(model, state, DT)
     skeleton = Skeleton(model, state, points, control, DT)
     contact = Contact(model, skeleton, points, DT)
-    point = Point(scratch.everywhere, control, state.position.flatten(), scratch.displacement, real(DT))
-    matrix = scratch.matrix(DT)
-    solver._solve_adjoint(model, point, skeleton, contact, matrix, real(DT))
-    return matrix.iteration.history.z.numpy().reshape(model.worlds, -1, 4)[:, : scratch.count, :3]
+    point = Point(model.workspace.everywhere, control, state.position.flatten(), model.workspace.displacement, real(DT))
+    matrix = model.matrices.of(DT)
+    step = GlobalStep(model, matrix, point.x)
+    solve_adjoint(model, matrix, step, point, skeleton, contact, solver.tolerance, solver.max_iterations)
+    return matrix.iteration.history.z.numpy().reshape(model.worlds, -1, 4)[:, : model.topology.sizes.nodes, :3]
 
 
 def iterations(model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of every world: steps of minimal residuals, whether they converged, and whether the adjoint was solved."""
-    arrays, progress = model.scratch.krylov.arrays, model.scratch.matrix(DT).iteration.progress
-    return arrays.iterations.numpy(), arrays.found.numpy(), progress.found.numpy()
+    arrays, progress = model.workspace.krylov.arrays, model.matrices.of(DT).iteration.progress
+    return arrays.iterations.numpy(), arrays.converged.numpy(), progress.converged.numpy()
 
 
 @pytest.mark.parametrize("law", ["corotated", "neo_hookean"])
@@ -64,13 +66,13 @@ def test_minimal_residuals_solve_every_world(law, rng):
     model = solver.build(beam(law), 2)
     stiff = model.youngs_modulus.numpy() * np.array([[1.0], [0.01]])
     model = dataclasses.replace(model, youngs_modulus=wp.array(stiff, dtype=real, device=model.device))
-    shape = (2, model.scratch.count, 3)
+    shape = (2, model.topology.sizes.nodes, 3)
     u, g = 1e-3 * rng.normal(size=shape), rng.normal(size=shape)
     a = adjoint_solution(model, solver, u, g)
     count, converged, solved = iterations(model)
     assert converged.tolist() == solved.tolist() == [1, 1]
     assert 5 < count[0] < count[1] < 100  # the matrix was factored for the stiffness of the first
-    free = ~model.scratch.fixed
+    free = ~model.topology.fixed
     assert np.abs(a[:, ~free]).max() == 0.0
     for w in range(2):
         H = second_derivative(model, w)
@@ -83,13 +85,13 @@ def test_an_indefinite_matrix_is_no_obstacle(rng):
     """One world is pressed to half its length, where dozens of eigenvalues of H are negative; to 1e-8."""
     solver = ProjectiveDynamics(0.04, tolerance=1e-12, collisions=False)
     model = solver.build(beam(youngs_modulus=1e6), 2)
-    shape = (2, model.scratch.count, 3)
+    shape = (2, model.topology.sizes.nodes, 3)
     u, g = 1e-4 * rng.normal(size=shape), rng.normal(size=shape)
     u[0, :, 0] -= 0.5 * model.matter.position[:, 0]
     a = adjoint_solution(model, solver, u, g)
     _, converged, solved = iterations(model)
     assert converged.tolist() == solved.tolist() == [1, 1]
-    free = ~model.scratch.fixed
+    free = ~model.topology.fixed
     for w, negative in ((0, True), (1, False)):
         H = second_derivative(model, w).toarray()
         assert ((np.linalg.eigvalsh(H) < 0.0).sum() > 10) == negative
@@ -97,11 +99,11 @@ def test_an_indefinite_matrix_is_no_obstacle(rng):
         assert np.abs(a[w, free].reshape(-1) - expected).max() < 1e-8 * np.abs(expected).max()
 
 
-@pytest.mark.parametrize("touches", [False, True])
-def test_only_a_world_with_contact_needs_the_general_iteration(touches):
+@pytest.mark.parametrize("in_contact", [False, True])
+def test_only_a_world_with_contact_needs_the_general_iteration(in_contact):
     """A cube on the floor or above it."""
     solver = ProjectiveDynamics(0.04, tolerance=1e-10)
-    model = solver.build(sliding("corotated", (floor(0.0 if touches else -0.05, friction=0.3),)))
+    model = solver.build(sliding("corotated", (floor(0.0 if in_contact else -0.05, friction=0.3),)))
     state, end = (solver.state(model, requires_grad=True) for _ in range(2))
     control = wp.zeros((1, model.channels), dtype=real, device=model.device)
     with wp.Tape() as tape:
@@ -109,8 +111,8 @@ def test_only_a_world_with_contact_needs_the_general_iteration(touches):
     end.position.grad.fill_(1.0)
     tape.backward()
     count, converged, solved = iterations(model)
-    assert (count[0] == 0) == touches
-    assert converged[0] == (not touches)
+    assert (count[0] == 0) == in_contact
+    assert converged[0] == (not in_contact)
     assert solved[0] == 1
 
 

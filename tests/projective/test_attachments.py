@@ -144,7 +144,7 @@ SPLIT = {
 @verification
 @pytest.mark.parametrize("case", SPLIT)
 def test_split_steps_end_where_those_of_the_factored_matrix_do(case):
-    """At h = 1/30 s, to 1e-8 of the displacement; with more corrections."""
+    """At h = 1/30 s, to 1e-8 of the displacement; with more iterations."""
     ends, counts = [], []
     for splitting in (False, True):
         solver = ProjectiveDynamics(
@@ -158,8 +158,8 @@ def test_split_steps_end_where_those_of_the_factored_matrix_do(case):
     assert counts[1] > 1.5 * counts[0]
 
 
-def test_bones_cost_no_corrections():
-    """Nodes follow the bones in the global step, so that no correction is spent on dragging flesh behind them."""
+def test_bones_cost_no_iterations():
+    """Nodes follow the bones in the global step, so that no iteration is spent on dragging soft bodies behind them."""
     sim = Simulation(arm("revolute"), ProjectiveDynamics(0.02, collisions=False), 0.01, substeps=1)
     sim.rollout(torch.full((10, 1), 0.5), 10)
     assert iterations(sim) <= 18

@@ -1,4 +1,4 @@
-"""Bars: Hooke's law, a pendulum, and joints that touch."""
+"""Bars: Hooke's law, a pendulum, and joints in contact."""
 
 import math
 

@@ -12,16 +12,17 @@ from warpbots.numerics import NODE, launch_lanes, real, real_numpy
 from warpbots.scene import floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
-from warpbots.solvers.projective import workspace
-from warpbots.solvers.projective.iterate import anderson, cholesky, nested_dissection
-from warpbots.solvers.projective.iterate.anderson import accelerate, begin, iteration
+from warpbots.solvers.projective import contact_workspace, workspace
+from warpbots.solvers.projective.iterate import anderson_arrays, cholesky, nested_dissection
+from warpbots.solvers.projective.iterate.anderson import accelerate, begin
+from warpbots.solvers.projective.iterate.anderson_arrays import iteration
 from warpbots.solvers.projective.iterate.block_cholesky import down_kernel, up_kernel
 from warpbots.solvers.projective.iterate.cholesky import factorise, solve
 from warpbots.solvers.projective.iterate.minres import krylov, product_kernel
 from warpbots.solvers.projective.iterate.nested_dissection import blocks_of
 
 EPS = float(np.finfo(real_numpy).eps)
-CHOOSE = (cholesky, anderson, workspace)
+CHOOSE = (cholesky, anderson_arrays, contact_workspace, workspace)
 
 
 @pytest.fixture
@@ -168,7 +169,7 @@ SCENES = {
 @pytest.mark.verification
 @pytest.mark.parametrize("scene", SCENES)
 def test_a_step_and_its_gradient_are_those_of_one_thread(scene, monkeypatch):
-    """As many corrections in each of two worlds, and the same end and gradient to rounding."""
+    """As many iterations in each of two worlds, and the same end and gradient to rounding."""
 
     def run() -> tuple:
         sim = Simulation(SCENES[scene](), ProjectiveDynamics(0.04, tolerance=1e-11), 5e-3, worlds=2)
@@ -217,7 +218,7 @@ def test_sums_of_many_threads_are_those_of_one(many_threads, monkeypatch):
     launch_lanes(product_kernel, (1, arrays.chunks), 256, [n, a, b], [arrays.arrays], device)
     assert arrays.arrays.sum.numpy().sum() == pytest.approx(expected, rel=1e2 * EPS)
     many = fixed_point(n, device)
-    monkeypatch.setattr(anderson, "parallel", lambda device: False)
+    monkeypatch.setattr(anderson_arrays, "parallel", lambda device: False)
     np.testing.assert_allclose(many, fixed_point(n, device), rtol=0.0, atol=1e3 * EPS)
 
 

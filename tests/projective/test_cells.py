@@ -44,7 +44,7 @@ def change(F, a, dF, da):
     return out.numpy().astype(float)
 
 
-def turned(rng, s):
+def rotated(rng, s):
     """Matrices with these singular values, the last of them with a sign."""
     U, V = (np.linalg.qr(rng.normal(size=(len(s), 3, 3)))[0] for _ in range(2))
     U, V = (Q * np.sign(np.linalg.det(Q))[:, None, None] for Q in (U, V))
@@ -56,7 +56,7 @@ def points(rng):
     s = [np.ones((20, 3)), np.tile([1.2, 0.8, 0.8], (20, 1)), np.tile([1.3, 1.3, 0.7], (20, 1))]
     s += [rng.uniform(0.6, 1.6, (100, 3)), np.tile([1.0, 1.0, 1e-9], (20, 1))]
     s += [rng.uniform([0.6, 0.6, -0.5], [2.0, 2.0, -0.1], (100, 3))]
-    F = np.concatenate([np.tile(np.eye(3), (20, 1, 1)), turned(rng, np.concatenate(s))])
+    F = np.concatenate([np.tile(np.eye(3), (20, 1, 1)), rotated(rng, np.concatenate(s))])
     a = rng.uniform(0.5, 1.5, len(F))
     a[:10] = 1.0
     return F, a
@@ -82,7 +82,7 @@ def test_the_target_is_the_nearest_matrix_of_that_volume(rng):
 @pytest.mark.parametrize("a", [0.02, 1.0, 1.98])
 def test_far_from_rest_the_volume_is_still_met(s, a, rng):
     """Stretched so far that the smallest value alone makes up for it, crushed, and turned inside out."""
-    F = turned(rng, np.array([s]))
+    F = rotated(rng, np.array([s]))
     R = F - stress(F, np.array([a]))
     d = R - F
     large = max(1.0, np.abs(F).max()) ** 3

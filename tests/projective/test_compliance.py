@@ -11,18 +11,19 @@ from warpbots.numerics import real, real_numpy, vector
 from warpbots.scene import Box, Material, Obstacle, Scene, SoftBody
 from warpbots.simulation import Simulation, SimulationError
 from warpbots.solvers import ProjectiveDynamics
-from warpbots.solvers.projective import contact_step, workspace
-from warpbots.solvers.projective.contact.coulomb import MeetingArrays, TouchArrays, compliant
+from warpbots.solvers.projective import contact_step, contact_workspace, workspace
+from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
+from warpbots.solvers.projective.contact.coulomb import compliant
 from warpbots.solvers.projective.iterate import compliance
 from warpbots.solvers.projective.iterate.compliance import ComplianceArrays
 
 SIDE = 9
 NODES = 26
-"""Nodes of one side of `cube`, and all that may touch."""
+"""Nodes of one side of `cube`, and all that may be in contact."""
 
 
 def cube() -> Simulation:
-    """A cube between a floor and a ceiling; 26 of its 27 nodes may touch."""
+    """A cube between a floor and a ceiling; 26 of its 27 nodes may be in contact."""
     body = SoftBody("cube", Box((0, 0, 0), (0.1, 0.1, 0.1)), Material(1e5, 0.3, 1000.0, "corotated"))
     slabs = [
         Obstacle(Box((-1, -1, z), (1, 1, z + 0.1)), name=name) for name, z in (("floor", -0.1), ("ceiling", 0.101))
@@ -44,7 +45,7 @@ def thrown() -> tuple[torch.Tensor, torch.Tensor, int]:
     for up in (-9.81, -9.81, 30.0, 30.0, 30.0, -30.0, -30.0, -30.0):
         state = sim.step(state, torch.zeros(0), gravity=torch.tensor([[1.0, 0.0, up]]))
     state.position.square().sum().backward()
-    columns = sim.model.scratch.matrix(0.01).compliance
+    columns = sim.model.matrices.of(0.01).compliance
     return state.position.detach(), velocity.grad, int((columns.owner.numpy() >= 0).sum())
 
 
@@ -65,9 +66,9 @@ def test_a_warp_finds_what_one_thread_finds(monkeypatch):
     monkeypatch.setattr(wp.config, "enable_cpu_blocks", True)
     for module in (compliance, contact_step):
         monkeypatch.setattr(module, "lanes_of", lambda device: 32)
-    for module in (compliance, workspace):
+    for module in (compliance, contact_workspace, workspace):
         monkeypatch.setattr(module, "parallel", lambda device: True)
-    monkeypatch.setattr(workspace, "_PART", 5)
+    monkeypatch.setattr(contact_workspace, "_PART", 5)
     y, same, _ = thrown()
     assert torch.equal(x, y)
     assert torch.equal(gradient, same)
@@ -77,7 +78,9 @@ def test_more_nodes_than_there_is_room_for_are_refused(monkeypatch):
     """Neither a force that moves nothing nor one that moves another node: the step fails and says what helps."""
     limit(monkeypatch, SIDE - 1)
     sim = cube()
-    with pytest.raises(SimulationError, match="more nodes touch at once .* kept for 8 of them; use larger cells"):
+    with pytest.raises(
+        SimulationError, match="too many nodes are in contact at once: .* compliances of 8 of them; use larger cells"
+    ):
         sim.step(sim.state(), torch.zeros(0))
 
 
@@ -93,10 +96,10 @@ def test_memory_of_columns_has_a_bound(many, monkeypatch):
 
 @wp.kernel(enable_backward=False, module="unique")
 def far_kernel(
-    touch: TouchArrays, meeting: MeetingArrays, compliance: ComplianceArrays, share_out: wp.array[real]
+    topology: ContactTopology, contacts: ContactArrays, compliance: ComplianceArrays, share_out: wp.array[real]
 ):  # fmt: skip
     """How far contact 1 moves per force of contact 0."""
-    share_out[0] = compliant(touch, meeting, compliance, 0, 1)
+    share_out[0] = compliant(topology, contacts, compliance, 0, 1)
 
 
 def test_columns_are_found_beyond_what_an_integer_counts(tmp_path):
@@ -109,17 +112,17 @@ def test_columns_are_found_beyond_what_an_integer_counts(tmp_path):
         pages = mmap.mmap(file.fileno(), 0)
     values = np.frombuffer(pages, real_numpy).reshape(n, n)
     values[n - 1, n - 1] = 3.0
-    touch, meeting, columns = TouchArrays(), MeetingArrays(), ComplianceArrays()
+    topology, contacts, columns = ContactTopology(), ContactArrays(), ComplianceArrays()
 
     def array(rows: list, dtype: type = int) -> wp.array:
         return wp.array(rows, dtype=dtype, device="cpu")
 
-    touch.place = wp.array(np.arange(n, dtype=np.int32), dtype=int, device="cpu")
-    columns.column = touch.place
+    topology.place = wp.array(np.arange(n, dtype=np.int32), dtype=int, device="cpu")
+    columns.column = topology.place
     columns.value = wp.array(values, dtype=real, device="cpu", copy=False)
-    meeting.node = array([[n - 1, -1, -1, -1]] * 2, wp.vec4i)
-    meeting.weight = array([[1.0, 0.0, 0.0, 0.0]] * 2, vector(4))
+    contacts.node = array([[n - 1, -1, -1, -1]] * 2, wp.vec4i)
+    contacts.weight = array([[1.0, 0.0, 0.0, 0.0]] * 2, vector(4))
     out = wp.zeros(1, dtype=real, device="cpu")
-    wp.launch(far_kernel, 1, [touch, meeting, columns], [out], device="cpu")
+    wp.launch(far_kernel, 1, [topology, contacts, columns], [out], device="cpu")
     assert out.numpy()[0] == 3.0
     del columns.value, values

@@ -1,4 +1,4 @@
-"""Contact of points, edges and faces that meet exactly, or nearly so, and what surfaces do that cannot be kept apart."""
+"""Contact of points, edges and faces that coincide exactly, or nearly so, and what surfaces do that cannot be kept apart."""
 
 import dataclasses
 
@@ -25,9 +25,9 @@ def cube_on_cube(
     lower: str, upper: str, shift: tuple[float, float], gap: float = 0.002, speed: float = 1.0, stiffness: float = 5e4
 ) -> Scene:
     """A cube `gap` [m] above another one that stands fast, thrown at it, `shift` [m] beside its middle."""
-    (turn, up), (turned, down) = DOWN[lower], DOWN[upper]
+    (turn, up), (rotated, down) = DOWN[lower], DOWN[upper]
     cube, foot = Box((-HALF,) * 3, (HALF,) * 3), HalfSpace((0, 0, -0.3 * HALF * up), (0, 0, 1))
-    above = Posed(cube, (*shift, HALF * (up + down) + gap), turned.as_matrix())
+    above = Posed(cube, (*shift, HALF * (up + down) + gap), rotated.as_matrix())
     material = dataclasses.replace(MATERIAL, youngs_modulus=stiffness)
     bodies = (
         SoftBody("lower", Posed(cube, (0, 0, 0), turn.as_matrix()), material, regions={"foot": foot}, friction=0.3),
@@ -66,7 +66,7 @@ def spike_in_wedge(shift: float, y: float, blade: bool) -> Scene:
 
 
 def pierced(x: np.ndarray, faces: np.ndarray) -> int:
-    """How many pairs of an edge and a face without a common vertex run through each other, by signed volumes."""
+    """How many pairs of an edge and a face without a common vertex intersect, by signed volumes."""
     edges = np.unique(np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1), axis=0)
     low, high, lower, upper = x[edges].min(1), x[edges].max(1), x[faces].min(1), x[faces].max(1)
     near = (low[:, None] <= upper).all(-1) & (high[:, None] >= lower).all(-1)
@@ -131,11 +131,11 @@ def test_a_spike_in_a_wedge_stays_there(blade, shift):
 
 
 def test_surfaces_that_cross_from_the_start_are_reported():
-    """With the names of both bodies, and where: no step ends with surfaces that run through each other."""
+    """With the names of both bodies, and where: no step ends with surfaces that intersect."""
     beam = SoftBody("beam", Box((0, 0, 0), (0.16, 0.08, 0.08)), MATERIAL)
     rod = SoftBody("rod", Box((0.05, -0.1, 0.03), (0.07, 0.18, 0.05)), MATERIAL)
-    both = r"SoftBody '(rod|beam)': .* SoftBody '(rod|beam)' near \(0\.\d+, .* shorter step"
+    both = r"SoftBody '(rod|beam)' .* SoftBody '(rod|beam)' near \(0\.\d+, .* shorter step"
     with pytest.raises(SimulationError, match=both):
         run(Scene((beam, rod), gravity=(0, 0, 0)), 0.005, 1)
-    with pytest.raises(SimulationError, match=r"SoftBody 'spike': an edge of it runs through SoftBody 'wedge' near"):
+    with pytest.raises(SimulationError, match=r"an edge of SoftBody 'spike' intersects SoftBody 'wedge' near"):
         run(spike_in_wedge(0.01, 0.0, blade=False), 0.002, 1)

@@ -99,7 +99,7 @@ def test_every_contact_obeys_the_law(dt):
     eps = {"float32": 2e-5, "float64": 1e-7}[precision]
     gravity = tilted(torch.atan(torch.tensor([0.45])))
     state.velocity[..., 0] = 0.1
-    node = sim.model.scratch.touching
+    node = sim.model.topology.candidates
     for _ in range(round(0.5 / dt)):
         before = state.position[0, node]
         state = sim.step(state, torch.zeros(0), gravity=gravity)

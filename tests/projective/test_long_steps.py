@@ -38,8 +38,8 @@ SCENES = {
 @pytest.mark.parametrize("scene", SCENES)
 @pytest.mark.parametrize("h", [0.5, 5.0])
 def test_gravity_ends_a_step_where_the_same_weight_as_a_load_does(scene, h):
-    """Free flight falls by up to 120 m; from there the bar was turned inside out and the truss snapped through."""
-    ends, corrections = [], []
+    """Free flight falls by up to 120 m; from there the bar was inverted and the truss snapped through."""
+    ends, counts = [], []
     for share in (0.0, 1.0):
         gravity = (0.0, 0.0, -G * (1.0 - share))
         sim = Simulation(
@@ -48,14 +48,14 @@ def test_gravity_ends_a_step_where_the_same_weight_as_a_load_does(scene, h):
         mesh = sim.model.matter
         weight = torch.as_tensor(mesh.density * mesh.volume)[:, None] * torch.tensor([0.0, 0.0, -G * share])
         ends.append(sim.step(sim.state(), torch.zeros(0), load=weight).position)
-        corrections.append(iterations(sim))
+        counts.append(iterations(sim))
     tolerance = {"float32": 5e-3, "float64": 1e-6}[precision]
     torch.testing.assert_close(*ends, rtol=0, atol=tolerance * mesh.edge)
-    assert corrections[0] < 2 * corrections[1] + 50
+    assert counts[0] < 2 * counts[1] + 50
 
 
-def test_an_arm_of_flesh_and_bones_falls_in_long_steps():
-    """Flesh that falls by more than a cell was turned inside out against bones that do not; it hangs down in the end."""
+def test_an_arm_of_soft_bodies_and_bones_falls_in_long_steps():
+    """A soft body that falls by more than a cell was inverted against bones that do not; it hangs down in the end."""
     sim = Simulation(arm("revolute", gravity=(0.0, 0.0, -G)), ProjectiveDynamics(0.02, collisions=False), 2.0)
     state = sim.state()
     for _ in range(3):
@@ -74,16 +74,17 @@ def test_matter_that_ends_inside_out_is_reported():
     """St. Venant and Kirchhoff's energy takes F^T F: the mirror image has no stress, and no motion leads there."""
     sim, position = mirrored("st_venant_kirchhoff")
     with pytest.raises(
-        SimulationError, match=r"inside out in world 0: 48 of 48 tetrahedra inverted, .* SoftBody 'block' .*neo_hookean"
+        SimulationError,
+        match=r"inverted state in world 0: 48 of 48 tetrahedra inverted, .* SoftBody 'block' .*neo_hookean",
     ):
         sim.step(sim.state(position=position), torch.zeros(0))
 
 
 @pytest.mark.parametrize("collisions", [False, True])
 def test_forces_that_are_not_finite_are_the_reason(collisions):
-    """ln J has no value for J < 0; that is neither a last correction of 0 m nor surfaces that meet."""
+    """ln J has no value for J < 0; that is neither a last correction of 0 m nor surfaces in contact."""
     sim, position = mirrored("neo_hookean", collisions=collisions)
-    with pytest.raises(SimulationError, match="not finite where its search begins: 48 of 48 tetrahedra inverted"):
+    with pytest.raises(SimulationError, match="not finite at the initial guess: 48 of 48 tetrahedra inverted"):
         sim.step(sim.state(position=position), torch.zeros(0))
 
 
@@ -98,16 +99,16 @@ def test_what_is_not_finite_has_a_place():
 
 def test_a_long_step_that_does_not_converge_names_what_helps():
     sim = Simulation(cantilever("corotated"), ProjectiveDynamics(0.05, max_iterations=5, memory=3), 1.0)
-    with pytest.raises(SimulationError, match=r"memory=40, now 3\) or more corrections \(max_iterations, now 5\)"):
+    with pytest.raises(SimulationError, match=r"memory=40, now 3\) or more iterations \(max_iterations, now 5\)"):
         sim.step(sim.state(), torch.zeros(0))
 
 
 def test_a_search_begins_with_free_flight_where_nothing_tears():
-    """A block that spins by a radian and falls by its height in a step is rigid on its way: no correction is needed."""
+    """A block that spins by a radian and falls by its height in a step is rigid on its way: no iteration is needed."""
     h, spin = 0.1, 10.0
     body = SoftBody("block", Box((-0.04,) * 3, (0.04,) * 3), Material(1e6, 0.3, 1000.0, "corotated"))
     sim = Simulation(Scene((body,), gravity=(0.0, 0.0, -G)), ProjectiveDynamics(0.04, collisions=False), h)
     x = sim.state().position
     velocity = spin * torch.stack([-x[..., 1], x[..., 0], torch.zeros_like(x[..., 2])], dim=-1)
     sim.step(sim.state(velocity=velocity), torch.zeros(0))
-    assert np.all(sim.model.scratch.flight.numpy() == 1.0)
+    assert np.all(sim.model.workspace.flight.numpy() == 1.0)

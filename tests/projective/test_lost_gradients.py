@@ -12,7 +12,7 @@ from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
 
 
-def adjoint_stopped(sim: Simulation, name: str, corrections: int) -> None:
+def adjoint_stopped(sim: Simulation, name: str, iterations: int) -> None:
     """Ask for the gradient to a parameter alone through a step whose adjoint is stopped too soon."""
     state = sim.state()
     with torch.no_grad():
@@ -21,7 +21,7 @@ def adjoint_stopped(sim: Simulation, name: str, corrections: int) -> None:
     value = sim.parameter(name).requires_grad_()
     end = sim.step(state, torch.zeros(sim.channels), **{name: value})
     weight = torch.as_tensor(np.random.default_rng(0).normal(size=end.position.shape)).to(end.position.dtype)
-    object.__setattr__(sim.solver, "max_iterations", corrections)
+    object.__setattr__(sim.solver, "max_iterations", iterations)
     (weight * end.position).sum().backward()
 
 

@@ -63,7 +63,7 @@ def test_a_step_ends_at_the_minimum(case, rng):
         Thin(rest, mesh, *(own[f] for f in names[:6])),
         actuated,
     )  # fmt: skip
-    free = ~sim.model.scratch.fixed
+    free = ~sim.model.topology.fixed
     y = mesh.position.copy()  # fixed nodes are at their anchors
 
     def of_free(z: np.ndarray) -> tuple[float, np.ndarray]:

@@ -13,7 +13,7 @@ from warpbots.numerics import precision, real, real_numpy, vector
 from warpbots.scene import Box, Constraint, HalfSpace, Material, Posed, Scene, SoftBody, TriangleMesh
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
-from warpbots.solvers.projective.contact import detection
+from warpbots.solvers.projective.contact import pair_geometry
 
 vec3 = vector(3)
 FACE, EDGES = 1, 2
@@ -31,8 +31,10 @@ def measure_kernel(
 ):
     """Gap and time of collision of each pair."""
     i = wp.tid()
-    gap_out[i] = detection.gap_of(kind, x[i, 0], x[i, 1], x[i, 2], x[i, 3])
-    time_out[i] = detection.advance(kind, near, x[i, 0], x[i, 1], x[i, 2], x[i, 3], u[i, 0], u[i, 1], u[i, 2], u[i, 3])
+    gap_out[i] = pair_geometry.gap_of(kind, x[i, 0], x[i, 1], x[i, 2], x[i, 3])
+    time_out[i] = pair_geometry.advance(
+        kind, near, x[i, 0], x[i, 1], x[i, 2], x[i, 3], u[i, 0], u[i, 1], u[i, 2], u[i, 3]
+    )
 
 
 def measure(kind: int, near: float, x: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -130,10 +132,10 @@ def test_without_collisions_they_pass_through():
 def test_momentum_goes_from_one_to_the_other():
     """Two cubes in free flight: momentum to rounding, angular momentum to the clearance as a lever of friction."""
     material = Material(5e4, 0.3, 1000.0, "corotated")
-    turned = Posed(Box((-0.04,) * 3, (0.04,) * 3), (0.1, 0.02, 0.03), TURNS["corner"].as_matrix())
+    rotated = Posed(Box((-0.04,) * 3, (0.04,) * 3), (0.1, 0.02, 0.03), TURNS["corner"].as_matrix())
     bodies = (
         SoftBody("one", Box((-0.04,) * 3, (0.04,) * 3), material),
-        SoftBody("two", turned, material, velocity=(-1.0, 0.0, 0.0)),
+        SoftBody("two", rotated, material, velocity=(-1.0, 0.0, 0.0)),
     )
     sim = Simulation(Scene(bodies, gravity=(0, 0, 0)), ProjectiveDynamics(CELL), 0.005)
     mesh, state = sim.model.matter, sim.state()
@@ -179,8 +181,8 @@ def test_gradients_are_those_of_differences(turn, height, friction, rng):
         state = sim.state(position=values["position"], velocity=values["velocity"])
         for _ in range(3):
             state = sim.step(state, torch.zeros(0), **{n: values[n] for n in sim.parameters()})
-            count = int(sim.model.scratch.search.count.numpy()[0])
-            kinds.update(sim.model.scratch.search.kind.numpy()[:count].tolist())
+            count = int(sim.model.workspace.contact.search.count.numpy()[0])
+            kinds.update(sim.model.workspace.contact.search.kind.numpy()[:count].tolist())
         return (by_x * state.position).sum() + 0.01 * (by_v * state.velocity).sum()
 
     leaves = {n: v.clone().requires_grad_() for n, v in inputs.items()}

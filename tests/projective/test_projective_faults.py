@@ -32,10 +32,10 @@ def scene(body: SoftBody = BLOCK, **parts) -> Scene:
 
 
 REFUSED = {
-    "sunk": (lambda: scene(obstacles=(floor(0.01),)), "'floor': 15 nodes of SoftBody 'block' start inside of it"),
+    "sunk": (lambda: scene(obstacles=(floor(0.01),)), "'floor': 15 nodes of SoftBody 'block' start inside it"),
     "swallowed": (
         lambda: scene(obstacles=(Obstacle(Sphere((0.1, 0.05, 0.045), 0.01), name="pearl"),)),
-        r"'pearl': it starts inside of SoftBody 'block', up to 0.0[34]\d* m below its surface",
+        r"'pearl': it starts inside SoftBody 'block', up to 0.0[34]\d* m below its surface",
     ),
     "flat": (
         lambda: Scene((SoftBody("disc", Box((0, 0), (1, 1)), MATTER),)),
@@ -43,11 +43,11 @@ REFUSED = {
     ),
     "rail": (
         lambda: scene(constraints=(Constraint("all", "line", (1, 0, 0)),)),
-        "knows only 'fixed', got 'line'",
+        "supports only freedom='fixed', got 'line'",
     ),
     "beats": (
         lambda: scene(actuators=(Oscillation("beat", "all", 0.1, 2.0),)),
-        "Oscillation 'beat': .* knows no such actuator",
+        "Oscillation 'beat': .* does not support this actuator",
     ),
     "vanishes": (
         lambda: scene(actuators=(Expansion("one", "all", 0.6), Expansion("two", "all", 0.5))),
@@ -75,12 +75,12 @@ def test_obstacles_beside_and_below_are_welcome():
 
 def test_a_step_that_does_not_converge_says_so():
     sim = Simulation(scene(obstacles=(floor(),)), ProjectiveDynamics(0.04, max_iterations=2), 0.01, substeps=1)
-    with pytest.raises(SimulationError, match=r"did not converge in world 0: after 2 corrections .*use a shorter step"):
+    with pytest.raises(SimulationError, match=r"did not converge in world 0: after 2 iterations .*use a shorter step"):
         sim.rollout(torch.zeros(5, 0), 5)
 
 
 def test_an_adjoint_that_does_not_converge_says_so():
-    """A free flight takes one correction; the gradient of what looks at single nodes takes many."""
+    """A free flight takes one iteration; the gradient of what looks at single nodes takes many."""
     sim = Simulation(scene(gravity=(0.0, 0.0, 0.0)), ProjectiveDynamics(0.04, max_iterations=3), 0.01)
     start = sim.state(velocity=torch.tensor([1.0, 0.0, 0.0])).velocity.requires_grad_()
     end = sim.step(sim.state(velocity=start), torch.zeros(0)).position

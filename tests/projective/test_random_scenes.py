@@ -1,6 +1,6 @@
 """Scenes at random: bodies that fall, bounce, tip, slide and are stacked, soft and stiff, in short and long steps.
 
-Every step has to be found. Without free rotations, or with forces of contacts that move nodes one correction late,
+Every step has to be found. Without free rotations, or with forces of contacts that move nodes one iteration late,
 several of these are not.
 """
 

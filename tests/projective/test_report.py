@@ -43,8 +43,8 @@ def test_forces_of_contacts_carry_what_is_above_them():
     assert (report.contacts >= 9 + 3).all()  # all nodes on the floor, and what carries the upper cube
 
 
-def test_what_is_left_is_what_nothing_balances():
-    """A bar that is held at an end and let go: one correction leaves more than many do, and that is a force."""
+def test_the_residual_is_a_force():
+    """A bar that is held at an end and let go: one iteration leaves more than many do, and that is a force."""
     bar = SoftBody("bar", Box((0, 0, 0), (0.16, 0.04, 0.04)), MATTER, {"end": HalfSpace((1e-6, 0, 0), (1, 0, 0))})
     scene = Scene((bar,), constraints=(Constraint("end", name="end"),), gravity=(0.0, 0.0, -G))
     left = []
@@ -54,9 +54,9 @@ def test_what_is_left_is_what_nothing_balances():
         report = sim.report()
         assert not report.contacts.any()
         assert not report.contact_force.any()
-        left.append((int(report.iterations[0]), float(report.imbalance[0])))
+        left.append((int(report.iterations[0]), float(report.residual[0])))
     mesh = sim.model.matter
-    free = ~sim.model.scratch.fixed
+    free = ~sim.model.topology.fixed
     fall = np.array([0.0, 0.0, -G * 0.02**2])
     weight = (mesh.density * mesh.volume)[:, None] * np.array([0.0, 0.0, -G])
     strained = forces_at(sim, mesh.position + free[:, None] * fall) - weight  # iterations begin with free flight
@@ -67,7 +67,7 @@ def test_what_is_left_is_what_nothing_balances():
 
 def test_a_report_comes_right_after_a_step():
     sim = cubes()
-    with pytest.raises(RuntimeError, match="no step of 0.0167 s is the last thing that ran"):
+    with pytest.raises(RuntimeError, match="the last thing that ran was not a step of 0.0167 s"):
         sim.report()
     start = sim.state().position.requires_grad_()
     end = sim.step(sim.state(position=start), torch.zeros(0))

@@ -7,7 +7,7 @@ import warp as wp
 from warpbots.numerics import real
 from warpbots.scene import Box, Material, Scene, SoftBody
 from warpbots.solvers import ProjectiveDynamics
-from warpbots.solvers.projective import contact_step
+from warpbots.solvers.projective import detection_step
 from warpbots.solvers.projective.contact import surface_search
 from warpbots.solvers.projective.contact.detection import find_edges_kernel, find_faces_kernel
 from warpbots.solvers.projective.contact.merge import order_kernel
@@ -26,7 +26,7 @@ def blocks() -> Scene:
 
 def table(model) -> dict[str, np.ndarray]:
     """Contacts of all worlds."""
-    return {name: getattr(model.scratch.search, name).numpy() for name in PAIRS}
+    return {name: getattr(model.workspace.contact.search, name).numpy() for name in PAIRS}
 
 
 def shuffle(hits, rng: np.random.Generator) -> None:
@@ -44,7 +44,7 @@ def run(monkeypatch, before_order, steps: int = 2) -> tuple[dict, np.ndarray, li
     """Contacts, nodes and how many pairs each search found, after a few steps with something done to what is found."""
     solver = ProjectiveDynamics(0.05)
     model = solver.build(blocks(), 1, "cpu")
-    launch, found = contact_step.launch, []
+    launch, found = detection_step.launch, []
 
     def launched(kernel, *arguments):
         before = table(model)
@@ -54,11 +54,11 @@ def run(monkeypatch, before_order, steps: int = 2) -> tuple[dict, np.ndarray, li
 
     def ordered(kernel, *arguments):
         if kernel is order_kernel:
-            found.append(int(model.scratch.search.hits.count.numpy()[0]))
-            before_order(model.scratch.search.hits)
+            found.append(int(model.workspace.contact.search.hits.count.numpy()[0]))
+            before_order(model.workspace.contact.search.hits)
         launched(kernel, *arguments)
 
-    monkeypatch.setattr(contact_step, "launch", ordered)
+    monkeypatch.setattr(detection_step, "launch", ordered)
     state, end = solver.state(model), solver.state(model)
     control = wp.zeros((1, 0), dtype=real, device="cpu")
     for _ in range(steps):

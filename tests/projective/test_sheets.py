@@ -1,4 +1,4 @@
-"""Sheets: plane stress, bending, and what they touch."""
+"""Sheets: plane stress, bending, and their contacts."""
 
 import numpy as np
 import pytest
@@ -240,7 +240,7 @@ def test_mass_thickness_and_regions():
 
 
 def test_sheets_are_sewn_where_they_meet():
-    """Two sheets over each other meet nowhere; one on the top of a box shares its nodes."""
+    """Two sheets over each other coincide nowhere; one on the top of a box shares its nodes."""
     box = Box((0, 0, 0), (0.2, 0.2, 0.2))
     sheets = [Sheet.rectangle((0, 0), (0.2, 0.2), 1e-3, (2, 2), height=h) for h in (0.2, 0.3)]
     lifted = Posed(sheets[0], (0.0, 0.0, 0.1), ((1, 0, 0), (0, 1, 0), (0, 0, 1)))
@@ -260,7 +260,9 @@ def test_actuators_need_a_solid():
     sheet = Sheet.rectangle((0, 0), (0.2, 0.2), 1e-3, (2, 2))
     body = SoftBody("b", sheet, Material(1e5), {"all": Box((-1, -1, -1), (1, 1, 1))})
     scene = Scene((body,), (Muscle("muscle", "all", (1, 0, 0), 1e3),))
-    with pytest.raises(SceneError, match="Muscle 'muscle': region 'all' holds the centre of no tetrahedron, but of 8"):
+    with pytest.raises(
+        SceneError, match="Muscle 'muscle': region 'all' contains the centre of no tetrahedron, but of 8"
+    ):
         ProjectiveDynamics(0.1).build(scene, 1, "cpu")
 
 
@@ -280,7 +282,7 @@ def test_cloth_drapes_over_a_ball():
         state = sim.step(state, torch.zeros(0))
     x, v = state.position[0].cpu().numpy(), state.velocity[0].cpu().numpy()
     weight = 500.0 * 1e-3 * 0.24**2 * 9.81
-    force, node = contact_forces(sim), sim.model.scratch.touching
+    force, node = contact_forces(sim), sim.model.topology.candidates
     normal = x[node] / np.linalg.norm(x[node], axis=1, keepdims=True)
     assert np.abs(v).max() < 1e-3
     assert np.linalg.norm(x, axis=1).min() > radius - 1e-5

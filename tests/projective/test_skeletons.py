@@ -1,4 +1,4 @@
-"""Bones in flesh: that they stay rigid, that they move as bones do, and what is refused."""
+"""Bones in soft bodies: that they stay rigid, that they move as bones do, and what is refused."""
 
 import numpy as np
 import pytest
@@ -50,8 +50,8 @@ def test_bones_never_change_their_shape(root):
 
 @verification
 @pytest.mark.parametrize("root", ["revolute", "prismatic", "ball", "free"])
-def test_without_flesh_to_speak_of_bones_move_as_articulated_bodies(root):
-    """Flesh of next to no weight and stiffness changes nothing of a motion with torques, springs and limits."""
+def test_without_soft_bodies_to_speak_of_bones_move_as_articulated_bodies(root):
+    """Soft bodies of next to no weight and stiffness changes nothing of a motion with torques, springs and limits."""
     scene = arm(root, material=Material(1e-3, 0.3, 1e-4), velocity=2.0, upper=0.3)
     bodies = tuple(b for b in scene.bodies if isinstance(b, RigidBody))
     alone = Scene(bodies, scene.actuators, joints=scene.joints, gravity=scene.gravity)
@@ -113,7 +113,7 @@ def test_a_step_ends_where_the_incremental_potential_is_least_among_poses_of_the
 @verification
 @pytest.mark.parametrize("kind", ["revolute", "ball", "prismatic"])
 def test_pendulums_have_the_right_period(kind):
-    """A bone with stiff flesh swings about a point, or along a line on a spring: a quarter of a period to 0.1 %."""
+    """A bone with a stiff soft body swings about a point, or along a line on a spring: a quarter of a period to 0.1 %."""
     scene, period = stiff_pendulum(kind)
     sim = Simulation(scene, ProjectiveDynamics(0.03, collisions=False), period / 800, substeps=1)
     state, before = sim.state(), 1.0
@@ -167,12 +167,12 @@ def test_bones_are_measured_as_articulated_bodies_are(rng):
         assert np.abs(b).max() > 0.0
         np.testing.assert_allclose(a, b, atol=1e-12)
     boneless = Simulation(Scene(scene.bodies[:1]), ProjectiveDynamics(0.03), 0.01)
-    with pytest.raises(TypeError, match="measures bones alone"):
+    with pytest.raises(TypeError, match="measures bones only"):
         boneless.sense(boneless.state())
 
 
-def test_flesh_and_bones_go_to_usd_and_into_pictures(tmp_path):
-    """Points of the flesh and poses of the bones are those of the states, in the file of the trajectory."""
+def test_soft_bodies_and_bones_go_to_usd_and_into_pictures(tmp_path):
+    """Points of the soft body and poses of the bones are those of the states, in the file of the trajectory."""
     sim = simulated(arm("free"), cell=0.02)
     motion = sim.rollout(torch.full((4, 1), 1.0), 4)
     usd.write(tmp_path / "arm.usda", motion, fps=200.0)
@@ -228,16 +228,16 @@ def test_worlds_are_independent():
     assert not torch.allclose(ends[0][0][0], ends[0][0][2], atol=1e-4)
 
 
-def test_floating_bones_start_with_the_velocity_of_their_flesh():
+def test_floating_bones_start_with_the_velocity_of_their_soft_bodies():
     sim = simulated(
-        arm(None, flesh_velocity=(0.3, 0.2, 0.1), gravity=(0.0, 0.0, 0.0), motor=False, joints=False), cell=0.02
+        arm(None, soft_velocity=(0.3, 0.2, 0.1), gravity=(0.0, 0.0, 0.0), motor=False, joints=False), cell=0.02
     )
     final = sim.rollout(None, 10).final
     np.testing.assert_allclose(final.velocity[0], np.tile([0.3, 0.2, 0.1], (len(sim.model.matter), 1)), atol=1e-4)
 
 
 def test_bound_nodes_start_with_the_velocity_of_their_bone():
-    """About the shoulder with 2 rad/s; the rest of the flesh begins at rest."""
+    """About the shoulder with 2 rad/s; the rest of the soft body begins at rest."""
     sim = simulated(arm("revolute", velocity=2.0), cell=0.02)
     particles, v = sim.model.matter, sim.state().velocity[0].numpy()
     bound = particles.bone >= 0
@@ -245,13 +245,13 @@ def test_bound_nodes_start_with_the_velocity_of_their_bone():
     assert not v[~bound].any()
 
 
-def test_the_bone_takes_the_place_of_the_flesh_inside_it():
-    """Flesh and bones together weigh what flesh outside of the bones and the bones do, where nodes are on its faces."""
+def test_the_bone_takes_the_place_of_the_soft_bodies_inside_it():
+    """Soft bodies and bones together weigh what soft bodies outside of the bones and the bones do, where nodes are on its faces."""
     sim = simulated(arm("fixed", thickness=0.02), cell=0.02)
     particles = sim.model.matter
-    flesh = (particles.volume * particles.density).sum() / 1000.0
+    soft = (particles.volume * particles.density).sum() / 1000.0
     inside = sum(np.prod(np.subtract(b.shape.upper, b.shape.lower)) for b in sim.scene.rigid)
-    assert flesh == pytest.approx(0.3 * 0.06 * 0.06 - inside)
+    assert soft == pytest.approx(0.3 * 0.06 * 0.06 - inside)
 
 
 GRADIENTS = {
@@ -265,7 +265,7 @@ GRADIENTS = {
 @verification
 @pytest.mark.parametrize("case", GRADIENTS)
 def test_gradients_are_those_of_differences(case, rng):
-    """Relative 1e-6 in the air and 1e-4 on a floor, by every input: flesh, bones, joints, motor and initial state."""
+    """Relative 1e-6 in the air and 1e-4 on a floor, by every input: soft bodies, bones, joints, motor and initial state."""
     root, obstacles, collisions = GRADIENTS[case]
     scene = arm(root, obstacles=obstacles, velocity=1.0, upper=0.002)
     solver = ProjectiveDynamics(0.02, tolerance=1e-13, collisions=collisions)
@@ -283,8 +283,8 @@ def test_gradients_are_those_of_differences(case, rng):
     value = loss(leaves)
     value.backward()
     rounding = 1e-14 * abs(float(value.detach())) / 1e-4
-    touched = len(obstacles) and bool(sim.model.scratch.meeting.listed.numpy().any())
-    assert touched == bool(obstacles)
+    in_contact = len(obstacles) and bool(sim.model.workspace.contact.contacts.listed.numpy().any())
+    assert in_contact == bool(obstacles)
     tolerance = 1e-4 if obstacles else 1e-6
     for name, array in inputs.items():
         direction = torch.as_tensor(rng.normal(size=array.shape))
@@ -302,7 +302,10 @@ def test_gradients_are_those_of_differences(case, rng):
 
 
 REFUSED = {
-    "outside": (lambda: arm("fixed", shift=1.0), "'upper' .* is outside of the flesh: it holds 0 nodes"),
+    "outside": (
+        lambda: arm("fixed", shift=1.0),
+        "'upper' .* is outside of the soft bodies: 0 of their nodes are bound",
+    ),
     "thin": (lambda: arm("fixed", thickness=0.002), "needs three that are not in line"),
     "start": (
         lambda: Scene(
@@ -324,7 +327,7 @@ REFUSED = {
             ),
             constraints=(Constraint("left"),),
         ),
-        "region 'left' holds .* nodes of the bones 'upper'",
+        "region 'left' contains .* nodes that are bound to the bones 'upper'",
     ),
     "alone": (lambda: Scene(BONES), "soft bodies and bones in them; this scene has none"),
     "contact": (
@@ -333,7 +336,7 @@ REFUSED = {
             obstacles=(floor(-0.1),),
             contacts=(Contact("upper", "floor", 1e5, name="c"),),
         ),
-        "Contact 'c'.*by itself",
+        "Contact 'c'.*detects all contacts itself",
     ),
 }
 

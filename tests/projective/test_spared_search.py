@@ -36,15 +36,15 @@ def stepped(sim: Simulation, position: torch.Tensor | None = None):
     top = np.flatnonzero(~above & (rest[:, 2] == rest[~above, 2].max()))
     bottom, top = (side[np.lexsort(rest[side, :2].T)] for side in (bottom, top))
     assert np.array_equal(rest[bottom, :2], rest[top, :2])
-    return end, (end[bottom, 2] - end[top, 2]).min(), int(sim.model.scratch.search.rounds.numpy()[0])
+    return end, (end[bottom, 2] - end[top, 2]).min(), int(sim.model.workspace.contact.search.searches.numpy()[0])
 
 
 @pytest.mark.parametrize(("gap", "velocity", "searches"), [(1.0, 0.0, 1), (0.4, 0.0, 1), (0.2, 0.0, 2), (1.0, 0.8, 2)])
 def test_one_search_is_enough_beyond_the_margin(gap, velocity, searches):
     """The margin is a quarter of an edge, at both ends of the way and along it."""
-    _, left, rounds = stepped(two_cubes(gap, velocity))
+    _, left, searches = stepped(two_cubes(gap, velocity))
     assert left > 0.0
-    assert rounds == searches
+    assert searches == searches
 
 
 def test_a_node_that_leaves_its_way_is_searched_again():
@@ -56,11 +56,11 @@ def test_a_node_that_leaves_its_way_is_searched_again():
     start = sim.state().position.clone()
     below = torch.as_tensor(sim.model.matter.body == 0)
     start[0, below, 2] = SIZE - 0.4 * (SIZE - start[0, below, 2])  # the top stays
-    _, left, rounds = stepped(sim, start)
+    _, left, searches = stepped(sim, start)
     alone = Simulation(sim.scene, ProjectiveDynamics(CELL, collisions=False), 5e-3)
     _, passed, _ = stepped(alone, start)
     assert passed < 0.0
-    assert rounds > 1
+    assert searches > 1
     assert left > 0.0
 
 
@@ -70,7 +70,7 @@ def test_the_end_is_the_same_with_and_without_looking_for_pairs():
     start = sim.state().position + 0.01 * CELL * torch.as_tensor(
         np.random.default_rng(0).uniform(-1, 1, sim.state().position.shape), dtype=sim.state().position.dtype
     )
-    end, _, rounds = stepped(sim, start)
+    end, _, searches = stepped(sim, start)
     other, _, none = stepped(Simulation(sim.scene, ProjectiveDynamics(CELL, collisions=False), 5e-3), start)
-    assert (rounds, none) == (1, 0)
+    assert (searches, none) == (1, 0)
     np.testing.assert_array_equal(end, other)

@@ -1,4 +1,4 @@
-"""Bones of a step: what its iteration and its adjoint do with them, which is nothing where there are none."""
+"""Bones in a step: their part in its iteration and in its adjoint; without bones nothing runs."""
 
 import warp as wp
 
@@ -11,6 +11,8 @@ from warpbots.solvers.articulated.step_arrays import Stage
 from warpbots.solvers.articulated.tree_passes import power_adjoint, sweeps
 from warpbots.solvers.articulated.virtual_power import finish_kernel, recall_kernel
 from warpbots.solvers.projective.bones import handles, handles_adjoint
+from warpbots.solvers.projective.bones.joint_coupling import joint_coupling_kernel
+from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology, JointCoupling
 from warpbots.solvers.projective.contact_points import Points
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState, SkeletalState
 
@@ -27,9 +29,9 @@ class Skeleton:
         """Nothing runs yet.
 
         Args:
-            model: What moves.
+            model: The model.
             state: Where the step starts.
-            points: Its nodes and shells.
+            points: Its nodes and vertices of bone surfaces.
             control: Control signals, shape (worlds, channels).
             dt: Length of the step [s].
         """
@@ -38,9 +40,9 @@ class Skeleton:
         if not self._there:
             return
         self._x = points.position
-        self._bones, self._articulated = model.scratch.bones, model.skeleton.workspace
-        self._matrix, self._scaling = model.scratch.matrix(dt), model.scratch.scaling
-        self._tree, self._handles = model.skeleton.tree, self._matrix.handles
+        self._bones, self._articulated = model.workspace.bones, model.skeleton.workspace
+        self._scaling, self._residual = model.workspace.scaling, model.workspace.residual
+        self._tree, self._handles = model.skeleton.tree, model.matrices.of(dt).handles
         self._past, self._stage = self._past_of(state, dt), self._stage_from(state)
         self._signal = [
             self._bones.motor, control, model.gravity, self._bones.control, self._bones.gravity
@@ -54,7 +56,7 @@ class Skeleton:
         return past
 
     def _stage_from(self, state: ProjectiveState) -> Stage:
-        """The stage of the scratch arrays, from the coordinates of `state`."""
+        """The stage of the workspace, with the joint coordinates of `state`."""
         stage = Stage()
         for name in Stage.vars:
             if name != "position":
@@ -71,14 +73,14 @@ class Skeleton:
         launch(kernel, worlds if count is None else (worlds, count), inputs, outputs, self._device)
 
     def begin(self, z: wp.array) -> None:
-        """Where the search for the displacements of the joints begins."""
+        """Initial guess of the displacements of the joints."""
         if self._there:
             self._launch(handles.signal_kernel, None, self._signal, [])
             inputs = [self._handles, self._tree, self._past]
             self._launch(handles.begin_joints_kernel, None, inputs, [self._stage, z])
 
     def pose(self, active: wp.array, z: wp.array) -> None:
-        """Bring bones, and nodes that are bound to them, to where the joints of the point `z` put them."""
+        """Move bones, and nodes that are bound to them, to the displacements of joints in the point `z`."""
         if self._there:
             work, plain = self._articulated.work, self._bones.work[0]
             inputs = [self._handles, self._robot, active, self._bones.control, z]
@@ -87,15 +89,15 @@ class Skeleton:
             self._launch(handles.place_kernel, self._handles.bound, inputs, [z])
 
     def join(self, active: wp.array) -> None:
-        """How firmly joints and flesh hold one another where bones are now."""
+        """The matrix of joints and soft bodies at the present poses of bones."""
         if self._there:
             self._launch(handles.join_kernel, None, [self._handles, active, self._scaling], [self._bones.work[0]])
 
     def correct(self, active: wp.array, f: wp.array, transposed: bool = False) -> None:
-        """Write the correction of the joints, and add to that of the nodes what follows the bones."""
+        """Write the correction of the joints, and add that of nodes that follow the bones."""
         if self._there:
             work = self._bones.work[int(transposed)]
-            inputs = [self._handles, active, self._model.scratch.lacking]
+            inputs = [self._handles, active, self._residual]
             self._launch(handles.handle_force_kernel, self._handles.handles, inputs, [work])
             self._launch(handles.joint_step_kernel, None, [self._handles, active], [work, f])
             self._launch(handles.follow_kernel, self._handles.nodes, [self._handles, active, work], [f])
@@ -109,10 +111,10 @@ class Skeleton:
             self._launch(handles.fail_kernel, None, [self._tree, found], [after.q, after.qd])
 
     def recall(self, u: wp.array, state_out: ProjectiveState, dt: float) -> None:
-        """Bones at the end `u` of a step, and the gradient to the displacements of the joints."""
+        """Bones at the end `u` of a step, and the gradient with respect to the displacements of the joints."""
         if not self._there:
             return
-        stage, tree, everywhere = self._stage, self._tree, self._model.scratch.everywhere
+        stage, tree, everywhere = self._stage, self._tree, self._model.workspace.everywhere
         self._launch(handles.signal_kernel, None, self._signal, [])
         stage.c.fill_(1.0 / dt)
         self._launch(recall_kernel, tree.elements, [tree, self._past, stage, _NUMBER], [stage])
@@ -122,17 +124,17 @@ class Skeleton:
         launch_own_adjoint(finish_kernel, (self._model.worlds, tree.elements), inputs, self._device)
 
     def differentiate(self, a: wp.array) -> None:
-        """The Jacobian of the joints and the inverse of their matrix, at the imbalance that is in `lacking`.
+        """The Jacobian of the joints and the inverse of their matrix, at the residual in `Workspace.residual`.
 
         Args:
             a: No adjoint yet, all zero.
         """
         if not self._there:
             return
-        everywhere, lacking = self._model.scratch.everywhere, self._model.scratch.lacking
+        everywhere, residual = self._model.workspace.everywhere, self._residual
         plain, exchanged = self._bones.work
-        self._launch(handles_adjoint.hold_kernel, self._handles.bound, [self._handles, lacking], [self._bones.pushed])
-        self._launch(handles_adjoint.gather_kernel, self._handles.handles, [self._handles, lacking], [plain])
+        self._launch(handles_adjoint.hold_kernel, self._handles.bound, [self._handles, residual], [self._bones.pushed])
+        self._launch(handles_adjoint.gather_kernel, self._handles.handles, [self._handles, residual], [plain])
         n = self._tree.freedom
         inputs = [self._handles, self._tree, self._articulated.work, plain]
         launch(handles_adjoint.tangent_kernel, (self._model.worlds, n, n), inputs, [self._bones.tangent], self._device)
@@ -140,7 +142,7 @@ class Skeleton:
         self._launch(handles.join_kernel, None, [self._handles, everywhere, self._scaling], [exchanged])
 
     def residual(self, active: wp.array, z: wp.array) -> None:
-        """What the adjoint `z` lacks at the joints, and displacements of bound nodes in it."""
+        """Residual of the adjoint `z` at the joints, and displacements of bound nodes in it."""
         if self._there:
             plain, exchanged = self._bones.work
             inputs = [self._handles, active, self._bones.tangent, self._stage.x.grad, z]
@@ -149,46 +151,53 @@ class Skeleton:
             self._launch(handles_adjoint.velocity_kernel, self._handles.bound, inputs, [z])
 
     def adjoint(self, z: wp.array) -> None:
-        """Gradients to where bones started, how they are made and what drives them.
+        """Gradients with respect to the start of bones, their parameters and the signals of their motors.
 
-        What is in `lacking` at bound nodes is the gradient to their displacements.
+        `Workspace.residual` has the gradients with respect to the displacements of bound nodes.
         """
         if not self._there:
             return
         tree, bones, articulated = self._tree, self._bones, self._articulated
-        bound, lacking = self._handles.bound, self._model.scratch.lacking
-        self._launch(handles_adjoint.hold_kernel, bound, [self._handles, lacking], [bones.moved])
+        bound, residual = self._handles.bound, self._residual
+        self._launch(handles_adjoint.hold_kernel, bound, [self._handles, residual], [bones.moved])
         self._launch(handles_adjoint.release_kernel, bound, [self._handles, bones.moved], [self._x.grad])
         self._launch(handles_adjoint.weigh_joints_kernel, tree.freedom, [self._handles, z], [articulated.weight])
         clear_gradients(articulated.gradients())
         launch_all(sweeps(self._model.bones, self._past, self._stage, _NUMBER), self._device)
-        flesh = [
+        soft = [
             self._handles, tree, articulated.links, articulated.sweep, bones.pushed, bones.moved, bones.power
         ]  # fmt: skip
         bones.power.grad.fill_(1.0)
-        launch_own_adjoint(handles_adjoint.flesh_power_kernel, (self._model.worlds, bound), flesh, self._device)
+        launch_own_adjoint(handles_adjoint.soft_body_power_kernel, (self._model.worlds, bound), soft, self._device)
         power_adjoint(self._model.bones, self._past, self._stage, bones.control, _NUMBER)
         inputs = [tree, self._past, self._stage, _NUMBER, self._stage]
         launch_own_adjoint(recall_kernel, (self._model.worlds, tree.elements), inputs, self._device)
         launch_own_adjoint(handles.signal_kernel, self._model.worlds, self._signal, self._device)
 
-    def reach(self, active: wp.array, touch: object, meeting: object, transposed: bool) -> None:
+    def couple(
+        self,
+        active: wp.array,
+        topology: ContactTopology,
+        contacts: ContactArrays,
+        coupling: JointCoupling,
+        transposed: bool,
+    ) -> None:
         """How contacts and joints move one another."""
         if self._there:
-            inputs = [touch, self._handles, self._bones.work[int(transposed)], meeting, active]
-            self._launch(handles.reach_kernel, touch.contacts, inputs, [self._model.scratch.reach])
+            inputs = [topology, self._handles, self._bones.work[int(transposed)], contacts, active]
+            self._launch(joint_coupling_kernel, topology.contacts, inputs, [coupling])
 
 
 def sense_bones(model: ProjectiveModel, state: SkeletalState, control: wp.array, readings_out: Readings) -> None:
     """Measure bones as `Articulated.sense` measures bodies; records its adjoint on the active tape.
 
     Args:
-        model: What moves.
-        state: What to measure.
+        model: The model.
+        state: The state to measure.
         control: Control signals, shape (worlds, channels).
         readings_out: Where to write.
     """
-    bones, device = model.scratch.bones, model.device
+    bones, device = model.workspace.bones, model.device
     signal = [bones.motor, control, model.gravity, bones.control, bones.gravity]
     reads, shared = [control, model.gravity], [bones.control, bones.gravity]
 

@@ -7,7 +7,7 @@ import warp as wp
 
 from warpbots.actuators import activation, rest_strain
 from warpbots.contact import CODES, coefficients, extra_rest_friction, sampled_surface, signed_distance
-from warpbots.contact.solid import solids_of, widths
+from warpbots.contact.solid import Solids, solids_of, widths
 from warpbots.numerics import real, real_numpy, vector
 from warpbots.scene import (
     Cable,
@@ -22,16 +22,24 @@ from warpbots.scene import (
     Shape,
     Torque,
 )
+from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.checks import refuse_copies, refuse_materials
 from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.law_groups import LawGroup, law_groups
 from warpbots.solvers.loads import load_forces
 from warpbots.solvers.projective.bones.binding import bound_velocity, motors_of, skeleton_of
-from warpbots.solvers.projective.contact.bone_surface import Shells, distance_to_body, refuse_meeting, shells_of
-from warpbots.solvers.projective.contact.surface_samples import Spots, spots_of
+from warpbots.solvers.projective.contact.bone_surface import (
+    BoneSurfaces,
+    bone_surfaces_of,
+    distance_to_body,
+    refuse_penetration,
+)
+from warpbots.solvers.projective.contact.surface_samples import SurfaceSamples, surface_samples_of
+from warpbots.solvers.projective.global_matrix import GlobalMatrices
 from warpbots.solvers.projective.mesh import Mesh, assemble
 from warpbots.solvers.projective.model import ProjectiveModel
-from warpbots.solvers.projective.workspace import Scratch
+from warpbots.solvers.projective.topology import Sizes, Topology
+from warpbots.solvers.projective.workspace import Workspace
 
 __all__ = ["build"]
 
@@ -44,7 +52,7 @@ def build(
     """Arrays of `scene` with elements of size `cell_size` [m].
 
     Raises:
-        SceneError: The scene cannot be simulated by projective dynamics; the message says why.
+        SceneError: The scene cannot be simulated by projective dynamics; the message gives the reason.
     """
     _refuse_what_is_unknown(scene)
     mesh = assemble(scene, cell_size)
@@ -62,11 +70,11 @@ def build(
     _refuse_vanishing(scene, mesh.element_regions)
     skeleton = skeleton_of(scene, mesh, worlds, device)
     obstructed = bool(solids) or collisions
-    shells = shells_of(scene, mesh, cell_size) if obstructed else Shells.none()
-    _refuse_overlap(scene, mesh, shells)
-    _refuse_swallowed(scene, shells, cell_size)
+    surfaces = bone_surfaces_of(scene, mesh, cell_size) if obstructed else BoneSurfaces.none()
+    _refuse_overlap(scene, mesh, surfaces)
+    _refuse_swallowed(scene, surfaces, cell_size)
     if collisions:
-        refuse_meeting(scene, mesh, shells, cell_size)
+        refuse_penetration(scene, mesh, surfaces, cell_size)
     _refuse_held_bones(scene, mesh)
     if skeleton is not None:
         mesh = dataclasses.replace(mesh, velocity=bound_velocity(skeleton, mesh))
@@ -75,6 +83,7 @@ def build(
     def constant(values: np.ndarray, dtype: type = real) -> wp.array:
         return tiled(values, worlds, device, dtype)
 
+    topology = _topology(mesh, surfaces, fixed, model_solids, collisions, skeleton, worlds, device)
     return ProjectiveModel(
         scene=scene,
         worlds=worlds,
@@ -96,7 +105,7 @@ def build(
         anchor=constant(mesh.position[fixed], vec),
         load=constant(load_forces(scene, mesh), vec),
         friction=constant(coefficients(scene.obstacles)),
-        body_friction=constant([*(b.friction for b in scene.soft), *(scene.rigid[k].friction for k in shells.bones)]),
+        body_friction=constant([*(b.friction for b in scene.soft), *(scene.rigid[k].friction for k in surfaces.bones)]),
         gravity=constant(scene.gravity, vec),
         fluid_density=constant(fluid["density"]),
         fluid_velocity=constant(fluid["velocity"], vec),
@@ -109,22 +118,38 @@ def build(
         condition=wp.array([CODES[o.condition] for o in scene.obstacles], dtype=int, device=device),
         extra=wp.array(extra_rest_friction(scene.obstacles).astype(real_numpy), dtype=real, device=device),
         skeleton=skeleton,
-        scratch=Scratch(
-            mesh=mesh,
-            shells=shells,
-            fixed=fixed,
-            touching=_touching(mesh, shells, fixed) if obstructed else np.zeros(0, dtype=int),
-            spots=_spots(mesh, shells, fixed, widths(model_solids)[:, 1]),
-            solids=len(solids),
-            capacity=_room(mesh, shells) if collisions else 0,
-            skeleton=skeleton,
-            motors=motors_of(scene),
-            splitting=splitting,
-            worlds=worlds,
-            slots=slots,
-            device=device,
-        ),
+        topology=topology,
+        matrices=GlobalMatrices(topology, skeleton, splitting, slots),
+        workspace=Workspace(topology, skeleton, motors_of(scene)),
     )
+
+
+def _topology(
+    mesh: Mesh,
+    surfaces: BoneSurfaces,
+    fixed: np.ndarray,
+    solids: Solids,
+    collisions: bool,
+    skeleton: ArticulatedModel | None,
+    worlds: int,
+    device: wp.Device,
+) -> Topology:
+    """Who may be in contact, and numbers of everything."""
+    across = widths(solids)[:, 1]
+    obstructed = collisions or len(across) > 0
+    candidates = _candidates(mesh, surfaces, fixed) if obstructed else np.zeros(0, dtype=int)
+    samples = _samples(mesh, surfaces, fixed, across)
+    sizes = Sizes(
+        worlds=worlds,
+        nodes=len(mesh),
+        vertices=len(surfaces),
+        freedom=skeleton.robot.freedom if skeleton else 0,
+        candidates=len(candidates),
+        samples=len(samples),
+        solids=len(across),
+        capacity=_room(mesh, surfaces) if collisions else 0,
+    )
+    return Topology(mesh, surfaces, fixed, candidates, samples, sizes, device)
 
 
 def _fluid(scene: Scene) -> dict[str, np.ndarray]:
@@ -136,24 +161,24 @@ def _fluid(scene: Scene) -> dict[str, np.ndarray]:
     return {"density": np.array([scene.fluid.density]), "velocity": np.array([velocity]), **tables}
 
 
-def _touching(mesh: Mesh, shells: Shells, fixed: np.ndarray) -> np.ndarray:
-    """Nodes of surfaces and bars that are not fixed, and vertices of shells."""
-    surfaces = [(part.faces + part.nodes.start).reshape(-1) for part in mesh.meshes]
-    surface = np.unique(np.concatenate([*surfaces, mesh.bars.reshape(-1)]))
-    return np.append(surface[~fixed[surface]], len(mesh) + np.arange(len(shells)))
+def _candidates(mesh: Mesh, surfaces: BoneSurfaces, fixed: np.ndarray) -> np.ndarray:
+    """Nodes of surfaces and bars that are not fixed, and vertices of bone surfaces."""
+    soft = [(part.faces + part.nodes.start).reshape(-1) for part in mesh.meshes]
+    surface = np.unique(np.concatenate([*soft, mesh.bars.reshape(-1)]))
+    return np.append(surface[~fixed[surface]], len(mesh) + np.arange(len(surfaces)))
 
 
-def _spots(mesh: Mesh, shells: Shells, fixed: np.ndarray, across: np.ndarray) -> Spots:
-    """Spots of faces, of bars and of faces of shells that are not wholly fixed, for solids that are so wide [m]."""
-    faces = np.concatenate([*(part.faces + part.nodes.start for part in mesh.meshes), shells.faces + len(mesh)])
-    held = np.append(fixed, np.zeros(len(shells), dtype=bool))
+def _samples(mesh: Mesh, surfaces: BoneSurfaces, fixed: np.ndarray, across: np.ndarray) -> SurfaceSamples:
+    """Samples of faces and bars that are not wholly fixed, for solids of these widths [m]."""
+    faces = np.concatenate([*(part.faces + part.nodes.start for part in mesh.meshes), surfaces.faces + len(mesh)])
+    held = np.append(fixed, np.zeros(len(surfaces), dtype=bool))
     faces, bars = (ends[~held[ends].all(axis=1)] for ends in (faces, mesh.bars))
-    return spots_of(np.concatenate([mesh.position, shells.position]), faces, bars, across, mesh.edge)
+    return surface_samples_of(np.concatenate([mesh.position, surfaces.position]), faces, bars, across, mesh.edge)
 
 
-def _room(mesh: Mesh, shells: Shells) -> int:
-    """Contacts of pairs that there is room for: four for every vertex of a surface, and some more."""
-    vertices = sum(len(np.unique(part.faces)) for part in mesh.meshes) + len(shells)
+def _room(mesh: Mesh, surfaces: BoneSurfaces) -> int:
+    """Room for contacts of pairs: four for every vertex of a surface, and some more."""
+    vertices = sum(len(np.unique(part.faces)) for part in mesh.meshes) + len(surfaces)
     return 64 + 4 * vertices if vertices else 0
 
 
@@ -163,10 +188,10 @@ def _solids(scene: Scene) -> tuple[list[int], list[tuple[int, Shape]]]:
     return [i for i, _ in parts], [(-1, part) for _, part in parts]
 
 
-def _refuse_overlap(scene: Scene, mesh: Mesh, shells: Shells) -> None:
-    """Raise if matter, or the shell of a bone, starts inside of an obstacle."""
+def _refuse_overlap(scene: Scene, mesh: Mesh, surfaces: BoneSurfaces) -> None:
+    """Raise if a soft body, or the surface of a bone, starts inside an obstacle."""
     soft = "nodes of SoftBody", [scene.bodies[k].name for k in mesh.body], mesh.position
-    bare = "bare points of RigidBody", [scene.rigid[k].name for k in shells.bone], shells.position
+    bare = "surface points of RigidBody", [scene.rigid[k].name for k in surfaces.bone], surfaces.position
     for obstacle in scene.obstacles:
         for what, names, position in (soft, bare):
             depth = -signed_distance(obstacle.shape, position) if len(position) else np.zeros(1)
@@ -174,7 +199,7 @@ def _refuse_overlap(scene: Scene, mesh: Mesh, shells: Shells) -> None:
                 i = int(depth.argmax())
                 inside = int((depth > 1e-3 * mesh.edge).sum())
                 raise SceneError(
-                    f"Obstacle {obstacle.name!r}: {inside} {what} {names[i]!r} start inside of it, the deepest "
+                    f"Obstacle {obstacle.name!r}: {inside} {what} {names[i]!r} start inside it, the deepest "
                     f"{depth[i]:.4g} m; move the body or the obstacle apart"
                 )
 
@@ -185,13 +210,13 @@ def _refuse_vanishing(scene: Scene, regions: dict[str, np.ndarray]) -> None:
     if total.max() >= 1.0:
         names = ", ".join(repr(a.name) for a in scene.actuators if isinstance(a, Expansion))
         raise SceneError(
-            f"Expansions {names}: together they strain matter by up to {total.max():.3g} at u = -1, where nothing is "
-            f"left of its length; keep the sum of max_strain where their regions overlap below 1"
+            f"Expansions {names}: together they strain matter by up to {total.max():.3g} at u = -1, which leaves "
+            f"no length; keep the sum of max_strain where their regions overlap below 1"
         )
 
 
-def _refuse_swallowed(scene: Scene, shells: Shells, cell: float) -> None:
-    """Raise if an obstacle, or a part of it, starts inside of a body, where no node may be to tell."""
+def _refuse_swallowed(scene: Scene, surfaces: BoneSurfaces, cell: float) -> None:
+    """Raise if an obstacle, or a part of it, starts inside a body, possibly between its nodes."""
     for obstacle in scene.obstacles:
         for part in getattr(obstacle.shape, "shapes", (obstacle.shape,)):
             lower, upper = part.bounds
@@ -201,15 +226,15 @@ def _refuse_swallowed(scene: Scene, shells: Shells, cell: float) -> None:
             skin, _ = sampled_surface(part, lower - step, upper + step, step)
             if not len(skin):
                 raise SceneError(
-                    f"Obstacle {obstacle.name!r}: it is so thin that samples {step:.3g} m apart, {_SAMPLES} along its "
-                    f"longest edge of {(upper - lower).max():.3g} m, find nothing of it; make it thicker than "
+                    f"Obstacle {obstacle.name!r}: it is too thin for samples {step:.3g} m apart, {_SAMPLES} along its "
+                    f"longest edge of {(upper - lower).max():.3g} m; make it thicker than "
                     f"{2.0 * step:.3g} m, away from the bodies, or cut it into a Union of smaller parts"
                 )
-            for body in (*scene.soft, *(scene.rigid[k] for k in shells.bones)):
+            for body in (*scene.soft, *(scene.rigid[k] for k in surfaces.bones)):
                 depth = -distance_to_body(body, skin)
                 if depth.max(initial=0.0) > 0.1 * cell:
                     raise SceneError(
-                        f"Obstacle {obstacle.name!r}: it starts inside of {type(body).__name__} {body.name!r}, up to "
+                        f"Obstacle {obstacle.name!r}: it starts inside {type(body).__name__} {body.name!r}, up to "
                         f"{depth.max():.4g} m below its surface; move the body or the obstacle apart"
                     )
 
@@ -221,20 +246,21 @@ def _refuse_held_bones(scene: Scene, mesh: Mesh) -> None:
         if len(held):
             names = ", ".join(repr(scene.rigid[k].name) for k in np.unique(held))
             raise SceneError(
-                f"Constraint {constraint.name!r}: its region {constraint.region!r} holds {len(held)} nodes of the "
-                f"bones {names}; hang the bone on the world with a Joint (parent=None), or make the region smaller"
+                f"Constraint {constraint.name!r}: its region {constraint.region!r} contains {len(held)} nodes that are "
+                f"bound to the bones {names}; connect the bone to the world with a Joint (parent=None), or make the "
+                f"region smaller"
             )
 
 
 def _refuse_idle(scene: Scene, mesh: Mesh) -> None:
-    """Raise if an actuator has nothing to act on: all but cables and motors act on tetrahedra."""
+    """Raise if the region of an actuator has no tetrahedra, on which all but cables and motors act."""
     for actuator in (a for a in scene.actuators if not isinstance(a, Cable | Torque | Servo)):
         inside = mesh.element_regions[actuator.region]
         if not inside[mesh.of("tets")].any():
             raise SceneError(
-                f"{type(actuator).__name__} {actuator.name!r}: region {actuator.region!r} holds the centre of no "
-                f"tetrahedron, but of {inside.sum()} triangles of sheets and bars of trusses; ProjectiveDynamics has "
-                f"actuators in solids alone, move the region into one or use smaller cells"
+                f"{type(actuator).__name__} {actuator.name!r}: region {actuator.region!r} contains the centre of no "
+                f"tetrahedron, but of {inside.sum()} triangles of sheets and bars of trusses; actuators of "
+                f"ProjectiveDynamics act on solids only: move the region into one or use smaller cells"
             )
 
 
@@ -256,11 +282,12 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
     for actuator in scene.actuators:
         if isinstance(actuator, Motor | Oscillation):
             raise SceneError(
-                f"{type(actuator).__name__} {actuator.name!r}: ProjectiveDynamics knows no such actuator yet; use "
+                f"{type(actuator).__name__} {actuator.name!r}: ProjectiveDynamics does not support this actuator; use "
                 f"Pressure, Muscle, Fibre, PneumaticCell, Expansion or Cable"
             )
     for constraint in scene.constraints:
         if constraint.freedom != "fixed":
             raise SceneError(
-                f"Constraint {constraint.name!r}: ProjectiveDynamics knows only 'fixed', got {constraint.freedom!r}"
+                f"Constraint {constraint.name!r}: ProjectiveDynamics supports only freedom='fixed', "
+                f"got {constraint.freedom!r}"
             )

@@ -156,7 +156,7 @@ class Mesh(Matter):
 
 @dataclasses.dataclass(frozen=True)
 class _Piece:
-    """What a shape, or a part of it, consists of; `sides` are the triangles at each hinge."""
+    """Nodes and elements of a shape, or of a part of it; `sides` are the triangles at each hinge."""
 
     position: np.ndarray
     faces: np.ndarray
@@ -184,7 +184,7 @@ def assemble(scene: Scene, cell_size: float) -> Mesh:
     """Mesh every body of `scene`.
 
     Args:
-        scene: What to mesh.
+        scene: The scene.
         cell_size: Length of the edges of shapes that are no meshes yet [m].
 
     Raises:
@@ -202,7 +202,7 @@ def assemble(scene: Scene, cell_size: float) -> Mesh:
     elements = [{k: _elements(b, i, p, k, cell_size) for k in _MATERIAL if len(getattr(p, k))} for i, (b, p) in bodies]
     for (_, (body, _)), found in zip(bodies, elements, strict=True):
         if not found:
-            raise SceneError(f"SoftBody {body.name!r}: bones take the place of all of its flesh; make them smaller")
+            raise SceneError(f"SoftBody {body.name!r}: bones replace all of its tetrahedra; make the bones smaller")
     nodes = together(scene, [_nodes(b, i, p, e, cell_size) for (i, (b, p)), e in zip(bodies, elements, strict=True)])
     matter = together(scene, [e[k] for k in _MATERIAL for e in elements if k in e])
     del matter["position"]
@@ -238,7 +238,7 @@ def _made(**fields: np.ndarray) -> _Piece:
 
 
 def _piece(shape: Shape, cell_size: float) -> _Piece:
-    """The elements of a shape: those of its sheets, of a truss, and of what is solid."""
+    """The elements of a shape: those of its sheets, of a truss, and of its solid parts."""
     truss = bars_of(shape)
     if truss is not None:
         return _made(position=truss.joints, bars=truss.bars, section=truss.section)
@@ -251,7 +251,7 @@ def _piece(shape: Shape, cell_size: float) -> _Piece:
 
 
 def _hollow(piece: _Piece, bone: np.ndarray) -> _Piece:
-    """A piece without the tetrahedra that are inside of a bone, which takes their place, nor what was theirs alone."""
+    """A piece without the tetrahedra inside a bone, which replaces them, and without nodes of these alone."""
     at = bone[piece.tets]
     tets = piece.tets[(at[:, 0] < 0) | (at != at[:, :1]).any(axis=1)]
     tables = {"tets": tets} | {n: getattr(piece, n) for n in ("faces", "triangles", "hinges", "bars")}
@@ -275,7 +275,7 @@ def _cloth(sheet: Sheet) -> _Piece:
 
 
 def _without_sheets(shape: Shape) -> Shape | None:
-    """What of a shape is solid."""
+    """The solid part of a shape, or None."""
     if isinstance(shape, Sheet):
         return None
     if isinstance(shape, Posed):
@@ -305,11 +305,11 @@ def _joined(pieces: list[_Piece], slack: float) -> _Piece:
 def _elements(body: SoftBody, index: int, piece: _Piece, kind: str, cell_size: float) -> dict:
     """Fields of the elements of one kind of a body."""
     table = getattr(piece, kind)
-    centre = piece.position[table].mean(axis=1)
-    inside = regions_at(body, centre, slack=1e-6 * cell_size)
+    center = piece.position[table].mean(axis=1)
+    inside = regions_at(body, center, slack=1e-6 * cell_size)
     materials = materials_at(body, inside, len(table))
     return {
-        "position": centre,
+        "position": center,
         "youngs_modulus": np.array([m.youngs_modulus for m in materials]),
         "poissons_ratio": np.array([m.poissons_ratio for m in materials]),
         "density": np.array([m.density for m in materials]),

@@ -1,4 +1,4 @@
-"""What projective dynamics simulates (`ProjectiveModel`) and what moves (`ProjectiveState`)."""
+"""The model of projective dynamics and its states."""
 
 import dataclasses
 import functools
@@ -15,14 +15,16 @@ from warpbots.solvers.articulated.model import PARAMETERS as ARTICULATED
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.articulated.robot import Robot
 from warpbots.solvers.law_groups import LawGroup
-from warpbots.solvers.projective.contact.bone_surface import apart, body_of
-from warpbots.solvers.projective.contact.detection import PairArrays
+from warpbots.solvers.projective.contact.bone_surface import body_of, never_in_contact
 from warpbots.solvers.projective.contact.node_contact import ObstacleArrays
+from warpbots.solvers.projective.contact.pair_arrays import PairArrays
 from warpbots.solvers.projective.contact.surface_samples import is_thin
 from warpbots.solvers.projective.contact.surface_search import PAIRS
 from warpbots.solvers.projective.elements.element import Kind
+from warpbots.solvers.projective.global_matrix import GlobalMatrices
 from warpbots.solvers.projective.mesh import Mesh
-from warpbots.solvers.projective.workspace import Scratch
+from warpbots.solvers.projective.topology import Topology
+from warpbots.solvers.projective.workspace import Workspace
 from warpbots.solvers.solver import Parameter
 
 __all__ = ["SKELETON", "ProjectiveModel", "ProjectiveState", "SkeletalState"]
@@ -32,7 +34,7 @@ _POSITIVE = (0.0, float("inf"))
 _CLEARANCE = 0.01
 """Distance that soft surfaces keep [mean edges]."""
 _MARGIN = 0.25
-"""How much further apart they are where one search is enough [mean edges]; less than what parts neighbours."""
+"""How much further apart they are where one search is enough [mean edges]; less than the distance of neighbours."""
 
 _PARAMETERS = {
     "youngs_modulus": Parameter("Pa", *_POSITIVE, "element", "Young's modulus"),
@@ -59,7 +61,7 @@ _PARAMETERS = {
 }
 
 SKELETON = tuple(n for n in ARTICULATED if n not in _PARAMETERS and not n.startswith("contact_"))
-"""Parameters of bones: those of articulated bodies without contacts, whose gravity is that of the flesh."""
+"""Parameters of bones: those of articulated bodies without contacts and without a gravity of their own."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -94,7 +96,7 @@ class ProjectiveModel(ArrayModel):
     """A scene as arrays. A changed copy is made with `dataclasses.replace`.
 
     Attributes:
-        scene: What was built.
+        scene: The scene.
         worlds: Number of independent copies.
         device: Device of all arrays.
         matter: All soft bodies of one world at rest, on the host; its points are the nodes.
@@ -114,20 +116,22 @@ class ProjectiveModel(ArrayModel):
         anchor: Where fixed nodes are [m], shape (worlds, n_fixed), vector.
         load: Steady forces [N], shape (worlds, n_nodes), vector.
         friction: Coulomb coefficients [1], shape (worlds, n_obstacles).
-        body_friction: Coulomb coefficients of soft bodies, then of bones with a shell [1], shape (worlds, n_bodies).
+        body_friction: Coulomb coefficients of soft bodies, then of bones with a surface [1], shape (worlds, n_bodies).
         gravity: Gravitational acceleration [m/s^2], shape (worlds,), vector.
         fluid_density: Density of the fluid [kg/m^3], shape (worlds, 1), or (worlds, 0) without one.
         fluid_velocity: Velocity of the fluid [m/s], shape (worlds, 1), or (worlds, 0) without one, vector.
         drag: Coefficients of drag [1], shape (worlds, n) for the angles of `Scene.fluid`.
         thrust: Coefficients of thrust [1], shape (worlds, n) likewise.
         activation: Stress actuators of tetrahedra, as a Warp struct.
-        growth: Actuators that change their lengths at rest, likewise.
+        growth: Actuators that change their lengths at rest, as a Warp struct.
         solids: Solids of the obstacles.
         obstacle: Obstacle of each solid, shape (n_solids,), int.
         condition: Code of the condition of each obstacle, shape (n_obstacles,), int.
-        extra: Coefficient of what sticks less that of what slides, of each obstacle [1], shape (n_obstacles,).
+        extra: Coefficient of static friction minus that of sliding friction [1], shape (n_obstacles,).
         skeleton: The bones, or None; its parameters are those of this model, too.
-        scratch: What a step computes on its way, and what does not change at all.
+        topology: Tables that never change.
+        matrices: Matrices of the global step.
+        workspace: Arrays that a step fills anew.
     """
 
     scene: Scene
@@ -163,7 +167,9 @@ class ProjectiveModel(ArrayModel):
     condition: wp.array
     extra: wp.array
     skeleton: ArticulatedModel | None
-    scratch: Scratch
+    topology: Topology
+    matrices: GlobalMatrices
+    workspace: Workspace
 
     scalar = real
     """Warp scalar of control signals."""
@@ -196,18 +202,19 @@ class ProjectiveModel(ArrayModel):
     @functools.cached_property
     def bones(self) -> ArticulatedModel:
         """The bones, which feel the gravity of this model."""
-        return dataclasses.replace(self.skeleton, gravity=self.scratch.bones.gravity)
+        return dataclasses.replace(self.skeleton, gravity=self.workspace.bones.gravity)
 
     def parameters(self) -> dict[str, Parameter]:
-        """What can be differentiated: field name -> unit, range and meaning.
+        """Differentiable parameters: field name -> unit, range and meaning.
 
-        Anchors are none of it in a scene where nothing is fixed, thickness and bending without sheets, sections without
-        bars, what belongs to fibres, cells, cables and the fluid without these, friction without what it would act on.
+        Parameters that the scene does not use are left out: anchors without fixed nodes, thickness and bending without
+        sheets, sections without bars, those of fibres, cells, cables and the fluid without these, and friction without
+        contacts on which it acts.
         """
         absent = {n for n in _PARAMETERS if not getattr(self, n).size}
         if not any(o.condition == "friction" for o in self.scene.obstacles):
             absent.add("friction")
-        if not self.scratch.capacity:
+        if not self.topology.sizes.capacity:
             absent.add("body_friction")
         own = {name: spec for name, spec in _PARAMETERS.items() if name not in absent}
         bones = self.skeleton.parameters() if self.skeleton else {}
@@ -216,7 +223,7 @@ class ProjectiveModel(ArrayModel):
     @functools.cached_property
     def elements(self) -> tuple[tuple[Kind, object], ...]:
         """Kinds of elements, each with its elements as a Warp struct."""
-        pairs = tuple((kind, self.scratch.struct(kind)) for kind in self.scratch.kinds)
+        pairs = tuple((kind, self.workspace.struct(kind)) for kind in self.topology.kinds)
         for kind, elements in pairs:
             for name in _PARAMETERS.keys() & kind.arrays.vars.keys():
                 setattr(elements, name, getattr(self, name).flatten())
@@ -225,7 +232,7 @@ class ProjectiveModel(ArrayModel):
     @functools.cached_property
     def nodes(self) -> object:
         """Nodes as a Warp struct."""
-        nodes = self.scratch.nodes()
+        nodes = self.workspace.nodes()
         nodes.anchor, nodes.load, nodes.gravity = self.anchor.flatten(), self.load.flatten(), self.gravity
         return nodes
 
@@ -233,7 +240,7 @@ class ProjectiveModel(ArrayModel):
     def obstacles(self) -> ObstacleArrays:
         """Obstacles as a Warp struct."""
         obstacles = ObstacleArrays()
-        obstacles.solids, obstacles.solid, obstacles.obstacle = self.scratch.solids, self.solids, self.obstacle
+        obstacles.solids, obstacles.solid, obstacles.obstacle = self.topology.sizes.solids, self.solids, self.obstacle
         obstacles.obstacles, obstacles.condition, obstacles.extra = (
             len(self.scene.obstacles),
             self.condition,
@@ -247,24 +254,24 @@ class ProjectiveModel(ArrayModel):
 
     @functools.cached_property
     def sharp(self) -> bool:
-        """Whether there is an obstacle that can be inside of a face whose corners are outside of it."""
+        """Whether an obstacle can be inside a face whose corners are outside of it."""
         return bool((widths(self.solids) > 0.0).any())
 
     @functools.cached_property
     def pairs(self) -> PairArrays:
-        """Surfaces that may meet as a Warp struct."""
-        pairs, scratch = PairArrays(), self.scratch
-        pairs.nodes, pairs.stride, pairs.capacity = scratch.points, scratch.stride, scratch.capacity
+        """Surfaces that may be in contact as a Warp struct."""
+        pairs, surfaces, sizes = PairArrays(), self.topology.bone_surfaces, self.topology.sizes
+        pairs.nodes, pairs.stride, pairs.capacity = sizes.points, sizes.stride, sizes.capacity
         pairs.clearance, pairs.margin = _CLEARANCE * self.matter.edge, _MARGIN * self.matter.edge
-        attached = apart(self.scene, self.matter, scratch.shells)
+        attached = never_in_contact(self.scene, self.matter, surfaces)
         pairs.bodies = len(attached)
-        numbers = body_of(self.scene, self.matter, scratch.shells)
+        numbers = body_of(self.scene, self.matter, surfaces)
         pairs.body, pairs.attached = (
             wp.array(a.reshape(-1).astype(np.int32), dtype=int, device=self.device) for a in (numbers, attached)
         )
         pairs.friction = self.body_friction.flatten()
         for name in ("vertex", "face", "edge"):
-            setattr(pairs, name, getattr(scratch.surface, name))
+            setattr(pairs, name, getattr(self.topology.surface, name))
         for name in PAIRS:
-            setattr(pairs, name, getattr(scratch.search, name))
+            setattr(pairs, name, getattr(self.workspace.contact.search, name))
         return pairs

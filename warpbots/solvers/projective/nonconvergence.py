@@ -1,14 +1,14 @@
-"""Why a step has no end, in words."""
+"""Why a step did not converge, in words."""
 
 import numpy as np
 
 from warpbots.solvers.projective.model import ProjectiveModel
-from warpbots.solvers.projective.report import where_lost, where_sunk
+from warpbots.solvers.projective.report import where_embedded, where_lost
 
 __all__ = ["diagnosis"]
 
 _LONG_MEMORY = 40
-"""Corrections that are worth remembering in long steps."""
+"""A memory of the acceleration that helps long steps."""
 
 
 def diagnosis(
@@ -27,46 +27,36 @@ def diagnosis(
         before: Fields of the last state as NumPy arrays.
         after: Fields of the bad state.
         dt: Length of the step [s].
-        tolerance: Correction at which it would have converged [m].
-        max_iterations: Corrections after which it has failed.
-        memory: Corrections that the acceleration remembers.
+        tolerance: Size of a correction at which the step would have converged [m].
+        max_iterations: Number of iterations after which it has failed.
+        memory: Number of corrections that the acceleration remembers.
     """
     for name, values in before.items():
         if not np.isfinite(values).all():
             return f"{name} was not finite before the step"
-    scratch, it = model.scratch, model.scratch.matrix(dt).iteration
-    w = int(np.argwhere(~np.isfinite(after["velocity"]).all(axis=(1, 2)))[0, 0])
-    corrections, size = int(it.progress.iterations.numpy()[w]), float(it.progress.size.numpy()[w])
-    shorter = f"use a shorter step (this one has {dt:.3g} s)"
-    if sunk := where_sunk(model, w, before["position"][w]):
-        return f"{sunk}; or {shorter}"
-    columns = scratch.matrix(dt).compliance
-    if int(columns.lacking.numpy()[0]):
+    matrix = model.matrices.of(dt)
+    progress, w = matrix.iteration.progress, int(np.argwhere(~np.isfinite(after["velocity"]).all(axis=(1, 2)))[0, 0])
+    iterations, size = int(progress.iterations.numpy()[w]), float(progress.size.numpy()[w])
+    position, shorter = before["position"][w], f"use a shorter step (now {dt:.3g} s)"
+    if embedded := where_embedded(model, w, position):
+        return f"{embedded}; or {shorter}"
+    if int(matrix.compliance.missing.numpy()[0]):
         return (
-            f"more nodes touch at once than there is room for: {len(scratch.touching)} nodes may, and what a force on "
-            f"one does to all others is kept for {columns.owner.size} of them; use larger cells, or fewer worlds"
+            f"too many nodes are in contact at once: {len(model.topology.candidates)} nodes may be, and there is room "
+            f"for the compliances of {matrix.compliance.owner.size} of them; use larger cells, or fewer worlds"
         )
-    room, pairs, crossing = (
-        scratch.capacity,
-        *(int(a.numpy()[w]) for a in (scratch.search.count, scratch.search.crossing)),
-    )
-    z = it.history.z.numpy().reshape(model.worlds, scratch.stride, 4)[w, : scratch.count, :3]
-    inverted = _inverted(model, before["position"][w].astype(float) + z)
+    inverted = _inverted(model, position.astype(float) + _displacement(model, dt, w))
     converged = size <= tolerance
-    if pairs > room or crossing or (pairs and converged and not inverted):
-        return (
-            f"surfaces cannot be kept apart in world {w}: {where_lost(model, w, before['position'][w])}; {pairs} pairs "
-            f"of vertices, faces and edges meet (room for {room}) in {int(scratch.search.rounds.numpy()[w])} searches; "
-            f"move bodies that start inside one another apart, {shorter}, or collisions=False"
-        )
+    if lost := _lost(model, w, position, converged and not inverted):
+        return f"{lost}; move bodies apart that overlap at the start, {shorter}, or collisions=False"
     if converged:
         return (
-            f"the step ends with matter turned inside out in world {w}: {inverted}; no motion leads there, and where "
-            f"the step ends would be left to chance: {shorter}, smaller cells, weaker loads or actuators, or "
-            f"law='neo_hookean', whose stress grows without bound before"
+            f"the step converged to an inverted state in world {w}: {inverted}; no motion leads to such a state: "
+            f"{shorter}, smaller cells, weaker loads or actuators, or law='neo_hookean', whose stress grows without "
+            f"bound before elements invert"
         )
     if not np.isfinite(size):
-        where = "where its search begins" if corrections == 1 else f"after {corrections} corrections"
+        where = "at the initial guess" if iterations == 1 else f"after {iterations} iterations"
         why = f": {inverted}" if inverted else _infinite(model, w)
         return f"forces of the step in world {w} are not finite {where}{why}; {shorter}, or weaker loads or actuators"
     longer = (
@@ -75,18 +65,44 @@ def diagnosis(
         else f"a longer memory of the acceleration (memory={_LONG_MEMORY}, now {memory}) or "
     )
     return (
-        f"the step did not converge in world {w}: after {corrections} corrections the last one moves a node by "
+        f"the step did not converge in world {w}: after {iterations} iterations the last correction moves a node by "
         f"{size:.3g} m (tolerance {tolerance:.3g} m){f', with {inverted}' if inverted else ''}; {shorter}, a larger "
-        f"tolerance or weaker actuators; {longer}more corrections (max_iterations, now {max_iterations}) help long "
+        f"tolerance or weaker actuators; {longer}more iterations (max_iterations, now {max_iterations}) help with long "
         f"steps of stiff matter"
     )
 
 
+def _displacement(model: ProjectiveModel, dt: float, w: int) -> np.ndarray:
+    """Displacements of the nodes of a world in the last step [m], shape (n_nodes, 3)."""
+    sizes = model.topology.sizes
+    z = model.matrices.of(dt).iteration.history.z.numpy()
+    return z.reshape(model.worlds, sizes.stride, 4)[w, : sizes.nodes, :3]
+
+
+def _lost(model: ProjectiveModel, w: int, position: np.ndarray, otherwise: bool) -> str:
+    """Which surfaces could not be kept apart; empty for none.
+
+    Args:
+        model: Where the step ran.
+        w: The world.
+        position: Nodes before the step [m], shape (n_nodes, 3).
+        otherwise: Whether no other reason for the failure is known.
+    """
+    search, room = model.workspace.contact.search, model.topology.sizes.capacity
+    pairs, intersection, searches = (int(a.numpy()[w]) for a in (search.count, search.intersection, search.searches))
+    if not (pairs > room or intersection or (pairs and otherwise)):
+        return ""
+    return (
+        f"surfaces cannot be kept apart in world {w}: {where_lost(model, w, position)}; {pairs} pairs of vertices, "
+        f"faces and edges are in contact (room for {room}) after {searches} runs of collision detection"
+    )
+
+
 def _inverted(model: ProjectiveModel, x: np.ndarray) -> str:
-    """Tetrahedra that are inside out where nodes are at `x` [m], shape (n_nodes, 3); empty for none."""
+    """Tetrahedra that are inverted where nodes are at `x` [m], shape (n_nodes, 3); empty for none."""
     mesh = model.matter
     corners = x[mesh.tets]
-    with np.errstate(all="ignore"):  # what is looked at here may overflow
+    with np.errstate(all="ignore"):  # positions of a failed step may overflow
         bad = np.flatnonzero(np.linalg.det(corners[:, 1:] - corners[:, :1]) <= 0.0)
     if not len(bad):
         return ""
@@ -100,10 +116,10 @@ def _inverted(model: ProjectiveModel, x: np.ndarray) -> str:
 
 
 def _infinite(model: ProjectiveModel, w: int) -> str:
-    """At which node the imbalance of forces is not finite."""
-    scratch, mesh = model.scratch, model.matter
-    lacking = scratch.lacking.numpy().reshape(model.worlds, scratch.stride, 4)[w, : scratch.count, :3]
-    bad = np.flatnonzero(~np.isfinite(lacking).all(axis=1))
+    """At which nodes the residual is not finite."""
+    sizes, mesh = model.topology.sizes, model.matter
+    residual = model.workspace.residual.numpy().reshape(model.worlds, sizes.stride, 4)[w, : sizes.nodes, :3]
+    bad = np.flatnonzero(~np.isfinite(residual).all(axis=1))
     if not len(bad):
         return ""
     at = ", ".join(f"{c:.3g}" for c in mesh.position[bad[0]])

@@ -1,4 +1,4 @@
-"""Bones: which nodes of the flesh are bound to which rigid body, and what joins these to one another, on the host."""
+"""Bones: which nodes of soft bodies are bound to which rigid body, and their joints, on the host."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -15,17 +15,17 @@ from warpbots.solvers.articulated.dynamics import dynamics
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.articulated.spatial import scalar, vec3
 from warpbots.solvers.projective.bones.handles import HandleArrays, HandleWork
-from warpbots.solvers.projective.contact.bone_surface import Shells, distance_to_body
+from warpbots.solvers.projective.contact.bone_surface import BoneSurfaces, distance_to_body
 from warpbots.solvers.projective.iterate.cholesky import Factor
 
-__all__ = ["BoneScratch", "bones_at", "bound_velocity", "handles_of", "motors_of", "skeleton_of"]
+__all__ = ["BoneWorkspace", "bones_at", "bound_velocity", "handles_of", "motors_of", "skeleton_of"]
 
 _SAMPLES, _ROUNDING = 4, 0.0
-"""Of solids of bones, which nothing touches: flesh does."""
+"""Of the solids of bones, which are never in contact themselves."""
 
 
 def bones_at(bones: Sequence[RigidBody], position: np.ndarray, slack: float) -> np.ndarray:
-    """Index of the bone that each point is inside of, the deepest one if there are several; -1 for none.
+    """Index of the bone that contains each point, the one in which it is deepest if there are several; -1 for none.
 
     Args:
         bones: Rigid bodies where all joints are at zero.
@@ -45,18 +45,18 @@ def motors_of(scene: Scene) -> list[int]:
 
 
 def skeleton_of(scene: Scene, mesh: object, worlds: int, device: wp.Device) -> ArticulatedModel | None:
-    """The bones of a scene as an articulated model without contacts; None if there are none.
+    """The bones of a scene as an articulated model without contacts; None without bones.
 
-    A bone that floats, and has no velocity of its own, starts with that of the flesh around it.
+    A floating bone without a velocity of its own starts with that of the nodes that are bound to it.
 
     Args:
         scene: Has the bones.
-        mesh: The flesh, a `Mesh`.
+        mesh: The soft bodies, a `Mesh`.
         worlds: Number of worlds.
         device: Device of the arrays.
 
     Raises:
-        SceneError: A bone holds no flesh, a joint does not start at zero, or a contact is spelled out.
+        SceneError: No nodes are bound to a bone, a joint does not start at zero, or the scene has a `Contact`.
     """
     if not scene.rigid:
         return None
@@ -71,29 +71,29 @@ def skeleton_of(scene: Scene, mesh: object, worlds: int, device: wp.Device) -> A
 
 
 def handles_of(
-    skeleton: ArticulatedModel, mesh: object, shells: Shells, A: csc_matrix, factor: Factor, stride: int
+    skeleton: ArticulatedModel, mesh: object, bone_surfaces: BoneSurfaces, A: csc_matrix, factor: Factor, stride: int
 ) -> HandleArrays:
-    """Bones as handles of all nodes, and of the vertices of their shells.
+    """Bones as handles of all nodes, and of the vertices of their surfaces.
 
     Args:
         skeleton: The bones.
-        mesh: The flesh, a `Mesh`.
-        shells: What touches besides.
+        mesh: The soft bodies, a `Mesh`.
+        bone_surfaces: Surfaces of bones outside of their soft bodies.
         A: Matrix of the global step [N/m], shape (n_nodes, n_nodes).
         factor: Its factors for nodes that are neither fixed nor bound.
-        stride: Entries of a point of the iteration of one world.
+        stride: Entries of an iterate of one world.
     """
-    bones, bone_of = len(skeleton.scene.rigid), np.append(mesh.bone, shells.bone)
+    bones, bone_of = len(skeleton.scene.rigid), np.append(mesh.bone, bone_surfaces.bone)
     nodes, bound = len(bone_of), np.flatnonzero(bone_of >= 0)
-    bone, position = bone_of[bound], np.concatenate([mesh.position, shells.position])[bound]
+    bone, position = bone_of[bound], np.concatenate([mesh.position, bone_surfaces.position])[bound]
     center = np.array([b.position for b in skeleton.scene.rigid])[bone]
     R = np.array([b.rotation for b in skeleton.scene.rigid])[bone]
     place = np.einsum("bij,bi->bj", R, position - center)
     weight = np.zeros((nodes, bones, 4))
     weight[bound, bone] = np.append(place, np.ones((len(bound), 1)), axis=1)
     weight = weight.reshape(nodes, 4 * bones)
-    flesh = weight[: len(mesh)]
-    flesh[factor.free] = -factor.lu.solve(A[factor.free] @ flesh)
+    follow = weight[: len(mesh)]
+    follow[factor.free] = -factor.lu.solve(A[factor.free] @ follow)
     handles, device = HandleArrays(), skeleton.device
     handles.nodes, handles.stride, handles.freedom = nodes, stride, skeleton.robot.freedom
     handles.handles, handles.bound = 4 * bones, len(bound)
@@ -102,23 +102,23 @@ def handles_of(
     )
     handles.place = wp.array(place, dtype=vec3, device=device)
     handles.weight = wp.array(weight.T.reshape(-1).astype(real_numpy), dtype=real, device=device)
-    handles.stiffness = wp.array((flesh.T @ (A @ flesh)).reshape(-1), dtype=scalar, device=device)
+    handles.stiffness = wp.array((follow.T @ (A @ follow)).reshape(-1), dtype=scalar, device=device)
     return handles
 
 
-class BoneScratch:
-    """Arrays that a step fills for its bones.
+class BoneWorkspace:
+    """Arrays of bones that a step fills anew.
 
     Attributes:
         motor: Channels of the motors, shape (motors,).
         control: Their signals, shape (worlds, motors), with a gradient.
-        gravity: Gravity as bones see it [m/s^2], shape (worlds,), with a gradient.
-        previous: Coordinates, then velocities, which the scheme of one step writes and nobody reads.
-        work: What a global step computes, and the same with rows and columns exchanged for its adjoint.
+        gravity: Gravitational acceleration in double precision [m/s^2], shape (worlds,), with a gradient.
+        previous: Joint coordinates and velocities before the last step, which a scheme of one step does not read.
+        work: Arrays of a global step, and the same with rows and columns exchanged for its adjoint.
         tangent: Transpose of the Jacobian of the joints, shape (worlds * freedom * freedom,).
-        pushed: Forces of the flesh on bound nodes [N], shape (worlds * bound,).
-        moved: Gradients to the displacements of bound nodes, likewise.
-        power: Powers at bound nodes, likewise, with a gradient.
+        pushed: Forces of soft bodies on bound nodes [N], shape (worlds * bound,).
+        moved: Gradients with respect to the displacements of bound nodes, shape (worlds * bound,).
+        power: Powers at bound nodes [W], shape (worlds * bound,), with a gradient.
     """
 
     def __init__(self, skeleton: ArticulatedModel, bound: int, motor: list[int]):
@@ -139,7 +139,7 @@ class BoneScratch:
             setattr(work, name, zeros(worlds * handles, vec3))
         for name in ("matrix", "inverse"):
             setattr(work, name, zeros(worlds * n * n))
-        for name in ("lacking", "torque", "step"):
+        for name in ("residual", "torque", "step"):
             setattr(work, name, zeros(worlds * n))
         work.pivot = zeros(worlds * n, int)
         exchanged = HandleWork()
@@ -160,7 +160,7 @@ def _all_joints(scene: Scene) -> list[Joint]:
 
 
 def _thrown(joint: Joint, scene: Scene, mesh: object) -> Joint:
-    """A joint, with the velocity of the flesh at its start if it is free and has none of its own."""
+    """A joint; a free one without a velocity of its own starts with that of the nodes that are bound to its bone."""
     if joint.kind != "free" or joint.parent is not None or joint.start_velocity is not None:
         return joint
     bone = [b.name for b in scene.rigid].index(joint.child)
@@ -169,7 +169,7 @@ def _thrown(joint: Joint, scene: Scene, mesh: object) -> Joint:
 
 
 def bound_velocity(skeleton: ArticulatedModel, mesh: object) -> np.ndarray:
-    """Velocities of all nodes at time 0 [m/s], those of bound ones as the joints have it, shape (n_nodes, 3)."""
+    """Velocities of all nodes at time 0 [m/s], those of bound ones by the joints, shape (n_nodes, 3)."""
     robot, velocity = skeleton.robot, mesh.velocity.copy()
     dynamics(skeleton, Articulated().state(skeleton))
     axes = skeleton.workspace.work.axis.numpy()[: robot.freedom].astype(float)
@@ -186,26 +186,26 @@ def bound_velocity(skeleton: ArticulatedModel, mesh: object) -> np.ndarray:
 def _refuse_contacts(scene: Scene) -> None:
     for contact in scene.contacts:
         raise SceneError(
-            f"Contact {contact.name!r}: ProjectiveDynamics finds by itself what touches, with the friction of soft "
+            f"Contact {contact.name!r}: ProjectiveDynamics detects all contacts itself, with the friction of soft "
             f"bodies and obstacles; leave it out"
         )
 
 
 def _refuse_starts(scene: Scene) -> None:
-    """Raise if a joint does not start where the flesh is at rest."""
+    """Raise if a joint does not start where soft bodies are at rest."""
     for joint in scene.joints:
         if joint.start is not None:
-            turning = joint.kind in ("ball", "free")
-            zero = (0.0,) * (len(joint.start) - 1) + (1.0,) if turning else (0.0,) * len(joint.start)
+            quaternion = joint.kind in ("ball", "free")
+            zero = (0.0,) * (len(joint.start) - 1) + (1.0,) if quaternion else (0.0,) * len(joint.start)
             if not np.allclose(joint.start, zero, atol=1e-9):
                 raise SceneError(
-                    f"Joint {joint.name!r}: it starts at {joint.start}, and the flesh is at rest where all joints are "
-                    f"at zero; leave out start, and drive the joint there with a Servo"
+                    f"Joint {joint.name!r}: it starts at {joint.start}, but soft bodies are at rest where all joints "
+                    f"are at zero; leave out start, and drive the joint there with a Servo"
                 )
 
 
 def _refuse_loose(scene: Scene, position: np.ndarray, bone: np.ndarray) -> None:
-    """Raise if a bone does not hold the flesh: it needs three nodes that are not in line."""
+    """Raise if a bone is bound to fewer than three nodes that are not in line."""
     carriers = {j.parent for j in scene.joints}
     for k, body in enumerate(scene.rigid):
         if body.shape is None and body.name in carriers:
@@ -217,7 +217,7 @@ def _refuse_loose(scene: Scene, position: np.ndarray, bone: np.ndarray) -> None:
             thickness = float((upper - lower).min())
             raise SceneError(
                 f"RigidBody {body.name!r} (from {lower.round(6).tolist()} to {upper.round(6).tolist()} m) is outside "
-                f"of the flesh: it holds {len(held)} nodes of soft bodies, and needs three that are not in line; move "
-                f"it inside or make it thicker, or use cells of half its thickness, {thickness / 2.0:.3g} m "
+                f"of the soft bodies: {len(held)} of their nodes are bound to it, but it needs three that are not in "
+                f"line; move it inside or make it thicker, or use cells of half its thickness, {thickness / 2.0:.3g} m "
                 f"(ProjectiveDynamics(cell_size=...))"
             )

@@ -1,18 +1,18 @@
-"""Bones as handles of the flesh: a global step that moves them and what follows them together.
+"""Bones as handles of soft bodies: a global step that moves both together.
 
 A bone with the orientation R and the origin p is a handle with the four columns T = (R, p). The global matrix A gives
-every node i a weight v_ic to each column c of all bones, with which it follows them when nothing else pulls: of a bound
+every node i a weight v_ic for each column c of all bones, with which it follows them without other forces: of a bound
 node its place (r, 1) in the frame of its bone, of the others -A_ff^-1 A_fb times these. The global step
 
     B^T A B dz = B^T b,   B = (1, v G)
 
-of the soft multi-body paper (section 4, eq. 8 and 16) then falls apart into the solve y = A_ff^-1 b_f, which knows of
-no bones, and a small dense one for the joints,
+of the soft multi-body paper (section 4, eq. 8 and 16) then separates into the solve y = A_ff^-1 b_f, without bones, and
+a small dense one for the joints,
 
     (K + G^T (v^T A v) G) dx = G^T v^T b - r,   du = y + v G dx,
 
 with the residual r and the Jacobian K of the articulated bodies alone, and the derivative G of the handles with respect
-to the joints. As A couples nodes and not coordinates, v and v^T A v are constant, and G is all that turns. Rows go with
+to the joints. As A couples nodes and not coordinates, v and v^T A v are constant, and only G changes. Rows go with
 velocities of joints and columns with their displacements, which differ for balls (`articulated.joints`).
 """
 
@@ -25,7 +25,6 @@ from warpbots.solvers.articulated.residual import evaluate
 from warpbots.solvers.articulated.robot_arrays import RobotArrays, Tree
 from warpbots.solvers.articulated.spatial import Twist, angular, linear, mat33, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import Links, Stage, StepArrays
-from warpbots.solvers.projective.contact.coulomb import MeetingArrays, ReachArrays, TouchArrays
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.elements.nodes import packed
 
@@ -43,7 +42,6 @@ __all__ = [
     "joint_step_kernel",
     "place_kernel",
     "pose_kernel",
-    "reach_kernel",
     "signal_kernel",
     "single",
 ]
@@ -55,17 +53,17 @@ _vec = vector(3)
 class HandleArrays:
     """Handles, the same in all worlds.
 
-    nodes: Nodes of one world, and vertices of shells after them.
-    stride: Entries of a point of the iteration of one world: all these, then velocities of joints, then contacts.
+    nodes: Points of one world: nodes, then vertices of bone surfaces.
+    stride: Entries of an iterate of one world.
     freedom: Number of velocities of joints.
     handles: Number of handles, four for each bone.
-    bone_of: Bone that each node is bound to, -1 for none, shape (nodes,).
-    bound: Number of nodes that are bound to bones, vertices of shells among them.
-    node: Bound nodes, shape (bound,).
+    bone_of: Bone that each point is bound to, -1 for none, shape (nodes,).
+    bound: Number of points that are bound to bones, all vertices of bone surfaces included.
+    node: Bound points, shape (bound,).
     bone: Their bones, shape (bound,).
-    place: Where they are in the frame of their bone [m], shape (bound,).
-    weight: Weights v_ic, handle after handle, shape (handles * nodes,).
-    stiffness: Their product v^T A v [N/m], shape (handles * handles,).
+    place: Their positions in the frame of their bone [m], shape (bound,).
+    weight: Weights v_ic [m, 1], handle after handle, shape (handles * nodes,).
+    stiffness: Their product v^T A v [N m, N, N/m], shape (handles * handles,).
     """
 
     nodes: int
@@ -83,18 +81,18 @@ class HandleArrays:
 
 @wp.struct
 class HandleWork:
-    """What a global step computes on its way, all worlds in one row.
+    """Arrays of a global step, all worlds in one row.
 
     rows: Derivative of each handle with respect to velocities of joints, shape (worlds * handles * freedom,).
-    columns: The same with respect to their displacements.
-    carried: Product of the stiffness of the handles with the columns, likewise.
+    columns: The same with respect to their displacements, shape (worlds * handles * freedom,).
+    carried: Product of the stiffness of the handles with the columns, shape (worlds * handles * freedom,).
     force: Force on each handle, v^T b, shape (worlds * handles,).
-    moved: Correction of each handle, likewise.
-    lacking: What the articulated bodies lack without the flesh, -r [N m or N], shape (worlds * freedom,).
+    moved: Correction of each handle, shape (worlds * handles,).
+    residual: Residual of the articulated bodies without soft bodies, -r [N m or N], shape (worlds * freedom,).
     matrix: Their Jacobian K, then the factors of the whole matrix, shape (worlds * freedom * freedom,).
     pivot: Rows that were exchanged, shape (worlds * freedom,).
     inverse: Inverse of the whole matrix, shape (worlds * freedom * freedom,).
-    torque: What they lack with the flesh, G^T v^T b - r, shape (worlds * freedom,).
+    torque: Residual with soft bodies, G^T v^T b - r [N m or N], shape (worlds * freedom,).
     step: Right-hand side and solution, shape (worlds * freedom,).
     """
 
@@ -103,7 +101,7 @@ class HandleWork:
     carried: wp.array[vec3]
     force: wp.array[vec3]
     moved: wp.array[vec3]
-    lacking: wp.array[scalar]
+    residual: wp.array[scalar]
     matrix: wp.array[scalar]
     pivot: wp.array[int]
     inverse: wp.array[scalar]
@@ -125,9 +123,12 @@ def single(a: vec3):
 
 @wp.kernel
 def signal_kernel(
+    # model
     motor: wp.array[int],
+    # state
     control: wp.array2d[real],
     gravity: wp.array[_vec],
+    # out
     control_out: wp.array2d[scalar],
     gravity_out: wp.array[vec3],
 ):
@@ -139,8 +140,17 @@ def signal_kernel(
 
 
 @wp.kernel(enable_backward=False)
-def begin_joints_kernel(handles: HandleArrays, tree: Tree, past: Past, stage_out: Stage, u_out: wp.array[NODE]):
-    """What a step makes of the past of the joints, and where its search begins."""
+def begin_joints_kernel(
+    # model
+    handles: HandleArrays,
+    tree: Tree,
+    # state
+    past: Past,
+    # out
+    stage_out: Stage,
+    u_out: wp.array[NODE],
+):
+    """State of the joints before a step, and the initial guess of their displacements."""
     w = wp.tid()
     stage_out.c[w] = inverse_length(past, w)
     for e in range(tree.elements):
@@ -154,7 +164,7 @@ def begin_joints_kernel(handles: HandleArrays, tree: Tree, past: Past, stage_out
 
 @wp.func
 def handle_rate(R: mat33, p: vec3, c: int, twist: Twist):
-    """How fast column c of (R, p) changes for a twist of its bone."""
+    """Rate of column c of (R, p) for a twist of its bone."""
     rate = wp.cross(angular(twist), p) + linear(twist)
     if c < 3:
         rate = wp.cross(angular(twist), vec3(R[0, c], R[1, c], R[2, c]))
@@ -163,10 +173,19 @@ def handle_rate(R: mat33, p: vec3, c: int, twist: Twist):
 
 @wp.kernel(enable_backward=False)
 def pose_kernel(
-    handles: HandleArrays, robot: RobotArrays, active: wp.array[int], control: wp.array2d[scalar], u: wp.array[NODE],
-    stage_out: Stage, work_out: StepArrays, handle_out: HandleWork,
-):  # fmt: skip
-    """Bones at the displacements of joints that are in `u`: residual, Jacobian, and derivatives of the handles."""
+    # model
+    handles: HandleArrays,
+    robot: RobotArrays,
+    # state
+    active: wp.array[int],
+    control: wp.array2d[scalar],
+    u: wp.array[NODE],
+    # out
+    stage_out: Stage,
+    work_out: StepArrays,
+    handle_out: HandleWork,
+):
+    """Bones at the displacements of joints in `u`: residual, Jacobian, and derivatives of the handles."""
     w = wp.tid()
     if active[w] == 0:
         return
@@ -176,7 +195,7 @@ def pose_kernel(
         stage_out.x[w * n + j] = scalar(u[w * handles.stride + handles.nodes + j][0])
     evaluate(robot, stage_out, work_out, control, w, 0, 1)
     for j in range(n):
-        handle_out.lacking[w * n + j] = -work_out.residual[w * n + j]
+        handle_out.residual[w * n + j] = -work_out.residual[w * n + j]
         for i in range(n):
             handle_out.matrix[(w * n + i) * n + j] = work_out.jacobian[(w * n + i) * n + j]
         for k in range(tree.bodies):
@@ -194,15 +213,23 @@ def pose_kernel(
 
 @wp.func
 def carried_to(handles: HandleArrays, tree: Tree, links: Links, w: int, b: int):
-    """Where its bone puts number b of what is bound: p + R r."""
+    """Position of bound point number b on its bone: p + R r."""
     k = w * tree.bodies + handles.bone[b]
     return links.body_position[k] + links.body_rotation[k] @ handles.place[b]
 
 
 @wp.kernel(enable_backward=False)
 def place_kernel(
-    handles: HandleArrays, tree: Tree, links: Links, active: wp.array[int], x: wp.array[_vec], u_out: wp.array[NODE]
-):  # fmt: skip
+    # model
+    handles: HandleArrays,
+    tree: Tree,
+    # state
+    links: Links,
+    active: wp.array[int],
+    x: wp.array[_vec],
+    # out
+    u_out: wp.array[NODE],
+):
     """Displacements of bound nodes: p + R r - x."""
     w, b = wp.tid()
     if active[w] == 0:
@@ -214,21 +241,27 @@ def place_kernel(
 
 @wp.kernel(enable_backward=False)
 def handle_force_kernel(
-    handles: HandleArrays, active: wp.array[int], lacking: wp.array[NODE], handle_out: HandleWork
-):  # fmt: skip
+    # model
+    handles: HandleArrays,
+    # state
+    active: wp.array[int],
+    residual: wp.array[NODE],
+    # out
+    handle_out: HandleWork,
+):
     """Force on each handle: sum of v_ic b_i."""
     w, c = wp.tid()
     if active[w] == 0:
         return
     total = vec3()
     for i in range(handles.nodes):
-        total += scalar(handles.weight[c * handles.nodes + i]) * double(at(lacking, w * handles.stride + i))
+        total += scalar(handles.weight[c * handles.nodes + i]) * double(at(residual, w * handles.stride + i))
     handle_out.force[w * handles.handles + c] = total
 
 
 @wp.func
 def assemble(handles: HandleArrays, handle: HandleWork, s: scalar, w: int):
-    """K + s G^T (v^T A v) G in the place of K."""
+    """K + s G^T (v^T A v) G instead of K."""
     n = handles.freedom
     h = handles.handles
     for c in range(h):
@@ -259,8 +292,17 @@ def invert(handle: HandleWork, w: int, n: int):
 
 
 @wp.kernel(enable_backward=False)
-def join_kernel(handles: HandleArrays, active: wp.array[int], scaling: wp.array[real], handle_out: HandleWork):
-    """The matrix of joints and flesh where bones are now, and its inverse."""
+def join_kernel(
+    # model
+    handles: HandleArrays,
+    # state
+    active: wp.array[int],
+    # work
+    scaling: wp.array[real],
+    # out
+    handle_out: HandleWork,
+):
+    """The matrix of joints and soft bodies at the present poses of bones, and its inverse."""
     w = wp.tid()
     if active[w] == 1:
         assemble(handles, handle_out, scalar(scaling[w]), w)
@@ -269,8 +311,14 @@ def join_kernel(handles: HandleArrays, active: wp.array[int], scaling: wp.array[
 
 @wp.kernel(enable_backward=False)
 def joint_step_kernel(
-    handles: HandleArrays, active: wp.array[int], handle_out: HandleWork, f_out: wp.array[NODE]
-):  # fmt: skip
+    # model
+    handles: HandleArrays,
+    # state
+    active: wp.array[int],
+    # out
+    handle_out: HandleWork,
+    f_out: wp.array[NODE],
+):
     """Corrections of joints, and of the handles with them."""
     w = wp.tid()
     if active[w] == 0:
@@ -278,7 +326,7 @@ def joint_step_kernel(
     n = handles.freedom
     h = handles.handles
     for j in range(n):
-        torque = scalar(handle_out.lacking[w * n + j])
+        torque = scalar(handle_out.residual[w * n + j])
         for c in range(h):
             torque += wp.dot(handle_out.rows[(w * h + c) * n + j], handle_out.force[w * h + c])
         handle_out.torque[w * n + j] = torque
@@ -296,8 +344,17 @@ def joint_step_kernel(
 
 
 @wp.kernel(enable_backward=False)
-def follow_kernel(handles: HandleArrays, active: wp.array[int], handle: HandleWork, f_out: wp.array[NODE]):
-    """Nodes follow the handles: add sum of v_ic dT_c to their corrections, which for bound nodes is all there is."""
+def follow_kernel(
+    # model
+    handles: HandleArrays,
+    # state
+    active: wp.array[int],
+    # work
+    handle: HandleWork,
+    # out
+    f_out: wp.array[NODE],
+):
+    """Nodes follow the handles: add sum of v_ic dT_c to their corrections, which bound nodes have instead."""
     w, i = wp.tid()
     if active[w] == 0:
         return
@@ -312,48 +369,18 @@ def follow_kernel(handles: HandleArrays, active: wp.array[int], handle: HandleWo
 
 @wp.kernel(enable_backward=False)
 def fail_kernel(
-    tree: Tree, found: wp.array[int], position_out: wp.array[scalar], velocity_out: wp.array[scalar]
-):  # fmt: skip
-    """Not a number where no end was found."""
+    # model
+    tree: Tree,
+    # state
+    found: wp.array[int],
+    # out
+    position_out: wp.array[scalar],
+    velocity_out: wp.array[scalar],
+):
+    """NaN where a step did not converge."""
     w = wp.tid()
     if found[w] == 0:
         for i in range(tree.coordinates):
             position_out[w * tree.coordinates + i] = scalar(wp.nan)
         for j in range(tree.freedom):
             velocity_out[w * tree.freedom + j] = scalar(wp.nan)
-
-
-@wp.func
-def touching_weight(handles: HandleArrays, meeting: MeetingArrays, k: int, c: int):
-    """Weight with which a contact follows handle c: sum of a_k v_kc of its nodes."""
-    total = scalar(0.0)
-    for p in range(4):
-        i = meeting.node[k][p]
-        if i >= 0:
-            total += scalar(meeting.weight[k][p]) * scalar(handles.weight[c * handles.nodes + i])
-    return total
-
-
-@wp.kernel(enable_backward=False)
-def reach_kernel(
-    touch: TouchArrays, handles: HandleArrays, handle: HandleWork, meeting: MeetingArrays, active: wp.array[int],
-    reach_out: ReachArrays,
-):  # fmt: skip
-    """How far joints move a contact, and how far its force moves them."""
-    w, contact = wp.tid()
-    k = w * touch.contacts + contact
-    if active[w] == 0 or meeting.listed[k] == 0:
-        return
-    n = handles.freedom
-    for j in range(n):
-        reach_out.reach[k * n + j] = _vec()
-        reach_out.reply[k * n + j] = _vec()
-    for c in range(handles.handles):
-        weight = touching_weight(handles, meeting, k, c)
-        m = (w * handles.handles + c) * n
-        for j in range(n):
-            reach_out.reach[k * n + j] = reach_out.reach[k * n + j] + single(weight * handle.columns[m + j])
-            reply = vec3()
-            for l in range(n):
-                reply += weight * handle.inverse[(w * n + j) * n + l] * handle.rows[m + l]
-            reach_out.reply[k * n + j] = reach_out.reply[k * n + j] + single(reply)

@@ -1,8 +1,8 @@
-"""The adjoint of a step with bones: rows and columns of its global step change places (`handles`).
+"""The adjoint of a step with bones: rows and columns of its global step are exchanged (`handles`).
 
-The gradient to the displacement of a bound node is what the adjoint equations leave over at it. It goes to the pose of
-its bone; with the power that the flesh takes in virtual velocities of the joints, every gradient to what joints and
-bones are made of is that of a power, as in the adjoint of articulated bodies (`articulated.power`).
+The gradient with respect to the displacement of a bound node is the residual of the adjoint equations at it. It goes to
+the pose of its bone. With the power of soft bodies in virtual velocities of the joints, every gradient with respect to
+parameters of joints and bones is that of a power, as in the adjoint of articulated bodies (`articulated.power`).
 """
 
 import warp as wp
@@ -17,7 +17,7 @@ from warpbots.solvers.projective.elements.nodes import packed
 
 __all__ = [
     "adjoint_residual_kernel",
-    "flesh_power_kernel",
+    "soft_body_power_kernel",
     "gather_kernel",
     "hold_kernel",
     "release_kernel",
@@ -31,13 +31,13 @@ _vec = vector(3)
 
 @wp.func
 def tangent_of(handles: HandleArrays, tree: Tree, work: StepArrays, handle: HandleWork, w: int, j: int, l: int):
-    """How the force of the flesh along velocity j changes with displacement l while its forces on nodes stay."""
+    """Derivative of the force of soft bodies along velocity j by displacement l at constant forces on nodes."""
     n = handles.freedom
     S = work.axis[w * n + j]
     e = tree.of_dof[j]
-    turned = Twist()
+    rotated = Twist()
     if tree.carries[tree.of_dof[l] * tree.elements + e] == 1:
-        turned = cross_motion(work.displaced[w * n + l], S)
+        rotated = cross_motion(work.displaced[w * n + l], S)
     total = scalar(0.0)
     for k in range(tree.bodies):
         if tree.carries[e * tree.elements + tree.element[k]] == 1:
@@ -45,16 +45,23 @@ def tangent_of(handles: HandleArrays, tree: Tree, work: StepArrays, handle: Hand
             p = work.links.body_position[w * tree.bodies + k]
             for c in range(4):
                 m = w * handles.handles + 4 * k + c
-                rate = handle_rate(R, p, c, turned) + wp.cross(angular(S), handle.columns[m * n + l])
+                rate = handle_rate(R, p, c, rotated) + wp.cross(angular(S), handle.columns[m * n + l])
                 total += wp.dot(rate, handle.force[m])
     return total
 
 
 @wp.kernel(enable_backward=False)
 def tangent_kernel(
-    handles: HandleArrays, tree: Tree, work: StepArrays, handle: HandleWork, tangent_out: wp.array[scalar]
-):  # fmt: skip
-    """The transpose of K less what the forces of the flesh, whose moments are in `force`, change."""
+    # model
+    handles: HandleArrays,
+    tree: Tree,
+    # work
+    work: StepArrays,
+    handle: HandleWork,
+    # out
+    tangent_out: wp.array[scalar],
+):
+    """The transpose of K minus the derivative of the forces of soft bodies, whose moments are in `force`."""
     w, j, l = wp.tid()
     n = handles.freedom
     slope = work.jacobian[(w * n + j) * n + l] - tangent_of(handles, tree, work, handle, w, j, l)
@@ -63,50 +70,87 @@ def tangent_kernel(
 
 @wp.kernel(enable_backward=False)
 def adjoint_residual_kernel(
-    handles: HandleArrays, active: wp.array[int], tangent: wp.array[scalar], seed: wp.array[scalar], z: wp.array[NODE],
+    # model
+    handles: HandleArrays,
+    # state
+    active: wp.array[int],
+    tangent: wp.array[scalar],
+    seed: wp.array[scalar],
+    z: wp.array[NODE],
+    # out
     handle_out: HandleWork,
-):  # fmt: skip
-    """What the adjoint has in the place of -r and K: x* - K^T a and K^T."""
+):
+    """What replaces -r and K in the adjoint: x* - K^T a and K^T."""
     w, i = wp.tid()
     if active[w] == 0:
         return
     n = handles.freedom
-    lacking = scalar(seed[w * n + i])
+    residual = scalar(seed[w * n + i])
     for j in range(n):
         slope = scalar(tangent[(w * n + i) * n + j])
         handle_out.matrix[(w * n + i) * n + j] = slope
-        lacking -= slope * scalar(z[w * handles.stride + handles.nodes + j][0])
-    handle_out.lacking[w * n + i] = lacking
+        residual -= slope * scalar(z[w * handles.stride + handles.nodes + j][0])
+    handle_out.residual[w * n + i] = residual
 
 
 @wp.kernel(enable_backward=False)
-def weigh_joints_kernel(handles: HandleArrays, z: wp.array[NODE], weight_out: wp.array[scalar]):
+def weigh_joints_kernel(
+    # model
+    handles: HandleArrays,
+    # state
+    z: wp.array[NODE],
+    # out
+    weight_out: wp.array[scalar],
+):
     """Virtual velocities of joints whose power has the gradients of the step: -a."""
     w, j = wp.tid()
     weight_out[w * handles.freedom + j] = -scalar(z[w * handles.stride + handles.nodes + j][0])
 
 
 @wp.kernel(enable_backward=False)
-def hold_kernel(handles: HandleArrays, lacking: wp.array[NODE], held_out: wp.array[vec3]):
-    """Keep what is at bound nodes."""
+def hold_kernel(
+    # model
+    handles: HandleArrays,
+    # state
+    residual: wp.array[NODE],
+    # out
+    held_out: wp.array[vec3],
+):
+    """Copy the entries of bound nodes."""
     w, b = wp.tid()
-    held_out[w * handles.bound + b] = double(at(lacking, w * handles.stride + handles.node[b]))
+    held_out[w * handles.bound + b] = double(at(residual, w * handles.stride + handles.node[b]))
 
 
 @wp.kernel(enable_backward=False)
-def release_kernel(handles: HandleArrays, moved: wp.array[vec3], x_adj_out: wp.array[_vec]):
-    """The displacement of a bound node is from where it was, x* -= t."""
+def release_kernel(
+    # model
+    handles: HandleArrays,
+    # work
+    moved: wp.array[vec3],
+    # out
+    x_adj_out: wp.array[_vec],
+):
+    """The displacement of a bound node is from its start, x* -= t."""
     w, b = wp.tid()
     k = w * handles.nodes + handles.node[b]
     x_adj_out[k] = x_adj_out[k] - single(moved[w * handles.bound + b])
 
 
 @wp.kernel
-def flesh_power_kernel(
-    handles: HandleArrays, tree: Tree, links: Links, sweep: wp.array[Twist], pushed: wp.array[vec3],
-    moved: wp.array[vec3], power_out: wp.array[scalar],
-):  # fmt: skip
-    """Power that the flesh takes at a bound node in virtual velocities, and its gradient t times its place."""
+def soft_body_power_kernel(
+    # model
+    handles: HandleArrays,
+    tree: Tree,
+    # state
+    links: Links,
+    # work
+    sweep: wp.array[Twist],
+    pushed: wp.array[vec3],
+    moved: wp.array[vec3],
+    # out
+    power_out: wp.array[scalar],
+):
+    """Power of soft bodies at a bound node in virtual velocities, and its gradient t times its position."""
     w, b = wp.tid()
     X = carried_to(handles, tree, links, w, b)
     L = sweep[w * tree.elements + tree.element[handles.bone[b]]]
@@ -116,8 +160,15 @@ def flesh_power_kernel(
 
 
 @wp.kernel(enable_backward=False)
-def gather_kernel(handles: HandleArrays, lacking: wp.array[NODE], handle_out: HandleWork):
-    """Moments of the forces on the nodes of each bone alone, sum of b_i (r_i, 1)_c, in the place of `force`."""
+def gather_kernel(
+    # model
+    handles: HandleArrays,
+    # state
+    residual: wp.array[NODE],
+    # out
+    handle_out: HandleWork,
+):
+    """Moments of the forces on the nodes of each bone alone, sum of b_i (r_i, 1)_c, instead of `force`."""
     w, c = wp.tid()
     total = vec3()
     for b in range(handles.bound):
@@ -125,15 +176,22 @@ def gather_kernel(handles: HandleArrays, lacking: wp.array[NODE], handle_out: Ha
             lever = scalar(1.0)
             if c % 4 < 3:
                 lever = handles.place[b][c % 4]
-            total += lever * double(at(lacking, w * handles.stride + handles.node[b]))
+            total += lever * double(at(residual, w * handles.stride + handles.node[b]))
     handle_out.force[w * handles.handles + c] = total
 
 
 @wp.kernel(enable_backward=False)
 def velocity_kernel(
-    handles: HandleArrays, active: wp.array[int], handle: HandleWork, z: wp.array[NODE], z_out: wp.array[NODE]
-):  # fmt: skip
-    """Velocities of bound nodes for those of the joints that are in `z`."""
+    # model
+    handles: HandleArrays,
+    # state
+    active: wp.array[int],
+    handle: HandleWork,
+    z: wp.array[NODE],
+    # out
+    z_out: wp.array[NODE],
+):
+    """Velocities of bound nodes for those of the joints in `z`."""
     w, b = wp.tid()
     if active[w] == 0:
         return

@@ -1,3 +1,3 @@
-"""Contact: detection, Coulomb's law, the forces of all contacts of a world, and what each adds to the adjoint."""
+"""Contact: detection, Coulomb's law, the forces of all contacts of a world, and their adjoint."""
 
 __all__: list[str] = []

@@ -1,21 +1,21 @@
-"""Edges that run through faces where a step ends: what contact has lost, if anything."""
+"""Edges that intersect faces where a step ends, if contact has failed."""
 
 import warp as wp
 
 from warpbots.numerics import NODE, vector
-from warpbots.solvers.projective.contact.detection import PairArrays
+from warpbots.solvers.projective.contact.pair_arrays import PairArrays
 from warpbots.solvers.projective.elements.element import at
-from warpbots.solvers.projective.iterate.anderson import Progress
+from warpbots.solvers.projective.iterate.anderson_arrays import Progress
 
-__all__ = ["find_crossings_kernel"]
+__all__ = ["find_intersections_kernel"]
 
 _vec = vector(3)
 _ZERO = wp.constant(wp.float64(0.0))
 
 
 @wp.func
-def crosses(p: wp.vec3d, q: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d):
-    """Whether the segment pq runs through the triangle abc; what only touches its border does not."""
+def intersects(p: wp.vec3d, q: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d):
+    """Whether the segment pq intersects the triangle abc; points of its border do not count."""
     n = wp.cross(b - a, c - a)
     d = q - p
     u = wp.dot(wp.cross(a - p, b - p), d)
@@ -29,21 +29,32 @@ def crosses(p: wp.vec3d, q: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d):
 
 @wp.func
 def corner(pairs: PairArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, i: int):
-    """Where a point is after displacements u, in double precision."""
+    """Position of a point after displacements u, in double precision."""
     return wp.vec3d(x[w * pairs.nodes + i]) + wp.vec3d(at(u, w * pairs.stride + i))
 
 
 @wp.kernel(enable_backward=False)
-def find_crossings_kernel(
-    faces: wp.uint64, pairs: PairArrays, found: wp.array[int], progress: Progress, check: wp.array[int],
-    x: wp.array[_vec], u: wp.array[NODE], nowhere: wp.array[NODE], crossing_out: wp.array[wp.int64],
-):  # fmt: skip
-    """Edges that run through faces at the end of a step for which the search has found nothing more.
+def find_intersections_kernel(
+    # model
+    pairs: PairArrays,
+    # state
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    zero: wp.array[NODE],
+    # work
+    faces: wp.uint64,
+    added: wp.array[int],
+    progress: Progress,
+    check: wp.array[int],
+    # out
+    intersection_out: wp.array[wp.int64],
+):
+    """Edges that intersect faces at the end of a step for which detection has added no more pairs.
 
-    A body that runs through itself when the step begins may go on to do so.
+    A body that intersects itself when the step begins may continue to do so.
     """
     w, k = wp.tid()
-    if check[w] == 0 or progress.found[w] == 0 or found[w] > 0:
+    if check[w] == 0 or progress.converged[w] == 0 or added[w] > 0:
         return
     e = pairs.edge[k]
     p = corner(pairs, x, u, w, e[0])
@@ -57,14 +68,14 @@ def find_crossings_kernel(
         second = pairs.body[f[0]]
         joint = e[0] == f[0] or e[0] == f[1] or e[0] == f[2] or e[1] == f[0] or e[1] == f[1] or e[1] == f[2]
         if not joint and pairs.attached[first * pairs.bodies + second] == 0:
-            through = crosses(
+            through = intersects(
                 p, q, corner(pairs, x, u, w, f[0]), corner(pairs, x, u, w, f[1]), corner(pairs, x, u, w, f[2])
             )
             if through and first == second:
-                through = not crosses(
-                    corner(pairs, x, nowhere, w, e[0]), corner(pairs, x, nowhere, w, e[1]),
-                    corner(pairs, x, nowhere, w, f[0]), corner(pairs, x, nowhere, w, f[1]),
-                    corner(pairs, x, nowhere, w, f[2]),
+                through = not intersects(
+                    corner(pairs, x, zero, w, e[0]), corner(pairs, x, zero, w, e[1]),
+                    corner(pairs, x, zero, w, f[0]), corner(pairs, x, zero, w, f[1]),
+                    corner(pairs, x, zero, w, f[2]),
                 )  # fmt: skip
             if through:
-                wp.atomic_max(crossing_out, w, wp.int64(k) * wp.int64(count) + wp.int64(item - w * count + 1))
+                wp.atomic_max(intersection_out, w, wp.int64(k) * wp.int64(count) + wp.int64(item - w * count + 1))

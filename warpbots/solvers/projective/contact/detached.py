@@ -1,35 +1,45 @@
 """Contacts through which no gradient goes: their planes are not where their pairs are when a step ends.
 
-The adjoint differentiates the plane of a pair where the step ends. Where a pair was held at the plane at which it met,
-as corners on edges are, or its plane still turned when planes were looked at for the last time, as those of nearly
-parallel edges may, the step took another plane, of which only the way of the search knows how it turns.
+The adjoint differentiates the plane of a pair where the step ends. A pair of corners or edges may be held at the plane
+of its first contact, and the planes of nearly parallel edges may still rotate when they are updated for the last time.
+The step then used another plane, whose rotation depends on the path of collision detection.
 """
 
 import warp as wp
 
 from warpbots.numerics import NODE, real, vector
-from warpbots.solvers.projective.contact.coulomb import MeetingArrays, TouchArrays
-from warpbots.solvers.projective.contact.detection import HELD, PairArrays, pair_geometry
+from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
+from warpbots.solvers.projective.contact.pair_arrays import HELD, PairArrays
+from warpbots.solvers.projective.contact.pair_geometry import pair_geometry
 from warpbots.solvers.projective.contact.pairs import ends_of
 from warpbots.solvers.projective.elements.element import at
-from warpbots.solvers.projective.iterate.anderson import Progress
+from warpbots.solvers.projective.iterate.anderson_arrays import Progress
 
-__all__ = ["loose_kernel"]
+__all__ = ["detached_kernel"]
 
 _vec = vector(3)
-_LOOSE = wp.constant(real(1e-3))  # by which a normal or a weight may be off in a gradient
+_LOOSE = wp.constant(real(1e-3))  # largest error of a normal or a weight in a gradient
 
 
 @wp.kernel(enable_backward=False)
-def loose_kernel(
-    touch: TouchArrays, pairs: PairArrays, first: int, x: wp.array[_vec], z: wp.array[NODE], meeting: MeetingArrays,
+def detached_kernel(
+    # model
+    topology: ContactTopology,
+    pairs: PairArrays,
+    first: int,
+    # state
+    x: wp.array[_vec],
+    z: wp.array[NODE],
+    # work
+    contacts: ContactArrays,
+    # out
     progress_out: Progress,
-):  # fmt: skip
-    """Take back that the adjoint of a world was found if a contact with a force has such a plane at the end `z`."""
+):
+    """Take back that the adjoint of a world has converged if a contact force has such a plane at the end `z`."""
     w, p = wp.tid()
-    if meeting.listed[w * touch.contacts + first + p] == 0:
+    if contacts.listed[w * topology.contacts + first + p] == 0:
         return
-    lam = at(z, w * touch.stride + touch.first + first + p)
+    lam = at(z, w * topology.stride + topology.first + first + p)
     if wp.dot(lam, lam) == real(0.0):
         return
     m = w * pairs.capacity + p
@@ -39,4 +49,4 @@ def loose_kernel(
         normal, weight, _holds = pair_geometry(pairs.kind[m], pairs.side[m], a, b, c, d)
         change = wp.max(wp.length(normal - pairs.normal[m]), wp.length(weight - pairs.weight[m]))
     if not (change <= _LOOSE):
-        progress_out.found[w] = 0
+        progress_out.converged[w] = 0

@@ -1,4 +1,4 @@
-"""Obstacles inside of faces and bars, between the nodes that touch them: what contact has lost, if anything."""
+"""Obstacles inside faces and bars, between the nodes that detect contact, if contact has failed."""
 
 import warp as wp
 
@@ -6,20 +6,22 @@ from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.projective.contact.node_contact import ObstacleArrays, distance_to
 from warpbots.solvers.projective.elements.element import at
 
-__all__ = ["fail_sinking_kernel", "find_sinking_kernel"]
+__all__ = ["fail_embedded_kernel", "find_embedded_kernel"]
 
 _vec = vector(3)
 _ZERO, _ONE, _THIRD = wp.constant(real(0.0)), wp.constant(real(1.0)), wp.constant(real(1.0 / 3.0))
-_COARSE = wp.constant(4)  # parts of a side of a face that is looked at, at least
-_FINE = wp.constant(32)  # and at most
-_TIMES = wp.constant(64)  # places on the way of a face that is looked at, at most
-_DEEP = wp.constant(real(0.3))  # depth in what is thinnest of an obstacle above which it is lost, which its middle is
-_CHORD = wp.constant(real(0.5))  # the same in mean edges: no face with its corners outside of a right angle is deeper
+_COARSE = wp.constant(4)  # least number of parts of a side of a sampled face
+_FINE = wp.constant(32)  # and the largest
+_TIMES = wp.constant(64)  # largest number of times along the path of a sampled face
+_DEEP = wp.constant(real(0.3))  # limit of the depth, relative to the smallest width of an obstacle
+_CHORD = wp.constant(
+    real(0.5)
+)  # the same in mean edges, which a face with its corners outside of a right angle never exceeds
 
 
 @wp.func
 def deepest(obstacles: ObstacleArrays, s: int, a: _vec, b: _vec, c: _vec, ua: _vec, ub: _vec, uc: _vec):
-    """How deep a solid is inside of a face at the end of its way, or on it, at places close to each other [m]."""
+    """Depth of a solid inside a face at the end of its path, or along it, at closely spaced points [m]."""
     thin = obstacles.thinnest[s]
     size = wp.max(wp.length(b - a + ub - ua), wp.max(wp.length(c - b + uc - ub), wp.length(a - c + ua - uc)))
     way = wp.max(wp.length(ua), wp.max(wp.length(ub), wp.length(uc)))
@@ -45,19 +47,30 @@ def deepest(obstacles: ObstacleArrays, s: int, a: _vec, b: _vec, c: _vec, ua: _v
 
 
 @wp.kernel(enable_backward=False)
-def find_sinking_kernel(
-    obstacles: ObstacleArrays, points: int, stride: int, edge: real, found: wp.array[int],
-    corners: wp.array[wp.vec3i], x: wp.array[_vec], u: wp.array[NODE], depth_out: wp.array[real],
+def find_embedded_kernel(
+    # model
+    obstacles: ObstacleArrays,
+    points: int,
+    stride: int,
+    edge: real,
+    corners: wp.array[wp.vec3i],
+    # state
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    # work
+    converged: wp.array[int],
+    # out
+    depth_out: wp.array[real],
     solid_out: wp.array[int],
-):  # fmt: skip
-    """How deep an obstacle is inside of a face where a step has found its end, if that is too deep, and which solid.
+):
+    """Depth of an obstacle inside a face where a step has converged, if it is above the limit, and the solid.
 
-    A half-space is inside of no face whose corners are outside of it.
+    A half-space is never inside a face whose corners are outside of it.
     """
     w, k = wp.tid()
     n = w * corners.shape[0] + k
     depth_out[n] = _ZERO
-    if found[w] == 0:
+    if converged[w] == 0:
         return
     i = corners[k]
     p = w * points
@@ -73,8 +86,14 @@ def find_sinking_kernel(
 
 
 @wp.kernel(enable_backward=False)
-def fail_sinking_kernel(depth: wp.array[real], faces: int, found_out: wp.array[int]):
-    """A step with an obstacle too deep inside of a face has failed."""
+def fail_embedded_kernel(
+    # work
+    depth: wp.array[real],
+    faces: int,
+    # out
+    converged_out: wp.array[int],
+):
+    """A step with an obstacle too deep inside a face has failed."""
     w, k = wp.tid()
     if depth[w * faces + k] > _ZERO:
-        found_out[w] = 0
+        converged_out[w] = 0

@@ -1,16 +1,23 @@
-"""What a search has found becomes contacts, in an order that does not depend on its threads."""
+"""Results of detection become contacts, in an order that does not depend on threads."""
 
 import warp as wp
 
-from warpbots.solvers.projective.contact.coulomb import MeetingArrays, TouchArrays, link
-from warpbots.solvers.projective.contact.detection import FACE, HitArrays, PairArrays, same_plane
+from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
+from warpbots.solvers.projective.contact.coulomb import link
+from warpbots.solvers.projective.contact.detection import same_plane
+from warpbots.solvers.projective.contact.pair_arrays import FACE, HitArrays, PairArrays
 
 __all__ = ["link_kernel", "merge_kernel", "order_kernel"]
 
 
 @wp.kernel(enable_backward=False)
-def order_kernel(threads: int, hits_out: HitArrays):
-    """Put the pairs that were found in the order of their keys: before each of them are those with smaller ones."""
+def order_kernel(
+    # model
+    threads: int,
+    # out
+    hits_out: HitArrays,
+):
+    """Sort the pairs by their keys."""
     w, t = wp.tid()
     first = w * hits_out.room
     count = wp.min(hits_out.count[w], hits_out.room)
@@ -40,12 +47,20 @@ def is_spare(hits: HitArrays, first: int, p: int, made: int):
 
 @wp.kernel(enable_backward=False)
 def merge_kernel(
-    touch: TouchArrays, lost: wp.array[int], check: wp.array[int], hits_out: HitArrays, pairs_out: PairArrays,
-    meeting_out: MeetingArrays, found_out: wp.array[int],
-):  # fmt: skip
-    """Make contacts of the pairs that were found, one after the other, and count them.
+    # model
+    topology: ContactTopology,
+    # work
+    lost: wp.array[int],
+    check: wp.array[int],
+    # out
+    hits_out: HitArrays,
+    pairs_out: PairArrays,
+    contacts_out: ContactArrays,
+    added_out: wp.array[int],
+):
+    """Make contacts of the pairs that detection has found, one after the other, and count them.
 
-    Where they are more than there is room for, so are contacts.
+    If they are more than there is room for, so are the contacts.
     """
     w = wp.tid()
     if check[w] == 0:
@@ -64,7 +79,7 @@ def merge_kernel(
                 slot = count
                 count += 1
                 if slot < pairs_out.capacity:
-                    link(touch, meeting_out, w, touch.solids + slot, hits_out.node[p])
+                    link(topology, contacts_out, w, topology.solids + slot, hits_out.node[p])
             if slot < pairs_out.capacity:
                 m = w * pairs_out.capacity + slot
                 pairs_out.kind[m] = hits_out.kind[p]
@@ -76,12 +91,18 @@ def merge_kernel(
         count += pairs_out.capacity
     pairs_out.count[w] = count
     hits_out.count[w] = 0
-    found_out[w] = found_out[w] + made
+    added_out[w] = added_out[w] + made
 
 
 @wp.kernel(enable_backward=False)
-def link_kernel(touch: TouchArrays, pairs: PairArrays, meeting_out: MeetingArrays):
+def link_kernel(
+    # model
+    topology: ContactTopology,
+    pairs: PairArrays,
+    # out
+    contacts_out: ContactArrays,
+):
     """List the corners of all pairs at their nodes."""
     w = wp.tid()
     for slot in range(wp.min(pairs.count[w], pairs.capacity)):
-        link(touch, meeting_out, w, touch.solids + slot, pairs.node[w * pairs.capacity + slot])
+        link(topology, contacts_out, w, topology.solids + slot, pairs.node[w * pairs.capacity + slot])

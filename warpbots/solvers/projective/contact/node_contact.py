@@ -1,11 +1,12 @@
-"""Contact of nodes, and of spots of faces and bars, with solids that do not move."""
+"""Contact of nodes, and of surface samples, with solids that do not move."""
 
 import warp as wp
 
 from warpbots.contact import CODES
 from warpbots.contact.solid import Solids, solid_distance
 from warpbots.numerics import NODE, matrix, real, vector
-from warpbots.solvers.projective.contact.coulomb import MeetingArrays, TouchArrays, law
+from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
+from warpbots.solvers.projective.contact.coulomb import law
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.elements.nodes import packed
 
@@ -15,7 +16,7 @@ __all__ = [
     "begin_obstacles_kernel",
     "differentiate_obstacles_kernel",
     "distance_to",
-    "meet_obstacles_kernel",
+    "evaluate_obstacles_kernel",
     "pull_obstacles_kernel",
 ]
 
@@ -26,17 +27,17 @@ _SLIP = wp.constant(CODES["slip"])
 
 @wp.struct
 class ObstacleArrays:
-    """Obstacles; a contact c is of the point of number c / solids, with the solid c % solids.
+    """Obstacles; contact c is between point c / solids and solid c % solids.
 
     solids: Number of solids.
     solid: The solids.
     obstacle: Obstacle of a solid, shape (solids,).
     obstacles: Number of obstacles.
     condition: Code of the condition of an obstacle, shape (obstacles,).
-    extra: Coefficient of what sticks less that of what slides [1], shape (obstacles,).
+    extra: Coefficient of static friction minus that of sliding friction [1], shape (obstacles,).
     friction: Coulomb coefficient [1], shape (worlds * obstacles,).
     thinnest: Smallest width of a solid [m], 0 for one that has none, shape (solids,).
-    thin: 1 for a solid that spots touch, too, shape (solids,).
+    thin: 1 for a solid with which surface samples may be in contact, shape (solids,).
     """
 
     solids: int
@@ -52,7 +53,7 @@ class ObstacleArrays:
 
 @wp.func
 def distance_to(obstacles: ObstacleArrays, s: int, y: wp.vec3d):
-    """Distance, normal and curvature of a solid at a place, which is exact, as small forces hang on small ways."""
+    """Distance, normal and curvature of a solid at a point, in double precision: small forces need small distances."""
     R = obstacles.solid.rotation[s]
     d, n, C = solid_distance(obstacles.solid, s, wp.transpose(R) @ (y - obstacles.solid.position[s]))
     n = R @ n
@@ -64,36 +65,90 @@ def distance_to(obstacles: ObstacleArrays, s: int, y: wp.vec3d):
     return real(d), _vec(real(n[0]), real(n[1]), real(n[2])), K
 
 
+@wp.struct
+class SolidContact:
+    """A contact with a solid at the end of a step.
+
+    u: Displacement of its point [m].
+    normal: Outward normal n [1].
+    distance: Distance phi [m].
+    lam: Force lambda [N].
+    own: The w of its law [m/N].
+    skin: Compliance c of the contact itself [m/N].
+    condition: Code of the condition.
+    friction: Coulomb coefficient [1].
+    extra: Coefficient of static friction minus that of sliding friction [1].
+    closed: 1 for a contact that was closed when the step began.
+    """
+
+    u: _vec
+    normal: _vec
+    distance: real
+    lam: _vec
+    own: real
+    skin: real
+    condition: int
+    friction: real
+    extra: real
+    closed: int
+
+
 @wp.func
-def law_of_end(
-    T: _vec, u: _vec, n: _vec, phi: real, lam: _vec, w: real, c: real, condition: int, mu: real, extra: real,
-    touched: int,
-):  # fmt: skip
-    """T . l at the end u of a step."""
-    return wp.dot(T, law(u - wp.dot(n, u) * n + phi * n, n, lam, w, c, condition, mu, extra, touched))
+def solid_contact(contacts: ContactArrays, u: _vec, lam: _vec, k: int):
+    """Contact number k with the displacement u and the force lambda."""
+    c = SolidContact()
+    c.u = u
+    c.normal = contacts.normal[k]
+    c.distance = contacts.distance[k]
+    c.lam = lam
+    c.own = contacts.own[k]
+    c.skin = contacts.skin[k]
+    c.condition = contacts.condition[k]
+    c.friction = contacts.friction[k]
+    c.extra = contacts.extra[k]
+    c.closed = contacts.closed[k]
+    return c
+
+
+@wp.func
+def solid_law(T: _vec, c: SolidContact):
+    """T . l at the end of a step."""
+    n = c.normal
+    u = c.u
+    q = u - wp.dot(n, u) * n + c.distance * n
+    return wp.dot(T, law(q, n, c.lam, c.own, c.skin, c.condition, c.friction, c.extra, c.closed))
 
 
 @wp.kernel(enable_backward=False)
 def begin_obstacles_kernel(
-    touch: TouchArrays, obstacles: ObstacleArrays, closed: real, near: real, h: real, x: wp.array[_vec],
-    v: wp.array[_vec], meeting_out: MeetingArrays,
-):  # fmt: skip
-    """Which contacts of a point are closed when a step begins, and whether several are near where it flies freely.
+    # model
+    topology: ContactTopology,
+    obstacles: ObstacleArrays,
+    # state
+    closed: real,
+    near: real,
+    h: real,
+    x: wp.array[_vec],
+    v: wp.array[_vec],
+    # out
+    contacts_out: ContactArrays,
+):
+    """Which contacts of a point are closed when a step begins, and whether several are near in free flight.
 
-    Spots touch thin solids alone, and share what they carry with the corners of their face.
+    Surface samples are in contact with thin solids alone, and share their force with the corners of their face.
     """
     w, p = wp.tid()
-    node = touch.point[p]
-    share = touch.share[p]
+    node = topology.point[p]
+    share = topology.share[p]
     here = wp.vec3d()
     ahead = wp.vec3d()
     for q in range(3):
         if node[q] >= 0:
-            j = w * touch.nodes + node[q]
+            j = w * topology.nodes + node[q]
             here += wp.float64(share[q]) * wp.vec3d(x[j])
             ahead += wp.float64(share[q]) * (wp.vec3d(x[j]) + wp.vec3d(h * v[j]))
-    spot = p >= touch.node.shape[0]
-    first = w * touch.contacts + p * obstacles.solids
+    sample = p >= topology.node.shape[0]
+    first = w * topology.contacts + p * obstacles.solids
     count = int(0)
     for s in range(obstacles.solids):
         k = first + s
@@ -102,124 +157,151 @@ def begin_obstacles_kernel(
         e, _n, _C = distance_to(obstacles, s, ahead)
         if wp.min(d, e) <= near:
             count += 1
-        meeting_out.touched[k] = wp.where(d <= closed, 1, 0)
-        meeting_out.node[k] = node
-        if spot and obstacles.thin[s] == 0:
-            meeting_out.node[k] = wp.vec4i(-1, -1, -1, -1)
-        meeting_out.weight[k] = share
-        meeting_out.condition[k] = obstacles.condition[o]
-        meeting_out.friction[k] = obstacles.friction[w * obstacles.obstacles + o]
-        meeting_out.extra[k] = obstacles.extra[o]
+        contacts_out.closed[k] = wp.where(d <= closed, 1, 0)
+        contacts_out.node[k] = node
+        if sample and obstacles.thin[s] == 0:
+            contacts_out.node[k] = wp.vec4i(-1, -1, -1, -1)
+        contacts_out.weight[k] = share
+        contacts_out.condition[k] = obstacles.condition[o]
+        contacts_out.friction[k] = obstacles.friction[w * obstacles.obstacles + o]
+        contacts_out.extra[k] = obstacles.extra[o]
     for s in range(obstacles.solids):
-        if spot:
-            meeting_out.shared[first + s] = 1
+        if sample:
+            contacts_out.shared[first + s] = 1
         else:
-            meeting_out.shared[first + s] = int(count > 1 or touch.row[p] < 0)
+            contacts_out.shared[first + s] = int(count > 1 or topology.row[p] < 0)
 
 
 @wp.kernel(enable_backward=False)
-def meet_obstacles_kernel(
-    touch: TouchArrays, obstacles: ObstacleArrays, active: wp.array[int], x: wp.array[_vec], z: wp.array[NODE],
-    f: wp.array[NODE], meeting_out: MeetingArrays,
-):  # fmt: skip
-    """Where solids are at the end of the step, and which contacts count: those with a force or about to have one."""
+def evaluate_obstacles_kernel(
+    # model
+    topology: ContactTopology,
+    obstacles: ObstacleArrays,
+    # state
+    active: wp.array[int],
+    x: wp.array[_vec],
+    z: wp.array[NODE],
+    f: wp.array[NODE],
+    # out
+    contacts_out: ContactArrays,
+):
+    """Distances of solids at the end of the step; contacts are active if they have a force or are about to have one."""
     w, c = wp.tid()
     if active[w] == 0:
         return
-    k = w * touch.contacts + c
-    node = meeting_out.node[k]
-    meeting_out.listed[k] = 0
+    k = w * topology.contacts + c
+    node = contacts_out.node[k]
+    contacts_out.listed[k] = 0
     if node[0] < 0:
         return
     y = wp.vec3d()
     for q in range(3):
         if node[q] >= 0:
-            j = w * touch.stride + node[q]
-            end = wp.vec3d(x[w * touch.nodes + node[q]]) + wp.vec3d(at(z, j) + at(f, j))
-            y += wp.float64(meeting_out.weight[k][q]) * end
+            j = w * topology.stride + node[q]
+            end = wp.vec3d(x[w * topology.nodes + node[q]]) + wp.vec3d(at(z, j) + at(f, j))
+            y += wp.float64(contacts_out.weight[k][q]) * end
     d, n, C = distance_to(obstacles, c % obstacles.solids, y)
-    meeting_out.distance[k] = d
-    meeting_out.normal[k] = n
-    meeting_out.curvature[k] = C
-    lam = at(z, w * touch.stride + touch.first + c)
-    bound = meeting_out.touched[k] == 1 and meeting_out.condition[k] <= _SLIP
-    meeting_out.listed[k] = int(bound or d < real(0.0) or wp.dot(lam, lam) > real(0.0))
+    contacts_out.distance[k] = d
+    contacts_out.normal[k] = n
+    contacts_out.curvature[k] = C
+    lam = at(z, w * topology.stride + topology.first + c)
+    bound = contacts_out.closed[k] == 1 and contacts_out.condition[k] <= _SLIP
+    contacts_out.listed[k] = int(bound or d < real(0.0) or wp.dot(lam, lam) > real(0.0))
 
 
 @wp.func
-def way_of(touch: TouchArrays, meeting: MeetingArrays, z: wp.array[NODE], w: int, k: int):
+def displacement_of(topology: ContactTopology, contacts: ContactArrays, z: wp.array[NODE], w: int, k: int):
     """Displacement of the point of a contact."""
     u = _vec()
     for q in range(3):
-        if meeting.node[k][q] >= 0:
-            u += meeting.weight[k][q] * at(z, w * touch.stride + meeting.node[k][q])
+        if contacts.node[k][q] >= 0:
+            u += contacts.weight[k][q] * at(z, w * topology.stride + contacts.node[k][q])
     return u
 
 
 @wp.kernel(enable_backward=False)
 def differentiate_obstacles_kernel(
-    touch: TouchArrays, z: wp.array[NODE], meeting_out: MeetingArrays
-):  # fmt: skip
-    """B = dl/du and L = dl/dlambda of every contact that counts, where the displacements and forces are `z`."""
+    # model
+    topology: ContactTopology,
+    # state
+    z: wp.array[NODE],
+    # out
+    contacts_out: ContactArrays,
+):
+    """B = dl/du and L = dl/dlambda of every active contact at the displacements and forces `z`."""
     w, c = wp.tid()
-    k = w * touch.contacts + c
-    if meeting_out.listed[k] == 0:
+    k = w * topology.contacts + c
+    if contacts_out.listed[k] == 0:
         return
-    u = way_of(touch, meeting_out, z, w, k)
-    lam = at(z, w * touch.stride + touch.first + c)
+    lam = at(z, w * topology.stride + topology.first + c)
+    contact = solid_contact(contacts_out, displacement_of(topology, contacts_out, z, w, k), lam, k)
     B = _mat()
     L = _mat()
     for r in range(3):
         T = _vec()
         T[r] = real(1.0)
-        _T, u_adj, n_adj, d_adj, lam_adj, _w, _c, _k, _mu, _e, _t = wp.grad(law_of_end)(
-            T, u, meeting_out.normal[k], meeting_out.distance[k], lam, meeting_out.own[k], meeting_out.skin[k],
-            meeting_out.condition[k], meeting_out.friction[k], meeting_out.extra[k], meeting_out.touched[k],
-        )  # fmt: skip
-        row = u_adj + meeting_out.curvature[k] @ n_adj + d_adj * meeting_out.normal[k]
+        _T, by = wp.grad(solid_law)(T, contact)
+        row = by.u + contacts_out.curvature[k] @ by.normal + by.distance * contact.normal
         for i in range(3):
             B[r, i] = row[i]
-            L[r, i] = lam_adj[i]
-    meeting_out.by_displacement[k] = B
-    meeting_out.by_force[k] = L
+            L[r, i] = by.lam[i]
+    contacts_out.by_displacement[k] = B
+    contacts_out.by_force[k] = L
 
 
 @wp.kernel(enable_backward=False)
-def pull_obstacles_kernel(touch: TouchArrays, active: wp.array[int], z: wp.array[NODE], meeting_out: MeetingArrays):
-    """B^T nu: what the adjoint has in the place of a force."""
+def pull_obstacles_kernel(
+    # model
+    topology: ContactTopology,
+    # state
+    active: wp.array[int],
+    z: wp.array[NODE],
+    # out
+    contacts_out: ContactArrays,
+):
+    """B^T nu: what replaces a force in the adjoint."""
     w, c = wp.tid()
-    k = w * touch.contacts + c
-    if active[w] == 0 or meeting_out.listed[k] == 0:
+    k = w * topology.contacts + c
+    if active[w] == 0 or contacts_out.listed[k] == 0:
         return
-    nu = at(z, w * touch.stride + touch.first + c)
-    force = wp.transpose(meeting_out.by_displacement[k]) @ nu
+    nu = at(z, w * topology.stride + topology.first + c)
+    force = wp.transpose(contacts_out.by_displacement[k]) @ nu
     for q in range(3):
-        meeting_out.pull[4 * k + q] = meeting_out.weight[k][q] * force
+        contacts_out.pull[4 * k + q] = contacts_out.weight[k][q] * force
 
 
 @wp.kernel(enable_backward=False)
 def adj_obstacles_kernel(
-    touch: TouchArrays, obstacles: ObstacleArrays, z: wp.array[NODE], meeting: MeetingArrays, adjoint: wp.array[NODE],
-    x_adj_out: wp.array[_vec], u_adj_out: wp.array[NODE], friction_adj_out: wp.array[real],
-):  # fmt: skip
-    """Gradients to where nodes started, displacements of those that are fixed, and friction: (dl/dx)^T nu and so on."""
+    # model
+    topology: ContactTopology,
+    obstacles: ObstacleArrays,
+    # state
+    z: wp.array[NODE],
+    contacts: ContactArrays,
+    adjoint: wp.array[NODE],
+    # out
+    x_adj_out: wp.array[_vec],
+    u_adj_out: wp.array[NODE],
+    friction_adj_out: wp.array[real],
+):
+    """Gradients with respect to the start of nodes, displacements of fixed ones, and friction.
+
+    (dl/dx)^T nu and so on.
+    """
     w, c = wp.tid()
-    k = w * touch.contacts + c
-    if meeting.listed[k] == 0:
+    k = w * topology.contacts + c
+    if contacts.listed[k] == 0:
         return
-    i = w * touch.stride + touch.first + c
-    _T, u_adj, n_adj, d_adj, _l, _w, _c, _k, mu_adj, _e, _t = wp.grad(law_of_end)(
-        at(adjoint, i), way_of(touch, meeting, z, w, k), meeting.normal[k], meeting.distance[k], at(z, i),
-        meeting.own[k], meeting.skin[k], meeting.condition[k], meeting.friction[k], meeting.extra[k],
-        meeting.touched[k],
-    )  # fmt: skip
-    x_adj = meeting.curvature[k] @ n_adj + d_adj * meeting.normal[k]
+    i = w * topology.stride + topology.first + c
+    contact = solid_contact(contacts, displacement_of(topology, contacts, z, w, k), at(z, i), k)
+    _T, by = wp.grad(solid_law)(at(adjoint, i), contact)
+    x_adj = contacts.curvature[k] @ by.normal + by.distance * contact.normal
     for q in range(3):
-        node = meeting.node[k][q]
+        node = contacts.node[k][q]
         if node >= 0:
-            wp.atomic_add(x_adj_out, w * touch.nodes + node, meeting.weight[k][q] * x_adj)
-            if touch.place[node] < 0:
-                wp.atomic_add(u_adj_out, w * touch.stride + node, packed(meeting.weight[k][q] * (u_adj + x_adj)))
+            wp.atomic_add(x_adj_out, w * topology.nodes + node, contacts.weight[k][q] * x_adj)
+            if topology.place[node] < 0:
+                wp.atomic_add(u_adj_out, w * topology.stride + node, packed(contacts.weight[k][q] * (by.u + x_adj)))
     if friction_adj_out:
         o = obstacles.obstacle[c % obstacles.solids]
-        wp.atomic_add(friction_adj_out, w * obstacles.obstacles + o, mu_adj)
+        wp.atomic_add(friction_adj_out, w * obstacles.obstacles + o, by.friction)

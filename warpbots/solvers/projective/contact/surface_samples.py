@@ -1,7 +1,7 @@
-"""Spots of faces and bars that touch thin obstacles besides the nodes, on the host.
+"""Samples of faces and bars that detect thin obstacles between the nodes, on the host.
 
-A spot is at a fixed place in its face, so that it moves as the corners do by their weights, and a contact of it is one
-of a node in all else.
+A surface sample is fixed in its face and moves with the weighted displacements of the corners. A contact of it is
+otherwise like one of a node.
 """
 
 import dataclasses
@@ -9,18 +9,18 @@ import itertools
 
 import numpy as np
 
-__all__ = ["Spots", "is_thin", "spots_of"]
+__all__ = ["SurfaceSamples", "is_thin", "surface_samples_of"]
 
 _MOST = 50_000
-"""Contacts of spots that there is room for."""
+"""Largest number of contacts of surface samples."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Spots:
-    """Spots.
+class SurfaceSamples:
+    """Surface samples.
 
     Attributes:
-        node: Nodes of the face or bar of a spot, -1 for none, shape (n, 3).
+        node: Nodes of the face or bar of a sample, -1 for none, shape (n, 3).
         weight: Their weights [1], shape (n, 3).
     """
 
@@ -31,8 +31,10 @@ class Spots:
         return len(self.node)
 
 
-def spots_of(position: np.ndarray, faces: np.ndarray, bars: np.ndarray, across: np.ndarray, edge: float) -> Spots:
-    """Spots at half the width of the narrowest solid, where that is below two edges.
+def surface_samples_of(
+    position: np.ndarray, faces: np.ndarray, bars: np.ndarray, across: np.ndarray, edge: float
+) -> SurfaceSamples:
+    """Samples at half the width of the narrowest solid, where that is below two edges.
 
     Args:
         position: Points at rest [m], shape (n_points, 3).
@@ -47,7 +49,7 @@ def spots_of(position: np.ndarray, faces: np.ndarray, bars: np.ndarray, across: 
     room = _MOST / max(len(across) * (len(faces) + len(bars)), 1)
     parts = int(min(np.ceil(2.0 * longest / width), np.sqrt(2.0 * room)))
     if parts < 2:
-        return Spots(np.zeros((0, 3), dtype=int), np.zeros((0, 3)))
+        return SurfaceSamples(np.zeros((0, 3), dtype=int), np.zeros((0, 3)))
     steps = np.array([p for p in itertools.product(range(parts + 1), repeat=3) if sum(p) == parts and max(p) < parts])
     inner, between = steps[steps.min(axis=1) > 0], np.arange(1, parts)
     between = np.stack([between, parts - between], axis=1)
@@ -59,7 +61,7 @@ def spots_of(position: np.ndarray, faces: np.ndarray, bars: np.ndarray, across: 
     weight = np.concatenate([
         np.tile(inner, (len(faces), 1)), np.tile(np.append(between, 0 * between[:, :1], axis=1), (len(edges), 1))
     ])  # fmt: skip
-    return Spots(node, weight / parts)
+    return SurfaceSamples(node, weight / parts)
 
 
 def is_thin(across: np.ndarray, edge: float) -> np.ndarray:

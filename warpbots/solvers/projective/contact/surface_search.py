@@ -6,75 +6,90 @@ import numpy as np
 import warp as wp
 
 from warpbots.numerics import NODE, real, vector
-from warpbots.solvers.projective.contact.detection import HitArrays
+from warpbots.solvers.projective.contact.pair_arrays import HitArrays
 
-__all__ = ["PAIRS", "Search", "Surface"]
+__all__ = ["PAIRS", "Search", "Surface", "Tree"]
 
 PAIRS = ("count", "kind", "node", "side", "normal", "weight")
-"""Fields of `Search` that say which pairs are contacts."""
+"""Fields of `Search` that define the pairs that are contacts."""
 _HITS = 3
-"""Pairs that there is room for in one search, for each contact: a vertex over a vertex meets all faces around it."""
+"""Room for pairs of one search, for each contact: a vertex over a vertex is a pair with all faces around it."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Surface:
-    """Surfaces of nodes and shells that may meet, with a tree for the ways of faces and one for those of edges.
+    """Surfaces that may be in contact.
 
     Attributes:
-        vertex: Nodes of surfaces, shape (vertices,).
-        face: Nodes of the faces, shape (faces,).
-        edge: Nodes of the edges, shape (edges,).
-        trees: For faces and for edges the tree, the nodes of the corners, shape (n, corners), and both corners of the
-            boxes of all worlds, shape (worlds * n,).
+        vertex: Points of the surfaces, shape (vertices,).
+        face: Points of the faces, shape (faces,).
+        edge: Points of the edges, shape (edges,).
     """
 
     vertex: wp.array
     face: wp.array
     edge: wp.array
-    trees: tuple[tuple[wp.Bvh, wp.array, tuple[wp.array, wp.array]], ...]
 
     @classmethod
-    def of(cls, position: np.ndarray, faces: np.ndarray, worlds: int, device: wp.Device) -> "Surface":
-        """Surfaces with these faces, shape (n, 3), of points at rest [m], shape (n_points, 3)."""
+    def of(cls, faces: np.ndarray, device: wp.Device) -> "Surface":
+        """Surfaces with these faces, shape (n, 3)."""
         faces = faces.astype(np.int32)
         edges = np.unique(
             np.sort(np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]), axis=1), axis=0
         )
-
-        def tree(corners: np.ndarray) -> tuple:
-            x = np.tile(position[corners], (worlds, 1, 1)).astype(np.float32)
-            boxes = tuple(wp.array(b, dtype=wp.vec3, device=device) for b in (x.min(axis=1), x.max(axis=1)))
-            world = wp.array(np.repeat(np.arange(worlds), len(corners)), dtype=int, device=device)
-            return wp.Bvh(*boxes, groups=world), wp.array(corners, dtype=int, device=device), boxes
-
         return cls(
             wp.array(np.unique(faces), dtype=int, device=device),
             wp.array(faces, dtype=wp.vec3i, device=device),
             wp.array(edges, dtype=wp.vec2i, device=device),
-            (tree(faces), tree(edges)),
         )
 
 
 @dataclasses.dataclass(frozen=True)
-class Search:
-    """Pairs that are contacts in this step, and where the search for more stands.
+class Tree:
+    """A tree of boxes around the paths of faces or edges.
 
     Attributes:
-        count: Number of pairs, those without room among them, shape (worlds,).
+        bvh: The tree, with one group for each world.
+        corners: Points of the corners, shape (n, corners).
+        lower: Lower corners of the boxes [m], shape (worlds * n,).
+        upper: Upper corners of the boxes [m], shape (worlds * n,).
+    """
+
+    bvh: wp.Bvh
+    corners: wp.array
+    lower: wp.array
+    upper: wp.array
+
+    @classmethod
+    def of(cls, position: np.ndarray, corners: np.ndarray, worlds: int, device: wp.Device) -> "Tree":
+        """A tree for faces or edges between points at rest [m], shape (n_points, 3)."""
+        x = np.tile(position[corners], (worlds, 1, 1)).astype(np.float32)
+        lower, upper = (wp.array(b, dtype=wp.vec3, device=device) for b in (x.min(axis=1), x.max(axis=1)))
+        world = wp.array(np.repeat(np.arange(worlds), len(corners)), dtype=int, device=device)
+        bvh = wp.Bvh(lower, upper, groups=world)
+        return cls(bvh, wp.array(corners.astype(np.int32), dtype=int, device=device), lower, upper)
+
+
+@dataclasses.dataclass(frozen=True)
+class Search:
+    """Pairs that are contacts in this step, and the state of collision detection.
+
+    Attributes:
+        count: Number of pairs, those without room included, shape (worlds,).
         kind: Their kinds, shape (worlds * capacity,).
-        node: Their nodes, likewise.
-        side: Their sides, likewise.
-        normal: Their normals when they were last looked at, likewise.
-        weight: Their weights then, likewise.
+        node: Their nodes, shape (worlds * capacity,).
+        side: Their sides, shape (worlds * capacity,).
+        normal: Their normals when their planes were last updated [1], shape (worlds * capacity,).
+        weight: Their weights at that time [1], shape (worlds * capacity,).
         check: 1 where a search is asked for, shape (worlds,).
         any: 1 if one is asked for anywhere, shape (1,).
-        found: Number of pairs that the last search added, shape (worlds,).
-        rounds: Number of searches in this step, shape (worlds,).
-        was: Worlds that were active before the last correction, shape (worlds,).
-        near: Number of pairs and nodes that forbid to spare the last search, shape (worlds,).
-        crossing: 0, or 1 and an edge times the number of faces and a face that it runs through, shape (worlds,).
+        added: Number of pairs that the last search added, shape (worlds,).
+        searches: Number of searches in this step, shape (worlds,).
+        was: 1 for a world that was active before the last iteration, shape (worlds,).
+        near: Number of pairs and nodes because of which the last search is needed, shape (worlds,).
+        intersection: 0, or 1 plus an edge times the number of faces plus a face that it intersects, shape (worlds,).
         lost: 1 where the last search left an edge in a face, shape (worlds,).
-        aim: Displacements of the vertices of surfaces in the first search [m], shape (worlds * vertices,).
+        path: Displacements of the vertices of surfaces in the first search [m], shape (worlds * vertices,).
         hits: Pairs that a search makes contacts of.
     """
 
@@ -86,13 +101,13 @@ class Search:
     weight: wp.array
     check: wp.array
     any: wp.array
-    found: wp.array
-    rounds: wp.array
+    added: wp.array
+    searches: wp.array
     was: wp.array
     near: wp.array
-    crossing: wp.array
+    intersection: wp.array
     lost: wp.array
-    aim: wp.array
+    path: wp.array
     hits: HitArrays
 
     @classmethod

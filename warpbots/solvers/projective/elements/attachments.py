@@ -38,7 +38,7 @@ _HARD = 100.0
 
 @wp.struct
 class AttachmentArrays:
-    """Points of attachments; what may differ from world to world has all worlds in one row.
+    """Points of attachments; arrays that may differ between worlds hold all worlds in one row.
 
     place: Where they are among all elements.
     node: Nodes of the elements of both bodies, shape (count,).
@@ -55,7 +55,12 @@ class AttachmentArrays:
 
 
 @wp.kernel(enable_backward=False)
-def scaling_kernel(points: AttachmentArrays, scaling_out: wp.array2d[real]):
+def scaling_kernel(
+    # model
+    points: AttachmentArrays,
+    # out
+    scaling_out: wp.array2d[real],
+):
     """The largest ratio of a stiffness to that in the matrix of the global step."""
     w, e = wp.tid()
     v = points.attachment_weight[e]
@@ -65,8 +70,15 @@ def scaling_kernel(points: AttachmentArrays, scaling_out: wp.array2d[real]):
 
 @wp.kernel
 def force_kernel(
-    points: AttachmentArrays, active: wp.array[int], x: wp.array[_vec], u: wp.array[NODE], force_out: wp.array[_vec]
-):  # fmt: skip
+    # model
+    points: AttachmentArrays,
+    # state
+    active: wp.array[int],
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    # out
+    force_out: wp.array[_vec],
+):
     """f_k = -k w_k y."""
     w, e = wp.tid()
     if active[w] == 0:
@@ -84,8 +96,15 @@ def force_kernel(
 
 @wp.kernel(enable_backward=False)
 def stiffness_kernel(
-    points: AttachmentArrays, pair: wp.array[int], x: wp.array[_vec], u: wp.array[NODE], column_out: wp.array[NODE]
-):  # fmt: skip
+    # model
+    points: AttachmentArrays,
+    pair: wp.array[int],
+    # state
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    # out
+    column_out: wp.array[NODE],
+):
     """K += k w_k w_l."""
     w, e = wp.tid()
     k = points.attachment_stiffness[row(points.place, w, e)]
@@ -121,7 +140,7 @@ def attached(scene: Scene, x: np.ndarray, bodies: dict[str, tuple], stiffness: f
     """Fields of `Mesh` for attachments.
 
     Args:
-        scene: What is simulated.
+        scene: The scene.
         x: Nodes at rest [m], shape (n_nodes, 3).
         bodies: Nodes of the tetrahedra, of the faces and of the bars of each soft body by its name.
         stiffness: Stiffness of an element of the stiffest matter [N/m].

@@ -12,7 +12,6 @@ import numpy as np
 import warp as wp
 
 from warpbots.numerics import NODE, real, vector
-from warpbots.solvers.projective import initial_guess
 from warpbots.solvers.projective.elements import element
 from warpbots.solvers.projective.elements.element import (
     Kind,
@@ -35,16 +34,16 @@ _vec = vector(3)
 
 @wp.struct
 class BarArrays:
-    """Bars; what may differ from world to world has all worlds in one row.
+    """Bars; arrays that may differ between worlds hold all worlds in one row.
 
     place: Where they are among all elements.
     node: Nodes of the ends, shape (count,).
     youngs_modulus: Young's modulus E [Pa], shape (worlds * elements,).
-    density: Density rho [kg/m^3], likewise.
+    density: Density rho [kg/m^3], shape (worlds * elements,).
     section: Cross-section A [m^2], shape (worlds * count,).
     rest_position: Positions at rest [m], shape (worlds * nodes,).
     length: L_0 [m], shape (worlds * count,).
-    spring: k [N/m], likewise.
+    spring: k [N/m], shape (worlds * count,).
     nominal: k of a bar in the matrix of the global step [N/m], shape (count,).
     """
 
@@ -60,7 +59,13 @@ class BarArrays:
 
 
 @wp.kernel
-def rest_kernel(bars: BarArrays, bars_out: BarArrays, mass_out: wp.array[real]):
+def rest_kernel(
+    # model
+    bars: BarArrays,
+    # out
+    bars_out: BarArrays,
+    mass_out: wp.array[real],
+):
     """L_0 and k of every bar, and the mass rho A L_0 / 2 of each of its ends."""
     w, e = wp.tid()
     n = w * bars.place.nodes
@@ -76,7 +81,12 @@ def rest_kernel(bars: BarArrays, bars_out: BarArrays, mass_out: wp.array[real]):
 
 
 @wp.kernel(enable_backward=False)
-def scaling_kernel(bars: BarArrays, scaling_out: wp.array2d[real]):
+def scaling_kernel(
+    # model
+    bars: BarArrays,
+    # out
+    scaling_out: wp.array2d[real],
+):
     """The largest ratio of a stiffness to that in the matrix of the global step."""
     w, e = wp.tid()
     raise_to(scaling_out, w, e, bars.spring[row(bars.place, w, e)] / bars.nominal[e])
@@ -90,7 +100,14 @@ def pull_of(d: _vec, k: real, length: real):
 
 @wp.kernel
 def force_kernel(
-    bars: BarArrays, active: wp.array[int], x: wp.array[_vec], u: wp.array[NODE], force_out: wp.array[_vec]
+    # model
+    bars: BarArrays,
+    # state
+    active: wp.array[int],
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    # out
+    force_out: wp.array[_vec],
 ):
     """f_0 = k (d - L_0 d / |d|), f_1 = -f_0."""
     w, e = wp.tid()
@@ -106,13 +123,20 @@ def force_kernel(
 
 @wp.func
 def work(d: _vec, k: real, length: real, t: _vec):
-    """Product of the force with t, whose gradient to d is the column of the stiffness for t."""
+    """Product of the force with t, whose gradient with respect to d is the column of the stiffness for t."""
     return wp.dot(t, pull_of(d, k, length))
 
 
 @wp.kernel(enable_backward=False)
 def stiffness_kernel(
-    bars: BarArrays, pair: wp.array[int], x: wp.array[_vec], u: wp.array[NODE], column_out: wp.array[NODE]
+    # model
+    bars: BarArrays,
+    pair: wp.array[int],
+    # state
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    # out
+    column_out: wp.array[NODE],
 ):
     """K += k (1 - L_0 / |d| (1 - d d^T / |d|^2)), and less that between the two ends."""
     w, e = wp.tid()
@@ -143,7 +167,6 @@ BARS = Kind(
     rested={"length": real, "spring": real},
     blocks=_blocks,
     rest=rest_by(rest_kernel),
-    flight=initial_guess.bars_kernel,
     scaling=scaling_kernel,
     forces=forces_by(force_kernel),
     stiffness=stiffness_by(stiffness_kernel),

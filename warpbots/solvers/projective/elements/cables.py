@@ -35,7 +35,7 @@ _vec = vector(3)
 
 @wp.struct
 class CableArrays:
-    """Pairs of segments, cable after cable; what may differ from world to world has all worlds in one row.
+    """Pairs of segments, cable after cable; arrays that may differ between worlds hold all worlds in one row.
 
     place: Where they are among all elements.
     node: Nodes of the ends of the two segments, shape (count,).
@@ -44,7 +44,7 @@ class CableArrays:
     cable_segments: Segments of each cable, shape (cables,).
     cable_channel: Control channel of each cable, shape (cables,).
     cable_stiffness: Spring constant k of the whole cable [N/m], shape (worlds * cables,).
-    cable_length: Length R paid out at u = 0 [m], likewise.
+    cable_length: Length R paid out at u = 0 [m], shape (worlds * cables,).
     nominal: Stiffness of a pair in the matrix of the global step [N/m], 0 for two segments, shape (count,).
     """
 
@@ -67,7 +67,12 @@ def single(cables: CableArrays, e: int):
 
 
 @wp.kernel(enable_backward=False)
-def scaling_kernel(cables: CableArrays, scaling_out: wp.array2d[real]):
+def scaling_kernel(
+    # model
+    cables: CableArrays,
+    # out
+    scaling_out: wp.array2d[real],
+):
     """The largest ratio of a stiffness to that in the matrix of the global step."""
     w, e = wp.tid()
     c = cables.cable[e]
@@ -103,11 +108,14 @@ def tension(cables: CableArrays, control: wp.array2d[real], x: wp.array[_vec], u
 
 @wp.kernel
 def force_kernel(
+    # model
     cables: CableArrays,
+    # state
     active: wp.array[int],
     control: wp.array2d[real],
     x: wp.array[_vec],
     u: wp.array[NODE],
+    # out
     force_out: wp.array[_vec],
 ):
     """f = T n at the start of a segment, -T n at its end."""
@@ -122,11 +130,14 @@ def force_kernel(
 
 @wp.kernel(enable_backward=False)
 def stiffness_kernel(
+    # model
     cables: CableArrays,
     pair: wp.array[int],
+    # state
     control: wp.array2d[real],
     x: wp.array[_vec],
     u: wp.array[NODE],
+    # out
     column_out: wp.array[NODE],
 ):
     """K += H_ij between the ends of the two segments."""
@@ -155,7 +166,7 @@ def strung(scene: Scene, position: np.ndarray, cell_size: float) -> dict[str, np
     """Fields of `Mesh` for the cables of a scene.
 
     Args:
-        scene: What is simulated.
+        scene: The scene.
         position: Nodes at rest [m], shape (n, 3).
         cell_size: Largest distance of a waypoint from a node [m].
 

@@ -8,8 +8,8 @@ angle of attack, s = n . v / |v|,
 C_d and C_t are linear in s between the entries of their tables. The force has no energy.
 
 It adds nothing to the matrix of the global step, whose acceleration makes up for it. A matrix scaled by (1 + r) / 2,
-with the ratio r of what the fluid resists to the inertia m / h of a node, was tried: it takes up to twice as many
-corrections, and converges nowhere else.
+with the ratio r of what the fluid resists to the inertia m / h of a node, was tried: it takes up to twice as
+many iterations, and does not converge in any other case.
 """
 
 import numpy as np
@@ -26,16 +26,16 @@ _vec, _line = vector(3), vector(2)
 
 @wp.struct
 class FaceArrays:
-    """Faces that a fluid touches; what may differ from world to world has all worlds in one row.
+    """Faces that are wetted by a fluid; arrays that may differ between worlds hold all worlds in one row.
 
     place: Where they are among all elements.
     node: Nodes of the corners, counter-clockwise from outside, shape (count,).
     fluid_density: Density rho of the fluid [kg/m^3], shape (worlds,).
     fluid_velocity: Velocity of the fluid [m/s], shape (worlds,).
     drag: Coefficients C_d [1], shape (worlds * entries,).
-    thrust: Coefficients C_t [1], likewise.
-    drag_at: Where they are in s [1], shape (entries,).
-    thrust_at: Likewise.
+    thrust: Coefficients C_t [1], shape (worlds * entries,).
+    drag_at: Values of s in the table of drag [1], shape (entries,).
+    thrust_at: The same for the table of thrust [1], shape (entries,).
     nominal: Stiffness of a face in the matrix of the global step, which is 0 [N/m], shape (count,).
     """
 
@@ -52,7 +52,7 @@ class FaceArrays:
 
 @wp.func
 def velocity(faces: FaceArrays, h: real, u: wp.array[NODE], w: int, e: int):
-    """V of a face against the fluid."""
+    """v of a face relative to the fluid."""
     k = faces.node[e]
     m = w * faces.place.stride
     return (at(u, m + k[0]) + at(u, m + k[1]) + at(u, m + k[2])) / (real(3.0) * h) - faces.fluid_velocity[w]
@@ -105,11 +105,14 @@ def resistance(d1: _vec, d2: _vec, v: _vec, rho: real, drag: _line, thrust: _lin
 
 @wp.kernel
 def force_kernel(
+    # model
     faces: FaceArrays,
+    # state
     h: real,
     active: wp.array[int],
     x: wp.array[_vec],
     u: wp.array[NODE],
+    # out
     force_out: wp.array[_vec],
 ):
     """f_0 = f_1 = f_2 = -1/6 rho A (C_d |v| v + C_t |v|^2 n)."""
@@ -137,11 +140,14 @@ def work(d1: _vec, d2: _vec, v: _vec, rho: real, drag: _line, thrust: _line, t: 
 
 @wp.kernel(enable_backward=False)
 def stiffness_kernel(
+    # model
     faces: FaceArrays,
-    h: real,
     pair: wp.array[int],
+    # state
+    h: real,
     x: wp.array[_vec],
     u: wp.array[NODE],
+    # out
     column_out: wp.array[NODE],
 ):
     """K -= (df/du)^T: the adjoint needs the transpose, and this derivative is not symmetric."""
@@ -165,15 +171,15 @@ def stiffness_kernel(
 
 
 def wetted(scene: Scene, surfaces: list[np.ndarray], sheets: np.ndarray) -> dict[str, np.ndarray]:
-    """Fields of `Mesh` that say what a fluid touches.
+    """Fields of `Mesh` for the faces that a fluid wets.
 
     Args:
-        scene: What is simulated.
+        scene: The scene.
         surfaces: Nodes of the faces of every body, each of shape (n, 3).
         sheets: Nodes of the triangles of sheets, which are among them, shape (n, 3).
 
     Raises:
-        SceneError: The scene has a fluid and nothing that it touches.
+        SceneError: The scene has a fluid and no surface that it wets.
     """
     if scene.fluid is None:
         return {"faces": np.zeros((0, 3), dtype=int), "drag_at": np.zeros(0), "thrust_at": np.zeros(0)}
@@ -189,12 +195,12 @@ def _blocks(mesh: object) -> np.ndarray:
 
 
 def _forces(faces: FaceArrays, model: object, point: Point) -> list[tuple]:
-    inputs = [faces, point.h, point.active, point.x, point.u, model.scratch.force]
+    inputs = [faces, point.h, point.active, point.x, point.u, model.workspace.force]
     return [(force_kernel, (model.worlds, faces.place.count), inputs)]
 
 
 def _stiffness(faces: FaceArrays, model: object, point: Point) -> list[tuple]:
-    inputs = [faces, point.h, model.scratch.pair, point.x, point.u, model.scratch.column]
+    inputs = [faces, model.topology.pair, point.h, point.x, point.u, model.workspace.column]
     return [(stiffness_kernel, (model.worlds, faces.place.count), inputs)]
 
 
@@ -207,4 +213,4 @@ FACES = Kind(
     forces=_forces,
     stiffness=_stiffness,
 )
-"""Faces that a fluid touches."""
+"""Faces that are wetted by a fluid."""

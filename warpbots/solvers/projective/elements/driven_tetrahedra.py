@@ -13,7 +13,7 @@ def driven(scene: Scene, tets: np.ndarray, regions: dict[str, np.ndarray]) -> di
     """Fields of `Mesh` for fibres and cells: a tetrahedron has one for each actuator that drives it.
 
     Args:
-        scene: What is simulated.
+        scene: The scene.
         tets: Nodes of the tetrahedra, shape (n, 4).
         regions: For every region which elements have their centre in it, tetrahedra first, bool.
     """

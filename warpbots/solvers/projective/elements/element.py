@@ -1,4 +1,4 @@
-"""Elements of all kinds: what a kind consists of, and where its elements are among those of the others.
+"""Elements of all kinds: the definition of a kind, and the numbers of its elements among those of all kinds.
 
 The energy of an element is one of the differences x_k - x_0 of its corners from the first of them.
 """
@@ -47,7 +47,7 @@ class Place:
     pair: Their first pair of corners.
     pairs: Pairs of nodes that share an element.
     nodes: Nodes.
-    stride: Entries of a point of the iteration, of which displacements of nodes are the first.
+    stride: Entries of an iterate of one world, of which displacements of nodes are the first.
     """
 
     count: int
@@ -63,10 +63,10 @@ class Place:
 
 @dataclasses.dataclass(frozen=True)
 class Point:
-    """Where forces are asked for.
+    """Where forces are evaluated.
 
     Attributes:
-        active: Worlds with a 1 are asked for, shape (worlds,).
+        active: 1 for worlds in which they are, shape (worlds,).
         control: Control signals, shape (worlds, channels).
         x: Positions where the step began [m], shape (worlds * nodes,).
         u: Displacements since then [m], shape (worlds * stride,).
@@ -82,26 +82,24 @@ class Point:
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """A kind of elements: what its file says of it.
+    """A kind of elements, as its file defines it.
 
     Attributes:
         name: Field of `Mesh` with the nodes of the corners of its elements.
         arrays: Its Warp struct, with a `Place`, the `node` of each element, its `nominal` stiffness in the matrix of
             the global step [N/m], and parameters by their names in a model.
         node: Type of `node`.
-        blocks: What each element of a `Mesh` adds to the matrix of the global step [N/m], shape (count, corners,
-            corners).
+        blocks: Function of a `Mesh`: stiffness of each element in the matrix of the global step [N/m], shape (count,
+            corners, corners).
         forces: Function of (elements, model, point): launches that write forces at corners.
         stiffness: Function of (elements, model, point): launches that add second derivatives, or the transposed
             derivative of less the forces where these have no energy.
         rested: Fields of the struct that follow from the parameters at rest, with their types.
         constant: Fields of the struct that never change, with their types; those of `Mesh` by these names.
-        rest: Function of (elements, model, control): launches that write what is `rested`, and the mass of corners;
+        rest: Function of (elements, model, control): launches that write the fields of `rested`, and masses of corners;
             None for elements without.
-        forbid: Kernel (elements, x, u) -> (progress): takes back that a world was found if an element of it is inside
-            out; None for elements that cannot be.
-        flight: Kernel (place, node, turning, x, u) -> (flight): the part of free flight that does not tear an element;
-            None for elements that others make up for.
+        forbid: Kernel (elements, x, u) -> (converged): fails a world in which an element is
+            inverted; None for elements that cannot be inverted.
         scaling: Kernel (elements) -> (scaling): the largest ratio of a stiffness to the nominal one; None for elements
             that are not in the matrix.
     """
@@ -116,7 +114,6 @@ class Kind:
     constant: dict[str, type] = dataclasses.field(default_factory=dict)
     rest: Callable | None = None
     forbid: wp.Kernel | None = None
-    flight: wp.Kernel | None = None
     scaling: wp.Kernel | None = None
 
 
@@ -124,7 +121,7 @@ def rest_by(kernel: wp.Kernel) -> Callable:
     """`Kind.rest` by the kernel (elements) -> (elements, mass of corners)."""
 
     def rest(elements: object, model: object, control: wp.array) -> list[tuple]:
-        inputs = [elements, elements, model.scratch.corner_mass]
+        inputs = [elements, elements, model.workspace.corner_mass]
         return [(kernel, (model.worlds, elements.place.count), inputs)]
 
     return rest
@@ -140,7 +137,7 @@ def forces_by(kernel: wp.Kernel, driven: bool = False) -> Callable:
 
     def forces(elements: object, model: object, point: Point) -> list[tuple]:
         control = [point.control] if driven else []
-        inputs = [elements, point.active, *control, point.x, point.u, model.scratch.force]
+        inputs = [elements, point.active, *control, point.x, point.u, model.workspace.force]
         return [(kernel, (model.worlds, elements.place.count), inputs)]
 
     return forces
@@ -156,7 +153,7 @@ def stiffness_by(kernel: wp.Kernel, driven: bool = False) -> Callable:
 
     def stiffness(elements: object, model: object, point: Point) -> list[tuple]:
         control = [point.control] if driven else []
-        inputs = [elements, model.scratch.pair, *control, point.x, point.u, model.scratch.column]
+        inputs = [elements, model.topology.pair, *control, point.x, point.u, model.workspace.column]
         return [(kernel, (model.worlds, elements.place.count), inputs)]
 
     return stiffness
@@ -171,7 +168,7 @@ def at(u: wp.array[NODE], i: int):
 
 @wp.func
 def raise_to(most: wp.array2d[real], w: int, e: int, value: real):
-    """Raise the largest value of a world to that of an element, in one of the parts that there are for its threads."""
+    """Raise the maximum of a world to the value of an element, in one of the parts for its threads."""
     wp.atomic_max(most, w, e & (most.shape[1] - 1), value)
 
 

@@ -34,7 +34,9 @@ _pull = fibre_pull(3)
 
 @wp.struct
 class FibreArrays:
-    """Fibres, one for each tetrahedron that a muscle drives; what may differ from world to world is in one row.
+    """Fibres, one for each tetrahedron that a muscle drives.
+
+    Arrays that may differ between worlds hold all worlds in one row.
 
     place: Where they are among all elements.
     node: Nodes of the corners, shape (count,).
@@ -44,7 +46,7 @@ class FibreArrays:
     fibre_channel: Control channel, shape (count,).
     rest_position: Positions at rest [m], shape (worlds * nodes,).
     slope: G_k . m of the last three corners [1/m], shape (worlds * count,).
-    volume: V [m^3], likewise.
+    volume: V [m^3], shape (worlds * count,).
     nominal: Stiffness of a fibre in the matrix of the global step [N/m], shape (count,).
     """
 
@@ -61,7 +63,13 @@ class FibreArrays:
 
 
 @wp.kernel
-def rest_kernel(fibres: FibreArrays, fibres_out: FibreArrays, mass_out: wp.array[real]):
+def rest_kernel(
+    # model
+    fibres: FibreArrays,
+    # out
+    fibres_out: FibreArrays,
+    mass_out: wp.array[real],
+):
     """G_k . m and V of every fibre, which has no mass."""
     w, e = wp.tid()
     D = edges_at_rest(fibres.place, fibres.rest_position, w, fibres.node[e])
@@ -73,7 +81,12 @@ def rest_kernel(fibres: FibreArrays, fibres_out: FibreArrays, mass_out: wp.array
 
 
 @wp.kernel(enable_backward=False)
-def scaling_kernel(fibres: FibreArrays, scaling_out: wp.array2d[real]):
+def scaling_kernel(
+    # model
+    fibres: FibreArrays,
+    # out
+    scaling_out: wp.array2d[real],
+):
     """The largest ratio of a stiffness to that in the matrix of the global step."""
     w, e = wp.tid()
     r = row(fibres.place, w, e)
@@ -102,11 +115,14 @@ def resting(fibres: FibreArrays, control: wp.array2d[real], w: int, e: int):
 
 @wp.kernel
 def force_kernel(
+    # model
     fibres: FibreArrays,
+    # state
     active: wp.array[int],
     control: wp.array2d[real],
     x: wp.array[_vec],
     u: wp.array[NODE],
+    # out
     force_out: wp.array[_vec],
 ):
     """f_k = -V (G_k . m) p."""
@@ -125,17 +141,20 @@ def force_kernel(
 
 @wp.func
 def work(y: _vec, k: real, L: real, t: _vec):
-    """t . p, whose gradient to y is the column of the stiffness for t."""
+    """t . p, whose gradient with respect to y is the column of the stiffness for t."""
     return wp.dot(t, _pull(y, k, L))
 
 
 @wp.kernel(enable_backward=False)
 def stiffness_kernel(
+    # model
     fibres: FibreArrays,
     pair: wp.array[int],
+    # state
     control: wp.array2d[real],
     x: wp.array[_vec],
     u: wp.array[NODE],
+    # out
     column_out: wp.array[NODE],
 ):
     """K += V dp/dy (G_k . m) (G_l . m)."""

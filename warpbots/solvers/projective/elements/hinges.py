@@ -1,6 +1,6 @@
 """Hinges: the bending of a sheet at every edge between two triangles (Bergou et al. 2006, with a fold at rest).
 
-Triangles x_0 x_1 x_2 and x_1 x_0 x_3 meet in the edge e = x_1 - x_0. With the weights of Bergou et al. at rest, sums of
+Triangles x_0 x_1 x_2 and x_1 x_0 x_3 share the edge e = x_1 - x_0. With the weights of Bergou et al. at rest, sums of
 cotangents, and the unit normal n half way between those of the triangles,
 
     v = sum_i w_i x_i,   w_2 = |e|^2 / a_2,   w_3 = |e|^2 / a_3,   a_2, a_3: twice the areas
@@ -53,15 +53,15 @@ _vec = vector(3)
 
 @wp.struct
 class HingeArrays:
-    """Hinges; what may differ from world to world has all worlds in one row.
+    """Hinges; arrays that may differ between worlds hold all worlds in one row.
 
     place: Where they are among all elements.
     node: Nodes x_0 to x_3, shape (count,).
     bending: Flexural rigidity D [N m], shape (worlds * count,).
     rest_position: Positions at rest [m], shape (worlds * nodes,).
     weight: Weights w_1, w_2 and w_3 [1], shape (worlds * count,).
-    fold: s [m], likewise.
-    spring: k [N/m], likewise.
+    fold: s [m], shape (worlds * count,).
+    spring: k [N/m], shape (worlds * count,).
     nominal: k (w_1^2 + w_2^2 + w_3^2) of a hinge in the matrix of the global step [N/m], shape (count,).
     """
 
@@ -90,7 +90,13 @@ def normals_of(d1: _vec, d2: _vec, d3: _vec):
 
 
 @wp.kernel
-def rest_kernel(hinges: HingeArrays, hinges_out: HingeArrays, mass_out: wp.array[real]):
+def rest_kernel(
+    # model
+    hinges: HingeArrays,
+    # out
+    hinges_out: HingeArrays,
+    mass_out: wp.array[real],
+):
     """w, s and k of every hinge; it has no mass."""
     w, e = wp.tid()
     n = w * hinges.place.nodes
@@ -113,7 +119,12 @@ def rest_kernel(hinges: HingeArrays, hinges_out: HingeArrays, mass_out: wp.array
 
 
 @wp.kernel(enable_backward=False)
-def scaling_kernel(hinges: HingeArrays, scaling_out: wp.array2d[real]):
+def scaling_kernel(
+    # model
+    hinges: HingeArrays,
+    # out
+    scaling_out: wp.array2d[real],
+):
     """The largest ratio of a stiffness to that in the matrix of the global step."""
     w, e = wp.tid()
     r = row(hinges.place, w, e)
@@ -133,7 +144,7 @@ def swing(a: _vec, t: _vec):
 
 @wp.func
 def slopes(d1: _vec, d2: _vec, d3: _vec, weight: _vec, fold: real, k: real):
-    """Gradient of the energy to d_1, d_2 and d_3; n depends on them through d_1 x d_2 and d_3 x d_1."""
+    """Gradient of the energy with respect to d_1, d_2 and d_3; n depends on them through d_1 x d_2 and d_3 x d_1."""
     n2, n3, m = normals_of(d1, d2, d3)
     v = fold_of(d1, d2, d3, weight)
     g = v - fold * wp.normalize(m)
@@ -148,7 +159,14 @@ def slopes(d1: _vec, d2: _vec, d3: _vec, weight: _vec, fold: real, k: real):
 
 @wp.kernel
 def force_kernel(
-    hinges: HingeArrays, active: wp.array[int], x: wp.array[_vec], u: wp.array[NODE], force_out: wp.array[_vec]
+    # model
+    hinges: HingeArrays,
+    # state
+    active: wp.array[int],
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    # out
+    force_out: wp.array[_vec],
 ):
     """f_i = -k (w_i (v - s n) - s (dn/dx_i)^T v)."""
     w, e = wp.tid()
@@ -169,14 +187,21 @@ def force_kernel(
 
 @wp.func
 def work(d1: _vec, d2: _vec, d3: _vec, weight: _vec, fold: real, k: real, t1: _vec, t2: _vec, t3: _vec):
-    """Product of the slopes with t, whose gradient to d is the column of the stiffness for t."""
+    """Product of the slopes with t, whose gradient with respect to d is the column of the stiffness for t."""
     g1, g2, g3 = slopes(d1, d2, d3, weight, fold, k)
     return wp.dot(t1, g1) + wp.dot(t2, g2) + wp.dot(t3, g3)
 
 
 @wp.kernel(enable_backward=False)
 def stiffness_kernel(
-    hinges: HingeArrays, pair: wp.array[int], x: wp.array[_vec], u: wp.array[NODE], column_out: wp.array[NODE]
+    # model
+    hinges: HingeArrays,
+    pair: wp.array[int],
+    # state
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    # out
+    column_out: wp.array[NODE],
 ):
     """K += k w_i w_j, and what is due to the fold at rest."""
     w, e = wp.tid()
@@ -216,7 +241,7 @@ def hinges_of(faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Edges between two faces.
 
     Args:
-        faces: Vertex indices of a surface whose neighbours turn the same way, shape (n, 3).
+        faces: Vertex indices of a surface whose neighbours have the same orientation, shape (n, 3).
 
     Returns:
         The vertices x_0 to x_3 of each, shape (m, 4), and the two faces, shape (m, 2).

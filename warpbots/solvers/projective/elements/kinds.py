@@ -1,4 +1,4 @@
-"""The kinds of elements that projective dynamics knows, in the order of their corners."""
+"""The kinds of elements of projective dynamics, in the order of their corners."""
 
 from warpbots.solvers.projective.elements.attachments import ATTACHMENTS
 from warpbots.solvers.projective.elements.bars import BARS

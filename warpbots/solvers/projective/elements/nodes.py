@@ -1,4 +1,4 @@
-"""Nodes: their mass, the imbalance of forces at the end of a step, and how it changes.
+"""Nodes: their mass, the residual at the end of a step, and its derivative.
 
 A step of implicit Euler ends at x + u where the gradient of
 
@@ -17,14 +17,14 @@ __all__ = [
     "NodeArrays",
     "packed",
     "end_kernel",
-    "imbalance_kernel",
+    "residual_kernel",
     "largest_kernel",
     "mass_kernel",
     "product_kernel",
     "scaling_kernel",
     "seed_kernel",
     "settle_kernel",
-    "spoil_kernel",
+    "invalidate_kernel",
     "start_kernel",
     "weigh_kernel",
 ]
@@ -34,15 +34,15 @@ _vec = vector(3)
 
 @wp.struct
 class NodeArrays:
-    """Nodes; what may differ from world to world has all worlds in one row.
+    """Nodes; arrays that may differ between worlds hold all worlds in one row.
 
     count: Nodes of one world.
-    stride: Entries of a point of the iteration of one world, of which displacements of nodes are the first.
+    stride: Entries of an iterate of one world, of which displacements of nodes are the first.
     corners: Corners of all elements of one world.
     start: First corner of a node, one more for the end, shape (count + 1,).
     corner: Corners, node after node, shape (corners,).
     held: Number of a node among those that are fixed, -1 for one that moves, shape (count,).
-    anchor: Where fixed nodes are [m], shape (worlds * fixed,).
+    anchor: Positions of fixed nodes [m], shape (worlds * fixed,).
     fixed: Nodes of one world that are fixed.
     load: Steady forces [N], shape (worlds * count,).
     gravity: Gravitational acceleration [m/s^2], shape (worlds,).
@@ -69,7 +69,14 @@ def packed(a: _vec):
 
 
 @wp.kernel
-def mass_kernel(nodes: NodeArrays, corner_mass: wp.array[real], nodes_out: NodeArrays):
+def mass_kernel(
+    # model
+    nodes: NodeArrays,
+    # work
+    corner_mass: wp.array[real],
+    # out
+    nodes_out: NodeArrays,
+):
     """M_i: sum of the masses of its corners."""
     w, i = wp.tid()
     m = real(0.0)
@@ -79,15 +86,26 @@ def mass_kernel(nodes: NodeArrays, corner_mass: wp.array[real], nodes_out: NodeA
 
 
 @wp.kernel(enable_backward=False)
-def scaling_kernel(nodes: NodeArrays, nominal: wp.array[real], scaling_out: wp.array2d[real]):
+def scaling_kernel(
+    # model
+    nodes: NodeArrays,
+    nominal: wp.array[real],
+    # out
+    scaling_out: wp.array2d[real],
+):
     """The largest ratio of a mass to that in the matrix of the global step."""
     w, i = wp.tid()
     raise_to(scaling_out, w, i, nodes.mass[w * nodes.count + i] / nominal[i])
 
 
 @wp.kernel(enable_backward=False)
-def largest_kernel(ratios: wp.array2d[real], scaling_out: wp.array[real]):
-    """The largest of what threads found in parts."""
+def largest_kernel(
+    # work
+    ratios: wp.array2d[real],
+    # out
+    scaling_out: wp.array[real],
+):
+    """The largest of the maxima of all parts."""
     w, lane = wp.tid()
     most = real(0.0)
     for c in range(lane, ratios.shape[1], wp.block_dim()):
@@ -98,8 +116,17 @@ def largest_kernel(ratios: wp.array2d[real], scaling_out: wp.array[real]):
 
 
 @wp.kernel(enable_backward=False)
-def start_kernel(nodes: NodeArrays, h: real, x: wp.array[_vec], v: wp.array[_vec], u_out: wp.array[NODE]):
-    """Where the search begins: free flight, or the place of an anchor."""
+def start_kernel(
+    # model
+    nodes: NodeArrays,
+    # state
+    h: real,
+    x: wp.array[_vec],
+    v: wp.array[_vec],
+    # out
+    u_out: wp.array[NODE],
+):
+    """The initial guess: free flight, or the position of an anchor."""
     w, i = wp.tid()
     k = w * nodes.count + i
     j = w * nodes.stride + i
@@ -110,14 +137,18 @@ def start_kernel(nodes: NodeArrays, h: real, x: wp.array[_vec], v: wp.array[_vec
 
 
 @wp.kernel
-def imbalance_kernel(
+def residual_kernel(
+    # model
     nodes: NodeArrays,
+    # state
     h: real,
     active: wp.array[int],
     v: wp.array[_vec],
     u: wp.array[NODE],
+    # work
     force: wp.array[_vec],
-    lacking_out: wp.array[NODE],
+    # out
+    residual_out: wp.array[NODE],
 ):
     """-grad Phi: f + load + M (g - (u - h v) / h^2), and 0 where nodes are fixed."""
     w, i = wp.tid()
@@ -130,20 +161,24 @@ def imbalance_kernel(
         f += force[w * nodes.corners + nodes.corner[c]]
     if nodes.held[i] >= 0:
         f = _vec()
-    lacking_out[j] = packed(f)
+    residual_out[j] = packed(f)
 
 
 @wp.kernel(enable_backward=False)
 def product_kernel(
+    # model
     nodes: NodeArrays,
+    row: wp.array[int],
+    neighbor: wp.array[int],
+    # state
     h: real,
     active: wp.array[int],
-    row: wp.array[int],
-    neighbour: wp.array[int],
-    column: wp.array[NODE],
     seed: wp.array[NODE],
     a: wp.array[NODE],
-    left_out: wp.array[NODE],
+    # work
+    column: wp.array[NODE],
+    # out
+    residual_out: wp.array[NODE],
 ):
     """seed - H a for the second derivative H of Phi, and 0 where nodes are fixed."""
     w, i = wp.tid()
@@ -151,29 +186,32 @@ def product_kernel(
         return
     j = w * nodes.stride + i
     y = multiply_add(fetch(seed, j), -nodes.mass[w * nodes.count + i] / (h * h), fetch(a, j))
-    pairs = w * neighbour.shape[0]
+    pairs = w * neighbor.shape[0]
     for p in range(row[i], row[i + 1]):
-        b = fetch(a, w * nodes.stride + index(neighbour, p))
+        b = fetch(a, w * nodes.stride + index(neighbor, p))
         c = 3 * (pairs + p)
         y = multiply_add(y, -b[0], fetch(column, c))
         y = multiply_add(y, -b[1], fetch(column, c + 1))
         y = multiply_add(y, -b[2], fetch(column, c + 2))
     if nodes.held[i] >= 0:
         y = NODE()
-    left_out[j] = y
+    residual_out[j] = y
 
 
 @wp.kernel(enable_backward=False)
 def end_kernel(
+    # model
     nodes: NodeArrays,
+    # state
     h: real,
     found: wp.array[int],
     x: wp.array[_vec],
     u: wp.array[NODE],
+    # out
     x_out: wp.array[_vec],
     v_out: wp.array[_vec],
 ):
-    """x' = x + u, v' = u / h; not a number where no end was found."""
+    """x' = x + u, v' = u / h; NaN where the step did not converge."""
     w, i = wp.tid()
     k = w * nodes.count + i
     d = at(u, w * nodes.stride + i)
@@ -185,15 +223,18 @@ def end_kernel(
 
 @wp.kernel(enable_backward=False)
 def seed_kernel(
+    # model
     nodes: NodeArrays,
+    # state
     h: real,
     v: wp.array[_vec],
     x_adj: wp.array[_vec],
     v_adj: wp.array[_vec],
+    # out
     u_out: wp.array[NODE],
     seed_out: wp.array[NODE],
 ):
-    """The displacement u = h v' of a step from its end, and the gradient to it: u* = x'* + v'* / h."""
+    """The displacement u = h v' of a step from its end, and its gradient u* = x'* + v'* / h."""
     w, i = wp.tid()
     k = w * nodes.count + i
     j = w * nodes.stride + i
@@ -202,30 +243,47 @@ def seed_kernel(
 
 
 @wp.kernel(enable_backward=False)
-def spoil_kernel(stride: int, found: wp.array[int], a_out: wp.array[NODE]):
-    """What was not found is not a number: not of nodes, nor of joints and contacts."""
+def invalidate_kernel(
+    # model
+    stride: int,
+    # state
+    found: wp.array[int],
+    # out
+    a_out: wp.array[NODE],
+):
+    """NaN for nodes, joints and contacts where the adjoint did not converge."""
     w, i = wp.tid()
     if found[w] == 0:
         a_out[w * stride + i] = NODE(real(wp.nan))
 
 
 @wp.kernel(enable_backward=False)
-def weigh_kernel(nodes: NodeArrays, a: wp.array[NODE], lacking_adj_out: wp.array[NODE]):
+def weigh_kernel(
+    # model
+    nodes: NodeArrays,
+    # state
+    a: wp.array[NODE],
+    # out
+    residual_adj_out: wp.array[NODE],
+):
     """b* = H^-1 u*, and 0 where nodes are fixed."""
     w, i = wp.tid()
     k = w * nodes.stride + i
     g = a[k]
     if nodes.held[i] >= 0:
         g = NODE()
-    lacking_adj_out[k] = g
+    residual_adj_out[k] = g
 
 
 @wp.kernel(enable_backward=False)
 def settle_kernel(
+    # model
     nodes: NodeArrays,
+    # state
     seed: wp.array[NODE],
     u_adj: wp.array[NODE],
     ended_adj: wp.array[_vec],
+    # out
     x_adj_out: wp.array[_vec],
     anchor_adj_out: wp.array[_vec],
 ):

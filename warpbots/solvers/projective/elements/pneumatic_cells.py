@@ -33,7 +33,7 @@ _stress, _frame, _change = cell_functions()
 
 @wp.struct
 class CellArrays:
-    """Tetrahedra that are pneumatic cells; what may differ from world to world has all worlds in one row.
+    """Tetrahedra that are pneumatic cells; arrays that may differ between worlds hold all worlds in one row.
 
     place: Where they are among all elements.
     node: Nodes of the corners, shape (count,).
@@ -42,7 +42,7 @@ class CellArrays:
     cell_channel: Control channel, shape (count,).
     rest_position: Positions at rest [m], shape (worlds * nodes,).
     inverse: D_0^-1 [1/m], shape (worlds * count,).
-    volume: V [m^3], likewise.
+    volume: V [m^3], shape (worlds * count,).
     nominal: Stiffness of a cell in the matrix of the global step [N/m], shape (count,).
     """
 
@@ -58,7 +58,13 @@ class CellArrays:
 
 
 @wp.kernel
-def rest_kernel(cells: CellArrays, cells_out: CellArrays, mass_out: wp.array[real]):
+def rest_kernel(
+    # model
+    cells: CellArrays,
+    # out
+    cells_out: CellArrays,
+    mass_out: wp.array[real],
+):
     """D_0^-1 and V of every cell, which has no mass."""
     w, e = wp.tid()
     D = edges_at_rest(cells.place, cells.rest_position, w, cells.node[e])
@@ -70,7 +76,12 @@ def rest_kernel(cells: CellArrays, cells_out: CellArrays, mass_out: wp.array[rea
 
 
 @wp.kernel(enable_backward=False)
-def scaling_kernel(cells: CellArrays, scaling_out: wp.array2d[real]):
+def scaling_kernel(
+    # model
+    cells: CellArrays,
+    # out
+    scaling_out: wp.array2d[real],
+):
     """The largest ratio of a stiffness to that in the matrix of the global step."""
     w, e = wp.tid()
     r = row(cells.place, w, e)
@@ -98,11 +109,14 @@ def column_of(A: _mat, k: int):
 
 @wp.kernel
 def force_kernel(
+    # model
     cells: CellArrays,
+    # state
     active: wp.array[int],
     control: wp.array2d[real],
     x: wp.array[_vec],
     u: wp.array[NODE],
+    # out
     force_out: wp.array[_vec],
 ):
     """(f_1, f_2, f_3) = -V P D_0^-T, f_0 = -f_1 - f_2 - f_3."""
@@ -120,11 +134,14 @@ def force_kernel(
 
 @wp.kernel(enable_backward=False)
 def stiffness_kernel(
+    # model
     cells: CellArrays,
     pair: wp.array[int],
+    # state
     control: wp.array2d[real],
     x: wp.array[_vec],
     u: wp.array[NODE],
+    # out
     column_out: wp.array[NODE],
 ):
     """K += V G_k . dP/dF . G_l: column b of the corners k and l is V dP G_k for dF = e_b G_l^T."""

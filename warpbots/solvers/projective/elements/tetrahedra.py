@@ -16,7 +16,6 @@ import warp as wp
 from warpbots.actuators import activation_arrays, active_stress
 from warpbots.materials import differential, elasticity, lame_lambda, lame_mu
 from warpbots.numerics import NODE, matrix, real, vector
-from warpbots.solvers.projective import initial_guess
 from warpbots.solvers.projective.elements import element
 from warpbots.solvers.projective.elements.element import (
     Kind,
@@ -30,7 +29,6 @@ from warpbots.solvers.projective.elements.element import (
     row,
     simplices,
 )
-from warpbots.solvers.projective.iterate.anderson import Progress
 
 __all__ = ["TETS", "TetArrays", "rest_kernel", "scaling_kernel", "stiffness_kernel", "stress_kernel"]
 
@@ -41,16 +39,16 @@ _active = active_stress(3)
 
 @wp.struct
 class TetArrays:
-    """Tetrahedra; what may differ from world to world has all worlds in one row.
+    """Tetrahedra; arrays that may differ between worlds hold all worlds in one row.
 
     place: Where they are among all elements.
     node: Nodes of the corners, shape (count,).
     youngs_modulus: Young's modulus E [Pa], shape (worlds * elements,).
-    poissons_ratio: Poisson's ratio nu [1], likewise.
-    density: Density rho [kg/m^3], likewise.
+    poissons_ratio: Poisson's ratio nu [1], shape (worlds * elements,).
+    density: Density rho [kg/m^3], shape (worlds * elements,).
     rest_position: Positions at rest [m], shape (worlds * nodes,).
     inverse: D_0^-1 [1/m], shape (worlds * count,).
-    volume: V [m^3], likewise.
+    volume: V [m^3], shape (worlds * count,).
     nominal: Stiffness w V |D_0^-1|^2 of a tetrahedron in the matrix of the global step [N/m], shape (count,).
     """
 
@@ -67,8 +65,15 @@ class TetArrays:
 
 @wp.kernel
 def rest_kernel(
-    tets: TetArrays, growth: _ActivationArrays, control: wp.array2d[real], tets_out: TetArrays, mass_out: wp.array[real]
-):  # fmt: skip
+    # model
+    tets: TetArrays,
+    growth: _ActivationArrays,
+    # state
+    control: wp.array2d[real],
+    # out
+    tets_out: TetArrays,
+    mass_out: wp.array[real],
+):
     """D_0^-1 and V of every tetrahedron as it has grown, and the mass rho V / 4 of each of its corners before.
 
     Where lengths at rest are G times what they were, F = D (G D_0)^-1 and V = det G det D_0 / 6.
@@ -88,7 +93,12 @@ def rest_kernel(
 
 
 @wp.kernel(enable_backward=False)
-def scaling_kernel(tets: TetArrays, scaling_out: wp.array2d[real]):
+def scaling_kernel(
+    # model
+    tets: TetArrays,
+    # out
+    scaling_out: wp.array2d[real],
+):
     """The largest ratio of a stiffness to that in the matrix of the global step, see `weights`."""
     w, e = wp.tid()
     r = row(tets.place, w, e)
@@ -107,11 +117,19 @@ def deformation(tets: TetArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, e
 
 
 @wp.kernel(enable_backward=False)
-def forbid_kernel(tets: TetArrays, x: wp.array[_vec], u: wp.array[NODE], progress_out: Progress):
-    """No end of a step has a tetrahedron turned inside out, det D <= 0."""
+def forbid_kernel(
+    # model
+    tets: TetArrays,
+    # state
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    # out
+    converged_out: wp.array[int],
+):
+    """No step converges to an inverted tetrahedron, det D <= 0."""
     w, e = wp.tid()
-    if progress_out.found[w] == 1 and not (wp.determinant(edges(tets.place, x, u, w, tets.node[e])) > real(0.0)):
-        progress_out.found[w] = 0
+    if converged_out[w] == 1 and not (wp.determinant(edges(tets.place, x, u, w, tets.node[e])) > real(0.0)):
+        converged_out[w] = 0
 
 
 @functools.cache
@@ -236,7 +254,7 @@ def _blocks(mesh: object) -> np.ndarray:
 
 
 def _rest(tets: TetArrays, model: object, control: wp.array) -> list[tuple]:
-    inputs = [tets, model.growth, control, tets, model.scratch.corner_mass]
+    inputs = [tets, model.growth, control, tets, model.workspace.corner_mass]
     return [(rest_kernel, (model.worlds, tets.place.count), inputs)]
 
 
@@ -244,14 +262,14 @@ def _forces(tets: TetArrays, model: object, point: Point) -> list[tuple]:
     return [
         (
             stress_kernel(g.law, g.incompressibility), (model.worlds, g.count),
-            [tets, model.activation, g.first, point.active, point.control, point.x, point.u, model.scratch.force],
+            [tets, model.activation, g.first, point.active, point.control, point.x, point.u, model.workspace.force],
         )
         for g in model.groups
     ]  # fmt: skip
 
 
 def _stiffness(tets: TetArrays, model: object, point: Point) -> list[tuple]:
-    pair, column = model.scratch.pair, model.scratch.column
+    pair, column = model.topology.pair, model.workspace.column
     return [
         (
             stiffness_kernel(g.law, g.incompressibility), (model.worlds, g.count),
@@ -269,7 +287,6 @@ TETS = Kind(
     blocks=_blocks,
     rest=_rest,
     forbid=forbid_kernel,
-    flight=initial_guess.tets_kernel,
     scaling=scaling_kernel,
     forces=_forces,
     stiffness=_stiffness,

@@ -11,7 +11,7 @@ columns, f_1 and f_2. With J = |f_1 x f_2| and the normal n = f_1 x f_2 / J,
     (f_1, f_2) = -V P D_0^-T,   f_0 = -f_1 - f_2
 
 with the volume V = t A at rest of the thickness t and the area A, mu = E / (2 (1 + nu)) and lambda = E nu / (1 - nu^2)
-of plane stress. A triangle has no inverted side: one that is turned over is at rest. A triangle that is crushed to a
+of plane stress. A triangle has no inverted side: one that is flipped is at rest. A triangle that is crushed to a
 line has no normal, n = 0 stands for the mean over all; one that is crushed to a point has no stress.
 
 The largest second derivative of Psi at rest is 2 mu + 2 lambda, and the weight of projective dynamics, 2 mu + lambda =
@@ -23,7 +23,6 @@ import warp as wp
 
 from warpbots.materials import lame_mu
 from warpbots.numerics import NODE, matrix, real, vector
-from warpbots.solvers.projective import initial_guess
 from warpbots.solvers.projective.elements import element
 from warpbots.solvers.projective.elements.element import (
     Kind,
@@ -47,17 +46,17 @@ _mat32 = wp.types.matrix(shape=(3, 2), dtype=real)
 
 @wp.struct
 class TriangleArrays:
-    """Triangles; what may differ from world to world has all worlds in one row.
+    """Triangles; arrays that may differ between worlds hold all worlds in one row.
 
     place: Where they are among all elements.
     node: Nodes of the corners, shape (count,).
     youngs_modulus: Young's modulus E [Pa], shape (worlds * elements,).
-    poissons_ratio: Poisson's ratio nu [1], likewise.
-    density: Density rho [kg/m^3], likewise.
+    poissons_ratio: Poisson's ratio nu [1], shape (worlds * elements,).
+    density: Density rho [kg/m^3], shape (worlds * elements,).
     thickness: Thickness t [m], shape (worlds * count,).
     rest_position: Positions at rest [m], shape (worlds * nodes,).
     inverse: D_0^-1 [1/m], shape (worlds * count,).
-    volume: V [m^3], likewise.
+    volume: V [m^3], shape (worlds * count,).
     nominal: Stiffness w V |D_0^-1|^2 of a triangle in the matrix of the global step [N/m], shape (count,).
     """
 
@@ -74,7 +73,13 @@ class TriangleArrays:
 
 
 @wp.kernel
-def rest_kernel(triangles: TriangleArrays, triangles_out: TriangleArrays, mass_out: wp.array[real]):
+def rest_kernel(
+    # model
+    triangles: TriangleArrays,
+    # out
+    triangles_out: TriangleArrays,
+    mass_out: wp.array[real],
+):
     """D_0^-1 in the frame whose first axis is the first edge, V, and the mass rho V / 3 of each corner."""
     w, e = wp.tid()
     n = w * triangles.place.nodes
@@ -100,7 +105,12 @@ def modulus(E: real, nu: real):
 
 
 @wp.kernel(enable_backward=False)
-def scaling_kernel(triangles: TriangleArrays, scaling_out: wp.array2d[real]):
+def scaling_kernel(
+    # model
+    triangles: TriangleArrays,
+    # out
+    scaling_out: wp.array2d[real],
+):
     """The largest ratio of a stiffness to that in the matrix of the global step."""
     w, e = wp.tid()
     r = row(triangles.place, w, e)
@@ -140,7 +150,14 @@ def piola(F: _mat32, E: real, nu: real):
 
 @wp.kernel
 def force_kernel(
-    triangles: TriangleArrays, active: wp.array[int], x: wp.array[_vec], u: wp.array[NODE], force_out: wp.array[_vec]
+    # model
+    triangles: TriangleArrays,
+    # state
+    active: wp.array[int],
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    # out
+    force_out: wp.array[_vec],
 ):
     """(f_1, f_2) = -V P D_0^-T, f_0 = -f_1 - f_2."""
     w, e = wp.tid()
@@ -161,13 +178,20 @@ def force_kernel(
 
 @wp.func
 def pull(F: _mat32, E: real, nu: real, dF: _mat32):
-    """dF : P, whose gradient to F is dP/dF : dF."""
+    """dF : P, whose gradient with respect to F is dP/dF : dF."""
     return wp.ddot(dF, piola(F, E, nu))
 
 
 @wp.kernel(enable_backward=False)
 def stiffness_kernel(
-    triangles: TriangleArrays, pair: wp.array[int], x: wp.array[_vec], u: wp.array[NODE], column_out: wp.array[NODE]
+    # model
+    triangles: TriangleArrays,
+    pair: wp.array[int],
+    # state
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    # out
+    column_out: wp.array[NODE],
 ):
     """K += V G_k . dP/dF . G_l, as that of tetrahedra."""
     w, e = wp.tid()
@@ -209,7 +233,6 @@ TRIANGLES = Kind(
     rested={"inverse": _mat, "volume": real},
     blocks=_blocks,
     rest=rest_by(rest_kernel),
-    flight=initial_guess.triangles_kernel,
     scaling=scaling_kernel,
     forces=forces_by(force_kernel),
     stiffness=stiffness_by(stiffness_kernel),

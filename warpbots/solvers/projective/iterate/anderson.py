@@ -1,177 +1,34 @@
 """Anderson's acceleration of fixed-point iterations z <- z + f(z), one for each world.
 
-From the last steps it knows how the correction f changed with z, and goes where a linear f with these changes would be
-smallest (Walker & Ni 2011, "Anderson acceleration for fixed-point iterations"; Peng et al. 2018, "Anderson acceleration
-for geometry optimization and physics simulation"):
+The last iterations show how the correction f changed with z. The next point is where a linear f with these changes
+would be smallest (Walker & Ni 2011, "Anderson acceleration for fixed-point iterations"; Peng et al. 2018, "Anderson
+acceleration for geometry optimization and physics simulation"):
 
     z <- z + f - sum_j theta_j (dz_j + df_j),   theta = argmin |f - sum_j theta_j df_j|_W.
 
-On a linear problem that is what GMRES does with as many vectors, so that the adjoint of an iteration, which is one,
-goes through the same kernels. A point whose correction is much larger than the last one is not taken: the iteration
-goes back, forgets what it knew and takes the plain step from there, or half of it.
+For a linear problem this is GMRES with as many vectors, so that the adjoint of an iteration, which is linear, uses the
+same kernels. A point whose correction is much larger than the last one is rejected: the iteration goes back, discards
+the changes and takes the plain step from there, or half of it.
 """
 
-import dataclasses
-
-import numpy as np
 import warp as wp
 
-from warpbots.numerics import NODE, launch, launch_lanes, parallel, real, real_numpy
+from warpbots.numerics import launch, launch_lanes, real
+from warpbots.solvers.projective.iterate.anderson_arrays import LANES, History, Iteration, Progress
 
-__all__ = ["LANES", "Iteration", "Progress", "accelerate", "begin", "chunks_of", "iteration", "restart"]
+__all__ = ["accelerate", "begin", "restart"]
 
-LANES = 256  # threads that add up a part of a sum on a GPU; a CPU has one
-_EACH = 8  # numbers that each of them adds, in sums of no more than
-_CHUNKS = 32  # parts
-_GROWTH = wp.constant(wp.float64(10.0))  # of a correction above the last one, from which a point is not taken
+_GROWTH = wp.constant(wp.float64(10.0))  # of a correction relative to the last one, above which a point is rejected
 _BETTER = wp.constant(wp.float64(0.9))  # of the smallest norm, below which a point is progress
-_PATIENCE = wp.constant(20)  # points without progress after which the iteration forgets what it knew
+_PATIENCE = wp.constant(20)  # points without progress after which the changes are discarded
 _ZERO, _ONE, _HALF = (wp.constant(wp.float64(c)) for c in (0.0, 1.0, 0.5))
-_DEPENDENT = wp.constant(wp.float64(1e-12))  # share of its square that a change has to have across those before it
-_IDLE, _REJECTED, _TAKEN, _LAST = (wp.constant(k) for k in range(-1, 3))  # what becomes of a point
+_DEPENDENT = wp.constant(wp.float64(1e-12))  # part of its square that a change needs orthogonal to later ones
+_IDLE, _REJECTED, _TAKEN, _LAST = (wp.constant(k) for k in range(-1, 3))  # results for a point
 _LEAST = wp.constant(wp.float64(1e-6))  # share of a plain step below which the iteration has failed
 
 
-@wp.struct
-class Progress:
-    """Where the iterations of all worlds are.
-
-    active: 1 while a world iterates, shape (worlds,).
-    any: Number of worlds that do, shape (1,).
-    found: 1 where an iteration converged, shape (worlds,).
-    used: Entries of a point that mean something, shape (worlds,).
-    iterations: Number of corrections so far, shape (worlds,).
-    size: Size of the last correction [m], or relative to the first; not finite where it ended by that, shape (worlds,).
-    first: Size of the first one, shape (worlds,).
-    norm: Weighted norm of the last correction of a point that was taken, shape (worlds,).
-    best: Smallest norm so far, or since the iteration was last given a new start, shape (worlds,).
-    stalled: Points since then, shape (worlds,).
-    share: What of the correction a plain step takes, shape (worlds,).
-    taken: What becomes of the point, one of the codes below, shape (worlds,).
-    fresh: 1 until a point has been taken since the iteration began, shape (worlds,).
-    known: Number of changes that are known, shape (worlds,).
-    slot: Where the last change is, shape (worlds,).
-    gram: Products of changes of the correction, shape (worlds * slots * slots,).
-    factor: Their factor of Cholesky, newest first, likewise.
-    theta: Weights of the changes, shape (worlds * slots,).
-    square: Parts of the squared norm, shape (worlds * chunks,).
-    largest: Largest entry of each part [m], shape (worlds * chunks,).
-    product: Parts of the products with the last change and with the correction, shape (worlds * slots * chunks * 2,).
-    """
-
-    active: wp.array[int]
-    any: wp.array[int]
-    found: wp.array[int]
-    used: wp.array[int]
-    iterations: wp.array[int]
-    size: wp.array[wp.float64]
-    first: wp.array[wp.float64]
-    norm: wp.array[wp.float64]
-    best: wp.array[wp.float64]
-    stalled: wp.array[int]
-    share: wp.array[wp.float64]
-    taken: wp.array[int]
-    fresh: wp.array[int]
-    known: wp.array[int]
-    slot: wp.array[int]
-    gram: wp.array[wp.float64]
-    factor: wp.array[wp.float64]
-    theta: wp.array[wp.float64]
-    square: wp.array[wp.float64]
-    largest: wp.array[wp.float64]
-    product: wp.array[wp.float64]
-
-
-@wp.struct
-class History:
-    """Points and corrections, all worlds in one row.
-
-    z: The point, shape (worlds * n,).
-    f: Its correction; that of entries of no meaning stays 0.
-    weight: Weight of each entry in products, shape (n,).
-    unit: What an entry is multiplied by to be a length, shape (n,).
-    last_z: The last point that was taken.
-    last_f: Its correction.
-    dz: Changes of the point, shape (slots * worlds * n,).
-    df: Changes of the correction.
-    """
-
-    z: wp.array[NODE]
-    f: wp.array[NODE]
-    weight: wp.array[real]
-    unit: wp.array[real]
-    last_z: wp.array[NODE]
-    last_f: wp.array[NODE]
-    dz: wp.array[NODE]
-    df: wp.array[NODE]
-
-
-@dataclasses.dataclass(frozen=True)
-class Iteration:
-    """Arrays of an iteration.
-
-    Attributes:
-        worlds: Number of worlds.
-        count: Entries of a point of one world.
-        slots: Changes that are remembered.
-        chunks: Parts into which sums are cut.
-        history: Points and corrections.
-        progress: Where it is.
-        device: Device of the arrays.
-    """
-
-    worlds: int
-    count: int
-    slots: int
-    chunks: int
-    history: History
-    progress: Progress
-    device: wp.Device
-
-
-def iteration(worlds: int, slots: int, weight: np.ndarray, unit: np.ndarray, device: wp.Device) -> Iteration:
-    """Arrays for an iteration.
-
-    Args:
-        worlds: Number of worlds.
-        slots: Changes that are remembered.
-        weight: Weight of each entry of a point in products, shape (count,).
-        unit: What each is multiplied by to be a length, shape (count,).
-        device: Device of the arrays.
-    """
-    count = len(weight)
-    chunks = chunks_of(count, device)
-    history, progress = History(), Progress()
-    for name in ("z", "f", "last_z", "last_f"):
-        setattr(history, name, wp.zeros(worlds * count, dtype=NODE, device=device))
-    for name in ("dz", "df"):
-        setattr(history, name, wp.zeros(slots * worlds * count, dtype=NODE, device=device))
-    for name in ("active", "found", "used", "iterations", "taken", "fresh", "known", "slot", "stalled"):
-        setattr(progress, name, wp.zeros(worlds, dtype=int, device=device))
-    progress.any = wp.zeros(1, dtype=int, device=device)
-    sizes = {
-        "gram": slots * slots,
-        "factor": slots * slots,
-        "theta": slots,
-        "square": chunks,
-        "largest": chunks,
-        "product": 2 * slots * chunks,
-    }
-    sizes |= dict.fromkeys(("size", "first", "norm", "best", "share"), 1)
-    for name, size in sizes.items():
-        setattr(progress, name, wp.zeros(worlds * size, dtype=wp.float64, device=device))
-    for name, values in (("weight", weight), ("unit", unit)):
-        setattr(history, name, wp.array(values.astype(real_numpy), dtype=real, device=device))
-    return Iteration(worlds, count, slots, chunks, history, progress, device)
-
-
-def chunks_of(count: int, device: wp.Device) -> int:
-    """Parts into which sums over so many entries are cut: what one thread adds up of them is short, too."""
-    return min(_CHUNKS, -(-count // (LANES * _EACH))) if parallel(device) else 1
-
-
 def begin(it: Iteration) -> None:
-    """Start anew in all worlds, at the point that is in ``history.z``."""
+    """Restart all worlds at the point in ``history.z``."""
     launch(begin_kernel, it.worlds, [it.count], [it.progress], it.device)
 
 
@@ -181,22 +38,22 @@ def accelerate(it: Iteration, tolerance: float, relative: bool, limit: int) -> N
     Args:
         it: The iteration.
         tolerance: Size of the largest entry of a correction at which a world has converged [m].
-        relative: Whether `tolerance` is in sizes of the first correction instead.
-        limit: Number of corrections after which it has not.
+        relative: Whether `tolerance` is relative to the size of the first correction instead.
+        limit: Number of iterations after which a world has failed.
     """
     worlds, chunks, slots, h, p = it.worlds, it.chunks, it.slots, it.history, it.progress
-    launch_lanes(measure_kernel, (worlds, chunks), LANES, [h, it.count], [p], it.device)
-    launch(judge_kernel, worlds, [chunks, wp.float64(tolerance), int(relative), limit, slots], [p], it.device)
+    launch_lanes(measure_kernel, (worlds, chunks), LANES, [it.count, h], [p], it.device)
+    launch(judge_kernel, worlds, [chunks, slots, wp.float64(tolerance), int(relative), limit], [p], it.device)
     launch(change_kernel, (worlds, it.count), [p], [h], it.device)
-    launch_lanes(product_kernel, (worlds, slots, chunks), LANES, [h, it.count, slots], [p], it.device)
+    launch_lanes(product_kernel, (worlds, slots, chunks), LANES, [it.count, slots, h], [p], it.device)
     launch(gram_kernel, (worlds, slots), [chunks, slots], [p], it.device)
     launch(weigh_kernel, worlds, [slots], [p], it.device)
-    launch(mix_kernel, (worlds, it.count), [p, slots], [h], it.device)
+    launch(mix_kernel, (worlds, it.count), [slots, p], [h], it.device)
 
 
 @wp.func
 def restart(progress: Progress, w: int):
-    """Forget what is known: the iteration is another one from here."""
+    """Discard all changes: another problem is solved from here."""
     progress.fresh[w] = 1
     progress.known[w] = 0
     progress.share[w] = _ONE
@@ -205,12 +62,17 @@ def restart(progress: Progress, w: int):
 
 
 @wp.kernel(enable_backward=False)
-def begin_kernel(count: int, progress_out: Progress):
-    """Every world is active and knows nothing."""
+def begin_kernel(
+    # model
+    count: int,
+    # out
+    progress_out: Progress,
+):
+    """Every world is active and has no changes."""
     w = wp.tid()
     progress_out.active[w] = 1
     progress_out.used[w] = count
-    progress_out.found[w] = 0
+    progress_out.converged[w] = 0
     progress_out.iterations[w] = 0
     restart(progress_out, w)
     if w == 0:
@@ -219,12 +81,19 @@ def begin_kernel(count: int, progress_out: Progress):
 
 @wp.func
 def larger(a: real, b: real):
-    """The larger one of two numbers, or what is not a number."""
+    """The larger one of two numbers, or NaN."""
     return wp.where(b <= a or wp.isnan(a), a, b)
 
 
 @wp.kernel(enable_backward=False)
-def measure_kernel(history: History, count: int, progress_out: Progress):
+def measure_kernel(
+    # model
+    count: int,
+    # work
+    history: History,
+    # out
+    progress_out: Progress,
+):
     """Squared norm of the correction, and its largest entry, of every part of every world."""
     w, c, lane = wp.tid()
     if progress_out.active[w] == 0:
@@ -246,9 +115,17 @@ def measure_kernel(history: History, count: int, progress_out: Progress):
 
 @wp.kernel(enable_backward=False)
 def judge_kernel(
-    chunks: int, tolerance: wp.float64, relative: int, limit: int, slots: int, progress_out: Progress
-):  # fmt: skip
-    """Whether the point is taken, and whether the iteration goes on."""
+    # model
+    chunks: int,
+    slots: int,
+    # state
+    tolerance: wp.float64,
+    relative: int,
+    limit: int,
+    # out
+    progress_out: Progress,
+):
+    """Whether the point is accepted, and whether the iteration goes on."""
     w = wp.tid()
     if progress_out.active[w] == 0:
         progress_out.taken[w] = _IDLE
@@ -296,7 +173,7 @@ def judge_kernel(
             progress_out.known[w] = wp.min(progress_out.known[w] + 1, slots)
         progress_out.fresh[w] = 0
         if progress_out.size[w] <= tolerance:
-            progress_out.found[w] = 1
+            progress_out.converged[w] = 1
             progress_out.active[w] = 0
             taken = _LAST
     if iterations == limit and taken != _LAST:
@@ -309,8 +186,13 @@ def judge_kernel(
 
 
 @wp.kernel(enable_backward=False)
-def change_kernel(progress: Progress, history_out: History):
-    """Remember a point that was taken, and how it changed."""
+def change_kernel(
+    # work
+    progress: Progress,
+    # out
+    history_out: History,
+):
+    """Store a point that was accepted, and its change."""
     w, i = wp.tid()
     if progress.taken[w] != _TAKEN or i >= progress.used[w]:
         return
@@ -326,12 +208,20 @@ def change_kernel(progress: Progress, history_out: History):
 
 @wp.func
 def of_age(progress: Progress, w: int, age: int, slots: int):
-    """Slot of the change that is so many steps old."""
+    """Slot of the change that is so many iterations old."""
     return (progress.slot[w] - age + slots) % slots
 
 
 @wp.kernel(enable_backward=False)
-def product_kernel(history: History, count: int, slots: int, progress_out: Progress):
+def product_kernel(
+    # model
+    count: int,
+    slots: int,
+    # work
+    history: History,
+    # out
+    progress_out: Progress,
+):
     """Products of a change of the correction with the last one and with the correction, of every part."""
     w, age, c, lane = wp.tid()
     if progress_out.taken[w] != _TAKEN or age >= progress_out.known[w]:
@@ -357,7 +247,13 @@ def product_kernel(history: History, count: int, slots: int, progress_out: Progr
 
 
 @wp.kernel(enable_backward=False)
-def gram_kernel(chunks: int, slots: int, progress_out: Progress):
+def gram_kernel(
+    # model
+    chunks: int,
+    slots: int,
+    # out
+    progress_out: Progress,
+):
     """Products from their parts."""
     w, age = wp.tid()
     if progress_out.taken[w] != _TAKEN or age >= progress_out.known[w]:
@@ -377,8 +273,13 @@ def gram_kernel(chunks: int, slots: int, progress_out: Progress):
 
 
 @wp.kernel(enable_backward=False)
-def weigh_kernel(slots: int, progress_out: Progress):
-    """Solve for theta by the factor of Cholesky; a change that those after it have said already is left out."""
+def weigh_kernel(
+    # model
+    slots: int,
+    # out
+    progress_out: Progress,
+):
+    """Solve for theta by Cholesky's factorisation; changes that depend linearly on later ones are left out."""
     w = wp.tid()
     if progress_out.taken[w] != _TAKEN:
         return
@@ -420,8 +321,15 @@ def weigh_kernel(slots: int, progress_out: Progress):
 
 
 @wp.kernel(enable_backward=False)
-def mix_kernel(progress: Progress, slots: int, history_out: History):
-    """The next point: z + f - sum theta (dz + df), or the plain step from the last one that was taken."""
+def mix_kernel(
+    # model
+    slots: int,
+    # work
+    progress: Progress,
+    # out
+    history_out: History,
+):
+    """The next point: z + f - sum theta (dz + df), or the plain step from the last accepted one."""
     w, i = wp.tid()
     taken = progress.taken[w]
     if taken == _IDLE or i >= progress.used[w]:

@@ -192,8 +192,15 @@ def reduced_at(
 
 @wp.kernel(enable_backward=False)
 def down_kernel(
-    blocks: BlockArrays, first: int, active: wp.array[int], b: wp.array[NODE], reduced_out: wp.array[NODE]
-):  # fmt: skip
+    # model
+    blocks: BlockArrays,
+    first: int,
+    # state
+    active: wp.array[int],
+    b: wp.array[NODE],
+    # out
+    reduced_out: wp.array[NODE],
+):
     """y = b - L y in the rows of a level."""
     w, r, lane = wp.tid()
     if active[w] == 0:
@@ -211,12 +218,16 @@ def down_kernel(
 
 @wp.kernel(enable_backward=False)
 def up_kernel(
+    # model
     blocks: BlockArrays,
     first: int,
+    # state
     scaling: wp.array[real],
     active: wp.array[int],
     b: wp.array[NODE],
+    # work
     reduced: wp.array[NODE],
+    # out
     x_out: wp.array[NODE],
 ):
     """x = D^-1 y / s - L^T x in the rows of a level."""

@@ -29,7 +29,7 @@ class FactorArrays:
     node: Node of a row, shape (rows,).
     start: First entry of a column of L below the diagonal, one more for the end, shape (rows + 1,).
     row: Row of an entry, shape (entries,).
-    value: Its value [1], likewise.
+    value: Its value [1], shape (entries,).
     inverse: Inverse of the diagonal of D [m/N], shape (rows,).
     """
 
@@ -103,7 +103,7 @@ def factorise(A: csc_matrix, free: np.ndarray, position: np.ndarray, worlds: int
 
 
 def split(L: csr_matrix) -> dia_matrix:
-    """A diagonal D' in the place of L, with which the iteration converges at every time step and on every mesh.
+    """A diagonal D' instead of L, with which the iteration converges for every time step and on every mesh.
 
     D'_ii = max(L_ii, sum_j |L_ij| / 2): 2 D' - L is diagonally dominant, so that the spectral radius of
     (M / h^2 + D')^-1 (D' - L) is below 1. With D' = diag L, as in eq. 21 of the soft multi-body paper, it is not on
@@ -134,8 +134,8 @@ def solve(factor: Factor, scaling: wp.array, active: wp.array, b: wp.array, x_ou
         factor: Of A.
         scaling: The number s of every world, shape (worlds,).
         active: Worlds with a 1 are solved, shape (worlds,).
-        b: Right-hand sides [N], all worlds in one row; what comes after the nodes of a world does not count.
-        x_out: Where the solution goes [m], likewise; nothing is written for nodes that are not free.
+        b: Right-hand sides [N], all worlds in one row; entries after the nodes of a world are ignored.
+        x_out: The solution [m], all worlds in one row; nothing is written for nodes that are not free.
         device: Device of all arrays.
     """
     worlds = active.size
@@ -150,8 +150,15 @@ def solve(factor: Factor, scaling: wp.array, active: wp.array, b: wp.array, x_ou
 
 @wp.kernel(enable_backward=False)
 def divide_kernel(
-    factor: FactorArrays, scaling: wp.array[real], active: wp.array[int], b: wp.array[NODE], x_out: wp.array[NODE]
-):  # fmt: skip
+    # model
+    factor: FactorArrays,
+    # state
+    scaling: wp.array[real],
+    active: wp.array[int],
+    b: wp.array[NODE],
+    # out
+    x_out: wp.array[NODE],
+):
     """D x = b / s, for a matrix that is diagonal."""
     w, j = wp.tid()
     if active[w] == 0:
@@ -162,10 +169,13 @@ def divide_kernel(
 
 @wp.kernel(enable_backward=False)
 def solve_kernel(
+    # model
     factor: FactorArrays,
+    # state
     scaling: wp.array[real],
     active: wp.array[int],
     b: wp.array[NODE],
+    # out
     sought_out: wp.array[NODE],
     x_out: wp.array[NODE],
 ):

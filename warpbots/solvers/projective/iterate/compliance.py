@@ -1,8 +1,8 @@
-"""Columns of the compliance C = A^-1 of the global matrix, for nodes that touch.
+"""Columns of the compliance C = A^-1 of the global matrix, for nodes in contact.
 
-A column is computed when its node touches and has none, and stays until its place is needed: where all places are
-taken, a column of a node that does not touch now makes room. So memory is that of as many columns as there are places,
-and no step needs more of them than nodes touch in it at once.
+A column is computed when its node comes into contact and has none, and stays until its place is needed: when all places
+are taken, a column of a node without contact makes room. Memory is that of as many columns as there are places, and no
+step needs more of them than it has nodes in contact at once.
 """
 
 import math
@@ -11,16 +11,16 @@ import warp as wp
 
 from warpbots.numerics import parallel, real
 from warpbots.solvers.articulated.thread_team import lanes_of, sync
-from warpbots.solvers.projective.iterate.anderson import Progress
+from warpbots.solvers.projective.iterate.anderson_arrays import Progress
 from warpbots.solvers.projective.iterate.cholesky import FactorArrays
 
 __all__ = ["ComplianceArrays", "ask", "compliance_arrays", "comply_kernel", "forbid_kernel", "place_kernel"]
 
 _SIDE = 512
-"""Number of contacts of a world up to which their compliances are kept through a sweep."""
+"""Number of contacts of a world up to which their compliances are stored during Gauss-Seidel sweeps."""
 _ENTRIES = {False: 1 << 31, True: 1 << 27}
-"""Most entries of all columns, or of what is kept through a sweep, with one thread and with many: memory that nobody
-writes to costs a CPU nothing, and a GPU as much as any other."""
+"""Limit for the entries of all columns, and of stored compliances, with one thread and with many: memory that is never
+written to costs a CPU nothing, but a GPU its full size."""
 _AT_ONCE = 128
 """Columns that many threads compute at the same time."""
 
@@ -29,32 +29,32 @@ _AT_ONCE = 128
 class ComplianceArrays:
     """Columns of the inverse of the global matrix, the same for all worlds.
 
-    column: Column of a node that may touch, -1 for none, shape (n,).
-    asked: Number of the correction in which it touched last, likewise.
-    correction: Number of corrections, shape (1,).
-    value: Displacement of the second node per force on that of a column [m/N], shape (room, n).
-    owner: Node of a column, -1 for none, shape (room,).
+    column: Column of a point that may be in contact, -1 for none, shape (n,).
+    asked: Number of the last iteration in which it was in contact, shape (n,).
+    iteration: Number of iterations, shape (1,).
+    value: Displacement of the second point per force on that of a column [m/N], shape (room, n).
+    owner: Point of a column, -1 for none, shape (room,).
     placed: Number of places that columns have been given or that were passed over, shape (1,).
-    fresh: Nodes whose columns are computed next, shape (n,).
+    fresh: Points whose columns are computed next, shape (n,).
     count: Number of them, shape (1,).
-    lacking: Number of nodes for which there was no room since a step began, shape (1,).
-    work: Columns on their way, shape (threads * rows,).
+    missing: Number of points without room for a column since a step began, shape (1,).
+    work: Columns in computation, shape (threads * rows,).
     partial: Sums of the threads of a column, two for each, shape (threads * 2 * lanes,).
     threads: Columns that are computed at the same time.
     lanes: Threads for each of them.
-    side: Number of contacts of a world up to which their compliances are kept through a sweep.
-    mutual: How far each contact that counts moves per force of another [m/N], in order, shape (worlds * side * side,).
+    side: Number of contacts of a world up to which their compliances are stored during Gauss-Seidel sweeps.
+    mutual: Displacement of each active contact per force of another [m/N], in order, shape (worlds * side * side,).
     """
 
     column: wp.array[int]
     asked: wp.array[int]
-    correction: wp.array[int]
+    iteration: wp.array[int]
     value: wp.array2d[real]
     owner: wp.array[int]
     placed: wp.array[int]
     fresh: wp.array[int]
     count: wp.array[int]
-    lacking: wp.array[int]
+    missing: wp.array[int]
     work: wp.array[real]
     partial: wp.array[real]
     threads: int
@@ -67,7 +67,7 @@ def compliance_arrays(n: int, rows: int, contacts: int, worlds: int, device: wp.
     """No columns yet.
 
     Args:
-        n: Number of nodes that may touch.
+        n: Number of points that may be in contact.
         rows: Rows of the factored matrix.
         contacts: Contacts of one world.
         worlds: Number of worlds.
@@ -80,7 +80,7 @@ def compliance_arrays(n: int, rows: int, contacts: int, worlds: int, device: wp.
     arrays.threads, arrays.lanes = min(room, _AT_ONCE) if many else 1, lanes_of(device)
     arrays.column, arrays.owner = (wp.full(k, -1, dtype=int, device=device) for k in (n, room))
     arrays.asked = wp.full(n, -1, dtype=int, device=device)
-    for name in ("correction", "placed", "count", "lacking"):
+    for name in ("iteration", "placed", "count", "missing"):
         setattr(arrays, name, wp.zeros(1, dtype=int, device=device))
     arrays.fresh = wp.zeros(n, dtype=int, device=device)
     arrays.value = wp.empty((room, n), dtype=real, device=device)
@@ -93,17 +93,20 @@ def compliance_arrays(n: int, rows: int, contacts: int, worlds: int, device: wp.
 
 @wp.func
 def ask(compliance: ComplianceArrays, i: int):
-    """Ask for the column of a node: the first to do so in a correction lists it, if it has none."""
-    now = compliance.correction[0]
+    """Ask for the column of a point: the first to do so in an iteration lists it, if it has none."""
+    now = compliance.iteration[0]
     if wp.atomic_exch(compliance.asked, i, now) != now and compliance.column[i] < 0:
         compliance.fresh[wp.atomic_add(compliance.count, 0, 1)] = i
 
 
 @wp.kernel(enable_backward=False)
-def place_kernel(compliance_out: ComplianceArrays):
-    """Find a place for each column that is asked for: a free one, or that of a node that does not touch now."""
+def place_kernel(
+    # out
+    compliance_out: ComplianceArrays,
+):
+    """Find a place for each requested column: a free one, or that of a point without contact."""
     room = compliance_out.owner.shape[0]
-    now = compliance_out.correction[0]
+    now = compliance_out.iteration[0]
     for k in range(compliance_out.count[0]):
         i = compliance_out.fresh[k]
         column = int(-1)
@@ -119,15 +122,21 @@ def place_kernel(compliance_out: ComplianceArrays):
                 break
         compliance_out.column[i] = column
         if column < 0:
-            compliance_out.lacking[0] = compliance_out.lacking[0] + 1
-    compliance_out.correction[0] = now + 1
+            compliance_out.missing[0] = compliance_out.missing[0] + 1
+    compliance_out.iteration[0] = now + 1
 
 
 @wp.kernel(enable_backward=False)
-def comply_kernel(row: wp.array[int], factor: FactorArrays, compliance_out: ComplianceArrays):
+def comply_kernel(
+    # model
+    row: wp.array[int],
+    factor: FactorArrays,
+    # out
+    compliance_out: ComplianceArrays,
+):
     """Compute the columns that have just been given a place, each by the threads of a warp, or by one.
 
-    The rows of the nodes that may touch are -1 for those bound to bones.
+    Rows of points that may be in contact are -1 for those bound to bones.
     """
     t, lane = wp.tid()
     n = row.shape[0]
@@ -169,7 +178,7 @@ def down(factor: FactorArrays, compliance: ComplianceArrays, first: int, start: 
 
 @wp.func
 def up(factor: FactorArrays, compliance: ComplianceArrays, first: int, sums: int, lane: int, lanes: int):
-    """Solve D L^T x = y. Every thread has the sum of all; two rows of partial sums are in turn."""
+    """Solve D L^T x = y. Every thread has the sum of all; two rows of partial sums alternate."""
     rows = factor.node.shape[0]
     for m in range(rows):
         j = rows - 1 - m
@@ -190,7 +199,12 @@ def up(factor: FactorArrays, compliance: ComplianceArrays, first: int, sums: int
 
 
 @wp.kernel(enable_backward=False)
-def forbid_kernel(compliance: ComplianceArrays, progress_out: Progress):
-    """No world has found an end where there was no room for a column."""
-    if compliance.lacking[0] > 0:
-        progress_out.found[wp.tid()] = 0
+def forbid_kernel(
+    # work
+    compliance: ComplianceArrays,
+    # out
+    progress_out: Progress,
+):
+    """No world has converged without room for a column."""
+    if compliance.missing[0] > 0:
+        progress_out.converged[wp.tid()] = 0

@@ -1,7 +1,7 @@
 """Minimal residuals for the symmetric system H a = g of an adjoint, with A of the global step as preconditioner.
 
 Without contact H is symmetric, but not always positive definite: a step may end at a saddle, as where a bar is pressed
-and has not buckled yet. Of all that products with H and A^-1 can make of g, MINRES finds what leaves the smallest
+and has not buckled yet. In the Krylov space of H, A^-1 and g, MINRES finds the solution with the smallest
 residual in the norm of A^-1, from seven vectors, definite or not (Paige & Saunders 1975, "Solution of sparse indefinite
 systems of linear equations"; with a preconditioner Elman, Silvester & Wathen 2014, "Finite elements and fast iterative
 solvers"). Lanczos' vectors v_j and z_j = A^-1 v_j turn H into a tridiagonal matrix with delta_j on and gamma_j beside
@@ -19,8 +19,7 @@ import warp as wp
 
 from warpbots.numerics import NODE, launch, launch_lanes, real, while_loop
 from warpbots.numerics.simd import dot, fetch, multiply_add, scale
-from warpbots.solvers.projective.contact.coulomb import MeetingArrays
-from warpbots.solvers.projective.iterate.anderson import LANES, Progress, chunks_of
+from warpbots.solvers.projective.iterate.anderson_arrays import LANES, Progress, chunks_of
 
 __all__ = ["Krylov", "hand_over", "krylov", "minres"]
 
@@ -29,15 +28,15 @@ _ZERO, _ONE = wp.constant(wp.float64(0.0)), wp.constant(wp.float64(1.0))
 
 @wp.struct
 class KrylovArrays:
-    """Where the iterations of all worlds are; vectors have all worlds in one row, shape (worlds * stride,).
+    """State of the iterations of all worlds; vectors have all worlds in one row, shape (worlds * stride,).
 
     active: 1 while a world iterates, shape (worlds,).
     any: Number of worlds that do, shape (1,).
-    moves: 1 for a world that takes the step, which may be its last, shape (worlds,).
-    found: 1 where an iteration converged, shape (worlds,).
-    iterations: Number of steps so far, shape (worlds,).
+    moves: 1 for a world that takes this iteration, which may be its last, shape (worlds,).
+    converged: 1 where an iteration converged, shape (worlds,).
+    iterations: Number of iterations so far, shape (worlds,).
     first: Norm of g in A^-1, shape (worlds,).
-    eta: Norm of what is left, with a sign, shape (worlds,).
+    eta: Norm of the residual, with a sign, shape (worlds,).
     gamma: gamma_j+1 and gamma_j, shape (worlds,), vector.
     delta: delta_j, shape (worlds,).
     cosine: c_j and c_j-1, shape (worlds,), vector.
@@ -58,7 +57,7 @@ class KrylovArrays:
     active: wp.array[int]
     any: wp.array[int]
     moves: wp.array[int]
-    found: wp.array[int]
+    converged: wp.array[int]
     iterations: wp.array[int]
     first: wp.array[wp.float64]
     eta: wp.array[wp.float64]
@@ -84,7 +83,7 @@ class Krylov:
     """Arrays of an iteration.
 
     Attributes:
-        arrays: Where it is.
+        arrays: Its state.
         worlds: Number of worlds.
         count: Nodes of one world.
         chunks: Parts into which sums are cut.
@@ -118,7 +117,7 @@ def krylov(worlds: int, count: int, stride: int, device: wp.Device) -> Krylov:
 
 def minres(
     it: Krylov,
-    meeting: MeetingArrays,
+    listed: wp.array,
     g: wp.array,
     a: wp.array,
     residual: Callable,
@@ -126,23 +125,23 @@ def minres(
     tolerance: float,
     limit: int,
 ) -> None:
-    """Solve H a = g from a = 0 in all worlds without a contact that counts.
+    """Solve H a = g from a = 0 in all worlds without an active contact.
 
     Args:
         it: The iteration.
-        meeting: Contacts of all worlds.
+        listed: 1 for an active contact, shape (worlds * contacts,).
         g: Right-hand side, shape (worlds * stride,).
-        a: Zero, and then the solution, likewise.
+        a: Zero, and then the solution, shape (worlds * stride,).
         residual: Function of (active, g, a, out): writes g - H a.
         precondition: Function of (active, r, out): writes A^-1 r.
         tolerance: Norm of the residual in A^-1, relative to that of g, at which a world has converged.
-        limit: Number of steps after which it has not.
+        limit: Number of iterations after which a world has failed.
     """
     arrays, worlds, device = it.arrays, it.worlds, it.device
     active, each, parts = arrays.active, (worlds, it.count), (worlds, it.chunks)
     for array in (arrays.any, arrays.v_last, arrays.w, arrays.w_last):
         array.zero_()
-    launch_lanes(begin_kernel, worlds, LANES, [worlds, meeting], [arrays], device)
+    launch_lanes(begin_kernel, worlds, LANES, [worlds, listed], [arrays], device)
     residual(active, g, a, arrays.v)
     precondition(active, arrays.v, arrays.y)
     launch_lanes(product_kernel, parts, LANES, [it.count, arrays.v, arrays.y], [arrays], device)
@@ -183,32 +182,47 @@ def sum_of(arrays: KrylovArrays, w: int, chunks: int):
 
 
 @wp.func
-def stop(arrays: KrylovArrays, w: int, found: int):
+def stop(arrays: KrylovArrays, w: int, converged: int):
     """A world is done."""
     arrays.active[w] = 0
-    arrays.found[w] = found
+    arrays.converged[w] = converged
     wp.atomic_sub(arrays.any, 0, 1)
 
 
 @wp.kernel(enable_backward=False)
-def begin_kernel(worlds: int, meeting: MeetingArrays, arrays_out: KrylovArrays):
+def begin_kernel(
+    # model
+    worlds: int,
+    # work
+    listed: wp.array[int],
+    # out
+    arrays_out: KrylovArrays,
+):
     """Worlds without contact are active."""
     w, lane = wp.tid()
-    contacts = meeting.listed.shape[0] / worlds
-    touches = int(0)
+    contacts = listed.shape[0] / worlds
+    pressed = int(0)
     for c in range(lane, contacts, wp.block_dim()):
-        if meeting.listed[w * contacts + c] == 1:
-            touches = 1
-    active = 1 - wp.tile_max(wp.tile(touches))[0]
+        if listed[w * contacts + c] == 1:
+            pressed = 1
+    active = 1 - wp.tile_max(wp.tile(pressed))[0]
     if lane == 0:
         arrays_out.active[w] = active
-        arrays_out.found[w] = 0
+        arrays_out.converged[w] = 0
         arrays_out.iterations[w] = 0
         wp.atomic_add(arrays_out.any, 0, active)
 
 
 @wp.kernel(enable_backward=False)
-def product_kernel(count: int, a: wp.array[NODE], b: wp.array[NODE], arrays_out: KrylovArrays):
+def product_kernel(
+    # model
+    count: int,
+    # state
+    a: wp.array[NODE],
+    b: wp.array[NODE],
+    # out
+    arrays_out: KrylovArrays,
+):
     """Product a . b of every part of every world."""
     w, c, lane = wp.tid()
     if arrays_out.active[w] == 0:
@@ -224,7 +238,12 @@ def product_kernel(count: int, a: wp.array[NODE], b: wp.array[NODE], arrays_out:
 
 
 @wp.kernel(enable_backward=False)
-def start_kernel(chunks: int, arrays_out: KrylovArrays):
+def start_kernel(
+    # model
+    chunks: int,
+    # out
+    arrays_out: KrylovArrays,
+):
     """gamma_1, with nothing before it."""
     w = wp.tid()
     if arrays_out.active[w] == 0:
@@ -240,7 +259,10 @@ def start_kernel(chunks: int, arrays_out: KrylovArrays):
 
 
 @wp.kernel(enable_backward=False)
-def scale_kernel(arrays_out: KrylovArrays):
+def scale_kernel(
+    # out
+    arrays_out: KrylovArrays,
+):
     """z_1 / gamma_1."""
     w, i = wp.tid()
     if arrays_out.active[w] == 0:
@@ -250,7 +272,12 @@ def scale_kernel(arrays_out: KrylovArrays):
 
 
 @wp.kernel(enable_backward=False)
-def project_kernel(chunks: int, arrays_out: KrylovArrays):
+def project_kernel(
+    # model
+    chunks: int,
+    # out
+    arrays_out: KrylovArrays,
+):
     """delta_j = z_j . H z_j."""
     w = wp.tid()
     if arrays_out.active[w] == 1:
@@ -258,7 +285,10 @@ def project_kernel(chunks: int, arrays_out: KrylovArrays):
 
 
 @wp.kernel(enable_backward=False)
-def extend_kernel(arrays_out: KrylovArrays):
+def extend_kernel(
+    # out
+    arrays_out: KrylovArrays,
+):
     """v_j+1."""
     w, i = wp.tid()
     if arrays_out.active[w] == 0:
@@ -272,7 +302,15 @@ def extend_kernel(arrays_out: KrylovArrays):
 
 
 @wp.kernel(enable_backward=False)
-def rotate_kernel(chunks: int, tolerance: wp.float64, limit: int, arrays_out: KrylovArrays):
+def rotate_kernel(
+    # model
+    chunks: int,
+    # state
+    tolerance: wp.float64,
+    limit: int,
+    # out
+    arrays_out: KrylovArrays,
+):
     """The next column of the triangular matrix, and whether a world has converged."""
     w = wp.tid()
     arrays_out.moves[w] = arrays_out.active[w]
@@ -303,7 +341,11 @@ def rotate_kernel(chunks: int, tolerance: wp.float64, limit: int, arrays_out: Kr
 
 
 @wp.kernel(enable_backward=False)
-def move_kernel(arrays_out: KrylovArrays, a_out: wp.array[NODE]):
+def move_kernel(
+    # out
+    arrays_out: KrylovArrays,
+    a_out: wp.array[NODE],
+):
     """w_j+1 = (z_j - alpha_2 w_j - alpha_3 w_j-1) / alpha_1, and a step along it."""
     n, i = wp.tid()
     if arrays_out.moves[n] == 0:
@@ -322,11 +364,16 @@ def move_kernel(arrays_out: KrylovArrays, a_out: wp.array[NODE]):
 
 
 @wp.kernel(enable_backward=False)
-def hand_over_kernel(arrays: KrylovArrays, progress_out: Progress):
+def hand_over_kernel(
+    # work
+    arrays: KrylovArrays,
+    # out
+    progress_out: Progress,
+):
     """Worlds that are solved are so for the general iteration, too."""
     w = wp.tid()
-    if arrays.found[w] == 1:
+    if arrays.converged[w] == 1:
         progress_out.iterations[w] = arrays.iterations[w]
-        progress_out.found[w] = 1
+        progress_out.converged[w] = 1
         progress_out.active[w] = 0
         wp.atomic_sub(progress_out.any, 0, 1)

@@ -1,4 +1,4 @@
-"""Nested dissection: an order of elimination in which many nodes at once wait for nothing (George 1973).
+"""Nested dissection: an order of elimination in which many nodes are independent (George 1973).
 
 A cut is a set of nodes that parts those of a domain into two halves that share no element. Halves are eliminated before
 the cut, each for itself, and are domains with cuts of their own. Cuts of several depths in a row can be taken together
@@ -37,7 +37,7 @@ class Block:
 
 @dataclasses.dataclass(frozen=True)
 class _Domain:
-    """Nodes, those of the cut among them, what touches them from outside, and the halves; a small one is all cut."""
+    """Nodes with those of the cut, their neighbours outside, and the halves; a small part is all cut."""
 
     cut: np.ndarray
     beyond: np.ndarray

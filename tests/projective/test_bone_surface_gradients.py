@@ -10,9 +10,9 @@ from warpbots.solvers import ProjectiveDynamics
 
 @pytest.mark.verification
 def test_gradients_are_those_of_differences(rng):
-    """Relative 1e-4, by every input, with a shell on the floor and under a block, sticking and sliding."""
+    """Relative 1e-4, by every input, with a bone on the floor and under a block, sticking and sliding."""
     sim = Simulation(legs(), ProjectiveDynamics(CELL, tolerance=1e-12), 0.004)
-    scratch, steps, touched = sim.model.scratch, 2, {"floor": 0, "pairs": 0}
+    model, steps, counted = sim.model, 2, {"floor": 0, "pairs": 0}
 
     def noise(value: torch.Tensor, scale: float) -> torch.Tensor:
         return scale * torch.as_tensor(rng.uniform(-1, 1, value.shape))
@@ -32,17 +32,17 @@ def test_gradients_are_those_of_differences(rng):
         state = sim.state(**{n: values[n] for n in by})
         for k in range(steps):
             state = sim.step(state, values["control"][:, k], **{n: values[n] for n in names})
-            counts = scratch.meeting.listed.numpy() > 0
-            of_solids = len(scratch.touching) * scratch.solids
-            meets = scratch.search.node.numpy()[counts[of_solids:]]
-            touched["floor"] += int((scratch.touching[counts[:of_solids]] >= scratch.count).sum())
-            touched["pairs"] += int((meets >= scratch.count).any(axis=1).sum())
+            counts = model.workspace.contact.contacts.listed.numpy() > 0
+            of_solids = len(model.topology.candidates) * model.topology.sizes.solids
+            meets = model.workspace.contact.search.node.numpy()[counts[of_solids:]]
+            counted["floor"] += int((model.topology.candidates[counts[:of_solids]] >= model.topology.sizes.nodes).sum())
+            counted["pairs"] += int((meets >= model.topology.sizes.nodes).any(axis=1).sum())
         return sum((by[n] * getattr(state, n)).sum() * (0.01 if n in ("velocity", "qd") else 1.0) for n in by)
 
     leaves = {n: v.clone().requires_grad_() for n, v in inputs.items()}
     loss(leaves).backward()
-    assert min(touched.values()) >= 2
-    assert scratch.search.rounds.numpy().max() <= 30  # planes have followed to the end
+    assert min(counted.values()) >= 2
+    assert model.workspace.contact.search.searches.numpy().max() <= 30  # planes have followed to the end
     for name, value in inputs.items():
         direction, slopes = torch.as_tensor(rng.normal(size=value.shape)), []
         scale = float(value.abs().median()) or 0.1

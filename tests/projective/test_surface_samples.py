@@ -33,7 +33,7 @@ def deepest(sim: Simulation, x: np.ndarray, shape: object) -> float:
     ids=["pillar", "rod"],
 )
 def test_a_slab_rests_on_what_is_thinner_than_its_cells(shape):
-    """It falls from 1 cm and does not go down further; without spots it fell for good."""
+    """It falls from 1 cm and does not go down further; without surface samples it fell for good."""
     sim = Simulation(Scene((body(0.01),), obstacles=(Obstacle(shape, friction=0.5),)), ProjectiveDynamics(CELL), 0.005)
     state = sim.state()
     for _ in range(12):
@@ -47,18 +47,16 @@ def test_what_goes_through_a_face_all_the_same_is_reported():
     """With its name, depth, place and the cells that would do: a ball of 2 cm, and 20 cm in one step."""
     pearl = Obstacle(Sphere((0.04, 0.03, -0.07), 0.01), name="pearl")
     sim = Simulation(Scene((body(0.01, velocity=(0, 0, -6.0)),), obstacles=(pearl,)), ProjectiveDynamics(CELL), 1 / 30)
-    with pytest.raises(
-        SimulationError, match=r"Obstacle 'pearl' is 0\.0\d+ m inside of SoftBody 'slab' near .* cells of"
-    ):
+    with pytest.raises(SimulationError, match=r"Obstacle 'pearl' is 0\.0\d+ m inside SoftBody 'slab' near .* cells of"):
         sim.step(sim.state(), torch.zeros(0))
 
 
 def test_wide_obstacles_are_touched_by_nodes_alone():
-    """Half-spaces, tables and plates have no spots."""
+    """Half-spaces, tables and plates have no surface samples."""
     shapes = (HalfSpace((0, 0, 0), (0, 0, 1)), Box((-1, -1, -1), (1, 1, 0)), Box((-1, -1, -0.02), (1, 1, 0)))
     for shape in shapes:
         model = ProjectiveDynamics(CELL).build(Scene((body(0.01),), obstacles=(Obstacle(shape),)))
-        assert len(model.scratch.spots) == 0
+        assert len(model.topology.samples) == 0
 
 
 @pytest.mark.verification

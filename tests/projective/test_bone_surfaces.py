@@ -1,11 +1,11 @@
-"""Bones that stick out of their flesh: what is bare of them touches obstacles, soft bodies, cloth and other bones."""
+"""Bones that stick out of their soft body: what is bare of them touches obstacles, soft bodies, cloth and other bones."""
 
 import dataclasses
 
 import numpy as np
 import pytest
 import torch
-from bare_bones import CELL, FLESH, NOWHERE, STIFF, TURNS, G, bare, forces, gap, momentum, sled, thrown, weight
+from bare_bones import CELL, NOWHERE, SOFT, STIFF, TURNS, G, bare, forces, gap, momentum, sled, thrown, weight
 from skeletons import arm
 from soft_bodies import iterations
 
@@ -24,18 +24,18 @@ def test_a_bare_bone_falls_and_stands_on_its_lower_side():
     for _ in range(150):
         state = sim.step(state, torch.zeros(0))
         most = max(most, iterations(sim))
-    force, shell = forces(sim)
+    force, on_bone = forces(sim)
     (points,) = bare(sim, state)
     particles = sim.model.matter
     at = np.flatnonzero(particles.bone == 0)
     lengths, rest = (
         np.linalg.norm(a[at, None] - a[at], axis=2) for a in (state.position[0].double().numpy(), particles.position)
     )
-    skin = sim.model.scratch.touch(sim.dt).skin.numpy()[-1] * force[:, 2].max()
+    skin = sim.model.matrices.of(sim.dt).contact.skin.numpy()[-1] * force[:, 2].max()
     assert most < 60
     assert state.velocity.abs().max() < 1e-4
     np.testing.assert_allclose(force.sum(axis=0), [0.0, 0.0, weight(sim)], atol=1e-4 * weight(sim))
-    assert not force[~shell].any()
+    assert not force[~on_bone].any()
     assert skin < 1e-4 * particles.edge
     corners = points[np.abs(points[:, 2]) < 0.01]
     assert np.ptp(corners, axis=0)[:2] == pytest.approx([0.12, 0.06], abs=1e-4)
@@ -88,9 +88,9 @@ def test_nothing_passes_a_bare_bone_and_momentum_is_handed_over(other, turn):
     before, still = momentum(sim, state), sim.sense(state).center[0, 0]
     for _ in range(20):
         state = sim.step(state, torch.zeros(0))
-        apart = gap(sim, state)
-        assert apart > 0.005 * edge
-        met += apart < 0.011 * edge
+        distance = gap(sim, state)
+        assert distance > 0.005 * edge
+        met += distance < 0.011 * edge
     assert met >= 1
     assert (momentum(sim, state) - before).norm() < lost * before.norm()
     assert (sim.sense(state).center[0, 0] - still)[2] > 0.005
@@ -111,7 +111,7 @@ def test_what_is_too_fast_for_a_step_is_reported_and_never_passes(other):
     assert "kept apart" in fault or "did not converge" in fault
 
 
-def test_without_collisions_bare_bones_touch_obstacles_alone():
+def test_without_contact_between_bodies_bare_bones_are_in_contact_with_obstacles_alone():
     scene = Scene((*thrown("block", "face", 2.0),), gravity=NOWHERE)
     through = Simulation(scene, ProjectiveDynamics(CELL, collisions=False), 0.005)
     final = through.rollout(None, 40).final
@@ -119,7 +119,7 @@ def test_without_collisions_bare_bones_touch_obstacles_alone():
     assert readings.velocity.abs().max() < 1e-6
     assert final.position[0, through.model.matter.body == 2, 2].mean() > 0.2
     assert "body_friction" not in through.parameters()
-    assert not len(through.model.scratch.shells)
+    assert not len(through.model.topology.bone_surfaces)
     grounded = Scene(sled((0.0, 0.0, 0.03)), obstacles=(floor(),))
     landed = Simulation(grounded, ProjectiveDynamics(CELL, collisions=False), 0.005)
     (points,) = bare(landed, landed.rollout(None, 60).final)
@@ -129,7 +129,7 @@ def test_without_collisions_bare_bones_touch_obstacles_alone():
 @pytest.mark.verification(float32=True)
 def test_the_mean_of_both_frictions_slows_a_block_on_a_bare_bone():
     """A soft block slides along a plate that is held at its end: (0.2 + 0.4) / 2 g."""
-    grip = SoftBody("grip", Box((-0.2, -0.04, -0.02), (-0.14, 0.04, 0.02)), FLESH)
+    grip = SoftBody("grip", Box((-0.2, -0.04, -0.02), (-0.14, 0.04, 0.02)), SOFT)
     plate = RigidBody("plate", Box((-0.18, -0.04, -0.02), (0.2, 0.04, 0.0)), friction=0.2)
     block = Box((-0.1, -0.02, 0.0004), (-0.06, 0.02, 0.0204))
     thrown = SoftBody("block", block, dataclasses.replace(STIFF, poissons_ratio=0.0), friction=0.4)
@@ -144,7 +144,7 @@ def test_the_mean_of_both_frictions_slows_a_block_on_a_bare_bone():
     assert slowed == pytest.approx(-0.3 * G, rel=0.02)
 
 
-def test_shells_begin_where_bones_are_and_as_fast():
+def test_bone_surfaces_begin_where_bones_are_and_as_fast():
     """After a while in flight, in two worlds: places and velocities of all vertices are those of rigid motions."""
     sim = Simulation(Scene(sled(), obstacles=(floor(-9.0),)), ProjectiveDynamics(CELL), 0.005, worlds=2)
     rates = torch.tensor([[0.3, 0.2, 0.1, 4.0, -3.0, 2.0], [-0.3, 0.5, 1.0, 1.0, 0.0, -5.0]]).double()
@@ -153,24 +153,27 @@ def test_shells_begin_where_bones_are_and_as_fast():
     for name in ("position", "velocity", "q", "qd"):
         getattr(arrays, name).assign(getattr(state, name).numpy())
     points, readings = Points(sim.model, arrays, sim.dt), sim.sense(state)
-    count, own = sim.model.scratch.count, sim.model.scratch.shells.position - np.array(sim.scene.rigid[0].position)
+    count, own = (
+        sim.model.topology.sizes.nodes,
+        sim.model.topology.bone_surfaces.position - np.array(sim.scene.rigid[0].position),
+    )
     x, v = (a.numpy().reshape(2, -1, 3) for a in (points.position, points.velocity))
     for w in range(2):
         arm_of = own @ readings.rotation[w, 0].numpy().T
-        turning = np.cross(readings.angular_velocity[w, 0].numpy(), arm_of)
+        rotation = np.cross(readings.angular_velocity[w, 0].numpy(), arm_of)
         np.testing.assert_allclose(x[w, count:], readings.position[w, 0].numpy() + arm_of, atol=1e-6)
-        np.testing.assert_allclose(v[w, count:], readings.velocity[w, 0].numpy() + turning, atol=1e-6)
+        np.testing.assert_allclose(v[w, count:], readings.velocity[w, 0].numpy() + rotation, atol=1e-6)
         np.testing.assert_array_equal(x[w, :count], state.position[w].numpy())
         np.testing.assert_array_equal(v[w, :count], state.velocity[w].numpy())
 
 
 def test_cloth_lies_on_a_bare_bone():
-    """A bone on the floor with its flesh beside it carries a square of cloth, which never gets below its upper side."""
-    flesh = SoftBody("flesh", Box((0.06, -0.04, 0.0), (0.12, 0.04, 0.08)), FLESH)
+    """A bone on the floor with its soft body beside it carries a square of cloth, which never gets below its upper side."""
+    soft = SoftBody("soft", Box((0.06, -0.04, 0.0), (0.12, 0.04, 0.08)), SOFT)
     bone = RigidBody("bone", Box((-0.06, -0.02, 0.02), (0.09, 0.02, 0.06)), density=2000.0)
     cloth = Sheet.rectangle((-0.08, -0.06), (0.02, 0.06), 1e-3, (6, 6), height=0.075)
     sheet = SoftBody("cloth", cloth, Material(1e5, 0.3, 300.0))
-    scene = Scene((flesh, bone, sheet), obstacles=(floor(),), joints=(Joint("stand", "fixed", None, "bone"),))
+    scene = Scene((soft, bone, sheet), obstacles=(floor(),), joints=(Joint("stand", "fixed", None, "bone"),))
     sim = Simulation(scene, ProjectiveDynamics(CELL), 0.0025)
     state, of_cloth = sim.state(), sim.model.matter.body == 2
     for _ in range(80):
@@ -182,18 +185,18 @@ def test_cloth_lies_on_a_bare_bone():
 
 
 @pytest.mark.parametrize(("thickness", "cell"), [(0.024, 0.02), (0.06, 0.03)])
-def test_bones_inside_their_flesh_have_no_shell(thickness, cell):
-    """Also where they are as thick as the flesh: its nodes are on their surface, and touch."""
+def test_bones_inside_their_soft_body_have_no_surface(thickness, cell):
+    """Also where they are as thick as the soft body: its nodes are on their surface, and touch."""
     model = ProjectiveDynamics(cell).build(arm("free", thickness=thickness, obstacles=(floor(-0.05),)))
-    assert not len(model.scratch.shells)
-    assert model.scratch.points == model.scratch.count == len(model.matter)
+    assert not len(model.topology.bone_surfaces)
+    assert model.topology.sizes.points == model.topology.sizes.nodes == len(model.matter)
     assert model.body_friction.shape == (1, 1)
 
 
-def test_a_state_has_the_nodes_of_the_flesh_alone():
+def test_a_state_has_the_nodes_of_soft_bodies_alone():
     sim = Simulation(Scene(sled(), obstacles=(floor(),)), ProjectiveDynamics(CELL), 0.005)
     particles = sim.model.matter
-    assert len(sim.model.scratch.shells) > 50
+    assert len(sim.model.topology.bone_surfaces) > 50
     assert sim.state().position.shape == (1, len(particles), 3)
     assert signed_distance(Box((-0.04, -0.04, 0.04), (0.04, 0.04, 0.10)), particles.position).max() < 1e-9
     assert sim.parameter("body_friction").shape == (1, 2)

@@ -13,6 +13,8 @@ from warpbots.numerics import precision, real, real_numpy
 from warpbots.scene import Attachment, Box, Material, RigidBody, Scene, SoftBody, floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
+from warpbots.solvers.projective.forces import evaluate_rest
+from warpbots.solvers.projective.global_step import GlobalStep
 
 H = 1 / 30
 STIFF = Material(1e6, 0.45, 1000.0, "corotated")
@@ -27,9 +29,9 @@ def rotations(x: np.ndarray, mass: np.ndarray, body: np.ndarray) -> np.ndarray:
     """Z: displacements of all nodes per rotation of each body about its centre of mass, shape (3 n, 3 bodies)."""
     columns = []
     for b in range(body.max() + 1):
-        centre = (mass * (body == b)) @ x / mass[body == b].sum()
+        center = (mass * (body == b)) @ x / mass[body == b].sum()
         for axis in np.eye(3):
-            columns.append((np.cross(axis, x - centre) * (body == b)[:, None]).reshape(-1))
+            columns.append((np.cross(axis, x - center) * (body == b)[:, None]).reshape(-1))
     return np.array(columns).T
 
 
@@ -41,21 +43,22 @@ def test_a_global_step_has_the_inertia_of_bodies_where_they_turn(splitting, rng)
     model = solver.build(Scene((CUBE, far(0.2))))
     model.youngs_modulus.assign(1.7 * model.youngs_modulus.numpy())
     state, control = solver.state(model), wp.zeros((1, 0), dtype=real)
-    solver._rest(model, control)
-    scratch, matrix = model.scratch, model.scratch.matrix(H)
-    n = scratch.count
-    wide = np.zeros((2, scratch.stride, 4), dtype=real_numpy)
+    evaluate_rest(model, control)
+    matrix = model.matrices.of(H)
+    n = model.topology.sizes.nodes
+    wide = np.zeros((2, model.topology.sizes.stride, 4), dtype=real_numpy)
     wide[:, :n, :3] = 0.01 * rng.normal(size=(2, n, 3))
     u, r, f = (wp.array(a, dtype=matrix.iteration.history.z.dtype) for a in (*wide, np.zeros_like(wide[0])))
     x, v = state.position.flatten(), state.velocity.flatten()
-    solver._gain(model, matrix, x, v, real(H))
-    gain = matrix.turning.gain.numpy()
-    solver._place(model, matrix, scratch.everywhere, x, u)
-    solver._global(model, matrix, scratch.everywhere, r, f, linear=True)
+    step = GlobalStep(model, matrix, x)
+    step.measure(v, real(H))
+    gain = matrix.rotation.gain.numpy()
+    step.place(model.workspace.everywhere, u)
+    step.solve(model.workspace.everywhere, r, f, linear=True)
 
-    particles, bodies = model.matter, scratch.mesh.body
+    particles, bodies = model.matter, model.topology.mesh.body
     mass = particles.density * particles.volume
-    L = scratch.stiffness.toarray()
+    L = model.matrices.stiffness.toarray()
     L = np.diag(np.maximum(L.diagonal(), np.abs(L).sum(axis=1) / 2.0)) if splitting else L
     A = 1.7 * np.kron(L + np.diag(mass / H**2), np.eye(3))
     M = np.repeat(mass, 3)
@@ -67,8 +70,8 @@ def test_a_global_step_has_the_inertia_of_bodies_where_they_turn(splitting, rng)
     b = wide[1, :n, :3].reshape(-1)
     solution = np.linalg.solve(A, b) + Z @ (expected @ (Z.T @ b))
     np.testing.assert_allclose(f.numpy()[:n, :3].reshape(-1), solution, rtol=1e-8, atol=1e-12 * np.abs(solution).max())
-    turned = f.numpy()[:n, :3].reshape(-1)
-    assert turned @ b > 2.0 * (np.linalg.solve(A, b) @ b)  # or there was nothing to see
+    rotated = f.numpy()[:n, :3].reshape(-1)
+    assert rotated @ b > 2.0 * (np.linalg.solve(A, b) @ b)  # or there was nothing to see
 
 
 FREE = {
@@ -93,15 +96,15 @@ def test_which_bodies_turn_freely(case):
     """Those that nothing fixes; attached ones together; not bars alone, which may have no inertia about their axis."""
     make, expected = FREE[case]
     model = ProjectiveDynamics(0.02).build(make())
-    turning, body = model.scratch.matrix(H).turning, model.scratch.mesh.body
-    numbers = turning.body.numpy()
+    rotation, body = model.matrices.of(H).rotation, model.topology.mesh.body
+    numbers = rotation.body.numpy()
     for soft, number in zip(np.unique(body), expected, strict=True):
         assert set(numbers[body == soft]) == {number}
-    assert turning.count == max(expected) + 1
+    assert rotation.count == max(expected) + 1
 
 
-def test_a_stiff_block_that_tips_over_takes_few_corrections():
-    """It lands on an edge, tips and comes to rest on a face: hundreds of corrections where A alone resists turning."""
+def test_a_stiff_block_that_tips_over_takes_few_iterations():
+    """It lands on an edge, tips and comes to rest on a face: hundreds of iterations where A alone resists turning."""
     scene = Scene((CUBE,), obstacles=(floor(friction=0.8),))
     start = Simulation(scene, ProjectiveDynamics(0.04), H)
     x = start.state().position.clone()
@@ -121,7 +124,7 @@ def test_a_stiff_block_that_tips_over_takes_few_corrections():
 
 
 def test_a_body_that_spins_fast_is_not_torn():
-    """2 rad in a step: free flight along straight ways would swell it to twice its size and turn it inside out."""
+    """2 rad in a step: free flight along straight paths would swell it to twice its size and invert it."""
     sim = Simulation(Scene((CUBE,), gravity=(0.0, 0.0, 0.0)), ProjectiveDynamics(0.04), H)
     start = sim.state()
     arm = start.position - start.position.mean(dim=1, keepdim=True)
@@ -142,7 +145,7 @@ def test_nothing_else_depends_on_it():
     for free in (True, False):
         sim = Simulation(Scene((CUBE,), obstacles=(floor(friction=0.5),)), ProjectiveDynamics(0.04, tolerance), 1 / 240)
         if not free:
-            sim.model.scratch.matrix(1 / 240).turning.count = 0
+            sim.model.matrices.of(1 / 240).rotation.count = 0
         state = sim.state(velocity=velocity.to(sim.state().velocity))
         for _ in range(10):
             state = sim.step(state, torch.zeros(0))

@@ -1,0 +1,202 @@
+"""Control of collision detection: when a step asks for it, and how it goes on after the result."""
+
+import warp as wp
+
+from warpbots.numerics import NODE, real, vector
+from warpbots.solvers.projective.contact.pair_arrays import EDGES, FACE, NONE, PairArrays
+from warpbots.solvers.projective.contact.pair_geometry import pair_geometry
+from warpbots.solvers.projective.contact.pairs import ends_of
+from warpbots.solvers.projective.elements.element import at
+from warpbots.solvers.projective.iterate.anderson import restart
+from warpbots.solvers.projective.iterate.anderson_arrays import Progress
+
+__all__ = [
+    "ask_kernel",
+    "begin_pairs_kernel",
+    "keep_path_kernel",
+    "resolve_kernel",
+    "stray_kernel",
+    "update_planes_kernel",
+]
+
+_vec = vector(3)
+_SEARCHES = wp.constant(60)  # searches for contacts in one step
+_UPDATES = wp.constant(30)  # searches after which planes stay as they are
+
+
+@wp.kernel(enable_backward=False)
+def begin_pairs_kernel(
+    # out
+    pairs_out: PairArrays,
+    check_out: wp.array[int],
+    any_out: wp.array[int],
+    searches_out: wp.array[int],
+    added_out: wp.array[int],
+    near_out: wp.array[int],
+    intersection_out: wp.array[wp.int64],
+    lost_out: wp.array[int],
+):
+    """No pair is a contact yet, and all have to be searched."""
+    w = wp.tid()
+    pairs_out.count[w] = 0
+    check_out[w] = 1
+    searches_out[w] = 0
+    added_out[w] = 0
+    near_out[w] = 0
+    intersection_out[w] = wp.int64(0)
+    lost_out[w] = 0
+    any_out[0] = 1
+
+
+@wp.kernel(enable_backward=False)
+def resolve_kernel(
+    # model
+    capacity: int,
+    before: int,
+    pairs: PairArrays,
+    # work
+    added: wp.array[int],
+    # out
+    check_out: wp.array[int],
+    any_out: wp.array[int],
+    searches_out: wp.array[int],
+    intersection_out: wp.array[wp.int64],
+    lost_out: wp.array[int],
+    progress_out: Progress,
+):
+    """After a search: a step that had converged goes on if there are new contacts, else it has ended.
+
+    It also goes on where surfaces intersect and contacts can be held at new planes; if that has been tried, it has
+    failed. In an iterate, only the entries `before` those of pairs and those of present pairs are used.
+    """
+    w = wp.tid()
+    if check_out[w] == 0:
+        return
+    check_out[w] = 0
+    any_out[0] = 0
+    progress_out.used[w] = before + wp.min(pairs.count[w], capacity)
+    ended = progress_out.converged[w]
+    intersects = intersection_out[w] > wp.int64(0)
+    again = added[w] > 0 or intersects
+    hopeless = intersects and lost_out[w] == 1
+    if pairs.count[w] > capacity or (ended == 1 and again and (hopeless or searches_out[w] >= _SEARCHES)):
+        progress_out.converged[w] = 0
+        progress_out.active[w] = 0
+        wp.atomic_sub(progress_out.any, 0, 1)
+    elif ended == 1:
+        lost_out[w] = int(intersects)
+        intersection_out[w] = wp.int64(0)
+        if again:
+            progress_out.converged[w] = 0
+            restart(progress_out, w)
+        else:
+            progress_out.active[w] = 0
+            wp.atomic_sub(progress_out.any, 0, 1)
+    searches_out[w] = searches_out[w] + 1
+
+
+@wp.func
+def ends(was: wp.array[int], progress: Progress, w: int):
+    """Whether the step of a world has converged with the last iteration."""
+    return was[w] == 1 and progress.active[w] == 0 and progress.converged[w] == 1
+
+
+@wp.kernel(enable_backward=False)
+def keep_path_kernel(
+    # model
+    pairs: PairArrays,
+    # work
+    check: wp.array[int],
+    searches: wp.array[int],
+    z: wp.array[NODE],
+    # out
+    path_out: wp.array[NODE],
+):
+    """Keep the displacements of the first search."""
+    w, k = wp.tid()
+    if check[w] == 1 and searches[w] == 0:
+        path_out[w * pairs.vertex.shape[0] + k] = z[w * pairs.stride + pairs.vertex[k]]
+
+
+@wp.kernel(enable_backward=False)
+def stray_kernel(
+    # model
+    pairs: PairArrays,
+    # work
+    was: wp.array[int],
+    progress: Progress,
+    z: wp.array[NODE],
+    path: wp.array[NODE],
+    # out
+    near_out: wp.array[int],
+):
+    """Count nodes that moved further than half the margin from their end in the first search.
+
+    If no pair could come nearer than clearance and margin along the paths of the first search, and no node has left its
+    own by more than half the margin, no pair is nearer than the clearance.
+    """
+    w, k = wp.tid()
+    if ends(was, progress, w):
+        d = at(z, w * pairs.stride + pairs.vertex[k]) - at(path, w * pairs.vertex.shape[0] + k)
+        if not (wp.length(d) <= real(0.5) * pairs.margin):
+            wp.atomic_add(near_out, w, 1)
+
+
+@wp.kernel(enable_backward=False)
+def ask_kernel(
+    # work
+    was: wp.array[int],
+    near: wp.array[int],
+    # out
+    check_out: wp.array[int],
+    any_out: wp.array[int],
+    added_out: wp.array[int],
+    progress_out: Progress,
+):
+    """A step that converged with the last iteration is searched for contacts, unless nothing can be near."""
+    w = wp.tid()
+    added_out[w] = 0
+    if ends(was, progress_out, w) and near[w] > 0:
+        progress_out.active[w] = 1
+        check_out[w] = 1
+        any_out[0] = 1
+        wp.atomic_add(progress_out.any, 0, 1)
+
+
+@wp.kernel(enable_backward=False)
+def update_planes_kernel(
+    # state
+    tolerance: real,
+    x: wp.array[_vec],
+    z: wp.array[NODE],
+    # work
+    check: wp.array[int],
+    searches: wp.array[int],
+    progress: Progress,
+    # out
+    pairs_out: PairArrays,
+    added_out: wp.array[int],
+):
+    """Where a step has converged for given planes, update them, and count those that rotated too far.
+
+    Planes are updated between solves and not in every iteration: those of a point far from the end would lead further
+    away. A pair that is beside its plane is no contact any more; if it would then pass through itself, detection adds
+    it again.
+    """
+    w, p = wp.tid()
+    if check[w] == 0 or progress.converged[w] == 0 or searches[w] > _UPDATES or p >= pairs_out.count[w]:
+        return
+    m = w * pairs_out.capacity + p
+    kind = pairs_out.kind[m]
+    if kind != FACE and kind != EDGES:
+        return
+    a, b, c, d = ends_of(pairs_out, x, z, w, pairs_out.node[m])
+    normal, weight, holds = pair_geometry(kind, pairs_out.side[m], a, b, c, d)
+    change = wp.max(wp.length(normal - pairs_out.normal[m]), wp.length(weight - pairs_out.weight[m]))
+    if holds == 0:
+        pairs_out.kind[m] = NONE
+    else:
+        pairs_out.normal[m] = normal
+        pairs_out.weight[m] = weight
+    if holds == 0 or change > tolerance:
+        wp.atomic_add(added_out, w, 1)

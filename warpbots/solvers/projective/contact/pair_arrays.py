@@ -1,0 +1,82 @@
+"""Pairs of features of surfaces as kernels see them: those that are contacts, and those that a detection finds."""
+
+import warp as wp
+
+from warpbots.numerics import real, vector
+
+__all__ = ["EDGES", "FACE", "HELD", "NONE", "HitArrays", "PairArrays"]
+
+_vec, _vec4 = vector(3), vector(4)
+NONE, FACE, EDGES, HELD = (wp.constant(k) for k in range(4))
+
+
+@wp.struct
+class PairArrays:
+    """Surfaces, and pairs that are contacts in this step; arrays that differ between worlds hold all worlds in one row.
+
+    nodes: Points of one world: nodes, then vertices of bone surfaces.
+    stride: Entries of an iterate of one world.
+    capacity: Room for pairs of one world.
+    clearance: Distance that surfaces keep [m].
+    margin: Additional distance that surfaces have at least if the first search finds nothing near [m].
+    vertex: Points of surfaces, shape (vertices,).
+    face: Points of the faces, shape (faces,).
+    edge: Points of the edges, shape (edges,).
+    body: Body of a point, shape (nodes,).
+    bodies: Bodies of one world: soft ones, then bones with a surface of their own.
+    attached: 1 for two bodies that are never in contact, row by row, shape (bodies * bodies,).
+    friction: Coulomb coefficient of a body [1], shape (worlds * bodies,).
+    count: Pairs of a world, those without room included, shape (worlds,).
+    kind: Kind of a pair, shape (worlds * capacity,).
+    node: Its nodes: a vertex and those of a face, or those of two edges, shape (worlds * capacity,).
+    side: 1 or -1, the side of the plane on which it began, shape (worlds * capacity,).
+    normal: Its normal when its plane was last updated [1], shape (worlds * capacity,).
+    weight: Its weights at that time [1], shape (worlds * capacity,).
+    """
+
+    nodes: int
+    stride: int
+    capacity: int
+    clearance: real
+    margin: real
+    vertex: wp.array[int]
+    face: wp.array[wp.vec3i]
+    edge: wp.array[wp.vec2i]
+    body: wp.array[int]
+    bodies: int
+    attached: wp.array[int]
+    friction: wp.array[real]
+    count: wp.array[int]
+    kind: wp.array[int]
+    node: wp.array[wp.vec4i]
+    side: wp.array[real]
+    normal: wp.array[_vec]
+    weight: wp.array[_vec4]
+
+
+@wp.struct
+class HitArrays:
+    """Pairs that a search makes contacts of, in the order in which its threads find them; all worlds in one row.
+
+    room: Room for pairs of one world.
+    count: Number of pairs of a world, those without room included, shape (worlds,).
+    key: Number of a pair among all possible ones, vertices and faces before edges, shape (worlds * room,).
+    slot: Number of a pair among the present contacts, -1 for a new one, shape (worlds * room,).
+    kind: Kind of contact that it becomes, shape (worlds * room,).
+    node: Its nodes, shape (worlds * room,).
+    side: Side of the plane on which it began, shape (worlds * room,).
+    normal: Its normal [1], shape (worlds * room,).
+    weight: Its weights [1], shape (worlds * room,).
+    order: Pairs by their keys, shape (worlds * room,).
+    """
+
+    room: int
+    count: wp.array[int]
+    key: wp.array[wp.int64]
+    slot: wp.array[int]
+    kind: wp.array[int]
+    node: wp.array[wp.vec4i]
+    side: wp.array[real]
+    normal: wp.array[_vec]
+    weight: wp.array[_vec4]
+    order: wp.array[int]

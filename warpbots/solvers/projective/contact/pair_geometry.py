@@ -1,0 +1,170 @@
+"""Geometry of pairs: a vertex and a face, or two edges, at an instant and along straight paths."""
+
+import warp as wp
+
+from warpbots.numerics import real, vector
+from warpbots.solvers.projective.contact.pair_arrays import EDGES, FACE
+
+__all__ = ["advance", "gap_of", "may_come_near", "nearest", "pair_geometry"]
+
+_vec, _vec4 = vector(3), vector(4)
+_ZERO, _ONE = wp.constant(real(0.0)), wp.constant(real(1.0))
+_PATIENCE = wp.constant(1000)  # advances after which a path is taken to end in contact
+_BEYOND = wp.constant(real(0.25))  # how far beyond an edge, in its lengths, the plane of a face still holds
+_PARALLEL = wp.constant(real(1e-3))  # sine below which two edges span no plane
+
+
+@wp.func
+def in_triangle(p: _vec, a: _vec, b: _vec, c: _vec):
+    """Weights of the point of a triangle that is nearest to p (Ericson, "Real-Time Collision Detection", 5.1.5)."""
+    ab = b - a
+    ac = c - a
+    ap = p - a
+    d1 = wp.dot(ab, ap)
+    d2 = wp.dot(ac, ap)
+    d3 = wp.dot(ab, p - b)
+    d4 = wp.dot(ac, p - b)
+    d5 = wp.dot(ab, p - c)
+    d6 = wp.dot(ac, p - c)
+    va = d3 * d6 - d5 * d4
+    vb = d5 * d2 - d1 * d6
+    vc = d1 * d4 - d3 * d2
+    w = _vec(_ONE, _ZERO, _ZERO)
+    if d1 <= _ZERO and d2 <= _ZERO:
+        w = _vec(_ONE, _ZERO, _ZERO)
+    elif d3 >= _ZERO and d4 <= d3:
+        w = _vec(_ZERO, _ONE, _ZERO)
+    elif d6 >= _ZERO and d5 <= d6:
+        w = _vec(_ZERO, _ZERO, _ONE)
+    elif vc <= _ZERO and d1 >= _ZERO and d3 <= _ZERO:
+        t = d1 / (d1 - d3)
+        w = _vec(_ONE - t, t, _ZERO)
+    elif vb <= _ZERO and d2 >= _ZERO and d6 <= _ZERO:
+        t = d2 / (d2 - d6)
+        w = _vec(_ONE - t, _ZERO, t)
+    elif va <= _ZERO and d4 - d3 >= _ZERO and d5 - d6 >= _ZERO:
+        t = (d4 - d3) / ((d4 - d3) + (d5 - d6))
+        w = _vec(_ZERO, _ONE - t, t)
+    else:
+        w = _vec(va, vb, vc) / (va + vb + vc)
+    return w
+
+
+@wp.func
+def in_edges(a: _vec, b: _vec, c: _vec, d: _vec):
+    """Places along the segments ab and cd, in [0, 1], where they are nearest (Ericson 2005, 5.1.9)."""
+    e = b - a
+    f = d - c
+    r = a - c
+    ee = wp.dot(e, e)
+    ff = wp.dot(f, f)
+    ef = wp.dot(e, f)
+    er = wp.dot(e, r)
+    fr = wp.dot(f, r)
+    gap = ee * ff - ef * ef
+    s = _ZERO
+    if gap > _PARALLEL * _PARALLEL * ee * ff:
+        s = wp.clamp((ef * fr - er * ff) / gap, _ZERO, _ONE)
+    t = (ef * s + fr) / ff
+    if t < _ZERO:
+        t = _ZERO
+        s = wp.clamp(-er / ee, _ZERO, _ONE)
+    elif t > _ONE:
+        t = _ONE
+        s = wp.clamp((ef - er) / ee, _ZERO, _ONE)
+    return s, t
+
+
+@wp.func
+def nearest(kind: int, a: _vec, b: _vec, c: _vec, d: _vec):
+    """Weights of the vector from the second side of a pair to the first where they are nearest."""
+    w = _vec4()
+    if kind == FACE:
+        v = in_triangle(a, b, c, d)
+        w = _vec4(_ONE, -v[0], -v[1], -v[2])
+    else:
+        s, t = in_edges(a, b, c, d)
+        w = _vec4(_ONE - s, s, t - _ONE, -t)
+    return w
+
+
+@wp.func
+def gap_of(kind: int, a: _vec, b: _vec, c: _vec, d: _vec):
+    """Vector from the second side of a pair to the first where they are nearest."""
+    w = nearest(kind, a, b, c, d)
+    return w[0] * a + w[1] * b + w[2] * c + w[3] * d
+
+
+@wp.func
+def advance(kind: int, near: real, a: _vec, b: _vec, c: _vec, d: _vec, ua: _vec, ub: _vec, uc: _vec, ud: _vec):
+    """Part of the path at which a pair comes nearer than `near`; 2 for one that does not."""
+    mean = real(0.25) * (ua + ub + uc + ud)
+    ea = wp.length(ua - mean)
+    eb = wp.length(ub - mean)
+    ec = wp.length(uc - mean)
+    ed = wp.length(ud - mean)
+    speed = ea + wp.max(eb, wp.max(ec, ed))
+    if kind == EDGES:
+        speed = wp.max(ea, eb) + wp.max(ec, ed)
+    room = wp.length(gap_of(kind, a, b, c, d)) - near
+    least = real(0.1) * room
+    t = _ZERO
+    near_at = real(2.0)
+    if room <= _ZERO:
+        near_at = _ZERO
+    elif speed > _ZERO:
+        for _ in range(_PATIENCE):
+            t += real(0.9) * room / speed
+            if t >= _ONE:
+                break
+            room = wp.length(gap_of(kind, a + t * ua, b + t * ub, c + t * uc, d + t * ud)) - near
+            if room <= least:
+                near_at = t
+                break
+        if t < _ONE:  # near, or out of patience: taken to end in contact
+            near_at = t
+    return near_at
+
+
+@wp.func
+def may_come_near(kind: int, reach: real, a: _vec, b: _vec, c: _vec, d: _vec, ua: _vec, ub: _vec, uc: _vec, ud: _vec):
+    """Whether a pair could come nearer than `reach` on its path, by its first distance and the paths of its nodes."""
+    mean = real(0.25) * (ua + ub + uc + ud)
+    ea = wp.length(ua - mean)
+    eb = wp.length(ub - mean)
+    far = wp.max(wp.length(uc - mean), wp.length(ud - mean))
+    speed = ea + wp.max(eb, far)
+    if kind == EDGES:
+        speed = wp.max(ea, eb) + far
+    return wp.length(gap_of(kind, a, b, c, d)) - speed <= reach
+
+
+@wp.func
+def pair_geometry(kind: int, side: real, a: _vec, b: _vec, c: _vec, d: _vec):
+    """Normal, weights, and whether the nearest points are on both sides of a pair, or close by."""
+    n = _vec()
+    w = _vec4()
+    holds = int(0)
+    if kind == FACE:
+        m = wp.cross(c - b, d - b)
+        area = wp.dot(m, m)
+        r = a - b
+        v = wp.dot(wp.cross(r, d - b), m) / area
+        u = wp.dot(wp.cross(c - b, r), m) / area
+        n = side * wp.normalize(m)
+        w = _vec4(_ONE, v + u - _ONE, -v, -u)
+        if wp.min(v, wp.min(u, _ONE - v - u)) >= -_BEYOND:
+            holds = 1
+    else:
+        e = b - a
+        f = d - c
+        m = wp.cross(e, f)
+        area = wp.dot(m, m)
+        if area > _PARALLEL * _PARALLEL * wp.dot(e, e) * wp.dot(f, f):
+            s = wp.dot(wp.cross(c - a, f), m) / area
+            t = wp.dot(wp.cross(c - a, e), m) / area
+            n = side * wp.normalize(m)
+            w = _vec4(_ONE - s, s, t - _ONE, -t)
+            if wp.min(wp.min(s, _ONE - s), wp.min(t, _ONE - t)) >= -_BEYOND:
+                holds = 1
+    return n, w, holds

@@ -1,0 +1,100 @@
+"""Arrays of contacts that a step fills anew."""
+
+import dataclasses
+import functools
+
+import numpy as np
+import warp as wp
+
+from warpbots.numerics import parallel, real, vector
+from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, JointCoupling
+from warpbots.solvers.projective.contact.surface_search import Search, Tree
+from warpbots.solvers.projective.topology import Topology, constant_array
+
+__all__ = ["ContactWorkspace", "EmbeddedObstacles"]
+
+_PART = 64
+"""Contacts that each of many threads lists."""
+
+
+@dataclasses.dataclass(frozen=True)
+class EmbeddedObstacles:
+    """How deep obstacles are inside faces, and inside bars, whose second end is there twice.
+
+    Attributes:
+        corners: Points of the faces, on the host, shape (faces, 3).
+        face: The same on the device, shape (faces,).
+        depth: Depth where it is above the limit, else 0 [m], shape (worlds * faces,).
+        solid: The deepest solid where a depth is above 0, shape (worlds * faces,).
+    """
+
+    corners: np.ndarray
+    face: wp.array
+    depth: wp.array
+    solid: wp.array
+
+
+@dataclasses.dataclass(frozen=True)
+class ContactWorkspace:
+    """Arrays of contacts that a step fills anew.
+
+    Attributes:
+        topology: Says who may be in contact.
+    """
+
+    topology: Topology
+
+    def _zeros(self, count: int, dtype: type) -> wp.array:
+        return wp.zeros(self.topology.sizes.worlds * count, dtype=dtype, device=self.topology.device)
+
+    @functools.cached_property
+    def contacts(self) -> ContactArrays:
+        """Contacts at a point of the iteration."""
+        sizes, device = self.topology.sizes, self.topology.device
+        contacts = ContactArrays()
+        contacts.parts = -(-sizes.contacts // _PART) if parallel(device) else 1
+        counts = {"pressed": 1, "count": 1, "part": contacts.parts}
+        counts |= dict.fromkeys(("by_node", "pull", "next"), 4 * sizes.contacts)
+        counts |= dict.fromkeys(("head", "tail"), sizes.candidates)
+        for name, variable in ContactArrays.vars.items():
+            if name != "parts":
+                setattr(contacts, name, self._zeros(counts.get(name, sizes.contacts), variable.type.dtype))
+        contacts.any = wp.zeros(1, dtype=int, device=device)
+        for corner in (contacts.head, contacts.tail):
+            corner.fill_(-1)
+        return contacts
+
+    @functools.cached_property
+    def coupling(self) -> JointCoupling:
+        """How contacts and joints move one another."""
+        sizes = self.topology.sizes
+        coupling = JointCoupling()
+        coupling.freedom = sizes.freedom
+        for name in ("jacobian", "response"):
+            setattr(coupling, name, self._zeros(sizes.contacts * sizes.freedom, vector(3)))
+        coupling.displacement = self._zeros(sizes.freedom, real)
+        return coupling
+
+    @functools.cached_property
+    def search(self) -> Search:
+        """Pairs that are contacts in this step, and the state of collision detection."""
+        sizes = self.topology.sizes
+        vertices = self.topology.surface.vertex.size if sizes.capacity else 0
+        return Search.of(sizes.worlds, sizes.capacity, vertices, self.topology.device)
+
+    @functools.cached_property
+    def trees(self) -> tuple[Tree, Tree]:
+        """Trees of the paths of faces and of edges."""
+        topology, worlds, surface = self.topology, self.topology.sizes.worlds, self.topology.surface
+        tables = (topology.faces, surface.edge.numpy())
+        return tuple(Tree.of(topology.position, table, worlds, topology.device) for table in tables)
+
+    @functools.cached_property
+    def embedded(self) -> EmbeddedObstacles:
+        """Obstacles inside faces and bars."""
+        topology, mesh = self.topology, self.topology.mesh
+        soft = [part.faces + part.nodes.start for part in mesh.meshes]
+        bones = topology.bone_surfaces.faces + topology.sizes.nodes
+        corners = np.concatenate([*soft, mesh.bars[:, [0, 1, 1]], bones])
+        face = constant_array(corners, wp.vec3i, topology.device)
+        return EmbeddedObstacles(corners, face, self._zeros(len(corners), real), self._zeros(len(corners), int))

@@ -1,0 +1,107 @@
+"""Collision detection between surfaces in a step: when it runs, and which pairs become contacts."""
+
+import warp as wp
+
+from warpbots.numerics import copy, if_then, launch, real
+from warpbots.solvers.projective.contact import crossed_edges, detection, detection_control, merge, pairs
+from warpbots.solvers.projective.model import ProjectiveModel
+
+__all__ = ["Detection"]
+
+_THREADS = 1024
+"""Threads of a world that sort the pairs that a search has found."""
+
+
+class Detection:
+    """Pairs of all worlds in a step; without contact between bodies nothing runs."""
+
+    def __init__(self, model: ProjectiveModel, x: wp.array, dt: float):
+        """Nothing runs yet.
+
+        Args:
+            model: The model.
+            x: Points at the start of the step [m], shape (worlds * n_points,).
+            dt: Length of the step [s].
+        """
+        matrix, workspace = model.matrices.of(dt), model.workspace
+        self._worlds, self._device, self._sizes, self._x = model.worlds, model.device, model.topology.sizes, x
+        self._topology, self._progress = matrix.contact, matrix.iteration.progress
+        self._zero, self._contact = workspace.zero, workspace.contact
+        if self._sizes.capacity:
+            self._pairs, self._search = model.pairs, workspace.contact.search
+
+    def begin(self) -> None:
+        """No pair is a contact, and all have to be searched."""
+        if self._sizes.capacity:
+            search, contacts = self._search, self._contact.contacts
+            outputs = [self._pairs, search.check, search.any, search.searches, search.added, search.near]
+            outputs += [search.intersection, search.lost]
+            launch(detection_control.begin_pairs_kernel, self._worlds, [], outputs, self._device)
+            for corner in (contacts.head, contacts.tail):
+                corner.fill_(-1)
+
+    def search(self, u: wp.array, tolerance: float) -> None:
+        """Where it is asked for, search the paths to the end `u` for pairs that would pass through one another.
+
+        Planes may have rotated by ten times the `tolerance` [1] since they were last updated.
+        """
+        if self._sizes.capacity:
+            if_then(self._search.any, lambda: self._run(u, real(10.0 * tolerance)))
+            copy(self._search.was, self._progress.active)
+
+    def _launch(self, kernel: wp.Kernel, count: int, inputs: list, outputs: list) -> None:
+        launch(kernel, (self._worlds, count), inputs, outputs, self._device)
+
+    def _run(self, u: wp.array, tolerance: real) -> None:
+        struct, search = self._pairs, self._search
+        inputs = [tolerance, self._x, u, search.check, search.searches, self._progress]
+        outputs = [struct, search.added]
+        self._launch(detection_control.update_planes_kernel, self._sizes.capacity, inputs, outputs)
+        inputs = [struct, search.check, search.searches, u]
+        self._launch(detection_control.keep_path_kernel, struct.vertex.size, inputs, [search.path])
+        self._find(u)
+        self._make_contacts()
+        self._resolve(u)
+
+    def _find(self, u: wp.array) -> None:
+        """List the pairs that would pass through one another."""
+        struct, search = self._pairs, self._search
+        for tree in self._contact.trees:
+            inputs = [struct, tree.corners, self._x, u, search.searches]
+            self._launch(detection.path_boxes_kernel, tree.corners.shape[0], inputs, [tree.lower, tree.upper])
+            tree.bvh.refit()
+        faces, edges = self._contact.trees
+        state, control = [struct, self._x, u], [search.check, search.searches, search.lost]
+        outputs = [search.added, search.near, search.hits]
+        self._launch(detection.find_faces_kernel, struct.vertex.size, [*state, faces.bvh.id, *control], outputs)
+        inputs = [*state, edges.bvh.id, edges.lower, edges.upper, *control]
+        self._launch(detection.find_edges_kernel, struct.edge.size, inputs, outputs)
+
+    def _make_contacts(self) -> None:
+        """Make contacts of these pairs, in an order that does not depend on threads."""
+        search, threads = self._search, min(self._search.hits.room, _THREADS)
+        self._launch(merge.order_kernel, threads, [threads], [search.hits])
+        outputs = [search.hits, self._pairs, self._contact.contacts, search.added]
+        inputs = [self._topology, search.lost, search.check]
+        launch(merge.merge_kernel, self._worlds, inputs, outputs, self._device)
+
+    def _resolve(self, u: wp.array) -> None:
+        """End a step that had converged, unless there are new contacts or surfaces intersect."""
+        struct, search, progress, first = self._pairs, self._search, self._progress, self._topology.solids
+        inputs = [struct, self._x, u, self._zero, self._contact.trees[0].bvh.id, search.added, progress, search.check]
+        self._launch(crossed_edges.find_intersections_kernel, struct.edge.size, inputs, [search.intersection])
+        inputs = [self._sizes.capacity, self._topology.first + first, struct, search.added]
+        outputs = [search.check, search.any, search.searches, search.intersection, search.lost, progress]
+        launch(detection_control.resolve_kernel, self._worlds, inputs, outputs, self._device)
+        inputs = [self._topology, struct, first, progress.active, self._x, u, self._zero]
+        self._launch(pairs.evaluate_pairs_kernel, self._sizes.capacity, inputs, [self._contact.contacts])
+
+    def ask(self, u: wp.array) -> None:
+        """Ask for a search where a step has just converged to `u`, unless the first one shows that nothing is near."""
+        if self._sizes.capacity:
+            search, struct, progress = self._search, self._pairs, self._progress
+            inputs = [struct, search.was, progress, u, search.path]
+            self._launch(detection_control.stray_kernel, struct.vertex.size, inputs, [search.near])
+            outputs = [search.check, search.any, search.added, progress]
+            inputs = [search.was, search.near]
+            launch(detection_control.ask_kernel, self._worlds, inputs, outputs, self._device)

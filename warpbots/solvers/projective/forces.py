@@ -1,0 +1,62 @@
+"""Forces on nodes: quantities at rest from which they follow, and the residual of a step."""
+
+import warp as wp
+
+from warpbots.numerics import launch, launch_lanes
+from warpbots.solvers.projective.elements import nodes
+from warpbots.solvers.projective.elements.element import Point
+from warpbots.solvers.projective.iterate.anderson_arrays import LANES
+from warpbots.solvers.projective.model import ProjectiveModel
+
+__all__ = ["evaluate_residual", "evaluate_rest", "residual_launches", "rest_launches"]
+
+
+def rest_launches(model: ProjectiveModel, control: wp.array) -> list[tuple]:
+    """Launches (kernel, dim, inputs) that write shapes at rest and masses."""
+    workspace, each = model.workspace, (model.worlds, model.topology.sizes.nodes)
+    kinds = [(kind, elements) for kind, elements in model.elements if kind.rest is not None]
+    return [
+        *(step for kind, elements in kinds for step in kind.rest(elements, model, control)),
+        (nodes.mass_kernel, each, [model.nodes, workspace.corner_mass, model.nodes]),
+    ]
+
+
+def evaluate_rest(model: ProjectiveModel, control: wp.array) -> None:
+    """Write shapes at rest, masses, and the scale of the global matrix, which do not depend on displacements.
+
+    Args:
+        model: The model.
+        control: Control signals, shape (worlds, channels).
+    """
+    workspace, device = model.workspace, model.device
+    for kernel, dim, inputs in rest_launches(model, control):
+        launch(kernel, dim, inputs, [], device)
+    ratios = workspace.ratios
+    ratios.zero_()
+    for kind, elements in model.elements:
+        if kind.scaling is not None:
+            launch(kind.scaling, (model.worlds, elements.place.count), [elements], [ratios], device)
+    inputs = [model.nodes, model.topology.nominal_mass]
+    launch(nodes.scaling_kernel, (model.worlds, model.topology.sizes.nodes), inputs, [ratios], device)
+    if ratios.shape[1] > 1:
+        launch_lanes(nodes.largest_kernel, model.worlds, LANES, [ratios], [workspace.scaling], device)
+
+
+def residual_launches(model: ProjectiveModel, point: Point, v: wp.array) -> list[tuple]:
+    """Launches (kernel, dim, inputs) that write the residual at a point."""
+    workspace, each = model.workspace, (model.worlds, model.topology.sizes.nodes)
+    forces = [step for kind, elements in model.elements for step in kind.forces(elements, model, point)]
+    inputs = [model.nodes, point.h, point.active, v, point.u, workspace.force, workspace.residual]
+    return [*forces, (nodes.residual_kernel, each, inputs)]
+
+
+def evaluate_residual(model: ProjectiveModel, point: Point, v: wp.array) -> None:
+    """Write the residual forces at a point, without those of contacts, to `Workspace.residual`.
+
+    Args:
+        model: The model; `evaluate_rest` has run.
+        point: Where.
+        v: Velocities of nodes when the step began [m/s], shape (worlds * n_nodes,).
+    """
+    for kernel, dim, inputs in residual_launches(model, point, v):
+        launch(kernel, dim, inputs, [], model.device)

@@ -1,0 +1,174 @@
+"""The matrix of the global step for steps of one length, with the arrays whose sizes or values depend on it."""
+
+import dataclasses
+import functools
+
+import numpy as np
+import warp as wp
+from scipy.sparse import coo_matrix, csc_matrix, csr_matrix, diags
+
+from warpbots.numerics import real, vector
+from warpbots.solvers.articulated.model import ArticulatedModel
+from warpbots.solvers.projective.bones.binding import handles_of
+from warpbots.solvers.projective.bones.handles import HandleArrays
+from warpbots.solvers.projective.contact.contact_arrays import ContactTopology
+from warpbots.solvers.projective.contact.free_rotation import RotationArrays, free_bodies
+from warpbots.solvers.projective.iterate.anderson_arrays import Iteration, iteration
+from warpbots.solvers.projective.iterate.cholesky import Factor, factorise, split
+from warpbots.solvers.projective.iterate.compliance import ComplianceArrays, compliance_arrays
+from warpbots.solvers.projective.mesh import Mesh
+from warpbots.solvers.projective.topology import Topology, constant_array
+
+__all__ = ["GlobalMatrices", "GlobalMatrix"]
+
+_SKIN = 0.01
+"""Compliance of a contact that shares its force with others, relative to that of a node."""
+
+
+@dataclasses.dataclass(frozen=True)
+class GlobalMatrix:
+    """The matrix of the global step for steps of one length.
+
+    Attributes:
+        factor: The factored matrix.
+        stiff: Stiffness of every point alone [N/m], on the host, shape (n_points,); that of a vertex of a bone surface
+            is the mean of all nodes, plus what its bone has by its mass.
+        iteration: The iteration of a step and of its adjoint.
+        compliance: Columns of the inverse matrix for points in contact.
+        rotation: Free rotations of unconstrained bodies.
+        contact: Who may be in contact, with the compliance of contacts; None without contact.
+        handles: Bones as handles of all nodes; None without bones.
+    """
+
+    factor: Factor
+    stiff: np.ndarray
+    iteration: Iteration
+    compliance: ComplianceArrays
+    rotation: RotationArrays
+    contact: "ContactTopology | None"
+    handles: "HandleArrays | None"
+
+
+@dataclasses.dataclass(frozen=True)
+class GlobalMatrices:
+    """Matrices of the global step, each of which is factored when the first step of its length asks for it.
+
+    Attributes:
+        topology: Which nodes share elements, and who may be in contact.
+        skeleton: The bones, or None.
+        splitting: Whether a diagonal replaces the stiffness of the elements.
+        slots: Changes that the acceleration remembers.
+    """
+
+    topology: Topology
+    skeleton: ArticulatedModel | None
+    splitting: bool
+    slots: int
+
+    @functools.cached_property
+    def _of(self) -> dict[float, GlobalMatrix]:
+        return {}
+
+    @functools.cached_property
+    def stiffness(self) -> csr_matrix:
+        """Stiffness L of the elements in the matrix of the global step [N/m], shape (n_nodes, n_nodes)."""
+        nodes = self.topology.sizes.nodes
+        values = np.concatenate([b.reshape(-1) for b in self.topology.blocks.values()])
+        return coo_matrix((values, self.topology.node_pairs), shape=(nodes, nodes)).tocsr()
+
+    def of(self, dt: float) -> GlobalMatrix:
+        """The factored matrix for steps of `dt` [s]."""
+        if dt not in self._of:
+            self._of[dt] = self._make(dt)
+        return self._of[dt]
+
+    def _make(self, dt: float) -> GlobalMatrix:
+        topology, mesh, sizes = self.topology, self.topology.mesh, self.topology.sizes
+        L = split(self.stiffness) if self.splitting else self.stiffness
+        A = (L + diags(mesh.volume * mesh.density / dt**2)).tocsc()
+        free = ~topology.fixed & (mesh.bone < 0)
+        factor = factorise(A, free, mesh.position, sizes.worlds, topology.device)
+        stiff = self._stiff(factor, dt)
+        nothing = np.zeros(sizes.freedom + sizes.contacts)  # joints and contacts move nodes in the same iteration
+        weight, unit = np.append(stiff, nothing), np.append(np.ones(sizes.points), nothing)
+        rows = len(factor.arrays.node)
+        handles = None
+        if self.skeleton:
+            handles = handles_of(self.skeleton, mesh, topology.bone_surfaces, A, factor, sizes.stride)
+        return GlobalMatrix(
+            factor=factor,
+            stiff=stiff,
+            iteration=iteration(sizes.worlds, self.slots, weight, unit, topology.device),
+            compliance=compliance_arrays(sizes.candidates, rows, sizes.contacts, sizes.worlds, topology.device),
+            rotation=_rotation(topology, A),
+            contact=_contact(topology, stiff, factor.row) if sizes.contacts else None,
+            handles=handles,
+        )
+
+    def _stiff(self, factor: Factor, dt: float) -> np.ndarray:
+        """Stiffness of every point alone [N/m], shape (n_points,)."""
+        mean = factor.diagonal.mean()  # a node without elements, bound to a bone, has no stiffness of its own
+        bone = self.topology.bone_surfaces.bone
+        mass = self.skeleton.mass.numpy()[0][bone] if len(bone) else np.zeros(0)
+        return np.append(np.where(factor.diagonal > 0.0, factor.diagonal, mean), mean + mass / dt**2)
+
+
+def _rotation(topology: Topology, A: csc_matrix) -> RotationArrays:
+    """Free rotations for a matrix of the global step; bodies in a fluid are left out, which resists them as well."""
+    mesh, sizes, device = topology.mesh, topology.sizes, topology.device
+    solid = np.zeros(sizes.nodes, dtype=bool)
+    solid[mesh.tets.reshape(-1)] = solid[mesh.triangles.reshape(-1)] = True
+    body, count = free_bodies(topology.pattern, solid, topology.fixed | (mesh.bone >= 0) | _wet(mesh))
+    member = np.argsort(body, kind="stable")[(body < 0).sum() :]
+    rows = A.tocsr()
+    rotation = RotationArrays()
+    rotation.count, rotation.nodes, rotation.stride = count, sizes.nodes, sizes.stride
+    for name, values, dtype in (
+        ("body", np.append(body, np.full(sizes.vertices, -1)), int),
+        ("member", member, int),
+        ("first", np.searchsorted(body[member], np.arange(count + 1)), int),
+        ("row", rows.indptr, int),
+        ("column", rows.indices, int),
+        ("value", rows.data, real),
+    ):
+        setattr(rotation, name, constant_array(values, dtype, device))
+    rotation.arm = wp.zeros(sizes.worlds * sizes.nodes, dtype=vector(3), device=device)
+    for name, dtype in (("center", wp.vec3d), ("angle", wp.vec3d), ("gain", wp.mat33d)):
+        setattr(rotation, name, wp.zeros(sizes.worlds * count, dtype=dtype, device=device))
+    return rotation
+
+
+def _wet(mesh: Mesh) -> np.ndarray:
+    """Which nodes are on the surface of a fluid, shape (n_nodes,), bool."""
+    wet = np.zeros(len(mesh.position), dtype=bool)
+    wet[mesh.faces.reshape(-1)] = True
+    return wet
+
+
+def _contact(topology: Topology, stiff: np.ndarray, row: np.ndarray) -> ContactTopology:
+    """Who may be in contact, for points with these stiffnesses [N/m] and nodes with these rows in the matrix."""
+    sizes, candidates, samples = topology.sizes, topology.candidates, topology.samples
+    contact, place = ContactTopology(), np.full(sizes.points, -1)
+    place[candidates] = np.arange(len(candidates))
+    alone = np.array([[-1, -1, -1]]).repeat(len(candidates), axis=0)
+    nodes, weights = np.column_stack([candidates, alone]), np.column_stack([alone[:, :1] + 2, alone + 1])
+    corners = np.pad(samples.node, ((0, 0), (0, 1)), constant_values=-1)
+    shares = np.concatenate([weights, np.pad(samples.weight, ((0, 0), (0, 1)))])
+    at = np.where(samples.node >= 0, place[samples.node], -1)
+    sample, corner = np.nonzero(at >= 0)
+    order = np.argsort(at[sample, corner], kind="stable")
+    first = np.searchsorted(at[sample, corner][order], np.arange(len(candidates) + 1))
+    contact.nodes, contact.stride, contact.contacts = sizes.points, sizes.stride, sizes.contacts
+    contact.first, contact.solids = sizes.first_contact, sizes.solid_contacts
+    for name, values, dtype in (
+        ("skin", _SKIN / 4.0 / stiff[candidates], real),
+        ("point", np.concatenate([nodes, corners]), wp.vec4i),
+        ("share", shares, vector(4)),
+        ("node", candidates, int),
+        ("place", place, int),
+        ("row", np.append(row, np.full(sizes.vertices, -1))[candidates], int),
+        ("sample", first, int),
+        ("corner", (4 * sample + corner)[order], int),
+    ):
+        setattr(contact, name, constant_array(values, dtype, topology.device))
+    return contact

@@ -1,0 +1,65 @@
+"""The global step: a solve with the matrix, and rotations of unconstrained bodies by their inertia."""
+
+import warp as wp
+
+from warpbots.numerics import launch, launch_lanes
+from warpbots.solvers.projective import initial_guess
+from warpbots.solvers.projective.contact import free_rotation
+from warpbots.solvers.projective.global_matrix import GlobalMatrix
+from warpbots.solvers.projective.iterate.anderson_arrays import LANES
+from warpbots.solvers.projective.iterate.cholesky import solve
+from warpbots.solvers.projective.model import ProjectiveModel
+
+__all__ = ["GlobalStep"]
+
+
+class GlobalStep:
+    """Global steps of all worlds in a step from `x`."""
+
+    def __init__(self, model: ProjectiveModel, matrix: GlobalMatrix, x: wp.array):
+        """Nothing runs yet.
+
+        Args:
+            model: The model.
+            matrix: Its matrix for the length of the step.
+            x: Nodes at the start of the step [m], shape (worlds * n_nodes,).
+        """
+        self._model, self._factor, self._rotation, self._x = model, matrix.factor, matrix.rotation, x
+        self._workspace, self._sizes, self._device = model.workspace, model.topology.sizes, model.device
+        self._bodies = model.worlds, matrix.rotation.count
+
+    def measure(self, v: wp.array, h: float) -> None:
+        """Gains of the rotations of unconstrained bodies, and their angles in free flight with velocities `v`."""
+        if self._rotation.count:
+            self.place(self._workspace.everywhere, self._workspace.zero)
+            inputs = [self._model.nodes, h, v, self._workspace.scaling]
+            launch_lanes(free_rotation.gain_kernel, self._bodies, LANES, inputs, [self._rotation], self._device)
+
+    def shorten_flight(self, z: wp.array) -> None:
+        """Reduce free flight `z` to a part that tears no element, and rotate bodies in it."""
+        worlds, sizes, flight = self._model.worlds, self._sizes, self._workspace.flight
+        for kind, elements in self._model.elements:
+            if kind.name in initial_guess.KERNELS:
+                kernel, inputs = (
+                    initial_guess.KERNELS[kind.name],
+                    [elements.place, elements.node, self._rotation, self._x, z],
+                )
+                launch(kernel, (worlds, elements.place.count), inputs, [flight], self._device)
+        inputs = [sizes.stride, sizes.nodes, self._model.nodes.held, flight]
+        launch(initial_guess.shorten_kernel, (worlds, sizes.first_contact), inputs, [z], self._device)
+        if self._rotation.count:
+            launch(free_rotation.spin_kernel, (worlds, sizes.nodes), [self._rotation, flight], [z], self._device)
+
+    def place(self, active: wp.array, z: wp.array) -> None:
+        """Where unconstrained bodies are at the point `z`."""
+        if self._rotation.count:
+            inputs = [self._model.nodes.mass, active, self._x, z]
+            launch_lanes(free_rotation.place_kernel, self._bodies, LANES, inputs, [self._rotation], self._device)
+
+    def solve(self, active: wp.array, r: wp.array, f: wp.array, linear: bool) -> None:
+        """Write f = B^-1 r for nodes, to first order in rotations for a `linear` problem."""
+        solve(self._factor, self._workspace.scaling, active, r, f, self._device)
+        if self._rotation.count:
+            inputs, each = [self._rotation, int(linear), active], (self._model.worlds, self._sizes.nodes)
+            launch_lanes(free_rotation.torque_kernel, self._bodies, LANES, [active, r], [self._rotation], self._device)
+            launch(free_rotation.follow_kernel, each, inputs, [f], self._device)

@@ -1,0 +1,146 @@
+"""The adjoint of a step by the implicit function theorem.
+
+With the residual b(u, theta) = 0 at the end of the step, the gradient g with respect to u and H = -db/du,
+
+    theta* += (db/dtheta)^T H^-1 g.
+"""
+
+import warp as wp
+
+from warpbots.numerics import clear_gradients, copy, launch, launch_own_adjoint, real, while_loop
+from warpbots.solvers.projective.bones_step import Skeleton
+from warpbots.solvers.projective.contact_points import Points
+from warpbots.solvers.projective.contact_step import Contact
+from warpbots.solvers.projective.elements import nodes
+from warpbots.solvers.projective.elements.element import Point
+from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest, residual_launches, rest_launches
+from warpbots.solvers.projective.global_matrix import GlobalMatrix
+from warpbots.solvers.projective.global_step import GlobalStep
+from warpbots.solvers.projective.iterate.anderson import accelerate, begin
+from warpbots.solvers.projective.iterate.minres import hand_over, minres
+from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
+
+__all__ = ["solve_adjoint", "step_adjoint"]
+
+
+def step_adjoint(
+    model: ProjectiveModel,
+    state: ProjectiveState,
+    control: wp.array,
+    state_out: ProjectiveState,
+    dt: float,
+    tolerance: float,
+    limit: int,
+) -> None:
+    """Gradients of a step from those of `state_out`.
+
+    Args:
+        model: The model.
+        state: Where the step began.
+        control: Control signals, shape (worlds, channels).
+        state_out: Where it ended.
+        dt: Its length [s].
+        tolerance: Relative tolerance of the adjoint.
+        limit: Number of iterations after which it has failed.
+    """
+    workspace, sizes, device, h = model.workspace, model.topology.sizes, model.device, real(dt)
+    matrix, x, v = model.matrices.of(dt), state.position.flatten(), state.velocity.flatten()
+    it, each = matrix.iteration, (model.worlds, sizes.nodes)
+    u, seed, everywhere = workspace.displacement, workspace.seed, workspace.everywhere
+    ended = [state_out.velocity.flatten(), state_out.position.grad.flatten(), state_out.velocity.grad.flatten()]
+    workspace.stepped.zero_()
+    evaluate_rest(model, control)
+    launch(nodes.seed_kernel, each, [model.nodes, h, *ended], [u, seed], device)
+    end = workspace.end(state_out)
+    if end is not None:
+        copy(u, end.z)
+    points = Points(model, state, dt)
+    skeleton = Skeleton(model, state, points, control, dt)
+    skeleton.recall(u, state_out, dt)
+    contact = Contact(model, skeleton, points, dt)
+    contact.recall(end, u)
+    global_step = GlobalStep(model, matrix, x)
+    global_step.measure(v, h)
+    global_step.place(everywhere, u)
+    point = Point(everywhere, control, x, u, h)
+    it.history.z.zero_()
+    if model.skeleton is not None:
+        evaluate_residual(model, point, v)
+        contact.push(everywhere, u)
+        skeleton.differentiate(it.history.z)
+    contact.differentiate(u)
+    solve_adjoint(model, matrix, global_step, point, skeleton, contact, tolerance, limit)
+    contact.refuse_detached(u)
+    contact.forbid_shortage()
+    inputs = [sizes.stride, it.progress.converged]
+    launch(nodes.invalidate_kernel, (model.worlds, sizes.stride), inputs, [it.history.z], device)
+    launch(nodes.weigh_kernel, each, [model.nodes, it.history.z], [workspace.residual.grad], device)
+    clear_gradients([u, workspace.force, workspace.corner_mass, *workspace.rested])
+    launches = rest_launches(model, control) + residual_launches(model, point, v)
+    for kernel, dim, inputs in reversed(launches):
+        launch_own_adjoint(kernel, dim, inputs, device)
+    contact.adjoint(u, it.history.z)
+    skeleton.adjoint(it.history.z)
+    points.adjoint()
+    inputs = [model.nodes, seed, u.grad, ended[1]]
+    launch(nodes.settle_kernel, each, inputs, [x.grad, model.nodes.anchor.grad], device)
+
+
+def solve_adjoint(
+    model: ProjectiveModel,
+    matrix: GlobalMatrix,
+    global_step: GlobalStep,
+    point: Point,
+    skeleton: Skeleton,
+    contact: Contact,
+    tolerance: float,
+    limit: int,
+) -> None:
+    """Solve H a = u*: by minimal residuals where H is symmetric, else by the iteration of the step.
+
+    For a linear problem the iteration of the step is linear. H is symmetric without contact, a fluid and bones. The
+    residual at nodes that are bound to bones stays in `Workspace.residual`.
+    """
+    workspace, topology, device, it = model.workspace, model.topology, model.device, matrix.iteration
+    workspace.column.zero_()
+    for kind, elements in model.elements:
+        for kernel, dim, inputs in kind.stiffness(elements, model, point):
+            launch(kernel, dim, inputs, [], device)
+    a, f = it.history.z, it.history.f
+    a.zero_()
+
+    def residual(active: wp.array, g: wp.array, a: wp.array, out: wp.array) -> None:
+        inputs = [model.nodes, topology.row, topology.neighbor, point.h, active, g, a, workspace.column]
+        launch(nodes.product_kernel, (model.worlds, topology.sizes.nodes), inputs, [out], device)
+
+    def precondition(active: wp.array, r: wp.array, out: wp.array) -> None:
+        global_step.solve(active, r, out, linear=True)
+
+    def evaluate(active: wp.array) -> None:
+        skeleton.residual(active, a)
+        residual(active, workspace.seed, a, workspace.residual)
+        contact.pull(active, point.u, a)
+
+    if model.skeleton is None and model.scene.fluid is None:
+        krylov, listed = workspace.krylov, workspace.contact.contacts.listed
+        minres(krylov, listed, workspace.seed, a, residual, precondition, tolerance, limit)
+        begin(it)
+        hand_over(krylov, it.progress)
+    else:
+        begin(it)
+
+    def move(where: wp.array) -> None:
+        precondition(where, workspace.residual, f)
+        skeleton.correct(where, f, transposed=True)
+
+    def iterate() -> None:
+        active = it.progress.active
+        evaluate(active)
+        move(active)
+        contact.solve_adjoint_forces(active, a, f)
+        contact.follow_adjoint(point.u, f, move)
+        accelerate(it, tolerance, True, limit)
+
+    while_loop(it.progress.any, iterate)
+    if model.skeleton is not None:
+        evaluate(workspace.everywhere)

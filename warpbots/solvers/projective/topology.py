@@ -1,0 +1,222 @@
+"""Tables that never change: which node belongs to which element, sparsity patterns, and who may be in contact."""
+
+import dataclasses
+import functools
+
+import numpy as np
+import warp as wp
+from scipy.sparse import coo_matrix, csr_matrix
+
+from warpbots.numerics import real, real_numpy
+from warpbots.solvers.projective.contact.bone_surface import BoneSurfaces
+from warpbots.solvers.projective.contact.surface_samples import SurfaceSamples
+from warpbots.solvers.projective.contact.surface_search import Surface
+from warpbots.solvers.projective.elements.element import Kind, Place, pairs
+from warpbots.solvers.projective.elements.kinds import KINDS
+from warpbots.solvers.projective.mesh import Mesh
+
+__all__ = ["Sizes", "Topology", "constant_array"]
+
+
+def constant_array(values: np.ndarray, dtype: type, device: wp.Device) -> wp.array:
+    """Values of the host in the precision of `dtype` on a device."""
+    integer = getattr(dtype, "_wp_scalar_type_", dtype) in (int, wp.int32)
+    return wp.array(values.astype(np.int32 if integer else real_numpy), dtype=dtype, device=device)
+
+
+@dataclasses.dataclass(frozen=True)
+class Sizes:
+    """Numbers of things in one world.
+
+    An iterate consists of the displacements of points (nodes, then vertices of bone surfaces), the displacements of the
+    joints, and the forces of contacts (with solids, then of pairs).
+
+    Attributes:
+        worlds: Number of worlds.
+        nodes: Nodes.
+        vertices: Vertices of bone surfaces.
+        freedom: Velocities of the joints.
+        candidates: Points that may be in contact.
+        samples: Surface samples that may be in contact with thin solids.
+        solids: Solids of the obstacles.
+        capacity: Room for contacts of pairs.
+    """
+
+    worlds: int
+    nodes: int
+    vertices: int
+    freedom: int
+    candidates: int
+    samples: int
+    solids: int
+    capacity: int
+
+    @property
+    def points(self) -> int:
+        """Nodes and vertices of bone surfaces."""
+        return self.nodes + self.vertices
+
+    @property
+    def contact_points(self) -> int:
+        """Points and surface samples that may be in contact with a solid."""
+        return self.candidates + self.samples
+
+    @property
+    def solid_contacts(self) -> int:
+        """Contacts with solids, open ones included."""
+        return self.contact_points * self.solids
+
+    @property
+    def contacts(self) -> int:
+        """All contacts, open ones included."""
+        return self.solid_contacts + self.capacity
+
+    @property
+    def first_contact(self) -> int:
+        """Entry of the first contact in an iterate."""
+        return self.points + self.freedom
+
+    @property
+    def stride(self) -> int:
+        """Entries of an iterate."""
+        return self.first_contact + self.contacts
+
+
+@dataclasses.dataclass(frozen=True)
+class Topology:
+    """Tables of one world that are the same in all steps.
+
+    Attributes:
+        mesh: All soft bodies of one world.
+        bone_surfaces: Surfaces of bones outside of their soft bodies.
+        fixed: Which nodes are fixed, shape (n_nodes,), bool.
+        candidates: Points that may be in contact, shape (n,).
+        samples: Surface samples that may be in contact with thin solids.
+        sizes: Numbers of things.
+        device: Device of the arrays.
+    """
+
+    mesh: Mesh
+    bone_surfaces: BoneSurfaces
+    fixed: np.ndarray
+    candidates: np.ndarray
+    samples: SurfaceSamples
+    sizes: Sizes
+    device: wp.Device
+
+    def _array(self, values: np.ndarray, dtype: type) -> wp.array:
+        return constant_array(values, dtype, self.device)
+
+    @functools.cached_property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Kinds of the elements of the scene."""
+        return tuple(k for k in KINDS if len(self._table(k)))
+
+    def _table(self, kind: Kind) -> np.ndarray:
+        return getattr(self.mesh, kind.name)
+
+    @functools.cached_property
+    def _corners(self) -> np.ndarray:
+        """Nodes of all corners, kind by kind."""
+        return np.concatenate([self._table(k).reshape(-1) for k in self.kinds])
+
+    @property
+    def corners(self) -> int:
+        """Corners of all elements of one world."""
+        return len(self._corners)
+
+    @functools.cached_property
+    def blocks(self) -> dict[str, np.ndarray]:
+        """Stiffness of elements in the matrix of the global step [N/m], by kinds, shape (n, corners, corners)."""
+        return {k.name: k.blocks(self.mesh) for k in self.kinds}
+
+    @functools.cached_property
+    def elements(self) -> dict[str, dict[str, object]]:
+        """Fields that never change of the structs of all kinds, by the names of the kinds."""
+        fields, corner, pair = {}, 0, 0
+        for kind in self.kinds:
+            table = self._table(kind)
+            place = Place()
+            place.count, place.first, place.elements = len(table), self.mesh.of(kind.name).start, self._materials
+            place.corner, place.corners, place.pair, place.pairs = corner, self.corners, pair, self.pairs
+            place.nodes, place.stride = self.sizes.nodes, self.sizes.stride
+            nominal = self.blocks[kind.name][:, 1:, 1:].trace(axis1=1, axis2=2)
+            fields[kind.name] = {
+                "place": place, "node": self._array(table, kind.node), "nominal": self._array(nominal, real),
+                **{name: self._array(getattr(self.mesh, name), dtype) for name, dtype in kind.constant.items()},
+            }  # fmt: skip
+            corner, pair = corner + table.size, pair + table.size * table.shape[1]
+        return fields
+
+    @property
+    def _materials(self) -> int:
+        """Elements of one world that have a material."""
+        return len(self.mesh.youngs_modulus)
+
+    @functools.cached_property
+    def nodes(self) -> dict[str, object]:
+        """Fields that never change of the struct of nodes."""
+        corners, count = self._corners, self.sizes.nodes
+        held = np.full(count, -1)
+        held[self.fixed] = np.arange(self.fixed.sum())
+        start = np.searchsorted(np.sort(corners), np.arange(count + 1))
+        return {
+            "count": count, "stride": self.sizes.stride, "corners": self.corners, "fixed": int(self.fixed.sum()),
+            "start": self._array(start, int), "corner": self._array(np.argsort(corners, kind="stable"), int),
+            "held": self._array(held, int),
+        }  # fmt: skip
+
+    @functools.cached_property
+    def nominal_mass(self) -> wp.array:
+        """Mass of the nodes in the matrix of the global step [kg], shape (n_nodes,)."""
+        return self._array(self.mesh.volume * self.mesh.density, real)
+
+    @functools.cached_property
+    def node_pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Nodes of all pairs of corners, kind by kind, each of shape (n,)."""
+        rows, columns = zip(*(pairs(self._table(k)) for k in self.kinds), strict=True)
+        return np.concatenate(rows), np.concatenate(columns)
+
+    @functools.cached_property
+    def pattern(self) -> csr_matrix:
+        """Which nodes share an element, shape (n_nodes, n_nodes); the values number the entries from 1."""
+        ones, shape = np.ones(len(self.node_pairs[0])), (self.sizes.nodes, self.sizes.nodes)
+        pattern = coo_matrix((ones, self.node_pairs), shape=shape).tocsr()
+        pattern.data = np.arange(1.0, pattern.nnz + 1.0)
+        return pattern
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of nodes that share an element."""
+        return self.pattern.nnz
+
+    @functools.cached_property
+    def row(self) -> wp.array:
+        """First pair of every node, one more for the end, shape (n_nodes + 1,)."""
+        return self._array(self.pattern.indptr, int)
+
+    @functools.cached_property
+    def neighbor(self) -> wp.array:
+        """Second node of every pair, shape (pairs,)."""
+        return self._array(self.pattern.indices, int)
+
+    @functools.cached_property
+    def pair(self) -> wp.array:
+        """Pair of each two corners of every element, row by row, kind by kind, shape (n,)."""
+        return self._array(np.asarray(self.pattern[self.node_pairs]).reshape(-1) - 1.0, int)
+
+    @functools.cached_property
+    def faces(self) -> np.ndarray:
+        """Points of the faces of all bodies, shape (n_faces, 3)."""
+        soft = [part.faces + part.nodes.start for part in self.mesh.meshes]
+        return np.concatenate([*soft, self.bone_surfaces.faces + self.sizes.nodes])
+
+    @functools.cached_property
+    def position(self) -> np.ndarray:
+        """Points at rest [m], shape (n_points, 3)."""
+        return np.concatenate([self.mesh.position, self.bone_surfaces.position])
+
+    @functools.cached_property
+    def surface(self) -> Surface:
+        """Vertices, faces and edges of all bodies."""
+        return Surface.of(self.faces, self.device)
