@@ -24,6 +24,12 @@ def pytest_addoption(parser):
     parser.addoption("--slow", action="store_true", help="run the tests marked slow too")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """``-n auto`` is one worker per core, each of which takes about 1.5 GB, and at most eight."""
+    return min(os.cpu_count() or 1, 8)
+
+
 def pytest_configure(config):
     wp.config.log_level = wp.LOG_WARNING
     for marker in MARKERS:

@@ -8,11 +8,32 @@ import dataclasses
 import functools
 
 import numpy as np
+import pytest
 import warp as wp
-from cases import lame, rotation_of
+from cases import DIMENSIONS, INCOMPRESSIBILITY, LAWS, lame, rotation_of
 
 from warpbots.materials import elasticity
 from warpbots.numerics import matrix, real, real_numpy
+
+
+def elasticities(laws: tuple[str, ...] = LAWS):
+    """Parametrizes a test by laws, exponents of the added volumetric energy and dimensions.
+
+    Each law alone and with one of the exponents in turn; all other pairs, which add the same term, are slow.
+    """
+    quick = {(law, p) for i, law in enumerate(LAWS) for p in (0, INCOMPRESSIBILITY[1 + i % 2])}
+    pairs = [
+        pytest.param(law, p, marks=() if (law, p) in quick else pytest.mark.slow)
+        for law in laws
+        for p in INCOMPRESSIBILITY
+    ]
+
+    def parametrized(test):
+        return pytest.mark.parametrize(("law", "incompressibility"), pairs)(
+            pytest.mark.parametrize("dim", DIMENSIONS)(test)
+        )
+
+    return parametrized
 
 
 @dataclasses.dataclass(frozen=True)
