@@ -21,6 +21,10 @@ SCHEDULES = {
 }
 
 
+LONG = {("projective", "every 1"), ("projective", "every 100")}
+"""Implicit steps under schedules in which the other solvers run."""
+
+
 def simulation(solver, schedule: Checkpoints, worlds: int = 2, name: str = "mpm") -> Simulation:
     return Simulation(
         busy(least(name), solver=name), solver, dt=6e-3, substeps=SUBSTEPS, worlds=worlds, checkpoints=schedule
@@ -72,8 +76,14 @@ def plain(solver: str, closed_loop: bool) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize("closed_loop", [False, True], ids=["table", "policy in the loop"])
-@pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize(
+    ("solver", "schedule"),
+    [
+        pytest.param(solver, name, marks=pytest.mark.slow if (solver, name) in LONG else ())
+        for solver in SOLVERS
+        for name in SCHEDULES
+    ],
+)
 def test_every_schedule_gives_the_same_gradient(solver, schedule, closed_loop):
     """Bitwise, for open loops and for a perceptron in the loop, in two worlds."""
     checkpointed = gradient(simulation(SOLVERS[solver](1 / 8), SCHEDULES[schedule], name=solver), closed_loop)

@@ -13,7 +13,7 @@ entries of the final state with random weights. Along two random directions per 
 import numpy as np
 import pytest
 import torch
-from cases import ELEMENTS, IDLE, SOLVERS, WORKING, Loss, busy
+from cases import CONSTITUTIONS, ELEMENTS, IDLE, SOLVERS, WORKING, Loss, busy
 
 from warpbots.simulation import Simulation
 
@@ -27,7 +27,15 @@ SIZES = {
 """How far an input may move [its unit]; parameters not named here by their own value."""
 
 
-@pytest.mark.parametrize(("solver", "law", "dim"), WORKING, ids=str)
+LONG = {("projective", law, 3) for law in CONSTITUTIONS[2:]}
+"""Implicit steps of laws whose adjoint other laws and `test_differential` judge, too."""
+
+
+@pytest.mark.parametrize(
+    ("solver", "law", "dim"),
+    [pytest.param(*case, marks=pytest.mark.slow if case in LONG else ()) for case in WORKING],
+    ids=str,
+)
 def test_gradient_to_everything(solver, law, dim, rng):
     sim = Simulation(busy(dim, *law, solver), SOLVERS[solver](1 / 8), dt=6e-3, substeps=3, worlds=2)
     loss = Loss(sim, rng)
