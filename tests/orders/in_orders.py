@@ -201,7 +201,6 @@ if __name__ == "__main__":
 
     wp.config.log_level = wp.LOG_WARNING
     wp.config.verify_autograd_array_access = True
-    wp.config.optimization_level = 0  # orders are compared with each other: kernels take longer to compile than to run
     warnings.simplefilter("ignore")
     warnings.filterwarnings("error", ".*has already been read")  # written over before its gradient was computed
     install()
