@@ -2,6 +2,7 @@
 
     python run.py train    read a robot from USD, train it to walk, leave the results in output/walker
     python run.py test     run all checks and tests
+    python run.py slow     run the tests that `test` leaves out because they take long
 
 The environment is made once and again whenever its recipe changes.
 """
@@ -46,19 +47,31 @@ def train(*options: str) -> None:
     run("-m", "warpbots", "train", "usd_scenes/walker.usda", *options)
 
 
+def tests(*options: str, **environment: str) -> None:
+    """Run pytest with a worker per core; it ends with its slowest tests."""
+    run("-m", "pytest", "-n", "auto", "--dist", "worksteal", "--durations", "20", *options, **environment)
+
+
 def test(*options: str) -> None:
     """All checks: style, import borders, tests in both precisions, tutorials; options go to the first pytest."""
     set_up("[test,notebook]")
     run("-m", "ruff", "check")
     run("-m", "ruff", "format", "--check")
     run("-c", "import importlinter.cli, sys; sys.exit(importlinter.cli.lint_imports())")
-    run("-m", "pytest", *options)
-    run("-m", "pytest", "-m", "verification", WARPBOTS_PRECISION="float64")
-    run("-m", "pytest", "--nbmake", "tutorials", WARPBOTS_FAST="1", WARPBOTS_STATIC="1", TQDM_DISABLE="1")
+    tests("-p", "no:nbmake", *options)
+    tests("-p", "no:nbmake", "-m", "verification", WARPBOTS_PRECISION="float64")
+    tests("--nbmake", "tutorials", WARPBOTS_FAST="1", WARPBOTS_STATIC="1", TQDM_DISABLE="1")
+
+
+def slow(*options: str) -> None:
+    """The tests marked slow, in both precisions; options go to both."""
+    set_up("[test,notebook]")
+    tests("-p", "no:nbmake", "-m", "slow", *options)
+    tests("-p", "no:nbmake", "-m", "slow and verification", *options, WARPBOTS_PRECISION="float64")
 
 
 if __name__ == "__main__":
-    jobs = {"train": train, "test": test}
+    jobs = {"train": train, "test": test, "slow": slow}
     if len(sys.argv) < 2 or sys.argv[1] not in jobs:
         sys.exit(__doc__)
     jobs[sys.argv[1]](*sys.argv[2:])

@@ -1,6 +1,7 @@
 """How the tests run: which device, which precision, which of them, and nothing said that nobody reads."""
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -12,16 +13,25 @@ import warp as wp
 from warpbots.numerics import precision, threads
 
 ROOT = Path(__file__).resolve().parents[1]
+SOLVERS = ("articulated", "mpm", "projective", "springs")
+"""Folders and parameters of tests, which are markers, too."""
 MARKERS = (
     "verification(float32=False): judged in float64 (WARPBOTS_PRECISION=float64 pytest -m verification); with "
     "float32=True it runs in float32 too, with a tolerance of its own",
     "slow: takes more than a few seconds; runs with --slow or by name",
+    *(f"{solver}: with that solver, in its folder or among the general tests" for solver in SOLVERS),
 )
 
 
 def pytest_addoption(parser):
     parser.addoption("--device", default="cpu", help="Warp device of the simulations (default: cpu)")
     parser.addoption("--slow", action="store_true", help="run the tests marked slow too")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """``-n auto`` is one worker per core, each of which takes about 1.5 GB, and at most eight."""
+    return min(os.cpu_count() or 1, 8)
 
 
 def pytest_configure(config):
@@ -58,7 +68,12 @@ def let_tests_read_a_gpu():
         replaced(name)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
+    for item in items:
+        words = {item.path.parent.name, *re.split(r"[\[\]-]", item.name)}
+        for solver in words.intersection(SOLVERS):
+            item.add_marker(solver)
     if precision != "float64":
         skip = pytest.mark.skip(reason="needs WARPBOTS_PRECISION=float64")
         for item in items:

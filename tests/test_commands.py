@@ -27,6 +27,8 @@ PAPERS = {
     "softbody_cloth": "float32", "softbody_memory": "float32", "softbody_splitting": "float32",
 }  # fmt: skip
 """Scripts, each with the precision in which it computes."""
+LONG = {"cronos_design", "cronos_gait", "cronos_robots", "diffhand_tasks", "softbody_cloth"}
+"""Scripts that take more than a few seconds."""
 WORDS = {"softbody_bridges": ["suspension", "--quick"]}
 NEEDS = {"diffhand_tasks": ["cma"], "softbody_bridges": ["cma", "nlopt"], "softbody_cloth": ["trimesh"], "softbody_memory": ["/proc/self/status"]}  # fmt: skip
 PEERS = {
@@ -36,7 +38,7 @@ PEERS = {
 
 def of(computed):
     """The precision in which this process has to compute."""
-    return [pytest.mark.verification] if computed == "float64" else [pytest.mark.skipif(precision != computed, reason=f"in {computed}")]  # fmt: skip
+    return [pytest.mark.verification] if computed == "float64" else [pytest.mark.skipif(precision != computed, reason=f"computes in {computed}: runs there")]  # fmt: skip
 
 
 def require(names):
@@ -115,7 +117,10 @@ def test_runner_measures_memory(start):
     assert {row["schedule"] for row in rows} == {"sqrt", "every", "all"}
 
 
-@pytest.mark.parametrize(("name", "computed"), [pytest.param(n, p, marks=of(p)) for n, p in PAPERS.items()])
+@pytest.mark.parametrize(
+    ("name", "computed"),
+    [pytest.param(n, p, marks=of(p) + [pytest.mark.slow] * (n in LONG)) for n, p in PAPERS.items()],
+)
 def test_script_of_a_paper(name, computed, start, tmp_path):
     require(NEEDS.get(name, []))
     words = WORDS.get(name, [])
@@ -162,10 +167,12 @@ def test_registers_are_listed(start, tmp_path):
     assert len(lines) == 3
 
 
+@pytest.mark.slow
 def test_comparison_of_solvers(start):
     assert "in 0.02 s" in start(BENCHMARKS / "solvers.py")
 
 
+@pytest.mark.slow
 def test_outcomes_of_files_of_others(start, tmp_path):
     """One of each kind and outcome; the fault of a mass that is not the file's, and a process that takes too long."""
     require(["mujoco"])

@@ -154,6 +154,7 @@ print(len(done))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills children made by fork")
 def test_a_run_that_is_killed_again_and_again_loses_one_iteration_each_time(tmp_path):
     words = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(tmp_path / "run.pt")]

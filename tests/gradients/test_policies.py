@@ -65,8 +65,12 @@ def loss_of(sim: Simulation, policy: torch.nn.Module, **parameters: torch.Tensor
     return t.final.position.square().sum() + t.observation.sum() + t.control.square().sum()
 
 
-@pytest.mark.parametrize("solver", ["mpm", "springs", "projective"])
-@pytest.mark.parametrize("kind", [Noisy, Recurrent, Remembering])
+@pytest.mark.parametrize(
+    ("kind", "solver"),
+    [(kind, solver) for kind in (Noisy, Recurrent, Remembering) for solver in ("mpm", "springs")]
+    + [(Recurrent, "projective")]
+    + [pytest.param(kind, "projective", marks=pytest.mark.slow) for kind in (Noisy, Remembering)],
+)
 def test_every_schedule_gives_the_gradient_of_all(kind, solver):
     """Bitwise, to the weights and to a parameter."""
     found = {}

@@ -8,11 +8,31 @@ import dataclasses
 import functools
 
 import numpy as np
+import pytest
 import warp as wp
-from cases import lame, rotation_of
+from cases import DIMENSIONS, INCOMPRESSIBILITY, LAWS, lame, rotation_of
 
 from warpbots.materials import elasticity
-from warpbots.numerics import matrix, real, real_numpy
+from warpbots.numerics import matrix, precision, real, real_numpy
+
+COMPILED = {"float32": (3,), "float64": DIMENSIONS}[precision]
+"""Dimensions in which every run judges laws at points: each law is a module of its own, which has to be compiled."""
+
+
+def elasticities(laws: tuple[str, ...] = LAWS):
+    """Parametrizes a test by laws, exponents of the added volumetric energy and dimensions.
+
+    Each law alone and with one of the exponents in turn; all other pairs, which add the same term, are slow, and so are
+    those in a plane in float32.
+    """
+    quick = {(law, p) for i, law in enumerate(LAWS) for p in (0, INCOMPRESSIBILITY[1 + i % 2])}
+    points = [
+        pytest.param(law, p, dim, marks=() if (law, p) in quick and dim in COMPILED else pytest.mark.slow)
+        for law in laws
+        for p in INCOMPRESSIBILITY
+        for dim in DIMENSIONS
+    ]
+    return pytest.mark.parametrize(("law", "incompressibility", "dim"), points)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,8 +5,8 @@ import functools
 import numpy as np
 import pytest
 import warp as wp
-from cases import DIMENSIONS, INCOMPRESSIBILITY, LAWS
-from law_points import deformations, turned
+from cases import LAWS
+from law_points import deformations, elasticities, turned
 
 import warpbots.materials
 from warpbots.materials import DIFFERENTIALS, differential, elasticity
@@ -15,13 +15,6 @@ from warpbots.numerics import matrix, precision, real, real_numpy
 
 H = 1e-5
 E, NU = 2.0, 0.35
-
-
-def all_laws(test):
-    """Every law with every added incompressibility in every dimension."""
-    for name, values in (("dim", DIMENSIONS), ("incompressibility", INCOMPRESSIBILITY), ("law", LAWS)):
-        test = pytest.mark.parametrize(name, values)(test)
-    return test
 
 
 @functools.cache
@@ -62,7 +55,7 @@ def error(a: np.ndarray, b: np.ndarray) -> float:
 
 
 @pytest.mark.verification(float32=True)
-@all_laws
+@elasticities()
 def test_the_closed_form_is_what_warp_derives(law, incompressibility, dim, rng):
     """To 1e-12 in double and 1e-4 in single precision, which loses digits where the rotation is nearly not unique."""
     F, dF = points(law, dim, rng)
@@ -73,7 +66,7 @@ def test_the_closed_form_is_what_warp_derives(law, incompressibility, dim, rng):
 
 
 @pytest.mark.verification
-@all_laws
+@elasticities()
 def test_the_closed_form_is_the_slope_of_the_stress(law, incompressibility, dim, rng):
     """Differences of fourth order: h^4/30 |f'''''| from truncation and eps/h |f| from rounding are below 1e-9."""
     F, dF = points(law, dim, rng)
@@ -88,7 +81,7 @@ def test_the_closed_form_is_the_slope_of_the_stress(law, incompressibility, dim,
 
 
 @pytest.mark.verification
-@all_laws
+@elasticities()
 def test_it_is_symmetric(law, incompressibility, dim, rng):
     """A : dP(B) = B : dP(A), for it is the second derivative of an energy."""
     F, A = points(law, dim, rng)

@@ -7,7 +7,8 @@ from cases import DIMENSIONS
 
 from warpbots.numerics import matrix, real_numpy, rotation
 
-pytestmark = [pytest.mark.verification(float32=True), pytest.mark.parametrize("dim", DIMENSIONS)]
+pytestmark = pytest.mark.verification(float32=True)
+dimensions = pytest.mark.parametrize("dim", DIMENSIONS)
 
 EPSILON = float(np.finfo(real_numpy).eps)
 
@@ -46,6 +47,7 @@ def matrices(rng: np.random.Generator, dim: int) -> np.ndarray:
     return np.concatenate([*turned, rng.normal(size=(2000, dim, dim)), np.eye(dim)[None]])
 
 
+@dimensions
 def test_it_is_the_nearest_rotation(dim, rng):
     """To rounding times the condition of the problem, the reciprocal of the smallest sum of two singular values."""
     F = matrices(rng, dim).astype(real_numpy)
@@ -56,10 +58,11 @@ def test_it_is_the_nearest_rotation(dim, rng):
     assert (np.abs(R - expected).max(axis=(1, 2)))[gap > 0.1 * size].max() < 200 * EPSILON
 
 
-def test_it_is_a_rotation_even_of_a_reflection(dim, rng):
-    """Near matrices with s2 = -s3, of which no rotation is the nearest, the result still is one."""
-    if dim == 2:
-        pytest.skip("a reflection of the plane has the rotation 0/0, and nothing near it is lost")
+def test_it_is_a_rotation_even_of_a_reflection(rng):
+    """Near matrices with s2 = -s3, of which no rotation is the nearest, the result still is one.
+
+    In space: a reflection of the plane has the rotation 0/0, and nothing near it is lost.
+    """
     mirrored = nearest_rotation(rng.normal(size=(200, 3, 3)))[0] * [1.0, 1.0, -1.0]
     R, _ = rotations_and_gradients(mirrored + rng.normal(size=(200, 3, 3)) * 1e-9, np.zeros((200, 3, 3)))
     assert np.abs(np.swapaxes(R, 1, 2) @ R - np.eye(3)).max() < 100 * EPSILON
@@ -67,6 +70,7 @@ def test_it_is_a_rotation_even_of_a_reflection(dim, rng):
 
 
 @pytest.mark.verification
+@dimensions
 def test_gradient_is_that_of_differences(dim, rng):
     """Central differences of the independent R in random directions."""
     F = matrices(rng, dim)

@@ -6,20 +6,13 @@ h^2/6 |f'''| from truncation and eps/h |f| from rounding: 1e-10 for h = 1e-5 and
 
 import numpy as np
 import pytest
-from cases import DIMENSIONS, INCOMPRESSIBILITY, LAWS
-from law_points import deformations, evaluate, lame, reference
+from cases import LAWS
+from law_points import deformations, elasticities, evaluate, lame, reference
 
 import warpbots.materials
 from warpbots.numerics import precision
 
 H = 1e-5
-
-
-def all_laws(test):
-    """Every law with every added incompressibility in every dimension."""
-    for name, values in (("dim", DIMENSIONS), ("incompressibility", INCOMPRESSIBILITY), ("law", LAWS)):
-        test = pytest.mark.parametrize(name, values)(test)
-    return test
 
 
 def error(a: np.ndarray, b: np.ndarray) -> float:
@@ -50,7 +43,7 @@ def test_every_law_is_listed():
 
 
 @pytest.mark.verification
-@all_laws
+@elasticities()
 def test_stress_is_the_slope_of_the_energy(law, incompressibility, dim):
     """P = dPsi/dF and tau = P F^T: by differences and by `wp.grad`."""
     F = deformations_of(law, dim)
@@ -63,7 +56,7 @@ def test_stress_is_the_slope_of_the_energy(law, incompressibility, dim):
 
 
 @pytest.mark.verification(float32=True)
-@all_laws
+@elasticities()
 def test_energy_and_stress_are_those_of_the_literature(law, incompressibility, dim):
     """Against a second implementation in singular values: float64 1e-11, float32 2e-5 of E."""
     F = deformations_of(law, dim)
@@ -76,7 +69,7 @@ def test_energy_and_stress_are_those_of_the_literature(law, incompressibility, d
 
 
 @pytest.mark.verification(float32=True)
-@all_laws
+@elasticities()
 def test_nothing_is_stored_and_nothing_pulls_at_rest(law, incompressibility, dim):
     """Psi(I) = 0 and tau(I) = 0: exactly, but for rotations in 3D, which have rounding."""
     point = evaluate(law, incompressibility, np.eye(dim)[None])
@@ -86,7 +79,7 @@ def test_nothing_is_stored_and_nothing_pulls_at_rest(law, incompressibility, dim
 
 
 @pytest.mark.verification
-@all_laws
+@elasticities()
 def test_stress_has_the_right_derivative_everywhere(law, incompressibility, dim, rng):
     """d(T : tau)/dF by differences, for a random T: at rest, where singular values (nearly) coincide, inside out."""
     F = deformations_of(law, dim)
@@ -98,7 +91,7 @@ def test_stress_has_the_right_derivative_everywhere(law, incompressibility, dim,
 
 
 @pytest.mark.verification
-@all_laws
+@elasticities()
 def test_stress_has_the_right_derivative_to_the_engineering_constants(law, incompressibility, dim, rng):
     """dtau/dE = tau/E, and dtau/dnu by complex step.
 

@@ -1,12 +1,15 @@
 """The order in which threads run does not matter: what a GPU chooses anew every time, chosen here on a CPU.
 
 Every kernel of every solver in the shape that it has on a GPU, with its threads in their order, reversed and shuffled.
-And no array is written over that a gradient still reads, as Warp's own guard sees it.
+And no array is written over that a gradient still reads, as Warp's own guard sees it. All kernels are compiled for it
+anew: one scene of each solver is computed in every run, those with all that a solver knows are slow.
 """
 
+import functools
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -21,29 +24,39 @@ SCATTERED = ("flat", "particles")
 """Scenes whose particles add to nodes by atomic operations, which round as they come."""
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory) -> dict[str, np.ndarray]:
+QUICK = ("race", "flat", "machine", "cubes", "hand")
+"""Scenes of every run: matter, springs, finite elements and rigid bodies, each in contact."""
+SLOW = tuple(s for s in GATHERED + SCATTERED if s not in QUICK)
+
+
+def marked(scenes: tuple[str, ...]) -> list:
+    """Scenes, those that take long as slow."""
+    return [pytest.param(s, marks=pytest.mark.slow if s in SLOW else ()) for s in scenes]
+
+
+@functools.cache
+def found(scenes: tuple[str, ...]) -> dict[str, np.ndarray]:
     """What `in_orders` finds, in a process of its own."""
-    target = tmp_path_factory.mktemp("orders") / "found.npz"
     folders = [TESTS / name for name in (".", "orders", "projective")] + [TESTS.parent / "benchmarks"]
     path = os.pathsep.join([*map(str, folders), *sys.path])
     environment = os.environ | {"WARPBOTS_PARALLEL": "1", "PYTHONPATH": path}
     command = [
         sys.executable,
         str(TESTS / "orders" / "in_orders.py"),
-        str(target),
-        "race",
-        *GATHERED,
-        *SCATTERED,
     ]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
-    with np.load(target) as file:
-        return dict(file)
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "found.npz"
+        run = subprocess.run(
+            [*command, str(target), *scenes], env=environment, capture_output=True, text=True, check=False
+        )
+        assert run.returncode == 0, run.stderr
+        with np.load(target) as file:
+            return dict(file)
 
 
-def pairs(results: dict[str, np.ndarray], scene: str, order: str):
+def pairs(scene: str, order: str):
     """Name, result in the order of the threads, and in another one."""
+    results = found(QUICK if scene in QUICK else SLOW)
     start = f"{scene}/ordinary/"
     names = [n.removeprefix(start) for n in results if n.startswith(start)]
     return [(n, results[start + n], results[f"{scene}/{order}/{n}"]) for n in names]
@@ -53,29 +66,29 @@ ORDERS = pytest.mark.parametrize("order", ["reversed", "shuffled"])
 
 
 @ORDERS
-def test_orders_are_seen(results, order):
+def test_orders_are_seen(order):
     """Where the order does matter, it is another one, in which every thread comes once."""
-    ((_, first, other),) = pairs(results, "race", order)
+    ((_, first, other),) = pairs("race", order)
     assert not np.array_equal(first, other)
     np.testing.assert_array_equal(np.sort(other), first)
 
 
 @ORDERS
-@pytest.mark.parametrize("scene", GATHERED)
-def test_motions_are_the_same_to_the_bit(results, scene, order):
+@pytest.mark.parametrize("scene", marked(GATHERED))
+def test_motions_are_the_same_to_the_bit(scene, order):
     """States, or what is sensed of them."""
-    for name, first, other in pairs(results, scene, order):
+    for name, first, other in pairs(scene, order):
         if not name.startswith("d_"):
             np.testing.assert_array_equal(other, first, err_msg=name)
 
 
 @ORDERS
-@pytest.mark.parametrize("scene", GATHERED + SCATTERED)
-def test_results_are_the_same_to_rounding(results, scene, order):
+@pytest.mark.parametrize("scene", marked(GATHERED + SCATTERED))
+def test_results_are_the_same_to_rounding(scene, order):
     """And gradients with respect to states, controls and every parameter: to 1e-10 of the largest entry.
 
     Most agree to 1e-14; an adjoint that is iterated to 1e-11 ends within that, and a gradient that is zero is known to
     1e-15.
     """
-    for name, first, other in pairs(results, scene, order):
+    for name, first, other in pairs(scene, order):
         assert np.abs(other - first).max() <= 1e-10 * np.abs(first).max() + 1e-15, name

@@ -45,8 +45,8 @@ def test_a_bare_bone_falls_and_stands_on_its_lower_side():
 
 def test_a_bare_bone_sticks_below_the_angle_of_friction_and_slides_above_it():
     """Half a degree below atan(mu) it stays, half a degree above it slides with g (sin - mu cos)."""
-    mu = torch.tensor([0.1, 0.5, 0.8]).repeat_interleave(2)
-    offset, dt = torch.tensor([-0.5, 0.5]).repeat(3), 1 / 120
+    mu = torch.tensor([0.1, 0.8]).repeat_interleave(2)
+    offset, dt = torch.tensor([-0.5, 0.5]).repeat(2), 1 / 120
     angle = torch.atan(mu) + torch.deg2rad(offset)
     scene = Scene(sled(material=STIFF), obstacles=(floor(friction=0.5),))
     sim = Simulation(scene, ProjectiveDynamics(CELL), dt, worlds=len(mu))
