@@ -66,8 +66,9 @@ def test(*options: str) -> None:
 def slow(*options: str) -> None:
     """The tests marked slow, in both precisions; options go to both."""
     set_up("[test,notebook]")
-    tests("-p", "no:nbmake", "-m", "slow", *options)
-    tests("-p", "no:nbmake", "-m", "slow and verification", *options, WARPBOTS_PRECISION="float64")
+    whole = ("-p", "no:nbmake", "--dist", "loadfile")  # tests of one file share what takes long
+    tests(*whole, "-m", "slow", *options)
+    tests(*whole, "-m", "slow and verification", *options, WARPBOTS_PRECISION="float64")
 
 
 if __name__ == "__main__":
