@@ -416,7 +416,7 @@ def DistantLight "Sun" {
         "Hat": "a mesh of 48 sides is used instead",
         "Egg": "scales",
         "Sheet": "an open surface; the space up to 0.1 m behind it is solid",
-        "Door": "moves",
+        "Door": "an animated collider",
     }
     for name, word in words.items():
         assert word in listed[name]
