@@ -170,9 +170,7 @@ def test_moments_that_hardly_count_are_mended_however_far_they_are(load):
 def test_attributes_of_the_compiler_are_checked(load):
     text = robot(link("base"), link("arm", inertial(2.0)), joint("base", "arm"))
     assert load(text, compiler={"boundmass": 3.0}).rigid[1].inertia.mass == 3.0
-    with pytest.raises(
-        wb.SceneError, match=r"compiler\['fusestatic'\]: there is no such attribute; known are bal"
-    ):
+    with pytest.raises(wb.SceneError, match=r"compiler\['fusestatic'\]: there is no such attribute; known are bal"):
         load(text, compiler={"fusestatic": True})
     with pytest.raises(wb.SceneError, match=r"compiler\['balanceinertia'\] must be True or False, got 'yes'"):
         load(text, compiler={"balanceinertia": "yes"})

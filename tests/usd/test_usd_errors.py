@@ -55,9 +55,7 @@ def test_an_empty_file(tmp_path):
 @pytest.mark.parametrize("name", ["noise.usda", "noise.usdc", "noise.usd", "noise.usdz", "noise.obj"])
 def test_what_is_no_usd(name, tmp_path):
     (tmp_path / name).write_bytes(b"v 0 0 0\n" * 100)
-    with pytest.raises(
-        SceneError, match=rf"{name}: this is not a readable USD file \([^\n]{{10,200}}\)$"
-    ) as caught:
+    with pytest.raises(SceneError, match=rf"{name}: this is not a readable USD file \([^\n]{{10,200}}\)$") as caught:
         usd.read(tmp_path / name)
     assert "pxrInternal" not in str(caught.value)
 
@@ -91,7 +89,9 @@ def test_a_missing_reference(tmp_path, caplog):
     with caplog.at_level(logging.WARNING, logger="warpbots"):
         assert usd.read(write(tmp_path, BLOCK + table)).bodies[0].name == "Block"
     assert re.search(r"/Table: it refers to a file that cannot be found or read .*table.usda", caplog.text)
-    with pytest.raises(SceneError, match=r"(?s)has no body .*/Table: it refers to a file that cannot be found .*table.usda"):
+    with pytest.raises(
+        SceneError, match=r"(?s)has no body .*/Table: it refers to a file that cannot be found .*table.usda"
+    ):
         usd.read(write(tmp_path, table), material=ROUND)
 
 
@@ -108,7 +108,9 @@ def test_a_file_of_the_future(tmp_path):
     usd.write(tmp_path / "new.usda", simple_scene())
     text = (tmp_path / "new.usda").read_text().replace("int schema = 1", "int schema = 7")
     (tmp_path / "new.usda").write_text(text)
-    with pytest.raises(SceneError, match=r"written by warpbots .* with version 7 .* supports version 1; update warpbots"):
+    with pytest.raises(
+        SceneError, match=r"written by warpbots .* with version 7 .* supports version 1; update warpbots"
+    ):
         usd.read(tmp_path / "new.usda")
 
 

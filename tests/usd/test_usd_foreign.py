@@ -231,7 +231,10 @@ def test_curves_become_bars(tmp_path):
     assert ring.shape == Truss(joints, [[0, 1], [1, 2], [2, 3], [3, 0]], 0.125)
     for text, message in (
         (curves("frame", square, [4, 2], [0.2, 0.4], *body, kind="cubic"), "frame: its curves are cubic"),
-        (curves("frame", square, [4, 3], [0.2, 0.4], *body), "its curves have 7 points by their counts, but there are 6"),
+        (
+            curves("frame", square, [4, 3], [0.2, 0.4], *body),
+            "its curves have 7 points by their counts, but there are 6",
+        ),
         (curves("frame", square, [4, 2], [0.2] * 3, *body), "2 curves, 6 points and 3 widths"),
     ):
         with pytest.raises(SceneError, match=message):
