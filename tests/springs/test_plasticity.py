@@ -1,4 +1,4 @@
-"""Springs that set and break: one bar against its stress-strain curve, a lattice against differences."""
+"""Springs that yield and break: one bar against its stress-strain curve, a lattice against differences."""
 
 import dataclasses
 
