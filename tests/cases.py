@@ -4,6 +4,8 @@ Also the smallest scenes that show an effect, in SI units.
 """
 
 import dataclasses
+import sys
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -27,6 +29,9 @@ from warpbots.scene import (
 )
 from warpbots.simulation import Simulation
 from warpbots.solvers import MPM, MassSpring, ProjectiveDynamics
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "docs" / "examples"))
+from own_solver import ExplicitFEM
 
 LAWS = ("neo_hookean", "fixed_corotated", "corotated", "linear", "st_venant_kirchhoff")
 """Constitutive laws: the keys of `warpbots.materials.LAWS`."""
@@ -62,13 +67,18 @@ ELEMENTS = {"projective": lambda dx: ProjectiveDynamics(dx, tolerance=_EXACT)}
 EXPLICIT = CONTINUA | LATTICES
 """Solvers with explicit steps."""
 
-SOLVERS = EXPLICIT | ELEMENTS
+OWN = {"own": ExplicitFEM}
+"""The example of a solver in the documentation, which is to be one in every respect: likewise, in space."""
+
+SOLVERS = EXPLICIT | ELEMENTS | OWN
 """All solvers of soft bodies by name."""
 
-SPACES = [(s, dim) for s in SOLVERS for dim in DIMENSIONS if dim == 3 or s not in ELEMENTS]
+SPACES = [(s, dim) for s in SOLVERS for dim in DIMENSIONS if dim == 3 or s not in ELEMENTS | OWN]
 """Solvers with the dimensions that they know."""
 
-WORKING = [(s, law, dim) for s, dim in SPACES for law in CONSTITUTIONS if s not in LATTICES or law == CONSTITUTIONS[0]]
+_ONE_LAW = LATTICES | OWN
+
+WORKING = [(s, law, dim) for s, dim in SPACES for law in CONSTITUTIONS if s not in _ONE_LAW or law == CONSTITUTIONS[0]]
 """Solvers with the laws that they tell apart, a lattice has but one, and the dimensions that they know."""
 
 ACTUATORS = {
@@ -90,6 +100,8 @@ IDLE = {"body_friction"}
 
 def knows(solver: str, actuator: str) -> bool:
     """Whether a solver has an actuator."""
+    if solver in OWN:
+        return actuator in {"pressure", "muscle"}
     if actuator in {"fibre", "pneumatic cell"}:
         return solver in ELEMENTS
     return solver in LATTICES or actuator not in {"expansion", "oscillation", "wave"}
@@ -129,11 +141,14 @@ def busy(dim: int, law: str = "neo_hookean", incompressibility: int = 0, solver:
     up, left, mu = (0.23, 0.57, 0.3) if solver in CONTINUA else (0.262, 0.488, 0.1)
     if solver in ELEMENTS:
         up, left, mu = 0.245, 0.505, 0.3
+    actuators = tuple(actuator(dim) for name, actuator in ACTUATORS.items() if knows(solver, name))
+    if solver in OWN:
+        return block(dim, law, incompressibility, actuators=actuators)
     return block(
         dim,
         law,
         incompressibility,
-        actuators=tuple(actuator(dim) for name, actuator in ACTUATORS.items() if knows(solver, name)),
+        actuators=actuators,
         damping=1e-3 if solver in LATTICES else 0.0,
         obstacles=(
             floor(height=up, dim=dim, friction=mu),
@@ -184,7 +199,8 @@ def stirred(sim: Simulation, rng: np.random.Generator, intervals: int) -> dict[s
     if "rest_position" in inputs:
         rest_shape = to_numpy(sim.parameter("rest_position"))
         inputs["rest_position"] = rest_shape + 0.004 * rng.uniform(-1, 1, rest_shape.shape)
-    inputs["friction"] = np.maximum(inputs["friction"], 0.1)  # which the slippery wall has to ignore
+    if "friction" in inputs:
+        inputs["friction"] = np.maximum(inputs["friction"], 0.1)  # which the slippery wall has to ignore
     scale = {
         "position": 0.004, "velocity": 0.3, "velocity_gradient": 1.0, "deformation": 0.05, "time": 0.05,
         "plastic": 0.01, "broken": 0.1,

@@ -65,12 +65,14 @@ def elastic_energy(sim: Simulation, state: State) -> np.ndarray:
     """sum k/2 (l - l0)^2, or sum V (mu/2 (|F|^2 - d) - mu ln J + lam/2 ln^2 J) of neo-Hookean matter [J]; (worlds,)."""
     if "stiffness" in sim.parameters():
         return energy(sim.model, state).elastic
-    E, nu = (to_numpy(sim.parameter(n)) for n in ("youngs_modulus", "poissons_ratio"))
+    E = to_numpy(sim.parameter("youngs_modulus"))
+    own = "poissons_ratio" in sim.parameters()
+    nu = to_numpy(sim.parameter("poissons_ratio")) if own else sim.scene.soft[0].material.poissons_ratio
     mu, lam = E / (2 * (1 + nu)), E * nu / ((1 + nu) * (1 - 2 * nu))
     if hasattr(state, "deformation"):
         F, V = to_numpy(state.deformation), to_numpy(sim.parameter("volume"))
     else:
-        tets = sim.model.matter.tets
+        tets = sim.model.tets.numpy() if hasattr(sim.model, "tets") else sim.model.matter.tets
         rest, now = (
             x[:, tets[:, 1:]] - x[:, tets[:, :1]] for x in map(to_numpy, (sim.state().position, state.position))
         )

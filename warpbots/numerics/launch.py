@@ -138,7 +138,7 @@ def _gradient_of(argument: object) -> object:
     """The adjoint of an argument: the gradient of an array, a struct of gradients, or None."""
     if isinstance(argument, wp.array):
         return argument.grad
-    if not hasattr(argument, "_cls"):
+    if not isinstance(argument, wp._src.codegen.StructInstance):
         return None
     gradient = argument._cls()
     for name in argument._cls.vars:

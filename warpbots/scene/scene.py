@@ -154,7 +154,7 @@ class Scene:
                     faults.append(f"Scene: {count} {kind} are named {name!r}; every name must be unique")
         regions = self.regions()
         for part in (*self.actuators, *self.constraints, *self.loads):
-            for region in (getattr(part, f) for f in ("region", "rotor", "stator") if hasattr(part, f)):
+            for region in (value for name, value in vars(part).items() if name in ("region", "rotor", "stator")):
                 if region not in regions:
                     faults.append(
                         f"{type(part).__name__} {part.name!r}: there is no region {region!r}; the scene has "

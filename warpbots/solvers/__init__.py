@@ -3,6 +3,9 @@
 import importlib
 from typing import TYPE_CHECKING
 
+from warpbots.solvers.array_model import ArrayModel
+from warpbots.solvers.device_arrays import device_array, tiled
+from warpbots.solvers.matter import Matter, regions_at
 from warpbots.solvers.solver import Cautious, Model, Parameter, Reports, Senses, Solver, State
 
 if TYPE_CHECKING:
@@ -13,9 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MPM",
+    "ArrayModel",
     "Articulated",
     "Cautious",
     "MassSpring",
+    "Matter",
     "Model",
     "Parameter",
     "ProjectiveDynamics",
@@ -23,6 +28,9 @@ __all__ = [
     "Senses",
     "Solver",
     "State",
+    "device_array",
+    "regions_at",
+    "tiled",
 ]
 
 _LOADED_WHEN_USED = {

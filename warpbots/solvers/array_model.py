@@ -16,6 +16,11 @@ class ArrayModel:
         """Number of control channels: one for each actuator."""
         return len(self.scene.actuators)
 
+    def summary(self) -> str:
+        """Number of points of matter and of rigid bodies; a solver may say more."""
+        counts = (self.matter, "points of matter"), (self.robot and self.robot.bodies, "rigid bodies")
+        return ", ".join(f"{len(things)} {name}" for things, name in counts if things)
+
     def parameter(self, name: str) -> wp.array:
         """The array of a parameter, shape (worlds, ...)."""
         return getattr(self, name)
