@@ -30,7 +30,7 @@ _NOT_THERE = re.compile(
     r"[Ee]rror opening|cannot be found|[Nn]o such file|there is no (?:file|mesh|such file)|Git LFS|[Cc]ould not open"
 )
 _EMPTY = re.compile(
-    r"holds no bodies|is no whole robot|the file has no body|has no Mesh|holds no triangles|holds no tetrahedra"
+    r"has no bodies|is not a complete robot|the file has no body|has no Mesh|has no triangles|has no linear tetrahedra"
 )
 
 
