@@ -113,7 +113,7 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
     extra = _factor(model, dt) if item == "tet" else {}
     state = solver.state(model)
     inputs = {name: wp.to_torch(array).clone() for name, array in vars(state).items() if isinstance(array, wp.array)}
-    like = inputs["position"]
+    like = next(iter(inputs.values()))
     inputs["control"] = torch.zeros(worlds, model.channels, dtype=like.dtype, device=like.device)
     names = frozenset(inputs)
 
@@ -138,7 +138,8 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
     def gradient() -> None:
         outputs.update(with_gradient.run(inputs)[0])
         seeds = {name: torch.zeros_like(t) for name, t in outputs.items()}
-        seeds["position"][..., 0] = 1.0 / seeds["position"][..., 0].numel()
+        place = seeds["q" if model.matter is None else "position"]
+        place[..., 0] = 1.0 / place[..., 0].numel()
         with_gradient.backward(seeds)
 
     compile_s = timed(forward) + timed(gradient)

@@ -64,7 +64,7 @@ def test_a_scene_that_mpm_cannot_simulate_runs_on_springs(tmp_path, capsys):
     wb.usd.write(path, wb.Scene([body], [wb.Expansion("grow", "all", 0.1)]))
     assert cli.main(["info", str(path)]) == 0
     said = capsys.readouterr()
-    assert "Expansion 'grow': MPM has no actuator that changes lengths" in said.err
+    assert "Expansion 'grow': MPM has no actuator that changes rest lengths" in said.err
     assert "using MassSpring instead" in said.err
     assert "springs of" in said.out
     assert "plastic" not in said.out

@@ -53,7 +53,7 @@ def test_a_fault_quotes_the_bound_of_the_parameters_that_were_used():
     sim = simulation("mpm")
     E = 0.01 * sim.parameter("youngs_modulus")
     fast = sim.state(velocity=torch.tensor([40.0, 0.0]))
-    bound = sim.solver.max_time_step(sim._model_with({"youngs_modulus": E}))
+    bound = sim.solver.max_time_step(sim._inputs.model_with({"youngs_modulus": E}))
     assert bound == pytest.approx(10 * sim.max_time_step, rel=1e-5)
     deformation = 100.0 * fast.deformation
     with pytest.raises(SimulationError, match=f"the bound for matter at rest is {bound:.3g} s"):
@@ -71,6 +71,6 @@ def test_the_cheap_limit_is_above_the_highest_frequency(solver, dim):
             n: sim.parameter(n) * torch.as_tensor(rng.uniform(0.5, 2.0, sim.parameter(n).shape)).to(sim.parameter(n))
             for n in ("stiffness", "mass", "rest_length")
         }
-        model = sim._model_with(replaced)
+        model = sim._inputs.model_with(replaced)
         limit, true = frequency_limit(model)[0], highest_frequency(model)[0]
         assert true <= limit < 1.6 * true

@@ -102,7 +102,7 @@ def test_robots_are_set_down(write):
         )
     ).joints  # fmt: skip
     assert lying.start[:3] == pytest.approx((0.0, 0.2, 0.0), abs=2e-3)
-    with pytest.raises(wb.SceneError, match="no body with contact points hangs on a free joint"):
+    with pytest.raises(wb.SceneError, match="there is no floating robot with contact points"):
         wb.set_down(wb.load_robot(write(ARM)))
 
 
@@ -144,7 +144,7 @@ def test_what_hold_pose_keeps_and_replaces(write):
 def test_a_start_outside_of_limits_is_said(write, caplog):
     with caplog.at_level(logging.WARNING):
         wb.load_robot(write(ARM))
-    assert "starts outside of the limits of 'shoulder', by up to 0.35 rad or m" in caplog.text
+    assert "starts outside the limits of 'shoulder', by up to 0.35 rad or m" in caplog.text
     assert "keyframe='home', or hold_pose(scene, {...})" in caplog.text
     caplog.clear()
     with caplog.at_level(logging.WARNING):

@@ -44,14 +44,15 @@ def step(seed: int) -> str | None:
     if sim.substeps > 100:
         return None
     rng = np.random.default_rng(seed)
-    start = sim.state()
-    velocity = start.velocity.clone().requires_grad_()
+    rest = sim.state()
+    place, rate = ("q", "qd") if sim.model.matter is None else ("position", "velocity")
+    velocity = getattr(rest, rate).clone().requires_grad_()
     names = [n for n in sim.parameters() if sim.parameter(n).numel()]
     parameters = {n: sim.parameter(n).requires_grad_() for n in rng.permutation(names)[:3]}
     control = torch.as_tensor(rng.uniform(-1, 1, (sim.worlds, 2, sim.channels))).to(velocity).requires_grad_()
-    final = sim.rollout(control, 2, sim.state(velocity=velocity), **parameters).final
+    final = sim.rollout(control, 2, sim.state(**{rate: velocity}), **parameters).final
     inputs = [velocity, control, *parameters.values()]
-    loss = final.position.square().sum() + final.velocity.square().sum()
+    loss = getattr(final, place).square().sum() + getattr(final, rate).square().sum()
     gradient = torch.autograd.grad(loss, inputs, allow_unused=True)
     wild = [n for n, t in vars(final).items() if not torch.isfinite(t).all()]
     wild += [n for n, g in zip(("velocity", "control", *parameters), gradient, strict=True)

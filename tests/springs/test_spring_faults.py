@@ -75,7 +75,7 @@ def test_options(options, text):
         (
             block(2, incompressibility=2),
             MassSpring(0.05),
-            "'block': springs know no volume, so incompressibility=2 means",
+            "'block': springs have no volume, so incompressibility=2 has no meaning",
         ),
         (
             block(2, actuators=(Cable("rope", ((0.3, 0.3), (0.8, 0.4)), 100.0),)),
