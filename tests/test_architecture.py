@@ -72,7 +72,7 @@ def solver_classes():
 
 def is_array(annotation):
     """Whether a field is an array, or a dictionary of arrays."""
-    return bool(re.search(r"\barray\b|\bndarray\b", str(annotation))) and not str(annotation).startswith("list")
+    return bool(re.search(r"\b[aA]rray\b|\bndarray\b", str(annotation))) and not str(annotation).startswith("list")
 
 
 def test_arrays_of_states_and_models_have_unit_and_shape():

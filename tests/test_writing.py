@@ -12,6 +12,14 @@ import pytest
 from warpbots.output_files import replacing
 
 
+@pytest.fixture(autouse=True)
+def python_hears_ctrl_c():
+    """Also where the tests were started in the background, by a shell that keeps Ctrl-C from them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def write(folder, then=lambda: None):
     with replacing(folder / "a.txt", folder / "b.txt") as temporary:
         for path in temporary:

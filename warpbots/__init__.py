@@ -5,7 +5,7 @@ trajectory gives a loss, whose gradient moves parameters.
 """
 
 import importlib as _importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import warp as _warp
 
@@ -130,7 +130,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-def _mimebundle(trajectory: Trajectory) -> dict:
+def _mimebundle(trajectory: Trajectory[Any]) -> dict:
     """What a notebook shows of a trajectory."""
     from warpbots.view import mimebundle
 

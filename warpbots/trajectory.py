@@ -2,17 +2,43 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol
 
 import numpy as np
 import torch
 
 from warpbots.scene import Scene
 from warpbots.scene.field_types import checked
-from warpbots.solvers import Model, State
+from warpbots.solvers import Model
 from warpbots.solvers.matter import Matter
 
-__all__ = ["Simulated", "Trajectory"]
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    TensorState_co = TypeVar("TensorState_co", covariant=True, default="MatterState")
+else:
+    from typing import TypeVar
+
+    TensorState_co = TypeVar("TensorState_co", covariant=True)
+
+__all__ = ["MatterState", "Simulated", "TensorState_co", "Trajectory"]
+
+
+class MatterState(Protocol):
+    """A state of soft bodies, whatever the solver, as tensors: what type checkers take a state for if nothing is said.
+
+    Attributes:
+        position: Positions [m], shape (worlds, n, dim).
+        velocity: Velocities [m/s], shape (worlds, n, dim).
+    """
+
+    @property
+    def position(self) -> torch.Tensor:
+        """Positions [m], shape (worlds, n, dim)."""
+
+    @property
+    def velocity(self) -> torch.Tensor:
+        """Velocities [m/s], shape (worlds, n, dim)."""
 
 
 class Simulated(Protocol):
@@ -22,15 +48,15 @@ class Simulated(Protocol):
     model: Model
     dt: float
 
-    def step(self, state: State, control: torch.Tensor, **parameters: torch.Tensor) -> State:
+    def step(self, state: Any, control: torch.Tensor, **parameters: torch.Tensor) -> Any:
         """One control interval."""
 
-    def sense(self, state: State, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
+    def sense(self, state: Any, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
         """What the solver measures of a state."""
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Trajectory:
+class Trajectory(Generic[TensorState_co]):
     """A motion. States along the way are not stored: they are simulated again, bit for bit, when asked for.
 
     Attributes:
@@ -44,11 +70,13 @@ class Trajectory:
         mimebundle: What a notebook shows of a trajectory; `warpbots` puts `warpbots.view.mimebundle` here.
     """
 
-    mimebundle: ClassVar[Callable[["Trajectory"], dict]] = staticmethod(lambda motion: {"text/plain": repr(motion)})
+    mimebundle: ClassVar[Callable[["Trajectory[Any]"], dict]] = staticmethod(
+        lambda motion: {"text/plain": repr(motion)}
+    )
 
     simulation: Simulated
-    start: State
-    final: State
+    start: TensorState_co
+    final: TensorState_co
     control: torch.Tensor
     observation: torch.Tensor | None
     parameters: dict[str, torch.Tensor]
@@ -74,7 +102,7 @@ class Trajectory:
         return self.simulation.model.matter
 
     @checked
-    def states(self, every: int = 1) -> Iterator[tuple[float, State]]:
+    def states(self, every: int = 1) -> Iterator[tuple[float, TensorState_co]]:
         """Times [s] and states without gradient: the start, every `every`-th control interval, and the end."""
         if every < 1:
             raise ValueError(f"states: every must be at least 1, got {every}")

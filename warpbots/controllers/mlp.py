@@ -25,7 +25,7 @@ class MLP(torch.nn.Module):
 
     def __init__(
         self,
-        simulation: "Simulation",
+        simulation: "Simulation[Any]",
         observer: Any = None,
         hidden: tuple[int, ...] = (64, 64),
         clock: float | None = None,

@@ -1,6 +1,6 @@
 """Open-loop control."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 import warp as wp
@@ -21,7 +21,7 @@ class OpenLoop(torch.nn.Module):
         table: The parameter, shape (steps, channels); the control is its tanh.
     """
 
-    def __init__(self, simulation: "Simulation", steps: int):
+    def __init__(self, simulation: "Simulation[Any]", steps: int):
         """Start at rest: all controls zero.
 
         Args:

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -36,7 +36,7 @@ class Clusters:
     def __post_init__(self):
         conform(self)
 
-    def bind(self, simulation: "Simulation") -> Callable[[State], torch.Tensor]:
+    def bind(self, simulation: "Simulation[Any]") -> Callable[[State], torch.Tensor]:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, 2 count dim).
 
         Raises:
@@ -66,7 +66,7 @@ class Centroid:
     def __post_init__(self):
         conform(self)
 
-    def bind(self, simulation: "Simulation") -> Callable[[State], torch.Tensor]:
+    def bind(self, simulation: "Simulation[Any]") -> Callable[[State], torch.Tensor]:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, 2 dim).
 
         Raises:
@@ -77,7 +77,7 @@ class Centroid:
         return _observation(simulation, chosen, np.zeros(len(chosen), dtype=int), 1)
 
 
-def _matter(simulation: "Simulation", observer: Clusters | Centroid) -> np.ndarray:
+def _matter(simulation: "Simulation[Any]", observer: Clusters | Centroid) -> np.ndarray:
     """Indices of the points of matter that are observed."""
     matter, region = simulation.model.matter, observer.region
     if matter is None:
@@ -93,7 +93,7 @@ def _matter(simulation: "Simulation", observer: Clusters | Centroid) -> np.ndarr
 
 
 def _observation(
-    simulation: "Simulation", chosen: np.ndarray, label: np.ndarray, count: int
+    simulation: "Simulation[Any]", chosen: np.ndarray, label: np.ndarray, count: int
 ) -> Callable[[State], torch.Tensor]:
     matter = simulation.model.matter
     rest = simulation.state()

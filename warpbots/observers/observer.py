@@ -1,6 +1,6 @@
 """What an observer is: something that is told the simulation, and then sees its states."""
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import torch
 
@@ -23,5 +23,5 @@ class Observation(Protocol):
 class Observer(Protocol):
     """What a controller may be given instead of a function of the state."""
 
-    def bind(self, simulation: "Simulation") -> Observation:
+    def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`."""

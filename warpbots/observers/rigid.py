@@ -5,7 +5,7 @@ rollout that replaces parameters has to replace them in its observations, too.
 """
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ __all__ = ["ContactForces", "EndEffector", "JointTorques", "Joints", "Poses", "T
 class Joints:
     """Joint coordinates q and velocities qd, in the order of `simulation.model.robot.coordinates`."""
 
-    def bind(self, simulation: "Simulation") -> Observation:
+    def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, coordinates + velocities).
 
         First the coordinates [rad, m, or quaternions (x, y, z, w)], then the velocities [rad/s or m/s].
@@ -51,7 +51,7 @@ class Poses:
 
     bodies: tuple[str, ...] | None = None
 
-    def bind(self, simulation: "Simulation") -> Observation:
+    def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, 12 bodies).
 
         For each body the origin of its frame [m], then the rows of the matrix whose columns are its axes [1].
@@ -82,7 +82,7 @@ class EndEffector:
     body: str
     point: tuple[float, ...] = (0.0, 0.0, 0.0)
 
-    def bind(self, simulation: "Simulation") -> Observation:
+    def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, 3), in the world [m].
 
         Raises:
@@ -107,7 +107,7 @@ class JointTorques:
     The control is not part of a state: it is an argument of the observation, and None means u = 0.
     """
 
-    def bind(self, simulation: "Simulation") -> Observation:
+    def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state, control=None -> tensor of shape (worlds, channels).
 
         Torques [N m] or forces [N].
@@ -133,7 +133,7 @@ class ContactForces:
 
     bodies: tuple[str, ...] | None = None
 
-    def bind(self, simulation: "Simulation") -> Observation:
+    def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, 3 bodies), in the world [N].
 
         Raises:
@@ -163,7 +163,7 @@ class Tactile:
 
     body: str
 
-    def bind(self, simulation: "Simulation") -> Observation:
+    def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`: state -> tensor of shape (worlds, 4 points).
 
         For each contact point of the body the normal force (>= 0), then the shear force in the axes of the body [N].
@@ -186,7 +186,7 @@ class Tactile:
         return observe
 
 
-def _robot(simulation: "Simulation", observer: object) -> Robot:
+def _robot(simulation: "Simulation[Any]", observer: object) -> Robot:
     """The robot of a simulation of rigid bodies."""
     if simulation.model.robot is None:
         raise TypeError(
@@ -196,12 +196,12 @@ def _robot(simulation: "Simulation", observer: object) -> Robot:
     return simulation.model.robot
 
 
-def _bodies(simulation: "Simulation", observer: object, names: tuple[str, ...] | None) -> list[int]:
+def _bodies(simulation: "Simulation[Any]", observer: object, names: tuple[str, ...] | None) -> list[int]:
     robot = _robot(simulation, observer)
     return list(range(len(robot.bodies))) if names is None else [robot.body(name) for name in names]
 
 
-def _points(simulation: "Simulation", observer: object) -> tuple[np.ndarray, ...]:
+def _points(simulation: "Simulation[Any]", observer: object) -> tuple[np.ndarray, ...]:
     """Indices of the contact points of each body."""
     points = _robot(simulation, observer).contact_points
     if points is None:

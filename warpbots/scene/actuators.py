@@ -1,5 +1,7 @@
 """Actuators: what a control signal in [-1, 1] does to a body. Data only; the forces are in `warpbots.actuators`."""
 
+from collections.abc import Sequence
+
 from warpbots.scene.record import SceneError, direction, point, record
 
 __all__ = ["Actuator", "Cable", "Expansion", "Fibre", "Motor", "Muscle", "Oscillation", "PneumaticCell", "Pressure"]
@@ -41,7 +43,7 @@ class Muscle:
 
     name: str
     region: str
-    direction: tuple[float, ...]
+    direction: Sequence[float]
     max_stress: float
 
     def __post_init__(self):
@@ -68,7 +70,7 @@ class Fibre:
 
     name: str
     region: str
-    direction: tuple[float, ...]
+    direction: Sequence[float]
     stiffness: float
     max_contraction: float
 
@@ -121,7 +123,7 @@ class Cable:
     """
 
     name: str
-    waypoints: tuple[tuple[float, ...], ...]
+    waypoints: Sequence[Sequence[float]]
     stiffness: float
     rest_length: float | None = None
 
@@ -151,7 +153,7 @@ class Expansion:
     name: str
     region: str
     max_strain: float
-    direction: tuple[float, ...] | None = None
+    direction: Sequence[float] | None = None
 
     def __post_init__(self):
         _require_strain(self, "max_strain")
@@ -187,8 +189,8 @@ class Oscillation:
     amplitude: float
     frequency: float
     phase: float = 0.0
-    direction: tuple[float, ...] | None = None
-    wave: tuple[float, ...] | None = None
+    direction: Sequence[float] | None = None
+    wave: Sequence[float] | None = None
 
     def __post_init__(self):
         _require_strain(self, "amplitude")

@@ -1,5 +1,7 @@
 """Attachments between soft bodies."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from warpbots.scene.record import SceneError, record
@@ -27,7 +29,7 @@ class Attachment:
     name: str
     first: str
     second: str
-    points: tuple[tuple[float, ...], ...]
+    points: Sequence[Sequence[float]]
 
     def __post_init__(self):
         points = self.points

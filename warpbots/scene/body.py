@@ -1,7 +1,8 @@
 """A soft body: a shape filled with a material, with names for its parts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from warpbots.scene.field_types import Triple
 from warpbots.scene.material import Material
 from warpbots.scene.record import SceneError, record
 from warpbots.scene.shapes import Shape, dimension
@@ -33,8 +34,8 @@ class SoftBody:
     material: Material
     regions: Mapping[str, Shape] | None = None
     region_materials: Mapping[str, Material] | None = None
-    velocity: tuple[float, ...] | None = None
-    color: tuple[float, float, float] = (0.35, 0.6, 0.85)
+    velocity: Sequence[float] | None = None
+    color: Triple[float] = (0.35, 0.6, 0.85)
     friction: float = 0.5
 
     def __post_init__(self):

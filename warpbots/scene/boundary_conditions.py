@@ -1,5 +1,7 @@
 """Boundary conditions of regions: constraints on their motion, and steady loads."""
 
+from collections.abc import Sequence
+
 from warpbots.scene.record import SceneError, direction, point, record
 
 __all__ = ["FREEDOMS", "Constraint", "Load"]
@@ -24,7 +26,7 @@ class Constraint:
 
     region: str
     freedom: str = "fixed"
-    direction: tuple[float, ...] | None = None
+    direction: Sequence[float] | None = None
     name: str = "clamp"
 
     def __post_init__(self):
@@ -54,7 +56,7 @@ class Load:
     """
 
     region: str
-    force: tuple[float, ...]
+    force: Sequence[float]
     name: str = "load"
 
     def __post_init__(self):

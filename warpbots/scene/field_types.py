@@ -6,14 +6,22 @@ import inspect
 import numbers
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-__all__ = ["Bound", "checked", "conform", "fitted", "shown"]
+__all__ = ["Bound", "Pair", "Triple", "checked", "conform", "fitted", "shown"]
 
 Bound = Annotated[float, "or infinite"]
 """A number that may be infinite."""
+
+_T = TypeVar("_T")
+
+Pair = Annotated[Sequence[_T], 2]
+"""Two of a kind; a field keeps them as a tuple."""
+
+Triple = Annotated[Sequence[_T], 3]
+"""Three of a kind, likewise."""
 
 _UNIONS = (Union, types.UnionType)
 
@@ -69,10 +77,8 @@ def fitted(value: Any, kind: Any, what: str) -> Any:
         return value
     if kind is np.ndarray:
         return _array(value, what)
-    if origin is Sequence:
-        return _tuple(value, tuple[parts[0], ...], what)
-    if origin is tuple:
-        return _tuple(value, kind, what)
+    if (row := _row_of(kind)) is not None:
+        return _tuple(value, row, what)
     if origin is Mapping:
         if not isinstance(value, Mapping):
             raise _misfit(value, kind, what)
@@ -84,6 +90,17 @@ def fitted(value: Any, kind: Any, what: str) -> Any:
     if not isinstance(value, origin or kind):
         raise _misfit(value, kind, what)
     return value
+
+
+def _row_of(kind: Any) -> Any:
+    """The type of the tuple that a tuple, a sequence, a pair or a triple becomes; None for all else."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is Annotated and kind != Bound:
+        sequence, count = parts
+        return tuple[get_args(sequence) * count]
+    if origin is Sequence:
+        return tuple[parts[0], ...]
+    return kind if origin is tuple else None
 
 
 @functools.cache
@@ -158,7 +175,7 @@ def _misfit(value: Any, kind: Any, what: str) -> ValueError:
     text = f"{what} must be {_words(kind)}, got {shown(value)}"
     if isinstance(value, type) and issubclass(value, _classes(kind)):
         text += f"; make one with {value.__name__}(...)"
-    elif get_origin(kind) is tuple and isinstance(value, _classes(get_args(kind)[0])):
+    elif (row := _row_of(kind)) is not None and isinstance(value, _classes(get_args(row)[0])):
         text += "; put it in a list: [...]"
     return ValueError(text)
 
@@ -168,7 +185,8 @@ def _words(kind: Any, many: bool = False) -> str:
     origin, parts = get_origin(kind), get_args(kind)
     if origin in _UNIONS:
         return _joined([_words(p, many) for p in parts])
-    if origin is tuple:
+    if (row := _row_of(kind)) is not None:
+        parts = get_args(row)
         count = "" if parts[-1] is Ellipsis else f"{len(parts)} "
         return f"{'lists' if many else 'a list'} of {count}{_words(parts[0], many=True)}"
     if origin is Callable:

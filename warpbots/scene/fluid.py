@@ -1,14 +1,16 @@
 """The fluid around soft bodies."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
+from warpbots.scene.field_types import Pair
 from warpbots.scene.record import SceneError, point, record
 
 __all__ = ["Fluid", "Table"]
 
-Table = tuple[tuple[float, float], ...]
+Table = Sequence[Pair[float]]
 """Pairs of an angle of attack [rad] and a coefficient [1], from -pi/2 to pi/2."""
 
 _DEGREE = math.pi / 180.0
@@ -43,7 +45,7 @@ class Fluid:
     """
 
     density: float
-    velocity: tuple[float, ...] | None = None
+    velocity: Sequence[float] | None = None
     drag: float | Table = _PLATE
     thrust: float | Table = _LIFT
 

@@ -1,6 +1,7 @@
 """Joints between rigid bodies."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -78,17 +79,17 @@ class Joint:
     kind: str
     parent: str | None
     child: str
-    position: tuple[float, ...] = (0.0, 0.0, 0.0)
-    rotation: tuple[tuple[float, ...], ...] = _IDENTITY
-    axis: tuple[float, ...] = (0.0, 0.0, 1.0)
-    start: tuple[float, ...] | float | None = None
-    start_velocity: tuple[float, ...] | float | None = None
-    stiffness: tuple[float, ...] | float = 0.0
-    neutral: tuple[float, ...] | float = 0.0
-    damping: tuple[float, ...] | float = 0.0
-    armature: tuple[float, ...] | float = 0.0
-    lower: tuple[Bound, ...] | Bound | None = None
-    upper: tuple[Bound, ...] | Bound | None = None
+    position: Sequence[float] = (0.0, 0.0, 0.0)
+    rotation: Sequence[Sequence[float]] = _IDENTITY
+    axis: Sequence[float] = (0.0, 0.0, 1.0)
+    start: Sequence[float] | float | None = None
+    start_velocity: Sequence[float] | float | None = None
+    stiffness: Sequence[float] | float = 0.0
+    neutral: Sequence[float] | float = 0.0
+    damping: Sequence[float] | float = 0.0
+    armature: Sequence[float] | float = 0.0
+    lower: Sequence[Bound] | Bound | None = None
+    upper: Sequence[Bound] | Bound | None = None
     limit_stiffness: float = 1e3
     limit_damping: float = 0.0
 

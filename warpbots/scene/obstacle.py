@@ -1,5 +1,7 @@
 """Static obstacles: floors, walls, terrain and other solids."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from warpbots.scene.field_types import checked
@@ -66,7 +68,7 @@ def floor(height: float = 0.0, dim: int = 3, condition: str = "friction", fricti
 
 @checked
 def walls(
-    lower: tuple[float, ...], upper: tuple[float, ...], condition: str = "slip", friction: float = 0.0
+    lower: Sequence[float], upper: Sequence[float], condition: str = "slip", friction: float = 0.0
 ) -> tuple[Obstacle, ...]:
     """Walls around a box: one half-space for each of its 2 dim faces.
 

@@ -1,7 +1,10 @@
 """Rigid bodies: shape, inertia and contact points."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from warpbots.scene.field_types import Triple
 from warpbots.scene.record import SceneError, point, record
 from warpbots.scene.shapes import Shape, dimension
 from warpbots.scene.shapes.field_checks import assign, finite_array, positive
@@ -38,7 +41,7 @@ class Inertia:
     """
 
     mass: float
-    center: tuple[float, ...]
+    center: Sequence[float]
     moments: np.ndarray
 
     def __post_init__(self):
@@ -115,11 +118,11 @@ class RigidBody:
     shape: Shape | None
     density: float = 1000.0
     inertia: Inertia | None = None
-    position: tuple[float, ...] = (0.0, 0.0, 0.0)
-    rotation: tuple[tuple[float, ...], ...] = _IDENTITY
+    position: Sequence[float] = (0.0, 0.0, 0.0)
+    rotation: Sequence[Sequence[float]] = _IDENTITY
     points: int | Cloud = 0
     surface: str | None = None
-    color: tuple[float, float, float] = (0.75, 0.75, 0.72)
+    color: Triple[float] = (0.75, 0.75, 0.72)
     friction: float = 0.5
 
     def __post_init__(self):

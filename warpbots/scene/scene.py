@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from warpbots.scene.attachment import Attachment
 from warpbots.scene.body import SoftBody
 from warpbots.scene.boundary_conditions import Constraint, Load
 from warpbots.scene.contact_law import Contact
+from warpbots.scene.field_types import Pair
 from warpbots.scene.fluid import Fluid
 from warpbots.scene.joint import Joint
 from warpbots.scene.joint_motors import Servo, Torque
@@ -42,7 +44,7 @@ class Task:
     control_interval: float
     substeps: int
     steps: int
-    direction: tuple[float, ...]
+    direction: Sequence[float]
     clusters: int = 7
     clock: float | None = None
 
@@ -79,18 +81,18 @@ class Scene:
         SceneError: Duplicate names, references to nothing, or parts of different dimensions; every fault is listed.
     """
 
-    bodies: tuple[SoftBody | RigidBody, ...]
-    actuators: tuple[Actuator | Torque | Servo, ...] = ()
-    obstacles: tuple[Obstacle, ...] = ()
-    gravity: tuple[float, ...] | None = None
-    domain: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    bodies: Sequence[SoftBody | RigidBody]
+    actuators: Sequence[Actuator | Torque | Servo] = ()
+    obstacles: Sequence[Obstacle] = ()
+    gravity: Sequence[float] | None = None
+    domain: Pair[Sequence[float]] | None = None
     task: Task | None = None
     name: str = "robot"
-    constraints: tuple[Constraint, ...] = ()
-    loads: tuple[Load, ...] = ()
-    attachments: tuple[Attachment, ...] = ()
-    joints: tuple[Joint, ...] = ()
-    contacts: tuple[Contact, ...] = ()
+    constraints: Sequence[Constraint] = ()
+    loads: Sequence[Load] = ()
+    attachments: Sequence[Attachment] = ()
+    joints: Sequence[Joint] = ()
+    contacts: Sequence[Contact] = ()
     fluid: Fluid | None = None
     source: str | None = dataclasses.field(default=None, compare=False)
 

@@ -1,6 +1,6 @@
 """The centre of mass of a scene, or of a region of it."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 import warp as wp
@@ -16,7 +16,7 @@ __all__ = ["CenterOfMass"]
 class CenterOfMass:
     """Masses of the matter of a simulation, by region, and what they weigh a state with."""
 
-    def __init__(self, simulation: "Simulation"):
+    def __init__(self, simulation: "Simulation[Any]"):
         """Nothing is computed yet.
 
         Args:

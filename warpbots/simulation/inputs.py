@@ -9,11 +9,12 @@ import warp as wp
 
 from warpbots.gradients import Tensors, at_turn, refuse_transforms
 from warpbots.scene.field_types import shown
-from warpbots.solvers import Model, Parameter, State
+from warpbots.solvers import Model, Parameter
+from warpbots.trajectory import TensorState_co
 
 __all__ = ["Controller", "Inputs", "Seen", "parameter_fault"]
 
-Controller = Callable[[State, float], torch.Tensor]
+Controller = Callable[[TensorState_co, float], torch.Tensor]
 """What drives a robot: (state, time [s]) -> control of shape (worlds, channels) with values in [-1, 1]."""
 
 
@@ -118,7 +119,7 @@ class Inputs:
         """
         return self.fit(value, self.no_control, "a control")
 
-    def controller(self, controller: Any, steps: int, dt: float) -> Controller:
+    def controller(self, controller: Any, steps: int, dt: float) -> Controller[Any]:
         """A function of the state and the time, whatever it is given as.
 
         Args:

@@ -5,7 +5,7 @@ import functools
 import math
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 import torch
@@ -33,7 +33,7 @@ from warpbots.simulation.inputs import Controller, Inputs, parameter_fault
 from warpbots.simulation.time_step import MOST_SUBSTEPS, TimeStep
 from warpbots.solvers import Parameter, Reports, Senses, Solver, State
 from warpbots.solvers.checks import refuse_far
-from warpbots.trajectory import Trajectory
+from warpbots.trajectory import TensorState_co, Trajectory
 
 __all__ = ["Simulation"]
 
@@ -44,7 +44,7 @@ _ALL = sys.maxsize
 """Those of a backward pass, which is read when it ends."""
 
 
-class Simulation:
+class Simulation(Generic[TensorState_co]):
     """A scene under a solver, in steps of a control interval.
 
     Threads may share one: they take turns, so that several are no faster than one; processes run side by side.
@@ -67,7 +67,7 @@ class Simulation:
     def __init__(
         self,
         scene: Scene,
-        solver: Solver,
+        solver: Solver[torch.Tensor, TensorState_co],
         dt: float,
         substeps: int | None = 1,
         *,
@@ -170,7 +170,7 @@ class Simulation:
             raise KeyError(f"there is no region {name!r}; the scene has {', '.join(regions) or 'none'}")
         return torch.as_tensor(regions[name], device=wp.device_to_torch(self.model.device))
 
-    def center_of_mass(self, state: State, region: str | None = None, **parameters: torch.Tensor) -> torch.Tensor:
+    def center_of_mass(self, state: Any, region: str | None = None, **parameters: torch.Tensor) -> torch.Tensor:
         """Centre of mass of all bodies, or of a region [m], shape (worlds, dim); differentiable.
 
         Masses of matter are those of the scene. The mean of the positions is another point where the points of the
@@ -188,7 +188,7 @@ class Simulation:
         """
         return self._center_of_mass.of(state, region, self._inputs.parameters(parameters))
 
-    def state(self, **fields: torch.Tensor) -> State:
+    def state(self, **fields: torch.Tensor) -> TensorState_co:
         """The scene at rest, with `fields` instead of its own.
 
         Args:
@@ -212,7 +212,7 @@ class Simulation:
                 self._refuse_far(fitted.detach().cpu().numpy(), above=3)
         return type(arrays)(**rest)
 
-    def step(self, state: State, control: torch.Tensor, **parameters: torch.Tensor) -> State:
+    def step(self, state: Any, control: torch.Tensor, **parameters: torch.Tensor) -> TensorState_co:
         """One control interval: `substeps` solver steps under one control signal.
 
         Differentiable by torch with respect to every argument.
@@ -233,7 +233,7 @@ class Simulation:
         Watch(self.model.device, 1).note(marks, functools.partial(self._diagnosis.refuse, inputs, 0))
         return type(state)(**outputs)
 
-    def sense(self, state: State, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
+    def sense(self, state: Any, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
         """What the solver can measure of a state: see `warpbots.solvers.articulated.Readings`.
 
         Differentiable by torch with respect to every argument. A rollout that replaces parameters has to replace them
@@ -292,13 +292,13 @@ class Simulation:
 
     def rollout(
         self,
-        controller: Controller | torch.Tensor | None,
+        controller: Controller[TensorState_co] | torch.Tensor | None,
         steps: int,
-        state: State | None = None,
+        state: Any = None,
         *,
-        observe: Callable[[State], torch.Tensor] | None = None,
+        observe: Callable[[TensorState_co], torch.Tensor] | None = None,
         **parameters: torch.Tensor,
-    ) -> Trajectory:
+    ) -> Trajectory[TensorState_co]:
         """`steps` control intervals.
 
         Args:
@@ -379,9 +379,9 @@ def _device(device: wp.DeviceLike) -> wp.Device:
         raise ValueError(f"Simulation: there is no device {device!r}; this machine has {known}") from None
 
 
-def _fields(state: State) -> Tensors:
+def _fields(state: Any) -> Tensors:
     return {f.name: getattr(state, f.name) for f in dataclasses.fields(state)}
 
 
-def _copied(state: State) -> State:
+def _copied(state: Any) -> State:
     return type(state)(**{name: field.detach().clone() for name, field in _fields(state).items()})

@@ -25,9 +25,17 @@ class Surface(Protocol):
         faces: Vertices of the faces within these, counter-clockwise seen from outside, shape (n, 3).
     """
 
-    body: int
-    nodes: slice
-    faces: np.ndarray
+    @property
+    def body(self) -> int:
+        """Index of the body in the scene."""
+
+    @property
+    def nodes(self) -> slice:
+        """Which points are vertices."""
+
+    @property
+    def faces(self) -> np.ndarray:
+        """Vertices of the faces within these, shape (n, 3)."""
 
 
 @dataclasses.dataclass(frozen=True)

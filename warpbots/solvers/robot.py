@@ -21,11 +21,25 @@ class Robot(Protocol):
             whose contacts are not felt at points.
     """
 
-    bodies: tuple[str, ...]
-    joints: tuple[Joint, ...]
-    coordinates: dict[str, slice]
-    velocities: dict[str, slice]
-    contact_points: tuple[np.ndarray, ...] | None
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """Names of the bodies."""
+
+    @property
+    def joints(self) -> tuple[Joint, ...]:
+        """The joint of each body."""
+
+    @property
+    def coordinates(self) -> dict[str, slice]:
+        """Where the coordinates of a joint are in a state's `q`, by its name."""
+
+    @property
+    def velocities(self) -> dict[str, slice]:
+        """Where its velocities are in `qd`, likewise."""
+
+    @property
+    def contact_points(self) -> tuple[np.ndarray, ...] | None:
+        """Indices of the contact points of each body; None if contacts are not felt at points."""
 
     def body(self, name: str) -> int:
         """Index of a body.

@@ -6,7 +6,8 @@ solvers can do besides is said by protocols of its own: `Senses`, `Reports` and 
 
 import dataclasses
 import math
-from typing import ClassVar, Protocol, Self, runtime_checkable
+from collections.abc import Callable
+from typing import Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 import warp as wp
 
@@ -15,6 +16,10 @@ from warpbots.solvers.matter import Matter
 from warpbots.solvers.robot import Robot
 
 __all__ = ["Cautious", "Model", "Parameter", "Reports", "Senses", "Solver", "State"]
+
+
+_Array_contra = TypeVar("_Array_contra", contravariant=True)
+_Mapped_co = TypeVar("_Mapped_co", covariant=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,10 +55,21 @@ class Model(Protocol):
         robot: Rigid bodies and their joints; None without any.
     """
 
-    scene: Scene
-    worlds: int
-    device: wp.Device
-    scalar: type
+    @property
+    def scene(self) -> Scene:
+        """What was built."""
+
+    @property
+    def worlds(self) -> int:
+        """Number of independent copies."""
+
+    @property
+    def device(self) -> wp.Device:
+        """Device of all arrays."""
+
+    @property
+    def scalar(self) -> type:
+        """Warp scalar of control signals."""
 
     @property
     def channels(self) -> int:
@@ -80,7 +96,7 @@ class Model(Protocol):
         """A copy with `arrays` instead of its own, by name of the parameter."""
 
 
-class State(Protocol):
+class State(Protocol[_Array_contra, _Mapped_co]):
     """What moves: a frozen dataclass whose fields are Warp arrays with a leading axis for the worlds.
 
     Where a model has matter, `position` [m] and `velocity` [m/s] are those of its points, shape (worlds, n, dim); where
@@ -88,9 +104,12 @@ class State(Protocol):
     velocities, shapes (worlds, n_coordinates) and (worlds, n_velocities). All else is the solver's own.
     """
 
+    def mapped(self, make: Callable[[wp.array], _Array_contra]) -> _Mapped_co:
+        """A copy with `make` of each field, such as a tensor for each array."""
+
 
 @runtime_checkable
-class Solver(Protocol):
+class Solver(Protocol[_Array_contra, _Mapped_co]):
     """A method of simulation. A solver holds options only; everything else is in its model and state.
 
     Attributes:
@@ -99,15 +118,18 @@ class Solver(Protocol):
     """
 
     margin: ClassVar[float]
-    lost_gradient: str
+
+    @property
+    def lost_gradient(self) -> str:
+        """How gradients can stop being finite within a step, and what helps, as the end of a sentence."""
 
     def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> Model:
         """Turn a scene into arrays; the only place that refuses what this solver cannot simulate."""
 
-    def state(self, model: Model, requires_grad: bool = False) -> State:
+    def state(self, model: Any, requires_grad: bool = False) -> State[_Array_contra, _Mapped_co]:
         """Fresh arrays: the scene at rest, at time 0."""
 
-    def step(self, model: Model, state: State, control: wp.array, state_out: State, dt: float) -> None:
+    def step(self, model: Any, state: Any, control: wp.array, state_out: Any, dt: float) -> None:
         """Advance by `dt` [s]: launch kernels that read `state` and `control` and write all of `state_out`.
 
         Records its adjoint on the active `wp.Tape`. No hidden state changes the result.
@@ -120,7 +142,7 @@ class Solver(Protocol):
             dt: Time step [s].
         """
 
-    def diagnose(self, model: Model, before: dict, after: dict, dt: float) -> str:
+    def diagnose(self, model: Any, before: dict, after: dict, dt: float) -> str:
         """Say in one sentence why `after`, one step after `before`, is not finite: the field, the index, the cause.
 
         Args:
@@ -130,7 +152,7 @@ class Solver(Protocol):
             dt: Length of the step [s].
         """
 
-    def max_time_step(self, model: Model, enough: float = math.inf) -> float:
+    def max_time_step(self, model: Any, enough: float = math.inf) -> float:
         """Largest stable `dt` [s], with its formula in the docstring; ``inf`` where the method is implicit.
 
         Args:
@@ -143,7 +165,7 @@ class Solver(Protocol):
 class Cautious(Protocol):
     """A solver that knows when a step is worse than one may think, although it is stable."""
 
-    def caution(self, model: Model, dt: float) -> str | None:
+    def caution(self, model: Any, dt: float) -> str | None:
         """Say in one sentence what a step of `dt` [s] leaves wrong and what helps, or nothing."""
 
 
@@ -151,13 +173,13 @@ class Cautious(Protocol):
 class Senses(Protocol):
     """A solver that measures states: what observers of rigid bodies and pictures of them ask for."""
 
-    def readings(self, model: Model, requires_grad: bool = False) -> State:
+    def readings(self, model: Any, requires_grad: bool = False) -> Any:
         """Fresh arrays for `sense`: a frozen dataclass of Warp arrays with a leading axis for the worlds.
 
         Of a model with a robot it has, among others, `position` [m], `rotation` [1] and `center` [m] of each body.
         """
 
-    def sense(self, model: Model, state: State, control: wp.array, readings_out: State) -> None:
+    def sense(self, model: Any, state: Any, control: wp.array, readings_out: Any) -> None:
         """Measure a state; records its adjoint on the active tape.
 
         Args:
@@ -172,7 +194,7 @@ class Senses(Protocol):
 class Reports(Protocol):
     """A solver whose steps are iterative."""
 
-    def report(self, model: Model, dt: float) -> object:
+    def report(self, model: Any, dt: float) -> object:
         """How the last step ended, as a dataclass of NumPy arrays.
 
         Args:

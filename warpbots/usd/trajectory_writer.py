@@ -7,6 +7,7 @@ Frames are written as they come and flushed to disk, so that memory does not gro
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from pxr import Sdf, Usd, UsdUtils
@@ -34,7 +35,7 @@ _LONGEST_TEXT = 64
 
 
 def write_trajectory(
-    path: Path, trajectory: Trajectory, fps: float, every: int, velocities: bool, springs: bool = False
+    path: Path, trajectory: Trajectory[Any], fps: float, every: int, velocities: bool, springs: bool = False
 ) -> None:
     """Write `trajectory` to `path`; see `warpbots.usd.write`.
 
@@ -105,7 +106,7 @@ def _root(files: list[Path], folder: Path, below: Sdf.Layer, fps: float, span: t
 
 
 def _write_results(
-    path: Path, below: Sdf.Layer, trajectory: Trajectory, fps: float, every: int, velocities: bool, springs: bool
+    path: Path, below: Sdf.Layer, trajectory: Trajectory[Any], fps: float, every: int, velocities: bool, springs: bool
 ) -> tuple[float, float]:
     """Write the layer of the results; returns the time codes of its first and last frame."""
     results = Sdf.Layer.CreateNew(str(path))

@@ -3,7 +3,7 @@
 A lattice has masses on its surface, where discs would reach out of the body; its cells fill it as particles do.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,13 +22,13 @@ NO_PARTICLES = Matter(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0), np.zeros(
 """What there is instead of soft matter where there is none."""
 
 
-def particles_of(simulation: "Simulation") -> Matter:
+def particles_of(simulation: "Simulation[Any]") -> Matter:
     """All soft matter at rest, as its solver has it; none in a scene of rigid bodies."""
     return NO_PARTICLES if simulation.model.matter is None else simulation.model.matter
 
 
 def placed(
-    simulation: "Simulation", state: State, world: int = 0, **parameters: "torch.Tensor"
+    simulation: "Simulation[Any]", state: State, world: int = 0, **parameters: "torch.Tensor"
 ) -> tuple[np.ndarray, Poses]:
     """Where everything that is drawn of a world is: the only thing that pictures ask a simulation for.
 

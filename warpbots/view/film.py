@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,7 +35,7 @@ _SAMPLES = 12  # frames from which the palette is chosen
 _LINGER = 0.6  # extra time for the last frame of a GIF [s]
 
 
-def film_strip(trajectory: "Trajectory", frames: int = 6, *, world: int = 0, cut: Shape | None = None) -> "Image":
+def film_strip(trajectory: "Trajectory[Any]", frames: int = 6, *, world: int = 0, cut: Shape | None = None) -> "Image":
     """Evenly spaced moments of a motion side by side, from the start to the end.
 
     Args:
@@ -73,7 +73,7 @@ def strip(motion: Motion, cut: Shape | None = None) -> "Image":
 
 def animate(
     path: str | os.PathLike,
-    trajectory: "Trajectory",
+    trajectory: "Trajectory[Any]",
     fps: float = 25.0,
     seconds: float | None = None,
     width: int = 560,

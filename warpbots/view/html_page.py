@@ -5,7 +5,7 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from warpbots.output_files import replacing
 from warpbots.view.motion import collect
@@ -36,7 +36,9 @@ K3DInstance.startAutoPlay();
 """  # a play button and a slider on a page without a kernel
 
 
-def save_html(path: str | os.PathLike, trajectory: "Trajectory", every: int | None = None, *, world: int = 0) -> Path:
+def save_html(
+    path: str | os.PathLike, trajectory: "Trajectory[Any]", every: int | None = None, *, world: int = 0
+) -> Path:
     """Write a trajectory as a page to rotate, play and scrub in any browser, without a network.
 
     Args:

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -68,7 +68,7 @@ def evenly(steps: int, frames: int) -> np.ndarray:
     return np.unique(np.round(np.linspace(0, steps, frames)).astype(int))
 
 
-def collect(trajectory: "Trajectory", steps: Iterable[int], world: int = 0) -> Motion:
+def collect(trajectory: "Trajectory[Any]", steps: Iterable[int], world: int = 0) -> Motion:
     """Simulate again and keep the moments after these numbers of control intervals.
 
     Args:

@@ -59,7 +59,7 @@ class View:
         return bundle
 
 
-def show(trajectory: "Trajectory", every: int | None = None, *, world: int = 0) -> View:
+def show(trajectory: "Trajectory[Any]", every: int | None = None, *, world: int = 0) -> View:
     """A trajectory to rotate, play and scrub in JupyterLab; 2D scenes are upright in the x-z plane.
 
     A film strip is shown instead if the environment variable ``WARPBOTS_STATIC`` is set to anything but 0 (which keeps
@@ -85,7 +85,7 @@ def show(trajectory: "Trajectory", every: int | None = None, *, world: int = 0) 
     return View(picture, text, with_controls(plot, motion), plot)
 
 
-def mimebundle(trajectory: "Trajectory") -> dict:
+def mimebundle(trajectory: "Trajectory[Any]") -> dict:
     """Representations of a trajectory for a notebook: MIME type -> data."""
     return show(trajectory)._repr_mimebundle_()
 

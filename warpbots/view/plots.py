@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -74,7 +74,7 @@ def save_loss(path: str | os.PathLike, history: "History") -> Path:
     return Path(path)
 
 
-def controls(trajectory: "Trajectory", ax: "Axes | None" = None, *, world: int = 0) -> "Axes":
+def controls(trajectory: "Trajectory[Any]", ax: "Axes | None" = None, *, world: int = 0) -> "Axes":
     """Control signals over time: curves by actuator, or bands of colour for more than six actuators.
 
     Bands are red for contraction and blue for expansion, as in pictures.

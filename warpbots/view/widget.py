@@ -2,7 +2,7 @@
 
 import importlib.util
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -43,7 +43,7 @@ def missing_packages() -> list[str]:
     return [name for name in ("k3d", "ipywidgets") if importlib.util.find_spec(name) is None]
 
 
-def moments(trajectory: "Trajectory", every: int | None) -> np.ndarray:
+def moments(trajectory: "Trajectory[Any]", every: int | None) -> np.ndarray:
     """Numbers of control intervals before the states that a browser shows.
 
     Args:

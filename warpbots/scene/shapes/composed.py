@@ -1,5 +1,7 @@
 """Shapes composed of other shapes."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from warpbots.scene.record import SceneError, point, record
@@ -21,7 +23,7 @@ class Union:
         shapes: At least one shape, all of one dimension.
     """
 
-    shapes: tuple["Shape", ...]
+    shapes: Sequence["Shape"]
 
     def __post_init__(self):
         assign(self, shapes=tuple(self.shapes))
@@ -49,8 +51,8 @@ class Posed:
     """
 
     shape: "Shape"
-    translation: tuple[float, ...]
-    rotation: tuple[tuple[float, ...], ...]
+    translation: Sequence[float]
+    rotation: Sequence[Sequence[float]]
 
     def __post_init__(self):
         dim = dimension(self.shape)

@@ -1,5 +1,7 @@
 """Primitive shapes."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from warpbots.scene.record import SceneError, direction, point, record
@@ -17,8 +19,8 @@ class Box:
         upper: Corner with the largest coordinates [m], shape (dim,).
     """
 
-    lower: tuple[float, ...]
-    upper: tuple[float, ...]
+    lower: Sequence[float]
+    upper: Sequence[float]
 
     def __post_init__(self):
         assign(self, lower=point(self.lower, "Box.lower"), upper=point(self.upper, "Box.upper"))
@@ -42,7 +44,7 @@ class Sphere:
         radius: Radius [m].
     """
 
-    center: tuple[float, ...]
+    center: Sequence[float]
     radius: float
 
     def __post_init__(self):
@@ -64,8 +66,8 @@ class Capsule:
         radius: Radius [m].
     """
 
-    start: tuple[float, ...]
-    end: tuple[float, ...]
+    start: Sequence[float]
+    end: Sequence[float]
     radius: float
 
     def __post_init__(self):
@@ -88,8 +90,8 @@ class Cylinder:
         radius: Radius [m].
     """
 
-    start: tuple[float, ...]
-    end: tuple[float, ...]
+    start: Sequence[float]
+    end: Sequence[float]
     radius: float
 
     def __post_init__(self):
@@ -120,8 +122,8 @@ class HalfSpace:
         normal: Outward direction, shape (dim,); normalised on construction.
     """
 
-    point: tuple[float, ...]
-    normal: tuple[float, ...]
+    point: Sequence[float]
+    normal: Sequence[float]
 
     def __post_init__(self):
         origin, normal = point(self.point, "HalfSpace.point"), direction(self.normal, "HalfSpace.normal")

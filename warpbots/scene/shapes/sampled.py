@@ -1,5 +1,7 @@
 """Sampled shapes: heights, images, triangles, points, signed distances."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from warpbots.scene.record import SceneError, point, record
@@ -18,7 +20,7 @@ class Heightfield:
         heights: Heights along the up axis [m], shape (n,) in 2D and (n_x, n_y) in 3D.
     """
 
-    origin: tuple[float, ...] | float
+    origin: Sequence[float] | float
     spacing: float
     heights: np.ndarray
 
@@ -53,7 +55,7 @@ class Silhouette:
     """
 
     mask: np.ndarray
-    lower: tuple[float, ...]
+    lower: Sequence[float]
     pixel: float
 
     def __post_init__(self):
@@ -186,7 +188,7 @@ class DistanceGrid:
     """
 
     values: np.ndarray
-    lower: tuple[float, ...]
+    lower: Sequence[float]
     spacing: float
 
     def __post_init__(self):

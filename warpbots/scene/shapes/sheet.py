@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from warpbots.scene.field_types import checked
+from warpbots.scene.field_types import Pair, checked
 from warpbots.scene.memory_limit import refuse_excess
 from warpbots.scene.record import SceneError, record
 from warpbots.scene.shapes.field_checks import assign, finite_array, positive, refuse_bad_indices, refuse_unused
@@ -59,10 +59,10 @@ class Sheet:
     @checked
     def rectangle(
         cls,
-        lower: tuple[float, float],
-        upper: tuple[float, float],
+        lower: Pair[float],
+        upper: Pair[float],
         thickness: float,
-        cells: tuple[int, int],
+        cells: Pair[int],
         height: float = 0.0,
         bending: float | None = None,
     ) -> "Sheet":

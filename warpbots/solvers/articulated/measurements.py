@@ -1,11 +1,12 @@
 """Measurements of a robot: poses, velocities, energies, torques of motors, contact forces."""
 
 import dataclasses
+from collections.abc import Callable
 
 import warp as wp
 
 from warpbots.numerics import Launch, clear_gradients, launch, launch_own_adjoint, record
-from warpbots.solvers.array_fields import ArrayFields
+from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.articulated.cloud_contact import body_pose, body_twist
 from warpbots.solvers.articulated.contact_list import LISTING_KERNELS, ContactList, approach, force_at, list_contacts
 from warpbots.solvers.articulated.joint_forces import motor_force
@@ -21,7 +22,7 @@ __all__ = ["Readings", "readings", "sense"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Readings(ArrayFields):
+class Readings(ArrayFields[Array]):
     """Measurements of a state, all in double precision and in the axes of the world unless said otherwise.
 
     Attributes:
@@ -38,17 +39,21 @@ class Readings(ArrayFields):
         contact_shear: Tangential part of it, in the axes of the point's body [N], shape (worlds, n_points), vector.
     """
 
-    position: wp.array
-    rotation: wp.array
-    velocity: wp.array
-    angular_velocity: wp.array
-    center: wp.array
-    kinetic_energy: wp.array
-    potential_energy: wp.array
-    torque: wp.array
-    contact_force: wp.array
-    contact_normal: wp.array
-    contact_shear: wp.array
+    position: Array
+    rotation: Array
+    velocity: Array
+    angular_velocity: Array
+    center: Array
+    kinetic_energy: Array
+    potential_energy: Array
+    torque: Array
+    contact_force: Array
+    contact_normal: Array
+    contact_shear: Array
+
+    def mapped(self, make: Callable[[Array], Other]) -> "Readings[Other]":
+        """A copy with `make` of each field."""
+        return Readings(*map(make, self.fields()))
 
 
 def readings(model: ArticulatedModel, requires_grad: bool = False) -> Readings:

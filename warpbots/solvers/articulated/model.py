@@ -3,13 +3,14 @@
 import dataclasses
 import functools
 import math
+from collections.abc import Callable
 
 import warp as wp
 
 from warpbots.contact.solid import Solids
 from warpbots.numerics import struct_of
 from warpbots.scene import Scene
-from warpbots.solvers.array_fields import ArrayFields
+from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.articulated.robot import Robot
 from warpbots.solvers.articulated.robot_arrays import Contacts, Design, RobotArrays, Tree
@@ -76,7 +77,7 @@ _CONTACT = (
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class ArticulatedState(ArrayFields):
+class ArticulatedState(ArrayFields[Array]):
     """Bodies in motion. All is in double precision.
 
     Attributes:
@@ -89,11 +90,15 @@ class ArticulatedState(ArrayFields):
         previous_dt: Length of the last step [s], 0 where there was none, shape (worlds,).
     """
 
-    q: wp.array
-    qd: wp.array
-    previous_q: wp.array
-    previous_qd: wp.array
-    previous_dt: wp.array
+    q: Array
+    qd: Array
+    previous_q: Array
+    previous_qd: Array
+    previous_dt: Array
+
+    def mapped(self, make: Callable[[Array], Other]) -> "ArticulatedState[Other]":
+        """A copy with `make` of each field."""
+        return ArticulatedState(*map(make, self.fields()))
 
 
 @dataclasses.dataclass(frozen=True)

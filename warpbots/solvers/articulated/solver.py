@@ -44,7 +44,6 @@ class Articulated:
 
     Attributes:
         margin: Part of the stability bound that is safe [1]; there is no bound.
-        lost_gradient: How gradients can stop being finite within a step, and what helps.
         integrator: ``"bdf2"`` (second order, with a first step of SDIRK2), ``"bdf1"`` (first order, implicit Euler;
             contact never gains energy) or ``"sdirk2"`` (second order without a memory, at twice the cost).
         tolerance: Largest correction of Newton's method at which a step has converged [m or rad].
@@ -59,7 +58,6 @@ class Articulated:
     """
 
     margin: ClassVar[float] = 1.0
-    lost_gradient: ClassVar[str] = OVERFLOW
 
     integrator: str = "bdf2"
     tolerance: float = 1e-9
@@ -83,6 +81,11 @@ class Articulated:
                 f"and {self.samples}"
             )
 
+    @property
+    def lost_gradient(self) -> str:
+        """How gradients can stop being finite within a step, and what helps."""
+        return OVERFLOW
+
     def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> ArticulatedModel:
         """Arrays of the rigid bodies of `scene`.
 
@@ -93,7 +96,7 @@ class Articulated:
         refuse_worlds("Articulated", worlds)
         return build(scene, worlds, wp.get_device(device), self.samples, self.rounding)
 
-    def state(self, model: ArticulatedModel, requires_grad: bool = False) -> ArticulatedState:
+    def state(self, model: ArticulatedModel, requires_grad: bool = False) -> ArticulatedState[wp.array]:
         """Fresh arrays: every joint at its start, with no step before."""
 
         def copies(values: np.ndarray | float) -> wp.array:

@@ -2,13 +2,14 @@
 
 import dataclasses
 import functools
+from collections.abc import Callable
 
 import numpy as np
 import warp as wp
 
 from warpbots.numerics import real, struct_of
 from warpbots.scene import Scene
-from warpbots.solvers.array_fields import ArrayFields
+from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.device_arrays import device_array
 from warpbots.solvers.mass_spring.constraints import FREE
@@ -40,7 +41,7 @@ _PARAMETERS = {
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class MassSpringState(ArrayFields):
+class MassSpringState(ArrayFields[Array]):
     """Masses in motion.
 
     Attributes:
@@ -52,11 +53,15 @@ class MassSpringState(ArrayFields):
         broken: 1 for broken springs, 0 for the others [1], shape (worlds, n_springs), or (worlds, 0) likewise.
     """
 
-    position: wp.array
-    velocity: wp.array
-    time: wp.array
-    plastic: wp.array
-    broken: wp.array
+    position: Array
+    velocity: Array
+    time: Array
+    plastic: Array
+    broken: Array
+
+    def mapped(self, make: Callable[[Array], Other]) -> "MassSpringState[Other]":
+        """A copy with `make` of each field."""
+        return MassSpringState(*map(make, self.fields()))
 
     def motion(self) -> list[wp.array]:
         """Positions and velocities, all worlds in one row."""

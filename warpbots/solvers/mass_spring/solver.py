@@ -34,7 +34,6 @@ class MassSpring:
     Attributes:
         margin: Part of the stability bound that is safe for matter in motion, too [1]; large deformation and impacts
             need the rest, as measured on robots and on falling cubes.
-        lost_gradient: How gradients can stop being finite within a step, and what helps.
         spacing: Distance between neighbouring masses [m].
         lattice: ``"voxel"``, boxes with the diagonals of their faces and their own, or ``"random"``, quasi-uniform
             points joined by tetrahedra.
@@ -59,7 +58,6 @@ class MassSpring:
     """
 
     margin: ClassVar[float] = 0.6
-    lost_gradient: ClassVar[str] = OVERFLOW
 
     spacing: float
     lattice: str = "voxel"
@@ -88,6 +86,11 @@ class MassSpring:
         """The table of the integrator."""
         return SCHEMES[self.integrator]
 
+    @property
+    def lost_gradient(self) -> str:
+        """How gradients can stop being finite within a step, and what helps."""
+        return OVERFLOW
+
     def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> MassSpringModel:
         """Fill the bodies of `scene` with masses and springs.
 
@@ -99,7 +102,7 @@ class MassSpring:
         options = {f: v for f, v in dataclasses.asdict(self).items() if f not in ("integrator", "contact_damping")}
         return build(scene, worlds, wp.get_device(device), self.scheme.stages, **options)
 
-    def state(self, model: MassSpringModel, requires_grad: bool = False) -> MassSpringState:
+    def state(self, model: MassSpringModel, requires_grad: bool = False) -> MassSpringState[wp.array]:
         """Fresh arrays: every mass at its rest position with the initial velocity of its body, at time 0."""
 
         def motion(values: np.ndarray) -> wp.array:

@@ -2,12 +2,13 @@
 
 import dataclasses
 import functools
+from collections.abc import Callable
 
 import warp as wp
 
 from warpbots.numerics import real, struct_of
 from warpbots.scene import Scene
-from warpbots.solvers.array_fields import ArrayFields
+from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.law_groups import LawGroup
 from warpbots.solvers.mpm.arrays import constitution_arrays, motion_arrays
@@ -41,7 +42,7 @@ class Group(LawGroup):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class MPMState(ArrayFields):
+class MPMState(ArrayFields[Array]):
     """Particles in motion, each with a velocity gradient and a deformation gradient, as APIC and MLS-MPM need.
 
     Attributes:
@@ -51,10 +52,14 @@ class MPMState(ArrayFields):
         deformation: Deformation gradients F [1], shape (worlds, n_particles), matrix.
     """
 
-    position: wp.array
-    velocity: wp.array
-    velocity_gradient: wp.array
-    deformation: wp.array
+    position: Array
+    velocity: Array
+    velocity_gradient: Array
+    deformation: Array
+
+    def mapped(self, make: Callable[[Array], Other]) -> "MPMState[Other]":
+        """A copy with `make` of each field."""
+        return MPMState(*map(make, self.fields()))
 
     @functools.cached_property
     def motion(self) -> object:

@@ -46,7 +46,6 @@ class MPM:
     Attributes:
         dx: Size of a grid cell [m].
         margin: Part of the stability bound that is safe for matter in motion, too [1]; free surfaces need the rest.
-        lost_gradient: How gradients can stop being finite within a step, and what helps.
         particles_per_cell: Particles in a full cell: 4 or 9 in 2D, 8 or 27 in 3D (1 tears); None for two per axis.
 
     Raises:
@@ -54,7 +53,6 @@ class MPM:
     """
 
     margin: ClassVar[float] = 0.4
-    lost_gradient: ClassVar[str] = OVERFLOW
 
     dx: float
     particles_per_cell: int | None = None
@@ -63,6 +61,11 @@ class MPM:
         conform(self)
         if self.dx <= 0.0:
             raise ValueError(f"MPM: dx must be positive [m], got {self.dx:g}")
+
+    @property
+    def lost_gradient(self) -> str:
+        """How gradients can stop being finite within a step, and what helps."""
+        return OVERFLOW
 
     def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> MPMModel:
         """Fill the bodies of `scene` with particles and build the grid.
@@ -85,7 +88,7 @@ class MPM:
             )
         return per_axis
 
-    def state(self, model: MPMModel, requires_grad: bool = False) -> MPMState:
+    def state(self, model: MPMModel, requires_grad: bool = False) -> MPMState[wp.array]:
         """Fresh arrays: every particle at its rest position with the initial velocity of its body, undeformed."""
         dim = model.dim
 

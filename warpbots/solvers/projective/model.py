@@ -2,6 +2,8 @@
 
 import dataclasses
 import functools
+from collections.abc import Callable
+from typing import Self
 
 import numpy as np
 import warp as wp
@@ -9,7 +11,7 @@ import warp as wp
 from warpbots.contact.solid import Solids, widths
 from warpbots.numerics import real, real_numpy
 from warpbots.scene import Scene
-from warpbots.solvers.array_fields import ArrayFields
+from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.articulated.model import PARAMETERS as ARTICULATED
 from warpbots.solvers.articulated.model import ArticulatedModel
@@ -65,7 +67,7 @@ SKELETON = tuple(n for n in ARTICULATED if n not in _PARAMETERS and not n.starts
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class ProjectiveState(ArrayFields):
+class ProjectiveState(ArrayFields[Array]):
     """Nodes in motion.
 
     Attributes:
@@ -73,12 +75,16 @@ class ProjectiveState(ArrayFields):
         velocity: Velocities [m/s], shape (worlds, n_nodes), vector.
     """
 
-    position: wp.array
-    velocity: wp.array
+    position: Array
+    velocity: Array
+
+    def mapped(self, make: Callable[[Array], Other]) -> "ProjectiveState[Other]":
+        """A copy with `make` of each field."""
+        return ProjectiveState(*map(make, self.fields()))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class SkeletalState(ProjectiveState):
+class SkeletalState(ProjectiveState[Array]):
     """Nodes and bones in motion; joints in double precision.
 
     Attributes:
@@ -87,8 +93,12 @@ class SkeletalState(ProjectiveState):
         qd: Joint velocities in the order of `Robot.velocities` [rad/s or m/s], shape (worlds, n_velocities).
     """
 
-    q: wp.array
-    qd: wp.array
+    q: Array
+    qd: Array
+
+    def mapped(self, make: Callable[[Array], Other]) -> "SkeletalState[Other]":
+        """A copy with `make` of each field."""
+        return SkeletalState(*map(make, self.fields()))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,7 +184,7 @@ class ProjectiveModel(ArrayModel):
     scalar = real
     """Warp scalar of control signals."""
 
-    @functools.cached_property
+    @property
     def robot(self) -> Robot | None:
         """The bones and their joints; None without any. Their contacts are in `ProjectiveDynamics.report`."""
         return dataclasses.replace(self.skeleton.robot, contact_points=None) if self.skeleton else None
@@ -191,7 +201,7 @@ class ProjectiveModel(ArrayModel):
         """The array of a parameter, of this model or of its skeleton, shape (worlds, ...)."""
         return getattr(self.skeleton if name in SKELETON else self, name)
 
-    def with_parameters(self, arrays: dict[str, wp.array]) -> "ProjectiveModel":
+    def with_parameters(self, arrays: dict[str, wp.array]) -> Self:
         """A copy with `arrays` instead of its own, by name of the parameter, those of the skeleton in it."""
         bones = {name: array for name, array in arrays.items() if name in SKELETON}
         own = {name: array for name, array in arrays.items() if name not in SKELETON}

@@ -131,7 +131,7 @@ class ProjectiveDynamics:
         refuse_worlds("ProjectiveDynamics", worlds)
         return build(scene, self.cell_size, self.memory, self.collisions, self.splitting, worlds, wp.get_device(device))
 
-    def state(self, model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveState:
+    def state(self, model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveState[wp.array]:
         """Fresh arrays: every node at its rest position with the initial velocity of its body."""
 
         def copies(values: np.ndarray) -> wp.array:

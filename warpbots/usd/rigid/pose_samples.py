@@ -5,7 +5,7 @@ The bodies are kinematic in the layer of the results, so that a player shows the
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
@@ -48,7 +48,7 @@ class _MovingBody(NamedTuple):
 
 
 def pose_frames(
-    found: Inventory, scene: Scene, trajectory: Trajectory, every: int, frame: Frame
+    found: Inventory, scene: Scene, trajectory: Trajectory[Any], every: int, frame: Frame
 ) -> Iterator[tuple[float, Callable[[float], int]]]:
     """Prepare the prims of all rigid bodies on the layer that is being edited, and go through the frames.
 

@@ -52,7 +52,13 @@ class _Moving(NamedTuple):
 
 
 def point_frames(
-    found: Inventory, scene: Scene, trajectory: Trajectory, every: int, frame: Frame, velocities: bool, springs: bool
+    found: Inventory,
+    scene: Scene,
+    trajectory: Trajectory[Any],
+    every: int,
+    frame: Frame,
+    velocities: bool,
+    springs: bool,
 ) -> Iterator[tuple[float, Callable[[float], int]]]:
     """Prepare the prims of all soft bodies on the layer that is being edited, and go through the frames.
 
@@ -212,7 +218,7 @@ def _extent(points: UsdGeom.PointBased, values: np.ndarray) -> Vt.Vec3fArray:
     return Vt.Vec3fArray.FromNumpy(np.stack([(values - radius).min(0), (values + radius).max(0)]))
 
 
-def _moments(trajectory: Trajectory, every: int) -> Iterator[tuple]:
+def _moments(trajectory: Trajectory[Any], every: int) -> Iterator[tuple]:
     """Time [s], positions [m], velocities [m/s] and, if springs can break, 1 for broken and 0 for intact ones."""
     if not trajectory.matter.inelastic:
         for moment in trajectory.frames(every=every):
