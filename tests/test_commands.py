@@ -191,7 +191,7 @@ def test_outcomes_of_files_of_others(start, tmp_path):
     for name, text in texts.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    script, table = BENCHMARKS / "strangers.py", tmp_path / "rows.csv"
+    script, table = BENCHMARKS / "third_party_files.py", tmp_path / "rows.csv"
     said = start(script, str(tmp_path), "--motion", "--jobs", "1", "--csv", str(table))
     with table.open() as file:
         rows = {Path(row["path"]).name: row for row in csv.DictReader(file)}
@@ -211,7 +211,9 @@ def test_standing_robots(start, tmp_path):
         """<mujoco><worldbody><body><joint name="j" axis="0 1 0"/><geom type="capsule" fromto="0 0 1 .3 0 1" size=".02"/>
         </body></worldbody></mujoco>"""
     )
-    said = start(BENCHMARKS / "standing.py", f"{tmp_path / 'arm.xml'},j=0.5", "--picture", str(tmp_path / "arm.png"))
+    said = start(
+        BENCHMARKS / "robots_standing.py", f"{tmp_path / 'arm.xml'},j=0.5", "--picture", str(tmp_path / "arm.png")
+    )
     assert "arm.xml | 1 | 0.4" in said and (tmp_path / "arm.png").stat().st_size > 1000
 
 

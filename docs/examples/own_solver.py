@@ -6,14 +6,14 @@ from math import inf, sqrt
 import numpy as np
 import warp as wp
 
-from warpbots.actuators import activation, activation_arrays, active_stress
+from warpbots.actuation_laws import activation, activation_arrays, active_stress
 from warpbots.materials import elasticity, p_wave_modulus
 from warpbots.meshing import tetrahedra
 from warpbots.numerics import clear_gradients, launch_all, launch_own_adjoint, matrix, real, record, vector
 from warpbots.scene import Scene, SceneError
 from warpbots.solvers import ArrayModel, Matter, Parameter, device_array, regions_at, tiled
-from warpbots.solvers.checks import refuse_states_without_gradient
 from warpbots.solvers.projective import ProjectiveState as State  # position and velocity of nodes
+from warpbots.solvers.scene_support import refuse_states_without_gradient
 
 vec, mat, piola = vector(3), matrix(3), elasticity("neo_hookean", 0, 3)[2]
 active, Muscles = active_stress(3), activation_arrays(3)

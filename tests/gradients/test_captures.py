@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import warpbots.numerics.threads
 from warpbots.gradients import at_turn, captured, streams
-from warpbots.gradients.marks import Marks
+from warpbots.gradients.finite_checks import Marks
 from warpbots.numerics import if_then, launch, preparing, while_loop
 from warpbots.scene import Box, Capsule, Contact, Joint, Material, RigidBody, Scene, SoftBody, Torque, floor
 from warpbots.simulation import Simulation

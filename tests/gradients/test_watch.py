@@ -12,7 +12,7 @@ from cases import CONTINUA, SOLVERS, block, busy, least
 
 import warpbots.numerics.threads
 import warpbots.simulation.simulation
-from warpbots.gradients import Checkpoints, marks
+from warpbots.gradients import Checkpoints, finite_checks
 from warpbots.scene import Muscle
 from warpbots.simulation import Simulation, SimulationError
 
@@ -261,7 +261,7 @@ def test_a_pass_that_was_broken_off_is_not_blamed_on_the_next(monkeypatch):
 
 @pytest.mark.parametrize("scalar", [wp.float32, wp.float64])
 def test_marks_compile_for_a_gpu(scalar, tmp_path):
-    _, kernel = marks._kernel(scalar)
+    _, kernel = finite_checks._kernel(scalar)
     wp.compile_aot_module(kernel.module, arch=90, module_dir=tmp_path, use_ptx=True)
     (path,) = tmp_path.glob("*.ptx")
     assert "min.s32" in path.read_text()
@@ -277,11 +277,11 @@ def test_marks_are_of_the_first_bad_entry(always, rng, as_gpu):
     values[2][30], values[2][20] = 1.5, -1.5
     kinds = [wp.vec3f, wp.float64, wp.float64, wp.vec3d]
     arrays = [wp.array(v, dtype=k, device="cpu") for v, k in zip(values, kinds, strict=True)]
-    found = marks.Marks(arrays[0].device, list(zip(arrays, [math.inf, math.inf, 1.0, 1.0], strict=True)))
+    found = finite_checks.Marks(arrays[0].device, list(zip(arrays, [math.inf, math.inf, 1.0, 1.0], strict=True)))
     for _ in range(2):
         found.clear()
         found.look()
         rows = found.taken().tolist()
         assert rows[0] == [1502, 1800, 1201]
         assert rows[2][1:] == [30, 20]
-        assert [marks.flaw(row) for row in rows] == [(1201, "-inf"), None, (20, "-inf"), None]
+        assert [finite_checks.flaw(row) for row in rows] == [(1201, "-inf"), None, (20, "-inf"), None]

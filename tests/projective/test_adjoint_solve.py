@@ -18,7 +18,7 @@ from warpbots.solvers.projective.contact_step import Contact
 from warpbots.solvers.projective.elements.element import Point
 from warpbots.solvers.projective.forces import evaluate_rest
 from warpbots.solvers.projective.global_step import GlobalStep
-from warpbots.solvers.projective.iterate.cholesky import _panels, factorise, solve
+from warpbots.solvers.projective.iterate.sparse_cholesky import _panels, factorise, solve
 from warpbots.solvers.projective.step_adjoint import solve_adjoint
 
 pytestmark = pytest.mark.verification

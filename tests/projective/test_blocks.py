@@ -13,16 +13,16 @@ from warpbots.scene import floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
 from warpbots.solvers.projective import contact_workspace, workspace
-from warpbots.solvers.projective.iterate import anderson_arrays, cholesky, nested_dissection
+from warpbots.solvers.projective.iterate import anderson_arrays, nested_dissection, sparse_cholesky
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
 from warpbots.solvers.projective.iterate.anderson_arrays import iteration
 from warpbots.solvers.projective.iterate.block_cholesky import down_kernel, up_kernel
-from warpbots.solvers.projective.iterate.cholesky import factorise, solve
 from warpbots.solvers.projective.iterate.minres import krylov, product_kernel
 from warpbots.solvers.projective.iterate.nested_dissection import blocks_of
+from warpbots.solvers.projective.iterate.sparse_cholesky import factorise, solve
 
 EPS = float(np.finfo(real_numpy).eps)
-CHOOSE = (cholesky, anderson_arrays, contact_workspace, workspace)
+CHOOSE = (sparse_cholesky, anderson_arrays, contact_workspace, workspace)
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def made(system: str, rng: np.random.Generator) -> tuple:
     return A, free, made, *arrays, b
 
 
-def solved(made: cholesky.Factor, scaling: wp.array, active: list[int], b: wp.array) -> np.ndarray:
+def solved(made: sparse_cholesky.Factor, scaling: wp.array, active: list[int], b: wp.array) -> np.ndarray:
     x = wp.full(b.size, NODE(real(7.0)), dtype=NODE, device=b.device)
     solve(made, scaling, wp.array(active, dtype=int, device=b.device), b, x, b.device)
     return x.numpy().reshape(2, -1, 4)

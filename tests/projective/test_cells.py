@@ -5,7 +5,7 @@ import pytest
 import warp as wp
 from soft_bodies import nearest
 
-from warpbots.actuators import cell_functions
+from warpbots.actuation_laws import cell_functions
 from warpbots.numerics import matrix, real, real_numpy, vector
 
 pytestmark = pytest.mark.verification(float32=True)

@@ -13,7 +13,7 @@ from warpbots.simulation import Simulation, SimulationError
 from warpbots.solvers import ProjectiveDynamics
 from warpbots.solvers.projective import contact_step, contact_workspace, workspace
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
-from warpbots.solvers.projective.contact.coulomb import compliant
+from warpbots.solvers.projective.contact.coulomb_law import compliant
 from warpbots.solvers.projective.iterate import compliance
 from warpbots.solvers.projective.iterate.compliance import ComplianceArrays
 

@@ -17,7 +17,7 @@ from warpbots.scene import Box, Constraint, Load, Material, Obstacle, Oscillatio
 from warpbots.simulation import Simulation, SimulationError
 from warpbots.solvers import MassSpring
 from warpbots.solvers.mass_spring import energy, equilibrium, forces, natural_modes, stiffness_matrix
-from warpbots.solvers.mass_spring.integrators import SCHEMES
+from warpbots.solvers.mass_spring.explicit_integrators import SCHEMES
 
 INTEGRATORS = tuple(SCHEMES)
 ORDER = {"euler": 1, "verlet": 2, "rk4": 4}

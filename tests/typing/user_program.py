@@ -13,7 +13,9 @@ def distance(trajectory: wb.Trajectory) -> torch.Tensor:
 def main() -> None:
     """A block that learns to push itself, a cloth on a bone, and a hinge."""
     body = wb.SoftBody("block", wb.shapes.Box([0.2, 0.2], [0.4, 0.3]), wb.Material(1e4, 0.3), velocity=[0.1, 0.0])
-    scene = wb.Scene([body], [wb.Cable("pull", [[0.2, 0.25], [0.4, 0.25]], 500.0)], [wb.floor(dim=2)], gravity=[0, -9.81])
+    scene = wb.Scene(
+        [body], [wb.Cable("pull", [[0.2, 0.25], [0.4, 0.25]], 500.0)], [wb.floor(dim=2)], gravity=[0, -9.81]
+    )
     simulation = wb.Simulation(scene, wb.MPM(dx=0.02), dt=5e-3, substeps=10)
     policy = wb.controllers.OpenLoop(simulation, 20)
     history = wb.fit(policy.parameters(), lambda: -distance(simulation.rollout(policy, 20)), iterations=5)

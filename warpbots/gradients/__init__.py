@@ -1,13 +1,13 @@
 """Gradients through simulations: schedules, replayable control intervals, and the bridge to torch."""
 
 from warpbots.gradients.checkpoints import Checkpoints
+from warpbots.gradients.deferred_checks import BackwardWatch, Found, Watch
+from warpbots.gradients.finite_checks import flaw
 from warpbots.gradients.interval import interval, reading
-from warpbots.gradients.marks import flaw
 from warpbots.gradients.replay import Replay, Tensors
 from warpbots.gradients.segment import Segment
 from warpbots.gradients.streams import at_turn, turn
 from warpbots.gradients.torch_bridge import Bridge, refuse_transforms
-from warpbots.gradients.watch import BackwardWatch, Found, Watch
 
 __all__ = [
     "BackwardWatch",

@@ -7,7 +7,7 @@ import torch
 import warp as wp
 
 from warpbots.gradients.captured import Captured
-from warpbots.gradients.marks import Field, Marks
+from warpbots.gradients.finite_checks import Field, Marks
 from warpbots.gradients.streams import at_turn
 from warpbots.numerics import clear_gradients, recording
 

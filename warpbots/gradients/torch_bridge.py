@@ -7,11 +7,11 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
-from warpbots.gradients.marks import flaw
+from warpbots.gradients.deferred_checks import BackwardWatch, Found
+from warpbots.gradients.finite_checks import flaw
 from warpbots.gradients.replay import Replay, Tensors
 from warpbots.gradients.segment import Segment
 from warpbots.gradients.streams import turn
-from warpbots.gradients.watch import BackwardWatch, Found
 
 __all__ = ["Bridge", "refuse_transforms"]
 

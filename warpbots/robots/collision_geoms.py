@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from warpbots.robots.kinematic_tree import Link
-from warpbots.robots.meshes import convex_hull
+from warpbots.robots.mesh_files import convex_hull
 from warpbots.robots.mujoco_source import Source, matrix, unique
 from warpbots.scene import Box, Capsule, Cylinder, HalfSpace, Posed, SceneError, Shape, Sphere, TriangleMesh, Union
 

@@ -15,7 +15,7 @@ import numpy as np
 from warpbots import input_files
 from warpbots.robots import compiler_options
 from warpbots.robots.masses import LEAST, mend_moments, refuse_massless, settle_masses
-from warpbots.robots.meshes import locate_meshes, replace_refused_meshes, set_mesh_files
+from warpbots.robots.mesh_files import locate_meshes, replace_refused_meshes, set_mesh_files
 from warpbots.robots.mujoco_versions import delete, field, virtual_files
 from warpbots.robots.option_flags import has_contact, idle_actuators, switch_off
 from warpbots.robots.robot_xml import (

@@ -1,4 +1,4 @@
-"""Actuators: what a control signal in [-1, 1] does to a body. Data only; the forces are in `warpbots.actuators`."""
+"""Actuators: what a control signal in [-1, 1] does to a body. Data only; `warpbots.actuation_laws` has the forces."""
 
 from collections.abc import Sequence
 

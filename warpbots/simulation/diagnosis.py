@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from warpbots.gradients import Found, Replay, Tensors, flaw
 from warpbots.scene import Scene
-from warpbots.simulation.inputs import Inputs
-from warpbots.simulation.time_step import TimeStep
+from warpbots.simulation.input_validation import Inputs
+from warpbots.simulation.stability_bound import TimeStep
 from warpbots.solvers import Solver
 
 __all__ = ["Diagnosis", "SimulationError"]

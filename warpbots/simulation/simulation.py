@@ -29,10 +29,10 @@ from warpbots.scene import Scene, SceneError
 from warpbots.scene.field_types import fitted, shown
 from warpbots.simulation.center_of_mass import CenterOfMass
 from warpbots.simulation.diagnosis import Diagnosis
-from warpbots.simulation.inputs import Controller, Inputs, parameter_fault
-from warpbots.simulation.time_step import MOST_SUBSTEPS, TimeStep
+from warpbots.simulation.input_validation import Controller, Inputs, parameter_fault
+from warpbots.simulation.stability_bound import MOST_SUBSTEPS, TimeStep
 from warpbots.solvers import Parameter, Reports, Senses, Solver, State
-from warpbots.solvers.checks import refuse_far
+from warpbots.solvers.scene_support import refuse_far
 from warpbots.trajectory import TensorState_co, Trajectory
 
 __all__ = ["Simulation"]

@@ -1,8 +1,8 @@
-"""Forces of cables at their waypoints: the kernels of `warpbots.actuators.cable`, for every solver that has cables."""
+"""Forces of cables at their waypoints, by `warpbots.actuation_laws.cable`, for every solver that has cables."""
 
 import warp as wp
 
-from warpbots.actuators import cable_arrays, cable_kernels
+from warpbots.actuation_laws import cable_arrays, cable_kernels
 from warpbots.numerics import Launch, real
 
 __all__ = ["CableWorkspace", "cable_adjoints", "cable_launches"]

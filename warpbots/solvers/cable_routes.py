@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import warp as wp
 
-from warpbots.actuators import cable_arrays
+from warpbots.actuation_laws import cable_arrays
 from warpbots.numerics import real
 from warpbots.scene import Cable, Scene, SceneError
 

@@ -19,7 +19,7 @@ from warpbots.usd.stage.actuators_and_loads import read_parts
 from warpbots.usd.stage.inventory import Inventory, lines_of, take_inventory
 from warpbots.usd.stage.point_instancers import expand
 from warpbots.usd.stage.prim_editing import main_prim, read_name
-from warpbots.usd.stage.roles import is_soft
+from warpbots.usd.stage.prim_roles import is_soft
 from warpbots.usd.stage.scene_settings import read_dimension, read_settings
 from warpbots.usd.stage.size_limits import MAX_PRIMS
 from warpbots.usd.stage.stage_files import attempt, explained, open_stage

@@ -18,8 +18,8 @@ from warpbots.solvers.articulated.robot import Robot, robot_of
 from warpbots.solvers.articulated.robot_arrays import Contacts, Tree
 from warpbots.solvers.articulated.spatial import mat33, quat, scalar, vec3
 from warpbots.solvers.articulated.workspace import Sizes, Workspace
-from warpbots.solvers.checks import refuse_copies
 from warpbots.solvers.device_arrays import device_array, tiled
+from warpbots.solvers.scene_support import refuse_copies
 
 __all__ = ["build"]
 

@@ -16,7 +16,7 @@ from warpbots.solvers.articulated.robot_arrays import RobotArrays
 from warpbots.solvers.articulated.spatial import angular, linear, mat33, momentum, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import Links, Stage
 from warpbots.solvers.articulated.tree_passes import pose_kernel, poses
-from warpbots.solvers.checks import refuse_states_without_gradient
+from warpbots.solvers.scene_support import refuse_states_without_gradient
 
 __all__ = ["Readings", "readings", "sense"]
 

@@ -16,7 +16,7 @@ original equations.
 import warp as wp
 
 from warpbots.solvers.articulated.cloud_contact import bound_group
-from warpbots.solvers.articulated.implicit_schemes import Past, finish, inverse_length, predict, recall, stages
+from warpbots.solvers.articulated.implicit_integrators import Past, finish, inverse_length, predict, recall, stages
 from warpbots.solvers.articulated.lu import eliminate, factorise, solve
 from warpbots.solvers.articulated.residual import evaluate
 from warpbots.solvers.articulated.robot_arrays import RobotArrays

@@ -13,7 +13,7 @@ from warpbots.scene.field_types import conform
 from warpbots.solvers.articulated.build import build
 from warpbots.solvers.articulated.contact_list import list_contacts
 from warpbots.solvers.articulated.contact_time_step import unresolved
-from warpbots.solvers.articulated.implicit_schemes import INTEGRATORS, Past
+from warpbots.solvers.articulated.implicit_integrators import INTEGRATORS, Past
 from warpbots.solvers.articulated.joints import BALL
 from warpbots.solvers.articulated.measurements import Readings, readings, sense
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
@@ -25,8 +25,8 @@ from warpbots.solvers.articulated.step_arrays import Stage
 from warpbots.solvers.articulated.thread_team import lanes_of
 from warpbots.solvers.articulated.tree_passes import power_adjoint, sweeps
 from warpbots.solvers.articulated.virtual_power import contact_power_kernel, finish_kernel, recall_kernel, weigh_kernel
-from warpbots.solvers.checks import OVERFLOW, refuse_states_without_gradient, refuse_worlds
 from warpbots.solvers.device_arrays import tiled
+from warpbots.solvers.scene_support import OVERFLOW, refuse_states_without_gradient, refuse_worlds
 
 __all__ = ["Articulated"]
 

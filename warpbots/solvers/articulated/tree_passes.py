@@ -3,7 +3,7 @@
 import warp as wp
 
 from warpbots.numerics import Launch, launch_own_adjoint, parallel
-from warpbots.solvers.articulated.implicit_schemes import Past
+from warpbots.solvers.articulated.implicit_integrators import Past
 from warpbots.solvers.articulated.kinematics import move
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.articulated.robot_arrays import RobotArrays

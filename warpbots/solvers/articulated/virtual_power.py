@@ -12,7 +12,7 @@ those that Warp generates.
 import warp as wp
 
 from warpbots.solvers.articulated.contact_list import ContactList, approach, force_at
-from warpbots.solvers.articulated.implicit_schemes import Past, finish, recall, stages
+from warpbots.solvers.articulated.implicit_integrators import Past, finish, recall, stages
 from warpbots.solvers.articulated.joint_forces import motor_force, passive_force
 from warpbots.solvers.articulated.kinematics import first_moment, inertial_wrench, moments, move, of_joint, twist_along
 from warpbots.solvers.articulated.lu import solve_transposed, solve_transposed_together

@@ -8,7 +8,7 @@ import warp as wp
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from warpbots.actuators import rest_strain
+from warpbots.actuation_laws import rest_strain
 from warpbots.contact import coefficients, obstacle_field, refuse_thin
 from warpbots.numerics import parallel, real, vector
 from warpbots.scene import (
@@ -26,7 +26,6 @@ from warpbots.scene import (
     bars_of,
 )
 from warpbots.solvers.cable_routes import cables_of
-from warpbots.solvers.checks import refuse_copies, refuse_fluid, refuse_rigid, refuse_sheets
 from warpbots.solvers.device_arrays import device_array, tiled
 from warpbots.solvers.loads import load_forces
 from warpbots.solvers.mass_spring.actuation import drive_of, signals_of
@@ -48,6 +47,7 @@ from warpbots.solvers.mass_spring.self_contact import radii, stiffnesses, warn_c
 from warpbots.solvers.mass_spring.springs import rows_of
 from warpbots.solvers.mass_spring.workspace import Sizes, Workspace
 from warpbots.solvers.matter import refuse_lost
+from warpbots.solvers.scene_support import refuse_copies, refuse_fluid, refuse_rigid, refuse_sheets
 
 __all__ = ["build"]
 

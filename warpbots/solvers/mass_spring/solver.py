@@ -11,13 +11,13 @@ from warpbots.contact import least_thickness, signed_distance
 from warpbots.numerics import real, record, vector
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform
-from warpbots.solvers.checks import OVERFLOW, refuse_states_without_gradient, refuse_worlds
 from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.mass_spring.build import build
-from warpbots.solvers.mass_spring.integrators import SCHEMES, Scheme
+from warpbots.solvers.mass_spring.explicit_integrators import SCHEMES, Scheme
+from warpbots.solvers.mass_spring.explicit_step import TimeStep
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
-from warpbots.solvers.mass_spring.stability import largest_step
-from warpbots.solvers.mass_spring.time_step import TimeStep
+from warpbots.solvers.mass_spring.stable_time_step import largest_step
+from warpbots.solvers.scene_support import OVERFLOW, refuse_states_without_gradient, refuse_worlds
 
 __all__ = ["MassSpring"]
 

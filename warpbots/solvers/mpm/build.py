@@ -3,12 +3,11 @@
 import numpy as np
 import warp as wp
 
-from warpbots.actuators import activation
+from warpbots.actuation_laws import activation
 from warpbots.contact import coefficients
 from warpbots.numerics import real, vector
 from warpbots.scene import Cable, Expansion, Fibre, Motor, Oscillation, PneumaticCell, Scene, SceneError
 from warpbots.solvers.cable_routes import cables_of
-from warpbots.solvers.checks import refuse_copies, refuse_fluid, refuse_materials, refuse_rigid, refuse_sheets
 from warpbots.solvers.device_arrays import device_array, tiled
 from warpbots.solvers.law_groups import LawGroup, law_groups
 from warpbots.solvers.matter import refuse_lost
@@ -16,6 +15,7 @@ from warpbots.solvers.mpm.grid import Grid
 from warpbots.solvers.mpm.model import Group, MPMModel
 from warpbots.solvers.mpm.particles import Particles, fill
 from warpbots.solvers.mpm.workspace import Workspace
+from warpbots.solvers.scene_support import refuse_copies, refuse_fluid, refuse_materials, refuse_rigid, refuse_sheets
 
 __all__ = ["build"]
 

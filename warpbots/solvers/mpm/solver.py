@@ -23,7 +23,6 @@ from warpbots.numerics import (
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform, shown
 from warpbots.solvers.cable_forces import cable_adjoints, cable_launches
-from warpbots.solvers.checks import OVERFLOW, refuse_states_without_gradient, refuse_worlds
 from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.mpm.build import build
 from warpbots.solvers.mpm.grid import clear_kernel, grid_kernel
@@ -32,6 +31,7 @@ from warpbots.solvers.mpm.particle_forces import adj_force_kernel, force_kernel
 from warpbots.solvers.mpm.transfer import move_kernel, p2g_kernel
 from warpbots.solvers.mpm.transfer_adjoint import adj_move_kernel, adj_p2g_kernel
 from warpbots.solvers.mpm.workspace import Gathered
+from warpbots.solvers.scene_support import OVERFLOW, refuse_states_without_gradient, refuse_worlds
 
 __all__ = ["MPM"]
 

@@ -16,7 +16,7 @@ from types import ModuleType
 
 import warp as wp
 
-from warpbots.actuators import activation_arrays, active_stress
+from warpbots.actuation_laws import activation_arrays, active_stress
 from warpbots.materials import elasticity
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.mpm import stencil_2d, stencil_3d

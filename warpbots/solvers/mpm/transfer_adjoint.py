@@ -17,7 +17,7 @@ import functools
 
 import warp as wp
 
-from warpbots.actuators import activation_arrays, active_stress
+from warpbots.actuation_laws import activation_arrays, active_stress
 from warpbots.materials import elasticity
 from warpbots.numerics import NODE, matrix, real
 from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays

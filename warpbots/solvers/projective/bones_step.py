@@ -3,7 +3,7 @@
 import warp as wp
 
 from warpbots.numerics import clear_gradients, launch, launch_all, launch_own_adjoint, record
-from warpbots.solvers.articulated.implicit_schemes import BDF1, Past
+from warpbots.solvers.articulated.implicit_integrators import BDF1, Past
 from warpbots.solvers.articulated.measurements import Readings, sense
 from warpbots.solvers.articulated.model import ArticulatedState
 from warpbots.solvers.articulated.robot_arrays import RobotArrays

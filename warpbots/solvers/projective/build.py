@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import warp as wp
 
-from warpbots.actuators import activation, rest_strain
+from warpbots.actuation_laws import activation, rest_strain
 from warpbots.contact import CODES, coefficients, extra_rest_friction, sampled_surface, signed_distance
 from warpbots.contact.solid import Solids, solids_of, widths
 from warpbots.numerics import real, real_numpy, vector
@@ -23,7 +23,6 @@ from warpbots.scene import (
     Torque,
 )
 from warpbots.solvers.articulated.model import ArticulatedModel
-from warpbots.solvers.checks import refuse_copies, refuse_materials
 from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.law_groups import LawGroup, law_groups
 from warpbots.solvers.loads import load_forces
@@ -40,6 +39,7 @@ from warpbots.solvers.projective.mesh import Mesh, assemble
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.topology import Sizes, Topology
 from warpbots.solvers.projective.workspace import Workspace
+from warpbots.solvers.scene_support import refuse_copies, refuse_materials
 
 __all__ = ["build"]
 

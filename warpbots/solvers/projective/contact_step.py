@@ -8,10 +8,10 @@ from warpbots.numerics import copy, if_then, launch, real
 from warpbots.solvers.articulated.thread_team import lanes_of
 from warpbots.solvers.projective.bones_step import Skeleton
 from warpbots.solvers.projective.contact import (
-    coulomb,
-    detached,
+    contact_force_solver,
+    contacts_without_gradient,
+    coulomb_law,
     embedded_obstacles,
-    gauss_seidel,
     merge,
     node_contact,
     pairs,
@@ -86,19 +86,19 @@ class Contact:
         self._push(active, z)
 
     def _push(self, active: wp.array, z: wp.array) -> None:
-        self._all(coulomb.push_kernel, [active, z], [self._arrays.contacts])
+        self._all(coulomb_law.push_kernel, [active, z], [self._arrays.contacts])
         self._gather(active)
 
     def _gather(self, active: wp.array) -> None:
         if self._sizes.contacts:
             inputs, each = [self._topology, active, self._arrays.contacts], self._each(self._sizes.candidates)
-            launch(coulomb.gather_kernel, each, inputs, [self._workspace.residual], self._device)
+            launch(coulomb_law.gather_kernel, each, inputs, [self._workspace.residual], self._device)
 
     def solve_forces(self, active: wp.array, z: wp.array, f: wp.array) -> None:
         """Write the correction of the forces after that of displacements."""
         self._evaluate(active, z, f)
         self._respond(active, transposed=False)
-        self._solve(gauss_seidel.list_kernel, gauss_seidel.gauss_seidel_kernel, active, z, f)
+        self._solve(contact_force_solver.list_kernel, contact_force_solver.gauss_seidel_kernel, active, z, f)
 
     def follow(self, f: wp.array, move: Callable[[wp.array], None]) -> None:
         """In worlds with active contacts, `move` again with the corrected forces."""
@@ -122,10 +122,10 @@ class Contact:
         parts = self._each(contacts.parts)
         contacts.any.zero_()
         if contacts.parts > 1:
-            launch(gauss_seidel.count_kernel, parts, [self._topology, active], [contacts], self._device)
+            launch(contact_force_solver.count_kernel, parts, [self._topology, active], [contacts], self._device)
         launch(listing, parts, [self._topology, active, z], [contacts, f], self._device)
         each = (*self._each(columns.side), lanes)
-        launch(gauss_seidel.mutual_kernel, each, [self._topology, lanes, contacts], [columns], self._device)
+        launch(contact_force_solver.mutual_kernel, each, [self._topology, lanes, contacts], [columns], self._device)
         inputs = [self._topology, lanes, self._workspace.scaling, active, z, columns]
         outputs = [self._arrays.coupling, self._matrix.rotation, contacts, f]
         launch(solving, self._each(lanes), inputs, outputs, self._device, lanes)
@@ -137,7 +137,7 @@ class Contact:
         self._pairs(pairs.evaluate_pairs_kernel, [active, self._x, z, f], [contacts])
         if self._sizes.contacts:
             columns.count.zero_()
-            self._all(coulomb.need_kernel, [active, contacts], [columns])
+            self._all(coulomb_law.need_kernel, [active, contacts], [columns])
             launch(compliance.place_kernel, 1, [], [columns], self._device)
             inputs, each = [self._topology.row, self._matrix.factor.arrays], (columns.threads, columns.lanes)
             launch(compliance.comply_kernel, each, inputs, [columns], self._device, columns.lanes)
@@ -148,7 +148,7 @@ class Contact:
             contacts, coupling = self._arrays.contacts, self._arrays.coupling
             self._skeleton.couple(active, self._topology, contacts, coupling, transposed)
             inputs = [self._matrix.compliance, coupling, self._matrix.rotation, self._workspace.scaling, active]
-            self._all(coulomb.own_kernel, inputs, [contacts])
+            self._all(coulomb_law.own_kernel, inputs, [contacts])
 
     def forbid_embedded(self, u: wp.array) -> None:
         """Fail a step that ends at `u` with an obstacle deep inside a face."""
@@ -194,7 +194,7 @@ class Contact:
     def refuse_detached(self, u: wp.array) -> None:
         """Take back that the adjoint has converged where no gradient goes through a contact at the end `u`."""
         outputs = [self._matrix.iteration.progress]
-        self._pairs(detached.detached_kernel, [self._x, u, self._arrays.contacts], outputs)
+        self._pairs(contacts_without_gradient.detached_kernel, [self._x, u, self._arrays.contacts], outputs)
 
     def pull(self, active: wp.array, u: wp.array, z: wp.array) -> None:
         """Add the part of contacts to the residual of the adjoint `z` at the end `u`."""
@@ -209,7 +209,7 @@ class Contact:
 
     def solve_adjoint_forces(self, active: wp.array, z: wp.array, f: wp.array) -> None:
         """Write the correction of the adjoint forces after that of adjoint displacements."""
-        self._solve(gauss_seidel.adj_list_kernel, gauss_seidel.adj_gauss_seidel_kernel, active, z, f)
+        self._solve(contact_force_solver.adj_list_kernel, contact_force_solver.adj_gauss_seidel_kernel, active, z, f)
 
     def follow_adjoint(self, u: wp.array, f: wp.array, move: Callable[[wp.array], None]) -> None:
         """`follow` for the adjoint at the end `u`."""

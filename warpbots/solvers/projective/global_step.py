@@ -7,7 +7,7 @@ from warpbots.solvers.projective import initial_guess
 from warpbots.solvers.projective.contact import free_rotation
 from warpbots.solvers.projective.global_matrix import GlobalMatrix
 from warpbots.solvers.projective.iterate.anderson_arrays import LANES
-from warpbots.solvers.projective.iterate.cholesky import solve
+from warpbots.solvers.projective.iterate.sparse_cholesky import solve
 from warpbots.solvers.projective.model import ProjectiveModel
 
 __all__ = ["GlobalStep"]

@@ -14,8 +14,8 @@ from warpbots.solvers.matter import Matter, materials_at, refuse_empty, refuse_l
 from warpbots.solvers.projective.bones.binding import bones_at
 from warpbots.solvers.projective.elements.attachments import attached
 from warpbots.solvers.projective.elements.cables import strung
-from warpbots.solvers.projective.elements.drag import wetted
 from warpbots.solvers.projective.elements.driven_tetrahedra import driven
+from warpbots.solvers.projective.elements.fluid_drag import wetted
 from warpbots.solvers.projective.elements.hinges import hinges_of
 
 __all__ = ["Mesh", "Part", "assemble"]

@@ -12,7 +12,6 @@ from warpbots.scene import Scene
 from warpbots.scene.field_types import conform
 from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.articulated.measurements import Readings
-from warpbots.solvers.checks import refuse_states_without_gradient, refuse_worlds
 from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.projective.bones_step import Skeleton, sense_bones
 from warpbots.solvers.projective.build import build
@@ -20,13 +19,14 @@ from warpbots.solvers.projective.contact_points import Points
 from warpbots.solvers.projective.contact_step import Contact
 from warpbots.solvers.projective.elements import nodes
 from warpbots.solvers.projective.elements.element import Point
+from warpbots.solvers.projective.failure_diagnosis import diagnosis
 from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest
 from warpbots.solvers.projective.global_step import GlobalStep
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState, SkeletalState
-from warpbots.solvers.projective.nonconvergence import diagnosis
 from warpbots.solvers.projective.report import StepReport, report_of
 from warpbots.solvers.projective.step_adjoint import step_adjoint
+from warpbots.solvers.scene_support import refuse_states_without_gradient, refuse_worlds
 
 __all__ = ["ProjectiveDynamics"]
 

@@ -15,7 +15,7 @@ from warpbots.usd.geometry.solid_prims import read_solid, write_solid
 from warpbots.usd.stage.attributes import apply, authored, get, put
 from warpbots.usd.stage.inventory import Inventory, Note
 from warpbots.usd.stage.prim_editing import Target
-from warpbots.usd.stage.roles import geometry_of, is_ours
+from warpbots.usd.stage.prim_roles import geometry_of, is_ours
 from warpbots.usd.stage.schema import OBSTACLE_API, rows
 from warpbots.usd.stage.stage_files import explained
 from warpbots.usd.stage.units import Frame

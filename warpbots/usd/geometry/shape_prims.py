@@ -16,7 +16,7 @@ from warpbots.usd.geometry.gprim_reader import plain_shape, pose
 from warpbots.usd.geometry.gprim_writer import author, describe, matrix, unchanged
 from warpbots.usd.geometry.sheet_prims import is_sheet, read_bending, read_sheet, write_thickness
 from warpbots.usd.stage.attributes import authored, create
-from warpbots.usd.stage.roles import is_shape
+from warpbots.usd.stage.prim_roles import is_shape
 from warpbots.usd.stage.schema import EXACT, SHAPE_FIELDS, SHAPES, rows
 from warpbots.usd.stage.units import Frame, local_matrix
 

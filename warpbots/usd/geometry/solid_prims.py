@@ -5,7 +5,7 @@ from pxr import Usd, UsdGeom
 from warpbots.scene import SceneError, Shape, Union
 from warpbots.usd.geometry.shape_prims import read_shape, write_shape
 from warpbots.usd.stage.prim_editing import Target, editable, remove
-from warpbots.usd.stage.roles import geometry_of, is_ours
+from warpbots.usd.stage.prim_roles import geometry_of, is_ours
 from warpbots.usd.stage.units import Frame
 
 __all__ = ["read_solid", "remove_solid", "write_solid"]

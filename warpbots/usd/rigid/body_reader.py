@@ -15,7 +15,7 @@ from warpbots.usd.rigid.exact_values import load_exact
 from warpbots.usd.rigid.mass_properties import exact_inertia, has_mass_attributes, read_mass_properties
 from warpbots.usd.stage.attributes import authored, get, schemas
 from warpbots.usd.stage.inventory import Note
-from warpbots.usd.stage.roles import prims_of_body
+from warpbots.usd.stage.prim_roles import prims_of_body
 from warpbots.usd.stage.schema import RIGID_API, rows
 from warpbots.usd.stage.transforms import pose_of
 from warpbots.usd.stage.units import START, Frame

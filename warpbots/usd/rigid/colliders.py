@@ -8,7 +8,7 @@ from warpbots.usd.geometry.collider_shapes import collider_shape
 from warpbots.usd.geometry.shape_prims import read_shape_in
 from warpbots.usd.stage.attributes import schemas
 from warpbots.usd.stage.inventory import Note
-from warpbots.usd.stage.roles import is_collider, is_ours, prims_of_body
+from warpbots.usd.stage.prim_roles import is_collider, is_ours, prims_of_body
 from warpbots.usd.stage.units import Frame, local_matrix
 
 __all__ = ["colliders", "read_collider"]

@@ -12,7 +12,7 @@ from pxr import Sdf, Usd
 from warpbots.scene import SceneError
 from warpbots.usd.stage.attributes import authored, axis_number, enabled, number, schemas
 from warpbots.usd.stage.inventory import Note
-from warpbots.usd.stage.roles import body_of
+from warpbots.usd.stage.prim_roles import body_of
 from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import inverse, matrix_of, pose_of, quaternion_matrix, transform
 from warpbots.usd.stage.units import START, Frame

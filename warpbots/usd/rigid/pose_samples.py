@@ -15,7 +15,7 @@ from warpbots.trajectory import Trajectory
 from warpbots.usd.stage.attributes import apply
 from warpbots.usd.stage.inventory import Inventory
 from warpbots.usd.stage.prim_editing import editable
-from warpbots.usd.stage.roles import body_of
+from warpbots.usd.stage.prim_roles import body_of
 from warpbots.usd.stage.schema import MOTION_API
 from warpbots.usd.stage.transforms import matrix_of, pose_of
 from warpbots.usd.stage.units import Frame

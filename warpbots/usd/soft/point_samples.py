@@ -17,7 +17,7 @@ from warpbots.usd.geometry.gprim_writer import face_normals, width
 from warpbots.usd.stage.attributes import apply, at_rest, schemas
 from warpbots.usd.stage.inventory import Inventory
 from warpbots.usd.stage.prim_editing import editable, free_path, to_scene_coordinates
-from warpbots.usd.stage.roles import geometry_of
+from warpbots.usd.stage.prim_roles import geometry_of
 from warpbots.usd.stage.schema import MOTION_API, RESULT_API
 from warpbots.usd.stage.transforms import transform
 from warpbots.usd.stage.units import Frame

@@ -15,7 +15,7 @@ from warpbots.usd.geometry.solid_prims import read_solid, write_solid
 from warpbots.usd.stage.attributes import apply, authored, create, enabled, get, put, same, schemas
 from warpbots.usd.stage.inventory import Inventory
 from warpbots.usd.stage.prim_editing import Target, free_path, read_name, remove, rename, to_scene_coordinates
-from warpbots.usd.stage.roles import geometry_of, is_ours, is_soft
+from warpbots.usd.stage.prim_roles import geometry_of, is_ours, is_soft
 from warpbots.usd.stage.schema import (
     BODY_APIS,
     POINTS_API,

@@ -28,7 +28,7 @@ from warpbots.scene import (
 from warpbots.usd.stage.attributes import apply, authored, create, get, put, schemas
 from warpbots.usd.stage.inventory import Inventory
 from warpbots.usd.stage.prim_editing import Target, editable, remove, rename, to_scene_coordinates
-from warpbots.usd.stage.roles import kind_of, part_api
+from warpbots.usd.stage.prim_roles import kind_of, part_api
 from warpbots.usd.stage.schema import PART_APIS, rows
 from warpbots.usd.stage.stage_files import attempt
 from warpbots.usd.stage.units import START, Frame

@@ -8,7 +8,7 @@ from pxr import Usd, UsdGeom, UsdPhysics
 
 from warpbots.usd.stage.attributes import authored, enabled, schemas
 from warpbots.usd.stage.prim_editing import read_name
-from warpbots.usd.stage.roles import (
+from warpbots.usd.stage.prim_roles import (
     body_of,
     geometry_of,
     is_collider,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy.sparse import block_diag, csr_matrix
 
-from warpbots.actuators import rest_strain
+from warpbots.actuation_laws import rest_strain
 from warpbots.scene import Scene, SceneError, SoftBody
 from warpbots.solvers.mass_spring.actuation import signals_of
 from warpbots.solvers.mass_spring.lattice.lattice_cells import Cells, eigenstrain

@@ -16,7 +16,7 @@ from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.articulated.spatial import scalar, vec3
 from warpbots.solvers.projective.bones.handles import HandleArrays, HandleWork
 from warpbots.solvers.projective.contact.bone_surface import BoneSurfaces, distance_to_body
-from warpbots.solvers.projective.iterate.cholesky import Factor
+from warpbots.solvers.projective.iterate.sparse_cholesky import Factor
 
 __all__ = ["BoneWorkspace", "bones_at", "bound_velocity", "handles_of", "motors_of", "skeleton_of"]
 

@@ -19,7 +19,7 @@ velocities of joints and columns with their displacements, which differ for ball
 import warp as wp
 
 from warpbots.numerics import NODE, real, vector
-from warpbots.solvers.articulated.implicit_schemes import Past, inverse_length, predict, recall
+from warpbots.solvers.articulated.implicit_integrators import Past, inverse_length, predict, recall
 from warpbots.solvers.articulated.lu import factorise, solve
 from warpbots.solvers.articulated.residual import evaluate
 from warpbots.solvers.articulated.robot_arrays import RobotArrays, Tree

@@ -3,7 +3,7 @@
 import warp as wp
 
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
-from warpbots.solvers.projective.contact.coulomb import link
+from warpbots.solvers.projective.contact.coulomb_law import link
 from warpbots.solvers.projective.contact.detection import same_plane
 from warpbots.solvers.projective.contact.pair_arrays import FACE, HitArrays, PairArrays
 

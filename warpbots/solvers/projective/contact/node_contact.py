@@ -6,7 +6,7 @@ from warpbots.contact import CODES
 from warpbots.contact.solid import Solids, solid_distance
 from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
-from warpbots.solvers.projective.contact.coulomb import law
+from warpbots.solvers.projective.contact.coulomb_law import law
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.elements.nodes import packed
 

@@ -5,7 +5,7 @@ import warp as wp
 from warpbots.contact import CODES
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
-from warpbots.solvers.projective.contact.coulomb import law
+from warpbots.solvers.projective.contact.coulomb_law import law
 from warpbots.solvers.projective.contact.pair_arrays import HELD, NONE, PairArrays
 from warpbots.solvers.projective.contact.pair_geometry import pair_geometry
 from warpbots.solvers.projective.elements.element import at

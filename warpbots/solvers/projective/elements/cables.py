@@ -1,4 +1,4 @@
-"""Cables from node to node (`warpbots.actuators.cable`, ChainQueen eq. 17).
+"""Cables from node to node (`warpbots.actuation_laws.cable`, ChainQueen eq. 17).
 
     E = k/2 max(0, L - R (1 - u))^2,   L = sum_i |d_i|,   T = k max(0, L - R (1 - u)),   f = -+ T d_i / |d_i|
 

@@ -1,4 +1,4 @@
-"""Fibres of muscles in tetrahedra, with an energy of their own (`warpbots.actuators.fibre`).
+"""Fibres of muscles in tetrahedra, with an energy of their own (`warpbots.actuation_laws.fibre`).
 
 With the gradients G_k of the shape functions and the direction m of the fibre in the undeformed body,
 
@@ -10,7 +10,7 @@ A fibre adds V k (G_k . m) (G_l . m) to the matrix of the global step, which is 
 import numpy as np
 import warp as wp
 
-from warpbots.actuators import fibre_pull
+from warpbots.actuation_laws import fibre_pull
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.projective.elements.element import (
     Kind,

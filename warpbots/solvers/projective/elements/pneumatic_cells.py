@@ -1,4 +1,4 @@
-"""Pneumatic cells: tetrahedra with an energy towards a volume (`warpbots.actuators.pneumatic_cell`).
+"""Pneumatic cells: tetrahedra with an energy towards a volume (`warpbots.actuation_laws.pneumatic_law`).
 
     F = D D_0^-1,   (f_1, f_2, f_3) = -V P(F) D_0^-T,   f_0 = -f_1 - f_2 - f_3.
 
@@ -8,7 +8,7 @@ A cell adds its stiffness k to the weight of a tetrahedron, which is never below
 import numpy as np
 import warp as wp
 
-from warpbots.actuators import cell_functions
+from warpbots.actuation_laws import cell_functions
 from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.projective.elements.element import (
     Kind,

@@ -13,7 +13,7 @@ import functools
 import numpy as np
 import warp as wp
 
-from warpbots.actuators import activation_arrays, active_stress
+from warpbots.actuation_laws import activation_arrays, active_stress
 from warpbots.materials import differential, elasticity, lame_lambda, lame_mu
 from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.projective.elements import element

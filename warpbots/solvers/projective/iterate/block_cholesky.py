@@ -167,7 +167,7 @@ def _inverse(D: np.ndarray) -> np.ndarray:
 def solve_blocks(
     blocks: Blocks, scaling: wp.array, active: wp.array, b: wp.array, x_out: wp.array, device: wp.Device
 ) -> None:  # fmt: skip
-    """`solve` of `cholesky.py`: (s A) x = b in all worlds that are active."""
+    """`solve` of `sparse_cholesky.py`: (s A) x = b in all worlds that are active."""
     arrays, levels, worlds = blocks.arrays, blocks.levels, active.size
     spans = [(first, end - first) for first, end in zip(levels[:-1], levels[1:], strict=True)]
     for first, count in spans[1:]:

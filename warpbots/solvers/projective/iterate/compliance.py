@@ -12,7 +12,7 @@ import warp as wp
 from warpbots.numerics import parallel, real
 from warpbots.solvers.articulated.thread_team import lanes_of, sync
 from warpbots.solvers.projective.iterate.anderson_arrays import Progress
-from warpbots.solvers.projective.iterate.cholesky import FactorArrays
+from warpbots.solvers.projective.iterate.sparse_cholesky import FactorArrays
 
 __all__ = ["ComplianceArrays", "ask", "compliance_arrays", "comply_kernel", "forbid_kernel", "place_kernel"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import warp as wp
 
-from warpbots.actuators.stress import pattern
+from warpbots.actuation_laws.stress import pattern
 from warpbots.numerics import matrix, real
 from warpbots.scene import Actuator
 

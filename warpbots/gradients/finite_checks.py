@@ -87,7 +87,7 @@ def _row(array: wp.array, most: float, index: int) -> object:
 @functools.cache
 def _kernel(scalar: type) -> tuple[type, wp.Kernel]:
     """The row of a table of arrays of one precision, and the kernel that checks the table."""
-    module = wp.get_module(f"warpbots.gradients.marks.{scalar.__name__}")
+    module = wp.get_module(f"warpbots.gradients.finite_checks.{scalar.__name__}")
 
     @wp.struct
     class Row:

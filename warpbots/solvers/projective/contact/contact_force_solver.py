@@ -5,7 +5,7 @@ import warp as wp
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.articulated.thread_team import sync
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology, JointCoupling
-from warpbots.solvers.projective.contact.coulomb import compliant, law
+from warpbots.solvers.projective.contact.coulomb_law import compliant, law
 from warpbots.solvers.projective.contact.free_rotation import RotationArrays, body_of
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.elements.nodes import packed

@@ -1,6 +1,6 @@
 """How warpbots reads third-party robots, stages and meshes.
 
-    python benchmarks/strangers.py FOLDER_OR_FILE ... [--motion] [--sample N] [--csv FILE] [--json]
+    python benchmarks/third_party_files.py FOLDER_OR_FILE ... [--motion] [--sample N] [--csv FILE] [--json]
 
 Every file is loaded in a process with limits on time and memory, so that a hang or a crash is an outcome, too. Prints
 a table of outcomes by kind of file, the reasons of refusals, masses that differ from the file (URDF, USD) or from
@@ -141,7 +141,7 @@ def serve(end, memory: float, motion: bool) -> None:
     os.dup2(quiet, 1), os.dup2(quiet, 2)
     os.chdir(tempfile.gettempdir())  # where MuJoCo writes its log
     sys.path.insert(0, str(HERE))
-    from outcome import outcome
+    from load_one_file import outcome
 
     with contextlib.suppress(ImportError):  # Windows has no limits
         import resource

@@ -1,6 +1,6 @@
 """Do robots stand? Robot files under warpbots and under MuJoCo: a table, and a picture of the final poses.
 
-    python benchmarks/standing.py FILE... [--picture PNG]
+    python benchmarks/robots_standing.py FILE... [--picture PNG]
 
 Each FILE is URDF or MJCF, with options after commas: ``@NAME`` starts at a keyframe (without one the keyframe "home" is
 taken where there is one), ``float`` lets the base of URDF float, ``bare`` leaves out equality constraints,
@@ -270,7 +270,7 @@ def picture(places: list[tuple[str, wb.Scene, tuple[np.ndarray, np.ndarray]]], p
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Suppress messages about parts of files that are not simulated; `strangers.py` reports them."""
+    """Suppress messages about parts of files that are not simulated; `third_party_files.py` reports them."""
     logger = logging.getLogger("warpbots")
     before = logger.level
     logger.setLevel(logging.ERROR)

@@ -5,7 +5,7 @@ import math
 import warnings
 
 from warpbots.gradients import Tensors, at_turn
-from warpbots.simulation.inputs import Inputs, Seen
+from warpbots.simulation.input_validation import Inputs, Seen
 from warpbots.solvers import Cautious, Model, Solver
 
 __all__ = ["MOST_SUBSTEPS", "TimeStep"]

@@ -2,7 +2,7 @@
 
 import math
 
-from warpbots.solvers.mass_spring.integrators import Scheme
+from warpbots.solvers.mass_spring.explicit_integrators import Scheme
 from warpbots.solvers.mass_spring.modal_analysis import frequency_limit, highest_frequency
 from warpbots.solvers.mass_spring.model import MassSpringModel
 from warpbots.solvers.mass_spring.motors import fastest_decay

@@ -1,4 +1,4 @@
-"""How warpbots reads one third-party file; `strangers.py` runs this for many files, in separate processes."""
+"""How warpbots reads one third-party file; `third_party_files.py` runs this for many files, in separate processes."""
 
 import ast
 import logging
@@ -43,7 +43,7 @@ def outcome(kind: str, path: str, motion: bool) -> dict:
         motion: Whether to compare the free motion of a robot with MuJoCo's.
 
     Returns:
-        ``outcome``, one of `strangers.OUTCOMES`; ``reason``, the sentence of a refusal or the end of a traceback;
+        ``outcome``, one of `third_party_files.OUTCOMES`; ``reason``, the sentence of a refusal or the last of a trace;
         ``said``, all warnings; ``answers``, what had to be passed; ``seconds``; and of what is loaded ``bodies``, its
         mass and that which the file says [kg], and the difference of its motion from MuJoCo's.
     """

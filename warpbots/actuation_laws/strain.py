@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from warpbots.actuators.stress import pattern
+from warpbots.actuation_laws.stress import pattern
 from warpbots.scene import Actuator, Expansion, Oscillation
 
 __all__ = ["rest_strain"]

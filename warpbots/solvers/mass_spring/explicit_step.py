@@ -8,7 +8,7 @@ from warpbots.contact import obstacle_arrays
 from warpbots.numerics import NODE, copy, launch, launch_adjoint, real
 from warpbots.scene import HalfSpace
 from warpbots.solvers.mass_spring.constraints import adj_project_end_kernel, project_end_kernel
-from warpbots.solvers.mass_spring.integrators import Scheme
+from warpbots.solvers.mass_spring.explicit_integrators import Scheme
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
 from warpbots.solvers.mass_spring.obstacle_contact import contact_kernel, stop_kernel
 from warpbots.solvers.mass_spring.rest_lengths import (

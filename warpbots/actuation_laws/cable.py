@@ -53,7 +53,7 @@ def cable_kernels(dim: int) -> tuple[wp.Kernel, wp.Kernel, wp.Kernel]:
     """
     vec = vector(dim)
     CableArrays = cable_arrays()
-    module = wp.get_module(f"warpbots.actuators.cable_{dim}d")
+    module = wp.get_module(f"warpbots.actuation_laws.cable_{dim}d")
 
     @wp.kernel(module=module)
     def length(
