@@ -3,17 +3,24 @@
 import contextlib
 import dataclasses
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
 from warpbots.gradients.replay import Replay, Tensors
 
-if TYPE_CHECKING:
-    from warpbots.gradients.torch_bridge import Bridge
+__all__ = ["Lender", "Segment"]
 
-__all__ = ["Segment"]
+
+class Lender(Protocol):
+    """Has intervals, with their buffers, to lend."""
+
+    def lend(self, key: tuple[tuple, frozenset]) -> Replay:
+        """An interval for these inputs and wanted gradients."""
+
+    def give_back(self, key: tuple[tuple, frozenset], interval: Replay) -> None:
+        """Return the buffers of `interval`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +48,7 @@ class Segment:
 
     marks: torch.Tensor
 
-    def __init__(self, bridge: "Bridge", keep: bool):
+    def __init__(self, bridge: Lender, keep: bool):
         self.keep = keep
         self._bridge = bridge
         self._kept: dict[int, tuple[tuple, Replay]] = {}

@@ -122,7 +122,7 @@ class Simulation(Generic[TensorState_co]):
         self._inputs = Inputs(self.model)
         single = functools.partial(self._make_interval, wanted=frozenset(), substeps=1)
         self._diagnosis = Diagnosis(scene, solver, self._time_step, self._inputs, single)
-        self._center_of_mass = CenterOfMass(self)
+        self._center_of_mass = CenterOfMass(self.model, self.region, self.sense)
         self._bridge = self._bridge_of(fields, self._make_interval)
 
     @property
