@@ -150,7 +150,7 @@ def test_bones_are_measured_as_articulated_bodies_are(rng):
     q[:, :4] /= q[:, :4].norm()
     v, u = torch.as_tensor(rng.normal(size=(1, 4))), torch.tensor([[0.3]])
     found = sim.sense(sim.state(q=q, qd=v), u)
-    wanted = bare.sense(bare.state(position=q, velocity=v), u)
+    wanted = bare.sense(bare.state(q=q, qd=v), u)
     for name in ("position", "rotation", "velocity", "center", "kinetic_energy", "potential_energy", "torque"):
         np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), atol=1e-12)
     slopes = []

@@ -101,7 +101,7 @@ def test_stability_bound(integrator):
     growth = []
     for ratio in (0.98, 1.02):
         sim = Simulation(scene, solver, 1e-9)
-        sim.dt = ratio * bound  # past the check
+        sim._time_step.dt = ratio * bound  # past the check
         kick = 1e-9 * torch.randn(sim.state().velocity.shape)
         try:
             end = sim.rollout(None, 800, sim.state(velocity=kick)).final

@@ -100,7 +100,7 @@ def test_bodies_that_start_pressed_together_are_named():
         assert [spoken in str(w.message) for w in said] == ([] if spoken is None else [True])
 
 
-@pytest.mark.filterwarnings("ignore:MassSpring. with collision")
+@pytest.mark.filterwarnings("ignore:MassSpring.collision")
 @pytest.mark.verification
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
 @pytest.mark.parametrize("dim", DIMENSIONS)

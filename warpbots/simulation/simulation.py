@@ -94,9 +94,9 @@ class Simulation(Generic[TensorState_co]):
         self.scene = fitted(scene, Scene, "Simulation: scene")
         if not isinstance(solver, Solver) or isinstance(solver, type):
             raise ValueError(f"Simulation: solver must be an instance such as MPM(dx=0.01), got {shown(solver)}")
-        self.solver, self.dt = solver, fitted(dt, float, "Simulation: dt")
+        self.solver, dt = solver, fitted(dt, float, "Simulation: dt")
         substeps = fitted(substeps, int | None, "Simulation: substeps")
-        if not self.dt > 0.0 or (substeps is not None and not 1 <= substeps < MOST_SUBSTEPS):
+        if not dt > 0.0 or (substeps is not None and not 1 <= substeps < MOST_SUBSTEPS):
             raise ValueError(
                 f"Simulation: dt must be positive and substeps at least 1, got {dt:g} s and {shown(substeps)}"
             )
@@ -115,8 +115,7 @@ class Simulation(Generic[TensorState_co]):
                 f"Scene {scene.name!r}: a length or a mass in it is beyond all floating point ({fault}); use SI units"
             ) from fault
         self._refuse_rounding()
-        self._time_step = TimeStep(solver, self.model, self.dt, substeps)
-        self.substeps = self._time_step.substeps
+        self._time_step = TimeStep(solver, self.model, dt, substeps)
         if self.model.matter is not None:
             self._refuse_far(self.model.matter.position, above=3)
         self._inputs = Inputs(self.model)
@@ -124,6 +123,16 @@ class Simulation(Generic[TensorState_co]):
         self._diagnosis = Diagnosis(scene, solver, self._time_step, self._inputs, single)
         self._center_of_mass = CenterOfMass(self.model, self.region, self.sense)
         self._bridge = self._bridge_of(fields, self._make_interval)
+
+    @property
+    def dt(self) -> float:
+        """Length of a control interval [s]."""
+        return self._time_step.dt
+
+    @property
+    def substeps(self) -> int:
+        """Solver steps per control interval."""
+        return self._time_step.substeps
 
     @property
     def worlds(self) -> int:
