@@ -56,8 +56,8 @@ def refuse_thin(
     Args:
         obstacles: Of a scene.
         spacing: Distance of the points [m].
-        what: What the points are, in the plural, for people.
-        option: The option of the solver that brings them closer, for people.
+        what: What the points are, in the plural, for messages.
+        option: The option of the solver that brings them closer, for messages.
         least: Thickness that will do [m]; None for `least_thickness`.
 
     Raises:

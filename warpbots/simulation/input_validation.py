@@ -70,7 +70,7 @@ class Inputs:
         Args:
             value: A tensor, an array or numbers.
             like: Has the shape that `value` has to broadcast to.
-            what: What it is, for people.
+            what: What it is, for messages.
 
         Raises:
             ValueError: It is no real tensor, or its shape does not fit.

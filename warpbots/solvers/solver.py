@@ -27,7 +27,7 @@ class Parameter:
     """A field of a model that can be differentiated and replaced.
 
     Attributes:
-        unit: SI unit, for people.
+        unit: SI unit, as text.
         lower: Smallest value allowed (exclusive unless `inclusive`).
         upper: Largest value allowed (exclusive).
         inclusive: Whether `lower` itself is allowed.
