@@ -15,6 +15,10 @@ from warpbots.numerics import precision, threads
 ROOT = Path(__file__).resolve().parents[1]
 SOLVERS = ("articulated", "mpm", "projective", "springs")
 """Folders and parameters of tests, which are markers, too."""
+SLOW = {
+    line.split(" | ")[0] for line in (ROOT / "tests" / "slow.txt").read_text().splitlines() if not line.startswith("#")
+}
+"""Tests that are slow besides those with a decorator."""
 MARKERS = (
     "verification(float32=False): judged in float64 (WARPBOTS_PRECISION=float64 pytest -m verification); with "
     "float32=True it runs in float32 too, with a tolerance of its own",
@@ -80,6 +84,9 @@ def pytest_collection_modifyitems(config, items):
             marker = item.get_closest_marker("verification")
             if marker is not None and not marker.kwargs.get("float32", False):
                 item.add_marker(skip)
+    for item in items:
+        if item.nodeid in SLOW:
+            item.add_marker("slow")
     named = any("::" in str(a) for a in config.args)
     if named or config.getoption("--slow") or "slow" in config.getoption("-m"):
         return

@@ -301,3 +301,13 @@ def test_nothing_looks_whether_a_model_or_a_solver_has_an_attribute():
         if probes:
             seen.add(path.relative_to(ROOT / "warpbots").as_posix() if path in SOURCES else path.name)
     assert seen == set(_SNIFFS)
+
+
+def test_slow_tests_exist():
+    """A test that is renamed does not leave the list, and come back into the quick suite, without a word."""
+    lines = [line for line in (ROOT / "tests" / "slow.txt").read_text().splitlines() if not line.startswith("#")]
+    for line in lines:
+        test, covered = line.split(" | ")
+        file, name = test.split("::")
+        assert f"def {name.split('[')[0]}(" in (ROOT / file).read_text(), test
+        assert covered
