@@ -39,7 +39,7 @@ def apart(path: str, answers: dict) -> dict:
     theirs = _theirs(model, start, velocity)
     if theirs is None:
         return {"motion_note": "MuJoCo's own motion depends on its step"}
-    state = sim.state(position=torch.as_tensor(q)[None], velocity=torch.as_tensor(v)[None])
+    state = sim.state(q=torch.as_tensor(q)[None], qd=torch.as_tensor(v)[None])
     with torch.no_grad():
         readings = sim.sense(sim.rollout(None, round(SECONDS / sim.dt), state).final)
     at = [robot.bodies.index(name) for name in source.bodies[1:]]
