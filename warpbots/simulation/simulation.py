@@ -31,7 +31,7 @@ from warpbots.simulation.center_of_mass import CenterOfMass
 from warpbots.simulation.diagnosis import Diagnosis
 from warpbots.simulation.input_validation import Controller, Inputs, parameter_fault
 from warpbots.simulation.stability_bound import MOST_SUBSTEPS, TimeStep
-from warpbots.solvers import Parameter, Reports, Senses, Solver, State
+from warpbots.solvers import Parameter, Reports, Senses, Solver
 from warpbots.solvers.scene_support import refuse_far
 from warpbots.trajectory import TensorState_co, Trajectory
 
@@ -350,7 +350,7 @@ class Simulation(Generic[TensorState_co]):
                             observations.append(observe(state))
         return Trajectory(
             simulation=self,
-            start=_copied(start),
+            start=start.mapped(lambda field: field.detach().clone()),
             final=state,
             control=torch.stack(controls, dim=1),
             observation=torch.stack(observations, dim=1) if observations else None,
@@ -390,7 +390,3 @@ def _device(device: wp.DeviceLike) -> wp.Device:
 
 def _fields(state: Any) -> Tensors:
     return {f.name: getattr(state, f.name) for f in dataclasses.fields(state)}
-
-
-def _copied(state: Any) -> State:
-    return type(state)(**{name: field.detach().clone() for name, field in _fields(state).items()})
