@@ -10,18 +10,29 @@ from warpbots.scene import Cable, Expansion, Fibre, Motor, Oscillation, Pneumati
 from warpbots.solvers.cable_routes import cables_of
 from warpbots.solvers.device_arrays import device_array, tiled
 from warpbots.solvers.law_groups import LawGroup, law_groups
+from warpbots.solvers.loads import load_forces
 from warpbots.solvers.matter import refuse_lost
 from warpbots.solvers.mpm.grid import Grid
+from warpbots.solvers.mpm.held_regions import held_regions
 from warpbots.solvers.mpm.model import Group, MPMModel
 from warpbots.solvers.mpm.particles import Particles, fill
+from warpbots.solvers.mpm.stable_time_step import largest_step
 from warpbots.solvers.mpm.workspace import Workspace
 from warpbots.solvers.scene_support import refuse_copies, refuse_fluid, refuse_materials, refuse_rigid, refuse_sheets
 
 __all__ = ["build"]
 
 
-def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device) -> MPMModel:
-    """Arrays of `scene` on a grid of cells of size `dx` [m].
+def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, device: wp.Device) -> MPMModel:
+    """Arrays of `scene`.
+
+    Args:
+        scene: What to simulate.
+        dx: Size of a grid cell [m].
+        per_axis: Particles per cell along each axis.
+        margin: Part of the stability bound over which contact forces are measured [1].
+        worlds: Number of independent copies.
+        device: Device of the arrays.
 
     Raises:
         SceneError: The scene cannot be simulated by MPM; the message says why.
@@ -32,10 +43,18 @@ def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device
         own = particles.volume[particles.body == i].sum()
         refuse_lost(body, own, "particles", "use a smaller MPM(dx=...)")
     grid = Grid.around(*_domain(scene, particles), dx)
-    refuse_copies("MPM", worlds, 100.0 * grid.nodes + 300.0 * len(particles))
+    refuse_copies("MPM", worlds, (100.0 + 20.0 * len(scene.constraints)) * grid.nodes + 300.0 * len(particles))
     grid.refuse_thin(scene.obstacles)
     cables, n_cables, n_waypoints = cables_of(scene, particles.position, dx, device, "particle", "MPM(dx=...)")
+    constraints = held_regions(scene, particles, dx, worlds * grid.nodes, device)
     stresses = {c: a for c, a in enumerate(scene.actuators) if not isinstance(a, Cable)}
+    groups, contacts = groups_of(scene, particles, worlds, device), grid.contacts(scene.obstacles, device)
+    at_rest = (particles.youngs_modulus, particles.poissons_ratio, particles.density, particles.damping)
+    workspace = Workspace(
+        nodes=worlds * grid.nodes, pencils=worlds * grid.pencils, dim=scene.dim, worlds=worlds,
+        particles=len(particles), n_cables=n_cables, n_waypoints=n_waypoints, n_contacts=contacts.obstacle.size,
+        device=device,
+    )  # fmt: skip
 
     def constant(values: np.ndarray, dtype: type = real) -> wp.array:
         return tiled(values, worlds, device, dtype)
@@ -45,7 +64,7 @@ def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device
         worlds=worlds,
         device=device,
         matter=particles,
-        groups=groups_of(scene, particles, worlds, device),
+        groups=groups,
         grid=grid,
         youngs_modulus=constant(particles.youngs_modulus),
         poissons_ratio=constant(particles.poissons_ratio),
@@ -53,13 +72,15 @@ def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device
         volume=constant(particles.volume),
         friction=constant(coefficients(scene.obstacles)),
         gravity=constant(scene.gravity, vector(scene.dim)),
+        load=constant(load_forces(scene, particles), vector(scene.dim)) if scene.loads else workspace.no_load,
+        damping=constant(particles.damping),
         geometry=grid.geometry(worlds, len(particles), device),
-        contacts=grid.contacts(scene.obstacles, device),
+        contacts=contacts,
         actuation=activation(stresses, particles.regions, len(particles), scene.dim, device),
         cables=cables,
-        workspace=Workspace(
-            worlds * grid.nodes, worlds * grid.pencils, scene.dim, worlds, n_cables, n_waypoints, device
-        ),
+        constraints=constraints,
+        contact_interval=margin * largest_step(dx, groups, particles.spacing, *at_rest),
+        workspace=workspace,
     )
 
 
@@ -68,7 +89,7 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
     refuse_rigid("MPM", scene)
     refuse_sheets("MPM", scene)
     refuse_fluid("MPM", scene)
-    refuse_materials("MPM", scene)
+    refuse_materials("MPM", scene, damped=True)
     for actuator in scene.actuators:
         if isinstance(actuator, Motor):
             raise SceneError(f"Motor {actuator.name!r}: MPM has no motors; use MassSpring")
@@ -85,11 +106,6 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
     for attachment in scene.attachments:
         raise SceneError(
             f"Attachment {attachment.name!r}: in MPM bodies in contact stick together; leave it out or use MassSpring"
-        )
-    for part in (*scene.constraints, *scene.loads):
-        raise SceneError(
-            f"{type(part).__name__} {part.name!r}: MPM does not support it; hold matter with a sticky obstacle and "
-            f"pull it with gravity or actuators, or use MassSpring"
         )
 
 
