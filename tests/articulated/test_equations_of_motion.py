@@ -4,7 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 import torch
-from cases import block, dynamics
+from cases import block
 from mechanisms import mujoco_model, random_state, random_tree, set_state
 from test_articulated_gradients import direction_of, scuffle, start_of
 from test_sense import stirred
@@ -137,23 +137,6 @@ def test_gradients(scene, rng):
         allowed = 1e-6 * abs(slope) + 1e-8 * float((gradient * d).abs().sum()) + 1e-8
         print(name, slope, errors)
         assert min(errors) < allowed, (name, slope, errors)
-
-
-def test_many_threads_find_the_same(as_gpu):
-    """With the choices of a GPU: level by level, and the threads of a world together."""
-    scene, rng = random_tree(np.random.default_rng(2), 8), np.random.default_rng(0)
-    results = []
-    for _ in range(2):
-        solver = Articulated()
-        model = solver.build(scene, worlds=3)
-        state = solver.state(model)
-        q, v = random_state(model.robot, np.random.default_rng(1))
-        state.q.assign(np.tile(q, (3, 1)))
-        state.qd.assign(np.tile(v, (3, 1)))
-        results.append(dynamics(model, state))
-        as_gpu()
-    for one, many in zip(*(r.fields() for r in results), strict=True):
-        np.testing.assert_allclose(one, many, rtol=1e-10, atol=1e-10 * np.abs(one).max())
 
 
 def test_faults():
