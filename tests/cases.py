@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import warp as wp
 
 from warpbots.numerics import precision
 from warpbots.scene import (
@@ -30,7 +31,7 @@ from warpbots.scene import (
     floor,
 )
 from warpbots.simulation import Simulation
-from warpbots.solvers import MPM, MassSpring, ProjectiveDynamics
+from warpbots.solvers import MPM, Articulated, MassSpring, ProjectiveDynamics
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "docs" / "examples"))
 from own_solver import ExplicitFEM
@@ -245,6 +246,14 @@ def end_of(sim: Simulation, inputs: dict[str, torch.Tensor]):
     control = inputs.pop("control")
     state = sim.state(**{n: inputs.pop(n) for n in fields_of(sim.state())})
     return sim.rollout(control, control.shape[1], state, **inputs).final
+
+
+def dynamics(model, state, control=None):
+    """The equations of motion of articulated bodies at a state, as NumPy arrays."""
+    solver, none = Articulated(), wp.zeros((model.worlds, model.channels), dtype=wp.float64, device=model.device)
+    found = solver.equations(model)
+    solver.dynamics(model, state, none if control is None else control, found)
+    return found.mapped(lambda array: array.numpy())
 
 
 def to_numpy(tensor) -> np.ndarray:

@@ -282,7 +282,6 @@ def test_constraints_pin_every_dependency():
 _SNIFFS = {
     "robots/mujoco_versions.py": "MuJoCo names its fields differently from version to version",
     "scene/field_types.py": "numbers of NumPy and torch, neither of which scenes import",
-    "solvers/mass_spring/modal_analysis.py": "tensors, of which solvers know nothing",
     "solvers/mass_spring/spectrum.py": "tensors, of which solvers know nothing",
 }
 """Files that look whether something has an attribute, and why."""

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from cronos_common import HERE, POISSONS_RATIO, beam, sized, slope, wb
 
-from warpbots.solvers.mass_spring import MassSpringModel, MassSpringState, energy, forces
+from warpbots.solvers.mass_spring import MassSpringModel, MassSpringState, forces
 
 MATERIAL = wb.Material(1e7, POISSONS_RATIO, 1000.0)
 SIZE, SPACING, LOAD, GRAVITY = (0.5, 0.1, 0.1), 0.05, 20.0, 9.81
@@ -28,7 +28,7 @@ SETTLE, SECONDS = sized((0.5, 5.0), (0.02, 0.6))
 INTERVAL = 2e-3
 STEPS = (16, 32)
 """Steps in an interval: 0.29 and 0.14 of the stability bound."""
-KINDS = ("elastic", "gravitational", "kinetic")
+KINDS = ("elastic", "potential", "kinetic")
 
 
 def motion(integrator: str, substeps: int) -> tuple[wb.Simulation, list[MassSpringState], int]:
@@ -58,9 +58,15 @@ def centred(model: MassSpringModel, state: MassSpringState, dt: float) -> MassSp
     return dataclasses.replace(state, velocity=state.velocity + 0.5 * dt * torch.as_tensor(pull))
 
 
-def total(model: MassSpringModel, states: list[MassSpringState]) -> np.ndarray:
+def energies(sim: wb.Simulation, states: list[MassSpringState]) -> dict[str, np.ndarray]:
+    """Energies of each state by kind [J]."""
+    read = [sim.sense(s) for s in states]
+    return {kind: np.array([float(getattr(r, f"{kind}_energy")) for r in read]) for kind in KINDS}
+
+
+def total(sim: wb.Simulation, states: list[MassSpringState]) -> np.ndarray:
     """Total energy of each state [J]."""
-    return np.array([energy(model, s).total[0] for s in states])
+    return sum(energies(sim, states).values())
 
 
 def band_and_drift(values: np.ndarray, scale: float) -> tuple[float, float]:
@@ -76,13 +82,13 @@ def main() -> None:
         for substeps in STEPS:
             sim, states, loaded = motion(integrator, substeps)
             dt, free = sim.dt / substeps, states[loaded - 1 :]
-            parts = {k: np.array([getattr(energy(sim.model, s), k)[0] for s in states]) for k in KINDS}
+            parts = energies(sim, states)
             swing = np.ptp(
                 parts["kinetic"][loaded:]
             )  # relative to the energy exchanged, not to the arbitrary zero of height
-            rows = {integrator: total(sim.model, free)}
+            rows = {integrator: total(sim, free)}
             if integrator == "euler":
-                rows["euler, centred velocity"] = total(sim.model, [centred(sim.model, s, dt) for s in free])
+                rows["euler, centred velocity"] = total(sim, [centred(sim.model, s, dt) for s in free])
             for name, values in rows.items():
                 band, drift = band_and_drift(values, swing)
                 bands.setdefault(name, []).append(band)
@@ -109,8 +115,8 @@ def draw(curves: dict) -> None:
     shown = round((SETTLE + 0.5) / INTERVAL)
     time = INTERVAL * np.arange(1, shown + 1)
     for name, values in parts.items():
-        left.plot(time, 1e3 * (values[:shown] - (parts[name][0] if name == "gravitational" else 0.0)), label=name)
-    whole = sum(parts.values()) - parts["gravitational"][0]
+        left.plot(time, 1e3 * (values[:shown] - (parts[name][0] if name == "potential" else 0.0)), label=name)
+    whole = sum(parts.values()) - parts["potential"][0]
     left.plot(time, 1e3 * whole[:shown], "k", label="total")
     left.axvline(SETTLE, color="0.6")
     left.set(xlabel="t [s]", ylabel="energy [mJ]", title="semi-implicit Euler; load and drag end at the line")

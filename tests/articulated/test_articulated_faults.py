@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from cases import OWN
 
 from warpbots.scene import (
     Box,
@@ -203,8 +204,8 @@ def test_a_state_that_is_not_finite_is_named():
 
 def test_solvers_without_readings_say_so():
     scene = Scene([SoftBody("s", Box((0, 0, 0), (1, 1, 1)), Material(1e4, 0.3, 1e3))])
-    sim = Simulation(scene, MassSpring(0.25), dt=1e-3, substeps=None)
-    with pytest.raises(TypeError, match="MassSpring measures nothing"):
+    sim = Simulation(scene, OWN["own"](0.5), dt=1e-3, substeps=None)
+    with pytest.raises(TypeError, match="ExplicitFEM measures nothing"):
         sim.sense(sim.state())
 
 

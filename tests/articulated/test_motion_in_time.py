@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 import torch
+from cases import dynamics
 from scipy.integrate import solve_ivp
 from scipy.special import ellipk
 
 from warpbots.scene import Box, Cylinder, Inertia, Joint, RigidBody, Scene
 from warpbots.simulation import Simulation
 from warpbots.solvers import Articulated
-from warpbots.solvers.articulated import dynamics
 
 ORDERS = {"bdf1": 1, "bdf2": 2, "sdirk2": 2}
 

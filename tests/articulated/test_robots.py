@@ -10,10 +10,10 @@ import mujoco
 import numpy as np
 import pytest
 import warp as wp
+from cases import dynamics
 
 import warpbots as wb
 from warpbots.robots.mujoco_source import read
-from warpbots.solvers.articulated import dynamics
 
 INERTIAL = '<inertial pos=".02 -.01 .03" mass="{}" diaginertia=".011 .013 .017" quat=".9 .1 .3 -.2"/>'
 
@@ -137,7 +137,7 @@ def compare(path, seed=0, control=0.0, to_mujoco=None, **options):
         "place": np.abs(readings.position.numpy()[0, mine] - data.xpos[yours]).max(),
         "turn": np.abs(readings.rotation.numpy()[0, mine] - turns).max(),
         "mass": relative(ours.mass_matrix[0][np.ix_(order, order)], M),
-        "bias": relative(ours.bias[0][order], bias),
+        "bias": relative((ours.bias - ours.force)[0][order], bias),
         "acceleration": relative(ours.acceleration[0][order], data.qacc),
     }
 

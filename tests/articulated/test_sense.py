@@ -3,11 +3,11 @@
 import numpy as np
 import torch
 import warp as wp
+from cases import dynamics
 from test_articulated_gradients import direction_of, scuffle, start_of
 
 from warpbots.simulation import Simulation
 from warpbots.solvers import Articulated
-from warpbots.solvers.articulated import dynamics
 
 
 def stirred(sim: Simulation, rng: np.random.Generator) -> dict[str, torch.Tensor]:
@@ -54,6 +54,17 @@ def test_energy_is_that_of_the_mass_matrix(rng):
     M = dynamics(sim.model, own).mass_matrix[0] - np.diag(sim.model.armature.numpy()[0])
     kinetic = float(sim.sense(state).kinetic_energy.sum())
     assert np.isclose(kinetic, 0.5 * v[0].numpy() @ M @ v[0].numpy(), rtol=1e-12)
+
+
+def test_momenta_are_those_of_moving_bodies(rng):
+    """p = m v_c, and L = c x p + R I R^T w about the origin of the world."""
+    sim = Simulation(scuffle("box"), Articulated(), dt=0.004)
+    r = sim.sense(sim.state(qd=torch.as_tensor(rng.normal(size=sim.state().qd.shape))))
+    speed = r.velocity + torch.linalg.cross(r.angular_velocity, r.center - r.position)
+    p = sim.parameter("mass")[..., None] * speed
+    spin = torch.einsum("wbij,wbjk,wblk,wbl->wbi", r.rotation, sim.parameter("inertia"), r.rotation, r.angular_velocity)
+    assert torch.allclose(r.momentum, p, rtol=1e-12, atol=1e-12)
+    assert torch.allclose(r.angular_momentum, torch.linalg.cross(r.center, p) + spin, rtol=1e-12, atol=1e-12)
 
 
 def test_velocities_are_rates_of_poses(rng):

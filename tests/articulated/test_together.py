@@ -20,7 +20,7 @@ SCENES = {
 
 @pytest.mark.parametrize("name", SCENES)
 def test_threads_together_do_what_one_does(name, as_gpu):
-    """States, readings and all gradients differ by rounding: sums of a factorisation have another order.
+    """States, readings, equations of motion and all gradients differ by rounding: factorisations add in another order.
 
     The scenes have balls, limits, motors of which two drive one joint, and a first step of two stages.
     """
@@ -31,9 +31,17 @@ def test_threads_together_do_what_one_does(name, as_gpu):
         loss = Loss(sim, np.random.default_rng(2), 3)
         final = loss.final(loss.inputs)
         leaf = final.q.clone().requires_grad_()
-        read = sim.sense(sim.state(q=leaf, qd=final.qd))
-        (pulled,) = torch.autograd.grad(read.contact_force.sum() + read.center.square().sum(), [leaf])
-        found = vars(final) | vars(read) | {"pulled": pulled} | {f"d_{n}": g for n, g in loss.gradient().items()}
+        state = sim.state(q=leaf, qd=final.qd)
+        read, moves = sim.sense(state), sim.dynamics(state)
+        felt = read.contact_force.sum() + read.center.square().sum() + moves.acceleration.sum()
+        (pulled,) = torch.autograd.grad(felt, [leaf])
+        found = (
+            vars(final)
+            | vars(read)
+            | vars(moves)
+            | {"pulled": pulled}
+            | {f"d_{n}": g for n, g in loss.gradient().items()}
+        )
         return {field: value.detach() for field, value in found.items()}
 
     alone = run()

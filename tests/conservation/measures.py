@@ -5,7 +5,6 @@ from cases import to_numpy
 
 from warpbots.simulation import Simulation
 from warpbots.solvers import State
-from warpbots.solvers.mass_spring import energy
 from warpbots.trajectory import Trajectory
 
 
@@ -64,7 +63,7 @@ def kinetic_energy(sim: Simulation, state: State) -> np.ndarray:
 def elastic_energy(sim: Simulation, state: State) -> np.ndarray:
     """sum k/2 (l - l0)^2, or sum V (mu/2 (|F|^2 - d) - mu ln J + lam/2 ln^2 J) of neo-Hookean matter [J]; (worlds,)."""
     if "stiffness" in sim.parameters():
-        return energy(sim.model, state).elastic
+        return to_numpy(sim.sense(state).elastic_energy)
     E = to_numpy(sim.parameter("youngs_modulus"))
     own = "poissons_ratio" in sim.parameters()
     nu = to_numpy(sim.parameter("poissons_ratio")) if own else sim.scene.soft[0].material.poissons_ratio

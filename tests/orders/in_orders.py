@@ -14,13 +14,14 @@ TIGHT = 1e-11 if os.environ.get("WARPBOTS_PRECISION") == "float64" else None
 
 
 def moved(sim, steps: int = 2, **fields) -> dict[str, np.ndarray]:
-    """States after some steps, and readings of them where they can be sensed, by field name.
+    """States after some steps, and readings and equations of motion of them where there are any, by field name.
 
     And gradients of a weighted sum of them by ``d_`` and input name.
     """
     import torch
 
     import warpbots as wb
+    from warpbots.solvers import Senses
 
     rest = sim.state(**fields)
     inputs = {n: t.clone() for n, t in vars(rest).items()} | {n: sim.parameter(n) for n in sim.parameters()}
@@ -32,8 +33,10 @@ def moved(sim, steps: int = 2, **fields) -> dict[str, np.ndarray]:
     for _ in range(steps):
         state = sim.step(state, control, **replaced)
     final = dict(vars(state))
-    if sim.scene.rigid or isinstance(sim.solver, wb.MPM):
+    if isinstance(sim.solver, Senses):
         final |= {f"sensed {n}": t for n, t in vars(sim.sense(state, control, **replaced)).items()}
+    if isinstance(sim.solver, wb.Articulated):
+        final |= {f"found {n}": t for n, t in vars(sim.dynamics(state, control, **replaced)).items()}
     final = {n: t for n, t in final.items() if t.numel()}
     rng = np.random.default_rng(0)
     loss = sum((torch.as_tensor(rng.normal(size=t.shape)) * t).sum() for t in final.values())

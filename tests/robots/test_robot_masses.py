@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 import pytest
+from cases import dynamics
 
 import warpbots as wb
-from warpbots.solvers.articulated import dynamics
 
 BALL = "<collision><geometry><sphere radius='.1'/></geometry></collision>"
 

@@ -1,13 +1,15 @@
-"""The two kinds of replay: the substeps of a control interval, and the sensor readings of a state."""
+"""The two kinds of replay: the substeps of a control interval, and what is computed of a single state."""
 
 import dataclasses
 import math
+from collections.abc import Callable
+from typing import Any
 
 import warp as wp
 
 from warpbots.gradients.replay import Replay
 from warpbots.numerics import clear_gradients
-from warpbots.solvers import Model, Senses, Solver, State
+from warpbots.solvers import Model, Solver, State
 
 __all__ = ["interval", "reading"]
 
@@ -50,17 +52,33 @@ def interval(solver: Solver, model: Model, dt: float, substeps: int, replaced: f
     return Replay(model.device, inputs, outputs, wanted, work, frozenset(_named(states[0])), watched)
 
 
-def reading(solver: Senses, model: Model, replaced: frozenset, wanted: frozenset) -> Replay:
-    """The readings that a solver takes from a state by ``sense``, with a check of the control; see `interval`."""
+def reading(
+    solver: Solver,
+    model: Model,
+    make: Callable[..., Any],
+    measure: Callable[..., None],
+    replaced: frozenset,
+    wanted: frozenset,
+) -> Replay:
+    """What a solver computes of a state, such as its readings, with a check of the control; see `interval`.
+
+    Args:
+        solver: The solver.
+        model: The model.
+        make: Makes arrays for the results, such as `Senses.readings`.
+        measure: Writes them, such as `Senses.sense`.
+        replaced: Names of model parameters that calls will pass.
+        wanted: Names of inputs with respect to which gradients are wanted.
+    """
     model, own = _with_own(model, replaced, wanted)
     state, control = solver.state(model, requires_grad=bool(wanted)), _control(model, wanted)
-    readings = solver.readings(model, requires_grad=bool(wanted))
+    results = make(model, requires_grad=bool(wanted))
     inputs = _named(state) | {"control": control} | own
 
     def work(tape: wp.Tape | None) -> None:
-        solver.sense(model, state, control, readings)
+        measure(model, state, control, results)
 
-    return Replay(model.device, inputs, _named(readings), wanted, work, watched=[(control, 1.0)])
+    return Replay(model.device, inputs, _named(results), wanted, work, watched=[(control, 1.0)])
 
 
 def _with_own(model: Model, replaced: frozenset, wanted: frozenset) -> tuple[Model, dict[str, wp.array]]:

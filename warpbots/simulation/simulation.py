@@ -21,7 +21,6 @@ from warpbots.gradients import (
     Watch,
     at_turn,
     interval,
-    reading,
     turn,
 )
 from warpbots.numerics import parallel
@@ -30,8 +29,9 @@ from warpbots.scene.field_types import fitted, shown
 from warpbots.simulation.center_of_mass import CenterOfMass
 from warpbots.simulation.diagnosis import Diagnosis
 from warpbots.simulation.input_validation import Controller, Inputs, parameter_fault
+from warpbots.simulation.measurement import Measurement
 from warpbots.simulation.stability_bound import MOST_SUBSTEPS, TimeStep
-from warpbots.solvers import Parameter, Reports, Senses, Solver
+from warpbots.solvers import Multibody, Parameter, Reports, Senses, Solver
 from warpbots.solvers.scene_support import refuse_far
 from warpbots.trajectory import TensorState_co, Trajectory
 
@@ -243,7 +243,7 @@ class Simulation(Generic[TensorState_co]):
         return type(state)(**outputs)
 
     def sense(self, state: Any, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
-        """What the solver can measure of a state: see `warpbots.solvers.articulated.Readings`.
+        """What the solver can measure of a state: see `Readings` in its package, `warpbots.solvers.articulated` say.
 
         Differentiable by torch with respect to every argument. A rollout that replaces parameters has to replace them
         here, too.
@@ -263,12 +263,30 @@ class Simulation(Generic[TensorState_co]):
         """
         if not isinstance(self.solver, Senses):
             raise TypeError(f"{type(self.solver).__name__} measures nothing; its states hold all there is")
-        given = self._inputs.no_control if control is None else self._inputs.control(control)
-        inputs = _fields(state) | {"control": given} | self._inputs.parameters(parameters)
-        outputs, marks = self._measured.run(inputs, Segment(self._measured, keep=False), 0)
-        if control is not None:
-            Watch(self.model.device, 1).note(marks, functools.partial(self._diagnosis.refuse, inputs, 0))
-        return type(self.solver.readings(self.model))(**outputs)
+        return self._readings.of(state, control, parameters)
+
+    def dynamics(self, state: Any, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
+        """Equations of motion of rigid bodies at a state: see `warpbots.solvers.articulated.Dynamics`.
+
+        The mass matrix, the forces, the accelerations that follow from them, and the force and moment that each joint
+        transmits. Differentiable by torch with respect to every argument.
+
+        Args:
+            state: Where to evaluate them.
+            control: Control signal, shape (worlds, channels) or (channels,); None for no control.
+            parameters: Tensors instead of the model's parameters, by name.
+
+        Returns:
+            The solver's dataclass with torch tensors as fields, each with the leading axis (worlds, ...).
+
+        Raises:
+            TypeError: The solver has no equations of motion in joint coordinates.
+            ValueError: A control or a parameter has the wrong shape or an illegal value.
+        """
+        if not isinstance(self.solver, Multibody):
+            name = type(self.solver).__name__
+            raise TypeError(f"{name} has no equations of motion in joint coordinates; Articulated has")
+        return self._dynamics.of(state, control, parameters)
 
     def report(self) -> object:
         """How the last step of the solver ended: iterations, residuals, forces of contacts; not differentiable.
@@ -285,14 +303,15 @@ class Simulation(Generic[TensorState_co]):
         return self.solver.report(self.model, self._time_step.length)
 
     @functools.cached_property
-    def _measured(self) -> Bridge:
-        """Readings under torch's autograd."""
+    def _readings(self) -> Measurement:
+        return self._measurement(self.solver.readings, self.solver.sense)
 
-        def make(names: frozenset, wanted: frozenset) -> Replay:
-            return reading(self.solver, self.model, names & frozenset(self.parameters()), wanted)
+    @functools.cached_property
+    def _dynamics(self) -> Measurement:
+        return self._measurement(self.solver.equations, self.solver.dynamics)
 
-        names = tuple(f.name for f in dataclasses.fields(self.solver.readings(self.model)))
-        return self._bridge_of(names, make)
+    def _measurement(self, make: Callable[..., Any], measure: Callable[..., None]) -> Measurement:
+        return Measurement(self.solver, self.model, make, measure, self._bridge_of, self._inputs, self._diagnosis)
 
     def _bridge_of(self, outputs: tuple[str, ...], make: Callable[[frozenset, frozenset], Replay]) -> Bridge:
         device = self.model.device

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.device_arrays import device_array, tiled
 from warpbots.solvers.matter import Matter, regions_at
-from warpbots.solvers.solver import Cautious, Model, Parameter, Reports, Senses, Solver, State
+from warpbots.solvers.solver import Cautious, Model, Multibody, Parameter, Reports, Senses, Solver, State
 
 if TYPE_CHECKING:
     from warpbots.solvers.articulated import Articulated
@@ -22,6 +22,7 @@ __all__ = [
     "MassSpring",
     "Matter",
     "Model",
+    "Multibody",
     "Parameter",
     "ProjectiveDynamics",
     "Reports",

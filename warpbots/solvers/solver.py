@@ -1,7 +1,7 @@
 """What a solver is: the whole of what the rest of the package asks of one, its models and its states.
 
 There is no base class: anything with the methods of `Solver`, whose models are as `Model` says, is a solver. What some
-solvers can do besides is said by protocols of its own: `Senses`, `Reports` and `Cautious`.
+solvers can do besides is said by protocols of its own: `Senses`, `Multibody`, `Reports` and `Cautious`.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from warpbots.scene import Scene
 from warpbots.solvers.matter import Matter
 from warpbots.solvers.robot import Robot
 
-__all__ = ["Cautious", "Model", "Parameter", "Reports", "Senses", "Solver", "State"]
+__all__ = ["Cautious", "Model", "Multibody", "Parameter", "Reports", "Senses", "Solver", "State"]
 
 
 _Array_contra = TypeVar("_Array_contra", contravariant=True)
@@ -187,6 +187,24 @@ class Senses(Protocol):
             state: What to measure.
             control: Control signals in [-1, 1], shape (worlds, channels).
             readings_out: Where to write, from `readings`.
+        """
+
+
+@runtime_checkable
+class Multibody(Protocol):
+    """A solver of rigid bodies on joints, which knows their equations of motion M(q) a + bias(q, qd) = force."""
+
+    def equations(self, model: Any, requires_grad: bool = False) -> Any:
+        """Fresh arrays for `dynamics`: a frozen dataclass of Warp arrays with a leading axis for the worlds."""
+
+    def dynamics(self, model: Any, state: Any, control: wp.array, dynamics_out: Any) -> None:
+        """Evaluate the equations of motion at a state; records its adjoint on the active tape.
+
+        Args:
+            model: From `build`.
+            state: Where to evaluate them.
+            control: Control signals in [-1, 1], shape (worlds, channels).
+            dynamics_out: Where to write, from `equations`.
         """
 
 

@@ -1,97 +1,153 @@
-"""The equations of motion at a state: mass matrix, bias and acceleration."""
+"""The equations of motion of a state: mass matrix, bias, forces and accelerations, and what joints transmit."""
 
 import dataclasses
+from collections.abc import Callable
 
-import numpy as np
 import warp as wp
 
-from warpbots.numerics import launch
-from warpbots.solvers.articulated.cloud_contact import bound_group
-from warpbots.solvers.articulated.lu import factorise, solve
+from warpbots.numerics import Launch, clear_gradients, launch, launch_all, record
+from warpbots.solvers.array_fields import Array, ArrayFields, Other
+from warpbots.solvers.articulated.contact_list import LISTING_KERNELS, list_contacts
+from warpbots.solvers.articulated.equations_of_motion import (
+    adj_solve_kernel,
+    axis_kernel,
+    contact_kernel,
+    force_kernel,
+    joint_kernel,
+    mass_matrix_kernel,
+    need_kernel,
+    push_kernel,
+    solve_kernel,
+    subtree_kernel,
+    transmit_kernel,
+    weigh_kernel,
+)
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
-from warpbots.solvers.articulated.newton import Factors
-from warpbots.solvers.articulated.residual import evaluate
-from warpbots.solvers.articulated.robot_arrays import RobotArrays
-from warpbots.solvers.articulated.spatial import momentum, scalar
-from warpbots.solvers.articulated.step_arrays import Stage, StepArrays
+from warpbots.solvers.articulated.spatial import scalar, vec3
+from warpbots.solvers.articulated.thread_team import lanes_of
+from warpbots.solvers.articulated.tree_passes import adjoints, poses
+from warpbots.solvers.scene_support import refuse_states_without_gradient
 
-__all__ = ["Dynamics", "dynamics"]
+__all__ = ["Dynamics", "dynamics", "equations"]
 
 
-@dataclasses.dataclass(frozen=True)
-class Dynamics:
-    """M a + bias = 0 for the accelerations a of a free motion.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Dynamics(ArrayFields[Array]):
+    """The equations of motion at a state, M(q) a + bias(q, qd) = force, all in double precision.
+
+    They are those of continuous time: a step fulfils them in the limit of short steps. Where the mass matrix is
+    singular, accelerations and what follows from them are not finite.
 
     Attributes:
-        mass_matrix: M [kg m^2 or kg], shape (worlds, n_velocities, n_velocities).
-        bias: Forces without accelerations: gravity, velocities, springs, dampers, motors and contacts [N m or N], shape
-            (worlds, n_velocities).
-        acceleration: a [rad/s^2 or m/s^2], shape (worlds, n_velocities).
+        mass_matrix: M, with the inertia of rotors [kg m^2, kg m or kg], shape (worlds, n_velocities, n_velocities).
+        bias: Forces of Coriolis, of rotation and of gravity on the joints [N m or N], shape (worlds, n_velocities).
+        force: Forces of springs, dampers, limits, motors and contacts on them [N m or N], shape (worlds, n_velocities).
+        acceleration: a, the rates of the joint velocities [rad/s^2 or m/s^2], shape (worlds, n_velocities).
+        joint_force: Force that the joint of each body transmits to it, motors and springs included, in the axes of the
+            world [N], shape (worlds, n_bodies), vector.
+        joint_moment: Moment that it transmits, about the origin of the joint's frame that moves with the body, likewise
+            [N m], shape (worlds, n_bodies), vector.
     """
 
-    mass_matrix: np.ndarray
-    bias: np.ndarray
-    acceleration: np.ndarray
+    mass_matrix: Array
+    bias: Array
+    force: Array
+    acceleration: Array
+    joint_force: Array
+    joint_moment: Array
+
+    def mapped(self, make: Callable[[Array], Other]) -> "Dynamics[Other]":
+        """A copy with `make` of each field."""
+        return Dynamics(*map(make, self.fields()))
 
 
-@wp.kernel(enable_backward=False)
-def dynamics_kernel(
-    # model
-    robot: RobotArrays,
-    # step
-    stage: Stage,
-    # state
-    control: wp.array2d[scalar],
-    # out
-    work_out: StepArrays,
-    factors_out: Factors,
-    mass_matrix_out: wp.array[scalar],
-):
-    """Mass matrix of a world, and its acceleration in `work.step`; its bias stays in `work.residual`."""
-    w = wp.tid()
-    tree = robot.tree
-    n = tree.freedom
-    for g in range(robot.contacts.groups):
-        bound_group(robot.contacts, work_out.pairs, w, g)
-    evaluate(robot, stage, work_out, control, w, 0, 1)
-    for j in range(n):
-        e = tree.of_dof[j]
-        m = w * tree.elements + e
-        h = momentum(work_out.mass[m], work_out.moment[m], work_out.inertia[m], work_out.axis[w * n + j])
-        for i in range(n):
-            if tree.carries[tree.of_dof[i] * tree.elements + e] == 1:
-                M = wp.dot(work_out.axis[w * n + i], h)
-                mass_matrix_out[(w * n + i) * n + j] = M
-                mass_matrix_out[(w * n + j) * n + i] = M
-        mass_matrix_out[(w * n + j) * n + j] += robot.design.armature[w * n + j]
-        work_out.step[w * n + j] = -work_out.residual[w * n + j]
-    for i in range(n * n):
-        factors_out.matrix[w * n * n + i] = mass_matrix_out[w * n * n + i]
-    factorise(factors_out.matrix, factors_out.pivot, w, n)
-    solve(factors_out.matrix, factors_out.pivot, work_out.step, w, n)
+def equations(model: ArticulatedModel, requires_grad: bool = False) -> Dynamics:
+    """Fresh arrays for `dynamics`."""
+    n = model.tree.freedom
+    velocities, bodies = (model.worlds, n), (model.worlds, model.tree.bodies)
+
+    def zeros(shape: tuple, dtype: type = scalar) -> wp.array:
+        return wp.zeros(shape, dtype=dtype, device=model.device, requires_grad=requires_grad)
+
+    return Dynamics(
+        zeros((model.worlds, n, n)), zeros(velocities), zeros(velocities), zeros(velocities), zeros(bodies, vec3),
+        zeros(bodies, vec3),
+    )  # fmt: skip
 
 
-def dynamics(model: ArticulatedModel, state: ArticulatedState, control: wp.array | None = None) -> Dynamics:
-    """Equations of motion at a state (for one step of which they are exact only in the limit).
+def dynamics(model: ArticulatedModel, state: ArticulatedState, control: wp.array, dynamics_out: Dynamics) -> None:
+    """Evaluate the equations of motion at a state; records its adjoint on the active tape.
 
     Args:
         model: From `Articulated.build`.
         state: Coordinates and velocities.
-        control: Control signals, double precision, shape (worlds, channels); None for none.
+        control: Control signals, double precision, shape (worlds, channels).
+        dynamics_out: Where to write.
+
+    Raises:
+        RuntimeError: A gradient is wanted but the arrays have no room for it.
     """
-    worlds, n, device = model.worlds, model.tree.freedom, model.device
+    _evaluate(model, state, control, dynamics_out)
+    reads = [*state.fields(), control, *model.parameter_arrays()]
+    record(lambda: _adjoint(model, state, control, dynamics_out), reads, dynamics_out.fields())
 
-    def zeros(size: int | tuple, dtype: type = scalar) -> wp.array:
-        return wp.zeros(size, dtype=dtype, device=device)
 
-    stage, factors = model.workspace.at_rest(state), Factors()
-    factors.matrix, factors.pivot = zeros(worlds * n * n), zeros(worlds * n, int)
-    matrix = zeros(worlds * n * n)
-    workspace = model.workspace
-    control = zeros((worlds, model.channels)) if control is None else control
-    launch(dynamics_kernel, worlds, [model.robot_arrays, stage, control, workspace.work, factors], [matrix], device)
-    return Dynamics(
-        matrix.numpy().reshape(worlds, n, n),
-        workspace.work.residual.numpy().reshape(worlds, n).copy(),
-        workspace.work.step.numpy().reshape(worlds, n).copy(),
-    )
+def _evaluate(model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Dynamics) -> None:
+    lanes, work = lanes_of(model.device), model.workspace.equations
+    launch_all(_terms(model, state, control, to), model.device)
+    inputs, outputs = [lanes, to.mass_matrix, to.bias, to.force], [work.factors, to.acceleration.flatten()]
+    launch(solve_kernel, (model.worlds, lanes), inputs, outputs, model.device, lanes)
+    launch_all(_reactions(model, to), model.device)
+
+
+def _terms(model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Dynamics) -> list[Launch]:
+    """Kernels of mass matrix, bias and force, in their order."""
+    robot, work, links, stage = (
+        model.robot_arrays, model.workspace.equations, model.workspace.links, model.workspace.at_rest(state)
+    )  # fmt: skip
+    each, contact_list = (model.worlds, model.tree.bodies), model.workspace.contact_list
+    candidates = contact_list.pair.size
+    steps = [
+        *poses(model, stage),
+        (axis_kernel, to.bias.shape, [robot, links], [work.axis]),
+        (need_kernel, each, [robot, links], [work.need]),
+    ]
+    if candidates:
+        listed = [contact_list, candidates]
+        steps += [
+            *list_contacts(robot, links, contact_list, model.device),
+            (contact_kernel, (model.worlds, candidates), [robot, links, *listed], [work.contact]),
+            (push_kernel, each, [robot, *listed, work.contact], [work.push]),
+        ]
+    elements, summed = (model.worlds, model.tree.elements), [work.axis, work.subtrees]
+    return [
+        *steps,
+        (subtree_kernel, elements, [robot, links, work.need, work.push], [work.subtrees]),
+        (mass_matrix_kernel, to.mass_matrix.shape, [robot, *summed], [to.mass_matrix]),
+        (force_kernel, to.bias.shape, [robot, stage, control, *summed], [to.bias, to.force]),
+    ]
+
+
+def _reactions(model: ArticulatedModel, to: Dynamics) -> list[Launch]:
+    """Kernels of the wrenches that joints transmit, in their order."""
+    robot, work, links = model.robot_arrays, model.workspace.equations, model.workspace.links
+    each = to.joint_force.shape
+    return [
+        (transmit_kernel, each, [robot, work.axis, work.subtrees, to.acceleration], [work.transmitted]),
+        (joint_kernel, each, [model.tree, links, work.transmitted], [to.joint_force, to.joint_moment]),
+    ]
+
+
+def _adjoint(model: ArticulatedModel, state: ArticulatedState, control: wp.array, to: Dynamics) -> None:
+    """Gradients of what `dynamics` reads from those of its results, which take on those of what follows from them."""
+    refuse_states_without_gradient("Articulated", state=state.fields(), dynamics_out=to.fields())
+    lanes, work = lanes_of(model.device), model.workspace.equations
+    _evaluate(model, state, control, to)
+    clear_gradients([*model.workspace.gradients(), *work.gradients()])
+    adjoints(_reactions(model, to), model.device)
+    inputs = [lanes, work.factors, to.acceleration.grad]
+    launch(weigh_kernel, (model.worlds, lanes), inputs, [work.weight], model.device, lanes)
+    outputs = [to.mass_matrix.grad, to.bias.grad, to.force.grad]
+    launch(adj_solve_kernel, to.bias.shape, [work.weight, to.acceleration], outputs, model.device)
+    terms = _terms(model, state, control, to)
+    adjoints([step for step in terms if step[0] not in LISTING_KERNELS], model.device)

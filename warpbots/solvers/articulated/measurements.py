@@ -1,4 +1,4 @@
-"""Measurements of a robot: poses, velocities, energies, torques of motors, contact forces."""
+"""Measurements of a robot: poses, velocities, energies, momenta, torques of motors, contact forces."""
 
 import dataclasses
 from collections.abc import Callable
@@ -33,6 +33,8 @@ class Readings(ArrayFields[Array]):
         center: Centres of mass [m], shape (worlds, n_bodies), vector.
         kinetic_energy: Kinetic energies, without those of rotors [J], shape (worlds, n_bodies).
         potential_energy: Potential energies in the field of gravity [J], shape (worlds, n_bodies).
+        momentum: Momenta of the bodies [kg m/s], shape (worlds, n_bodies), vector.
+        angular_momentum: Angular momenta about the origin of the world [kg m^2/s], shape (worlds, n_bodies), vector.
         torque: Torques or forces of the motors [N m or N], shape (worlds, channels).
         contact_force: Force on each contact point [N], shape (worlds, n_points), vector.
         contact_normal: Part of it along the normal of the solid, positive in compression [N], shape (worlds, n_points).
@@ -46,6 +48,8 @@ class Readings(ArrayFields[Array]):
     center: Array
     kinetic_energy: Array
     potential_energy: Array
+    momentum: Array
+    angular_momentum: Array
     torque: Array
     contact_force: Array
     contact_normal: Array
@@ -65,8 +69,8 @@ def readings(model: ArticulatedModel, requires_grad: bool = False) -> Readings:
 
     return Readings(
         zeros(bodies, vec3), zeros(bodies, mat33), zeros(bodies, vec3), zeros(bodies, vec3), zeros(bodies, vec3),
-        zeros(bodies), zeros(bodies), zeros((model.worlds, model.channels)), zeros(points, vec3), zeros(points),
-        zeros(points, vec3),
+        zeros(bodies), zeros(bodies), zeros(bodies, vec3), zeros(bodies, vec3), zeros((model.worlds, model.channels)),
+        zeros(points, vec3), zeros(points), zeros(points, vec3),
     )  # fmt: skip
 
 
@@ -84,8 +88,10 @@ def body_kernel(
     center_out: wp.array2d[vec3],
     kinetic_energy_out: wp.array2d[scalar],
     potential_energy_out: wp.array2d[scalar],
+    momentum_out: wp.array2d[vec3],
+    angular_momentum_out: wp.array2d[vec3],
 ):
-    """Pose, velocity and energy of a body."""
+    """Pose, velocity, energy and momentum of a body."""
     w, b = wp.tid()
     k = w * robot.tree.bodies + b
     R, p = body_pose(robot.tree, links, w, b)
@@ -99,6 +105,8 @@ def body_kernel(
     h = momentum(robot.design.mass[k], mc, moments(robot.design, links, k), V)
     kinetic_energy_out[w, b] = scalar(0.5) * wp.dot(V, h)
     potential_energy_out[w, b] = -wp.dot(robot.design.gravity[w], mc)
+    momentum_out[w, b] = linear(h)
+    angular_momentum_out[w, b] = angular(h)
 
 
 @wp.kernel
@@ -158,7 +166,7 @@ def sense(model: ArticulatedModel, state: ArticulatedState, control: wp.array, r
     Raises:
         RuntimeError: A gradient is wanted but the arrays have no room for it.
     """
-    for sum_over_contacts in readings_out.fields()[8:]:
+    for sum_over_contacts in readings_out.fields()[10:]:
         sum_over_contacts.zero_()
     for kernel, dim, inputs, outputs in _launches(model, state, control, readings_out):
         launch(kernel, dim, inputs, outputs, model.device)
@@ -173,14 +181,14 @@ def _launches(model: ArticulatedModel, state: ArticulatedState, control: wp.arra
     candidates = contact_list.pair.size
     steps = [
         *poses(model, stage),
-        (body_kernel, to.position.shape, [model.robot_arrays, links], to.fields()[:7]),
+        (body_kernel, to.position.shape, [model.robot_arrays, links], to.fields()[:9]),
         (torque_kernel, to.torque.shape, [model.robot_arrays, stage, control], [to.torque]),
     ]
     if candidates:
         contact = [model.robot_arrays, links, contact_list, candidates]
         steps += [
             *list_contacts(model.robot_arrays, links, contact_list, model.device),
-            (contact_kernel, (model.worlds, candidates), contact, to.fields()[8:]),
+            (contact_kernel, (model.worlds, candidates), contact, to.fields()[10:]),
         ]
     return steps
 

@@ -13,6 +13,7 @@ from warpbots.scene.field_types import conform
 from warpbots.solvers.articulated.build import build
 from warpbots.solvers.articulated.contact_list import list_contacts
 from warpbots.solvers.articulated.contact_time_step import unresolved
+from warpbots.solvers.articulated.dynamics import Dynamics, dynamics, equations
 from warpbots.solvers.articulated.implicit_integrators import INTEGRATORS, Past
 from warpbots.solvers.articulated.joints import BALL
 from warpbots.solvers.articulated.measurements import Readings, readings, sense
@@ -202,6 +203,26 @@ class Articulated:
             RuntimeError: A gradient is wanted but the arrays have no room for it.
         """
         sense(model, state, control, readings_out)
+
+    def equations(self, model: ArticulatedModel, requires_grad: bool = False) -> Dynamics:
+        """Fresh arrays for `dynamics`."""
+        return equations(model, requires_grad)
+
+    def dynamics(
+        self, model: ArticulatedModel, state: ArticulatedState, control: wp.array, dynamics_out: Dynamics
+    ) -> None:
+        """Evaluate the equations of motion at a state; records its adjoint on the active tape.
+
+        Args:
+            model: From `build`.
+            state: Coordinates and velocities.
+            control: Control signals in [-1, 1], double precision, shape (worlds, channels).
+            dynamics_out: Where to write, from `equations`.
+
+        Raises:
+            RuntimeError: A gradient is wanted but the arrays have no room for it.
+        """
+        dynamics(model, state, control, dynamics_out)
 
     def _past(self, state: ArticulatedState, dt: float) -> Past:
         past = Past()

@@ -1,10 +1,10 @@
-"""What a step computes, as Warp structs: a stage, the motion of the links, contacts, residual and Jacobian."""
+"""What is computed of a robot, as Warp structs: a stage, the motion of the links, contacts, sums over subtrees."""
 
 import warp as wp
 
 from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
 
-__all__ = ["Links", "Pairs", "Stage", "StepArrays"]
+__all__ = ["Links", "Pairs", "Stage", "StepArrays", "Subtrees"]
 
 
 @wp.struct
@@ -73,6 +73,24 @@ class Pairs:
     in_contact: wp.array[int]
     point_wrench: wp.array[Twist]
     point_blocks: wp.array[mat33]
+
+
+@wp.struct
+class Subtrees:
+    """Sums over the bodies that an element carries, each of shape (worlds * elements,).
+
+    mass: Mass [kg].
+    moment: Mass times centre of mass [kg m].
+    inertia: Moments of inertia about the origin of the world [kg m^2].
+    need: Wrench that the bodies need while joint velocities are constant [N m, N].
+    push: Wrench of their contacts [N m, N].
+    """
+
+    mass: wp.array[scalar]
+    moment: wp.array[vec3]
+    inertia: wp.array[mat33]
+    need: wp.array[Twist]
+    push: wp.array[Twist]
 
 
 @wp.struct

@@ -1,6 +1,7 @@
 """Memory of a model: arrays that every step fills anew, and what each state keeps for the adjoint of its step."""
 
 import dataclasses
+import functools
 
 import warp as wp
 
@@ -8,10 +9,10 @@ from warpbots.solvers.adjoint_cache import AdjointCache
 from warpbots.solvers.articulated.contact_list import ContactList
 from warpbots.solvers.articulated.newton import Factors, Report
 from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
-from warpbots.solvers.articulated.step_arrays import Links, Pairs, Stage, StepArrays
+from warpbots.solvers.articulated.step_arrays import Links, Pairs, Stage, StepArrays, Subtrees
 from warpbots.solvers.articulated.thread_team import lanes_of
 
-__all__ = ["End", "Sizes", "Workspace"]
+__all__ = ["End", "EquationArrays", "Sizes", "Workspace"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,6 +51,38 @@ class End:
 
     stages: tuple[Stage, Stage]
     factors: tuple[Factors, Factors]
+
+
+@dataclasses.dataclass(frozen=True)
+class EquationArrays:
+    """What is computed on the way to the equations of motion, all worlds in one row.
+
+    All but the last two have gradients.
+
+    Attributes:
+        axis: Twists of unit velocities [1, m], shape (worlds * n_velocities,).
+        need: Wrenches that bodies need while joint velocities are constant [N m, N], shape (worlds * n_bodies,).
+        contact: Wrenches of contacts on the bodies of their points [N m, N], shape (worlds * n_candidates,).
+        push: Wrenches of contacts on bodies [N m, N], shape (worlds * n_bodies,).
+        transmitted: Wrenches that joints transmit, about the origin of the world [N m, N], shape (worlds * n_bodies,).
+        subtrees: Sums over the bodies that elements carry.
+        factors: Factors of the mass matrix.
+        weight: Adjoints of the accelerations, shape (worlds * n_velocities,).
+    """
+
+    axis: wp.array
+    need: wp.array
+    contact: wp.array
+    push: wp.array
+    transmitted: wp.array
+    subtrees: Subtrees
+    factors: Factors
+    weight: wp.array
+
+    def gradients(self) -> list[wp.array]:
+        """Arrays whose gradients are sums over the adjoints of kernels."""
+        sums = [getattr(self.subtrees, name) for name in Subtrees.vars]
+        return [self.axis, self.need, self.contact, self.push, self.transmitted, *sums]
 
 
 class Workspace:
@@ -107,12 +140,22 @@ class Workspace:
 
     def end(self, state: object) -> End:
         """What `state` keeps of the step that ends in it."""
+        return self._ends.of(state, lambda: End((self._stage(), self._stage()), (self._factors(), self._factors())))
 
-        def factors() -> Factors:
-            w, n = self._sizes.worlds, self._sizes.freedom
-            return self._struct(Factors, [(w * n * n, scalar), (w * n, int)])
-
-        return self._ends.of(state, lambda: End((self._stage(), self._stage()), (factors(), factors())))
+    @functools.cached_property
+    def equations(self) -> EquationArrays:
+        """What is computed on the way to the equations of motion."""
+        w, n = self._sizes.worlds, self._sizes.freedom
+        elements, bodies = w * self._sizes.elements, w * self._sizes.bodies
+        sums = [(elements, dtype) for dtype in (scalar, vec3, mat33, Twist, Twist)]
+        wrenches = (bodies, self.contact_list.candidate.size, bodies, bodies)
+        return EquationArrays(
+            self._zeros(w * n, Twist, requires_grad=True),
+            *(self._zeros(size, Twist, requires_grad=True) for size in wrenches),
+            self._struct(Subtrees, sums, requires_grad=True),
+            self._factors(),
+            self._zeros(w * n, scalar),
+        )
 
     def at_rest(self, state: object) -> Stage:
         """A state as a stage that ends where it starts, at its velocities."""
@@ -124,6 +167,10 @@ class Workspace:
     def gradients(self) -> list[wp.array]:
         """Arrays whose gradients are sums over the adjoints of a stage."""
         return [*(getattr(self.links, name) for name in Links.vars), self.sweep]
+
+    def _factors(self) -> Factors:
+        w, n = self._sizes.worlds, self._sizes.freedom
+        return self._struct(Factors, [(w * n * n, scalar), (w * n, int)])
 
     def _stage(self, requires_grad: bool = False) -> Stage:
         """A stage without the coordinates that it displaces, which belong to a state."""

@@ -67,6 +67,7 @@ def drive_arrays() -> type:
         start: First entry of each of them, one more for the end, shape (n_driven + 1,).
         signal: Number of a signal of the spring, shape (n_entries,).
         gain: Strain at rest at signal 1 [1], shape (n_entries,).
+        stressed: 1 where it is due to a stress, shape (n_entries,).
         channel: Control channel of each signal, shape (n_signals,).
         oscillation: Oscillation of each signal, or -1, shape (n_signals,).
         ahead: Phase lead of each signal over its oscillation [rad], shape (n_signals,).
@@ -76,6 +77,7 @@ def drive_arrays() -> type:
         start: wp.array[int]
         signal: wp.array[int]
         gain: wp.array[real]
+        stressed: wp.array[int]
         channel: wp.array[int]
         oscillation: wp.array[int]
         ahead: wp.array[wp.float64]
@@ -84,7 +86,7 @@ def drive_arrays() -> type:
 
 
 def drive_of(drive: np.ndarray, actuators: tuple[Actuator, ...], device: wp.Device) -> object:
-    """The drive of a `Lattice`, shape (n_drives, 3), as a Warp struct."""
+    """The drive of a `Lattice`, shape (n_drives, 4), as a Warp struct."""
     drive = drive[np.lexsort((drive[:, 1], drive[:, 0]))]
     signals = signals_of(actuators)
     arrays = drive_arrays()()
@@ -92,6 +94,7 @@ def drive_of(drive: np.ndarray, actuators: tuple[Actuator, ...], device: wp.Devi
     arrays.spring = device_array(spring, device, int)
     arrays.start = device_array(np.append(start, len(drive)), device, int)
     arrays.signal, arrays.gain = device_array(drive[:, 1], device, int), device_array(drive[:, 2], device)
+    arrays.stressed = device_array(drive[:, 3], device, int)
     for field, dtype in (("channel", int), ("oscillation", int), ("ahead", wp.float64)):
         setattr(arrays, field, device_array([getattr(s, field) for s in signals], device, dtype))
     return arrays
@@ -131,15 +134,33 @@ def signal_kernel() -> wp.Kernel:
 
 
 @functools.cache
-def rest_length_kernel() -> wp.Kernel:
-    """Kernel over (worlds, n_driven): rest lengths of the springs that follow signals."""
+def _gain() -> wp.Function:
+    """Warp function gain(drive, ratio, w, s, e): strain at rest at signal 1 of an entry of spring s."""
     DriveArrays = drive_arrays()
+
+    @wp.func
+    def gain(drive: DriveArrays, ratio: wp.array2d[real], w: int, s: int, e: int):
+        """The strain of a stress over the relative modulus, where moduli were replaced."""
+        g = drive.gain[e]
+        if ratio:  # noqa: SIM102 (an array that is there)
+            if drive.stressed[e] == 1:
+                g = g / ratio[w, s]
+        return g
+
+    return gain
+
+
+@functools.cache
+def rest_length_kernel() -> wp.Kernel:
+    """Kernel over (worlds, n_driven): rest lengths of the springs that follow signals, by relative moduli or None."""
+    DriveArrays, gain = drive_arrays(), _gain()
 
     @wp.kernel(module=wp.get_module("warpbots.springs.rest"), enable_backward=False)
     def rest_length(
         # model
         drive: DriveArrays,
         l0: wp.array2d[real],
+        ratio: wp.array2d[real],
         # work
         signal: wp.array2d[real],
         # out
@@ -150,7 +171,7 @@ def rest_length_kernel() -> wp.Kernel:
         s = drive.spring[k]
         strain = real(0.0)
         for e in range(drive.start[k], drive.start[k + 1]):
-            strain += drive.gain[e] * signal[w, drive.signal[e]]
+            strain += gain(drive, ratio, w, s, e) * signal[w, drive.signal[e]]
         length_out[w, s] = l0[w, s] * (real(1.0) + strain)
 
     return rest_length
@@ -159,29 +180,38 @@ def rest_length_kernel() -> wp.Kernel:
 @functools.cache
 def adj_rest_length_kernel() -> wp.Kernel:
     """Kernel over (worlds, n_driven): adjoint of `rest_length_kernel`, but for what l0 adds to the lengths itself."""
-    DriveArrays = drive_arrays()
+    DriveArrays, gain = drive_arrays(), _gain()
 
     @wp.kernel(module=wp.get_module("warpbots.springs.adj_rest"), enable_backward=False)
     def adj_rest_length(
         # model
         drive: DriveArrays,
         l0: wp.array2d[real],
+        ratio: wp.array2d[real],
         copies: int,
         # work
         signal: wp.array2d[real],
         length_adj: wp.array2d[real],
         # out
         l0_adj_out: wp.array2d[real],
+        ratio_adj_out: wp.array2d[real],
         signal_adj_out: wp.array2d[real],
     ):
-        """l0* += sum gain signal l0'*, signal* += gain l0 l0'*."""
+        """l0* += sum gain signal l0'*, signal* += gain l0 l0'*, r* -= sum of gains of stress signal l0 l0'* / r."""
         w, k = wp.tid()
         s = drive.spring[k]
         strain = real(0.0)
+        stressed = real(0.0)
         row = w * copies + (k & (copies - 1))
         for e in range(drive.start[k], drive.start[k + 1]):
-            strain += drive.gain[e] * signal[w, drive.signal[e]]
-            wp.atomic_add(signal_adj_out, row, drive.signal[e], drive.gain[e] * l0[w, s] * length_adj[w, s])
+            g = gain(drive, ratio, w, s, e)
+            strain += g * signal[w, drive.signal[e]]
+            if drive.stressed[e] == 1:
+                stressed += g * signal[w, drive.signal[e]]
+            wp.atomic_add(signal_adj_out, row, drive.signal[e], g * l0[w, s] * length_adj[w, s])
+        if ratio_adj_out:
+            change = stressed / ratio[w, s] * l0[w, s] * length_adj[w, s]
+            ratio_adj_out[w, s] = ratio_adj_out[w, s] - change
         if l0_adj_out:
             l0_adj_out[w, s] = l0_adj_out[w, s] + strain * length_adj[w, s]
 

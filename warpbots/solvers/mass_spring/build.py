@@ -92,6 +92,7 @@ def build(
     sizes = Sizes(
         dim=scene.dim, worlds=worlds, masses=len(lattice), springs=len(lattice.ends), stages=stages,
         signals=len(signals_of(scene.actuators)), motors=len(motors), cables=n_cables, waypoints=n_waypoints,
+        obstacles=len(scene.obstacles),
     )  # fmt: skip
     freedom, direction = _constraints(scene, lattice)
     radius = radii(lattice) if collision else np.zeros(1)
@@ -108,6 +109,7 @@ def build(
         device=device,
         lattice=lattice,
         stiffness=constant(lattice.stiffness),
+        youngs_modulus=constant(lattice.youngs_modulus),
         rest_length=constant(lattice.rest_length),
         damping=constant(lattice.damping),
         yield_strain=constant(lattice.yield_strain),
@@ -135,7 +137,7 @@ def build(
         obstacles=obstacle_field(
             scene.obstacles, scene.dim, lambda shape: _sampled_box(scene, shape, spacing), 0.5 * spacing, device
         ),
-        workspace=Workspace(sizes, device),
+        workspace=Workspace(sizes, device, lattice),
     )
 
 

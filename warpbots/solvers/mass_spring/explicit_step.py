@@ -53,6 +53,8 @@ class TimeStep:
         """Advance by one step."""
         model, end = self.model, self.model.workspace.end
         force = model.workspace.stage.force(self.state_out)
+        if model.scaled:
+            model.scaled.fill()
         for stage in range(self.scheme.stages):
             self._begin_stage(stage, force, force)
             if model.inelastic:
@@ -72,6 +74,9 @@ class TimeStep:
         model, state, work = self.model, self.state, self.model.workspace
         force, force_adj = work.stage.force(self.state_out), work.stage.force_adj
         motion_adj = state.motion_adj()
+        if model.scaled:
+            model.scaled.fill()
+            model.scaled.clear_gradients()
         mass_adj, drag_adj, load_adj = (
             None if a.grad is None else a.grad.flatten() for a in (model.mass, model.drag, model.load)
         )
@@ -100,6 +105,8 @@ class TimeStep:
                 [mass_adj, drag_adj, load_adj, gravity_adj, *motion_adj, force_adj], model.device,
             )  # fmt: skip
         work.copies.collect("gravity", model.gravity)
+        if model.scaled:
+            model.scaled.adjoint()
 
     def _begin_stage(self, stage: int, force: wp.array, force_out: wp.array) -> None:
         """Positions and velocities of a stage, weight, load and drag there, and rest lengths under the actuators."""

@@ -1,8 +1,5 @@
 """Linear analysis of a lattice at rest: its stiffness matrix, natural frequencies and modes; on the host."""
 
-import dataclasses
-from typing import Any
-
 import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse import coo_matrix, csr_matrix, diags
@@ -10,87 +7,31 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from warpbots.scene import FREEDOMS
 from warpbots.solvers.mass_spring.constraints import FREE
-from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
+from warpbots.solvers.mass_spring.model import MassSpringModel
 
 __all__ = [
-    "Energy",
-    "energy",
     "frequency_limit",
     "highest_frequency",
     "free_motions",
     "natural_modes",
+    "spring_constants",
     "stiffness_matrix",
 ]
 
 
-@dataclasses.dataclass(frozen=True)
-class Energy:
-    """Energy of a state by kind, each of shape (worlds,).
-
-    Attributes:
-        elastic: Of the springs [J].
-        gravitational: Of the masses' heights, 0 at the origin [J].
-        kinetic: Of the masses' motion [J].
-    """
-
-    elastic: np.ndarray
-    gravitational: np.ndarray
-    kinetic: np.ndarray
-
-    @property
-    def total(self) -> np.ndarray:
-        """Sum of all kinds [J], shape (worlds,)."""
-        return self.elastic + self.gravitational + self.kinetic
-
-
-def energy(model: MassSpringModel, state: MassSpringState, **parameters: Any) -> Energy:
-    """Elastic, gravitational and kinetic energy of `state`, in double precision; rest lengths without signals.
-
-    Energy that springs lost by yielding and breaking is not counted.
+def spring_constants(model: MassSpringModel, world: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Stiffness [N/m], rest length [m] and damping [N s/m] of the springs, each of shape (n_springs,).
 
     Args:
-        model: What moves.
-        state: Its fields may be Warp arrays or torch tensors.
-        parameters: What a rollout used instead of the model's parameters, by name: numbers, arrays or tensors that
-            broadcast to the parameter's shape.
-
-    Raises:
-        ValueError: The model has no such parameter, or it has another shape.
+        model: Has the springs.
+        world: Number of the world.
     """
-    unknown = parameters.keys() - model.parameters().keys()
-    if unknown:
-        raise ValueError(
-            f"energy: there is no parameter {min(unknown)!r}; the model has {', '.join(model.parameters())}"
-        )
-    x, v = (_numpy(a) for a in (state.position, state.velocity))
-    k, l0, m, g = (_parameter(model, n, parameters) for n in ("stiffness", "rest_length", "mass", "gravity"))
-    i, j = model.lattice.ends.T
-    length = np.linalg.norm(x[:, j] - x[:, i], axis=-1)
-    if model.inelastic:
-        k, l0 = k * (1.0 - _numpy(state.broken)), l0 * (1.0 + _numpy(state.plastic))
-    return Energy(
-        elastic=0.5 * (k * (length - l0) ** 2).sum(axis=1),
-        gravitational=-np.einsum("wn,wni,wi->w", m, x, g),
-        kinetic=0.5 * (m * (v**2).sum(axis=-1)).sum(axis=1),
-    )
-
-
-def _parameter(model: MassSpringModel, name: str, parameters: dict[str, Any]) -> np.ndarray:
-    """The model's parameter, or what was used instead of it, in the model's shape."""
-    own = _numpy(getattr(model, name))
-    value = _numpy(parameters.get(name, own))
-    try:
-        return np.broadcast_to(value, own.shape)
-    except ValueError:
-        raise ValueError(
-            f"energy: parameter {name!r} must have shape {own.shape} or one that broadcasts to it, got {value.shape}"
-        ) from None
-
-
-def _numpy(array: object) -> np.ndarray:
-    """A Warp array, a tensor or anything that NumPy reads as float64."""
-    array = array.detach().cpu() if hasattr(array, "detach") else array
-    return np.asarray(array.numpy() if hasattr(array, "numpy") else array, dtype=np.float64)
+    arrays = model.stiffness, model.rest_length, model.damping
+    k, l0, c = (a.numpy()[world].astype(np.float64) for a in arrays)
+    if model.scaled is None:
+        return k, l0, c
+    ratio = model.youngs_modulus.numpy()[world] / model.lattice.youngs_modulus
+    return ratio * k, l0, ratio * c
 
 
 def stiffness_matrix(model: MassSpringModel, world: int = 0, position: np.ndarray | None = None) -> csr_matrix:
@@ -102,7 +43,7 @@ def stiffness_matrix(model: MassSpringModel, world: int = 0, position: np.ndarra
         position: Positions about which to linearise [m], shape (n_masses, dim); None for those at rest.
     """
     x = model.lattice.position if position is None else position
-    k, l0 = (a.numpy()[world].astype(np.float64) for a in (model.stiffness, model.rest_length))
+    k, l0, _ = spring_constants(model, world)
     (i, j), dim = model.lattice.ends.T, model.dim
     d = x[j] - x[i]
     length = np.linalg.norm(d, axis=1)
@@ -194,7 +135,7 @@ def highest_frequency(model: MassSpringModel) -> tuple[float, float]:
     found = (0.0, 0.0)
     K0 = None
     for world in range(model.worlds):
-        k, l0, m, c = (a.numpy()[world] for a in (model.stiffness, model.rest_length, model.mass, model.damping))
+        (k, l0, c), m = spring_constants(model, world), model.mass.numpy()[world]
         same = K0 is not None and all(np.array_equal(a, b) for a, b in zip(K0, (k, l0, m, c), strict=True))
         if same:
             continue
@@ -216,7 +157,7 @@ def frequency_limit(model: MassSpringModel) -> tuple[float, float]:
     along = n[:, :, None] * n[:, None, :]
     found = (0.0, 0.0)
     for world in range(model.worlds):
-        k, l0, m, c = (_numpy(a)[world] for a in (model.stiffness, model.rest_length, model.mass, model.damping))
+        (k, l0, c), m = spring_constants(model, world), model.mass.numpy()[world].astype(np.float64)
         tense = np.maximum(0.0, 1.0 - l0 / length)  # what a spring under tension adds across itself
         block = 2.0 * k[:, None, None] * (along + tense[:, None, None] * (np.eye(dim) - along))
         both = [np.bincount(np.r_[i, j], np.r_[e, e], count) for e in block.reshape(len(k), -1).T]
@@ -238,5 +179,5 @@ def _highest(model: MassSpringModel, world: int) -> tuple[float, float]:
     values, vectors = eigsh(operator, 1, which="LA", tol=1e-3, v0=start)
     residual = np.linalg.norm(operator @ vectors[:, 0] - values[0] * vectors[:, 0])
     omega = float(np.sqrt(values[0] + residual))
-    k, c = (a.numpy()[world].astype(np.float64) for a in (model.stiffness, model.damping))
+    k, _, c = spring_constants(model, world)
     return omega, float((c / k).max() * omega / 2.0)

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Callable
+from typing import Self
 
 import numpy as np
 import warp as wp
@@ -17,13 +18,15 @@ from warpbots.solvers.mass_spring.lattice import Lattice
 from warpbots.solvers.mass_spring.plasticity import NEVER
 from warpbots.solvers.mass_spring.springs import spring_arrays
 from warpbots.solvers.mass_spring.workspace import Workspace
+from warpbots.solvers.mass_spring.youngs_modulus import ScaledSprings
 from warpbots.solvers.solver import Parameter
 
 __all__ = ["MassSpringModel", "MassSpringState"]
 
 _INFINITY = float("inf")
 _PARAMETERS = {
-    "stiffness": Parameter("N/m", 0.0, _INFINITY, "spring", "spring constant"),
+    "stiffness": Parameter("N/m", 0.0, _INFINITY, "spring", "spring constant, at the Young's modulus of the scene"),
+    "youngs_modulus": Parameter("Pa", 0.0, _INFINITY, "spring", "Young's modulus"),
     "rest_length": Parameter("m", 0.0, _INFINITY, "spring", "rest length"),
     "damping": Parameter("N s/m", 0.0, _INFINITY, "spring", "damping along the spring", inclusive=True),
     "yield_strain": Parameter("1", 0.0, _INFINITY, "spring", "strain at which the spring yields"),
@@ -81,9 +84,11 @@ class MassSpringModel(ArrayModel):
         worlds: Number of independent copies.
         device: Device of all arrays.
         lattice: All masses and springs of one world at rest, on the host.
-        stiffness: Spring constants [N/m], shape (worlds, n_springs).
+        stiffness: Spring constants at the Young's moduli of the scene [N/m], shape (worlds, n_springs).
+        youngs_modulus: Young's moduli [Pa], which scale stiffness and damping, and the strains of actuators that exert
+            a stress inversely, by their ratio to those of the scene, shape (worlds, n_springs).
         rest_length: Rest lengths [m], shape (worlds, n_springs).
-        damping: Damping along the springs [N s/m], shape (worlds, n_springs).
+        damping: Damping along the springs at the Young's moduli of the scene [N s/m], shape (worlds, n_springs).
         yield_strain: Strains at which springs yield [1], shape (worlds, n_springs).
         mass: Masses [kg], shape (worlds, n_masses).
         drag: Coefficients of drag [kg/s], shape (worlds, n_masses).
@@ -109,6 +114,7 @@ class MassSpringModel(ArrayModel):
         contact: Stiffness of obstacles against each mass [N/m], 0 for rigid ones, shape (n_masses,).
         obstacles: Obstacles, as a Warp struct.
         workspace: Arrays that every step fills anew.
+        scaled: Constants of the springs where Young's moduli were replaced; None where they were not.
     """
 
     scene: Scene
@@ -116,6 +122,7 @@ class MassSpringModel(ArrayModel):
     device: wp.Device
     lattice: Lattice
     stiffness: wp.array
+    youngs_modulus: wp.array
     rest_length: wp.array
     damping: wp.array
     yield_strain: wp.array
@@ -142,6 +149,7 @@ class MassSpringModel(ArrayModel):
     contact: wp.array
     obstacles: object
     workspace: Workspace
+    scaled: ScaledSprings | None = None
 
     @property
     def dim(self) -> int:
@@ -220,6 +228,21 @@ class MassSpringModel(ArrayModel):
             absent |= {"torque", "speed"}
         return {name: spec for name, spec in _PARAMETERS.items() if name not in absent}
 
+    def with_parameters(self, arrays: dict[str, wp.array]) -> Self:
+        """A copy with `arrays` instead of its own, by name of the parameter."""
+        model = super().with_parameters(arrays)
+        if self.scaled is None and "youngs_modulus" not in arrays:
+            return model
+        own = device_array(self.lattice.youngs_modulus, self.device)
+        scaled = ScaledSprings.of(own, model.youngs_modulus, model.stiffness, model.damping)
+        return dataclasses.replace(model, scaled=scaled)
+
+    @property
+    def constants(self) -> tuple[wp.array, wp.array]:
+        """Stiffness [N/m] and damping [N s/m] in the force of the springs, each of shape (worlds, n_springs)."""
+        constants = self if self.scaled is None else self.scaled
+        return constants.stiffness, constants.damping
+
     @property
     def length(self) -> wp.array:
         """Rest lengths in the force of the springs [m], shape (worlds, n_springs)."""
@@ -233,8 +256,10 @@ class MassSpringModel(ArrayModel):
     @functools.cached_property
     def springs(self) -> object:
         """Constants of the springs as a Warp struct."""
-        return struct_of(spring_arrays(), [self.stiffness, self.length, self.damping])
+        stiffness, damping = self.constants
+        return struct_of(spring_arrays(), [stiffness, self.length, damping])
 
     def springs_adj(self) -> object:
         """Gradients with respect to the constants of the springs as a Warp struct."""
-        return struct_of(spring_arrays(), [self.stiffness.grad, self.length.grad, self.damping.grad])
+        stiffness, damping = self.constants
+        return struct_of(spring_arrays(), [stiffness.grad, self.length.grad, damping.grad])

@@ -12,9 +12,9 @@ import functools
 import warp as wp
 
 from warpbots.contact import constrain, obstacle_arrays, penetration
-from warpbots.numerics import real, vector
+from warpbots.numerics import NODE, real, vector
 
-__all__ = ["contact_kernel", "stop_kernel"]
+__all__ = ["contact_kernel", "obstacle_force_kernel", "stop_kernel"]
 
 _PARTS = wp.constant(8)
 """Points of a long displacement at which a mass is looked for in an obstacle."""
@@ -92,6 +92,64 @@ def contact_kernel(dim: int, obstacle_count: int, stages: int) -> wp.Kernel:
         v_out[i] = allowed
 
     return contact
+
+
+@functools.cache
+def obstacle_force_kernel(dim: int, obstacle_count: int) -> wp.Kernel:
+    """Kernel over (worlds, masses): mean force of a mass on each obstacle over a time, by the law of `contact_kernel`.
+
+    Args:
+        dim: 2 or 3.
+        obstacle_count: Obstacles of the scene.
+    """
+    vec = vector(dim)
+    ObstacleArrays = obstacle_arrays(dim)
+    constrain_velocity, penetrate = constrain(dim), penetration(dim)
+
+    module = wp.get_module(f"warpbots.springs.obstacle_force_{dim}d_{obstacle_count}")
+    wp.set_module_options({"max_unroll": max(16, obstacle_count)}, module)
+
+    @wp.kernel(module=module)
+    def obstacle_force(
+        # model
+        mass: wp.array2d[real],
+        stiffness: wp.array[real],
+        damping: real,
+        obstacles: ObstacleArrays,
+        friction: wp.array2d[real],
+        copies: int,
+        # step
+        h: real,
+        # state
+        x: wp.array2d[vec],
+        v: wp.array2d[vec],
+        # work
+        force: wp.array2d[NODE],
+        # out
+        force_out: wp.array3d[vec],
+    ):
+        """m (V - constrain(V)) / h for V = v + h f / m, one obstacle after the other."""
+        w, i = wp.tid()
+        m = mass[w, i]
+        row = w * copies + (i & (copies - 1))
+        f = vec()
+        for c in range(wp.static(dim)):
+            f[c] = force[w, i][c]
+        free = v[w, i] + h / m * f
+        for o in range(wp.static(obstacle_count)):
+            depth, out = penetrate(obstacles, o, x[w, i])
+            allowed = free
+            if depth > real(0.0):
+                push = -wp.dot(free, out)
+                if stiffness[i] > real(0.0):
+                    push = stiffness[i] * depth * (real(1.0) + damping * push) * h / m
+                allowed = constrain_velocity(
+                    free, out, push, obstacles.condition[o], friction[row, o], obstacles.extra[o]
+                )
+            force_out[w, o, i] = m / h * (free - allowed)
+            free = allowed
+
+    return obstacle_force
 
 
 @functools.cache

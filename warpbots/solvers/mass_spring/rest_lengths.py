@@ -29,20 +29,20 @@ def drive(model: MassSpringModel, state: MassSpringState, control: wp.array, ahe
     inputs = _signal_inputs(model, state, control, ahead)
     launch(signal_kernel(), work.signal.shape, inputs, [work.signal], device)
     copy(work.driven, model.rest_length)
-    inputs = [model.drive, model.rest_length, work.signal]
+    inputs = [model.drive, model.rest_length, _ratio(model), work.signal]
     launch(rest_length_kernel(), (model.worlds, model.drive.spring.size), inputs, [work.driven], device)
 
 
 def adj_drive(model: MassSpringModel, state: MassSpringState, control: wp.array, ahead: float) -> None:
     """Gradients of controls, time and the model from that of ``model.workspace.rest_length.driven``."""
-    work, copies, device = model.workspace.rest_length, model.workspace.copies, model.device
+    work, copies, device, ratio = model.workspace.rest_length, model.workspace.copies, model.device, _ratio(model)
     work.signal.grad.zero_()
     if model.rest_length.grad is not None:
         launch(add_kernel(), model.rest_length.shape, [work.driven.grad], [model.rest_length.grad], device)
     launch(
         adj_rest_length_kernel(), (model.worlds, model.drive.spring.size),
-        [model.drive, model.rest_length, copies.count, work.signal, work.driven.grad],
-        [model.rest_length.grad, copies.gradient("signal", work.signal)], device,
+        [model.drive, model.rest_length, ratio, copies.count, work.signal, work.driven.grad],
+        [model.rest_length.grad, None if ratio is None else ratio.grad, copies.gradient("signal", work.signal)], device,
     )  # fmt: skip
     copies.collect("signal", work.signal)
     launch_adjoint(
@@ -53,6 +53,11 @@ def adj_drive(model: MassSpringModel, state: MassSpringState, control: wp.array,
         ],
         [work.signal.grad], device,
     )  # fmt: skip
+
+
+def _ratio(model: MassSpringModel) -> wp.array | None:
+    """Young's moduli over those of the scene, where they were replaced."""
+    return None if model.scaled is None else model.scaled.ratio
 
 
 def _signal_inputs(model: MassSpringModel, state: MassSpringState, control: wp.array, ahead: float) -> list:

@@ -1,4 +1,4 @@
-"""The mass-spring solver: its options, and the five methods of a solver."""
+"""The mass-spring solver: its options, and the methods of a solver that senses."""
 
 import dataclasses
 import math
@@ -15,6 +15,7 @@ from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.mass_spring.build import build
 from warpbots.solvers.mass_spring.explicit_integrators import SCHEMES, Scheme
 from warpbots.solvers.mass_spring.explicit_step import TimeStep
+from warpbots.solvers.mass_spring.measurements import Measurement, Readings, readings
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
 from warpbots.solvers.mass_spring.stable_time_step import largest_step
 from warpbots.solvers.scene_support import OVERFLOW, refuse_states_without_gradient, refuse_worlds
@@ -162,6 +163,24 @@ class MassSpring:
                         f"is {self.max_time_step(model):.3g} s) or weaker actuators"
                     )
         return "time is not finite: the state at the start of the motion was not finite"
+
+    def readings(self, model: MassSpringModel, requires_grad: bool = False) -> Readings:
+        """Fresh arrays for `sense`."""
+        return readings(model, requires_grad)
+
+    def sense(self, model: MassSpringModel, state: MassSpringState, control: wp.array, readings_out: Readings) -> None:
+        """Measure a state: energies, momenta, strains, tensions, stresses and contact forces; records its adjoint.
+
+        Args:
+            model: From `build`.
+            state: What to measure.
+            control: Control signals in [-1, 1], shape (worlds, channels).
+            readings_out: Where to write, from `readings`.
+
+        Raises:
+            RuntimeError: A gradient is wanted but the arrays have no room for it.
+        """
+        Measurement(model, state, control, readings_out, self.contact_damping).run()
 
     def step(
         self, model: MassSpringModel, state: MassSpringState, control: wp.array, state_out: MassSpringState, dt: float

@@ -47,7 +47,7 @@ def adj_add_forces(model: MassSpringModel, control: wp.array, state_out: MassSpr
     """
     work, stage = model.workspace, model.workspace.stage
     _project(model, force_adj)
-    constants = any(a.grad is not None for a in (model.stiffness, model.length, model.damping))
+    constants = any(a.grad is not None for a in (*model.constants, model.length))
     kernel = adj_pull_kernel(model.damped, model.gather, model.inelastic, constants)
     inputs = [model.rows, model.springs, stage.x, stage.v, state_out.broken.flatten(), force_adj]
     broken_adj = work.rest_length.broken_adj.flatten() if model.inelastic else None

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.sparse.linalg import splu
 
-from warpbots.solvers.mass_spring.modal_analysis import free_motions, stiffness_matrix
+from warpbots.solvers.mass_spring.modal_analysis import free_motions, spring_constants, stiffness_matrix
 from warpbots.solvers.mass_spring.model import MassSpringModel
 
 __all__ = ["equilibrium", "forces"]
@@ -22,7 +22,7 @@ def forces(model: MassSpringModel, position: np.ndarray, world: int = 0) -> np.n
         world: Number of the world.
     """
     i, j = model.lattice.ends.T
-    k, l0 = (a.numpy()[world].astype(np.float64) for a in (model.stiffness, model.rest_length))
+    k, l0, _ = spring_constants(model, world)
     d = position[j] - position[i]
     pull = (k * (1.0 - l0 / np.linalg.norm(d, axis=1)))[:, None] * d
     return np.stack([np.bincount(i, p, len(position)) - np.bincount(j, p, len(position)) for p in pull.T], axis=1)

@@ -3,15 +3,19 @@
 import dataclasses
 import functools
 
+import numpy as np
 import warp as wp
 
-from warpbots.numerics import NODE, Copies, real, vector
+from warpbots.numerics import NODE, Copies, matrix, real, vector
 from warpbots.solvers.adjoint_cache import AdjointCache
 from warpbots.solvers.cable_forces import CableWorkspace
+from warpbots.solvers.mass_spring.lattice import Lattice
 from warpbots.solvers.mass_spring.motor_forces import MotorWorkspace
+from warpbots.solvers.mass_spring.shares import spin_type
+from warpbots.solvers.mass_spring.virial import Neighbours, neighbours_of
 from warpbots.solvers.solver import State
 
-__all__ = ["EndWorkspace", "RestLengthWorkspace", "Sizes", "StageWorkspace", "Workspace"]
+__all__ = ["EndWorkspace", "ReadingWorkspace", "RestLengthWorkspace", "Sizes", "StageWorkspace", "Workspace"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +32,7 @@ class Sizes:
         motors: Number of motors.
         cables: Number of cables.
         waypoints: Waypoints of all cables.
+        obstacles: Number of obstacles.
     """
 
     dim: int
@@ -39,6 +44,7 @@ class Sizes:
     motors: int
     cables: int
     waypoints: int
+    obstacles: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -191,16 +197,91 @@ class RestLengthWorkspace:
 
 
 @dataclasses.dataclass(frozen=True)
+class ReadingWorkspace:
+    """What each spring and each mass contributes to readings, with gradients.
+
+    Attributes:
+        sizes: Sizes of the arrays.
+        device: Device of the arrays.
+        lattice: What is measured.
+    """
+
+    sizes: Sizes
+    device: wp.Device
+    lattice: Lattice
+
+    @functools.cached_property
+    def neighbours(self) -> Neighbours:
+        """The springs at each mass, from both ends."""
+        return neighbours_of(self.lattice, self.device)
+
+    def _terms(self, dtype: type, *shape: int) -> wp.array:
+        return wp.zeros((self.sizes.worlds, *shape), dtype=dtype, device=self.device, requires_grad=True)
+
+    @functools.cached_property
+    def contact_interval(self) -> float:
+        """Time over which contact forces are means [s]: less than half of the stability bound.
+
+        1 / w with w^2 = max_i 2 sum_j k_ij / m_i, which is above the highest angular frequency of the lattice.
+        """
+        ends, mass = self.lattice.ends.ravel(), self.lattice.mass
+        stiffness = np.bincount(ends, np.repeat(self.lattice.stiffness, 2), len(mass))
+        return float(1.0 / np.sqrt((2.0 * stiffness / mass).max()))
+
+    @functools.cached_property
+    def elastic(self) -> wp.array:
+        """Energies of the springs [J], shape (worlds, n_springs)."""
+        return self._terms(real, self.sizes.springs)
+
+    @functools.cached_property
+    def kinetic(self) -> wp.array:
+        """Kinetic energies of the masses [J], shape (worlds, n_masses)."""
+        return self._terms(real, self.sizes.masses)
+
+    @functools.cached_property
+    def potential(self) -> wp.array:
+        """Potential energies of the masses [J], shape (worlds, n_masses)."""
+        return self._terms(real, self.sizes.masses)
+
+    @functools.cached_property
+    def momentum(self) -> wp.array:
+        """Momenta of the masses [kg m/s], shape (worlds, n_masses), vector."""
+        return self._terms(vector(self.sizes.dim), self.sizes.masses)
+
+    @functools.cached_property
+    def spin(self) -> wp.array:
+        """Angular momenta of the masses [kg m^2/s], shape (worlds, n_masses), vector in space."""
+        return self._terms(spin_type(self.sizes.dim), self.sizes.masses)
+
+    @functools.cached_property
+    def contact(self) -> wp.array:
+        """Forces of the masses on the obstacles [N], shape (worlds, n_obstacles, n_masses), vector."""
+        return self._terms(vector(self.sizes.dim), self.sizes.obstacles, self.sizes.masses)
+
+    @functools.cached_property
+    def virial(self) -> wp.array:
+        """Virials of the masses [J], shape (worlds, n_masses), matrix."""
+        return self._terms(matrix(self.sizes.dim), self.sizes.masses)
+
+    @functools.cached_property
+    def deformation(self) -> wp.array:
+        """Deformation gradients at the masses [1], shape (worlds, n_masses), matrix."""
+        return self._terms(matrix(self.sizes.dim), self.sizes.masses)
+
+
+@dataclasses.dataclass(frozen=True)
 class Workspace:
     """Arrays that a step fills anew, by what they belong to; between steps most of their content means nothing.
 
     Attributes:
         sizes: Sizes of the arrays.
         device: Device of the arrays.
+        lattice: All masses and springs of one world at rest.
     """
 
     sizes: Sizes
     device: wp.Device
+    lattice: Lattice
 
     @functools.cached_property
     def copies(self) -> Copies:
@@ -221,6 +302,11 @@ class Workspace:
     def rest_length(self) -> RestLengthWorkspace:
         """Rest lengths at a stage."""
         return RestLengthWorkspace(self.sizes, self.device)
+
+    @functools.cached_property
+    def reading(self) -> ReadingWorkspace:
+        """Contributions to readings."""
+        return ReadingWorkspace(self.sizes, self.device, self.lattice)
 
     @functools.cached_property
     def motors(self) -> MotorWorkspace:

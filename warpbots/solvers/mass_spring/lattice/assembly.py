@@ -25,19 +25,23 @@ class Lattice(Matter):
         ends: Masses that a spring joins, the lower number first, shape (n_springs, 2), int.
         rest_length: Rest lengths [m], shape (n_springs,).
         stiffness: Spring constants [N/m], shape (n_springs,).
+        youngs_modulus: Young's moduli [Pa], shape (n_springs,); where cells of several materials share a spring, the
+            mean, weighted by what each gives to it.
         damping: Damping coefficients along the springs [N s/m], shape (n_springs,).
         yield_strain: Strains at which springs yield [1], `plasticity.NEVER` for those that do not, shape (n_springs,).
         breaking_strain: Strains at which springs break [1], likewise, shape (n_springs,).
         cells: What is drawn, as matter at rest: the cells that the bodies were cut into, bars in several pieces.
         carry: Matrix from positions of the masses to those of `cells` [1], shape (n_cells, n).
         drive: Rest strains of springs at signal 1: number of the spring, number of the signal
-            (`warpbots.solvers.mass_spring.actuation.signals_of`) and strain [1], shape (n_drives, 3).
+            (`warpbots.solvers.mass_spring.actuation.signals_of`), strain [1], and 1 if it is due to a stress or else 0,
+            shape (n_drives, 4).
     """
 
     mass: np.ndarray
     ends: np.ndarray
     rest_length: np.ndarray
     stiffness: np.ndarray
+    youngs_modulus: np.ndarray
     damping: np.ndarray
     yield_strain: np.ndarray
     breaking_strain: np.ndarray
@@ -137,8 +141,8 @@ def _of_body(scene: Scene, body: SoftBody, cells: Cells, damping: float) -> tupl
     stiffness = at_springs(share)
     volume, mass = at_nodes(cells.volume), at_nodes(rho * cells.volume)
     drive = [
-        np.stack([driven, np.full(len(driven), number), strain[driven]], axis=1)
-        for number, strain in _driven(scene, body, cells, filled, E, share, at_springs, stiffness, ends)
+        np.stack([driven, np.full(len(driven), number), strain[driven], np.full(len(driven), stressed)], axis=1)
+        for number, strain, stressed in _driven(scene, body, cells, filled, E, share, at_springs, stiffness, ends)
         for driven in [np.flatnonzero(strain)]
     ]
     velocity = np.array(body.velocity or (0.0,) * cells.node.shape[1])
@@ -160,10 +164,11 @@ def _of_body(scene: Scene, body: SoftBody, cells: Cells, damping: float) -> tupl
         "ends": ends,
         "rest_length": length,
         "stiffness": stiffness,
+        "youngs_modulus": stiffness / at_springs(cells.weight),
         "damping": at_springs(share * np.repeat(damping + beta, len(cells.pair))),
         "yield_strain": weakest("yield_strain"),
         "breaking_strain": weakest("breaking_strain"),
-        "drive": np.concatenate([np.zeros((0, 3)), *drive]),
+        "drive": np.concatenate([np.zeros((0, 4)), *drive]),
     }, filling
 
 
@@ -177,8 +182,8 @@ def _driven(
     at_springs: Callable[[np.ndarray], np.ndarray],
     stiffness: np.ndarray,
     ends: np.ndarray,
-) -> Iterator[tuple[int, np.ndarray]]:
-    """For each signal of the scene that acts on the body: its number and the strain it gives to every spring.
+) -> Iterator[tuple[int, np.ndarray, bool]]:
+    """For each signal of the scene that acts on the body: its number, the strain of every spring, and if by a stress.
 
     A spring that is shared with cells outside of the region strains in proportion to its stiffness inside.
     """
@@ -194,7 +199,8 @@ def _driven(
                 f"{body.name!r} holds no cell of the lattice; make it larger or use a smaller MassSpring(spacing=...)"
             )
         stress, strain = rest_strain(actuator, n.shape[-1])
+        stressed = bool(stress.any())
         e = np.where(inside[:, None, None], eigenstrain(stress) / E[:, None, None] + strain, 0.0)
         strain = at_springs(share * np.einsum("csi,cij,csj->cs", n, e, n).reshape(-1)) / stiffness
         wave = getattr(actuator, "wave", None)
-        yield number, strain if wave is None else strain * np.cos(middle @ np.array(wave) + signal.ahead)
+        yield number, strain if wave is None else strain * np.cos(middle @ np.array(wave) + signal.ahead), stressed

@@ -7,13 +7,13 @@ import numpy as np
 import warp as wp
 from scipy.sparse import csc_matrix
 
-from warpbots.numerics import real, real_numpy
+from warpbots.numerics import launch_all, real, real_numpy
 from warpbots.scene import Joint, RigidBody, Scene, SceneError, Servo, Torque
 from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.articulated.build import build as build_articulated
-from warpbots.solvers.articulated.dynamics import dynamics
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.articulated.spatial import scalar, vec3
+from warpbots.solvers.articulated.tree_passes import poses
 from warpbots.solvers.projective.bones.handles import HandleArrays, HandleWork
 from warpbots.solvers.projective.contact.bone_surface import BoneSurfaces, distance_to_body
 from warpbots.solvers.projective.iterate.sparse_cholesky import Factor
@@ -170,13 +170,9 @@ def _thrown(joint: Joint, scene: Scene, mesh: object) -> Joint:
 
 def bound_velocity(skeleton: ArticulatedModel, mesh: object) -> np.ndarray:
     """Velocities of all nodes at time 0 [m/s], those of bound ones by the joints, shape (n_nodes, 3)."""
-    robot, velocity = skeleton.robot, mesh.velocity.copy()
-    dynamics(skeleton, Articulated().state(skeleton))
-    axes = skeleton.workspace.work.axis.numpy()[: robot.freedom].astype(float)
-    tree = skeleton.tree
-    carries = tree.carries.numpy().reshape(tree.elements, tree.elements)
-    moves = carries[tree.of_dof.numpy()][:, tree.element.numpy()]
-    twists = np.einsum("jk,j,ji->ki", moves, robot.start_velocity, axes)
+    velocity = mesh.velocity.copy()
+    launch_all(poses(skeleton, skeleton.workspace.at_rest(Articulated().state(skeleton))), skeleton.device)
+    twists = skeleton.workspace.links.twist.numpy()[skeleton.tree.element.numpy()]
     for k, twist in enumerate(twists):
         bound = mesh.bone == k
         velocity[bound] = np.cross(twist[:3], mesh.position[bound]) + twist[3:]

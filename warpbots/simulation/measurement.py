@@ -1,0 +1,71 @@
+"""What a solver computes of a state, under torch: its readings, or its equations of motion."""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from warpbots.gradients import Bridge, Replay, Segment, Watch, reading
+from warpbots.simulation.diagnosis import Diagnosis
+from warpbots.simulation.input_validation import Inputs
+from warpbots.solvers import Model, Solver
+
+__all__ = ["Measurement"]
+
+
+class Measurement:
+    """Differentiable results of a state, in a dataclass of the solver."""
+
+    def __init__(
+        self,
+        solver: Solver,
+        model: Model,
+        make: Callable[..., Any],
+        measure: Callable[..., None],
+        bridge: Callable[[tuple[str, ...], Callable[[frozenset, frozenset], Replay]], Bridge],
+        inputs: Inputs,
+        diagnosis: Diagnosis,
+    ):
+        """Nothing is computed yet.
+
+        Args:
+            solver: The method.
+            model: What it simulates.
+            make: Makes arrays for the results, such as `Senses.readings`.
+            measure: Writes them, such as `Senses.sense`.
+            bridge: Makes a `Bridge` from the names of the results and a function that makes replays.
+            inputs: Checks controls and parameters.
+            diagnosis: Refuses controls that are out of their range.
+        """
+
+        def replay(names: frozenset, wanted: frozenset) -> Replay:
+            return reading(solver, model, make, measure, names & frozenset(model.parameters()), wanted)
+
+        results = make(model)
+        self._kind, self._device, self._inputs, self._diagnosis = type(results), model.device, inputs, diagnosis
+        self._bridge = bridge(_names(results), replay)
+
+    def of(self, state: Any, control: torch.Tensor | None, parameters: dict[str, torch.Tensor]) -> Any:
+        """The results at a state.
+
+        Args:
+            state: What they are computed of.
+            control: Control signal; None for no control.
+            parameters: Tensors instead of the model's parameters, by name.
+
+        Raises:
+            ValueError: A control or a parameter has the wrong shape or an illegal value.
+        """
+        given = self._inputs.no_control if control is None else self._inputs.control(control)
+        fields = {name: getattr(state, name) for name in _names(state)}
+        inputs = fields | {"control": given} | self._inputs.parameters(parameters)
+        outputs, marks = self._bridge.run(inputs, Segment(self._bridge, keep=False), 0)
+        if control is not None:
+            Watch(self._device, 1).note(marks, functools.partial(self._diagnosis.refuse, inputs, 0))
+        return self._kind(**outputs)
+
+
+def _names(results: Any) -> tuple[str, ...]:
+    return tuple(f.name for f in dataclasses.fields(results))

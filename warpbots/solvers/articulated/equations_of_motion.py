@@ -1,0 +1,339 @@
+"""Kernels of the equations of motion, and of the wrenches that joints transmit; most are differentiated by Warp.
+
+With the twist S_j of velocity j, the inertia I_e of all that element e carries, the wrench F that a body needs while
+joint velocities are constant, and the wrench W of its contacts (Featherstone 2008, "Rigid Body Dynamics Algorithms",
+chapters 5 and 6),
+
+    M_ij = S_i . I_e S_j,   bias_j = S_j . sum F,   force_j = S_j . sum W + motors_j - passive_j,
+
+where e is that of the two velocities' elements which the other carries, and M_ij = 0 if neither does; sums are over
+the bodies that velocity j moves. Accelerations a = M^-1 (force - bias) let a joint transmit to its child the wrench
+
+    sum (F - W) + sum_j I_e S_j a_j.
+
+Sums over a loop are stored before anything that is not linear in them: Warp's derivatives take them for zero there.
+"""
+
+import warp as wp
+
+from warpbots.solvers.articulated.contact_list import ContactList, approach, force_at
+from warpbots.solvers.articulated.joint_forces import motor_force, passive_force
+from warpbots.solvers.articulated.kinematics import first_moment, inertial_wrench, moments, twist_along
+from warpbots.solvers.articulated.lu import eliminate, factorise, solve, solve_transposed, solve_transposed_together
+from warpbots.solvers.articulated.newton import Factors
+from warpbots.solvers.articulated.robot_arrays import RobotArrays, Tree
+from warpbots.solvers.articulated.spatial import Twist, angular, linear, mat33, momentum, scalar, spatial, vec3
+from warpbots.solvers.articulated.step_arrays import Links, Stage, Subtrees
+from warpbots.solvers.articulated.thread_team import sync
+
+__all__ = [
+    "adj_solve_kernel",
+    "axis_kernel",
+    "contact_kernel",
+    "force_kernel",
+    "joint_kernel",
+    "mass_matrix_kernel",
+    "need_kernel",
+    "push_kernel",
+    "solve_kernel",
+    "subtree_kernel",
+    "transmit_kernel",
+    "weigh_kernel",
+]
+
+
+@wp.func
+def farther(tree: Tree, e: int, f: int):
+    """That of two elements which the other carries, or -1 if neither does."""
+    found = int(-1)
+    if tree.carries[e * tree.elements + f] == 1:
+        found = f
+    elif tree.carries[f * tree.elements + e] == 1:
+        found = e
+    return found
+
+
+@wp.kernel
+def axis_kernel(
+    # model
+    robot: RobotArrays,
+    # work
+    links: Links,
+    # out
+    axis_out: wp.array[Twist],
+):
+    """S of a velocity."""
+    w, j = wp.tid()
+    tree = robot.tree
+    e = tree.of_dof[j]
+    n = w * tree.elements + e
+    one = wp.identity(n=3, dtype=scalar)[j - tree.dof[e]]
+    axis_out[w * tree.freedom + j] = twist_along(tree.kind[e], links.basis[n], links.position[n], one)
+
+
+@wp.kernel
+def need_kernel(
+    # model
+    robot: RobotArrays,
+    # work
+    links: Links,
+    # out
+    need_out: wp.array[Twist],
+):
+    """F of a body, with its weight."""
+    w, b = wp.tid()
+    tree = robot.tree
+    n = w * tree.elements + tree.element[b]
+    k = w * tree.bodies + b
+    mc = first_moment(robot.design, links, k)
+    J = moments(robot.design, links, k)
+    need_out[k] = inertial_wrench(robot.design.mass[k], mc, J, links.twist[n], links.acceleration[n])
+
+
+@wp.kernel
+def contact_kernel(
+    # model
+    robot: RobotArrays,
+    # work
+    links: Links,
+    contact_list: ContactList,
+    candidates: int,
+    # out
+    wrench_out: wp.array[Twist],
+):
+    """Wrench of a contact of a world on the body of its point."""
+    w, slot = wp.tid()
+    if slot >= contact_list.count[w]:
+        return
+    c = contact_list.candidate[w * candidates + slot]
+    pair = contact_list.pair[c]
+    i = contact_list.point[c]
+    x, R, d, n = approach(robot, links, w, pair, i)
+    f = robot.contacts.area[w * robot.contacts.points + i] * force_at(robot, links, w, pair, x, d, R @ n)
+    wrench_out[w * candidates + slot] = spatial(wp.cross(x, f), f)
+
+
+@wp.kernel
+def push_kernel(
+    # model
+    robot: RobotArrays,
+    # work
+    contact_list: ContactList,
+    candidates: int,
+    wrench: wp.array[Twist],
+    # out
+    push_out: wp.array[Twist],
+):
+    """W of a body: contacts of its own points, and of others with its solids."""
+    w, b = wp.tid()
+    contacts = robot.contacts
+    W = Twist()
+    for slot in range(contact_list.count[w]):
+        pair = contact_list.pair[contact_list.candidate[w * candidates + slot]]
+        if contacts.group_body[contacts.pair_group[pair]] == b:
+            W += wrench[w * candidates + slot]
+        if robot.solids.body[contacts.pair_solid[pair]] == b:
+            W -= wrench[w * candidates + slot]
+    push_out[w * robot.tree.bodies + b] = W
+
+
+@wp.kernel
+def subtree_kernel(
+    # model
+    robot: RobotArrays,
+    # work
+    links: Links,
+    need: wp.array[Twist],
+    push: wp.array[Twist],
+    # out
+    subtrees_out: Subtrees,
+):
+    """Inertia, F and W of all bodies that an element carries."""
+    w, e = wp.tid()
+    tree = robot.tree
+    m = scalar(0.0)
+    mc = vec3()
+    J = mat33()
+    F = Twist()
+    W = Twist()
+    for b in range(tree.bodies):
+        if tree.carries[e * tree.elements + tree.element[b]] == 1:
+            k = w * tree.bodies + b
+            m += robot.design.mass[k]
+            mc += first_moment(robot.design, links, k)
+            J += moments(robot.design, links, k)
+            F += need[k]
+            W += push[k]
+    n = w * tree.elements + e
+    subtrees_out.mass[n] = m
+    subtrees_out.moment[n] = mc
+    subtrees_out.inertia[n] = J
+    subtrees_out.need[n] = F
+    subtrees_out.push[n] = W
+
+
+@wp.kernel
+def mass_matrix_kernel(
+    # model
+    robot: RobotArrays,
+    # work
+    axis: wp.array[Twist],
+    subtrees: Subtrees,
+    # out
+    mass_matrix_out: wp.array3d[scalar],
+):
+    """M_ij, which has the bits of M_ji."""
+    w, i, j = wp.tid()
+    tree = robot.tree
+    a = wp.min(i, j)
+    b = wp.max(i, j)
+    e = farther(tree, tree.of_dof[a], tree.of_dof[b])
+    M = scalar(0.0)
+    if e >= 0:
+        n = w * tree.elements + e
+        h = momentum(subtrees.mass[n], subtrees.moment[n], subtrees.inertia[n], axis[w * tree.freedom + b])
+        M = wp.dot(axis[w * tree.freedom + a], h)
+    if i == j:
+        M = M + robot.design.armature[w * tree.freedom + i]
+    mass_matrix_out[w, i, j] = M
+
+
+@wp.kernel
+def force_kernel(
+    # model
+    robot: RobotArrays,
+    # state
+    stage: Stage,
+    control: wp.array2d[scalar],
+    # work
+    axis: wp.array[Twist],
+    subtrees: Subtrees,
+    # out
+    bias_out: wp.array2d[scalar],
+    force_out: wp.array2d[scalar],
+):
+    """Bias of a velocity, and the force of springs, dampers, limits, motors and contacts on it."""
+    w, j = wp.tid()
+    tree = robot.tree
+    e = tree.of_dof[j]
+    n = w * tree.elements + e
+    S = axis[w * tree.freedom + j]
+    bias_out[w, j] = wp.dot(S, subtrees.need[n])
+    passive = passive_force(tree, robot.design, stage, w, e)
+    f = wp.dot(S, subtrees.push[n]) - passive[j - tree.dof[e]]
+    for i in range(tree.drive[j], tree.drive[j + 1]):
+        f += motor_force(tree, robot.design, stage, control, w, tree.motor[i])
+    force_out[w, j] = f
+
+
+@wp.kernel(enable_backward=False)
+def solve_kernel(
+    # model
+    lanes: int,
+    # work
+    mass_matrix: wp.array3d[scalar],
+    bias: wp.array2d[scalar],
+    force: wp.array2d[scalar],
+    # out
+    factors_out: Factors,
+    acceleration_out: wp.array[scalar],
+):
+    """M a = force - bias, and the factors of M."""
+    w, lane = wp.tid()
+    n = bias.shape[1]
+    for i in range(lane, n, lanes):
+        acceleration_out[w * n + i] = force[w, i] - bias[w, i]
+        for j in range(n):
+            factors_out.matrix[(w * n + i) * n + j] = mass_matrix[w, i, j]
+    sync()
+    if lanes == 1:
+        factorise(factors_out.matrix, factors_out.pivot, w, n)
+        solve(factors_out.matrix, factors_out.pivot, acceleration_out, w, n)
+    else:
+        eliminate(factors_out.matrix, factors_out.pivot, acceleration_out, w, n, lane, lanes)
+
+
+@wp.kernel(enable_backward=False)
+def weigh_kernel(
+    # model
+    lanes: int,
+    # work
+    factors: Factors,
+    acceleration_adj: wp.array2d[scalar],
+    # out
+    weight_out: wp.array[scalar],
+):
+    """l = M^-T a*."""
+    w, lane = wp.tid()
+    n = acceleration_adj.shape[1]
+    for i in range(lane, n, lanes):
+        weight_out[w * n + i] = acceleration_adj[w, i]
+    sync()
+    if lanes == 1:
+        solve_transposed(factors.matrix, factors.pivot, weight_out, w, n)
+    else:
+        solve_transposed_together(factors.matrix, factors.pivot, weight_out, w, n, lane, lanes)
+
+
+@wp.kernel(enable_backward=False)
+def adj_solve_kernel(
+    # work
+    weight: wp.array[scalar],
+    acceleration: wp.array2d[scalar],
+    # out
+    mass_matrix_adj_out: wp.array3d[scalar],
+    bias_adj_out: wp.array2d[scalar],
+    force_adj_out: wp.array2d[scalar],
+):
+    """M* -= l a^T, bias* -= l, force* += l."""
+    w, i = wp.tid()
+    n = acceleration.shape[1]
+    l = weight[w * n + i]
+    for j in range(n):
+        mass_matrix_adj_out[w, i, j] = mass_matrix_adj_out[w, i, j] - l * acceleration[w, j]
+    bias_adj_out[w, i] = bias_adj_out[w, i] - l
+    force_adj_out[w, i] = force_adj_out[w, i] + l
+
+
+@wp.kernel
+def transmit_kernel(
+    # model
+    robot: RobotArrays,
+    # work
+    axis: wp.array[Twist],
+    subtrees: Subtrees,
+    acceleration: wp.array2d[scalar],
+    # out
+    transmitted_out: wp.array[Twist],
+):
+    """Wrench that the joint of a body transmits to it."""
+    w, b = wp.tid()
+    tree = robot.tree
+    e = tree.element[b]
+    n = w * tree.elements + e
+    T = subtrees.need[n] - subtrees.push[n]
+    for j in range(tree.freedom):
+        f = farther(tree, e, tree.of_dof[j])
+        if f >= 0:
+            m = w * tree.elements + f
+            h = momentum(subtrees.mass[m], subtrees.moment[m], subtrees.inertia[m], axis[w * tree.freedom + j])
+            T += acceleration[w, j] * h
+    transmitted_out[w * tree.bodies + b] = T
+
+
+@wp.kernel
+def joint_kernel(
+    # model
+    tree: Tree,
+    # work
+    links: Links,
+    transmitted: wp.array[Twist],
+    # out
+    force_out: wp.array2d[vec3],
+    moment_out: wp.array2d[vec3],
+):
+    """Force of a wrench, and its moment about the origin of the joint's frame on the child."""
+    w, b = wp.tid()
+    T = transmitted[w * tree.bodies + b]
+    force_out[w, b] = linear(T)
+    moment_out[w, b] = angular(T) - wp.cross(links.position[w * tree.elements + tree.element[b]], linear(T))

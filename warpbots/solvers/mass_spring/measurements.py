@@ -1,0 +1,206 @@
+"""Measurements of a lattice: energies, momenta, strains, tensions, stresses, contact forces."""
+
+import dataclasses
+from collections.abc import Callable
+
+import warp as wp
+
+from warpbots.contact import obstacle_arrays
+from warpbots.numerics import (
+    Launch,
+    clear_gradients,
+    launch,
+    launch_adjoint,
+    launch_all,
+    launch_own_adjoint,
+    matrix,
+    real,
+    record,
+    vector,
+)
+from warpbots.solvers.array_fields import Array, ArrayFields, Other
+from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
+from warpbots.solvers.mass_spring.obstacle_contact import obstacle_force_kernel
+from warpbots.solvers.mass_spring.shares import mass_kernel, spin_type, spring_kernel
+from warpbots.solvers.mass_spring.state_forces import (
+    adj_evaluate_forces,
+    adj_rest_at,
+    clear_stage_gradients,
+    evaluate_forces,
+    rest_at,
+)
+from warpbots.solvers.mass_spring.virial import stress_kernel, virial_kernel
+from warpbots.solvers.matter_readings import add_up, adj_add_up
+from warpbots.solvers.scene_support import refuse_states_without_gradient
+
+__all__ = ["Measurement", "Readings", "readings"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Readings(ArrayFields[Array]):
+    """Measurements of a state.
+
+    The contact force on an obstacle is its mean over the next `ReadingWorkspace.contact_interval`, if that were the
+    length of the step. Where matter rests or slides on an obstacle the interval makes no difference; of an impact it
+    sees the part that falls into it.
+
+    Attributes:
+        kinetic_energy: Energy of the masses' motion [J], shape (worlds,).
+        elastic_energy: Energy of the springs, without what they lost by yielding and breaking [J], shape (worlds,).
+        potential_energy: Energy of the masses in the field of gravity, 0 at the origin [J], shape (worlds,).
+        momentum: Momentum [kg m/s], shape (worlds,), vector.
+        angular_momentum: Angular momentum about the origin [kg m^2/s], shape (worlds,): a number in 2D, a vector in 3D.
+        strain: Elongations of the springs per rest length under actuators and plastic strains [1], shape (worlds,
+            n_springs).
+        tension: Forces of the springs, with those of their damping; negative where they push [N], shape (worlds,
+            n_springs).
+        stress: Cauchy stress of the masses, from tensions (`virial`); at edges of a body, where springs are on one side
+            only, its shear is rough [Pa], shape (worlds, n_masses), matrix.
+        contact_force: Force of matter on each obstacle [N], shape (worlds, n_obstacles), vector.
+    """
+
+    kinetic_energy: Array
+    elastic_energy: Array
+    potential_energy: Array
+    momentum: Array
+    angular_momentum: Array
+    strain: Array
+    tension: Array
+    stress: Array
+    contact_force: Array
+
+    def mapped(self, make: Callable[[Array], Other]) -> "Readings[Other]":
+        """A copy with `make` of each field."""
+        return Readings(*map(make, self.fields()))
+
+
+def readings(model: MassSpringModel, requires_grad: bool = False) -> Readings:
+    """Fresh arrays for `Measurement`."""
+    dim, worlds, springs = model.dim, model.worlds, (model.worlds, len(model.lattice.ends))
+
+    def zeros(shape: int | tuple, dtype: type = real) -> wp.array:
+        return wp.zeros(shape, dtype=dtype, device=model.device, requires_grad=requires_grad)
+
+    return Readings(
+        zeros(worlds), zeros(worlds), zeros(worlds), zeros(worlds, vector(dim)), zeros(worlds, spin_type(dim)),
+        zeros(springs), zeros(springs), zeros((worlds, len(model.lattice)), matrix(dim)),
+        zeros((worlds, len(model.scene.obstacles)), vector(dim)),
+    )  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Measurement:
+    """Readings of a state.
+
+    Attributes:
+        model: What moves.
+        state: What is measured.
+        control: Control signals in [-1, 1], shape (worlds, channels).
+        readings_out: Where to write.
+        contact_damping: Damping of contact with obstacles, as of `MassSpring` [s/m].
+    """
+
+    model: MassSpringModel
+    state: MassSpringState
+    control: wp.array
+    readings_out: Readings
+    contact_damping: float
+
+    def run(self) -> None:
+        """Measure; records its adjoint on the active tape."""
+        self._measure()
+        reads = [*self.state.fields(), self.control, *self.model.parameter_arrays()]
+        record(self._adjoint, reads, self.readings_out.fields())
+
+    def _measure(self) -> wp.array | None:
+        """Fill the readings; the forces on the masses but those of obstacles, if there are obstacles."""
+        model, force = self.model, None
+        rest_at(model, self.state, self.control)
+        launch_all(self._parts(), model.device)
+        if model.scene.obstacles:
+            force = evaluate_forces(model, self.state, self.control)
+            inputs, outputs = self._contact_inputs(force, model.friction, 1), [model.workspace.reading.contact]
+            launch(self._force_kernel(), self._masses, inputs, outputs, model.device)
+        for terms, total in self._sums():
+            add_up(terms, total)
+        return force
+
+    def _adjoint(self) -> None:
+        """Gradients of the state, the control and the model from those of the readings."""
+        model, state, to = self.model, self.state, self.readings_out
+        refuse_states_without_gradient("MassSpring", state=state.fields(), readings_out=to.fields())
+        force, force_adj = self._measure(), clear_stage_gradients(model)
+        clear_gradients([model.workspace.reading.virial, model.workspace.reading.deformation])
+        for terms, total in self._sums():
+            adj_add_up(terms, total)
+        if force is not None:
+            self._adj_contact(force, force_adj)
+        for kernel, shape, inputs, outputs in reversed(self._parts()):
+            launch_own_adjoint(kernel, shape, [*inputs, *outputs], model.device)
+        adj_rest_at(model, state, self.control)
+
+    @property
+    def _masses(self) -> tuple[int, int]:
+        return self.state.position.shape
+
+    def _parts(self) -> list[Launch]:
+        """Kernels of what each spring and each mass has, in their order."""
+        model, state, to, work = self.model, self.state, self.readings_out, self.model.workspace.reading
+        motion, (stiffness, damping), near = [state.position, state.velocity], model.constants, work.neighbours
+        return [
+            (
+                spring_kernel(model.dim, model.damped, model.inelastic), to.tension.shape,
+                [model.fracture.ends, stiffness, model.length, damping, *motion, state.broken],
+                [to.strain, to.tension, work.elastic],
+            ),
+            (
+                mass_kernel(model.dim), self._masses, [model.mass, model.gravity, *motion],
+                [work.kinetic, work.potential, work.momentum, work.spin],
+            ),
+            (
+                virial_kernel(model.dim), self._masses, [near.rows, near.slope, state.position, to.tension],
+                [work.virial, work.deformation],
+            ),
+            (
+                stress_kernel(model.dim), self._masses, [near.missing, near.volume, work.virial, work.deformation],
+                [to.stress],
+            ),
+        ]  # fmt: skip
+
+    def _sums(self) -> list[tuple[wp.array, wp.array]]:
+        """Rows of terms, and their sums."""
+        work, to = self.model.workspace.reading, self.readings_out
+        sums = [
+            (work.kinetic, to.kinetic_energy), (work.elastic, to.elastic_energy), (work.potential, to.potential_energy),
+            (work.momentum, to.momentum), (work.spin, to.angular_momentum),
+        ]  # fmt: skip
+        if self.model.scene.obstacles:
+            rows = work.contact.shape[0] * work.contact.shape[1]
+            sums.append((work.contact.reshape((rows, work.contact.shape[2])), to.contact_force.flatten()))
+        return sums
+
+    def _force_kernel(self) -> wp.Kernel:
+        return obstacle_force_kernel(self.model.dim, len(self.model.scene.obstacles))
+
+    def _contact_inputs(self, force: wp.array, friction: wp.array, copies: int) -> list:
+        model, state = self.model, self.state
+        surface = [model.mass, model.contact, real(self.contact_damping), model.obstacles, friction, copies]
+        interval = real(model.workspace.reading.contact_interval)
+        return [*surface, interval, state.position, state.velocity, force.reshape(self._masses)]
+
+    def _adj_contact(self, force: wp.array, force_adj: wp.array) -> None:
+        """Gradients of the state, the control, the model and its rest lengths from those of the contact forces."""
+        model, state = self.model, self.state
+        copies, contact = model.workspace.copies.wanted(model.friction), model.workspace.reading.contact
+        launch_adjoint(
+            self._force_kernel(), self._masses,
+            self._contact_inputs(force, copies.values("friction", model.friction), copies.count), [contact],
+            [
+                model.mass.grad, None, None, obstacle_arrays(model.dim)(),
+                copies.gradient("friction", model.friction), None, None, state.position.grad, state.velocity.grad,
+                force_adj.reshape(self._masses),
+            ],
+            [contact.grad], model.device,
+        )  # fmt: skip
+        copies.collect("friction", model.friction)
+        adj_evaluate_forces(model, state, self.control, force, force_adj)

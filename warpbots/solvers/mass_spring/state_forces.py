@@ -1,0 +1,90 @@
+"""Rest lengths and forces at a state itself, as a stage of no length, and their adjoint."""
+
+import warp as wp
+
+from warpbots.numerics import NODE, launch, real
+from warpbots.solvers.mass_spring.actuation import add_kernel
+from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
+from warpbots.solvers.mass_spring.rest_lengths import add_plastic_strain, adj_add_plastic_strain, adj_drive, drive
+from warpbots.solvers.mass_spring.stage_forces import add_forces, adj_add_forces
+from warpbots.solvers.mass_spring.stages import adj_stage_kernel, stage_kernel
+
+__all__ = ["adj_evaluate_forces", "adj_rest_at", "clear_stage_gradients", "evaluate_forces", "rest_at"]
+
+
+def rest_at(model: MassSpringModel, state: MassSpringState, control: wp.array) -> None:
+    """Constants of the springs under Young's moduli, controls, time and plastic strains."""
+    if model.scaled:
+        model.scaled.fill()
+    if model.driven:
+        drive(model, state, control, 0.0)
+    if model.inelastic:
+        add_plastic_strain(model, state)
+
+
+def evaluate_forces(model: MassSpringModel, state: MassSpringState, control: wp.array) -> wp.array:
+    """All forces on the masses but those of obstacles [N], shape (worlds * n_masses,), after `rest_at`."""
+    work = model.workspace.stage
+    force = work.spare[: model.all_masses]
+    inputs = [*_masses(model, model.load), len(model.lattice), *_NO_STEP, *state.motion(), force]
+    launch(stage_kernel(model.dim, 0), model.all_masses, inputs, [work.x, work.v, force], model.device)
+    add_forces(model, control, state, force)
+    return force
+
+
+def clear_stage_gradients(model: MassSpringModel) -> wp.array:
+    """Gradients with respect to the stage to zero; that with respect to its forces, shape (worlds * n_masses,)."""
+    work, rest_length = model.workspace.stage, model.workspace.rest_length
+    force_adj = work.force_adj[: model.all_masses]
+    cleared = [work.x_adj, work.v_adj, force_adj]
+    if model.driven:
+        cleared.append(rest_length.driven.grad)
+    if model.inelastic:
+        cleared += [rest_length.plastic.grad, rest_length.strain_adj, rest_length.broken_adj]
+    for array in cleared:
+        array.zero_()
+    if model.scaled:
+        model.scaled.clear_gradients()
+    return force_adj
+
+
+def adj_evaluate_forces(
+    model: MassSpringModel, state: MassSpringState, control: wp.array, force: wp.array, force_adj: wp.array
+) -> None:
+    """Add to the gradients of the state, the control, the model and its rest lengths from those of the forces."""
+    work, copies = model.workspace.stage, model.workspace.copies
+    adj_add_forces(model, control, state, force_adj)
+    if model.inelastic:
+        broken = model.workspace.rest_length.broken_adj
+        launch(add_kernel(), broken.shape, [broken], [state.broken.grad], model.device)
+    mass_adj, drag_adj, load_adj = (
+        None if a.grad is None else a.grad.flatten() for a in (model.mass, model.drag, model.load)
+    )
+    gravity_adj = copies.gradient("gravity", model.gravity)
+    launch(
+        adj_stage_kernel(model.dim, 0), model.all_masses,
+        [*_masses(model), len(model.lattice), copies.count, *_NO_STEP, work.v, force, work.x_adj, work.v_adj],
+        [mass_adj, drag_adj, load_adj, gravity_adj, *state.motion_adj(), force_adj], model.device,
+    )  # fmt: skip
+    copies.collect("gravity", model.gravity)
+
+
+def adj_rest_at(model: MassSpringModel, state: MassSpringState, control: wp.array) -> None:
+    """Add to the gradients of the state, the control and the model from those of the constants of the springs."""
+    if model.inelastic:
+        adj_add_plastic_strain(model, state)
+        strain = model.workspace.rest_length.strain_adj
+        launch(add_kernel(), strain.shape, [strain], [state.plastic.grad], model.device)
+    if model.driven:
+        adj_drive(model, state, control, 0.0)
+    if model.scaled:
+        model.scaled.adjoint()
+
+
+_NO_STEP = (real(0.0), NODE(), NODE())
+"""Drift and weights of a stage that is where its step starts."""
+
+
+def _masses(model: MassSpringModel, *more: wp.array) -> list[wp.array]:
+    """Mass, drag, what else a stage reads of each mass, and gravity, all worlds in one row."""
+    return [a.flatten() for a in (model.mass, model.drag, *more, model.gravity)]
