@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Generic
 
 import numpy as np
@@ -30,6 +30,7 @@ from warpbots.scene.field_types import fitted, shown
 from warpbots.simulation.center_of_mass import CenterOfMass
 from warpbots.simulation.diagnosis import Diagnosis
 from warpbots.simulation.input_validation import Controller, Inputs, parameter_fault
+from warpbots.simulation.region_values import per_region
 from warpbots.simulation.stability_bound import MOST_SUBSTEPS, TimeStep
 from warpbots.solvers import Parameter, Reports, Senses, Solver
 from warpbots.solvers.scene_support import refuse_far
@@ -165,9 +166,7 @@ class Simulation(Generic[TensorState_co]):
             return wp.to_torch(self.model.parameter(name), requires_grad=False).clone()
 
     def region(self, name: str) -> torch.Tensor:
-        """Which points of the matter belong to a region, shape (n,), bool.
-
-        For a parameter per region: ``E = stiff * sim.region("leg") + soft * ~sim.region("leg")``.
+        """Which points of the matter belong to a region, shape (n,), bool; for parameters see `per_region`.
 
         Raises:
             KeyError: The scene has no such region; rigid bodies have none at all.
@@ -178,6 +177,28 @@ class Simulation(Generic[TensorState_co]):
         if name not in regions:
             raise KeyError(f"there is no region {name!r}; the scene has {', '.join(regions) or 'none'}")
         return torch.as_tensor(regions[name], device=wp.device_to_torch(self.model.device))
+
+    def per_region(self, values: Mapping[str, float | torch.Tensor], parameter: str) -> torch.Tensor:
+        """A parameter with values per region, in the shape in which steps and rollouts take it; differentiable.
+
+        As in ``sim.rollout(policy, 50, youngs_modulus=sim.per_region({"leg": 3e4}, "youngs_modulus"))``. A particle, a
+        mass or a node is in the regions that contain it; a spring, a tetrahedron and any other element is where its
+        centre is. Elements that are in none of the regions keep the model's value.
+
+        Args:
+            values: A value for each region: a number or a tensor, one for all worlds, or with a first axis for the
+                worlds. A name that no region has is that of a body, soft or rigid. Of regions that overlap the later
+                one counts.
+            parameter: Name of the parameter.
+
+        Returns:
+            The parameter, shape (worlds, ...) as that of `parameter`.
+
+        Raises:
+            KeyError: The model has no such parameter, or the scene no such region or body.
+            ValueError: The parameter has no places, as gravity, a region selects nothing, or a value has a wrong shape.
+        """
+        return per_region(self.model, self._inputs, self.parameter(parameter), values, parameter)
 
     def center_of_mass(self, state: Any, region: str | None = None, **parameters: torch.Tensor) -> torch.Tensor:
         """Centre of mass of all bodies, or of a region [m], shape (worlds, dim); differentiable.
