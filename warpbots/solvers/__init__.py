@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.device_arrays import device_array, tiled
 from warpbots.solvers.matter import Matter, regions_at
-from warpbots.solvers.solver import Cautious, Model, Multibody, Parameter, Reports, Senses, Solver, State
+from warpbots.solvers.places import Places, element_places
+from warpbots.solvers.solver import (
+    Cautious,
+    Model,
+    Multibody,
+    Parameter,
+    Reports,
+    Senses,
+    Sizes,
+    Solver,
+    State,
+)
 
 if TYPE_CHECKING:
     from warpbots.solvers.articulated import Articulated
@@ -24,12 +35,15 @@ __all__ = [
     "Model",
     "Multibody",
     "Parameter",
+    "Places",
     "ProjectiveDynamics",
     "Reports",
     "Senses",
+    "Sizes",
     "Solver",
     "State",
     "device_array",
+    "element_places",
     "regions_at",
     "tiled",
 ]

@@ -1,21 +1,23 @@
 """What a solver is: the whole of what the rest of the package asks of one, its models and its states.
 
 There is no base class: anything with the methods of `Solver`, whose models are as `Model` says, is a solver. What some
-solvers can do besides is said by protocols of its own: `Senses`, `Multibody`, `Reports` and `Cautious`.
+solvers can do besides is said by protocols of its own: `Sizes`, `Senses`, `Multibody`, `Reports` and `Cautious`.
 """
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
+import numpy as np
 import warp as wp
 
 from warpbots.scene import Scene
 from warpbots.solvers.matter import Matter
+from warpbots.solvers.places import Places
 from warpbots.solvers.robot import Robot
 
-__all__ = ["Cautious", "Model", "Multibody", "Parameter", "Reports", "Senses", "Solver", "State"]
+__all__ = ["Cautious", "Model", "Multibody", "Parameter", "Reports", "Senses", "Sizes", "Solver", "State"]
 
 
 _Array_contra = TypeVar("_Array_contra", contravariant=True)
@@ -31,8 +33,11 @@ class Parameter:
         lower: Smallest value allowed (exclusive unless `inclusive`).
         upper: Largest value allowed (exclusive).
         inclusive: Whether `lower` itself is allowed.
-        per: What the second axis counts, such as ``"particle"``, ``"spring"``, ``"obstacle"`` or ``"component"``.
+        per: What the second axis counts, such as ``"particle"``, ``"spring"``, ``"obstacle"`` or ``"component"``; each
+            word means one kind of element in a model.
         doc: One line: what it is.
+        intensive: Whether it is a property of the material at a place, such as a density, which other elements there
+            have as well; one that depends on the size of an element, such as a mass, is not.
     """
 
     unit: str
@@ -41,6 +46,7 @@ class Parameter:
     per: str
     doc: str
     inclusive: bool = False
+    intensive: bool = False
 
 
 class Model(Protocol):
@@ -89,11 +95,23 @@ class Model(Protocol):
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: name -> unit, range and meaning."""
 
+    def places(self, per: str) -> Places | None:
+        """Where the elements that `Parameter.per` counts are at rest; None for those without a place, as components."""
+
     def parameter(self, name: str) -> wp.array:
         """The array of a parameter, shape (worlds, ...)."""
 
     def with_parameters(self, arrays: dict[str, wp.array]) -> Self:
         """A copy with `arrays` instead of its own, by name of the parameter."""
+
+    def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
+        """The scene, with as many of `values` in its records as these can hold without any other effect.
+
+        What the records do not say goes into `Scene.fields`: see `warpbots.solvers.baking`.
+
+        Args:
+            values: Parameters by name, in the type of the arrays, each of shape (...) as in one world.
+        """
 
 
 class State(Protocol[_Array_contra, _Mapped_co]):
@@ -124,7 +142,10 @@ class Solver(Protocol[_Array_contra, _Mapped_co]):
         """How gradients can stop being finite within a step, and what helps, as the end of a sentence."""
 
     def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> Model:
-        """Turn a scene into arrays; the only place that refuses what this solver cannot simulate."""
+        """Turn a scene into arrays; the only place that refuses what this solver cannot simulate.
+
+        A simulation passes a scene without `fields`, which it makes parameters of the model.
+        """
 
     def state(self, model: Any, requires_grad: bool = False) -> State[_Array_contra, _Mapped_co]:
         """Fresh arrays: the scene at rest, at time 0."""
@@ -158,6 +179,17 @@ class Solver(Protocol[_Array_contra, _Mapped_co]):
         Args:
             model: From `build`.
             enough: What the caller needs [s]: if the bound is surely above it, a smaller value above it will do.
+        """
+
+
+@runtime_checkable
+class Sizes(Protocol[_Array_contra, _Mapped_co]):
+    """A solver that chooses the size of its cells for a scene where it was given none."""
+
+    def sized(self, scene: Scene) -> "Solver[_Array_contra, _Mapped_co]":
+        """The solver with all numbers that `build` needs: itself, or a copy with a size that follows from `scene`.
+
+        The docstring says by what rule. It is cheap, refuses nothing, and gives the same size every time.
         """
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from pxr import Sdf, Usd, UsdUtils
 
+from warpbots.scene import Scene
 from warpbots.trajectory import Trajectory
 from warpbots.usd.preserved_source import is_source_of, relative
 from warpbots.usd.reader import read_stage
@@ -22,7 +23,7 @@ from warpbots.usd.soft.point_samples import point_frames
 from warpbots.usd.stage.stage_files import export, replacing_layers, sign
 from warpbots.usd.stage.units import stage_frame
 
-__all__ = ["write_trajectory"]
+__all__ = ["refuse_overwriting", "write_trajectory"]
 
 _FLUSH = 2**24
 """Bytes of samples after which the results go to disk."""
@@ -35,7 +36,13 @@ _LONGEST_TEXT = 64
 
 
 def write_trajectory(
-    path: Path, trajectory: Trajectory[Any], fps: float, every: int, velocities: bool, springs: bool = False
+    path: Path,
+    trajectory: Trajectory[Any],
+    fps: float,
+    every: int,
+    velocities: bool,
+    springs: bool = False,
+    color: str | None = None,
 ) -> None:
     """Write `trajectory` to `path`; see `warpbots.usd.write`.
 
@@ -46,23 +53,23 @@ def write_trajectory(
         every: Write the states after every so many control intervals.
         velocities: Whether to write velocities.
         springs: Whether to write all springs, or only the bars of trusses.
+        color: What the colours of soft bodies show; None for their own.
 
     Raises:
-        ValueError: A file of the scene would be overwritten, the trajectory has no frames or no finite positions, or
-            `springs` is set for a motion without springs.
+        ValueError: A file of the scene would be overwritten, the trajectory has no frames or no finite positions,
+            `springs` is set for a motion without springs, or there is nothing of the name `color`.
         OSError: A file cannot be written; what was there before is unchanged.
     """
     if not (np.isfinite(fps) and fps > 0.0):
         raise ValueError(f"fps must be a positive number of time codes per second, got {fps}; 60 is usual")
     if springs and (trajectory.matter is None or not len(trajectory.matter.springs)):
         raise ValueError("springs=True needs a trajectory of MassSpring; simulate with it, or leave springs out")
-    scene = trajectory.scene
+    if color is not None and trajectory.matter is None:
+        raise ValueError(f"color={color!r} needs soft bodies, and the scene has none; leave color out")
+    scene = trajectory.designed
     source = Path(scene.source) if scene.source else None
-    results = path.with_name(f"{path.stem}_results.usdc")
-    if source in (path, results):
-        raise ValueError(
-            f"{path}: this would overwrite {source}, the file of the scene; give the trajectory another name"
-        )
+    results = _results_file(path)
+    refuse_overwriting(path, scene)
     kept = source is not None and is_source_of(scene.source, scene)
     layer = None if kept else scene_layer(scene, path.parent)
     scene_file = source if kept else _scene_file(path, layer, source)
@@ -72,8 +79,25 @@ def write_trajectory(
         if not kept:
             export(layer, place[scene_file])
         below = Sdf.Layer.FindOrOpen(str(place.get(scene_file, scene_file)))
-        span = _write_results(place[results], below, trajectory, fps, every, velocities, springs)
+        span = _write_results(place[results], below, trajectory, fps, every, velocities, springs, color)
         export(_root([results, scene_file], path.parent, below, fps, span), place[path])
+
+
+def refuse_overwriting(path: Path, scene: Scene) -> None:
+    """Raise if a trajectory at `path` would overwrite the file of its scene.
+
+    Raises:
+        ValueError: It would.
+    """
+    source = Path(scene.source) if scene.source else None
+    if source in (path, _results_file(path)):
+        raise ValueError(
+            f"{path}: this would overwrite {source}, the file of the scene; give the trajectory another name"
+        )
+
+
+def _results_file(path: Path) -> Path:
+    return path.with_name(f"{path.stem}_results.usdc")
 
 
 def _scene_file(path: Path, layer: Sdf.Layer, source: Path | None) -> Path:
@@ -106,8 +130,9 @@ def _root(files: list[Path], folder: Path, below: Sdf.Layer, fps: float, span: t
 
 
 def _write_results(
-    path: Path, below: Sdf.Layer, trajectory: Trajectory[Any], fps: float, every: int, velocities: bool, springs: bool
-) -> tuple[float, float]:
+    path: Path, below: Sdf.Layer, trajectory: Trajectory[Any], fps: float, every: int, velocities: bool, springs: bool,
+    color: str | None,
+) -> tuple[float, float]:  # fmt: skip
     """Write the layer of the results; returns the time codes of its first and last frame."""
     results = Sdf.Layer.CreateNew(str(path))
     results.timeCodesPerSecond = results.framesPerSecond = fps
@@ -122,7 +147,8 @@ def _write_results(
     if scene.rigid:
         span = _write_frames(results, pose_frames(found, scene, trajectory, every, frame), fps)
     if scene.soft:
-        span = _write_frames(results, point_frames(found, scene, trajectory, every, frame, velocities, springs), fps)
+        frames = point_frames(found, scene, trajectory, every, frame, velocities, springs, color)
+        span = _write_frames(results, frames, fps)
     results.startTimeCode, results.endTimeCode = span
     results.Save()
     return span

@@ -2,14 +2,14 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Self
 
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import real, struct_of
-from warpbots.scene import Scene
+from warpbots.numerics import struct_of
+from warpbots.scene import Motor, Oscillation, Scene
 from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.device_arrays import device_array
@@ -19,6 +19,8 @@ from warpbots.solvers.mass_spring.plasticity import NEVER
 from warpbots.solvers.mass_spring.springs import spring_arrays
 from warpbots.solvers.mass_spring.workspace import Workspace
 from warpbots.solvers.mass_spring.youngs_modulus import ScaledSprings
+from warpbots.solvers.places import Places, element_places
+from warpbots.solvers.records import with_actuators, with_friction
 from warpbots.solvers.solver import Parameter
 
 __all__ = ["MassSpringModel", "MassSpringState"]
@@ -26,7 +28,7 @@ __all__ = ["MassSpringModel", "MassSpringState"]
 _INFINITY = float("inf")
 _PARAMETERS = {
     "stiffness": Parameter("N/m", 0.0, _INFINITY, "spring", "spring constant, at the Young's modulus of the scene"),
-    "youngs_modulus": Parameter("Pa", 0.0, _INFINITY, "spring", "Young's modulus"),
+    "youngs_modulus": Parameter("Pa", 0.0, _INFINITY, "spring", "Young's modulus", intensive=True),
     "rest_length": Parameter("m", 0.0, _INFINITY, "spring", "rest length"),
     "damping": Parameter("N s/m", 0.0, _INFINITY, "spring", "damping along the spring", inclusive=True),
     "yield_strain": Parameter("1", 0.0, _INFINITY, "spring", "strain at which the spring yields"),
@@ -156,9 +158,6 @@ class MassSpringModel(ArrayModel):
         """2 or 3."""
         return self.scene.dim
 
-    scalar = real
-    """Warp scalar of control signals."""
-
     robot = None
     """There are no rigid bodies."""
 
@@ -212,6 +211,17 @@ class MassSpringModel(ArrayModel):
         """Whether springs can yield or break."""
         return self.lattice.inelastic
 
+    @property
+    def tables(self) -> dict[str, np.ndarray]:
+        """Masses, which are elements of one vertex each, shape (n_masses, 1), int."""
+        return {"mass": np.arange(len(self.lattice))[:, None]}
+
+    def places(self, per: str) -> Places | None:
+        """Where masses and springs are at rest; None for all others."""
+        if per == "spring":
+            return element_places(self.scene, self.lattice, self.lattice.ends, self.lattice.spring_body)
+        return super().places(per)
+
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: field name -> unit, range and meaning.
 
@@ -242,6 +252,13 @@ class MassSpringModel(ArrayModel):
         """Stiffness [N/m] and damping [N s/m] in the force of the springs, each of shape (worlds, n_springs)."""
         constants = self if self.scaled is None else self.scaled
         return constants.stiffness, constants.damping
+
+    def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
+        """The scene with gravity, friction, oscillations and motors."""
+        scene = with_friction(super().recorded(values), values)
+        fields = {name: name for name in ("amplitude", "frequency", "phase")}
+        scene = with_actuators(scene, Oscillation, fields, values)
+        return with_actuators(scene, Motor, {"torque": "max_torque", "speed": "max_speed"}, values)
 
     @property
     def length(self) -> wp.array:

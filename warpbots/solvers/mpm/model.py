@@ -2,11 +2,12 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+import numpy as np
 import warp as wp
 
-from warpbots.numerics import real, struct_of
+from warpbots.numerics import struct_of
 from warpbots.scene import Scene
 from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.array_model import ArrayModel
@@ -16,20 +17,21 @@ from warpbots.solvers.mpm.grid import Contacts, Grid
 from warpbots.solvers.mpm.held_regions import HeldRegion
 from warpbots.solvers.mpm.particles import Particles
 from warpbots.solvers.mpm.workspace import Workspace
+from warpbots.solvers.records import with_friction, with_materials
 from warpbots.solvers.solver import Parameter
 
 __all__ = ["Group", "MPMModel", "MPMState"]
 
 _INFINITY = float("inf")
 _PARAMETERS = {
-    "youngs_modulus": Parameter("Pa", 0.0, _INFINITY, "particle", "Young's modulus"),
-    "poissons_ratio": Parameter("1", -1.0, 0.5, "particle", "Poisson's ratio"),
-    "density": Parameter("kg/m^dim", 0.0, _INFINITY, "particle", "mass density at rest"),
+    "youngs_modulus": Parameter("Pa", 0.0, _INFINITY, "particle", "Young's modulus", intensive=True),
+    "poissons_ratio": Parameter("1", -1.0, 0.5, "particle", "Poisson's ratio", intensive=True),
+    "density": Parameter("kg/m^dim", 0.0, _INFINITY, "particle", "mass density at rest", intensive=True),
     "volume": Parameter("m^dim", 0.0, _INFINITY, "particle", "volume at rest"),
     "friction": Parameter("1", 0.0, _INFINITY, "obstacle", "Coulomb coefficient", inclusive=True),
     "gravity": Parameter("m/s^2", -_INFINITY, _INFINITY, "component", "gravitational acceleration"),
     "load": Parameter("N", -_INFINITY, _INFINITY, "particle", "steady force"),
-    "damping": Parameter("s", 0.0, _INFINITY, "particle", "time of Kelvin-Voigt damping", inclusive=True),
+    "damping": Parameter("s", 0.0, _INFINITY, "particle", "time of Kelvin-Voigt damping", True, intensive=True),
 }
 
 
@@ -130,9 +132,6 @@ class MPMModel(ArrayModel):
         """2 or 3."""
         return self.scene.dim
 
-    scalar = real
-    """Warp scalar of control signals."""
-
     robot = None
     """There are no rigid bodies."""
 
@@ -140,6 +139,11 @@ class MPMModel(ArrayModel):
         """Number of particles, and the grid."""
         nodes = " x ".join(map(str, self.grid.resolution))
         return f"{len(self.matter)} particles, a grid of {nodes} nodes {self.grid.dx:g} m apart"
+
+    @property
+    def tables(self) -> dict[str, np.ndarray]:
+        """Particles, which are elements of one vertex each, shape (n_particles, 1), int."""
+        return {"particle": np.arange(len(self.matter))[:, None]}
 
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: field name -> unit, range and meaning.
@@ -159,6 +163,10 @@ class MPMModel(ArrayModel):
     def loaded(self) -> bool:
         """Whether loads may act: the scene has some, or the parameter has been replaced."""
         return self.load is not self.workspace.no_load
+
+    def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
+        """The scene with gravity, friction, and materials that are uniform in bodies or regions."""
+        return with_materials(with_friction(super().recorded(values), values), self.matter, values)
 
     @functools.cached_property
     def material(self) -> object:

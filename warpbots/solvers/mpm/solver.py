@@ -10,6 +10,7 @@ import warp as wp
 from warpbots.numerics import matrix, record, vector
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform, shown
+from warpbots.solvers.cell_sizes import cell_size_for, given
 from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.mpm.build import build
 from warpbots.solvers.mpm.explicit_step import step, step_adjoint
@@ -19,6 +20,9 @@ from warpbots.solvers.mpm.stable_time_step import largest_step
 from warpbots.solvers.scene_support import OVERFLOW, refuse_states_without_gradient, refuse_worlds
 
 __all__ = ["MPM"]
+
+_CELLS = {2: 5_000, 3: 2_500}
+"""Full cells where the size of cells is chosen, at most, by dimension."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +36,7 @@ class MPM:
     cell, and as at a sticky wall where the face lies on a multiple of `dx`.
 
     Attributes:
-        dx: Size of a grid cell [m].
+        dx: Size of a grid cell [m]; None to choose it for a scene (`sized`).
         margin: Part of the stability bound that is safe for matter in motion, too [1]; free surfaces need the rest.
         particles_per_cell: Particles in a full cell: 4 or 9 in 2D, 8 or 27 in 3D (1 tears); None for two per axis.
 
@@ -42,12 +46,12 @@ class MPM:
 
     margin: ClassVar[float] = 0.4
 
-    dx: float
+    dx: float | None = None
     particles_per_cell: int | None = None
 
     def __post_init__(self):
         conform(self)
-        if self.dx <= 0.0:
+        if self.dx is not None and self.dx <= 0.0:
             raise ValueError(f"MPM: dx must be positive [m], got {self.dx:g}")
 
     @property
@@ -55,15 +59,24 @@ class MPM:
         """How gradients can stop being finite within a step, and what helps."""
         return OVERFLOW
 
+    def sized(self, scene: Scene) -> "MPM":
+        """With a `dx`: its own, that of the scene's task, or 4 cells across the width of the thinnest body.
+
+        The width is that of `warpbots.contact.width`. Cells are larger where 5,000 of them in 2D, or 2,500 in 3D, would
+        not fill all bodies; these have 20,000 particles.
+        """
+        return self if self.dx else dataclasses.replace(self, dx=cell_size_for(scene, 4.0, _CELLS[scene.dim]))
+
     def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> MPMModel:
         """Fill the bodies of `scene` with particles and build the grid.
 
         Raises:
             SceneError: The scene cannot be simulated by MPM; the message says why.
-            ValueError: `worlds` is below 1, or `particles_per_cell` is no square (2D) or cube (3D).
+            ValueError: `worlds` is below 1, `dx` is open, or `particles_per_cell` is no square (2D) or cube (3D).
         """
         refuse_worlds("MPM", worlds)
-        return build(scene, self.dx, self._per_axis(scene.dim), self.margin, worlds, wp.get_device(device))
+        dx = given(self.dx, "MPM", "dx")
+        return build(scene, dx, self._per_axis(scene.dim), self.margin, worlds, wp.get_device(device))
 
     def _per_axis(self, dim: int) -> int:
         if self.particles_per_cell is None:
@@ -107,7 +120,7 @@ class MPM:
         """
         of = (model.youngs_modulus, model.poissons_ratio, model.density, model.damping)
         values = (array.numpy().astype(np.float64) for array in of)
-        return largest_step(self.dx, model.groups, model.matter.spacing, *values)
+        return largest_step(model.grid.dx, model.groups, model.matter.spacing, *values)
 
     def diagnose(self, model: MPMModel, before: dict, after: dict, dt: float) -> str:
         """Say in one sentence why `after`, one step on from `before`, is not finite: field, index, cause.
@@ -129,7 +142,7 @@ class MPM:
         with np.errstate(all="ignore"):  # these values may overflow
             before = {name: values.astype(np.float64) for name, values in before.items()}
             J = np.linalg.det(before["deformation"])
-            fast = ~(np.linalg.norm(before["velocity"], axis=-1) * dt < self.dx)
+            fast = ~(np.linalg.norm(before["velocity"], axis=-1) * dt < model.grid.dx)
             x = (before["position"] - model.grid.lower) / model.grid.dx
             outside = ~((x >= 0.5) & (x < np.array(model.grid.resolution) - 1.5)).all(axis=-1)
         if (J <= 0.0).any():
@@ -142,8 +155,8 @@ class MPM:
             return f"{self._where(model, fast)} moves more than a cell in one step: the motion diverged; {remedy}"
         if outside.any():
             position = before["position"][outside][0].tolist()
-            lower = (model.grid.lower + 0.5 * self.dx).tolist()
-            upper = (model.grid.lower + (np.array(model.grid.resolution) - 1.5) * self.dx).tolist()
+            lower = (model.grid.lower + 0.5 * model.grid.dx).tolist()
+            upper = (model.grid.lower + (np.array(model.grid.resolution) - 1.5) * model.grid.dx).tolist()
             return (
                 f"{self._where(model, outside)} left the grid at {position} m, which reaches from {lower} to {upper}; "
                 f"enlarge Scene.domain, or add a floor or walls"

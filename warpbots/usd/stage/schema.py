@@ -50,6 +50,8 @@ __all__ = [
     "AOUSD_COMMIT",
     "BODY_APIS",
     "EXACT",
+    "FIELD_API",
+    "FIELD_ARRAYS",
     "GEOMETRY_TYPES",
     "MATERIAL_APIS",
     "MOTION_API",
@@ -140,7 +142,8 @@ TABLE = (
     Row("Fluid.velocity", "warpbots:fluid:velocity", "double3", "vector", "m/s", _SCENE, OWN, None),
     Row("Fluid.drag", "warpbots:fluid:drag", "double2[]", "table", "1", _SCENE, OWN, Fluid.drag),
     Row("Fluid.thrust", "warpbots:fluid:thrust", "double2[]", "table", "1", _SCENE, OWN, Fluid.thrust),
-    Row("Task.cell_size", "newton:mpm:voxelSize", "float", "number", "m", "NewtonMPMSceneAPI", _NEWTON, uniform=True),
+    Row("Task.cell_size", "newton:mpm:voxelSize", "float", "number", "m", "NewtonMPMSceneAPI", _NEWTON, None,
+        uniform=True),
     Row("steps per second", "newton:timeStepsPerSecond", "int", "integer", "1", "NewtonSceneAPI", _NEWTON, None,
         uniform=True),
     Row("Task.control_interval", "warpbots:task:controlInterval", "double", "number", "s", _SCENE, OWN),
@@ -364,6 +367,10 @@ OBSTACLE_API = "WarpbotsObstacleAPI"
 RESULT_API = "WarpbotsResultAPI"
 MOTION_API = "WarpbotsMotionAPI"
 """Applied schema of prims whose motion is in the file; rigid ones are kinematic for players, but not when read."""
+
+FIELD_API = "WarpbotsFieldAPI"
+FIELD_ARRAYS = ("values", "places", "recorded")
+"""Fields of a `Field`, stored in ``warpbots:exact:<field>``, with their shape in ``...:size`` unless it is (n,)."""
 
 PART_APIS = {
     "WarpbotsPressureAPI": Pressure,
