@@ -133,12 +133,12 @@ def test_files_of_other_simulations_are_refused(tmp_path):
     sim.save_state(path, sim.state())
     for other, message in (
         (made(wb.MPM(1 / 8)), "is a state of MassSpring, and this is MPM"),
-        (made(worlds=3), r"position has shape \(2, 16, 2\) instead of \(3, 16, 2\)"),
+        (made(worlds=3), r"position has shape \(2, 9, 2\) instead of \(3, 9, 2\)"),
         (made(scene=block(2, youngs_modulus=2e4)), "is a state of another scene than 'robot'"),
     ):
         with pytest.raises(ValueError, match=message):
             other.load_state(path)
-    with pytest.raises(ValueError, match=r"no state of this simulation: position has shape \(3, 16, 2\)"):
+    with pytest.raises(ValueError, match=r"no state of this simulation: position has shape \(3, 9, 2\)"):
         sim.save_state(path, made(worlds=3).state())
     with pytest.raises(FileNotFoundError, match="there is no file"):
         sim.load_state(tmp_path / "nothing.pt")
