@@ -12,6 +12,7 @@ from warpbots.solvers.device_arrays import device_array, tiled
 from warpbots.solvers.law_groups import LawGroup, law_groups
 from warpbots.solvers.loads import load_forces
 from warpbots.solvers.matter import refuse_lost
+from warpbots.solvers.mpm.domain import domain_of
 from warpbots.solvers.mpm.grid import Grid
 from warpbots.solvers.mpm.held_regions import held_regions
 from warpbots.solvers.mpm.model import Group, MPMModel
@@ -42,7 +43,7 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
     for i, body in enumerate(scene.bodies):
         own = particles.volume[particles.body == i].sum()
         refuse_lost(body, own, "particles", "use a smaller MPM(dx=...)")
-    grid = Grid.around(*_domain(scene, particles), dx)
+    grid = Grid.around(*domain_of(scene, particles), dx)
     refuse_copies("MPM", worlds, (100.0 + 20.0 * len(scene.constraints)) * grid.nodes + 300.0 * len(particles))
     grid.refuse_thin(scene.obstacles)
     cables, n_cables, n_waypoints = cables_of(scene, particles.position, dx, device, "particle", "MPM(dx=...)")
@@ -107,22 +108,6 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
         raise SceneError(
             f"Attachment {attachment.name!r}: in MPM bodies in contact stick together; leave it out or use MassSpring"
         )
-
-
-def _domain(scene: Scene, particles: Particles) -> tuple[np.ndarray, np.ndarray]:
-    """Domain of matter [m]: that of the scene, or the bodies' box grown by its largest edge on every side."""
-    lower, upper = particles.position.min(0), particles.position.max(0)
-    if scene.domain is None:
-        room = (upper - lower).max()
-        return lower - room, upper + room
-    inside = np.all((particles.position >= scene.domain[0]) & (particles.position <= scene.domain[1]), axis=1)
-    if not inside.all():
-        p = int(np.argmin(inside))
-        raise SceneError(
-            f"SoftBody {scene.bodies[particles.body[p]].name!r}: particle {p} at {particles.position[p].tolist()} is "
-            f"outside of the domain {scene.domain}; enlarge Scene.domain or move the body"
-        )
-    return np.array(scene.domain[0]), np.array(scene.domain[1])
 
 
 def groups_of(scene: Scene, particles: Particles, worlds: int, device: wp.Device) -> tuple[Group, ...]:

@@ -57,7 +57,7 @@ def _fill_body(body: SoftBody, spacing: float, index: int) -> dict:
             f"particles {spacing:g} m apart; use a smaller MPM(dx=...)"
         )
     n, dim = position.shape
-    regions = regions_at(body, position)
+    regions = _regions(body, position, apart)
     refuse_empty(body, regions, "particles", "use a smaller MPM(dx=...)")
     materials = materials_at(body, regions, n)
     return {
@@ -72,6 +72,15 @@ def _fill_body(body: SoftBody, spacing: float, index: int) -> dict:
         "body": np.full(n, index),
         "regions": regions,
     }
+
+
+def _regions(body: SoftBody, position: np.ndarray, spacing: float) -> dict[str, np.ndarray]:
+    """As `regions_at`; a region too thin to hold a particle, such as a face, has the particles whose cells it meets."""
+    regions, reach = regions_at(body, position), np.sqrt(position.shape[1]) / 2.0 * spacing
+    if np.isfinite(spacing) and not all(inside.any() for inside in regions.values()):
+        wide = regions_at(body, position, slack=reach)
+        regions = {name: inside if inside.any() else wide[name] for name, inside in regions.items()}
+    return regions
 
 
 def _fill_shape(shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray, float]:
