@@ -8,7 +8,7 @@ from cases import SOLVERS, busy
 
 from warpbots.numerics import Copies, gradient_copies, real, vector
 from warpbots.simulation import Simulation
-from warpbots.solvers.mpm import solver as mpm
+from warpbots.solvers.mpm import explicit_step as mpm
 
 
 @pytest.fixture

@@ -4,8 +4,18 @@ from warpbots.materials import corotated, fixed_corotated, linear, neo_hookean, 
 from warpbots.materials.differential import DIFFERENTIALS, differential
 from warpbots.materials.elasticity import LAWS, elasticity, p_wave_modulus
 from warpbots.materials.lame import lame_lambda, lame_mu
+from warpbots.materials.viscosity import viscous_stress
 
-__all__ = ["DIFFERENTIALS", "LAWS", "differential", "elasticity", "lame_lambda", "lame_mu", "p_wave_modulus"]
+__all__ = [
+    "DIFFERENTIALS",
+    "LAWS",
+    "differential",
+    "elasticity",
+    "lame_lambda",
+    "lame_mu",
+    "p_wave_modulus",
+    "viscous_stress",
+]
 
 LAWS["neo_hookean"] = neo_hookean.law
 LAWS["fixed_corotated"] = fixed_corotated.law

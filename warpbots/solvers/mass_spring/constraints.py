@@ -10,38 +10,18 @@ import warp as wp
 
 from warpbots.numerics import NODE, vector
 from warpbots.scene import FREEDOMS
+from warpbots.solvers.projection import projection
 
 __all__ = ["FREE", "adj_project_end_kernel", "project_end_kernel", "project_forces_kernel"]
 
 FREE = len(FREEDOMS)
 """Freedom of a mass without constraint; those with one have the position of its name in `FREEDOMS`."""
 
-_LINE, _PLANE = wp.constant(FREEDOMS.index("line")), wp.constant(FREEDOMS.index("plane"))
-
-
-@functools.cache
-def _projection(dim: int) -> wp.Function:
-    """Warp function project(a, freedom, n) of a vector onto a constraint."""
-    vec = vector(dim)
-
-    @wp.func
-    def project(a: vec, freedom: int, n: vec):
-        """n (n . a) on a line, a - n (n . a) in a plane, 0 where all is fixed."""
-        along = wp.dot(n, a) * n
-        left = vec()
-        if freedom == _LINE:
-            left = along
-        if freedom == _PLANE:
-            left = a - along
-        return left
-
-    return project
-
 
 @functools.cache
 def project_forces_kernel(dim: int) -> wp.Kernel:
     """Kernel over (worlds, held masses): projection of forces, or of gradients with respect to forces."""
-    vec, project = vector(dim), _projection(dim)
+    vec, project = vector(dim), projection(dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.held_forces_{dim}d"), enable_backward=False)
     def project_forces(
@@ -71,7 +51,7 @@ def project_forces_kernel(dim: int) -> wp.Kernel:
 @functools.cache
 def project_end_kernel(dim: int) -> wp.Kernel:
     """Kernel over (worlds, held masses): projection of a displacement and a velocity."""
-    vec, project = vector(dim), _projection(dim)
+    vec, project = vector(dim), projection(dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.held_end_{dim}d"), enable_backward=False)
     def project_end(
@@ -98,7 +78,7 @@ def project_end_kernel(dim: int) -> wp.Kernel:
 @functools.cache
 def adj_project_end_kernel(dim: int) -> wp.Kernel:
     """Kernel over (worlds, held masses): adjoint of `project_end_kernel`."""
-    vec, project = vector(dim), _projection(dim)
+    vec, project = vector(dim), projection(dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.adj_held_end_{dim}d"), enable_backward=False)
     def adj_project_end(

@@ -48,12 +48,14 @@ def constitution_arrays() -> type:
         nu: Poisson's ratio [1].
         rho: Density [kg/m^dim].
         V: Rest volume [m^dim].
+        beta: Time of Kelvin-Voigt damping [s]; null where nothing is damped.
         """
 
         E: wp.array[real]
         nu: wp.array[real]
         rho: wp.array[real]
         V: wp.array[real]
+        beta: wp.array[real]
 
     return ConstitutionArrays
 

@@ -10,8 +10,10 @@ from warpbots.scene import Cable, Expansion, Fibre, Motor, Oscillation, Pneumati
 from warpbots.solvers.cable_routes import cables_of
 from warpbots.solvers.device_arrays import device_array, tiled
 from warpbots.solvers.law_groups import LawGroup, law_groups
+from warpbots.solvers.loads import load_forces
 from warpbots.solvers.matter import refuse_lost
 from warpbots.solvers.mpm.grid import Grid
+from warpbots.solvers.mpm.held_regions import held_regions
 from warpbots.solvers.mpm.model import Group, MPMModel
 from warpbots.solvers.mpm.particles import Particles, fill
 from warpbots.solvers.mpm.workspace import Workspace
@@ -32,10 +34,14 @@ def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device
         own = particles.volume[particles.body == i].sum()
         refuse_lost(body, own, "particles", "use a smaller MPM(dx=...)")
     grid = Grid.around(*_domain(scene, particles), dx)
-    refuse_copies("MPM", worlds, 100.0 * grid.nodes + 300.0 * len(particles))
+    refuse_copies("MPM", worlds, (100.0 + 20.0 * len(scene.constraints)) * grid.nodes + 300.0 * len(particles))
     grid.refuse_thin(scene.obstacles)
     cables, n_cables, n_waypoints = cables_of(scene, particles.position, dx, device, "particle", "MPM(dx=...)")
+    constraints = held_regions(scene, particles, dx, worlds * grid.nodes, device)
     stresses = {c: a for c, a in enumerate(scene.actuators) if not isinstance(a, Cable)}
+
+    nodes, pencils = worlds * grid.nodes, worlds * grid.pencils
+    workspace = Workspace(nodes, pencils, scene.dim, worlds, len(particles), n_cables, n_waypoints, device)
 
     def constant(values: np.ndarray, dtype: type = real) -> wp.array:
         return tiled(values, worlds, device, dtype)
@@ -53,13 +59,14 @@ def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device
         volume=constant(particles.volume),
         friction=constant(coefficients(scene.obstacles)),
         gravity=constant(scene.gravity, vector(scene.dim)),
+        load=constant(load_forces(scene, particles), vector(scene.dim)) if scene.loads else workspace.no_load,
+        damping=constant(particles.damping),
         geometry=grid.geometry(worlds, len(particles), device),
         contacts=grid.contacts(scene.obstacles, device),
         actuation=activation(stresses, particles.regions, len(particles), scene.dim, device),
         cables=cables,
-        workspace=Workspace(
-            worlds * grid.nodes, worlds * grid.pencils, scene.dim, worlds, n_cables, n_waypoints, device
-        ),
+        constraints=constraints,
+        workspace=workspace,
     )
 
 
@@ -68,7 +75,7 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
     refuse_rigid("MPM", scene)
     refuse_sheets("MPM", scene)
     refuse_fluid("MPM", scene)
-    refuse_materials("MPM", scene)
+    refuse_materials("MPM", scene, damped=True)
     for actuator in scene.actuators:
         if isinstance(actuator, Motor):
             raise SceneError(f"Motor {actuator.name!r}: MPM has no motors; use MassSpring")
@@ -85,11 +92,6 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
     for attachment in scene.attachments:
         raise SceneError(
             f"Attachment {attachment.name!r}: in MPM bodies in contact stick together; leave it out or use MassSpring"
-        )
-    for part in (*scene.constraints, *scene.loads):
-        raise SceneError(
-            f"{type(part).__name__} {part.name!r}: MPM does not support it; hold matter with a sticky obstacle and "
-            f"pull it with gravity or actuators, or use MassSpring"
         )
 
 

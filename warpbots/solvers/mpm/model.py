@@ -13,6 +13,7 @@ from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.law_groups import LawGroup
 from warpbots.solvers.mpm.arrays import constitution_arrays, motion_arrays
 from warpbots.solvers.mpm.grid import Contacts, Grid
+from warpbots.solvers.mpm.held_regions import HeldRegion
 from warpbots.solvers.mpm.particles import Particles
 from warpbots.solvers.mpm.workspace import Workspace
 from warpbots.solvers.solver import Parameter
@@ -27,6 +28,8 @@ _PARAMETERS = {
     "volume": Parameter("m^dim", 0.0, _INFINITY, "particle", "volume at rest"),
     "friction": Parameter("1", 0.0, _INFINITY, "obstacle", "Coulomb coefficient", inclusive=True),
     "gravity": Parameter("m/s^2", -_INFINITY, _INFINITY, "component", "gravitational acceleration"),
+    "load": Parameter("N", -_INFINITY, _INFINITY, "particle", "steady force"),
+    "damping": Parameter("s", 0.0, _INFINITY, "particle", "time of Kelvin-Voigt damping", inclusive=True),
 }
 
 
@@ -89,10 +92,13 @@ class MPMModel(ArrayModel):
         volume: Volume at rest [m^dim], shape (worlds, n_particles).
         friction: Coulomb coefficients [1], shape (worlds, n_obstacles).
         gravity: Gravitational acceleration [m/s^2], shape (worlds,), vector.
+        load: Steady forces [N], shape (worlds, n_particles), vector.
+        damping: Times of Kelvin-Voigt damping [s], shape (worlds, n_particles).
         geometry: The grid, as a Warp struct.
         contacts: Nodes in obstacles.
         actuation: Stress actuators of particles, as a Warp struct.
         cables: Cables, as a Warp struct.
+        constraints: Held particles.
         workspace: Grids that every step fills anew.
     """
 
@@ -108,10 +114,13 @@ class MPMModel(ArrayModel):
     volume: wp.array
     friction: wp.array
     gravity: wp.array
+    load: wp.array
+    damping: wp.array
     geometry: object
     contacts: Contacts
     actuation: object
     cables: object
+    constraints: tuple[HeldRegion, ...]
     workspace: Workspace
 
     @property
@@ -133,10 +142,21 @@ class MPMModel(ArrayModel):
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: field name -> unit, range and meaning.
 
-        Friction is left out where no obstacle has the condition ``"friction"``.
+        Friction is left out where no obstacle has the condition ``"friction"``, and damping where no material has any.
         """
         rough = any(o.condition == "friction" for o in self.scene.obstacles)
-        return {name: spec for name, spec in _PARAMETERS.items() if name != "friction" or rough}
+        absent = {"friction": not rough, "damping": not self.damped}
+        return {name: spec for name, spec in _PARAMETERS.items() if not absent.get(name)}
+
+    @functools.cached_property
+    def damped(self) -> bool:
+        """Whether any material of the scene has damping."""
+        return any(m.damping for b in self.scene.soft for m in (b.material, *b.region_materials.values()))
+
+    @property
+    def loaded(self) -> bool:
+        """Whether loads may act: the scene has some, or the parameter has been replaced."""
+        return self.load is not self.workspace.no_load
 
     @functools.cached_property
     def material(self) -> object:
@@ -146,7 +166,8 @@ class MPMModel(ArrayModel):
     @functools.cached_property
     def material_adj(self) -> object:
         """Gradients with respect to them as a Warp struct; null where none is wanted."""
-        return struct_of(constitution_arrays(), [a.grad for a in self._constitution()])
+        return struct_of(constitution_arrays(), [None if a is None else a.grad for a in self._constitution()])
 
-    def _constitution(self) -> list[wp.array]:
-        return [self.youngs_modulus, self.poissons_ratio, self.density, self.volume]
+    def _constitution(self) -> list[wp.array | None]:
+        damping = self.damping if self.damped else None
+        return [self.youngs_modulus, self.poissons_ratio, self.density, self.volume, damping]

@@ -1,4 +1,4 @@
-"""Forces on single particles, such as those of cables, given to the grid (ChainQueen eq. 16), and their adjoint."""
+"""Forces on single particles, of cables and loads, given to the grid (ChainQueen eq. 16), and their adjoint."""
 
 import functools
 
@@ -13,7 +13,7 @@ __all__ = ["adj_force_kernel", "force_kernel"]
 
 @functools.cache
 def force_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, waypoints): forces on particles as impulses on the grid (ChainQueen eq. 16)."""
+    """Kernel over (worlds, forces): forces on particles as impulses on the grid (ChainQueen eq. 16)."""
     vec = vector(dim)
     MotionArrays, GridGeometry = motion_arrays(dim), grid_geometry(dim)
     s, mat = stencil(dim), matrix(dim)
@@ -32,16 +32,19 @@ def force_kernel(dim: int) -> wp.Kernel:
     ):
         """(mv)_i += w_ip dt f_p."""
         w, i = wp.tid()
+        f = force[w, i]
+        if f == vec():
+            return
         x = (motion.x[w * grid.particles + particle[i]] - grid.lower) * grid.inv_dx
         if s.reach(x, grid.resolution):
-            s.scatter(momentum_out, w * grid.pencils, grid.resolution, x, dt * force[w, i], real(0.0), mat())
+            s.scatter(momentum_out, w * grid.pencils, grid.resolution, x, dt * f, real(0.0), mat())
 
     return scatter_force
 
 
 @functools.cache
 def adj_force_kernel(dim: int) -> wp.Kernel:
-    """Kernel over (worlds, waypoints): adjoint of `force_kernel`."""
+    """Kernel over (worlds, forces): adjoint of `force_kernel`."""
     vec = vector(dim)
     MotionArrays, GridGeometry = motion_arrays(dim), grid_geometry(dim)
     s, mat = stencil(dim), matrix(dim)
@@ -60,7 +63,7 @@ def adj_force_kernel(dim: int) -> wp.Kernel:
         motion_adj_out: MotionArrays,
         force_adj_out: wp.array2d[vec],
     ):
-        """f* += dt sum w (mv)_i*, x* += slope; a particle may be a waypoint of several cables."""
+        """f* += dt sum w (mv)_i*, x* += slope; several forces may act on a particle."""
         w, i = wp.tid()
         r = w * grid.particles + particle[i]
         x = (motion.x[r] - grid.lower) * grid.inv_dx
@@ -68,7 +71,8 @@ def adj_force_kernel(dim: int) -> wp.Kernel:
             first = w * grid.pencils
             h_adj, _A_adj = s.gather(momentum_adj, first, grid.resolution, x)
             slope = s.slope(momentum_adj, first, grid.resolution, x, dt * force[w, i], real(0.0), mat())
-            force_adj_out[w, i] += dt * s.momentum(h_adj)
+            if force_adj_out:
+                force_adj_out[w, i] += dt * s.momentum(h_adj)
             wp.atomic_add(motion_adj_out.x, r, grid.inv_dx * slope)
 
     return adj_scatter_force

@@ -22,12 +22,14 @@ class Particles(Matter):
     Attributes:
         youngs_modulus: Young's modulus [Pa], shape (n,).
         poissons_ratio: Poisson's ratio [1], shape (n,).
+        damping: Time of Kelvin-Voigt damping [s], shape (n,).
         spacing: Distance to the next particle along the coarsest axis [m], shape (n,); infinite for particles that are
             not on a lattice.
     """
 
     youngs_modulus: np.ndarray
     poissons_ratio: np.ndarray
+    damping: np.ndarray
     spacing: np.ndarray
 
 
@@ -65,6 +67,7 @@ def _fill_body(body: SoftBody, spacing: float, index: int) -> dict:
         "youngs_modulus": np.array([m.youngs_modulus for m in materials]),
         "poissons_ratio": np.array([m.poissons_ratio for m in materials]),
         "density": np.array([m.density for m in materials]),
+        "damping": np.array([m.damping for m in materials]),
         "spacing": np.full(n, apart),
         "body": np.full(n, index),
         "regions": regions,

@@ -7,30 +7,14 @@ from typing import ClassVar
 import numpy as np
 import warp as wp
 
-from warpbots.materials import p_wave_modulus
-from warpbots.numerics import (
-    clear_gradients,
-    launch,
-    launch_adjoint,
-    launch_adjoints,
-    launch_all,
-    matrix,
-    parallel,
-    real,
-    record,
-    vector,
-)
+from warpbots.numerics import matrix, record, vector
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform, shown
-from warpbots.solvers.cable_forces import cable_adjoints, cable_launches
 from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.mpm.build import build
-from warpbots.solvers.mpm.grid import clear_kernel, grid_kernel
+from warpbots.solvers.mpm.explicit_step import step, step_adjoint
 from warpbots.solvers.mpm.model import MPMModel, MPMState
-from warpbots.solvers.mpm.particle_forces import adj_force_kernel, force_kernel
-from warpbots.solvers.mpm.transfer import move_kernel, p2g_kernel
-from warpbots.solvers.mpm.transfer_adjoint import adj_move_kernel, adj_p2g_kernel
-from warpbots.solvers.mpm.workspace import Gathered
+from warpbots.solvers.mpm.stable_time_step import largest_step
 from warpbots.solvers.scene_support import OVERFLOW, refuse_states_without_gradient, refuse_worlds
 
 __all__ = ["MPM"]
@@ -104,7 +88,7 @@ class MPM:
         )
 
     def max_time_step(self, model: MPMModel, enough: float = math.inf) -> float:
-        """Stability bound [s]: C dx / c_p with the P-wave speed c_p = sqrt(M / rho) of the stiffest particle.
+        """Stability bound [s]: h = C dx / c_p with the P-wave speed c_p = sqrt(M / rho) of the stiffest particle.
 
         C = 1.2747 for particles up to 3/4 dx apart and 1 for others, in every dimension and for every Poisson's ratio:
         the exact linearisation about a lattice at rest, at its worst position on the grid, since matter moves. (Two
@@ -113,15 +97,11 @@ class MPM:
         from nu near 0.36 upwards. At free surfaces stability is lost earlier (measured: at 0.87 of the
         bound in 2D for nu = 0.3, at 0.65 to 0.7 in 3D for nu = 0.45), and large deformation and active stress stiffen
         matter, so half of the bound is a good choice.
+
+        Damping beta lowers it to sqrt(beta^2 + h^2) - beta, by the same linearisation: to h^2 / (2 beta) where beta is
+        long against h.
         """
-        E, nu, rho = (a.numpy().astype(np.float64) for a in (model.youngs_modulus, model.poissons_ratio, model.density))
-        C = np.where(model.matter.spacing <= 0.75 * self.dx, 1.2747, 1.0)
-        bound = math.inf
-        for group in model.groups:
-            rows = slice(group.first, group.first + group.count)
-            modulus = p_wave_modulus(E[:, rows], nu[:, rows], group.incompressibility)
-            bound = min(bound, float((C[rows] * self.dx / np.sqrt(modulus / rho[:, rows])).min()))
-        return bound
+        return largest_step(model)
 
     def diagnose(self, model: MPMModel, before: dict, after: dict, dt: float) -> str:
         """Say in one sentence why `after`, one step on from `before`, is not finite: field, index, cause.
@@ -184,116 +164,12 @@ class MPM:
         Raises:
             RuntimeError: A gradient is wanted but the states have no room for it.
         """
-        gathered = model.workspace.gathered(state_out)
-        self._pull_cables(model, state, control)
-        self._gather(model, state, control, gathered, dt)
-        self._move_grid(model, gathered, dt)
-        inputs = [model.geometry, state.motion, model.workspace.velocity, real(dt)]
-        launch(move_kernel(model.dim), state.position.size, inputs, [state_out.motion], model.device)
-        parameters = model.parameter_arrays()
-        reads = [*state.fields(), control, *parameters]
+        step(model, state, control, state_out, dt)
+        reads = [*state.fields(), control, *model.parameter_arrays()]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
-
-    def _pull_cables(self, model: MPMModel, state: MPMState, control: wp.array) -> None:
-        """Forces of the cables at their waypoints."""
-        if model.workspace.n_cables:
-            work = model.workspace.cables
-            work.length.zero_()
-            launch_all(cable_launches(model.cables, work, control, state.position), model.device)
-
-    def _gather(self, model: MPMModel, state: MPMState, control: wp.array, gathered: Gathered, dt: float) -> None:
-        """Mass and momentum of the particles and the cables to the grid."""
-        self._clear(model, gathered.active, gathered.momentum)
-        gathered.active.zero_()
-        for group in model.groups:
-            launch(
-                p2g_kernel(group.law, group.incompressibility, model.dim), len(group.rows),
-                [model.material, model.actuation, model.geometry, group.rows, state.motion, control, real(dt)],
-                [gathered.active, gathered.momentum], model.device,
-            )  # fmt: skip
-        if model.workspace.n_cables:
-            force = model.workspace.cables.force
-            inputs = [model.cables.particle, model.geometry, state.motion, force, real(dt)]
-            launch(force_kernel(model.dim), force.shape, inputs, [gathered.momentum], model.device)
-
-    def _move_grid(self, model: MPMModel, gathered: Gathered, dt: float) -> None:
-        """The grid's velocity from what it gathered."""
-        inputs = self._grid_inputs(model, model.friction, model.gravity, 1, gathered, dt)
-        launch(grid_kernel(model.dim), self._grid_threads(model), inputs, [model.workspace.velocity], model.device)
-
-    def _clear(self, model: MPMModel, active: wp.array, values: wp.array) -> None:
-        """Zero to the nodes of the active pencils."""
-        threads = self._grid_threads(model)
-        launch(clear_kernel(), threads, [model.grid.resolution[-1], threads[1], active], [values], model.device)
-
-    def _grid_threads(self, model: MPMModel) -> tuple[int, int]:
-        """Pencils, and threads for each: one node a thread on a GPU, the whole pencil on a CPU."""
-        return model.workspace.pencils, model.grid.resolution[-1] if parallel(model.device) else 1
-
-    def _grid_inputs(
-        self, model: MPMModel, friction: wp.array, gravity: wp.array, copies: int, gathered: Gathered, dt: float
-    ) -> list:
-        sizes = [model.grid.resolution[-1], model.grid.pencils, self._grid_threads(model)[1], copies]
-        return [*model.contacts, friction, gravity, *sizes, gathered.active, gathered.momentum, real(dt)]
-
-    def _grid_adjoint(self, model: MPMModel, gathered: Gathered, dt: float) -> None:
-        """From the gradient of the grid's velocity to those of what it gathered, of friction and gravity."""
-        workspace, shared = model.workspace, {"friction": model.friction, "gravity": model.gravity}
-        copies = workspace.copies.wanted(*shared.values())
-        values = [copies.values(name, array) for name, array in shared.items()]
-        gradients = [copies.gradient(name, array) for name, array in shared.items()]
-        launch_adjoint(
-            grid_kernel(model.dim), self._grid_threads(model),
-            self._grid_inputs(model, *values, copies.count, gathered, dt), [workspace.velocity],
-            [None] * 5 + gradients + [None] * 5 + [workspace.momentum_adj, None],
-            [workspace.velocity_adj], model.device,
-        )  # fmt: skip
-        for name, array in shared.items():
-            copies.collect(name, array)
 
     def _step_adjoint(
         self, model: MPMModel, state: MPMState, control: wp.array, state_out: MPMState, dt: float
     ) -> None:
-        """Gradients of `step` from those of `state_out`: the grid again as far as it was not kept, then backwards."""
         refuse_states_without_gradient("MPM", state=state.fields(), state_out=state_out.fields())
-        workspace = model.workspace
-        gathered = workspace.gathered(state_out)
-        self._pull_cables(model, state, control)
-        if not workspace.keeps(state_out):
-            self._gather(model, state, control, gathered, dt)
-        self._move_grid(model, gathered, dt)
-        self._clear(model, gathered.active, workspace.velocity_adj)
-        self._clear(model, gathered.active, workspace.momentum_adj)
-        geometry, motion, motion_adj, particles = model.geometry, state.motion, state.motion_adj, state.position.size
-        launch(
-            adj_move_kernel(model.dim), particles,
-            [geometry, motion, state_out.motion, workspace.velocity, state_out.motion_adj, real(dt)],
-            [motion_adj, workspace.velocity_adj], model.device,
-        )  # fmt: skip
-        self._grid_adjoint(model, gathered, dt)
-        if workspace.n_cables:
-            self._cable_adjoint(model, state, control, dt)
-        copies = workspace.copies
-        control_adj = copies.gradient("control", control)
-        for group in model.groups:
-            launch(
-                adj_p2g_kernel(group.law, group.incompressibility, model.dim), len(group.rows),
-                [
-                    model.material, model.actuation, geometry, group.rows, motion, control,
-                    workspace.momentum_adj, real(dt), copies.count,
-                ],
-                [motion_adj, model.material_adj, control_adj], model.device,
-            )  # fmt: skip
-        copies.collect("control", control)
-
-    def _cable_adjoint(self, model: MPMModel, state: MPMState, control: wp.array, dt: float) -> None:
-        """Gradients of positions and controls from those of the momentum that the cables gave to the grid."""
-        workspace, work, x = model.workspace, model.workspace.cables, state.position
-        clear_gradients([work.force, work.tension, work.length])
-        launch(
-            adj_force_kernel(model.dim), work.force.shape,
-            [model.cables.particle, model.geometry, state.motion, work.force, workspace.momentum_adj, real(dt)],
-            [state.motion_adj, work.force.grad], model.device,
-        )  # fmt: skip
-        steps = cable_launches(model.cables, work, control, x)
-        launch_adjoints(steps, cable_adjoints(work, control.grad, x.grad), model.device)
+        step_adjoint(model, state, control, state_out, dt)

@@ -6,9 +6,9 @@
     C_p'  = (4/dx^2) sum_i w_ip v_i d_ip^T                                       (9)
     F_p'  = (I + dt C_p') F_p,   x_p' = x_p + dt v_p'                            (10, 11)
 
-with tau = P F^T the Kirchhoff stress, d_ip = x_i - x_p, and quadratic B-splines w. Their adjoints are in
-`transfer_adjoint`. A particle whose stencil leaves the grid gives nothing to it and gets the position NaN, by which the
-run is stopped.
+with tau = P F^T the Kirchhoff stress (and that of actuators and damping), d_ip = x_i - x_p, and quadratic B-splines w.
+Their adjoints are in `transfer_adjoint`. A particle whose stencil leaves the grid gives nothing to it and gets the
+position NaN, by which the run is stopped.
 """
 
 import functools
@@ -17,12 +17,12 @@ from types import ModuleType
 import warp as wp
 
 from warpbots.actuation_laws import activation_arrays, active_stress
-from warpbots.materials import elasticity
+from warpbots.materials import elasticity, viscous_stress
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.mpm import stencil_2d, stencil_3d
 from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
 
-__all__ = ["move_kernel", "p2g_kernel", "stencil"]
+__all__ = ["move_kernel", "p2g_kernel", "stencil", "variant"]
 
 
 def stencil(dim: int) -> ModuleType:
@@ -30,15 +30,29 @@ def stencil(dim: int) -> ModuleType:
     return {2: stencil_2d, 3: stencil_3d}[dim]
 
 
+def variant(law: str, incompressibility: int, dim: int, damped: bool) -> str:
+    """Part of the name of a module with the kernels of one kind of matter."""
+    return f"{law}_{incompressibility}_{'damped_' if damped else ''}{dim}d"
+
+
 @functools.cache
-def p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
-    """Kernel over the particles of one law: particles give mass, momentum and impulse to the grid."""
+def p2g_kernel(law: str, incompressibility: int, dim: int, damped: bool) -> wp.Kernel:
+    """Kernel over the particles of one law: particles give mass, momentum and impulse to the grid.
+
+    Args:
+        law: Name of the law.
+        incompressibility: Even exponent of the added volumetric energy, 0 for none.
+        dim: 2 or 3.
+        damped: Whether matter has damping, whose stress is part of tau.
+    """
     MotionArrays, ConstitutionArrays = motion_arrays(dim), constitution_arrays()
     ActivationArrays, GridGeometry = activation_arrays(dim), grid_geometry(dim)
     s, active = stencil(dim), active_stress(dim)
     _, stress, _ = elasticity(law, incompressibility, dim)
+    viscous = viscous_stress(incompressibility, dim)
+    name = variant(law, incompressibility, dim, damped)
 
-    @wp.kernel(module=wp.get_module(f"warpbots.mpm.{law}_{incompressibility}_{dim}d"), enable_backward=False)
+    @wp.kernel(module=wp.get_module(f"warpbots.mpm.{name}"), enable_backward=False)
     def p2g(
         # model
         material: ConstitutionArrays,
@@ -66,6 +80,8 @@ def p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
         tau = stress(F, material.E[r], material.nu[r])
         if actuation.start[p] < actuation.start[p + 1]:
             tau += F @ active(actuation, p, w, u) @ wp.transpose(F)
+        if wp.static(damped):
+            tau += viscous(motion.C[r], material.E[r], material.nu[r], material.beta[r])
         A = (m * grid.dx) * motion.C[r] - (real(4.0) * dt * V * grid.inv_dx) * tau
         first = w * grid.pencils
         s.mark(active_out, first, grid.resolution, x)

@@ -18,10 +18,10 @@ import functools
 import warp as wp
 
 from warpbots.actuation_laws import activation_arrays, active_stress
-from warpbots.materials import elasticity
+from warpbots.materials import elasticity, viscous_stress
 from warpbots.numerics import NODE, matrix, real
 from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
-from warpbots.solvers.mpm.transfer import stencil
+from warpbots.solvers.mpm.transfer import stencil, variant
 
 __all__ = ["adj_move_kernel", "adj_p2g_kernel"]
 
@@ -65,20 +65,27 @@ def adj_move_kernel(dim: int) -> wp.Kernel:
 
 
 @functools.cache
-def adj_p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
-    """Kernel over the particles of one law: adjoint of `p2g_kernel`."""
+def adj_p2g_kernel(law: str, incompressibility: int, dim: int, damped: bool) -> wp.Kernel:
+    """Kernel over the particles of one law: adjoint of `p2g_kernel`, with the same arguments."""
     mat = matrix(dim)
     MotionArrays, ConstitutionArrays = motion_arrays(dim), constitution_arrays()
     ActivationArrays, GridGeometry = activation_arrays(dim), grid_geometry(dim)
     s, active = stencil(dim), active_stress(dim)
     _, stress, _ = elasticity(law, incompressibility, dim)
+    viscous = viscous_stress(incompressibility, dim)
+    name = variant(law, incompressibility, dim, damped)
 
     @wp.func
     def work(F: mat, E: real, nu: real, T: mat):
         """T : tau(F, E, nu), whose gradient is the stress's derivative contracted with T."""
         return wp.ddot(T, stress(F, E, nu))
 
-    @wp.kernel(module=wp.get_module(f"warpbots.mpm.adjoint_{law}_{incompressibility}_{dim}d"), enable_backward=False)
+    @wp.func
+    def viscous_work(C: mat, E: real, nu: real, beta: real, T: mat):
+        """T : tau_v(C, E, nu, beta), likewise."""
+        return wp.ddot(T, viscous(C, E, nu, beta))
+
+    @wp.kernel(module=wp.get_module(f"warpbots.mpm.adjoint_{name}"), enable_backward=False)
     def adj_p2g(
         # model
         material: ConstitutionArrays,
@@ -120,6 +127,11 @@ def adj_p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
         # adjoints of functions that `stress` calls only if they first occur below wp.grad, else they are silently 0.
         tau_adj = -(c * V) * A_adj
         F_adj, E_adj, nu_adj, _T_adj = wp.grad(work)(F, E, nu, tau_adj)
+        if wp.static(damped):
+            beta = material.beta[r]
+            C_adj, damped_E_adj, damped_nu_adj, beta_adj, _D_adj = wp.grad(viscous_work)(C, E, nu, beta, tau_adj)
+            E_adj += damped_E_adj
+            nu_adj += damped_nu_adj
 
         tau = stress(F, E, nu)
         a = mat()
@@ -127,11 +139,17 @@ def adj_p2g_kernel(law: str, incompressibility: int, dim: int) -> wp.Kernel:
         if driven:
             a = active(actuation, p, w, u)
             tau += F @ a @ wp.transpose(F)
+        if wp.static(damped):
+            tau += viscous(C, E, nu, beta)
         A = (m * grid.dx) * C - (c * V) * tau
         slope = s.slope(momentum_adj, first, grid.resolution, x, m * v, m, A) - wp.transpose(A) @ v_adj
         motion_adj_out.x[r] = motion_adj_out.x[r] + grid.inv_dx * slope
         motion_adj_out.v[r] = motion_adj_out.v[r] + m * v_adj
         motion_adj_out.C[r] = motion_adj_out.C[r] + (m * grid.dx) * A_adj
+        if wp.static(damped):
+            motion_adj_out.C[r] = motion_adj_out.C[r] + C_adj
+            if material_adj_out.beta:
+                material_adj_out.beta[r] = material_adj_out.beta[r] + beta_adj
 
         if driven:
             F_adj += tau_adj @ F @ wp.transpose(a) + wp.transpose(tau_adj) @ F @ a

@@ -3,11 +3,13 @@
 import dataclasses
 import functools
 
+import numpy as np
 import warp as wp
 
 from warpbots.numerics import NODE, Copies, vector
 from warpbots.solvers.adjoint_cache import AdjointCache
 from warpbots.solvers.cable_forces import CableWorkspace
+from warpbots.solvers.device_arrays import device_array
 from warpbots.solvers.solver import State
 
 __all__ = ["Gathered", "Workspace"]
@@ -37,6 +39,7 @@ class Workspace:
         pencils: Pencils of all worlds.
         dim: 2 or 3.
         worlds: Number of worlds.
+        particles: Particles of one world.
         n_cables: Cables of one world.
         n_waypoints: Waypoints of all cables of one world.
         device: Device of the arrays.
@@ -46,6 +49,7 @@ class Workspace:
     pencils: int
     dim: int
     worlds: int
+    particles: int
     n_cables: int
     n_waypoints: int
     device: wp.Device
@@ -54,6 +58,16 @@ class Workspace:
     def copies(self) -> Copies:
         """Copies of what all threads of an adjoint add to."""
         return Copies.of(self.device)
+
+    @functools.cached_property
+    def every_particle(self) -> wp.array:
+        """Numbers of the particles of a world, shape (particles,), int."""
+        return device_array(np.arange(self.particles), self.device, int)
+
+    @functools.cached_property
+    def no_load(self) -> wp.array:
+        """Loads of a scene without any, by which a model knows that it has none [N], shape (worlds, particles)."""
+        return wp.zeros((self.worlds, self.particles), dtype=vector(self.dim), device=self.device)
 
     def _grid(self) -> wp.array:
         return wp.zeros(self.nodes, dtype=NODE, device=self.device)

@@ -1,0 +1,198 @@
+"""Constraints: the grid is held where it carries held matter, and held particles move as their constraint permits.
+
+Matter feels a constraint through the grid, as it feels a sticky obstacle. A node is held if at least a ninth of the rest
+volume in its spline belongs to the constrained region: those up to 5/8 of a cell beyond its face. A held node gives way
+up to an eighth of a cell short of it, so that over all positions of the face on the grid matter is clamped at the face
+on average, and at most half of a cell before or behind it (docs/design/mpm-constraints.md). Stress goes on to be
+felt by the held particles, which are deformed as the grid is; their positions and velocities are projected, and keep to
+the constraint to rounding.
+
+Which nodes are held has no derivative but where a node begins or ceases to be held.
+"""
+
+import functools
+
+import warp as wp
+
+from warpbots.numerics import NODE, launch, matrix, real, vector
+from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
+from warpbots.solvers.mpm.held_regions import HeldRegion
+from warpbots.solvers.mpm.model import MPMModel, MPMState
+from warpbots.solvers.mpm.transfer import stencil
+from warpbots.solvers.projection import projection
+
+__all__ = ["adj_hold_particles", "hold_nodes", "hold_particles", "share_nodes"]
+
+_SHARE = 1.0 / 9.0
+"""Part of the matter at a node that has to be held for the node to be held [1]."""
+
+
+def share_nodes(model: MPMModel, constraint: HeldRegion, state: MPMState) -> None:
+    """Fill `constraint.share`, which is zero."""
+    inputs = [constraint.near, constraint.weight, model.material, model.geometry, state.motion]
+    launch(share_kernel(model.dim), (model.worlds, constraint.near.size), inputs, [constraint.share], model.device)
+
+
+def hold_nodes(
+    model: MPMModel, constraint: HeldRegion, active: wp.array, values: wp.array, threads: tuple[int, int]
+) -> None:
+    """Project velocities of held nodes, or gradients with respect to them: a projection is its own adjoint."""
+    inputs = [constraint.freedom, constraint.direction, model.grid.resolution[-1], threads[1], constraint.share, active]
+    launch(hold_nodes_kernel(model.dim), threads, inputs, [values], model.device)
+
+
+def hold_particles(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> None:
+    """Project the velocities of held particles, and move them accordingly."""
+    for c in model.constraints:
+        inputs = [c.particle, c.freedom, c.direction, model.geometry, state.motion, real(dt)]
+        size = (model.worlds, c.particle.size)
+        launch(hold_particles_kernel(model.dim), size, inputs, [state_out.motion], model.device)
+
+
+def adj_hold_particles(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> None:
+    """What is left of the adjoint of `hold_particles` after that of the step without it."""
+    velocity, velocity_adj = model.workspace.velocity, model.workspace.velocity_adj
+    for c in model.constraints:
+        inputs = [
+            c.particle, c.freedom, c.direction, model.geometry, state.motion, state_out.motion, velocity,
+            state_out.motion_adj, real(dt),
+        ]  # fmt: skip
+        size, outputs = (model.worlds, c.particle.size), [state.motion_adj, velocity_adj]
+        launch(adj_hold_particles_kernel(model.dim), size, inputs, outputs, model.device)
+
+
+@functools.cache
+def share_kernel(dim: int) -> wp.Kernel:
+    """Kernel over (worlds, particles near a held region): rest volume, and that of held particles, to the grid."""
+    vec, mat = vector(dim), matrix(dim)
+    MotionArrays, ConstitutionArrays, GridGeometry = motion_arrays(dim), constitution_arrays(), grid_geometry(dim)
+    s = stencil(dim)
+
+    @wp.kernel(module=wp.get_module(f"warpbots.mpm.constraints_{dim}d"), enable_backward=False)
+    def share(
+        # model
+        near: wp.array[int],
+        weight: wp.array[real],
+        material: ConstitutionArrays,
+        grid: GridGeometry,
+        # state
+        motion: MotionArrays,
+        # out
+        share_out: wp.array[NODE],
+    ):
+        """(held volume, volume)_i += w_ip (V_p if p is held, V_p)."""
+        w, k = wp.tid()
+        r = w * grid.particles + near[k]
+        x = (motion.x[r] - grid.lower) * grid.inv_dx
+        if s.reach(x, grid.resolution):
+            held = vec()
+            held[0] = weight[k] * material.V[r]
+            s.scatter(share_out, w * grid.pencils, grid.resolution, x, held, material.V[r], mat())
+
+    return share
+
+
+@functools.cache
+def hold_nodes_kernel(dim: int) -> wp.Kernel:
+    """Kernel over (pencils of all worlds, lanes): projection of the velocities of held nodes."""
+    vec, s, project = vector(dim), stencil(dim), projection(dim)
+    least = real(_SHARE)
+
+    @wp.kernel(module=wp.get_module(f"warpbots.mpm.constraints_{dim}d"), enable_backward=False)
+    def hold_grid(
+        # model
+        freedom: int,
+        direction: vec,
+        length: int,
+        lanes: int,
+        # state
+        share: wp.array[NODE],
+        active: wp.array[int],
+        # out
+        velocity_out: wp.array[NODE],
+    ):
+        """v_i = project(v_i) where a ninth of the matter or more is held."""
+        pencil, lane = wp.tid()
+        if active[pencil] == 0:
+            return
+        for i in range(pencil * length + lane, (pencil + 1) * length, lanes):
+            h = share[i]
+            if h[0] > real(0.0) and h[0] >= least * h[3]:
+                velocity_out[i] = s.node(project(s.momentum(velocity_out[i]), freedom, direction), real(0.0))
+
+    return hold_grid
+
+
+@functools.cache
+def hold_particles_kernel(dim: int) -> wp.Kernel:
+    """Kernel over (worlds, held particles): projection of what `move_kernel` wrote."""
+    vec, s, project = vector(dim), stencil(dim), projection(dim)
+    MotionArrays, GridGeometry = motion_arrays(dim), grid_geometry(dim)
+
+    @wp.kernel(module=wp.get_module(f"warpbots.mpm.constraints_{dim}d"), enable_backward=False)
+    def hold_held(
+        # model
+        particle: wp.array[int],
+        freedom: int,
+        direction: vec,
+        grid: GridGeometry,
+        # state
+        motion: MotionArrays,
+        dt: real,
+        # out
+        motion_out: MotionArrays,
+    ):
+        """v' = project(v'), x' = x + dt v'."""
+        w, k = wp.tid()
+        r = w * grid.particles + particle[k]
+        if s.reach((motion.x[r] - grid.lower) * grid.inv_dx, grid.resolution):
+            v = project(motion_out.v[r], freedom, direction)
+            motion_out.v[r] = v
+            motion_out.x[r] = motion.x[r] + dt * v
+
+    return hold_held
+
+
+@functools.cache
+def adj_hold_particles_kernel(dim: int) -> wp.Kernel:
+    """Kernel over (worlds, held particles): what the adjoint of a held particle adds to that of a free one.
+
+    That of a free one has taken q = v*' + dt x*' for the gradient with respect to the velocity of the grid and v' for
+    that velocity. They are project(q), and sum w v_i before the projection.
+    """
+    vec, mat, s, project = vector(dim), matrix(dim), stencil(dim), projection(dim)
+    MotionArrays, GridGeometry = motion_arrays(dim), grid_geometry(dim)
+
+    @wp.kernel(module=wp.get_module(f"warpbots.mpm.constraints_{dim}d"), enable_backward=False)
+    def adj_hold_held(
+        # model
+        particle: wp.array[int],
+        freedom: int,
+        direction: vec,
+        grid: GridGeometry,
+        # state
+        motion: MotionArrays,
+        moved: MotionArrays,
+        velocity: wp.array[NODE],
+        moved_adj: MotionArrays,
+        dt: real,
+        # out
+        motion_adj_out: MotionArrays,
+        velocity_adj_out: wp.array[NODE],
+    ):
+        """v_i* += w (project(q) - q), x* += slope of that - A^T (sum w v_i - v')."""
+        w, k = wp.tid()
+        r = w * grid.particles + particle[k]
+        x = (motion.x[r] - grid.lower) * grid.inv_dx
+        if s.reach(x, grid.resolution):
+            first = w * grid.pencils
+            q = moved_adj.v[r] + dt * moved_adj.x[r]
+            lost = project(q, freedom, direction) - q
+            A = (real(4.0) * grid.inv_dx) * (moved_adj.C[r] + dt * (moved_adj.F[r] @ wp.transpose(motion.F[r])))
+            h, _M = s.gather(velocity, first, grid.resolution, x)
+            s.scatter(velocity_adj_out, first, grid.resolution, x, lost, real(0.0), mat())
+            slope = s.slope(velocity, first, grid.resolution, x, lost, real(0.0), mat())
+            slope -= wp.transpose(A) @ (s.momentum(h) - moved.v[r])
+            motion_adj_out.x[r] = motion_adj_out.x[r] + grid.inv_dx * slope
+
+    return adj_hold_held

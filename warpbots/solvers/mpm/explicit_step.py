@@ -1,0 +1,150 @@
+"""One explicit step of MLS-MPM, and its adjoint: particles to grid, the grid, and back to the particles."""
+
+import warp as wp
+
+from warpbots.numerics import clear_gradients, launch, launch_adjoint, launch_adjoints, launch_all, parallel, real
+from warpbots.solvers.cable_forces import cable_adjoints, cable_launches
+from warpbots.solvers.mpm.constraints import adj_hold_particles, hold_nodes, hold_particles, share_nodes
+from warpbots.solvers.mpm.grid import clear_kernel, grid_kernel
+from warpbots.solvers.mpm.model import MPMModel, MPMState
+from warpbots.solvers.mpm.particle_forces import adj_force_kernel, force_kernel
+from warpbots.solvers.mpm.transfer import move_kernel, p2g_kernel
+from warpbots.solvers.mpm.transfer_adjoint import adj_move_kernel, adj_p2g_kernel
+from warpbots.solvers.mpm.workspace import Gathered
+
+__all__ = ["adj_gather", "clear", "gather", "grid_threads", "step", "step_adjoint"]
+
+
+def step(model: MPMModel, state: MPMState, control: wp.array, state_out: MPMState, dt: float) -> None:
+    """Advance by `dt` [s]; see `MPM.step`."""
+    gathered, velocity = model.workspace.gathered(state_out), model.workspace.velocity
+    gather(model, state, control, gathered, dt)
+    _move_grid(model, state, gathered, dt)
+    inputs = [model.geometry, state.motion, velocity, real(dt)]
+    launch(move_kernel(model.dim), state.position.size, inputs, [state_out.motion], model.device)
+    hold_particles(model, state, state_out, dt)
+
+
+def step_adjoint(model: MPMModel, state: MPMState, control: wp.array, state_out: MPMState, dt: float) -> None:
+    """Gradients of `step` from those of `state_out`: the grid again as far as it was not kept, then backwards."""
+    workspace = model.workspace
+    gathered = workspace.gathered(state_out)
+    if workspace.keeps(state_out):
+        _pull_cables(model, state, control)
+    else:
+        gather(model, state, control, gathered, dt)
+    _move_grid(model, state, gathered, dt)
+    clear(model, gathered.active, workspace.velocity_adj)
+    clear(model, gathered.active, workspace.momentum_adj)
+    launch(
+        adj_move_kernel(model.dim), state.position.size,
+        [model.geometry, state.motion, state_out.motion, workspace.velocity, state_out.motion_adj, real(dt)],
+        [state.motion_adj, workspace.velocity_adj], model.device,
+    )  # fmt: skip
+    adj_hold_particles(model, state, state_out, dt)
+    for constraint in reversed(model.constraints):
+        hold_nodes(model, constraint, gathered.active, workspace.velocity_adj, grid_threads(model))
+    _grid_adjoint(model, gathered, dt)
+    adj_gather(model, state, control, dt)
+
+
+def gather(model: MPMModel, state: MPMState, control: wp.array, gathered: Gathered, dt: float) -> None:
+    """Mass of the particles to the grid, and momentum after the forces of `dt` [s] but for gravity."""
+    _pull_cables(model, state, control)
+    clear(model, gathered.active, gathered.momentum)
+    gathered.active.zero_()
+    for group in model.groups:
+        launch(
+            p2g_kernel(group.law, group.incompressibility, model.dim, model.damped), len(group.rows),
+            [model.material, model.actuation, model.geometry, group.rows, state.motion, control, real(dt)],
+            [gathered.active, gathered.momentum], model.device,
+        )  # fmt: skip
+    for particle, force in _forces(model):
+        inputs = [particle, model.geometry, state.motion, force, real(dt)]
+        launch(force_kernel(model.dim), force.shape, inputs, [gathered.momentum], model.device)
+
+
+def adj_gather(model: MPMModel, state: MPMState, control: wp.array, dt: float) -> None:
+    """Gradients with respect to what `gather` read, from that of the momentum in the workspace."""
+    workspace, copies = model.workspace, model.workspace.copies
+    if workspace.n_cables:
+        clear_gradients([workspace.cables.force, workspace.cables.tension, workspace.cables.length])
+    for particle, force in _forces(model):
+        launch(
+            adj_force_kernel(model.dim), force.shape,
+            [particle, model.geometry, state.motion, force, workspace.momentum_adj, real(dt)],
+            [state.motion_adj, force.grad], model.device,
+        )  # fmt: skip
+    if workspace.n_cables:
+        steps = cable_launches(model.cables, workspace.cables, control, state.position)
+        launch_adjoints(steps, cable_adjoints(workspace.cables, control.grad, state.position.grad), model.device)
+    control_adj = copies.gradient("control", control)
+    for group in model.groups:
+        launch(
+            adj_p2g_kernel(group.law, group.incompressibility, model.dim, model.damped), len(group.rows),
+            [
+                model.material, model.actuation, model.geometry, group.rows, state.motion, control,
+                workspace.momentum_adj, real(dt), copies.count,
+            ],
+            [state.motion_adj, model.material_adj, control_adj], model.device,
+        )  # fmt: skip
+    copies.collect("control", control)
+
+
+def clear(model: MPMModel, active: wp.array, values: wp.array) -> None:
+    """Zero to the nodes of the active pencils."""
+    threads = grid_threads(model)
+    launch(clear_kernel(), threads, [model.grid.resolution[-1], threads[1], active], [values], model.device)
+
+
+def grid_threads(model: MPMModel) -> tuple[int, int]:
+    """Pencils, and threads for each: one node a thread on a GPU, the whole pencil on a CPU."""
+    return model.workspace.pencils, model.grid.resolution[-1] if parallel(model.device) else 1
+
+
+def _pull_cables(model: MPMModel, state: MPMState, control: wp.array) -> None:
+    """Forces of the cables at their waypoints."""
+    if model.workspace.n_cables:
+        work = model.workspace.cables
+        work.length.zero_()
+        launch_all(cable_launches(model.cables, work, control, state.position), model.device)
+
+
+def _forces(model: MPMModel) -> list[tuple[wp.array, wp.array]]:
+    """Forces on single particles: which particles of a world, and the forces [N]."""
+    cables = [(model.cables.particle, model.workspace.cables.force)] if model.workspace.n_cables else []
+    return cables + ([(model.workspace.every_particle, model.load)] if model.loaded else [])
+
+
+def _move_grid(model: MPMModel, state: MPMState, gathered: Gathered, dt: float) -> None:
+    """The grid's velocity from what it gathered."""
+    velocity = model.workspace.velocity
+    inputs = _grid_inputs(model, model.friction, model.gravity, 1, gathered, dt)
+    launch(grid_kernel(model.dim), grid_threads(model), inputs, [velocity], model.device)
+    for constraint in model.constraints:
+        clear(model, gathered.active, constraint.share)
+        share_nodes(model, constraint, state)
+        hold_nodes(model, constraint, gathered.active, velocity, grid_threads(model))
+
+
+def _grid_inputs(
+    model: MPMModel, friction: wp.array, gravity: wp.array, copies: int, gathered: Gathered, dt: float
+) -> list:
+    sizes = [model.grid.resolution[-1], model.grid.pencils, grid_threads(model)[1], copies]
+    return [*model.contacts, friction, gravity, *sizes, gathered.active, gathered.momentum, real(dt)]
+
+
+def _grid_adjoint(model: MPMModel, gathered: Gathered, dt: float) -> None:
+    """From the gradient of the grid's velocity to those of what it gathered, of friction and gravity."""
+    workspace, shared = model.workspace, {"friction": model.friction, "gravity": model.gravity}
+    copies = workspace.copies.wanted(*shared.values())
+    values = [copies.values(name, array) for name, array in shared.items()]
+    gradients = [copies.gradient(name, array) for name, array in shared.items()]
+    launch_adjoint(
+        grid_kernel(model.dim), grid_threads(model),
+        _grid_inputs(model, *values, copies.count, gathered, dt), [workspace.velocity],
+        [None] * 5 + gradients + [None] * 5 + [workspace.momentum_adj, None],
+        [workspace.velocity_adj], model.device,
+    )  # fmt: skip
+    for name, array in shared.items():
+        copies.collect(name, array)

@@ -1,0 +1,71 @@
+"""The constraints of a scene, as particles that are held and those that share nodes with them."""
+
+import dataclasses
+
+import numpy as np
+import warp as wp
+from scipy.spatial import cKDTree
+
+from warpbots.numerics import NODE, vector
+from warpbots.scene import FREEDOMS, Scene, SceneError
+from warpbots.solvers.device_arrays import device_array
+from warpbots.solvers.mpm.particles import Particles
+
+__all__ = ["HeldRegion", "held_regions"]
+
+_NEAR = 4.0
+"""Distance at rest within which particles can share a node with held ones, under compression too [cells]."""
+
+
+@dataclasses.dataclass(frozen=True)
+class HeldRegion:
+    """The particles of a constraint.
+
+    Attributes:
+        freedom: Position of the name of its freedom in `warpbots.scene.FREEDOMS`.
+        direction: Its direction, zero if it has none.
+        particle: Held particles of a world, shape (n_held,), int.
+        near: These and the particles around them, shape (n_near,), int.
+        weight: 1 for those of `near` that are held, 0 for others, shape (n_near,).
+        share: Held volume in the first component and all volume in the last one [m^dim], shape (worlds * nodes,).
+    """
+
+    freedom: int
+    direction: object
+    particle: wp.array
+    near: wp.array
+    weight: wp.array
+    share: wp.array
+
+
+def held_regions(
+    scene: Scene, particles: Particles, dx: float, nodes: int, device: wp.Device
+) -> tuple[HeldRegion, ...]:
+    """The constraints of `scene`, on a grid of cells of size `dx` [m] with so many `nodes` in all worlds.
+
+    Raises:
+        SceneError: Two constraints hold the same particle.
+    """
+    held_before, found = np.zeros(len(particles), dtype=bool), []
+    for constraint in scene.constraints:
+        held = particles.regions[constraint.region]
+        if (held & held_before).any():
+            p = int(np.flatnonzero(held & held_before)[0])
+            raise SceneError(
+                f"Constraint {constraint.name!r}: another one holds particle {p} at {particles.position[p].tolist()} m "
+                f"already; keep the regions of constraints apart"
+            )
+        held_before |= held
+        distance, _ = cKDTree(particles.position[held]).query(particles.position, p=np.inf)
+        near = np.flatnonzero(distance <= _NEAR * dx)
+        found.append(
+            HeldRegion(
+                freedom=FREEDOMS.index(constraint.freedom),
+                direction=vector(scene.dim)(*(constraint.direction or (0.0,) * scene.dim)),
+                particle=device_array(np.flatnonzero(held), device, int),
+                near=device_array(near, device, int),
+                weight=device_array(held[near], device),
+                share=wp.zeros(nodes, dtype=NODE, device=device),
+            )
+        )
+    return tuple(found)
