@@ -1,5 +1,7 @@
 """How a scene becomes an `MPMModel`."""
 
+import dataclasses
+
 import numpy as np
 import warp as wp
 
@@ -16,14 +18,23 @@ from warpbots.solvers.mpm.grid import Grid
 from warpbots.solvers.mpm.held_regions import held_regions
 from warpbots.solvers.mpm.model import Group, MPMModel
 from warpbots.solvers.mpm.particles import Particles, fill
+from warpbots.solvers.mpm.stable_time_step import largest_step
 from warpbots.solvers.mpm.workspace import Workspace
 from warpbots.solvers.scene_support import refuse_copies, refuse_fluid, refuse_materials, refuse_rigid, refuse_sheets
 
 __all__ = ["build"]
 
 
-def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device) -> MPMModel:
-    """Arrays of `scene` on a grid of cells of size `dx` [m].
+def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, device: wp.Device) -> MPMModel:
+    """Arrays of `scene`.
+
+    Args:
+        scene: What to simulate.
+        dx: Size of a grid cell [m].
+        per_axis: Particles per cell along each axis.
+        margin: Part of the stability bound over which contact forces are measured [1].
+        worlds: Number of independent copies.
+        device: Device of the arrays.
 
     Raises:
         SceneError: The scene cannot be simulated by MPM; the message says why.
@@ -41,12 +52,15 @@ def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device
     stresses = {c: a for c, a in enumerate(scene.actuators) if not isinstance(a, Cable)}
 
     nodes, pencils = worlds * grid.nodes, worlds * grid.pencils
-    workspace = Workspace(nodes, pencils, scene.dim, worlds, len(particles), n_cables, n_waypoints, device)
+    contacts = grid.contacts(scene.obstacles, device)
+    workspace = Workspace(
+        nodes, pencils, scene.dim, worlds, len(particles), n_cables, n_waypoints, contacts.obstacle.size, device
+    )
 
     def constant(values: np.ndarray, dtype: type = real) -> wp.array:
         return tiled(values, worlds, device, dtype)
 
-    return MPMModel(
+    model = MPMModel(
         scene=scene,
         worlds=worlds,
         device=device,
@@ -62,12 +76,14 @@ def build(scene: Scene, dx: float, per_axis: int, worlds: int, device: wp.Device
         load=constant(load_forces(scene, particles), vector(scene.dim)) if scene.loads else workspace.no_load,
         damping=constant(particles.damping),
         geometry=grid.geometry(worlds, len(particles), device),
-        contacts=grid.contacts(scene.obstacles, device),
+        contacts=contacts,
         actuation=activation(stresses, particles.regions, len(particles), scene.dim, device),
         cables=cables,
         constraints=constraints,
+        contact_interval=0.0,
         workspace=workspace,
     )
+    return dataclasses.replace(model, contact_interval=margin * largest_step(model))
 
 
 def _refuse_what_is_unknown(scene: Scene) -> None:

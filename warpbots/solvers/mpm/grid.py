@@ -14,7 +14,7 @@ from warpbots.scene.memory_limit import refuse_excess
 from warpbots.solvers.mpm.arrays import grid_geometry
 from warpbots.solvers.mpm.transfer import stencil
 
-__all__ = ["MARGIN", "Contacts", "Grid", "clear_kernel", "grid_kernel"]
+__all__ = ["MARGIN", "Contacts", "Grid", "clear_kernel", "divide", "grid_kernel"]
 
 MARGIN = 3
 """Cells of grid beyond the domain on every side, so that a particle at its very edge has its whole stencil."""
@@ -163,6 +163,25 @@ def clear_kernel() -> wp.Kernel:
 
 
 @functools.cache
+def divide(dim: int) -> wp.Function:
+    """Warp function v = p / m of a momentum and a mass."""
+    vec = vector(dim)
+
+    @wp.func
+    def velocity_of(p: vec, m: real):
+        """v = p / m."""
+        return p / m
+
+    @wp.func_grad(velocity_of)
+    def adj_velocity_of(p: vec, m: real, adj_ret: vec):
+        # The generated adjoint divides by m^2, which underflows in float32 at the rim of a body.
+        wp.adjoint[p] += adj_ret / m
+        wp.adjoint[m] -= wp.dot(adj_ret, p / m) / m
+
+    return velocity_of
+
+
+@functools.cache
 def grid_kernel(dim: int) -> wp.Kernel:
     """Kernel over (pencils of all worlds, lanes): momentum to velocity, gravity, contact; differentiated by Warp.
 
@@ -171,18 +190,7 @@ def grid_kernel(dim: int) -> wp.Kernel:
     may have several `copies` of friction and gravity (`warpbots.numerics.Copies`), of which a thread takes one.
     """
     vec = vector(dim)
-    s, constrain_velocity = stencil(dim), constrain(dim)
-
-    @wp.func
-    def divide(p: vec, m: real):
-        """v = p / m."""
-        return p / m
-
-    @wp.func_grad(divide)
-    def adj_divide(p: vec, m: real, adj_ret: vec):
-        # The generated adjoint divides by m^2, which underflows in float32 at the rim of a body.
-        wp.adjoint[p] += adj_ret / m
-        wp.adjoint[m] -= wp.dot(adj_ret, p / m) / m
+    s, constrain_velocity, quotient = stencil(dim), constrain(dim), divide(dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.grid_{dim}d"))
     def move_grid(
@@ -215,7 +223,7 @@ def grid_kernel(dim: int) -> wp.Kernel:
             h = momentum[i]
             v = vec()
             if h[3] != real(0.0):
-                v = divide(s.momentum(h), h[3]) + dt * gravity[row]
+                v = quotient(s.momentum(h), h[3]) + dt * gravity[row]
                 own = contact[i - w * pencils * length]
                 for k in range(3):
                     c = own[k]

@@ -99,6 +99,7 @@ class MPMModel(ArrayModel):
         actuation: Stress actuators of particles, as a Warp struct.
         cables: Cables, as a Warp struct.
         constraints: Held particles.
+        contact_interval: Time over which forces on obstacles are measured [s].
         workspace: Grids that every step fills anew.
     """
 
@@ -121,6 +122,7 @@ class MPMModel(ArrayModel):
     actuation: object
     cables: object
     constraints: tuple[HeldRegion, ...]
+    contact_interval: float
     workspace: Workspace
 
     @property

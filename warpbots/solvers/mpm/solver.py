@@ -13,6 +13,7 @@ from warpbots.scene.field_types import conform, shown
 from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.mpm.build import build
 from warpbots.solvers.mpm.explicit_step import step, step_adjoint
+from warpbots.solvers.mpm.measurements import Readings, readings, sense
 from warpbots.solvers.mpm.model import MPMModel, MPMState
 from warpbots.solvers.mpm.stable_time_step import largest_step
 from warpbots.solvers.scene_support import OVERFLOW, refuse_states_without_gradient, refuse_worlds
@@ -59,7 +60,7 @@ class MPM:
             ValueError: `worlds` is below 1, or `particles_per_cell` is no square (2D) or cube (3D).
         """
         refuse_worlds("MPM", worlds)
-        return build(scene, self.dx, self._per_axis(scene.dim), worlds, wp.get_device(device))
+        return build(scene, self.dx, self._per_axis(scene.dim), self.margin, worlds, wp.get_device(device))
 
     def _per_axis(self, dim: int) -> int:
         if self.particles_per_cell is None:
@@ -173,3 +174,21 @@ class MPM:
     ) -> None:
         refuse_states_without_gradient("MPM", state=state.fields(), state_out=state_out.fields())
         step_adjoint(model, state, control, state_out, dt)
+
+    def readings(self, model: MPMModel, requires_grad: bool = False) -> Readings[wp.array]:
+        """Fresh arrays for `sense`."""
+        return readings(model, requires_grad)
+
+    def sense(self, model: MPMModel, state: MPMState, control: wp.array, readings_out: Readings) -> None:
+        """Measure a state: energies, momenta, strain, stress and forces on obstacles; records its adjoint.
+
+        Args:
+            model: From `build`.
+            state: What to measure.
+            control: Control signals, on which stress and contact forces depend, shape (worlds, channels).
+            readings_out: Where to write, from `readings`.
+
+        Raises:
+            RuntimeError: A gradient is wanted but the arrays have no room for it.
+        """
+        sense(model, state, control, readings_out)

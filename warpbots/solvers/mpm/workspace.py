@@ -6,13 +6,13 @@ import functools
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import NODE, Copies, vector
+from warpbots.numerics import NODE, Copies, real, vector
 from warpbots.solvers.adjoint_cache import AdjointCache
 from warpbots.solvers.cable_forces import CableWorkspace
 from warpbots.solvers.device_arrays import device_array
 from warpbots.solvers.solver import State
 
-__all__ = ["Gathered", "Workspace"]
+__all__ = ["Gathered", "Measures", "Workspace"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,6 +29,25 @@ class Gathered:
 
 
 @dataclasses.dataclass(frozen=True)
+class Measures:
+    """Measurements of single particles, with gradients.
+
+    Attributes:
+        kinetic: Kinetic energies [J], shape (worlds, n_particles).
+        potential: Potential energies [J], shape (worlds, n_particles).
+        elastic: Elastic energies [J], shape (worlds, n_particles).
+        momentum: Momenta [kg m/s], shape (worlds, n_particles), vector.
+        spin: Angular momenta about the origin [kg m^2/s], shape (worlds, n_particles): a number in 2D, a vector in 3D.
+    """
+
+    kinetic: wp.array
+    potential: wp.array
+    elastic: wp.array
+    momentum: wp.array
+    spin: wp.array
+
+
+@dataclasses.dataclass(frozen=True)
 class Workspace:
     """Arrays that a step fills anew, grids above all; between steps most of their content means nothing.
 
@@ -42,6 +61,7 @@ class Workspace:
         particles: Particles of one world.
         n_cables: Cables of one world.
         n_waypoints: Waypoints of all cables of one world.
+        n_contacts: Contacts of the nodes of one world.
         device: Device of the arrays.
     """
 
@@ -52,6 +72,7 @@ class Workspace:
     particles: int
     n_cables: int
     n_waypoints: int
+    n_contacts: int
     device: wp.Device
 
     @functools.cached_property
@@ -111,6 +132,26 @@ class Workspace:
     def velocity_adj(self) -> wp.array:
         """Gradient with respect to `velocity`, shape (worlds * nodes,)."""
         return self._grid()
+
+    @functools.cached_property
+    def measured(self) -> Gathered:
+        """Momentum and mass on the grid for the forces on obstacles of a single state."""
+        return self._gathered()
+
+    @functools.cached_property
+    def contact_force(self) -> wp.array:
+        """Force at each contact of a node [N], shape (worlds, n_contacts), vector."""
+        return self._zeros(self.n_contacts, vector(self.dim))
+
+    @functools.cached_property
+    def measures(self) -> "Measures":
+        """What is measured of each particle."""
+        n, vec = self.particles, vector(self.dim)
+        spin = self._zeros(n, vec if self.dim == 3 else real)
+        return Measures(self._zeros(n), self._zeros(n), self._zeros(n), self._zeros(n, vec), spin)
+
+    def _zeros(self, count: int, dtype: type = real) -> wp.array:
+        return wp.zeros((self.worlds, count), dtype=dtype, device=self.device, requires_grad=True)
 
     @functools.cached_property
     def cables(self) -> CableWorkspace:

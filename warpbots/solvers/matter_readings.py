@@ -1,0 +1,69 @@
+"""Sums over the matter of a world, for the readings of solvers of soft bodies.
+
+Sums are taken in double precision in the order of the points, or on a GPU of lanes that take every n-th of them, so
+that they repeat to the bit.
+"""
+
+import functools
+
+import warp as wp
+
+from warpbots.numerics import launch, launch_lanes, parallel, real
+
+__all__ = ["add_up", "adj_add_up"]
+
+_LANES = 64
+
+_WIDE = {
+    wp.float32: wp.float64, wp.vec2f: wp.vec2d, wp.vec3f: wp.vec3d,
+    wp.float64: wp.float64, wp.vec2d: wp.vec2d, wp.vec3d: wp.vec3d,
+}  # fmt: skip
+"""Type in which values of a type are added up."""
+
+
+def add_up(values: wp.array, total_out: wp.array) -> None:
+    """Sum over the points of a world.
+
+    Args:
+        values: Values of the points, shape (worlds, n).
+        total_out: Their sums, shape (worlds,).
+    """
+    lanes = _LANES if parallel(values.device) else 1
+    launch_lanes(_sum_kernel(values.dtype), values.shape[0], lanes, [values], [total_out], values.device)
+
+
+def adj_add_up(values: wp.array, total: wp.array) -> None:
+    """Write the gradient of `values` from that of their sums, for `add_up`."""
+    launch(_spread_kernel(values.dtype), values.shape, [total.grad], [values.grad], values.device)
+
+
+@functools.cache
+def _sum_kernel(dtype: type) -> wp.Kernel:
+    """Kernel over (worlds, lanes)."""
+    wide = _WIDE[dtype]
+
+    @wp.kernel(module=wp.get_module(f"warpbots.sums_{dtype.__name__}"), enable_backward=False)
+    def sum_points(values: wp.array2d[dtype], total_out: wp.array[dtype]):
+        """S = sum_i a_i."""
+        w, lane = wp.tid()
+        total = wide(wp.float64(0.0))
+        for i in range(lane, values.shape[1], wp.block_dim()):
+            total += wide(values[w, i])
+        added = wp.tile_sum(wp.tile(total, preserve_type=True))[0]
+        if lane == 0:
+            total_out[w] = dtype(added)
+
+    return sum_points
+
+
+@functools.cache
+def _spread_kernel(dtype: type) -> wp.Kernel:
+    """Kernel over (worlds, points)."""
+
+    @wp.kernel(module=wp.get_module(f"warpbots.sums_{dtype.__name__}"), enable_backward=False)
+    def spread_total(total_adj: wp.array[dtype], values_adj_out: wp.array2d[dtype]):
+        """a_i* = S*."""
+        w, i = wp.tid()
+        values_adj_out[w, i] = total_adj[w]
+
+    return spread_total

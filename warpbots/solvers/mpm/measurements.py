@@ -1,0 +1,122 @@
+"""Measurements of matter: energies, momenta, strains, stresses and forces on obstacles."""
+
+import dataclasses
+from collections.abc import Callable
+
+import warp as wp
+
+from warpbots.actuation_laws import activation_arrays
+from warpbots.numerics import launch, launch_adjoint, matrix, real, record, vector
+from warpbots.solvers.array_fields import Array, ArrayFields, Other
+from warpbots.solvers.matter_readings import add_up, adj_add_up
+from warpbots.solvers.mpm.arrays import grid_geometry
+from warpbots.solvers.mpm.contact_forces import adj_press, press
+from warpbots.solvers.mpm.model import MPMModel, MPMState
+from warpbots.solvers.mpm.particle_measures import motion_kernel, stress_kernel
+from warpbots.solvers.scene_support import refuse_states_without_gradient
+
+__all__ = ["Readings", "readings", "sense"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Readings(ArrayFields[Array]):
+    """Measurements of a state.
+
+    A particle carries the affine velocity field v + C (x - x_p), which its step hands to the grid, so that its energy
+    and angular momentum have a part from C: the moment of inertia of a quadratic spline is m dx^2/4 along each axis.
+    With it angular momentum is exactly what a step conserves.
+
+    The contact force on an obstacle is its mean over the next `MPMModel.contact_interval`, 0.4 of the stability bound,
+    if that is the length of the step: the momentum that its nodes take from matter, over that time. Where matter rests
+    or slides on an obstacle the interval makes no difference; of an impact it sees the part that falls into it. An
+    obstacle whose neighbour has a surface nearer to a node acts on what the neighbour leaves.
+
+    Attributes:
+        kinetic_energy: Kinetic energy, sum of m/2 (|v|^2 + dx^2/4 C : C) [J], shape (worlds,).
+        elastic_energy: Elastic energy of the materials, without that of actuators [J], shape (worlds,).
+        potential_energy: Potential energy in the field of gravity, zero at the origin [J], shape (worlds,).
+        momentum: Momentum [kg m/s], shape (worlds,), vector.
+        angular_momentum: Angular momentum about the origin [kg m^2/s], shape (worlds,): a number in 2D, a vector in 3D.
+        strain: Green-Lagrange strain (F^T F - I)/2 of each particle [1], shape (worlds, n_particles), matrix.
+        stress: Cauchy stress of each particle, those of actuators and of damping included [Pa], shape
+            (worlds, n_particles), matrix.
+        contact_force: Force of matter on each obstacle [N], shape (worlds, n_obstacles), vector.
+    """
+
+    kinetic_energy: Array
+    elastic_energy: Array
+    potential_energy: Array
+    momentum: Array
+    angular_momentum: Array
+    strain: Array
+    stress: Array
+    contact_force: Array
+
+    def mapped(self, make: Callable[[Array], Other]) -> "Readings[Other]":
+        """A copy with `make` of each field."""
+        return Readings(*map(make, self.fields()))
+
+
+def readings(model: MPMModel, requires_grad: bool = False) -> Readings[wp.array]:
+    """Fresh arrays for `sense`."""
+    vec, mat = vector(model.dim), matrix(model.dim)
+    particles, obstacles = (model.worlds, len(model.matter)), (model.worlds, len(model.scene.obstacles))
+
+    def zeros(shape: int | tuple, dtype: type = real) -> wp.array:
+        return wp.zeros(shape, dtype=dtype, device=model.device, requires_grad=requires_grad)
+
+    w = model.worlds
+    return Readings(
+        zeros(w), zeros(w), zeros(w), zeros(w, vec), zeros(w, vec if model.dim == 3 else real),
+        zeros(particles, mat), zeros(particles, mat), zeros(obstacles, vec),
+    )  # fmt: skip
+
+
+def sense(model: MPMModel, state: MPMState, control: wp.array, readings_out: Readings) -> None:
+    """Measure a state; see `MPM.sense`."""
+    for kernel, size, inputs, outputs in _launches(model, state, control, readings_out):
+        launch(kernel, size, inputs, outputs, model.device)
+    for values, total in _sums(model, readings_out):
+        add_up(values, total)
+    if model.scene.obstacles:
+        press(model, state, control, readings_out.contact_force)
+    reads = [*state.fields(), control, *model.parameter_arrays()]
+    record(lambda: _sense_adjoint(model, state, control, readings_out), reads, readings_out.fields())
+
+
+def _launches(model: MPMModel, state: MPMState, control: wp.array, to: Readings) -> list:
+    """Launches that measure each particle."""
+    work = model.workspace.measures
+    inputs = [model.material, model.geometry, model.gravity, state.motion]
+    outputs = [work.kinetic, work.potential, work.momentum, work.spin]
+    launches = [(motion_kernel(model.dim), (model.worlds, len(model.matter)), inputs, outputs)]
+    for group in model.groups:
+        kernel = stress_kernel(group.law, group.incompressibility, model.dim, model.damped)
+        inputs = [model.material, model.actuation, model.geometry, group.rows, state.motion, control]
+        outputs = [work.elastic.flatten(), to.strain.flatten(), to.stress.flatten()]
+        launches.append((kernel, len(group.rows), inputs, outputs))
+    return launches
+
+
+def _sums(model: MPMModel, to: Readings) -> list[tuple[wp.array, wp.array]]:
+    """Values of the particles, and where their sums go."""
+    work = model.workspace.measures
+    return [
+        (work.kinetic, to.kinetic_energy), (work.elastic, to.elastic_energy), (work.potential, to.potential_energy),
+        (work.momentum, to.momentum), (work.spin, to.angular_momentum),
+    ]  # fmt: skip
+
+
+def _sense_adjoint(model: MPMModel, state: MPMState, control: wp.array, to: Readings) -> None:
+    refuse_states_without_gradient("MPM", state=state.fields(), readings_out=to.fields())
+    if model.scene.obstacles:
+        adj_press(model, state, control, to.contact_force)
+    for values, total in _sums(model, to):
+        adj_add_up(values, total)
+    none, undriven = grid_geometry(model.dim)(), activation_arrays(model.dim)()
+    gradients = [[model.material_adj, none, model.gravity.grad, state.motion_adj]]
+    gradients += [[model.material_adj, undriven, none, None, state.motion_adj, control.grad]] * len(model.groups)
+    for (kernel, size, inputs, outputs), adj_inputs in zip(
+        _launches(model, state, control, to), gradients, strict=True
+    ):
+        launch_adjoint(kernel, size, inputs, outputs, adj_inputs, [a.grad for a in outputs], model.device)
