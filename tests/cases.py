@@ -14,9 +14,11 @@ from warpbots.numerics import precision
 from warpbots.scene import (
     Box,
     Cable,
+    Constraint,
     Expansion,
     Fibre,
     HalfSpace,
+    Load,
     Material,
     Muscle,
     Obstacle,
@@ -155,6 +157,26 @@ def busy(dim: int, law: str = "neo_hookean", incompressibility: int = 0, solver:
             Obstacle(HalfSpace((left, *(0.0,) * (dim - 1)), (-1.0, *(0.0,) * (dim - 1))), "slip", name="wall"),
         ),
     )
+
+
+def held(scene: Scene) -> Scene:
+    """A busy scene whose block has damping, a load, and slices that stay, move along a line and move in a plane."""
+    (body,), dim = scene.bodies, scene.dim
+    lower, upper = body.shape.bounds
+
+    def slice_of(first: float, last: float) -> Box:
+        """A part of the block, between two fractions of its length."""
+        start, end = lower.copy(), upper.copy()
+        start[0], end[0] = lower[0] + np.array([first, last]) * (upper - lower)[0]
+        return Box(start, end)
+
+    slices = {"fixed": slice_of(0.0, 0.24), "line": slice_of(0.26, 0.49), "plane": slice_of(0.51, 0.65)}
+    along = {"fixed": None, "line": (1.0, 0.5, 0.25)[:dim], "plane": (0.5, -1.0, 0.0)[:dim]}  # the line is in the plane
+    constraints = [Constraint(f, f, along[f], name=f) for f in slices]
+    regions = body.regions | slices | {"tip": slice_of(0.8, 1.0)}
+    body = dataclasses.replace(body, regions=regions, material=dataclasses.replace(body.material, damping=5e-3))
+    load = Load("tip", (3.0, -5.0, 2.0)[:dim])
+    return dataclasses.replace(scene, bodies=(body,), constraints=constraints, loads=(load,))
 
 
 def worn(scene: Scene) -> Scene:

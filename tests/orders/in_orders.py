@@ -14,11 +14,13 @@ TIGHT = 1e-11 if os.environ.get("WARPBOTS_PRECISION") == "float64" else None
 
 
 def moved(sim, steps: int = 2, **fields) -> dict[str, np.ndarray]:
-    """States after some steps, and readings of them where there are bodies to sense, by field name.
+    """States after some steps, and readings of them where they can be sensed, by field name.
 
     And gradients of a weighted sum of them by ``d_`` and input name.
     """
     import torch
+
+    import warpbots as wb
 
     rest = sim.state(**fields)
     inputs = {n: t.clone() for n, t in vars(rest).items()} | {n: sim.parameter(n) for n in sim.parameters()}
@@ -30,7 +32,7 @@ def moved(sim, steps: int = 2, **fields) -> dict[str, np.ndarray]:
     for _ in range(steps):
         state = sim.step(state, control, **replaced)
     final = dict(vars(state))
-    if sim.scene.rigid:
+    if sim.scene.rigid or isinstance(sim.solver, wb.MPM):
         final |= {f"sensed {n}": t for n, t in vars(sim.sense(state, control, **replaced)).items()}
     final = {n: t for n, t in final.items() if t.numel()}
     rng = np.random.default_rng(0)
@@ -68,12 +70,12 @@ def springs() -> dict[str, np.ndarray]:
 
 
 def flat() -> dict[str, np.ndarray]:
-    """MPM in a plane, of another law."""
+    """MPM in a plane, of another law, with loads, damping and every constraint."""
     import cases
 
     import warpbots as wb
 
-    sim = wb.Simulation(cases.busy(2, "neo_hookean"), wb.MPM(1 / 16), 1e-3, 2, worlds=2)
+    sim = wb.Simulation(cases.held(cases.busy(2, "neo_hookean")), wb.MPM(1 / 16), 1e-3, 2, worlds=2)
     return moved(sim, velocity=np.array([1.5, -0.8]))
 
 

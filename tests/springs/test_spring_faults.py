@@ -152,22 +152,10 @@ def test_poissons_ratio_is_said():
         MassSpring(0.05).build(Scene([other]))
 
 
-@pytest.mark.parametrize(
-    ("parts", "text"),
-    [
-        (
-            {"actuators": [Oscillation("beat", "root", 0.1, 1.0)]},
-            "Oscillation 'beat': MPM has no actuator that changes",
-        ),
-        ({"constraints": [Constraint("root")]}, "Constraint 'clamp': MPM does not support it"),
-        ({"loads": [Load("root", (1.0, 0.0))]}, "Load 'load': MPM does not support it"),
-    ],
-)
-def test_what_mpm_does_not_know(parts, text):
-    with pytest.raises(SceneError, match=text):
-        MPM(1 / 16).build(dataclasses.replace(block(2), **parts))
-    with pytest.raises(SceneError, match="'block': MPM has no damping"):
-        MPM(1 / 16).build(block(2, damping=1e-3))
+def test_what_mpm_does_not_know():
+    scene = dataclasses.replace(block(2), actuators=[Oscillation("beat", "root", 0.1, 1.0)])
+    with pytest.raises(SceneError, match="Oscillation 'beat': MPM has no actuator that changes"):
+        MPM(1 / 16).build(scene)
 
 
 @pytest.mark.parametrize(

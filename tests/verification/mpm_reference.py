@@ -16,7 +16,7 @@ from warpbots.scene import Cable, HalfSpace, Muscle, Pressure, Scene
 
 @dataclasses.dataclass
 class Particles:
-    """One world: x, v (n, dim), C, F (n, dim, dim), E, nu, rho, V (n,)."""
+    """One world: x, v (n, dim), C, F (n, dim, dim), E, nu, rho, V (n,), loads f (n, dim) and damping beta (n,)."""
 
     x: torch.Tensor
     v: torch.Tensor
@@ -26,6 +26,8 @@ class Particles:
     nu: torch.Tensor
     rho: torch.Tensor
     V: torch.Tensor
+    f: torch.Tensor
+    beta: torch.Tensor | None = None
 
 
 def polar_rotation(F: torch.Tensor) -> torch.Tensor:
@@ -83,7 +85,35 @@ def kirchhoff_stress(scene: Scene, rest: torch.Tensor, s: Particles, u: torch.Te
             n = n / n.norm()
             sigma = actuator.max_stress * torch.outer(n, n)
         P = P + inside[:, None, None] * (u[k] * s.F @ sigma)
-    return P @ s.F.transpose(-1, -2)
+    return P @ s.F.transpose(-1, -2) + viscous_stress(material.incompressibility, s)
+
+
+def viscous_stress(p: int, s: Particles) -> torch.Tensor | float:
+    """Hooke's law of the symmetric part of C, times beta."""
+    if s.beta is None:
+        return 0.0
+    mu, lam = s.E / (2 * (1 + s.nu)), s.E * s.nu / ((1 + s.nu) * (1 - 2 * s.nu))
+    lam = lam + (2 * s.E / (3 * (1 - 2 * s.nu)) if p == 2 else 0.0)
+    d = (s.C + s.C.transpose(-1, -2)) / 2
+    trace = d.diagonal(dim1=-2, dim2=-1).sum(-1)[:, None, None]
+    return s.beta[:, None, None] * (
+        2 * mu[:, None, None] * d + lam[:, None, None] * trace * torch.eye(d.shape[-1], dtype=d.dtype)
+    )
+
+
+def held_particles(scene: Scene, rest: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """For each constraint which particles it holds, and the projection onto what it permits."""
+    found, I = [], torch.eye(rest.shape[1], dtype=rest.dtype)
+    for constraint in scene.constraints:
+        box = scene.bodies[0].regions[constraint.region]
+        lower, upper = (torch.tensor(c, dtype=rest.dtype) for c in (box.lower, box.upper))
+        permitted = 0.0 * I
+        if constraint.direction is not None:
+            n = torch.tensor(constraint.direction, dtype=rest.dtype)
+            along = torch.outer(n, n) / n.dot(n)
+            permitted = along if constraint.freedom == "line" else I - along
+        found.append((((rest >= lower) & (rest <= upper)).all(-1), permitted))
+    return found
 
 
 def route_length(p: torch.Tensor) -> torch.Tensor:
@@ -150,11 +180,14 @@ def step(scene: Scene, rest, s: Particles, u, g, mu, dx: float, dt: float) -> Pa
     # particles to grid, eq. 4-6
     m = s.rho * s.V
     tau = kirchhoff_stress(scene, rest, s, u)
-    force = cable_forces(scene, rest, s.x, u)
+    force = s.f + cable_forces(scene, rest, s.x, u)
+    constraints = held_particles(scene, rest)
     A = m[:, None, None] * s.C - dt * 4 / dx**2 * s.V[:, None, None] * tau
     nodes = int(sides.prod())
     mass = torch.zeros(nodes, dtype=s.x.dtype)
     momentum = torch.zeros(nodes, dim, dtype=s.x.dtype)
+    share = torch.zeros(nodes, 1 + len(constraints), dtype=s.x.dtype)
+    held = torch.stack([torch.ones_like(s.V), *(p.to(s.V) for p, _ in constraints)], dim=1) * s.V[:, None]
     for o, w_i in zip(offsets, weight, strict=True):
         node = base + o
         d = node * dx - s.x
@@ -162,6 +195,7 @@ def step(scene: Scene, rest, s: Particles, u, g, mu, dx: float, dt: float) -> Pa
         mass = mass.index_add(0, index, w_i * m)
         q = m[:, None] * s.v + (A @ d[..., None])[..., 0] + dt * force
         momentum = momentum.index_add(0, index, w_i[:, None] * q)
+        share = share.index_add(0, index, (w_i[:, None] * held).detach())
 
     # grid, eq. 7
     velocity = momentum / torch.where(mass > 0.0, mass, 1.0)[:, None] + dt * g
@@ -171,6 +205,9 @@ def step(scene: Scene, rest, s: Particles, u, g, mu, dx: float, dt: float) -> Pa
         for cell, v, m_i in zip(cells, velocity.unbind(), mass.detach(), strict=True)
     ])  # fmt: skip
 
+    for k, (_, permitted) in enumerate(constraints):
+        velocity = torch.where(share[:, 1 + k : 2 + k] > share[:, :1] / 9, velocity @ permitted, velocity)
+
     # grid to particles, eq. 8-11
     v, C = torch.zeros_like(s.v), torch.zeros_like(s.C)
     for o, w_i in zip(offsets, weight, strict=True):
@@ -178,4 +215,6 @@ def step(scene: Scene, rest, s: Particles, u, g, mu, dx: float, dt: float) -> Pa
         v_i = velocity[flat(node - corner)]
         v = v + w_i[:, None] * v_i
         C = C + 4 / dx**2 * w_i[:, None, None] * v_i[:, :, None] * (node * dx - s.x)[:, None, :]
+    for particles, permitted in constraints:
+        v = torch.where(particles[:, None], v @ permitted, v)
     return dataclasses.replace(s, x=s.x + dt * v, v=v, C=C, F=s.F + dt * C @ s.F)

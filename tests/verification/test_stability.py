@@ -1,4 +1,4 @@
-"""The stability bound dt_crit = C dx / c_p, c_p = sqrt(M / rho).
+"""The stability bound dt_crit = C dx / c_p, c_p = sqrt(M / rho), and sqrt(beta^2 + dt_crit^2) - beta with damping beta.
 
 C comes from the exact linearisation about a lattice at rest, so that is what is tested: by plane waves through an
 endless lattice, anywhere on the grid, and by matter that fills a box of slippery walls on grid nodes, by which it is
@@ -21,10 +21,18 @@ pytestmark = pytest.mark.verification
 NOISE = 1e-9
 
 
-def growth(dim: int, nu: float, per_axis: int, fraction: float, confined: bool, incompressibility: int = 0) -> float:
+def growth(
+    dim: int,
+    nu: float,
+    per_axis: int,
+    fraction: float,
+    confined: bool,
+    incompressibility: int = 0,
+    damping: float = 0.0,
+) -> float:
     """Largest speed after 400 steps at a fraction of the bound, over the initial noise; inf if it got too fast."""
     cells = {2: 10, 3: 6}[dim]
-    material = Material(1e5, nu, 1000.0, incompressibility=incompressibility)
+    material = Material(1e5, nu, 1000.0, incompressibility=incompressibility, damping=damping)
     shift = 0.0 if confined else 0.3 / cells  # a free surface that cuts through the cells
     body = SoftBody("block", Box((shift,) * dim, (1.0 + shift,) * dim), material)
     obstacles = walls((0.0,) * dim, (1.0,) * dim, "slip") if confined else ()
@@ -46,12 +54,12 @@ def growth(dim: int, nu: float, per_axis: int, fraction: float, confined: bool, 
     return fastest / NOISE
 
 
-def largest(courant: float, per_axis: int, offset: float) -> float:
+def largest(courant: float, per_axis: int, offset: float, damping: float = 0.0) -> float:
     """Spectral radius of a step of MLS-MPM in 1D, in units of dx and c_p, over plane waves exp(i theta x / dx).
 
     Each particle has a velocity, its gradient c and a strain e; per_axis of them in a cell, the first `offset` of their
-    spacing from a node. p_i = sum w (m (v + c d) - 4 dt V e d), m_i = sum w m; v' = sum w v_i, c' = 4 sum w d v_i,
-    e' = e + dt c', with d = x_i - x.
+    spacing from a node. p_i = sum w (m (v + c d) - 4 dt V (e + beta c) d), m_i = sum w m; v' = sum w v_i,
+    c' = 4 sum w d v_i, e' = e + dt c', with d = x_i - x.
     """
     x = (np.arange(per_axis) + offset) / per_axis
     nodes = np.arange(-2, 4)
@@ -61,8 +69,8 @@ def largest(courant: float, per_axis: int, offset: float) -> float:
     for theta in np.linspace(0.0, np.pi, 41)[1:]:
         phase = np.exp(1j * theta * nodes)
         near, far = phase.conj() @ w / per_axis, phase.conj() @ (w * d) / per_axis
-        v = np.outer(phase @ w, np.concatenate([near, far, -4.0 * courant * far]))
-        c = np.outer(4.0 * phase @ (w * d), np.concatenate([near, far, -4.0 * courant * far]))
+        given = np.concatenate([near, (1.0 - 4.0 * courant * damping) * far, -4.0 * courant * far])
+        v, c = np.outer(phase @ w, given), np.outer(4.0 * phase @ (w * d), given)
         e = courant * c + np.eye(per_axis, 3 * per_axis, 2 * per_axis)
         found = max(found, abs(np.linalg.eigvals(np.vstack([v, c, e]))).max())
     return found
@@ -80,6 +88,20 @@ def test_constants_are_those_of_plane_waves(per_axis, constant):
     solver = MPM(0.1, per_axis**2)
     bound = solver.max_time_step(solver.build(Scene((body,), gravity=(0.0, 0.0), domain=((-1, -1), (2, 2)))))
     assert bound == pytest.approx(min(constant, 1.2747) * 0.1 / np.sqrt(1e5 / 1000.0), rel=1e-4)
+
+
+@pytest.mark.parametrize("damping", [0.05, 0.5, 5.0])
+def test_damping_lowers_the_constant(damping):
+    """To sqrt(beta^2 + C^2) - beta, in units of dx / c_p."""
+    places = np.linspace(0.0, 1.0, 8, endpoint=False)
+    constant = np.hypot(damping, 1.2747) - damping
+    assert max(largest(0.9999 * constant, 2, o, damping) for o in places) < 1.0 + 1e-9
+    assert max(largest(1.001 * constant, 2, o, damping) for o in places) > 1.0 + 1e-5
+    beta = damping * 0.1 / np.sqrt(1e5 / 1000.0)
+    body = SoftBody("block", Box((0.0, 0.0), (1.0, 1.0)), Material(1e5, 0.0, 1000.0, damping=beta))
+    solver = MPM(0.1)
+    bound = solver.max_time_step(solver.build(Scene((body,), gravity=(0.0, 0.0), domain=((-1, -1), (2, 2)))))
+    assert bound == pytest.approx(constant * 0.1 / np.sqrt(1e5 / 1000.0), rel=1e-4)
 
 
 def test_particles_that_are_on_no_lattice_have_the_bound_of_one_per_cell():
@@ -104,6 +126,13 @@ def test_incompressibility_counts():
     """With exponent 2 matter at rest is stiffer by 2 K, and the bound knows."""
     assert growth(2, 0.3, 2, 0.98, confined=True, incompressibility=2) < 1.0
     assert growth(2, 0.3, 2, 1.06, confined=True, incompressibility=2) == np.inf
+
+
+@pytest.mark.parametrize("damping", [1e-3, 0.02])
+def test_damping_counts(damping):
+    """Times of 0.1 and 2 undamped bounds."""
+    assert growth(2, 0.3, 2, 0.98, confined=True, incompressibility=2, damping=damping) < 1.0
+    assert growth(2, 0.3, 2, 1.06, confined=True, incompressibility=2, damping=damping) == np.inf
 
 
 @pytest.mark.parametrize(("dim", "nu"), [(2, 0.3), (2, 0.49), (3, 0.49)])

@@ -8,7 +8,7 @@ import functools
 
 import warp as wp
 
-from warpbots.numerics import launch, launch_lanes, parallel, real
+from warpbots.numerics import launch, launch_lanes, parallel
 
 __all__ = ["add_up", "adj_add_up"]
 

@@ -1,13 +1,13 @@
 """Constraints: the grid is held where it carries held matter, and held particles move as their constraint permits.
 
-Matter feels a constraint through the grid, as it feels a sticky obstacle. A node is held if at least a ninth of the rest
-volume in its spline belongs to the constrained region: those up to 5/8 of a cell beyond its face. A held node gives way
-up to an eighth of a cell short of it, so that over all positions of the face on the grid matter is clamped at the face
-on average, and at most half of a cell before or behind it (docs/design/mpm-constraints.md). Stress goes on to be
-felt by the held particles, which are deformed as the grid is; their positions and velocities are projected, and keep to
-the constraint to rounding.
+Matter feels a constraint through the grid, as it feels a sticky obstacle. A node is held if at least a ninth of the
+rest volume in its spline belongs to the constrained region, as is so up to 5/8 of a cell beyond a face. Matter gives
+way up to an eighth of a cell before the last held node, so that over all positions of a face on the grid it is clamped
+at the face on average, and within half of a cell of it (docs/design/mpm-constraints.md). Held particles go on to be
+deformed as the grid is, and give their stress to it; their positions and velocities are projected, and keep to the
+constraint to rounding.
 
-Which nodes are held has no derivative but where a node begins or ceases to be held.
+Which nodes are held is a decision, whose derivative is zero.
 """
 
 import functools

@@ -13,8 +13,7 @@ __all__ = ["largest_step"]
 def largest_step(model: MPMModel) -> float:
     """Stability bound [s] of `MPM.max_time_step`."""
     E, nu, rho, beta = (
-        a.numpy().astype(np.float64)
-        for a in (model.youngs_modulus, model.poissons_ratio, model.density, model.damping)
+        a.numpy().astype(np.float64) for a in (model.youngs_modulus, model.poissons_ratio, model.density, model.damping)
     )
     C = np.where(model.matter.spacing <= 0.75 * model.grid.dx, 1.2747, 1.0)
     bound = math.inf
