@@ -1,7 +1,5 @@
 """How a scene becomes an `MPMModel`."""
 
-import dataclasses
-
 import numpy as np
 import warp as wp
 
@@ -50,22 +48,23 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
     cables, n_cables, n_waypoints = cables_of(scene, particles.position, dx, device, "particle", "MPM(dx=...)")
     constraints = held_regions(scene, particles, dx, worlds * grid.nodes, device)
     stresses = {c: a for c, a in enumerate(scene.actuators) if not isinstance(a, Cable)}
-
-    nodes, pencils = worlds * grid.nodes, worlds * grid.pencils
-    contacts = grid.contacts(scene.obstacles, device)
+    groups, contacts = groups_of(scene, particles, worlds, device), grid.contacts(scene.obstacles, device)
+    at_rest = (particles.youngs_modulus, particles.poissons_ratio, particles.density, particles.damping)
     workspace = Workspace(
-        nodes, pencils, scene.dim, worlds, len(particles), n_cables, n_waypoints, contacts.obstacle.size, device
-    )
+        nodes=worlds * grid.nodes, pencils=worlds * grid.pencils, dim=scene.dim, worlds=worlds,
+        particles=len(particles), n_cables=n_cables, n_waypoints=n_waypoints, n_contacts=contacts.obstacle.size,
+        device=device,
+    )  # fmt: skip
 
     def constant(values: np.ndarray, dtype: type = real) -> wp.array:
         return tiled(values, worlds, device, dtype)
 
-    model = MPMModel(
+    return MPMModel(
         scene=scene,
         worlds=worlds,
         device=device,
         matter=particles,
-        groups=groups_of(scene, particles, worlds, device),
+        groups=groups,
         grid=grid,
         youngs_modulus=constant(particles.youngs_modulus),
         poissons_ratio=constant(particles.poissons_ratio),
@@ -80,10 +79,9 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         actuation=activation(stresses, particles.regions, len(particles), scene.dim, device),
         cables=cables,
         constraints=constraints,
-        contact_interval=0.0,
+        contact_interval=margin * largest_step(dx, groups, particles.spacing, *at_rest),
         workspace=workspace,
     )
-    return dataclasses.replace(model, contact_interval=margin * largest_step(model))
 
 
 def _refuse_what_is_unknown(scene: Scene) -> None:

@@ -26,10 +26,10 @@ class Readings(ArrayFields[Array]):
     and angular momentum have a part from C: the moment of inertia of a quadratic spline is m dx^2/4 along each axis.
     With it angular momentum is exactly what a step conserves.
 
-    The contact force on an obstacle is its mean over the next `MPMModel.contact_interval`, 0.4 of the stability bound,
-    if that is the length of the step: the momentum that its nodes take from matter, over that time. Where matter rests
-    or slides on an obstacle the interval makes no difference; of an impact it sees the part that falls into it. An
-    obstacle whose neighbour has a surface nearer to a node acts on what the neighbour leaves.
+    The force on an obstacle is the momentum that its nodes take from matter in a step of `MPMModel.contact_interval`,
+    over the length of that step: 0.4 of the stability bound of the scene as it was built. Obstacles act on a node one
+    after the other, as in the step. Matter that rests or slides exerts the same force whatever the interval; of an
+    impact it is a mean. In steps of just this length momentum is balanced to rounding.
 
     Attributes:
         kinetic_energy: Kinetic energy, sum of m/2 (|v|^2 + dx^2/4 C : C) [J], shape (worlds,).

@@ -102,7 +102,9 @@ class MPM:
         Damping beta lowers it to sqrt(beta^2 + h^2) - beta, by the same linearisation: to h^2 / (2 beta) where beta is
         long against h.
         """
-        return largest_step(model)
+        of = (model.youngs_modulus, model.poissons_ratio, model.density, model.damping)
+        values = (array.numpy().astype(np.float64) for array in of)
+        return largest_step(self.dx, model.groups, model.matter.spacing, *values)
 
     def diagnose(self, model: MPMModel, before: dict, after: dict, dt: float) -> str:
         """Say in one sentence why `after`, one step on from `before`, is not finite: field, index, cause.

@@ -1,27 +1,43 @@
 """The largest stable step of matter at rest."""
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
 from warpbots.materials import p_wave_modulus
-from warpbots.solvers.mpm.model import MPMModel
+from warpbots.solvers.law_groups import LawGroup
 
 __all__ = ["largest_step"]
 
 
-def largest_step(model: MPMModel) -> float:
-    """Stability bound [s] of `MPM.max_time_step`."""
-    E, nu, rho, beta = (
-        a.numpy().astype(np.float64) for a in (model.youngs_modulus, model.poissons_ratio, model.density, model.damping)
-    )
-    C = np.where(model.matter.spacing <= 0.75 * model.grid.dx, 1.2747, 1.0)
+def largest_step(
+    dx: float,
+    groups: Iterable[LawGroup],
+    spacing: np.ndarray,
+    E: np.ndarray,
+    nu: np.ndarray,
+    rho: np.ndarray,
+    beta: np.ndarray,
+) -> float:
+    """Stability bound [s] of `MPM.max_time_step`.
+
+    Args:
+        dx: Size of a grid cell [m].
+        groups: Which particles follow which law.
+        spacing: Distance of each particle to the next [m], shape (n,).
+        E: Young's modulus [Pa], shape (..., n).
+        nu: Poisson's ratio [1], shape (..., n).
+        rho: Density [kg/m^dim], shape (..., n).
+        beta: Time of Kelvin-Voigt damping [s], shape (..., n).
+    """
+    C = np.where(spacing <= 0.75 * dx, 1.2747, 1.0)
     bound = math.inf
-    for group in model.groups:
+    for group in groups:
         rows = slice(group.first, group.first + group.count)
-        modulus = p_wave_modulus(E[:, rows], nu[:, rows], group.incompressibility)
-        step = C[rows] * model.grid.dx / np.sqrt(modulus / rho[:, rows])
-        if model.damped:
-            step = step**2 / (beta[:, rows] + np.hypot(beta[:, rows], step))
+        modulus = p_wave_modulus(E[..., rows], nu[..., rows], group.incompressibility)
+        step = C[rows] * dx / np.sqrt(modulus / rho[..., rows])
+        if beta.any():
+            step = step**2 / (beta[..., rows] + np.hypot(beta[..., rows], step))
         bound = min(bound, float(step.min()))
     return bound
