@@ -1,8 +1,8 @@
 """Constraints: the grid is held where it carries held matter, and held particles move as their constraint permits.
 
 Matter feels a constraint through the grid, as it feels a sticky obstacle. A node is held if at least a ninth of the
-rest volume in its spline belongs to the constrained region, as is so up to 5/8 of a cell beyond a face. Matter gives
-way up to an eighth of a cell before the last held node, so that over all positions of a face on the grid it is clamped
+rest volume in its spline belongs to the constrained region, which is so up to 5/8 of a cell beyond a face. Matter
+begins to give way 0.15 cells behind the last held node, so that over all positions of a face on the grid it is clamped
 at the face on average, and within half of a cell of it (docs/design/mpm-constraints.md). Held particles go on to be
 deformed as the grid is, and give their stress to it; their positions and velocities are projected, and keep to the
 constraint to rounding.

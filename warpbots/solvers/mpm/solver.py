@@ -28,6 +28,9 @@ class MPM:
     Particles carry all state; the grid is filled anew in every step. Its adjoint finds the grid as the step left it, or
     fills it again where keeping it would take more memory than the particles.
 
+    A constraint acts through the grid: matter is clamped at the face of the constrained region to within half of a
+    cell, and as at a sticky wall where the face lies on a multiple of `dx`.
+
     Attributes:
         dx: Size of a grid cell [m].
         margin: Part of the stability bound that is safe for matter in motion, too [1]; free surfaces need the rest.
