@@ -93,7 +93,8 @@ class MPMModel(ArrayModel):
         friction: Coulomb coefficients [1], shape (worlds, n_obstacles).
         gravity: Gravitational acceleration [m/s^2], shape (worlds,), vector.
         load: Steady forces [N], shape (worlds, n_particles), vector.
-        damping: Times of Kelvin-Voigt damping [s], shape (worlds, n_particles).
+        damping: Times of Kelvin-Voigt damping [s], shape (worlds, n_particles); without effect unless a material of the
+            scene has some.
         geometry: The grid, as a Warp struct.
         contacts: Nodes in obstacles.
         actuation: Stress actuators of particles, as a Warp struct.
