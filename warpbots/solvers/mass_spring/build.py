@@ -103,13 +103,15 @@ def build(
     def constant(values: np.ndarray | list, dtype: type = real) -> wp.array:
         return tiled(values, worlds, device, dtype)
 
+    modulus = constant(lattice.youngs_modulus)
     return MassSpringModel(
         scene=scene,
         worlds=worlds,
         device=device,
         lattice=lattice,
         stiffness=constant(lattice.stiffness),
-        youngs_modulus=constant(lattice.youngs_modulus),
+        youngs_modulus=modulus,
+        scene_modulus=modulus,
         rest_length=constant(lattice.rest_length),
         damping=constant(lattice.damping),
         yield_strain=constant(lattice.yield_strain),

@@ -28,9 +28,7 @@ def spring_constants(model: MassSpringModel, world: int = 0) -> tuple[np.ndarray
     """
     arrays = model.stiffness, model.rest_length, model.damping
     k, l0, c = (a.numpy()[world].astype(np.float64) for a in arrays)
-    if model.scaled is None:
-        return k, l0, c
-    ratio = model.youngs_modulus.numpy()[world] / model.lattice.youngs_modulus
+    ratio = model.youngs_modulus.numpy()[world].astype(np.float64) / model.scene_modulus.numpy()[world]
     return ratio * k, l0, ratio * c
 
 

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping
-from typing import Self
 
 import numpy as np
 import warp as wp
@@ -89,6 +88,8 @@ class MassSpringModel(ArrayModel):
         stiffness: Spring constants at the Young's moduli of the scene [N/m], shape (worlds, n_springs).
         youngs_modulus: Young's moduli [Pa], which scale stiffness and damping, and the strains of actuators that exert
             a stress inversely, by their ratio to those of the scene, shape (worlds, n_springs).
+        scene_modulus: Young's moduli of the scene [Pa], the same array where they were not replaced, shape (worlds,
+            n_springs).
         rest_length: Rest lengths [m], shape (worlds, n_springs).
         damping: Damping along the springs at the Young's moduli of the scene [N s/m], shape (worlds, n_springs).
         yield_strain: Strains at which springs yield [1], shape (worlds, n_springs).
@@ -116,7 +117,6 @@ class MassSpringModel(ArrayModel):
         contact: Stiffness of obstacles against each mass [N/m], 0 for rigid ones, shape (n_masses,).
         obstacles: Obstacles, as a Warp struct.
         workspace: Arrays that every step fills anew.
-        scaled: Constants of the springs where Young's moduli were replaced; None where they were not.
     """
 
     scene: Scene
@@ -125,6 +125,7 @@ class MassSpringModel(ArrayModel):
     lattice: Lattice
     stiffness: wp.array
     youngs_modulus: wp.array
+    scene_modulus: wp.array
     rest_length: wp.array
     damping: wp.array
     yield_strain: wp.array
@@ -151,7 +152,6 @@ class MassSpringModel(ArrayModel):
     contact: wp.array
     obstacles: object
     workspace: Workspace
-    scaled: ScaledSprings | None = None
 
     @property
     def dim(self) -> int:
@@ -238,14 +238,12 @@ class MassSpringModel(ArrayModel):
             absent |= {"torque", "speed"}
         return {name: spec for name, spec in _PARAMETERS.items() if name not in absent}
 
-    def with_parameters(self, arrays: dict[str, wp.array]) -> Self:
-        """A copy with `arrays` instead of its own, by name of the parameter."""
-        model = super().with_parameters(arrays)
-        if self.scaled is None and "youngs_modulus" not in arrays:
-            return model
-        own = device_array(self.lattice.youngs_modulus, self.device)
-        scaled = ScaledSprings.of(own, model.youngs_modulus, model.stiffness, model.damping)
-        return dataclasses.replace(model, scaled=scaled)
+    @functools.cached_property
+    def scaled(self) -> ScaledSprings | None:
+        """Constants of the springs where Young's moduli were replaced; None where they were not."""
+        if self.youngs_modulus is self.scene_modulus:
+            return None
+        return ScaledSprings.of(self.scene_modulus, self.youngs_modulus, self.stiffness, self.damping)
 
     @property
     def constants(self) -> tuple[wp.array, wp.array]:

@@ -19,7 +19,7 @@ class ScaledSprings:
     """Constants of springs whose moduli were replaced; every step fills them anew.
 
     Attributes:
-        own: Young's moduli in the scene [Pa], shape (n_springs,).
+        own: Young's moduli of the scene [Pa], shape (worlds, n_springs).
         youngs_modulus: Those in their place [Pa], shape (worlds, n_springs).
         given: Stiffness [N/m] and damping [N s/m] at the moduli of the scene, each of shape (worlds, n_springs).
         ratio: Moduli over those of the scene [1], shape (worlds, n_springs).
@@ -73,7 +73,7 @@ def _scale_kernel() -> wp.Kernel:
     @wp.kernel(module=wp.get_module("warpbots.springs.scale"))
     def scale(
         # model
-        own: wp.array[real],
+        own: wp.array2d[real],
         youngs_modulus: wp.array2d[real],
         stiffness: wp.array2d[real],
         damping: wp.array2d[real],
@@ -84,7 +84,7 @@ def _scale_kernel() -> wp.Kernel:
     ):
         """r = E / E_0, k = r k_0, c = r c_0."""
         w, s = wp.tid()
-        r = youngs_modulus[w, s] / own[s]
+        r = youngs_modulus[w, s] / own[w, s]
         ratio_out[w, s] = r
         stiffness_out[w, s] = r * stiffness[w, s]
         damping_out[w, s] = r * damping[w, s]
