@@ -93,7 +93,7 @@ def test_contact_forces_are_what_a_step_gives_to_obstacles(dim, rng):
     """
     scene = busy(dim)
     interval = Simulation(scene, MPM(DX), 1e-3).model.contact_interval
-    sim = Simulation(scene, MPM(DX), interval, worlds=2)
+    sim = Simulation(scene, MPM(DX), interval, 1, worlds=2)
     inputs = stirred(sim, rng, 1)
     names = vars(sim.state())
     state = sim.state(**{n: inputs[n] for n in names})
