@@ -1,6 +1,7 @@
 """Messages about slow operations."""
 
 import contextlib
+import html
 import sys
 import threading
 import time
@@ -8,27 +9,42 @@ from collections.abc import Iterator
 
 from tqdm import tqdm
 
+from warpbots.notebook_cells import CellLine, in_notebook
+
 __all__ = ["said_when_slow"]
 
 
 @contextlib.contextmanager
 def said_when_slow(text: str, seconds: float = 1.0) -> Iterator[None]:
-    """Print `text` to stderr if the block takes longer than `seconds`, and its duration at the end.
+    """Say `text` if the block takes longer than `seconds`, and its duration at the end.
 
-    The text appears above a progress bar and does not break it.
+    In a notebook this is one line in the output of the cell. Elsewhere it is printed to stderr, above a progress bar,
+    which it does not break.
     """
+    in_cell = CellLine() if in_notebook() else None
+    lock, over = threading.Lock(), False
 
-    def say(line: str) -> None:
-        tqdm.write(f"warpbots: {line}", file=sys.stderr)
+    def say(line: str, before: str = "") -> None:
+        if in_cell is None:
+            tqdm.write(f"warpbots: {line}", file=sys.stderr)
+        else:
+            in_cell.show(f"<small>warpbots: {html.escape(before + line)}</small>", f"warpbots: {before}{line}")
+
+    def begin() -> None:
+        with lock:
+            if not over:  # otherwise the last word would not be that of the end
+                say(f"{text} ...")
 
     start = time.perf_counter()
-    timer = threading.Timer(seconds, say, [f"{text} ..."])
+    timer = threading.Timer(seconds, begin)
     timer.daemon = True
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
+        with lock:
+            over = True
     taken = time.perf_counter() - start
     if taken > seconds:
-        say(f"... took {taken:.1f} s")
+        say(f"... took {taken:.1f} s", before=f"{text} ")

@@ -1,7 +1,9 @@
-"""The widget of a motion: a k3d plot that looks like the pictures, over a play button and a slider."""
+"""A motion as a k3d plot that looks like the pictures, and its widget: the plot over a play button and a slider."""
 
+import contextlib
 import importlib.util
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
     from warpbots.trajectory import Trajectory
 
-__all__ = ["EXTRA", "missing_packages", "moments", "new_plot", "with_controls"]
+__all__ = ["EXTRA", "missing_packages", "moments", "new_plot", "unsent", "with_controls"]
 
 EXTRA = 'pip install "warpbots[notebook]"'
 """Command that installs what `missing_packages` names."""
@@ -60,6 +62,30 @@ def moments(trajectory: "Trajectory[Any]", every: int | None) -> np.ndarray:
     if every < 1:
         raise ValueError(f"every must be at least 1, got {every}")
     return np.unique([*range(0, trajectory.steps + 1, every), trajectory.steps])
+
+
+@contextlib.contextmanager
+def unsent() -> Iterator[list]:
+    """A list of widgets that are made inside the block, not sent to the browser, and closed at its end.
+
+    A k3d plot is a widget: in a notebook all its data are sent and stored in the notebook, even if only a page is made
+    of it.
+    """
+    import comm
+    from comm.base_comm import BaseComm
+    from ipywidgets import Widget
+
+    class Silent(BaseComm):
+        def publish_msg(self, *_: Any, **__: Any) -> None:
+            """Send nothing."""
+
+    usual, comm.create_comm, made = comm.create_comm, Silent, []
+    try:
+        yield made
+    finally:
+        for widget in made:
+            Widget.close(widget)  # that of a k3d plot clears its outputs only
+        comm.create_comm = usual
 
 
 def new_plot(motion: Motion) -> "k3d.Plot":
