@@ -1,6 +1,7 @@
 """What a notebook shows of a trajectory: a picture in every reader, a player without a kernel, a widget on request."""
 
 import base64
+import dataclasses
 import html
 import io
 import json
@@ -11,7 +12,10 @@ import pytest
 from PIL import Image
 
 from warpbots.view import html_page, k3d_plot, live_view, mimebundle, notebook, save_html, show
+from warpbots.view.k3d_plot import new_plot
+from warpbots.view.motion import collect
 from warpbots.view.palette import CONTRACT, packed
+from warpbots.view.skin import skins_of
 
 
 @pytest.fixture
@@ -141,13 +145,25 @@ def test_a_page_leaves_no_widgets(flat, live, monkeypatch):
 @pytest.mark.parametrize("every", [1, 5])
 def test_frames_of_the_widget_are_those_of_the_trajectory(trajectory, live, every):
     view = live_view(trajectory, every)
-    positions = by_name(view, "particles").positions
     frames = list(trajectory.frames(every))
-    assert list(positions) == [str(k) for k in range(len(frames))]
-    for (_, x, _), shown in zip(frames, positions.values(), strict=True):
-        upright = x if x.shape[1] == 3 else np.column_stack([x[:, 0], np.zeros(len(x)), x[:, 1]])
-        np.testing.assert_array_equal(shown, upright.astype(np.float32))
-    assert list(by_name(view, "time").text.values()) == [f"{time:.2f} s" for time, _, _ in frames]
+    times = [f"{time:.2f} s" for time, _, _ in frames]
+    assert list(by_name(view, "time").text.values()) == times
+    for skin in skins_of(trajectory.scene, trajectory.matter):
+        mesh = by_name(view, trajectory.scene.bodies[skin.body].name)
+        assert list(mesh.vertices) == [str(k) for k in range(len(frames))]
+        for (_, x, _), shown in zip(frames, mesh.vertices.values(), strict=True):
+            expected = skin.at(x.astype(np.float32))[0]
+            if x.shape[1] == 2:  # an outline, filled between its vertices and the particles
+                expected = np.concatenate([expected, x[skin.members]])
+                expected = np.column_stack([expected[:, 0], np.zeros(len(expected)), expected[:, 1]])
+            np.testing.assert_array_equal(shown, expected.astype(np.float32))
+
+
+def test_bodies_without_a_skin_are_particles(flat, live):
+    motion = dataclasses.replace(collect(flat, [0, 12]), skins=())
+    points = next(o for o in new_plot(motion).objects if o.name == "particles")
+    for x, shown in zip(motion.position, points.positions.values(), strict=True):
+        np.testing.assert_array_equal(shown[:, [0, 2]], x)
 
 
 def test_controls_are_linked_in_the_browser(flat, live, monkeypatch):
@@ -169,13 +185,14 @@ def test_obstacles_stand_in_the_widget(flat, live):
 
 
 def test_driven_regions_are_tinted_in_the_widget(flat, live):
-    colors = by_name(live_view(flat, 1), "particles").colors
-    inside = flat.matter.regions["left"]
-    last = colors["12"][inside]
+    bar = skins_of(flat.scene, flat.matter)[0]
+    inside = flat.matter.regions["left"][bar.members]
+    colors = by_name(live_view(flat, 1), "bar").colors["12"][-len(inside) :]  # those of the particles
+    last = colors[inside]
     assert len(np.unique(last)) == 1  # in 2D there is no shading
     red, expected = int(last[0]) >> 16, int(packed(CONTRACT[None])[0]) >> 16
     assert red == pytest.approx(expected, abs=12)  # the last signal is 0.8
-    assert len(np.unique(colors["12"][~inside])) == 2
+    assert len(np.unique(colors[~inside])) == 1
 
 
 def test_the_browser_is_not_sent_too_much(flat, monkeypatch):

@@ -11,6 +11,7 @@ import numpy as np
 from warpbots.scene import Obstacle
 from warpbots.view.camera import Camera
 from warpbots.view.drawables import particles_of
+from warpbots.view.k3d_skin import bare_particles, by_frame, skin_meshes, upright
 from warpbots.view.mesh_bodies import loose, seen_twice
 from warpbots.view.motion import Motion, evenly
 from warpbots.view.obstacle_mesh import slab, surface
@@ -89,9 +90,10 @@ def unsent() -> Iterator[list]:
 
 
 def new_plot(motion: Motion) -> "k3d.Plot":
-    """Particles as k3d points, bodies as meshes, each with a key of its time series for a frame: "0", "1", ...
+    """Bare particles as k3d points, skins and rigid bodies as meshes.
 
-    Obstacles, a ruler in metres and the time are added; 2D scenes are upright in the x-z plane.
+    Each has a key of its time series for a frame: "0", "1", ... Obstacles, a ruler in metres and the time are added;
+    2D scenes are upright in the x-z plane.
     """
     import k3d
 
@@ -101,14 +103,18 @@ def new_plot(motion: Motion) -> "k3d.Plot":
         grid_auto_fit=False, axes_helper=0.0, fps=1.0, camera_fov=_FIELD, camera_up_axis="z", lighting=1.5,
     )  # fmt: skip
     frames = range(len(motion))
-    alone = loose(motion.particles) if scene.dim == 3 else np.ones(len(motion.particles.position), dtype=bool)
+    bare = bare_particles(motion) & (loose(motion.particles) if scene.dim == 3 else True)
+    alone = bare.any(axis=0)
     if alone.any():
+        size = (2.0 * radii(motion.particles)[alone]).astype(np.float32)
         plot += k3d.points(
-            {str(k): _upright(motion.position[k][alone]) for k in frames},
+            {str(k): upright(motion.position[k][alone]) for k in frames},
             colors={str(k): packed(_shaded(motion, k, camera, alone)) for k in frames},
-            point_sizes=(2.0 * radii(motion.particles)[alone]).astype(np.float32),
+            point_sizes=by_frame([np.where(bare[k][alone], size, np.float32(0.0)) for k in frames]),
             shader="flat", name="particles",
         )  # fmt: skip
+    for mesh in skin_meshes(motion):
+        plot += mesh
     for mesh in motion.particles.surfaces if scene.dim == 3 else ():
         plot += _surface_of(motion, mesh)
     for body, solid in enumerate(motion.solids):
@@ -124,7 +130,7 @@ def new_plot(motion: Motion) -> "k3d.Plot":
         vertices, faces = _solid(obstacle, camera)
         if len(faces):
             plot += k3d.mesh(
-                _upright(vertices), faces.astype(np.uint32), color=_int(GROUND), side="front", flat_shading=True,
+                upright(vertices), faces.astype(np.uint32), color=_int(GROUND), side="front", flat_shading=True,
                 roughness=1.0, emissive=_int(GROUND), emissive_intensity=0.12, name=obstacle.name,
             )  # fmt: skip
     plot += k3d.text2d(
@@ -152,13 +158,6 @@ def with_controls(plot: "k3d.Plot", motion: Motion) -> "Widget":
     return ipywidgets.VBox([plot, controls])
 
 
-def _upright(x: np.ndarray) -> np.ndarray:
-    """Points as k3d takes them, shape (n, 3), float32; those of a 2D scene in the x-z plane."""
-    if x.shape[-1] == 2:
-        x = np.stack([x[..., 0], np.zeros_like(x[..., 0]), x[..., 1]], axis=-1)
-    return np.ascontiguousarray(x, dtype=np.float32)
-
-
 def _matrices(poses: Poses, body: int) -> dict[str, np.ndarray]:
     """Where a rigid body is at each moment, as k3d takes it."""
     matrices = np.tile(np.eye(4, dtype=np.float32), (len(poses.position), 1, 1))
@@ -179,7 +178,7 @@ def _surface_of(motion: Motion, mesh: object) -> "k3d.objects.Mesh":
     nodes = np.arange(len(motion.particles.position))[mesh.nodes][used]
     colors = (body_colors(motion.scene, motion.particles, motion.control[k])[nodes] for k in frames)
     return k3d.mesh(
-        {str(k): _upright(motion.position[k][nodes]) for k in frames}, faces.reshape(-1, 3).astype(np.uint32),
+        {str(k): upright(motion.position[k][nodes]) for k in frames}, faces.reshape(-1, 3).astype(np.uint32),
         colors={str(k): packed(c) for k, c in zip(frames, colors, strict=True)},
         side="double" if seen_twice(motion.scene, mesh) else "front", flat_shading=True, roughness=1.0,
         emissive=_int(body.color), emissive_intensity=0.2, name=body.name,
@@ -199,7 +198,7 @@ def _ruler(camera: Camera) -> "k3d.objects.Group":
     import k3d
 
     ticks, size = ruler(camera), float((camera.box[1] - camera.box[0]).max())
-    at = np.array([_upright(tick.at + 0.03 * size * tick.outward) for tick in ticks])
+    at = np.array([upright(tick.at + 0.03 * size * tick.outward) for tick in ticks])
     marks = k3d.text(
         [tick.text for tick in ticks], at, color=_int(QUIET), size=0.8, reference_point="cc", on_top=True,
         label_box=False, is_html=True, name="ruler",
@@ -210,7 +209,7 @@ def _ruler(camera: Camera) -> "k3d.objects.Group":
     ends[:, 2] += 0.002 * size  # above the floor, not in it
     pairs = np.arange(len(ends), dtype=np.uint32).reshape(-1, 2)
     lines = k3d.lines(
-        _upright(ends), pairs, indices_type="segment", color=_int(GROUND_EDGE), shader="simple", opacity=0.6,
+        upright(ends), pairs, indices_type="segment", color=_int(GROUND_EDGE), shader="simple", opacity=0.6,
         name="floor grid",
     )  # fmt: skip
     return marks + lines

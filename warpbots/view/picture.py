@@ -18,14 +18,19 @@ from warpbots.view.obstacle_mesh import surface
 from warpbots.view.palette import GROUND, INK, QUIET, body_colors
 from warpbots.view.raster import Canvas
 from warpbots.view.rigid_bodies import Facets, Poses, Solid, facets, outline, poses_at_zero, solids_of
+from warpbots.view.skin import Skin, skins_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
 
 __all__ = ["Stage", "draw", "radii"]
 
 _MOST = 30_000  # particles that are drawn in 2D
 _RIM = 0.0035  # width of an outline in 2D over the width of the window
+_LINE = 1.6  # the same in points, half of it outside
+_DARK = 0.62  # colour of an outline in that of its body
 _COVER = {2: 1.28, 3: 1.22}  # balls are drawn larger than their volume, so that there are no gaps between them
 
 
@@ -133,6 +138,7 @@ class Stage:
         ax: "Axes",
         solids: tuple[Solid, ...] = (),
         cut: Shape | None = None,
+        skins: tuple[Skin, ...] | None = None,
     ):
         """Prepare what does not move.
 
@@ -143,6 +149,7 @@ class Stage:
             ax: Where to draw.
             solids: All rigid bodies.
             cut: Soft matter inside it at rest is not drawn; None for no cut.
+            skins: From `skins_of`, if it is known; a cut body has none.
 
         Raises:
             TypeError: `cut` is not a shape.
@@ -166,6 +173,7 @@ class Stage:
         )
         self._moving = []
         self._radius, self._loose = radii(particles), loose(particles, cut)
+        self._skins = () if cut is not None else skins_of(scene, particles) if skins is None else skins
         self._routes = _routes(scene, particles)
         self._floor = _floor_in_view(scene, camera)
         self._deformation: Deformation | None = None
@@ -224,7 +232,34 @@ class Stage:
         return scale.to_rgba(value)[:, :3]
 
     def _discs(self, position: np.ndarray, colors: np.ndarray) -> list:
-        """2D: discs that deform with the matter, over larger, darker ones, which leave an outline around every body."""
+        """2D: discs that deform with the matter, within the outlines of their bodies.
+
+        Bodies that have parted, and those without an outline, have larger, darker discs below theirs, which leave a
+        line around them.
+        """
+        whole, made = np.zeros(len(position), dtype=bool), []
+        for skin in self._skins:
+            vertices, intact, _ = skin.at(position)
+            if intact.all():
+                whole[skin.members] = True
+                path = _closed(vertices, skin.faces)
+                made.append(self.ax.add_patch(self._shape_of(path, self.scene.bodies[skin.body].color)))
+                made += self._ellipses(position, colors, skin.members, 0.0, 3)
+                made[-1].set_clip_path(path, self.ax.transData)
+        if not whole.all():
+            rim = _RIM * float((self.camera.window[1] - self.camera.window[0])[0])
+            for grow, color, order in ((rim, _DARK * colors, 2), (0.0, colors, 3)):
+                made += self._ellipses(position, color, np.flatnonzero(~whole), grow, order)
+        return made
+
+    def _shape_of(self, path: "Path", color: tuple[float, float, float]) -> "PathPatch":
+        from matplotlib.patches import PathPatch
+
+        dark = _DARK * np.array(color)
+        return PathPatch(path, facecolor=dark, edgecolor=dark, linewidth=_LINE, joinstyle="round", zorder=2)
+
+    def _ellipses(self, position: np.ndarray, colors: np.ndarray, some: np.ndarray, grow: float, order: int) -> list:
+        """Discs of some particles, deformed with the matter and larger by `grow` [m]."""
         from matplotlib.collections import EllipseCollection
 
         if self._deformation is None:
@@ -232,27 +267,26 @@ class Stage:
         long, short, angle = self._deformation.of(position)
         radius = self._radius
         if len(position) > _MOST:
-            some = np.sort(np.random.default_rng(0).choice(len(position), _MOST, replace=False))
-            radius = radius[some] * np.sqrt(len(position) / _MOST)
-            position, colors, long, short, angle = (a[some] for a in (position, colors, long, short, angle))
-        rim = _RIM * float((self.camera.window[1] - self.camera.window[0])[0])
-        made = []
-        for grow, color, order in ((rim, 0.62 * colors, 2), (0.0, colors, 3)):
-            discs = EllipseCollection(
-                2.0 * (radius * long + grow), 2.0 * (radius * short + grow), angle, units="xy", offsets=position,
-                offset_transform=self.ax.transData, facecolors=color, edgecolors="none", linewidths=0.0, zorder=order,
-            )  # fmt: skip
-            made.append(self.ax.add_collection(discs, autolim=False))
-        return made
+            some = np.intersect1d(some, np.random.default_rng(0).choice(len(position), _MOST, replace=False))
+            radius = radius * np.sqrt(len(position) / _MOST)
+        position, colors, long, short, angle, radius = (a[some] for a in (position, colors, long, short, angle, radius))
+        discs = EllipseCollection(
+            2.0 * (radius * long + grow), 2.0 * (radius * short + grow), angle, units="xy", offsets=position,
+            offset_transform=self.ax.transData, facecolors=colors, edgecolors="none", linewidths=0.0, zorder=order,
+        )  # fmt: skip
+        return [self.ax.add_collection(discs, autolim=False)]
 
     def _rendered(self, position: np.ndarray, colors: np.ndarray, poses: Poses) -> list:
         """3D: a rendered image of matter, bodies and obstacles, over the floor."""
         if self._canvas is None:
             self._canvas = self._new_canvas()
-        nodes = node_facets(self.scene, self.particles, position, colors)
-        moving = Facets.joined([facets(self.solids, poses), nodes])
-        balls = (a[self._loose] for a in (position, self._radius, colors))
-        image = self._canvas.picture(*balls, self._floor, moving)
+        moving = [facets(self.solids, poses), node_facets(self.scene, self.particles, position, colors)]
+        seen = self._loose.copy()
+        for skin in self._skins:
+            vertices, intact, seen[skin.members] = skin.at(position)
+            moving.append(skin.facets(vertices, intact, colors))
+        balls = (a[seen] for a in (position, self._radius, colors))
+        image = self._canvas.picture(*balls, self._floor, Facets.joined(moving))
         (left, bottom), (right, top) = self.camera.window
         return [self.ax.imshow(image, extent=(left, right, bottom, top), interpolation="antialiased", zorder=2)]
 
@@ -275,6 +309,15 @@ class Stage:
             pull = 0.0 if control is None else max(0.0, float(control[channel]))
             made += self.ax.plot(*path.T, color=INK, lw=1.0 + 1.2 * pull, alpha=0.85, solid_capstyle="round", zorder=4)
         return made
+
+
+def _closed(vertices: np.ndarray, edges: np.ndarray) -> "Path":
+    """Closed lines as a path: a line ends where an edge goes back to its beginning."""
+    from matplotlib.path import Path
+
+    ends = np.flatnonzero(edges[:, 1] < edges[:, 0]) + 1
+    lines = np.split(vertices[edges[:, 0]], ends[:-1])
+    return Path.make_compound_path(*(Path(np.append(line, line[:1], axis=0), closed=True) for line in lines))
 
 
 def _routes(scene: Scene, particles: object) -> dict[int, np.ndarray]:
