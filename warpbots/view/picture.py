@@ -8,9 +8,9 @@ import torch
 from warpbots.contact import signed_distance
 from warpbots.scene import Cable, Scene, Shape, dimension
 from warpbots.view.camera import Camera
-from warpbots.view.deformation import Deformation
 from warpbots.view.drawables import NO_PARTICLES
 from warpbots.view.figure_layout import axes_layout, width_for
+from warpbots.view.flat_matter import FlatMatter
 from warpbots.view.floor_and_axes import draw_floor, draw_section, flat_axes
 from warpbots.view.ground_height import floor_height, is_floor
 from warpbots.view.mesh_bodies import loose, node_facets
@@ -22,15 +22,9 @@ from warpbots.view.skin import Skin, skins_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.patches import PathPatch
-    from matplotlib.path import Path
 
 __all__ = ["Stage", "draw", "radii"]
 
-_MOST = 30_000  # particles that are drawn in 2D
-_RIM = 0.0035  # width of an outline in 2D over the width of the window
-_LINE = 1.6  # the same in points, half of it outside
-_DARK = 0.62  # colour of an outline in that of its body
 _COVER = {2: 1.28, 3: 1.22}  # balls are drawn larger than their volume, so that there are no gaps between them
 
 
@@ -50,8 +44,8 @@ def draw(
 ) -> "Axes":
     """Draw a scene at one moment, in 2D or (in an orthographic view) in 3D.
 
-    In 2D at most 30,000 particles are drawn, chosen at random and enlarged; in 3D all particles at the surface of a
-    body, and the surfaces of rigid bodies and of meshed bodies.
+    Soft bodies have a smooth skin: the surface of their shape, or in 2D its border, moved along by their particles.
+    Where matter has parted or is cut, its particles are seen, in 2D at most 30,000, chosen at random and enlarged.
 
     Args:
         scene: Bodies, obstacles and actuators.
@@ -176,12 +170,12 @@ class Stage:
         self._skins = () if cut is not None else skins_of(scene, particles) if skins is None else skins
         self._routes = _routes(scene, particles)
         self._floor = _floor_in_view(scene, camera)
-        self._deformation: Deformation | None = None
         self._canvas: Canvas | None = None
         (left, bottom), (right, top) = camera.window
         ax.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
         if scene.dim == 2:
             flat_axes(ax)
+            self._flat = FlatMatter(ax, scene, particles, self._radius, self._skins)
             for obstacle in scene.obstacles:
                 draw_section(ax, obstacle.shape, camera)
         else:
@@ -208,7 +202,7 @@ class Stage:
         if value is not None:
             colors = self._mapped(_checked(value, (len(position),), "value"), label)
         self._moving += (
-            self._discs(position, colors) if self.scene.dim == 2 else self._rendered(position, colors, poses)
+            self._flat.show(position, colors) if self.scene.dim == 2 else self._rendered(position, colors, poses)
         )
         self._moving += self._cables(position, control)
         if time is not None:
@@ -230,51 +224,6 @@ class Stage:
             bar.ax.tick_params(color=QUIET, labelcolor=QUIET, labelsize=8, width=0.7, length=3)
             self._moving.append(bar)
         return scale.to_rgba(value)[:, :3]
-
-    def _discs(self, position: np.ndarray, colors: np.ndarray) -> list:
-        """2D: discs that deform with the matter, within the outlines of their bodies.
-
-        Bodies that have parted, and those without an outline, have larger, darker discs below theirs, which leave a
-        line around them.
-        """
-        whole, made = np.zeros(len(position), dtype=bool), []
-        for skin in self._skins:
-            vertices, intact, _ = skin.at(position)
-            if intact.all():
-                whole[skin.members] = True
-                path = _closed(vertices, skin.faces)
-                made.append(self.ax.add_patch(self._shape_of(path, self.scene.bodies[skin.body].color)))
-                made += self._ellipses(position, colors, skin.members, 0.0, 3)
-                made[-1].set_clip_path(path, self.ax.transData)
-        if not whole.all():
-            rim = _RIM * float((self.camera.window[1] - self.camera.window[0])[0])
-            for grow, color, order in ((rim, _DARK * colors, 2), (0.0, colors, 3)):
-                made += self._ellipses(position, color, np.flatnonzero(~whole), grow, order)
-        return made
-
-    def _shape_of(self, path: "Path", color: tuple[float, float, float]) -> "PathPatch":
-        from matplotlib.patches import PathPatch
-
-        dark = _DARK * np.array(color)
-        return PathPatch(path, facecolor=dark, edgecolor=dark, linewidth=_LINE, joinstyle="round", zorder=2)
-
-    def _ellipses(self, position: np.ndarray, colors: np.ndarray, some: np.ndarray, grow: float, order: int) -> list:
-        """Discs of some particles, deformed with the matter and larger by `grow` [m]."""
-        from matplotlib.collections import EllipseCollection
-
-        if self._deformation is None:
-            self._deformation = Deformation(self.particles)
-        long, short, angle = self._deformation.of(position)
-        radius = self._radius
-        if len(position) > _MOST:
-            some = np.intersect1d(some, np.random.default_rng(0).choice(len(position), _MOST, replace=False))
-            radius = radius * np.sqrt(len(position) / _MOST)
-        position, colors, long, short, angle, radius = (a[some] for a in (position, colors, long, short, angle, radius))
-        discs = EllipseCollection(
-            2.0 * (radius * long + grow), 2.0 * (radius * short + grow), angle, units="xy", offsets=position,
-            offset_transform=self.ax.transData, facecolors=colors, edgecolors="none", linewidths=0.0, zorder=order,
-        )  # fmt: skip
-        return [self.ax.add_collection(discs, autolim=False)]
 
     def _rendered(self, position: np.ndarray, colors: np.ndarray, poses: Poses) -> list:
         """3D: a rendered image of matter, bodies and obstacles, over the floor."""
@@ -309,15 +258,6 @@ class Stage:
             pull = 0.0 if control is None else max(0.0, float(control[channel]))
             made += self.ax.plot(*path.T, color=INK, lw=1.0 + 1.2 * pull, alpha=0.85, solid_capstyle="round", zorder=4)
         return made
-
-
-def _closed(vertices: np.ndarray, edges: np.ndarray) -> "Path":
-    """Closed lines as a path: a line ends where an edge goes back to its beginning."""
-    from matplotlib.path import Path
-
-    ends = np.flatnonzero(edges[:, 1] < edges[:, 0]) + 1
-    lines = np.split(vertices[edges[:, 0]], ends[:-1])
-    return Path.make_compound_path(*(Path(np.append(line, line[:1], axis=0), closed=True) for line in lines))
 
 
 def _routes(scene: Scene, particles: object) -> dict[int, np.ndarray]:
