@@ -1,17 +1,21 @@
-"""What a notebook gets: a widget whose frames are the trajectory, or a picture and the reason."""
+"""What a notebook shows of a trajectory: a picture in every reader, a player without a kernel, a widget on request."""
 
 import base64
+import dataclasses
+import html
 import io
 import json
+import re
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from warpbots.view import mimebundle, notebook, save_html, show, widget
+from warpbots.view import html_page, k3d_plot, live_view, mimebundle, notebook, save_html, show
+from warpbots.view.k3d_plot import new_plot
+from warpbots.view.motion import collect
 from warpbots.view.palette import CONTRACT, packed
-
-WIDGET = "application/vnd.jupyter.widget-view+json"
+from warpbots.view.skin import skins_of
 
 
 @pytest.fixture
@@ -20,21 +24,27 @@ def live(monkeypatch):
     pytest.importorskip("k3d")
     pytest.importorskip("ipywidgets")
     monkeypatch.delenv("WARPBOTS_STATIC", raising=False)
-    monkeypatch.setattr(notebook, "_in_notebook", lambda: True)
+    monkeypatch.setattr(notebook, "in_notebook", lambda: True)
 
 
-def by_name(plot, name):
-    return next(o for o in plot.objects if o.name == name)
+def by_name(widget, name):
+    return next(o for o in widget.children[0].objects if o.name == name)
 
 
 def png(bundle):
     return Image.open(io.BytesIO(base64.b64decode(bundle["image/png"])))
 
 
-def test_static_mode_has_a_picture_and_no_widget(flat, live, monkeypatch):
+def page_in(markup):
+    """The page that the frame of a player opens."""
+    starter = html.unescape(re.search(r'<iframe srcdoc="([^"]*)"', markup).group(1))
+    return json.loads(re.search(r"^const page = (.*);$", starter, re.M).group(1))
+
+
+def test_static_mode_has_a_picture_alone(flat, live, monkeypatch):
     monkeypatch.setenv("WARPBOTS_STATIC", "1")
     bundle = flat._repr_mimebundle_()
-    assert set(bundle) == {"text/plain", "image/png"}
+    assert list(bundle) == ["image/png", "text/plain"]
     assert png(bundle).size[0] == 1200
     assert "pip install" not in bundle["text/plain"]
     assert "480 particles" not in bundle["text/plain"]
@@ -56,41 +66,104 @@ def test_a_picture_in_a_notebook_is_small_and_looks_like_the_strip(trajectory, m
 
 def test_static_0_is_not_static(flat, live, monkeypatch):
     monkeypatch.setenv("WARPBOTS_STATIC", "0")
-    assert WIDGET in mimebundle(flat)
+    assert "text/html" in mimebundle(flat)
 
 
-def test_without_the_extra_the_text_says_how_to_get_it(flat, live, monkeypatch):
-    monkeypatch.setattr(widget, "missing_packages", lambda: ["k3d"])
+def test_without_k3d_the_text_says_how_to_get_it(flat, live, monkeypatch):
     monkeypatch.setattr(notebook, "missing_packages", lambda: ["k3d"])
     bundle = mimebundle(flat)
-    assert set(bundle) == {"text/plain", "image/png"}
+    assert list(bundle) == ["image/png", "text/plain"]
     assert 'needs k3d: pip install "warpbots[notebook]"' in bundle["text/plain"]
+    with pytest.raises(ImportError, match=r'live_view needs k3d: pip install "warpbots\[notebook\]"'):
+        live_view(flat)
 
 
 def test_outside_of_a_notebook_there_is_a_picture(flat, monkeypatch):
     monkeypatch.delenv("WARPBOTS_STATIC", raising=False)
     view = show(flat)
-    assert view.widget is None
-    assert view.plot is None
-    assert set(view._repr_mimebundle_()) == {"text/plain", "image/png"}
+    assert view.player == ""
+    assert list(view._repr_mimebundle_()) == ["image/png", "text/plain"]
 
 
-def test_a_bundle_is_json_with_all_three(flat, live):
-    bundle = mimebundle(flat)
-    assert set(bundle) == {"text/plain", "image/png", WIDGET}
-    assert json.loads(json.dumps(bundle))[WIDGET]["model_id"]
+def test_what_a_cell_shows_needs_no_kernel(trajectory, live):
+    """No widget, as readers prefer it even where its model is gone."""
+    bundle = mimebundle(trajectory)
+    assert list(bundle) == ["image/png", "text/plain", "text/html"]
+    assert json.loads(json.dumps(bundle)) == bundle
+
+
+def test_html_without_frames_and_scripts_is_the_picture(trajectory, live):
+    bundle = mimebundle(trajectory)
+    left = re.sub(r"<iframe.*?</iframe>", "", bundle["text/html"], flags=re.S)
+    assert re.findall(r"<(\w+)", left) == ["div", "img"]
+    assert f'src="data:image/png;base64,{bundle["image/png"]}"' in left
+    assert html.escape(repr(trajectory)) in left
+
+
+def test_a_player_is_a_page_without_references(trajectory, live):
+    markup = mimebundle(trajectory)["text/html"]
+    page = page_in(markup)
+    assert f"max: {trajectory.steps}" in page
+    assert "CreateK3DAndLoadBinarySnapshot" in page
+    for text in (markup, page):
+        assert not re.search(r"""(src|href|action)\s*=\s*["'](?!data:)""", text)
+        assert not re.search(r"@import|url\(\s*['\"]?http|import\(", text)
+    assert "</script" not in re.search(r"const page = (.*);", html.unescape(markup)).group(1)
+
+
+def test_a_player_is_not_too_large_and_says_which_states_it_shows(solid, live, monkeypatch):
+    whole = mimebundle(solid)
+    assert len(whole["text/html"]) < 1.1 * html_page._LARGEST
+    assert "the player shows" not in whole["text/plain"]
+    size = len(page_in(whole["text/html"]))
+    monkeypatch.setattr(html_page, "_LARGEST", 0.98 * size)
+    fewer = mimebundle(solid)
+    page = page_in(fewer["text/html"])
+    assert len(page) <= 0.98 * size
+    count = int(re.search(r"max: (\d+)", page).group(1)) + 1
+    assert 2 <= count < solid.steps + 1
+    assert f"the player shows {count} of {solid.steps + 1} states, which fit in" in fewer["text/plain"]
+    assert f"{count} of {solid.steps + 1} states" in html.unescape(fewer["text/html"])
+
+
+def test_a_page_leaves_no_widgets(flat, live, monkeypatch):
+    """In a notebook they would be sent to the browser and stored with all their data."""
+    import comm
+    import ipywidgets
+
+    opened, make = [], comm.create_comm
+    monkeypatch.setattr(comm, "create_comm", lambda **of: opened.append(of) or make(**of))
+    before = set(ipywidgets.widgets.widget._instances)
+    mimebundle(flat)
+    assert not opened
+    made = [w for k, w in ipywidgets.widgets.widget._instances.items() if k not in before]
+    assert not [w for w in made if type(w).__module__.startswith("k3d")]
+    live_view(flat)
+    assert opened
 
 
 @pytest.mark.parametrize("every", [1, 5])
 def test_frames_of_the_widget_are_those_of_the_trajectory(trajectory, live, every):
-    view = show(trajectory, every)
-    positions = by_name(view.plot, "particles").positions
+    view = live_view(trajectory, every)
     frames = list(trajectory.frames(every))
-    assert list(positions) == [str(k) for k in range(len(frames))]
-    for (_, x, _), shown in zip(frames, positions.values(), strict=True):
-        upright = x if x.shape[1] == 3 else np.column_stack([x[:, 0], np.zeros(len(x)), x[:, 1]])
-        np.testing.assert_array_equal(shown, upright.astype(np.float32))
-    assert list(by_name(view.plot, "time").text.values()) == [f"{time:.2f} s" for time, _, _ in frames]
+    times = [f"{time:.2f} s" for time, _, _ in frames]
+    assert list(by_name(view, "time").text.values()) == times
+    for skin in skins_of(trajectory.scene, trajectory.matter):
+        mesh = by_name(view, trajectory.scene.bodies[skin.body].name)
+        assert list(mesh.vertices) == [str(k) for k in range(len(frames))]
+        for (_, x, _), shown in zip(frames, mesh.vertices.values(), strict=True):
+            expected = skin.at(x.astype(np.float32))[0]
+            if x.shape[1] == 2:  # an outline, filled between its vertices and the particles
+                expected = np.concatenate([expected, x[skin.members]])
+                expected = np.column_stack([expected[:, 0], np.zeros(len(expected)), expected[:, 1]])
+            np.testing.assert_array_equal(shown, expected.astype(np.float32))
+
+
+def test_bodies_without_a_skin_are_particles(flat, live):
+    motion = dataclasses.replace(collect(flat, [0, 12]), skins=())
+    points = next(o for o in new_plot(motion).objects if o.name == "particles")
+    for x, shown in zip(motion.position, points.positions.values(), strict=True):
+        np.testing.assert_array_equal(shown[:, [0, 2]], x)
 
 
 def test_controls_are_linked_in_the_browser(flat, live, monkeypatch):
@@ -98,33 +171,34 @@ def test_controls_are_linked_in_the_browser(flat, live, monkeypatch):
 
     links = []
     monkeypatch.setattr(ipywidgets, "jslink", lambda source, target: links.append((source, target)))
-    view = show(flat, 4)
-    play, slider = view.widget.children[1].children
+    view = live_view(flat, 4)
+    play, slider = view.children[1].children
     assert (play.max, slider.max) == (3, 3)
     assert play.interval == 40  # real time, 0.12 s in 3 frames
-    assert links == [((play, "value"), (slider, "value")), ((slider, "value"), (view.plot, "time"))]
+    assert links == [((play, "value"), (slider, "value")), ((slider, "value"), (view.children[0], "time"))]
 
 
 def test_obstacles_stand_in_the_widget(flat, live):
-    bump = by_name(show(flat, 12).plot, "bump")
+    bump = by_name(live_view(flat, 12), "bump")
     assert len(bump.indices) > 100
     assert np.linalg.norm(bump.vertices[:, [0, 2]] - (0.75, 0.0), axis=1).max() == pytest.approx(0.04, abs=0.004)
 
 
 def test_driven_regions_are_tinted_in_the_widget(flat, live):
-    colors = by_name(show(flat, 1).plot, "particles").colors
-    inside = flat.matter.regions["left"]
-    last = colors["12"][inside]
+    bar = skins_of(flat.scene, flat.matter)[0]
+    inside = flat.matter.regions["left"][bar.members]
+    colors = by_name(live_view(flat, 1), "bar").colors["12"][-len(inside) :]  # those of the particles
+    last = colors[inside]
     assert len(np.unique(last)) == 1  # in 2D there is no shading
     red, expected = int(last[0]) >> 16, int(packed(CONTRACT[None])[0]) >> 16
     assert red == pytest.approx(expected, abs=12)  # the last signal is 0.8
-    assert len(np.unique(colors["12"][~inside])) == 2
+    assert len(np.unique(colors[~inside])) == 1
 
 
 def test_the_browser_is_not_sent_too_much(flat, monkeypatch):
     room = 5 * 12 * len(flat.matter)
-    monkeypatch.setattr(widget, "_BYTES", room)
-    assert widget.moments(flat, None).tolist() == [0, 3, 6, 9, 12]
+    monkeypatch.setattr(k3d_plot, "_BYTES", room)
+    assert k3d_plot.moments(flat, None).tolist() == [0, 3, 6, 9, 12]
 
 
 def test_every_below_one_is_refused(flat):
@@ -149,8 +223,6 @@ def test_a_page_that_cannot_be_written_leaves_nothing(flat, tmp_path):
 
 
 def test_a_page_without_k3d_says_how_to_get_it(flat, tmp_path, monkeypatch):
-    from warpbots.view import html_page
-
     monkeypatch.setattr(html_page, "missing_packages", lambda: ["k3d"])
     with pytest.raises(ImportError, match=r'save_html needs k3d: pip install "warpbots\[notebook\]"'):
         save_html(tmp_path / "motion.html", flat)

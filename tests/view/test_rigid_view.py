@@ -10,7 +10,7 @@ from view_cases import GREEN, RED
 
 import warpbots as wb
 from warpbots.scene import Box, Capsule, Cylinder, DistanceGrid, Obstacle, Posed, Scene, SoftBody, Sphere, Union
-from warpbots.view import Camera, animate, draw, film_strip, notebook, save_html, show
+from warpbots.view import Camera, animate, draw, film_strip, live_view, save_html
 from warpbots.view.covered_pixels import covered
 from warpbots.view.figure_layout import axes_layout, columns_for
 from warpbots.view.motion import collect, evenly
@@ -277,21 +277,12 @@ def test_a_film_has_its_frames(swing, tmp_path):
         assert film.n_frames == 7
 
 
-@pytest.fixture
-def live(monkeypatch):
-    """As in a notebook with a kernel."""
+def test_meshes_of_the_widget_move_as_the_bodies_do(swing):
     pytest.importorskip("k3d")
-    pytest.importorskip("ipywidgets")
-    monkeypatch.delenv("WARPBOTS_STATIC", raising=False)
-    monkeypatch.setattr(notebook, "_in_notebook", lambda: True)
-
-
-def test_meshes_of_the_widget_move_as_the_bodies_do(swing, live):
-    view = show(swing, 10)
-    assert view.widget is not None
-    meshes = {o.name: o for o in view.plot.objects if o.name in ("arm", "ball", "mass")}
+    plot = live_view(swing, 10).children[0]
+    meshes = {o.name: o for o in plot.objects if o.name in ("arm", "ball", "mass")}
     assert list(meshes) == ["arm", "ball", "mass"]
-    assert not [o for o in view.plot.objects if o.name == "particles"]
+    assert not [o for o in plot.objects if o.name == "particles"]
     solids, moments = solids_of(swing.scene), list(swing.poses(10))
     for k, mesh in enumerate(meshes.values()):
         np.testing.assert_array_equal(mesh.vertices, solids[k].vertices.astype(np.float32))

@@ -1,6 +1,7 @@
-"""Messages to the user: on stderr, or in a notebook, which would show that as an error, as text below the cell."""
+"""Messages about slow operations."""
 
 import contextlib
+import html
 import sys
 import threading
 import time
@@ -8,32 +9,42 @@ from collections.abc import Iterator
 
 from tqdm import tqdm
 
-__all__ = ["in_notebook", "say", "said_when_slow"]
+from warpbots.notebook_cells import CellLine, in_notebook
 
-
-def in_notebook() -> bool:
-    """Whether there is a kernel of a notebook."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return getattr(shell, "kernel", None) is not None
-
-
-def say(line: str) -> None:
-    """Write a line above a progress bar, which it does not break."""
-    tqdm.write(f"warpbots: {line}", file=sys.stdout if in_notebook() else sys.stderr)
+__all__ = ["said_when_slow"]
 
 
 @contextlib.contextmanager
 def said_when_slow(text: str, seconds: float = 1.0) -> Iterator[None]:
-    """Say `text` if the block takes longer than `seconds`, and its duration at the end."""
+    """Say `text` if the block takes longer than `seconds`, and its duration at the end.
+
+    In a notebook this is one line in the output of the cell. Elsewhere it is printed to stderr, above a progress bar,
+    which it does not break.
+    """
+    in_cell = CellLine() if in_notebook() else None
+    lock, over = threading.Lock(), False
+
+    def say(line: str, before: str = "") -> None:
+        if in_cell is None:
+            tqdm.write(f"warpbots: {line}", file=sys.stderr)
+        else:
+            in_cell.show(f"<small>warpbots: {html.escape(before + line)}</small>", f"warpbots: {before}{line}")
+
+    def begin() -> None:
+        with lock:
+            if not over:  # otherwise the last word would not be that of the end
+                say(f"{text} ...")
+
     start = time.perf_counter()
-    timer = threading.Timer(seconds, say, [f"{text} ..."])
+    timer = threading.Timer(seconds, begin)
     timer.daemon = True
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
+        with lock:
+            over = True
     taken = time.perf_counter() - start
     if taken > seconds:
-        say(f"... took {taken:.1f} s")
+        say(f"... took {taken:.1f} s", before=f"{text} ")

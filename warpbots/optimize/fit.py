@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from tqdm import tqdm
 
 from warpbots.optimize.history import History
+from warpbots.optimize.progress_bar import progress_bar
 from warpbots.optimize.run import Run
 
 __all__ = ["fit"]
@@ -106,7 +106,7 @@ def fit(
 
     try:
         quiet = {} if progress else {"disable": True}  # only then, so that TQDM_DISABLE applies otherwise
-        with tqdm(total=iterations, initial=done, unit="it", desc="training", **quiet) as bar:
+        with progress_bar(total=iterations, initial=done, unit="it", desc="training", **quiet) as bar:
             save()
             for iteration in range(done, iterations):
                 seen: list[float] = []

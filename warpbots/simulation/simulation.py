@@ -23,9 +23,9 @@ from warpbots.gradients import (
     Watch,
     at_turn,
     interval,
-    say,
     turn,
 )
+from warpbots.notebook_cells import say
 from warpbots.numerics import parallel
 from warpbots.scene import Scene, SceneError
 from warpbots.scene.field_types import fitted, shown

@@ -6,7 +6,7 @@ Matplotlib, Pillow, k3d and ipywidgets are imported when something is drawn, not
 from warpbots.view.camera import Camera
 from warpbots.view.film import animate, film_strip
 from warpbots.view.html_page import save_html
-from warpbots.view.notebook import View, mimebundle, show
+from warpbots.view.notebook import View, live_view, mimebundle, show
 from warpbots.view.picture import draw
 from warpbots.view.plots import controls, loss_curve, save_loss
 from warpbots.view.still import table_with_picture
@@ -18,6 +18,7 @@ __all__ = [
     "controls",
     "draw",
     "film_strip",
+    "live_view",
     "loss_curve",
     "mimebundle",
     "save_html",

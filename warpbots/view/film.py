@@ -62,7 +62,7 @@ def strip(motion: Motion, cut: Shape | None = None) -> "Image":
     figure, places = figure_of(camera, _STRIP_WIDTH, rows, columns)
     for k in range(len(motion)):
         ax = figure.add_axes(places[k])
-        _show(motion, k, Stage(motion.scene, motion.particles, camera, ax, motion.solids, cut))
+        _show(motion, k, Stage(motion.scene, motion.particles, camera, ax, motion.solids, cut, motion.skins))
         if motion.scene.dim == 2:
             lowest = k + columns >= len(motion)
             ax.tick_params(labelbottom=lowest, labelleft=k % columns == 0)
@@ -137,7 +137,7 @@ def image_of(figure: "Figure") -> "Image":
 
 def _frames(motion: Motion, camera: Camera, size: int) -> Iterator["Image"]:
     figure, places = figure_of(camera, round(_DPI * width_for(camera, size / _DPI)))
-    stage = Stage(motion.scene, motion.particles, camera, figure.add_axes(places[0]), motion.solids)
+    stage = Stage(motion.scene, motion.particles, camera, figure.add_axes(places[0]), motion.solids, skins=motion.skins)
     for k in range(len(motion)):
         _show(motion, k, stage)
         yield image_of(figure)

@@ -1,21 +1,25 @@
-"""A trajectory as an HTML page."""
+"""A motion as an HTML page to rotate, play and scrub: in a file, or inside the output of a notebook's cell."""
 
 import html
 import json
+import math
 import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warpbots.output_files import replacing
-from warpbots.view.motion import collect
-from warpbots.view.widget import EXTRA, missing_packages, moments, new_plot
+from warpbots.view.k3d_plot import EXTRA, missing_packages, moments, new_plot, unsent
+from warpbots.view.motion import Motion, collect, evenly
 
 if TYPE_CHECKING:
     from warpbots.trajectory import Trajectory
 
-__all__ = ["save_html"]
+__all__ = ["cell_player", "page_of", "save_html"]
 
+_LARGEST = 3e6  # page in the output of a cell [bytes]; the player itself takes 1.2 MB of it
+_HEIGHT = 420  # of the player in the output of a cell [pixels]
+_BUTTON = 34  # height of the button that starts it [pixels]
 _CONTROLS = """
 const bar = document.createElement("div"), button = document.createElement("button");
 const slider = document.createElement("input");
@@ -34,6 +38,29 @@ document.body.append(bar);
 K3DInstance.setCamera(%(camera)s);  // k3d places labels when the camera moves
 K3DInstance.startAutoPlay();
 """  # a play button and a slider on a page without a kernel
+
+_STARTER = """<!doctype html><meta charset="utf-8"><body style="margin:0">
+<button style="font:13px sans-serif;padding:5px 12px;cursor:pointer">&#9654; Rotate and play</button>
+<small style="font:12px sans-serif;color:#777">%(shows)s</small>
+<script>
+const page = %(page)s;
+document.querySelector("button").onclick = () => {
+    try { window.frameElement.style.height = "%(height)dpx"; } catch (closed) {}  // then it plays in the small frame
+    document.open(); document.write(page); document.close();
+};
+</script></body>"""  # nothing runs before it is asked for: a browser gives a page few WebGL contexts
+
+
+def page_of(motion: Motion) -> str:
+    """A page that shows a motion in any browser, without a network."""
+    with unsent() as widgets:
+        plot = new_plot(motion)
+        widgets += [*plot.objects, plot]
+        plot.fps, plot.time_speed = 25.0, (len(motion) - 1) / float(motion.time[-1])
+        script = _CONTROLS % {"last": len(motion) - 1, "camera": json.dumps(list(plot.camera))}
+        page = plot.get_snapshot(additional_js_code=script)
+    title = f"<title>{html.escape(motion.scene.name)}</title>"
+    return re.sub(r"<title>.*?</title>", lambda _: title, page, count=1)
 
 
 def save_html(
@@ -58,11 +85,27 @@ def save_html(
         raise ImportError(f"save_html needs k3d: {EXTRA}")
     path = Path(path)
     with replacing(path) as (temporary,):
-        motion = collect(trajectory, moments(trajectory, every), world)
-        plot = new_plot(motion)
-        plot.fps, plot.time_speed = 25.0, (len(motion) - 1) / float(motion.time[-1])
-        script = _CONTROLS % {"last": len(motion) - 1, "camera": json.dumps(list(plot.camera))}
-        page = plot.get_snapshot(additional_js_code=script)
-        title = f"<title>{html.escape(motion.scene.name)}</title>"
-        temporary.write_text(re.sub(r"<title>.*?</title>", lambda _: title, page, count=1), encoding="utf-8")
+        temporary.write_text(page_of(collect(trajectory, moments(trajectory, every), world)), encoding="utf-8")
     return path
+
+
+def cell_player(motion: Motion) -> tuple[str, str]:
+    """The page of a motion for the output of a cell: a button that opens it, in a frame of its own.
+
+    A reader that removes scripts removes the frame with them.
+
+    Args:
+        motion: What to show; of its frames as many as fit in 3 MB.
+
+    Returns:
+        HTML without references to anything outside of it, and what it shows, in words.
+    """
+    states, page = len(motion), page_of(motion)
+    while len(page) > _LARGEST and len(motion) > 2:
+        motion = motion.pick(evenly(len(motion) - 1, max(2, math.floor(len(motion) * min(0.9, _LARGEST / len(page))))))
+        page = page_of(motion)
+    shows = "" if len(motion) == states else f"{len(motion)} of {states} states, which fit in {_LARGEST / 1e6:g} MB"
+    source = json.dumps(page).replace("</", "<\\/")  # no end of the script within the string
+    starter = _STARTER % {"page": source, "shows": shows, "height": _HEIGHT}
+    frame = f'<iframe srcdoc="{html.escape(starter)}" style="width:100%;height:{_BUTTON}px;border:0"></iframe>'
+    return frame, shows

@@ -10,6 +10,7 @@ from warpbots.scene import Scene
 from warpbots.view.camera import Camera
 from warpbots.view.drawables import particles_of, placed
 from warpbots.view.rigid_bodies import Poses, Solid, outline, solids_of
+from warpbots.view.skin import Skin, skins_of
 
 if TYPE_CHECKING:
     from warpbots.trajectory import Trajectory
@@ -31,6 +32,7 @@ class Motion:
         poses: Poses of the rigid bodies, with an axis of n_frames in front.
         control: Control signal of the interval that ends at each moment (of the first one at the start), shape
             (n_frames, channels).
+        skins: Surfaces of the bodies whose particles are no nodes; none draws particles.
     """
 
     scene: Scene
@@ -41,6 +43,7 @@ class Motion:
     position: np.ndarray
     poses: Poses
     control: np.ndarray
+    skins: tuple[Skin, ...] = ()
 
     def __len__(self) -> int:
         return len(self.time)
@@ -92,13 +95,15 @@ def collect(trajectory: "Trajectory[Any]", steps: Iterable[int], world: int = 0)
             break
     time, position, *poses = (np.stack(values) for values in zip(*moments, strict=True))
     control = trajectory.control[world].detach().cpu().numpy()
+    particles = particles_of(trajectory.simulation).drawn
     return Motion(
         scene=trajectory.scene,
-        particles=particles_of(trajectory.simulation).drawn,
+        particles=particles,
         solids=solids_of(trajectory.scene),
         step=step,
         time=time,
         position=position,
         poses=Poses(*poses),
         control=control[np.maximum(step - 1, 0)],
+        skins=skins_of(trajectory.scene, particles),
     )

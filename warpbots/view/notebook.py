@@ -1,69 +1,99 @@
-"""A trajectory in a notebook: a 3D view to rotate, play and scrub, or a film strip where that is not possible.
+"""A trajectory in a notebook: a picture that every reader shows, and a player that needs no kernel.
 
-The view uses k3d and ipywidgets. All data come from the kernel, none from the network; the frames are sent once and
-played by the browser, with or without a running kernel.
+A notebook is read in many places, most of them without a kernel, many without scripts. What is shown by itself is
+therefore no widget; docs/design/notebooks.md says which reader shows what.
 """
 
 import base64
 import dataclasses
+import html
 import io
 import os
 from typing import TYPE_CHECKING, Any
 
-from warpbots.gradients import in_notebook as _in_notebook
+from warpbots.notebook_cells import in_notebook
 from warpbots.view.color_reduction import palette_of, reduced
 from warpbots.view.film import strip
+from warpbots.view.html_page import cell_player
+from warpbots.view.k3d_plot import EXTRA, missing_packages, moments, new_plot, with_controls
 from warpbots.view.motion import collect, evenly
-from warpbots.view.widget import EXTRA, missing_packages, moments, new_plot, with_controls
 
 if TYPE_CHECKING:
-    import k3d
     from ipywidgets import Widget
     from PIL.Image import Image
 
     from warpbots.trajectory import Trajectory
 
-__all__ = ["View", "mimebundle", "show"]
+__all__ = ["View", "live_view", "mimebundle", "show"]
 
 _PICTURES = 6  # in a film strip
 
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """Result of `show`, which is displayed as the last expression of a cell.
+    """A picture with a player, which is displayed as the last expression of a cell.
 
     Attributes:
-        picture: A film strip.
-        text: Description, and packages that are missing for a widget.
-        widget: The view with its controls; None if there is only a picture.
-        plot: The k3d plot in `widget`, which users can modify; None if there is only a picture.
+        picture: What every reader shows, such as a film strip.
+        text: Description, for readers without pictures.
+        player: HTML below the picture for readers that run scripts; empty for none.
     """
 
     picture: "Image"
     text: str
-    widget: "Widget | None" = None
-    plot: "k3d.Plot | None" = None
+    player: str = ""
 
     def __repr__(self) -> str:
         return self.text
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
-        """The view for a live notebook, the picture for all other readers, such as GitHub."""
-        png = io.BytesIO()
-        reduced(self.picture, palette_of([self.picture], 256)).save(png, format="PNG", optimize=True)
-        bundle = {"text/plain": self.text, "image/png": base64.b64encode(png.getvalue()).decode("ascii")}
-        if self.widget is not None:
-            live = self.widget._repr_mimebundle_()
-            kind = "application/vnd.jupyter.widget-view+json"
-            bundle[kind] = live[kind]
+        """The picture, and as HTML the picture with the player below it.
+
+        Readers show one of several representations and prefer HTML. Those that do not trust it remove its frames and
+        scripts: the picture is part of the HTML, and remains.
+        """
+        data = io.BytesIO()
+        reduced(self.picture, palette_of([self.picture], 256)).save(data, format="PNG", optimize=True)
+        png = base64.b64encode(data.getvalue()).decode("ascii")
+        bundle = {"image/png": png, "text/plain": self.text}
+        if self.player:
+            picture = f'<img src="data:image/png;base64,{png}" alt="{html.escape(self.text)}" style="max-width:100%">'
+            bundle["text/html"] = f"<div>{picture}</div>\n{self.player}"
         return bundle
 
 
 def show(trajectory: "Trajectory[Any]", every: int | None = None, *, world: int = 0) -> View:
-    """A trajectory to rotate, play and scrub in JupyterLab; 2D scenes are upright in the x-z plane.
+    """A film strip of a trajectory and, in a notebook, a player to rotate, play and scrub it, with or without a kernel.
 
-    A film strip is shown instead if the environment variable ``WARPBOTS_STATIC`` is set to anything but 0 (which keeps
-    saved notebooks small and readable anywhere), outside a notebook, and without k3d and ipywidgets.
+    The player takes 1.2 to 3 MB of the notebook; where more are needed it shows fewer states, and says so. There is
+    none outside a notebook, without k3d, and if the environment variable ``WARPBOTS_STATIC`` is set to anything but 0,
+    which keeps notebooks small. In the player 2D scenes are upright in the x-z plane.
+
+    Args:
+        trajectory: The motion; it is simulated again.
+        every: Show every `every`-th state; None for at most 121 states.
+        world: Which of the independent copies.
+
+    Raises:
+        ValueError: `every` is below 1, or there is no such world.
+    """
+    steps, text = moments(trajectory, every), repr(trajectory)
+    if _static() or not in_notebook():
+        return View(strip(collect(trajectory, evenly(trajectory.steps, _PICTURES), world)), text)
+    if "k3d" in missing_packages():
+        picture = strip(collect(trajectory, evenly(trajectory.steps, _PICTURES), world))
+        return View(picture, f"{text}; a player needs k3d: {EXTRA}")
+    motion = collect(trajectory, steps, world)
+    picture = strip(motion.pick(evenly(len(motion) - 1, _PICTURES)))
+    player, shows = cell_player(motion)
+    return View(picture, f"{text}; the player shows {shows}" if shows else text, player)
+
+
+def live_view(trajectory: "Trajectory[Any]", every: int | None = None, *, world: int = 0) -> "Widget":
+    """A trajectory as a widget, for notebooks with a kernel that change it after it has been shown.
+
+    Its first child is a `k3d.Plot`. A notebook that is opened again without its kernel shows nothing of it; `show`
+    does not have this limitation.
 
     Args:
         trajectory: The motion; it is simulated again.
@@ -71,18 +101,13 @@ def show(trajectory: "Trajectory[Any]", every: int | None = None, *, world: int 
         world: Which of the independent copies.
 
     Raises:
+        ImportError: k3d or ipywidgets is not installed.
         ValueError: `every` is below 1, or there is no such world.
     """
-    steps, missing = moments(trajectory, every), missing_packages()
-    text = repr(trajectory)
-    if _static() or missing or not _in_notebook():
-        if missing and not _static():
-            text += f"; an interactive view needs {' and '.join(missing)}: {EXTRA}"
-        return View(strip(collect(trajectory, evenly(trajectory.steps, _PICTURES), world)), text)
-    motion = collect(trajectory, steps, world)
-    plot = new_plot(motion)
-    picture = strip(motion.pick(evenly(len(motion) - 1, _PICTURES)))
-    return View(picture, text, with_controls(plot, motion), plot)
+    if missing := missing_packages():
+        raise ImportError(f"live_view needs {' and '.join(missing)}: {EXTRA}")
+    motion = collect(trajectory, moments(trajectory, every), world)
+    return with_controls(new_plot(motion), motion)
 
 
 def mimebundle(trajectory: "Trajectory[Any]") -> dict:

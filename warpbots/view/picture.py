@@ -8,9 +8,9 @@ import torch
 from warpbots.contact import signed_distance
 from warpbots.scene import Cable, Scene, Shape, dimension
 from warpbots.view.camera import Camera
-from warpbots.view.deformation import Deformation
 from warpbots.view.drawables import NO_PARTICLES
 from warpbots.view.figure_layout import axes_layout, width_for
+from warpbots.view.flat_matter import FlatMatter
 from warpbots.view.floor_and_axes import draw_floor, draw_section, flat_axes
 from warpbots.view.ground_height import floor_height, is_floor
 from warpbots.view.mesh_bodies import loose, node_facets
@@ -18,14 +18,13 @@ from warpbots.view.obstacle_mesh import surface
 from warpbots.view.palette import GROUND, INK, QUIET, body_colors
 from warpbots.view.raster import Canvas
 from warpbots.view.rigid_bodies import Facets, Poses, Solid, facets, outline, poses_at_zero, solids_of
+from warpbots.view.skin import Skin, skins_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["Stage", "draw", "radii"]
 
-_MOST = 30_000  # particles that are drawn in 2D
-_RIM = 0.0035  # width of an outline in 2D over the width of the window
 _COVER = {2: 1.28, 3: 1.22}  # balls are drawn larger than their volume, so that there are no gaps between them
 
 
@@ -45,8 +44,8 @@ def draw(
 ) -> "Axes":
     """Draw a scene at one moment, in 2D or (in an orthographic view) in 3D.
 
-    In 2D at most 30,000 particles are drawn, chosen at random and enlarged; in 3D all particles at the surface of a
-    body, and the surfaces of rigid bodies and of meshed bodies.
+    Soft bodies have a smooth skin: the surface of their shape, or in 2D its border, moved along by their particles.
+    Where matter has parted or is cut, its particles are seen, in 2D at most 30,000, chosen at random and enlarged.
 
     Args:
         scene: Bodies, obstacles and actuators.
@@ -133,6 +132,7 @@ class Stage:
         ax: "Axes",
         solids: tuple[Solid, ...] = (),
         cut: Shape | None = None,
+        skins: tuple[Skin, ...] | None = None,
     ):
         """Prepare what does not move.
 
@@ -143,6 +143,7 @@ class Stage:
             ax: Where to draw.
             solids: All rigid bodies.
             cut: Soft matter inside it at rest is not drawn; None for no cut.
+            skins: From `skins_of`, if it is known; a cut body has none.
 
         Raises:
             TypeError: `cut` is not a shape.
@@ -166,14 +167,15 @@ class Stage:
         )
         self._moving = []
         self._radius, self._loose = radii(particles), loose(particles, cut)
+        self._skins = () if cut is not None else skins_of(scene, particles) if skins is None else skins
         self._routes = _routes(scene, particles)
         self._floor = _floor_in_view(scene, camera)
-        self._deformation: Deformation | None = None
         self._canvas: Canvas | None = None
         (left, bottom), (right, top) = camera.window
         ax.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
         if scene.dim == 2:
             flat_axes(ax)
+            self._flat = FlatMatter(ax, scene, particles, self._radius, self._skins)
             for obstacle in scene.obstacles:
                 draw_section(ax, obstacle.shape, camera)
         else:
@@ -200,7 +202,7 @@ class Stage:
         if value is not None:
             colors = self._mapped(_checked(value, (len(position),), "value"), label)
         self._moving += (
-            self._discs(position, colors) if self.scene.dim == 2 else self._rendered(position, colors, poses)
+            self._flat.show(position, colors) if self.scene.dim == 2 else self._rendered(position, colors, poses)
         )
         self._moving += self._cables(position, control)
         if time is not None:
@@ -223,36 +225,17 @@ class Stage:
             self._moving.append(bar)
         return scale.to_rgba(value)[:, :3]
 
-    def _discs(self, position: np.ndarray, colors: np.ndarray) -> list:
-        """2D: discs that deform with the matter, over larger, darker ones, which leave an outline around every body."""
-        from matplotlib.collections import EllipseCollection
-
-        if self._deformation is None:
-            self._deformation = Deformation(self.particles)
-        long, short, angle = self._deformation.of(position)
-        radius = self._radius
-        if len(position) > _MOST:
-            some = np.sort(np.random.default_rng(0).choice(len(position), _MOST, replace=False))
-            radius = radius[some] * np.sqrt(len(position) / _MOST)
-            position, colors, long, short, angle = (a[some] for a in (position, colors, long, short, angle))
-        rim = _RIM * float((self.camera.window[1] - self.camera.window[0])[0])
-        made = []
-        for grow, color, order in ((rim, 0.62 * colors, 2), (0.0, colors, 3)):
-            discs = EllipseCollection(
-                2.0 * (radius * long + grow), 2.0 * (radius * short + grow), angle, units="xy", offsets=position,
-                offset_transform=self.ax.transData, facecolors=color, edgecolors="none", linewidths=0.0, zorder=order,
-            )  # fmt: skip
-            made.append(self.ax.add_collection(discs, autolim=False))
-        return made
-
     def _rendered(self, position: np.ndarray, colors: np.ndarray, poses: Poses) -> list:
         """3D: a rendered image of matter, bodies and obstacles, over the floor."""
         if self._canvas is None:
             self._canvas = self._new_canvas()
-        nodes = node_facets(self.scene, self.particles, position, colors)
-        moving = Facets.joined([facets(self.solids, poses), nodes])
-        balls = (a[self._loose] for a in (position, self._radius, colors))
-        image = self._canvas.picture(*balls, self._floor, moving)
+        moving = [facets(self.solids, poses), node_facets(self.scene, self.particles, position, colors)]
+        seen = self._loose.copy()
+        for skin in self._skins:
+            vertices, intact, seen[skin.members] = skin.at(position)
+            moving.append(skin.facets(vertices, intact, colors))
+        balls = (a[seen] for a in (position, self._radius, colors))
+        image = self._canvas.picture(*balls, self._floor, Facets.joined(moving))
         (left, bottom), (right, top) = self.camera.window
         return [self.ax.imshow(image, extent=(left, right, bottom, top), interpolation="antialiased", zorder=2)]
 

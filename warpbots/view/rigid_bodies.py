@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,7 +11,10 @@ from warpbots.solvers.articulated.point_cloud import surface_mesh
 from warpbots.view.ground_height import floor_height
 from warpbots.view.obstacle_mesh import surface
 
-__all__ = ["Facets", "Poses", "Solid", "facets", "outline", "poses_at_zero", "solids_of"]
+if TYPE_CHECKING:
+    import trimesh
+
+__all__ = ["Facets", "Poses", "Solid", "facets", "outline", "poses_at_zero", "shaded", "solids_of", "triangles_of"]
 
 _CREASE = 0.6  # angle between faces from which an edge is visible [rad]
 _MARK = 0.02  # radius of the mark of a body without a shape, in the size of the scene
@@ -147,18 +151,30 @@ def _solid(body: RigidBody, mark: float) -> Solid:
     if shape is None or not np.isfinite(shape.bounds).all():
         none = np.zeros((0, 3))
         return Solid(body.name, body.color, none, none, none.astype(np.int64), np.zeros((1, 3)))
-    mesh = trimesh.Trimesh(*_triangles(shape), process=False)
-    mesh.merge_vertices()
-    mesh = trimesh.graph.smooth_shade(mesh, angle=_CREASE, facet_minarea=None)
+    mesh = shaded(*triangles_of(shape))
     vertices, toward = np.array(mesh.vertices), trimesh.creation.icosphere(subdivisions=1).vertices
     extremes = vertices[np.unique((vertices @ toward.T).argmax(axis=0))]
     return Solid(body.name, body.color, vertices, np.array(mesh.vertex_normals), np.array(mesh.faces), extremes)
 
 
-def _triangles(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
+def shaded(vertices: np.ndarray, faces: np.ndarray) -> "trimesh.Trimesh":
+    """A mesh in which vertices on a crease occur once for each side of it, so that both sides are smooth up to it.
+
+    Args:
+        vertices: Vertices [m], shape (n, 3).
+        faces: Vertex indices, shape (m, 3).
+    """
+    import trimesh
+
+    mesh = trimesh.Trimesh(vertices, faces, process=False)
+    mesh.merge_vertices()
+    return trimesh.graph.smooth_shade(mesh, angle=_CREASE, facet_minarea=None)
+
+
+def triangles_of(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
     """Vertices, shape (n, 3), and faces, shape (m, 3), of all parts of a shape; sampled if it has no mesh."""
     if isinstance(shape, Union):
-        parts = [_triangles(s) for s in shape.shapes]
+        parts = [triangles_of(s) for s in shape.shapes]
         first = np.cumsum([0, *(len(vertices) for vertices, _ in parts)])
         faces = [faces + start for (_, faces), start in zip(parts, first, strict=False)]
         return np.concatenate([vertices for vertices, _ in parts]), np.concatenate(faces)

@@ -1,7 +1,9 @@
-"""The widget of a motion: a k3d plot that looks like the pictures, over a play button and a slider."""
+"""A motion as a k3d plot that looks like the pictures, and its widget: the plot over a play button and a slider."""
 
+import contextlib
 import importlib.util
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy as np
 from warpbots.scene import Obstacle
 from warpbots.view.camera import Camera
 from warpbots.view.drawables import particles_of
+from warpbots.view.k3d_skin import bare_particles, by_frame, skin_meshes, upright
 from warpbots.view.mesh_bodies import loose, seen_twice
 from warpbots.view.motion import Motion, evenly
 from warpbots.view.obstacle_mesh import slab, surface
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
     from warpbots.trajectory import Trajectory
 
-__all__ = ["EXTRA", "missing_packages", "moments", "new_plot", "with_controls"]
+__all__ = ["EXTRA", "missing_packages", "moments", "new_plot", "unsent", "with_controls"]
 
 EXTRA = 'pip install "warpbots[notebook]"'
 """Command that installs what `missing_packages` names."""
@@ -62,10 +65,35 @@ def moments(trajectory: "Trajectory[Any]", every: int | None) -> np.ndarray:
     return np.unique([*range(0, trajectory.steps + 1, every), trajectory.steps])
 
 
-def new_plot(motion: Motion) -> "k3d.Plot":
-    """Particles as k3d points, bodies as meshes, each with a key of its time series for a frame: "0", "1", ...
+@contextlib.contextmanager
+def unsent() -> Iterator[list]:
+    """A list of widgets that are made inside the block, not sent to the browser, and closed at its end.
 
-    Obstacles, a ruler in metres and the time are added; 2D scenes are upright in the x-z plane.
+    A k3d plot is a widget: in a notebook all its data are sent and stored in the notebook, even if only a page is made
+    of it.
+    """
+    import comm
+    from comm.base_comm import BaseComm
+    from ipywidgets import Widget
+
+    class Silent(BaseComm):
+        def publish_msg(self, *_: Any, **__: Any) -> None:
+            """Send nothing."""
+
+    usual, comm.create_comm, made = comm.create_comm, Silent, []
+    try:
+        yield made
+    finally:
+        for widget in made:
+            Widget.close(widget)  # that of a k3d plot clears its outputs only
+        comm.create_comm = usual
+
+
+def new_plot(motion: Motion) -> "k3d.Plot":
+    """Bare particles as k3d points, skins and rigid bodies as meshes.
+
+    Each has a key of its time series for a frame: "0", "1", ... Obstacles, a ruler in metres and the time are added;
+    2D scenes are upright in the x-z plane.
     """
     import k3d
 
@@ -75,14 +103,18 @@ def new_plot(motion: Motion) -> "k3d.Plot":
         grid_auto_fit=False, axes_helper=0.0, fps=1.0, camera_fov=_FIELD, camera_up_axis="z", lighting=1.5,
     )  # fmt: skip
     frames = range(len(motion))
-    alone = loose(motion.particles) if scene.dim == 3 else np.ones(len(motion.particles.position), dtype=bool)
+    bare = bare_particles(motion) & (loose(motion.particles) if scene.dim == 3 else True)
+    alone = bare.any(axis=0)
     if alone.any():
+        size = (2.0 * radii(motion.particles)[alone]).astype(np.float32)
         plot += k3d.points(
-            {str(k): _upright(motion.position[k][alone]) for k in frames},
+            {str(k): upright(motion.position[k][alone]) for k in frames},
             colors={str(k): packed(_shaded(motion, k, camera, alone)) for k in frames},
-            point_sizes=(2.0 * radii(motion.particles)[alone]).astype(np.float32),
+            point_sizes=by_frame([np.where(bare[k][alone], size, np.float32(0.0)) for k in frames]),
             shader="flat", name="particles",
         )  # fmt: skip
+    for mesh in skin_meshes(motion):
+        plot += mesh
     for mesh in motion.particles.surfaces if scene.dim == 3 else ():
         plot += _surface_of(motion, mesh)
     for body, solid in enumerate(motion.solids):
@@ -98,7 +130,7 @@ def new_plot(motion: Motion) -> "k3d.Plot":
         vertices, faces = _solid(obstacle, camera)
         if len(faces):
             plot += k3d.mesh(
-                _upright(vertices), faces.astype(np.uint32), color=_int(GROUND), side="front", flat_shading=True,
+                upright(vertices), faces.astype(np.uint32), color=_int(GROUND), side="front", flat_shading=True,
                 roughness=1.0, emissive=_int(GROUND), emissive_intensity=0.12, name=obstacle.name,
             )  # fmt: skip
     plot += k3d.text2d(
@@ -126,13 +158,6 @@ def with_controls(plot: "k3d.Plot", motion: Motion) -> "Widget":
     return ipywidgets.VBox([plot, controls])
 
 
-def _upright(x: np.ndarray) -> np.ndarray:
-    """Points as k3d takes them, shape (n, 3), float32; those of a 2D scene in the x-z plane."""
-    if x.shape[-1] == 2:
-        x = np.stack([x[..., 0], np.zeros_like(x[..., 0]), x[..., 1]], axis=-1)
-    return np.ascontiguousarray(x, dtype=np.float32)
-
-
 def _matrices(poses: Poses, body: int) -> dict[str, np.ndarray]:
     """Where a rigid body is at each moment, as k3d takes it."""
     matrices = np.tile(np.eye(4, dtype=np.float32), (len(poses.position), 1, 1))
@@ -153,7 +178,7 @@ def _surface_of(motion: Motion, mesh: object) -> "k3d.objects.Mesh":
     nodes = np.arange(len(motion.particles.position))[mesh.nodes][used]
     colors = (body_colors(motion.scene, motion.particles, motion.control[k])[nodes] for k in frames)
     return k3d.mesh(
-        {str(k): _upright(motion.position[k][nodes]) for k in frames}, faces.reshape(-1, 3).astype(np.uint32),
+        {str(k): upright(motion.position[k][nodes]) for k in frames}, faces.reshape(-1, 3).astype(np.uint32),
         colors={str(k): packed(c) for k, c in zip(frames, colors, strict=True)},
         side="double" if seen_twice(motion.scene, mesh) else "front", flat_shading=True, roughness=1.0,
         emissive=_int(body.color), emissive_intensity=0.2, name=body.name,
@@ -173,7 +198,7 @@ def _ruler(camera: Camera) -> "k3d.objects.Group":
     import k3d
 
     ticks, size = ruler(camera), float((camera.box[1] - camera.box[0]).max())
-    at = np.array([_upright(tick.at + 0.03 * size * tick.outward) for tick in ticks])
+    at = np.array([upright(tick.at + 0.03 * size * tick.outward) for tick in ticks])
     marks = k3d.text(
         [tick.text for tick in ticks], at, color=_int(QUIET), size=0.8, reference_point="cc", on_top=True,
         label_box=False, is_html=True, name="ruler",
@@ -184,7 +209,7 @@ def _ruler(camera: Camera) -> "k3d.objects.Group":
     ends[:, 2] += 0.002 * size  # above the floor, not in it
     pairs = np.arange(len(ends), dtype=np.uint32).reshape(-1, 2)
     lines = k3d.lines(
-        _upright(ends), pairs, indices_type="segment", color=_int(GROUND_EDGE), shader="simple", opacity=0.6,
+        upright(ends), pairs, indices_type="segment", color=_int(GROUND_EDGE), shader="simple", opacity=0.6,
         name="floor grid",
     )  # fmt: skip
     return marks + lines

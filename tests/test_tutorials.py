@@ -1,0 +1,61 @@
+"""Tutorials as they are stored: readable without a kernel, in small steps, with all that a reader asks first."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[1] / "tutorials"
+LONGEST = 15  # lines of a cell that does not describe a robot
+LARGEST = 20e6  # all tutorials together [bytes]
+
+
+@pytest.fixture(params=sorted(path.name for path in FOLDER.glob("*.ipynb")))
+def cells(request):
+    return json.loads((FOLDER / request.param).read_text(encoding="utf-8"))["cells"]
+
+
+def text(cell):
+    return "".join(cell["source"])
+
+
+def outputs(cells):
+    return [output for cell in cells for output in cell.get("outputs", ())]
+
+
+def test_the_first_cell_says_what_and_how_long_and_from_where(cells):
+    first = text(cells[0])
+    assert first.startswith("# ")
+    for heading in ("**You will learn**", "**Time:**", "**Needed:**", "**References:**"):
+        assert heading in first
+    assert sum(bool(re.match("## ", text(cell))) for cell in cells) >= 6
+
+
+def test_cells_are_short(cells):
+    for cell in cells:
+        lines = [line for line in text(cell).splitlines() if line.strip()]
+        robot = "robot" in cell["metadata"].get("tags", ())
+        assert cell["cell_type"] == "markdown" or robot or len(lines) <= LONGEST, text(cell)
+
+
+def test_outputs_need_no_kernel_and_no_network(cells):
+    """No widget, which every reader would prefer, and nothing red."""
+    for output in outputs(cells):
+        assert output.get("name") != "stderr", output["text"]
+        bundle = output.get("data", {})
+        assert not [kind for kind in bundle if "widget" in kind or "javascript" in kind]
+        page = "".join(bundle.get("text/html", ""))
+        assert not re.search(r"""(src|href)\s*=\s*["']https?:""", page)
+        assert "<iframe" not in page or "image/png" in bundle
+
+
+def test_motions_have_pictures_and_the_last_one_a_player(cells):
+    motions = [o["data"] for o in outputs(cells) if "".join(o.get("data", {}).get("text/plain", "")).startswith("Traj")]
+    assert motions
+    assert all("image/png" in bundle for bundle in motions)
+    assert ["text/html" in bundle for bundle in motions] == [False] * (len(motions) - 1) + [True]
+
+
+def test_they_are_not_too_large():
+    assert sum(path.stat().st_size for path in FOLDER.glob("*.ipynb")) < LARGEST

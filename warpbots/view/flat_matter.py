@@ -1,0 +1,110 @@
+"""Soft matter in 2D: discs that deform with it, within the outlines of their bodies."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warpbots.scene import Scene
+from warpbots.solvers.matter import Matter
+from warpbots.view.deformation import Deformation
+from warpbots.view.skin import Skin
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.path import Path
+
+__all__ = ["FlatMatter"]
+
+_MOST = 30_000  # particles that are drawn
+_RIM = 0.0035  # width of an outline over the width of the window
+_LINE = 1.6  # the same in points, half of it outside
+_DARK = 0.62  # colour of an outline in that of its body
+
+
+class FlatMatter:
+    """All soft matter of a 2D scene on axes, one moment after another."""
+
+    def __init__(self, ax: "Axes", scene: Scene, particles: Matter, radius: np.ndarray, skins: tuple[Skin, ...]):
+        """Prepare what does not move.
+
+        Args:
+            ax: Where to draw; its limits are final.
+            scene: The bodies.
+            particles: All soft matter at rest.
+            radius: Radii of the discs [m], shape (n_particles,).
+            skins: Outlines of the bodies that have one.
+        """
+        self._ax, self._scene, self._radius, self._skins = ax, scene, radius, skins
+        self._deformation = Deformation(particles) if len(particles) else None
+        self._rim = _RIM * float(np.ptp(ax.get_xlim()))
+        self._drawn = np.arange(len(radius))
+        if len(radius) > _MOST:
+            self._drawn = np.random.default_rng(0).choice(len(radius), _MOST, replace=False)
+            self._radius = radius * np.sqrt(len(radius) / _MOST)
+
+    def show(self, position: np.ndarray, colors: np.ndarray) -> "list[Artist]":
+        """Draw a moment.
+
+        Bodies that have parted, and those without an outline, have larger, darker discs below theirs, which leave a
+        line around them.
+
+        Args:
+            position: Where the particles are [m], shape (n_particles, 2).
+            colors: Their red, green and blue in [0, 1], shape (n_particles, 3).
+
+        Returns:
+            What was drawn.
+        """
+        if self._deformation is None:
+            return []
+        ellipses = self._deformation.of(position)
+        loose, made = np.ones(len(position), dtype=bool), []
+        for skin in self._skins:
+            vertices, intact, _ = skin.at(position)
+            if intact.all():
+                loose[skin.members] = False
+                path, dark = _closed(vertices, skin.faces), _DARK * np.array(self._scene.bodies[skin.body].color)
+                made.append(self._outline(path, dark))
+                made.append(self._discs(position, colors, ellipses, skin.members, 0.0, 3))
+                made[-1].set_clip_path(path, self._ax.transData)
+        if loose.any():
+            for grow, color, order in ((self._rim, _DARK * colors, 2), (0.0, colors, 3)):
+                made.append(self._discs(position, color, ellipses, np.flatnonzero(loose), grow, order))
+        return made
+
+    def _outline(self, path: "Path", color: np.ndarray) -> "Artist":
+        from matplotlib.patches import PathPatch
+
+        shape = PathPatch(path, facecolor=color, edgecolor=color, linewidth=_LINE, joinstyle="round", zorder=2)
+        return self._ax.add_patch(shape)
+
+    def _discs(
+        self,
+        position: np.ndarray,
+        colors: np.ndarray,
+        ellipses: tuple[np.ndarray, np.ndarray, np.ndarray],
+        some: np.ndarray,
+        grow: float,
+        order: int,
+    ) -> "Artist":
+        """Discs of `some` particles, deformed as `ellipses` and larger by `grow` [m]."""
+        from matplotlib.collections import EllipseCollection
+
+        some = np.intersect1d(some, self._drawn)
+        long, short, angle, radius = (a[some] for a in (*ellipses, self._radius))
+        discs = EllipseCollection(
+            2.0 * (radius * long + grow), 2.0 * (radius * short + grow), angle, units="xy", offsets=position[some],
+            offset_transform=self._ax.transData, facecolors=colors[some], edgecolors="none", linewidths=0.0,
+            zorder=order,
+        )  # fmt: skip
+        return self._ax.add_collection(discs, autolim=False)
+
+
+def _closed(vertices: np.ndarray, edges: np.ndarray) -> "Path":
+    """Closed lines as a path: a line ends where an edge goes back to its beginning."""
+    from matplotlib.path import Path
+
+    ends = np.flatnonzero(edges[:, 1] < edges[:, 0]) + 1
+    lines = np.split(vertices[edges[:, 0]], ends[:-1])
+    return Path.make_compound_path(*(Path(np.append(line, line[:1], axis=0), closed=True) for line in lines))

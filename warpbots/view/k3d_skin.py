@@ -1,0 +1,77 @@
+"""The skins of soft bodies as k3d meshes, and the particles that they leave bare."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warpbots.contact import signed_distance
+from warpbots.view.motion import Motion
+from warpbots.view.palette import body_colors, packed
+from warpbots.view.skin import Skin
+
+if TYPE_CHECKING:
+    import k3d
+
+__all__ = ["bare_particles", "by_frame", "skin_meshes", "upright"]
+
+
+def upright(x: np.ndarray) -> np.ndarray:
+    """Points as k3d takes them, shape (n, 3), float32; those of a 2D scene in the x-z plane."""
+    if x.shape[-1] == 2:
+        x = np.stack([x[..., 0], np.zeros_like(x[..., 0]), x[..., 1]], axis=-1)
+    return np.ascontiguousarray(x, dtype=np.float32)
+
+
+def by_frame(values: list[np.ndarray]) -> dict[str, np.ndarray] | np.ndarray:
+    """A time series of k3d, or a single array for all frames if they have the same one."""
+    if all(np.array_equal(value, values[0]) for value in values[1:]):
+        return values[0]
+    return {str(k): value for k, value in enumerate(values)}
+
+
+def bare_particles(motion: Motion) -> np.ndarray:
+    """Which particles no intact skin covers at each moment, shape (n_frames, n_particles), bool.
+
+    Bodies without a skin are all bare; so is, in 2D, at every moment a body that parts at any.
+    """
+    bare = np.ones(motion.position.shape[:2], dtype=bool)
+    for skin in motion.skins:
+        frames = [skin.at(x) for x in motion.position]
+        if motion.scene.dim == 3 or all(intact.all() for _, intact, _ in frames):
+            bare[:, skin.members] = [seen for *_, seen in frames]
+    return bare
+
+
+def skin_meshes(motion: Motion) -> "list[k3d.objects.Mesh]":
+    """The skins of all bodies; in 2D those of bodies that do not part."""
+    import k3d
+
+    made = []
+    for skin in motion.skins:
+        body, frames = motion.scene.bodies[skin.body], [skin.at(x) for x in motion.position]
+        vertices, owner = [x for x, *_ in frames], skin.owner
+        if motion.scene.dim == 3:
+            none = np.zeros((1, 3), dtype=int)  # k3d takes no empty list
+            faces = [skin.faces[intact] if intact.any() else none for _, intact, _ in frames]
+        elif all(intact.all() for _, intact, _ in frames):
+            vertices = [np.concatenate([v, x[skin.members]]) for v, x in zip(vertices, motion.position, strict=True)]
+            owner, faces = np.append(owner, skin.members), [_filling(skin, body.shape)] * len(frames)
+        else:
+            continue
+        colors = [packed(body_colors(motion.scene, motion.particles, u)[owner]) for u in motion.control]
+        color = int(packed(np.array([body.color]))[0])
+        made.append(k3d.mesh(
+            {str(k): upright(x) for k, x in enumerate(vertices)}, by_frame([f.astype(np.uint32) for f in faces]),
+            colors=by_frame(colors), side="front" if motion.scene.dim == 3 else "double",
+            flat_shading=motion.scene.dim == 2, roughness=1.0, emissive=color, emissive_intensity=0.2, name=body.name,
+        ))  # fmt: skip
+    return made
+
+
+def _filling(skin: Skin, shape: object) -> np.ndarray:
+    """Triangles between the vertices of an outline and the particles inside of it, shape (m, 3)."""
+    from scipy.spatial import Delaunay
+
+    x = np.concatenate([skin.border, skin.rest])
+    faces = Delaunay(x).simplices
+    return faces[signed_distance(shape, x[faces].mean(axis=1)) < 0.0]

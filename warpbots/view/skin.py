@@ -1,0 +1,150 @@
+"""The skin of soft bodies made of particles: the surface of their shape at rest, carried along by the particles.
+
+Where matter has parted, the skin ends, and its particles are seen.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from warpbots.contact import signed_distance
+from warpbots.scene import Points, Posed, Scene, Shape, Sheet, Truss, Union
+from warpbots.solvers.matter import Matter
+from warpbots.view.carried_points import CarriedPoints, spacing_of
+from warpbots.view.mesh_bodies import loose
+from warpbots.view.rigid_bodies import Facets, shaded, triangles_of
+
+__all__ = ["Skin", "skins_of"]
+
+_EDGE = 1.3  # longest edge of a face [distances between particles]
+_FINEST = 90  # faces along the longest edge of a body, at most
+_DEEP = 3.5  # depth from which particles are drawn, as some may be seen through a hole [distances between particles]
+_NEAR = 4.0  # distance from a hole up to which they are drawn at any depth but right below intact skin [likewise]
+_RIM = 1.6  # distance from a hole up to which they are drawn there, too [likewise]
+_CELLS = 3  # samples for each distance between particles, along an outline
+_MOST = 500  # samples along the longest edge of an outline
+_FEWEST = 8  # particles of a body with a skin
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Skin:
+    """The surface of one soft body in 3D, or the outline of one in 2D.
+
+    Attributes:
+        body: Index of the body in the scene.
+        members: Which particles are its own, shape (n,), int.
+        faces: Vertex indices of triangles, counter-clockwise seen from outside, shape (m, 3), or in 2D of edges, shape
+            (m, 2); those of a closed line follow one another.
+        rest: Rest positions of its particles [m], shape (n, dim).
+        border: Rest positions of the vertices [m], shape (n_vertices, dim).
+        spacing: Distance between its particles [m].
+        owner: For each vertex, the nearest of all particles, shape (n_vertices,), int.
+        points: The vertices.
+    """
+
+    body: int
+    members: np.ndarray
+    faces: np.ndarray
+    rest: np.ndarray
+    border: np.ndarray
+    spacing: float
+    owner: np.ndarray
+    points: CarriedPoints
+
+    def at(self, position: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The skin at one moment.
+
+        Args:
+            position: Where all particles are [m], shape (n_particles, dim).
+
+        Returns:
+            Vertices [m], shape (n_vertices, dim); which faces are intact, shape (m,), bool; and which of its particles
+            must be drawn, because no intact skin covers them, shape (n,), bool.
+        """
+        from scipy.spatial import cKDTree
+
+        vertices, torn = self.points.at(position[self.members])
+        intact, bare = ~torn[self.faces].any(axis=1), np.zeros(len(self.members), dtype=bool)
+        if torn.any():
+            depth, hole = (
+                cKDTree(border).query(self.rest)[0] / self.spacing
+                for border in (self.border, self.border[np.unique(self.faces[~intact])])
+            )
+            bare = (hole < _RIM) | ((depth > 1.0) & ((hole < _NEAR) | (depth > _DEEP)))
+        return vertices, intact, bare
+
+    def facets(self, vertices: np.ndarray, intact: np.ndarray, color: np.ndarray) -> Facets:
+        """Its intact faces, smooth between creases.
+
+        Args:
+            vertices: From `at`.
+            intact: From `at`.
+            color: Red, green and blue of all particles in [0, 1], shape (n_particles, 3).
+        """
+        faces = self.faces[intact]
+        corner = vertices[faces]
+        across = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])  # by area
+        normal = np.zeros_like(vertices)
+        np.add.at(normal, faces.T, across)
+        normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
+        return Facets(corner, normal[faces], color[self.owner[faces]].mean(axis=1))
+
+
+def skins_of(scene: Scene, particles: Matter) -> tuple[Skin, ...]:
+    """The skins of all bodies of `scene` whose particles are drawn themselves; none of trusses, sheets and points.
+
+    Args:
+        scene: The bodies.
+        particles: All soft matter at rest, as it is drawn.
+    """
+    alone, found = loose(particles) if scene.dim == 3 else np.ones(len(particles.position), dtype=bool), []
+    for k, body in enumerate(scene.bodies):
+        members = np.flatnonzero(alone & (particles.body == k))
+        if len(members) < _FEWEST or not _is_solid(body.shape):
+            continue
+        x, spacing = particles.position[members], spacing_of(particles.volume[members], scene.dim)
+        vertices, faces = (_mesh if scene.dim == 3 else _lines)(body.shape, spacing)
+        if len(faces):
+            found.append(_skin(k, members, x, spacing, vertices, faces))
+    return tuple(found)
+
+
+def _skin(
+    body: int, members: np.ndarray, x: np.ndarray, spacing: float, vertices: np.ndarray, faces: np.ndarray
+) -> Skin:
+    from scipy.spatial import cKDTree
+
+    owner = members[cKDTree(x).query(vertices)[1]]
+    return Skin(body, members, faces, x, vertices, spacing, owner, CarriedPoints(x, vertices, spacing))
+
+
+def _is_solid(shape: Shape) -> bool:
+    if isinstance(shape, Union):
+        return all(map(_is_solid, shape.shapes))
+    return _is_solid(shape.shape) if isinstance(shape, Posed) else not isinstance(shape, Truss | Sheet | Points)
+
+
+def _mesh(shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray]:
+    """The surface of a 3D shape, in triangles so small that they can follow its particles."""
+    import trimesh
+
+    edge = max(_EDGE * spacing, float(np.subtract(*shape.bounds[::-1]).max()) / _FINEST)
+    mesh = shaded(*trimesh.remesh.subdivide_to_size(*triangles_of(shape), edge, max_iter=20))
+    return np.array(mesh.vertices), np.array(mesh.faces)
+
+
+def _lines(shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray]:
+    """The border of a 2D shape as closed lines."""
+    from contourpy import contour_generator
+
+    lower, upper = shape.bounds
+    cell = max(spacing / _CELLS, float((upper - lower).max()) / _MOST)
+    x, y = (np.arange(a - 1.5 * cell, b + 2.5 * cell, cell) for a, b in zip(lower, upper, strict=True))
+    grid = np.stack(np.meshgrid(x, y), axis=-1)
+    distance = signed_distance(shape, grid.reshape(-1, 2)).reshape(grid.shape[:2])
+    lines = [line[:-1] for line in contour_generator(x, y, distance).lines(0.0)]  # the last point is the first one
+    first = np.cumsum([0, *map(len, lines)])
+    number = [a + np.arange(len(line)) for a, line in zip(first, lines, strict=False)]
+    none = np.zeros((0, 2))
+    edges = [np.stack([k, np.roll(k, -1)], axis=1) for k in number]
+    return np.concatenate([none, *lines]), np.concatenate([none.astype(int), *edges])
