@@ -3,6 +3,7 @@
 from warpbots.scene.actuators import (
     Actuator,
     Cable,
+    Cavity,
     Expansion,
     Fibre,
     Motor,
@@ -55,6 +56,7 @@ __all__ = [
     "Box",
     "Cable",
     "Capsule",
+    "Cavity",
     "Cloud",
     "Constraint",
     "Contact",
