@@ -4,12 +4,15 @@ from warpbots.solvers.projective.measurements import ProjectiveReadings, Skeleta
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
 from warpbots.solvers.projective.report import StepReport
 from warpbots.solvers.projective.solver import ProjectiveDynamics
+from warpbots.solvers.projective.statics import Equilibrium, equilibrium
 
 __all__ = [
+    "Equilibrium",
     "ProjectiveDynamics",
     "ProjectiveModel",
     "ProjectiveReadings",
     "ProjectiveState",
     "SkeletalReadings",
     "StepReport",
+    "equilibrium",
 ]
