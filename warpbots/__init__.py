@@ -15,6 +15,7 @@ from warpbots.optimize import Bounded, History, fit, hessian_product
 from warpbots.scene import (
     Attachment,
     Cable,
+    Cavity,
     Cloud,
     Constraint,
     Contact,
@@ -60,6 +61,7 @@ __all__ = [
     "Attachment",
     "Bounded",
     "Cable",
+    "Cavity",
     "Checkpoints",
     "Cloud",
     "Constraint",

@@ -6,11 +6,13 @@ import numpy as np
 import torch
 import warp as wp
 from cases import lame, rotation_of
+from hollow_bodies import hollow_box
 
 from warpbots.numerics import real_numpy
 from warpbots.scene import (
     Box,
     Cable,
+    Cavity,
     Constraint,
     Fibre,
     Fluid,
@@ -64,6 +66,20 @@ def strung() -> Scene:
     taut = Cable("taut", ((0, 0, 0.08), (0.08, 0, 0.08), (0.16, 0.04, 0.08), (0.16, 0.08, 0.0)), 2e3, 0.26)
     slack = Cable("slack", ((0, 0, 0), (0.16, 0, 0)), 1e3, 0.4)
     return dataclasses.replace(scene, actuators=(*scene.actuators, taut, slack))
+
+
+def breathing(obstacles: tuple[Obstacle, ...] = (), held: bool = True) -> Scene:
+    """A finger of 12 cm with a chamber of given pressure, and one of given gas at its tip."""
+    voids = Box((0.02, 0.02, 0.02), (0.06, 0.04, 0.04)), Box((0.08, 0.02, 0.02), (0.1, 0.04, 0.04))
+    body = SoftBody(
+        "finger",
+        hollow_box((0.12, 0.06, 0.06), voids, 0.02),
+        Material(1e5, 0.3, 1000.0, "neo_hookean"),
+        regions={"root": HalfSpace((1e-6, 0, 0), (1, 0, 0)), "palm": voids[0], "tip": voids[1]},
+        velocity=None if held else (1.0, 0.0, -0.1),
+    )
+    actuators = Cavity("pump", "palm", 1e4), Cavity("gas", "tip", max_gas_ratio=1.5)
+    return Scene((body,), actuators, obstacles, constraints=(Constraint("root"),) if held else ())
 
 
 def swimming(scene: Scene) -> Scene:
@@ -135,10 +151,10 @@ def stirred(sim: Simulation, rng: np.random.Generator, intervals: int) -> dict[s
         return scale * torch.as_tensor(rng.uniform(-1, 1, value.shape))
 
     inputs = {n: sim.parameter(n) for n in sim.parameters()}
-    shares = {"poissons_ratio": 0.05, "cable_length": 0.05}
+    shares = dict.fromkeys(("poissons_ratio", "cable_length", "cavity_gas", "ambient_pressure"), 0.05)
     for name in (
         "youngs_modulus", "poissons_ratio", "density", "thickness", "bending", "section", "fibre_stiffness",
-        "cell_stiffness", "cable_stiffness", "fluid_density", "fluid_velocity", "drag", "thrust",
+        "cell_stiffness", "cable_stiffness", "cavity_pressure", "cavity_gas", "ambient_pressure", "fluid_density", "fluid_velocity", "drag", "thrust",
     ):  # fmt: skip
         if name in inputs:
             inputs[name] = inputs[name] * (1.0 + noise(inputs[name], shares.get(name, 0.2)))

@@ -5,6 +5,7 @@ import pytest
 import torch
 from soft_bodies import (
     beam,
+    breathing,
     cloth,
     contact_forces,
     driven,
@@ -32,12 +33,15 @@ CASES = {
     "air-mixed": (mixed, 3, 1e-6),
     "air-driven": (driven, 3, 1e-6),
     "air-strung": (strung, 3, 1e-6),
+    "air-breathing": (breathing, 3, 1e-6),
+    "air-breathing-swimming": (lambda: swimming(breathing()), 3, 1e-6),
     "air-swimming": (lambda: swimming(driven("neo_hookean")), 3, 1e-6),
     "air-swimming-cloth": (lambda: swimming(cloth()), 3, 1e-6),
     "cloth": (lambda: cloth((floor(-0.012, friction=0.3),), held=False), 6, 1e-4),
     "slides": (lambda: sliding("corotated", (floor(friction=0.3),)), 6, 1e-4),
     "slides-swimming": (lambda: swimming(sliding("corotated", (floor(friction=0.3),))), 6, 1e-4),
     "sticks": (lambda: sliding("neo_hookean", (floor(friction=0.9),), (0.2, 0.0, -0.1)), 6, 1e-4),
+    "slides-breathing": (lambda: breathing((floor(friction=0.3),), held=False), 6, 1e-4),
     "ball": (lambda: sliding("corotated", (BALL,)), 8, 1e-4),
     "slippery": (lambda: sliding("corotated", (floor(condition="slip"),)), 6, 1e-4),
     "sticky": (lambda: sliding("corotated", (floor(condition="sticky"),)), 6, 1e-4),

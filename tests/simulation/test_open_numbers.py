@@ -117,7 +117,7 @@ def test_nothing_is_said_where_nothing_was_chosen(capsys):
 
 
 def test_the_line_is_no_error_in_a_notebook(capsys, monkeypatch):
-    monkeypatch.setattr("warpbots.gradients.progress_notice.in_notebook", lambda: True)
+    monkeypatch.setattr("warpbots.notebook_cells.in_notebook", lambda: True)
     wb.Simulation(block(2), wb.MPM(1 / 8), device="cpu")
     said = capsys.readouterr()
     assert said.err == "" and "'robot' is simulated by MPM(dx=0.125) with dt=0.01 s in 1 substep of 0.01 s" in said.out

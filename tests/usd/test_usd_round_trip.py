@@ -13,6 +13,7 @@ from warpbots.scene import (
     CONDITIONS,
     Box,
     Cable,
+    Cavity,
     Fibre,
     Fluid,
     Material,
@@ -80,7 +81,10 @@ def test_each_condition(condition, dim, tmp_path):
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-@pytest.mark.parametrize("kind", ["pressure", "muscle", "fibre", "pneumatic cell", "cable", "cable with rest length"])
+@pytest.mark.parametrize(
+    "kind",
+    ["pressure", "muscle", "fibre", "pneumatic cell", "cavity", "cavity with gas", "cable", "cable with rest length"],
+)
 def test_each_actuator(kind, dim, tmp_path):
     route = tuple(map(tuple, np.arange(3 * dim).reshape(3, dim) / 7.0))
     actuator = {
@@ -88,6 +92,8 @@ def test_each_actuator(kind, dim, tmp_path):
         "muscle": Muscle("a b", "all", (1,) * dim, 1e5 / 3),
         "fibre": Fibre("a b", "all", (1,) * dim, 1e5 / 3, 1 / 3),
         "pneumatic cell": PneumaticCell("a b", "all", 1e5 / 3, 1 / 3),
+        "cavity": Cavity("a b", "all", 1e4 / 3),
+        "cavity with gas": Cavity("a b", "all", max_gas_ratio=4 / 3, ambient_pressure=1e5 / 3),
         "cable": Cable("a b", route, 1e3 / 7),
         "cable with rest length": Cable("a b", route, 1e3 / 7, 1 / 7),
     }[kind]

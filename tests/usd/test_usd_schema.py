@@ -137,6 +137,7 @@ def test_every_field_of_a_scene_is_read_and_written():
         "Muscle": {"name", "region"},
         "Fibre": {"name", "region"},
         "PneumaticCell": {"name", "region"},
+        "Cavity": {"name", "region"},
         "Cable": {"name"},
         "Expansion": {"name", "region"},
         "Oscillation": {"name", "region"},

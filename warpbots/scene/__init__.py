@@ -3,6 +3,7 @@
 from warpbots.scene.actuators import (
     Actuator,
     Cable,
+    Cavity,
     Expansion,
     Fibre,
     Motor,
@@ -57,6 +58,7 @@ __all__ = [
     "Box",
     "Cable",
     "Capsule",
+    "Cavity",
     "Cloud",
     "Constraint",
     "Contact",

@@ -4,12 +4,26 @@ from collections.abc import Sequence
 
 from warpbots.scene.record import SceneError, direction, point, record
 
-__all__ = ["Actuator", "Cable", "Expansion", "Fibre", "Motor", "Muscle", "Oscillation", "PneumaticCell", "Pressure"]
+__all__ = [
+    "Actuator",
+    "Cable",
+    "Cavity",
+    "Expansion",
+    "Fibre",
+    "Motor",
+    "Muscle",
+    "Oscillation",
+    "PneumaticCell",
+    "Pressure",
+]
+
+_ATMOSPHERE = 101325.0
+"""Standard atmosphere [Pa]."""
 
 
 @record
 class Pressure:
-    """A fluidic chamber: isotropic stress on a region, pushing outwards for u > 0.
+    """Isotropic active stress in the solid matter of a region, which swells for u > 0; `Cavity` is a chamber of air.
 
     The Kirchhoff stress tau gains -u max_pressure F F^T (ChainQueen eq. 15, read as the Kirchhoff term of A69).
 
@@ -104,6 +118,61 @@ class PneumaticCell:
     def __post_init__(self):
         _require_positive(self, "stiffness", "Pa")
         _require_strain(self, "max_expansion", "volume")
+
+
+@record
+class Cavity:
+    """A chamber of air in a soft body: pressure on its walls, normal to them wherever they move.
+
+    The chamber is the void that the one closed surface within `region` encloses: faces of solids and sheets whose
+    vertices all lie in the shape of the region, and which together have no open edge. A shape that contains the void
+    and some matter around it will do, and so will one that contains a whole hollow body, whose outer surface does not
+    count. The gauge pressure p, which is that inside less that outside, is either given,
+
+        p = u max_pressure,
+
+    or that of a given amount of gas of constant temperature in the volume V of the chamber,
+
+        p = n R T / V - ambient_pressure,   n R T = ambient_pressure V_0 max_gas_ratio^u,
+
+    which fills the undeformed chamber of volume V_0 at ambient pressure for u = 0.
+
+    Attributes:
+        name: Name of the actuator; its control channel carries this name.
+        region: Name of the region around the chamber.
+        max_pressure: Gauge pressure at u = 1 [Pa], positive, or None for a given amount of gas.
+        max_gas_ratio: Amount of gas at u = 1 relative to that at u = 0, and at u = 0 relative to that at u = -1 [1],
+            at least 1; 1 for a sealed chamber; None for a given pressure.
+        ambient_pressure: Absolute pressure outside of bodies [Pa], positive; a given gauge pressure does not depend on
+            it.
+
+    Raises:
+        SceneError: Both or none of `max_pressure` and `max_gas_ratio`, or a value outside of its range.
+    """
+
+    name: str
+    region: str
+    max_pressure: float | None = None
+    max_gas_ratio: float | None = None
+    ambient_pressure: float = _ATMOSPHERE
+
+    def __post_init__(self):
+        if (self.max_pressure is None) == (self.max_gas_ratio is None):
+            raise SceneError(
+                f"Cavity {self.name!r}: it needs either max_pressure [Pa], for a given pressure, or max_gas_ratio, for "
+                f"a given amount of gas, got {'neither' if self.max_pressure is None else 'both'}"
+            )
+        if self.max_pressure is not None:
+            _require_positive(self, "max_pressure", "Pa")
+        elif self.max_gas_ratio < 1.0:
+            raise SceneError(
+                f"Cavity {self.name!r}: max_gas_ratio must be at least 1, got {self.max_gas_ratio:g}; u < 0 removes gas"
+            )
+        if self.ambient_pressure <= 0.0:
+            raise SceneError(
+                f"Cavity {self.name!r}: ambient_pressure is an absolute pressure and must be positive [Pa], got "
+                f"{self.ambient_pressure:g}"
+            )
 
 
 @record
@@ -234,7 +303,7 @@ class Motor:
         _require_positive(self, "max_speed", "rad/s")
 
 
-Actuator = Pressure | Muscle | Fibre | PneumaticCell | Cable | Expansion | Oscillation | Motor
+Actuator = Pressure | Muscle | Fibre | PneumaticCell | Cavity | Cable | Expansion | Oscillation | Motor
 """Any of the actuators of this module."""
 
 

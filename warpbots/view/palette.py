@@ -4,7 +4,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from warpbots.scene import Actuator, Expansion, Pressure, Scene
+from warpbots.scene import Actuator, Cavity, Expansion, PneumaticCell, Pressure, Scene
 
 __all__ = [
     "PAPER",
@@ -46,7 +46,7 @@ class _OnRegion(Protocol):
 
 def contraction(actuator: Actuator, signal: float) -> float:
     """Contraction of what `actuator` drives, in [-1, 1]: 1 is full contraction, -1 full expansion."""
-    return -signal if isinstance(actuator, Pressure | Expansion) else signal
+    return -signal if isinstance(actuator, Pressure | PneumaticCell | Cavity | Expansion) else signal
 
 
 def body_colors(scene: Scene, particles: object, control: np.ndarray | None = None) -> np.ndarray:

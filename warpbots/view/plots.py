@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpbots.output_files import replacing
-from warpbots.scene import Pressure
-from warpbots.view.palette import CONTRACT, EXPAND, INK, QUIET
+from warpbots.view.palette import CONTRACT, EXPAND, INK, QUIET, contraction
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,7 +97,7 @@ def controls(trajectory: "Trajectory[Any]", ax: "Axes | None" = None, *, world: 
     signal = trajectory.control[world].detach().cpu().numpy()
     edges = trajectory.control_interval * np.arange(trajectory.steps + 1)
     if len(actuators) > _LINES:
-        pull = signal * [-1.0 if isinstance(a, Pressure) else 1.0 for a in actuators]
+        pull = signal * [contraction(a, 1.0) for a in actuators]
         return _bands(_axes(ax, "time [s]", "", height=0.9 + 0.2 * len(actuators)), edges, pull, actuators)
     ax = _axes(ax, "time [s]", "control")
     for k, actuator in enumerate(actuators):

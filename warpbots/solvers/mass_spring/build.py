@@ -14,6 +14,7 @@ from warpbots.numerics import parallel, real, vector
 from warpbots.scene import (
     FREEDOMS,
     Cable,
+    Cavity,
     Heightfield,
     Motor,
     Oscillation,
@@ -169,6 +170,11 @@ def _cut(body: SoftBody, spacing: float, kind: str, seed: int) -> Cells:
 
 def _refuse_actuators(scene: Scene) -> None:
     for actuator in (a for a in scene.actuators if not isinstance(a, Motor | Cable)):
+        if isinstance(actuator, Cavity):
+            raise SceneError(
+                f"Cavity {actuator.name!r}: MassSpring has no surface around a void for air to press on; use "
+                f"ProjectiveDynamics, or Pressure for matter that swells"
+            )
         try:
             rest_strain(actuator, scene.dim)
         except TypeError:

@@ -6,7 +6,7 @@ import warp as wp
 from warpbots.actuation_laws import activation
 from warpbots.contact import coefficients
 from warpbots.numerics import real, vector
-from warpbots.scene import Cable, Expansion, Fibre, Motor, Oscillation, PneumaticCell, Scene, SceneError
+from warpbots.scene import Cable, Cavity, Expansion, Fibre, Motor, Oscillation, PneumaticCell, Scene, SceneError
 from warpbots.solvers.cable_routes import cables_of
 from warpbots.solvers.device_arrays import device_array, tiled
 from warpbots.solvers.law_groups import LawGroup, law_groups
@@ -94,6 +94,11 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
     for actuator in scene.actuators:
         if isinstance(actuator, Motor):
             raise SceneError(f"Motor {actuator.name!r}: MPM has no motors; use MassSpring")
+        if isinstance(actuator, Cavity):
+            raise SceneError(
+                f"Cavity {actuator.name!r}: MPM has no surface around a void for air to press on; use "
+                f"ProjectiveDynamics, or Pressure for matter that swells"
+            )
         if isinstance(actuator, Fibre | PneumaticCell):
             raise SceneError(
                 f"{type(actuator).__name__} {actuator.name!r}: MPM has no actuator with a stiffness of its own; use "

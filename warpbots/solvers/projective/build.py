@@ -11,6 +11,7 @@ from warpbots.contact.solid import Solids, solids_of, widths
 from warpbots.numerics import real, real_numpy, vector
 from warpbots.scene import (
     Cable,
+    Cavity,
     Expansion,
     Motor,
     Muscle,
@@ -101,6 +102,9 @@ def build(
         cable_stiffness=constant(mesh.cable_stiffness),
         cable_length=constant(mesh.cable_length),
         attachment_stiffness=constant(mesh.attachment_stiffness),
+        cavity_pressure=constant(mesh.cavity_pressure),
+        cavity_gas=constant(mesh.cavity_gas),
+        ambient_pressure=constant(mesh.ambient_pressure),
         rest_position=constant(mesh.position, vec),
         anchor=constant(mesh.position[fixed], vec),
         load=constant(load_forces(scene, mesh), vec),
@@ -253,8 +257,8 @@ def _refuse_held_bones(scene: Scene, mesh: Mesh) -> None:
 
 
 def _refuse_idle(scene: Scene, mesh: Mesh) -> None:
-    """Raise if the region of an actuator has no tetrahedra, on which all but cables and motors act."""
-    for actuator in (a for a in scene.actuators if not isinstance(a, Cable | Torque | Servo)):
+    """Raise if the region of an actuator has no tetrahedra, on which all but cables, cavities and motors act."""
+    for actuator in (a for a in scene.actuators if not isinstance(a, Cable | Cavity | Torque | Servo)):
         inside = mesh.element_regions[actuator.region]
         if not inside[mesh.of("tets")].any():
             raise SceneError(
@@ -283,7 +287,7 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
         if isinstance(actuator, Motor | Oscillation):
             raise SceneError(
                 f"{type(actuator).__name__} {actuator.name!r}: ProjectiveDynamics does not support this actuator; use "
-                f"Pressure, Muscle, Fibre, PneumaticCell, Expansion or Cable"
+                f"Pressure, Muscle, Fibre, PneumaticCell, Cavity, Expansion or Cable"
             )
     for constraint in scene.constraints:
         if constraint.freedom != "fixed":

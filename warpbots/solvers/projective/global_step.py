@@ -1,10 +1,12 @@
-"""The global step: a solve with the matrix, and rotations of unconstrained bodies by their inertia."""
+"""The global step: a solve with the matrix and the stiffness of gas, and rotations of free bodies by their inertia."""
 
 import warp as wp
 
 from warpbots.numerics import launch, launch_lanes
 from warpbots.solvers.projective import initial_guess
 from warpbots.solvers.projective.contact import free_rotation
+from warpbots.solvers.projective.elements.element import Point
+from warpbots.solvers.projective.gas_step import Gas
 from warpbots.solvers.projective.global_matrix import GlobalMatrix
 from warpbots.solvers.projective.iterate.anderson_arrays import LANES
 from warpbots.solvers.projective.iterate.sparse_cholesky import solve
@@ -25,14 +27,21 @@ class GlobalStep:
             x: Nodes at the start of the step [m], shape (worlds * n_nodes,).
         """
         self._model, self._factor, self._rotation, self._x = model, matrix.factor, matrix.rotation, x
+        self.gas = Gas(model, matrix.factor)
         self._workspace, self._sizes, self._device = model.workspace, model.topology.sizes, model.device
         self._bodies = model.worlds, matrix.rotation.count
 
-    def measure(self, v: wp.array, h: float) -> None:
-        """Gains of the rotations of unconstrained bodies, and their angles in free flight with velocities `v`."""
+    def measure(self, v: wp.array, point: Point) -> None:
+        """Gains of the rotations of unconstrained bodies, their angles in free flight, and the stiffness of gas.
+
+        Args:
+            v: Velocities of nodes at the start of the step [m/s], shape (worlds * n_nodes,).
+            point: Where gas is measured.
+        """
+        self.gas.measure(point)
         if self._rotation.count:
             self.place(self._workspace.everywhere, self._workspace.zero)
-            inputs = [self._model.nodes, h, v, self._workspace.scaling]
+            inputs = [self._model.nodes, point.h, v, self._workspace.scaling]
             launch_lanes(free_rotation.gain_kernel, self._bodies, LANES, inputs, [self._rotation], self._device)
 
     def shorten_flight(self, z: wp.array) -> None:
@@ -59,6 +68,7 @@ class GlobalStep:
     def solve(self, active: wp.array, r: wp.array, f: wp.array, linear: bool) -> None:
         """Write f = B^-1 r for nodes, to first order in rotations for a `linear` problem."""
         solve(self._factor, self._workspace.scaling, active, r, f, self._device)
+        self.gas.correct(active, r, f)
         if self._rotation.count:
             inputs, each = [self._rotation, int(linear), active], (self._model.worlds, self._sizes.nodes)
             launch_lanes(free_rotation.torque_kernel, self._bodies, LANES, [active, r], [self._rotation], self._device)

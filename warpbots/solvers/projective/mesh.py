@@ -14,6 +14,7 @@ from warpbots.solvers.matter import Matter, materials_at, refuse_empty, refuse_l
 from warpbots.solvers.projective.bones.binding import bones_at
 from warpbots.solvers.projective.elements.attachments import attached
 from warpbots.solvers.projective.elements.cables import strung
+from warpbots.solvers.projective.elements.cavity_surface import cavities_of
 from warpbots.solvers.projective.elements.driven_tetrahedra import driven
 from warpbots.solvers.projective.elements.fluid_drag import wetted
 from warpbots.solvers.projective.elements.hinges import hinges_of
@@ -44,7 +45,8 @@ class Part:
 class Mesh(Matter):
     """All soft matter of a scene; the points of `Matter` are its nodes, whose volume and density are of their share.
 
-    Elements are tetrahedra, then triangles, then bars. Hinges, fibres, cells, cables and faces have no matter.
+    Elements are tetrahedra, then triangles, then bars. Hinges, fibres, cells, cables, wetted faces and
+    walls of cavities have no matter.
 
     Attributes:
         tets: Nodes of the tetrahedra, shape (n_tets, 4), int.
@@ -84,6 +86,17 @@ class Mesh(Matter):
         faces: Nodes of the wetted faces, shape (n_faces, 3), int; sheets have two for each triangle.
         drag_at: Sines of the angles of attack of the table of drag [1], shape (n,).
         thrust_at: Those of the table of thrust [1], shape (n,).
+        cavities: Nodes of the faces around cavities, cavity after cavity, counter-clockwise seen from outside of them,
+            shape (n_walls, 3), int.
+        cavity: Cavity of each of them, shape (n_walls,), int.
+        cavity_run: First face of each run of such faces, and the one after its last, shape (n_runs, 2), int.
+        cavity_runs: First run of each cavity, and the one after its last, shape (n_cavities, 2), int.
+        cavity_channel: Control channels of the cavities, shape (n_cavities,), int.
+        cavity_number: Number of each cavity among those of given pressure, or of given gas, shape (n_cavities,), int.
+        cavity_gas_ratio: Amount of gas at u = 1 over that at u = 0 [1], 0 for a given pressure, shape (n_cavities,).
+        cavity_pressure: Gauge pressure at u = 1 of cavities of given pressure [Pa], shape (n,).
+        cavity_gas: n R T at u = 0 in cavities of given gas [J], shape (n,).
+        ambient_pressure: Absolute pressure around cavities of given gas [Pa], shape (n,).
         meshes: Surfaces of the bodies.
         edge: Mean length of the edges of elements [m].
     """
@@ -125,6 +138,16 @@ class Mesh(Matter):
     faces: np.ndarray
     drag_at: np.ndarray
     thrust_at: np.ndarray
+    cavities: np.ndarray
+    cavity: np.ndarray
+    cavity_run: np.ndarray
+    cavity_runs: np.ndarray
+    cavity_channel: np.ndarray
+    cavity_number: np.ndarray
+    cavity_gas_ratio: np.ndarray
+    cavity_pressure: np.ndarray
+    cavity_gas: np.ndarray
+    ambient_pressure: np.ndarray
     meshes: tuple[Part, ...]
     edge: float
 
@@ -234,7 +257,9 @@ def assemble(scene: Scene, cell_size: float) -> Mesh:
     }
     stiffness = edge * matter["youngs_modulus"].max()
     own |= attached(scene, nodes["position"], of_body, stiffness, cell_size)
-    own |= wetted(scene, [part.faces + part.nodes.start for part in meshes], tables["triangles"])
+    faces = np.concatenate([part.faces + part.nodes.start for part in meshes])
+    own |= cavities_of(scene, nodes["position"], faces, tables["triangles"], nodes["regions"])
+    own |= wetted(scene, faces, tables["triangles"], own["cavities"])
     return Mesh(**nodes, **matter, **tables, **own, meshes=meshes, edge=edge)
 
 

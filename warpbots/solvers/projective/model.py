@@ -53,6 +53,9 @@ _PARAMETERS = {
     "cable_stiffness": Parameter("N/m", *_POSITIVE, "cable", "spring constant of cables", inclusive=True),
     "cable_length": Parameter("m", *_POSITIVE, "cable", "length of cables paid out at u = 0"),
     "attachment_stiffness": Parameter("N/m", *_POSITIVE, "attachment point", "stiffness of it", inclusive=True),
+    "cavity_pressure": Parameter("Pa", *_POSITIVE, "cavity", "gauge pressure of cavities at u = 1", inclusive=True),
+    "cavity_gas": Parameter("J", *_POSITIVE, "cavity with gas", "amount of gas n R T in cavities at u = 0"),
+    "ambient_pressure": Parameter("Pa", *_POSITIVE, "cavity with gas", "absolute pressure outside", inclusive=True),
     "rest_position": Parameter("m", *_ANY, "node", "shape at rest"),
     "anchor": Parameter("m", *_ANY, "fixed node", "where fixed nodes are"),
     "load": Parameter("N", *_ANY, "node", "steady forces"),
@@ -125,6 +128,9 @@ class ProjectiveModel(ArrayModel):
         cable_stiffness: Spring constants of cables [N/m], shape (worlds, n_cables).
         cable_length: Lengths of cables paid out at u = 0 [m], shape (worlds, n_cables).
         attachment_stiffness: Spring constants of points of attachments [N/m], shape (worlds, n_points).
+        cavity_pressure: Gauge pressures at u = 1 [Pa], shape (worlds, n_cavities of given pressure).
+        cavity_gas: Amounts of gas n R T at u = 0 [J], shape (worlds, n_cavities of given gas).
+        ambient_pressure: Absolute pressures outside of these [Pa], shape (worlds, n_cavities of given gas).
         rest_position: Positions at rest [m], shape (worlds, n_nodes), vector.
         anchor: Where fixed nodes are [m], shape (worlds, n_fixed), vector.
         load: Steady forces [N], shape (worlds, n_nodes), vector.
@@ -163,6 +169,9 @@ class ProjectiveModel(ArrayModel):
     cable_stiffness: wp.array
     cable_length: wp.array
     attachment_stiffness: wp.array
+    cavity_pressure: wp.array
+    cavity_gas: wp.array
+    ambient_pressure: wp.array
     rest_position: wp.array
     anchor: wp.array
     load: wp.array
@@ -250,8 +259,8 @@ class ProjectiveModel(ArrayModel):
         """Differentiable parameters: field name -> unit, range and meaning.
 
         Parameters that the scene does not use are left out: anchors without fixed nodes, thickness and bending without
-        sheets, sections without bars, those of fibres, cells, cables and the fluid without these, and friction without
-        contacts on which it acts.
+        sheets, sections without bars, those of fibres, cells, cables, cavities and the fluid without these, and
+        friction without contacts on which it acts.
         """
         absent = {n for n in _PARAMETERS if not getattr(self, n).size}
         if not any(o.condition == "friction" for o in self.scene.obstacles):

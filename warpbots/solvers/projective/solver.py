@@ -11,10 +11,9 @@ from warpbots.numerics import launch, precision, real, record, vector, while_loo
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform
 from warpbots.solvers.articulated import Articulated
-from warpbots.solvers.articulated.measurements import Readings
 from warpbots.solvers.cell_sizes import given
 from warpbots.solvers.device_arrays import tiled
-from warpbots.solvers.projective.bones_step import Skeleton, sense_bones
+from warpbots.solvers.projective.bones_step import Skeleton
 from warpbots.solvers.projective.build import build
 from warpbots.solvers.projective.contact_points import Points
 from warpbots.solvers.projective.contact_step import Contact
@@ -25,6 +24,7 @@ from warpbots.solvers.projective.failure_diagnosis import diagnosis
 from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest
 from warpbots.solvers.projective.global_step import GlobalStep
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
+from warpbots.solvers.projective.measurements import ProjectiveReadings, readings, sense
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState, SkeletalState
 from warpbots.solvers.projective.report import StepReport, report_of
 from warpbots.solvers.projective.step_adjoint import step_adjoint
@@ -48,8 +48,9 @@ class ProjectiveDynamics:
     their material, sheets and bars follow Hooke's law in a corotated frame; bending has its own rigidity, which does
     not change with Young's modulus. The middle surface of a sheet and the joints of a truss are in contact with
     obstacles: half the thickness is ignored. Sheets of one `Union` are sewn to each other and to its solids where
-    vertices coincide, and rotate freely there. Cables are tied to nodes; the other actuators act on solids only. A step
-    of thin cloth that buckles has many solutions, and may need to be shorter to converge.
+    vertices coincide, and rotate freely there. Cables are tied to nodes, cavities press on solids and sheets, and the
+    other actuators act on solids only. A step of thin cloth that buckles has many solutions, and may need to be shorter
+    to converge.
 
     Rigid bodies of the scene are bones: they replace the soft bodies inside their shapes, and nodes inside or on their
     surface are bound to them. Their joints, springs, limits and motors are those of `Articulated` with implicit Euler.
@@ -202,7 +203,7 @@ class ProjectiveDynamics:
         contact = Contact(model, skeleton, points, dt)
         contact.begin()
         global_step = GlobalStep(model, matrix, x)
-        global_step.measure(v, h)
+        global_step.measure(v, Point(workspace.everywhere, control, x, workspace.zero, h))
         workspace.flight.fill_(1.0)
         skeleton.pose(workspace.everywhere, z)
         global_step.shorten_flight(z)
@@ -262,32 +263,22 @@ class ProjectiveDynamics:
         """
         return report_of(model, dt, self.tolerance)
 
-    def readings(self, model: ProjectiveModel, requires_grad: bool = False) -> Readings:
-        """Fresh arrays for `sense`.
+    def readings(self, model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveReadings[wp.array]:
+        """Fresh arrays for `sense`; `SkeletalReadings` where the scene has bones."""
+        return readings(model, requires_grad)
 
-        Raises:
-            TypeError: The scene has no bones.
-        """
-        _refuse_boneless(model)
-        return Articulated().readings(model.skeleton, requires_grad)
-
-    def sense(self, model: ProjectiveModel, state: SkeletalState, control: wp.array, readings_out: Readings) -> None:
-        """Measure bones: poses, velocities, energies and torques; records its adjoint on the active tape.
+    def sense(
+        self, model: ProjectiveModel, state: ProjectiveState, control: wp.array, readings_out: ProjectiveReadings
+    ) -> None:
+        """Measure energies, momenta, strain, stress, cavities and bones; records its adjoint on the active tape.
 
         Args:
             model: From `build`.
             state: The state to measure.
-            control: Control signals, on which the torques depend, shape (worlds, channels).
+            control: Control signals, shape (worlds, channels).
             readings_out: Where to write, from `readings`.
 
         Raises:
-            TypeError: The scene has no bones.
             RuntimeError: A gradient is wanted but the arrays have no room for it.
         """
-        _refuse_boneless(model)
-        sense_bones(model, state, control, readings_out)
-
-
-def _refuse_boneless(model: ProjectiveModel) -> None:
-    if model.skeleton is None:
-        raise TypeError("ProjectiveDynamics measures bones only, and the scene has none; use the state instead")
+        sense(model, state, control, readings_out)

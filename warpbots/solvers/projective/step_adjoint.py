@@ -60,9 +60,9 @@ def step_adjoint(
     contact = Contact(model, skeleton, points, dt)
     contact.recall(end, u)
     global_step = GlobalStep(model, matrix, x)
-    global_step.measure(v, h)
-    global_step.place(everywhere, u)
     point = Point(everywhere, control, x, u, h)
+    global_step.measure(v, point)
+    global_step.place(everywhere, u)
     it.history.z.zero_()
     if model.skeleton is not None:
         evaluate_residual(model, point, v)
@@ -75,7 +75,7 @@ def step_adjoint(
     inputs = [sizes.stride, it.progress.converged]
     launch(nodes.invalidate_kernel, (model.worlds, sizes.stride), inputs, [it.history.z], device)
     launch(nodes.weigh_kernel, each, [model.nodes, it.history.z], [workspace.residual.grad], device)
-    clear_gradients([u, workspace.force, workspace.corner_mass, *workspace.rested])
+    clear_gradients([u, workspace.corner_mass, *workspace.rested, *workspace.evaluated])
     launches = rest_launches(model, control) + residual_launches(model, point, v)
     for kernel, dim, inputs in reversed(launches):
         launch_own_adjoint(kernel, dim, inputs, device)
@@ -112,6 +112,7 @@ def solve_adjoint(
     def residual(active: wp.array, g: wp.array, a: wp.array, out: wp.array) -> None:
         inputs = [model.nodes, topology.row, topology.neighbor, point.h, active, g, a, workspace.column]
         launch(nodes.product_kernel, (model.worlds, topology.sizes.nodes), inputs, [out], device)
+        global_step.gas.pull(active, a, out)
 
     def precondition(active: wp.array, r: wp.array, out: wp.array) -> None:
         global_step.solve(active, r, out, linear=True)

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 
+import numpy as np
 import warp as wp
 
 from warpbots.numerics import NODE, parallel, real, vector
@@ -12,12 +13,19 @@ from warpbots.solvers.projective.bones.binding import BoneWorkspace
 from warpbots.solvers.projective.contact.surface_search import PAIRS, Search
 from warpbots.solvers.projective.contact_workspace import ContactWorkspace
 from warpbots.solvers.projective.elements.element import Kind
+from warpbots.solvers.projective.elements.gas_stiffness import GasArrays
 from warpbots.solvers.projective.elements.nodes import NodeArrays
 from warpbots.solvers.projective.iterate.minres import Krylov, krylov
-from warpbots.solvers.projective.topology import Topology
+from warpbots.solvers.projective.topology import Topology, constant_array
 from warpbots.solvers.solver import State
 
-__all__ = ["End", "Workspace"]
+__all__ = ["RUN", "End", "Workspace"]
+
+RUN = 64
+"""Entries of a sum that one thread adds up."""
+
+_terms = wp.types.vector(8, wp.float64)
+"""Kinetic and potential energy [J], momentum [N s] and angular momentum [N m s]."""
 
 _PARTS = 256
 """Parts in which many threads determine a maximum, a power of two."""
@@ -81,6 +89,15 @@ class Workspace:
         }
 
     @functools.cached_property
+    def _evaluated(self) -> dict[str, dict[str, wp.array]]:
+        """Fields of the structs of all kinds that are written with their forces, each with a gradient."""
+        mesh = self.topology.mesh
+        return {
+            k.name: {n: self._zeros(len(getattr(mesh, of)), t, gradient=True) for n, (t, of) in k.evaluated.items()}
+            for k in self.topology.kinds
+        }
+
+    @functools.cached_property
     def _mass(self) -> wp.array:
         """Mass of every node [kg], shape (worlds * n_nodes,), with a gradient."""
         return self._zeros(self.topology.sizes.nodes, real, gradient=True)
@@ -90,10 +107,17 @@ class Workspace:
         """Arrays that follow from the parameters at rest, each with a gradient."""
         return [self._mass, *(array for fields in self._at_rest.values() for array in fields.values())]
 
+    @property
+    def evaluated(self) -> list[wp.array]:
+        """Arrays between a point and the forces there, each with a gradient."""
+        return [self.force, *(array for fields in self._evaluated.values() for array in fields.values())]
+
     def struct(self, kind: Kind) -> object:
         """Elements of a kind as its Warp struct without the parameters."""
         elements = kind.arrays()
-        for name, value in (self.topology.elements[kind.name] | self._at_rest[kind.name]).items():
+        for name, value in (
+            self.topology.elements[kind.name] | self._at_rest[kind.name] | self._evaluated[kind.name]
+        ).items():
             setattr(elements, name, value)
         return elements
 
@@ -113,6 +137,29 @@ class Workspace:
     def force(self) -> wp.array:
         """Force at every corner [N], shape (worlds * corners,), with a gradient."""
         return self._zeros(self.topology.corners, vector(3), gradient=True)
+
+    @functools.cached_property
+    def energy(self) -> wp.array:
+        """Energy of every element, at its first corner [J], shape (worlds * corners,), with a gradient."""
+        return self._zeros(self.topology.corners, real, gradient=True)
+
+    @functools.cached_property
+    def sums(self) -> tuple[wp.array, wp.array, wp.array, wp.array]:
+        """What measurements add up, each with a gradient.
+
+        Terms of nodes, shape (worlds * n_nodes,), and of bones, shape (worlds, n_bones); sums of runs of the terms of
+        nodes, and of the energies of elements, each of shape (worlds, runs).
+        """
+        sizes, corners = self.topology.sizes, self.topology.corners
+        bones = self.skeleton.tree.bodies if self.skeleton else 0
+
+        def rows(count: int, dtype: type) -> wp.array:
+            return self._zeros(count, dtype, gradient=True).reshape((sizes.worlds, count))
+
+        return (
+            self._zeros(sizes.nodes, _terms, gradient=True), rows(bones, _terms),
+            rows(-(-sizes.nodes // RUN), _terms), rows(-(-corners // RUN), wp.float64),
+        )  # fmt: skip
 
     @functools.cached_property
     def displacement(self) -> wp.array:
@@ -177,6 +224,17 @@ class Workspace:
         """Positions [m], with a gradient, and velocities [m/s] of points at the start, shape (worlds * n_points,)."""
         points = self.topology.sizes.points
         return self._zeros(points, vector(3), gradient=True), self._zeros(points, vector(3))
+
+    @functools.cached_property
+    def gas(self) -> GasArrays:
+        """Arrays of the gas in cavities."""
+        mesh, gas = self.topology.mesh, GasArrays()
+        cavity = np.flatnonzero(mesh.cavity_gas_ratio)
+        gas.cavity = constant_array(cavity, int, self.topology.device)
+        gas.gradient, gas.moved = (self._zeros(len(cavity) * self.topology.sizes.nodes, NODE) for _ in range(2))
+        gas.slope, gas.inverse = (self._zeros(len(cavity) ** 2, wp.float64) for _ in range(2))
+        gas.share, gas.weight = (self._zeros(len(cavity), wp.float64) for _ in range(2))
+        return gas
 
     @functools.cached_property
     def contact(self) -> ContactWorkspace:

@@ -11,6 +11,7 @@ from warpbots.scene import (
     Actuator,
     Attachment,
     Cable,
+    Cavity,
     Constraint,
     Contact,
     Expansion,
@@ -40,6 +41,7 @@ _FIELDS = {
     Muscle: ("region", "Muscle.direction", "Muscle.max_stress"),
     Fibre: ("region", "Fibre.direction", "Fibre.stiffness", "Fibre.max_contraction"),
     PneumaticCell: ("region", "PneumaticCell.stiffness", "PneumaticCell.max_expansion"),
+    Cavity: ("region", "Cavity.max_pressure", "Cavity.max_gas_ratio", "Cavity.ambient_pressure"),
     Cable: ("Cable.waypoints", "Cable.stiffness", "Cable.rest_length"),
     Expansion: ("region", "Expansion.max_strain", "Expansion.direction"),
     Oscillation: (

@@ -11,6 +11,7 @@ from warpbots.numerics import launch_all, real, real_numpy
 from warpbots.scene import Joint, RigidBody, Scene, SceneError, Servo, Torque
 from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.articulated.build import build as build_articulated
+from warpbots.solvers.articulated.measurements import readings
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.articulated.spatial import scalar, vec3
 from warpbots.solvers.articulated.tree_passes import poses
@@ -119,6 +120,7 @@ class BoneWorkspace:
         pushed: Forces of soft bodies on bound nodes [N], shape (worlds * bound,).
         moved: Gradients with respect to the displacements of bound nodes, shape (worlds * bound,).
         power: Powers at bound nodes [W], shape (worlds * bound,), with a gradient.
+        readings: Measurements of the bones, for what nobody asks of them.
     """
 
     def __init__(self, skeleton: ArticulatedModel, bound: int, motor: list[int]):
@@ -150,6 +152,7 @@ class BoneWorkspace:
         self.tangent = zeros(worlds * n * n)
         self.pushed, self.moved = zeros(worlds * bound, vec3), zeros(worlds * bound, vec3)
         self.power = zeros(worlds * bound, gradient=True)
+        self.readings = readings(skeleton, requires_grad=True)
 
 
 def _all_joints(scene: Scene) -> list[Joint]:

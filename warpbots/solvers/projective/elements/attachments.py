@@ -20,13 +20,22 @@ from warpbots.solvers.projective.elements.element import (
     add_block,
     at,
     corner,
+    energy_by,
     forces_by,
     raise_to,
     row,
     stiffness_by,
 )
 
-__all__ = ["ATTACHMENTS", "AttachmentArrays", "attached", "force_kernel", "scaling_kernel", "stiffness_kernel"]
+__all__ = [
+    "ATTACHMENTS",
+    "AttachmentArrays",
+    "attached",
+    "energy_kernel",
+    "force_kernel",
+    "scaling_kernel",
+    "stiffness_kernel",
+]
 
 _CORNERS = 8
 _vec = vector(3)
@@ -68,6 +77,35 @@ def scaling_kernel(
     raise_to(scaling_out, w, e, points.attachment_stiffness[row(points.place, w, e)] * squares / points.nominal[e])
 
 
+@wp.func
+def apart(points: AttachmentArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, e: int):
+    """The vector y at x + u."""
+    n = w * points.place.nodes
+    m = w * points.place.stride
+    y = _vec()
+    for c in range(_CORNERS):
+        i = points.node[e][c]
+        y = y + points.attachment_weight[e][c] * (x[n + i] + at(u, m + i))
+    return y
+
+
+@wp.kernel(module=wp.get_module("warpbots.projective.attachments_energy"))
+def energy_kernel(
+    # model
+    points: AttachmentArrays,
+    # state
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    # out
+    energy_out: wp.array[real],
+):
+    """k/2 |y|^2."""
+    w, e = wp.tid()
+    y = apart(points, x, u, w, e)
+    k = points.attachment_stiffness[row(points.place, w, e)]
+    energy_out[corner(points.place, w, _CORNERS * e)] = real(0.5) * k * wp.dot(y, y)
+
+
 @wp.kernel
 def force_kernel(
     # model
@@ -83,13 +121,7 @@ def force_kernel(
     w, e = wp.tid()
     if active[w] == 0:
         return
-    n = w * points.place.nodes
-    m = w * points.place.stride
-    y = _vec()
-    for c in range(_CORNERS):
-        i = points.node[e][c]
-        y = y + points.attachment_weight[e][c] * (x[n + i] + at(u, m + i))
-    f = -points.attachment_stiffness[row(points.place, w, e)] * y
+    f = -points.attachment_stiffness[row(points.place, w, e)] * apart(points, x, u, w, e)
     for c in range(_CORNERS):
         force_out[corner(points.place, w, _CORNERS * e + c)] = points.attachment_weight[e][c] * f
 
@@ -131,6 +163,7 @@ ATTACHMENTS = Kind(
     blocks=_blocks,
     scaling=scaling_kernel,
     forces=forces_by(force_kernel),
+    energy=energy_by(energy_kernel),
     stiffness=stiffness_by(stiffness_kernel),
 )
 """Points at which soft bodies are attached to one another."""

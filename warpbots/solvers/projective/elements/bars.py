@@ -18,6 +18,7 @@ from warpbots.solvers.projective.elements.element import (
     Place,
     add_block,
     corner,
+    energy_by,
     forces_by,
     raise_to,
     rest_by,
@@ -27,7 +28,7 @@ from warpbots.solvers.projective.elements.element import (
     stiffness_by,
 )
 
-__all__ = ["BARS", "BarArrays", "force_kernel", "rest_kernel", "scaling_kernel", "stiffness_kernel"]
+__all__ = ["BARS", "BarArrays", "energy_kernel", "force_kernel", "rest_kernel", "scaling_kernel", "stiffness_kernel"]
 
 _vec = vector(3)
 
@@ -96,6 +97,24 @@ def scaling_kernel(
 def pull_of(d: _vec, k: real, length: real):
     """k (d - L_0 d / |d|): the force that draws the second end to the first."""
     return k * (d - length * wp.normalize(d))
+
+
+@wp.kernel(module=wp.get_module("warpbots.projective.bars_energy"))
+def energy_kernel(
+    # model
+    bars: BarArrays,
+    # state
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    # out
+    energy_out: wp.array[real],
+):
+    """k/2 (|d| - L_0)^2."""
+    w, e = wp.tid()
+    r = row(bars.place, w, e)
+    k = bars.node[e]
+    d = wp.length(span(bars.place, x, u, w, k[0], k[1])) - bars.length[r]
+    energy_out[corner(bars.place, w, 2 * e)] = real(0.5) * bars.spring[r] * d * d
 
 
 @wp.kernel
@@ -169,6 +188,7 @@ BARS = Kind(
     rest=rest_by(rest_kernel),
     scaling=scaling_kernel,
     forces=forces_by(force_kernel),
+    energy=energy_by(energy_kernel),
     stiffness=stiffness_by(stiffness_kernel),
 )
 """Bars of trusses."""

@@ -22,13 +22,14 @@ from warpbots.solvers.projective.elements.element import (
     Place,
     add_block,
     corner,
+    energy_by,
     forces_by,
     raise_to,
     span,
     stiffness_by,
 )
 
-__all__ = ["CABLES", "CableArrays", "force_kernel", "scaling_kernel", "stiffness_kernel", "strung"]
+__all__ = ["CABLES", "CableArrays", "energy_kernel", "force_kernel", "scaling_kernel", "stiffness_kernel", "strung"]
 
 _vec = vector(3)
 
@@ -104,6 +105,27 @@ def tension(cables: CableArrays, control: wp.array2d[real], x: wp.array[_vec], u
     i = w * cables.cable_first.shape[0] + c
     paid_out = cables.cable_length[i] * (real(1.0) - control[w, cables.cable_channel[c]])
     return cables.cable_stiffness[i] * wp.max(length(cables, x, u, w, c) - paid_out, real(0.0))
+
+
+@wp.kernel(module=wp.get_module("warpbots.projective.cables_energy"))
+def energy_kernel(
+    # model
+    cables: CableArrays,
+    # state
+    control: wp.array2d[real],
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    # out
+    energy_out: wp.array[real],
+):
+    """k/2 max(0, L - R (1 - u))^2, at the first pair of a cable."""
+    w, e = wp.tid()
+    c = cables.cable[e]
+    if e == cables.cable_first[c]:
+        i = w * cables.cable_first.shape[0] + c
+        paid_out = cables.cable_length[i] * (real(1.0) - control[w, cables.cable_channel[c]])
+        d = wp.max(length(cables, x, u, w, c) - paid_out, real(0.0))
+        energy_out[corner(cables.place, w, 4 * e)] = real(0.5) * cables.cable_stiffness[i] * d * d
 
 
 @wp.kernel
@@ -208,6 +230,7 @@ CABLES = Kind(
     blocks=_blocks,
     scaling=scaling_kernel,
     forces=forces_by(force_kernel, driven=True),
+    energy=energy_by(energy_kernel, driven=True),
     stiffness=stiffness_by(stiffness_kernel, driven=True),
 )
 """Cables."""

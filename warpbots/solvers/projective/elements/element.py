@@ -22,6 +22,7 @@ __all__ = [
     "edges",
     "edges_at_rest",
     "element",
+    "energy_by",
     "forces_by",
     "pairs",
     "raise_to",
@@ -92,10 +93,14 @@ class Kind:
         blocks: Function of a `Mesh`: stiffness of each element in the matrix of the global step [N/m], shape (count,
             corners, corners).
         forces: Function of (elements, model, point): launches that write forces at corners.
+        energy: Function of (elements, model, point): launches that write elastic energies of elements, at their first
+            corners; None for elements that are not elastic.
         stiffness: Function of (elements, model, point): launches that add second derivatives, or the transposed
             derivative of less the forces where these have no energy.
         rested: Fields of the struct that follow from the parameters at rest, with their types.
         constant: Fields of the struct that never change, with their types; those of `Mesh` by these names.
+        evaluated: Fields of the struct that the launches of `forces` write besides forces, with their types and the
+            field of `Mesh` that has an entry for each.
         rest: Function of (elements, model, control): launches that write the fields of `rested`, and masses of corners;
             None for elements without.
         forbid: Kernel (elements, x, u) -> (converged): fails a world in which an element is
@@ -112,6 +117,8 @@ class Kind:
     stiffness: Callable
     rested: dict[str, type] = dataclasses.field(default_factory=dict)
     constant: dict[str, type] = dataclasses.field(default_factory=dict)
+    evaluated: dict[str, tuple[type, str]] = dataclasses.field(default_factory=dict)
+    energy: Callable | None = None
     rest: Callable | None = None
     forbid: wp.Kernel | None = None
     scaling: wp.Kernel | None = None
@@ -141,6 +148,22 @@ def forces_by(kernel: wp.Kernel, driven: bool = False) -> Callable:
         return [(kernel, (model.worlds, elements.place.count), inputs)]
 
     return forces
+
+
+def energy_by(kernel: wp.Kernel, driven: bool = False) -> Callable:
+    """`Kind.energy` of a kind whose elements all follow one law.
+
+    Args:
+        kernel: (elements, x, u) -> (energy), or (elements, control, x, u) -> (energy).
+        driven: Whether it takes the control signals.
+    """
+
+    def energy(elements: object, model: object, point: Point) -> list[tuple]:
+        control = [point.control] if driven else []
+        inputs = [elements, *control, point.x, point.u, model.workspace.energy]
+        return [(kernel, (model.worlds, elements.place.count), inputs)]
+
+    return energy
 
 
 def stiffness_by(kernel: wp.Kernel, driven: bool = False) -> Callable:

@@ -18,6 +18,7 @@ from warpbots.solvers.projective.elements.element import (
     add_block,
     corner,
     edges_at_rest,
+    energy_by,
     forces_by,
     raise_to,
     rest_by,
@@ -26,7 +27,15 @@ from warpbots.solvers.projective.elements.element import (
     stiffness_by,
 )
 
-__all__ = ["FIBRES", "FibreArrays", "force_kernel", "rest_kernel", "scaling_kernel", "stiffness_kernel"]
+__all__ = [
+    "FIBRES",
+    "FibreArrays",
+    "energy_kernel",
+    "force_kernel",
+    "rest_kernel",
+    "scaling_kernel",
+    "stiffness_kernel",
+]
 
 _vec, _vec4 = vector(3), vector(4)
 _pull = fibre_pull(3)
@@ -113,6 +122,24 @@ def resting(fibres: FibreArrays, control: wp.array2d[real], w: int, e: int):
     return real(1.0) - control[w, fibres.fibre_channel[e]] * fibres.fibre_contraction[e]
 
 
+@wp.kernel(module=wp.get_module("warpbots.projective.fibres_energy"))
+def energy_kernel(
+    # model
+    fibres: FibreArrays,
+    # state
+    control: wp.array2d[real],
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    # out
+    energy_out: wp.array[real],
+):
+    """V k/2 (|y| - L)^2."""
+    w, e = wp.tid()
+    r = row(fibres.place, w, e)
+    d = wp.length(along(fibres, x, u, w, e)) - resting(fibres, control, w, e)
+    energy_out[corner(fibres.place, w, 4 * e)] = real(0.5) * fibres.fibre_stiffness[r] * fibres.volume[r] * d * d
+
+
 @wp.kernel
 def force_kernel(
     # model
@@ -192,6 +219,7 @@ FIBRES = Kind(
     rest=rest_by(rest_kernel),
     scaling=scaling_kernel,
     forces=forces_by(force_kernel, driven=True),
+    energy=energy_by(energy_kernel, driven=True),
     stiffness=stiffness_by(stiffness_kernel, driven=True),
 )
 """Fibres of muscles."""

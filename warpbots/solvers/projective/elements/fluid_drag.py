@@ -17,6 +17,7 @@ import warp as wp
 
 from warpbots.numerics import NODE, real, vector
 from warpbots.scene import Scene, SceneError
+from warpbots.solvers.projective.elements.cavity_surface import dry
 from warpbots.solvers.projective.elements.element import Kind, Place, Point, add_block, at, corner, span
 
 __all__ = ["FACES", "FaceArrays", "force_kernel", "stiffness_kernel", "wetted"]
@@ -170,20 +171,22 @@ def stiffness_kernel(
             add_block(faces.place, pair, w, 9 * e + 6 + i, b, -(g2 + g), column_out)
 
 
-def wetted(scene: Scene, surfaces: list[np.ndarray], sheets: np.ndarray) -> dict[str, np.ndarray]:
-    """Fields of `Mesh` for the faces that a fluid wets.
+def wetted(scene: Scene, faces: np.ndarray, sheets: np.ndarray, cavities: np.ndarray) -> dict[str, np.ndarray]:
+    """Fields of `Mesh` for the faces that a fluid wets: those of surfaces, and both sides of sheets.
 
     Args:
         scene: The scene.
-        surfaces: Nodes of the faces of every body, each of shape (n, 3).
+        faces: Nodes of the faces of every body, shape (n, 3).
         sheets: Nodes of the triangles of sheets, which are among them, shape (n, 3).
+        cavities: Nodes of the faces around cavities, which have air in them, seen from outside of them, shape (n, 3).
 
     Raises:
         SceneError: The scene has a fluid and no surface that it wets.
     """
     if scene.fluid is None:
         return {"faces": np.zeros((0, 3), dtype=int), "drag_at": np.zeros(0), "thrust_at": np.zeros(0)}
-    faces = np.concatenate([*surfaces, sheets[:, ::-1]])
+    faces = np.concatenate([faces, sheets[:, ::-1]])
+    faces = faces[~dry(faces, cavities)]
     if not len(faces):
         raise SceneError("Fluid: it acts on surfaces, and bars of trusses have none; leave Scene.fluid out")
     at = {f"{name}_at": np.sin([angle for angle, _ in getattr(scene.fluid, name)]) for name in ("drag", "thrust")}

@@ -38,6 +38,7 @@ from warpbots.solvers.projective.elements.element import (
     Place,
     add_block,
     corner,
+    energy_by,
     forces_by,
     raise_to,
     rest_by,
@@ -46,7 +47,16 @@ from warpbots.solvers.projective.elements.element import (
     stiffness_by,
 )
 
-__all__ = ["HINGES", "HingeArrays", "force_kernel", "hinges_of", "rest_kernel", "scaling_kernel", "stiffness_kernel"]
+__all__ = [
+    "HINGES",
+    "HingeArrays",
+    "energy_kernel",
+    "force_kernel",
+    "hinges_of",
+    "rest_kernel",
+    "scaling_kernel",
+    "stiffness_kernel",
+]
 
 _vec = vector(3)
 
@@ -155,6 +165,28 @@ def slopes(d1: _vec, d2: _vec, d3: _vec, weight: _vec, fold: real, k: real):
     g2 = k * (weight[1] * g - wp.cross(t2, d1))
     g3 = k * (weight[2] * g - wp.cross(d1, t3))
     return g1, g2, g3
+
+
+@wp.kernel(module=wp.get_module("warpbots.projective.hinges_energy"))
+def energy_kernel(
+    # model
+    hinges: HingeArrays,
+    # state
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    # out
+    energy_out: wp.array[real],
+):
+    """k/2 |v - s n|^2."""
+    w, e = wp.tid()
+    r = row(hinges.place, w, e)
+    k = hinges.node[e]
+    d1 = span(hinges.place, x, u, w, k[0], k[1])
+    d2 = span(hinges.place, x, u, w, k[0], k[2])
+    d3 = span(hinges.place, x, u, w, k[0], k[3])
+    _n2, _n3, m = normals_of(d1, d2, d3)
+    g = fold_of(d1, d2, d3, hinges.weight[r]) - hinges.fold[r] * wp.normalize(m)
+    energy_out[corner(hinges.place, w, 4 * e)] = real(0.5) * hinges.spring[r] * wp.dot(g, g)
 
 
 @wp.kernel
@@ -275,6 +307,7 @@ HINGES = Kind(
     rest=rest_by(rest_kernel),
     scaling=scaling_kernel,
     forces=forces_by(force_kernel),
+    energy=energy_by(energy_kernel),
     stiffness=stiffness_by(stiffness_kernel),
 )
 """Edges between triangles of sheets."""

@@ -3,6 +3,7 @@
 from warpbots.solvers.projective.elements.attachments import ATTACHMENTS
 from warpbots.solvers.projective.elements.bars import BARS
 from warpbots.solvers.projective.elements.cables import CABLES
+from warpbots.solvers.projective.elements.cavities import CAVITIES
 from warpbots.solvers.projective.elements.fibres import FIBRES
 from warpbots.solvers.projective.elements.fluid_drag import FACES
 from warpbots.solvers.projective.elements.hinges import HINGES
@@ -12,4 +13,4 @@ from warpbots.solvers.projective.elements.triangles import TRIANGLES
 
 __all__ = ["KINDS"]
 
-KINDS = (TETS, TRIANGLES, HINGES, BARS, FIBRES, CELLS, CABLES, ATTACHMENTS, FACES)
+KINDS = (TETS, TRIANGLES, HINGES, BARS, FIBRES, CELLS, CABLES, ATTACHMENTS, FACES, CAVITIES)

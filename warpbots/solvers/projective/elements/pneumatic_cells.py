@@ -17,6 +17,7 @@ from warpbots.solvers.projective.elements.element import (
     corner,
     edges,
     edges_at_rest,
+    energy_by,
     forces_by,
     raise_to,
     rest_by,
@@ -25,7 +26,7 @@ from warpbots.solvers.projective.elements.element import (
     stiffness_by,
 )
 
-__all__ = ["CELLS", "CellArrays", "force_kernel", "rest_kernel", "scaling_kernel", "stiffness_kernel"]
+__all__ = ["CELLS", "CellArrays", "energy_kernel", "force_kernel", "rest_kernel", "scaling_kernel", "stiffness_kernel"]
 
 _vec, _mat = vector(3), matrix(3)
 _stress, _frame, _change = cell_functions()
@@ -107,6 +108,24 @@ def column_of(A: _mat, k: int):
     return _vec(A[0, k], A[1, k], A[2, k])
 
 
+@wp.kernel(module=wp.get_module("warpbots.projective.pneumatic_cells_energy"))
+def energy_kernel(
+    # model
+    cells: CellArrays,
+    # state
+    control: wp.array2d[real],
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    # out
+    energy_out: wp.array[real],
+):
+    """V k/2 |F - R|^2."""
+    w, e = wp.tid()
+    r = row(cells.place, w, e)
+    D = _stress(deformation(cells, x, u, w, e), real(1.0), wanted(cells, control, w, e))
+    energy_out[corner(cells.place, w, 4 * e)] = real(0.5) * cells.cell_stiffness[r] * cells.volume[r] * wp.ddot(D, D)
+
+
 @wp.kernel
 def force_kernel(
     # model
@@ -183,6 +202,7 @@ CELLS = Kind(
     rest=rest_by(rest_kernel),
     scaling=scaling_kernel,
     forces=forces_by(force_kernel, driven=True),
+    energy=energy_by(energy_kernel, driven=True),
     stiffness=stiffness_by(stiffness_kernel, driven=True),
 )
 """Pneumatic cells."""

@@ -30,7 +30,7 @@ from warpbots.solvers.projective.elements.element import (
     simplices,
 )
 
-__all__ = ["TETS", "TetArrays", "rest_kernel", "scaling_kernel", "stiffness_kernel", "stress_kernel"]
+__all__ = ["TETS", "TetArrays", "measure_kernel", "rest_kernel", "scaling_kernel", "stiffness_kernel", "stress_kernel"]
 
 _vec, _mat = vector(3), matrix(3)
 _ActivationArrays = activation_arrays(3)
@@ -173,6 +173,43 @@ def stress_kernel(law: str, incompressibility: int) -> wp.Kernel:
         force_out[c + 3] = f3
 
     return stress
+
+
+@functools.cache
+def measure_kernel(law: str, incompressibility: int) -> wp.Kernel:
+    """Kernel over (worlds, tetrahedra of one law): their energies, strains and stresses."""
+    energy, _, piola = elasticity(law, incompressibility, 3)
+
+    @wp.kernel(module=wp.get_module(f"warpbots.projective.{law}_{incompressibility}_measure"))
+    def measure(
+        # model
+        tets: TetArrays,
+        activation: _ActivationArrays,
+        first: int,
+        # state
+        control: wp.array2d[real],
+        x: wp.array[_vec],
+        u: wp.array[NODE],
+        # out
+        energy_out: wp.array[real],
+        strain_out: wp.array2d[_mat],
+        stress_out: wp.array2d[_mat],
+    ):
+        """V Psi, 1/2 (F^T F - 1) and (P + F S) F^T / det F."""
+        w, i = wp.tid()
+        e = first + i
+        k = element(tets.place, w, e)
+        F = deformation(tets, x, u, w, e)
+        E = tets.youngs_modulus[k]
+        nu = tets.poissons_ratio[k]
+        P = piola(F, E, nu)
+        if activation.start[e] < activation.start[e + 1]:
+            P += F @ _active(activation, e, w, control)
+        energy_out[corner(tets.place, w, 4 * e)] = tets.volume[row(tets.place, w, e)] * energy(F, E, nu)
+        strain_out[w, e] = real(0.5) * (wp.transpose(F) @ F - wp.identity(n=3, dtype=real))
+        stress_out[w, e] = P @ wp.transpose(F) / wp.determinant(F)
+
+    return measure
 
 
 @functools.cache

@@ -29,6 +29,7 @@ from warpbots.solvers.projective.elements.element import (
     Place,
     add_block,
     corner,
+    energy_by,
     forces_by,
     raise_to,
     rest_by,
@@ -38,7 +39,15 @@ from warpbots.solvers.projective.elements.element import (
     stiffness_by,
 )
 
-__all__ = ["TRIANGLES", "TriangleArrays", "force_kernel", "rest_kernel", "scaling_kernel", "stiffness_kernel"]
+__all__ = [
+    "TRIANGLES",
+    "TriangleArrays",
+    "energy_kernel",
+    "force_kernel",
+    "rest_kernel",
+    "scaling_kernel",
+    "stiffness_kernel",
+]
 
 _vec, _mat = vector(3), matrix(2)
 _mat32 = wp.types.matrix(shape=(3, 2), dtype=real)
@@ -132,6 +141,18 @@ def deformation(triangles: TriangleArrays, x: wp.array[_vec], u: wp.array[NODE],
 
 
 @wp.func
+def energy_density(F: _mat32, E: real, nu: real):
+    """Psi = mu |F - R|^2 + lambda/2 (s - 2)^2, with |F - R|^2 = F : F - 2 s + 2."""
+    f1 = _vec(F[0, 0], F[1, 0], F[2, 0])
+    f2 = _vec(F[0, 1], F[1, 1], F[2, 1])
+    square = wp.ddot(F, F)
+    s = wp.sqrt(square + real(2.0) * wp.length(wp.cross(f1, f2)))
+    change = s - real(2.0)
+    distance = square - real(2.0) * s + real(2.0)
+    return lame_mu(E, nu) * distance + real(0.5) * nu * modulus(E, nu) * change * change
+
+
+@wp.func
 def piola(F: _mat32, E: real, nu: real):
     """P = 2 mu (F - R) + lambda (s - 2) R."""
     mu = lame_mu(E, nu)
@@ -146,6 +167,24 @@ def piola(F: _mat32, E: real, nu: real):
     s = wp.sqrt(square)
     R = (F + wp.matrix_from_cols(wp.cross(f2, n), wp.cross(n, f1))) / s
     return real(2.0) * mu * (F - R) + lam * (s - real(2.0)) * R
+
+
+@wp.kernel(module=wp.get_module("warpbots.projective.triangles_energy"))
+def energy_kernel(
+    # model
+    triangles: TriangleArrays,
+    # state
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    # out
+    energy_out: wp.array[real],
+):
+    """V Psi."""
+    w, e = wp.tid()
+    k = element(triangles.place, w, e)
+    F = deformation(triangles, x, u, w, e)
+    psi = energy_density(F, triangles.youngs_modulus[k], triangles.poissons_ratio[k])
+    energy_out[corner(triangles.place, w, 3 * e)] = triangles.volume[row(triangles.place, w, e)] * psi
 
 
 @wp.kernel
@@ -235,6 +274,7 @@ TRIANGLES = Kind(
     rest=rest_by(rest_kernel),
     scaling=scaling_kernel,
     forces=forces_by(force_kernel),
+    energy=energy_by(energy_kernel),
     stiffness=stiffness_by(stiffness_kernel),
 )
 """Triangles of sheets."""

@@ -1,0 +1,77 @@
+"""The gas in cavities in a global step and in an adjoint: a change of the volume anywhere moves all walls.
+
+A given amount of gas adds c_k V_k' V_k'^T to the second derivative of the energy, with c_k = -dp_k/dV_k > 0, which no
+product over pairs of nodes of an element has. Soft walls around a stiff gas are far from the matrix A of the global
+step without it, so that the gas is part of the global step, too (Woodbury's formula):
+
+    (A + V' C V'^T)^-1 = A^-1 - W Q W^T,   W = A^-1 V',   Q = (C^-1 + V'^T W)^-1,
+
+as it is at the start of a step, or for its adjoint at its end. Rotations of a body do not change volumes.
+"""
+
+import warp as wp
+
+from warpbots.numerics import launch, launch_lanes
+from warpbots.solvers.projective.elements import gas_stiffness
+from warpbots.solvers.projective.elements.cavities import CAVITIES, pressure_launches
+from warpbots.solvers.projective.elements.element import Point
+from warpbots.solvers.projective.iterate.anderson_arrays import LANES
+from warpbots.solvers.projective.iterate.sparse_cholesky import Factor, solve
+from warpbots.solvers.projective.model import ProjectiveModel
+
+__all__ = ["Gas"]
+
+
+class Gas:
+    """The gas of all worlds in a step or its adjoint; without gas nothing runs."""
+
+    def __init__(self, model: ProjectiveModel, factor: Factor):
+        """Nothing runs yet.
+
+        Args:
+            model: The model.
+            factor: The factored matrix A.
+        """
+        self._model, self._factor, self._device = model, factor, model.device
+        self._count = int((model.matter.cavity_gas_ratio > 0.0).sum())
+
+    def measure(self, point: Point) -> None:
+        """V', C, W and Q at a point."""
+        if not self._count:
+            return
+        model, gas, count = self._model, self._model.workspace.gas, self._count
+        cavities = next(elements for kind, elements in model.elements if kind is CAVITIES)
+        for kernel, dim, inputs in pressure_launches(cavities, model.worlds, point):
+            launch(kernel, dim, inputs, [], self._device)
+        square = model.worlds, count, count
+        launch(gas_stiffness.slope_kernel, square, [cavities, point.control], [gas], self._device)
+        inputs = [model.nodes, cavities, point.x, point.u]
+        each = model.worlds, count, model.topology.sizes.nodes
+        launch(gas_stiffness.gradient_kernel, each, inputs, [gas], self._device)
+        size = model.worlds * model.topology.sizes.nodes
+        for first in range(0, count * size, size):
+            b, x = gas.gradient[first : first + size], gas.moved[first : first + size]
+            solve(self._factor, model.workspace.scaling, model.workspace.everywhere, b, x, self._device)
+        launch_lanes(gas_stiffness.gram_kernel, square, LANES, [model.nodes], [gas], self._device)
+        launch(gas_stiffness.invert_kernel, model.worlds, [], [gas], self._device)
+
+    def correct(self, active: wp.array, r: wp.array, f: wp.array) -> None:
+        """Make f = A^-1 r the solution for the matrix with gas: subtract W Q W^T r."""
+        if self._count:
+            gas = self._model.workspace.gas
+            self._subtract(active, gas.moved, gas.inverse, r, f)
+
+    def pull(self, active: wp.array, a: wp.array, residual: wp.array) -> None:
+        """Subtract the product V' C V'^T a with the second derivative from the residual of an adjoint."""
+        if self._count:
+            gas = self._model.workspace.gas
+            self._subtract(active, gas.gradient, gas.slope, a, residual)
+
+    def _subtract(self, active: wp.array, vectors: wp.array, middle: wp.array, b: wp.array, out: wp.array) -> None:
+        """Subtract V M V^T b for vectors V and a small matrix M."""
+        model, gas, each = self._model, self._model.workspace.gas, (self._model.worlds, self._count)
+        inputs = [model.nodes, gas, active, vectors, b]
+        launch_lanes(gas_stiffness.project_kernel, each, LANES, inputs, [gas], self._device)
+        launch(gas_stiffness.weigh_kernel, each, [gas, active, middle], [gas], self._device)
+        inputs = [model.nodes, gas, active, vectors]
+        launch(gas_stiffness.subtract_kernel, (model.worlds, model.topology.sizes.nodes), inputs, [out], self._device)

@@ -1,0 +1,97 @@
+"""Static equilibrium: where bodies rest under their loads, actuators and contacts."""
+
+import dataclasses
+
+import numpy as np
+import warp as wp
+
+from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
+from warpbots.solvers.projective.solver import ProjectiveDynamics
+
+__all__ = ["Equilibrium", "equilibrium"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Equilibrium:
+    """Where bodies rest.
+
+    Attributes:
+        state: The state, without motion, as Warp arrays.
+        residual: Largest unbalanced force on a node, with contact forces [N], shape (worlds,).
+        moved: Largest displacement of a node in the last step [m], shape (worlds,).
+        steps: Number of steps.
+    """
+
+    state: ProjectiveState[wp.array]
+    residual: np.ndarray
+    moved: np.ndarray
+    steps: int
+
+
+def equilibrium(
+    solver: ProjectiveDynamics,
+    model: ProjectiveModel,
+    control: np.ndarray | None = None,
+    state: ProjectiveState[wp.array] | None = None,
+    dt: float = 1.0,
+    steps: int = 200,
+) -> Equilibrium:
+    """The equilibrium that long steps of implicit Euler lead to, each of which starts without motion.
+
+    A step from rest ends where E(x) + 1/(2 dt^2) |x - x_last|_M^2 is least, with the energy E of matter, loads and
+    actuators, and with Coulomb's law at contacts. The distance from the equilibrium falls by 1 + (omega dt)^2 in each,
+    with the angular frequency omega of the slowest motion. The sequence ends when no node moves further than the
+    tolerance of `solver`. Contacts are included; where friction leaves several equilibria, it is the one into which
+    bodies creep from `state`. A long step of a simulation that starts there has the derivatives of the equilibrium.
+
+    Args:
+        solver: Has the tolerance of a step, and of the equilibrium [mean edges].
+        model: What is loaded.
+        control: Control signals in [-1, 1], shape (worlds, channels) or (channels,); None for no control.
+        state: Where to start; None for rest. Its velocities do not count.
+        dt: Length of a step [s]. A body that nothing but friction and contact holds may need shorter ones.
+        steps: Number of steps after which to give up.
+
+    Raises:
+        ValueError: `control` has the wrong shape, or `dt` or `steps` is not positive.
+        RuntimeError: A step does not converge, or bodies still move after `steps` of them.
+    """
+    if dt <= 0.0 or steps < 1:
+        raise ValueError(f"equilibrium: dt must be positive [s], and steps at least 1, got {dt:g} and {steps}")
+    state = solver.state(model) if state is None else state.mapped(wp.clone)
+    after, edge = solver.state(model), model.matter.edge
+    signals = wp.array(_signals(model, control), dtype=model.scalar, device=model.device)
+    for count in range(1, steps + 1):
+        _stop(state)
+        solver.step(model, state, signals, after, dt)
+        before, reached = ({n: a.numpy() for n, a in vars(s).items()} for s in (state, after))
+        if not all(np.isfinite(values).all() for values in reached.values()):
+            raise RuntimeError(f"equilibrium: step {count}: {solver.diagnose(model, before, reached, dt)}")
+        moved = np.linalg.norm(reached["position"] - before["position"], axis=-1).max(axis=1)
+        state, after = after, state
+        if (moved <= solver.tolerance * edge).all():
+            residual = solver.report(model, dt).residual
+            _stop(state)
+            return Equilibrium(state, residual, moved, count)
+    raise RuntimeError(
+        f"equilibrium: a node still moves by {moved.max():.3g} m in a step (tolerance {solver.tolerance * edge:.3g} m) "
+        f"after {steps} steps of {dt:g} s; hold bodies that float, or use more or longer steps"
+    )
+
+
+def _signals(model: ProjectiveModel, control: np.ndarray | None) -> np.ndarray:
+    """Control signals of every world, shape (worlds, channels)."""
+    shape = model.worlds, model.channels
+    try:
+        return np.broadcast_to(np.zeros(shape) if control is None else np.asarray(control, dtype=float), shape)
+    except ValueError:
+        raise ValueError(
+            f"equilibrium: control must have the shape {shape} or {shape[1:]}, got {np.shape(control)}"
+        ) from None
+
+
+def _stop(state: ProjectiveState[wp.array]) -> None:
+    """Take all motion out of a state."""
+    for name, values in vars(state).items():
+        if name in ("velocity", "qd"):
+            values.zero_()
