@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import warp as wp
 
-from warpbots.actuation_laws import activation, rest_strain
+from warpbots.actuation_laws import activation
 from warpbots.contact import CODES, coefficients, extra_rest_friction, sampled_surface, signed_distance
 from warpbots.contact.solid import Solids, solids_of, widths
 from warpbots.numerics import real, real_numpy, vector
@@ -14,7 +14,6 @@ from warpbots.scene import (
     Expansion,
     Motor,
     Muscle,
-    Oscillation,
     Pressure,
     Scene,
     SceneError,
@@ -34,6 +33,7 @@ from warpbots.solvers.projective.contact.bone_surface import (
     refuse_penetration,
 )
 from warpbots.solvers.projective.contact.surface_samples import SurfaceSamples, surface_samples_of
+from warpbots.solvers.projective.elements.oscillations import growth_of, oscillating, signals, signals_of
 from warpbots.solvers.projective.global_matrix import GlobalMatrices
 from warpbots.solvers.projective.mesh import Mesh, assemble
 from warpbots.solvers.projective.model import ProjectiveModel
@@ -63,7 +63,7 @@ def build(
     _refuse_idle(scene, mesh)
     tets = mesh.of("tets")
     stresses = {i: a for i, a in enumerate(scene.actuators) if isinstance(a, Pressure | Muscle)}
-    expansions = {i: a for i, a in enumerate(scene.actuators) if isinstance(a, Expansion)}
+    oscillations, motors = oscillating(scene), [a for a in scene.actuators if isinstance(a, Motor)]
     driven = {name: inside[tets] for name, inside in mesh.element_regions.items()}
     fluid = _fluid(scene)
     obstacle, solids = _solids(scene)
@@ -93,6 +93,7 @@ def build(
         youngs_modulus=constant(mesh.youngs_modulus),
         poissons_ratio=constant(mesh.poissons_ratio),
         density=constant(mesh.element_density),
+        damping=constant(mesh.damping if mesh.damped else []),
         thickness=constant(mesh.thickness),
         bending=constant(mesh.bending),
         section=constant(mesh.section),
@@ -101,6 +102,11 @@ def build(
         cable_stiffness=constant(mesh.cable_stiffness),
         cable_length=constant(mesh.cable_length),
         attachment_stiffness=constant(mesh.attachment_stiffness),
+        amplitude=constant([o.amplitude for o in oscillations]),
+        frequency=constant([o.frequency for o in oscillations]),
+        phase=constant([o.phase for o in oscillations]),
+        torque=constant([m.max_torque for m in motors]),
+        speed=constant([m.max_speed for m in motors]),
         rest_position=constant(mesh.position, vec),
         anchor=constant(mesh.position[fixed], vec),
         load=constant(load_forces(scene, mesh), vec),
@@ -112,7 +118,8 @@ def build(
         drag=constant(fluid["drag"]),
         thrust=constant(fluid["thrust"]),
         activation=activation(stresses, driven, len(mesh.tets), 3, device),
-        growth=activation(expansions, driven, len(mesh.tets), 3, device, lambda a, dim: rest_strain(a, dim)[1]),
+        growth=growth_of(scene, mesh.position[mesh.tets].mean(axis=1), driven, device),
+        signals=signals(scene, device),
         solids=model_solids,
         obstacle=wp.array(obstacle, dtype=int, device=device),
         condition=wp.array([CODES[o.condition] for o in scene.obstacles], dtype=int, device=device),
@@ -120,7 +127,7 @@ def build(
         skeleton=skeleton,
         topology=topology,
         matrices=GlobalMatrices(topology, skeleton, splitting, slots),
-        workspace=Workspace(topology, skeleton, motors_of(scene)),
+        workspace=Workspace(topology, skeleton, motors_of(scene), len(signals_of(scene.actuators)) if oscillations else 0),
     )
 
 
@@ -206,12 +213,14 @@ def _refuse_overlap(scene: Scene, mesh: Mesh, surfaces: BoneSurfaces) -> None:
 
 def _refuse_vanishing(scene: Scene, regions: dict[str, np.ndarray]) -> None:
     """Raise if actuators together could shrink a length at rest to nothing."""
-    total = sum((a.max_strain * regions[a.region] for a in scene.actuators if isinstance(a, Expansion)), np.zeros(1))
+    largest = {a.name: (a.region, a.max_strain) for a in scene.actuators if isinstance(a, Expansion)}
+    largest |= {a.name: (a.region, 2.0 * a.amplitude) for a in oscillating(scene)}  # at u = 1
+    total = sum((strain * regions[region] for region, strain in largest.values()), np.zeros(1))
     if total.max() >= 1.0:
-        names = ", ".join(repr(a.name) for a in scene.actuators if isinstance(a, Expansion))
         raise SceneError(
-            f"Expansions {names}: together they strain matter by up to {total.max():.3g} at u = -1, which leaves "
-            f"no length; keep the sum of max_strain where their regions overlap below 1"
+            f"Expansions {', '.join(map(repr, largest))}: together they strain matter by up to {total.max():.3g}, which "
+            f"leaves no length; keep the sum of max_strain, and of 2 amplitude of oscillations, where their regions "
+            f"overlap below 1"
         )
 
 
@@ -254,7 +263,7 @@ def _refuse_held_bones(scene: Scene, mesh: Mesh) -> None:
 
 def _refuse_idle(scene: Scene, mesh: Mesh) -> None:
     """Raise if the region of an actuator has no tetrahedra, on which all but cables and motors act."""
-    for actuator in (a for a in scene.actuators if not isinstance(a, Cable | Torque | Servo)):
+    for actuator in (a for a in scene.actuators if not isinstance(a, Cable | Motor | Torque | Servo)):
         inside = mesh.element_regions[actuator.region]
         if not inside[mesh.of("tets")].any():
             raise SceneError(
@@ -278,13 +287,7 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
         )
     if scene.dim != 3:
         raise SceneError("ProjectiveDynamics simulates bodies in space; this scene is 2D: use MPM or MassSpring")
-    refuse_materials("ProjectiveDynamics", scene)
-    for actuator in scene.actuators:
-        if isinstance(actuator, Motor | Oscillation):
-            raise SceneError(
-                f"{type(actuator).__name__} {actuator.name!r}: ProjectiveDynamics does not support this actuator; use "
-                f"Pressure, Muscle, Fibre, PneumaticCell, Expansion or Cable"
-            )
+    refuse_materials("ProjectiveDynamics", scene, damped=True)
     for constraint in scene.constraints:
         if constraint.freedom != "fixed":
             raise SceneError(

@@ -72,9 +72,19 @@ class GlobalMatrices:
     @functools.cached_property
     def stiffness(self) -> csr_matrix:
         """Stiffness L of the elements in the matrix of the global step [N/m], shape (n_nodes, n_nodes)."""
-        nodes = self.topology.sizes.nodes
-        values = np.concatenate([b.reshape(-1) for b in self.topology.blocks.values()])
-        return coo_matrix((values, self.topology.node_pairs), shape=(nodes, nodes)).tocsr()
+        return self._assembled(viscous=False)
+
+    @functools.cached_property
+    def resistance(self) -> csr_matrix:
+        """Resistance C of the elements in the matrix of the global step [N s/m], shape (n_nodes, n_nodes)."""
+        return self._assembled(viscous=True)
+
+    def _assembled(self, viscous: bool) -> csr_matrix:
+        """Sum of the blocks of the kinds that are viscous, or of those that are not."""
+        nodes, topology = self.topology.sizes.nodes, self.topology
+        blocks = [topology.blocks[k.name] * (k.viscous == viscous) for k in topology.kinds]
+        values = np.concatenate([b.reshape(-1) for b in blocks])
+        return coo_matrix((values, topology.node_pairs), shape=(nodes, nodes)).tocsr()
 
     def of(self, dt: float) -> GlobalMatrix:
         """The factored matrix for steps of `dt` [s]."""
@@ -84,7 +94,10 @@ class GlobalMatrices:
 
     def _make(self, dt: float) -> GlobalMatrix:
         topology, mesh, sizes = self.topology, self.topology.mesh, self.topology.sizes
-        L = split(self.stiffness) if self.splitting else self.stiffness
+        L = self.stiffness
+        if any(kind.viscous for kind in topology.kinds):
+            L = L + self.resistance / dt
+        L = split(L) if self.splitting else L
         A = (L + diags(mesh.volume * mesh.density / dt**2)).tocsc()
         free = ~topology.fixed & (mesh.bone < 0)
         factor = factorise(A, free, mesh.position, sizes.worlds, topology.device)

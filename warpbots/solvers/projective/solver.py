@@ -17,7 +17,7 @@ from warpbots.solvers.projective.bones_step import Skeleton, sense_bones
 from warpbots.solvers.projective.build import build
 from warpbots.solvers.projective.contact_points import Points
 from warpbots.solvers.projective.contact_step import Contact
-from warpbots.solvers.projective.elements import nodes
+from warpbots.solvers.projective.elements import nodes, oscillations
 from warpbots.solvers.projective.elements.element import Point
 from warpbots.solvers.projective.failure_diagnosis import diagnosis
 from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest
@@ -132,12 +132,14 @@ class ProjectiveDynamics:
         return build(scene, self.cell_size, self.memory, self.collisions, self.splitting, worlds, wp.get_device(device))
 
     def state(self, model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveState[wp.array]:
-        """Fresh arrays: every node at its rest position with the initial velocity of its body."""
+        """Fresh arrays: every node at its rest position with the initial velocity of its body, at time 0."""
 
         def copies(values: np.ndarray) -> wp.array:
             return tiled(values, model.worlds, model.device, vector(3), requires_grad)
 
-        nodes = copies(model.matter.position), copies(model.matter.velocity)
+        shape = (model.worlds,) if model.amplitude.size else (model.worlds, 0)
+        time = wp.zeros(shape, dtype=wp.float64, device=model.device, requires_grad=requires_grad)
+        nodes = copies(model.matter.position), copies(model.matter.velocity), time
         if model.skeleton is None:
             return ProjectiveState(*nodes)
         bones = Articulated().state(model.skeleton, requires_grad)
@@ -180,7 +182,8 @@ class ProjectiveDynamics:
         matrix, x, v = model.matrices.of(dt), state.position.flatten(), state.velocity.flatten()
         it, each = matrix.iteration, (model.worlds, sizes.nodes)
         z, f, progress = it.history.z, it.history.f, it.progress
-        evaluate_rest(model, control)
+        start = Point(workspace.everywhere, control, x, z, h, state.time)
+        evaluate_rest(model, start)
         z.zero_()
         launch(nodes.start_kernel, each, [model.nodes, h, x, v], [z], device)
         points = Points(model, state, dt)
@@ -205,7 +208,7 @@ class ProjectiveDynamics:
             skeleton.join(active)
             contact.detection.search(z, self.tolerance)
             global_step.place(active, z)
-            evaluate_residual(model, Point(active, control, x, z, h), v)
+            evaluate_residual(model, dataclasses.replace(start, active=active), v)
             contact.push(active, z)
             move(active)
             contact.solve_forces(active, z, f)
@@ -226,6 +229,8 @@ class ProjectiveDynamics:
             contact.keep(end, z)
         ended = [state_out.position.flatten(), state_out.velocity.flatten()]
         launch(nodes.end_kernel, each, [model.nodes, h, progress.converged, x, z], ended, device)
+        if state.time.size:
+            launch(oscillations.pass_kernel, model.worlds, [h, state.time], [state_out.time], device)
         skeleton.finish(progress.converged, state_out, dt)
         workspace.stepped.fill_(1)
         reads = [*state.fields(), control, *model.parameter_arrays()]

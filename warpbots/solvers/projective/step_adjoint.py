@@ -11,7 +11,7 @@ from warpbots.numerics import clear_gradients, copy, launch, launch_own_adjoint,
 from warpbots.solvers.projective.bones_step import Skeleton
 from warpbots.solvers.projective.contact_points import Points
 from warpbots.solvers.projective.contact_step import Contact
-from warpbots.solvers.projective.elements import nodes
+from warpbots.solvers.projective.elements import nodes, oscillations
 from warpbots.solvers.projective.elements.element import Point
 from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest, residual_launches, rest_launches
 from warpbots.solvers.projective.global_matrix import GlobalMatrix
@@ -49,7 +49,8 @@ def step_adjoint(
     u, seed, everywhere = workspace.displacement, workspace.seed, workspace.everywhere
     ended = [state_out.velocity.flatten(), state_out.position.grad.flatten(), state_out.velocity.grad.flatten()]
     workspace.stepped.zero_()
-    evaluate_rest(model, control)
+    point = Point(everywhere, control, x, u, h, state.time)
+    evaluate_rest(model, point)
     launch(nodes.seed_kernel, each, [model.nodes, h, *ended], [u, seed], device)
     end = workspace.end(state_out)
     if end is not None:
@@ -62,8 +63,9 @@ def step_adjoint(
     global_step = GlobalStep(model, matrix, x)
     global_step.measure(v, h)
     global_step.place(everywhere, u)
-    point = Point(everywhere, control, x, u, h)
     it.history.z.zero_()
+    if model.torque.size:
+        evaluate_residual(model, point, v)  # the turns of motors, which their adjoint reads
     if model.skeleton is not None:
         evaluate_residual(model, point, v)
         contact.push(everywhere, u)
@@ -76,7 +78,7 @@ def step_adjoint(
     launch(nodes.invalidate_kernel, (model.worlds, sizes.stride), inputs, [it.history.z], device)
     launch(nodes.weigh_kernel, each, [model.nodes, it.history.z], [workspace.residual.grad], device)
     clear_gradients([u, workspace.force, workspace.corner_mass, *workspace.rested])
-    launches = rest_launches(model, control) + residual_launches(model, point, v)
+    launches = rest_launches(model, point) + residual_launches(model, point, v)
     for kernel, dim, inputs in reversed(launches):
         launch_own_adjoint(kernel, dim, inputs, device)
     contact.adjoint(u, it.history.z)
@@ -84,6 +86,8 @@ def step_adjoint(
     points.adjoint()
     inputs = [model.nodes, seed, u.grad, ended[1]]
     launch(nodes.settle_kernel, each, inputs, [x.grad, model.nodes.anchor.grad], device)
+    if state.time.size:
+        launch(oscillations.adj_pass_kernel, model.worlds, [state_out.time.grad], [state.time.grad], device)
 
 
 def solve_adjoint(
@@ -112,6 +116,10 @@ def solve_adjoint(
     def residual(active: wp.array, g: wp.array, a: wp.array, out: wp.array) -> None:
         inputs = [model.nodes, topology.row, topology.neighbor, point.h, active, g, a, workspace.column]
         launch(nodes.product_kernel, (model.worlds, topology.sizes.nodes), inputs, [out], device)
+        for kind, elements in model.elements:
+            if kind.product is not None:
+                for kernel, dim, inputs in kind.product(elements, model, point, active, a, out):
+                    launch(kernel, dim, inputs, [], device)
 
     def precondition(active: wp.array, r: wp.array, out: wp.array) -> None:
         global_step.solve(active, r, out, linear=True)

@@ -1,4 +1,5 @@
-"""The constant matrix A = M / h^2 + L of projective dynamics, factored once: the global step (Bouaziz et al. 2014).
+"""The constant matrix A = M / h^2 + C / h + L of projective dynamics, factored once: the global step (Bouaziz et al.
+2014), with the resistance C of what is viscous.
 
 A couples nodes and not their coordinates, so that three right-hand sides go through one factor of n rows. It is
 factored on the host by SuperLU in its symmetric mode, A = L D L^T after a permutation, and solved with on the device:
