@@ -76,6 +76,14 @@ def damped(scene: Scene, time: float = 0.01) -> Scene:
     return dataclasses.replace(scene, bodies=bodies)
 
 
+def guided(scene: Scene, tip: HalfSpace, direction: tuple[float, ...] = (1.0, 0.4, 0.3)) -> Scene:
+    """The scene with the upper half of its first body in an oblique plane, and its tip on a line; both hold it there."""
+    body = dataclasses.replace(scene.bodies[0], regions=scene.bodies[0].regions | {"tip": tip})
+    plane, line = Constraint("top", "plane", (0.1, 1.0, 0.2), "plane"), Constraint("tip", "line", direction, "line")
+    constraints = (*scene.constraints, plane, line)
+    return dataclasses.replace(scene, bodies=(body, *scene.bodies[1:]), constraints=constraints)
+
+
 def beating() -> Scene:
     """The bar of `beam` whose upper half has a travelling wave and whose tip beats across; a quarter has both."""
     scene = beam()

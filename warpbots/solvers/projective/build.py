@@ -35,6 +35,7 @@ from warpbots.solvers.projective.contact.bone_surface import (
 from warpbots.solvers.projective.contact.surface_samples import SurfaceSamples, surface_samples_of
 from warpbots.solvers.projective.elements.oscillations import growth_of, oscillating, signals, signals_of
 from warpbots.solvers.projective.global_matrix import GlobalMatrices
+from warpbots.solvers.projective.guides import normals_of
 from warpbots.solvers.projective.mesh import Mesh, assemble
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.topology import Sizes, Topology
@@ -57,9 +58,10 @@ def build(
     _refuse_what_is_unknown(scene)
     mesh = assemble(scene, cell_size)
     refuse_copies("ProjectiveDynamics", worlds, 1e3 * len(mesh) + 300.0 * len(mesh.tets))
+    normals = normals_of(scene, mesh.regions)
     fixed = np.zeros(len(mesh), dtype=bool)
-    for constraint in scene.constraints:
-        fixed |= mesh.regions[constraint.region]
+    fixed[[i for i, n in normals.items() if len(n) == 3]] = True
+    guided = {i: n for i, n in normals.items() if len(n) < 3}
     _refuse_idle(scene, mesh)
     tets = mesh.of("tets")
     stresses = {i: a for i, a in enumerate(scene.actuators) if isinstance(a, Pressure | Muscle)}
@@ -83,7 +85,7 @@ def build(
     def constant(values: np.ndarray, dtype: type = real) -> wp.array:
         return tiled(values, worlds, device, dtype)
 
-    topology = _topology(mesh, surfaces, fixed, model_solids, collisions, skeleton, worlds, device)
+    topology = _topology(mesh, surfaces, fixed, guided, model_solids, collisions, skeleton, worlds, device)
     return ProjectiveModel(
         scene=scene,
         worlds=worlds,
@@ -127,7 +129,9 @@ def build(
         skeleton=skeleton,
         topology=topology,
         matrices=GlobalMatrices(topology, skeleton, splitting, slots),
-        workspace=Workspace(topology, skeleton, motors_of(scene), len(signals_of(scene.actuators)) if oscillations else 0),
+        workspace=Workspace(
+            topology, skeleton, motors_of(scene), len(signals_of(scene.actuators)) if oscillations else 0
+        ),
     )
 
 
@@ -135,6 +139,7 @@ def _topology(
     mesh: Mesh,
     surfaces: BoneSurfaces,
     fixed: np.ndarray,
+    guided: dict[int, np.ndarray],
     solids: Solids,
     collisions: bool,
     skeleton: ArticulatedModel | None,
@@ -156,7 +161,7 @@ def _topology(
         solids=len(across),
         capacity=_room(mesh, surfaces) if collisions else 0,
     )
-    return Topology(mesh, surfaces, fixed, candidates, samples, sizes, device)
+    return Topology(mesh, surfaces, fixed, guided, candidates, samples, sizes, device)
 
 
 def _fluid(scene: Scene) -> dict[str, np.ndarray]:
@@ -218,9 +223,9 @@ def _refuse_vanishing(scene: Scene, regions: dict[str, np.ndarray]) -> None:
     total = sum((strain * regions[region] for region, strain in largest.values()), np.zeros(1))
     if total.max() >= 1.0:
         raise SceneError(
-            f"Expansions {', '.join(map(repr, largest))}: together they strain matter by up to {total.max():.3g}, which "
-            f"leaves no length; keep the sum of max_strain, and of 2 amplitude of oscillations, where their regions "
-            f"overlap below 1"
+            f"Expansions {', '.join(map(repr, largest))}: together they strain matter by up to {total.max():.3g}, "
+            f"which leaves no length; keep the sum of max_strain, and of 2 amplitude of oscillations, where their "
+            f"regions overlap below 1"
         )
 
 
@@ -288,9 +293,3 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
     if scene.dim != 3:
         raise SceneError("ProjectiveDynamics simulates bodies in space; this scene is 2D: use MPM or MassSpring")
     refuse_materials("ProjectiveDynamics", scene, damped=True)
-    for constraint in scene.constraints:
-        if constraint.freedom != "fixed":
-            raise SceneError(
-                f"Constraint {constraint.name!r}: ProjectiveDynamics supports only freedom='fixed', "
-                f"got {constraint.freedom!r}"
-            )

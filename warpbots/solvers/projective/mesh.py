@@ -192,7 +192,7 @@ class Mesh(Matter):
         return dataclasses.replace(self, meshes=tuple(dataclasses.replace(p, faces=faces(p)) for p in self.meshes))
 
     def of(self, kind: str) -> slice:
-        """Where ``"tets"``, ``"triangles"`` or ``"bars"``, or their dampers, are among the elements; nowhere for others."""
+        """Where ``"tets"``, ``"triangles"`` or ``"bars"``, or their dampers, are among elements; nowhere for others."""
         kind = kind.removeprefix("damped_")
         if kind not in _MATERIAL:
             return slice(0, 0)

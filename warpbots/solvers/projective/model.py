@@ -241,8 +241,8 @@ class ProjectiveModel(ArrayModel):
         """Differentiable parameters: field name -> unit, range and meaning.
 
         Parameters that the scene does not use are left out: anchors without fixed nodes, thickness and bending without
-        sheets, sections without bars, damping where no material has any, those of oscillations, motors, fibres, cells, cables and the fluid without these, and friction without
-        contacts on which it acts.
+        sheets, sections without bars, damping where no material has any, those of oscillations, motors, fibres, cells,
+        cables and the fluid without these, and friction without contacts on which it acts.
         """
         absent = {n for n in _PARAMETERS if not getattr(self, n).size}
         if not any(o.condition == "friction" for o in self.scene.obstacles):

@@ -186,12 +186,13 @@ class ProjectiveDynamics:
         evaluate_rest(model, start)
         z.zero_()
         launch(nodes.start_kernel, each, [model.nodes, h, x, v], [z], device)
+        global_step = GlobalStep(model, matrix, x)
+        global_step.guide(z)
         points = Points(model, state, dt)
         skeleton = Skeleton(model, state, points, control, dt)
         skeleton.begin(z)
         contact = Contact(model, skeleton, points, dt)
         contact.begin()
-        global_step = GlobalStep(model, matrix, x)
         global_step.measure(v, h)
         workspace.flight.fill_(1.0)
         skeleton.pose(workspace.everywhere, z)
@@ -201,6 +202,7 @@ class ProjectiveDynamics:
         def move(where: wp.array) -> None:
             global_step.solve(where, workspace.residual, f, linear=False)
             skeleton.correct(where, f)
+            global_step.guide(f)
 
         def iterate() -> None:
             active = progress.active
@@ -210,6 +212,7 @@ class ProjectiveDynamics:
             global_step.place(active, z)
             evaluate_residual(model, dataclasses.replace(start, active=active), v)
             contact.push(active, z)
+            global_step.guide(workspace.residual)
             move(active)
             contact.solve_forces(active, z, f)
             contact.follow(f, move)

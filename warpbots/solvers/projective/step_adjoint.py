@@ -120,6 +120,7 @@ def solve_adjoint(
             if kind.product is not None:
                 for kernel, dim, inputs in kind.product(elements, model, point, active, a, out):
                     launch(kernel, dim, inputs, [], device)
+        global_step.guide(out)
 
     def precondition(active: wp.array, r: wp.array, out: wp.array) -> None:
         global_step.solve(active, r, out, linear=True)
@@ -140,6 +141,7 @@ def solve_adjoint(
     def move(where: wp.array) -> None:
         precondition(where, workspace.residual, f)
         skeleton.correct(where, f, transposed=True)
+        global_step.guide(f)
 
     def iterate() -> None:
         active = it.progress.active

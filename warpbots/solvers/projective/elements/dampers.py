@@ -145,7 +145,9 @@ def damping_kernel(law: str, incompressibility: int) -> wp.Kernel:
         r = row(tets.place, w, e)
         k = element(tets.place, w, e)
         F = deformation(tets, x, u, w, e)
-        P = dampers.damping[k] / h * piola(F, tets.youngs_modulus[k], tets.poissons_ratio[k]) - on(F, dampers.carried[r])
+        P = dampers.damping[k] / h * piola(F, tets.youngs_modulus[k], tets.poissons_ratio[k]) - on(
+            F, dampers.carried[r]
+        )
         f = -tets.volume[r] * P @ wp.transpose(tets.inverse[r])
         f1 = _vec(f[0, 0], f[1, 0], f[2, 0])
         f2 = _vec(f[0, 1], f[1, 1], f[2, 1])
