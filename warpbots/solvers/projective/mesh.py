@@ -165,17 +165,17 @@ class Mesh(Matter):
 
     @property
     def damped_tets(self) -> np.ndarray:
-        """Nodes of the dampers of tetrahedra, shape (n_tets, 4), or (0, 4) without damping, int."""
+        """Nodes of the dampers of tetrahedra, of all or none, shape (n, 4), int."""
         return self.tets if self.damped else self.tets[:0]
 
     @property
     def damped_triangles(self) -> np.ndarray:
-        """Nodes of the dampers of triangles, shape (n_triangles, 3), or (0, 3) without damping, int."""
+        """Nodes of the dampers of triangles, of all or none, shape (n, 3), int."""
         return self.triangles if self.damped else self.triangles[:0]
 
     @property
     def damped_bars(self) -> np.ndarray:
-        """Nodes of the dampers of bars, shape (n_bars, 2), or (0, 2) without damping, int."""
+        """Nodes of the dampers of bars, of all or none, shape (n, 2), int."""
         return self.bars if self.damped else self.bars[:0]
 
     def without(self, hidden: Callable[[np.ndarray], np.ndarray]) -> "Mesh":
