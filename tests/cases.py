@@ -107,7 +107,7 @@ def knows(solver: str, actuator: str) -> bool:
         return actuator in {"pressure", "muscle"}
     if actuator in {"fibre", "pneumatic cell"}:
         return solver in ELEMENTS
-    return solver in LATTICES or actuator not in {"expansion", "oscillation", "wave"}
+    return solver in LATTICES | ELEMENTS or actuator not in {"expansion", "oscillation", "wave"}
 
 
 def least(solver: str) -> int:
@@ -152,7 +152,7 @@ def busy(dim: int, law: str = "neo_hookean", incompressibility: int = 0, solver:
         law,
         incompressibility,
         actuators=actuators,
-        damping=1e-3 if solver in LATTICES else 0.0,
+        damping=1e-3 if solver in LATTICES | ELEMENTS else 0.0,
         obstacles=(
             floor(height=up, dim=dim, friction=mu),
             Obstacle(HalfSpace((left, *(0.0,) * (dim - 1)), (-1.0, *(0.0,) * (dim - 1))), "slip", name="wall"),

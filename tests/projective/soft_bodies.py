@@ -10,17 +10,21 @@ from hollow_bodies import hollow_box
 
 from warpbots.numerics import real_numpy
 from warpbots.scene import (
+    Attachment,
     Box,
     Cable,
     Cavity,
     Constraint,
+    Expansion,
     Fibre,
     Fluid,
     HalfSpace,
     Load,
     Material,
+    Motor,
     Muscle,
     Obstacle,
+    Oscillation,
     PneumaticCell,
     Pressure,
     Scene,
@@ -80,6 +84,50 @@ def breathing(obstacles: tuple[Obstacle, ...] = (), held: bool = True) -> Scene:
     )
     actuators = Cavity("pump", "palm", 1e4), Cavity("gas", "tip", max_gas_ratio=1.5)
     return Scene((body,), actuators, obstacles, constraints=(Constraint("root"),) if held else ())
+
+
+def damped(scene: Scene, time: float = 0.01) -> Scene:
+    """The scene with Kelvin-Voigt damping of all matter."""
+    bodies = [dataclasses.replace(b, material=dataclasses.replace(b.material, damping=time)) for b in scene.bodies]
+    return dataclasses.replace(scene, bodies=bodies)
+
+
+def guided(scene: Scene, tip: HalfSpace, direction: tuple[float, ...] = (1.0, 0.4, 0.3)) -> Scene:
+    """The scene with the upper half of its first body in an oblique plane, and its tip on a line; both hold it there."""
+    body = dataclasses.replace(scene.bodies[0], regions=scene.bodies[0].regions | {"tip": tip})
+    plane, line = Constraint("top", "plane", (0.1, 1.0, 0.2), "plane"), Constraint("tip", "line", direction, "line")
+    constraints = (*scene.constraints, plane, line)
+    return dataclasses.replace(scene, bodies=(body, *scene.bodies[1:]), constraints=constraints)
+
+
+def beating() -> Scene:
+    """The bar of `beam` whose upper half has a travelling wave and whose tip beats across; a quarter has both."""
+    scene = beam()
+    body = dataclasses.replace(
+        scene.bodies[0], regions=scene.bodies[0].regions | {"tip": HalfSpace((0.08, 0, 0), (-1, 0, 0))}
+    )
+    wave = Oscillation("wave", "top", 0.1, 7.0, 0.2, wave=(20.0, 5.0, 10.0))
+    beat = Oscillation("beat", "tip", 0.05, 12.0, 0.4, direction=(0, 1, 0))
+    actuators = (wave, Expansion("growth", "tip", 0.1), beat)
+    return dataclasses.replace(scene, bodies=(body,), actuators=actuators)
+
+
+TORQUE, SPEED = 1.0, 8.0
+
+
+def machine(law: str = "corotated", youngs_modulus: float = 1e6, held: bool = False, **parts) -> Scene:
+    """Two crossed bars on one axle along z, weightless; they pass through one another."""
+    matter = Material(youngs_modulus, 0.3, 1000.0, law)
+    boxes = {
+        "stator": Box((-0.1, -0.04, 0.0), (0.1, 0.04, 0.04)),
+        "rotor": Box((-0.04, -0.1, 0.0), (0.04, 0.1, 0.04)),
+    }
+    bodies = [SoftBody(n, b, matter, regions={n: b}) for n, b in boxes.items()]
+    axle = Attachment("axle", "stator", "rotor", ((0.0, 0.0, 0.0), (0.0, 0.0, 0.04)))
+    motor = Motor("motor", "axle", "rotor", "stator", TORQUE, SPEED)
+    constraints = (Constraint("stator"),) if held else ()
+    fields = {"attachments": [axle], "actuators": [motor], "gravity": (0.0,) * 3, "constraints": constraints}
+    return Scene(bodies, **fields | parts)
 
 
 def swimming(scene: Scene) -> Scene:
@@ -154,7 +202,8 @@ def stirred(sim: Simulation, rng: np.random.Generator, intervals: int) -> dict[s
     shares = dict.fromkeys(("poissons_ratio", "cable_length", "cavity_gas", "ambient_pressure"), 0.05)
     for name in (
         "youngs_modulus", "poissons_ratio", "density", "thickness", "bending", "section", "fibre_stiffness",
-        "cell_stiffness", "cable_stiffness", "cavity_pressure", "cavity_gas", "ambient_pressure", "fluid_density", "fluid_velocity", "drag", "thrust",
+        "cell_stiffness", "cable_stiffness", "cavity_pressure", "cavity_gas", "ambient_pressure", "fluid_density",
+        "fluid_velocity", "drag", "thrust", "damping", "amplitude", "frequency", "phase", "torque", "speed",
     ):  # fmt: skip
         if name in inputs:
             inputs[name] = inputs[name] * (1.0 + noise(inputs[name], shares.get(name, 0.2)))
@@ -202,9 +251,10 @@ def forces_at(sim: Simulation, x: np.ndarray, u: float = 0.0) -> np.ndarray:
     state = sim.solver.state(model)
     state.position.assign(x[None].astype(real_numpy))
     control = wp.full((1, model.channels), u, dtype=model.scalar, device=model.device)
-    evaluate_rest(model, control)
     still = wp.zeros_like(model.workspace.residual)
-    point = Point(model.workspace.everywhere, control, state.position.flatten(), still, model.scalar(1.0))
+    x, everywhere = state.position.flatten(), model.workspace.everywhere
+    point = Point(everywhere, control, x, still, model.scalar(1.0), state.time)
+    evaluate_rest(model, point)
     evaluate_residual(model, point, state.velocity.flatten())
     return model.workspace.residual.numpy()[: model.topology.sizes.nodes, :3].astype(float)
 

@@ -41,7 +41,7 @@ def thrown() -> tuple[torch.Tensor, torch.Tensor, int]:
     sim = cube()
     state = sim.state()
     velocity = state.velocity.clone().requires_grad_()
-    state = type(state)(position=state.position, velocity=velocity)
+    state = sim.state(position=state.position, velocity=velocity)
     for up in (-9.81, -9.81, 30.0, 30.0, 30.0, -30.0, -30.0, -30.0):
         state = sim.step(state, torch.zeros(0), gravity=torch.tensor([[1.0, 0.0, up]]))
     state.position.square().sum().backward()

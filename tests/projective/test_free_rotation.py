@@ -13,6 +13,7 @@ from warpbots.numerics import precision, real, real_numpy
 from warpbots.scene import Attachment, Box, Material, RigidBody, Scene, SoftBody, floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
+from warpbots.solvers.projective.elements.element import Point
 from warpbots.solvers.projective.forces import evaluate_rest
 from warpbots.solvers.projective.global_step import GlobalStep
 
@@ -43,7 +44,8 @@ def test_a_global_step_has_the_inertia_of_bodies_where_they_turn(splitting, rng)
     model = solver.build(Scene((CUBE, far(0.2))))
     model.youngs_modulus.assign(1.7 * model.youngs_modulus.numpy())
     state, control = solver.state(model), wp.zeros((1, 0), dtype=real)
-    evaluate_rest(model, control)
+    start = state.position.flatten()
+    evaluate_rest(model, Point(model.workspace.everywhere, control, start, model.workspace.zero, real(H), state.time))
     matrix = model.matrices.of(H)
     n = model.topology.sizes.nodes
     wide = np.zeros((2, model.topology.sizes.stride, 4), dtype=real_numpy)

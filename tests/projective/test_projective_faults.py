@@ -1,19 +1,15 @@
 """What projective dynamics refuses, each with a sentence that says what to do."""
 
-import dataclasses
-
 import pytest
 import torch
 from soft_bodies import cloth
 
 from warpbots.scene import (
     Box,
-    Constraint,
     Expansion,
     HalfSpace,
     Material,
     Obstacle,
-    Oscillation,
     Scene,
     SceneError,
     SoftBody,
@@ -41,21 +37,9 @@ REFUSED = {
         lambda: Scene((SoftBody("disc", Box((0, 0), (1, 1)), MATTER),)),
         "this scene is 2D: use MPM or MassSpring",
     ),
-    "rail": (
-        lambda: scene(constraints=(Constraint("all", "line", (1, 0, 0)),)),
-        "supports only freedom='fixed', got 'line'",
-    ),
-    "beats": (
-        lambda: scene(actuators=(Oscillation("beat", "all", 0.1, 2.0),)),
-        "Oscillation 'beat': .* does not support this actuator",
-    ),
     "vanishes": (
         lambda: scene(actuators=(Expansion("one", "all", 0.6), Expansion("two", "all", 0.5))),
         "'one', 'two': together they strain matter by up to 1.1",
-    ),
-    "damped": (
-        lambda: scene(dataclasses.replace(BLOCK, material=dataclasses.replace(MATTER, damping=0.1))),
-        "has no damping; set damping=0, or use MassSpring",
     ),
 }
 

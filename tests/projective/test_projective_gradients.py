@@ -1,14 +1,20 @@
 """Gradients to everything against central differences in double precision: in the air, on a floor and on a ball."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
 from soft_bodies import (
     beam,
+    beating,
     breathing,
     cloth,
     contact_forces,
+    damped,
     driven,
+    guided,
+    machine,
     mixed,
     rolled,
     simulation,
@@ -20,11 +26,19 @@ from soft_bodies import (
 )
 
 from warpbots.gradients import Checkpoints
-from warpbots.scene import Obstacle, Sphere, floor
+from warpbots.scene import Constraint, HalfSpace, Obstacle, Sphere, floor
 
 pytestmark = pytest.mark.verification
 
 BALL = Obstacle(Sphere((0.04, 0.04, -0.3), 0.3), friction=0.3)
+
+
+def slotted(*obstacles):
+    """The cube of `sliding` whose upper half stays in a plane that is not quite upright, on a floor."""
+    scene = sliding("corotated", obstacles)
+    return dataclasses.replace(scene, constraints=(Constraint("top", "plane", (0.0, 1.0, 0.1)),))
+
+
 CASES = {
     "air-corotated": (lambda: beam("corotated"), 3, 1e-6),
     "air-neo-hookean": (lambda: beam("neo_hookean", nu=0.45), 3, 1e-6),
@@ -37,9 +51,17 @@ CASES = {
     "air-breathing-swimming": (lambda: swimming(breathing()), 3, 1e-6),
     "air-swimming": (lambda: swimming(driven("neo_hookean")), 3, 1e-6),
     "air-swimming-cloth": (lambda: swimming(cloth()), 3, 1e-6),
+    "air-damped": (lambda: damped(beam("neo_hookean", nu=0.45)), 3, 1e-6),
+    "air-damped-linear": (lambda: damped(beam("linear")), 3, 1e-6),
+    "air-damped-mixed": (lambda: damped(mixed()), 3, 1e-6),
+    "air-beating": (lambda: damped(beating()), 3, 1e-6),
+    "air-motor": (lambda: machine(youngs_modulus=1e5), 3, 1e-6),
+    "air-guided": (lambda: guided(strung(), HalfSpace((0.159, 0, 0.04), (-1, 0, 1)), (0.2, 0.1, 1.0)), 3, 1e-6),
     "cloth": (lambda: cloth((floor(-0.012, friction=0.3),), held=False), 6, 1e-4),
     "slides": (lambda: sliding("corotated", (floor(friction=0.3),)), 6, 1e-4),
     "slides-swimming": (lambda: swimming(sliding("corotated", (floor(friction=0.3),))), 6, 1e-4),
+    "slides-damped": (lambda: damped(sliding("neo_hookean", (floor(friction=0.3),))), 6, 1e-4),
+    "slides-guided": (lambda: slotted(floor(friction=0.3)), 6, 1e-4),
     "sticks": (lambda: sliding("neo_hookean", (floor(friction=0.9),), (0.2, 0.0, -0.1)), 6, 1e-4),
     "slides-breathing": (lambda: breathing((floor(friction=0.3),), held=False), 6, 1e-4),
     "ball": (lambda: sliding("corotated", (BALL,)), 8, 1e-4),

@@ -104,7 +104,7 @@ def refuse_materials(solver: str, scene: Scene, damped: bool = False) -> None:
     Args:
         solver: Name of the solver.
         scene: The scene.
-        damped: Whether the solver has damping.
+        damped: Whether the solver has Kelvin-Voigt damping.
 
     Raises:
         SceneError: A material has an unknown law, damping, or a yield or breaking strain.

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import warp as wp
 
-from warpbots.actuation_laws import activation, rest_strain
+from warpbots.actuation_laws import activation
 from warpbots.contact import CODES, coefficients, extra_rest_friction, sampled_surface, signed_distance
 from warpbots.contact.solid import Solids, solids_of, widths
 from warpbots.numerics import real, real_numpy, vector
@@ -15,7 +15,6 @@ from warpbots.scene import (
     Expansion,
     Motor,
     Muscle,
-    Oscillation,
     Pressure,
     Scene,
     SceneError,
@@ -35,7 +34,9 @@ from warpbots.solvers.projective.contact.bone_surface import (
     refuse_penetration,
 )
 from warpbots.solvers.projective.contact.surface_samples import SurfaceSamples, surface_samples_of
+from warpbots.solvers.projective.elements.oscillations import growth_of, oscillating, signals, signals_of
 from warpbots.solvers.projective.global_matrix import GlobalMatrices
+from warpbots.solvers.projective.guides import normals_of
 from warpbots.solvers.projective.mesh import Mesh, assemble
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.topology import Sizes, Topology
@@ -58,13 +59,14 @@ def build(
     _refuse_what_is_unknown(scene)
     mesh = assemble(scene, cell_size)
     refuse_copies("ProjectiveDynamics", worlds, 1e3 * len(mesh) + 300.0 * len(mesh.tets))
+    normals = normals_of(scene, mesh.regions)
     fixed = np.zeros(len(mesh), dtype=bool)
-    for constraint in scene.constraints:
-        fixed |= mesh.regions[constraint.region]
+    fixed[[i for i, n in normals.items() if len(n) == 3]] = True
+    guided = {i: n for i, n in normals.items() if len(n) < 3}
     _refuse_idle(scene, mesh)
     tets = mesh.of("tets")
     stresses = {i: a for i, a in enumerate(scene.actuators) if isinstance(a, Pressure | Muscle)}
-    expansions = {i: a for i, a in enumerate(scene.actuators) if isinstance(a, Expansion)}
+    oscillations, motors = oscillating(scene), [a for a in scene.actuators if isinstance(a, Motor)]
     driven = {name: inside[tets] for name, inside in mesh.element_regions.items()}
     fluid = _fluid(scene)
     obstacle, solids = _solids(scene)
@@ -84,7 +86,7 @@ def build(
     def constant(values: np.ndarray, dtype: type = real) -> wp.array:
         return tiled(values, worlds, device, dtype)
 
-    topology = _topology(mesh, surfaces, fixed, model_solids, collisions, skeleton, worlds, device)
+    topology = _topology(mesh, surfaces, fixed, guided, model_solids, collisions, skeleton, worlds, device)
     return ProjectiveModel(
         scene=scene,
         worlds=worlds,
@@ -94,6 +96,7 @@ def build(
         youngs_modulus=constant(mesh.youngs_modulus),
         poissons_ratio=constant(mesh.poissons_ratio),
         density=constant(mesh.element_density),
+        damping=constant(mesh.damping if mesh.damped else []),
         thickness=constant(mesh.thickness),
         bending=constant(mesh.bending),
         section=constant(mesh.section),
@@ -105,6 +108,11 @@ def build(
         cavity_pressure=constant(mesh.cavity_pressure),
         cavity_gas=constant(mesh.cavity_gas),
         ambient_pressure=constant(mesh.ambient_pressure),
+        amplitude=constant([o.amplitude for o in oscillations]),
+        frequency=constant([o.frequency for o in oscillations]),
+        phase=constant([o.phase for o in oscillations]),
+        torque=constant([m.max_torque for m in motors]),
+        speed=constant([m.max_speed for m in motors]),
         rest_position=constant(mesh.position, vec),
         anchor=constant(mesh.position[fixed], vec),
         load=constant(load_forces(scene, mesh), vec),
@@ -116,7 +124,8 @@ def build(
         drag=constant(fluid["drag"]),
         thrust=constant(fluid["thrust"]),
         activation=activation(stresses, driven, len(mesh.tets), 3, device),
-        growth=activation(expansions, driven, len(mesh.tets), 3, device, lambda a, dim: rest_strain(a, dim)[1]),
+        growth=growth_of(scene, mesh.position[mesh.tets].mean(axis=1), driven, device),
+        signals=signals(scene, device),
         solids=model_solids,
         obstacle=wp.array(obstacle, dtype=int, device=device),
         condition=wp.array([CODES[o.condition] for o in scene.obstacles], dtype=int, device=device),
@@ -124,7 +133,9 @@ def build(
         skeleton=skeleton,
         topology=topology,
         matrices=GlobalMatrices(topology, skeleton, splitting, slots),
-        workspace=Workspace(topology, skeleton, motors_of(scene)),
+        workspace=Workspace(
+            topology, skeleton, motors_of(scene), len(signals_of(scene.actuators)) if oscillations else 0
+        ),
     )
 
 
@@ -132,6 +143,7 @@ def _topology(
     mesh: Mesh,
     surfaces: BoneSurfaces,
     fixed: np.ndarray,
+    guided: dict[int, np.ndarray],
     solids: Solids,
     collisions: bool,
     skeleton: ArticulatedModel | None,
@@ -153,7 +165,7 @@ def _topology(
         solids=len(across),
         capacity=_room(mesh, surfaces) if collisions else 0,
     )
-    return Topology(mesh, surfaces, fixed, candidates, samples, sizes, device)
+    return Topology(mesh, surfaces, fixed, guided, candidates, samples, sizes, device)
 
 
 def _fluid(scene: Scene) -> dict[str, np.ndarray]:
@@ -210,12 +222,14 @@ def _refuse_overlap(scene: Scene, mesh: Mesh, surfaces: BoneSurfaces) -> None:
 
 def _refuse_vanishing(scene: Scene, regions: dict[str, np.ndarray]) -> None:
     """Raise if actuators together could shrink a length at rest to nothing."""
-    total = sum((a.max_strain * regions[a.region] for a in scene.actuators if isinstance(a, Expansion)), np.zeros(1))
+    largest = {a.name: (a.region, a.max_strain) for a in scene.actuators if isinstance(a, Expansion)}
+    largest |= {a.name: (a.region, 2.0 * a.amplitude) for a in oscillating(scene)}  # at u = 1
+    total = sum((strain * regions[region] for region, strain in largest.values()), np.zeros(1))
     if total.max() >= 1.0:
-        names = ", ".join(repr(a.name) for a in scene.actuators if isinstance(a, Expansion))
         raise SceneError(
-            f"Expansions {names}: together they strain matter by up to {total.max():.3g} at u = -1, which leaves "
-            f"no length; keep the sum of max_strain where their regions overlap below 1"
+            f"Expansions {', '.join(map(repr, largest))}: together they strain matter by up to {total.max():.3g}, "
+            f"which leaves no length; keep the sum of max_strain, and of 2 amplitude of oscillations, where their "
+            f"regions overlap below 1"
         )
 
 
@@ -258,7 +272,7 @@ def _refuse_held_bones(scene: Scene, mesh: Mesh) -> None:
 
 def _refuse_idle(scene: Scene, mesh: Mesh) -> None:
     """Raise if the region of an actuator has no tetrahedra, on which all but cables, cavities and motors act."""
-    for actuator in (a for a in scene.actuators if not isinstance(a, Cable | Cavity | Torque | Servo)):
+    for actuator in (a for a in scene.actuators if not isinstance(a, Cable | Cavity | Motor | Torque | Servo)):
         inside = mesh.element_regions[actuator.region]
         if not inside[mesh.of("tets")].any():
             raise SceneError(
@@ -282,16 +296,4 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
         )
     if scene.dim != 3:
         raise SceneError("ProjectiveDynamics simulates bodies in space; this scene is 2D: use MPM or MassSpring")
-    refuse_materials("ProjectiveDynamics", scene)
-    for actuator in scene.actuators:
-        if isinstance(actuator, Motor | Oscillation):
-            raise SceneError(
-                f"{type(actuator).__name__} {actuator.name!r}: ProjectiveDynamics does not support this actuator; use "
-                f"Pressure, Muscle, Fibre, PneumaticCell, Cavity, Expansion or Cable"
-            )
-    for constraint in scene.constraints:
-        if constraint.freedom != "fixed":
-            raise SceneError(
-                f"Constraint {constraint.name!r}: ProjectiveDynamics supports only freedom='fixed', "
-                f"got {constraint.freedom!r}"
-            )
+    refuse_materials("ProjectiveDynamics", scene, damped=True)

@@ -5,31 +5,42 @@ import warp as wp
 from warpbots.numerics import launch, launch_lanes
 from warpbots.solvers.projective.elements import nodes
 from warpbots.solvers.projective.elements.element import Point
+from warpbots.solvers.projective.elements.oscillations import signal_launches
 from warpbots.solvers.projective.iterate.anderson_arrays import LANES
 from warpbots.solvers.projective.model import ProjectiveModel
 
 __all__ = ["evaluate_residual", "evaluate_rest", "residual_launches", "rest_launches"]
 
 
-def rest_launches(model: ProjectiveModel, control: wp.array) -> list[tuple]:
-    """Launches (kernel, dim, inputs) that write shapes at rest and masses."""
+def rest_launches(model: ProjectiveModel, point: Point, step: bool = True) -> list[tuple]:
+    """Launches (kernel, dim, inputs) that write shapes at rest and masses.
+
+    Args:
+        model: The model.
+        point: Where a step begins; its displacements have no effect.
+        step: Whether there is a step, so that what follows from its start is written, too.
+    """
     workspace, each = model.workspace, (model.worlds, model.topology.sizes.nodes)
-    kinds = [(kind, elements) for kind, elements in model.elements if kind.rest is not None]
+    signals, signal = signal_launches(model, point)
+    rested = [(kind, elements) for kind, elements in model.elements if kind.rest is not None]
+    begun = [(kind, elements) for kind, elements in model.elements if step and kind.begin is not None]
     return [
-        *(step for kind, elements in kinds for step in kind.rest(elements, model, control)),
+        *signals,
+        *(written for kind, elements in rested for written in kind.rest(elements, model, signal)),
         (nodes.mass_kernel, each, [model.nodes, workspace.corner_mass, model.nodes]),
+        *(written for kind, elements in begun for written in kind.begin(elements, model, point)),
     ]
 
 
-def evaluate_rest(model: ProjectiveModel, control: wp.array) -> None:
+def evaluate_rest(model: ProjectiveModel, point: Point) -> None:
     """Write shapes at rest, masses, and the scale of the global matrix, which do not depend on displacements.
 
     Args:
         model: The model.
-        control: Control signals, shape (worlds, channels).
+        point: Where the step begins; its displacements have no effect.
     """
     workspace, device = model.workspace, model.device
-    for kernel, dim, inputs in rest_launches(model, control):
+    for kernel, dim, inputs in rest_launches(model, point):
         launch(kernel, dim, inputs, [], device)
     ratios = workspace.ratios
     ratios.zero_()

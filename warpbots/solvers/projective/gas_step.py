@@ -9,6 +9,8 @@ step without it, so that the gas is part of the global step, too (Woodbury's for
 as it is at the start of a step, or for its adjoint at its end. Rotations of a body do not change volumes.
 """
 
+from collections.abc import Callable
+
 import warp as wp
 
 from warpbots.numerics import launch, launch_lanes
@@ -16,7 +18,6 @@ from warpbots.solvers.projective.elements import gas_stiffness
 from warpbots.solvers.projective.elements.cavities import CAVITIES, pressure_launches
 from warpbots.solvers.projective.elements.element import Point
 from warpbots.solvers.projective.iterate.anderson_arrays import LANES
-from warpbots.solvers.projective.iterate.sparse_cholesky import Factor, solve
 from warpbots.solvers.projective.model import ProjectiveModel
 
 __all__ = ["Gas"]
@@ -25,14 +26,14 @@ __all__ = ["Gas"]
 class Gas:
     """The gas of all worlds in a step or its adjoint; without gas nothing runs."""
 
-    def __init__(self, model: ProjectiveModel, factor: Factor):
+    def __init__(self, model: ProjectiveModel, solve: Callable[[wp.array, wp.array, wp.array], None]):
         """Nothing runs yet.
 
         Args:
             model: The model.
-            factor: The factored matrix A.
+            solve: Function of (active, b, x) that writes x = A^-1 b, with A^-1 symmetric.
         """
-        self._model, self._factor, self._device = model, factor, model.device
+        self._model, self._solve, self._device = model, solve, model.device
         self._count = int((model.matter.cavity_gas_ratio > 0.0).sum())
 
     def measure(self, point: Point) -> None:
@@ -51,7 +52,7 @@ class Gas:
         size = model.worlds * model.topology.sizes.nodes
         for first in range(0, count * size, size):
             b, x = gas.gradient[first : first + size], gas.moved[first : first + size]
-            solve(self._factor, model.workspace.scaling, model.workspace.everywhere, b, x, self._device)
+            self._solve(model.workspace.everywhere, b, x)
         launch_lanes(gas_stiffness.gram_kernel, square, LANES, [model.nodes], [gas], self._device)
         launch(gas_stiffness.invert_kernel, model.worlds, [], [gas], self._device)
 

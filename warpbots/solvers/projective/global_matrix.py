@@ -13,6 +13,7 @@ from warpbots.solvers.projective.bones.binding import handles_of
 from warpbots.solvers.projective.bones.handles import HandleArrays
 from warpbots.solvers.projective.contact.contact_arrays import ContactTopology
 from warpbots.solvers.projective.contact.free_rotation import RotationArrays, free_bodies
+from warpbots.solvers.projective.guides import Guides
 from warpbots.solvers.projective.iterate.anderson_arrays import Iteration, iteration
 from warpbots.solvers.projective.iterate.compliance import ComplianceArrays, compliance_arrays
 from warpbots.solvers.projective.iterate.sparse_cholesky import Factor, factorise, split
@@ -38,6 +39,7 @@ class GlobalMatrix:
         rotation: Free rotations of unconstrained bodies.
         contact: Who may be in contact, with the compliance of contacts; None without contact.
         handles: Bones as handles of all nodes; None without bones.
+        guides: Nodes that are held to lines or planes; None without.
     """
 
     factor: Factor
@@ -47,6 +49,7 @@ class GlobalMatrix:
     rotation: RotationArrays
     contact: "ContactTopology | None"
     handles: "HandleArrays | None"
+    guides: Guides | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,9 +75,19 @@ class GlobalMatrices:
     @functools.cached_property
     def stiffness(self) -> csr_matrix:
         """Stiffness L of the elements in the matrix of the global step [N/m], shape (n_nodes, n_nodes)."""
-        nodes = self.topology.sizes.nodes
-        values = np.concatenate([b.reshape(-1) for b in self.topology.blocks.values()])
-        return coo_matrix((values, self.topology.node_pairs), shape=(nodes, nodes)).tocsr()
+        return self._assembled(viscous=False)
+
+    @functools.cached_property
+    def resistance(self) -> csr_matrix:
+        """Resistance C of the elements in the matrix of the global step [N s/m], shape (n_nodes, n_nodes)."""
+        return self._assembled(viscous=True)
+
+    def _assembled(self, viscous: bool) -> csr_matrix:
+        """Sum of the blocks of the kinds that are viscous, or of those that are not."""
+        nodes, topology = self.topology.sizes.nodes, self.topology
+        blocks = [topology.blocks[k.name] * (k.viscous == viscous) for k in topology.kinds]
+        values = np.concatenate([b.reshape(-1) for b in blocks])
+        return coo_matrix((values, topology.node_pairs), shape=(nodes, nodes)).tocsr()
 
     def of(self, dt: float) -> GlobalMatrix:
         """The factored matrix for steps of `dt` [s]."""
@@ -84,7 +97,10 @@ class GlobalMatrices:
 
     def _make(self, dt: float) -> GlobalMatrix:
         topology, mesh, sizes = self.topology, self.topology.mesh, self.topology.sizes
-        L = split(self.stiffness) if self.splitting else self.stiffness
+        L = self.stiffness
+        if any(kind.viscous for kind in topology.kinds):
+            L = L + self.resistance / dt
+        L = split(L) if self.splitting else L
         A = (L + diags(mesh.volume * mesh.density / dt**2)).tocsc()
         free = ~topology.fixed & (mesh.bone < 0)
         factor = factorise(A, free, mesh.position, sizes.worlds, topology.device)
@@ -103,6 +119,9 @@ class GlobalMatrices:
             rotation=_rotation(topology, A),
             contact=_contact(topology, stiff, factor.row) if sizes.contacts else None,
             handles=handles,
+            guides=Guides(factor, topology.guided, sizes.worlds, sizes.stride, topology.device)
+            if topology.guided
+            else None,
         )
 
     def _stiff(self, factor: Factor, dt: float) -> np.ndarray:
@@ -118,7 +137,9 @@ def _rotation(topology: Topology, A: csc_matrix) -> RotationArrays:
     mesh, sizes, device = topology.mesh, topology.sizes, topology.device
     solid = np.zeros(sizes.nodes, dtype=bool)
     solid[mesh.tets.reshape(-1)] = solid[mesh.triangles.reshape(-1)] = True
-    body, count = free_bodies(topology.pattern, solid, topology.fixed | (mesh.bone >= 0) | _wet(mesh))
+    held = topology.fixed.copy()
+    held[list(topology.guided)] = True
+    body, count = free_bodies(topology.pattern, solid, held | (mesh.bone >= 0) | _wet(mesh))
     member = np.argsort(body, kind="stable")[(body < 0).sum() :]
     rows = A.tocsr()
     rotation = RotationArrays()

@@ -27,7 +27,8 @@ class GlobalStep:
             x: Nodes at the start of the step [m], shape (worlds * n_nodes,).
         """
         self._model, self._factor, self._rotation, self._x = model, matrix.factor, matrix.rotation, x
-        self.gas = Gas(model, matrix.factor)
+        self._guides = matrix.guides
+        self.gas = Gas(model, self._held)
         self._workspace, self._sizes, self._device = model.workspace, model.topology.sizes, model.device
         self._bodies = model.worlds, matrix.rotation.count
 
@@ -59,6 +60,11 @@ class GlobalStep:
         if self._rotation.count:
             launch(free_rotation.spin_kernel, (worlds, sizes.nodes), [self._rotation, flight], [z], self._device)
 
+    def guide(self, f: wp.array) -> None:
+        """Take from displacements, or forces, what nodes on lines or planes may not have."""
+        if self._guides is not None:
+            self._guides.project(f)
+
     def place(self, active: wp.array, z: wp.array) -> None:
         """Where unconstrained bodies are at the point `z`."""
         if self._rotation.count:
@@ -67,9 +73,15 @@ class GlobalStep:
 
     def solve(self, active: wp.array, r: wp.array, f: wp.array, linear: bool) -> None:
         """Write f = B^-1 r for nodes, to first order in rotations for a `linear` problem."""
-        solve(self._factor, self._workspace.scaling, active, r, f, self._device)
+        self._held(active, r, f)
         self.gas.correct(active, r, f)
         if self._rotation.count:
             inputs, each = [self._rotation, int(linear), active], (self._model.worlds, self._sizes.nodes)
             launch_lanes(free_rotation.torque_kernel, self._bodies, LANES, [active, r], [self._rotation], self._device)
             launch(free_rotation.follow_kernel, each, inputs, [f], self._device)
+
+    def _held(self, active: wp.array, r: wp.array, f: wp.array) -> None:
+        """Write f = A^-1 r, under the constraints of nodes on lines or planes."""
+        solve(self._factor, self._workspace.scaling, active, r, f, self._device)
+        if self._guides is not None:
+            self._guides.hold(active, self._workspace.scaling, f, self._sizes.nodes)

@@ -54,8 +54,9 @@ class ProjectiveReadings(ArrayFields[Array]):
         angular_momentum: Angular momentum about the origin [N m s], shape (worlds,), vector.
         strain: Green-Lagrange strain (F^T F - 1) / 2 of tetrahedra, relative to their shape at rest as expansions have
             changed it [1], shape (worlds, n_tets), matrix.
-        stress: Cauchy stress of tetrahedra, active stress included, but not that of fibres and pneumatic cells, which
-            are elements of their own [Pa], shape (worlds, n_tets), matrix.
+        stress: Cauchy stress of tetrahedra, active stress included, but neither that of fibres and pneumatic cells,
+            which are elements of their own, nor that of damping, which belongs to a step [Pa], shape (worlds, n_tets),
+            matrix.
         volume: Volumes of cavities, in the order of their channels [m^3], shape (worlds, n_cavities).
         pressure: Gauge pressures in cavities at their present control [Pa], shape (worlds, n_cavities).
     """
@@ -295,9 +296,9 @@ def _launches(model: ProjectiveModel, state: ProjectiveState, control: wp.array,
     """Launches (kernel, dim, inputs) that measure a state whose bones have been measured."""
     workspace, worlds = model.workspace, model.worlds
     x, v = state.position.flatten(), state.velocity.flatten()
-    point = Point(workspace.everywhere, control, x, workspace.zero, real(1.0))
+    point = Point(workspace.everywhere, control, x, workspace.zero, real(0.0), state.time)  # nothing measured is a rate
     terms, bones, runs, energies = workspace.sums
-    launches = rest_launches(model, control)
+    launches = rest_launches(model, point, step=False)
     for kind, elements in model.elements:
         launches += _of_elements(model, kind, elements, point, to)
     nodes, corners = model.topology.sizes.nodes, model.topology.corners

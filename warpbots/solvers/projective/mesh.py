@@ -18,6 +18,7 @@ from warpbots.solvers.projective.elements.cavity_surface import cavities_of
 from warpbots.solvers.projective.elements.driven_tetrahedra import driven
 from warpbots.solvers.projective.elements.fluid_drag import wetted
 from warpbots.solvers.projective.elements.hinges import hinges_of
+from warpbots.solvers.projective.elements.motors import motorised
 
 __all__ = ["Mesh", "Part", "assemble", "mean_edge"]
 
@@ -56,6 +57,7 @@ class Mesh(Matter):
         youngs_modulus: Young's modulus of the elements [Pa], shape (n_elements,).
         poissons_ratio: Poisson's ratio of the elements [1], shape (n_elements,).
         element_density: Density of the elements [kg/m^3], shape (n_elements,).
+        damping: Time of Kelvin-Voigt damping of the elements [s], shape (n_elements,).
         element_volume: Volume of the elements at rest [m^3], shape (n_elements,).
         element_body: Index of the body of each element in the scene, shape (n_elements,), int.
         element_regions: For every region which elements have their centre in it, each of shape (n_elements,), bool.
@@ -83,6 +85,17 @@ class Mesh(Matter):
         attachments: Nodes of the elements of both bodies at the points of attachments, shape (n_points, 8), int.
         attachment_weight: Their weights, negative for the second body [1], shape (n_points, 8).
         attachment_stiffness: Spring constants of the points [N/m], shape (n_points,).
+        motors: Nodes of the sides of motors, side after side, shape (n, 1), int.
+        motor_side: Side of each of them, stator and rotor of the first motor, and so on, shape (n,), int.
+        motor_first: First of each side, one more for the end, shape (2 * n_motors + 1,), int.
+        motor_end: Nodes of the elements at both ends of each axis, shape (n_motors, 8), int.
+        motor_weight: Their weights, negative for the first end [1], shape (n_motors, 8).
+        motor_channel: Control channels of the motors, shape (n_motors,), int.
+        motor_node: Nodes that any motor drives, shape (n_driven,), int.
+        motor_row: First entry of each of them in `motor_item`, one more for the end, shape (n_driven + 1,), int.
+        motor_item: Their places in `motors`, shape (n,), int.
+        motor_slope: Torques over speeds of the motors [N m s], shape (n_motors,).
+        motor_resistance: Resistance of `motors` in the matrix of the global step [N s/m], shape (n,).
         faces: Nodes of the wetted faces, shape (n_faces, 3), int; sheets have two for each triangle.
         drag_at: Sines of the angles of attack of the table of drag [1], shape (n,).
         thrust_at: Those of the table of thrust [1], shape (n,).
@@ -108,6 +121,7 @@ class Mesh(Matter):
     youngs_modulus: np.ndarray
     poissons_ratio: np.ndarray
     element_density: np.ndarray
+    damping: np.ndarray
     element_volume: np.ndarray
     element_body: np.ndarray
     element_regions: dict[str, np.ndarray]
@@ -135,6 +149,17 @@ class Mesh(Matter):
     attachments: np.ndarray
     attachment_weight: np.ndarray
     attachment_stiffness: np.ndarray
+    motors: np.ndarray
+    motor_side: np.ndarray
+    motor_first: np.ndarray
+    motor_end: np.ndarray
+    motor_weight: np.ndarray
+    motor_channel: np.ndarray
+    motor_node: np.ndarray
+    motor_row: np.ndarray
+    motor_item: np.ndarray
+    motor_slope: np.ndarray
+    motor_resistance: np.ndarray
     faces: np.ndarray
     drag_at: np.ndarray
     thrust_at: np.ndarray
@@ -155,6 +180,26 @@ class Mesh(Matter):
     def surfaces(self) -> tuple[Part, ...]:
         """Surfaces of all bodies."""
         return self.meshes
+
+    @property
+    def damped(self) -> bool:
+        """Whether any material has damping; then all elements have dampers."""
+        return bool((self.damping > 0.0).any())
+
+    @property
+    def damped_tets(self) -> np.ndarray:
+        """Nodes of the dampers of tetrahedra, of all or none, shape (n, 4), int."""
+        return self.tets if self.damped else self.tets[:0]
+
+    @property
+    def damped_triangles(self) -> np.ndarray:
+        """Nodes of the dampers of triangles, of all or none, shape (n, 3), int."""
+        return self.triangles if self.damped else self.triangles[:0]
+
+    @property
+    def damped_bars(self) -> np.ndarray:
+        """Nodes of the dampers of bars, of all or none, shape (n, 2), int."""
+        return self.bars if self.damped else self.bars[:0]
 
     def without(self, hidden: Callable[[np.ndarray], np.ndarray]) -> "Mesh":
         """A copy whose surfaces are those of the tetrahedra and triangles whose centres at rest are not hidden."""
@@ -179,7 +224,8 @@ class Mesh(Matter):
         return [getattr(self, kind) for kind in _MATERIAL]
 
     def of(self, kind: str) -> slice:
-        """Where ``"tets"``, ``"triangles"`` or ``"bars"`` are among the elements; nowhere for the others."""
+        """Where ``"tets"``, ``"triangles"`` or ``"bars"``, or their dampers, are among elements; nowhere for others."""
+        kind = kind.removeprefix("damped_")
         if kind not in _MATERIAL:
             return slice(0, 0)
         before = sum(len(getattr(self, k)) for k in itertools.takewhile(lambda k: k != kind, _MATERIAL))
@@ -257,6 +303,7 @@ def assemble(scene: Scene, cell_size: float) -> Mesh:
     }
     stiffness = edge * matter["youngs_modulus"].max()
     own |= attached(scene, nodes["position"], of_body, stiffness, cell_size)
+    own |= motorised(scene, nodes["position"], nodes["density"] * nodes["volume"], nodes["regions"], own)
     faces = np.concatenate([part.faces + part.nodes.start for part in meshes])
     own |= cavities_of(scene, nodes["position"], faces, tables["triangles"], nodes["regions"])
     own |= wetted(scene, faces, tables["triangles"], own["cavities"])
@@ -347,6 +394,7 @@ def _elements(body: SoftBody, index: int, piece: _Piece, kind: str, cell_size: f
         "youngs_modulus": np.array([m.youngs_modulus for m in materials]),
         "poissons_ratio": np.array([m.poissons_ratio for m in materials]),
         "density": np.array([m.density for m in materials]),
+        "damping": np.array([m.damping for m in materials]),
         "volume": piece.volume(kind),
         "body": np.full(len(table), index),
         "regions": inside,

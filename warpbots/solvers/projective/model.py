@@ -45,6 +45,7 @@ _PARAMETERS = {
     "youngs_modulus": Parameter("Pa", *_POSITIVE, "element", "Young's modulus", intensive=True),
     "poissons_ratio": Parameter("1", -1.0, 0.5, "element", "Poisson's ratio", intensive=True),
     "density": Parameter("kg/m^3", *_POSITIVE, "element", "density at rest", intensive=True),
+    "damping": Parameter("s", *_POSITIVE, "element", "time of Kelvin-Voigt damping", inclusive=True, intensive=True),
     "thickness": Parameter("m", *_POSITIVE, "triangle", "thickness of sheets", intensive=True),
     "bending": Parameter("N m", *_POSITIVE, "hinge", "flexural rigidity of sheets", inclusive=True, intensive=True),
     "section": Parameter("m^2", *_POSITIVE, "bar", "cross-section of bars"),
@@ -56,6 +57,11 @@ _PARAMETERS = {
     "cavity_pressure": Parameter("Pa", *_POSITIVE, "cavity", "gauge pressure of cavities at u = 1", inclusive=True),
     "cavity_gas": Parameter("J", *_POSITIVE, "cavity with gas", "amount of gas n R T in cavities at u = 0"),
     "ambient_pressure": Parameter("Pa", *_POSITIVE, "cavity with gas", "absolute pressure outside", inclusive=True),
+    "amplitude": Parameter("1", -1.0, 1.0, "oscillation", "strain of an oscillation"),
+    "frequency": Parameter("Hz", *_POSITIVE, "oscillation", "frequency of an oscillation", inclusive=True),
+    "phase": Parameter("rad", *_ANY, "oscillation", "phase of an oscillation"),
+    "torque": Parameter("N m", *_POSITIVE, "motor", "torque of a motor at standstill", inclusive=True),
+    "speed": Parameter("rad/s", *_POSITIVE, "motor", "speed of a motor without load"),
     "rest_position": Parameter("m", *_ANY, "node", "shape at rest"),
     "anchor": Parameter("m", *_ANY, "fixed node", "where fixed nodes are"),
     "load": Parameter("N", *_ANY, "node", "steady forces"),
@@ -79,10 +85,12 @@ class ProjectiveState(ArrayFields[Array]):
     Attributes:
         position: Positions [m], shape (worlds, n_nodes), vector.
         velocity: Velocities [m/s], shape (worlds, n_nodes), vector.
+        time: Time since the start [s], double precision, shape (worlds,), or (worlds, 0) without oscillations.
     """
 
     position: Array
     velocity: Array
+    time: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "ProjectiveState[Other]":
         """A copy with `make` of each field."""
@@ -120,6 +128,7 @@ class ProjectiveModel(ArrayModel):
         youngs_modulus: Young's modulus [Pa], shape (worlds, n_elements).
         poissons_ratio: Poisson's ratio [1], shape (worlds, n_elements).
         density: Density at rest [kg/m^3], shape (worlds, n_elements).
+        damping: Time of Kelvin-Voigt damping [s], shape (worlds, n_elements), or (worlds, 0) if no material has any.
         thickness: Thickness of sheets [m], shape (worlds, n_triangles).
         bending: Flexural rigidity of sheets [N m], shape (worlds, n_hinges).
         section: Cross-section of bars [m^2], shape (worlds, n_bars).
@@ -131,6 +140,11 @@ class ProjectiveModel(ArrayModel):
         cavity_pressure: Gauge pressures at u = 1 [Pa], shape (worlds, n_cavities of given pressure).
         cavity_gas: Amounts of gas n R T at u = 0 [J], shape (worlds, n_cavities of given gas).
         ambient_pressure: Absolute pressures outside of these [Pa], shape (worlds, n_cavities of given gas).
+        amplitude: Strains of the oscillations [1], shape (worlds, n_oscillations).
+        frequency: Frequencies of the oscillations [Hz], shape (worlds, n_oscillations).
+        phase: Phases of the oscillations at time 0 [rad], shape (worlds, n_oscillations).
+        torque: Torques of the motors at standstill [N m], shape (worlds, n_motors).
+        speed: Speeds of the motors without load [rad/s], shape (worlds, n_motors).
         rest_position: Positions at rest [m], shape (worlds, n_nodes), vector.
         anchor: Where fixed nodes are [m], shape (worlds, n_fixed), vector.
         load: Steady forces [N], shape (worlds, n_nodes), vector.
@@ -142,7 +156,9 @@ class ProjectiveModel(ArrayModel):
         drag: Coefficients of drag [1], shape (worlds, n) for the angles of `Scene.fluid`.
         thrust: Coefficients of thrust [1], shape (worlds, n) likewise.
         activation: Stress actuators of tetrahedra, as a Warp struct.
-        growth: Actuators that change their lengths at rest, as a Warp struct.
+        growth: Actuators that change their lengths at rest, as a Warp struct; where there are oscillations, its
+            channels are their signals.
+        signals: The signals that they follow, as a Warp struct.
         solids: Solids of the obstacles.
         obstacle: Obstacle of each solid, shape (n_solids,), int.
         condition: Code of the condition of each obstacle, shape (n_obstacles,), int.
@@ -161,6 +177,7 @@ class ProjectiveModel(ArrayModel):
     youngs_modulus: wp.array
     poissons_ratio: wp.array
     density: wp.array
+    damping: wp.array
     thickness: wp.array
     bending: wp.array
     section: wp.array
@@ -172,6 +189,11 @@ class ProjectiveModel(ArrayModel):
     cavity_pressure: wp.array
     cavity_gas: wp.array
     ambient_pressure: wp.array
+    amplitude: wp.array
+    frequency: wp.array
+    phase: wp.array
+    torque: wp.array
+    speed: wp.array
     rest_position: wp.array
     anchor: wp.array
     load: wp.array
@@ -184,6 +206,7 @@ class ProjectiveModel(ArrayModel):
     thrust: wp.array
     activation: object
     growth: object
+    signals: object
     solids: Solids
     obstacle: wp.array
     condition: wp.array
@@ -259,8 +282,8 @@ class ProjectiveModel(ArrayModel):
         """Differentiable parameters: field name -> unit, range and meaning.
 
         Parameters that the scene does not use are left out: anchors without fixed nodes, thickness and bending without
-        sheets, sections without bars, those of fibres, cells, cables, cavities and the fluid without these, and
-        friction without contacts on which it acts.
+        sheets, sections without bars, damping where no material has any, those of oscillations, motors, fibres, cells,
+        cables, cavities and the fluid without these, and friction without contacts on which it acts.
         """
         absent = {n for n in _PARAMETERS if not getattr(self, n).size}
         if not any(o.condition == "friction" for o in self.scene.obstacles):
@@ -279,6 +302,10 @@ class ProjectiveModel(ArrayModel):
             for name in _PARAMETERS.keys() & kind.arrays.vars.keys():
                 setattr(elements, name, getattr(self, name).flatten())
         return pairs
+
+    def of_kind(self, name: str) -> object:
+        """Elements of the kind of this name as a Warp struct."""
+        return next(elements for kind, elements in self.elements if kind.name == name)
 
     @functools.cached_property
     def nodes(self) -> object:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from warpbots.scene import Cable, RigidBody, Scene, SoftBody
+from warpbots.scene import Cable, Oscillation, RigidBody, Scene, SoftBody
 from warpbots.solvers.articulated.recorded import with_joints, with_motors
 from warpbots.solvers.articulated.robot import Robot
 from warpbots.solvers.records import changed, number, numbers, with_actuators
@@ -21,7 +21,7 @@ Values = Mapping[str, np.ndarray]
 
 
 def with_records(scene: Scene, robot: Robot | None, bones: np.ndarray, values: Values, never: float) -> Scene:
-    """`scene` with other cables, friction of bodies, fluid, and joints and motors of bones.
+    """`scene` with other cables, oscillations, friction of bodies, fluid, and joints and motors of bones.
 
     Args:
         scene: The scene.
@@ -31,6 +31,7 @@ def with_records(scene: Scene, robot: Robot | None, bones: np.ndarray, values: V
         never: What stands for no limit of a joint [rad or m].
     """
     scene = with_actuators(scene, Cable, {"cable_length": "rest_length"}, values)
+    scene = with_actuators(scene, Oscillation, {name: name for name in ("amplitude", "frequency", "phase")}, values)
     scene = _with_fluid(_with_friction(scene, bones, values), values)
     return with_joints(with_motors(scene, values), robot, values, never) if robot else scene
 

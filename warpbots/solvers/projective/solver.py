@@ -18,7 +18,7 @@ from warpbots.solvers.projective.build import build
 from warpbots.solvers.projective.contact_points import Points
 from warpbots.solvers.projective.contact_step import Contact
 from warpbots.solvers.projective.default_cell_size import default_cell_size
-from warpbots.solvers.projective.elements import nodes
+from warpbots.solvers.projective.elements import nodes, oscillations
 from warpbots.solvers.projective.elements.element import Point
 from warpbots.solvers.projective.failure_diagnosis import diagnosis
 from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest
@@ -48,9 +48,9 @@ class ProjectiveDynamics:
     their material, sheets and bars follow Hooke's law in a corotated frame; bending has its own rigidity, which does
     not change with Young's modulus. The middle surface of a sheet and the joints of a truss are in contact with
     obstacles: half the thickness is ignored. Sheets of one `Union` are sewn to each other and to its solids where
-    vertices coincide, and rotate freely there. Cables are tied to nodes, cavities press on solids and sheets, and the
-    other actuators act on solids only. A step of thin cloth that buckles has many solutions, and may need to be shorter
-    to converge.
+    vertices coincide, and rotate freely there. Cables are tied to nodes, motors drive those of regions, cavities press
+    on solids and sheets, and the other actuators act on solids only. Kelvin-Voigt damping resists strain, but not the
+    folding of sheets. A step of thin cloth that buckles has many solutions, and may need to be shorter to converge.
 
     Rigid bodies of the scene are bones: they replace the soft bodies inside their shapes, and nodes inside or on their
     surface are bound to them. Their joints, springs, limits and motors are those of `Articulated` with implicit Euler.
@@ -63,6 +63,11 @@ class ProjectiveDynamics:
     creeps below the angle of friction. On a slope of exactly the coefficient a moving body does not stop, and it keeps
     the velocity that it gets when loads set in: a block of 1 MPa to which gravity is applied suddenly is compressed,
     oscillates and slides on at 2 to 4 mm/s; a coefficient larger by 0.001 stops it within half a second.
+
+    Constraints hold exactly; where the regions of several overlap, all of them hold. The speed of motors is that at the
+    end of a step, so that they are stable in long steps; their axis and arms are those at its start. Like implicit
+    Euler itself, which takes (w h)^2 of the angular momentum of matter that spins by w h in a step, they have an error
+    of second order in that angle.
 
     No step ends with an inverted tetrahedron, whatever the law. The energy of most laws is finite there, but no motion
     leads to such a state, and the path of the iteration would choose among them.
@@ -146,12 +151,14 @@ class ProjectiveDynamics:
         return build(scene, size, self.memory, self.collisions, self.splitting, worlds, wp.get_device(device))
 
     def state(self, model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveState[wp.array]:
-        """Fresh arrays: every node at its rest position with the initial velocity of its body."""
+        """Fresh arrays: every node at its rest position with the initial velocity of its body, at time 0."""
 
         def copies(values: np.ndarray) -> wp.array:
             return tiled(values, model.worlds, model.device, vector(3), requires_grad)
 
-        nodes = copies(model.matter.position), copies(model.matter.velocity)
+        shape = (model.worlds,) if model.amplitude.size else (model.worlds, 0)
+        time = wp.zeros(shape, dtype=wp.float64, device=model.device, requires_grad=requires_grad)
+        nodes = copies(model.matter.position), copies(model.matter.velocity), time
         if model.skeleton is None:
             return ProjectiveState(*nodes)
         bones = Articulated().state(model.skeleton, requires_grad)
@@ -194,16 +201,18 @@ class ProjectiveDynamics:
         matrix, x, v = model.matrices.of(dt), state.position.flatten(), state.velocity.flatten()
         it, each = matrix.iteration, (model.worlds, sizes.nodes)
         z, f, progress = it.history.z, it.history.f, it.progress
-        evaluate_rest(model, control)
+        start = Point(workspace.everywhere, control, x, z, h, state.time)
+        evaluate_rest(model, start)
         z.zero_()
         launch(nodes.start_kernel, each, [model.nodes, h, x, v], [z], device)
+        global_step = GlobalStep(model, matrix, x)
+        global_step.guide(z)
         points = Points(model, state, dt)
         skeleton = Skeleton(model, state, points, control, dt)
         skeleton.begin(z)
         contact = Contact(model, skeleton, points, dt)
         contact.begin()
-        global_step = GlobalStep(model, matrix, x)
-        global_step.measure(v, Point(workspace.everywhere, control, x, workspace.zero, h))
+        global_step.measure(v, dataclasses.replace(start, u=workspace.zero))
         workspace.flight.fill_(1.0)
         skeleton.pose(workspace.everywhere, z)
         global_step.shorten_flight(z)
@@ -212,6 +221,7 @@ class ProjectiveDynamics:
         def move(where: wp.array) -> None:
             global_step.solve(where, workspace.residual, f, linear=False)
             skeleton.correct(where, f)
+            global_step.guide(f)
 
         def iterate() -> None:
             active = progress.active
@@ -219,8 +229,9 @@ class ProjectiveDynamics:
             skeleton.join(active)
             contact.detection.search(z, self.tolerance)
             global_step.place(active, z)
-            evaluate_residual(model, Point(active, control, x, z, h), v)
+            evaluate_residual(model, dataclasses.replace(start, active=active), v)
             contact.push(active, z)
+            global_step.guide(workspace.residual)
             move(active)
             contact.solve_forces(active, z, f)
             contact.follow(f, move)
@@ -240,6 +251,8 @@ class ProjectiveDynamics:
             contact.keep(end, z)
         ended = [state_out.position.flatten(), state_out.velocity.flatten()]
         launch(nodes.end_kernel, each, [model.nodes, h, progress.converged, x, z], ended, device)
+        if state.time.size:
+            launch(oscillations.pass_kernel, model.worlds, [h, state.time], [state_out.time], device)
         skeleton.finish(progress.converged, state_out, dt)
         workspace.stepped.fill_(1)
         reads = [*state.fields(), control, *model.parameter_arrays()]

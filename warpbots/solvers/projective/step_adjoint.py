@@ -11,7 +11,7 @@ from warpbots.numerics import clear_gradients, copy, launch, launch_own_adjoint,
 from warpbots.solvers.projective.bones_step import Skeleton
 from warpbots.solvers.projective.contact_points import Points
 from warpbots.solvers.projective.contact_step import Contact
-from warpbots.solvers.projective.elements import nodes
+from warpbots.solvers.projective.elements import nodes, oscillations
 from warpbots.solvers.projective.elements.element import Point
 from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest, residual_launches, rest_launches
 from warpbots.solvers.projective.global_matrix import GlobalMatrix
@@ -49,7 +49,8 @@ def step_adjoint(
     u, seed, everywhere = workspace.displacement, workspace.seed, workspace.everywhere
     ended = [state_out.velocity.flatten(), state_out.position.grad.flatten(), state_out.velocity.grad.flatten()]
     workspace.stepped.zero_()
-    evaluate_rest(model, control)
+    point = Point(everywhere, control, x, u, h, state.time)
+    evaluate_rest(model, point)
     launch(nodes.seed_kernel, each, [model.nodes, h, *ended], [u, seed], device)
     end = workspace.end(state_out)
     if end is not None:
@@ -60,10 +61,11 @@ def step_adjoint(
     contact = Contact(model, skeleton, points, dt)
     contact.recall(end, u)
     global_step = GlobalStep(model, matrix, x)
-    point = Point(everywhere, control, x, u, h)
     global_step.measure(v, point)
     global_step.place(everywhere, u)
     it.history.z.zero_()
+    if model.torque.size:
+        evaluate_residual(model, point, v)  # the turns of motors, which their adjoint reads
     if model.skeleton is not None:
         evaluate_residual(model, point, v)
         contact.push(everywhere, u)
@@ -75,8 +77,8 @@ def step_adjoint(
     inputs = [sizes.stride, it.progress.converged]
     launch(nodes.invalidate_kernel, (model.worlds, sizes.stride), inputs, [it.history.z], device)
     launch(nodes.weigh_kernel, each, [model.nodes, it.history.z], [workspace.residual.grad], device)
-    clear_gradients([u, workspace.corner_mass, *workspace.rested, *workspace.evaluated])
-    launches = rest_launches(model, control) + residual_launches(model, point, v)
+    clear_gradients([u, workspace.force, workspace.corner_mass, *workspace.rested, *workspace.evaluated])
+    launches = rest_launches(model, point) + residual_launches(model, point, v)
     for kernel, dim, inputs in reversed(launches):
         launch_own_adjoint(kernel, dim, inputs, device)
     contact.adjoint(u, it.history.z)
@@ -84,6 +86,8 @@ def step_adjoint(
     points.adjoint()
     inputs = [model.nodes, seed, u.grad, ended[1]]
     launch(nodes.settle_kernel, each, inputs, [x.grad, model.nodes.anchor.grad], device)
+    if state.time.size:
+        launch(oscillations.adj_pass_kernel, model.worlds, [state_out.time.grad], [state.time.grad], device)
 
 
 def solve_adjoint(
@@ -113,6 +117,11 @@ def solve_adjoint(
         inputs = [model.nodes, topology.row, topology.neighbor, point.h, active, g, a, workspace.column]
         launch(nodes.product_kernel, (model.worlds, topology.sizes.nodes), inputs, [out], device)
         global_step.gas.pull(active, a, out)
+        for kind, elements in model.elements:
+            if kind.product is not None:
+                for kernel, dim, inputs in kind.product(elements, model, point, active, a, out):
+                    launch(kernel, dim, inputs, [], device)
+        global_step.guide(out)
 
     def precondition(active: wp.array, r: wp.array, out: wp.array) -> None:
         global_step.solve(active, r, out, linear=True)
@@ -133,6 +142,7 @@ def solve_adjoint(
     def move(where: wp.array) -> None:
         precondition(where, workspace.residual, f)
         skeleton.correct(where, f, transposed=True)
+        global_step.guide(f)
 
     def iterate() -> None:
         active = it.progress.active

@@ -90,6 +90,7 @@ class Topology:
         mesh: All soft bodies of one world.
         bone_surfaces: Surfaces of bones outside of their soft bodies.
         fixed: Which nodes are fixed, shape (n_nodes,), bool.
+        guided: Normals of nodes that are held to lines or planes, by node, each of shape (1 or 2, 3).
         candidates: Points that may be in contact, shape (n,).
         samples: Surface samples that may be in contact with thin solids.
         sizes: Numbers of things.
@@ -99,6 +100,7 @@ class Topology:
     mesh: Mesh
     bone_surfaces: BoneSurfaces
     fixed: np.ndarray
+    guided: dict[int, np.ndarray]
     candidates: np.ndarray
     samples: SurfaceSamples
     sizes: Sizes

@@ -66,11 +66,13 @@ class Workspace:
         topology: Gives their sizes.
         skeleton: The bones, or None.
         motors: Channels of the actuators that drive joints.
+        signals: Number of signals that strains at rest follow, 0 without oscillations.
     """
 
     topology: Topology
     skeleton: ArticulatedModel | None
     motors: list[int]
+    signals: int
 
     def _zeros(self, count: int, dtype: type, gradient: bool = False) -> wp.array:
         worlds, device = self.topology.sizes.worlds, self.topology.device
@@ -102,10 +104,16 @@ class Workspace:
         """Mass of every node [kg], shape (worlds * n_nodes,), with a gradient."""
         return self._zeros(self.topology.sizes.nodes, real, gradient=True)
 
+    @functools.cached_property
+    def signal(self) -> wp.array:
+        """Signals that strains at rest follow where there are oscillations, with a gradient, shape (worlds, n)."""
+        shape = (self.topology.sizes.worlds, self.signals)
+        return wp.zeros(shape, dtype=real, device=self.topology.device, requires_grad=True)
+
     @property
     def rested(self) -> list[wp.array]:
         """Arrays that follow from the parameters at rest, each with a gradient."""
-        return [self._mass, *(array for fields in self._at_rest.values() for array in fields.values())]
+        return [self.signal, self._mass, *(array for fields in self._at_rest.values() for array in fields.values())]
 
     @property
     def evaluated(self) -> list[wp.array]:

@@ -72,6 +72,7 @@ class Point:
         x: Positions where the step began [m], shape (worlds * nodes,).
         u: Displacements since then [m], shape (worlds * stride,).
         h: Length of the step [s].
+        time: When the step began [s], shape (worlds,), or (worlds, 0) without oscillations.
     """
 
     active: wp.array
@@ -79,6 +80,7 @@ class Point:
     x: wp.array
     u: wp.array
     h: float
+    time: wp.array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,8 +103,14 @@ class Kind:
         constant: Fields of the struct that never change, with their types; those of `Mesh` by these names.
         evaluated: Fields of the struct that the launches of `forces` write besides forces, with their types and the
             field of `Mesh` that has an entry for each.
-        rest: Function of (elements, model, control): launches that write the fields of `rested`, and masses of corners;
-            None for elements without.
+        rest: Function of (elements, model, signal): launches that write the fields of `rested`, and masses of corners,
+            under the control signals or those of `elements/oscillations.py`; None for elements without.
+        begin: Function of (elements, model, point): launches that write those fields of `rested` that follow from where
+            the step began, after those of `rest` of all kinds; None for elements without.
+        viscous: Whether forces are those of a rate, and `blocks` a resistance [N s/m], which enters the matrix of the
+            global step divided by its length.
+        product: Function of (elements, model, point, active, a, out): launches that subtract from `out` the product of
+            second derivatives that are not in `stiffness` with `a`; None for elements without.
         forbid: Kernel (elements, x, u) -> (converged): fails a world in which an element is
             inverted; None for elements that cannot be inverted.
         scaling: Kernel (elements) -> (scaling): the largest ratio of a stiffness to the nominal one; None for elements
@@ -120,6 +128,9 @@ class Kind:
     evaluated: dict[str, tuple[type, str]] = dataclasses.field(default_factory=dict)
     energy: Callable | None = None
     rest: Callable | None = None
+    begin: Callable | None = None
+    viscous: bool = False
+    product: Callable | None = None
     forbid: wp.Kernel | None = None
     scaling: wp.Kernel | None = None
 

@@ -1,5 +1,6 @@
-"""The constant matrix A = M / h^2 + L of projective dynamics, factored once: the global step (Bouaziz et al. 2014).
+"""The constant matrix A = M / h^2 + C / h + L of projective dynamics, factored once (Bouaziz et al. 2014).
 
+With the masses M, the resistance C of what is viscous and the stiffness L, it is the matrix of the global step.
 A couples nodes and not their coordinates, so that three right-hand sides go through one factor of n rows. It is
 factored on the host by SuperLU in its symmetric mode, A = L D L^T after a permutation, and solved with on the device:
 by one thread for each world, or by blocks (`block_cholesky.py`) where there are many threads.

@@ -1,0 +1,214 @@
+"""Nodes that constraints hold to lines or planes: their displacements are orthogonal to the normals of their guides.
+
+With a row of N for each normal, the matrix A of the global step and a right-hand side r, the least of 1/2 f.A f - r.f
+under N f = 0 is
+
+    f = A^-1 r - A^-1 N^T S^-1 N A^-1 r,   S = N A^-1 N^T.
+
+A couples nodes and not their coordinates, so that S_ij = n_i . n_j (A^-1)_ij for any directions; it is inverted once,
+and costs an iteration a second solve with A. Forces of guides have no effect on f, so that neither the residual nor the
+law of contacts needs to know them. Corrections are projected once more, against rounding.
+"""
+
+import numpy as np
+import warp as wp
+
+from warpbots.numerics import NODE, launch, real, vector
+from warpbots.scene import Scene, SceneError
+from warpbots.solvers.projective.elements.element import at
+from warpbots.solvers.projective.elements.nodes import packed
+from warpbots.solvers.projective.iterate.sparse_cholesky import Factor, solve
+
+__all__ = ["GuideArrays", "Guides", "normals_of"]
+
+_vec = vector(3)
+_MOST = 4000
+"""Largest number of normals, whose compliances are a dense matrix."""
+
+
+@wp.struct
+class GuideArrays:
+    """Guided nodes; arrays that differ between worlds hold all worlds in one row.
+
+    count: Normals of all guided nodes.
+    stride: Entries of an iterate of one world.
+    node: The guided nodes, shape (guided,).
+    first: First normal of each of them, one more for the end, shape (guided + 1,).
+    owner: Guided node of a normal, shape (count,).
+    normal: Orthonormal normals of each node, shape (count,).
+    inverse: S^-1 [N/m], shape (count, count).
+    gap: N A^-1 r [m], shape (worlds * count,).
+    force: Forces of the guides at their nodes [N], 0 elsewhere, shape (worlds * stride,).
+    moved: Displacements by these forces [m], shape (worlds * stride,).
+    """
+
+    count: int
+    stride: int
+    node: wp.array[int]
+    first: wp.array[int]
+    owner: wp.array[int]
+    normal: wp.array[_vec]
+    inverse: wp.array2d[real]
+    gap: wp.array[real]
+    force: wp.array[NODE]
+    moved: wp.array[NODE]
+
+
+@wp.kernel(enable_backward=False)
+def project_kernel(
+    # model
+    guides: GuideArrays,
+    # out
+    f_out: wp.array[NODE],
+):
+    """f - n (n . f) for the normals of a node."""
+    w, g = wp.tid()
+    k = w * guides.stride + guides.node[g]
+    f = at(f_out, k)
+    for i in range(guides.first[g], guides.first[g + 1]):
+        f -= wp.dot(guides.normal[i], f) * guides.normal[i]
+    f_out[k] = packed(f)
+
+
+@wp.kernel(enable_backward=False)
+def gap_kernel(
+    # state
+    f: wp.array[NODE],
+    # out
+    guides_out: GuideArrays,
+):
+    """N f."""
+    w, i = wp.tid()
+    k = w * guides_out.stride + guides_out.node[guides_out.owner[i]]
+    guides_out.gap[w * guides_out.count + i] = wp.dot(guides_out.normal[i], at(f, k))
+
+
+@wp.kernel(enable_backward=False)
+def force_kernel(
+    # work
+    scaling: wp.array[real],
+    # out
+    guides_out: GuideArrays,
+):
+    """s N^T S^-1 N f, for a matrix s A."""
+    w, g = wp.tid()
+    total = _vec()
+    for i in range(guides_out.first[g], guides_out.first[g + 1]):
+        a = real(0.0)
+        for j in range(guides_out.count):
+            a += guides_out.inverse[i, j] * guides_out.gap[w * guides_out.count + j]
+        total += a * guides_out.normal[i]
+    guides_out.force[w * guides_out.stride + guides_out.node[g]] = packed(scaling[w] * total)
+
+
+@wp.kernel(enable_backward=False)
+def subtract_kernel(
+    # model
+    guides: GuideArrays,
+    # state
+    active: wp.array[int],
+    # out
+    f_out: wp.array[NODE],
+):
+    """f -= A^-1 N^T S^-1 N f."""
+    w, i = wp.tid()
+    if active[w] == 1:
+        k = w * guides.stride + i
+        f_out[k] = f_out[k] - guides.moved[k]
+
+
+class Guides:
+    """The guides of a scene under the matrix of the global step for steps of one length."""
+
+    def __init__(self, factor: Factor, normals: dict[int, np.ndarray], worlds: int, stride: int, device: wp.Device):
+        """Invert S.
+
+        Args:
+            factor: The factored matrix.
+            normals: Orthonormal normals of each guided node, each of shape (1 or 2, 3).
+            worlds: Number of worlds.
+            stride: Entries of an iterate of one world.
+            device: Device of the arrays.
+        """
+        self._factor, self._worlds, self._device = factor, worlds, device
+        node, normal = np.array(list(normals)), np.concatenate(list(normals.values()))
+        owner = np.repeat(np.arange(len(node)), [len(n) for n in normals.values()])
+        rows = _rows(factor)[node]
+        unit = np.zeros((len(factor.arrays.node), len(node)))
+        unit[rows, np.arange(len(node))] = 1.0
+        columns = factor.lu.solve(unit)[rows][owner][:, owner]
+        self.arrays = arrays = GuideArrays()
+        arrays.count, arrays.stride = len(owner), stride
+        for name, values, dtype in (
+            ("node", node, int),
+            ("first", np.searchsorted(owner, np.arange(len(node) + 1)), int),
+            ("owner", owner, int),
+            ("normal", normal, _vec),
+            ("inverse", np.linalg.inv(columns * (normal @ normal.T)), real),
+        ):
+            setattr(arrays, name, wp.array(values, dtype=dtype, device=device))
+        arrays.gap = wp.zeros(worlds * len(owner), dtype=real, device=device)
+        arrays.force, arrays.moved = (wp.zeros(worlds * stride, dtype=NODE, device=device) for _ in range(2))
+
+    def project(self, f: wp.array) -> None:
+        """Take the parts along their normals from displacements, or forces, of guided nodes."""
+        launch(project_kernel, (self._worlds, self.arrays.node.size), [self.arrays], [f], self._device)
+
+    def hold(self, active: wp.array, scaling: wp.array, f: wp.array, nodes: int) -> None:
+        """Turn f = A^-1 r into the solution under the constraints.
+
+        Args:
+            active: Worlds with a 1 are solved, shape (worlds,).
+            scaling: Factor of the matrix in every world, shape (worlds,).
+            f: Displacements, shape (worlds * stride,); changed.
+            nodes: Nodes of one world.
+        """
+        arrays, device = self.arrays, self._device
+        launch(gap_kernel, (self._worlds, arrays.count), [f], [arrays], device)
+        launch(force_kernel, (self._worlds, arrays.node.size), [scaling], [arrays], device)
+        solve(self._factor, scaling, active, arrays.force, arrays.moved, device)
+        launch(subtract_kernel, (self._worlds, nodes), [arrays, active], [f], device)
+        self.project(f)
+
+
+def _rows(factor: Factor) -> np.ndarray:
+    """Row of each node in the matrix of free nodes, before its permutation."""
+    return np.where(factor.free, np.cumsum(factor.free) - 1, -1)
+
+
+def normals_of(scene: Scene, regions: dict[str, np.ndarray]) -> dict[int, np.ndarray]:
+    """Orthonormal directions in which constraints hold nodes, each of shape (1, 2 or 3, 3).
+
+    Where regions of constraints overlap, all of them hold.
+
+    Args:
+        scene: The scene.
+        regions: For every region which nodes are in it, each of shape (n_nodes,), bool.
+
+    Raises:
+        SceneError: Lines and planes hold more nodes than their dense matrix has room for.
+    """
+    held: dict[int, list[np.ndarray]] = {}
+    for constraint in scene.constraints:
+        n = np.eye(3)
+        if constraint.direction is not None:
+            n = np.array([constraint.direction])
+            n = n if constraint.freedom == "plane" else np.eye(3) - n.T @ n
+        for i in np.flatnonzero(regions[constraint.region]):
+            held.setdefault(int(i), []).append(n)
+    normals = {i: _basis(np.concatenate(n)) for i, n in sorted(held.items())}
+    count = sum(len(n) for n in normals.values() if len(n) < 3)
+    if count > _MOST:
+        raise SceneError(
+            f"Constraints: lines and planes hold nodes in {count} directions, of which ProjectiveDynamics takes up to "
+            f"{_MOST}; make their regions smaller, or use a larger ProjectiveDynamics(cell_size=...)"
+        )
+    return normals
+
+
+def _basis(directions: np.ndarray) -> np.ndarray:
+    """Orthonormal basis of the space that directions span; the directions themselves where they are coordinate axes."""
+    _, size, basis = np.linalg.svd(directions)
+    rank = int((size > 1e-6).sum())
+    basis = basis[:rank]
+    return np.where(np.abs(basis) < 1e-12, 0.0, basis) if rank < 3 else np.eye(3)
