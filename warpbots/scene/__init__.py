@@ -15,6 +15,7 @@ from warpbots.scene.attachment import Attachment
 from warpbots.scene.body import SoftBody
 from warpbots.scene.boundary_conditions import FREEDOMS, Constraint, Load
 from warpbots.scene.contact_law import Contact, contacts_between
+from warpbots.scene.field import Field
 from warpbots.scene.fluid import Fluid
 from warpbots.scene.joint import JOINTS, Joint
 from warpbots.scene.joint_motors import Servo, Torque
@@ -62,6 +63,7 @@ __all__ = [
     "DistanceGrid",
     "Expansion",
     "Fibre",
+    "Field",
     "Fluid",
     "HalfSpace",
     "Heightfield",

@@ -11,6 +11,7 @@ from warpbots.scene.attachment import Attachment
 from warpbots.scene.body import SoftBody
 from warpbots.scene.boundary_conditions import Constraint, Load
 from warpbots.scene.contact_law import Contact
+from warpbots.scene.field import Field
 from warpbots.scene.field_types import Pair
 from warpbots.scene.fluid import Fluid
 from warpbots.scene.joint import Joint
@@ -23,7 +24,7 @@ from warpbots.scene.shapes import dimension
 
 __all__ = ["Scene", "Task"]
 
-_PARTS = ("bodies", "actuators", "obstacles", "constraints", "loads", "attachments", "joints", "contacts")
+_PARTS = ("bodies", "actuators", "obstacles", "constraints", "loads", "attachments", "joints", "contacts", "fields")
 
 
 @record
@@ -74,6 +75,8 @@ class Scene:
         joints: Joints of rigid bodies; a body that is not the child of a joint floats freely.
         contacts: Contact laws of rigid bodies with one another and with obstacles.
         fluid: The fluid around soft bodies, or None.
+        fields: Parameters that no other record can hold, such as a stiffness that differs from element to element; see
+            `warpbots.Simulation.scene_with`.
         source: Path of the file that the scene was read from, so that parts of it that warpbots does not understand
             are preserved on writing; ignored in comparisons.
 
@@ -94,6 +97,7 @@ class Scene:
     joints: Sequence[Joint] = ()
     contacts: Sequence[Contact] = ()
     fluid: Fluid | None = None
+    fields: Sequence[Field] = ()
     source: str | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self):
@@ -196,6 +200,7 @@ class Scene:
                 value = getattr(part, field, None)
                 if value is not None and np.shape(value)[-1] != dim:
                     sizes[f"{type(part).__name__} {part.name!r}"] = np.shape(value)[-1]
+        sizes |= {f"Field {f.name!r}": f.places.shape[2] for f in self.fields if f.places is not None}
         sizes["gravity"] = len(self.gravity)
         if self.fluid is not None and self.fluid.velocity is not None:
             sizes["Fluid.velocity"] = len(self.fluid.velocity)

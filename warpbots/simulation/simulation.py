@@ -32,6 +32,7 @@ from warpbots.simulation.diagnosis import Diagnosis
 from warpbots.simulation.input_validation import Controller, Inputs, parameter_fault
 from warpbots.simulation.stability_bound import MOST_SUBSTEPS, TimeStep
 from warpbots.solvers import Parameter, Reports, Senses, Solver
+from warpbots.solvers.baking import baked, with_fields
 from warpbots.solvers.scene_support import refuse_far
 from warpbots.trajectory import TensorState_co, Trajectory
 
@@ -104,7 +105,7 @@ class Simulation(Generic[TensorState_co]):
         worlds, device = fitted(worlds, int, "Simulation: worlds"), _device(device)
         try:
             with turn, np.errstate(over="ignore"):  # what is too large for the arrays is refused with its name
-                self.model = solver.build(scene, worlds, device)
+                self.model = with_fields(solver.build(scene, worlds, device), type(solver).__name__)
                 fields = tuple(f.name for f in dataclasses.fields(solver.state(self.model)))
         except MemoryError as fault:
             raise SceneError(
@@ -163,6 +164,31 @@ class Simulation(Generic[TensorState_co]):
             raise KeyError(f"there is no parameter {name!r}; the model has {', '.join(self.parameters())}")
         with at_turn(self.model.device):
             return wp.to_torch(self.model.parameter(name), requires_grad=False).clone()
+
+    def scene_with(self, world: int = 0, **parameters: torch.Tensor) -> Scene:
+        """The scene with parameters baked in: what training found, to be kept, written and simulated again.
+
+        ``Simulation(scene, solver, dt, substeps)`` of the same solver then has these parameters to the last bit, and
+        the same rollouts follow. Another solver or resolution takes over what records say, such as friction, masses
+        and joints, and interpolates properties of the material between the centres of elements; it says how far they
+        are off, and refuses what depends on the elements.
+
+        Args:
+            world: Which of the independent copies.
+            parameters: Tensors instead of the model's parameters, by name.
+
+        Returns:
+            The scene; values that differ from element to element, and digits that no record holds, are in its `fields`.
+
+        Raises:
+            ValueError: A parameter has the wrong shape or an illegal value, or there is no such world.
+        """
+        if not 0 <= fitted(world, int, "scene_with: world") < self.worlds:
+            raise ValueError(f"scene_with: world must be from 0 to {self.worlds - 1}, got {world}")
+        given = self._inputs.parameters(parameters)
+        values = {name: tensor[world].detach().cpu().numpy() for name, tensor in given.items()}
+        with turn:
+            return baked(self.solver, self.model, values, world)
 
     def region(self, name: str) -> torch.Tensor:
         """Which points of the matter belong to a region, shape (n,), bool.

@@ -1,9 +1,13 @@
 """What models of one dataclass of arrays answer alike."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Self
 
+import numpy as np
 import warp as wp
+
+from warpbots.scene import Scene
 
 __all__ = ["ArrayModel"]
 
@@ -28,6 +32,10 @@ class ArrayModel:
     def with_parameters(self, arrays: dict[str, wp.array]) -> Self:
         """A copy with `arrays` instead of its own, by name of the parameter."""
         return dataclasses.replace(self, **arrays)
+
+    def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
+        """The scene as it is: fields hold everything; a solver may say more."""
+        return self.scene
 
     def parameter_arrays(self) -> list[wp.array]:
         """Arrays of all parameters that have an effect."""

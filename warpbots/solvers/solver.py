@@ -6,9 +6,10 @@ solvers can do besides is said by protocols of its own: `Senses`, `Reports` and 
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
+import numpy as np
 import warp as wp
 
 from warpbots.scene import Scene
@@ -33,6 +34,8 @@ class Parameter:
         inclusive: Whether `lower` itself is allowed.
         per: What the second axis counts, such as ``"particle"``, ``"spring"``, ``"obstacle"`` or ``"component"``.
         doc: One line: what it is.
+        intensive: Whether it is a property of the material at a place, such as a density, which other elements there
+            have as well; one that depends on the size of an element, such as a mass, is not.
     """
 
     unit: str
@@ -41,6 +44,7 @@ class Parameter:
     per: str
     doc: str
     inclusive: bool = False
+    intensive: bool = False
 
 
 class Model(Protocol):
@@ -94,6 +98,15 @@ class Model(Protocol):
 
     def with_parameters(self, arrays: dict[str, wp.array]) -> Self:
         """A copy with `arrays` instead of its own, by name of the parameter."""
+
+    def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
+        """The scene, with as many of `values` in its records as these can hold without any other effect.
+
+        What the records do not say goes into `Scene.fields`: see `warpbots.solvers.baking`.
+
+        Args:
+            values: Parameters by name, in the type of the arrays, each of shape (...) as in one world.
+        """
 
 
 class State(Protocol[_Array_contra, _Mapped_co]):

@@ -2,13 +2,13 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import warp as wp
 
 from warpbots.numerics import real, struct_of
-from warpbots.scene import Scene
+from warpbots.scene import Motor, Oscillation, Scene
 from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.device_arrays import device_array
@@ -17,6 +17,7 @@ from warpbots.solvers.mass_spring.lattice import Lattice
 from warpbots.solvers.mass_spring.plasticity import NEVER
 from warpbots.solvers.mass_spring.springs import spring_arrays
 from warpbots.solvers.mass_spring.workspace import Workspace
+from warpbots.solvers.records import with_actuators, with_friction, with_gravity
 from warpbots.solvers.solver import Parameter
 
 __all__ = ["MassSpringModel", "MassSpringState"]
@@ -219,6 +220,13 @@ class MassSpringModel(ArrayModel):
         if not self.torque.size:
             absent |= {"torque", "speed"}
         return {name: spec for name, spec in _PARAMETERS.items() if name not in absent}
+
+    def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
+        """The scene with gravity, friction, oscillations and motors."""
+        scene = with_friction(with_gravity(self.scene, values), values)
+        fields = {name: name for name in ("amplitude", "frequency", "phase")}
+        scene = with_actuators(scene, Oscillation, fields, values)
+        return with_actuators(scene, Motor, {"torque": "max_torque", "speed": "max_speed"}, values)
 
     @property
     def length(self) -> wp.array:

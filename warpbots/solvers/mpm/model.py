@@ -2,8 +2,9 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+import numpy as np
 import warp as wp
 
 from warpbots.numerics import real, struct_of
@@ -15,15 +16,16 @@ from warpbots.solvers.mpm.arrays import constitution_arrays, motion_arrays
 from warpbots.solvers.mpm.grid import Contacts, Grid
 from warpbots.solvers.mpm.particles import Particles
 from warpbots.solvers.mpm.workspace import Workspace
+from warpbots.solvers.records import with_friction, with_gravity, with_materials
 from warpbots.solvers.solver import Parameter
 
 __all__ = ["Group", "MPMModel", "MPMState"]
 
 _INFINITY = float("inf")
 _PARAMETERS = {
-    "youngs_modulus": Parameter("Pa", 0.0, _INFINITY, "particle", "Young's modulus"),
-    "poissons_ratio": Parameter("1", -1.0, 0.5, "particle", "Poisson's ratio"),
-    "density": Parameter("kg/m^dim", 0.0, _INFINITY, "particle", "mass density at rest"),
+    "youngs_modulus": Parameter("Pa", 0.0, _INFINITY, "particle", "Young's modulus", intensive=True),
+    "poissons_ratio": Parameter("1", -1.0, 0.5, "particle", "Poisson's ratio", intensive=True),
+    "density": Parameter("kg/m^dim", 0.0, _INFINITY, "particle", "mass density at rest", intensive=True),
     "volume": Parameter("m^dim", 0.0, _INFINITY, "particle", "volume at rest"),
     "friction": Parameter("1", 0.0, _INFINITY, "obstacle", "Coulomb coefficient", inclusive=True),
     "gravity": Parameter("m/s^2", -_INFINITY, _INFINITY, "component", "gravitational acceleration"),
@@ -137,6 +139,10 @@ class MPMModel(ArrayModel):
         """
         rough = any(o.condition == "friction" for o in self.scene.obstacles)
         return {name: spec for name, spec in _PARAMETERS.items() if name != "friction" or rough}
+
+    def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
+        """The scene with gravity, friction, and materials that are uniform in bodies or regions."""
+        return with_materials(with_friction(with_gravity(self.scene, values), values), self.matter, values)
 
     @functools.cached_property
     def material(self) -> object:

@@ -1,0 +1,114 @@
+"""Parameters of a model in the records of its scene, where readers and other solvers find them.
+
+A record takes what it can hold. What it cannot, such as a friction that it refuses or a stiffness that differs from
+element to element, stays in `Scene.fields`: see `warpbots.solvers.baking`.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TypeVar
+
+import numpy as np
+
+from warpbots.scene import Obstacle, Scene, SceneError, SoftBody
+from warpbots.solvers.matter import Matter
+
+__all__ = ["changed", "number", "numbers", "with_actuators", "with_friction", "with_gravity", "with_materials"]
+
+Values = Mapping[str, np.ndarray]
+"""Parameters by name, in the type of the model's arrays, each of shape (...) as in one world."""
+
+_Record = TypeVar("_Record")
+
+
+def number(value: np.floating, before: float = np.nan) -> float:
+    """A value for a record: `before` if that is the same in the type of `value`, else the shortest decimal that is."""
+    return before if value.dtype.type(before) == value else float(str(value))
+
+
+def numbers(values: np.ndarray, before: object) -> tuple[float, ...]:
+    """A row of values for a record, as `number`."""
+    return tuple(number(v, b) for v, b in zip(values, np.broadcast_to(before, values.shape), strict=True))
+
+
+def changed(part: _Record, **fields: object) -> _Record:
+    """A copy of a record with other values of `fields`; the record itself where it refuses them."""
+    try:
+        return dataclasses.replace(part, **fields)
+    except SceneError:
+        return part
+
+
+def with_gravity(scene: Scene, values: Values) -> Scene:
+    """`scene` with the gravity of `values`, if it is in them."""
+    if "gravity" not in values:
+        return scene
+    return dataclasses.replace(scene, gravity=numbers(values["gravity"], scene.gravity))
+
+
+def with_friction(scene: Scene, values: Values) -> Scene:
+    """`scene` with the friction of its obstacles; static friction stays as much above it as it is."""
+    if "friction" not in values:
+        return scene
+    parts = zip(scene.obstacles, values["friction"], strict=True)
+    return dataclasses.replace(scene, obstacles=[_rough(o, mu) if o.condition == "friction" else o for o, mu in parts])
+
+
+def _rough(obstacle: Obstacle, value: np.floating) -> Obstacle:
+    mu, rest = number(value, obstacle.friction), obstacle.static_friction
+    return changed(obstacle, friction=mu, static_friction=None if rest is None else mu + (rest - obstacle.friction))
+
+
+def with_actuators(scene: Scene, cls: type, fields: Mapping[str, str], values: Values) -> Scene:
+    """`scene` with other values of its actuators of one class, one entry of a parameter for each.
+
+    Args:
+        scene: The scene.
+        cls: The class.
+        fields: Fields of the class by the names of the parameters.
+        values: The parameters.
+    """
+    parts, k = list(scene.actuators), 0
+    for i, part in enumerate(parts):
+        if isinstance(part, cls):
+            for name in fields.keys() & values.keys():
+                parts[i] = changed(parts[i], **{fields[name]: number(values[name][k], getattr(part, fields[name]))})
+            k += 1
+    return dataclasses.replace(scene, actuators=parts)
+
+
+def with_materials(scene: Scene, matter: Matter, values: Values) -> Scene:
+    """`scene` with other materials, for bodies in each of whose regions the values are uniform.
+
+    Args:
+        scene: The scene.
+        matter: Its matter.
+        values: Parameters of the points of the matter that are fields of a `Material`, by their names.
+    """
+    own = {name: v for name, v in values.items() if name in ("youngs_modulus", "poissons_ratio", "density")}
+    if not own:
+        return scene
+    bodies = list(scene.bodies)
+    for i, body in enumerate(bodies):
+        if isinstance(body, SoftBody):
+            inside = matter.body == i
+            regions = {name: matter.regions[name][inside] for name in body.regions}
+            bodies[i] = _filled(body, regions, {name: v[inside] for name, v in own.items()})
+    return dataclasses.replace(scene, bodies=bodies)
+
+
+def _filled(body: SoftBody, regions: dict[str, np.ndarray], values: Values) -> SoftBody:
+    """A body of which the points outside of all regions, and those of each region, have one value; or itself."""
+    last = np.full(len(next(iter(values.values()))), -1)  # of overlapping regions the last one counts
+    for k, inside in enumerate(regions.values()):
+        last[inside] = k
+    materials = {}
+    for k, name in enumerate([None, *regions], start=-1):
+        material = body.region_materials.get(name, body.material)
+        part = {parameter: np.unique(v[last == k]) for parameter, v in values.items()}
+        if max(map(len, part.values())) > 1:
+            return body
+        found = {p: number(v[0], getattr(material, p)) for p, v in part.items() if len(v)}
+        materials[name] = changed(material, **found)
+    plain = materials.pop(None)
+    return changed(body, material=plain, region_materials={n: m for n, m in materials.items() if m != plain})

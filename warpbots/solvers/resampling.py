@@ -1,0 +1,94 @@
+"""Fields of a scene on elements other than those that they were designed for."""
+
+import numpy as np
+from scipy.interpolate import LinearNDInterpolator, NearestNDInterpolator
+from scipy.spatial import Delaunay
+
+from warpbots.contact import signed_distance
+from warpbots.scene import Field, SceneError, SoftBody
+
+__all__ = ["resampled"]
+
+_AGREE = 0.1
+"""Part of its size by which a body may differ from the one that a field was designed for, besides the elements."""
+
+_FLAT = 1e-6
+"""Part of their length below which points have no width."""
+
+
+def resampled(field: Field, places: np.ndarray, bodies: tuple[SoftBody, ...]) -> tuple[np.ndarray, float]:
+    """Values of a field between the centres of its elements: linear within their hull, the nearest ones outside.
+
+    Bodies do not mix, whose materials may differ by orders of magnitude where they touch.
+
+    Args:
+        field: The field.
+        places: Vertices of the elements that need values [m], shape (n, k, dim).
+        bodies: Soft bodies of the scene.
+
+    Returns:
+        Values, shape (n, ...), and their error: the root of the mean square by which they differ from those of the
+        field where they are interpolated back to its elements, divided by that of the field.
+
+    Raises:
+        SceneError: The field was designed for bodies of another shape, or at another place.
+    """
+    old, new = field.centers, places.mean(axis=1)
+    values, back = np.zeros((len(new), *field.values.shape[1:])), np.zeros_like(field.values)
+    body_of_old, body_of_new = _bodies(old, bodies), _bodies(new, bodies)
+    for k, body in enumerate(bodies):
+        here, there = body_of_old == k, body_of_new == k
+        if not (here.any() or there.any()):
+            continue
+        _refuse_other(field, body, field.places[here], places[there])
+        values[there] = _between(old[here], field.values[here], new[there])
+        back[here] = _between(new[there], values[there], old[here])
+    return values, float(np.linalg.norm(back - field.values) / max(np.linalg.norm(field.values), np.finfo(float).tiny))
+
+
+def _bodies(points: np.ndarray, bodies: tuple[SoftBody, ...]) -> np.ndarray:
+    """Which body each of the points is in, or nearest to, shape (n,)."""
+    if len(bodies) == 1:
+        return np.zeros(len(points), dtype=int)
+    return np.argmin([signed_distance(body.shape, points) for body in bodies], axis=0)
+
+
+def _refuse_other(field: Field, body: SoftBody, old: np.ndarray, new: np.ndarray) -> None:
+    """Raise if the elements of a body do not fill the space of those that the field was designed for."""
+    words = f"Field {field.name!r}: it was designed for another mesh of SoftBody {body.name!r}, "
+    remedy = "bake it for this body again (Simulation.scene_with), or leave it out of Scene.fields"
+    if not (len(old) and len(new)):
+        raise SceneError(f"{words}with {len(old)} elements where this model has {len(new)}; {remedy}")
+    (a, b), (c, d) = _box(old), _box(new)
+    slack = _AGREE * (b - a).max() + _spacing(old) + _spacing(new)
+    if max(np.abs(a - c).max(), np.abs(b - d).max()) > slack:
+        raise SceneError(
+            f"{words}from {a.round(6).tolist()} to {b.round(6).tolist()} m, and the elements here reach from "
+            f"{c.round(6).tolist()} to {d.round(6).tolist()} m; {remedy}"
+        )
+
+
+def _box(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper corner of elements [m], each of shape (dim,)."""
+    return places.min(axis=(0, 1)), places.max(axis=(0, 1))
+
+
+def _spacing(places: np.ndarray) -> float:
+    """About how far elements are apart [m]."""
+    lower, upper = _box(places)
+    edges = (upper - lower)[upper > lower]
+    return float((edges.prod() / len(places)) ** (1.0 / len(edges))) if len(edges) else 0.0
+
+
+def _between(points: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Values at other points: linear in simplices of `points`, the nearest ones outside of them."""
+    found = NearestNDInterpolator(points, values)(at)
+    middle = points.mean(axis=0)
+    _, size, axes = np.linalg.svd(points - middle, full_matrices=False)
+    axes = axes[size > _FLAT * size[0]]  # elements of a sheet lie in a plane, in which they have neighbours
+    if len(axes) > 1 and len(points) > len(axes):
+        simplices = Delaunay((points - middle) @ axes.T)
+        flat = (at - middle) @ axes.T
+        inside = simplices.find_simplex(flat) >= 0
+        found[inside] = LinearNDInterpolator(simplices, values)(flat[inside])
+    return found
