@@ -32,7 +32,7 @@ class Model(ArrayModel):
     mass: wp.array  # [kg], shape (worlds, n_nodes)
     gravity: wp.array  # [m/s^2], shape (worlds,), vector
     force: wp.array  # elastic forces [N], which every step computes anew, shape (worlds, n_nodes), vector
-    scalar, robot = real, None
+    robot, tables = None, property(lambda m: {"node": np.c_[: len(m.matter)], "tetrahedron": m.tets.numpy()})
 
     def parameters(self):
         E = Parameter("Pa", 0.0, inf, "tetrahedron", "Young's modulus")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.device_arrays import device_array, tiled
 from warpbots.solvers.matter import Matter, regions_at
+from warpbots.solvers.places import Places, element_places
 from warpbots.solvers.solver import Cautious, Model, Parameter, Reports, Senses, Solver, State
 
 if TYPE_CHECKING:
@@ -23,12 +24,14 @@ __all__ = [
     "Matter",
     "Model",
     "Parameter",
+    "Places",
     "ProjectiveDynamics",
     "Reports",
     "Senses",
     "Solver",
     "State",
     "device_array",
+    "element_places",
     "regions_at",
     "tiled",
 ]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from warpbots.scene import Field, Scene, SceneError
+from warpbots.scene import Field, Scene, SceneError, SoftBody
 from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.resampling import resampled
 from warpbots.solvers.solver import Model, Parameter, Solver
@@ -43,7 +43,7 @@ def baked(solver: Solver, model: Model, values: Mapping[str, np.ndarray], world:
     for name, spec in specs.items():
         recorded, value = built.parameter(name).numpy()[0], wanted.get(name)
         if value is not None and not _equal(value, recorded):
-            places = built.places(spec.per)
+            places = _vertices(built, spec.per)
             fields.append(Field(name, value, places, recorded if places is None else None))
     return dataclasses.replace(scene, fields=fields)
 
@@ -66,8 +66,8 @@ def with_fields(model: Model, who: str) -> Model:
                 f"Field {field.name!r}: {who} has no such parameter for this scene, but {', '.join(specs)}; leave it "
                 f"out of Scene.fields"
             )
-        own, places = model.parameter(field.name), model.places(specs[field.name].per)
-        values, error = _values(field, specs[field.name], own.numpy()[0], places, model.scene, who)
+        own, spec = model.parameter(field.name), specs[field.name]
+        values, error = _values(field, spec, own.numpy()[0], model, who)
         if error is not None:
             warnings.warn(
                 f"Field {field.name!r}: {who} has {len(values)} elements instead of the {len(field.values)} that it "
@@ -79,35 +79,50 @@ def with_fields(model: Model, who: str) -> Model:
     return model.with_parameters(arrays) if arrays else model
 
 
+def _vertices(model: Model, per: str) -> np.ndarray | None:
+    """Vertices of elements of soft bodies at rest [m], shape (n, k, dim); None for all else.
+
+    Where an element has fewer of them than others of its kind, its centre stands for the missing ones.
+    """
+    places = model.places(per)
+    if places is None or not len(places) or not isinstance(model.scene.bodies[places.body[0]], SoftBody):
+        return None
+    return np.where(np.isnan(places.vertices), places.center[:, None], places.vertices)
+
+
 def _equal(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two arrays of one type are equal to the last bit."""
     return a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
 def _values(
-    field: Field, spec: Parameter, own: np.ndarray, places: np.ndarray | None, scene: Scene, who: str
+    field: Field, spec: Parameter, own: np.ndarray, model: Model, who: str
 ) -> tuple[np.ndarray, float | None]:
-    """Values of a field for the things of a model, and the error of interpolation; None where there is none."""
+    """Values of a field for the elements of a model, and the error of interpolation; None where there is none."""
+    places = _vertices(model, spec.per)
     if (places is None) != (field.places is None):
-        kind = "elements" if places is None else "no elements"
-        raise SceneError(f"Field {field.name!r}: it is one of {kind}, and {who} has one {spec.doc} per {spec.per}")
+        words = ("elements", "none") if places is None else ("no elements", "some")
+        raise SceneError(
+            f"Field {field.name!r}: it belongs to {words[0]}, and that of {who} to {words[1]} (one per {spec.per}); "
+            f"leave it out of Scene.fields"
+        )
     if places is None:
         _refuse_changed(field, own)
         return field.values, None
     if field.values.shape[1:] != own.shape[1:]:
         raise SceneError(
-            f"Field {field.name!r}: an element has values of shape {field.values.shape[1:]}, {who} needs {own.shape[1:]}"
+            f"Field {field.name!r}: an element has a value of shape {field.values.shape[1:]}, and {who} needs one of "
+            f"shape {own.shape[1:]}; leave it out of Scene.fields"
         )
     if places.shape == field.places.shape and np.allclose(places, field.places, rtol=0.0, atol=_SAME * np.ptp(places)):
         return field.values, None
     if not spec.intensive:
         raise SceneError(
             f"Field {field.name!r}: it was designed for another mesh, of {len(field.places)} elements, and {who} has "
-            f"{len(places)}, or the same number elsewhere; {spec.doc} [{spec.unit}] depends on the size of elements "
-            f"and cannot be carried over: use the solver and the resolution that it was designed with, or leave it out "
-            f"of Scene.fields"
+            f"{len(places)} here; {spec.doc} [{spec.unit}] depends on the elements and cannot be carried over: use the "
+            f"solver and the resolution that it was designed with, or leave it out of Scene.fields"
         )
-    return resampled(field, places, scene.soft)
+    return resampled(field, places, model.places(spec.per).body, model.scene)
 
 
 def _refuse_changed(field: Field, own: np.ndarray) -> None:

@@ -94,13 +94,13 @@ class Matter:
         return False
 
 
-def regions_at(body: SoftBody, position: np.ndarray, slack: float = 0.0) -> dict[str, np.ndarray]:
+def regions_at(body: SoftBody, position: np.ndarray, slack: float | np.ndarray = 0.0) -> dict[str, np.ndarray]:
     """Which of the points `position`, shape (n, dim), lie in each region of `body`; each of shape (n,), bool.
 
     Args:
         body: The body.
         position: Points [m].
-        slack: Distance up to which points outside belong to a region, too [m].
+        slack: Distance up to which points outside belong to a region, too [m], one for all or shape (n,).
     """
     return {name: signed_distance(shape, position) <= slack for name, shape in body.regions.items()}
 

@@ -5,7 +5,7 @@ from scipy.interpolate import LinearNDInterpolator, NearestNDInterpolator
 from scipy.spatial import Delaunay
 
 from warpbots.contact import signed_distance
-from warpbots.scene import Field, SceneError, SoftBody
+from warpbots.scene import Field, Scene, SceneError, SoftBody
 
 __all__ = ["resampled"]
 
@@ -16,7 +16,7 @@ _FLAT = 1e-6
 """Part of their length below which points have no width."""
 
 
-def resampled(field: Field, places: np.ndarray, bodies: tuple[SoftBody, ...]) -> tuple[np.ndarray, float]:
+def resampled(field: Field, places: np.ndarray, body_of: np.ndarray, scene: Scene) -> tuple[np.ndarray, float]:
     """Values of a field between the centres of its elements: linear within their hull, the nearest ones outside.
 
     Bodies do not mix, whose materials may differ by orders of magnitude where they touch.
@@ -24,7 +24,8 @@ def resampled(field: Field, places: np.ndarray, bodies: tuple[SoftBody, ...]) ->
     Args:
         field: The field.
         places: Vertices of the elements that need values [m], shape (n, k, dim).
-        bodies: Soft bodies of the scene.
+        body_of: Index in the scene of the body of each of them, shape (n,).
+        scene: Has the bodies.
 
     Returns:
         Values, shape (n, ...), and their error: the root of the mean square by which they differ from those of the
@@ -35,27 +36,26 @@ def resampled(field: Field, places: np.ndarray, bodies: tuple[SoftBody, ...]) ->
     """
     old, new = field.centers, places.mean(axis=1)
     values, back = np.zeros((len(new), *field.values.shape[1:])), np.zeros_like(field.values)
-    body_of_old, body_of_new = _bodies(old, bodies), _bodies(new, bodies)
-    for k, body in enumerate(bodies):
-        here, there = body_of_old == k, body_of_new == k
-        if not (here.any() or there.any()):
-            continue
-        _refuse_other(field, body, field.places[here], places[there])
+    was_of = _nearest_body(old, scene)
+    for k in np.union1d(was_of, body_of):
+        here, there = was_of == k, body_of == k
+        _refuse_other(field, scene.bodies[k].name, field.places[here], places[there])
         values[there] = _between(old[here], field.values[here], new[there])
         back[here] = _between(new[there], values[there], old[here])
     return values, float(np.linalg.norm(back - field.values) / max(np.linalg.norm(field.values), np.finfo(float).tiny))
 
 
-def _bodies(points: np.ndarray, bodies: tuple[SoftBody, ...]) -> np.ndarray:
-    """Which body each of the points is in, or nearest to, shape (n,)."""
-    if len(bodies) == 1:
-        return np.zeros(len(points), dtype=int)
-    return np.argmin([signed_distance(body.shape, points) for body in bodies], axis=0)
+def _nearest_body(points: np.ndarray, scene: Scene) -> np.ndarray:
+    """Index in the scene of the soft body that each of the points is in, or nearest to, shape (n,)."""
+    numbers = np.array([i for i, body in enumerate(scene.bodies) if isinstance(body, SoftBody)])
+    if len(numbers) == 1:
+        return np.full(len(points), numbers[0])
+    return numbers[np.argmin([signed_distance(scene.bodies[i].shape, points) for i in numbers], axis=0)]
 
 
-def _refuse_other(field: Field, body: SoftBody, old: np.ndarray, new: np.ndarray) -> None:
+def _refuse_other(field: Field, body: str, old: np.ndarray, new: np.ndarray) -> None:
     """Raise if the elements of a body do not fill the space of those that the field was designed for."""
-    words = f"Field {field.name!r}: it was designed for another mesh of SoftBody {body.name!r}, "
+    words = f"Field {field.name!r}: it was designed for another mesh of SoftBody {body!r}, "
     remedy = "bake it for this body again (Simulation.scene_with), or leave it out of Scene.fields"
     if not (len(old) and len(new)):
         raise SceneError(f"{words}with {len(old)} elements where this model has {len(new)}; {remedy}")

@@ -14,6 +14,7 @@ import warp as wp
 
 from warpbots.scene import Scene
 from warpbots.solvers.matter import Matter
+from warpbots.solvers.places import Places
 from warpbots.solvers.robot import Robot
 
 __all__ = ["Cautious", "Model", "Parameter", "Reports", "Senses", "Solver", "State"]
@@ -32,7 +33,8 @@ class Parameter:
         lower: Smallest value allowed (exclusive unless `inclusive`).
         upper: Largest value allowed (exclusive).
         inclusive: Whether `lower` itself is allowed.
-        per: What the second axis counts, such as ``"particle"``, ``"spring"``, ``"obstacle"`` or ``"component"``.
+        per: What the second axis counts, such as ``"particle"``, ``"spring"``, ``"obstacle"`` or ``"component"``; each
+            word means one kind of element in a model.
         doc: One line: what it is.
         intensive: Whether it is a property of the material at a place, such as a density, which other elements there
             have as well; one that depends on the size of an element, such as a mass, is not.
@@ -92,6 +94,9 @@ class Model(Protocol):
 
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: name -> unit, range and meaning."""
+
+    def places(self, per: str) -> Places | None:
+        """Where the elements that `Parameter.per` counts are at rest; None for those without a place, as components."""
 
     def parameter(self, name: str) -> wp.array:
         """The array of a parameter, shape (worlds, ...)."""

@@ -14,8 +14,10 @@ from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.articulated.robot import Robot
 from warpbots.solvers.articulated.robot_arrays import Contacts, Design, RobotArrays, Tree
+from warpbots.solvers.articulated.robot_places import robot_places
 from warpbots.solvers.articulated.spatial import scalar
 from warpbots.solvers.articulated.workspace import Workspace
+from warpbots.solvers.places import Places
 from warpbots.solvers.solver import Parameter
 
 __all__ = ["NEVER", "PARAMETERS", "ArticulatedModel", "ArticulatedState"]
@@ -220,6 +222,10 @@ class ArticulatedModel(ArrayModel):
             self.tree, self.design, self.contacts, self.solids
         )  # fmt: skip
         return arrays
+
+    def places(self, per: str) -> Places | None:
+        """Where bodies, joints, their velocities, motors and contact points are at zero; None for all others."""
+        return robot_places(self.scene, self.robot, self.contact_point.numpy()[0], per)
 
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: field name -> unit, range and meaning.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import real, struct_of
+from warpbots.numerics import struct_of
 from warpbots.scene import Motor, Oscillation, Scene
 from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.array_model import ArrayModel
@@ -17,6 +17,7 @@ from warpbots.solvers.mass_spring.lattice import Lattice
 from warpbots.solvers.mass_spring.plasticity import NEVER
 from warpbots.solvers.mass_spring.springs import spring_arrays
 from warpbots.solvers.mass_spring.workspace import Workspace
+from warpbots.solvers.places import Places, element_places
 from warpbots.solvers.records import with_actuators, with_friction, with_gravity
 from warpbots.solvers.solver import Parameter
 
@@ -149,9 +150,6 @@ class MassSpringModel(ArrayModel):
         """2 or 3."""
         return self.scene.dim
 
-    scalar = real
-    """Warp scalar of control signals."""
-
     robot = None
     """There are no rigid bodies."""
 
@@ -204,6 +202,17 @@ class MassSpringModel(ArrayModel):
     def inelastic(self) -> bool:
         """Whether springs can yield or break."""
         return self.lattice.inelastic
+
+    @property
+    def tables(self) -> dict[str, np.ndarray]:
+        """Masses, which are elements of one vertex each, shape (n_masses, 1), int."""
+        return {"mass": np.arange(len(self.lattice))[:, None]}
+
+    def places(self, per: str) -> Places | None:
+        """Where masses and springs are at rest; None for all others."""
+        if per == "spring":
+            return element_places(self.scene, self.lattice, self.lattice.ends, self.lattice.spring_body)
+        return super().places(per)
 
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: field name -> unit, range and meaning.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import real, struct_of
+from warpbots.numerics import struct_of
 from warpbots.scene import Scene
 from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.array_model import ArrayModel
@@ -121,9 +121,6 @@ class MPMModel(ArrayModel):
         """2 or 3."""
         return self.scene.dim
 
-    scalar = real
-    """Warp scalar of control signals."""
-
     robot = None
     """There are no rigid bodies."""
 
@@ -131,6 +128,11 @@ class MPMModel(ArrayModel):
         """Number of particles, and the grid."""
         nodes = " x ".join(map(str, self.grid.resolution))
         return f"{len(self.matter)} particles, a grid of {nodes} nodes {self.grid.dx:g} m apart"
+
+    @property
+    def tables(self) -> dict[str, np.ndarray]:
+        """Particles, which are elements of one vertex each, shape (n_particles, 1), int."""
+        return {"particle": np.arange(len(self.matter))[:, None]}
 
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: field name -> unit, range and meaning.

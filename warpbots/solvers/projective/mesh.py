@@ -146,6 +146,15 @@ class Mesh(Matter):
 
         return dataclasses.replace(self, meshes=tuple(dataclasses.replace(p, faces=faces(p)) for p in self.meshes))
 
+    @property
+    def elements(self) -> np.ndarray:
+        """Nodes of all elements with a material, -1 behind those of triangles and bars, shape (n_elements, 4), int."""
+        return np.concatenate([np.pad(t, ((0, 0), (0, 4 - t.shape[1])), constant_values=-1) for t in self._material])
+
+    @property
+    def _material(self) -> list[np.ndarray]:
+        return [getattr(self, kind) for kind in _MATERIAL]
+
     def of(self, kind: str) -> slice:
         """Where ``"tets"``, ``"triangles"`` or ``"bars"`` are among the elements; nowhere for the others."""
         if kind not in _MATERIAL:

@@ -10,13 +10,14 @@ import warp as wp
 
 from warpbots.contact.solid import Solids, widths
 from warpbots.numerics import real, real_numpy
-from warpbots.scene import Scene
+from warpbots.scene import RigidBody, Scene, SoftBody
 from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.articulated.model import PARAMETERS as ARTICULATED
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.articulated.robot import Robot
 from warpbots.solvers.law_groups import LawGroup
+from warpbots.solvers.places import Places
 from warpbots.solvers.projective.contact.bone_surface import body_of, never_in_contact
 from warpbots.solvers.projective.contact.node_contact import ObstacleArrays
 from warpbots.solvers.projective.contact.pair_arrays import PairArrays
@@ -54,7 +55,7 @@ _PARAMETERS = {
     "anchor": Parameter("m", *_ANY, "fixed node", "where fixed nodes are"),
     "load": Parameter("N", *_ANY, "node", "steady forces"),
     "friction": Parameter("1", *_POSITIVE, "obstacle", "Coulomb coefficient", inclusive=True),
-    "body_friction": Parameter("1", *_POSITIVE, "body", "Coulomb coefficient of soft bodies and bones", inclusive=True),
+    "body_friction": Parameter("1", *_POSITIVE, "surface", "Coulomb coefficient of bodies", inclusive=True),
     "gravity": Parameter("m/s^2", *_ANY, "component", "gravitational acceleration"),
     "fluid_density": Parameter("kg/m^3", *_POSITIVE, "world", "density of the fluid", inclusive=True),
     "fluid_velocity": Parameter("m/s", *_ANY, "component", "velocity of the fluid"),
@@ -181,9 +182,6 @@ class ProjectiveModel(ArrayModel):
     matrices: GlobalMatrices
     workspace: Workspace
 
-    scalar = real
-    """Warp scalar of control signals."""
-
     @property
     def robot(self) -> Robot | None:
         """The bones and their joints; None without any. Their contacts are in `ProjectiveDynamics.report`."""
@@ -196,6 +194,32 @@ class ProjectiveModel(ArrayModel):
         if self.robot:
             parts.append(f"{len(self.robot.bodies)} bones")
         return ", ".join([f"{len(self.matter)} nodes", *parts]) + f", edges of {self.matter.edge:.3g} m on average"
+
+    @property
+    def tables(self) -> dict[str, np.ndarray]:
+        """Nodes of nodes, elements, triangles, hinges, bars, fibres and cells, shape (n, n_vertices), int."""
+        mesh, node = self.matter, np.arange(len(self.matter))[:, None]
+        return {
+            "node": node, "fixed node": node[self.topology.fixed], "element": mesh.elements,
+            "triangle": mesh.triangles, "hinge": mesh.hinges, "bar": mesh.bars,
+            "fibre": mesh.fibres, "cell": mesh.pneumatic,
+        }  # fmt: skip
+
+    def places(self, per: str) -> Places | None:
+        """Where nodes, elements, whole surfaces and the parts of the skeleton are at rest; None for all others."""
+        if per == "surface":
+            return self._surfaces()
+        bones = self.skeleton.places(per) if self.skeleton and per not in self.tables else None
+        if bones is None:
+            return super().places(per)
+        return dataclasses.replace(bones, body=_numbers(self.scene, RigidBody)[bones.body])
+
+    def _surfaces(self) -> Places:
+        """Soft bodies, then bones with a surface: corners of the boxes about them."""
+        bones = self.topology.bone_surfaces.bones
+        body = np.append(_numbers(self.scene, SoftBody), _numbers(self.scene, RigidBody)[bones])
+        boxes = [b.shape.bounds for b in self.scene.soft] + [self.scene.rigid[k].bounds for k in bones]
+        return Places(np.array(boxes), body, {})
 
     def parameter(self, name: str) -> wp.array:
         """The array of a parameter, of this model or of its skeleton, shape (worlds, ...)."""
@@ -285,3 +309,8 @@ class ProjectiveModel(ArrayModel):
         for name in PAIRS:
             setattr(pairs, name, getattr(self.workspace.contact.search, name))
         return pairs
+
+
+def _numbers(scene: Scene, kind: type) -> np.ndarray:
+    """Indices of the bodies of a kind in a scene, shape (n,), int."""
+    return np.array([i for i, body in enumerate(scene.bodies) if isinstance(body, kind)], dtype=int)

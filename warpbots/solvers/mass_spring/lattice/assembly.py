@@ -23,6 +23,7 @@ class Lattice(Matter):
     Attributes:
         mass: Masses [kg], shape (n,).
         ends: Masses that a spring joins, the lower number first, shape (n_springs, 2), int.
+        spring_body: Index in the scene of the body of each spring, shape (n_springs,), int.
         rest_length: Rest lengths [m], shape (n_springs,).
         stiffness: Spring constants [N/m], shape (n_springs,).
         damping: Damping coefficients along the springs [N s/m], shape (n_springs,).
@@ -36,6 +37,7 @@ class Lattice(Matter):
 
     mass: np.ndarray
     ends: np.ndarray
+    spring_body: np.ndarray
     rest_length: np.ndarray
     stiffness: np.ndarray
     damping: np.ndarray
@@ -82,6 +84,7 @@ def assemble(scene: Scene, cells: list[Cells], damping: float = 0.0) -> Lattice:
     for i, (body, cut) in enumerate(zip(scene.bodies, cells, strict=True)):
         part, filling = _of_body(scene, body, cut, damping)
         part["body"], filling["body"] = np.full(len(cut.node), i), np.full(len(cut.piece), i)
+        part["spring_body"] = np.full(len(part["ends"]), i)
         part["ends"] = part["ends"] + masses
         part["drive"][:, 0] += springs
         masses, springs = masses + len(cut.node), springs + len(part["ends"])

@@ -88,7 +88,7 @@ def _merged(lattice: Lattice, becomes: np.ndarray) -> Lattice:
     fields |= {name: into @ getattr(lattice, name) for name in ("mass", "volume")}
     fields["density"] = fields["mass"] / fields["volume"]
     fields["regions"] = {name: into @ inside > 0 for name, inside in lattice.regions.items()}
-    for name in ("stiffness", "damping", "yield_strain", "breaking_strain"):
+    for name in ("spring_body", "stiffness", "damping", "yield_strain", "breaking_strain"):
         fields[name] = getattr(lattice, name)[order]
     drive = lattice.drive.copy()
     drive[:, 0] = place[drive[:, 0].astype(int)]

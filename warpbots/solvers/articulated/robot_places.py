@@ -1,0 +1,54 @@
+"""Where the parts of a robot are with all joints at zero."""
+
+import numpy as np
+
+from warpbots.scene import Scene
+from warpbots.solvers.articulated.robot import Robot
+from warpbots.solvers.places import Places
+
+__all__ = ["robot_places"]
+
+
+def robot_places(scene: Scene, robot: Robot, contact_point: np.ndarray, per: str) -> Places | None:
+    """Bodies, joints, velocities of joints, motors or contact points; None for all others.
+
+    A body is at the origin of its frame, a joint at that of its own, and so are its velocities and its motors. All
+    belong to the body that the joint moves.
+
+    Args:
+        scene: Has the rigid bodies and the motors.
+        robot: Their joints.
+        contact_point: Contact points in the frames of their bodies [m], shape (n_points, 3).
+        per: As `warpbots.solvers.Parameter.per`.
+    """
+    if per == "point":
+        return _points(scene, robot, contact_point)
+    bodies, velocities = np.arange(len(robot.bodies)), np.zeros(robot.freedom, dtype=int)
+    for k, joint in enumerate(robot.joints):
+        velocities[robot.velocities[joint.name]] = k
+    names = [j.name for j in robot.joints]
+    moved = {
+        "body": bodies,
+        "joint": bodies,
+        "velocity": velocities,
+        "motor": np.array([names.index(a.joint) for a in scene.actuators], dtype=int),
+    }
+    if per not in moved:
+        return None
+    origin = np.array([part.position for part in (scene.rigid if per == "body" else robot.joints)])
+    return _places(scene, origin[moved[per]], moved[per])
+
+
+def _points(scene: Scene, robot: Robot, contact_point: np.ndarray) -> Places:
+    body = np.zeros(len(contact_point), dtype=int)
+    for k, own in enumerate(robot.contact_points):
+        body[own] = k
+    origin, axes = (np.array([getattr(b, name) for b in scene.rigid])[body] for name in ("position", "rotation"))
+    return _places(scene, origin + np.einsum("pij,pj->pi", axes, contact_point), body)
+
+
+def _places(scene: Scene, position: np.ndarray, body: np.ndarray) -> Places:
+    """Places of one vertex each, of parts of these rigid bodies."""
+    names = [b.name for b in scene.bodies]
+    number = np.array([names.index(b.name) for b in scene.rigid])
+    return Places(position[:, None], number[body], {})
