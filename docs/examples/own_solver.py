@@ -35,7 +35,7 @@ class Model(ArrayModel):
     robot, tables = None, property(lambda m: {"node": np.c_[: len(m.matter)], "tetrahedron": m.tets.numpy()})
 
     def parameters(self):
-        E = Parameter("Pa", 0.0, inf, "tetrahedron", "Young's modulus")
+        E = Parameter("Pa", 0.0, inf, "tetrahedron", "Young's modulus", intensive=True)
         m, g = Parameter("kg", 0.0, inf, "node", "mass"), Parameter("m/s^2", -inf, inf, "axis", "gravity")
         return {"youngs_modulus": E, "mass": m, "gravity": g}
 

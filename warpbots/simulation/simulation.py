@@ -105,7 +105,8 @@ class Simulation(Generic[TensorState_co]):
         worlds, device = fitted(worlds, int, "Simulation: worlds"), _device(device)
         try:
             with turn, np.errstate(over="ignore"):  # what is too large for the arrays is refused with its name
-                self.model = with_fields(solver.build(scene, worlds, device), type(solver).__name__)
+                plain = solver.build(dataclasses.replace(scene, fields=()), worlds, device)
+                self.model = with_fields(plain, scene.fields, type(solver).__name__)
                 fields = tuple(f.name for f in dataclasses.fields(solver.state(self.model)))
         except MemoryError as fault:
             raise SceneError(

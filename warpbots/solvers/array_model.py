@@ -10,6 +10,7 @@ import warp as wp
 from warpbots.numerics import real
 from warpbots.scene import Scene
 from warpbots.solvers.places import Places, element_places
+from warpbots.solvers.records import with_gravity
 
 __all__ = ["ArrayModel"]
 
@@ -50,8 +51,8 @@ class ArrayModel:
         return dataclasses.replace(self, **arrays)
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
-        """The scene as it is: fields hold everything; a solver may say more."""
-        return self.scene
+        """The scene with the gravity of `values`; a solver may say more."""
+        return with_gravity(self.scene, values)
 
     def parameter_arrays(self) -> list[wp.array]:
         """Arrays of all parameters that have an effect."""

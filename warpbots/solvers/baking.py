@@ -6,7 +6,7 @@ records then shows what they do not say to the last bit, and this goes into fiel
 
 import dataclasses
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -29,13 +29,12 @@ def baked(solver: Solver, model: Model, values: Mapping[str, np.ndarray], world:
 
     Args:
         solver: What built the model.
-        model: Has the scene, and parameters that are not in `values`.
+        model: Has the scene, without fields, and parameters that are not in `values`.
         values: Parameters by name, in the type of the model's arrays, each of shape (...) as in one world.
         world: The world whose parameters are taken where `values` has none.
     """
     own = {name: model.parameter(name).numpy()[world] for name in model.parameters()}
     scene = model.recorded({name: v for name, v in values.items() if not _equal(v, own[name])})
-    scene = dataclasses.replace(scene, fields=())
     with warnings.catch_warnings(action="ignore"):  # said when `model` was built
         built = solver.build(scene, 1, model.device)
     specs, wanted = built.parameters(), own | dict(values)
@@ -48,11 +47,12 @@ def baked(solver: Solver, model: Model, values: Mapping[str, np.ndarray], world:
     return dataclasses.replace(scene, fields=fields)
 
 
-def with_fields(model: Model, who: str) -> Model:
-    """A copy of `model` whose parameters are those of the fields of its scene.
+def with_fields(model: Model, fields: Iterable[Field], who: str) -> Model:
+    """A copy of `model` whose parameters are those of the fields of a scene.
 
     Args:
-        model: From `Solver.build`, which looks at records only.
+        model: From `Solver.build` of that scene without its fields, of which solvers need to know nothing.
+        fields: The fields.
         who: Name of the solver, for messages.
 
     Raises:
@@ -60,7 +60,7 @@ def with_fields(model: Model, who: str) -> Model:
             values cannot be carried over.
     """
     arrays, specs = {}, model.parameters()
-    for field in model.scene.fields:
+    for field in fields:
         if field.name not in specs:
             raise SceneError(
                 f"Field {field.name!r}: {who} has no such parameter for this scene, but {', '.join(specs)}; leave it "

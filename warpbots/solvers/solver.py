@@ -142,7 +142,10 @@ class Solver(Protocol[_Array_contra, _Mapped_co]):
         """How gradients can stop being finite within a step, and what helps, as the end of a sentence."""
 
     def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> Model:
-        """Turn a scene into arrays; the only place that refuses what this solver cannot simulate."""
+        """Turn a scene into arrays; the only place that refuses what this solver cannot simulate.
+
+        A simulation passes a scene without `fields`, which it makes parameters of the model.
+        """
 
     def state(self, model: Any, requires_grad: bool = False) -> State[_Array_contra, _Mapped_co]:
         """Fresh arrays: the scene at rest, at time 0."""

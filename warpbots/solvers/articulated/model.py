@@ -3,8 +3,9 @@
 import dataclasses
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+import numpy as np
 import warp as wp
 
 from warpbots.contact.solid import Solids
@@ -12,7 +13,15 @@ from warpbots.numerics import struct_of
 from warpbots.scene import Scene
 from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.array_model import ArrayModel
-from warpbots.solvers.articulated.robot import Robot
+from warpbots.solvers.articulated.recorded import (
+    FRAMES,
+    with_bodies,
+    with_contact_laws,
+    with_frames,
+    with_joints,
+    with_motors,
+)
+from warpbots.solvers.articulated.robot import Robot, joint_of
 from warpbots.solvers.articulated.robot_arrays import Contacts, Design, RobotArrays, Tree
 from warpbots.solvers.articulated.robot_places import robot_places
 from warpbots.solvers.articulated.spatial import scalar
@@ -249,6 +258,15 @@ class ArticulatedModel(ArrayModel):
         if not any(c.restitution is not None for c in self.scene.contacts):
             absent |= {"contact_restitution"}
         return {name: spec for name, spec in PARAMETERS.items() if name not in absent}
+
+    def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
+        """The scene with other joints, motors, bodies and laws of contact."""
+        scene = with_joints(with_motors(super().recorded(values), values), self.robot, values, NEVER)
+        scene = with_contact_laws(with_bodies(scene, self.robot, values), values)
+        if not values.keys() & set(FRAMES):
+            return scene
+        robot = dataclasses.replace(self.robot, joints=tuple(joint_of(b, scene) for b in scene.rigid))
+        return with_frames(scene, robot, {n: self.parameter(n).numpy()[0] for n in FRAMES} | dict(values))
 
     def parameter_arrays(self) -> list[wp.array]:
         """All parameters, in the order of `PARAMETERS`."""

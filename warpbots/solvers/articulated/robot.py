@@ -9,7 +9,7 @@ from warpbots.scene import JOINTS, Joint, RigidBody, Scene, SceneError, Servo
 from warpbots.solvers.articulated.inertia import body_inertia
 from warpbots.solvers.articulated.joints import BALL, COORDINATES, FIXED, FREEDOM, PRISMATIC, REVOLUTE
 
-__all__ = ["Element", "Robot", "robot_of"]
+__all__ = ["Element", "Robot", "joint_of", "robot_of"]
 
 _AXES = np.eye(3)
 
@@ -103,7 +103,7 @@ def robot_of(scene: Scene) -> Robot:
     """
     bodies = scene.rigid
     names = tuple(b.name for b in bodies)
-    joints = tuple(_joint_of(b, scene) for b in bodies)
+    joints = tuple(joint_of(b, scene) for b in bodies)
     parents = tuple(-1 if j.parent is None else names.index(j.parent) for j in joints)
     _refuse_weightless(bodies, joints, parents)
     elements: list[Element] = []
@@ -132,7 +132,7 @@ def robot_of(scene: Scene) -> Robot:
     )  # fmt: skip
 
 
-def _joint_of(body: RigidBody, scene: Scene) -> Joint:
+def joint_of(body: RigidBody, scene: Scene) -> Joint:
     """The joint on which a body hangs; without one it floats."""
     for joint in scene.joints:
         if joint.child == body.name:

@@ -18,7 +18,7 @@ from warpbots.solvers.mass_spring.plasticity import NEVER
 from warpbots.solvers.mass_spring.springs import spring_arrays
 from warpbots.solvers.mass_spring.workspace import Workspace
 from warpbots.solvers.places import Places, element_places
-from warpbots.solvers.records import with_actuators, with_friction, with_gravity
+from warpbots.solvers.records import with_actuators, with_friction
 from warpbots.solvers.solver import Parameter
 
 __all__ = ["MassSpringModel", "MassSpringState"]
@@ -232,7 +232,7 @@ class MassSpringModel(ArrayModel):
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
         """The scene with gravity, friction, oscillations and motors."""
-        scene = with_friction(with_gravity(self.scene, values), values)
+        scene = with_friction(super().recorded(values), values)
         fields = {name: name for name in ("amplitude", "frequency", "phase")}
         scene = with_actuators(scene, Oscillation, fields, values)
         return with_actuators(scene, Motor, {"torque": "max_torque", "speed": "max_speed"}, values)

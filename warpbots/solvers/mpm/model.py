@@ -16,7 +16,7 @@ from warpbots.solvers.mpm.arrays import constitution_arrays, motion_arrays
 from warpbots.solvers.mpm.grid import Contacts, Grid
 from warpbots.solvers.mpm.particles import Particles
 from warpbots.solvers.mpm.workspace import Workspace
-from warpbots.solvers.records import with_friction, with_gravity, with_materials
+from warpbots.solvers.records import with_friction, with_materials
 from warpbots.solvers.solver import Parameter
 
 __all__ = ["Group", "MPMModel", "MPMState"]
@@ -144,7 +144,7 @@ class MPMModel(ArrayModel):
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
         """The scene with gravity, friction, and materials that are uniform in bodies or regions."""
-        return with_materials(with_friction(with_gravity(self.scene, values), values), self.matter, values)
+        return with_materials(with_friction(super().recorded(values), values), self.matter, values)
 
     @functools.cached_property
     def material(self) -> object:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Self
 
 import numpy as np
@@ -13,8 +13,8 @@ from warpbots.numerics import real, real_numpy
 from warpbots.scene import RigidBody, Scene, SoftBody
 from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.array_model import ArrayModel
+from warpbots.solvers.articulated.model import NEVER, ArticulatedModel
 from warpbots.solvers.articulated.model import PARAMETERS as ARTICULATED
-from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.articulated.robot import Robot
 from warpbots.solvers.law_groups import LawGroup
 from warpbots.solvers.places import Places
@@ -26,8 +26,10 @@ from warpbots.solvers.projective.contact.surface_search import PAIRS
 from warpbots.solvers.projective.elements.element import Kind
 from warpbots.solvers.projective.global_matrix import GlobalMatrices
 from warpbots.solvers.projective.mesh import Mesh
+from warpbots.solvers.projective.recorded import with_records
 from warpbots.solvers.projective.topology import Topology
 from warpbots.solvers.projective.workspace import Workspace
+from warpbots.solvers.records import with_friction
 from warpbots.solvers.solver import Parameter
 
 __all__ = ["SKELETON", "ProjectiveModel", "ProjectiveState", "SkeletalState"]
@@ -40,11 +42,11 @@ _MARGIN = 0.25
 """How much further apart they are where one search is enough [mean edges]; less than the distance of neighbours."""
 
 _PARAMETERS = {
-    "youngs_modulus": Parameter("Pa", *_POSITIVE, "element", "Young's modulus"),
-    "poissons_ratio": Parameter("1", -1.0, 0.5, "element", "Poisson's ratio"),
-    "density": Parameter("kg/m^3", *_POSITIVE, "element", "density at rest"),
-    "thickness": Parameter("m", *_POSITIVE, "triangle", "thickness of sheets"),
-    "bending": Parameter("N m", *_POSITIVE, "hinge", "flexural rigidity of sheets", inclusive=True),
+    "youngs_modulus": Parameter("Pa", *_POSITIVE, "element", "Young's modulus", intensive=True),
+    "poissons_ratio": Parameter("1", -1.0, 0.5, "element", "Poisson's ratio", intensive=True),
+    "density": Parameter("kg/m^3", *_POSITIVE, "element", "density at rest", intensive=True),
+    "thickness": Parameter("m", *_POSITIVE, "triangle", "thickness of sheets", intensive=True),
+    "bending": Parameter("N m", *_POSITIVE, "hinge", "flexural rigidity of sheets", inclusive=True, intensive=True),
     "section": Parameter("m^2", *_POSITIVE, "bar", "cross-section of bars"),
     "fibre_stiffness": Parameter("Pa", *_POSITIVE, "fibre", "stiffness of fibres", inclusive=True),
     "cell_stiffness": Parameter("Pa", *_POSITIVE, "cell", "stiffness of pneumatic cells", inclusive=True),
@@ -232,6 +234,12 @@ class ProjectiveModel(ArrayModel):
         if bones:
             own["skeleton"] = self.skeleton.with_parameters(bones)
         return dataclasses.replace(self, **own)
+
+    def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
+        """The scene with what does not enter the matrix of the global step."""
+        scene = with_friction(super().recorded(values), values)
+        robot = self.skeleton and self.skeleton.robot
+        return with_records(scene, robot, self.topology.bone_surfaces.bones, values, NEVER)
 
     @functools.cached_property
     def bones(self) -> ArticulatedModel:

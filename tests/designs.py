@@ -1,0 +1,144 @@
+"""Small scenes that together have every parameter of every solver, and values for them as a training would find."""
+
+import dataclasses
+
+import numpy as np
+import torch
+from cases import SOLVERS, busy, worn
+
+from warpbots.scene import (
+    Attachment,
+    Box,
+    Cable,
+    Capsule,
+    Cloud,
+    Constraint,
+    Contact,
+    Fibre,
+    Fluid,
+    HalfSpace,
+    Inertia,
+    Joint,
+    Load,
+    Material,
+    Motor,
+    PneumaticCell,
+    RigidBody,
+    Scene,
+    Servo,
+    Sheet,
+    SoftBody,
+    Sphere,
+    Torque,
+    Truss,
+    floor,
+)
+from warpbots.simulation import Simulation
+from warpbots.solvers import Articulated, MassSpring, ProjectiveDynamics
+
+SOFT = Material(1e4, 0.3, 1000.0)
+
+
+def crossed() -> Scene:
+    """Two bars on one axle, which a motor turns against each other."""
+    boxes = {"stator": Box((-0.2, -0.05), (0.2, 0.05)), "rotor": Box((-0.05, -0.15), (0.05, 0.15))}
+    bodies = [SoftBody(n, b, SOFT, regions={n: b}) for n, b in boxes.items()]
+    axle = Attachment("axle", "stator", "rotor", ((0.0, 0.0),))
+    return Scene(bodies, [Motor("motor", "axle", "rotor", "stator", 0.3, 10.0)], attachments=[axle])
+
+
+def hybrid() -> Scene:
+    """A soft arm with two bones, a mast on it, and a cloth beside it, in a slow stream above a floor."""
+    box = Box((0.0, -0.03, -0.03), (0.3, 0.03, 0.03))
+    arm = SoftBody("arm", box, SOFT, regions={"tip": HalfSpace((0.2, 0, 0), (-1, 0, 0)), "arm": box}, friction=0.3)
+    mast = Truss([[0.15, 0, 0.03], [0.1, 0, 0.1], [0.2, 0, 0.1], [0.15, 0.05, 0.1]],
+                 [[0, 1], [0, 2], [0, 3], [1, 2], [2, 3], [3, 1]], 3e-3)  # fmt: skip
+    sheet = Sheet.rectangle((0.0, 0.2), (0.2, 0.3), 2e-3, (2, 1), height=0.02)
+    edge = {"edge": HalfSpace((1e-3, 0, 0), (1, 0, 0))}
+    soft = [arm, SoftBody("mast", mast, Material(1e6)), SoftBody("cloth", sheet, Material(1e5), regions=edge)]
+    bones = [
+        RigidBody("upper", Box((-0.01, -0.031, -0.031), (0.07, 0.031, 0.031)), 2000.0),
+        RigidBody("fore", Box((0.23, -0.031, -0.031), (0.31, 0.031, 0.031)), 2000.0),
+    ]
+    turn = {"axis": (0.0, 1.0, 0.0), "stiffness": 0.1, "damping": 0.002, "armature": 1e-5, "limit_stiffness": 50.0}
+    joints = [
+        Joint("shoulder", "ball", None, "upper"),
+        Joint("elbow", "revolute", "upper", "fore", position=(0.15, 0, 0), lower=-1.0, upper=1.0, **turn),
+    ]
+    actuators = [
+        Torque("torque", "elbow", 0.1), Servo("servo", "elbow", 0.1, 1e-3),
+        Fibre("fibre", "tip", (1, 0, 0), 2e3, 0.2), PneumaticCell("cell", "tip", 2e3, 0.2),
+        Cable("cable", ((0, 0, 0.03), (0.3, 0, 0.03)), 100.0),
+    ]  # fmt: skip
+    return Scene(
+        [*soft, *bones], actuators, [floor(-0.035, friction=0.3)], joints=joints, fluid=Fluid(1.0, (0.1, 0.0, 0.0)),
+        constraints=[Constraint("edge")], loads=[Load("tip", (0.0, 0.0, -0.01))],
+        attachments=[Attachment("foot", "arm", "mast", ((0.15, 0.0, 0.03),))],
+    )  # fmt: skip
+
+
+def walker() -> Scene:
+    """A stone on a floor, an arm on it, a flap on a chain, and every spring, limit, motor and law of contact."""
+    bodies = [
+        RigidBody("stone", Box((-0.1, -0.1, -0.1), (0.1, 0.1, 0.1)), 500.0, position=(0, 0, 0.098), points=8,
+                  surface="wood"),
+        RigidBody("arm", Capsule((0, 0, 0), (0.3, 0, 0), 0.05), position=(0.05, 0.02, 0.4), points=8),
+        RigidBody("tip", Sphere((0, 0, 0), 0.04), position=(0.36, 0.02, 0.4), inertia=Inertia(0.3, (0, 0, 0.01),
+                  (1e-3, 1e-3, 1e-3)), points=Cloud([[0.0, 0.0, -0.04]], [1e-3])),
+        RigidBody("flap", Box((-0.1, -0.1, -0.1), (0.1, 0.1, 0.1)), 100.0, position=(0, 1, 1)),
+        RigidBody("flake", Sphere((0, 0, 0), 0.05), position=(2, 1, 1)),
+    ]  # fmt: skip
+    joints = [
+        Joint("elbow", "revolute", "stone", "arm", position=(0.05, 0.02, 0.4), axis=(0.1, 1, 0.2), damping=0.01,
+              armature=0.01, start=0.21, lower=-0.2, upper=0.2, stiffness=0.3, neutral=0.1, limit_damping=0.1),
+        Joint("wrist", "ball", "arm", "tip", position=(0.35, 0.02, 0.4), damping=0.01, armature=0.01, stiffness=0.3),
+        Joint("flap", "free_2d", None, "flap", position=(0, 1, 1.2), stiffness=1.0, damping=0.1),
+    ]  # fmt: skip
+    laws = [
+        Contact("wood", "floor", 5e5, 5e5, 0.4, 2e4), Contact("arm", "floor", 2e6, 2e5, 0.3, 2e4),
+        Contact("tip", "floor", 1e6, 1e5, 0.3, 1e4, restitution=0.5),
+    ]  # fmt: skip
+    motors = [Torque("t", "elbow", 0.5), Servo("s", "elbow", 2.0, 0.1, 0.1, 0.5), Torque("b", "wrist", 0.1, axis=1)]
+    return Scene(bodies, motors, [floor()], joints=joints, contacts=laws)
+
+
+DESIGNS = {
+    "mpm": lambda: (busy(2), SOLVERS["mpm"](1 / 8)),
+    "springs": lambda: (worn(busy(2, solver="springs")), SOLVERS["springs"](1 / 8)),
+    "springs-motor": lambda: (crossed(), MassSpring(0.05)),
+    "projective": lambda: (hybrid(), ProjectiveDynamics(0.06)),
+    "articulated": lambda: (walker(), Articulated()),
+    "own": lambda: (busy(3, solver="own"), SOLVERS["own"](1 / 8)),
+}
+"""Scenes, each with a solver."""
+
+FINE = 40
+"""Substeps of explicit solvers: enough for the varied parameters, too."""
+
+
+def designed(name: str, worlds: int = 1) -> Simulation:
+    """The simulation of a design, by its name."""
+    scene, solver = DESIGNS[name]()
+    return Simulation(scene, solver, 2e-3, FINE if name not in ("projective", "articulated") else 1, worlds=worlds)
+
+
+def varied(sim: Simulation, seed: int = 0) -> dict[str, torch.Tensor]:
+    """All parameters, each moved by up to one per cent of itself or, where that is nothing, of the largest one."""
+    rng, values = np.random.default_rng(seed), {}
+    for name, spec in sim.parameters().items():
+        value = sim.parameter(name)
+        step = torch.as_tensor(rng.uniform(-1, 1, value.shape), dtype=value.dtype)
+        small = 1e-3 if spec.unit in ("m", "1", "m/s^2") else 0.0
+        size = value.abs().clamp(min=small, max=1e9)
+        values[name] = value + 0.01 * torch.where(value.abs() > 1e9, 0.0, step) * size
+        if spec.lower == 0.0:
+            values[name] = values[name].abs()
+    if "rest_position" in values:  # a hundredth of a coordinate is more than an element can bear
+        rest = sim.parameter("rest_position")
+        values["rest_position"] = rest + 1e-3 * (values["rest_position"] - rest)
+    return values
+
+
+def without_fields(scene: Scene) -> Scene:
+    """What its records say alone."""
+    return dataclasses.replace(scene, fields=())

@@ -1,0 +1,62 @@
+"""Parameters of projective dynamics in the records of its scene.
+
+Only those that do not enter the constant matrix of the global step: with another matrix a step takes other iterations,
+and ends at the same state only to its tolerance. Stiffness is left to the fields of the scene, therefore, and so are
+frames and masses of bones, to which nodes are bound.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+
+from warpbots.scene import Cable, RigidBody, Scene, SoftBody
+from warpbots.solvers.articulated.recorded import with_joints, with_motors
+from warpbots.solvers.articulated.robot import Robot
+from warpbots.solvers.records import changed, number, numbers, with_actuators
+
+__all__ = ["with_records"]
+
+Values = Mapping[str, np.ndarray]
+
+
+def with_records(scene: Scene, robot: Robot | None, bones: np.ndarray, values: Values, never: float) -> Scene:
+    """`scene` with other cables, friction of bodies, fluid, and joints and motors of bones.
+
+    Args:
+        scene: The scene.
+        robot: Its bones and joints.
+        bones: Indices of the bones with a surface, shape (n,).
+        values: Parameters by name.
+        never: What stands for no limit of a joint [rad or m].
+    """
+    scene = with_actuators(scene, Cable, {"cable_length": "rest_length"}, values)
+    scene = _with_fluid(_with_friction(scene, bones, values), values)
+    return with_joints(with_motors(scene, values), robot, values, never) if robot else scene
+
+
+def _with_friction(scene: Scene, bones: np.ndarray, values: Values) -> Scene:
+    if "body_friction" not in values:
+        return scene
+    soft = [i for i, b in enumerate(scene.bodies) if isinstance(b, SoftBody)]
+    rigid = [i for i, b in enumerate(scene.bodies) if isinstance(b, RigidBody)]
+    bodies = list(scene.bodies)
+    for i, mu in zip([*soft, *(rigid[k] for k in bones)], values["body_friction"], strict=True):
+        bodies[i] = changed(bodies[i], friction=number(mu, bodies[i].friction))
+    return dataclasses.replace(scene, bodies=bodies)
+
+
+def _with_fluid(scene: Scene, values: Values) -> Scene:
+    fluid = scene.fluid
+    if fluid is None:
+        return scene
+    if "fluid_density" in values:
+        fluid = changed(fluid, density=number(values["fluid_density"][0], fluid.density))
+    if "fluid_velocity" in values:
+        fluid = changed(fluid, velocity=numbers(values["fluid_velocity"][0], fluid.velocity or 0.0))
+    for name in ("drag", "thrust"):
+        if name in values:
+            angles, before = zip(*getattr(fluid, name), strict=True)
+            table = tuple(zip(angles, numbers(values[name], before), strict=True))
+            fluid = changed(fluid, **{name: table})
+    return dataclasses.replace(scene, fluid=fluid)
