@@ -123,13 +123,12 @@ def designed(name: str, worlds: int = 1) -> Simulation:
 
 
 def varied(sim: Simulation, seed: int = 0) -> dict[str, torch.Tensor]:
-    """All parameters, each moved by up to one per cent of itself or, where that is nothing, of the largest one."""
+    """All parameters, each moved by up to one per cent of itself, or of a thousandth where it is smaller."""
     rng, values = np.random.default_rng(seed), {}
     for name, spec in sim.parameters().items():
         value = sim.parameter(name)
         step = torch.as_tensor(rng.uniform(-1, 1, value.shape), dtype=value.dtype)
-        small = 1e-3 if spec.unit in ("m", "1", "m/s^2") else 0.0
-        size = value.abs().clamp(min=small, max=1e9)
+        size = value.abs().clamp(min=1e-3, max=1e9)
         values[name] = value + 0.01 * torch.where(value.abs() > 1e9, 0.0, step) * size
         if spec.lower == 0.0:
             values[name] = values[name].abs()

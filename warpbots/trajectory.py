@@ -54,6 +54,9 @@ class Simulated(Protocol):
     def sense(self, state: Any, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
         """What the solver measures of a state."""
 
+    def scene_with(self, world: int = 0, records: bool = True, **parameters: torch.Tensor) -> Scene:
+        """The scene with parameters baked in."""
+
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Trajectory(Generic[TensorState_co]):
@@ -95,6 +98,16 @@ class Trajectory(Generic[TensorState_co]):
     def scene(self) -> Scene:
         """What moved."""
         return self.simulation.scene
+
+    @property
+    def designed(self) -> Scene:
+        """What moved in the first world: the scene with the parameters that were replaced, see `Simulation.scene_with`.
+
+        A scene from a file keeps its records, so that robots of other programs stay as they are.
+        """
+        if not self.parameters:
+            return self.scene
+        return self.simulation.scene_with(records=self.scene.source is None, **self.parameters)
 
     @property
     def matter(self) -> Matter | None:

@@ -124,6 +124,7 @@ def test_every_field_of_a_scene_is_read_and_written():
             "attachments",
             "joints",
             "contacts",
+            "fields",
             "gravity",
             "task",
             "fluid",

@@ -332,6 +332,7 @@ class Trajectory(wb.Trajectory):
     """As much of a trajectory as writing it needs: the particles of each body drift and tremble."""
 
     scene = steps = control_interval = matter = None
+    designed = property(lambda self: self.scene)
 
     def __init__(self, scene, count=50, steps=6, control_interval=1 / 60):
         self.scene, self.steps, self.control_interval = scene, steps, control_interval

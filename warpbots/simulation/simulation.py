@@ -166,7 +166,7 @@ class Simulation(Generic[TensorState_co]):
         with at_turn(self.model.device):
             return wp.to_torch(self.model.parameter(name), requires_grad=False).clone()
 
-    def scene_with(self, world: int = 0, **parameters: torch.Tensor) -> Scene:
+    def scene_with(self, world: int = 0, records: bool = True, **parameters: torch.Tensor) -> Scene:
         """The scene with parameters baked in: what training found, to be kept, written and simulated again.
 
         ``Simulation(scene, solver, dt, substeps)`` of the same solver then has these parameters to the last bit, and
@@ -176,6 +176,8 @@ class Simulation(Generic[TensorState_co]):
 
         Args:
             world: Which of the independent copies.
+            records: Whether records of the scene change, where they can hold a value. Otherwise all values go into
+                `fields`, and a file that the scene came from keeps what it says.
             parameters: Tensors instead of the model's parameters, by name.
 
         Returns:
@@ -189,7 +191,7 @@ class Simulation(Generic[TensorState_co]):
         given = self._inputs.parameters(parameters)
         values = {name: tensor[world].detach().cpu().numpy() for name, tensor in given.items()}
         with turn:
-            return baked(self.solver, self.model, values, world)
+            return baked(self.solver, self.model, values, world, records)
 
     def region(self, name: str) -> torch.Tensor:
         """Which points of the matter belong to a region, shape (n,), bool.

@@ -24,7 +24,9 @@ _AGREE = 1e-6
 """The same of values of records."""
 
 
-def baked(solver: Solver, model: Model, values: Mapping[str, np.ndarray], world: int = 0) -> Scene:
+def baked(
+    solver: Solver, model: Model, values: Mapping[str, np.ndarray], world: int = 0, records: bool = True
+) -> Scene:
     """The scene of `model` with parameters in it.
 
     Args:
@@ -32,9 +34,11 @@ def baked(solver: Solver, model: Model, values: Mapping[str, np.ndarray], world:
         model: Has the scene, without fields, and parameters that are not in `values`.
         values: Parameters by name, in the type of the model's arrays, each of shape (...) as in one world.
         world: The world whose parameters are taken where `values` has none.
+        records: Whether values go into records; otherwise all that differs from these goes into fields.
     """
     own = {name: model.parameter(name).numpy()[world] for name in model.parameters()}
-    scene = model.recorded({name: v for name, v in values.items() if not _equal(v, own[name])})
+    new = {name: v for name, v in values.items() if not _equal(v, own[name])}
+    scene = model.recorded(new) if records else model.scene
     with warnings.catch_warnings(action="ignore"):  # said when `model` was built
         built = solver.build(scene, 1, model.device)
     specs, wanted = built.parameters(), own | dict(values)
@@ -95,9 +99,7 @@ def _equal(a: np.ndarray, b: np.ndarray) -> bool:
     return a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
-def _values(
-    field: Field, spec: Parameter, own: np.ndarray, model: Model, who: str
-) -> tuple[np.ndarray, float | None]:
+def _values(field: Field, spec: Parameter, own: np.ndarray, model: Model, who: str) -> tuple[np.ndarray, float | None]:
     """Values of a field for the elements of a model, and the error of interpolation; None where there is none."""
     places = _vertices(model, spec.per)
     if (places is None) != (field.places is None):

@@ -16,6 +16,7 @@ from warpbots.usd.rigid.robot_reader import Robots, read_robots
 from warpbots.usd.soft.soft_bodies import lost_velocities, read_soft_bodies
 from warpbots.usd.soft.unmarked_geometry import read_unmarked_geometry
 from warpbots.usd.stage.actuators_and_loads import read_parts
+from warpbots.usd.stage.field_prims import read_fields
 from warpbots.usd.stage.inventory import Inventory, lines_of, take_inventory
 from warpbots.usd.stage.point_instancers import expand
 from warpbots.usd.stage.prim_editing import main_prim, read_name
@@ -169,6 +170,7 @@ def _read(
         "obstacles": obstacles,
         "joints": robots.joints,
         "contacts": [*parts["contacts"], *robots.contacts],
+        "fields": read_fields(found, faults),
         "name": read_name(root) if root else Path(name).stem,
         "source": None if instanced else _source(stage, meters_per_unit),
     }  # fmt: skip

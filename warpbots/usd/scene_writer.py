@@ -14,6 +14,7 @@ from warpbots.usd.rigid.robot_writer import write_robots
 from warpbots.usd.soft.soft_bodies import write_body
 from warpbots.usd.stage.actuators_and_loads import read_part, remove_part, write_part
 from warpbots.usd.stage.attributes import put
+from warpbots.usd.stage.field_prims import write_field
 from warpbots.usd.stage.inventory import Inventory, take_inventory
 from warpbots.usd.stage.prim_editing import Target, editable, main_prim, read_name, rename
 from warpbots.usd.stage.scene_settings import write_settings
@@ -98,6 +99,7 @@ def _write_parts(target: Target, scene: Scene, found: Inventory) -> None:
         ("loads", write_part, remove_part),
         ("attachments", write_part, remove_part),
         ("contacts", write_part, remove_part),
+        ("fields", write_field, remove_part),
     ):
         parts, old = getattr(scene, kind), getattr(found, kind)
         if kind == "bodies":

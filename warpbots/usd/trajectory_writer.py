@@ -56,7 +56,7 @@ def write_trajectory(
         raise ValueError(f"fps must be a positive number of time codes per second, got {fps}; 60 is usual")
     if springs and (trajectory.matter is None or not len(trajectory.matter.springs)):
         raise ValueError("springs=True needs a trajectory of MassSpring; simulate with it, or leave springs out")
-    scene = trajectory.scene
+    scene = trajectory.designed
     source = Path(scene.source) if scene.source else None
     results = path.with_name(f"{path.stem}_results.usdc")
     if source in (path, results):

@@ -31,8 +31,10 @@ def write(
     whose rigid bodies differ from those of its `source` is refused.
 
     A trajectory is written as a layer of time samples, ``<name>_results.usdc``, over the file of its scene, which is
-    not changed; a scene without a file is written beside it as ``<name>_scene``. `path` combines the two and is the
-    file to open. Rigid bodies are kinematic there, so that a player shows their motion and does not simulate it.
+    not changed; a scene without a file is written beside it as ``<name>_scene``. Parameters that the rollout replaced
+    are baked into that scene, see `Trajectory.designed`. `path` combines the two: it is the file to open, and what
+    `read` returns the scene of. Rigid bodies are kinematic there, so that a player shows their motion and does not
+    simulate it.
 
     Args:
         path: A .usd, .usda or .usdc file. Text (.usda) is slow and large for meshes.

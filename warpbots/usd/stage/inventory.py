@@ -19,7 +19,16 @@ from warpbots.usd.stage.prim_roles import (
     kind_of,
     part_api,
 )
-from warpbots.usd.stage.schema import OBSTACLE_API, PART_APIS, REGION_API, RESULT_API, ROD_API, UNSUPPORTED_APIS, rows
+from warpbots.usd.stage.schema import (
+    FIELD_API,
+    OBSTACLE_API,
+    PART_APIS,
+    REGION_API,
+    RESULT_API,
+    ROD_API,
+    UNSUPPORTED_APIS,
+    rows,
+)
 from warpbots.usd.stage.units import START
 from warpbots.usd.stage.unread_physics import unread
 
@@ -49,6 +58,7 @@ class Inventory(NamedTuple):
         attachments: Attachments of bodies to each other.
         joints: Joints between rigid bodies.
         contacts: Laws of contact.
+        fields: Parameters of solvers.
         roots: Roots of articulations.
         filters: Prims that filter collisions.
         groups: Collision groups.
@@ -65,6 +75,7 @@ class Inventory(NamedTuple):
     attachments: dict[str, Usd.Prim]
     joints: dict[str, Usd.Prim]
     contacts: dict[str, Usd.Prim]
+    fields: dict[str, Usd.Prim]
     roots: dict[str, Usd.Prim]
     filters: dict[str, Usd.Prim]
     groups: dict[str, Usd.Prim]
@@ -148,6 +159,8 @@ def _kind(prim: Usd.Prim) -> tuple[str | None, str | None, bool]:
         return (None, "a deformable of curves (a rod), which is left out", True) if rod else ("bodies", None, True)
     if OBSTACLE_API in applied:
         return "obstacles", None, True
+    if FIELD_API in applied:
+        return "fields", None, True
     if part_api(applied):
         return kind_of(PART_APIS[part_api(applied)]), None, True
     if prim.IsA(UsdPhysics.Scene):

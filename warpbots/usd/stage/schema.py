@@ -50,6 +50,8 @@ __all__ = [
     "AOUSD_COMMIT",
     "BODY_APIS",
     "EXACT",
+    "FIELD_API",
+    "FIELD_ARRAYS",
     "GEOMETRY_TYPES",
     "MATERIAL_APIS",
     "MOTION_API",
@@ -364,6 +366,10 @@ OBSTACLE_API = "WarpbotsObstacleAPI"
 RESULT_API = "WarpbotsResultAPI"
 MOTION_API = "WarpbotsMotionAPI"
 """Applied schema of prims whose motion is in the file; rigid ones are kinematic for players, but not when read."""
+
+FIELD_API = "WarpbotsFieldAPI"
+FIELD_ARRAYS = ("values", "places", "recorded")
+"""Fields of a `Field`, stored in ``warpbots:exact:<field>``, with their shape in ``...:size`` unless it is (n,)."""
 
 PART_APIS = {
     "WarpbotsPressureAPI": Pressure,

@@ -1,0 +1,66 @@
+"""Fields of a scene: parameters of a solver as arrays of double precision, in SI units and scene axes.
+
+Each is a `Scope` with a schema of ours. What of it other programs can show is drawn on the bodies: see
+`warpbots.usd.soft.field_colors`.
+"""
+
+import numpy as np
+from pxr import Sdf, Usd
+
+from warpbots.scene import Field, SceneError
+from warpbots.usd.stage.attributes import apply, authored, clear, create
+from warpbots.usd.stage.inventory import Inventory
+from warpbots.usd.stage.prim_editing import Target, editable, rename
+from warpbots.usd.stage.schema import EXACT, FIELD_API, FIELD_ARRAYS
+from warpbots.usd.stage.stage_files import attempt
+
+__all__ = ["read_fields", "write_field"]
+
+
+def read_fields(found: Inventory, faults: list[str]) -> list[Field | None]:
+    """All fields.
+
+    Args:
+        found: The prims of the stage.
+        faults: Takes a line for each field that cannot be read, which is None then.
+    """
+    return [attempt(faults, _read_field, prim, name) for name, prim in found.fields.items()]
+
+
+def _read_field(prim: Usd.Prim, name: str) -> Field:
+    arrays = {array: _load(prim, EXACT + array) for array in FIELD_ARRAYS if authored(prim, EXACT + array)}
+    if "values" not in arrays:
+        raise SceneError(f"{prim.GetPath()}: a prim with {FIELD_API} needs the attribute {EXACT}values")
+    try:
+        return Field(name, **arrays)
+    except SceneError as error:
+        raise SceneError(f"{prim.GetPath()}: {error}") from None
+
+
+def _load(prim: Usd.Prim, name: str) -> np.ndarray:
+    values = np.asarray(prim.GetAttribute(name).Get(), dtype=np.float64)
+    size = tuple(prim.GetAttribute(f"{name}:size").Get() or ()) if authored(prim, f"{name}:size") else values.shape
+    if int(np.prod(size)) != values.size:
+        raise SceneError(
+            f"{prim.GetPath()}: {name} must have the shape {name}:size = {size}, got {values.size} numbers"
+        )
+    return values.reshape(size)
+
+
+def write_field(target: Target, existing: Usd.Prim | None, field: Field) -> Sdf.Path:
+    """Author `field`; arguments and result as for `warpbots.usd.soft.soft_bodies.write_body`."""
+    if existing is not None:
+        prim = editable(existing)
+    else:
+        prim = target.stage.DefinePrim(target.path("Fields", field.name), "Scope")
+        rename(prim, field.name)
+    apply(prim, FIELD_API)
+    for array in FIELD_ARRAYS:
+        name, values = EXACT + array, getattr(field, array)
+        clear(prim, name)
+        clear(prim, f"{name}:size")
+        if values is not None:
+            create(prim, name, "double[]", values.ravel(), uniform=True)
+            if values.ndim != 1:
+                create(prim, f"{name}:size", "int[]", list(values.shape), uniform=True)
+    return prim.GetPath()
