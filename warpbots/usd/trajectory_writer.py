@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from pxr import Sdf, Usd, UsdUtils
 
+from warpbots.scene import Scene
 from warpbots.trajectory import Trajectory
 from warpbots.usd.preserved_source import is_source_of, relative
 from warpbots.usd.reader import read_stage
@@ -22,7 +23,7 @@ from warpbots.usd.soft.point_samples import point_frames
 from warpbots.usd.stage.stage_files import export, replacing_layers, sign
 from warpbots.usd.stage.units import stage_frame
 
-__all__ = ["write_trajectory"]
+__all__ = ["refuse_overwriting", "write_trajectory"]
 
 _FLUSH = 2**24
 """Bytes of samples after which the results go to disk."""
@@ -58,11 +59,8 @@ def write_trajectory(
         raise ValueError("springs=True needs a trajectory of MassSpring; simulate with it, or leave springs out")
     scene = trajectory.designed
     source = Path(scene.source) if scene.source else None
-    results = path.with_name(f"{path.stem}_results.usdc")
-    if source in (path, results):
-        raise ValueError(
-            f"{path}: this would overwrite {source}, the file of the scene; give the trajectory another name"
-        )
+    results = _results_file(path)
+    refuse_overwriting(path, scene)
     kept = source is not None and is_source_of(scene.source, scene)
     layer = None if kept else scene_layer(scene, path.parent)
     scene_file = source if kept else _scene_file(path, layer, source)
@@ -74,6 +72,23 @@ def write_trajectory(
         below = Sdf.Layer.FindOrOpen(str(place.get(scene_file, scene_file)))
         span = _write_results(place[results], below, trajectory, fps, every, velocities, springs)
         export(_root([results, scene_file], path.parent, below, fps, span), place[path])
+
+
+def refuse_overwriting(path: Path, scene: Scene) -> None:
+    """Raise if a trajectory at `path` would overwrite the file of its scene.
+
+    Raises:
+        ValueError: It would.
+    """
+    source = Path(scene.source) if scene.source else None
+    if source in (path, _results_file(path)):
+        raise ValueError(
+            f"{path}: this would overwrite {source}, the file of the scene; give the trajectory another name"
+        )
+
+
+def _results_file(path: Path) -> Path:
+    return path.with_name(f"{path.stem}_results.usdc")
 
 
 def _scene_file(path: Path, layer: Sdf.Layer, source: Path | None) -> Path:

@@ -1,5 +1,6 @@
 """Writing a scene or a trajectory as a USD file."""
 
+import functools
 import os
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,9 @@ from warpbots.scene import Scene
 from warpbots.scene.field_types import checked, shown
 from warpbots.trajectory import Trajectory
 from warpbots.usd.scene_writer import scene_layer
-from warpbots.usd.stage.stage_files import export, replacing_layers
-from warpbots.usd.trajectory_writer import write_trajectory
+from warpbots.usd.single_file import write_single_file
+from warpbots.usd.stage.stage_files import PACKAGE, export, replacing_layers
+from warpbots.usd.trajectory_writer import refuse_overwriting, write_trajectory
 
 __all__ = ["write"]
 
@@ -22,6 +24,7 @@ def write(
     every: int = 1,
     velocities: bool = False,
     springs: bool = False,
+    flat: bool = False,
 ) -> None:
     """Write a scene or a trajectory to a USD file.
 
@@ -37,13 +40,15 @@ def write(
     simulate it.
 
     Args:
-        path: A .usd, .usda or .usdc file. Text (.usda) is slow and large for meshes.
+        path: A .usd, .usda, .usdc or .usdz file. Text (.usda) is slow and large for meshes; a .usdz package holds all
+            layers, and the textures and other files that they refer to.
         what: A `Scene`, or a trajectory.
         fps: Time codes per second of a trajectory; time t [s] is at time code t fps.
         every: Number of control intervals between two frames of a trajectory.
         velocities: Whether to write the velocities of particles, too (twice the size).
         springs: Whether to write the springs of a lattice as curves beside its masses (about twenty times the size);
             the bars of a truss are always written.
+        flat: Whether to write one layer instead of several, without references to other layers.
 
     Raises:
         ValueError: The extension is not one of these, a trajectory would overwrite the file of its scene, or `springs`
@@ -54,9 +59,20 @@ def write(
     """
     path = Path(path).resolve()  # open layers have resolved paths
     if isinstance(what, Scene):
-        with replacing_layers(path) as (temporary,):
-            export(scene_layer(what, path.parent), temporary)
-    elif not isinstance(what, Trajectory):
-        raise ValueError(f"write: what must be a Scene or a Trajectory, got {shown(what)}")
+        several = functools.partial(_write_scene, scene=what)
+    elif isinstance(what, Trajectory):
+        refuse_overwriting(path, what.scene)
+        several = functools.partial(
+            write_trajectory, trajectory=what, fps=fps, every=every, velocities=velocities, springs=springs
+        )
     else:
-        write_trajectory(path, what, fps, every, velocities, springs)
+        raise ValueError(f"write: what must be a Scene or a Trajectory, got {shown(what)}")
+    if flat or path.suffix == PACKAGE:
+        write_single_file(path, several)
+    else:
+        several(path)
+
+
+def _write_scene(path: Path, scene: Scene) -> None:
+    with replacing_layers(path) as (temporary,):
+        export(scene_layer(scene, path.parent), temporary)

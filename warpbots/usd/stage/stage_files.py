@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
@@ -16,9 +17,22 @@ from warpbots.scene import SceneError
 from warpbots.usd.stage.schema import SCHEMA_VERSION
 from warpbots.usd.stage.size_limits import MAX_PRIMS, layers_of, refuse_prims
 
-__all__ = ["EXTENSIONS", "attempt", "explained", "export", "open_again", "open_stage", "replacing_layers", "sign"]
+__all__ = [
+    "EXTENSIONS",
+    "PACKAGE",
+    "attempt",
+    "explained",
+    "export",
+    "open_again",
+    "open_stage",
+    "replacing_layers",
+    "sign",
+]
 
-EXTENSIONS = (".usd", ".usda", ".usdc")
+PACKAGE = ".usdz"
+"""Ending of a package of several files in one."""
+
+EXTENSIONS = (".usd", ".usda", ".usdc", PACKAGE)
 """Endings of files that can be written."""
 
 _LONG = 600
@@ -43,6 +57,7 @@ def open_stage(
     path = Path(path)
     if path.is_dir():
         raise SceneError(f"{path}: this is a folder; give the path of a .usd, .usda, .usdc or .usdz file")
+    _refuse_without_stage(path)
     try:
         layers = layers_of(path, input_files.asset_root(path, asset_root))
         refuse_prims(layers[0], max_prims)
@@ -53,6 +68,22 @@ def open_stage(
     Sdf.Layer.ReloadLayers({layer for layer in stage.GetUsedLayers() if not (layer.anonymous or layer.dirty)})
     _check_version(stage, path)
     return stage
+
+
+def _refuse_without_stage(path: Path) -> None:
+    """Raise if a package does not begin with a layer, which is its stage.
+
+    Raises:
+        SceneError: It does not.
+    """
+    if path.suffix == PACKAGE and zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as package:
+            first = next(iter(package.namelist()), None)
+        if first is None or Path(first).suffix not in EXTENSIONS:
+            raise SceneError(
+                f"{path}: this package has no stage; its first file must be a .usd, .usda or .usdc layer, and "
+                + ("it has no files" if first is None else f"is {first!r}")
+            )
 
 
 def open_again(path: str | os.PathLike) -> Usd.Stage:

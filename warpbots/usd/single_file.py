@@ -1,0 +1,40 @@
+"""A scene or a motion in one file: a package of all its layers and assets, or one layer with all that they say."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from pxr import Sdf, Usd, UsdUtils
+
+from warpbots.usd.preserved_source import relocate
+from warpbots.usd.stage.stage_files import PACKAGE, export, replacing_layers
+
+__all__ = ["write_single_file"]
+
+
+def write_single_file(path: Path, write: Callable[[Path], None]) -> None:
+    """Write one file instead of several: a package if `path` ends in .usdz, one layer if not.
+
+    Args:
+        path: Absolute path of the file.
+        write: Writes the file of the path that it is given, and others beside it.
+
+    Raises:
+        OSError: The file cannot be written; what was there before is unchanged.
+    """
+    with replacing_layers(path) as (temporary,), tempfile.TemporaryDirectory(prefix=".", dir=path.parent) as folder:
+        several = Path(folder) / f"{path.stem}.usdc"
+        write(several)
+        if path.suffix != PACKAGE:
+            export(_flattened(several, path.parent), temporary)
+        elif not UsdUtils.CreateNewUsdzPackage(Sdf.AssetPath(str(several)), str(temporary)):
+            raise OSError(f"USD could not write {path}")
+
+
+def _flattened(file: Path, folder: Path) -> Sdf.Layer:
+    """One layer with the stage of `file`, to be saved in `folder`; pictures and the like stay where they are."""
+    stage = Usd.Stage.Open(str(file))
+    flat = stage.Flatten(addSourceFileComment=False)
+    UsdUtils.CopyLayerMetadata(stage.GetRootLayer(), flat, skipSublayers=True)
+    relocate(flat, folder)
+    return flat
