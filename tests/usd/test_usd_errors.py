@@ -300,7 +300,7 @@ def test_a_sheared_solid(tmp_path):
 
 
 def test_an_extension_that_cannot_be_written(tmp_path):
-    with pytest.raises(ValueError, match=r"robot.obj: .*must end in .usd, .usda, .usdc, got '.obj'"):
+    with pytest.raises(ValueError, match=r"robot.obj: .*must end in .usd, .usda, .usdc, .usdz, got '.obj'"):
         usd.write(tmp_path / "robot.obj", simple_scene())
 
 

@@ -39,7 +39,7 @@ def test_a_scene(scene, file, tmp_path):
     assert findings(tmp_path / file) == []
 
 
-@pytest.mark.parametrize("file", ["one.usdz", "flat.usda"])
+@pytest.mark.parametrize("file", ["one.usdz", "flat.usdc"])
 def test_a_motion(file, tmp_path):
     """The one file has the frames of the several ones, also at another rate, and can be moved alone."""
     scene = full_scene(2)

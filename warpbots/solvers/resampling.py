@@ -7,7 +7,7 @@ from scipy.spatial import Delaunay
 from warpbots.contact import signed_distance
 from warpbots.scene import Field, Scene, SceneError, SoftBody
 
-__all__ = ["resampled"]
+__all__ = ["interpolated", "resampled"]
 
 _AGREE = 0.1
 """Part of its size by which a body may differ from the one that a field was designed for, besides the elements."""
@@ -40,8 +40,8 @@ def resampled(field: Field, places: np.ndarray, body_of: np.ndarray, scene: Scen
     for k in np.union1d(was_of, body_of):
         here, there = was_of == k, body_of == k
         _refuse_other(field, scene.bodies[k].name, field.places[here], places[there])
-        values[there] = _between(old[here], field.values[here], new[there])
-        back[here] = _between(new[there], values[there], old[here])
+        values[there] = interpolated(old[here], field.values[here], new[there])
+        back[here] = interpolated(new[there], values[there], old[here])
     return values, float(np.linalg.norm(back - field.values) / max(np.linalg.norm(field.values), np.finfo(float).tiny))
 
 
@@ -80,8 +80,17 @@ def _spacing(places: np.ndarray) -> float:
     return float((edges.prod() / len(places)) ** (1.0 / len(edges))) if len(edges) else 0.0
 
 
-def _between(points: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Values at other points: linear in simplices of `points`, the nearest ones outside of them."""
+def interpolated(points: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Values between points: linear in the simplices of these, the nearest ones outside of them.
+
+    Args:
+        points: Where the values are [m], shape (n, dim).
+        values: Values, shape (n, ...).
+        at: Where they are wanted [m], shape (m, dim).
+
+    Returns:
+        Values, shape (m, ...).
+    """
     found = NearestNDInterpolator(points, values)(at)
     middle = points.mean(axis=0)
     _, size, axes = np.linalg.svd(points - middle, full_matrices=False)

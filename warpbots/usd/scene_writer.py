@@ -14,6 +14,7 @@ from warpbots.usd.rigid.robot_writer import write_robots
 from warpbots.usd.soft.soft_bodies import write_body
 from warpbots.usd.stage.actuators_and_loads import read_part, remove_part, write_part
 from warpbots.usd.stage.attributes import put
+from warpbots.usd.stage.camera_and_lights import add_camera_and_lights
 from warpbots.usd.stage.field_prims import write_field
 from warpbots.usd.stage.inventory import Inventory, take_inventory
 from warpbots.usd.stage.prim_editing import Target, editable, main_prim, read_name, rename
@@ -47,6 +48,7 @@ def _author(layer: Sdf.Layer, scene: Scene) -> None:
     _write_parts(target, scene, found)
     settings = found.settings or UsdPhysics.Scene.Define(stage, target.base.AppendChild("PhysicsScene")).GetPrim()
     write_settings(settings, scene, frame)
+    add_camera_and_lights(target, scene)
     if scene.source is not None:
         check(stage, scene)
 

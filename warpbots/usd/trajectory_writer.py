@@ -36,7 +36,13 @@ _LONGEST_TEXT = 64
 
 
 def write_trajectory(
-    path: Path, trajectory: Trajectory[Any], fps: float, every: int, velocities: bool, springs: bool = False
+    path: Path,
+    trajectory: Trajectory[Any],
+    fps: float,
+    every: int,
+    velocities: bool,
+    springs: bool = False,
+    color: str | None = None,
 ) -> None:
     """Write `trajectory` to `path`; see `warpbots.usd.write`.
 
@@ -47,16 +53,19 @@ def write_trajectory(
         every: Write the states after every so many control intervals.
         velocities: Whether to write velocities.
         springs: Whether to write all springs, or only the bars of trusses.
+        color: What the colours of soft bodies show; None for their own.
 
     Raises:
-        ValueError: A file of the scene would be overwritten, the trajectory has no frames or no finite positions, or
-            `springs` is set for a motion without springs.
+        ValueError: A file of the scene would be overwritten, the trajectory has no frames or no finite positions,
+            `springs` is set for a motion without springs, or there is nothing of the name `color`.
         OSError: A file cannot be written; what was there before is unchanged.
     """
     if not (np.isfinite(fps) and fps > 0.0):
         raise ValueError(f"fps must be a positive number of time codes per second, got {fps}; 60 is usual")
     if springs and (trajectory.matter is None or not len(trajectory.matter.springs)):
         raise ValueError("springs=True needs a trajectory of MassSpring; simulate with it, or leave springs out")
+    if color is not None and trajectory.matter is None:
+        raise ValueError(f"color={color!r} needs soft bodies, and the scene has none; leave color out")
     scene = trajectory.designed
     source = Path(scene.source) if scene.source else None
     results = _results_file(path)
@@ -70,7 +79,7 @@ def write_trajectory(
         if not kept:
             export(layer, place[scene_file])
         below = Sdf.Layer.FindOrOpen(str(place.get(scene_file, scene_file)))
-        span = _write_results(place[results], below, trajectory, fps, every, velocities, springs)
+        span = _write_results(place[results], below, trajectory, fps, every, velocities, springs, color)
         export(_root([results, scene_file], path.parent, below, fps, span), place[path])
 
 
@@ -121,8 +130,9 @@ def _root(files: list[Path], folder: Path, below: Sdf.Layer, fps: float, span: t
 
 
 def _write_results(
-    path: Path, below: Sdf.Layer, trajectory: Trajectory[Any], fps: float, every: int, velocities: bool, springs: bool
-) -> tuple[float, float]:
+    path: Path, below: Sdf.Layer, trajectory: Trajectory[Any], fps: float, every: int, velocities: bool, springs: bool,
+    color: str | None,
+) -> tuple[float, float]:  # fmt: skip
     """Write the layer of the results; returns the time codes of its first and last frame."""
     results = Sdf.Layer.CreateNew(str(path))
     results.timeCodesPerSecond = results.framesPerSecond = fps
@@ -137,7 +147,8 @@ def _write_results(
     if scene.rigid:
         span = _write_frames(results, pose_frames(found, scene, trajectory, every, frame), fps)
     if scene.soft:
-        span = _write_frames(results, point_frames(found, scene, trajectory, every, frame, velocities, springs), fps)
+        frames = point_frames(found, scene, trajectory, every, frame, velocities, springs, color)
+        span = _write_frames(results, frames, fps)
     results.startTimeCode, results.endTimeCode = span
     results.Save()
     return span

@@ -25,6 +25,7 @@ def write(
     velocities: bool = False,
     springs: bool = False,
     flat: bool = False,
+    color: str | None = None,
 ) -> None:
     """Write a scene or a trajectory to a USD file.
 
@@ -49,10 +50,13 @@ def write(
         springs: Whether to write the springs of a lattice as curves beside its masses (about twenty times the size);
             the bars of a truss are always written.
         flat: Whether to write one layer instead of several, without references to other layers.
+        color: What the colours of the soft bodies of a trajectory show: ``"activation"``, the control signals of the
+            regions that matter is in, or a parameter of elements such as ``"youngs_modulus"``; None for the colours of
+            the bodies. The values themselves are written beside the colours, as a primvar of that name.
 
     Raises:
-        ValueError: The extension is not one of these, a trajectory would overwrite the file of its scene, or `springs`
-            is set for a motion without springs.
+        ValueError: The extension is not one of these, a trajectory would overwrite the file of its scene, `springs` is
+            set for a motion without springs, or there is nothing of the name `color`.
         SceneError: The other content of the source is inconsistent with the scene, or the scene has changed a robot
             written by another program.
         OSError: The file cannot be written; what was there before is unchanged.
@@ -63,8 +67,9 @@ def write(
     elif isinstance(what, Trajectory):
         refuse_overwriting(path, what.scene)
         several = functools.partial(
-            write_trajectory, trajectory=what, fps=fps, every=every, velocities=velocities, springs=springs
-        )
+            write_trajectory, trajectory=what, fps=fps, every=every, velocities=velocities, springs=springs,
+            color=color,
+        )  # fmt: skip
     else:
         raise ValueError(f"write: what must be a Scene or a Trajectory, got {shown(what)}")
     if flat or path.suffix == PACKAGE:

@@ -14,11 +14,13 @@ from pxr import Usd, UsdGeom, Vt
 from warpbots.scene import Scene, SoftBody, bars_of, sheets_of
 from warpbots.trajectory import Trajectory
 from warpbots.usd.geometry.gprim_writer import face_normals, width
-from warpbots.usd.stage.attributes import apply, at_rest, schemas
+from warpbots.usd.soft.point_values import PointValues, point_values
+from warpbots.usd.stage.attributes import apply, at_rest, create, schemas
+from warpbots.usd.stage.color_map import write_colors
 from warpbots.usd.stage.inventory import Inventory
 from warpbots.usd.stage.prim_editing import editable, free_path, to_scene_coordinates
 from warpbots.usd.stage.prim_roles import geometry_of
-from warpbots.usd.stage.schema import MOTION_API, RESULT_API
+from warpbots.usd.stage.schema import EXACT, MOTION_API, RESULT_API, rows
 from warpbots.usd.stage.transforms import transform
 from warpbots.usd.stage.units import Frame
 
@@ -29,6 +31,10 @@ _THIN = 0.08
 
 _AGREE = 1e-5
 """Largest distance between nodes and points of a prim that are the same, divided by the size of the body."""
+
+
+_COLOR = EXACT + rows("SoftBody.color")[0].name
+"""Colour of a body whose own mesh moves, and may be drawn in others."""
 
 
 class _Moving(NamedTuple):
@@ -59,6 +65,7 @@ def point_frames(
     frame: Frame,
     velocities: bool,
     springs: bool,
+    color: str | None = None,
 ) -> Iterator[tuple[float, Callable[[float], int]]]:
     """Prepare the prims of all soft bodies on the layer that is being edited, and go through the frames.
 
@@ -70,14 +77,16 @@ def point_frames(
         frame: Units and axes of the stage.
         velocities: Whether to write velocities.
         springs: Whether to write all springs, or only the bars of trusses.
+        color: What colours show, see `warpbots.usd.soft.point_values`; None for the colours of the bodies.
 
     Yields:
         Time [s], and a function that writes the frame at a time code and returns the number of its bytes.
 
     Raises:
-        ValueError: Positions have the wrong shape or are not finite.
+        ValueError: Positions have the wrong shape or are not finite, or there is nothing of the name `color`.
     """
     matter = trajectory.matter
+    shown = None if color is None else point_values(trajectory, color)
     stage = next(iter(found.bodies.values())).GetStage()
     body_of = np.asarray(matter.body)
     meshes = {mesh.body: mesh for mesh in matter.surfaces}
@@ -86,13 +95,32 @@ def point_frames(
         if not isinstance(body, SoftBody):
             continue
         mesh, prim = meshes.get(k), found.bodies[body.name]
-        if mesh is not None:
+        if mesh is not None and len(mesh.faces):
             moving.append(_moving_mesh(stage, prim, body, mesh, matter, frame))
         else:
             moving += _moving_points(stage, prim, body, matter, body_of == k, frame, springs)
     for time, position, velocity, broken in _moments(trajectory, every):
         rate = velocity if velocities else None
-        yield float(time), functools.partial(_write_frame, moving, frame, position, rate, broken, len(body_of))
+        write = functools.partial(_write_frame, moving, frame, position, rate, broken, len(body_of))
+        yield float(time), write if shown is None else _colored(write, moving, shown, float(time))
+
+
+def _colored(
+    write: Callable[[float], int], moving: list[_Moving], shown: PointValues, time: float
+) -> Callable[[float], int]:
+    """`write`, and colours of all prims at `time` [s]: at the start, and at every frame if they change."""
+
+    def colored(code: float) -> int:
+        size, values = write(code), shown.at(time)
+        for part in (p for p in moving if shown.known[p.follows].all()):
+            prim = part.prim.GetPrim()
+            if time == 0.0:
+                write_colors(prim, shown.color_map, values[part.follows])
+            if shown.changes:
+                size += write_colors(prim, shown.color_map, values[part.follows], code)
+        return size
+
+    return colored
 
 
 def _result(stage: Usd.Stage, body_prim: Usd.Prim, body: SoftBody, name: str, kind: str, frame: Frame) -> Usd.Prim:
@@ -138,6 +166,7 @@ def _moving_mesh(stage: Usd.Stage, prim: Usd.Prim, body: SoftBody, mesh: Any, pa
         own = editable(own)
         _hide_rest(stage.GetPrimAtPath(prim.GetPath()), but=stage.GetPrimAtPath(path))
         apply(own, MOTION_API)
+        create(own, _COLOR, "double[]", list(body.color), uniform=True)
         faces = _corners(own)
         if faces is not None:
             UsdGeom.Mesh(own).SetNormalsInterpolation(UsdGeom.Tokens.uniform)

@@ -18,6 +18,8 @@ from warpbots.usd.stage.prim_editing import Target, free_path, read_name, remove
 from warpbots.usd.stage.prim_roles import geometry_of, is_ours, is_soft
 from warpbots.usd.stage.schema import (
     BODY_APIS,
+    EXACT,
+    MOTION_API,
     POINTS_API,
     REGION_API,
     SURFACE_APIS,
@@ -176,6 +178,8 @@ def _color(body: Usd.Prim, frame: Frame) -> tuple[float, float, float]:
     """The colour of the body or of its first shape; the default if there are several colours."""
     row = rows("SoftBody.color")[0]
     for prim in (body, *geometry_of(body)[:1]):
+        if MOTION_API in schemas(prim) and authored(prim, EXACT + row.name):  # results are drawn in other colours
+            return tuple(prim.GetAttribute(EXACT + row.name).Get())
         if authored(prim, row.name) and len(prim.GetAttribute(row.name).Get(START)) == 1:
             return get(prim, "SoftBody.color", frame)
     return row.default

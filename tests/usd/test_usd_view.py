@@ -1,0 +1,147 @@
+"""What other programs show: a camera, lights, and values as colours."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from designs import designed, varied
+from pxr import Gf, Usd, UsdGeom, UsdLux, UsdPhysics
+from usd_cases import findings, rigid_scene, simple_scene
+
+import warpbots as wb
+from warpbots import usd
+from warpbots.usd.stage.color_map import ColorMap
+
+DT = 2e-3
+FPS = 1.0 / DT
+
+
+def of_type(stage, *types):
+    return [p for p in stage.Traverse() if any(p.IsA(t) for t in types)]
+
+
+def corners(scene):
+    lower, upper = scene.bounds
+    box = np.stack(np.meshgrid(*zip(lower, upper, strict=True), indexing="ij"), axis=-1).reshape(-1, len(lower))
+    return box if scene.dim == 3 else np.insert(box, 1, 0.0, axis=-1)
+
+
+@pytest.mark.parametrize("scene", [simple_scene(2), simple_scene(3), rigid_scene()], ids=["2d", "3d", "rigid"])
+def test_the_camera_frames_the_scene(scene, tmp_path):
+    """All corners of its box are in the picture, and fill a good part of it."""
+    usd.write(tmp_path / "scene.usda", scene)
+    stage = Usd.Stage.Open(str(tmp_path / "scene.usda"))
+    (camera,) = of_type(stage, UsdGeom.Camera)
+    frustum = UsdGeom.Camera(camera).GetCamera().frustum
+    seen = frustum.ComputeViewMatrix() * frustum.ComputeProjectionMatrix()
+    places = np.array([seen.Transform(Gf.Vec3d(*map(float, p))) for p in corners(scene)])
+    assert np.abs(places).max() < 1.0
+    assert np.ptp(places[:, :2], axis=0).max() > 0.6
+
+
+def test_other_units_and_axes(tmp_path):
+    """The camera sees the same in a stage in centimetres with y up."""
+    stage = Usd.Stage.CreateNew(str(tmp_path / "source.usda"))
+    UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.y)
+    UsdGeom.SetStageMetersPerUnit(stage, 0.01)
+    UsdPhysics.SetStageKilogramsPerUnit(stage, 1.0)
+    stage.SetDefaultPrim(stage.DefinePrim("/World", "Xform"))
+    stage.Save()
+    scene = dataclasses.replace(simple_scene(), source=str(tmp_path / "source.usda"), name="World")
+    usd.write(tmp_path / "scene.usda", scene)
+    stage = Usd.Stage.Open(str(tmp_path / "scene.usda"))
+    (camera,) = of_type(stage, UsdGeom.Camera)
+    frustum = UsdGeom.Camera(camera).GetCamera().frustum
+    seen = frustum.ComputeViewMatrix() * frustum.ComputeProjectionMatrix()
+    places = np.array([seen.Transform(Gf.Vec3d(100 * x, 100 * z, -100 * y)) for x, y, z in corners(scene)])
+    assert np.abs(places).max() < 1.0
+    assert frustum.ComputeUpVector()[1] > 0.5
+
+
+def test_a_stage_with_its_own_keeps_them(tmp_path):
+    usd.write(tmp_path / "robot.usda", simple_scene())
+    stage = Usd.Stage.Open(str(tmp_path / "robot.usda"))
+    for prim in of_type(stage, UsdGeom.Camera, UsdLux.DistantLight, UsdLux.DomeLight):
+        stage.RemovePrim(prim.GetPath())
+    UsdGeom.Camera.Define(stage, "/World/Mine")
+    UsdLux.RectLight.Define(stage, "/World/Lamp")
+    stage.Save()
+    usd.write(tmp_path / "again.usda", usd.read(tmp_path / "robot.usda"))
+    stage = Usd.Stage.Open(str(tmp_path / "again.usda"))
+    assert [p.GetName() for p in of_type(stage, UsdGeom.Camera)] == ["Mine"]
+    assert [p.GetName() for p in stage.Traverse() if p.HasAPI(UsdLux.LightAPI)] == ["Lamp"]
+
+
+def shown(file, color):
+    """Prims with values of this name: values, colours, and the positions of their points, by time code."""
+    stage, found = Usd.Stage.Open(str(file)), {}
+    for prim in stage.Traverse():
+        primvar = UsdGeom.PrimvarsAPI(prim).GetPrimvar(color)
+        if primvar.HasAuthoredValue():
+            colors = UsdGeom.PrimvarsAPI(prim).GetPrimvar("displayColor")
+            times = prim.GetAttribute("points").GetTimeSamples()
+            found[str(prim.GetPath())] = [
+                tuple(np.array(a) for a in (primvar.ComputeFlattened(t), colors.ComputeFlattened(t)))
+                for t in times
+            ]  # fmt: skip
+    return found
+
+
+def test_a_stiffness_is_shown_on_the_particles(tmp_path):
+    sim = designed("mpm")
+    E = sim.parameter("youngs_modulus") * torch.linspace(1.0, 50.0, 16)
+    fine = wb.Simulation(sim.scene, sim.solver, DT, 400)
+    usd.write(tmp_path / "walk.usda", fine.rollout(None, 2, youngs_modulus=E), fps=FPS, color="youngs_modulus")
+    ((_, frames),) = shown(tmp_path / "walk.usda", "youngs_modulus").items()
+    assert len(frames) == 3
+    for values, colors in frames:
+        np.testing.assert_allclose(values, E[0].numpy(), rtol=1e-6)
+        lightness = colors @ [0.2126, 0.7152, 0.0722]
+        assert (np.diff(lightness) > 0.0).all()  # lighter is stiffer
+    assert findings(tmp_path / "walk.usda") == []
+    assert usd.read(tmp_path / "walk.usda").bodies[0].color == sim.scene.bodies[0].color
+
+
+def test_an_activation_is_shown_in_time(tmp_path):
+    """Regions have the sum of the signals of their actuators in the interval that ends at the frame."""
+    sim = designed("mpm")
+    control = torch.linspace(-0.5, 0.4, 3 * sim.channels).reshape(3, sim.channels)
+    usd.write(tmp_path / "walk.usda", sim.rollout(control, 3), fps=FPS, color="activation")
+    ((_, frames),) = shown(tmp_path / "walk.usda", "activation").items()
+    driving = torch.tensor([hasattr(a, "region") for a in sim.scene.actuators], dtype=control.dtype)
+    root = sim.region("root").numpy()
+    for k, (values, colors) in enumerate(frames):
+        u = float((control[max(k - 1, 0)] * driving).sum())
+        np.testing.assert_allclose(values, np.where(root, u, 0.0), atol=1e-6)
+        red, _, blue = colors[root][0]
+        assert (red > blue) == (u > 0.0)
+    assert findings(tmp_path / "walk.usda") == []
+
+
+def test_a_mesh_of_the_user_keeps_its_colour(tmp_path):
+    """It is drawn in colours of values, and reads as before; bodies without such elements stay as they are."""
+    sim = designed("projective")
+    values = {"thickness": varied(sim)["thickness"]}
+    walk = sim.rollout(None, 2, **values)
+    usd.write(tmp_path / "walk.usda", walk, fps=FPS, color="thickness")
+    assert list(shown(tmp_path / "walk.usda", "thickness")) == ["/World/Bodies/cloth/Shape"]
+    assert usd.read(tmp_path / "walk.usda") == walk.designed
+    assert findings(tmp_path / "walk.usda") == []
+
+
+def test_there_is_nothing_of_that_name(tmp_path):
+    sim = designed("mpm")
+    with pytest.raises(ValueError, match="color must be one of activation, youngs_modulus, .*, got 'friction'"):
+        usd.write(tmp_path / "walk.usda", sim.rollout(None, 1), color="friction")
+    with pytest.raises(ValueError, match="color='activation' needs soft bodies"):
+        usd.write(tmp_path / "walk.usda", designed("articulated").rollout(None, 1), color="activation")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_colours_follow_the_logarithm_over_decades():
+    wide, narrow = ColorMap("E", 1e3, 1e5), ColorMap("E", 1e3, 9e3)
+    np.testing.assert_allclose(wide.colors(np.array([1e4])), narrow.colors(np.array([5e3])))
+    ends = narrow.colors(np.array([0.0, 1e3, 9e3, 1e9]))
+    np.testing.assert_array_equal(ends[0], ends[1])
+    np.testing.assert_array_equal(ends[2], ends[3])

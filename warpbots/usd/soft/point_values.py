@@ -1,0 +1,88 @@
+"""What of a motion is shown as colours: a parameter of the model, or how strongly matter is driven."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from warpbots.scene import SoftBody
+from warpbots.solvers.resampling import interpolated
+from warpbots.trajectory import Trajectory
+from warpbots.usd.stage.color_map import ColorMap
+
+__all__ = ["ACTIVATION", "PointValues", "point_values"]
+
+ACTIVATION = "activation"
+"""Name of the control signals of the actuators that drive matter."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PointValues:
+    """A value for each point of the matter.
+
+    Attributes:
+        color_map: Their colours.
+        at: Function of the time [s] that returns the values, shape (n,).
+        changes: Whether they change with time.
+        known: Which points have one; those of a body without the elements in question have none, shape (n,), bool.
+    """
+
+    color_map: ColorMap
+    at: Callable[[float], np.ndarray]
+    changes: bool
+    known: np.ndarray
+
+
+def point_values(trajectory: Trajectory[Any], color: str) -> PointValues:
+    """Values of the points of the matter of a motion.
+
+    Args:
+        trajectory: The motion; its first world counts.
+        color: ``"activation"``, the control signal of a region in the last control interval, summed over its actuators,
+            or the name of a parameter of elements, interpolated between their centres.
+
+    Raises:
+        ValueError: There is no such parameter, or its things are no elements of soft bodies.
+    """
+    if color == ACTIVATION:
+        known = np.ones(len(trajectory.matter.position), dtype=bool)
+        return PointValues(ColorMap(ACTIVATION, -1.0, 1.0, diverging=True), _activation(trajectory), True, known)
+    values, known = _parameter(trajectory, color)
+    color_map = ColorMap(color, float(values[known].min()), float(values[known].max()))
+    return PointValues(color_map, lambda time: values, False, known)
+
+
+def _activation(trajectory: Trajectory[Any]) -> Callable[[float], np.ndarray]:
+    """Function of the time [s] that returns the signals of all points, shape (n,)."""
+    matter, dt = trajectory.matter, trajectory.control_interval
+    regions = [vars(actuator).get("region") for actuator in trajectory.scene.actuators]
+    none = np.zeros(len(matter.position), dtype=bool)
+    driven = np.array([matter.regions[r] if r is not None else none for r in regions], dtype=float)
+    control = trajectory.control[0].detach().cpu().numpy()
+
+    def at(time: float) -> np.ndarray:
+        signal = control[max(round(time / dt) - 1, 0)]
+        return signal @ driven.reshape(len(signal), len(none))
+
+    return at
+
+
+def _parameter(trajectory: Trajectory[Any], name: str) -> tuple[np.ndarray, np.ndarray]:
+    """A parameter of elements, or its length, at all points, and which of them have one, each of shape (n,)."""
+    model, matter, scene = trajectory.simulation.model, trajectory.matter, trajectory.scene
+    places = {n: model.places(spec.per) for n, spec in model.parameters().items()}
+    soft = [i for i, body in enumerate(scene.bodies) if isinstance(body, SoftBody)]
+    shown = [n for n, p in places.items() if p is not None and len(p) and np.isin(p.body, soft).all()]
+    if name not in shown:
+        raise ValueError(f"write: color must be one of {', '.join([ACTIVATION, *shown])}, got {name!r}")
+    if name in trajectory.parameters:
+        given = trajectory.parameters[name][0].cpu().numpy().astype(float)
+    else:
+        given = model.parameter(name).numpy()[0].astype(float)
+    given = given if given.ndim == 1 else np.linalg.norm(given, axis=-1)
+    values, known = np.zeros(len(matter.position)), np.isin(matter.body, places[name].body)
+    for body in np.unique(places[name].body):
+        here, there = places[name].body == body, matter.body == body
+        values[there] = interpolated(places[name].center[here], given[here], matter.position[there])
+    return values, known
