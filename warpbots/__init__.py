@@ -45,6 +45,8 @@ from warpbots.scene import (
 )
 from warpbots.shape_files import load_mesh, load_sheet, load_silhouette, load_tetrahedra
 from warpbots.simulation import Simulation, SimulationError
+from warpbots.tables import Table as _Table
+from warpbots.tables import scene_table as _scene_table
 from warpbots.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -139,7 +141,24 @@ def _mimebundle(trajectory: Trajectory[Any]) -> dict:
     return mimebundle(trajectory)
 
 
-Trajectory.mimebundle = staticmethod(_mimebundle)  # trajectories know nothing of pictures
+def _scene_mimebundle(scene: Scene) -> dict:
+    """What a notebook shows of a scene."""
+    from warpbots.view import table_with_picture
+
+    return table_with_picture(scene, _scene_table(scene))
+
+
+def _simulation_mimebundle(simulation: Simulation[Any], table: _Table) -> dict:
+    """What a notebook shows of a simulation."""
+    from warpbots.view import table_with_picture
+
+    return table_with_picture(simulation.scene, table, simulation.model.matter)
+
+
+Trajectory.mimebundle = staticmethod(_mimebundle)  # trajectories, simulations and scenes know nothing of pictures
+Simulation.mimebundle = staticmethod(_simulation_mimebundle)
+Scene.mimebundle = staticmethod(_scene_mimebundle)
+Scene.text = staticmethod(lambda scene: _scene_table(scene).text())
 
 
 if _warp.config.log_level == _warp.LOG_INFO:  # the default: a line for every kernel module that is loaded

@@ -6,9 +6,11 @@ from warpbots.contact.obstacle_field import obstacle_arrays, obstacle_field, pen
 from warpbots.contact.surface_nets import sampled_surface, surface_nets
 from warpbots.contact.thickness import least_thickness, refuse_thin, thickness
 from warpbots.contact.volume import volume
+from warpbots.contact.width import cells_across, width
 
 __all__ = [
     "CODES",
+    "cells_across",
     "coefficients",
     "constrain",
     "extra_rest_friction",
@@ -23,4 +25,5 @@ __all__ = [
     "surface_nets",
     "thickness",
     "volume",
+    "width",
 ]

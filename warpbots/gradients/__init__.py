@@ -4,6 +4,7 @@ from warpbots.gradients.checkpoints import Checkpoints
 from warpbots.gradients.deferred_checks import BackwardWatch, Found, Watch
 from warpbots.gradients.finite_checks import flaw
 from warpbots.gradients.interval import interval, reading
+from warpbots.gradients.progress_notice import in_notebook, say
 from warpbots.gradients.replay import Replay, Tensors
 from warpbots.gradients.segment import Segment
 from warpbots.gradients.streams import at_turn, turn
@@ -20,8 +21,10 @@ __all__ = [
     "Watch",
     "at_turn",
     "flaw",
+    "in_notebook",
     "interval",
     "reading",
     "refuse_transforms",
+    "say",
     "turn",
 ]

@@ -1,4 +1,4 @@
-"""Messages about slow operations."""
+"""Messages to the user: on stderr, or in a notebook, which would show that as an error, as text below the cell."""
 
 import contextlib
 import sys
@@ -8,19 +8,24 @@ from collections.abc import Iterator
 
 from tqdm import tqdm
 
-__all__ = ["said_when_slow"]
+__all__ = ["in_notebook", "say", "said_when_slow"]
+
+
+def in_notebook() -> bool:
+    """Whether there is a kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return getattr(shell, "kernel", None) is not None
+
+
+def say(line: str) -> None:
+    """Write a line above a progress bar, which it does not break."""
+    tqdm.write(f"warpbots: {line}", file=sys.stdout if in_notebook() else sys.stderr)
 
 
 @contextlib.contextmanager
 def said_when_slow(text: str, seconds: float = 1.0) -> Iterator[None]:
-    """Print `text` to stderr if the block takes longer than `seconds`, and its duration at the end.
-
-    The text appears above a progress bar and does not break it.
-    """
-
-    def say(line: str) -> None:
-        tqdm.write(f"warpbots: {line}", file=sys.stderr)
-
+    """Say `text` if the block takes longer than `seconds`, and its duration at the end."""
     start = time.perf_counter()
     timer = threading.Timer(seconds, say, [f"{text} ..."])
     timer.daemon = True

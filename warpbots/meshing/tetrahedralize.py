@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 
+from warpbots.contact import cells_across
 from warpbots.meshing.boxes import box_tets
 from warpbots.meshing.ftetwild import fill
 from warpbots.meshing.surfaces import closed_surface
@@ -34,7 +35,7 @@ _COARSE, _FINE = 0.05, 0.1
 
 
 @checked
-def tetrahedra(shape: Shape, cell_size: float) -> TetMesh:
+def tetrahedra(shape: Shape, cell_size: float | None = None) -> TetMesh:
     """Fill a solid with tetrahedra.
 
     A box is meshed on a regular grid, a `TetMesh` is returned unchanged. All other shapes are meshed by fTetWild, in
@@ -45,15 +46,18 @@ def tetrahedra(shape: Shape, cell_size: float) -> TetMesh:
     Args:
         shape: A 3D solid.
         cell_size: Edge length of the cells of a box; mean edge length in any other shape, shorter where its surface has
-            finer details [m].
+            finer details [m]. None for 4 cells across the width of the shape (`warpbots.contact.width`), of which there
+            are no more than 1,500; a `TetMesh` needs none.
 
     Raises:
         SceneError: The shape is not a bounded 3D solid, or is a triangle mesh that intersects itself.
         ImportError: pytetwild is needed and not installed.
         ValueError: `cell_size` is not positive.
     """
-    if cell_size <= 0.0:
+    if cell_size is not None and cell_size <= 0.0:
         raise ValueError(f"tetrahedra: cell_size must be a positive length [m], got {cell_size:g}")
+    if isinstance(shape, TetMesh):
+        return shape
     kind = type(shape).__name__
     if isinstance(shape, Sheet):
         raise SceneError("a Sheet has no inside to fill with tetrahedra; ProjectiveDynamics takes its triangles")
@@ -62,6 +66,7 @@ def tetrahedra(shape: Shape, cell_size: float) -> TetMesh:
     if not np.isfinite(shape.bounds).all():
         raise SceneError(f"a {kind} is unbounded and cannot be filled with tetrahedra; use a Box of the part you need")
     remedy = "use larger cells or a smaller body"
+    cell_size = cells_across([shape], 4.0, 1500) if cell_size is None else cell_size
     refuse_excess(_cells(shape, cell_size), _CELL, f"meshing: cells of a {kind}", remedy)
     return _tets(shape, float(cell_size))
 
@@ -83,11 +88,6 @@ def _cells(shape: Shape, cell_size: float) -> float:
 def _tets(shape: Shape, cell_size: float) -> TetMesh:
     coarse = isinstance(shape, Sphere | Capsule | Cylinder | Truss)
     return fill(*closed_surface(shape, cell_size), cell_size, (_COARSE if coarse else _FINE) * cell_size)
-
-
-@_tets.register
-def _(shape: TetMesh, cell_size: float) -> TetMesh:
-    return shape
 
 
 @_tets.register

@@ -16,6 +16,7 @@ from warpbots.scene.body import SoftBody
 from warpbots.scene.boundary_conditions import FREEDOMS, Constraint, Load
 from warpbots.scene.contact_law import Contact, contacts_between
 from warpbots.scene.field import Field
+from warpbots.scene.fingerprint import fingerprint
 from warpbots.scene.fluid import Fluid
 from warpbots.scene.joint import JOINTS, Joint
 from warpbots.scene.joint_motors import Servo, Torque
@@ -97,6 +98,7 @@ __all__ = [
     "bars_of",
     "contacts_between",
     "dimension",
+    "fingerprint",
     "floor",
     "neighbours",
     "sheets_of",

@@ -2,7 +2,8 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,10 +30,10 @@ _PARTS = ("bodies", "actuators", "obstacles", "constraints", "loads", "attachmen
 
 @record
 class Task:
-    """How a scene is meant to be run: defaults of the command line.
+    """How a scene is meant to be run: what simulations and the command line do unless they are told otherwise.
 
     Attributes:
-        cell_size: Size of a cell of the MPM grid [m].
+        cell_size: Size of the cells of its soft bodies [m]; None for one that follows from their shapes.
         control_interval: Time between two control signals [s].
         substeps: Solver steps per control interval.
         steps: Control intervals of one run.
@@ -41,7 +42,7 @@ class Task:
         clock: Period of the clock that its controller observes [s], or None for none.
     """
 
-    cell_size: float
+    cell_size: float | None
     control_interval: float
     substeps: int
     steps: int
@@ -79,10 +80,15 @@ class Scene:
             `warpbots.Simulation.scene_with`.
         source: Path of the file that the scene was read from, so that parts of it that warpbots does not understand
             are preserved on writing; ignored in comparisons.
+        text: What `print` shows; `warpbots` puts a short table here. `repr` gives all that a scene says.
+        mimebundle: What a notebook shows; `warpbots` puts a table with a picture here.
 
     Raises:
         SceneError: Duplicate names, references to nothing, or parts of different dimensions; every fault is listed.
     """
+
+    text: ClassVar[Callable[["Scene"], str]] = staticmethod(repr)
+    mimebundle: ClassVar[Callable[["Scene"], dict]] = staticmethod(lambda scene: {"text/plain": str(scene)})
 
     bodies: Sequence[SoftBody | RigidBody]
     actuators: Sequence[Actuator | Torque | Servo] = ()
@@ -106,6 +112,13 @@ class Scene:
         gravity = self.gravity if self.gravity is not None else -9.81 * np.eye(self.dim)[-1]
         object.__setattr__(self, "gravity", tuple(float(g) + 0.0 for g in gravity))
         self.validate()
+
+    def __str__(self) -> str:
+        return type(self).text(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
+        """In a notebook a scene is a table and a picture: see `warpbots.view`."""
+        return type(self).mimebundle(self)
 
     @property
     def dim(self) -> int:

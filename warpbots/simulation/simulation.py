@@ -4,8 +4,10 @@ import dataclasses
 import functools
 import math
 import sys
-from collections.abc import Callable
-from typing import Any, Generic
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Generic
 
 import numpy as np
 import torch
@@ -22,18 +24,25 @@ from warpbots.gradients import (
     at_turn,
     interval,
     reading,
+    say,
     turn,
 )
 from warpbots.numerics import parallel
 from warpbots.scene import Scene, SceneError
 from warpbots.scene.field_types import fitted, shown
+from warpbots.simulation import state_files
 from warpbots.simulation.center_of_mass import CenterOfMass
+from warpbots.simulation.cost import Cost, device_memory
 from warpbots.simulation.diagnosis import Diagnosis
 from warpbots.simulation.input_validation import Controller, Inputs, parameter_fault
+from warpbots.simulation.region_values import per_region
+from warpbots.simulation.resets import reset
 from warpbots.simulation.stability_bound import MOST_SUBSTEPS, TimeStep
-from warpbots.solvers import Parameter, Reports, Senses, Solver
+from warpbots.simulation.summary import choice, simulation_table
+from warpbots.solvers import Parameter, Reports, Senses, Sizes, Solver
 from warpbots.solvers.baking import baked, with_fields
 from warpbots.solvers.scene_support import refuse_far
+from warpbots.tables import Table
 from warpbots.trajectory import TensorState_co, Trajectory
 
 __all__ = ["Simulation"]
@@ -63,14 +72,19 @@ class Simulation(Generic[TensorState_co]):
         dt: Length of a control interval [s].
         substeps: Solver steps per control interval.
         checkpoints: What rollouts keep for their backward pass.
+        mimebundle: What a notebook shows of a simulation and its table; `warpbots` puts a table with a picture here.
     """
+
+    mimebundle: ClassVar[Callable[["Simulation[Any]", Table], dict]] = staticmethod(
+        lambda simulation, table: table.mimebundle()
+    )
 
     def __init__(
         self,
         scene: Scene,
         solver: Solver[torch.Tensor, TensorState_co],
-        dt: float,
-        substeps: int | None = 1,
+        dt: float | None = None,
+        substeps: int | None = None,
         *,
         worlds: int = 1,
         device: wp.DeviceLike = None,
@@ -78,11 +92,16 @@ class Simulation(Generic[TensorState_co]):
     ):
         """Build the model.
 
+        What is left open is chosen and said in a line, as in ``Simulation(scene, MPM())``; `print` of the simulation
+        says it, too.
+
         Args:
             scene: What to simulate.
-            solver: The method, such as ``MPM(dx=0.01)``.
-            dt: Time between two control signals [s].
-            substeps: Solver steps in that time; None for the fewest that stay well below the stability bound.
+            solver: The method, such as ``MPM(dx=0.01)``; without a size of its cells it chooses one by the rule in the
+                docstring of its `sized`.
+            dt: Time between two control signals [s]; None for that of the scene's task, or else 0.01 s.
+            substeps: Solver steps in that time; None for the fewest that stay well below the stability bound, or, if
+                `dt` is None, too, that resolve the contacts of rigid bodies, up to 128.
             worlds: Number of independent copies of the scene.
             device: Warp device; None for the current one.
             checkpoints: What rollouts keep for their backward pass; None for `Checkpoints.sqrt`.
@@ -95,19 +114,19 @@ class Simulation(Generic[TensorState_co]):
         self.scene = fitted(scene, Scene, "Simulation: scene")
         if not isinstance(solver, Solver) or isinstance(solver, type):
             raise ValueError(f"Simulation: solver must be an instance such as MPM(dx=0.01), got {shown(solver)}")
-        self.solver, dt = solver, fitted(dt, float, "Simulation: dt")
-        substeps = fitted(substeps, int | None, "Simulation: substeps")
-        if not dt > 0.0 or (substeps is not None and not 1 <= substeps < MOST_SUBSTEPS):
+        self.solver = solver.sized(self.scene) if isinstance(solver, Sizes) else solver
+        dt, substeps = fitted(dt, float | None, "Simulation: dt"), fitted(substeps, int | None, "Simulation: substeps")
+        if (dt is not None and not dt > 0.0) or (substeps is not None and not 1 <= substeps < MOST_SUBSTEPS):
             raise ValueError(
-                f"Simulation: dt must be positive and substeps at least 1, got {dt:g} s and {shown(substeps)}"
+                f"Simulation: dt must be positive and substeps at least 1, got {shown(dt)} s and {shown(substeps)}"
             )
         self.checkpoints = fitted(checkpoints, Checkpoints | None, "Simulation: checkpoints") or Checkpoints.sqrt()
         worlds, device = fitted(worlds, int, "Simulation: worlds"), _device(device)
         try:
             with turn, np.errstate(over="ignore"):  # what is too large for the arrays is refused with its name
-                plain = solver.build(dataclasses.replace(scene, fields=()), worlds, device)
+                plain = self.solver.build(dataclasses.replace(scene, fields=()), worlds, device)
                 self.model = with_fields(plain, scene.fields, type(solver).__name__)
-                fields = tuple(f.name for f in dataclasses.fields(solver.state(self.model)))
+                fields = tuple(f.name for f in dataclasses.fields(self.solver.state(self.model)))
         except MemoryError as fault:
             raise SceneError(
                 f"Scene {scene.name!r}: it does not fit into memory ({fault}); use larger cells or fewer worlds"
@@ -117,14 +136,17 @@ class Simulation(Generic[TensorState_co]):
                 f"Scene {scene.name!r}: a length or a mass in it is beyond all floating point ({fault}); use SI units"
             ) from fault
         self._refuse_rounding()
-        self._time_step = TimeStep(solver, self.model, dt, substeps)
+        self._time_step = TimeStep(self.solver, self.model, dt, substeps)
         if self.model.matter is not None:
             self._refuse_far(self.model.matter.position, above=3)
         self._inputs = Inputs(self.model)
         single = functools.partial(self._make_interval, wanted=frozenset(), substeps=1)
-        self._diagnosis = Diagnosis(scene, solver, self._time_step, self._inputs, single)
+        self._diagnosis = Diagnosis(scene, self.solver, self._time_step, self._inputs, single)
         self._center_of_mass = CenterOfMass(self.model, self.region, self.sense)
         self._bridge = self._bridge_of(fields, self._make_interval)
+        self._cost: Cost | None = None
+        if self.solver is not solver or dt is None:
+            say(choice(self))
 
     @property
     def dt(self) -> float:
@@ -194,9 +216,7 @@ class Simulation(Generic[TensorState_co]):
             return baked(self.solver, self.model, values, world, records)
 
     def region(self, name: str) -> torch.Tensor:
-        """Which points of the matter belong to a region, shape (n,), bool.
-
-        For a parameter per region: ``E = stiff * sim.region("leg") + soft * ~sim.region("leg")``.
+        """Which points of the matter belong to a region, shape (n,), bool; for parameters see `per_region`.
 
         Raises:
             KeyError: The scene has no such region; rigid bodies have none at all.
@@ -207,6 +227,28 @@ class Simulation(Generic[TensorState_co]):
         if name not in regions:
             raise KeyError(f"there is no region {name!r}; the scene has {', '.join(regions) or 'none'}")
         return torch.as_tensor(regions[name], device=wp.device_to_torch(self.model.device))
+
+    def per_region(self, values: Mapping[str, float | torch.Tensor], parameter: str) -> torch.Tensor:
+        """A parameter with values per region, in the shape in which steps and rollouts take it; differentiable.
+
+        As in ``sim.rollout(policy, 50, youngs_modulus=sim.per_region({"leg": 3e4}, "youngs_modulus"))``. A particle, a
+        mass or a node is in the regions that contain it; a spring, a tetrahedron and any other element is where its
+        centre is. Elements that are in none of the regions keep the model's value.
+
+        Args:
+            values: A value for each region: a number or a tensor, one for all worlds, or with a first axis for the
+                worlds. A name that no region has is that of a body, soft or rigid. Of regions that overlap the later
+                one counts.
+            parameter: Name of the parameter.
+
+        Returns:
+            The parameter, shape (worlds, ...) as that of `parameter`.
+
+        Raises:
+            KeyError: The model has no such parameter, or the scene no such region or body.
+            ValueError: The parameter has no places, as gravity, a region selects nothing, or a value has a wrong shape.
+        """
+        return per_region(self.model, self._inputs, self.parameter(parameter), values, parameter)
 
     def center_of_mass(self, state: Any, region: str | None = None, **parameters: torch.Tensor) -> torch.Tensor:
         """Centre of mass of all bodies, or of a region [m], shape (worlds, dim); differentiable.
@@ -249,6 +291,74 @@ class Simulation(Generic[TensorState_co]):
             if name == "position" and self.model.matter is not None:
                 self._refuse_far(fitted.detach().cpu().numpy(), above=3)
         return type(arrays)(**rest)
+
+    def reset(self, state: TensorState_co, worlds: Any, start: Any = None) -> TensorState_co:
+        """A state in which some worlds are at their start again, as after the ends of their episodes.
+
+        All of a state is reset, such as the time and what multistep methods remember. It is differentiable with respect
+        to `state` in the worlds that go on, and to `start` in the others.
+
+        Args:
+            state: Where all worlds are; not changed.
+            worlds: The worlds to reset: a mask of shape (worlds,), bool, or indices.
+            start: A state with their start, in the same worlds; None for rest.
+
+        Raises:
+            ValueError: `worlds` has another shape or an index that there is not, or `start` is no state of this kind.
+        """
+        return reset(state, self.state() if start is None else start, worlds, self._inputs, self.worlds)
+
+    def save_state(self, path: str | Path, state: TensorState_co) -> None:
+        """Write a state to a file, from which `load_state` continues bit for bit.
+
+        Args:
+            path: The file, which is replaced if it exists.
+            state: A state of this simulation; its gradient is not written.
+
+        Raises:
+            ValueError: It is a state of another simulation.
+            OSError: The file cannot be written.
+        """
+        state_files.save(path, state, self.state(), self.scene, self.solver)
+
+    def load_state(self, path: str | Path) -> TensorState_co:
+        """Read a state from a file of `save_state`; files are data, and nothing in them is run.
+
+        Args:
+            path: The file.
+
+        Raises:
+            FileNotFoundError: There is no such file.
+            ValueError: The file is no state, or one of another scene, solver, precision, number of worlds or
+                discretisation.
+        """
+        return state_files.load(path, self.state(), self.scene, self.solver)
+
+    def cost(self, intervals: int = 5) -> Cost:
+        """Measure what a simulation costs: seconds of simulation per second of computing, and memory.
+
+        From rest, without control and without gradient; kernels are compiled before the time is taken. Contacts and
+        fast motion take implicit methods longer. `print` of the simulation tells the last measurement.
+
+        Args:
+            intervals: Number of control intervals to simulate.
+
+        Raises:
+            ValueError: `intervals` is below 1.
+            SimulationError: The motion diverged or left the grid.
+        """
+        if fitted(intervals, int, "cost: intervals") < 1:
+            raise ValueError(f"cost: intervals must be at least 1, got {intervals}")
+        with torch.no_grad():
+            state = self.step(self.state(), self._inputs.no_control)
+            wp.synchronize_device(self.model.device)
+            start = time.perf_counter()
+            for _ in range(intervals):
+                state = self.step(state, self._inputs.no_control)
+            wp.synchronize_device(self.model.device)
+        speed = intervals * self.dt / (time.perf_counter() - start)
+        self._cost = Cost(speed, device_memory(self.model, self._bridge))
+        return self._cost
 
     def step(self, state: Any, control: torch.Tensor, **parameters: torch.Tensor) -> TensorState_co:
         """One control interval: `substeps` solver steps under one control signal.
@@ -386,6 +496,21 @@ class Simulation(Generic[TensorState_co]):
             parameters={n: p.detach().clone() for n, p in parameters.items()},
         )
 
+    def __reduce__(self) -> tuple:
+        """A simulation is copied and pickled as what it was made from; the copy is built anew, to the same bits."""
+        options = {"worlds": self.worlds, "device": self.model.device.alias, "checkpoints": self.checkpoints}
+        return _made, (type(self), (self.scene, self.solver, self.dt, self.substeps), options)
+
+    def __repr__(self) -> str:
+        return f"Simulation of {self.scene.name!r} by {type(self.solver).__name__}: {self.model.summary()}"
+
+    def __str__(self) -> str:
+        return simulation_table(self, self._cost).text()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
+        """In a notebook a simulation is a table and a picture: see `warpbots.view`."""
+        return type(self).mimebundle(self, simulation_table(self, self._cost))
+
     def _make_interval(self, names: frozenset, wanted: frozenset, substeps: int = 0) -> Replay:
         replaced = names & frozenset(self.parameters())
         step, count = self._time_step.length, substeps or self.substeps
@@ -406,6 +531,11 @@ class Simulation(Generic[TensorState_co]):
         volume = self.model.matter.volume
         spacing = float(np.median(volume[volume > 0.0]) ** (1.0 / self.scene.dim))
         refuse_far(position, spacing, self._time_step.length, math.hypot(*self.scene.gravity), above=above + 1)
+
+
+def _made(cls: type, arguments: tuple, options: dict) -> Any:
+    """A simulation from what `Simulation.__reduce__` says."""
+    return cls(*arguments, **options)
 
 
 def _device(device: wp.DeviceLike) -> wp.Device:

@@ -13,6 +13,12 @@ __all__ = ["MOST_SUBSTEPS", "TimeStep"]
 MOST_SUBSTEPS = 2**31
 """Substeps that no control interval has."""
 
+_INTERVAL = 0.01
+"""Length of a control interval that nothing else says [s]."""
+
+_FACTORS = (1, 2, 4, 8, 16, 32, 64, 128)
+"""By how much the safe number of substeps is multiplied where the solver advises against it."""
+
 
 class TimeStep:
     """A control interval in substeps.
@@ -22,21 +28,26 @@ class TimeStep:
         substeps: Number of steps of the solver in it.
     """
 
-    def __init__(self, solver: Solver, model: Model, dt: float, substeps: int | None):
-        """Choose the number of substeps, if it is left open, and hold it against the bound.
+    def __init__(self, solver: Solver, model: Model, dt: float | None, substeps: int | None):
+        """Choose what is left open, and hold it against the bound.
 
         Args:
             solver: The method.
             model: What it simulates.
-            dt: Length of the control interval [s].
-            substeps: Number of steps of the solver in it; None for the fewest that are safe.
+            dt: Length of the control interval [s]; None for that of the scene's task, or else 0.01 s.
+            substeps: Number of steps of the solver in it; None for the fewest that are safe. Where `dt` is open, too,
+                and the solver advises against these (`Cautious`), there are up to 128 times as many until it does not.
 
         Raises:
             ValueError: The step is over the bound, or the interval has more safe steps than can be counted.
         """
-        self._solver, self._model, self.dt = solver, model, dt
+        self._solver, self._model = solver, model
+        task = model.scene.task
+        self.dt = dt if dt is not None else task.control_interval if task is not None else _INTERVAL
         self._judged, self._cautioned = Seen(), False
         self.substeps = self._safe_substeps(self.bound) if substeps is None else substeps
+        if substeps is None and dt is None:
+            self.substeps *= self._heeded(self.substeps)
         self._refuse(stacklevel=4)
         self._caution(model, stacklevel=4)
 
@@ -75,6 +86,14 @@ class TimeStep:
                 f"{safe:.3g} s, more than can be counted; use a shorter dt, softer or denser material, or larger cells"
             )
         return int(self.dt / safe) + 1
+
+    def _heeded(self, substeps: int) -> int:
+        """By how much to multiply the number of substeps so that the solver advises nothing against them."""
+        if isinstance(self._solver, Cautious):
+            for factor in _FACTORS:
+                if self._solver.caution(self._model, self.dt / (substeps * factor)) is None:
+                    return factor
+        return 1
 
     def _refuse(self, stacklevel: int) -> None:
         bound, dt = self.bound, self.length

@@ -7,7 +7,7 @@ from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.device_arrays import device_array, tiled
 from warpbots.solvers.matter import Matter, regions_at
 from warpbots.solvers.places import Places, element_places
-from warpbots.solvers.solver import Cautious, Model, Parameter, Reports, Senses, Solver, State
+from warpbots.solvers.solver import Cautious, Model, Parameter, Reports, Senses, Sizes, Solver, State
 
 if TYPE_CHECKING:
     from warpbots.solvers.articulated import Articulated
@@ -28,6 +28,7 @@ __all__ = [
     "ProjectiveDynamics",
     "Reports",
     "Senses",
+    "Sizes",
     "Solver",
     "State",
     "device_array",

@@ -1,7 +1,7 @@
 """What a solver is: the whole of what the rest of the package asks of one, its models and its states.
 
 There is no base class: anything with the methods of `Solver`, whose models are as `Model` says, is a solver. What some
-solvers can do besides is said by protocols of its own: `Senses`, `Reports` and `Cautious`.
+solvers can do besides is said by protocols of its own: `Sizes`, `Senses`, `Reports` and `Cautious`.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from warpbots.solvers.matter import Matter
 from warpbots.solvers.places import Places
 from warpbots.solvers.robot import Robot
 
-__all__ = ["Cautious", "Model", "Parameter", "Reports", "Senses", "Solver", "State"]
+__all__ = ["Cautious", "Model", "Parameter", "Reports", "Senses", "Sizes", "Solver", "State"]
 
 
 _Array_contra = TypeVar("_Array_contra", contravariant=True)
@@ -179,6 +179,17 @@ class Solver(Protocol[_Array_contra, _Mapped_co]):
         Args:
             model: From `build`.
             enough: What the caller needs [s]: if the bound is surely above it, a smaller value above it will do.
+        """
+
+
+@runtime_checkable
+class Sizes(Protocol[_Array_contra, _Mapped_co]):
+    """A solver that chooses the size of its cells for a scene where it was given none."""
+
+    def sized(self, scene: Scene) -> "Solver[_Array_contra, _Mapped_co]":
+        """The solver with all numbers that `build` needs: itself, or a copy with a size that follows from `scene`.
+
+        The docstring says by what rule. It is cheap, refuses nothing, and gives the same size every time.
         """
 
 

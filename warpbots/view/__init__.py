@@ -9,6 +9,7 @@ from warpbots.view.html_page import save_html
 from warpbots.view.notebook import View, mimebundle, show
 from warpbots.view.picture import draw
 from warpbots.view.plots import controls, loss_curve, save_loss
+from warpbots.view.still import table_with_picture
 
 __all__ = [
     "Camera",
@@ -22,4 +23,5 @@ __all__ = [
     "save_html",
     "save_loss",
     "show",
+    "table_with_picture",
 ]

@@ -59,7 +59,7 @@ def strip(motion: Motion, cut: Shape | None = None) -> "Image":
     camera = motion.camera()
     columns = columns_for(camera, _STRIP_WIDTH / _DPI, len(motion))
     rows = -(-len(motion) // columns)
-    figure, places = _figure(camera, _STRIP_WIDTH, rows, columns)
+    figure, places = figure_of(camera, _STRIP_WIDTH, rows, columns)
     for k in range(len(motion)):
         ax = figure.add_axes(places[k])
         _show(motion, k, Stage(motion.scene, motion.particles, camera, ax, motion.solids, cut))
@@ -68,7 +68,7 @@ def strip(motion: Motion, cut: Shape | None = None) -> "Image":
             ax.tick_params(labelbottom=lowest, labelleft=k % columns == 0)
             ax.xaxis.label.set_visible(lowest)
             ax.yaxis.label.set_visible(k % columns == 0)
-    return _image(figure)
+    return image_of(figure)
 
 
 def animate(
@@ -115,7 +115,7 @@ def animate(
     return path
 
 
-def _figure(camera: Camera, width: int, rows: int = 1, columns: int = 1) -> tuple["Figure", list]:
+def figure_of(camera: Camera, width: int, rows: int = 1, columns: int = 1) -> tuple["Figure", list]:
     """A figure with even numbers of pixels, and the positions of its axes."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -127,7 +127,7 @@ def _figure(camera: Camera, width: int, rows: int = 1, columns: int = 1) -> tupl
     return figure, places
 
 
-def _image(figure: "Figure") -> "Image":
+def image_of(figure: "Figure") -> "Image":
     """The rendered `figure`."""
     from PIL import Image
 
@@ -136,11 +136,11 @@ def _image(figure: "Figure") -> "Image":
 
 
 def _frames(motion: Motion, camera: Camera, size: int) -> Iterator["Image"]:
-    figure, places = _figure(camera, round(_DPI * width_for(camera, size / _DPI)))
+    figure, places = figure_of(camera, round(_DPI * width_for(camera, size / _DPI)))
     stage = Stage(motion.scene, motion.particles, camera, figure.add_axes(places[0]), motion.solids)
     for k in range(len(motion)):
         _show(motion, k, stage)
-        yield _image(figure)
+        yield image_of(figure)
 
 
 def _show(motion: Motion, frame: int, stage: Stage) -> None:

@@ -8,9 +8,9 @@ import base64
 import dataclasses
 import io
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
+from warpbots.gradients import in_notebook as _in_notebook
 from warpbots.view.color_reduction import palette_of, reduced
 from warpbots.view.film import strip
 from warpbots.view.motion import collect, evenly
@@ -92,10 +92,3 @@ def mimebundle(trajectory: "Trajectory[Any]") -> dict:
 
 def _static() -> bool:
     return os.environ.get("WARPBOTS_STATIC", "") not in ("", "0")
-
-
-def _in_notebook() -> bool:
-    """Whether there is a kernel for widgets."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return getattr(shell, "kernel", None) is not None

@@ -11,6 +11,7 @@ from warpbots.contact import least_thickness, signed_distance
 from warpbots.numerics import real, record, vector
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform
+from warpbots.solvers.cell_sizes import cell_size_for, given
 from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.mass_spring.build import build
 from warpbots.solvers.mass_spring.explicit_integrators import SCHEMES, Scheme
@@ -23,6 +24,9 @@ __all__ = ["MassSpring"]
 
 _LATTICES = ("voxel", "random")
 
+_CELLS = 10_000
+"""Cells where the spacing is chosen, at most."""
+
 
 @dataclasses.dataclass(frozen=True)
 class MassSpring:
@@ -34,7 +38,7 @@ class MassSpring:
     Attributes:
         margin: Part of the stability bound that is safe for matter in motion, too [1]; large deformation and impacts
             need the rest, as measured on robots and on falling cubes.
-        spacing: Distance between neighbouring masses [m].
+        spacing: Distance between neighbouring masses [m]; None to choose it for a scene (`sized`).
         lattice: ``"voxel"``, boxes with the diagonals of their faces and their own, or ``"random"``, quasi-uniform
             points joined by tetrahedra.
         integrator: ``"euler"`` (semi-implicit), ``"verlet"`` or ``"rk4"``.
@@ -59,7 +63,7 @@ class MassSpring:
 
     margin: ClassVar[float] = 0.6
 
-    spacing: float
+    spacing: float | None = None
     lattice: str = "voxel"
     integrator: str = "euler"
     damping: float = 0.0
@@ -71,7 +75,7 @@ class MassSpring:
 
     def __post_init__(self):
         conform(self)
-        if self.spacing <= 0.0:
+        if self.spacing is not None and self.spacing <= 0.0:
             raise ValueError(f"MassSpring: spacing must be positive [m], got {self.spacing:g}")
         for field, known in (("lattice", _LATTICES), ("integrator", tuple(SCHEMES))):
             if getattr(self, field) not in known:
@@ -91,14 +95,22 @@ class MassSpring:
         """How gradients can stop being finite within a step, and what helps."""
         return OVERFLOW
 
+    def sized(self, scene: Scene) -> "MassSpring":
+        """With a `spacing`: its own, that of the scene's task, or 4 cells across the width of the thinnest body.
+
+        The width is that of `warpbots.contact.width`. The spacing is larger where 10,000 cells cannot fill all bodies.
+        """
+        return self if self.spacing else dataclasses.replace(self, spacing=cell_size_for(scene, 4.0, _CELLS))
+
     def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> MassSpringModel:
         """Fill the bodies of `scene` with masses and springs.
 
         Raises:
             SceneError: The scene cannot be simulated by masses and springs; the message says why.
-            ValueError: `worlds` is below 1.
+            ValueError: `worlds` is below 1, or `spacing` is open.
         """
         refuse_worlds("MassSpring", worlds)
+        given(self.spacing, "MassSpring", "spacing")
         options = {f: v for f, v in dataclasses.asdict(self).items() if f not in ("integrator", "contact_damping")}
         return build(scene, worlds, wp.get_device(device), self.scheme.stages, **options)
 
@@ -178,7 +190,7 @@ class MassSpring:
         Raises:
             RuntimeError: A gradient is wanted but the states have no room for it.
         """
-        thinnest = least_thickness(model.dim, self.spacing)
+        thinnest = least_thickness(model.dim, given(self.spacing, "MassSpring", "spacing"))
         step = TimeStep(model, state, control, state_out, dt, self.scheme, self.contact_damping, thinnest)
 
         def adjoint() -> None:

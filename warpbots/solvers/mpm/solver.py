@@ -23,6 +23,7 @@ from warpbots.numerics import (
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform, shown
 from warpbots.solvers.cable_forces import cable_adjoints, cable_launches
+from warpbots.solvers.cell_sizes import cell_size_for, given
 from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.mpm.build import build
 from warpbots.solvers.mpm.grid import clear_kernel, grid_kernel
@@ -35,6 +36,9 @@ from warpbots.solvers.scene_support import OVERFLOW, refuse_states_without_gradi
 
 __all__ = ["MPM"]
 
+_CELLS = {2: 5_000, 3: 2_500}
+"""Full cells where the size of cells is chosen, at most, by dimension."""
+
 
 @dataclasses.dataclass(frozen=True)
 class MPM:
@@ -44,7 +48,7 @@ class MPM:
     fills it again where keeping it would take more memory than the particles.
 
     Attributes:
-        dx: Size of a grid cell [m].
+        dx: Size of a grid cell [m]; None to choose it for a scene (`sized`).
         margin: Part of the stability bound that is safe for matter in motion, too [1]; free surfaces need the rest.
         particles_per_cell: Particles in a full cell: 4 or 9 in 2D, 8 or 27 in 3D (1 tears); None for two per axis.
 
@@ -54,12 +58,12 @@ class MPM:
 
     margin: ClassVar[float] = 0.4
 
-    dx: float
+    dx: float | None = None
     particles_per_cell: int | None = None
 
     def __post_init__(self):
         conform(self)
-        if self.dx <= 0.0:
+        if self.dx is not None and self.dx <= 0.0:
             raise ValueError(f"MPM: dx must be positive [m], got {self.dx:g}")
 
     @property
@@ -67,15 +71,23 @@ class MPM:
         """How gradients can stop being finite within a step, and what helps."""
         return OVERFLOW
 
+    def sized(self, scene: Scene) -> "MPM":
+        """With a `dx`: its own, that of the scene's task, or 4 cells across the width of the thinnest body.
+
+        The width is that of `warpbots.contact.width`. Cells are larger where 5,000 of them in 2D, or 2,500 in 3D, would
+        not fill all bodies; these have 20,000 particles.
+        """
+        return self if self.dx else dataclasses.replace(self, dx=cell_size_for(scene, 4.0, _CELLS[scene.dim]))
+
     def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> MPMModel:
         """Fill the bodies of `scene` with particles and build the grid.
 
         Raises:
             SceneError: The scene cannot be simulated by MPM; the message says why.
-            ValueError: `worlds` is below 1, or `particles_per_cell` is no square (2D) or cube (3D).
+            ValueError: `worlds` is below 1, `dx` is open, or `particles_per_cell` is no square (2D) or cube (3D).
         """
         refuse_worlds("MPM", worlds)
-        return build(scene, self.dx, self._per_axis(scene.dim), worlds, wp.get_device(device))
+        return build(scene, given(self.dx, "MPM", "dx"), self._per_axis(scene.dim), worlds, wp.get_device(device))
 
     def _per_axis(self, dim: int) -> int:
         if self.particles_per_cell is None:
@@ -115,12 +127,12 @@ class MPM:
         matter, so half of the bound is a good choice.
         """
         E, nu, rho = (a.numpy().astype(np.float64) for a in (model.youngs_modulus, model.poissons_ratio, model.density))
-        C = np.where(model.matter.spacing <= 0.75 * self.dx, 1.2747, 1.0)
+        C = np.where(model.matter.spacing <= 0.75 * model.grid.dx, 1.2747, 1.0)
         bound = math.inf
         for group in model.groups:
             rows = slice(group.first, group.first + group.count)
             modulus = p_wave_modulus(E[:, rows], nu[:, rows], group.incompressibility)
-            bound = min(bound, float((C[rows] * self.dx / np.sqrt(modulus / rho[:, rows])).min()))
+            bound = min(bound, float((C[rows] * model.grid.dx / np.sqrt(modulus / rho[:, rows])).min()))
         return bound
 
     def diagnose(self, model: MPMModel, before: dict, after: dict, dt: float) -> str:
@@ -143,7 +155,7 @@ class MPM:
         with np.errstate(all="ignore"):  # these values may overflow
             before = {name: values.astype(np.float64) for name, values in before.items()}
             J = np.linalg.det(before["deformation"])
-            fast = ~(np.linalg.norm(before["velocity"], axis=-1) * dt < self.dx)
+            fast = ~(np.linalg.norm(before["velocity"], axis=-1) * dt < model.grid.dx)
             x = (before["position"] - model.grid.lower) / model.grid.dx
             outside = ~((x >= 0.5) & (x < np.array(model.grid.resolution) - 1.5)).all(axis=-1)
         if (J <= 0.0).any():
@@ -156,8 +168,8 @@ class MPM:
             return f"{self._where(model, fast)} moves more than a cell in one step: the motion diverged; {remedy}"
         if outside.any():
             position = before["position"][outside][0].tolist()
-            lower = (model.grid.lower + 0.5 * self.dx).tolist()
-            upper = (model.grid.lower + (np.array(model.grid.resolution) - 1.5) * self.dx).tolist()
+            lower = (model.grid.lower + 0.5 * model.grid.dx).tolist()
+            upper = (model.grid.lower + (np.array(model.grid.resolution) - 1.5) * model.grid.dx).tolist()
             return (
                 f"{self._where(model, outside)} left the grid at {position} m, which reaches from {lower} to {upper}; "
                 f"enlarge Scene.domain, or add a floor or walls"

@@ -18,7 +18,7 @@ from warpbots.solvers.projective.elements.driven_tetrahedra import driven
 from warpbots.solvers.projective.elements.fluid_drag import wetted
 from warpbots.solvers.projective.elements.hinges import hinges_of
 
-__all__ = ["Mesh", "Part", "assemble"]
+__all__ = ["Mesh", "Part", "assemble", "mean_edge"]
 
 _MATERIAL = ("tets", "triangles", "bars")
 """Kinds of elements that have a material, in their order."""
@@ -225,7 +225,7 @@ def assemble(scene: Scene, cell_size: float) -> Mesh:
         for k in (*_MATERIAL, "hinges")
     }
     meshes = tuple(Part(i, slice(first[n], first[n + 1]), p.faces) for n, (i, (_, p)) in enumerate(bodies))
-    edge = _mean_edge(nodes["position"], [tables[k] for k in _MATERIAL])
+    edge = mean_edge(nodes["position"], [tables[k] for k in _MATERIAL])
     own |= driven(scene, tables["tets"], matter["element_regions"])
     own |= strung(scene, nodes["position"], cell_size)
     of_body = {
@@ -356,7 +356,13 @@ def _plates(piece: _Piece, triangles: dict | None) -> np.ndarray:
     return plate[piece.sides].mean(axis=1)
 
 
-def _mean_edge(x: np.ndarray, tables: list[np.ndarray]) -> float:
+def mean_edge(x: np.ndarray, tables: list[np.ndarray]) -> float:
+    """Mean length of all edges of elements [m], each of them once.
+
+    Args:
+        x: Nodes [m], shape (n, 3).
+        tables: Nodes of elements of several kinds, each of shape (n_elements, n_corners).
+    """
     ends = [np.sort(t[:, p], axis=-1) for t in tables for p in itertools.combinations(range(t.shape[1]), 2)]
     edges = np.unique(np.concatenate(ends), axis=0)
     return float(np.linalg.norm(x[edges[:, 1]] - x[edges[:, 0]], axis=1).mean())

@@ -52,7 +52,7 @@ _PARAMETERS = {
     "cell_stiffness": Parameter("Pa", *_POSITIVE, "cell", "stiffness of pneumatic cells", inclusive=True),
     "cable_stiffness": Parameter("N/m", *_POSITIVE, "cable", "spring constant of cables", inclusive=True),
     "cable_length": Parameter("m", *_POSITIVE, "cable", "length of cables paid out at u = 0"),
-    "attachment_stiffness": Parameter("N/m", *_POSITIVE, "point", "stiffness of attachments", inclusive=True),
+    "attachment_stiffness": Parameter("N/m", *_POSITIVE, "attachment point", "stiffness of it", inclusive=True),
     "rest_position": Parameter("m", *_ANY, "node", "shape at rest"),
     "anchor": Parameter("m", *_ANY, "fixed node", "where fixed nodes are"),
     "load": Parameter("N", *_ANY, "node", "steady forces"),

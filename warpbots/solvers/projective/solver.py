@@ -12,11 +12,13 @@ from warpbots.scene import Scene
 from warpbots.scene.field_types import conform
 from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.articulated.measurements import Readings
+from warpbots.solvers.cell_sizes import given
 from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.projective.bones_step import Skeleton, sense_bones
 from warpbots.solvers.projective.build import build
 from warpbots.solvers.projective.contact_points import Points
 from warpbots.solvers.projective.contact_step import Contact
+from warpbots.solvers.projective.default_cell_size import default_cell_size
 from warpbots.solvers.projective.elements import nodes
 from warpbots.solvers.projective.elements.element import Point
 from warpbots.solvers.projective.failure_diagnosis import diagnosis
@@ -72,7 +74,8 @@ class ProjectiveDynamics:
 
     Attributes:
         margin: Safe part of the stability bound [1]; there is no bound.
-        cell_size: Length of the edges of shapes that are no meshes yet [m]; sheets and trusses stay as they are.
+        cell_size: Length of the edges of shapes that are no meshes yet [m]; None to choose it for a scene (`sized`).
+            Tetrahedra, sheets and trusses stay as they are.
         tolerance: A step has converged when a correction moves no node further [mean edges]; None for 1e-5 in single
             and 1e-8 in double precision. The adjoint converges at the same size relative to its first correction, or to
             its first residual without contact.
@@ -90,7 +93,7 @@ class ProjectiveDynamics:
 
     margin: ClassVar[float] = 1.0
 
-    cell_size: float
+    cell_size: float | None = None
     tolerance: float | None = None
     max_iterations: int = 2000
     memory: int = 10
@@ -99,7 +102,7 @@ class ProjectiveDynamics:
 
     def __post_init__(self):
         conform(self)
-        if self.cell_size <= 0.0:
+        if self.cell_size is not None and self.cell_size <= 0.0:
             raise ValueError(f"ProjectiveDynamics: cell_size must be positive [m], got {self.cell_size:g}")
         tolerance = _TOLERANCE[precision] if self.tolerance is None else self.tolerance
         if tolerance <= 0.0:
@@ -121,15 +124,25 @@ class ProjectiveDynamics:
             f"cells"
         )
 
+    def sized(self, scene: Scene) -> "ProjectiveDynamics":
+        """With a `cell_size`: its own, that of the scene's task, or one that follows from the shapes.
+
+        Where all soft bodies are meshes already, this is the mean length of their edges. Otherwise there are 4 cells
+        across the width (`warpbots.contact.width`) of the thinnest body that is to be meshed, and 2 across that of the
+        thinnest bone; fewer where there would be more than 1,500 cells.
+        """
+        return self if self.cell_size else dataclasses.replace(self, cell_size=default_cell_size(scene))
+
     def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> ProjectiveModel:
         """Mesh the bodies of `scene`.
 
         Raises:
             SceneError: The scene cannot be simulated by projective dynamics; the message gives the reason.
-            ValueError: `worlds` is below 1.
+            ValueError: `worlds` is below 1, or `cell_size` is open.
         """
         refuse_worlds("ProjectiveDynamics", worlds)
-        return build(scene, self.cell_size, self.memory, self.collisions, self.splitting, worlds, wp.get_device(device))
+        size = given(self.cell_size, "ProjectiveDynamics", "cell_size")
+        return build(scene, size, self.memory, self.collisions, self.splitting, worlds, wp.get_device(device))
 
     def state(self, model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveState[wp.array]:
         """Fresh arrays: every node at its rest position with the initial velocity of its body."""

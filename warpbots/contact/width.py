@@ -1,0 +1,92 @@
+"""Widths of solids: how far apart points may be that are to fill their thin parts, too."""
+
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+
+from warpbots.contact.distance import signed_distance
+from warpbots.contact.volume import volume
+from warpbots.scene import Points, Posed, Shape, Sheet, Truss, Union, dimension
+
+__all__ = ["cells_across", "width"]
+
+_ALONG = 32
+"""Samples along the longest edge of a shape."""
+
+_THIN = 0.1
+"""Part of the volume that counts as thin [1]."""
+
+
+@functools.singledispatch
+def width(shape: Shape) -> float:
+    """Width of the thin part of a bounded shape [m].
+
+    Of the chords through a point of the shape along the axes the shortest one is the width there; the width of the thin
+    part is the one that a tenth of the volume stays below, on a grid of 32 points along the longest edge. It is the
+    smallest edge for a box. Points are as wide as the cells of which each has two along every axis, sheets and bars as
+    their sections, a union as the least wide of its parts.
+    """
+    lower, upper = shape.bounds
+    counts = np.maximum(1, np.round(_ALONG * (upper - lower) / (upper - lower).max())).astype(int)
+    step = (upper - lower) / counts
+    axes = [a + (np.arange(n) + 0.5) * h for a, n, h in zip(lower, counts, step, strict=True)]
+    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+    inside = (signed_distance(shape, points.reshape(-1, len(lower))) <= 0.0).reshape(counts)
+    if not inside.any():
+        return float(step.min())
+    chords = np.min([h * _runs(inside, axis) for axis, h in enumerate(step)], axis=0)
+    return float(np.quantile(chords[inside], _THIN))
+
+
+@width.register
+def _(shape: Points) -> float:
+    return 2.0 * float(np.median(shape.volumes)) ** (1.0 / shape.positions.shape[1])
+
+
+@width.register
+def _(shape: Sheet) -> float:
+    return shape.thickness
+
+
+@width.register
+def _(shape: Truss) -> float:
+    return 2.0 * float(np.min(shape.radius))
+
+
+@width.register
+def _(shape: Union) -> float:
+    return min(map(width, shape.shapes))
+
+
+@width.register
+def _(shape: Posed) -> float:
+    return width(shape.shape)
+
+
+def cells_across(shapes: Sequence[Shape], across: float, most: float) -> float:
+    """Size of cells [m] that are `across` to the width of every shape, or as large as it takes for `most` to fill all.
+
+    It has three digits. Shapes without end do not count; 1 m if there are none.
+
+    Args:
+        shapes: What is to be filled.
+        across: Number of cells across.
+        most: Largest number of cells.
+    """
+    shapes = [shape for shape in shapes if np.isfinite(shape.bounds).all()]
+    if not shapes:
+        return 1.0
+    coarsest = (sum(map(volume, shapes)) / most) ** (1.0 / dimension(shapes[0]))
+    return float(f"{max(min(map(width, shapes)) / across, coarsest):.3g}")
+
+
+def _runs(inside: np.ndarray, axis: int) -> np.ndarray:
+    """Number of cells along an axis in the unbroken row of `inside` that each is in, 0 outside; shape of `inside`."""
+    rows = np.moveaxis(inside, axis, -1)
+    flat = np.pad(rows, [(0, 0)] * (rows.ndim - 1) + [(1, 1)]).reshape(-1)
+    change = np.diff(flat.astype(np.int8))
+    lengths = np.flatnonzero(change < 0) - np.flatnonzero(change > 0)
+    runs = np.zeros(flat.size, dtype=int)
+    runs[flat] = np.repeat(lengths, lengths)
+    return np.moveaxis(runs.reshape(*rows.shape[:-1], -1)[..., 1:-1], -1, axis)

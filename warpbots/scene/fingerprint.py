@@ -1,0 +1,37 @@
+"""What tells one scene from another, in few letters."""
+
+import dataclasses
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from warpbots.scene.scene import Scene
+
+__all__ = ["fingerprint"]
+
+
+def fingerprint(scene: Scene) -> str:
+    """A hash of all that a scene says, the same for equal scenes in every process; its `source` does not count."""
+    found = hashlib.sha256()
+    _add(found, scene)
+    return found.hexdigest()
+
+
+def _add(found: Any, value: Any) -> None:
+    if dataclasses.is_dataclass(value):
+        found.update(f"{type(value).__name__}(".encode())
+        for field in dataclasses.fields(value):
+            if field.compare:
+                found.update(f"{field.name}=".encode())
+                _add(found, getattr(value, field.name))
+    elif isinstance(value, np.ndarray):
+        found.update(f"{value.dtype.str}{value.shape}".encode() + np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, tuple):
+        found.update(f"{len(value)}(".encode())
+        for part in value:
+            _add(found, part)
+    elif isinstance(value, dict):
+        _add(found, tuple(value.items()))
+    else:
+        found.update(f"{value!r};".encode())

@@ -1,0 +1,59 @@
+"""Single worlds of a state at a new start."""
+
+import dataclasses
+from typing import Any
+
+import torch
+
+from warpbots.simulation.input_validation import Inputs
+
+__all__ = ["reset"]
+
+
+def reset(state: Any, start: Any, worlds: Any, inputs: Inputs, count: int) -> Any:
+    """See `Simulation.reset`.
+
+    Args:
+        state: Where the worlds are.
+        start: Where the chosen ones are to be.
+        worlds: Which these are.
+        inputs: Fits tensors to one another.
+        count: Number of worlds.
+    """
+    if type(start) is not type(state):
+        raise ValueError(
+            f"reset: start must be a state of the same solver as state, {type(state).__name__}, got "
+            f"{type(start).__name__}"
+        )
+    fields = {}
+    for field in dataclasses.fields(state):
+        now = getattr(state, field.name)
+        if now.shape[0] != count:
+            raise ValueError(
+                f"reset: state field {field.name!r} must have a first axis of {count} worlds, got shape "
+                f"{tuple(now.shape)}"
+            )
+        chosen = _mask(worlds, count, now.device).view(-1, *(1,) * (now.dim() - 1))
+        new = inputs.fit(getattr(start, field.name), now, f"reset: field {field.name!r} of start")
+        fields[field.name] = torch.where(chosen, new, now)
+    return type(state)(**fields)
+
+
+def _mask(worlds: Any, count: int, device: torch.device) -> torch.Tensor:
+    """Which worlds are chosen by a mask or by indices, shape (worlds,), bool."""
+    chosen = torch.as_tensor(worlds, device=device)
+    if chosen.dtype == torch.bool:
+        if chosen.shape != (count,):
+            raise ValueError(
+                f"reset: a mask of worlds must have shape ({count},), one entry for each, got {tuple(chosen.shape)}"
+            )
+        return chosen
+    if chosen.is_floating_point() and chosen.numel():
+        raise ValueError(f"reset: worlds must be a mask or indices, got numbers of type {chosen.dtype}")
+    chosen = chosen.reshape(-1).long()
+    wrong = chosen[(chosen < -count) | (chosen >= count)]
+    if len(wrong):
+        raise ValueError(f"reset: there is no world {int(wrong[0])}; the simulation has worlds 0 to {count - 1}")
+    mask = torch.zeros(count, dtype=torch.bool, device=device)
+    mask[chosen] = True
+    return mask

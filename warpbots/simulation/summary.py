@@ -1,0 +1,65 @@
+"""A simulation in words: what was chosen for it, and its table."""
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from warpbots.simulation.cost import Cost
+from warpbots.tables import Section, Table, scene_sections
+
+if TYPE_CHECKING:
+    from warpbots.simulation.simulation import Simulation
+
+__all__ = ["choice", "simulation_table"]
+
+
+def choice(simulation: "Simulation[Any]") -> str:
+    """One line on the numbers of a simulation of which its user left some open."""
+    return (
+        f"{simulation.scene.name!r} is simulated by {_method(simulation.solver)} with {_interval(simulation)}: "
+        f"{simulation.model.summary()}; Simulation.cost measures time and memory"
+    )
+
+
+def simulation_table(simulation: "Simulation[Any]", cost: Cost | None) -> Table:
+    """The table of a simulation: what it is simulated by, its scene, and its parameters.
+
+    Args:
+        simulation: The simulation.
+        cost: What was measured; None if nothing was.
+    """
+    model, scene, bound = simulation.model, simulation.scene, simulation.max_time_step
+    method = [
+        ("solver", _method(simulation.solver)),
+        ("elements", model.summary()),
+        ("steps", f"{_interval(simulation)}, stable {f'up to {bound:.3g} s' if bound < 1e9 else 'for every step'}"),
+        ("worlds", f"{simulation.worlds} on {model.device.alias}"),
+        ("cost", "not measured yet, see Simulation.cost" if cost is None else str(cost)),
+    ]
+    parameters = [
+        (name, f"{_shape(simulation, name)} {spec.unit}", f"per {spec.per}", spec.doc)
+        for name, spec in simulation.parameters().items()
+    ]
+    title = f"Simulation of {scene.name!r}, {scene.dim}D, {_count(simulation.channels, 'control channel')}"
+    return Table(title, [Section("method", method), *scene_sections(scene), Section("parameters", parameters)])
+
+
+def _method(solver: Any) -> str:
+    """A solver with those of its options that are not as by default."""
+    if not dataclasses.is_dataclass(solver):
+        return str(solver)
+    options = ((f, getattr(solver, f.name)) for f in dataclasses.fields(solver))
+    return f"{type(solver).__name__}({', '.join(f'{f.name}={value!r}' for f, value in options if value != f.default)})"
+
+
+def _interval(simulation: "Simulation[Any]") -> str:
+    length = simulation.dt / simulation.substeps
+    return f"dt={simulation.dt:g} s in {_count(simulation.substeps, 'substep')} of {length:.3g} s"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _shape(simulation: "Simulation[Any]", name: str) -> str:
+    array = simulation.model.parameter(name)
+    return str((*array.shape, *getattr(array.dtype, "_shape_", ())))

@@ -1,0 +1,38 @@
+"""The size of cells for a scene to which none was given."""
+
+from warpbots.contact import cells_across
+from warpbots.scene import Posed, Scene, Shape, Sheet, TetMesh, Truss, Union
+from warpbots.solvers.projective.mesh import mean_edge
+
+__all__ = ["default_cell_size"]
+
+_ACROSS, _ACROSS_BONES, _MOST = 4.0, 2.0, 1500
+
+
+def default_cell_size(scene: Scene) -> float:
+    """Size of cells [m] by the rule of `ProjectiveDynamics.sized`."""
+    if scene.task is not None and scene.task.cell_size is not None:
+        return scene.task.cell_size
+    shapes = [body.shape for body in scene.soft]
+    edges = [_edge(shape) for shape in shapes]
+    bones = [body.shape for body in scene.rigid if body.shape is not None]
+    if None not in edges:
+        return sum(edges) / len(edges) if edges else 1.0
+    size = cells_across([s for s, edge in zip(shapes, edges, strict=True) if edge is None], _ACROSS, _MOST)
+    return min(size, cells_across(bones, _ACROSS_BONES, _MOST)) if bones else size
+
+
+def _edge(shape: Shape) -> float | None:
+    """Mean length of the edges of a shape that is a mesh already [m]; None for others."""
+    if isinstance(shape, TetMesh):
+        return mean_edge(shape.vertices, [shape.tets])
+    if isinstance(shape, Sheet):
+        return mean_edge(shape.vertices, [shape.faces])
+    if isinstance(shape, Truss):
+        return float(shape.length.mean())
+    if isinstance(shape, Posed):
+        return _edge(shape.shape)
+    if isinstance(shape, Union):
+        edges = [_edge(part) for part in shape.shapes]
+        return None if None in edges else sum(edges) / len(edges)
+    return None

@@ -1,0 +1,103 @@
+"""A scene as a short table: bodies, what drives them, and what is around them."""
+
+import dataclasses
+import math
+import textwrap
+from typing import Any
+
+import numpy as np
+
+from warpbots.contact import volume
+from warpbots.scene import Material, Obstacle, RigidBody, Scene, Shape, SoftBody
+from warpbots.tables.table import Section, Table
+
+__all__ = ["scene_sections", "scene_table"]
+
+
+def scene_table(scene: Scene) -> Table:
+    """The table of a scene."""
+    return Table(f"Scene {scene.name!r}, {scene.dim}D, {_box(*scene.bounds)}", scene_sections(scene))
+
+
+def scene_sections(scene: Scene) -> list[Section]:
+    """What a scene contains, each kind of part under a heading."""
+    listed = ("actuators", "attachments", "constraints", "loads", "contacts")
+    single = {name: part for name in ("fluid", "task") if (part := getattr(scene, name)) is not None}
+    around = [("gravity", f"{_numbers(scene.gravity)} m/s^2")]
+    if scene.domain is not None:
+        around.append(("domain", _box(*map(np.array, scene.domain))))
+    return [
+        Section("soft bodies", [_soft(body, scene.dim) for body in scene.soft]),
+        Section("rigid bodies", [_rigid(body) for body in scene.rigid]),
+        Section("joints", [(j.name, j.kind, f"{j.parent or 'world'} to {j.child}") for j in scene.joints]),
+        *(Section(name, [(p.name, type(p).__name__, _details(p)) for p in getattr(scene, name)]) for name in listed),
+        Section("obstacles", [(o.name, _shape(o.shape), _condition(o)) for o in scene.obstacles]),
+        Section("world", [*around, *((name, _details(part)) for name, part in single.items())]),
+    ]
+
+
+def _soft(body: SoftBody, dim: int) -> tuple[str, ...]:
+    names = textwrap.shorten(", ".join(body.regions), 40, placeholder=" ...")
+    densities = {m.density for m in (body.material, *body.region_materials.values())}
+    mass = f"{body.material.density * volume(body.shape):.4g} kg" if len(densities) == 1 else ""
+    return body.name, _shape(body.shape), mass, _material(body.material, dim), f"regions {names}" if names else ""
+
+
+def _rigid(body: RigidBody) -> tuple[str, ...]:
+    if body.inertia is not None:
+        mass = body.inertia.mass
+    else:
+        mass = 0.0 if body.shape is None else body.density * volume(body.shape)
+    return body.name, "no shape" if body.shape is None else _shape(body.shape), f"{mass:.4g} kg"
+
+
+def _condition(obstacle: Obstacle) -> str:
+    rough = f", coefficient {obstacle.friction:.3g}" if obstacle.condition == "friction" else ""
+    return obstacle.condition + rough
+
+
+def _shape(shape: Shape) -> str:
+    lower, upper = shape.bounds
+    bounded = np.isfinite(upper - lower).all()
+    return f"{type(shape).__name__}, {_edges(lower, upper)}" if bounded else type(shape).__name__
+
+
+def _material(material: Material, dim: int) -> str:
+    words = [
+        material.law, f"E {material.youngs_modulus:.4g} Pa", f"nu {material.poissons_ratio:.3g}",
+        f"{material.density:.4g} kg/m^{dim}",
+    ]  # fmt: skip
+    return ", ".join(words + [f"damping {material.damping:.3g} s"] * bool(material.damping))
+
+
+def _box(lower: np.ndarray, upper: np.ndarray) -> str:
+    return f"{_edges(lower, upper)} from {_numbers(lower)} m"
+
+
+def _edges(lower: np.ndarray, upper: np.ndarray) -> str:
+    return " x ".join(f"{edge:.3g}" for edge in upper - lower) + " m"
+
+
+def _numbers(values: Any) -> str:
+    return "(" + ", ".join(f"{value:.4g}" for value in values) + ")"
+
+
+def _details(part: Any) -> str:
+    """Fields of a part that are not as by default: numbers, texts and short vectors; the kind of a shape."""
+    words = []
+    for field in dataclasses.fields(part):
+        value = getattr(part, field.name)
+        if field.name == "name" or value is None or value is field.default:
+            continue
+        if isinstance(value, Shape):
+            words.append(_shape(value))
+        elif isinstance(value, bool | str):
+            words.append(f"{field.name} {value}")
+        elif isinstance(value, int | float):
+            if value != field.default and math.isfinite(value):
+                words.append(f"{field.name} {value:.4g}")
+        elif isinstance(value, tuple) and len(value) <= 3 and all(isinstance(v, int | float) for v in value):
+            words.append(f"{field.name} {_numbers(value)}")
+        elif isinstance(value, tuple):
+            words.append(f"{len(value)} {field.name}")
+    return ", ".join(words)

@@ -1,0 +1,86 @@
+"""Short tables of what there is, as text and as HTML."""
+
+import dataclasses
+import html
+from collections.abc import Sequence
+
+__all__ = ["Section", "Table", "size"]
+
+_MOST = 12
+"""Rows of a section that are shown."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Section:
+    """Rows under a heading, each of as many texts.
+
+    Attributes:
+        heading: What the rows are.
+        rows: The texts of each row, its name first.
+    """
+
+    heading: str
+    rows: Sequence[Sequence[str]]
+
+    @property
+    def shown(self) -> list[Sequence[str]]:
+        """The first rows, and how many there are besides."""
+        if len(self.rows) <= _MOST:
+            return list(self.rows)
+        more = f"... and {len(self.rows) - _MOST + 1} more", *[""] * (len(self.rows[0]) - 1)
+        return [*self.rows[: _MOST - 1], more]
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """What `print` and notebooks show of a scene or a simulation.
+
+    Attributes:
+        title: The first line.
+        sections: What follows; empty ones are left out.
+    """
+
+    title: str
+    sections: Sequence[Section]
+
+    def text(self) -> str:
+        """Aligned columns."""
+        lines = [self.title]
+        for section in self._filled:
+            rows = section.shown
+            widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+            lines.append(f"  {section.heading}")
+            for row in rows:
+                cells = (text.ljust(width) for text, width in zip(row, widths, strict=True) if width)
+                lines.append("    " + "  ".join(cells).rstrip())
+        return "\n".join(lines)
+
+    def html(self) -> str:
+        """A table without styles of its own but alignment to the left."""
+        rows = []
+        for section in self._filled:
+            for i, row in enumerate(section.shown):
+                head = f'<th rowspan="{len(section.shown)}" style="{_LEFT}">{html.escape(section.heading)}</th>'
+                cells = "".join(f'<td style="{_LEFT}">{html.escape(text)}</td>' for text in row)
+                rows.append(f"<tr>{'' if i else head}{cells}</tr>")
+        return f"<table><caption>{html.escape(self.title)}</caption>{''.join(rows)}</table>"
+
+    def mimebundle(self) -> dict[str, str]:
+        """Representations for a notebook: MIME type -> data."""
+        return {"text/plain": self.text(), "text/html": self.html()}
+
+    @property
+    def _filled(self) -> list[Section]:
+        return [section for section in self.sections if section.rows]
+
+
+_LEFT = "text-align: left; vertical-align: top"
+
+
+def size(count: float) -> str:
+    """A number of bytes, rounded, with its unit."""
+    for unit in ("B", "kB", "MB"):
+        if count < 1000.0:
+            return f"{count:.3g} {unit}"
+        count /= 1000.0
+    return f"{count:.3g} GB"

@@ -1,0 +1,117 @@
+"""A scene at rest below its table, for notebooks."""
+
+import base64
+import dataclasses
+import io
+
+import numpy as np
+
+from warpbots.contact import cells_across
+from warpbots.meshing.fitted import fitted_surface
+from warpbots.scene import Points, Scene, SceneError, Shape, Union, sheets_of
+from warpbots.solvers.matter import Matter, together
+from warpbots.solvers.mpm.particles import fill
+from warpbots.tables import Table
+from warpbots.view.camera import Camera, box_corners
+from warpbots.view.color_reduction import palette_of, reduced
+from warpbots.view.film import figure_of, image_of
+from warpbots.view.picture import draw
+
+__all__ = ["table_with_picture"]
+
+_WIDTH, _ALONG, _CELLS = 640, 60, 4000
+"""Pixels of the picture, edges of a surface along the longest one of the scene, and cells of a scene in 2D."""
+
+
+def table_with_picture(scene: Scene, table: Table, matter: Matter | None = None) -> dict:
+    """Representations for a notebook: MIME type -> data.
+
+    Args:
+        scene: What is shown at rest.
+        table: What is said of it.
+        matter: Its soft bodies as a solver has them; None for their shapes.
+    """
+    bundle = table.mimebundle()
+    try:
+        if matter is None and scene.soft:
+            matter = _skin(scene) if scene.dim == 3 else fill(_plain(scene), _cell(scene), 2)
+        picture = _picture(scene, matter)
+    except (SceneError, ImportError):  # a shape that cannot be drawn, or no matplotlib: the table says enough
+        return bundle
+    bundle["image/png"] = picture
+    bundle["text/html"] += f'<img alt="{scene.dim}D scene at rest" src="data:image/png;base64,{picture}">'
+    return bundle
+
+
+def _picture(scene: Scene, matter: Matter | None) -> str:
+    """A PNG in base64."""
+    camera = Camera.around(scene, box_corners(*scene.bounds))
+    figure, places = figure_of(camera, _WIDTH)
+    draw(scene, matter, ax=figure.add_axes(places[0]), camera=camera)
+    image, png = image_of(figure), io.BytesIO()
+    reduced(image, palette_of([image], 256)).save(png, format="PNG", optimize=True)
+    return base64.b64encode(png.getvalue()).decode("ascii")
+
+
+def _plain(scene: Scene) -> Scene:
+    """Soft bodies alone, without regions, which might select none of their particles."""
+    bodies = [dataclasses.replace(b, regions=None, region_materials=None) for b in scene.soft]
+    return Scene(bodies, gravity=scene.gravity)
+
+
+def _cell(scene: Scene) -> float:
+    return cells_across([body.shape for body in scene.soft], 8.0, _CELLS)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Part:
+    """The surface of a body: see `warpbots.solvers.matter.Surface`."""
+
+    body: int
+    nodes: slice
+    faces: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class _Skin(Matter):
+    """Vertices of surfaces, and points of bodies that are given as points."""
+
+    parts: tuple[_Part, ...]
+
+    @property
+    def surfaces(self) -> tuple[_Part, ...]:
+        """Surfaces of all bodies but those that are given as points."""
+        return self.parts
+
+
+def _skin(scene: Scene) -> _Skin:
+    """The surfaces of all soft bodies of a scene in space."""
+    lower, upper = scene.bounds
+    edge, parts, fields, first = float((upper - lower).max()) / _ALONG, [], [], 0
+    for body in scene.soft:
+        x, faces = _surface(body.shape, edge)
+        number = [b.name for b in scene.bodies].index(body.name)
+        if len(faces):
+            parts.append(_Part(number, slice(first, first + len(x)), faces))
+        volume = body.shape.volumes if isinstance(body.shape, Points) else np.zeros(len(x))
+        density = np.full(len(x), body.material.density)
+        fields.append({"position": x, "velocity": np.zeros_like(x), "volume": volume, "density": density,
+                       "body": np.full(len(x), number), "regions": {}})  # fmt: skip
+        first += len(x)
+    return _Skin(**together(scene, fields), parts=tuple(parts))
+
+
+def _surface(shape: Shape, edge: float) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices [m] and faces of a shape; points have none."""
+    if isinstance(shape, Points):
+        return shape.positions, np.zeros((0, 3), dtype=int)
+    sheets = sheets_of(shape)
+    if not sheets:
+        return fitted_surface(shape, edge)
+    solids = [s for s in shape.shapes if not sheets_of(s)] if isinstance(shape, Union) else []
+    pieces = [(s.vertices, s.faces) for s in sheets] + [fitted_surface(s, edge) for s in solids]
+    first = np.cumsum([0] + [len(x) for x, _ in pieces])
+    return (
+        np.concatenate([x for x, _ in pieces]),
+        np.concatenate([faces + n for (_, faces), n in zip(pieces, first, strict=False)]),
+    )
