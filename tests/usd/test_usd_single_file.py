@@ -111,3 +111,18 @@ def test_packages_without_a_stage(tmp_path):
             usd.read(tmp_path / f"{name}.usdz")
         assert "\n" not in str(fault.value)
         assert "has no stage" in str(fault.value)
+
+
+def test_a_flat_file_finds_what_its_layers_refer_to(tmp_path):
+    """By a path that is relative to where it is, not to where its layers were."""
+    usd.write(tmp_path / "robot.usda", simple_scene())
+    stage = Usd.Stage.Open(str(tmp_path / "robot.usda"))
+    (tmp_path / "skin.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    (tmp_path / "below").mkdir()
+    stage.DefinePrim("/World/Skin", "Shader").CreateAttribute("inputs:file", Sdf.ValueTypeNames.Asset).Set("./skin.png")
+    stage.Save()
+    usd.write(tmp_path / "below" / "flat.usdc", usd.read(tmp_path / "robot.usda"), flat=True)
+    stage = Usd.Stage.Open(str(tmp_path / "below" / "flat.usdc"))
+    asset = stage.GetPrimAtPath("/World/Skin").GetAttribute("inputs:file").Get()
+    assert asset.path == "../skin.png"
+    assert asset.resolvedPath == str(tmp_path / "skin.png")

@@ -7,7 +7,7 @@ import pytest
 import torch
 from designs import designed, varied
 from pxr import Gf, Usd, UsdGeom, UsdLux, UsdPhysics
-from usd_cases import findings, rigid_scene, simple_scene
+from usd_cases import findings, prim, rigid_scene, simple_scene, write_text
 
 import warpbots as wb
 from warpbots import usd
@@ -62,8 +62,8 @@ def test_other_units_and_axes(tmp_path):
 def test_a_stage_with_its_own_keeps_them(tmp_path):
     usd.write(tmp_path / "robot.usda", simple_scene())
     stage = Usd.Stage.Open(str(tmp_path / "robot.usda"))
-    for prim in of_type(stage, UsdGeom.Camera, UsdLux.DistantLight, UsdLux.DomeLight):
-        stage.RemovePrim(prim.GetPath())
+    for own in of_type(stage, UsdGeom.Camera, UsdLux.DistantLight, UsdLux.DomeLight):
+        stage.RemovePrim(own.GetPath())
     UsdGeom.Camera.Define(stage, "/World/Mine")
     UsdLux.RectLight.Define(stage, "/World/Lamp")
     stage.Save()
@@ -76,12 +76,12 @@ def test_a_stage_with_its_own_keeps_them(tmp_path):
 def shown(file, color):
     """Prims with values of this name: values, colours, and the positions of their points, by time code."""
     stage, found = Usd.Stage.Open(str(file)), {}
-    for prim in stage.Traverse():
-        primvar = UsdGeom.PrimvarsAPI(prim).GetPrimvar(color)
+    for part in stage.Traverse():
+        primvar = UsdGeom.PrimvarsAPI(part).GetPrimvar(color)
         if primvar.HasAuthoredValue():
-            colors = UsdGeom.PrimvarsAPI(prim).GetPrimvar("displayColor")
-            times = prim.GetAttribute("points").GetTimeSamples()
-            found[str(prim.GetPath())] = [
+            colors = UsdGeom.PrimvarsAPI(part).GetPrimvar("displayColor")
+            times = part.GetAttribute("points").GetTimeSamples()
+            found[str(part.GetPath())] = [
                 tuple(np.array(a) for a in (primvar.ComputeFlattened(t), colors.ComputeFlattened(t)))
                 for t in times
             ]  # fmt: skip
@@ -145,3 +145,29 @@ def test_colours_follow_the_logarithm_over_decades():
     ends = narrow.colors(np.array([0.0, 1e3, 9e3, 1e9]))
     np.testing.assert_array_equal(ends[0], ends[1])
     np.testing.assert_array_equal(ends[2], ends[3])
+
+
+CLOTH = prim(
+    "Mesh", "Cloth", "PhysicsDeformableBodyAPI", "PhysicsSurfaceDeformableSimAPI", "MaterialBindingAPI",
+    text="""
+    point3f[] points = [(0, 0, 0), (0.1, 0, 0), (0, 0.1, 0), (0.1, 0.1, 0)]
+    int[] faceVertexCounts = [3, 3]
+    int[] faceVertexIndices = [0, 1, 2, 1, 3, 2]
+    float[] physics:thicknesses = [0.002]
+    color3f[] primvars:displayColor = [(0.1, 0.75, 0.2)]
+    rel material:binding:physics = </Rubber>""",
+) + prim(
+    "Material", "Rubber", "PhysicsMaterialAPI", "PhysicsVolumeDeformableMaterialAPI",
+    text="float physics:youngsModulus = 1e5\nfloat physics:density = 1000",
+)  # fmt: skip
+
+
+def test_a_mesh_that_is_a_body_keeps_its_colour(tmp_path):
+    """As other programs mark them: the colours of its motion are on the prim that has the colour of the body."""
+    source = '(\n upAxis = "Z"\n metersPerUnit = 1\n defaultPrim = "Cloth"\n)\n' + CLOTH
+    scene = usd.read(write_text(tmp_path / "cloth.usda", source))
+    assert scene.bodies[0].color == (0.1, 0.75, 0.2)
+    sim = wb.Simulation(scene, wb.ProjectiveDynamics(0.1), DT, 1)
+    usd.write(tmp_path / "fall.usda", sim.rollout(None, 2), fps=FPS, color="youngs_modulus")
+    assert list(shown(tmp_path / "fall.usda", "youngs_modulus")) == ["/Cloth"]
+    assert usd.read(tmp_path / "fall.usda") == scene
