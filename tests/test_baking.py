@@ -64,7 +64,7 @@ def test_records_hold_what_they_can():
     sim = designed("mpm")
     leg = sim.region("root")
     E = torch.where(leg, 3e4, 1e4)
-    scene = sim.scene_with(youngs_modulus=E, friction=torch.tensor([0.7, 0.0]), gravity=torch.tensor([0.1, -1.6]))
+    scene = sim.scene_with(youngs_modulus=E, friction=[0.7, 0.0], gravity=[0.1, -1.6])
     (body,) = scene.bodies
     assert scene.fields == ()
     assert (body.material.youngs_modulus, body.region_materials["root"].youngs_modulus) == (1e4, 3e4)
