@@ -62,6 +62,8 @@ class Simulated(Protocol):
 class Trajectory(Generic[TensorState_co]):
     """A motion. States along the way are not stored: they are simulated again, bit for bit, when asked for.
 
+    It can be pickled and deep-copied: the copy has the same states, but no gradient leads through it.
+
     Attributes:
         simulation: What was simulated.
         start: State at time 0, without gradient.
@@ -184,6 +186,12 @@ class Trajectory(Generic[TensorState_co]):
             with torch.no_grad():
                 r = self.simulation.sense(state, **self.parameters)
             yield time, r.position[world].cpu().numpy(), r.rotation[world].cpu().numpy()
+
+    def __reduce__(self) -> tuple:
+        """What is pickled and deep-copied: the same motion, without the graph of its gradient."""
+        kept = None if self.observation is None else self.observation.detach()
+        final = self.final.mapped(lambda field: field.detach())
+        return type(self), (self.simulation, self.start, final, self.control.detach(), kept, self.parameters)
 
     def __repr__(self) -> str:
         matter = []

@@ -141,7 +141,7 @@ def test_a_step_over_the_bound_is_refused_and_one_near_it_warned_of(solver):
     scene = block(2)
     bound = Simulation(scene, CONTINUA[solver](DX), 1e-4).max_time_step
     with pytest.raises(ValueError, match=rf"over the stability bound of {bound:.3g} s; use substeps=3"):
-        Simulation(scene, CONTINUA[solver](DX), 1.1 * bound)
+        Simulation(scene, CONTINUA[solver](DX), 1.1 * bound, 1)
     with pytest.warns(UserWarning, match=r"is 0\.\d+ of the stability bound"):
-        Simulation(scene, CONTINUA[solver](DX), 0.6 * bound)
-    Simulation(scene, CONTINUA[solver](DX), 0.45 * bound)
+        Simulation(scene, CONTINUA[solver](DX), 0.6 * bound, 1)
+    Simulation(scene, CONTINUA[solver](DX), 0.45 * bound, 1)

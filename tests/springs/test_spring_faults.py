@@ -126,7 +126,7 @@ def test_parameters_and_steps(solver):
     with pytest.raises(ValueError, match=r"'stiffness' must be in \(0, inf\) N/m, got -1"):
         sim.step(sim.state(), torch.zeros(0), stiffness=torch.tensor(-1.0))
     with pytest.raises(ValueError, match="over the stability bound"):
-        Simulation(block(2), LATTICES[solver](1 / 8), 1.1 * sim.max_time_step)
+        Simulation(block(2), LATTICES[solver](1 / 8), 1.1 * sim.max_time_step, 1)
     rest = sim.state().velocity
     fast = sim.state(velocity=0.99 * torch.finfo(rest.dtype).max * torch.randn_like(rest).sign())
     with pytest.raises(SimulationError, match=r"of mass \d+ of 'block' in world 0 is not finite: the motion diverged"):

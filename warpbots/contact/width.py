@@ -24,8 +24,9 @@ def width(shape: Shape) -> float:
 
     Of the chords through a point of the shape along the axes the shortest one is the width there; the width of the thin
     part is the one that a tenth of the volume stays below, on a grid of 32 points along the longest edge. It is the
-    smallest edge for a box. Points are as wide as the cells of which each has two along every axis, sheets and bars as
-    their sections, a union as the least wide of its parts.
+    smallest edge of a box and, because of the short chords near its surface, 0.4 diameters of a ball. Points are as
+    wide as the cells of which each has two along every axis, sheets and bars as their sections, a union as the least
+    wide of its parts.
     """
     lower, upper = shape.bounds
     counts = np.maximum(1, np.round(_ALONG * (upper - lower) / (upper - lower).max())).astype(int)

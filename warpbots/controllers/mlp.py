@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from warpbots.observers import Centroid, Joints, Observer
+from warpbots.observers import BoundObserver, Centroid, Joints, Observer
 from warpbots.scene.field_types import fitted
 from warpbots.solvers import State
 
@@ -56,7 +56,7 @@ class MLP(torch.nn.Module):
         if observer is None:
             observer = Centroid() if simulation.model.robot is None else Joints()
         self._observe: Callable[[State], torch.Tensor] = (
-            observer.bind(simulation) if isinstance(observer, Observer) else observer
+            BoundObserver(observer, simulation) if isinstance(observer, Observer) else observer
         )
         self._clock = clock
         seen = self._features(simulation.state(), 0.0)

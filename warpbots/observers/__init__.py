@@ -4,10 +4,11 @@ The `bind` method of an observer receives the simulation; a plain function of th
 """
 
 from warpbots.observers.clusters import Centroid, Clusters
-from warpbots.observers.observer import Observation, Observer
+from warpbots.observers.observer import BoundObserver, Observation, Observer
 from warpbots.observers.rigid import ContactForces, EndEffector, Joints, JointTorques, Poses, Tactile
 
 __all__ = [
+    "BoundObserver",
     "Centroid",
     "Clusters",
     "ContactForces",

@@ -62,7 +62,8 @@ def _equal(a: Any, b: Any) -> bool:
 def record(cls: type) -> type:
     """Make `cls` a frozen dataclass that compares field by field, arrays included.
 
-    Before its own ``__post_init__`` its fields are converted to their annotated types, or a `SceneError` is raised.
+    Before its own ``__post_init__`` its fields are converted to their annotated types, or a `SceneError` is raised. The
+    arrays of copies, and of what pickle returns, are read-only.
     """
     check = cls.__dict__.get("__post_init__", lambda self: None)
 
@@ -79,7 +80,14 @@ def record(cls: type) -> type:
         fields = (f.name for f in dataclasses.fields(self) if f.compare)
         return all(_equal(getattr(self, name), getattr(other, name)) for name in fields)
 
+    def __setstate__(self, state):
+        for value in state.values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False  # which pickle and copy.deepcopy do not keep
+        vars(self).update(state)
+
     cls.__post_init__ = __post_init__
+    cls.__setstate__ = __setstate__
     cls.__eq__ = __eq__
     cls.__hash__ = None
     return dataclasses.dataclass(frozen=True, eq=False)(cls)

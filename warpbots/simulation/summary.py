@@ -40,7 +40,10 @@ def simulation_table(simulation: "Simulation[Any]", cost: Cost | None) -> Table:
         for name, spec in simulation.parameters().items()
     ]
     title = f"Simulation of {scene.name!r}, {scene.dim}D, {_count(simulation.channels, 'control channel')}"
-    return Table(title, [Section("method", method), *scene_sections(scene), Section("parameters", parameters)])
+    return Table(
+        title,
+        [Section("method", method), *scene_sections(scene), Section("parameters", parameters, most=len(parameters))],
+    )
 
 
 def _method(solver: Any) -> str:

@@ -3,6 +3,8 @@
 import dataclasses
 from typing import Generic, TypeVar
 
+import warp as wp
+
 __all__ = ["Array", "ArrayFields", "Other"]
 
 Array = TypeVar("Array")
@@ -18,3 +20,12 @@ class ArrayFields(Generic[Array]):
     def fields(self) -> list[Array]:
         """All arrays, in the order of the attributes."""
         return [getattr(self, f.name) for f in dataclasses.fields(self)]
+
+    def __reduce__(self) -> tuple:
+        """What is pickled and deep-copied: the fields alone."""
+        if any(isinstance(field, wp.array) for field in self.fields()):
+            raise TypeError(
+                f"a {type(self).__name__} of Warp arrays belongs to its device and is neither pickled nor deep-copied; "
+                f"use the states of a Simulation, which are torch tensors"
+            )
+        return type(self), tuple(self.fields())

@@ -6,9 +6,6 @@ from collections.abc import Sequence
 
 __all__ = ["Section", "Table", "size"]
 
-_MOST = 12
-"""Rows of a section that are shown."""
-
 
 @dataclasses.dataclass(frozen=True)
 class Section:
@@ -17,18 +14,20 @@ class Section:
     Attributes:
         heading: What the rows are.
         rows: The texts of each row, its name first.
+        most: Number of rows that are shown.
     """
 
     heading: str
     rows: Sequence[Sequence[str]]
+    most: int = 12
 
     @property
     def shown(self) -> list[Sequence[str]]:
         """The first rows, and how many there are besides."""
-        if len(self.rows) <= _MOST:
+        if len(self.rows) <= self.most:
             return list(self.rows)
-        more = f"... and {len(self.rows) - _MOST + 1} more", *[""] * (len(self.rows[0]) - 1)
-        return [*self.rows[: _MOST - 1], more]
+        more = f"... and {len(self.rows) - self.most + 1} more", *[""] * (len(self.rows[0]) - 1)
+        return [*self.rows[: self.most - 1], more]
 
 
 @dataclasses.dataclass(frozen=True)

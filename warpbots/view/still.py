@@ -8,7 +8,7 @@ import numpy as np
 
 from warpbots.contact import cells_across
 from warpbots.meshing.fitted import fitted_surface
-from warpbots.scene import Points, Scene, SceneError, Shape, Union, sheets_of
+from warpbots.scene import Box, Points, Posed, Scene, SceneError, Shape, Sheet, Union
 from warpbots.solvers.matter import Matter, together
 from warpbots.solvers.mpm.particles import fill
 from warpbots.tables import Table
@@ -102,16 +102,18 @@ def _skin(scene: Scene) -> _Skin:
 
 
 def _surface(shape: Shape, edge: float) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices [m] and faces of a shape; points have none."""
+    """Vertices [m] and faces of a shape, faces of a union inside one another included; points have no faces."""
     if isinstance(shape, Points):
         return shape.positions, np.zeros((0, 3), dtype=int)
-    sheets = sheets_of(shape)
-    if not sheets:
-        return fitted_surface(shape, edge)
-    solids = [s for s in shape.shapes if not sheets_of(s)] if isinstance(shape, Union) else []
-    pieces = [(s.vertices, s.faces) for s in sheets] + [fitted_surface(s, edge) for s in solids]
-    first = np.cumsum([0] + [len(x) for x, _ in pieces])
-    return (
-        np.concatenate([x for x, _ in pieces]),
-        np.concatenate([faces + n for (_, faces), n in zip(pieces, first, strict=False)]),
-    )
+    if isinstance(shape, Sheet):
+        return shape.vertices, shape.faces
+    if isinstance(shape, Posed):
+        x, faces = _surface(shape.shape, edge)
+        return x @ np.array(shape.rotation).T + np.array(shape.translation), faces
+    if isinstance(shape, Union):
+        pieces = [_surface(part, edge) for part in shape.shapes]
+        first = np.cumsum([0] + [len(x) for x, _ in pieces])
+        faces = [faces + n for (_, faces), n in zip(pieces, first, strict=False)]
+        return np.concatenate([x for x, _ in pieces]), np.concatenate(faces)
+    flat = isinstance(shape, Box)  # no need for more than its corners
+    return fitted_surface(shape, np.ptp(shape.bounds, axis=0).max() if flat else edge)
