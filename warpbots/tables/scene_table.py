@@ -32,6 +32,7 @@ def scene_sections(scene: Scene) -> list[Section]:
         Section("joints", [(j.name, j.kind, f"{j.parent or 'world'} to {j.child}") for j in scene.joints]),
         *(Section(name, [(p.name, type(p).__name__, _details(p)) for p in getattr(scene, name)]) for name in listed),
         Section("obstacles", [(o.name, _shape(o.shape), _condition(o)) for o in scene.obstacles]),
+        Section("fields", [(f.name, f"{f.values.size} numbers", _range(f.values)) for f in scene.fields]),
         Section("world", [*around, *((name, _details(part)) for name, part in single.items())]),
     ]
 
@@ -49,6 +50,10 @@ def _rigid(body: RigidBody) -> tuple[str, ...]:
     else:
         mass = 0.0 if body.shape is None else body.density * volume(body.shape)
     return body.name, "no shape" if body.shape is None else _shape(body.shape), f"{mass:.4g} kg"
+
+
+def _range(values: np.ndarray) -> str:
+    return f"{values.min():.4g} to {values.max():.4g}"
 
 
 def _condition(obstacle: Obstacle) -> str:
