@@ -20,7 +20,14 @@ def main() -> None:
     policy = wb.controllers.OpenLoop(simulation, 20)
     history = wb.fit(policy.parameters(), lambda: -distance(simulation.rollout(policy, 20)), iterations=5)
     state = simulation.step(simulation.state(velocity=torch.tensor([1.0, 0.0])), torch.zeros(1))
-    print(history.best, state.deformation.shape, simulation.parameter("density").sum().item())
+    kept: wb.Scene = simulation.scene_with(density=2.0 * simulation.parameter("density"))
+    wb.usd.write("kept.usdz", kept)
+    print(
+        history.best,
+        [field.values.shape for field in kept.fields],
+        state.deformation.shape,
+        simulation.parameter("density").sum().item(),
+    )
 
     springs = wb.Simulation(scene, wb.MassSpring(0.02), 5e-3, None)
     print(distance(springs.rollout(None, 5)), springs.state().broken.sum(), springs.model.summary())

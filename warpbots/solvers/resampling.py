@@ -1,8 +1,6 @@
 """Fields of a scene on elements other than those that they were designed for."""
 
 import numpy as np
-from scipy.interpolate import LinearNDInterpolator, NearestNDInterpolator
-from scipy.spatial import Delaunay
 
 from warpbots.contact import signed_distance
 from warpbots.scene import Field, Scene, SceneError, SoftBody
@@ -91,6 +89,9 @@ def interpolated(points: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.n
     Returns:
         Values, shape (m, ...).
     """
+    from scipy.interpolate import LinearNDInterpolator, NearestNDInterpolator
+    from scipy.spatial import Delaunay
+
     found = NearestNDInterpolator(points, values)(at)
     middle = points.mean(axis=0)
     _, size, axes = np.linalg.svd(points - middle, full_matrices=False)
