@@ -16,7 +16,7 @@ from warpbots.usd.rigid.mass_properties import exact_inertia, has_mass_attribute
 from warpbots.usd.stage.attributes import authored, get, schemas
 from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.prim_roles import prims_of_body
-from warpbots.usd.stage.schema import RIGID_API, rows
+from warpbots.usd.stage.schema import MOTION_API, REST_POSE, RIGID_API, rows
 from warpbots.usd.stage.transforms import pose_of
 from warpbots.usd.stage.units import START, Frame
 
@@ -29,7 +29,7 @@ class BodyPrim(NamedTuple):
     Attributes:
         prim: The prim.
         name: Name of the body.
-        now: Pose of the body in the file, shape (4, 4).
+        now: Pose of the body in the file, shape (4, 4); beside the frames of a motion that in the file of its scene.
         parts: Its colliders, each with its solid in the frame of the body.
         body: The body of the scene, but for its pose and its contact points.
     """
@@ -72,7 +72,13 @@ def read_body_prim(prim: Usd.Prim, name: str, frame: Frame, note: Note) -> BodyP
         )  # fmt: skip
     except SceneError as error:
         raise SceneError(f"{prim.GetPath()}: {error}") from None
-    return BodyPrim(prim, name, now, parts, body)
+    return BodyPrim(prim, name, _at_rest(prim, now), parts, body)
+
+
+def _at_rest(prim: Usd.Prim, now: np.ndarray) -> np.ndarray:
+    """`now`, or the pose at rest if results move the prim."""
+    rest = load_exact(prim, REST_POSE) if MOTION_API in schemas(prim) else None
+    return now if rest is None or rest.size != now.size else rest.reshape(now.shape)
 
 
 def read_velocity(prim: Usd.Prim, frame: Frame) -> tuple[np.ndarray, np.ndarray]:

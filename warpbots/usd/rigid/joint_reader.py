@@ -156,11 +156,11 @@ def _end(prim: Usd.Prim, side: int, frame: Frame) -> End:
         )
     matrix = frame.matrix(other) if other else frame.to_scene
     pose, scale = pose_of(matrix)
-    here = pose @ matrix_of(R, transform(scale, p[None])[0])
+    local = matrix_of(R, transform(scale, p[None])[0])
     body = body_of(other) if other else None
     if body is None:
-        return End(None, here)
-    return End(body, inverse(pose_of(frame.matrix(body))[0]) @ here if body != other else inverse(pose) @ here)
+        return End(None, pose @ local)
+    return End(body, local if body == other else inverse(pose_of(frame.matrix(body))[0]) @ pose @ local)
 
 
 def _targets(prim: Usd.Prim, side: int) -> list[Sdf.Path]:

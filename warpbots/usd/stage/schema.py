@@ -61,6 +61,7 @@ __all__ = [
     "POINTS_API",
     "JOINT_FIELDS",
     "REGION_API",
+    "REST_POSE",
     "ROD_API",
     "RESULT_API",
     "RIGID_API",
@@ -389,6 +390,9 @@ PART_APIS = {
     "WarpbotsContactAPI": Contact,
 }
 """Applied schemas of actuators, constraints, loads, attachments and laws of contact."""
+
+REST_POSE = "pose"
+"""Pose of a rigid body in the file of its scene, stored in ``warpbots:exact:pose`` beside the frames of a motion."""
 
 RIGID_FIELDS = ("position", "rotation", "center", "moments", "cloud:positions", "cloud:areas")
 """Fields of a rigid body stored in ``warpbots:exact:<field>`` if the standard attributes do not give them."""
