@@ -147,6 +147,7 @@ def test_parts_of_robots_have_places():
     """Bodies, joints, velocities, motors and points are those of a body, wherever it stands in the scene."""
     sim = wb.Simulation(finger(), wb.Articulated(), 1e-3, device="cpu")
     assert sim.per_region({"base": 7.0}, "mass").tolist() == [[sim.parameter("mass")[0, 0].item(), 7.0]]
+    assert sim.per_region({"tip": 0.1}, "mass")[0, 0].item() == 0.1  # in double precision, which torch would round
     damping = sim.per_region({"tip": 0.5, "base": torch.tensor(0.25, dtype=torch.float64)}, "joint_damping")
     robot = sim.model.robot
     assert damping[0, robot.velocities["hinge"]].tolist() == [0.5]

@@ -118,6 +118,7 @@ def test_channels_keep_their_order(tmp_path):
         {"name": ""},
         {"task": Task(0.01, 0.02, 3, 4, (1.0, 0.0, 0.0))},
         {"task": Task(1 / 3, 1 / 7, 9, 10, (1 / 3, 2 / 3, 0.1), 11, clock=0.4)},
+        {"task": Task(None, 0.02, 3, 4, (1.0, 0.0, 0.0))},
         {"fluid": Fluid(1.2)},
         {"fluid": Fluid(1e3 / 3, (1 / 3, 0.2, 0.1), ((-math.pi / 2, 0.1), (0.3, 1 / 3), (math.pi / 2, 0.0)), 1 / 7)},
         {"actuators": (), "obstacles": ()},

@@ -76,7 +76,10 @@ class Inputs:
             ValueError: It is no real tensor, or its shape does not fit.
         """
         try:
-            value = torch.as_tensor(value, device=like.device)
+            found = torch.as_tensor(value, device=like.device)
+            if found.is_floating_point() and not isinstance(value, torch.Tensor):
+                found = torch.as_tensor(value, dtype=like.dtype, device=like.device)  # numbers, which torch would round
+            value = found
         except (TypeError, ValueError, RuntimeError):
             raise ValueError(f"{what} must be a tensor, an array or numbers, got {shown(value)}") from None
         refuse_transforms({what: value})
