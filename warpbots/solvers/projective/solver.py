@@ -47,7 +47,8 @@ class ProjectiveDynamics:
     not change with Young's modulus. The middle surface of a sheet and the joints of a truss are in contact with
     obstacles: half the thickness is ignored. Sheets of one `Union` are sewn to each other and to its solids where
     vertices coincide, and rotate freely there. Cables are tied to nodes, and motors drive those of regions; the other
-    actuators act on solids only. Kelvin-Voigt damping resists strain, but not the folding of sheets. A step of thin cloth that buckles has many solutions, and may need to be shorter to converge.
+    actuators act on solids only. Kelvin-Voigt damping resists strain, but not the folding of sheets. A step of thin
+    cloth that buckles has many solutions, and may need to be shorter to converge.
 
     Rigid bodies of the scene are bones: they replace the soft bodies inside their shapes, and nodes inside or on their
     surface are bound to them. Their joints, springs, limits and motors are those of `Articulated` with implicit Euler.
