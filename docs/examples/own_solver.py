@@ -12,7 +12,7 @@ from warpbots.meshing import tetrahedra
 from warpbots.numerics import clear_gradients, launch_all, launch_own_adjoint, matrix, real, record, vector
 from warpbots.scene import Scene, SceneError
 from warpbots.solvers import ArrayModel, Matter, Parameter, device_array, regions_at, tiled
-from warpbots.solvers.projective import ProjectiveState as State  # position and velocity of nodes
+from warpbots.solvers.projective import NodalState as State  # position and velocity of nodes
 from warpbots.solvers.scene_support import refuse_states_without_gradient
 
 vec, mat, piola = vector(3), matrix(3), elasticity("neo_hookean", 0, 3)[2]

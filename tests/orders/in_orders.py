@@ -109,13 +109,27 @@ def cubes() -> dict[str, np.ndarray]:
 
 
 def winged() -> dict[str, np.ndarray]:
-    """A sheet sewn onto a solid and a mast of bars in a stream."""
+    """A sheet sewn onto a solid and a mast of bars, all damped, in a stream."""
     import soft_bodies
 
     import warpbots as wb
 
-    scene = soft_bodies.swimming(soft_bodies.mixed())
+    scene = soft_bodies.swimming(soft_bodies.damped(soft_bodies.mixed()))
     return moved(wb.Simulation(scene, wb.ProjectiveDynamics(soft_bodies.CELL), soft_bodies.DT))
+
+
+def turning() -> dict[str, np.ndarray]:
+    """Two bars with a motor, of which one carries a wave and the other stays in a plane."""
+    import soft_bodies
+
+    import warpbots as wb
+
+    wave = wb.Oscillation("wave", "rotor", 0.05, 7.0, wave=(20.0, 0.0, 0.0))
+    plane = wb.Constraint("stator", "plane", (0.1, 0.2, 1.0))
+    machine = soft_bodies.machine()
+    scene = dataclasses.replace(machine, actuators=(*machine.actuators, wave), constraints=(plane,))
+    solver = wb.ProjectiveDynamics(soft_bodies.CELL, collisions=False)
+    return moved(wb.Simulation(scene, solver, soft_bodies.DT))
 
 
 def driven() -> dict[str, np.ndarray]:

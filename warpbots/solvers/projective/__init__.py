@@ -1,13 +1,14 @@
 """Projective dynamics: finite elements with implicit steps."""
 
 from warpbots.solvers.projective.measurements import ProjectiveReadings, SkeletalReadings
-from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
+from warpbots.solvers.projective.model import NodalState, ProjectiveModel, ProjectiveState
 from warpbots.solvers.projective.report import StepReport
 from warpbots.solvers.projective.solver import ProjectiveDynamics
 from warpbots.solvers.projective.statics import Equilibrium, equilibrium
 
 __all__ = [
     "Equilibrium",
+    "NodalState",
     "ProjectiveDynamics",
     "ProjectiveModel",
     "ProjectiveReadings",

@@ -32,7 +32,7 @@ from warpbots.solvers.projective.workspace import Workspace
 from warpbots.solvers.records import with_friction
 from warpbots.solvers.solver import Parameter
 
-__all__ = ["SKELETON", "ProjectiveModel", "ProjectiveState", "SkeletalState"]
+__all__ = ["SKELETON", "NodalState", "ProjectiveModel", "ProjectiveState", "SkeletalState"]
 
 _ANY = (-float("inf"), float("inf"))
 _POSITIVE = (0.0, float("inf"))
@@ -79,17 +79,30 @@ SKELETON = tuple(n for n in ARTICULATED if n not in _PARAMETERS and not n.starts
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class ProjectiveState(ArrayFields[Array]):
+class NodalState(ArrayFields[Array]):
     """Nodes in motion.
 
     Attributes:
         position: Positions [m], shape (worlds, n_nodes), vector.
         velocity: Velocities [m/s], shape (worlds, n_nodes), vector.
-        time: Time since the start [s], double precision, shape (worlds,), or (worlds, 0) without oscillations.
     """
 
     position: Array
     velocity: Array
+
+    def mapped(self, make: Callable[[Array], Other]) -> "NodalState[Other]":
+        """A copy with `make` of each field."""
+        return NodalState(*map(make, self.fields()))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ProjectiveState(NodalState[Array]):
+    """Nodes in motion, and the time.
+
+    Attributes:
+        time: Time since the start [s], double precision, shape (worlds,), or (worlds, 0) without oscillations.
+    """
+
     time: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "ProjectiveState[Other]":
