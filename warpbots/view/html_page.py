@@ -14,7 +14,7 @@ from warpbots.view.widget import EXTRA, missing_packages, moments, new_plot
 if TYPE_CHECKING:
     from warpbots.trajectory import Trajectory
 
-__all__ = ["save_html"]
+__all__ = ["require_k3d", "save_html"]
 
 _CONTROLS = """
 const bar = document.createElement("div"), button = document.createElement("button");
@@ -54,8 +54,7 @@ def save_html(
         ImportError: k3d is not installed.
         OSError: The file cannot be written; a file that was there before is unchanged.
     """
-    if "k3d" in missing_packages():
-        raise ImportError(f"save_html needs k3d: {EXTRA}")
+    require_k3d()
     path = Path(path)
     with replacing(path) as (temporary,):
         motion = collect(trajectory, moments(trajectory, every), world)
@@ -66,3 +65,13 @@ def save_html(
         title = f"<title>{html.escape(motion.scene.name)}</title>"
         temporary.write_text(re.sub(r"<title>.*?</title>", lambda _: title, page, count=1), encoding="utf-8")
     return path
+
+
+def require_k3d() -> None:
+    """Raise if the package that makes pages is missing.
+
+    Raises:
+        ImportError: k3d is not installed.
+    """
+    if "k3d" in missing_packages():
+        raise ImportError(f"save_html needs k3d: {EXTRA}")
