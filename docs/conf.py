@@ -71,6 +71,8 @@ html_show_sourcelink = False
 html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
+    "navbar_align": "left",
+    "navbar_persistent": ["search-button"],
     "header_links_before_dropdown": 7,
     "footer_start": ["copyright"],
     "footer_end": [],

@@ -62,7 +62,7 @@ def moment(motion: Any, name: str) -> Image.Image:
     index = round(MOMENT.get(name, 0.5) * motion.steps)
     state = next(state for i, (_, state) in enumerate(motion.states()) if i == index)
     control = motion.control[0, max(index - 1, 0)].detach().numpy()
-    poses = next(poses_at(motion, index)) if motion.scene.rigid else None
+    poses = next((x, R) for i, (_, x, R) in enumerate(motion.poses()) if i == index) if motion.scene.rigid else None
     position = None if motion.matter is None else state.position[0].detach().numpy()
     ax = wb.view.draw(motion.scene, motion.matter, position, poses=poses, control=control, cut=CUTS.get(name))
     ax.set_axis_off()
@@ -70,11 +70,6 @@ def moment(motion: Any, name: str) -> Image.Image:
     ax.figure.savefig(picture, dpi=200, bbox_inches="tight", pad_inches=0.05)
     with Image.open(picture) as image:
         return fitted(image.convert("RGB"))
-
-
-def poses_at(motion: Any, index: int) -> Any:
-    """Origins and axes of the rigid bodies at one moment."""
-    return ((x, R) for i, (_, x, R) in enumerate(motion.poses()) if i == index)
 
 
 if __name__ == "__main__":

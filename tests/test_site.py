@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -97,3 +98,20 @@ def test_the_site_builds_strictly(tmp_path):
     assert "warpbots.Simulation.rollout" in (site / "docs" / "api" / "simulation.html").read_text()
     assert "<math" in (site / "docs" / "solvers" / "mpm.html").read_text()
     assert "largest error while falling" in (site / "tutorials" / "00_first_drop.html").read_text()
+
+
+def test_binder_installs_this_project_and_workflows_run_what_is_there():
+    """Its constraints exist, its extras and Python are those of the project, and every command of a workflow starts."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = (ROOT / ".binder" / "requirements.txt").read_text().splitlines()
+    (constraint,) = (line.split()[1] for line in lines if line.startswith("--constraint"))
+    assert (ROOT / ".binder" / constraint).resolve() == ROOT / "constraints.txt"
+    (extras,) = re.findall(r"^\.\[(.*)\]$", "\n".join(lines), re.M)
+    assert set(extras.split(",")) <= set(project["optional-dependencies"])
+    version = (ROOT / ".binder" / "runtime.txt").read_text().strip().removeprefix("python-")
+    assert f"Python :: {version}" in "\n".join(project["classifiers"])
+    jobs = re.findall(r'"(\w+)": \w+', (ROOT / "run.py").read_text().split("jobs = ")[1])
+    for workflow in (ROOT / ".github" / "workflows").glob("*.yml"):
+        for command in re.findall(r"- run: (.*)", workflow.read_text()):
+            program, *words = command.split()
+            assert (ROOT / program).is_file() if program.startswith(".") else words[1] in jobs, command
