@@ -20,8 +20,16 @@ import warpbots as wb
 
 FOLDER = Path(__file__).parent / "gallery"
 SIZE = (480, 320)  # of a thumbnail [pixels]
-MOMENT = {"double_pendulum": 0.3, "crawling_worm": 0.5, "hand_from_mjcf": 1.0, "yielding_truss": 1.0, "swimmer": 0.55,
-          "flag_in_the_wind": 0.8, "bones_in_an_arm": 1.0}  # fmt: skip
+MOMENT = {
+    "bones_in_an_arm": 1.0,
+    "bouncing_balls": 0.42,
+    "double_pendulum": 0.3,
+    "flag_in_the_wind": 0.8,
+    "hand_from_mjcf": 1.0,
+    "swimmer": 0.55,
+    "walker_that_learns": 0.8,
+    "yielding_truss": 1.0,
+}
 """Share of a motion at which it is drawn; by default 0.5."""
 PLOTS = {"friction_on_an_incline", "optimise_a_throw"}
 """Scripts whose plot is their thumbnail."""

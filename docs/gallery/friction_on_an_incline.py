@@ -1,4 +1,4 @@
-"""Blocks on an incline: below the coefficient they stick, above it they slide.
+"""A block on an incline sticks or slides.
 
 Five worlds of one simulation differ in their coefficient of friction alone. Gravity is tilted by atan(0.5). Sticking
 means sticking: nothing creeps.

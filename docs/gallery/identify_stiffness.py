@@ -23,7 +23,7 @@ log = torch.tensor(1e5).log().requires_grad_()
 guessed = fall(log.exp()).observation
 wb.fit([log], lambda: (fall(log.exp()).observation - observed).square().mean(), torch.optim.LBFGS, iterations=3)
 motion = fall(log.exp())
-figure, ax = plt.subplots(figsize=(7, 3))
+figure, ax = plt.subplots(figsize=(7, 3), layout="constrained")
 for height, style in ((observed, "o"), (guessed, "--"), (motion.observation, "-")):
     ax.plot(height[0].detach(), style)
 ax.set(xlabel="step", ylabel="tip [cm]", title=f"found {log.exp().item():.4g} Pa")

@@ -1,4 +1,4 @@
-"""Throw a ball so that it lands on a spot, one bounce later.
+"""Throw a ball at a spot, one bounce away.
 
 The gradient passes through half a second of flight and the bounce.
 """
