@@ -28,4 +28,4 @@ def new(options: argparse.Namespace) -> None:
             path.write_text(path.read_text(encoding="utf-8").replace("PROJECT", folder.name), encoding="utf-8")
         made.replace(folder)
     print(f"made {folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
-    print(f"next: cd {folder}; python train.py")
+    print(f"next: cd {folder}, then: python train.py --iterations 25")
