@@ -3,6 +3,7 @@
     python run.py train    read a robot from USD, train it to walk, leave the results in output/walker
     python run.py test     run all checks and tests
     python run.py slow     run the tests that `test` leaves out because they take long
+    python run.py docs     build the documentation site, strictly, into build/site
 
 The environment is made once and again whenever its recipe changes.
 """
@@ -54,7 +55,7 @@ def tests(*options: str, **environment: str) -> None:
 
 def test(*options: str) -> None:
     """All checks: style, import borders, tests in both precisions, tutorials; options go to the first pytest."""
-    set_up("[test,notebook]")
+    set_up("[test,notebook,docs]")
     run("-m", "ruff", "check")
     run("-m", "ruff", "format", "--check")
     run("-c", "import importlinter.cli, sys; sys.exit(importlinter.cli.lint_imports())")
@@ -65,14 +66,21 @@ def test(*options: str) -> None:
 
 def slow(*options: str) -> None:
     """The tests marked slow, in both precisions; options go to both."""
-    set_up("[test,notebook]")
+    set_up("[test,notebook,docs]")
     whole = ("-p", "no:nbmake", "--dist", "loadfile")  # tests of one file share what takes long
     tests(*whole, "-m", "slow", *options)
     tests(*whole, "-m", "slow and verification", *options, WARPBOTS_PRECISION="float64")
 
 
+def docs(*options: str) -> None:
+    """Build the site; a warning is an error. Options go to sphinx-build."""
+    set_up("[test,notebook,docs]")
+    run("-m", "sphinx", "-W", "--keep-going", "-q", "-c", "docs", "-d", "build/doctrees", *options, ".", "build/site")
+    print("the site is in build/site: open build/site/index.html")
+
+
 if __name__ == "__main__":
-    jobs = {"train": train, "test": test, "slow": slow}
+    jobs = {"train": train, "test": test, "slow": slow, "docs": docs}
     if len(sys.argv) < 2 or sys.argv[1] not in jobs:
         sys.exit(__doc__)
     jobs[sys.argv[1]](*sys.argv[2:])

@@ -15,6 +15,7 @@ from pxr import Usd, UsdGeom
 
 import warpbots as wb
 from warpbots import cli
+from warpbots.cli import simulations
 from warpbots.scene import Box
 
 
@@ -68,7 +69,7 @@ def test_a_scene_that_mpm_cannot_simulate_runs_on_springs(tmp_path, capsys):
     assert "using MassSpring instead" in said.err
     assert "springs of" in said.out
     assert "plastic" not in said.out
-    assert cli.main(["info", str(path), "--solver", "mpm"]) == 1
+    assert cli.main(["info", str(path), "--solver", "mpm"]) == 2
     assert "using " not in capsys.readouterr().err
 
 
@@ -97,7 +98,7 @@ def test_a_resumed_training_ends_at_the_same_bits(scene_file, tmp_path):
 
 def test_training_of_something_else_is_not_resumed(scene_file, tmp_path, capsys):
     out = tmp_path / "out"
-    assert train(scene_file, out, "--resume") == 1
+    assert train(scene_file, out, "--resume") == 2
     assert "there is no checkpoint" in capsys.readouterr().err
     assert train(scene_file, out, "--iterations", "2") == 0
     kept = {p.name: p.read_bytes() for p in out.iterdir()}
@@ -115,7 +116,7 @@ def test_training_of_something_else_is_not_resumed(scene_file, tmp_path, capsys)
     ):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that springs have a Poisson's ratio of their own
-            assert train(file, out, "--iterations", "4", "--resume", *words) == 1
+            assert train(file, out, "--iterations", "4", "--resume", *words) == 2
         assert re.search(said, capsys.readouterr().err, re.S)
     assert {p.name: p.read_bytes() for p in out.iterdir()} == kept
 
@@ -126,9 +127,9 @@ class Killed(BaseException):
 
 def test_a_kill_at_any_moment_leaves_one_run_that_goes_on(scene_file, tmp_path, monkeypatch):
     """Files appear and vanish by `Path.replace` and `Path.unlink` alone: each of these calls is the last one once."""
-    sim = cli._simulation(cli._parser().parse_args(["info", str(scene_file)]))
-    monkeypatch.setattr(cli, "_simulation", lambda options: sim)
-    monkeypatch.setattr(cli, "_write_motion", lambda *args: None)
+    sim = simulations.simulation(cli.parser().parse_args(["info", str(scene_file)]))
+    monkeypatch.setattr(simulations, "simulation", lambda options: sim)
+    monkeypatch.setattr(cli.train, "write", lambda *args: None)
     monkeypatch.setattr(wb.view, "save_loss", lambda path, history: path.write_text(""))
     few = ("--steps", "4")
     former, whole = tmp_path / "former", tmp_path / "whole"
@@ -155,7 +156,7 @@ def test_a_kill_at_any_moment_leaves_one_run_that_goes_on(scene_file, tmp_path, 
         return True
 
     def score(folder):
-        policy = cli._policy(sim)
+        policy = simulations.policy(sim)
         policy.load_state_dict(controller(folder))
         with torch.no_grad():
             motion = sim.rollout(policy, 4)
@@ -211,7 +212,7 @@ def test_info_says_what_is_there(scene_file, capsys):
 
 @pytest.mark.parametrize("command", ["train", "simulate", "info"])
 def test_missing_scene_is_one_sentence(command, capsys):
-    assert cli.main([command, "nothing.usda"]) == 1
+    assert cli.main([command, "nothing.usda"]) == 2
     said = capsys.readouterr().err
     assert "nothing.usda" in said
     assert len(said.strip().splitlines()) == 1
@@ -223,14 +224,14 @@ def test_a_scene_that_refers_elsewhere_needs_to_be_allowed(scene_file, tmp_path,
     other.write_text(
         f'#usda 1.0\n(\n    metersPerUnit = 1\n    upAxis = "Z"\n    subLayers = [@../../{scene_file.name}@]\n)\n'
     )
-    assert cli.main(["info", str(other)]) == 1
+    assert cli.main(["info", str(other)]) == 2
     assert "asset_root" in capsys.readouterr().err
     assert cli.main(["info", str(other), "--asset-root", str(tmp_path)]) == 0
 
 
 def test_unwritable_folder_is_one_sentence(scene_file, tmp_path, capsys):
     (tmp_path / "file").write_text("not a folder")
-    assert cli.main(["simulate", str(scene_file), "--out", str(tmp_path / "file" / "out")]) == 1
+    assert cli.main(["simulate", str(scene_file), "--out", str(tmp_path / "file" / "out")]) == 2
     assert "file" in capsys.readouterr().err
 
 
@@ -308,7 +309,7 @@ def test_a_robot_of_rigid_bodies_is_trained_to_travel(rigid, tmp_path, capsys):
 
 
 def test_what_cannot_travel_is_not_trained_to(rigid, tmp_path, capsys):
-    assert cli.main(["train", "held.usda", "--out", str(tmp_path / "out")]) == 1
+    assert cli.main(["train", "held.usda", "--out", str(tmp_path / "out")]) == 2
     said = capsys.readouterr().err
     assert "held.usda: this command trains robots to travel" in said
     assert "warpbots.fit" in said
@@ -339,7 +340,7 @@ def test_a_file_that_is_no_controller(content, scene_file, tmp_path, capsys):
     """One sentence, which does not advise to run what is in the file."""
     path = tmp_path / "controller.pt"
     path.write_bytes(content)
-    assert cli.main(["simulate", str(scene_file), "--controller", str(path), "--out", str(tmp_path / "out")]) == 1
+    assert cli.main(["simulate", str(scene_file), "--controller", str(path), "--out", str(tmp_path / "out")]) == 2
     said = capsys.readouterr().err.strip().splitlines()[-1]
     assert "controller.pt is not a controller written by 'warpbots train'" in said
     assert "weights_only" not in said
@@ -348,7 +349,7 @@ def test_a_file_that_is_no_controller(content, scene_file, tmp_path, capsys):
 def test_a_controller_of_another_robot(scene_file, tmp_path, capsys):
     torch.save({"layers.0.weight": torch.zeros(3, 5)}, tmp_path / "controller.pt")
     words = ["--controller", str(tmp_path / "controller.pt"), "--out", str(tmp_path / "out")]
-    assert cli.main(["simulate", str(scene_file), *words]) == 1
+    assert cli.main(["simulate", str(scene_file), *words]) == 2
     assert "controller.pt is a controller for another robot" in capsys.readouterr().err
 
 

@@ -246,23 +246,26 @@ def test_peer(name, tmp_path):
 def commands():
     """Every line of a text of the project that starts something, and where it stands."""
     texts = [*ROOT.glob("*.md"), *ROOT.glob("*/*.md"), *ROOT.glob("*/*/*.md"), *(ROOT / "warpbots").rglob("*.py"), *BENCHMARKS.rglob("*.py"), ROOT / "run.py", ROOT / "usd_scenes" / "build.py"]  # fmt: skip
-    pattern = re.compile(r"(?:python3? [\w/]+\.py|warpbots (?:train|simulate|info) [A-Z'\w/.]+)[^`\n#]*")
+    pattern = re.compile(
+        r"(?:python3? [\w/]+\.py|warpbots (?:train|simulate|info|view|render|convert|new) [A-Z'\w/.]+)[^`\n#]*"
+    )
     return {(line, path.name) for path in texts for line in pattern.findall(path.read_text())}
 
 
 def test_commands_in_texts_name_what_exists():
     """Scripts are there and, like the command line, know the options that are said of them."""
-    from warpbots import cli
-
+    folder = ROOT / "warpbots" / "cli"
+    cli = "".join(path.read_text() for path in folder.glob("*.py"))
     found = commands()
     assert len(found) > 20
     for line, where in found:
-        program, script, *_ = line.replace("'", "").split()
+        program, script, *_ = re.sub(r"['\")]", " ", line).split()
         options = set(re.findall(r"--[a-z][\w-]*", line))
         if program == "warpbots":
-            source = Path(cli.__file__).read_text()
+            source = cli
         else:
-            at = next((p for p in (ROOT / script, BENCHMARKS / "peers" / script) if p.is_file()), None)
+            places = (ROOT, BENCHMARKS / "peers", folder / "project")
+            at = next((place / script for place in places if (place / script).is_file()), None)
             assert at, (line, where)
-            source = at.read_text() + Path(cli.__file__).read_text() * (at == ROOT / "run.py")
+            source = at.read_text() + cli * (at == ROOT / "run.py")
         assert all(f'"{option}"' in source for option in options), (line, where)

@@ -1,6 +1,7 @@
 """Films and strips show the motion that was simulated, and are written whole or not at all."""
 
 import errno
+import importlib.util
 import shutil
 
 import numpy as np
@@ -131,14 +132,16 @@ def test_wrong_arguments_are_refused_before_anything_is_simulated(flat, tmp_path
     assert not list(tmp_path.iterdir())
 
 
-def test_mp4_without_ffmpeg_says_what_to_do(flat, tmp_path, monkeypatch):
+def test_mp4_without_an_encoder_says_what_to_install(flat, tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(RuntimeError, match=r"motion.mp4: an .mp4 needs the program ffmpeg.* or write motion.gif"):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r'motion.mp4: .*pip install "warpbots\[video\]".* or write motion.gif'):
         animate(tmp_path / "motion.mp4", flat)
 
 
-@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="needs the program ffmpeg")
-def test_mp4_is_a_film(flat, tmp_path):
+def test_mp4_is_a_film_by_the_encoder_of_a_wheel(flat, tmp_path, monkeypatch):
+    pytest.importorskip("imageio_ffmpeg")
+    monkeypatch.setattr(shutil, "which", lambda name: None)
     path = animate(tmp_path / "motion.mp4", flat, width=120)
     assert path.read_bytes()[4:8] == b"ftyp"
     assert [p.name for p in tmp_path.iterdir()] == ["motion.mp4"]

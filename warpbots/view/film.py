@@ -1,6 +1,7 @@
 """A motion as a strip of pictures or as a film, with a fixed camera."""
 
 import contextlib
+import importlib.util
 import itertools
 import os
 import shutil
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from warpbots.trajectory import Trajectory
 
-__all__ = ["animate", "film_strip", "strip"]
+__all__ = ["animate", "film_strip", "film_writer", "strip"]
 
 _DPI = 100
 _STRIP_WIDTH = 1200  # pixels
@@ -80,7 +81,7 @@ def animate(
     *,
     world: int = 0,
 ) -> Path:
-    """Write a motion as a film: a GIF, or an MP4 if the program ``ffmpeg`` is installed.
+    """Write a motion as a film: a GIF, or an MP4 with ``pip install "warpbots[video]"`` or the program ffmpeg.
 
     Args:
         path: The file; its ending ``.gif`` or ``.mp4`` determines the format.
@@ -95,11 +96,12 @@ def animate(
 
     Raises:
         ValueError: The ending is unknown, or a number is out of its range.
-        RuntimeError: ``ffmpeg`` is needed for an MP4 and not installed, or it failed.
+        ImportError: It is an MP4, and there is no encoder.
+        RuntimeError: The encoder failed.
         OSError: The file cannot be written; a file that was there before is unchanged.
     """
     path = Path(path)
-    write = _writer(path)
+    write = film_writer(path)
     span = trajectory.steps * trajectory.control_interval
     seconds = span if seconds is None else seconds
     if not (fps > 0.0 and seconds > 0.0 and width >= 64):
@@ -148,17 +150,37 @@ def _show(motion: Motion, frame: int, stage: Stage) -> None:
     stage.show(motion.position[frame], motion.control[frame], poses=motion.poses[frame], time=motion.time[frame])
 
 
-def _writer(path: Path) -> Callable[[Path, Motion, int, float], None]:
+def film_writer(path: Path) -> Callable[[Path, Motion, int, float], None]:
+    """The function that writes a film of the format of `path`.
+
+    Raises:
+        ValueError: The ending is unknown.
+        ImportError: It is an MP4, and there is no encoder.
+    """
     if path.suffix.lower() == ".gif":
         return _write_gif
     if path.suffix.lower() != ".mp4":
         raise ValueError(f"cannot write {path}: a film ends in .gif or .mp4, got {path.suffix or 'no ending'!r}")
-    if shutil.which("ffmpeg") is None:
-        raise RuntimeError(
-            f"cannot write {path}: an .mp4 needs the program ffmpeg, which is not installed; install it, or write "
-            f"{path.with_suffix('.gif').name}"
+    if _encoder() is None:
+        raise ImportError(
+            f'cannot write {path}: an .mp4 needs an encoder; pip install "warpbots[video]", or install the program '
+            f"ffmpeg, or write {path.with_suffix('.gif').name}"
         )
     return _write_mp4
+
+
+def _encoder() -> str | None:
+    """Path of the program ffmpeg: that of the machine, or else that of the package imageio-ffmpeg; None without."""
+    if found := shutil.which("ffmpeg"):
+        return found
+    if importlib.util.find_spec("imageio_ffmpeg") is None:
+        return None
+    import imageio_ffmpeg
+
+    try:
+        return imageio_ffmpeg.get_ffmpeg_exe()
+    except RuntimeError:  # no program in the wheel of this platform
+        return None
 
 
 def _write_gif(path: Path, motion: Motion, size: int, fps: float) -> None:
@@ -176,8 +198,9 @@ def _write_gif(path: Path, motion: Motion, size: int, fps: float) -> None:
 def _write_mp4(path: Path, motion: Motion, size: int, fps: float) -> None:
     frames = _frames(motion, motion.camera(), size)
     first = next(frames)
+    width, height = first.size
     command = [
-        "ffmpeg", "-y", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", "{}x{}".format(*first.size),
+        _encoder(), "-y", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}",
         "-r", f"{fps:g}", "-i", "-", "-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "20", "-movflags", "+faststart",
         "-f", "mp4", str(path),
     ]  # fmt: skip

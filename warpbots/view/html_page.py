@@ -15,7 +15,7 @@ from warpbots.view.motion import Motion, collect, evenly
 if TYPE_CHECKING:
     from warpbots.trajectory import Trajectory
 
-__all__ = ["cell_player", "page_of", "save_html"]
+__all__ = ["cell_player", "page_of", "require_k3d", "save_html"]
 
 _LARGEST = 3e6  # page in the output of a cell [bytes]; the player itself takes 1.2 MB of it
 _HEIGHT = 420  # of the player in the output of a cell [pixels]
@@ -81,8 +81,7 @@ def save_html(
         ImportError: k3d is not installed.
         OSError: The file cannot be written; a file that was there before is unchanged.
     """
-    if "k3d" in missing_packages():
-        raise ImportError(f"save_html needs k3d: {EXTRA}")
+    require_k3d()
     path = Path(path)
     with replacing(path) as (temporary,):
         temporary.write_text(page_of(collect(trajectory, moments(trajectory, every), world)), encoding="utf-8")
@@ -109,3 +108,13 @@ def cell_player(motion: Motion) -> tuple[str, str]:
     starter = _STARTER % {"page": source, "shows": shows, "height": _HEIGHT}
     frame = f'<iframe srcdoc="{html.escape(starter)}" style="width:100%;height:{_BUTTON}px;border:0"></iframe>'
     return frame, shows
+
+
+def require_k3d() -> None:
+    """Raise if the package that makes pages is missing.
+
+    Raises:
+        ImportError: k3d is not installed.
+    """
+    if "k3d" in missing_packages():
+        raise ImportError(f"save_html needs k3d: {EXTRA}")

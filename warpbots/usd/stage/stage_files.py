@@ -207,6 +207,7 @@ def _reason(error: Exception) -> str:
         if not isinstance(error, Tf.ErrorException):
             return str(error)
         texts = [str(e.commentary) for e in error.args if isinstance(e, Tf.Error)]
-        return _short(texts[0] if texts else str(error).strip().rpartition(" : ")[2].strip("'"))
+        said = _short(texts[0] if texts else str(error).strip().rpartition(" : ")[2].strip("'"))
+        return " ".join(said.split())
     except UnicodeDecodeError:
         return "its message is not valid UTF-8"

@@ -1,0 +1,79 @@
+"""The site: ``python run.py docs``.
+
+Its root is that of the repository, so that pages, tutorials, benchmarks and conventions are shown from where they are,
+and a link between two of them holds in the repository and on the site alike. Why this generator:
+``docs/design/site.md``.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_extension"))
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import warpbots  # noqa: E402
+
+project = "warpbots"
+author = "warpbots contributors"
+copyright = "warpbots contributors, Apache-2.0"
+version = release = warpbots.__version__
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "documented_names",
+    "gallery",
+    "mathml",
+]
+root_doc = "docs/index"
+include_patterns = [
+    "docs/*.md",
+    "docs/api/*.md",
+    "docs/design/*.md",
+    "docs/examples/*.py",
+    "docs/gallery/*.md",
+    "docs/gallery/*.py",
+    "docs/solvers/*.md",
+    "tutorials/*.ipynb",
+    "benchmarks/**.md",
+    "usd_scenes/README.md",
+    "warpbots/CONVENTIONS.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+]
+exclude_patterns = ["**/.*", ".*", "build", "dist", "output*", "tests"]
+
+default_role = "py:obj"  # docstrings name what they refer to in backquotes, arguments included
+suppress_warnings = ["ref.python"]  # an argument that is called as attributes of several classes are
+myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_heading_anchors = 4
+nb_execution_mode = "off"  # the tests execute tutorials; the site shows what they have stored
+autodoc_default_options = {"members": True, "member-order": "bysource"}
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+napoleon_use_ivar = True
+napoleon_use_rtype = False
+python_use_unqualified_type_names = True
+maximum_signature_line_length = 100
+
+html_math_renderer = "mathml"
+html_theme = "pydata_sphinx_theme"
+html_title = "warpbots"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+templates_path = ["_templates"]
+html_additional_pages = {"index": "redirect.html"}  # the first page is docs/index.html
+html_show_sourcelink = False
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "navbar_align": "left",
+    "navbar_persistent": ["search-button"],
+    "header_links_before_dropdown": 7,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}

@@ -1,0 +1,117 @@
+"""The site builds strictly, and the code on its pages and in its gallery runs, small."""
+
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from warpbots import cli
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(path for path in DOCS.rglob("*.md") if path.parent.name != "design")
+SCRIPTS = sorted((DOCS / "gallery").glob("*.py"))
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """Blocks of code of a page."""
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.M | re.S)
+
+
+def small(code: str, most: int) -> str:
+    """Code whose rollouts of more than `most` control intervals have four, and whose trainings have two iterations."""
+
+    def fewer(found):
+        count = int(found[3])
+        return f"{found[1]}{found[2]}{min(count, 2) if found[1] == 'iterations' else 4 if count > most else count}"
+
+    return re.sub(r"\b(steps|iterations)( := | = |=)(\d+)", fewer, code)
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    """Runs code in an empty folder and returns its names."""
+    monkeypatch.setenv("TQDM_DISABLE", "1")
+    monkeypatch.chdir(tmp_path)
+
+    def execute(code, name):
+        names = {}
+        exec(compile(code.replace("usd_scenes/", f"{ROOT.as_posix()}/usd_scenes/"), name, "exec"), names)
+        return names
+
+    yield execute
+    plt.close("all")
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.stem)
+def test_code_of_a_page_runs(page, run):
+    run(small("\n".join(blocks(page, "python")), most=40), page.name)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda p: p.stem)
+def test_script_of_the_gallery(script, run, tmp_path):
+    """At most thirty lines; it draws its picture, and its motion is finite and is one."""
+    code = script.read_text()
+    assert len(code.splitlines()) <= 30
+    motion = run(small(code, most=4), script.name)["motion"]
+    assert (tmp_path / f"{script.stem}.png").stat().st_size > 1000
+    for folder in ("pictures", "thumbnails"):
+        assert (script.parent / folder / f"{script.stem}.png").stat().st_size > 1000
+    before, after = (
+        np.concatenate([np.ravel(v.detach()) for v in vars(s).values()]) for s in (motion.start, motion.final)
+    )
+    assert np.isfinite(after).all() and not np.array_equal(before, after)
+
+
+def test_gallery_shows_every_script():
+    (cards,) = ["\n".join(blocks(DOCS / "gallery" / "index.md", "{gallery}"))]
+    assert sorted(cards.split()) == [script.stem for script in SCRIPTS]
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if "warpbots " in "".join(blocks(p, "bash"))], ids=lambda p: p.stem)
+def test_commands_of_a_page_are_understood(page):
+    commands = [line for block in blocks(page, "bash") for line in block.splitlines() if line.startswith("warpbots ")]
+    for line in commands:
+        cli.parser().parse_args(shlex.split(line)[1:])
+
+
+def test_the_site_builds_strictly(tmp_path):
+    """A broken link, a formula that cannot be shown and a public name on no page are errors; notebooks are not run."""
+    if importlib.util.find_spec("sphinx") is None:
+        pytest.skip("sphinx is not installed")
+    words = ["-W", "--keep-going", "-q", "-c", "docs", "-d", str(tmp_path / "doctrees"), ".", str(tmp_path / "site")]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    build = subprocess.run(
+        [sys.executable, "-m", "sphinx", *words], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert build.returncode == 0, build.stderr
+    site = tmp_path / "site"
+    assert "url=docs/index.html" in (site / "index.html").read_text()
+    assert "warpbots.Simulation.rollout" in (site / "docs" / "api" / "simulation.html").read_text()
+    assert "<math" in (site / "docs" / "solvers" / "mpm.html").read_text()
+    assert "largest error while falling" in (site / "tutorials" / "00_first_drop.html").read_text()
+
+
+def test_binder_installs_this_project_and_workflows_run_what_is_there():
+    """Its constraints exist, its extras and Python are those of the project, and every command of a workflow starts."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = (ROOT / ".binder" / "requirements.txt").read_text().splitlines()
+    (constraint,) = (line.split()[1] for line in lines if line.startswith("--constraint"))
+    assert (ROOT / ".binder" / constraint).resolve() == ROOT / "constraints.txt"
+    (extras,) = re.findall(r"^\.\[(.*)\]$", "\n".join(lines), re.M)
+    assert set(extras.split(",")) <= set(project["optional-dependencies"])
+    version = (ROOT / ".binder" / "runtime.txt").read_text().strip().removeprefix("python-")
+    assert f"Python :: {version}" in "\n".join(project["classifiers"])
+    jobs = re.findall(r'"(\w+)": \w+', (ROOT / "run.py").read_text().split("jobs = ")[1])
+    for workflow in (ROOT / ".github" / "workflows").glob("*.yml"):
+        for command in re.findall(r"- run: (.*)", workflow.read_text()):
+            program, *words = command.split()
+            assert (ROOT / program).is_file() if program.startswith(".") else words[1] in jobs, command

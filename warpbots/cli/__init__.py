@@ -1,0 +1,5 @@
+"""The command line: ``warpbots train``, ``simulate``, ``info``, ``view``, ``render``, ``convert`` and ``new``."""
+
+from warpbots.cli.command_line import main, parser
+
+__all__ = ["main", "parser"]

@@ -1,0 +1,133 @@
+"""Commands, their options and their examples; how a command ends."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+import warp as wp
+
+import warpbots as wb
+from warpbots.cli.convert import convert
+from warpbots.cli.info import info
+from warpbots.cli.motions import render, simulate, view
+from warpbots.cli.new import new
+from warpbots.cli.simulations import add_motion, add_root, add_scene, count, positive
+from warpbots.cli.train import train
+
+__all__ = ["main", "parser"]
+
+_EXAMPLES = {
+    "train": ("train walker.usda", "train walker.usda --iterations 50 --resume", "train robot.urdf --steps 200"),
+    "simulate": ("simulate walker.usda", "simulate walker.usda --controller output/walker/controller.pt"),
+    "info": ("info walker.usda", "info walker.usda --solver springs --dx 0.02"),
+    "view": ("view walker.usda", "view robot.urdf --steps 200", "view walker.usda --no-open --out walker.html"),
+    "render": (
+        "render walker.usda walker.mp4",
+        "render walker.usda walker.gif --controller output/walker/controller.pt",
+        "render walker.usda walker.png --frames 4",
+    ),
+    "convert": ("convert robot.xml robot.usda", "convert robot.urdf robot.usdc", "convert scene.usda scene.usdc"),
+    "new": ("new crawler",),
+}
+"""Command lines for the help of each command, without the name of the program."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        arguments: Words after the program's name; None for those of the process.
+
+    Returns:
+        Exit status: 0, 2 after bad input, 1 after a simulation that failed, or 130 after Ctrl-C.
+    """
+    options = parser().parse_args(arguments)
+    wp.config.log_level = wp.LOG_WARNING
+    torch.set_num_threads(1)  # operations are small here: a second thread costs more than it saves
+    try:
+        options.run(options)
+    except KeyboardInterrupt:
+        print("warpbots: interrupted; no file is half written", file=sys.stderr)
+        return 130
+    except (OSError, ValueError, TypeError, ImportError) as fault:
+        print(f"warpbots: {fault}", file=sys.stderr)
+        return 2
+    except (RuntimeError, FloatingPointError, MemoryError) as fault:
+        print(f"warpbots: {fault}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    whole = argparse.ArgumentParser(
+        prog="warpbots",
+        description="Differentiable simulation of robots.",
+        epilog="examples:\n" + "".join(f"  warpbots {lines[0]}\n" for lines in _EXAMPLES.values()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    whole.add_argument("--version", action="version", version=wb.__version__)
+    commands = whole.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, run: Callable[[argparse.Namespace], None], text: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(
+            name,
+            help=text,
+            description=text.capitalize() + ".",
+            epilog="examples:\n" + "".join(f"  warpbots {line}\n" for line in _EXAMPLES[name]),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        made.set_defaults(run=run)
+        return made
+
+    _add_train(command("train", train, "train a controller by gradient; write it, its loss and its motion to a folder"))
+    simulated = command("simulate", simulate, "simulate and write the motion to a folder")
+    add_scene(simulated)
+    add_motion(simulated)
+    _add_folder(simulated)
+    add_scene(command("info", info, "print the contents of a scene, its parameters and the stable time step"))
+    viewed = command("view", view, "simulate, and show the motion as a page in the browser, without a network")
+    add_scene(viewed)
+    add_motion(viewed)
+    viewed.add_argument("--out", type=Path, help="the page (.html); default: output/NAME-OF-FILE/view.html")
+    viewed.add_argument("--no-open", dest="open", action="store_false", help="write the page only")
+    _add_render(command("render", render, "simulate, and write a film (.mp4, .gif) or a film strip (.png)"))
+    converted = command("convert", convert, "write a robot or a scene as USD")
+    converted.add_argument("scene", metavar="FILE", help="robot (.urdf, or .xml for MJCF) or USD scene")
+    converted.add_argument("out", type=Path, metavar="OUT", help="file to write: .usda, .usdc or .usd")
+    add_root(converted)
+    command("new", new, "make a project: a folder with a scene, a training script and a test").add_argument(
+        "name", metavar="NAME", help="folder to make"
+    )
+    return whole
+
+
+def _add_folder(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--out", type=Path, help="output folder; default: output/NAME-OF-FILE")
+
+
+def _add_train(command: argparse.ArgumentParser) -> None:
+    add_scene(command)
+    command.add_argument("--steps", type=count, help="control intervals to simulate; default: the scene's")
+    _add_folder(command)
+    command.add_argument(
+        "--iterations",
+        type=count,
+        default=25,
+        help="iterations of the optimiser, including those before --resume (%(default)s)",
+    )
+    command.add_argument("--lr", type=positive, default=3e-2, help="learning rate of Adam (%(default)s)")
+    command.add_argument("--seed", type=int, default=3, help="seed of the initial weights (%(default)s)")
+    command.add_argument("--resume", action="store_true", help="resume the training in the folder")
+
+
+def _add_render(command: argparse.ArgumentParser) -> None:
+    add_scene(command)
+    command.add_argument("out", type=Path, metavar="OUT", help="file to write: .mp4, .gif or .png")
+    add_motion(command)
+    command.add_argument("--fps", type=positive, default=25.0, help="frames per second of a film (%(default)s)")
+    command.add_argument("--seconds", type=positive, help="duration of a film [s]; default: real time")
+    command.add_argument("--width", type=count, default=560, help="width of a film [pixels] (%(default)s)")
+    command.add_argument("--frames", type=count, default=6, help="pictures of a film strip (%(default)s)")

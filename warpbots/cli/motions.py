@@ -1,0 +1,68 @@
+"""``warpbots simulate``, ``view`` and ``render``: a motion as files and in the browser."""
+
+import argparse
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+import warpbots as wb
+from warpbots.cli import simulations
+from warpbots.output_files import replacing
+from warpbots.view.film import film_writer
+from warpbots.view.html_page import require_k3d
+
+__all__ = ["render", "simulate", "view", "write"]
+
+
+def simulate(options: argparse.Namespace) -> None:
+    """Write a motion as GIF and USD to a folder."""
+    motion = simulations.motion(options)
+    write(simulations.folder(options), motion)
+
+
+def write(folder: Path, motion: wb.Trajectory[Any]) -> None:
+    """Write a motion as GIF and USD to `folder`, and print what is in it."""
+    wb.view.animate(folder / "motion.gif", motion)
+    wb.usd.write(folder / "motion.usda", motion)
+    print("wrote")
+    for path in sorted(p for p in folder.iterdir() if p.is_file()):
+        print(f"  {path}  ({path.stat().st_size / 1e3:.0f} kB)")
+
+
+def view(options: argparse.Namespace) -> None:
+    """Write a motion as a page, and open it in the browser."""
+    require_k3d()
+    page = options.out or Path("output") / Path(options.scene).stem / "view.html"
+    _require_ending(page, ".html")
+    motion = simulations.motion(options)
+    if options.out is None:
+        page.parent.mkdir(parents=True, exist_ok=True)
+    wb.view.save_html(page, motion)
+    print(f"wrote {page}")
+    if options.open and not webbrowser.open(page.resolve().as_uri()):
+        print("there is no browser to open it with: open the file yourself")
+
+
+def render(options: argparse.Namespace) -> None:
+    """Write a motion as a film or a film strip."""
+    path = options.out
+    _require_ending(path, ".mp4", ".gif", ".png")
+    still = path.suffix.lower() == ".png"
+    if not still:
+        film_writer(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {path}: there is no folder {path.parent}; create it or choose another")
+    motion = simulations.motion(options)
+    if still:
+        with replacing(path) as (temporary,):
+            wb.view.film_strip(motion, options.frames).save(temporary)
+    else:
+        wb.view.animate(path, motion, options.fps, options.seconds, options.width)
+    print(f"wrote {path}")
+
+
+def _require_ending(path: Path, *endings: str) -> None:
+    if path.suffix.lower() not in endings:
+        raise ValueError(
+            f"cannot write {path}: it must end in {' or '.join(endings)}, got {path.suffix or 'nothing'!r}"
+        )

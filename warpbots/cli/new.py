@@ -1,0 +1,31 @@
+"""``warpbots new``: a project with a scene, a training script and a test."""
+
+import argparse
+import shutil
+import tempfile
+from pathlib import Path
+
+__all__ = ["new"]
+
+_PROJECT = Path(__file__).parent / "project"
+
+
+def new(options: argparse.Namespace) -> None:
+    """Make a folder with the files of `project/`; it appears with all of them or not at all.
+
+    Raises:
+        OSError: There is such a file or folder, or it cannot be made.
+    """
+    folder = Path(options.name)
+    if folder.exists():
+        raise FileExistsError(f"{folder} exists; choose another name, or remove it")
+    if not folder.parent.is_dir():
+        raise FileNotFoundError(f"cannot make {folder}: there is no folder {folder.parent}")
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".warpbots-") as temporary:
+        made = Path(temporary) / folder.name
+        shutil.copytree(_PROJECT, made, ignore=shutil.ignore_patterns("__pycache__"))
+        for path in made.iterdir():
+            path.write_text(path.read_text(encoding="utf-8").replace("PROJECT", folder.name), encoding="utf-8")
+        made.replace(folder)
+    print(f"made {folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
+    print(f"next: cd {folder}, then: python train.py --iterations 25")

@@ -1,0 +1,160 @@
+"""From the words of a command to a simulation, its controller and a motion."""
+
+import argparse
+import contextlib
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import warpbots as wb
+
+__all__ = [
+    "add_motion", "add_root", "add_scene", "count", "folder", "motion", "policy", "positive", "read", "simulation",
+    "steps",
+]  # fmt: skip
+
+
+def positive(text: str) -> float:
+    """Parse a positive number."""
+    with contextlib.suppress(ValueError):
+        if math.isfinite(value := float(text)) and value > 0.0:
+            return value
+    raise argparse.ArgumentTypeError(f"must be a positive number, got {text!r}")
+
+
+def count(text: str) -> int:
+    """Parse a positive integer."""
+    with contextlib.suppress(ValueError):
+        if (value := int(text)) > 0:
+            return value
+    raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
+
+
+def add_scene(command: argparse.ArgumentParser) -> None:
+    """Arguments of every command that simulates a file."""
+    command.add_argument("scene", metavar="FILE", help="USD scene, or robot (.urdf, or .xml for MJCF)")
+    command.add_argument("--solver", choices=tuple(_SOLVERS), help="default: the first that can simulate the scene")
+    command.add_argument("--dx", type=positive, help="size of a cell, spacing of a lattice [m]; default: the scene's")
+    command.add_argument("--dt", type=positive, help="time between two control signals [s]; default: the scene's")
+    command.add_argument("--substeps", type=count, help="solver steps in that time; default: the scene's")
+    command.add_argument("--device", help="Warp device, such as cpu or cuda:0")
+    add_root(command)
+
+
+def add_root(command: argparse.ArgumentParser) -> None:
+    """The folder to which a file may refer."""
+    command.add_argument(
+        "--asset-root",
+        help="folder that must contain all files to which the scene refers; default: the one above its own",
+    )
+
+
+def add_motion(command: argparse.ArgumentParser) -> None:
+    """Arguments of every command that shows a motion."""
+    command.add_argument("--steps", type=count, help="control intervals to simulate; default: the scene's")
+    command.add_argument("--controller", type=Path, help="controller.pt of a training; default: no control")
+
+
+def read(path: str, asset_root: str | None) -> wb.Scene:
+    """The scene in a file: a robot by the ending .urdf or .xml, else a USD stage."""
+    if Path(path).suffix.lower() in (".urdf", ".xml"):
+        return wb.load_robot(path, asset_root=asset_root)
+    return wb.usd.read(path, asset_root=asset_root)
+
+
+def simulation(options: argparse.Namespace) -> wb.Simulation:
+    """The simulation of a scene, with the options of the user, else of its task, else defaults for its size.
+
+    Raises:
+        SceneError: No solver can simulate the scene.
+    """
+    scene = read(options.scene, options.asset_root)
+    task = scene.task
+    size = [float(edge) for edge in np.subtract(*scene.bounds[::-1]) if edge > 0.0]
+    dx = _said(options.dx, task.cell_size if task else min(size, default=1.0) / 8.0)
+    dt = _said(options.dt, task.control_interval if task else 1.0 / 60.0)
+    faults = []
+    for name in [options.solver] if options.solver else _SOLVERS:
+        substeps = _said(options.substeps, task.substeps if task and name == "mpm" else None)
+        try:
+            simulation = wb.Simulation(scene, _SOLVERS[name](scene, dx), dt, substeps, device=options.device)
+        except wb.SceneError as error:
+            faults.append(error)
+            continue
+        if faults:
+            print(f"{faults[0]}\nusing {type(simulation.solver).__name__} instead", file=sys.stderr)
+        return simulation
+    raise faults[0]
+
+
+def _said(option: Any, default: Any) -> Any:
+    """The option, or its default if the user did not give it."""
+    return default if option is None else option
+
+
+def _springs(scene: wb.Scene, spacing: float) -> wb.MassSpring:
+    """A mass-spring solver whose vibrations decay within milliseconds unless the materials have damping."""
+    damped = any(m.damping for body in scene.soft for m in (body.material, *body.region_materials.values()))
+    return wb.MassSpring(spacing, damping=0.0 if damped else 2e-3)
+
+
+_SOLVERS = {
+    "mpm": lambda scene, dx: wb.MPM(dx),
+    "springs": _springs,
+    "articulated": lambda scene, dx: wb.Articulated(),
+    "projective": lambda scene, dx: wb.ProjectiveDynamics(dx),
+}
+"""Solvers by name, as functions of a scene and a resolution [m], in order of preference."""
+
+
+def steps(options: argparse.Namespace, simulation: wb.Simulation) -> int:
+    """Control intervals to simulate."""
+    task = simulation.scene.task
+    return _said(options.steps, task.steps if task else max(1, round(2.0 / simulation.dt)))
+
+
+def folder(options: argparse.Namespace) -> Path:
+    """The output folder, which is made if it is not there."""
+    folder = options.out or Path("output") / Path(options.scene).stem
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def policy(simulation: wb.Simulation, seed: int = 0) -> wb.controllers.MLP:
+    """The controller that a training makes for a scene."""
+    task = simulation.scene.task
+    observer = wb.observers.Joints() if simulation.scene.rigid else wb.observers.Clusters(task.clusters if task else 4)
+    return wb.controllers.MLP(simulation, observer, clock=task.clock if task else None, seed=seed)
+
+
+def motion(options: argparse.Namespace) -> wb.Trajectory[Any]:
+    """The motion of a scene under the controller that was given, or none."""
+    weights = None if options.controller is None else _load(options.controller)
+    model = simulation(options)
+    controller = None
+    if weights is not None:
+        controller = policy(model)
+        _restore(controller, weights, options.controller)
+    with torch.no_grad():
+        return model.rollout(controller, steps(options, model))
+
+
+def _load(path: Path) -> dict:
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no controller {path}; train one first with 'warpbots train SCENE'")
+    try:
+        return torch.load(path, weights_only=True)
+    except Exception as fault:  # torch raises whatever pickle, zipfile and its own readers raise
+        raise ValueError(f"{path} is not a controller written by 'warpbots train'; train a new one") from fault
+
+
+def _restore(controller: torch.nn.Module, weights: dict, path: Path) -> None:
+    """Give a controller the weights that were in a file."""
+    try:
+        controller.load_state_dict(weights)
+    except (RuntimeError, TypeError, AttributeError) as fault:
+        raise ValueError(f"{path} is a controller for another robot, scene or task; train one for this one") from fault

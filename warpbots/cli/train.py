@@ -1,0 +1,100 @@
+"""``warpbots train``: a controller that travels, by gradient."""
+
+import argparse
+import dataclasses
+import hashlib
+import sys
+
+import numpy as np
+import torch
+
+import warpbots as wb
+from warpbots.cli import simulations
+from warpbots.cli.motions import write
+from warpbots.output_files import replacing
+
+__all__ = ["train"]
+
+_TRAVEL = ("prismatic", "planar", "translational", "free_2d", "free")
+"""Kinds of joints that permit travel."""
+
+
+def _can_travel(simulation: wb.Simulation) -> bool:
+    """Whether a motor belongs to a tree of rigid bodies that can travel."""
+    robot, driven = simulation.model.robot, {motor.joint for motor in simulation.scene.actuators}
+    for body, joint in enumerate(robot.joints):
+        if joint.name in driven:
+            while robot.parents[body] >= 0:
+                body = robot.parents[body]
+            if robot.joints[body].kind in _TRAVEL:
+                return True
+    return False
+
+
+def _about(simulation: wb.Simulation, policy: wb.controllers.MLP, steps: int) -> dict[str, object]:
+    """Settings that identify a training: they must not change when it is resumed."""
+    scene = dataclasses.replace(simulation.scene, source=None)
+    with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
+        content = hashlib.sha256(repr(scene).encode()).hexdigest()[:12]
+    return {
+        "scene": f"{scene.name} ({content})",
+        "solver": simulation.solver,
+        "dt": simulation.dt,
+        "substeps": simulation.substeps,
+        "steps": steps,
+        "controller": policy.layers,
+    }
+
+
+def train(options: argparse.Namespace) -> None:
+    """Train it, and write it with its loss and its motion to a folder."""
+    simulation = simulations.simulation(options)
+    if not simulation.channels:
+        raise ValueError(f"{options.scene} has no actuators to train; see 'warpbots info {options.scene}'")
+    if simulation.scene.rigid and not _can_travel(simulation):
+        raise ValueError(
+            f"{options.scene}: this command trains robots to travel, but the base of this one is fixed to the "
+            f"world; train it for a task of your own with warpbots.fit"
+        )
+    steps, folder = simulations.steps(options, simulation), simulations.folder(options)
+    policy = simulations.policy(simulation, options.seed)
+    task = simulation.scene.task
+    start = simulation.center_of_mass(simulation.state())
+    direction = start.new_tensor(task.direction if task else [1.0] + [0.0] * (simulation.scene.dim - 1))
+
+    def loss() -> torch.Tensor:
+        trajectory = simulation.rollout(policy, steps)
+        travel = ((simulation.center_of_mass(trajectory.final) - start) @ direction).mean()
+        return -travel + 1e-6 * trajectory.control.square().mean()
+
+    def save(history: wb.History) -> None:
+        if len(history.loss) == 1:  # a new run begins: remove the files of an earlier one
+            for name in ("controller.pt", "loss.csv", "loss.png", "motion.gif", "motion.usda"):
+                (folder / name).unlink(missing_ok=True)
+        with replacing(folder / "controller.pt") as (temporary,):
+            torch.save(policy.state_dict(), temporary)
+        history.write_csv(folder / "loss.csv")
+
+    history = wb.fit(
+        policy.parameters(),
+        loss,
+        iterations=options.iterations,
+        max_norm=0.1,
+        on_best=save,
+        checkpoint=folder / "checkpoint.pt",
+        resume=options.resume,
+        about=_about(simulation, policy, steps) | {"seed": options.seed},
+        lr=options.lr,
+    )
+    if not history.loss:
+        raise RuntimeError("interrupted before the end of the first iteration: nothing was trained")
+    save(history)
+    wb.view.save_loss(folder / "loss.png", history)
+    if history.interrupted:
+        print("interrupted: the best controller so far is kept; continue with --resume")
+    print(
+        f"loss {history.loss[0]:.4g} -> {history.loss[history.best]:.4g} in {len(history.loss) - 1} iterations: the "
+        f"robot travels {-history.loss[history.best]:.3f} m in {steps * simulation.dt:g} s"
+    )
+    with torch.no_grad():
+        write(folder, simulation.rollout(policy, steps))
