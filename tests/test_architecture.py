@@ -251,9 +251,9 @@ def test_kernels_and_device_functions_are_documented_and_named_once():
 
 @pytest.mark.parametrize("pattern", [r"\bnan_to_num\b", r"except:\s*$", r"^\s*print\(", r"/work/|/root/"])
 def test_no_file_contains(pattern):
-    allowed = {"print": "cli.py"}
+    printing = ("cli.py", "exercises.py")
     for path in SOURCES:
-        if "print" in pattern and path.name == allowed["print"]:
+        if "print" in pattern and path.name in printing:
             continue
         found = re.search(pattern, path.read_text(), re.M)
         assert not found, f"{path.relative_to(ROOT)} contains {found.group(0)!r}"
