@@ -54,20 +54,19 @@ def tests(*options: str, **environment: str) -> None:
 
 
 def test(*options: str) -> None:
-    """All checks: style, import borders, tests in both precisions, tutorials; options go to the first pytest."""
+    """All checks: style, import borders, tests in both precisions; options go to the first pytest."""
     set_up("[test,notebook,docs]")
     run("-m", "ruff", "check")
     run("-m", "ruff", "format", "--check")
     run("-c", "import importlinter.cli, sys; sys.exit(importlinter.cli.lint_imports())")
-    tests("-p", "no:nbmake", *options)
-    tests("-p", "no:nbmake", "-m", "verification", WARPBOTS_PRECISION="float64")
-    tests("--nbmake", "tutorials", WARPBOTS_FAST="1", WARPBOTS_STATIC="1", TQDM_DISABLE="1")
+    tests(*options)
+    tests("-m", "verification", WARPBOTS_PRECISION="float64")
 
 
 def slow(*options: str) -> None:
     """The tests marked slow, in both precisions; options go to both."""
     set_up("[test,notebook,docs]")
-    whole = ("-p", "no:nbmake", "--dist", "loadfile")  # tests of one file share what takes long
+    whole = ("--dist", "loadfile")  # tests of one file share what takes long
     tests(*whole, "-m", "slow", *options)
     tests(*whole, "-m", "slow and verification", *options, WARPBOTS_PRECISION="float64")
 

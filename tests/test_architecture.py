@@ -250,8 +250,9 @@ def test_kernels_and_device_functions_are_documented_and_named_once():
 
 @pytest.mark.parametrize("pattern", [r"\bnan_to_num\b", r"except:\s*$", r"^\s*print\(", r"/work/|/root/"])
 def test_no_file_contains(pattern):
+    printing = ROOT / "warpbots" / "cli", ROOT / "warpbots" / "exercises.py"
     for path in SOURCES:
-        if "print" in pattern and ROOT / "warpbots" / "cli" in path.parents:
+        if "print" in pattern and any(place in (path, *path.parents) for place in printing):
             continue
         found = re.search(pattern, path.read_text(), re.M)
         assert not found, f"{path.relative_to(ROOT)} contains {found.group(0)!r}"

@@ -1,0 +1,46 @@
+"""Right and wrong answers to the exercises of the tutorials, by notebook, in their order: code for the answer's cell."""
+
+ANSWERS = {
+    "00_first_drop": [
+        ("factor = 10**-0.5", "factor = 0.1"),
+        ("speed = 9.81 * 0.3 / 2", "speed = 9.81 * 0.3"),
+        (
+            'gravity = sim.parameter("gravity").requires_grad_()\nsim.rollout(None, steps=20, gravity=gravity).final.position[..., 1].mean().backward()\nslope = gravity.grad[0, 1].item()',
+            "slope = 0.1",
+        ),
+    ],
+    "02_springs": [
+        ("five_hertz = (2 * math.pi * 5) ** 2 * m1 * m2 / (m1 + m2)", "five_hertz = k / 2"),
+        ("mode = 2", "mode = 0"),
+        ("rise = 2.0", "rise = 2**1.5"),
+    ],
+    "04_mpm": [
+        ("growth = 4", "growth = 2"),
+        (
+            'E = sim.parameter("youngs_modulus").requires_grad_()\nsim.rollout(None, 20, youngs_modulus=E).final.position[..., 1].mean().backward()\nslope = E.grad.sum().item()',
+            "slope = 0.0",
+        ),
+    ],
+    "05_projective_dynamics": [
+        ("percent = 100 / 120", "percent = 3 / 16"),
+        ("step = -math.log(0.9) / (math.pi * omega)", "step = 1 / 480"),
+        (
+            "sag_of_arm = sim.rollout(None, 60).final.q[0, 0].rad2deg()\nhold = (-sag_of_arm / rise).item()",
+            "hold = 0.0",
+        ),
+    ],
+    "06_articulated": [
+        (
+            "long_period = 2 * math.pi * math.sqrt(2 * 2.0 / (3 * 9.81))",
+            "long_period = 2 * math.pi * math.sqrt(2.0 / 9.81)",
+        ),
+        (
+            "mass_of_rod = 1000.0 * math.pi * radius**2 * length\ndamping = 2 * math.log(2) * mass_of_rod * length**2 / 3 / 5.0",
+            "damping = 0.01",
+        ),
+        (
+            "mass = density * width**2 * own\njoint = torch.cat([torch.zeros(1), own.cumsum(0)[:2]])\nmiddle = joint + own / 2\nhold = torch.stack([(mass[k:] * 9.81 * (middle[k:] - joint[k])).sum() for k in range(3)]) / 0.02",
+            "hold = torch.zeros(3)",
+        ),
+    ],
+}

@@ -1,0 +1,67 @@
+"""Every tutorial runs from top to bottom, and its exercises tell right answers from wrong ones."""
+
+import copy
+from pathlib import Path
+
+import pytest
+from answers import ANSWERS
+
+nbclient = pytest.importorskip("nbclient")
+nbformat = pytest.importorskip("nbformat")
+
+TUTORIALS = Path(__file__).parents[2] / "tutorials"
+NOTEBOOKS = sorted(TUTORIALS.glob("*.ipynb"))
+SHORT = {"WARPBOTS_FAST": "1", "WARPBOTS_STATIC": "1", "TQDM_DISABLE": "1", "OMP_NUM_THREADS": "1"}
+
+
+def kind(cell):
+    """``answer`` for a cell that holds an answer, ``check`` for one that judges it, or nothing."""
+    return next((tag for tag in cell.metadata.get("tags", []) if tag in ("answer", "check")), None)
+
+
+def solved(cells, answers):
+    """The cells, where each exercise is first left open, then answered right, wrong, and right again."""
+    found, left = [], iter(answers)
+    for cell in cells:
+        found.append(cell)
+        if kind(cell) == "answer":
+            answer = cell
+        if kind(cell) == "check":
+            right, wrong = next(left)
+            for source, refused in ((right, False), (wrong, True), (right, False)):
+                given, judged = copy.deepcopy(answer), copy.deepcopy(cell)
+                given.source, given.metadata["tags"] = source, []
+                judged.metadata["tags"] = ["check", "wrong", "raises-exception"] if refused else ["check", "right"]
+                found += [given, judged]
+    assert next(left, None) is None
+    return found
+
+
+def said(cell):
+    """What a cell printed, or the error that it raised."""
+    return "".join(o.text if o.output_type == "stream" else f"{o.ename}: {o.evalue}" for o in cell.outputs)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_it_runs_and_its_exercises_judge(path, monkeypatch):
+    notebook = nbformat.read(path, 4)
+    notebook.cells = solved(notebook.cells, ANSWERS[path.stem])
+    for name, value in SHORT.items():
+        monkeypatch.setenv(name, value)
+    nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(TUTORIALS)}}).execute()
+    for cell in (c for c in notebook.cells if kind(c) == "check"):
+        tags = cell.metadata["tags"]
+        if "wrong" in tags:
+            assert said(cell).startswith("WrongAnswer: Exercise"), said(cell)
+            assert "cells above" not in said(cell)
+        else:
+            assert ("correct" if "right" in tags else "no answer yet") in said(cell)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_it_has_two_to_four_exercises_at_its_end(path):
+    kinds = [kind(cell) for cell in nbformat.read(path, 4).cells]
+    assert 2 <= kinds.count("check") == kinds.count("answer") <= 4
+    first = kinds.index("answer")
+    assert [k for k in kinds[first:] if k] == ["answer", "check"] * kinds.count("check")
+    assert first > len(kinds) / 2
