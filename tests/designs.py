@@ -5,12 +5,14 @@ import dataclasses
 import numpy as np
 import torch
 from cases import SOLVERS, busy, held, worn
+from hollow_bodies import hollow_box
 
 from warpbots.scene import (
     Attachment,
     Box,
     Cable,
     Capsule,
+    Cavity,
     Cloud,
     Constraint,
     Contact,
@@ -22,6 +24,7 @@ from warpbots.scene import (
     Load,
     Material,
     Motor,
+    Oscillation,
     PneumaticCell,
     RigidBody,
     Scene,
@@ -77,6 +80,21 @@ def hybrid() -> Scene:
     )  # fmt: skip
 
 
+def chambered() -> Scene:
+    """A damped finger with two chambers of air, whose end beats, and a block on it that a motor turns."""
+    voids = Box((0.02, 0.02, 0.02), (0.06, 0.04, 0.04)), Box((0.08, 0.02, 0.02), (0.1, 0.04, 0.04))
+    shape, box = hollow_box((0.12, 0.06, 0.06), voids, 0.02), Box((0.0, 0.0, 0.0), (0.04, 0.06, 0.06))
+    regions = {"palm": voids[0], "tip": voids[1], "end": HalfSpace((0.08, 0, 0), (-1, 0, 0)), "finger": shape}
+    damped = dataclasses.replace(SOFT, damping=0.01)
+    bodies = SoftBody("finger", shape, damped, regions), SoftBody("block", box, damped, {"block": box})
+    axle = Attachment("axle", "finger", "block", ((0.0, 0.0, 0.0), (0.0, 0.0, 0.06)))
+    actuators = [
+        Cavity("pump", "palm", 1e3), Cavity("gas", "tip", max_gas_ratio=1.5), Oscillation("beat", "end", 0.1, 7.0, 0.2),
+        Motor("motor", "axle", "block", "finger", 0.01, 10.0),
+    ]  # fmt: skip
+    return Scene(bodies, actuators, attachments=[axle])
+
+
 def walker() -> Scene:
     """A stone on a floor, an arm on it, a flap on a chain, and every spring, limit, motor and law of contact."""
     bodies = [
@@ -107,6 +125,7 @@ DESIGNS = {
     "springs": lambda: (worn(busy(2, solver="springs")), SOLVERS["springs"](1 / 8)),
     "springs-motor": lambda: (crossed(), MassSpring(0.05)),
     "projective": lambda: (hybrid(), ProjectiveDynamics(0.06)),
+    "projective-driven": lambda: (chambered(), ProjectiveDynamics(0.02, collisions=False)),
     "articulated": lambda: (walker(), Articulated()),
     "own": lambda: (busy(3, solver="own"), SOLVERS["own"](1 / 8)),
 }
@@ -119,7 +138,13 @@ FINE = 40
 def designed(name: str, worlds: int = 1) -> Simulation:
     """The simulation of a design, by its name."""
     scene, solver = DESIGNS[name]()
-    return Simulation(scene, solver, 2e-3, FINE if name not in ("projective", "articulated") else 1, worlds=worlds)
+    return Simulation(
+        scene,
+        solver,
+        2e-3,
+        FINE if name not in ("projective", "projective-driven", "articulated") else 1,
+        worlds=worlds,
+    )
 
 
 def varied(sim: Simulation, seed: int = 0) -> dict[str, torch.Tensor]:

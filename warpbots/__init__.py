@@ -143,6 +143,11 @@ def _mimebundle(trajectory: Trajectory[Any]) -> dict:
     return mimebundle(trajectory)
 
 
+def _scene_text(scene: Scene) -> str:
+    """What `print` shows of a scene: a table."""
+    return _scene_table(scene).text()
+
+
 def _scene_mimebundle(scene: Scene) -> dict:
     """What a notebook shows of a scene."""
     from warpbots.view import table_with_picture
@@ -160,7 +165,7 @@ def _simulation_mimebundle(simulation: Simulation[Any], table: _Table) -> dict:
 Trajectory.mimebundle = staticmethod(_mimebundle)  # trajectories, simulations and scenes know nothing of pictures
 Simulation.mimebundle = staticmethod(_simulation_mimebundle)
 Scene.mimebundle = staticmethod(_scene_mimebundle)
-Scene.text = staticmethod(lambda scene: _scene_table(scene).text())
+Scene.text = staticmethod(_scene_text)
 
 
 if _warp.config.log_level == _warp.LOG_INFO:  # the default: a line for every kernel module that is loaded

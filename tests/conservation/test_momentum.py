@@ -16,7 +16,7 @@ from measures import (
 )
 
 from warpbots.numerics import precision
-from warpbots.scene import Actuator, Motor, Scene
+from warpbots.scene import Actuator, Cavity, Motor, Scene
 from warpbots.simulation import Simulation
 
 INTERVAL = 5e-3
@@ -53,8 +53,8 @@ def spinning(sim: Simulation, rate: float = 6.0, strain_rate: float = 2.0):
 
 
 def test_every_actuator_is_listed():
-    """But for motors, which need two bodies and have tests of their own."""
-    assert {type(a(2)) for a in ACTUATORS.values()} | {Motor} == set(typing.get_args(Actuator))
+    """But for motors and cavities, which need two bodies or hollow ones and have tests of their own."""
+    assert {type(a(2)) for a in ACTUATORS.values()} | {Motor, Cavity} == set(typing.get_args(Actuator))
 
 
 @pytest.mark.verification(float32=True)

@@ -102,6 +102,9 @@ class Counting:
     def __getattr__(self, name):
         return getattr(self.solver, name)
 
+    def sized(self, scene):
+        return self
+
     def state(self, model, requires_grad=False):
         self.states += 1
         return self.solver.state(model, requires_grad)

@@ -98,23 +98,20 @@ def refuse_fluid(solver: str, scene: Scene) -> None:
         raise SceneError(f"Scene.fluid: {solver} has no fluid around bodies; leave it out or use ProjectiveDynamics")
 
 
-def refuse_materials(solver: str, scene: Scene, damped: bool = False) -> None:
-    """Raise if a scene for a solver of elastic continua has a material that is not elastic.
+def refuse_materials(solver: str, scene: Scene) -> None:
+    """Raise if a scene for a solver of elastic continua has a material that yields or breaks.
 
     Args:
         solver: Name of the solver.
         scene: The scene.
-        damped: Whether the solver has Kelvin-Voigt damping.
 
     Raises:
-        SceneError: A material has an unknown law, damping, or a yield or breaking strain.
+        SceneError: A material has an unknown law, or a yield or breaking strain.
     """
     for body in scene.soft:
         if body.material.law not in LAWS:
             raise SceneError(f"SoftBody {body.name!r}: law must be one of {', '.join(LAWS)}, got {body.material.law!r}")
         for material in (body.material, *body.region_materials.values()):
-            if material.damping and not damped:
-                raise SceneError(f"SoftBody {body.name!r}: {solver} has no damping; set damping=0, or use MassSpring")
             for field in ("yield_strain", "breaking_strain"):
                 if getattr(material, field) is not None:
                     raise SceneError(

@@ -90,10 +90,10 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
     refuse_rigid("MPM", scene)
     refuse_sheets("MPM", scene)
     refuse_fluid("MPM", scene)
-    refuse_materials("MPM", scene, damped=True)
+    refuse_materials("MPM", scene)
     for actuator in scene.actuators:
         if isinstance(actuator, Motor):
-            raise SceneError(f"Motor {actuator.name!r}: MPM has no motors; use MassSpring")
+            raise SceneError(f"Motor {actuator.name!r}: MPM has no motors; use MassSpring or ProjectiveDynamics")
         if isinstance(actuator, Cavity):
             raise SceneError(
                 f"Cavity {actuator.name!r}: MPM has no surface around a void for air to press on; use "
@@ -107,7 +107,7 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
         if isinstance(actuator, Expansion | Oscillation):
             raise SceneError(
                 f"{type(actuator).__name__} {actuator.name!r}: MPM has no actuator that changes rest lengths; use "
-                f"Pressure or Muscle, or the solver MassSpring"
+                f"Pressure or Muscle, or the solvers MassSpring or ProjectiveDynamics"
             )
     for attachment in scene.attachments:
         raise SceneError(

@@ -296,4 +296,4 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
         )
     if scene.dim != 3:
         raise SceneError("ProjectiveDynamics simulates bodies in space; this scene is 2D: use MPM or MassSpring")
-    refuse_materials("ProjectiveDynamics", scene, damped=True)
+    refuse_materials("ProjectiveDynamics", scene)
