@@ -7,7 +7,20 @@ import pytest
 import torch
 from cases import lame
 from skeletons import arm, simulated
-from soft_bodies import beam, breathing, cloth, driven, forces_at, mixed, simulation, stirred, strung, truss
+from soft_bodies import (
+    beam,
+    beating,
+    breathing,
+    cloth,
+    damped,
+    driven,
+    forces_at,
+    mixed,
+    simulation,
+    stirred,
+    strung,
+    truss,
+)
 
 from warpbots.scene import Attachment, Box, Constraint, Material, Muscle, Pressure, Scene, SoftBody
 
@@ -57,20 +70,20 @@ def test_forces_are_the_slope_of_the_energy(name, rng):
     np.testing.assert_allclose(force[free], -slope[0][free].numpy(), atol=1e-8 * scale)
 
 
-CASES = {**SCENES, "arm": None}
+CASES = {**SCENES, "beating": lambda: damped(beating()), "arm": None}
 STEPS = (1e-2, 1e-3, 1e-4)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_gradients_are_those_of_differences(name, rng):
     """Relative 1e-6 of the slope, or of a thousandth of the steepest one, along a random direction of every input."""
-    sim = simulated(arm("ball"), cell=0.02) if name == "arm" else simulation(SCENES[name]())
+    sim = simulated(arm("ball"), cell=0.02) if name == "arm" else simulation(CASES[name]())
     if name == "arm":
         inputs = {n: sim.parameter(n) for n in sim.parameters()} | vars(sim.state()) | {"control": torch.zeros(1, 1)}
         inputs = {n: v * (1.0 + 0.01 * torch.as_tensor(rng.uniform(-1, 1, v.shape))) for n, v in inputs.items()}
     else:
         inputs = stirred(sim, rng, 1)
-        inputs["control"] = inputs["control"][:, 0]
+        inputs["control"], inputs["time"] = inputs["control"][:, 0], sim.state().time + 0.03
     state, weights = vars(sim.state()).keys(), {}
 
     def loss(values: dict) -> torch.Tensor:

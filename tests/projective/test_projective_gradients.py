@@ -39,6 +39,14 @@ def slotted(*obstacles):
     return dataclasses.replace(scene, constraints=(Constraint("top", "plane", (0.0, 1.0, 0.1)),))
 
 
+def slanted(scene):
+    """The scene with the end of its finger in an oblique plane."""
+    end = {"end": HalfSpace((0.119, 0, 0), (-1, 0, 0))}
+    body = dataclasses.replace(scene.bodies[0], regions=scene.bodies[0].regions | end)
+    plane = Constraint("end", "plane", (1.0, 0.3, 0.2), "plane")
+    return dataclasses.replace(scene, bodies=(body,), constraints=(*scene.constraints, plane))
+
+
 CASES = {
     "air-corotated": (lambda: beam("corotated"), 3, 1e-6),
     "air-neo-hookean": (lambda: beam("neo_hookean", nu=0.45), 3, 1e-6),
@@ -57,6 +65,7 @@ CASES = {
     "air-beating": (lambda: damped(beating()), 3, 1e-6),
     "air-motor": (lambda: machine(youngs_modulus=1e5), 3, 1e-6),
     "air-guided": (lambda: guided(strung(), HalfSpace((0.159, 0, 0.04), (-1, 0, 1)), (0.2, 0.1, 1.0)), 3, 1e-6),
+    "air-breathing-guided": (lambda: slanted(breathing()), 3, 1e-6),
     "cloth": (lambda: cloth((floor(-0.012, friction=0.3),), held=False), 6, 1e-4),
     "slides": (lambda: sliding("corotated", (floor(friction=0.3),)), 6, 1e-4),
     "slides-swimming": (lambda: swimming(sliding("corotated", (floor(friction=0.3),))), 6, 1e-4),
