@@ -1,5 +1,6 @@
 """The centre of mass of a scene, or of a region of it."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,9 @@ import warp as wp
 from warpbots.solvers import Model
 
 __all__ = ["CenterOfMass"]
+
+_MASSES = {"density", "volume", "mass", "thickness", "section", "rest_position"}
+"""Parameters from which the masses of matter follow."""
 
 
 class CenterOfMass:
@@ -32,24 +36,47 @@ class CenterOfMass:
                 self._region(region)  # raises: there are none
             mass, center = self._bodies(state, parameters)
             return torch.einsum("wb,wbi->wi", mass / mass.sum(dim=1, keepdim=True), center)
-        mass = self._matter(state, region)
-        soft = torch.einsum("n,wni->wi", (mass / mass.sum()).to(state.position.dtype), state.position)
+        mass, soft = self._matter(state, region, parameters)
         if region is not None or self._model.robot is None:
             return soft
         bones, center = self._bodies(state, parameters)
         moment = torch.einsum("wb,wbi->wi", bones, center)
-        total = mass.sum() + bones.sum(dim=1, keepdim=True)
-        return ((mass.sum() * soft + moment) / total).to(soft.dtype)
+        return ((mass * soft + moment) / (mass + bones.sum(dim=1, keepdim=True))).to(soft.dtype)
 
     def _bodies(self, state: Any, parameters: dict[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
         """Masses [kg] and centres of mass [m] of the rigid bodies."""
         own = wp.to_torch(self._model.parameter("mass"), requires_grad=False)
         return parameters.get("mass", own), self._sense(state, **parameters).center
 
-    def _matter(self, state: Any, region: str | None) -> torch.Tensor:
-        """Mass of each point of the matter [kg], 0 outside the region, shape (n,)."""
+    def _matter(
+        self, state: Any, region: str | None, parameters: dict[str, torch.Tensor]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Mass [kg], shape (worlds, 1) or (), and centre [m], shape (worlds, dim), of the matter of a region."""
+        if self._replaced(parameters):
+            return self._sensed(state, region, parameters)
         if region not in self._masses:
             matter = self._model.matter
             mass = torch.as_tensor(matter.density * matter.volume, device=state.position.device)
             self._masses[region] = mass if region is None else mass * self._region(region)
-        return self._masses[region]
+        mass = self._masses[region]
+        share = (mass / mass.sum()).to(state.position.dtype)
+        return mass.sum(), torch.einsum("n,wni->wi", share, state.position)
+
+    def _replaced(self, parameters: dict[str, torch.Tensor]) -> bool:
+        """Whether the masses of matter are other than those of the scene's records."""
+        names = _MASSES & {*parameters, *(field.name for field in self._model.scene.fields)}
+        return bool(names - {"mass"} if self._model.robot is not None else names)  # with bones "mass" is theirs
+
+    def _sensed(
+        self, state: Any, region: str | None, parameters: dict[str, torch.Tensor]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """As `_matter`, from momenta: those of points with velocity 1 add up to the mass, with velocity x to m x."""
+        still = {} if self._model.robot is None else {"qd": torch.zeros_like(state.qd)}
+        inside = torch.ones_like(state.position)
+        if region is not None:
+            inside = inside * self._region(region)[:, None]
+        mass, moment = (
+            self._sense(dataclasses.replace(state, velocity=velocity, **still), **parameters).momentum
+            for velocity in (inside, state.position * inside)
+        )
+        return mass[:, :1], moment / mass[:, :1]

@@ -253,17 +253,18 @@ class Simulation(Generic[TensorState_co]):
     def center_of_mass(self, state: Any, region: str | None = None, **parameters: torch.Tensor) -> torch.Tensor:
         """Centre of mass of all bodies, or of a region [m], shape (worlds, dim); differentiable.
 
-        Masses of matter are those of the scene. The mean of the positions is another point where the points of the
-        matter differ in mass, as those of a lattice do.
+        The mean of the positions is another point where the points of the matter differ in mass, as those of a lattice
+        do.
 
         Args:
             state: Where the bodies are.
             region: Name of a region of soft bodies, or None.
-            parameters: Tensors instead of the model's parameters, by name; rigid bodies have the poses and the masses
-                that follow from these.
+            parameters: Tensors instead of the model's parameters, by name; bodies have the poses and the masses that
+                follow from these.
 
         Raises:
             KeyError: The scene has no such region.
+            TypeError: Densities are replaced under a solver that measures nothing.
             ValueError: A parameter has the wrong shape or an illegal value.
         """
         return self._center_of_mass.of(state, region, self._inputs.parameters(parameters))
