@@ -7,6 +7,7 @@ from typing import Any
 import torch
 import warp as wp
 
+from warpbots.scene import Scene
 from warpbots.solvers import Model
 
 __all__ = ["CenterOfMass"]
@@ -18,15 +19,17 @@ _MASSES = {"density", "volume", "mass", "thickness", "section", "rest_position"}
 class CenterOfMass:
     """Masses of the matter of a simulation, by region, and the mean of a state that they weigh."""
 
-    def __init__(self, model: Model, region: Callable[[str], torch.Tensor], sense: Callable[..., Any]):
+    def __init__(self, scene: Scene, model: Model, region: Callable[[str], torch.Tensor], sense: Callable[..., Any]):
         """Nothing is computed yet.
 
         Args:
+            scene: What is simulated, with its fields.
             model: Has the masses.
             region: `Simulation.region`.
             sense: `Simulation.sense`.
         """
         self._model, self._region, self._sense = model, region, sense
+        self._designed = _MASSES & {field.name for field in scene.fields}
         self._masses: dict[str | None, torch.Tensor] = {}
 
     def of(self, state: Any, region: str | None, parameters: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -64,7 +67,7 @@ class CenterOfMass:
 
     def _replaced(self, parameters: dict[str, torch.Tensor]) -> bool:
         """Whether the masses of matter are other than those of the scene's records."""
-        names = _MASSES & {*parameters, *(field.name for field in self._model.scene.fields)}
+        names = self._designed | _MASSES & parameters.keys()
         return bool(names - {"mass"} if self._model.robot is not None else names)  # with bones "mass" is theirs
 
     def _sensed(

@@ -142,7 +142,7 @@ class Simulation(Generic[TensorState_co]):
         self._inputs = Inputs(self.model)
         single = functools.partial(self._make_interval, wanted=frozenset(), substeps=1)
         self._diagnosis = Diagnosis(scene, self.solver, self._time_step, self._inputs, single)
-        self._center_of_mass = CenterOfMass(self.model, self.region, self.sense)
+        self._center_of_mass = CenterOfMass(scene, self.model, self.region, self.sense)
         self._bridge = self._bridge_of(fields, self._make_interval)
         self._cost: Cost | None = None
         if self.solver is not solver or dt is None:
