@@ -143,6 +143,16 @@ def driven() -> dict[str, np.ndarray]:
     return moved(wb.Simulation(scene, wb.ProjectiveDynamics(soft_bodies.CELL), soft_bodies.DT))
 
 
+def breathing() -> dict[str, np.ndarray]:
+    """A finger with a chamber of given pressure and one of given gas, which falls onto a floor."""
+    import soft_bodies
+
+    import warpbots as wb
+
+    scene = soft_bodies.breathing((wb.scene.floor(-0.0002, friction=0.3),), held=False)
+    return moved(wb.Simulation(scene, wb.ProjectiveDynamics(soft_bodies.CELL, tolerance=TIGHT), soft_bodies.DT))
+
+
 def tied() -> dict[str, np.ndarray]:
     """Two bars that are tied to each other on a rod, by split global steps."""
     import soft_bodies

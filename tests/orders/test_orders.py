@@ -18,7 +18,7 @@ import pytest
 pytestmark = pytest.mark.verification
 
 TESTS = Path(__file__).resolve().parents[1]
-GATHERED = ("springs", "machine", "cubes", "winged", "turning", "driven", "tied", "sled", "hand")
+GATHERED = ("springs", "machine", "cubes", "winged", "turning", "driven", "breathing", "tied", "sled", "hand")
 """Scenes in whose motion every sum is taken by one thread, or by several in an order of their own."""
 SCATTERED = ("flat", "particles")
 """Scenes whose particles add to nodes by atomic operations, which round as they come."""
