@@ -203,6 +203,7 @@ def test_equilibrium_under_weight():
     assert np.abs(left).max() < 1e-6 * np.abs(forces(sim.model, x)).max()
     end = to_numpy(sim.rollout(None, 800).final.position)[0]
     np.testing.assert_allclose(end, x, atol=2e-4)
+    np.testing.assert_allclose(equilibrium(sim.model, parts=1), x, atol=1e-9)
     loose = dataclasses.replace(scene, constraints=())
     with pytest.raises(RuntimeError, match="equilibrium: the lattice can move without a force|did not converge"):
         equilibrium(MassSpring(0.025).build(loose))

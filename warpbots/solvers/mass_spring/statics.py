@@ -1,6 +1,9 @@
 """Static equilibrium of a lattice under its loads; on the host, in double precision."""
 
+from collections.abc import Callable
+
 import numpy as np
+from scipy.sparse import csr_matrix
 from scipy.sparse.linalg import splu
 
 from warpbots.solvers.mass_spring.modal_analysis import free_motions, spring_constants, stiffness_matrix
@@ -11,6 +14,8 @@ __all__ = ["equilibrium", "forces"]
 _ITERATIONS = 30
 _SMALL = 1e-10
 """Newton steps below this part of the lattice's size have converged."""
+_HALVINGS = 12
+"""Most trial lengths of a Newton step."""
 
 
 def forces(model: MassSpringModel, position: np.ndarray, world: int = 0) -> np.ndarray:
@@ -31,7 +36,9 @@ def forces(model: MassSpringModel, position: np.ndarray, world: int = 0) -> np.n
 def equilibrium(model: MassSpringModel, world: int = 0, parts: int = 8) -> np.ndarray:
     """Positions at rest under the model's loads, gravity and constraints [m], shape (n_masses, dim).
 
-    Newton's method with the load applied in `parts`, each starting from the last. Obstacles and actuators are ignored.
+    Newton's method with the load applied in `parts`, each starting from the last. Steps are halved until the
+    simplified Newton step from their end is shorter (Deuflhard, Newton Methods for Nonlinear Problems, section 3.3).
+    Obstacles and actuators are ignored.
 
     Args:
         model: What is loaded.
@@ -46,17 +53,29 @@ def equilibrium(model: MassSpringModel, world: int = 0, parts: int = 8) -> np.nd
     small = _SMALL * np.ptp(x, axis=0).max()
     for share in np.arange(1, parts + 1) / parts:
         for _ in range(_ITERATIONS):
-            K = (Z.T @ stiffness_matrix(model, world, x) @ Z).tocsc()
-            residual = Z.T @ (share * outer + forces(model, x, world)).reshape(-1)
-            try:
-                step = Z @ splu(K).solve(residual)
-            except RuntimeError as error:
-                raise RuntimeError(
-                    f"equilibrium: the lattice can move without a force; hold more of it ({error})"
-                ) from None
-            x += step.reshape(x.shape)
+            newton = _newton_step(model, world, x, Z, share * outer)
+            step = newton(x)
             if not np.abs(step).max() > small:
+                x = x + step
                 break
+            trials = (0.5**n * step for n in range(_HALVINGS))
+            length = np.linalg.norm(step)
+            x = x + next((s for s in trials if np.linalg.norm(newton(x + s)) < length), 0.5**_HALVINGS * step)
         if not np.abs(step).max() <= small:
             raise RuntimeError(f"equilibrium: did not converge at {share:.2f} of the load; use more than {parts} parts")
     return x
+
+
+def _newton_step(
+    model: MassSpringModel, world: int, start: np.ndarray, Z: csr_matrix, load: np.ndarray
+) -> Callable[[np.ndarray], np.ndarray]:
+    """The step of Newton's method from any positions with the stiffness at `start`, each of shape (n_masses, dim)."""
+    try:
+        K = splu((Z.T @ stiffness_matrix(model, world, start) @ Z).tocsc())
+    except RuntimeError as error:
+        raise RuntimeError(f"equilibrium: the lattice can move without a force; hold more of it ({error})") from None
+
+    def step(x: np.ndarray) -> np.ndarray:
+        return (Z @ K.solve(Z.T @ (load + forces(model, x, world)).reshape(-1))).reshape(x.shape)
+
+    return step
