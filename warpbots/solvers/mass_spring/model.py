@@ -243,7 +243,8 @@ class MassSpringModel(ArrayModel):
         """Constants of the springs where Young's moduli were replaced; None where they were not."""
         if self.youngs_modulus is self.scene_modulus:
             return None
-        return ScaledSprings.of(self.scene_modulus, self.youngs_modulus, self.stiffness, self.damping)
+        constants = self.scene_modulus, self.youngs_modulus, self.stiffness, self.damping
+        return ScaledSprings.of(*constants, damped=self.damped, driven=self.driven)
 
     @property
     def constants(self) -> tuple[wp.array, wp.array]:

@@ -9,7 +9,7 @@ import functools
 
 import warp as wp
 
-from warpbots.numerics import clear_gradients, launch, launch_adjoint, real
+from warpbots.numerics import clear_gradients, launch, launch_own_adjoint, real
 
 __all__ = ["ScaledSprings"]
 
@@ -22,9 +22,11 @@ class ScaledSprings:
         own: Young's moduli of the scene [Pa], shape (worlds, n_springs).
         youngs_modulus: Those in their place [Pa], shape (worlds, n_springs).
         given: Stiffness [N/m] and damping [N s/m] at the moduli of the scene, each of shape (worlds, n_springs).
-        ratio: Moduli over those of the scene [1], shape (worlds, n_springs).
+        ratio: Moduli over those of the scene [1], shape (worlds, n_springs); filled if it is read.
         stiffness: Spring constants [N/m], shape (worlds, n_springs).
-        damping: Damping along the springs [N s/m], shape (worlds, n_springs).
+        damping: Damping along the springs [N s/m], shape (worlds, n_springs); filled if it is read.
+        damped: Whether damping is read.
+        driven: Whether the ratio is read.
     """
 
     own: wp.array
@@ -33,60 +35,72 @@ class ScaledSprings:
     ratio: wp.array
     stiffness: wp.array
     damping: wp.array
+    damped: bool
+    driven: bool
 
     @staticmethod
-    def of(own: wp.array, youngs_modulus: wp.array, stiffness: wp.array, damping: wp.array) -> "ScaledSprings":
-        """Constants of springs, filled."""
+    def of(
+        own: wp.array, youngs_modulus: wp.array, stiffness: wp.array, damping: wp.array, damped: bool, driven: bool
+    ) -> "ScaledSprings":
+        """Constants of springs."""
         given = stiffness, damping
         gradient = any(a.requires_grad for a in (youngs_modulus, *given))
         made = (wp.zeros(a.shape, real, a.device, requires_grad=gradient) for a in (youngs_modulus, *given))
-        scaled = ScaledSprings(own, youngs_modulus, given, *made)
-        scaled.fill()
-        return scaled
+        return ScaledSprings(own, youngs_modulus, given, *made, damped, driven)
 
     def fill(self) -> None:
         """Compute the constants."""
-        launch(_scale_kernel(), self.ratio.shape, self._inputs(), self._outputs(), self.ratio.device)
+        inputs, outputs = self._flat()
+        launch(self._kernel(), self.ratio.size, inputs, outputs, self.ratio.device)
 
     def clear_gradients(self) -> None:
         """Gradients with respect to the constants to zero, if there are any."""
-        clear_gradients(a for a in self._outputs() if a.requires_grad)
+        if self.ratio.requires_grad:
+            clear_gradients([self.ratio, self.stiffness, self.damping])
 
     def adjoint(self) -> None:
         """Add to the gradients of what the constants follow from."""
         if self.ratio.requires_grad:
-            gradients = [[a.grad for a in arrays] for arrays in (self._inputs(), self._outputs())]
-            kernel, shape = _scale_kernel(), self.ratio.shape
-            launch_adjoint(kernel, shape, self._inputs(), self._outputs(), *gradients, self.ratio.device)
+            inputs, outputs = self._flat()
+            launch_own_adjoint(self._kernel(), self.ratio.size, [*inputs, *outputs], self.ratio.device)
 
-    def _inputs(self) -> list[wp.array]:
-        return [self.own, self.youngs_modulus, *self.given]
+    def _kernel(self) -> wp.Kernel:
+        return _scale_kernel(self.damped, self.driven)
 
-    def _outputs(self) -> list[wp.array]:
-        return [self.ratio, self.stiffness, self.damping]
+    def _flat(self) -> tuple[list[wp.array], list[wp.array]]:
+        """Inputs and outputs of the kernel, all worlds in one row."""
+        inputs, outputs = [self.own, self.youngs_modulus, *self.given], [self.stiffness, self.damping, self.ratio]
+        return [a.flatten() for a in inputs], [a.flatten() for a in outputs]
 
 
 @functools.cache
-def _scale_kernel() -> wp.Kernel:
-    """Kernel over (worlds, springs); differentiated by Warp."""
+def _scale_kernel(damped: bool, driven: bool) -> wp.Kernel:
+    """Kernel over the springs of all worlds; differentiated by Warp.
 
-    @wp.kernel(module=wp.get_module("warpbots.springs.scale"))
+    Args:
+        damped: Whether damping is read.
+        driven: Whether the ratio is read.
+    """
+
+    @wp.kernel(module=wp.get_module(f"warpbots.springs.scale_{damped:d}{driven:d}"))
     def scale(
         # model
-        own: wp.array2d[real],
-        youngs_modulus: wp.array2d[real],
-        stiffness: wp.array2d[real],
-        damping: wp.array2d[real],
+        own: wp.array[real],
+        youngs_modulus: wp.array[real],
+        stiffness: wp.array[real],
+        damping: wp.array[real],
         # out
-        ratio_out: wp.array2d[real],
-        stiffness_out: wp.array2d[real],
-        damping_out: wp.array2d[real],
+        stiffness_out: wp.array[real],
+        damping_out: wp.array[real],
+        ratio_out: wp.array[real],
     ):
         """r = E / E_0, k = r k_0, c = r c_0."""
-        w, s = wp.tid()
-        r = youngs_modulus[w, s] / own[w, s]
-        ratio_out[w, s] = r
-        stiffness_out[w, s] = r * stiffness[w, s]
-        damping_out[w, s] = r * damping[w, s]
+        s = wp.tid()
+        r = youngs_modulus[s] / own[s]
+        stiffness_out[s] = r * stiffness[s]
+        if wp.static(damped):
+            damping_out[s] = r * damping[s]
+        if wp.static(driven):
+            ratio_out[s] = r
 
     return scale
