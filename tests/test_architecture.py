@@ -63,9 +63,9 @@ def solver_classes():
         for name, cls in vars(module).items():
             own = inspect.isclass(cls) and cls.__module__ == module.__name__ and name in module.__all__
             if own and module.__name__.startswith("warpbots.solvers."):
-                if name.endswith(("Model", "State")) and dataclasses.is_dataclass(cls):
+                if (name.endswith(("Model", "State")) or name == "Dynamics") and dataclasses.is_dataclass(cls):
                     yield cls
-                elif issubclass(cls, Matter) or name in ("Readings", "Dynamics"):
+                elif issubclass(cls, Matter) or name == "Readings":
                     yield cls
 
 
