@@ -280,14 +280,14 @@ def test_info_of_rigid_bodies(rigid, capsys):
         "obstacle floor: HalfSpace",
         "state q: shape (1, 2)",
         "mass: mass, shape (1, 2)",
-        "(0.0166667 s in 1 substeps), implicit",
+        "(0.01 s in 1 substeps), implicit",
     ):
         assert words in said.out
     assert "particles" not in said.out
     assert cli.main(["info", "held.usda"]) == 0
     assert "Servo turn at joint pivot, stiffness 5" in capsys.readouterr().out
     assert cli.main(["info", "cart.usda", "--solver", "articulated"]) == 0
-    assert capsys.readouterr().err == ""
+    assert "instead" not in capsys.readouterr().err
 
 
 def test_simulate_rigid_bodies(rigid, tmp_path):

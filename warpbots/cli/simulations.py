@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 import warpbots as wb
@@ -38,9 +37,17 @@ def add_scene(command: argparse.ArgumentParser) -> None:
     """Arguments of every command that simulates a file."""
     command.add_argument("scene", metavar="FILE", help="USD scene, or robot (.urdf, or .xml for MJCF)")
     command.add_argument("--solver", choices=tuple(_SOLVERS), help="default: the first that can simulate the scene")
-    command.add_argument("--dx", type=positive, help="size of a cell, spacing of a lattice [m]; default: the scene's")
-    command.add_argument("--dt", type=positive, help="time between two control signals [s]; default: the scene's")
-    command.add_argument("--substeps", type=count, help="solver steps in that time; default: the scene's")
+    command.add_argument(
+        "--dx",
+        type=positive,
+        help="size of a cell, spacing of a lattice [m]; default: the scene's, else one that fits it",
+    )
+    command.add_argument(
+        "--dt", type=positive, help="time between two control signals [s]; default: the scene's, else 0.01"
+    )
+    command.add_argument(
+        "--substeps", type=count, help="solver steps in that time; default: the scene's, else as few as are stable"
+    )
     command.add_argument("--device", help="Warp device, such as cpu or cuda:0")
     add_root(command)
 
@@ -55,7 +62,9 @@ def add_root(command: argparse.ArgumentParser) -> None:
 
 def add_motion(command: argparse.ArgumentParser) -> None:
     """Arguments of every command that shows a motion."""
-    command.add_argument("--steps", type=count, help="control intervals to simulate; default: the scene's")
+    command.add_argument(
+        "--steps", type=count, help="control intervals to simulate; default: the scene's, else those of 2 s"
+    )
     command.add_argument("--controller", type=Path, help="controller.pt of a training; default: no control")
 
 
@@ -67,21 +76,19 @@ def read(path: str, asset_root: str | None) -> wb.Scene:
 
 
 def simulation(options: argparse.Namespace) -> wb.Simulation:
-    """The simulation of a scene, with the options of the user, else of its task, else defaults for its size.
+    """The simulation of a scene, with the options of the user, else what `Simulation` chooses for it.
 
     Raises:
         SceneError: No solver can simulate the scene.
     """
     scene = read(options.scene, options.asset_root)
     task = scene.task
-    size = [float(edge) for edge in np.subtract(*scene.bounds[::-1]) if edge > 0.0]
-    dx = _said(options.dx, task.cell_size if task else min(size, default=1.0) / 8.0)
-    dt = _said(options.dt, task.control_interval if task else 1.0 / 60.0)
     faults = []
     for name in [options.solver] if options.solver else _SOLVERS:
         substeps = _said(options.substeps, task.substeps if task and name == "mpm" else None)
         try:
-            simulation = wb.Simulation(scene, _SOLVERS[name](scene, dx), dt, substeps, device=options.device)
+            solver = _SOLVERS[name](scene, options.dx)
+            simulation = wb.Simulation(scene, solver, options.dt, substeps, device=options.device)
         except wb.SceneError as error:
             faults.append(error)
             continue
@@ -96,7 +103,7 @@ def _said(option: Any, default: Any) -> Any:
     return default if option is None else option
 
 
-def _springs(scene: wb.Scene, spacing: float) -> wb.MassSpring:
+def _springs(scene: wb.Scene, spacing: float | None) -> wb.MassSpring:
     """A mass-spring solver whose vibrations decay within milliseconds unless the materials have damping."""
     damped = any(m.damping for body in scene.soft for m in (body.material, *body.region_materials.values()))
     return wb.MassSpring(spacing, damping=0.0 if damped else 2e-3)
@@ -108,7 +115,7 @@ _SOLVERS = {
     "articulated": lambda scene, dx: wb.Articulated(),
     "projective": lambda scene, dx: wb.ProjectiveDynamics(dx),
 }
-"""Solvers by name, as functions of a scene and a resolution [m], in order of preference."""
+"""Solvers by name, as functions of a scene and a resolution [m] or None, in order of preference."""
 
 
 def steps(options: argparse.Namespace, simulation: wb.Simulation) -> int:
