@@ -17,7 +17,20 @@ from warpbots.solvers.mpm.transfer_adjoint import adj_move_kernel
 pytestmark = pytest.mark.skipif(sys.platform == "darwin", reason="Warp for macOS comes without CUDA")
 
 TESTS = Path(__file__).resolve().parent
-SCENES = ("flat", "machine", "particles", "springs", "cubes", "winged", "turning", "driven", "breathing", "tied", "sled", "hand")
+SCENES = (
+    "flat",
+    "machine",
+    "particles",
+    "springs",
+    "cubes",
+    "winged",
+    "turning",
+    "driven",
+    "breathing",
+    "tied",
+    "sled",
+    "hand",
+)
 """Scenes of `in_orders`, which together launch every kernel that a step has."""
 
 

@@ -14,6 +14,14 @@ ANSWERS = {
         ("mode = 2", "mode = 0"),
         ("rise = 2.0", "rise = 2**1.5"),
     ],
+    "03_solvers": [
+        (
+            "sheared = force * length / (5 / 6 * shear * side**2)\nfactor = (8 * (sag - sheared) + 2 * sheared) / sag",
+            "factor = 2.0",
+        ),
+        ('softer = ratio["projective"] * E', "softer = E"),
+        ("more_steps = 2", "more_steps = 4"),
+    ],
     "04_mpm": [
         ("growth = 4", "growth = 2"),
         (

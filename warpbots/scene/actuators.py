@@ -137,6 +137,8 @@ class Cavity:
 
     which fills the undeformed chamber of volume V_0 at ambient pressure for u = 0.
 
+    Only `ProjectiveDynamics` has chambers. Its page in the documentation shows how to make a hollow body.
+
     Attributes:
         name: Name of the actuator; its control channel carries this name.
         region: Name of the region around the chamber.
