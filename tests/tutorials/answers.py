@@ -9,6 +9,15 @@ ANSWERS = {
             "slope = 0.1",
         ),
     ],
+    "01_usd": [
+        ("number = 3e6", "number = 3e5"),
+        (
+            'layer = TWIN.replace(\'def "Twin" (references = </Lab/Ball>)\', \'over "Ball"\').replace("(15, 45, 0)", "(0, 35.66, 0)")',
+            'layer = TWIN.replace(\'def "Twin" (references = </Lab/Ball>)\', \'over "Ball"\').replace("(15, 45, 0)", "(0, 30.66, 0)")',
+        ),
+        ("modulus = 5e4 * 1.62 / 9.81", "modulus = 5e4 * (1.62 / 9.81) ** 0.5"),
+        ("width = max(np.ptp(triangles(surface, code)[0][..., 0]) for code in range(43))", "width = 10.0"),
+    ],
     "02_springs": [
         ("five_hertz = (2 * math.pi * 5) ** 2 * m1 * m2 / (m1 + m2)", "five_hertz = k / 2"),
         ("mode = 2", "mode = 0"),
