@@ -23,15 +23,22 @@ SIZE = (480, 320)  # of a thumbnail [pixels]
 MOMENT = {
     "bones_in_an_arm": 1.0,
     "bouncing_balls": 0.42,
+    "ball_in_a_hammock": 0.4,
+    "design_kept_in_usd": 0.6,
     "double_pendulum": 0.3,
     "flag_in_the_wind": 0.8,
     "hand_from_mjcf": 1.0,
+    "pneumatic_finger": 1.0,
+    "squeezed_through_a_gap": 0.2,
     "swimmer": 0.55,
     "walker_that_learns": 0.8,
     "yielding_truss": 1.0,
 }
 """Share of a motion at which it is drawn; by default 0.5."""
-PLOTS = {"friction_on_an_incline", "optimise_a_throw"}
+PLOTS = {
+    "friction_on_an_incline", "gravity_compensation", "one_finger_three_solvers", "optimise_a_throw",
+    "worlds_of_stiffness",
+}  # fmt: skip
 """Scripts whose plot is their thumbnail."""
 CUTS = {"bones_in_an_arm": wb.shapes.HalfSpace((0, 0, 0), (0, 1, 0))}
 """Soft matter that is left out."""
