@@ -19,8 +19,7 @@ finger = wb.SoftBody("finger", Box((0, 0, 0), (0.2, 0.04, 0.04)), rubber, region
 muscle = wb.Muscle("pull", "top", (1, 0, 0), max_stress=2e4)
 scene = wb.Scene([finger], [muscle], constraints=[wb.Constraint("root")], gravity=(0, 0, 0))
 figure, ax = plt.subplots(figsize=(7, 3), layout="constrained")
-steps = 60
-pull = torch.sin(torch.linspace(0.0, 6.0, steps)).square()[:, None]
+pull = torch.sin(torch.linspace(0.0, 6.0, (steps := 60))).square()[:, None]
 for solver in (wb.MPM(), wb.MassSpring(), wb.ProjectiveDynamics()):
     sim = wb.Simulation(scene, solver, dt=0.01)
     tip = sim.region("tip")
