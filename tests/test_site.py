@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from PIL import Image
 
 from warpbots import cli
 
@@ -69,6 +71,23 @@ def test_script_of_the_gallery(script, run, tmp_path):
         np.concatenate([np.ravel(v.detach()) for v in vars(s).values()]) for s in (motion.start, motion.final)
     )
     assert np.isfinite(after).all() and not np.array_equal(before, after)
+
+
+def test_pictures_of_the_gallery_are_drawn(monkeypatch, tmp_path):
+    """By the command that the README shows."""
+    names = re.search(r"docs/draw_gallery.py (.*)", (ROOT / "README.md").read_text())[1].split()
+    assert len(names) == 4 and {*names} <= {script.stem for script in SCRIPTS}
+    for folder in ("pictures", "thumbnails"):
+        (tmp_path / folder).mkdir()
+    short = small((DOCS / "gallery" / "bouncing_balls.py").read_text(), most=4)
+    (tmp_path / "bouncing_balls.py").write_text(short)
+    main = runpy.run_path(str(DOCS / "draw_gallery.py"))["main"]
+    main.__globals__["FOLDER"] = tmp_path
+    monkeypatch.setattr(sys, "argv", ["draw_gallery.py", "bouncing_balls"])
+    main()
+    with Image.open(tmp_path / "thumbnails" / "bouncing_balls.png") as thumbnail:
+        assert thumbnail.size == (480, 320)
+    assert (tmp_path / "pictures" / "bouncing_balls.png").stat().st_size > 1000
 
 
 def test_gallery_shows_every_script():
