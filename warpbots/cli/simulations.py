@@ -75,13 +75,17 @@ def read(path: str, asset_root: str | None) -> wb.Scene:
     return wb.usd.read(path, asset_root=asset_root)
 
 
-def simulation(options: argparse.Namespace) -> wb.Simulation:
+def simulation(options: argparse.Namespace, scene: wb.Scene | None = None) -> wb.Simulation:
     """The simulation of a scene, with the options of the user, else what `Simulation` chooses for it.
+
+    Args:
+        options: Those of the command.
+        scene: What is in the file; None to read it.
 
     Raises:
         SceneError: No solver can simulate the scene.
     """
-    scene = read(options.scene, options.asset_root)
+    scene = read(options.scene, options.asset_root) if scene is None else scene
     task = scene.task
     faults = []
     for name in [options.solver] if options.solver else _SOLVERS:

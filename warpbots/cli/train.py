@@ -48,9 +48,10 @@ def _about(simulation: wb.Simulation, policy: wb.controllers.MLP, steps: int) ->
 
 def train(options: argparse.Namespace) -> None:
     """Train it, and write it with its loss and its motion to a folder."""
-    simulation = simulations.simulation(options)
-    if not simulation.channels:
+    scene = simulations.read(options.scene, options.asset_root)
+    if not scene.actuators:
         raise ValueError(f"{options.scene} has no actuators to train; see 'warpbots info {options.scene}'")
+    simulation = simulations.simulation(options, scene)
     if simulation.scene.rigid and not _can_travel(simulation):
         raise ValueError(
             f"{options.scene}: this command trains robots to travel, but the base of this one is fixed to the "
