@@ -133,8 +133,8 @@ def test_a_kill_at_any_moment_leaves_one_run_that_goes_on(scene_file, tmp_path, 
     monkeypatch.setattr(wb.view, "save_loss", lambda path, history: path.write_text(""))
     few = ("--steps", "4")
     former, whole = tmp_path / "former", tmp_path / "whole"
-    assert train("cube.usda", former, *few, "--iterations", "1", "--seed", "9") == 0
-    assert train("cube.usda", whole, *few, "--iterations", "2") == 0
+    assert train(scene_file, former, *few, "--iterations", "1", "--seed", "9") == 0
+    assert train(scene_file, whole, *few, "--iterations", "2") == 0
 
     def killed_after(calls, *words):
         def counted(call):
@@ -151,7 +151,7 @@ def test_a_kill_at_any_moment_leaves_one_run_that_goes_on(scene_file, tmp_path, 
             for name in ("replace", "unlink"):
                 patch.setattr(Path, name, counted(getattr(Path, name)))
             with contextlib.suppress(Killed):
-                assert train("cube.usda", *words) == 0
+                assert train(scene_file, *words) == 0
                 return False
         return True
 
@@ -175,7 +175,7 @@ def test_a_kill_at_any_moment_leaves_one_run_that_goes_on(scene_file, tmp_path, 
         if (out / "controller.pt").exists():
             assert min(abs(score(out) - loss) for loss in run) < 1e-7
         if calls:  # before, the checkpoint is the former one
-            assert train("cube.usda", out, *few, "--iterations", "2", "--resume") == 0
+            assert train(scene_file, out, *few, "--iterations", "2", "--resume") == 0
             assert losses(out) == losses(whole)
         calls += 1
     assert calls > 10
