@@ -128,7 +128,7 @@ def turning() -> dict[str, np.ndarray]:
     plane = wb.Constraint("stator", "plane", (0.1, 0.2, 1.0))
     machine = soft_bodies.machine()
     scene = dataclasses.replace(machine, actuators=(*machine.actuators, wave), constraints=(plane,))
-    solver = wb.ProjectiveDynamics(soft_bodies.CELL, collisions=False)
+    solver = wb.ProjectiveDynamics(soft_bodies.CELL, collisions=False, tolerance=TIGHT)
     return moved(wb.Simulation(scene, solver, soft_bodies.DT))
 
 
@@ -163,7 +163,7 @@ def tied() -> dict[str, np.ndarray]:
     beam = soft_bodies.beam()
     weld = Attachment("weld", "beam", "tip", [(0.16, y, z) for y in (0.02, 0.06) for z in (0.02, 0.06)])
     tip = SoftBody("tip", Box((0.16, 0, 0), (0.32, 0.08, 0.08)), beam.bodies[0].material)
-    rod = Obstacle(Capsule((0.26, -1.0, -0.012), (0.3, 1.0, -0.012), 0.01), "friction", 0.3)
+    rod = Obstacle(Capsule((0.26, -1.0, -0.01), (0.3, 1.0, -0.01), 0.01), "friction", 0.3)
     scene = dataclasses.replace(beam, bodies=(*beam.bodies, tip), attachments=(weld,), obstacles=(rod,))
     solver = wb.ProjectiveDynamics(soft_bodies.CELL, splitting=True, tolerance=TIGHT)
     return moved(wb.Simulation(scene, solver, soft_bodies.DT), steps=1)
@@ -176,7 +176,7 @@ def sled() -> dict[str, np.ndarray]:
     import warpbots as wb
     from warpbots.scene import Scene, floor
 
-    scene = Scene(bare_bones.sled((0.0, 0.0, 0.0305), velocity=(0.5, 0.0, -0.5)), obstacles=(floor(friction=0.3),))
+    scene = Scene(bare_bones.sled((0.0, 0.0, 0.0005), velocity=(0.5, 0.0, -0.5)), obstacles=(floor(friction=0.3),))
     return moved(wb.Simulation(scene, wb.ProjectiveDynamics(bare_bones.CELL, tolerance=TIGHT), 5e-3), steps=1)
 
 

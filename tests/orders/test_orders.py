@@ -20,6 +20,9 @@ pytestmark = pytest.mark.verification
 TESTS = Path(__file__).resolve().parents[1]
 GATHERED = ("springs", "machine", "cubes", "winged", "turning", "driven", "breathing", "tied", "sled", "hand")
 """Scenes in whose motion every sum is taken by one thread, or by several in an order of their own."""
+TOUCHING = dict.fromkeys(("springs", "cubes", "breathing", "tied", "sled", "particles"), "friction")
+TOUCHING["hand"] = "contact_stiffness"
+"""Scenes in contact, and a parameter that moves them only there."""
 SCATTERED = ("flat", "particles")
 """Scenes whose particles add to nodes by atomic operations, which round as they come."""
 
@@ -71,6 +74,13 @@ def test_orders_are_seen(order):
     ((_, first, other),) = pairs("race", order)
     assert not np.array_equal(first, other)
     np.testing.assert_array_equal(np.sort(other), first)
+
+
+@pytest.mark.parametrize("scene", marked(tuple(TOUCHING)))
+def test_scenes_touch(scene):
+    """What is meant to be in contact is."""
+    gradients = {name: first for name, first, _ in pairs(scene, "reversed")}
+    assert np.abs(gradients["d_" + TOUCHING[scene]]).max() > 0.0
 
 
 @ORDERS
