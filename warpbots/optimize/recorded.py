@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from warpbots.optimize.problem import Evaluation, Problem, largest_violation
-from warpbots.optimize.run import random_state, set_random_state
+from warpbots.optimize.run import Complete, Progress, random_state, set_random_state
 
 __all__ = ["Recorded", "RecordedEvaluations"]
 
@@ -46,17 +46,38 @@ class RecordedEvaluations:
     same random numbers, because its derivatives may not have been taken yet.
 
     Attributes:
-        iteration: Of the method, for messages.
+        iteration: Number of iterations that were noted.
     """
 
-    def __init__(self, problem: Problem):
-        """Record evaluations of `problem`."""
+    def __init__(self, problem: Problem, derivatives: bool = True):
+        """Record evaluations of `problem`; without `derivatives`, no graph is built."""
         self.iteration = 0
-        self._problem = problem
+        self._problem, self._derivatives = problem, derivatives
+        self._before = problem.episodes
         self._past: list[Recorded] = []
         self._replay: list[Recorded] = []
+        self._known = 0  # iterations that the stopped run has noted
         self._random: dict[str, Any] | None = None  # at the last evaluation
         self._live: Evaluation | None = None  # the last evaluation with its graph
+
+    def note(self, run: Progress, here: Recorded) -> None:
+        """An iteration has arrived at a recorded point; what the stopped run has noted already is passed over.
+
+        Raises:
+            Complete: All iterations are done.
+            Stopped: A callback asked to stop.
+        """
+        self.iteration += 1
+        if self.iteration > self._known:
+            self._problem.unknowns.set_vector(here.point.numpy())
+            norm = None if here.jacobian is None else here.jacobian[0].norm().item()
+            run.note(here.loss, here.violation, norm)
+            if self.iteration > 1:
+                run.complete()
+            else:
+                run.save()
+        if self.iteration > run.iterations:
+            raise Complete
 
     def at(self, point: np.ndarray, derivatives: bool = False) -> Recorded:
         """What is known at a point; the unknowns are set to it.
@@ -84,6 +105,8 @@ class RecordedEvaluations:
     def state_dict(self) -> dict[str, Any]:
         """All evaluations, and the random state at the last one."""
         return {
+            "before": self._before,
+            "noted": self.iteration,
             "evaluations": [dict(vars(r)) for r in self._past],
             "random": self._random or random_state(),
         }
@@ -92,6 +115,7 @@ class RecordedEvaluations:
         """Replay what `state_dict` gave."""
         self._replay = [Recorded(**r) for r in state["evaluations"]]
         self._random, self._past, self._live = state["random"], [], None
+        self._before, self._known, self.iteration = state["before"], state["noted"], 0
 
     def _next(self, z: torch.Tensor, derivatives: bool) -> Recorded:
         if self._replay and not torch.equal(self._replay[0].point, z):
@@ -107,8 +131,8 @@ class RecordedEvaluations:
         if replayed is not None:
             set_random_state(self._random)
         self._random = random_state()
-        self._problem.episodes = len(self._past)
-        with torch.set_grad_enabled(True):
+        self._problem.episodes = self._before + len(self._past)
+        with torch.set_grad_enabled(self._derivatives):
             now = self._problem.evaluate(self.iteration)
         self._live = now
         self._past.append(

@@ -19,17 +19,42 @@ from warpbots.optimize.loggers import Logger, write
 from warpbots.optimize.problem import Problem
 from warpbots.output_files import replacing
 
-__all__ = ["Method", "Run", "Search", "Stopped", "random_state", "set_random_state"]
+__all__ = ["Complete", "Method", "Progress", "Run", "Search", "Stopped", "random_state", "set_random_state"]
 
 
 class Stopped(Exception):
     """A callback asked to stop."""
 
 
+class Complete(Stopped):
+    """All iterations are done."""
+
+
+class Progress(Protocol):
+    """What a search knows of its run, and tells it; `Run` says more.
+
+    Attributes:
+        iterations: Total number of iterations.
+        done: Number of iterations that are complete.
+    """
+
+    iterations: int
+    done: int
+
+    def note(self, loss: float, violation: float = 0.0, gradient_norm: float | None = None) -> None:
+        """Record the start of an iteration."""
+
+    def complete(self) -> None:
+        """An iteration is complete."""
+
+    def save(self) -> None:
+        """Write the state to the checkpoint."""
+
+
 class Search(Protocol):
     """A method at work on a problem."""
 
-    def run(self, run: "Run") -> None:
+    def run(self, run: Progress) -> None:
         """Work until `run.iterations` are done or the method has converged; note and save each iteration."""
 
     def state_dict(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from warpbots.optimize.problem import Problem
 from warpbots.optimize.recorded import RecordedEvaluations
-from warpbots.optimize.run import Run, Stopped
+from warpbots.optimize.run import Progress
 
 __all__ = ["SciPy"]
 
@@ -59,7 +59,7 @@ class _SciPySearch:
         self._method, self._problem = method, problem
         self._start = problem.unknowns.vector()
         self._evaluations = RecordedEvaluations(problem)
-        self._noted: list[np.ndarray] = []
+        self._noted: np.ndarray | None = None
 
     def state_dict(self) -> dict[str, Any]:
         return {"start": self._start.tolist(), **self._evaluations.state_dict()}
@@ -68,11 +68,11 @@ class _SciPySearch:
         self._start = np.array(state["start"])
         self._evaluations.load_state_dict(state)
 
-    def run(self, run: Run) -> None:
+    def run(self, run: Progress) -> None:
         from scipy.optimize import Bounds, minimize
 
         name, at = self._method.name, self._evaluations.at
-        first, self._known = at(self._start, derivatives=True), len(run.history.loss)
+        first = at(self._start, derivatives=True)
         lower, upper = self._problem.unknowns.bounds()
 
         def gradient(z: np.ndarray) -> np.ndarray:
@@ -99,22 +99,11 @@ class _SciPySearch:
         )
         self._note(run, result.x)
 
-    def _note(self, run: Run, z: np.ndarray) -> None:
-        """Record where an iteration has arrived; what the stopped run has recorded already is passed over."""
-        if self._noted and np.array_equal(self._noted[-1], z):
-            return
-        self._noted.append(z.copy())
-        self._evaluations.iteration = len(self._noted)
-        if len(self._noted) <= self._known:
-            return
-        here = self._evaluations.at(z, derivatives=True)
-        run.note(here.loss, here.violation, float(np.linalg.norm(here.jacobian[0])))
-        if len(self._noted) > 1:
-            run.complete()
-        else:
-            run.save()
-        if run.done >= run.iterations:
-            raise Stopped
+    def _note(self, run: Progress, z: np.ndarray) -> None:
+        """Record where an iteration has arrived."""
+        if self._noted is None or not np.array_equal(self._noted, z):
+            self._noted = z.copy()
+            self._evaluations.note(run, self._evaluations.at(z, derivatives=True))
 
     def _constraints(self, n_equality: int, n_inequality: int) -> Any:
         """Constraints as the method wants them."""

@@ -8,8 +8,9 @@ import numpy as np
 import torch
 
 from warpbots.optimize.methods.augmented_lagrangian import AugmentedLagrangian, Multipliers
+from warpbots.optimize.methods.smoothing import Smoothing
 from warpbots.optimize.problem import Evaluation, Problem
-from warpbots.optimize.run import Run
+from warpbots.optimize.run import Progress
 
 __all__ = ["Torch"]
 
@@ -31,6 +32,7 @@ class Torch:
         project: Callable[[], None] | None = None,
         scheduler: Callable[[torch.optim.Optimizer], _Scheduler] | None = None,
         constraints: AugmentedLagrangian | None = None,
+        smoothing: Smoothing | None = None,
         **options: Any,
     ):
         """Choose an optimiser.
@@ -43,11 +45,12 @@ class Torch:
             scheduler: Makes a scheduler of the learning rate from the optimiser, such as
                 ``lambda rule: torch.optim.lr_scheduler.StepLR(rule, 50)``; it advances after every step.
             constraints: How constraints are enforced; None for problems without.
+            smoothing: Perturbations of the unknowns over which the loss is averaged; None for none.
             options: Options of `optimizer`, such as ``lr=1e-2``.
         """
         self._optimizer, self._project, self._scheduler = optimizer, project, scheduler
         self._options = {n: value.item() if isinstance(value, np.generic) else value for n, value in options.items()}
-        self._max_norm, self._constraints = max_norm, constraints
+        self._max_norm, self._constraints, self._smoothing = max_norm, constraints, smoothing
 
     @property
     def constrained(self) -> bool:
@@ -56,10 +59,10 @@ class Torch:
 
     def about(self) -> Mapping[str, Any]:
         """Settings that determine the result, by name."""
-        more = {} if self._constraints is None else {"constraints": repr(self._constraints)}
-        if self._scheduler is not None:
-            more["scheduler"] = self._scheduler
-        return {"optimizer": self._optimizer, **self._options, "max_norm": self._max_norm, **more}
+        parts = {"constraints": self._constraints, "smoothing": self._smoothing, "scheduler": self._scheduler}
+        return {"optimizer": self._optimizer, **self._options, "max_norm": self._max_norm} | {
+            name: part for name, part in parts.items() if part is not None
+        }
 
     def search(self, problem: Problem) -> "_TorchSearch":
         """The optimiser at work on a problem.
@@ -75,7 +78,7 @@ class Torch:
             )
         scheduler = None if self._scheduler is None else self._scheduler(rule)
         multipliers = None if self._constraints is None else Multipliers(self._constraints)
-        return _TorchSearch(problem, rule, scheduler, multipliers, self._max_norm, self._project)
+        return _TorchSearch(problem, rule, scheduler, multipliers, self._smoothing, self._max_norm, self._project)
 
 
 class _TorchSearch:
@@ -85,19 +88,21 @@ class _TorchSearch:
         rule: torch.optim.Optimizer,
         scheduler: _Scheduler | None,
         multipliers: Multipliers | None,
+        smoothing: Smoothing | None,
         max_norm: float | None,
         project: Callable[[], None] | None,
     ):
         self._problem, self._rule, self._scheduler, self._multipliers = problem, rule, scheduler, multipliers
+        self._smoothing = smoothing
         self._max_norm, self._project = math.inf if max_norm is None else max_norm, project
 
-    def run(self, run: Run) -> None:
+    def run(self, run: Progress) -> None:
         run.save()
         for iteration in range(run.done, run.iterations):
             self._step(run, iteration)
             run.complete()
         with torch.no_grad():
-            last = self._problem.evaluate(run.iterations)
+            last = self._evaluate(run.iterations)
             run.note(last.value, last.violation)
 
     def state_dict(self) -> dict[str, Any]:
@@ -110,16 +115,45 @@ class _TorchSearch:
             if part is not None:
                 part.load_state_dict(state[name])
 
-    def _step(self, run: Run, iteration: int) -> None:
+    def _evaluate(self, iteration: int) -> Evaluation:
+        """Evaluate the problem, and add gradients to the unknowns if torch records them."""
+        if self._smoothing is not None:
+            return self._smoothed(iteration, self._smoothing)
+        now = self._problem.evaluate(iteration)
+        if torch.is_grad_enabled():
+            self._merit(now).backward()
+        return now
+
+    def _smoothed(self, iteration: int, smoothing: Smoothing) -> Evaluation:
+        """The same for means over perturbed unknowns."""
+        seen, unknowns, slopes = [], self._problem.unknowns, torch.is_grad_enabled()
+        for directions, sign in smoothing.perturbed(unknowns):
+            with torch.set_grad_enabled(slopes and smoothing.order == 1):
+                now = self._problem.evaluate(iteration)
+                merit = self._merit(now) / smoothing.samples
+            if merit.requires_grad:
+                merit.backward()
+            elif slopes:
+                unknowns.add_gradient(directions, sign * merit.item() / smoothing.deviation)
+            seen.append(now)
+        loss, equality, inequality = (
+            torch.stack([getattr(now, name).detach() for now in seen]).mean(dim=0)
+            for name in ("loss", "equality", "inequality")
+        )
+        return Evaluation(loss, loss.item(), equality, inequality)
+
+    def _merit(self, now: Evaluation) -> torch.Tensor:
+        """What is minimised without constraints."""
+        return now.loss if self._multipliers is None else self._multipliers.merit(now)
+
+    def _step(self, run: Progress, iteration: int) -> None:
         unknowns, rule, multipliers = self._problem.unknowns, self._rule, self._multipliers
         evaluations: list[Evaluation] = []
 
         def closure() -> torch.Tensor:
             rule.zero_grad()
             unknowns.from_leaves()
-            now = self._problem.evaluate(iteration)
-            merit = now.loss if multipliers is None else multipliers.merit(now)
-            merit.backward()
+            now = self._evaluate(iteration)
             if iteration == 0 and not evaluations:
                 self._problem.check_paths([t.grad for t in unknowns.tensors])
             unknowns.gradients_to_leaves()
@@ -127,7 +161,7 @@ class _TorchSearch:
             if not evaluations:  # the first evaluation has the unknowns of the start of the iteration
                 run.note(now.value, now.violation, norm.item())
             evaluations.append(now)
-            return merit
+            return self._merit(now).detach()
 
         rule.step(closure)
         unknowns.from_leaves()
