@@ -110,6 +110,14 @@ def test_the_multiplier_is_that_of_the_optimum():
     assert x.tolist() == pytest.approx([1.0, 1.0], abs=1e-5)
 
 
+def test_a_constraint_that_binds_late_has_no_memory_of_its_slack():
+    """Minimise (x − 3)² from −5 under x ≤ 1, slowly: many updates find the constraint slack."""
+    x = leaf(-5.0)
+    rule = wb.methods.Torch(torch.optim.SGD, lr=0.02, constraints=Lagrangian(every=5))
+    wb.minimize(lambda: wb.Outcome(((x - 3) ** 2).sum(), {}, {"x": x - 1}), x, rule, iterations=300, **QUIET)
+    assert x.item() == pytest.approx(1.0, abs=2e-3)
+
+
 @pytest.mark.parametrize("name", ["L-BFGS-B", "SLSQP", "trust-constr"])
 @pytest.mark.filterwarnings("ignore:delta_grad")
 def test_bounds_hold_in_every_rollout_and_scales_change_nothing_but_units(name):
@@ -125,6 +133,21 @@ def test_bounds_hold_in_every_rollout_and_scales_change_nothing_but_units(name):
     wb.minimize(loss, unknown, wb.methods.SciPy(name), iterations=100, **QUIET)
     assert x.tolist() == pytest.approx([1.0, -1.0], abs=1e-3)
     assert min(s[1].item() for s in seen) >= -1.0
+
+
+@pytest.mark.filterwarnings("ignore:delta_grad")
+def test_an_interior_point_method_that_leaves_the_bounds_sees_the_nearest_point_inside():
+    x, unknown, outcome = hock_schittkowski_71()
+    seen, asked = [], wb.methods.SciPy("trust-constr")
+
+    def watched():
+        seen.append(x.detach().clone())
+        return outcome()
+
+    search = asked.search(Problem(watched, Unknowns(unknown), True))
+    far = search._evaluations.at(np.array([0.9, 5.0, 5.1, 1.0]), derivatives=True)
+    assert seen[0].tolist() == [1.0, 5.0, 5.0, 1.0]
+    assert far.loss == 16.0
 
 
 def test_torch_steps_are_in_units_of_the_scale_and_projected_onto_bounds():

@@ -17,7 +17,7 @@ _ENOUGH = 0.25  # a violation that falls to this fraction between two updates fa
 class AugmentedLagrangian:
     """How an optimiser of torch enforces constraints: with multipliers λ, μ and a quadratic penalty ρ.
 
-    It minimises f + λ·h + ρ/2 |h|² + 1/(2ρ) (|max(0, μ + ρ g)|² − |μ|²) for equality constraints h = 0 and inequality
+    It minimises f + λ·h + ρ/2 |h|² + 1/(2ρ) |max(0, μ + ρ g)|² for equality constraints h = 0 and inequality
     constraints g ≤ 0. From time to time the multipliers become λ + ρ h and max(0, μ + ρ g), and the optimiser begins
     with fresh momentum or curvature. With a `growth` above one, ρ grows if the violation has not fallen to a quarter
     since the last update; an optimiser with a constant step never comes that close, and is slowed down by the steep
@@ -51,11 +51,11 @@ class Multipliers:
         self._penalty, self._violation = settings.penalty, torch.inf
 
     def merit(self, now: Evaluation) -> torch.Tensor:
-        """The augmented Lagrangian."""
+        """The augmented Lagrangian, up to a constant."""
         h, g, rho = now.equality, now.inequality, self._penalty
         if self._equality.shape != h.shape or self._inequality.shape != g.shape:  # the first evaluation
             self._equality, self._inequality = torch.zeros_like(h).detach(), torch.zeros_like(g).detach()
-        bent = torch.relu(self._inequality + rho * g).square().sum() - self._inequality.square().sum()
+        bent = torch.relu(self._inequality + rho * g).square().sum()
         return now.loss + self._equality @ h + 0.5 * rho * h.square().sum() + 0.5 / rho * bent
 
     def after(self, iteration: int, now: Evaluation) -> bool:
