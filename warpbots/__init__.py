@@ -11,7 +11,7 @@ import warp as _warp
 
 from warpbots import controllers, materials, meshing, observers
 from warpbots.gradients import Checkpoints
-from warpbots.optimize import Bounded, History, fit, hessian_product
+from warpbots.optimize import Bounded, History, Outcome, Unknown, fit, hessian_product, methods, minimize
 from warpbots.scene import (
     Attachment,
     Cable,
@@ -80,6 +80,7 @@ __all__ = [
     "Muscle",
     "Obstacle",
     "Oscillation",
+    "Outcome",
     "PneumaticCell",
     "Pressure",
     "ProjectiveDynamics",
@@ -93,6 +94,7 @@ __all__ = [
     "Task",
     "Torque",
     "Trajectory",
+    "Unknown",
     "controllers",
     "fit",
     "floor",
@@ -105,6 +107,8 @@ __all__ = [
     "load_tetrahedra",
     "materials",
     "meshing",
+    "methods",
+    "minimize",
     "observers",
     "set_down",
     "shapes",

@@ -19,6 +19,7 @@ _PUBLIC = (
     "warpbots.materials",
     "warpbots.meshing",
     "warpbots.observers",
+    "warpbots.optimize.methods",
     "warpbots.scene.shapes",
     "warpbots.solvers",
     "warpbots.solvers.articulated",

@@ -1,8 +1,12 @@
-"""Optimisation on top of torch."""
+"""Optimisation of anything that a rollout depends on."""
 
+from warpbots.optimize import methods
 from warpbots.optimize.bounds import Bounded
 from warpbots.optimize.curvature import hessian_product
 from warpbots.optimize.fit import fit
 from warpbots.optimize.history import History
+from warpbots.optimize.minimize import minimize
+from warpbots.optimize.problem import Outcome
+from warpbots.optimize.unknowns import Unknown
 
-__all__ = ["Bounded", "History", "fit", "hessian_product"]
+__all__ = ["Bounded", "History", "Outcome", "Unknown", "fit", "hessian_product", "methods", "minimize"]

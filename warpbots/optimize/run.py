@@ -1,96 +1,210 @@
-"""A resumable optimisation: its state, as in torch, and the file that keeps it."""
+"""A resumable optimisation: its state, the file that keeps it, and what is told to bars, loggers and callbacks."""
 
 import contextlib
 import random
+import time
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
+from tqdm import tqdm
 
 from warpbots.optimize.history import History
+from warpbots.optimize.loggers import Logger, write
+from warpbots.optimize.problem import Problem
 from warpbots.output_files import replacing
 
-__all__ = ["Run"]
+__all__ = ["Complete", "Method", "Progress", "Run", "Search", "Stopped", "random_state", "set_random_state"]
+
+
+class Stopped(Exception):
+    """A callback asked to stop."""
+
+
+class Complete(Stopped):
+    """All iterations are done."""
+
+
+class Progress(Protocol):
+    """What a search knows of its run, and tells it; `Run` says more.
+
+    Attributes:
+        iterations: Total number of iterations.
+        done: Number of iterations that are complete.
+    """
+
+    iterations: int
+    done: int
+
+    def note(self, loss: float, violation: float = 0.0, gradient_norm: float | None = None) -> None:
+        """Record the start of an iteration."""
+
+    def complete(self) -> None:
+        """An iteration is complete."""
+
+    def save(self) -> None:
+        """Write the state to the checkpoint."""
+
+
+class Search(Protocol):
+    """A method at work on a problem."""
+
+    def run(self, run: Progress) -> None:
+        """Work until `run.iterations` are done or the method has converged; note and save each iteration."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that the rest of the search depends on, besides the unknowns: what `torch.save` can keep."""
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state that `state_dict` gave."""
+
+
+class Method(Protocol):
+    """Settings of a method of optimisation."""
+
+    @property
+    def constrained(self) -> bool:
+        """Whether it takes constraints."""
+
+    def about(self) -> Mapping[str, Any]:
+        """Settings that determine its result, by name."""
+
+    def search(self, problem: Problem) -> Search:
+        """The method at work on a problem, from the present values of the unknowns."""
 
 
 class Run:
     """An optimisation and its progress.
 
     Attributes:
-        parameters: The optimised tensors.
-        best: Values of the parameters that gave the smallest loss.
-        optimizer: The optimiser.
+        problem: What is minimised.
+        search: The method at work.
+        best: Values of the unknowns in the best iteration.
         iterations: Total number of iterations.
+        done: Number of iterations that are complete.
         history: Losses so far.
         about: Settings that identify the run, plain values by name; a run with other settings is not loaded.
     """
 
     def __init__(
         self,
-        parameters: Sequence[torch.Tensor],
-        optimizer: torch.optim.Optimizer,
+        problem: Problem,
+        search: Search,
         iterations: int,
         about: Mapping[str, Any],
+        history: History,
+        bar: tqdm,
+        *,
+        checkpoint: str | Path | None = None,
+        on_best: Callable[[History], None] | None = None,
+        callback: Callable[[History], bool | None] | None = None,
+        loggers: Sequence[Logger] = (),
     ):
-        """Begin with the current values of the parameters."""
-        self.parameters, self.optimizer, self.iterations, self.about = parameters, optimizer, iterations, dict(about)
-        self.history = History()
+        """Begin with the current values of the unknowns; the options are those of `warpbots.minimize`."""
+        self.problem, self.search, self.iterations, self.history = problem, search, iterations, history
+        self.about = {**_plain(about), "warpbots": _version()}
+        self.done = 0
+        self._bar, self._checkpoint, self._on_best, self._callback = bar, checkpoint, on_best, callback
+        self._loggers = loggers
+        self._start = time.perf_counter()
         self.keep()
 
     def keep(self) -> None:
-        """Store the current values of the parameters as the best ones."""
-        self.best = [p.detach().clone() for p in self.parameters]
+        """Store the current values of the unknowns as the best ones."""
+        self.best = [t.detach().clone() for t in self.problem.unknowns.tensors]
 
     def restore(self) -> None:
-        """Set the parameters to the best values."""
-        _copy(self.best, self.parameters)
+        """Set the unknowns to the best values."""
+        _copy(self.best, self.problem.unknowns.tensors)
+
+    def note(self, loss: float, violation: float = 0.0, gradient_norm: float | None = None) -> None:
+        """Record the start of an iteration, while the unknowns have its values.
+
+        Raises:
+            Stopped: The callback asked to stop.
+        """
+        history = self.history
+        history.loss.append(loss)
+        history.violation.append(violation)
+        history.seconds.append(time.perf_counter() - self._start)
+        history.episodes.append(self.problem.episodes)
+        values = {"loss": loss, "violation": violation, "episodes": self.problem.episodes}
+        if gradient_norm is not None:
+            history.gradient_norm.append(gradient_norm)
+            values["gradient_norm"] = gradient_norm
+        last, best = len(history.loss) - 1, history.best
+        if best == last:
+            self.keep()
+            if self._on_best is not None:
+                self._on_best(history)
+        violated = f", violation {violation:.2g}" if violation > 0.0 else ""
+        self._bar.set_postfix_str(f"loss {loss:.5g}{violated}, best {history.loss[best]:.5g}")
+        write(self._loggers, values, last)
+        if self._callback is not None and self._callback(history):
+            raise Stopped
+
+    def complete(self) -> None:
+        """An iteration is complete: save the state."""
+        self.done += 1
+        self.save()
+        self._bar.update()
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the rest of the run depends on: tensors, numbers, strings, and containers of them."""
-        history = self.history
         return {
             "about": self.about,
-            "parameters": [p.detach() for p in self.parameters],
+            "done": self.done,
+            "unknowns": [t.detach() for t in self.problem.unknowns.tensors],
             "best": self.best,
-            "optimizer": self.optimizer.state_dict(),
-            "history": {"loss": history.loss, "seconds": history.seconds, "gradient_norm": history.gradient_norm},
-            "random": _random_state(),
+            "method": self.search.state_dict(),
+            "history": self.history.columns(),
+            "random": random_state(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore the state at the call of `state_dict`, random numbers included.
 
         Raises:
-            ValueError: The state belongs to a run with other settings, has parameters of other shapes, or more
+            ValueError: The state belongs to a run with other settings, has unknowns of other shapes, or more
                 iterations than this run shall have; nothing was changed.
         """
         self._refuse(state)
-        _copy(state["parameters"], self.parameters)
-        self.best = [b.to(p.device) for b, p in zip(state["best"], self.parameters, strict=True)]
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.history = History(**{name: list(column) for name, column in state["history"].items()})
-        _set_random_state(state["random"])
+        unknowns = self.problem.unknowns
+        _copy(state["unknowns"], unknowns.tensors)
+        unknowns.to_leaves()
+        self.best = [b.to(t.device) for b, t in zip(state["best"], unknowns.tensors, strict=True)]
+        self.done = state["done"]
+        for name, column in state["history"].items():
+            getattr(self.history, name)[:] = column
+        self.problem.episodes = self.history.episodes[-1] if self.history.episodes else 0
+        self._start = time.perf_counter() - (self.history.seconds[-1] if self.history.seconds else 0.0)
+        self.search.load_state_dict(state["method"])
+        set_random_state(state["random"])
+        self._bar.update(self.done)
 
-    def save(self, path: str | Path) -> None:
-        """Write the state; what was there is replaced in one piece.
+    def save(self) -> None:
+        """Write the state to the checkpoint, if there is one; what was there is replaced in one piece.
 
         Raises:
             OSError: The file cannot be written.
         """
-        with replacing(path) as (temporary,):
-            torch.save(self.state_dict(), temporary)
+        if self._checkpoint is not None:
+            with replacing(self._checkpoint) as (temporary,):
+                torch.save(self.state_dict(), temporary)
 
-    def load(self, path: str | Path) -> None:
+    def load(self) -> None:
         """Read the state that `save` has written.
 
         Raises:
             FileNotFoundError: There is no such file.
             ValueError: It is not a checkpoint, or one of another run.
         """
+        path = self._checkpoint
         if not Path(path).is_file():
             raise FileNotFoundError(f"there is no checkpoint {path} to resume; begin a new run without resume")
         state = None
@@ -98,7 +212,10 @@ class Run:
             with contextlib.suppress(UnpicklingError, RuntimeError):
                 state = torch.load(path, map_location="cpu", weights_only=True)
         if not isinstance(state, dict) or not state.keys() >= self.state_dict().keys():
-            raise ValueError(f"{path} is not a checkpoint of warpbots.fit; begin a new run without resume")
+            raise ValueError(
+                f"{path} is not a checkpoint of warpbots.minimize, or of an earlier version; begin a new run without "
+                f"resume"
+            )
         try:
             self.load_state_dict(state)
         except ValueError as fault:
@@ -113,24 +230,43 @@ class Run:
             for name in {**there, **here}
             if there.get(name) != here.get(name)
         ]
-        shapes = [[(tuple(t.shape), t.dtype) for t in tensors] for tensors in (state["parameters"], self.parameters)]
+        both = state["unknowns"], self.problem.unknowns.tensors
+        shapes = [[(tuple(t.shape), t.dtype) for t in tensors] for tensors in both]
         if shapes[0] != shapes[1]:
             texts = [", ".join(f"{shape} of {dtype}" for shape, dtype in listed) for listed in shapes]
-            faults.append(f"its parameters have the shapes {texts[0]} there and {texts[1]} here")
-        done = len(state["history"]["loss"])
-        if done > self.iterations:
-            faults.append(f"{done} iterations are done already, which count towards the {self.iterations} requested")
+            faults.append(f"its unknowns have the shapes {texts[0]} there and {texts[1]} here")
+        if state["done"] > self.iterations:
+            faults.append(
+                f"{state['done']} iterations are done already, which count towards the {self.iterations} requested"
+            )
         if faults:
             raise ValueError("; ".join(faults))
 
 
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings in a form that a checkpoint can hold and compare."""
+    return {
+        name: value
+        if type(value) in (bool, int, float, str, type(None))
+        else getattr(value, "__qualname__", repr(value))
+        for name, value in settings.items()
+    }
+
+
+def _version() -> str:
+    try:
+        return metadata.version("warpbots")
+    except metadata.PackageNotFoundError:  # run from a checkout
+        return "unknown"
+
+
 @torch.no_grad()
-def _copy(values: Sequence[torch.Tensor], parameters: Sequence[torch.Tensor]) -> None:
-    for parameter, value in zip(parameters, values, strict=True):
-        parameter.copy_(value)
+def _copy(values: Sequence[torch.Tensor], tensors: Sequence[torch.Tensor]) -> None:
+    for tensor, value in zip(tensors, values, strict=True):
+        tensor.copy_(value)
 
 
-def _random_state() -> dict[str, Any]:
+def random_state() -> dict[str, Any]:
     """States of the global random generators of torch, NumPy and Python."""
     name, keys, *rest = np.random.get_state()  # noqa: NPY002
     return {
@@ -141,7 +277,8 @@ def _random_state() -> dict[str, Any]:
     }
 
 
-def _set_random_state(state: Mapping[str, Any]) -> None:
+def set_random_state(state: Mapping[str, Any]) -> None:
+    """Restore what `random_state` gave."""
     torch.set_rng_state(state["torch"])
     if state["cuda"]:
         torch.cuda.set_rng_state_all(state["cuda"])

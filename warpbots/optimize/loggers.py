@@ -1,0 +1,49 @@
+"""Loggers of other libraries, by what they can do."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+__all__ = ["Logger", "RunLogger", "ScalarWriter", "loggers_of", "write"]
+
+
+@runtime_checkable
+class ScalarWriter(Protocol):
+    """A writer of the TensorBoard kind, such as `torch.utils.tensorboard.SummaryWriter`."""
+
+    def add_scalar(self, tag: str, scalar_value: float, global_step: int, /) -> Any:
+        """Record one value."""
+
+
+@runtime_checkable
+class RunLogger(Protocol):
+    """A run of the kind of Weights & Biases."""
+
+    def log(self, data: dict[str, Any], /, step: int) -> Any:
+        """Record values by name."""
+
+
+Logger: TypeAlias = ScalarWriter | RunLogger
+"""Whatever has ``add_scalar`` or ``log``."""
+
+
+def loggers_of(loggers: Logger | Sequence[Logger] | None) -> list[Logger]:
+    """One, several or no loggers as a list.
+
+    Raises:
+        TypeError: One has neither ``add_scalar`` nor ``log``.
+    """
+    several = [] if loggers is None else list(loggers) if isinstance(loggers, list | tuple) else [loggers]
+    for logger in several:
+        if not isinstance(logger, ScalarWriter | RunLogger):
+            raise TypeError(f"a logger needs a method add_scalar or log, {type(logger).__name__} has neither")
+    return several
+
+
+def write(loggers: Sequence[Logger], values: Mapping[str, float], iteration: int) -> None:
+    """Tell the loggers the values of an iteration."""
+    for logger in loggers:
+        if isinstance(logger, ScalarWriter):
+            for name, value in values.items():
+                logger.add_scalar(name, value, iteration)
+        else:
+            logger.log(dict(values), step=iteration)

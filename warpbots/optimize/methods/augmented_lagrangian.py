@@ -1,0 +1,84 @@
+"""The augmented Lagrangian of a constrained problem (Nocedal and Wright, Numerical Optimization, 2006, chapter 17)."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from warpbots.optimize.problem import Evaluation
+
+__all__ = ["AugmentedLagrangian", "Multipliers"]
+
+_ENOUGH = 0.25  # a violation that falls to this fraction between two updates falls fast enough
+
+
+@dataclasses.dataclass(frozen=True)
+class AugmentedLagrangian:
+    """How an optimiser of torch enforces constraints: with multipliers λ, μ and a quadratic penalty ρ.
+
+    It minimises f + λ·h + ρ/2 |h|² + 1/(2ρ) |max(0, μ + ρ g)|² for equality constraints h = 0 and inequality
+    constraints g ≤ 0. From time to time the multipliers become λ + ρ h and max(0, μ + ρ g), and the optimiser begins
+    with fresh momentum or curvature. With a `growth` above one, ρ grows if the violation has not fallen to a quarter
+    since the last update; an optimiser with a constant step never comes that close, and is slowed down by the steep
+    penalty, so lower the step with a scheduler.
+
+    Attributes:
+        penalty: ρ at the start, in loss per square of a constraint.
+        every: Number of iterations between two updates of the multipliers.
+        growth: Factor by which ρ grows.
+    """
+
+    penalty: float = 1.0
+    every: int = 50
+    growth: float = 1.0
+
+    def __post_init__(self):
+        if not (self.penalty > 0.0 and self.every >= 1 and self.growth >= 1.0):
+            raise ValueError(
+                f"AugmentedLagrangian: penalty must be positive, every and growth at least 1, got {self.penalty:g}, "
+                f"{self.every} and {self.growth:g}"
+            )
+
+
+class Multipliers:
+    """Multipliers and penalty of a search."""
+
+    def __init__(self, settings: AugmentedLagrangian):
+        """Start with multipliers of zero."""
+        self._settings = settings
+        self._equality = self._inequality = torch.zeros(0)
+        self._penalty, self._violation = settings.penalty, torch.inf
+
+    def merit(self, now: Evaluation) -> torch.Tensor:
+        """The augmented Lagrangian, up to a constant."""
+        h, g, rho = now.equality, now.inequality, self._penalty
+        if self._equality.shape != h.shape or self._inequality.shape != g.shape:  # the first evaluation
+            self._equality, self._inequality = torch.zeros_like(h).detach(), torch.zeros_like(g).detach()
+        bent = torch.relu(self._inequality + rho * g).square().sum()
+        return now.loss + self._equality @ h + 0.5 * rho * h.square().sum() + 0.5 / rho * bent
+
+    def after(self, iteration: int, now: Evaluation) -> bool:
+        """Update the multipliers if it is time, from the last evaluation of an iteration; return whether it was."""
+        if (iteration + 1) % self._settings.every:
+            return False
+        self._equality = self._equality + self._penalty * now.equality.detach()
+        self._inequality = torch.relu(self._inequality + self._penalty * now.inequality.detach())
+        if now.violation > _ENOUGH * self._violation:
+            self._penalty *= self._settings.growth
+        self._violation = now.violation
+        return True
+
+    def state_dict(self) -> dict[str, Any]:
+        """Multipliers and penalty."""
+        return {
+            "equality": self._equality,
+            "inequality": self._inequality,
+            "penalty": self._penalty,
+            "violation": self._violation,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` gave."""
+        self._equality, self._inequality = state["equality"], state["inequality"]
+        self._penalty, self._violation = state["penalty"], state["violation"]

@@ -1,0 +1,104 @@
+"""Covariance matrix adaptation, a search without gradients (Hansen, The CMA evolution strategy: a tutorial, 2016)."""
+
+from collections.abc import Mapping
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+from warpbots.optimize.problem import Problem
+from warpbots.optimize.recorded import RecordedEvaluations
+from warpbots.optimize.run import Progress
+
+__all__ = ["CMA"]
+
+
+class CMA:
+    """The evolution strategy CMA-ES of the package ``cma``, to compare gradients with.
+
+    An iteration is a generation; the history has the best loss of each. It respects bounds, and takes no constraints.
+    """
+
+    def __init__(self, step: float = 0.3, *, population: int | None = None, seed: int = 0):
+        """Choose the width of the search.
+
+        Args:
+            step: Standard deviation of the first generation, in units of the scales.
+            population: Rollouts per generation, at least 2; None for 4 + 3 ln n.
+            seed: Of its random numbers; it uses no global generator.
+
+        Raises:
+            ValueError: `step` is not positive, or `population` is below 2.
+        """
+        if not (step > 0.0 and (population is None or population >= 2)):
+            raise ValueError(
+                f"methods.CMA: step must be positive and population at least 2, got {step:g} and {population}"
+            )
+        self.step, self.population, self.seed = step, population, seed
+
+    @property
+    def constrained(self) -> bool:
+        """Whether it takes constraints."""
+        return False
+
+    def about(self) -> Mapping[str, Any]:
+        """Settings that determine the result, by name."""
+        settings = {"step": self.step, "population": self.population, "seed": self.seed}
+        return {"optimizer": "CMA", **settings, "cma": _version()}
+
+    def search(self, problem: Problem) -> "_CMASearch":
+        """The strategy at work on a problem.
+
+        Raises:
+            ImportError: The package ``cma`` is not installed.
+            ValueError: There is one unknown number only.
+        """
+        _version()
+        return _CMASearch(self, problem)
+
+
+class _CMASearch:
+    def __init__(self, method: CMA, problem: Problem):
+        self._method, self._problem = method, problem
+        self._start = problem.unknowns.vector()
+        if len(self._start) < 2:
+            raise ValueError("methods.CMA: needs at least 2 unknown numbers, got 1; use methods.SciPy")
+        self._evaluations = RecordedEvaluations(problem, derivatives=False)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"start": self._start.tolist(), **self._evaluations.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._start = np.array(state["start"])
+        self._evaluations.load_state_dict(state)
+
+    def run(self, run: Progress) -> None:
+        import cma
+
+        at, method = self._evaluations.at, self._method
+        draw = np.random.default_rng(method.seed).standard_normal
+        options = {
+            "bounds": [
+                [float(v) if np.isfinite(v) else None for v in bound] for bound in self._problem.unknowns.bounds()
+            ],
+            "randn": lambda *shape: draw(shape),
+            "seed": np.nan,  # none for NumPy's global generator
+            "verbose": -9,
+            "maxiter": np.inf,
+        }
+        if method.population is not None:
+            options["popsize"] = method.population
+        strategy = cma.CMAEvolutionStrategy(self._start, method.step, options)
+        self._evaluations.note(run, at(self._start))
+        while not strategy.stop():
+            points = strategy.ask()
+            found = [at(point) for point in points]
+            strategy.tell(points, [each.loss for each in found])
+            self._evaluations.note(run, min(found, key=lambda each: each.loss))
+
+
+def _version() -> str:
+    try:
+        return metadata.version("cma")
+    except metadata.PackageNotFoundError:
+        raise ImportError("methods.CMA needs the package cma: pip install 'warpbots[cma]'") from None

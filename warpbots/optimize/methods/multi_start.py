@@ -1,0 +1,110 @@
+"""One method from several starts."""
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from warpbots.optimize.problem import Problem
+from warpbots.optimize.run import Complete, Method, Progress, Search
+
+__all__ = ["MultiStart"]
+
+
+class MultiStart:
+    """A method from several starts, one after the other: a remedy against local minima.
+
+    The iterations of `warpbots.minimize` are divided equally among the starts. The first start is that of the unknowns;
+    the others are uniform between the bounds, or, where an unknown has no two finite bounds, normal about the first.
+    """
+
+    def __init__(self, method: Method, starts: int, *, deviation: float = 1.0, seed: int = 0):
+        """Choose the starts.
+
+        Args:
+            method: The method.
+            starts: Number of starts, at least 2.
+            deviation: Standard deviation of normal starts, in units of the scales.
+            seed: Of the starts.
+
+        Raises:
+            ValueError: `starts` is below 2, or `deviation` not positive.
+        """
+        if starts < 2 or not deviation > 0.0:
+            raise ValueError(
+                f"methods.MultiStart: starts must be at least 2 and deviation positive, got {starts} and {deviation:g}"
+            )
+        self.method, self.starts, self.deviation, self.seed = method, starts, deviation, seed
+
+    @property
+    def constrained(self) -> bool:
+        """Whether it takes constraints."""
+        return self.method.constrained
+
+    def about(self) -> Mapping[str, Any]:
+        """Settings that determine the result, by name."""
+        settings = {"starts": self.starts, "deviation": self.deviation, "starts_seed": self.seed}
+        return {**self.method.about(), **settings}
+
+    def search(self, problem: Problem) -> "_MultiStartSearch":
+        """The method at work on a problem."""
+        return _MultiStartSearch(self, problem)
+
+
+class _MultiStartSearch:
+    def __init__(self, settings: MultiStart, problem: Problem):
+        self._settings, self._problem = settings, problem
+        self._given = problem.unknowns.vector()
+        self._index = self._done = self._each = 0
+        self._search: Search = settings.method.search(problem)
+
+    def state_dict(self) -> dict[str, Any]:
+        own = {"given": self._given.tolist(), "index": self._index, "done": self._done, "each": self._each}
+        return {**own, "search": self._search.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._given = np.array(state["given"])
+        self._index, self._done, self._each = state["index"], state["done"], state["each"]
+        self._search.load_state_dict(state["search"])
+
+    def run(self, run: Progress) -> None:
+        each = run.iterations // self._settings.starts
+        if each < 1 or self._each not in (0, each):
+            was = f", and the stopped run had {self._each} for each" if self._each else ""
+            raise ValueError(
+                f"methods.MultiStart: {run.iterations} iterations are {each} for each of {self._settings.starts} "
+                f"starts{was}; give at least one for each, and the same number to a resumed run"
+            )
+        self._each = each
+        while True:
+            with contextlib.suppress(Complete):
+                self._search.run(_Leg(self, run))
+            if self._index + 1 == self._settings.starts:
+                return
+            self._index, self._done = self._index + 1, 0
+            self._problem.unknowns.set_vector(self._start(self._index))
+            self._problem.unknowns.to_leaves()
+            self._search = self._settings.method.search(self._problem)
+
+    def _start(self, index: int) -> np.ndarray:
+        """Where to start for the index-th time, in units of the scales, shape (n,)."""
+        rng = np.random.default_rng((self._settings.seed, index))
+        lower, upper = self._problem.unknowns.bounds()
+        start = np.clip(self._given + self._settings.deviation * rng.standard_normal(len(lower)), lower, upper)
+        between = np.isfinite(lower) & np.isfinite(upper)
+        start[between] = rng.uniform(lower[between], upper[between])
+        return start
+
+
+class _Leg:
+    """The part of a run that belongs to one start."""
+
+    def __init__(self, search: _MultiStartSearch, whole: Progress):
+        self._parent, self._whole = search, whole
+        self.iterations, self.done = search._each, search._done
+        self.note, self.save = whole.note, whole.save
+
+    def complete(self) -> None:
+        self.done = self._parent._done = self.done + 1
+        self._whole.complete()

@@ -1,0 +1,63 @@
+"""Gradients of a smoothed loss, from rollouts under perturbed unknowns.
+
+Suh, Pang and Tedrake, Bundled gradients through contact via randomized smoothing, RA-L 2022.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+
+import torch
+
+from warpbots.optimize.unknowns import Unknowns
+
+__all__ = ["Smoothing"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Smoothing:
+    """The loss that an optimiser of torch minimises is a mean over perturbed unknowns, E f(x + σ ε), ε normal.
+
+    Where a plain gradient is zero, because nothing touches, or wild, because of impacts, the smoothed one sees what
+    lies within a deviation. Perturbations come in pairs of opposite sign, from torch's global generator; the history
+    has means over all samples.
+
+    Attributes:
+        deviation: σ, in units of the scales.
+        samples: Rollouts per evaluation, an even number.
+        order: 1 for the mean of gradients; 0 for differences of losses, (f(x + σ ε) − f(x − σ ε)) ε / 2σ, which are
+            noisier but see jumps, and need no gradient of the simulation.
+    """
+
+    deviation: float
+    samples: int = 8
+    order: int = 1
+
+    def __post_init__(self):
+        if not (self.deviation > 0.0 and self.samples >= 2 and self.samples % 2 == 0 and self.order in (0, 1)):
+            raise ValueError(
+                f"Smoothing: deviation must be positive, samples even and at least 2, order 0 or 1, got "
+                f"{self.deviation:g}, {self.samples} and {self.order}"
+            )
+
+    def perturbed(self, unknowns: Unknowns) -> Iterator[tuple[list[torch.Tensor], float]]:
+        """Perturb the unknowns once per sample, and put them back at the end.
+
+        Yields:
+            A direction for each unknown, and the sign with which it was added.
+        """
+        base = [t.detach().clone() for t in unknowns.tensors]
+        try:
+            for _ in range(self.samples // 2):
+                directions = [torch.randn_like(t) for t in base]
+                for sign in (1.0, -1.0):
+                    _put(base, unknowns)
+                    unknowns.shift(directions, sign * self.deviation)
+                    yield directions, sign
+        finally:
+            _put(base, unknowns)
+
+
+@torch.no_grad()
+def _put(values: list[torch.Tensor], unknowns: Unknowns) -> None:
+    for tensor, value in zip(unknowns.tensors, values, strict=True):
+        tensor.copy_(value)

@@ -1,0 +1,177 @@
+"""Optimisers of torch."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from warpbots.optimize.methods.augmented_lagrangian import AugmentedLagrangian, Multipliers
+from warpbots.optimize.methods.smoothing import Smoothing
+from warpbots.optimize.problem import Evaluation, Problem
+from warpbots.optimize.run import Progress
+
+__all__ = ["Torch"]
+
+_Scheduler = torch.optim.lr_scheduler.LRScheduler
+
+
+class Torch:
+    """An optimiser of torch: one step per iteration.
+
+    Optimisers that evaluate the loss several times per step, such as `torch.optim.LBFGS`, work as well; LBFGS stops
+    when the gradient is below 1e-7 in the units of the loss, so scale the loss to order one.
+    """
+
+    def __init__(
+        self,
+        optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.Adam,
+        *,
+        max_norm: float | None = None,
+        project: Callable[[], None] | None = None,
+        scheduler: Callable[[torch.optim.Optimizer], _Scheduler] | None = None,
+        constraints: AugmentedLagrangian | None = None,
+        smoothing: Smoothing | None = None,
+        **options: Any,
+    ):
+        """Choose an optimiser.
+
+        Args:
+            optimizer: Class (or function) that makes a torch optimiser from tensors and `options`.
+            max_norm: Gradients are clipped to this norm before each step, so that one chaotic rollout cannot move the
+                unknowns far away; None for no clipping. The history has the norms before clipping.
+            project: Called after every step to project unknowns back to where they are allowed, besides their bounds.
+            scheduler: Makes a scheduler of the learning rate from the optimiser, such as
+                ``lambda rule: torch.optim.lr_scheduler.StepLR(rule, 50)``; it advances after every step.
+            constraints: How constraints are enforced; None for problems without.
+            smoothing: Perturbations of the unknowns over which the loss is averaged; None for none.
+            options: Options of `optimizer`, such as ``lr=1e-2``.
+        """
+        self._optimizer, self._project, self._scheduler = optimizer, project, scheduler
+        self._options = {n: value.item() if isinstance(value, np.generic) else value for n, value in options.items()}
+        self._max_norm, self._constraints, self._smoothing = max_norm, constraints, smoothing
+
+    @property
+    def constrained(self) -> bool:
+        """Whether it takes constraints."""
+        return self._constraints is not None
+
+    def about(self) -> Mapping[str, Any]:
+        """Settings that determine the result, by name."""
+        parts = {"constraints": self._constraints, "smoothing": self._smoothing, "scheduler": self._scheduler}
+        return {"optimizer": self._optimizer, **self._options, "max_norm": self._max_norm} | {
+            name: part for name, part in parts.items() if part is not None
+        }
+
+    def search(self, problem: Problem) -> "_TorchSearch":
+        """The optimiser at work on a problem.
+
+        Raises:
+            ValueError: It cannot keep the bounds of an unknown.
+        """
+        rule = self._optimizer(problem.unknowns.leaves, **self._options)
+        if isinstance(rule, torch.optim.LBFGS) and problem.unknowns.bounded:
+            raise ValueError(
+                "methods.Torch: torch.optim.LBFGS cannot keep bounds; use methods.SciPy('L-BFGS-B'), or a "
+                "warpbots.Bounded instead of a warpbots.Unknown with bounds"
+            )
+        scheduler = None if self._scheduler is None else self._scheduler(rule)
+        multipliers = None if self._constraints is None else Multipliers(self._constraints)
+        return _TorchSearch(problem, rule, scheduler, multipliers, self._smoothing, self._max_norm, self._project)
+
+
+class _TorchSearch:
+    def __init__(
+        self,
+        problem: Problem,
+        rule: torch.optim.Optimizer,
+        scheduler: _Scheduler | None,
+        multipliers: Multipliers | None,
+        smoothing: Smoothing | None,
+        max_norm: float | None,
+        project: Callable[[], None] | None,
+    ):
+        self._problem, self._rule, self._scheduler, self._multipliers = problem, rule, scheduler, multipliers
+        self._smoothing = smoothing
+        self._max_norm, self._project = math.inf if max_norm is None else max_norm, project
+
+    def run(self, run: Progress) -> None:
+        run.save()
+        for iteration in range(run.done, run.iterations):
+            self._step(run, iteration)
+            run.complete()
+        with torch.no_grad():
+            last = self._evaluate(run.iterations)
+            run.note(last.value, last.violation)
+
+    def state_dict(self) -> dict[str, Any]:
+        parts = {"optimizer": self._rule, "scheduler": self._scheduler, "multipliers": self._multipliers}
+        return {name: part.state_dict() for name, part in parts.items() if part is not None}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        parts = {"optimizer": self._rule, "scheduler": self._scheduler, "multipliers": self._multipliers}
+        for name, part in parts.items():
+            if part is not None:
+                part.load_state_dict(state[name])
+
+    def _evaluate(self, iteration: int) -> Evaluation:
+        """Evaluate the problem, and add gradients to the unknowns if torch records them."""
+        if self._smoothing is not None:
+            return self._smoothed(iteration, self._smoothing)
+        now = self._problem.evaluate(iteration)
+        if torch.is_grad_enabled():
+            self._merit(now).backward()
+        return now
+
+    def _smoothed(self, iteration: int, smoothing: Smoothing) -> Evaluation:
+        """The same for means over perturbed unknowns."""
+        seen, unknowns, slopes = [], self._problem.unknowns, torch.is_grad_enabled()
+        for directions, sign in smoothing.perturbed(unknowns):
+            with torch.set_grad_enabled(slopes and smoothing.order == 1):
+                now = self._problem.evaluate(iteration)
+                merit = self._merit(now) / smoothing.samples
+            if merit.requires_grad:
+                merit.backward()
+            elif slopes:
+                unknowns.add_gradient(directions, sign * merit.item() / smoothing.deviation)
+            seen.append(now)
+        loss, equality, inequality = (
+            torch.stack([getattr(now, name).detach() for now in seen]).mean(dim=0)
+            for name in ("loss", "equality", "inequality")
+        )
+        return Evaluation(loss, loss.item(), equality, inequality)
+
+    def _merit(self, now: Evaluation) -> torch.Tensor:
+        """What is minimised without constraints."""
+        return now.loss if self._multipliers is None else self._multipliers.merit(now)
+
+    def _step(self, run: Progress, iteration: int) -> None:
+        unknowns, rule, multipliers = self._problem.unknowns, self._rule, self._multipliers
+        evaluations: list[Evaluation] = []
+
+        def closure() -> torch.Tensor:
+            rule.zero_grad()
+            unknowns.from_leaves()
+            now = self._evaluate(iteration)
+            if iteration == 0 and not evaluations:
+                self._problem.check_paths([t.grad for t in unknowns.tensors])
+            unknowns.gradients_to_leaves()
+            norm = torch.nn.utils.clip_grad_norm_(unknowns.leaves, self._max_norm)
+            if not evaluations:  # the first evaluation has the unknowns of the start of the iteration
+                run.note(now.value, now.violation, norm.item())
+            evaluations.append(now)
+            return self._merit(now).detach()
+
+        rule.step(closure)
+        unknowns.from_leaves()
+        if self._project is not None:
+            with torch.no_grad():
+                self._project()
+        unknowns.to_leaves()
+        if multipliers is not None and multipliers.after(iteration, evaluations[-1]):
+            rule.state.clear()  # momentum and curvature are those of another function
+        if isinstance(self._scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau):
+            self._scheduler.step(evaluations[0].value)
+        elif self._scheduler is not None:
+            self._scheduler.step()

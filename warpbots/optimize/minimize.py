@@ -1,0 +1,111 @@
+"""One way to state a problem of optimisation, and to solve it by any method."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from warpbots.optimize.history import History
+from warpbots.optimize.loggers import Logger, loggers_of
+from warpbots.optimize.problem import Outcome, Problem
+from warpbots.optimize.progress_bar import progress_bar
+from warpbots.optimize.run import Method, Run, Stopped
+from warpbots.optimize.unknowns import UnknownLike, Unknowns
+
+__all__ = ["minimize"]
+
+
+def minimize(
+    loss: Callable[[], torch.Tensor | Outcome],
+    unknowns: UnknownLike | Iterable[UnknownLike] | Mapping[str, UnknownLike],
+    method: Method,
+    *,
+    iterations: int = 30,
+    draws: int = 1,
+    allowed_violation: float = 1e-3,
+    progress: bool = True,
+    callback: Callable[[History], bool | None] | None = None,
+    on_best: Callable[[History], None] | None = None,
+    log: Logger | Sequence[Logger] | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    about: Mapping[str, Any] | None = None,
+) -> History:
+    """Minimise a loss, under constraints if there are any, and leave the best unknowns found in place.
+
+    Ctrl-C ends the search early: the best unknowns so far are kept and the history says so. With a `checkpoint` a run
+    that was killed at any moment is resumed after its last complete iteration, and ends with the same bits as an
+    uninterrupted one. The checkpoint contains the unknowns, the best ones, the state of the method, the history, and
+    the random states of torch, of ``numpy.random`` and of ``random``; a loss with a generator of its own, or with any
+    other memory, has to save it by itself.
+
+    Args:
+        loss: Runs a rollout and gives its loss as a tensor, or loss and constraints of the same rollout as a
+            `warpbots.Outcome`.
+        unknowns: What to optimise, changed in place: a tensor, a torch module, a `warpbots.Unknown` with bounds and
+            scale, several of them, or several by name.
+        method: A method of `warpbots.methods`.
+        iterations: Largest number of iterations, including those of a resumed run. What an iteration is depends on the
+            method: a step, a major iteration, a generation.
+        draws: For random losses: the mean of this many recent losses decides which iteration is best, so that it is
+            not the luckiest.
+        allowed_violation: Largest violation of a constraint that counts as none, in the units of the constraint.
+        progress: Whether to show a progress bar with the loss and the remaining time.
+        callback: Called with the history in every iteration, while the unknowns have its values; what it returns ends
+            the search if it is true.
+        on_best: Called with the history whenever an iteration is the best so far, in the same way.
+        log: Receives loss, violation, gradient norm and episodes of every iteration: anything with a method
+            ``add_scalar(name, value, iteration)`` or ``log(values, step=iteration)``, or several of them.
+        checkpoint: File for the state of the run, replaced atomically before the first and after every iteration; None
+            for none.
+        resume: Whether to continue from `checkpoint` instead of from the present values.
+        about: Settings that identify the run, by name, besides those of the method, such as ``{"dx": 0.01}``; a
+            checkpoint with other settings is not resumed.
+
+    Returns:
+        The history; its last entry is the state after the last iteration.
+
+    Raises:
+        ValueError: A number is out of range, there is nothing to optimise, an unknown has no gradient path, its bounds
+            are reversed or its start outside, the method takes no constraints, constraints change their shape, or the
+            checkpoint belongs to another run.
+        TypeError: An unknown, a constraint, a logger or a result of `loss` is of no suitable type.
+        OSError: There is no checkpoint to resume, or it cannot be written.
+        FloatingPointError: The loss or a constraint is not finite.
+    """
+    if iterations < 1 or draws < 1 or not allowed_violation >= 0.0:
+        raise ValueError(
+            f"minimize: iterations and draws must be at least 1 and allowed_violation at least 0, got {iterations}, "
+            f"{draws} and {allowed_violation:g}"
+        )
+    if resume and checkpoint is None:
+        raise ValueError("minimize: resume needs a checkpoint to continue from, got None")
+    problem = Problem(loss, Unknowns(unknowns), method.constrained)
+    history = History(draws=draws, allowed_violation=allowed_violation)
+    loggers, search = loggers_of(log), method.search(problem)
+    # TQDM_DISABLE applies unless the bar is switched off here
+    with progress_bar(total=iterations, unit="it", desc="training", **({} if progress else {"disable": True})) as bar:
+        run = Run(
+            problem,
+            search,
+            iterations,
+            {**method.about(), **(about or {})},
+            history,
+            bar,
+            checkpoint=checkpoint,
+            on_best=on_best,
+            callback=callback,
+            loggers=loggers,
+        )
+        if resume:
+            run.load()
+        try:
+            search.run(run)
+        except Stopped:
+            pass
+        except KeyboardInterrupt:
+            history.interrupted = True
+        finally:
+            run.restore()
+    return history

@@ -1,0 +1,179 @@
+"""A problem of optimisation: unknowns, and a function that gives loss and constraints of one rollout."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import torch
+
+from warpbots.optimize.unknowns import Unknowns
+
+__all__ = ["Evaluation", "Outcome", "Problem"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Outcome:
+    """Loss and constraints of one rollout, as functions of the unknowns in torch.
+
+    State constraints in units in which one is a large violation, as losses should be of order one.
+
+    Attributes:
+        loss: The number to minimise, shape ().
+        equality: Constraints by name; every entry of a tensor, of any shape, must become zero.
+        inequality: Constraints by name; no entry of a tensor, of any shape, may stay positive.
+    """
+
+    loss: torch.Tensor
+    equality: Mapping[str, torch.Tensor] = dataclasses.field(default_factory=dict)
+    inequality: Mapping[str, torch.Tensor] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Evaluation:
+    """An outcome, checked.
+
+    Attributes:
+        loss: The loss, in torch's graph.
+        value: Its value.
+        equality: All equality constraints, shape (n_equality,), in torch's graph.
+        inequality: All inequality constraints, shape (n_inequality,), in torch's graph.
+    """
+
+    loss: torch.Tensor
+    value: float
+    equality: torch.Tensor
+    inequality: torch.Tensor
+
+    @property
+    def violation(self) -> float:
+        """The largest violation of a constraint; zero if there are none."""
+        return largest_violation(self.equality.detach(), self.inequality.detach())
+
+
+def largest_violation(equality: torch.Tensor, inequality: torch.Tensor) -> float:
+    """The largest of the magnitudes of `equality`, the positive entries of `inequality`, and zero."""
+    return torch.cat([equality.abs(), inequality, equality.new_zeros(1)]).max().item()
+
+
+class Problem:
+    """Unknowns and the function of them to minimise.
+
+    Attributes:
+        unknowns: What is changed.
+        episodes: Number of evaluations so far.
+    """
+
+    def __init__(self, function: Callable[[], torch.Tensor | Outcome], unknowns: Unknowns, constrained: bool):
+        """Minimise `function`; `constrained` is whether the method can take constraints."""
+        self.unknowns, self.episodes = unknowns, 0
+        self._function, self._constrained = function, constrained
+        self._shapes: dict[str, tuple[int, ...]] | None = None
+
+    def evaluate(self, iteration: int) -> Evaluation:
+        """Loss and constraints at the present values of the unknowns.
+
+        Args:
+            iteration: Of the method, for messages.
+
+        Raises:
+            FloatingPointError: A value is not finite.
+            ValueError: The loss is no scalar, a constraint has another shape than before or no gradient path, or the
+                method takes no constraints.
+            TypeError: The function returned something else.
+        """
+        outcome = self._function()
+        self.episodes += 1
+        if isinstance(outcome, torch.Tensor):
+            outcome = Outcome(outcome)
+        if not isinstance(outcome, Outcome):
+            raise TypeError(f"the loss must be a tensor or a warpbots.Outcome, got {type(outcome).__name__}")
+        value = self._value(outcome.loss, iteration)
+        self._check_constraints(outcome, iteration)
+        kinds = (outcome.equality, outcome.inequality)
+        equality, inequality = (
+            torch.cat([c.reshape(-1) for c in kind.values()]) if kind else outcome.loss.new_zeros(0) for kind in kinds
+        )
+        return Evaluation(outcome.loss, value, equality, inequality)
+
+    def check_paths(self, gradients: list[torch.Tensor | None]) -> None:
+        """Raise if nothing depends on an unknown.
+
+        Args:
+            gradients: With respect to each unknown; None where there is no path in torch's graph.
+
+        Raises:
+            ValueError: Neither loss nor constraints depend on an unknown.
+        """
+        idle = [name for name, g in zip(self.unknowns.names, gradients, strict=True) if g is None]
+        if idle:
+            raise ValueError(
+                f"neither loss nor constraints depend on the unknown{'s' if len(idle) > 1 else ''} "
+                f"{', '.join(map(repr, idle))}: no gradient path leads there; compute the loss from "
+                f"{'them' if len(idle) > 1 else 'it'} in torch, without detach() or item(), or leave "
+                f"{'them' if len(idle) > 1 else 'it'} out"
+            )
+
+    def jacobian(self, evaluation: Evaluation) -> np.ndarray:
+        """Gradients of the loss, of equality and of inequality constraints, in the units of the scales.
+
+        Each row is one backward pass through the same rollout.
+
+        Returns:
+            Shape (1 + n_equality + n_inequality, n).
+        """
+        rows = [evaluation.loss, *evaluation.equality, *evaluation.inequality]
+        tensors, found = self.unknowns.tensors, []
+        for i, row in enumerate(rows):
+            keep = i + 1 < len(rows)
+            found.append(torch.autograd.grad(row, tensors, retain_graph=keep, allow_unused=True))
+        self.check_paths([next((g for g in column if g is not None), None) for column in zip(*found, strict=True)])
+        return np.stack([self.unknowns.flat_gradient(gradients) for gradients in found])
+
+    def _value(self, loss: torch.Tensor, iteration: int) -> float:
+        if loss.numel() != 1:
+            raise ValueError(f"the loss must be one number, got a tensor of shape {tuple(loss.shape)}; take its mean()")
+        value = loss.item()
+        if not math.isfinite(value):
+            raise FloatingPointError(
+                f"the loss is {value} in iteration {iteration}; use a smaller learning rate or a bounded loss"
+            )
+        if torch.is_grad_enabled() and not loss.requires_grad:
+            raise ValueError(
+                f"the loss has no gradient path to any of the unknowns {', '.join(map(repr, self.unknowns.names))}; "
+                f"compute it from them in torch, without detach() or item()"
+            )
+        return value
+
+    def _check_constraints(self, outcome: Outcome, iteration: int) -> None:
+        both = {**outcome.equality, **outcome.inequality}
+        if both and not self._constrained:
+            raise ValueError(
+                f"the method takes no constraints, but the loss returned {', '.join(map(repr, both))}; use "
+                f"methods.SciPy('SLSQP'), methods.SciPy('trust-constr') or methods.Torch(..., constraints=...)"
+            )
+        if len(both) < len(outcome.equality) + len(outcome.inequality):
+            raise ValueError("an equality and an inequality constraint have one name; rename one of them")
+        for name, value in both.items():
+            if not isinstance(value, torch.Tensor):
+                raise TypeError(f"constraint {name!r} must be a tensor, got {type(value).__name__}")
+            if not value.isfinite().all():
+                raise FloatingPointError(f"constraint {name!r} is not finite in iteration {iteration}: {_bad(value)}")
+            if torch.is_grad_enabled() and not value.requires_grad:
+                raise ValueError(
+                    f"constraint {name!r} has no gradient path to any unknown; compute it from them in torch, or leave "
+                    f"it out"
+                )
+        shapes = {name: tuple(value.shape) for name, value in both.items()}
+        if self._shapes is None:
+            self._shapes = shapes
+        if shapes != self._shapes:
+            raise ValueError(
+                f"the constraints have the shapes {shapes} in iteration {iteration} and had {self._shapes} before; "
+                f"return the same ones each time"
+            )
+
+
+def _bad(value: torch.Tensor) -> str:
+    bad = ~value.isfinite().reshape(-1)
+    return f"{int(bad.sum())} of {value.numel()} entries, the first is {value.reshape(-1)[bad][0].item()}"

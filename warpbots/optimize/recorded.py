@@ -1,0 +1,141 @@
+"""Evaluations of a problem at points that a library asks for, recorded so that a resumed search can replay them."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from warpbots.optimize.problem import Evaluation, Problem, largest_violation
+from warpbots.optimize.run import Complete, Progress, random_state, set_random_state
+
+__all__ = ["Recorded", "RecordedEvaluations"]
+
+
+@dataclasses.dataclass
+class Recorded:
+    """Loss and constraints at a point.
+
+    Attributes:
+        point: The unknowns in the units of their scales, shape (n,), float64.
+        loss: The loss.
+        equality: Shape (n_equality,), float64.
+        inequality: Shape (n_inequality,), float64.
+        jacobian: Gradients of the loss and of all constraints, shape (1 + n_equality + n_inequality, n), float64; None
+            if nobody asked for them.
+    """
+
+    point: torch.Tensor
+    loss: float
+    equality: torch.Tensor
+    inequality: torch.Tensor
+    jacobian: torch.Tensor | None = None
+
+    @property
+    def violation(self) -> float:
+        """The largest violation of a constraint."""
+        return largest_violation(self.equality, self.inequality)
+
+
+class RecordedEvaluations:
+    """Evaluates a problem where a method asks for it, once per point, and replays what an earlier run evaluated.
+
+    A method whose own state cannot be saved is a function of what it is told: fed with the recorded evaluations of a
+    run that was stopped, it arrives at the same point with the same bits. The last evaluation is made again, with the
+    same random numbers, because its derivatives may not have been taken yet.
+
+    Attributes:
+        iteration: Number of iterations that were noted.
+    """
+
+    def __init__(self, problem: Problem, derivatives: bool = True):
+        """Record evaluations of `problem`; without `derivatives`, no graph is built."""
+        self.iteration = 0
+        self._problem, self._derivatives = problem, derivatives
+        self._before = problem.episodes
+        self._past: list[Recorded] = []
+        self._replay: list[Recorded] = []
+        self._known = 0  # iterations that the stopped run has noted
+        self._random: dict[str, Any] | None = None  # at the last evaluation
+        self._live: Evaluation | None = None  # the last evaluation with its graph
+
+    def note(self, run: Progress, here: Recorded) -> None:
+        """An iteration has arrived at a recorded point; what the stopped run has noted already is passed over.
+
+        Raises:
+            Complete: All iterations are done.
+            Stopped: A callback asked to stop.
+        """
+        self.iteration += 1
+        if self.iteration > self._known:
+            self._problem.unknowns.set_vector(here.point.numpy())
+            norm = None if here.jacobian is None else here.jacobian[0].norm().item()
+            run.note(here.loss, here.violation, norm)
+            if self.iteration > 1:
+                run.complete()
+            else:
+                run.save()
+        if self.iteration > run.iterations:
+            raise Complete
+
+    def at(self, point: np.ndarray, derivatives: bool = False) -> Recorded:
+        """What is known at a point; the unknowns are set to it.
+
+        Args:
+            point: The unknowns in the units of their scales, shape (n,).
+            derivatives: Whether the Jacobian is needed.
+
+        Raises:
+            ValueError: The point is not the one that the stopped run evaluated next.
+        """
+        z = torch.as_tensor(np.array(point, dtype=np.float64), device="cpu")
+        last = self._past[-1] if self._past else None
+        if (
+            last is None
+            or not torch.equal(last.point, z)
+            or (derivatives and self._live is None and last.jacobian is None)
+        ):
+            last = self._next(z, derivatives)
+        if derivatives and last.jacobian is None:
+            last.jacobian = torch.as_tensor(self._problem.jacobian(self._live), device="cpu")
+            self._live = None  # the graph is freed
+        return last
+
+    def state_dict(self) -> dict[str, Any]:
+        """All evaluations, and the random state at the last one."""
+        return {
+            "before": self._before,
+            "noted": self.iteration,
+            "evaluations": [dict(vars(r)) for r in self._past],
+            "random": self._random or random_state(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Replay what `state_dict` gave."""
+        self._replay = [Recorded(**r) for r in state["evaluations"]]
+        self._random, self._past, self._live = state["random"], [], None
+        self._before, self._known, self.iteration = state["before"], state["noted"], 0
+
+    def _next(self, z: torch.Tensor, derivatives: bool) -> Recorded:
+        if self._replay and not torch.equal(self._replay[0].point, z):
+            raise ValueError(
+                f"evaluation {len(self._past)} of the stopped run is at another point than now; the libraries or the "
+                f"machine have changed, begin a new run without resume"
+            )
+        self._problem.unknowns.set_vector(z.numpy())
+        replayed = self._replay.pop(0) if self._replay else None
+        if replayed is not None and self._replay:
+            self._past.append(replayed)
+            return replayed
+        if replayed is not None:
+            set_random_state(self._random)
+        self._random = random_state()
+        self._problem.episodes = self._before + len(self._past)
+        with torch.set_grad_enabled(self._derivatives):
+            now = self._problem.evaluate(self.iteration)
+        self._live = now
+        self._past.append(
+            Recorded(z, now.value, now.equality.detach().double().cpu(), now.inequality.detach().double().cpu())
+        )
+        return self._past[-1]

@@ -1,0 +1,209 @@
+"""Unknowns of an optimisation: which tensors change, between which bounds, and in which units a method sees them."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+import numpy as np
+import torch
+
+__all__ = ["Unknown", "UnknownLike", "Unknowns"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Unknown:
+    """A tensor to optimise, with bounds and a scale.
+
+    Methods see the tensor divided by its scale, so that one step size suits a stiffness of 10⁵ Pa and a control of 1.
+    A torch optimiser projects onto the bounds after each step; `warpbots.Bounded` is the alternative, a bijection.
+
+    Attributes:
+        tensor: A leaf tensor that requires a gradient; it is changed in place.
+        lower: Smallest allowed value, in the units of the tensor: a number, or a tensor of its shape; None for none.
+        upper: Largest allowed value, in the same way.
+        scale: Typical change of the values, in the units of the tensor: positive, a number or a tensor of its shape.
+    """
+
+    tensor: torch.Tensor
+    lower: float | torch.Tensor | None = None
+    upper: float | torch.Tensor | None = None
+    scale: float | torch.Tensor = 1.0
+
+
+UnknownLike: TypeAlias = torch.Tensor | torch.nn.Module | Unknown
+"""What may be optimised; of a module, all parameters that require a gradient."""
+
+
+class Unknowns:
+    """All unknowns of a problem, as tensors in the units of their scales and as one vector.
+
+    Attributes:
+        names: Name of each tensor, for messages.
+        tensors: The tensors of the user.
+        leaves: What an optimiser of torch changes: a tensor itself, or the tensor divided by its scale if it has a
+            scale or bounds.
+    """
+
+    def __init__(self, unknowns: UnknownLike | Iterable[UnknownLike] | Mapping[str, UnknownLike]):
+        """Take the tensors and check them.
+
+        Raises:
+            ValueError: There is nothing to optimise, a tensor is computed from others or requires no gradient, a scale
+                is not positive, a lower bound is above the upper one, or a start is outside.
+            TypeError: Something is no tensor, module or `Unknown`.
+        """
+        entries = list(_entries(unknowns))
+        if not entries:
+            raise ValueError("minimize: needs at least 1 unknown that requires a gradient, got 0")
+        self.names = [name for name, _ in entries]
+        self.tensors = [entry.tensor for _, entry in entries]
+        self._scales, self._lower, self._upper = [], [], []
+        for name, entry in entries:
+            _check_tensor(name, entry.tensor)
+            self._scales.append(_like(name, "scale", entry.scale, entry.tensor))
+            self._lower.append(
+                _like(name, "lower bound", -torch.inf if entry.lower is None else entry.lower, entry.tensor)
+            )
+            self._upper.append(
+                _like(name, "upper bound", torch.inf if entry.upper is None else entry.upper, entry.tensor)
+            )
+            _check_range(name, entry.tensor.detach(), self._lower[-1], self._upper[-1], self._scales[-1])
+        self._same = [  # leaf and tensor
+            bool(((s == 1.0) & (lo == -torch.inf) & (up == torch.inf)).all())
+            for s, lo, up in zip(self._scales, self._lower, self._upper, strict=True)
+        ]
+        self.leaves = [
+            t if same else (t.detach() / s).requires_grad_()
+            for t, s, same in zip(self.tensors, self._scales, self._same, strict=True)
+        ]
+
+    @property
+    def bounded(self) -> bool:
+        """Whether any value has a bound."""
+        return bool(np.isfinite(np.concatenate(self.bounds())).any())
+
+    @torch.no_grad()
+    def from_leaves(self) -> None:
+        """Set the tensors from the leaves, within their bounds."""
+        for i, (tensor, leaf) in enumerate(zip(self.tensors, self.leaves, strict=True)):
+            if not self._same[i]:
+                tensor.copy_(leaf * self._scales[i])
+                tensor.clamp_(self._lower[i], self._upper[i])
+
+    @torch.no_grad()
+    def to_leaves(self) -> None:
+        """Set the leaves from the tensors."""
+        for i, (tensor, leaf) in enumerate(zip(self.tensors, self.leaves, strict=True)):
+            if not self._same[i]:
+                leaf.copy_(tensor / self._scales[i])
+
+    def gradients_to_leaves(self) -> None:
+        """Move the gradients of the tensors to the leaves, in the units of their scales."""
+        for i, (tensor, leaf) in enumerate(zip(self.tensors, self.leaves, strict=True)):
+            if not self._same[i]:
+                leaf.grad = None if tensor.grad is None else tensor.grad * self._scales[i]
+                tensor.grad = None
+
+    @torch.no_grad()
+    def shift(self, directions: Iterable[torch.Tensor], factor: float) -> None:
+        """Add `factor` times a direction, in the units of the scales, to each tensor, within the bounds."""
+        for i, (tensor, direction) in enumerate(zip(self.tensors, directions, strict=True)):
+            tensor.add_(factor * self._scales[i] * direction)
+            if not self._same[i]:
+                tensor.clamp_(self._lower[i], self._upper[i])
+
+    @torch.no_grad()
+    def add_gradient(self, directions: Iterable[torch.Tensor], factor: float) -> None:
+        """Add `factor` times a direction, in the units of the scales, to the gradient of each tensor."""
+        for tensor, direction, scale in zip(self.tensors, directions, self._scales, strict=True):
+            change = factor * direction / scale
+            tensor.grad = change if tensor.grad is None else tensor.grad + change
+
+    def vector(self) -> np.ndarray:
+        """All values divided by their scales, shape (n,), float64."""
+        return self._flat(self.tensors)
+
+    @torch.no_grad()
+    def set_vector(self, vector: np.ndarray) -> None:
+        """Set the tensors to `vector`, the values divided by their scales, shape (n,), within their bounds."""
+        parts = torch.as_tensor(vector, dtype=torch.float64, device="cpu").split([t.numel() for t in self.tensors])
+        for i, (tensor, part) in enumerate(zip(self.tensors, parts, strict=True)):
+            tensor.copy_(part.view(tensor.shape) * self._scales[i].double().cpu())
+            tensor.clamp_(self._lower[i], self._upper[i])
+
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper bounds divided by the scales, each of shape (n,); infinite where there are none."""
+        return self._flat(self._lower), self._flat(self._upper)
+
+    def flat_gradient(self, gradients: Iterable[torch.Tensor | None]) -> np.ndarray:
+        """A gradient with respect to the tensors as one with respect to `vector`, shape (n,)."""
+        return np.concatenate(
+            [
+                np.zeros(t.numel()) if g is None else (g.double() * s.double()).reshape(-1).cpu().numpy()
+                for t, g, s in zip(self.tensors, gradients, self._scales, strict=True)
+            ]
+        )
+
+    def _flat(self, tensors: Iterable[torch.Tensor]) -> np.ndarray:
+        parts = [
+            (t.detach().double() / s.double()).reshape(-1).cpu() for t, s in zip(tensors, self._scales, strict=True)
+        ]
+        return torch.cat(parts).numpy()
+
+
+def _entries(
+    unknowns: UnknownLike | Iterable[UnknownLike] | Mapping[str, UnknownLike],
+) -> Iterator[tuple[str, Unknown]]:
+    """Name and record of each tensor."""
+    if isinstance(unknowns, torch.Tensor | torch.nn.Module | Unknown):
+        unknowns = [unknowns]
+    named = unknowns.items() if isinstance(unknowns, Mapping) else ((str(i), u) for i, u in enumerate(unknowns))
+    for name, unknown in named:
+        if isinstance(unknown, torch.nn.Module):
+            yield from ((f"{name}.{n}", Unknown(p)) for n, p in unknown.named_parameters() if p.requires_grad)
+        elif isinstance(unknown, torch.Tensor):
+            yield name, Unknown(unknown)
+        elif isinstance(unknown, Unknown):
+            yield name, unknown
+        else:
+            raise TypeError(
+                f"unknown {name!r}: must be a tensor, a torch module or a warpbots.Unknown, got "
+                f"{type(unknown).__name__}"
+            )
+
+
+def _check_tensor(name: str, tensor: torch.Tensor) -> None:
+    if not tensor.is_leaf:
+        raise ValueError(f"unknown {name!r} is computed from other tensors; give those instead, or detach() it")
+    if not tensor.requires_grad:
+        raise ValueError(f"unknown {name!r} requires no gradient; call requires_grad_() on it, or leave it out")
+
+
+def _like(name: str, what: str, value: float | torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
+    """A bound or scale as a tensor of the shape of `tensor`."""
+    value = torch.as_tensor(value, dtype=tensor.dtype, device=tensor.device).detach()
+    try:
+        return value.expand(tensor.shape)
+    except RuntimeError:
+        raise ValueError(
+            f"unknown {name!r}: its {what} must be a number or have the shape {tuple(tensor.shape)} of the tensor, got "
+            f"{tuple(value.shape)}"
+        ) from None
+
+
+def _check_range(name: str, value: torch.Tensor, lower: torch.Tensor, upper: torch.Tensor, scale: torch.Tensor) -> None:
+    if not ((scale > 0) & scale.isfinite()).all():
+        raise ValueError(f"unknown {name!r}: its scale must be positive and finite, got {scale.min().item():g}")
+    if not (lower <= upper).all():
+        worst = (~(lower <= upper)).reshape(-1).nonzero()[0, 0]
+        raise ValueError(
+            f"unknown {name!r}: its lower bound {lower.reshape(-1)[worst].item():g} is above the upper bound "
+            f"{upper.reshape(-1)[worst].item():g}; exchange them"
+        )
+    outside = ~((value >= lower) & (value <= upper))
+    if outside.any():
+        worst = outside.reshape(-1).nonzero()[0, 0]
+        raise ValueError(
+            f"unknown {name!r} starts at {value.reshape(-1)[worst].item():g}, outside its bounds "
+            f"{lower.reshape(-1)[worst].item():g} to {upper.reshape(-1)[worst].item():g}; start inside"
+        )
