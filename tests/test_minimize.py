@@ -294,7 +294,9 @@ def test_a_checkpoint_of_another_method_problem_or_version_is_refused(tmp_path, 
     state = torch.load(path, weights_only=True)
     state["about"]["warpbots"] = "0.0.1"
     torch.save(state, path)
-    with pytest.raises(ValueError, match=r"warpbots was 0.0.1 there and is (?!None).* here; use the settings of that run"):
+    with pytest.raises(
+        ValueError, match=r"warpbots was 0.0.1 there and is (?!None).* here; use the settings of that run"
+    ):
         seeded(wb.methods.SciPy("SLSQP"), 8, checkpoint=path, resume=True)
     del state["method"]
     torch.save(state, path)
