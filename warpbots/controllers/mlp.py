@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from warpbots.observers import BoundObserver, Centroid, Joints, Observer
+from warpbots.observers import BoundObserver, Centroid, Joints, Observer, forget
 from warpbots.scene.field_types import fitted
 from warpbots.solvers import State
 
@@ -60,6 +60,7 @@ class MLP(torch.nn.Module):
         )
         self._clock = clock
         seen = self._features(simulation.state(), 0.0)
+        self.forget()
         sizes = [seen.shape[-1], *hidden, simulation.channels]
         with torch.random.fork_rng():
             torch.manual_seed(seed)
@@ -70,6 +71,10 @@ class MLP(torch.nn.Module):
     def forward(self, state: State, time: float) -> torch.Tensor:
         """Control for `state` at `time` [s], shape (worlds, channels)."""
         return self.layers(self._features(state, time))
+
+    def forget(self, worlds: torch.Tensor | None = None) -> None:
+        """Let the observer forget, if it remembers; see `warpbots.observers.Remembers`."""
+        forget(self._observe, worlds=worlds)
 
     def _features(self, state: State, time: float) -> torch.Tensor:
         seen = self._observe(state)

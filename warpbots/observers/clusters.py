@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from warpbots.observers.memory import Recall
+from warpbots.observers.observer import Observation
+from warpbots.observers.region import points_of
 from warpbots.scene.field_types import conform
 from warpbots.solvers import State
 
@@ -27,17 +30,21 @@ class Clusters:
         count: Number of clusters.
         region: Name of the region to cluster, or None for all matter.
         seed: Seed of k-means.
+        acceleration: Whether to add the acceleration of each cluster, its mean over the last control interval in
+            lengths per second squared [1/s^2], 0 in the first call: such an observation remembers, see
+            `warpbots.observers.Remembers`.
     """
 
     count: int
     region: str | None = None
     seed: int = 0
+    acceleration: bool = False
 
     def __post_init__(self):
         conform(self)
 
     def bind(self, simulation: "Simulation[Any]") -> Callable[[State], torch.Tensor]:
-        """The observation of a state of `simulation`: state -> tensor of shape (worlds, 2 count dim).
+        """The observation of a state of `simulation`: state -> tensor of shape (worlds, 2 count dim), or 3 count dim.
 
         Raises:
             TypeError: The scene has no soft bodies.
@@ -45,12 +52,12 @@ class Clusters:
         """
         from scipy.cluster.vq import kmeans2
 
-        chosen = _matter(simulation, self)
+        chosen = points_of(simulation, self.region, "Clusters")
         if not 1 <= self.count <= len(chosen):
             raise ValueError(f"Clusters: count must be between 1 and {len(chosen)} particles, got {self.count}")
         x = simulation.model.matter.position[chosen]
         _, label = kmeans2(x, self.count, minit="++", rng=np.random.default_rng(self.seed))
-        return _observation(simulation, chosen, label, self.count)
+        return _observation(simulation, chosen, label, self.count, self.acceleration)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,42 +66,29 @@ class Centroid:
 
     Attributes:
         region: Name of the region, or None for all matter.
+        acceleration: Whether to add its acceleration, as `Clusters` does.
     """
 
     region: str | None = None
+    acceleration: bool = False
 
     def __post_init__(self):
         conform(self)
 
     def bind(self, simulation: "Simulation[Any]") -> Callable[[State], torch.Tensor]:
-        """The observation of a state of `simulation`: state -> tensor of shape (worlds, 2 dim).
+        """The observation of a state of `simulation`: state -> tensor of shape (worlds, 2 dim), or 3 dim.
 
         Raises:
             TypeError: The scene has no soft bodies.
             ValueError: There is no such region.
         """
-        chosen = _matter(simulation, self)
-        return _observation(simulation, chosen, np.zeros(len(chosen), dtype=int), 1)
-
-
-def _matter(simulation: "Simulation[Any]", observer: Clusters | Centroid) -> np.ndarray:
-    """Indices of the points of matter that are observed."""
-    matter, region = simulation.model.matter, observer.region
-    if matter is None:
-        raise TypeError(
-            f"{type(observer).__name__}: scene {simulation.scene.name!r} has rigid bodies alone, which have no "
-            f"particles to observe; use Joints, Poses, EndEffector or another observer of rigid bodies"
-        )
-    if region is None:
-        return np.arange(len(matter))
-    if region not in matter.regions:
-        raise ValueError(f"there is no region {region!r}; the scene has {', '.join(matter.regions) or 'none'}")
-    return np.nonzero(matter.regions[region])[0]
+        chosen = points_of(simulation, self.region, "Centroid")
+        return _observation(simulation, chosen, np.zeros(len(chosen), dtype=int), 1, self.acceleration)
 
 
 def _observation(
-    simulation: "Simulation[Any]", chosen: np.ndarray, label: np.ndarray, count: int
-) -> Callable[[State], torch.Tensor]:
+    simulation: "Simulation[Any]", chosen: np.ndarray, label: np.ndarray, count: int, acceleration: bool
+) -> Observation:
     matter = simulation.model.matter
     rest = simulation.state()
     like = rest.position
@@ -109,8 +103,25 @@ def _observation(
 
     start = centres(rest.position)
 
-    def observe(state: State) -> torch.Tensor:
-        parts = torch.cat([centres(state.position) - start, centres(state.velocity)], dim=-1) / length
-        return parts.flatten(start_dim=1)
+    def motion(state: State) -> torch.Tensor:
+        return torch.cat([centres(state.position) - start, centres(state.velocity)], dim=-1) / length
 
-    return observe
+    if acceleration:
+        return _Accelerated(motion, simulation)
+    return lambda state, **parameters: motion(state).flatten(start_dim=1)
+
+
+class _Accelerated:
+    """Displacements and velocities of clusters, and the change of the velocities in the last interval."""
+
+    def __init__(self, motion: Callable[[State], torch.Tensor], simulation: "Simulation[Any]"):
+        self._motion, self._dt, self._recall = motion, simulation.dt, Recall(simulation, 1)
+
+    def __call__(self, state: State, **parameters: torch.Tensor) -> torch.Tensor:
+        motion = self._motion(state)
+        velocity = motion.chunk(2, dim=-1)[1]
+        change = (velocity - self._recall(velocity)) / self._dt
+        return torch.cat([motion, change], dim=-1).flatten(start_dim=1)
+
+    def forget(self, worlds: torch.Tensor | None = None) -> None:
+        self._recall.forget(worlds)

@@ -9,7 +9,7 @@ from warpbots.solvers import State
 if TYPE_CHECKING:
     from warpbots.simulation import Simulation
 
-__all__ = ["BoundObserver", "Observation", "Observer"]
+__all__ = ["BoundObserver", "Observation", "Observer", "Remembers", "forget"]
 
 
 class Observation(Protocol):
@@ -27,10 +27,32 @@ class Observer(Protocol):
         """The observation of a state of `simulation`."""
 
 
+@runtime_checkable
+class Remembers(Protocol):
+    """An observation, or a controller with one, whose value depends on the states that it was called with before.
+
+    It begins anew with each rollout. Who steps a simulation by hand lets it forget.
+    """
+
+    def forget(self, worlds: torch.Tensor | None = None) -> None:
+        """The next call is the first of a new motion.
+
+        Args:
+            worlds: Which worlds begin anew, shape (worlds,), bool; None for all.
+        """
+
+
+def forget(*parts: object, worlds: torch.Tensor | None = None) -> None:
+    """Let those of `parts` that remember forget; see `Remembers.forget`."""
+    for part in parts:
+        if isinstance(part, Remembers):
+            part.forget(worlds)
+
+
 class BoundObserver:
     """The observation of an observer, which is pickled as the observer and its simulation.
 
-    Copies share it, since it does not change.
+    Copies share it, unless it remembers.
     """
 
     def __init__(self, observer: Observer, simulation: "Simulation[Any]"):
@@ -46,8 +68,12 @@ class BoundObserver:
         """The observation of `state`, shape (worlds, features)."""
         return self._observe(state, **parameters)
 
+    def forget(self, worlds: torch.Tensor | None = None) -> None:
+        """See `Remembers`."""
+        forget(self._observe, worlds=worlds)
+
     def __reduce__(self) -> tuple:
         return type(self), self._parts
 
     def __deepcopy__(self, memo: dict) -> "BoundObserver":
-        return self
+        return type(self)(*self._parts) if isinstance(self._observe, Remembers) else self

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 import warp as wp
 
@@ -76,6 +77,8 @@ class Inputs:
             ValueError: It is no real tensor, or its shape does not fit.
         """
         try:
+            if isinstance(value, np.ndarray) and not value.flags.writeable:
+                value = value.copy()  # torch warns of tensors on memory that may not be written
             found = torch.as_tensor(value, device=like.device)
             if found.is_floating_point() and not isinstance(value, torch.Tensor):
                 found = torch.as_tensor(value, dtype=like.dtype, device=like.device)  # numbers, which torch would round

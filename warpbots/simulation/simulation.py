@@ -1,11 +1,12 @@
 """The handle on a simulation: a scene, a solver, a time step; torch tensors in and out."""
 
+import contextlib
 import dataclasses
 import functools
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Generic
 
@@ -72,6 +73,7 @@ class Simulation(Generic[TensorState_co]):
         dt: Length of a control interval [s].
         substeps: Solver steps per control interval.
         checkpoints: What rollouts keep for their backward pass.
+        rollouts: Rollouts in progress, the innermost last: what an observation remembers belongs to one of them.
         mimebundle: What a notebook shows of a simulation and its table; `warpbots` puts a table with a picture here.
     """
 
@@ -121,6 +123,7 @@ class Simulation(Generic[TensorState_co]):
                 f"Simulation: dt must be positive and substeps at least 1, got {shown(dt)} s and {shown(substeps)}"
             )
         self.checkpoints = fitted(checkpoints, Checkpoints | None, "Simulation: checkpoints") or Checkpoints.sqrt()
+        self.rollouts: tuple[object, ...] = ()
         worlds, device = fitted(worlds, int, "Simulation: worlds"), _device(device)
         try:
             with turn, np.errstate(over="ignore"):  # what is too large for the arrays is refused with its name
@@ -297,7 +300,8 @@ class Simulation(Generic[TensorState_co]):
         """A state in which some worlds are at their start again, as after the ends of their episodes.
 
         All of a state is reset, such as the time and what multistep methods remember. It is differentiable with respect
-        to `state` in the worlds that go on, and to `start` in the others.
+        to `state` in the worlds that go on, and to `start` in the others. A controller that remembers, such as an
+        MLP with a delayed observer, is told by its `forget`.
 
         Args:
             state: Where all worlds are; not changed.
@@ -492,7 +496,8 @@ class Simulation(Generic[TensorState_co]):
         self._time_step.judge(self._inputs, parameters)
         length = self.checkpoints.segment(steps, self.substeps)
         controls, observations = [], []
-        with Watch(self.model.device, min(length, _UNREAD) if parallel(self.model.device) else 1) as watch:
+        watching = Watch(self.model.device, min(length, _UNREAD) if parallel(self.model.device) else 1)
+        with self._rolling_out(), watching as watch:
             for first in range(0, steps, length):
                 count = min(length, steps - first)
                 segment = Segment(self._bridge, keep=self.checkpoints.keeps_all or first + count == steps)
@@ -515,6 +520,15 @@ class Simulation(Generic[TensorState_co]):
             observation=torch.stack(observations, dim=1) if observations else None,
             parameters={n: p.detach().clone() for n, p in parameters.items()},
         )
+
+    @contextlib.contextmanager
+    def _rolling_out(self) -> Iterator[None]:
+        outside = self.rollouts
+        self.rollouts = (*outside, object())
+        try:
+            yield
+        finally:
+            self.rollouts = outside
 
     def __reduce__(self) -> tuple:
         """A simulation is copied and pickled as what it was made from; the copy is built anew, to the same bits."""

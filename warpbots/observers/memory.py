@@ -1,0 +1,190 @@
+"""Observations with memory or chance: delay, noise, and accelerations from velocities of two intervals."""
+
+import dataclasses
+import math
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import torch
+import warp as wp
+
+from warpbots.observers.observer import Observation, Observer, forget
+from warpbots.scene.field_types import conform
+from warpbots.solvers import State
+
+if TYPE_CHECKING:
+    from warpbots.simulation import Simulation
+
+__all__ = ["Delayed", "Noisy", "Recall"]
+
+_T = TypeVar("_T")
+
+
+class Memory(Generic[_T]):
+    """Something remembered of a motion: each rollout begins with a new one, and those that it is nested in keep theirs.
+
+    A controller may be called through any wrapper: who remembers asks the simulation which rollout is in progress.
+    """
+
+    def __init__(self, simulation: "Simulation[Any]", make: Callable[[], _T]):
+        """Remember nothing yet.
+
+        Args:
+            simulation: What moves.
+            make: Makes the memory of a new motion.
+        """
+        self._simulation, self._make = simulation, make
+        self._kept: dict[object, _T] = {}
+
+    def now(self) -> _T:
+        """That of the rollout in progress, or of the motion that is stepped by hand."""
+        motions = (None, *self._simulation.rollouts)
+        self._kept = {motion: kept for motion, kept in self._kept.items() if motion in motions}
+        if motions[-1] not in self._kept:
+            self._kept[motions[-1]] = self._make()
+        return self._kept[motions[-1]]
+
+    def forget(self) -> None:
+        """Forget all motions."""
+        self._kept.clear()
+
+
+class Recall:
+    """Values of the last calls, world by world; before the first call those of the first."""
+
+    def __init__(self, simulation: "Simulation[Any]", calls: int):
+        """Remember nothing yet.
+
+        Args:
+            simulation: What moves.
+            calls: How many calls back.
+        """
+        self._memory: Memory[deque[torch.Tensor]] = Memory(simulation, lambda: deque(maxlen=calls))
+        self._new: torch.Tensor | None = None
+
+    def __call__(self, now: torch.Tensor) -> torch.Tensor:
+        """What was passed as many calls ago, with its gradient; `now` is remembered.
+
+        Args:
+            now: Values, shape (worlds, ...).
+        """
+        values = self._memory.now()
+        if not values:
+            values.extend([now] * values.maxlen)
+        elif self._new is not None:
+            new = self._new.view(-1, *[1] * (now.dim() - 1))
+            values.extend([torch.where(new, now, value) for value in values])
+        self._new = None
+        past = values[0]
+        values.append(now)
+        return past
+
+    def forget(self, worlds: torch.Tensor | None = None) -> None:
+        """See `warpbots.observers.Remembers`."""
+        if worlds is None:
+            self._memory.forget()
+        else:
+            self._new = worlds if self._new is None else self._new | worlds
+
+
+@dataclasses.dataclass(frozen=True)
+class Delayed:
+    """An observation that arrives late, as over a bus or from a camera.
+
+    Attributes:
+        observer: What is observed.
+        intervals: How late [control intervals], at least 1. Before as many calls the first observation is given.
+    """
+
+    observer: Observer
+    intervals: int
+
+    def __post_init__(self):
+        _check_observer(self)
+        conform(self)
+        if self.intervals < 1:
+            raise ValueError(f"Delayed: intervals must be at least 1 control interval, got {self.intervals}")
+
+    def bind(self, simulation: "Simulation[Any]") -> Observation:
+        """The observation of a state of `simulation`, of the shape that `observer` has.
+
+        It remembers: see `warpbots.observers.Remembers`.
+        """
+        return _Late(self.observer.bind(simulation), Recall(simulation, self.intervals))
+
+
+class _Late:
+    def __init__(self, observe: Observation, recall: Recall):
+        self._observe, self._recall = observe, recall
+
+    def __call__(self, state: State, **parameters: torch.Tensor) -> torch.Tensor:
+        return self._recall(self._observe(state, **parameters))
+
+    def forget(self, worlds: torch.Tensor | None = None) -> None:
+        forget(self._observe, self._recall, worlds=worlds)
+
+
+@dataclasses.dataclass(frozen=True)
+class Noisy:
+    """An observation with normally distributed noise, independent in each call and in each world.
+
+    Attributes:
+        observer: What is observed.
+        deviation: Standard deviation in the units of the observation, one number or one for each feature.
+        seed: With a number, every rollout has the same noise. None for torch's global generator, whose state is in the
+            checkpoints of `warpbots.minimize`.
+    """
+
+    observer: Observer
+    deviation: float | tuple[float, ...]
+    seed: int | None = None
+
+    def __post_init__(self):
+        _check_observer(self)
+        conform(self)
+        deviations = self.deviation if isinstance(self.deviation, tuple) else (self.deviation,)
+        if not all(math.isfinite(d) and d >= 0.0 for d in deviations):
+            raise ValueError(f"Noisy: deviation must be finite and at least 0, got {self.deviation}")
+
+    def bind(self, simulation: "Simulation[Any]") -> Observation:
+        """The observation of a state of `simulation`, of the shape that `observer` has.
+
+        With a seed it remembers how much of its noise was used: see `warpbots.observers.Remembers`.
+        """
+        return _Blurred(self.observer.bind(simulation), self, simulation)
+
+
+class _Blurred:
+    def __init__(self, observe: Observation, options: Noisy, simulation: "Simulation[Any]"):
+        self._observe, self._deviation, self._seed = observe, options.deviation, options.seed
+        self._generator = Memory(simulation, self._seeded)
+        self._device = wp.device_to_torch(simulation.model.device)
+
+    def __call__(self, state: State, **parameters: torch.Tensor) -> torch.Tensor:
+        seen = self._observe(state, **parameters)
+        deviation = seen.new_tensor(self._deviation)
+        if deviation.dim() and len(deviation) != seen.shape[-1]:
+            raise ValueError(
+                f"Noisy: deviation must be one number or {seen.shape[-1]}, one for each feature, got {len(deviation)}"
+            )
+        generator = None if self._seed is None else self._generator.now()
+        noise = torch.randn(seen.shape, dtype=seen.dtype, device=seen.device, generator=generator)
+        return seen + deviation * noise
+
+    def forget(self, worlds: torch.Tensor | None = None) -> None:
+        """With `worlds`, those that begin anew go on with the noise that comes next."""
+        if worlds is None:
+            self._generator.forget()
+        forget(self._observe, worlds=worlds)
+
+    def _seeded(self) -> torch.Generator:
+        return torch.Generator(self._device).manual_seed(self._seed)
+
+
+def _check_observer(wrapper: Delayed | Noisy) -> None:
+    if not isinstance(wrapper.observer, Observer):
+        raise TypeError(
+            f"{type(wrapper).__name__}: observer must be an observer of warpbots.observers, got "
+            f"{type(wrapper.observer).__name__}"
+        )

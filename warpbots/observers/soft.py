@@ -1,0 +1,230 @@
+"""Observers of regions of soft bodies: strain, pressure, forces of obstacles, gyroscope and accelerometer."""
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from warpbots.observers.memory import Recall
+from warpbots.observers.observer import Observation
+from warpbots.observers.region import Region, points_of
+from warpbots.scene.field_types import conform
+from warpbots.solvers import State
+
+if TYPE_CHECKING:
+    from warpbots.simulation import Simulation
+
+__all__ = ["Accelerometer", "Gyroscope", "ObstacleForces", "Pressure", "Strain"]
+
+_STRESS = ("particle", "mass", "element")
+"""Kinds of elements that have a stress, of MPM, springs and finite elements."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Strain:
+    """Mean Green-Lagrange strain E = (F^T F - 1)/2 of a region, such as a stretchable sensor feels it.
+
+    F is the affine map of the region at rest that fits its present positions best, weighed by masses. So it means the
+    same under every solver, and the region may be anything from some particles to a whole limb.
+
+    Attributes:
+        region: Name of the region, or None for all matter.
+    """
+
+    region: str | None = None
+
+    def __post_init__(self):
+        conform(self)
+
+    def bind(self, simulation: "Simulation[Any]") -> Observation:
+        """The observation of a state of `simulation`: state -> tensor of shape (worlds, 6) or, in 2D, (worlds, 3).
+
+        The components xx, yy, zz, yz, xz, xy, or xx, yy, xy [1], in the axes of the region at rest.
+
+        Raises:
+            TypeError: The scene has no soft bodies.
+            ValueError: There is no such region, or it is flat.
+        """
+        region, dim = Region(simulation, self.region, "Strain"), simulation.scene.dim
+        rows, columns = ((0, 1, 2, 1, 0, 0), (0, 1, 2, 2, 2, 1)) if dim == 3 else ((0, 1, 0), (0, 1, 1))
+
+        def observe(state: State, **parameters: torch.Tensor) -> torch.Tensor:
+            F = region.deformation(state)
+            E = 0.5 * (F.mT @ F - torch.eye(dim, dtype=F.dtype, device=F.device))
+            return E[:, rows, columns]
+
+        return observe
+
+
+@dataclasses.dataclass(frozen=True)
+class Pressure:
+    """Mean pressure -tr(sigma)/dim in the matter of a region, weighed by volumes at rest.
+
+    Of Cauchy stress as `warpbots.Simulation.sense` has it: its docstring says what each solver includes. In 2D it is
+    the mean of the normal stresses in the plane.
+
+    Attributes:
+        region: Name of the region, or None for all matter.
+    """
+
+    region: str | None = None
+
+    def __post_init__(self):
+        conform(self)
+
+    def bind(self, simulation: "Simulation[Any]") -> Observation:
+        """The observation of a state of `simulation`: state, control=None -> tensor of shape (worlds, 1) [Pa].
+
+        The control is not part of a state: it is an argument of the observation, and None means u = 0.
+
+        Raises:
+            TypeError: The scene has no soft bodies, or the solver measures nothing.
+            ValueError: There is no such region, or no element of matter lies in it.
+        """
+        points_of(simulation, self.region, "Pressure")
+        rest, model = simulation.state(), simulation.model
+        count = simulation.sense(rest).stress.shape[1]
+        places = next(found for kind in _STRESS if (found := model.places(kind)) is not None)
+        members = torch.ones(count, dtype=torch.bool)
+        if self.region is not None:  # tetrahedra come first among the elements
+            members = torch.as_tensor(places.members(simulation.scene, self.region)[:count])
+        if not members.any():
+            raise ValueError(
+                f"Pressure: region {self.region!r} selects no element with a stress; use a larger region or smaller "
+                f"cells"
+            )
+        weights = torch.where(members, self._volumes(simulation, places.vertices[:count]), 0.0).to(rest.position)
+        weights = weights / weights.sum()
+
+        def observe(state: State, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> torch.Tensor:
+            stress = simulation.sense(state, control, **parameters).stress
+            pressure = -stress.diagonal(dim1=-2, dim2=-1).mean(dim=-1)
+            return (pressure @ weights)[:, None]
+
+        return observe
+
+    @staticmethod
+    def _volumes(simulation: "Simulation[Any]", vertices: Any) -> torch.Tensor:
+        """Volumes at rest of points of matter or of tetrahedra, up to a factor."""
+        if vertices.shape[1] == 1:
+            return torch.as_tensor(simulation.model.matter.volume)
+        corners = torch.as_tensor(vertices)
+        return torch.linalg.det(corners[:, 1:4] - corners[:, :1]).abs()
+
+
+@dataclasses.dataclass(frozen=True)
+class ObstacleForces:
+    """Forces of obstacles on soft bodies, such as a floor that weighs them, under MPM and springs.
+
+    Attributes:
+        obstacles: Names of the obstacles; None for all, in the order of `Scene.obstacles`.
+    """
+
+    obstacles: tuple[str, ...] | None = None
+
+    def __post_init__(self):
+        conform(self)
+
+    def bind(self, simulation: "Simulation[Any]") -> Observation:
+        """The observation of a state of `simulation`: state -> tensor of shape (worlds, obstacles dim) [N].
+
+        Raises:
+            TypeError: The scene has no soft bodies, or its solver has no contact forces of a state.
+            KeyError: There is no such obstacle.
+            ValueError: The scene has no obstacles.
+        """
+        points_of(simulation, None, "ObstacleForces")
+        if "contact_force" not in vars(simulation.sense(simulation.state())):
+            raise TypeError(
+                f"ObstacleForces: under {type(simulation.solver).__name__} contact forces are unknowns of a step and "
+                f"not a function of a state; use MPM or MassSpring, or Simulation.report for those of the last step"
+            )
+        names = [obstacle.name for obstacle in simulation.scene.obstacles]
+        if not names:
+            raise ValueError(f"ObstacleForces: scene {simulation.scene.name!r} has no obstacles")
+        for name in self.obstacles or ():
+            if name not in names:
+                raise KeyError(f"there is no obstacle {name!r}; the scene has {', '.join(map(repr, names))}")
+        chosen = [names.index(n) for n in self.obstacles] if self.obstacles is not None else list(range(len(names)))
+
+        def observe(state: State, **parameters: torch.Tensor) -> torch.Tensor:
+            return -simulation.sense(state, **parameters).contact_force[:, chosen].flatten(start_dim=1)
+
+        return observe
+
+
+@dataclasses.dataclass(frozen=True)
+class Gyroscope:
+    """Angular velocity of a region in its own axes, as a sensor in it would measure it.
+
+    That of the rigid body with the angular momentum of the region; its axes are turned with the region from those of
+    the world at rest.
+
+    Attributes:
+        region: Name of the region, or None for all matter.
+    """
+
+    region: str | None = None
+
+    def __post_init__(self):
+        conform(self)
+
+    def bind(self, simulation: "Simulation[Any]") -> Observation:
+        """The observation of a state of `simulation`: state -> tensor of shape (worlds, 3) or, in 2D, (worlds, 1).
+
+        Angular velocity [rad/s].
+
+        Raises:
+            TypeError: The scene has no soft bodies.
+            ValueError: There is no such region, or it is flat; when observed, it is turned inside out.
+        """
+        region = Region(simulation, self.region, "Gyroscope")
+
+        def observe(state: State, **parameters: torch.Tensor) -> torch.Tensor:
+            w = region.angular_velocity(state)
+            return w if w.shape[1] == 1 else (w[:, None] @ region.rotation(state))[:, 0]
+
+        return observe
+
+
+@dataclasses.dataclass(frozen=True)
+class Accelerometer:
+    """Specific force R^T (a - g) of a region in its own axes, as a sensor in it would measure it.
+
+    The acceleration a of its centre of mass is the mean over the last control interval, 0 in the first call. At rest it
+    shows gravity upwards, in free fall nothing.
+
+    Attributes:
+        region: Name of the region, or None for all matter.
+    """
+
+    region: str | None = None
+
+    def __post_init__(self):
+        conform(self)
+
+    def bind(self, simulation: "Simulation[Any]") -> Observation:
+        """The observation of a state of `simulation`: state -> tensor of shape (worlds, dim) [m/s^2].
+
+        It remembers the last velocity, see `warpbots.observers.Remembers`; call it once in each control interval.
+
+        Raises:
+            TypeError: The scene has no soft bodies.
+            ValueError: There is no such region, or it is flat; when observed, it is turned inside out.
+        """
+        return _SpecificForce(Region(simulation, self.region, "Accelerometer"), simulation)
+
+
+class _SpecificForce:
+    def __init__(self, region: Region, simulation: "Simulation[Any]"):
+        self._region, self._dt, self._recall = region, simulation.dt, Recall(simulation, 1)
+        self._gravity = simulation.parameter("gravity")
+
+    def __call__(self, state: State, **parameters: torch.Tensor) -> torch.Tensor:
+        v = self._region.center(state.velocity)
+        g = parameters.get("gravity", self._gravity).expand_as(v)
+        force = (v - self._recall(v)) / self._dt - g
+        return (force[:, None] @ self._region.rotation(state))[:, 0]
+
+    def forget(self, worlds: torch.Tensor | None = None) -> None:
+        self._recall.forget(worlds)
