@@ -1,6 +1,8 @@
 """Parameters baked into a scene: the same solver has them, and moves as before, to the last bit."""
 
 import dataclasses
+import warnings
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -8,6 +10,8 @@ import torch
 from cases import fields_of
 from designs import DESIGNS, designed, varied
 
+import warpbots as wb
+from warpbots.meshing import ftetwild
 from warpbots.scene import Field, Material, Scene, SceneError, Sheet, SoftBody
 from warpbots.simulation import Simulation
 from warpbots.solvers import MPM, ProjectiveDynamics
@@ -211,3 +215,23 @@ def test_records_that_changed_since_they_were_baked():
 def test_worlds_that_are_not_there():
     with pytest.raises(ValueError, match="world must be from 0 to 0, got 1"):
         designed("mpm").scene_with(world=1)
+
+
+def test_a_mesh_that_is_never_made_twice_goes_with_its_scene(tmp_path, monkeypatch):
+    """On another machine, where fTetWild would make others, a ball has the tetrahedra that it was designed with."""
+    pytest.importorskip("pytetwild")
+    ball = wb.SoftBody("ball", wb.shapes.Sphere((0.0, 0.0, 0.1), 0.05), wb.Material(2e4))
+    scene, solver = wb.Scene([ball], obstacles=[wb.floor(0.045)]), wb.ProjectiveDynamics(0.025)
+    sim = wb.Simulation(scene, solver, 5e-3)
+    E = torch.linspace(1e4, 4e4, sim.parameter("youngs_modulus").shape[1], dtype=sim.parameter("youngs_modulus").dtype)
+    final = sim.rollout(None, 3, youngs_modulus=E).final
+    wb.usd.write(tmp_path / "design.usdc", sim.scene_with(youngs_modulus=E))
+    wb.usd.write(tmp_path / "plain.usdc", sim.scene_with())
+    monkeypatch.setattr(ftetwild, "_known", OrderedDict())
+    monkeypatch.setenv("WARPBOTS_CACHE", str(tmp_path / "other"))
+    with warnings.catch_warnings(action="error"):
+        again = wb.Simulation(wb.usd.read(tmp_path / "design.usdc"), solver, 5e-3)
+        plain = wb.Simulation(wb.usd.read(tmp_path / "plain.usdc"), solver, 5e-3)
+    assert torch.equal(again.rollout(None, 3).final.position, final.position)
+    assert torch.equal(plain.rollout(None, 3, youngs_modulus=E).final.position, final.position)
+    assert not torch.equal(plain.rollout(None, 3).final.position, final.position)

@@ -1,5 +1,6 @@
 """Shapes from files: meshes (STL, OBJ, PLY, ...; MSH, VTK, VTU, ...) and silhouettes in images (PNG, ...)."""
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from warpbots.input_files import doubt_size, readable
+from warpbots.meshing.shells import turned
 from warpbots.scene import SceneError, Sheet, Silhouette, TetMesh, TriangleMesh
 from warpbots.scene.field_types import checked
 
@@ -26,26 +28,41 @@ _UPRIGHT = {
 
 
 @checked
-def load_mesh(path: str | Path, scale: float | None = None) -> TriangleMesh:
+def load_mesh(path: str | Path, scale: float | None = None, inner: str | None = None) -> TriangleMesh:
     """A solid from a mesh file that trimesh can read, z up.
 
     glTF (metres, y up) and COLLADA (unit and up axis in the file) are converted. Other formats have no up axis and are
     taken as they are. All bodies of a file become one solid, placed as in its scene; inconsistent orientations of faces
-    are corrected for each body. A size above ten metres or below a millimetre is doubted in a warning.
+    are corrected for each closed surface. One inside another bounds a void, such as an air chamber, if it faces
+    inwards; if it faces outwards, `inner` says what it is. A size above ten metres or below a millimetre is doubted in
+    a warning.
 
     Args:
         path: STL, OBJ, PLY, OFF, GLB, DAE, ...; files that it refers to must lie in its folder.
         scale: Metres per unit of the file, 0.001 for millimetres; None for the unit in the file, or metres.
+        inner: What a closed surface that lies in another and faces outwards is: ``"solid"``, such as a screw in a
+            housing, or ``"void"``. None for solid, with a warning.
 
     Raises:
         FileNotFoundError: There is no such file.
         ImportError: A package that trimesh needs for such files is not installed.
+        ValueError: `inner` is none of these.
         SceneError: The file has no mesh or one that is not watertight, is a Git LFS pointer, or does not fit into
             memory.
     """
+    if inner not in (None, "solid", "void"):
+        raise ValueError(f"load_mesh: inner must be 'solid', 'void' or None, got {inner!r}")
     path = readable(path, _BYTES)
     vertices, faces = _triangles(path, "a closed triangle mesh", scale)
-    mesh = _said_of(path, TriangleMesh, vertices, _turned(vertices, faces), remedy=_CLOSE)
+    faces, alike = turned(vertices, faces, inner or "solid")
+    if alike and inner is None:
+        found = f"are {alike} closed surfaces that face" if alike > 1 else "is a closed surface that faces"
+        warnings.warn(
+            f"{path}: inside another one {found} outwards; taken as solid. For a void use load_mesh(..., inner='void'), "
+            f"otherwise inner='solid'",
+            stacklevel=2,
+        )
+    mesh = _said_of(path, TriangleMesh, vertices, faces, remedy=_CLOSE)
     return _doubted(path, mesh, np.ptp(mesh.bounds, axis=0).max())
 
 
@@ -192,29 +209,6 @@ def _frame(path: Path, scene: Any) -> tuple[float, np.ndarray]:
     asset = ElementTree.parse(path).getroot().find("{*}asset")
     unit, up = (None, None) if asset is None else (asset.find("{*}unit"), asset.findtext("{*}up_axis"))
     return 1.0 if unit is None else float(unit.get("meter", 1.0)), _UPRIGHT[(up or "Y_UP").strip()]
-
-
-def _turned(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """`faces` counter-clockwise from outside: neighbours consistent, and bodies not inside out unless in another."""
-    import trimesh
-
-    mesh = trimesh.Trimesh(vertices, faces)
-    if not mesh.is_winding_consistent:
-        trimesh.repair.fix_winding(mesh)
-    faces, corners = np.array(mesh.faces), mesh.triangles
-    body = trimesh.graph.connected_component_labels(mesh.face_adjacency, node_count=len(faces))
-    volumes = np.bincount(body, np.einsum("fi,fi->f", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])))
-    volumes *= np.sign(volumes.sum()) or 1.0
-    if volumes.min() >= 0.0:
-        return faces
-    lower, upper = np.full((len(volumes), 3), np.inf), np.full((len(volumes), 3), -np.inf)
-    np.minimum.at(lower, body, corners.min(axis=1))
-    np.maximum.at(upper, body, corners.max(axis=1))
-    solid, hollow = np.nonzero(volumes > 0.0)[0], np.nonzero(volumes < 0.0)[0]
-    within = [((lower[solid] <= lower[k]) & (upper[k] <= upper[solid])).all(axis=1).any() for k in hollow]
-    turn = np.isin(body, hollow[~np.array(within)])
-    faces[turn] = faces[turn, ::-1]
-    return faces
 
 
 def _said_of(path: Path, make: Callable[..., Any], *values: Any, remedy: str = "") -> Any:

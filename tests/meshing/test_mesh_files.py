@@ -3,6 +3,7 @@
 import base64
 import builtins
 import importlib.util
+import itertools
 import json
 import logging
 
@@ -187,7 +188,32 @@ def test_what_is_turned_wrongly_is_turned(tmp_path):
             both = np.concatenate([around, within + len(cube.vertices)])
             alike = (around is cube.faces) == (within is FACES)
             assert wb.load_mesh(obj(tmp_path / "apart.obj", apart, both), 0.1).volume == pytest.approx(65e-3)
-            assert wb.load_mesh(obj(tmp_path / "hollow.obj", hollow, both)).volume == pytest.approx(65.0 if alike else 63.0)  # fmt: skip
+            hollow_file = obj(tmp_path / "hollow.obj", hollow, both)
+            if alike:
+                with pytest.warns(
+                    UserWarning, match="inside another one is a closed surface that faces outwards; taken as solid"
+                ):
+                    assert wb.load_mesh(hollow_file).volume == pytest.approx(64.0)
+            for inner, volume in (("solid", 64.0 if alike else 63.0), ("void", 63.0)):
+                assert wb.load_mesh(hollow_file, inner=inner).volume == pytest.approx(volume)
+
+
+def test_what_an_inner_surface_is_is_one_of_two(tmp_path):
+    with pytest.raises(ValueError, match="inner must be 'solid', 'void' or None, got 'air'"):
+        wb.load_mesh(obj(tmp_path / "a.obj"), inner="air")
+
+
+def test_a_solid_in_a_void_in_a_solid(tmp_path):
+    """Is one, however the three surfaces are turned, and so is one beside a void whose bounds are around it."""
+    boxes = [trimesh.creation.box((size,) * 3) for size in (4.0, 3.0, 1.0)]
+    for turns in itertools.product((1, -1), repeat=3):
+        faces = [b.faces[:, ::t] + 8 * k for k, (b, t) in enumerate(zip(boxes, turns, strict=True))]
+        path = obj(tmp_path / "matryoshka.obj", np.concatenate([b.vertices for b in boxes]), np.concatenate(faces))
+        assert wb.load_mesh(path, inner="void").volume == pytest.approx(64.0 - 27.0 + 1.0)
+    ring = trimesh.creation.annulus(1.0, 2.0, 1.0)
+    pair = trimesh.util.concatenate([ring, trimesh.creation.box((0.5,) * 3)])
+    path = obj(tmp_path / "ring.obj", pair.vertices, pair.faces)
+    assert wb.load_mesh(path).volume == pytest.approx(ring.volume + 0.125)
 
 
 def test_faces_with_more_corners_and_lost_textures(tmp_path):

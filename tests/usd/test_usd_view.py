@@ -104,12 +104,17 @@ def test_a_stiffness_is_shown_on_the_particles(tmp_path):
 
 
 def test_an_activation_is_shown_in_time(tmp_path):
-    """Regions have the sum of the signals of their actuators in the interval that ends at the frame."""
+    """Regions have the sum of the signals of their actuators in the interval that ends at the frame, red for contraction.
+
+    A pressure expands its region.
+    """
     sim = designed("mpm")
     control = torch.linspace(-0.5, 0.4, 3 * sim.channels).reshape(3, sim.channels)
     usd.write(tmp_path / "walk.usda", sim.rollout(control, 3), fps=FPS, color="activation")
     ((_, frames),) = shown(tmp_path / "walk.usda", "activation").items()
-    driving = torch.tensor([hasattr(a, "region") for a in sim.scene.actuators], dtype=control.dtype)
+    signs = [(-1 if isinstance(a, wb.Pressure) else 1) * hasattr(a, "region") for a in sim.scene.actuators]
+    assert min(signs) < 0 < max(signs)
+    driving = torch.tensor(signs, dtype=control.dtype)
     root = sim.region("root").numpy()
     for k, (values, colors) in enumerate(frames):
         u = float((control[max(k - 1, 0)] * driving).sum())

@@ -25,7 +25,7 @@ from warpbots.scene import (
 from warpbots.scene.field_types import checked
 from warpbots.scene.memory_limit import refuse_excess
 
-__all__ = ["tetrahedra"]
+__all__ = ["repeatable", "tetrahedra"]
 
 _CELL = 1e4
 """Memory per cell, including its tetrahedra [bytes]."""
@@ -40,7 +40,8 @@ def tetrahedra(shape: Shape, cell_size: float | None = None) -> TetMesh:
 
     A box is meshed on a regular grid, a `TetMesh` is returned unchanged. All other shapes are meshed by fTetWild, in
     seconds or, for a surface with many details, in minutes. The mesh is kept in the cache of the user, because a second
-    run would give a different one (see `warpbots.output_files`). A surface of flat faces of the size of a cell
+    run would give a different one (see `warpbots.output_files`); `warpbots.Simulation.scene_with` puts it into the
+    scene, so that it goes with a file to other machines. A surface of flat faces of the size of a cell
     loses some volume where it is curved: some percent with three cells per radius.
 
     Args:
@@ -69,6 +70,13 @@ def tetrahedra(shape: Shape, cell_size: float | None = None) -> TetMesh:
     cell_size = cells_across([shape], 4.0, 1500) if cell_size is None else cell_size
     refuse_excess(_cells(shape, cell_size), _CELL, f"meshing: cells of a {kind}", remedy)
     return _tets(shape, float(cell_size))
+
+
+def repeatable(shape: Shape) -> bool:
+    """Whether `tetrahedra` gives the same mesh on every machine: that of a box, or one that is there already."""
+    if isinstance(shape, Posed):
+        return repeatable(shape.shape)
+    return isinstance(shape, Box | TetMesh)
 
 
 def _cells(shape: Shape, cell_size: float) -> float:

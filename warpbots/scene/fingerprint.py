@@ -26,6 +26,8 @@ def _add(found: Any, value: Any) -> None:
                 found.update(f"{field.name}=".encode())
                 _add(found, getattr(value, field.name))
     elif isinstance(value, np.ndarray):
+        if np.issubdtype(value.dtype, np.floating):
+            value = value + np.zeros((), value.dtype)  # -0.0 equals 0.0
         found.update(f"{value.dtype.str}{value.shape}".encode() + np.ascontiguousarray(value).tobytes())
     elif isinstance(value, tuple):
         found.update(f"{len(value)}(".encode())
@@ -34,4 +36,5 @@ def _add(found: Any, value: Any) -> None:
     elif isinstance(value, dict):
         _add(found, tuple(value.items()))
     else:
+        value = value + 0.0 if isinstance(value, float) else value
         found.update(f"{value!r};".encode())

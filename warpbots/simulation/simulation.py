@@ -195,7 +195,8 @@ class Simulation(Generic[TensorState_co]):
         """The scene with parameters baked in: what training found, to be kept, written and simulated again.
 
         ``Simulation(scene, solver, dt, substeps)`` of the same solver then has these parameters to the last bit, and
-        the same rollouts follow. Another solver or resolution takes over what records say, such as friction, masses
+        the same rollouts follow, on other machines, too: a mesh that `warpbots.meshing` made for a body and would not
+        make again becomes its shape. Another solver or resolution takes over what records say, such as friction, masses
         and joints, and interpolates properties of the material between the centres of elements; it says how far they
         are off, and refuses what depends on the elements.
 

@@ -51,8 +51,9 @@ def write(
             the bars of a truss are always written.
         flat: Whether to write one layer instead of several, without references to other layers.
         color: What the colours of the soft bodies of a trajectory show: ``"activation"``, the control signals of the
-            regions that matter is in, or a parameter of elements such as ``"youngs_modulus"``; None for the colours of
-            the bodies. The values themselves are written beside the colours, as a primvar of that name.
+            regions that matter is in, negative where they expand it, or a parameter of elements such as
+            ``"youngs_modulus"``; None for the colours of the bodies. The values themselves are written beside the
+            colours, as a primvar of that name.
 
     Raises:
         ValueError: The extension is not one of these, a trajectory would overwrite the file of its scene, `springs` is

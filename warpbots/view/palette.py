@@ -4,7 +4,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from warpbots.scene import Actuator, Cavity, Expansion, PneumaticCell, Pressure, Scene
+from warpbots.actuation_laws.contraction import contraction
+from warpbots.scene import Scene
 
 __all__ = [
     "PAPER",
@@ -15,7 +16,6 @@ __all__ = [
     "CONTRACT",
     "EXPAND",
     "body_colors",
-    "contraction",
     "packed",
 ]
 
@@ -42,11 +42,6 @@ class _OnRegion(Protocol):
     """An actuator that drives a region."""
 
     region: str
-
-
-def contraction(actuator: Actuator, signal: float) -> float:
-    """Contraction of what `actuator` drives, in [-1, 1]: 1 is full contraction, -1 full expansion."""
-    return -signal if isinstance(actuator, Pressure | PneumaticCell | Cavity | Expansion) else signal
 
 
 def body_colors(scene: Scene, particles: object, control: np.ndarray | None = None) -> np.ndarray:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpbots.actuation_laws.contraction import contraction
 from warpbots.output_files import replacing
-from warpbots.view.palette import CONTRACT, EXPAND, INK, QUIET, contraction
+from warpbots.view.palette import CONTRACT, EXPAND, INK, QUIET
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.spatial import cKDTree
 
-from warpbots.meshing import tetrahedra
+from warpbots.meshing import repeatable, tetrahedra
 from warpbots.scene import Posed, Scene, SceneError, Shape, Sheet, SoftBody, Union, bars_of, sheets_of
 from warpbots.scene.shapes import TetMesh
 from warpbots.solvers.matter import Matter, materials_at, refuse_empty, refuse_lost, regions_at, together
@@ -110,6 +110,7 @@ class Mesh(Matter):
         cavity_pressure: Gauge pressure at u = 1 of cavities of given pressure [Pa], shape (n,).
         cavity_gas: n R T at u = 0 in cavities of given gas [J], shape (n,).
         ambient_pressure: Absolute pressure around cavities of given gas [Pa], shape (n,).
+        shapes: Shape of each soft body, with the tetrahedra that fill it where another machine would make others.
         meshes: Surfaces of the bodies.
         edge: Mean length of the edges of elements [m].
     """
@@ -173,6 +174,7 @@ class Mesh(Matter):
     cavity_pressure: np.ndarray
     cavity_gas: np.ndarray
     ambient_pressure: np.ndarray
+    shapes: tuple[Shape, ...]
     meshes: tuple[Part, ...]
     edge: float
 
@@ -307,7 +309,8 @@ def assemble(scene: Scene, cell_size: float) -> Mesh:
     faces = np.concatenate([part.faces + part.nodes.start for part in meshes])
     own |= cavities_of(scene, nodes["position"], faces, tables["triangles"], nodes["regions"])
     own |= wetted(scene, faces, tables["triangles"], own["cavities"])
-    return Mesh(**nodes, **matter, **tables, **own, meshes=meshes, edge=edge)
+    shapes = tuple(_with_tetrahedra(body.shape, cell_size) for body in scene.soft)
+    return Mesh(**nodes, **matter, **tables, **own, shapes=shapes, meshes=meshes, edge=edge)
 
 
 def _made(**fields: np.ndarray) -> _Piece:
@@ -353,6 +356,15 @@ def _cloth(sheet: Sheet) -> _Piece:
         thickness=np.full(len(sheet.faces), sheet.thickness),
         bending=np.full(len(hinges), np.nan if sheet.bending is None else sheet.bending),
     )
+
+
+def _with_tetrahedra(shape: Shape, cell_size: float) -> Shape:
+    """A shape whose solid part is the mesh that fills it, if only this machine knows that mesh."""
+    solid = None if bars_of(shape) is not None else _without_sheets(shape)
+    if solid is None or repeatable(solid):
+        return shape
+    parts = (tetrahedra(solid, cell_size), *sheets_of(shape))
+    return parts[0] if len(parts) == 1 else Union(parts)
 
 
 def _without_sheets(shape: Shape) -> Shape | None:

@@ -281,8 +281,11 @@ class ProjectiveModel(ArrayModel):
         return dataclasses.replace(self, **own)
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
-        """The scene with what does not enter the matrix of the global step."""
+        """The scene with its meshes, and with what does not enter the matrix of the global step."""
         scene = with_friction(super().recorded(values), values)
+        shapes = iter(self.matter.shapes)
+        bodies = [dataclasses.replace(b, shape=next(shapes)) if isinstance(b, SoftBody) else b for b in scene.bodies]
+        scene = dataclasses.replace(scene, bodies=bodies)
         robot = self.skeleton and self.skeleton.robot
         return with_records(scene, robot, self.topology.bone_surfaces.bones, values, NEVER)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from warpbots.actuation_laws.contraction import contraction
 from warpbots.scene import SoftBody
 from warpbots.solvers.resampling import interpolated
 from warpbots.trajectory import Trajectory
@@ -39,8 +40,9 @@ def point_values(trajectory: Trajectory[Any], color: str) -> PointValues:
 
     Args:
         trajectory: The motion; its first world counts.
-        color: ``"activation"``, the control signal of a region in the last control interval, summed over its actuators,
-            or the name of a parameter of elements, interpolated between their centres.
+        color: ``"activation"``, the control signals of a region in the last control interval, summed over its actuators
+            and negative where they expand it, or the name of a parameter of elements, interpolated between their
+            centres.
 
     Raises:
         ValueError: There is no such parameter, or its things are no elements of soft bodies.
@@ -54,16 +56,18 @@ def point_values(trajectory: Trajectory[Any], color: str) -> PointValues:
 
 
 def _activation(trajectory: Trajectory[Any]) -> Callable[[float], np.ndarray]:
-    """Function of the time [s] that returns the signals of all points, shape (n,)."""
+    """Function of the time [s] that returns the contraction of all points, in parts of the full one, shape (n,)."""
     matter, dt = trajectory.matter, trajectory.control_interval
-    regions = [vars(actuator).get("region") for actuator in trajectory.scene.actuators]
+    actuators = trajectory.scene.actuators
+    regions = [vars(actuator).get("region") for actuator in actuators]
     none = np.zeros(len(matter.position), dtype=bool)
     driven = np.array([matter.regions[r] if r is not None else none for r in regions], dtype=float)
     control = trajectory.control[0].detach().cpu().numpy()
 
     def at(time: float) -> np.ndarray:
         signal = control[max(round(time / dt) - 1, 0)]
-        return signal @ driven.reshape(len(signal), len(none))
+        pull = np.array([contraction(a, u) for a, u in zip(actuators, signal, strict=True)])
+        return pull @ driven.reshape(len(signal), len(none))
 
     return at
 
