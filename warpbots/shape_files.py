@@ -58,8 +58,8 @@ def load_mesh(path: str | Path, scale: float | None = None, inner: str | None = 
     if alike and inner is None:
         found = f"are {alike} closed surfaces that face" if alike > 1 else "is a closed surface that faces"
         warnings.warn(
-            f"{path}: inside another one {found} outwards; taken as solid. For a void use load_mesh(..., inner='void'), "
-            f"otherwise inner='solid'",
+            f"{path}: inside another one {found} outwards; taken as solid. For a void use load_mesh(..., "
+            f"inner='void'), otherwise inner='solid'",
             stacklevel=2,
         )
     mesh = _said_of(path, TriangleMesh, vertices, faces, remedy=_CLOSE)

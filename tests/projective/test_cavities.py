@@ -24,7 +24,7 @@ from warpbots.scene import (
     TetMesh,
     Union,
 )
-from warpbots.simulation import Simulation
+from warpbots.simulation import Simulation, SimulationError
 from warpbots.solvers import MPM, MassSpring, ProjectiveDynamics
 
 E, NU = 1e5, 0.3
@@ -350,3 +350,13 @@ def test_parameters_of_cavities():
     assert {"cavity_pressure", "cavity_gas", "ambient_pressure"} <= simulation(breathing()).parameters().keys()
     given = simulation(finger(1.0)).parameters().keys()
     assert "cavity_pressure" in given and not {"cavity_gas", "ambient_pressure"} & given
+
+
+def test_walls_that_pass_through_one_another_are_no_chamber():
+    """Suction empties a thin box where nothing keeps its walls apart; a step that would turn it inside out is refused."""
+    body = hollow_box((0.09, 0.09, 0.05), [Box((0.01, 0.01, 0.01), (0.08, 0.08, 0.04))], 0.01)
+    scene = hollow(body, Cavity("air", "all", 5e3), Material(1e4, NU, 1000.0, "neo_hookean"), 0.005)
+    sim = Simulation(scene, ProjectiveDynamics(0.01, collisions=False), 2e-3)
+    suction = -torch.linspace(0.05, 1.0, 40)[:, None]
+    with pytest.raises(SimulationError, match=r"walls of Cavity 'air' pass through one another in world 0: its volume"):
+        sim.rollout(suction, 40)

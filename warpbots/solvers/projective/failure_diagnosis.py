@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from warpbots.solvers.projective.elements.cavity_surface import volume_of_walls
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.report import where_embedded, where_lost
 
@@ -9,6 +10,9 @@ __all__ = ["diagnosis"]
 
 _LONG_MEMORY = 40
 """A memory of the acceleration that helps long steps."""
+
+_EMPTY = 0.05
+"""Part of its volume at rest below which a chamber is all but empty."""
 
 
 def diagnosis(
@@ -45,6 +49,8 @@ def diagnosis(
             f"too many nodes are in contact at once: {len(model.topology.candidates)} nodes may be, and there is room "
             f"for the compliances of {matrix.compliance.owner.size} of them; use larger cells, or fewer worlds"
         )
+    if emptied := _emptied(model, w, position, dt):
+        return emptied
     inverted = _inverted(model, position.astype(float) + _displacement(model, dt, w))
     converged = size <= tolerance
     if lost := _lost(model, w, position, converged and not inverted):
@@ -96,6 +102,24 @@ def _lost(model: ProjectiveModel, w: int, position: np.ndarray, otherwise: bool)
         f"surfaces cannot be kept apart in world {w}: {where_lost(model, w, position)}; {pairs} pairs of vertices, "
         f"faces and edges are in contact (room for {room}) after {searches} runs of collision detection"
     )
+
+
+def _emptied(model: ProjectiveModel, w: int, position: np.ndarray, dt: float) -> str:
+    """Which chamber has lost its air where nothing keeps its walls apart; empty for none."""
+    mesh = model.matter
+    if model.topology.sizes.capacity:
+        return ""
+    for cavity, channel in enumerate(mesh.cavity_channel):
+        walls = mesh.cavities[mesh.cavity == cavity]
+        rest = volume_of_walls(mesh.position, walls)
+        now = min(volume_of_walls(x, walls) for x in (position, position + _displacement(model, dt, w)))
+        if now < _EMPTY * rest:
+            return (
+                f"the walls of Cavity {model.scene.actuators[channel].name!r} pass through one another in world {w}: "
+                f"its volume is {now:.3g} m^3, and {rest:.3g} m^3 at rest; use ProjectiveDynamics(collisions=True), "
+                f"which keeps them apart, or less suction"
+            )
+    return ""
 
 
 def _inverted(model: ProjectiveModel, x: np.ndarray) -> str:

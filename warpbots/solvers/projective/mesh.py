@@ -107,6 +107,8 @@ class Mesh(Matter):
         cavity_channel: Control channels of the cavities, shape (n_cavities,), int.
         cavity_number: Number of each cavity among those of given pressure, or of given gas, shape (n_cavities,), int.
         cavity_gas_ratio: Amount of gas at u = 1 over that at u = 0 [1], 0 for a given pressure, shape (n_cavities,).
+        cavity_least_volume: Volume below which the walls of a cavity have passed through one another [m^3], shape
+            (n_cavities,).
         cavity_pressure: Gauge pressure at u = 1 of cavities of given pressure [Pa], shape (n,).
         cavity_gas: n R T at u = 0 in cavities of given gas [J], shape (n,).
         ambient_pressure: Absolute pressure around cavities of given gas [Pa], shape (n,).
@@ -171,6 +173,7 @@ class Mesh(Matter):
     cavity_channel: np.ndarray
     cavity_number: np.ndarray
     cavity_gas_ratio: np.ndarray
+    cavity_least_volume: np.ndarray
     cavity_pressure: np.ndarray
     cavity_gas: np.ndarray
     ambient_pressure: np.ndarray

@@ -53,6 +53,8 @@ class CavityArrays:
     cavity_channel: Control channel of each cavity, shape (cavities,).
     cavity_number: Number of each cavity among those of given pressure, or of given gas, shape (cavities,).
     cavity_gas_ratio: Factor r of the amount of gas at u = 1 [1], 0 for a given pressure, shape (cavities,).
+    cavity_least_volume: Volume below which walls have passed through one another, slightly negative [m^3], shape
+        (cavities,).
     cavity_pressure: Gauge pressure at u = 1 [Pa], shape (worlds * cavities of given pressure,).
     cavity_gas: G = n R T at u = 0 [J], shape (worlds * cavities of given gas,).
     ambient_pressure: p_0 [Pa], shape (worlds * cavities of given gas,).
@@ -70,6 +72,7 @@ class CavityArrays:
     cavity_channel: wp.array[int]
     cavity_number: wp.array[int]
     cavity_gas_ratio: wp.array[real]
+    cavity_least_volume: wp.array[real]
     cavity_pressure: wp.array[real]
     cavity_gas: wp.array[real]
     ambient_pressure: wp.array[real]
@@ -151,16 +154,16 @@ def pressure_kernel(
     # out
     cavities_out: CavityArrays,
 ):
-    """V and p of a cavity; no gas has a volume below 0, where p is NaN so that the iteration goes back."""
+    """V and p of a cavity; p is NaN where no chamber has such a volume, so that the iteration goes back."""
     w, c = wp.tid()
     if active[w] == 0:
         return
     V = volume_of(cavities, w, c)
     p = real(0.0)
-    if cavities.cavity_gas_ratio[c] == real(0.0):
+    if cavities.cavity_gas_ratio[c] == real(0.0) and wp.float64(cavities.cavity_least_volume[c]) < V:
         u = control[w, cavities.cavity_channel[c]]
         p = u * cavities.cavity_pressure[number_of(cavities, cavities.cavity_pressure, w, c)]
-    elif wp.float64(0.0) < V:
+    elif real(0.0) < cavities.cavity_gas_ratio[c] and wp.float64(0.0) < V:
         outside = cavities.ambient_pressure[number_of(cavities, cavities.ambient_pressure, w, c)]
         p = real(energy_of_gas(cavities, control, w, c) / V - wp.float64(outside))
     else:
@@ -268,6 +271,7 @@ CAVITIES = Kind(
         "cavity_channel": int,
         "cavity_number": int,
         "cavity_gas_ratio": real,
+        "cavity_least_volume": real,
     },
     evaluated={
         "part": (wp.float64, "cavity_run"),

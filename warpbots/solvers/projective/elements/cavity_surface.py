@@ -4,8 +4,10 @@ import numpy as np
 
 from warpbots.scene import Cavity, Scene, SceneError
 
-__all__ = ["cavities_of", "dry"]
+__all__ = ["cavities_of", "dry", "volume_of_walls"]
 
+_REVERSED = 1e-4
+"""Part of (area of the walls)^(3/2) below minus which a volume is that of a chamber turned inside out."""
 _RUN = 32
 """Faces of a cavity whose share of the volume one thread adds up."""
 
@@ -33,7 +35,7 @@ def cavities_of(
     runs = [np.append(np.arange(a, a + n, _RUN), a + n) for a, n in zip(first, sizes, strict=True)]
     last = np.cumsum([len(r) - 1 for r in runs], dtype=int)
     gas = np.array([cavity.max_pressure is None for _, cavity in channels], dtype=bool)
-    volumes = np.array([_volume(position, w) for w in walls])
+    volumes = np.array([volume_of_walls(position, w) for w in walls])
     ambient = np.array([cavity.ambient_pressure for _, cavity in channels])
     return {
         "cavities": np.concatenate([np.zeros((0, 3), dtype=int), *walls]),
@@ -43,6 +45,7 @@ def cavities_of(
         "cavity_channel": np.array([c for c, _ in channels], dtype=int),
         "cavity_number": np.where(gas, np.cumsum(gas), np.cumsum(~gas)) - 1,
         "cavity_gas_ratio": np.array([cavity.max_gas_ratio or 0.0 for _, cavity in channels]),
+        "cavity_least_volume": np.array([-_REVERSED * _area(position, w) ** 1.5 for w in walls]),
         "cavity_pressure": np.array([cavity.max_pressure for _, cavity in channels if cavity.max_pressure is not None]),
         "cavity_gas": (ambient * volumes)[gas],
         "ambient_pressure": ambient[gas],
@@ -85,7 +88,7 @@ def _walls(
         if len(loose):
             torn.append((piece, loose))
             continue
-        outwards = piece if _volume(position, piece) > 0.0 else piece[:, ::-1]
+        outwards = piece if volume_of_walls(position, piece) > 0.0 else piece[:, ::-1]
         if not np.isin(_keys(outwards), _keys(faces[solid])).any():  # of these, the void is on the other side
             found.append(outwards)
     if len(found) == 1:
@@ -116,10 +119,16 @@ def _unpaired_edges(faces: np.ndarray) -> np.ndarray:
     return edges[(np.bincount(inverse.reshape(-1), weights=sign) != 0.0) | (count != 2)]
 
 
-def _volume(position: np.ndarray, faces: np.ndarray) -> float:
+def volume_of_walls(position: np.ndarray, faces: np.ndarray) -> float:
     """Volume that faces enclose, positive if they are counter-clockwise seen from outside [m^3]."""
     a, b, c = (position[faces[:, k]] - position[faces[0, 0]] for k in range(3))
     return float(np.einsum("fi,fi->", a, np.cross(b, c)) / 6.0)
+
+
+def _area(position: np.ndarray, faces: np.ndarray) -> float:
+    """Area of faces [m^2]."""
+    a, b, c = (position[faces[:, k]] for k in range(3))
+    return float(np.linalg.norm(np.cross(b - a, c - a), axis=1).sum() / 2.0)
 
 
 def _places(position: np.ndarray, pieces: list[np.ndarray]) -> str:
