@@ -25,6 +25,7 @@ MOMENT = {
     "bouncing_balls": 0.42,
     "ball_in_a_hammock": 0.4,
     "design_kept_in_usd": 0.6,
+    "chambers_from_stl": 1.0,
     "double_pendulum": 0.3,
     "flag_in_the_wind": 0.8,
     "hand_from_mjcf": 1.0,

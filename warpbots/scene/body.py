@@ -22,6 +22,7 @@ class SoftBody:
             region's shape. Actuators, observers and material overrides refer to regions by name.
         region_materials: Materials of regions that differ from `material`; they share its law.
         friction: Coulomb coefficient mu >= 0 of contact with soft bodies, itself included; two bodies take their mean.
+            On an obstacle its own `Obstacle.friction` counts.
         velocity: Initial velocity [m/s], shape (dim,); None for rest.
         color: Red, green and blue in [0, 1] for pictures.
 
