@@ -123,7 +123,9 @@ class FreeForm:
         lower, upper = (torch.as_tensor(a).to(points) for a in (self.lower, self.upper))
         t = (points - lower) / (upper - lower)
         if bool(((t < -1e-9) | (t > 1.0 + 1e-9)).any()):
-            raise ValueError(f"FreeForm: matter lies outside of the box from {self.lower} to {self.upper} m: enlarge it")
+            raise ValueError(
+                f"FreeForm: matter lies outside of the box from {self.lower} to {self.upper} m: enlarge it"
+            )
         weights = torch.ones_like(t[:, :1])
         for axis, count in enumerate(self.displacement.shape[:-1]):
             weights = (weights[:, :, None] * _bernstein(t[:, axis], count - 1)[:, None]).flatten(1)
@@ -167,7 +169,9 @@ def jacobian(design: Deformation, points: torch.Tensor) -> tuple[torch.Tensor, t
         if moved.shape != points.shape:
             raise ValueError(f"shape: a map of points of shape {tuple(points.shape)} returned {tuple(moved.shape)}")
         if not moved.requires_grad:
-            raise ValueError("shape: the map has no gradient with respect to points; make it of torch operations on them")
+            raise ValueError(
+                "shape: the map has no gradient with respect to points; make it of torch operations on them"
+            )
         rows = [torch.autograd.grad(x.sum(), points, create_graph=True, materialize_grads=True)[0] for x in moved.T]
     found = torch.stack(rows, dim=-2)
     finite = (moved.isfinite() & found.isfinite().all(-1)).all(-1)
