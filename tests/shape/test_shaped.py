@@ -139,7 +139,7 @@ def test_mpm_equals_particles_that_were_moved():
     sim = simulation("mpm")
     state, parameters = shaped(sim, design(START))
     position, J = jacobian(design(START), torch.as_tensor(sim.model.matter.position))
-    points = Points(position.numpy(), torch.linalg.det(J).numpy() * sim.model.matter.volume)
+    points = Points(position.detach().numpy(), torch.linalg.det(J).detach().numpy() * sim.model.matter.volume)
     body = SoftBody("block", points, sim.scene.soft[0].material, regions={"root": Box((0.2,) * 3, (0.29, 0.6, 0.6))})
     held = (Constraint("root"),)
     scene = Scene((body,), gravity=sim.scene.gravity, constraints=held, domain=sim.scene.domain)
@@ -198,6 +198,13 @@ def test_what_cannot_follow_is_refused():
     cable = wb.Cable("tendon", ((0.3,) * 3, (0.4,) * 3), 100.0)
     with pytest.raises(wb.SceneError, match="actuator 'tendon' cannot follow"):
         shaped(wb.Simulation(block(3, actuators=(cable,)), wb.MPM(DX), 1e-3, 8), same)
+    lattice = wb.Simulation(block(3, obstacles=(wb.floor(),)), wb.MassSpring(DX / 2, contact_stiffness=1e5), 1e-3, 16)
+    with pytest.raises(wb.SceneError, match="stiffness of contact"):
+        shaped(lattice, same)
+    body = SoftBody("bar", Box((0, 0, 0), (1.0, 0.2, 0.2)), wb.Material(1e4), {"root": Box((0, 0, 0), (0.1, 0.2, 0.2))})
+    long = wb.Simulation(Scene((body,), constraints=(Constraint("root"),)), wb.MPM(0.1), 1e-3, 1)
+    with pytest.raises(ValueError, match="close to matter that constraint 'clamp'"):
+        shaped(long, Stretch(0.2, 0, 0.1, 0.9))
     mpm = simulation("mpm")
     with pytest.raises(ValueError, match="fall apart"):
         shaped(mpm, Stretch(2.5, 0, 0.25, 0.5))

@@ -74,7 +74,7 @@ def _(model: MassSpringModel, design: Deformation) -> tuple[torch.Tensor, dict[s
     """m' = sum of rho V det J over the cells at a mass; k' = k det J (l / l')^2, the same energy at the same strain."""
     lattice, device = model.lattice, model.device
     _refuse("MassSpring", model.scene, ())
-    if model.self_contact or model.contact.numpy().any() and model.scene.obstacles:
+    if model.self_contact or (model.contact.numpy().any() and model.scene.obstacles):
         raise SceneError(
             "shape: under MassSpring the stiffness of contact follows from the sizes of the cells as they were built; "
             "leave out self-contact and obstacles of finite stiffness"
