@@ -140,7 +140,7 @@ def test_mpm_equals_particles_that_were_moved():
     state, parameters = shaped(sim, design(START))
     position, J = jacobian(design(START), torch.as_tensor(sim.model.matter.position))
     points = Points(position.detach().numpy(), torch.linalg.det(J).detach().numpy() * sim.model.matter.volume)
-    body = SoftBody("block", points, sim.scene.soft[0].material, regions={"root": Box((0.2,) * 3, (0.29, 0.6, 0.6))})
+    body = SoftBody("block", points, sim.scene.soft[0].material, regions={"root": Box((0.2,) * 3, (0.33, 0.6, 0.6))})
     held = (Constraint("root"),)
     scene = Scene((body,), gravity=sim.scene.gravity, constraints=held, domain=sim.scene.domain)
     built = wb.Simulation(scene, sim.solver, sim.dt, sim.substeps)
