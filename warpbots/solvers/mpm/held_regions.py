@@ -11,9 +11,9 @@ from warpbots.scene import FREEDOMS, Scene, SceneError
 from warpbots.solvers.device_arrays import device_array
 from warpbots.solvers.mpm.particles import Particles
 
-__all__ = ["HeldRegion", "held_regions"]
+__all__ = ["NEAR", "HeldRegion", "held_regions"]
 
-_NEAR = 4.0
+NEAR = 4.0
 """Distance at rest within which particles can share a node with held ones, under compression too [cells]."""
 
 
@@ -57,7 +57,7 @@ def held_regions(
             )
         held_before |= held
         distance, _ = cKDTree(particles.position[held]).query(particles.position, p=np.inf)
-        near = np.flatnonzero(distance <= _NEAR * dx)
+        near = np.flatnonzero(distance <= NEAR * dx)
         found.append(
             HeldRegion(
                 freedom=FREEDOMS.index(constraint.freedom),

@@ -1,0 +1,186 @@
+"""Maps of space that change the shape of bodies, as torch functions of points."""
+
+import dataclasses
+from collections.abc import Sequence
+from math import comb
+from typing import Protocol
+
+import numpy as np
+import torch
+
+__all__ = ["Affine", "Composition", "Deformation", "FreeForm", "Stretch", "jacobian"]
+
+
+class Deformation(Protocol):
+    """A map of points, differentiable with respect to them and to whatever it is made of.
+
+    Any torch function of this kind will do, if it moves each point by itself and can be differentiated twice, as
+    torch's own operations can. A cage is one: the weights of its handles at the points, times the handles.
+    """
+
+    def __call__(self, points: torch.Tensor, /) -> torch.Tensor:
+        """Where points go [m].
+
+        Args:
+            points: Points [m], shape (n, dim), float64.
+
+        Returns:
+            Their images [m], shape (n, dim), float64.
+        """
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Affine:
+    """x' = c + A (x - c) + t.
+
+    Attributes:
+        matrix: A [1], shape (dim, dim).
+        center: The point c [m], shape (dim,).
+        offset: The displacement t [m] of that point, shape (dim,), or None for none.
+    """
+
+    matrix: torch.Tensor
+    center: torch.Tensor | Sequence[float]
+    offset: torch.Tensor | None = None
+
+    def __call__(self, points: torch.Tensor, /) -> torch.Tensor:
+        """Where points go [m], shape (n, dim)."""
+        c = torch.as_tensor(self.center).to(points)
+        moved = c + (points - c) @ self.matrix.to(points).T
+        return moved if self.offset is None else moved + self.offset.to(points)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Stretch:
+    """Stretch of what lies between two planes perpendicular to an axis; what lies beyond the end follows as it is.
+
+    x' = x + (s - 1) clamp(x_axis, start, end - start) e_axis, counted from the start. It makes a link longer, or a foot
+    higher, and carries along what is fixed to its end.
+
+    Attributes:
+        factor: The factor s [1], a number or a tensor of shape ().
+        axis: Index of the coordinate.
+        start: Coordinate of the plane that stays [m].
+        end: Coordinate of the plane up to which matter is stretched [m], greater than `start`.
+
+    Raises:
+        ValueError: The end is not beyond the start.
+    """
+
+    factor: torch.Tensor | float
+    axis: int
+    start: float
+    end: float
+
+    def __post_init__(self):
+        if not self.start < self.end:
+            raise ValueError(f"Stretch: end must be greater than start, got {self.start:g} m and {self.end:g} m")
+
+    def __call__(self, points: torch.Tensor, /) -> torch.Tensor:
+        """Where points go [m], shape (n, dim)."""
+        along = torch.zeros(points.shape[1]).to(points)
+        along[self.axis] = 1.0
+        factor = torch.as_tensor(self.factor).to(points)
+        inside = points[:, self.axis].clamp(self.start, self.end) - self.start
+        return points + (factor - 1.0) * inside[:, None] * along
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class FreeForm:
+    """Free-form deformation by a lattice of handles in a box (Sederberg and Parry, 1986).
+
+    x' = x + sum_i B_i(x) d_i, where B_i are products of Bernstein polynomials of the coordinates in the box.
+
+    Attributes:
+        displacement: Displacements d of the handles [m], shape (k_1, ..., k_dim, dim), at least 2 along each axis.
+        lower: Lower corner of the box [m], shape (dim,).
+        upper: Upper corner of the box [m], shape (dim,).
+
+    Raises:
+        ValueError: The displacements have another shape, or the box has no volume.
+    """
+
+    displacement: torch.Tensor
+    lower: Sequence[float]
+    upper: Sequence[float]
+
+    def __post_init__(self):
+        dim, shape = len(self.lower), tuple(self.displacement.shape)
+        if len(shape) != dim + 1 or shape[-1] != dim or min(shape[:-1]) < 2:
+            raise ValueError(
+                f"FreeForm: displacement must have a shape of at least 2 handles along each of {dim} axes, then {dim}, "
+                f"got {shape}"
+            )
+        if not np.less(self.lower, self.upper).all():
+            raise ValueError(f"FreeForm: lower must be below upper, got {self.lower} and {self.upper} m")
+
+    def __call__(self, points: torch.Tensor, /) -> torch.Tensor:
+        """Where points go [m], shape (n, dim).
+
+        Raises:
+            ValueError: A point lies outside of the box.
+        """
+        lower, upper = (torch.as_tensor(a).to(points) for a in (self.lower, self.upper))
+        t = (points - lower) / (upper - lower)
+        if bool(((t < -1e-9) | (t > 1.0 + 1e-9)).any()):
+            raise ValueError(
+                f"FreeForm: matter lies outside of the box from {self.lower} to {self.upper} m: enlarge it"
+            )
+        weights = torch.ones_like(t[:, :1])
+        for axis, count in enumerate(self.displacement.shape[:-1]):
+            weights = (weights[:, :, None] * _bernstein(t[:, axis], count - 1)[:, None]).flatten(1)
+        return points + weights @ self.displacement.to(points).flatten(0, -2)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Composition:
+    """Maps one after the other; each sees the points where the one before has put them.
+
+    Attributes:
+        maps: The maps, the first one first.
+    """
+
+    maps: Sequence[Deformation]
+
+    def __call__(self, points: torch.Tensor, /) -> torch.Tensor:
+        """Where points go [m], shape (n, dim)."""
+        for each in self.maps:
+            points = each(points)
+        return points
+
+
+def jacobian(design: Deformation, points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Where points go [m], shape (n, dim), and the derivatives of the map there [1], shape (n, dim, dim).
+
+    Each point moves by itself, so that the gradient of a sum over all points has the row of the Jacobian of each; one
+    backward pass per axis. Both results are differentiable with respect to the design.
+
+    Args:
+        design: The map.
+        points: Points [m], shape (n, dim).
+
+    Raises:
+        ValueError: The map returns another shape, values that are not finite, or no derivative with respect to points.
+    """
+    recording = torch.is_grad_enabled()
+    with torch.enable_grad():
+        points = points.detach().requires_grad_()
+        moved = design(points)
+        if moved.shape != points.shape:
+            raise ValueError(f"shape: a map of points of shape {tuple(points.shape)} returned {tuple(moved.shape)}")
+        if not moved.requires_grad:
+            raise ValueError(
+                "shape: the map has no gradient with respect to points; make it of torch operations on them"
+            )
+        rows = [torch.autograd.grad(x.sum(), points, create_graph=True, materialize_grads=True)[0] for x in moved.T]
+    found = torch.stack(rows, dim=-2)
+    finite = (moved.isfinite() & found.isfinite().all(-1)).all(-1)
+    if not finite.all():
+        at = int((~finite).nonzero()[0])
+        raise ValueError(f"shape: the map of point {at} at {points[at].tolist()} m, or its derivative, is not finite")
+    return (moved, found) if recording else (moved.detach(), found.detach())
+
+
+def _bernstein(t: torch.Tensor, n: int) -> torch.Tensor:
+    """Bernstein polynomials of degree `n` at `t`, shape (len(t), n + 1)."""
+    return torch.stack([comb(n, i) * t**i * (1.0 - t) ** (n - i) for i in range(n + 1)], dim=1)

@@ -1,0 +1,179 @@
+"""What a map of space makes of a simulation: its state at rest, and the parameters of its model."""
+
+import functools
+from typing import Any
+
+import numpy as np
+import torch
+import warp as wp
+from scipy.sparse import diags_array, spmatrix
+from scipy.spatial import cKDTree
+
+from warpbots.scene import Muscle, Pressure, Scene, SceneError, bars_of, sheets_of
+from warpbots.shape.maps import Deformation, jacobian
+from warpbots.simulation import Simulation
+from warpbots.solvers.mass_spring import MassSpringModel
+from warpbots.solvers.mpm import MPMModel
+from warpbots.solvers.mpm.held_regions import NEAR
+from warpbots.solvers.projective import ProjectiveModel
+
+__all__ = ["shaped"]
+
+_ROUNDING = 1e-9
+"""Part by which particles may be further apart than the grid permits."""
+
+
+def shaped(sim: Simulation[Any], design: Deformation) -> tuple[Any, dict[str, torch.Tensor]]:
+    """The state at rest and the parameters of bodies whose shape a map has changed.
+
+    As in ``state, parameters = wb.shape.shaped(sim, design)``, then ``sim.rollout(policy, 50, state, **parameters)``.
+    Both are differentiable with respect to the numbers of the design, which all worlds share. Materials, regions and
+    elements move with the matter: constraints hold the same matter at its new place. Densities, initial velocities,
+    directions of muscles and of constraints, and obstacles stay as they are, and so do the sizes of contact.
+
+    Args:
+        sim: The simulation of the bodies as they were built.
+        design: The map; it sees rest positions in float64.
+
+    Returns:
+        The state of `sim.state`, undeformed in the new shape, and tensors for `Simulation.step` and `rollout` by name.
+
+    Raises:
+        SceneError: The solver or something in the scene cannot follow a change of shape.
+        ValueError: The map turns an element inside out, or tears it apart; it names the element.
+    """
+    if sim.model.matter is None:
+        raise SceneError("shape: the scene has no soft body whose shape could change")
+    position, parameters = _shaped(sim.model, design)
+    own = {name: sim.parameter(name) for name in parameters}
+    fitted = {name: value.to(own[name]).expand_as(own[name]) for name, value in parameters.items()}
+    rest = sim.state()
+    return sim.state(position=position.to(rest.position).expand_as(rest.position)), fitted
+
+
+@functools.singledispatch
+def _shaped(model: Any, design: Deformation) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """Positions at rest [m], shape (n, dim), and parameters by name, without the axis of the worlds."""
+    raise SceneError(f"shape: {type(model).__name__} has no shape that could change; use MPM, springs or tetrahedra")
+
+
+@_shaped.register
+def _(model: MPMModel, design: Deformation) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """V' = V det J for every particle."""
+    matter = model.matter
+    _refuse("MPM", model.scene, (Pressure, Muscle))
+    position, J = jacobian(design, _tensor(matter.position, model.device))
+    det = _positive(torch.linalg.det(J), "particle")
+    _refuse_torn(model, torch.linalg.matrix_norm(J.detach(), 2).cpu().numpy())
+    _refuse_near(model, position.detach().cpu().numpy())
+    return position, {"volume": det * _tensor(matter.volume, model.device)}
+
+
+@_shaped.register
+def _(model: MassSpringModel, design: Deformation) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """m' = sum of rho V det J over the cells at a mass; k' = k det J (l / l')^2, the same energy at the same strain."""
+    lattice, device = model.lattice, model.device
+    _refuse("MassSpring", model.scene, ())
+    if model.self_contact or (model.contact.numpy().any() and model.scene.obstacles):
+        raise SceneError(
+            "shape: under MassSpring the stiffness of contact follows from the sizes of the cells as they were built; "
+            "leave out self-contact and obstacles of finite stiffness"
+        )
+    _, J = jacobian(design, _tensor(lattice.cells.position, device))
+    det = _positive(torch.linalg.det(J), "cell of the lattice")
+    position = design(_tensor(lattice.position, device))
+    ends = torch.as_tensor(lattice.ends, device=det.device)
+    length = torch.linalg.vector_norm(position[ends[:, 1]] - position[ends[:, 0]], dim=1)
+    share = lattice.carry.tocsc()  # of each cell in its masses
+    mass = _product(share.T @ diags_array(lattice.cells.volume * lattice.cells.density), det)
+    common = share[:, lattice.ends[:, 0]].multiply(share[:, lattice.ends[:, 1]]).T.tocsr()
+    common = common @ diags_array(lattice.cells.volume)  # of each cell in its springs
+    volume = _product(diags_array(1.0 / np.asarray(common.sum(axis=1)).ravel()) @ common, det)
+    ratio = volume * (_tensor(lattice.rest_length, device) / length) ** 2
+    drag = _first(model.drag) * mass / _tensor(lattice.mass, device)
+    parameters = {"rest_length": length, "mass": mass, "stiffness": ratio * _first(model.stiffness), "drag": drag}
+    return position, parameters | ({"damping": ratio * _first(model.damping)} if model.damped else {})
+
+
+@_shaped.register
+def _(model: ProjectiveModel, design: Deformation) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """Rest positions of nodes; the solver takes volumes and masses of its tetrahedra from them."""
+    mesh = model.matter
+    _refuse("ProjectiveDynamics", model.scene, (Pressure, Muscle))
+    rest = _tensor(mesh.position, model.device)
+    position = design(rest)
+    tets = torch.as_tensor(mesh.tets, device=rest.device)
+    edges, built = (x[tets[:, 1:]] - x[tets[:, :1]] for x in (position, rest))
+    _positive(torch.linalg.det(edges.detach()) / torch.linalg.det(built), "tetrahedron")
+    fixed = {"anchor": position[model.tables["fixed node"][:, 0]]} if "anchor" in model.parameters() else {}
+    return position, {"rest_position": position} | fixed
+
+
+def _refuse(who: str, scene: Scene, actuators: tuple[type, ...]) -> None:
+    """Raise if a part of the scene cannot follow a change of shape."""
+    parts = {
+        "rigid body": scene.rigid, "attachment": scene.attachments, "load": scene.loads,
+        "actuator": [a for a in scene.actuators if not isinstance(a, actuators)],
+        "sheet or truss": [b for b in scene.soft if sheets_of(b.shape) or bars_of(b.shape) is not None],
+    }  # fmt: skip
+    for kind, found in parts.items():
+        for part in found:
+            raise SceneError(
+                f"shape: {kind} {part.name!r} cannot follow a change of shape under {who}, since it was placed on the "
+                f"body as it was built; leave it out, or build the body in its new shape"
+            )
+    for kind, value in {"fluid": scene.fluid, "fields": scene.fields}.items():
+        if value:
+            raise SceneError(f"shape: {kind} of the scene cannot follow a change of shape under {who}; leave it out")
+
+
+def _positive(det: torch.Tensor, what: str) -> torch.Tensor:
+    """`det`, if all are positive."""
+    worst = int(det.argmin())
+    if not det[worst] > 0.0:
+        raise ValueError(
+            f"shape: {what} {worst} is turned inside out, the determinant of the map there is {det[worst].item():.3g} "
+            f"and must be positive; change the design less"
+        )
+    return det
+
+
+def _refuse_torn(model: MPMModel, stretch: np.ndarray) -> None:
+    """Raise if particles are further apart than a cell of the grid, through which matter would fall apart."""
+    apart = np.where(np.isfinite(model.matter.spacing), model.matter.spacing, 0.0) * stretch
+    worst = int(apart.argmax())
+    if apart[worst] > model.grid.dx * (1.0 + _ROUNDING):
+        raise ValueError(
+            f"shape: about particle {worst} the map puts particles {apart[worst]:.3g} m apart, and the cells of the "
+            f"grid are {model.grid.dx:.3g} m wide, so that matter would fall apart; stretch it less, or build it larger"
+        )
+
+
+def _refuse_near(model: MPMModel, position: np.ndarray) -> None:
+    """Raise if the map moves particles towards held ones that were not near them when the tables were made."""
+    for constraint, region in zip(model.scene.constraints, model.constraints, strict=True):
+        distance, _ = cKDTree(position[region.particle.numpy()]).query(position, p=np.inf)
+        missing = np.setdiff1d(np.flatnonzero(distance <= NEAR * model.grid.dx), region.near.numpy())
+        if len(missing):
+            raise ValueError(
+                f"shape: the map moves particle {missing[0]} close to matter that constraint {constraint.name!r} "
+                f"holds, from which it was far when the body was built; shrink the body less, or build it smaller"
+            )
+
+
+def _tensor(values: np.ndarray, device: wp.Device) -> torch.Tensor:
+    """A float64 tensor on the device of a model."""
+    return torch.as_tensor(values, dtype=torch.float64, device=wp.device_to_torch(device))
+
+
+def _first(array: wp.array) -> torch.Tensor:
+    """A parameter of all worlds in float64, shape (worlds, ...)."""
+    return wp.to_torch(array, requires_grad=False).double()
+
+
+def _product(matrix: spmatrix, values: torch.Tensor) -> torch.Tensor:
+    """Product of a sparse matrix on the host with a vector, differentiable with respect to the vector."""
+    coo = matrix.tocoo()
+    row, column = (torch.as_tensor(i, dtype=torch.long, device=values.device) for i in (coo.row, coo.col))
+    terms = torch.as_tensor(coo.data).to(values) * values[column]
+    return torch.zeros(coo.shape[0]).to(values).index_add(0, row, terms)
