@@ -168,10 +168,6 @@ class MPMModel(ArrayModel):
         """The scene with gravity, friction, and materials that are uniform in bodies or regions."""
         return with_materials(with_friction(super().recorded(values), values), self.matter, values)
 
-    def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:
-        """The scene with gravity, friction, and materials that are uniform in bodies or regions."""
-        return with_materials(with_friction(super().recorded(values), values), self.matter, values)
-
     @functools.cached_property
     def material(self) -> object:
         """Constants of the particles as a Warp struct."""
