@@ -53,6 +53,39 @@ def test_parameters_and_motion_are_the_same_to_the_last_bit(name):
 
 
 @designs
+def test_a_scene_begins_where_it_was_told_to(name):
+    """From the state of the second of two worlds, and on to the same bits."""
+    sim = designed(name, worlds=2)
+    control = torch.linspace(-0.5, 0.5, 2 * 2 * sim.channels).reshape(2, 2, sim.channels)
+    moved = sim.rollout(control, 2).final
+    scene = sim.scene_with(world=1, start=moved)
+    same = again(sim, scene)
+    before, after = sim.rollout(control, 2, moved).final, same.rollout(control[1:], 2).final
+    for n, value in fields_of(before).items():
+        assert torch.equal(fields_of(same.state())[n][0], fields_of(moved)[n][1]), n
+        assert torch.equal(fields_of(after)[n][0], value[1]), n
+    assert same.scene_with() == scene  # and stays there
+    rested = same.scene_with(start=designed(name).state())
+    assert not any(field.name.startswith("initial_") for field in rested.fields)
+
+
+def test_who_cannot_begin_there_says_so():
+    sim = designed("mpm")
+    scene = sim.scene_with(start=sim.rollout(None, 1).final)
+    names = [field.name for field in scene.fields]
+    assert names == ["initial_position", "initial_velocity", "initial_velocity_gradient", "initial_deformation"]
+    with pytest.raises(SceneError, match="initial_position.*another mesh, lattice or set of particles"):
+        Simulation(scene, MPM(sim.solver.dx / 2), sim.dt)
+    other = dataclasses.replace(sim.scene, fields=[Field("initial_q", [0.0], recorded=[0.0])])
+    with pytest.raises(SceneError, match="initial_q.*a state of .*MPM has no 'q' for this scene, but position"):
+        again(sim, other)
+    with pytest.raises(ValueError, match="scene_with: start must be"):
+        sim.scene_with(start={"position": 0.0})
+    with pytest.raises(ValueError, match="state field 'position'"):
+        sim.scene_with(start=dataclasses.replace(sim.state(), position=torch.zeros(1, 3, 2)))
+
+
+@designs
 def test_records_can_stay_as_they_are(name):
     """All is in fields then, and the simulation is the same to the last bit."""
     sim = designed(name)

@@ -54,8 +54,11 @@ class Simulated(Protocol):
     def sense(self, state: Any, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
         """What the solver measures of a state."""
 
-    def scene_with(self, world: int = 0, records: bool = True, **parameters: torch.Tensor) -> Scene:
-        """The scene with parameters baked in."""
+    def state(self, **fields: torch.Tensor) -> Any:
+        """The scene at rest."""
+
+    def scene_with(self, world: int = 0, records: bool = True, start: Any = None, **parameters: torch.Tensor) -> Scene:
+        """The scene with parameters and a state to begin from baked in."""
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -103,13 +106,16 @@ class Trajectory(Generic[TensorState_co]):
 
     @property
     def designed(self) -> Scene:
-        """What moved in the first world: the scene with the parameters that were replaced, see `Simulation.scene_with`.
+        """What moved in the first world: the scene with what was replaced, see `Simulation.scene_with`.
 
-        A scene from a file keeps its records, so that robots of other programs stay as they are.
+        This is the parameters, and the state in which the motion began, if it was not that of the scene. A scene from a
+        file keeps its records, so that robots of other programs stay as they are.
         """
-        if not self.parameters:
+        rest, names = self.simulation.state(), [f.name for f in dataclasses.fields(self.start)]
+        moved = any(not torch.equal(getattr(self.start, name)[0], getattr(rest, name)[0]) for name in names)
+        if not self.parameters and not moved:
             return self.scene
-        return self.simulation.scene_with(records=self.scene.source is None, **self.parameters)
+        return self.simulation.scene_with(records=self.scene.source is None, start=self.start, **self.parameters)
 
     @property
     def matter(self) -> Matter | None:

@@ -56,6 +56,19 @@ def test_a_trajectory_writes_what_moved(name, tmp_path):
         assert torch.equal(fields_of(end)[field], value), field
 
 
+@pytest.mark.parametrize("name", DESIGNS)
+def test_a_trajectory_writes_where_it_began(name, tmp_path):
+    """A motion that goes on from another one reads as a scene that begins there."""
+    sim = designed(name)
+    walk = sim.rollout(None, 2, sim.rollout(None, 1).final)
+    usd.write(tmp_path / "walk.usda", walk)
+    back = usd.read(tmp_path / "walk.usda")
+    assert back == walk.designed
+    end = type(sim)(back, sim.solver, sim.dt, sim.substeps).rollout(None, 2).final
+    for field, value in fields_of(walk.final).items():
+        assert torch.equal(fields_of(end)[field], value), field
+
+
 def test_a_robot_from_a_file_keeps_its_records(tmp_path):
     """What a rollout replaced goes into fields, so that the file of the robot stays as it is."""
     usd.write(tmp_path / "robot.usda", designed("articulated").scene)

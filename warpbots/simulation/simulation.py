@@ -41,7 +41,8 @@ from warpbots.simulation.resets import reset
 from warpbots.simulation.stability_bound import MOST_SUBSTEPS, TimeStep
 from warpbots.simulation.summary import choice, simulation_table
 from warpbots.solvers import Multibody, Parameter, Reports, Senses, Sizes, Solver
-from warpbots.solvers.baking import baked, with_fields
+from warpbots.solvers.baking import at_rest, baked, with_fields
+from warpbots.solvers.initial_state import PREFIX, initial_state
 from warpbots.solvers.scene_support import refuse_far
 from warpbots.tables import Table
 from warpbots.trajectory import TensorState_co, Trajectory
@@ -128,8 +129,10 @@ class Simulation(Generic[TensorState_co]):
         try:
             with turn, np.errstate(over="ignore"):  # what is too large for the arrays is refused with its name
                 plain = self.solver.build(dataclasses.replace(scene, fields=()), worlds, device)
-                self.model = with_fields(plain, scene.fields, type(solver).__name__)
-                fields = tuple(f.name for f in dataclasses.fields(self.solver.state(self.model)))
+                start = [f for f in scene.fields if f.name.startswith(PREFIX)]
+                rest, who = at_rest(self.solver, plain), type(solver).__name__
+                self._start = initial_state(start, rest, who)
+                self.model = with_fields(plain, [f for f in scene.fields if f not in start], who)
         except MemoryError as fault:
             raise SceneError(
                 f"Scene {scene.name!r}: it does not fit into memory ({fault}); use larger cells or fewer worlds"
@@ -146,7 +149,7 @@ class Simulation(Generic[TensorState_co]):
         single = functools.partial(self._make_interval, wanted=frozenset(), substeps=1)
         self._diagnosis = Diagnosis(scene, self.solver, self._time_step, self._inputs, single)
         self._center_of_mass = CenterOfMass(scene, self.model, self.region, self.sense)
-        self._bridge = self._bridge_of(fields, self._make_interval)
+        self._bridge = self._bridge_of(tuple(rest), self._make_interval)
         self._cost: Cost | None = None
         if self.solver is not solver or dt is None:
             say(choice(self))
@@ -191,7 +194,7 @@ class Simulation(Generic[TensorState_co]):
         with at_turn(self.model.device):
             return wp.to_torch(self.model.parameter(name), requires_grad=False).clone()
 
-    def scene_with(self, world: int = 0, records: bool = True, **parameters: torch.Tensor) -> Scene:
+    def scene_with(self, world: int = 0, records: bool = True, start: Any = None, **parameters: torch.Tensor) -> Scene:
         """The scene with parameters baked in: what training found, to be kept, written and simulated again.
 
         ``Simulation(scene, solver, dt, substeps)`` of the same solver then has these parameters to the last bit, and
@@ -204,20 +207,27 @@ class Simulation(Generic[TensorState_co]):
             world: Which of the independent copies.
             records: Whether records of the scene change, where they can hold a value. Otherwise all values go into
                 `fields`, and a file that the scene came from keeps what it says.
+            start: The state from which simulations of the scene are to begin, such as that of a robot that has come to
+                rest, or of `warpbots.shape.shaped`; None for that from which this one begins. Only the same solver at
+                the same resolution can begin from it; others refuse it.
             parameters: Tensors instead of the model's parameters, by name.
 
         Returns:
             The scene; values that differ from element to element, and digits that no record holds, are in its `fields`.
 
         Raises:
-            ValueError: A parameter has the wrong shape or an illegal value, or there is no such world.
+            ValueError: A parameter has the wrong shape or an illegal value, `start` is no state of this simulation, or
+                there is no such world.
         """
         if not 0 <= fitted(world, int, "scene_with: world") < self.worlds:
             raise ValueError(f"scene_with: world must be from 0 to {self.worlds - 1}, got {world}")
         given = self._inputs.parameters(parameters)
         values = {name: tensor[world].detach().cpu().numpy() for name, tensor in given.items()}
+        rest = self.state()
+        begin = rest if fitted(start, type(rest) | None, "scene_with: start") is None else self.state(**_fields(start))
+        one = {name: field[world].detach().cpu().numpy() for name, field in _fields(begin).items()}
         with turn:
-            return baked(self.solver, self.model, values, world, records)
+            return baked(self.solver, self.model, values, world, records, one)
 
     def region(self, name: str) -> torch.Tensor:
         """Which points of the matter belong to a region, shape (n,), bool; for parameters see `per_region`.
@@ -274,7 +284,7 @@ class Simulation(Generic[TensorState_co]):
         return self._center_of_mass.of(state, region, self._inputs.parameters(parameters))
 
     def state(self, **fields: torch.Tensor) -> TensorState_co:
-        """The scene at rest, with `fields` instead of its own.
+        """The scene at rest, or as `scene_with` was told to begin, with `fields` instead of its own.
 
         Args:
             fields: Tensors by field name; their shapes must broadcast to the field's.
@@ -286,6 +296,8 @@ class Simulation(Generic[TensorState_co]):
         with at_turn(self.model.device):
             arrays = self.solver.state(self.model)
             rest = {f.name: wp.to_torch(getattr(arrays, f.name)).clone() for f in dataclasses.fields(arrays)}
+        for name, values in self._start.items():
+            rest[name] = self._inputs.fit(values, rest[name], f"state field {name!r}").contiguous()
         for name, value in fields.items():
             if name not in rest:
                 raise ValueError(f"state: there is no field {name!r}; a state has {', '.join(rest)}")

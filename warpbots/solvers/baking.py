@@ -12,10 +12,11 @@ import numpy as np
 
 from warpbots.scene import Field, Scene, SceneError, SoftBody
 from warpbots.solvers.device_arrays import tiled
+from warpbots.solvers.initial_state import state_fields
 from warpbots.solvers.resampling import resampled
 from warpbots.solvers.solver import Model, Parameter, Solver
 
-__all__ = ["baked", "with_fields"]
+__all__ = ["at_rest", "baked", "with_fields"]
 
 _SAME = 1e-9
 """Part of the size of all elements by which vertices may differ, which rounding moves on other machines."""
@@ -25,8 +26,9 @@ _AGREE = 1e-6
 
 
 def baked(
-    solver: Solver, model: Model, values: Mapping[str, np.ndarray], world: int = 0, records: bool = True
-) -> Scene:
+    solver: Solver, model: Model, values: Mapping[str, np.ndarray], world: int = 0, records: bool = True,
+    start: Mapping[str, np.ndarray] | None = None,
+) -> Scene:  # fmt: skip
     """The scene of `model` with parameters in it.
 
     Args:
@@ -35,6 +37,7 @@ def baked(
         values: Parameters by name, in the type of the model's arrays, each of shape (...) as in one world.
         world: The world whose parameters are taken where `values` has none.
         records: Whether values go into records; otherwise all that differs from these goes into fields.
+        start: The state to begin from, by name, each of shape (...) as in one world; None for rest.
     """
     own = {name: model.parameter(name).numpy()[world] for name in model.parameters()}
     new = {name: v for name, v in values.items() if not _equal(v, own[name])}
@@ -48,7 +51,14 @@ def baked(
         if value is not None and not _equal(value, recorded):
             places = _vertices(built, spec.per)
             fields.append(Field(name, value, places, recorded if places is None else None))
-    return dataclasses.replace(scene, fields=fields)
+    rest = at_rest(solver, built)
+    return dataclasses.replace(scene, fields=[*fields, *state_fields(start or {}, rest)])
+
+
+def at_rest(solver: Solver, model: Model) -> dict[str, np.ndarray]:
+    """The state at rest by name, each of shape (...) as in one world."""
+    state = solver.state(model)
+    return {f.name: getattr(state, f.name).numpy()[0] for f in dataclasses.fields(state)}
 
 
 def with_fields(model: Model, fields: Iterable[Field], who: str) -> Model:
