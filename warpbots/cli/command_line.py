@@ -13,13 +13,18 @@ from warpbots.cli.convert import convert
 from warpbots.cli.info import info
 from warpbots.cli.motions import render, simulate, view
 from warpbots.cli.new import new
-from warpbots.cli.simulations import add_motion, add_root, add_scene, count, positive
+from warpbots.cli.simulations import add_motion, add_root, add_scene, count, fraction, positive
 from warpbots.cli.train import train
 
 __all__ = ["main", "parser"]
 
 _EXAMPLES = {
-    "train": ("train walker.usda", "train walker.usda --iterations 50 --resume", "train robot.urdf --steps 200"),
+    "train": (
+        "train walker.usda",
+        "train walker.usda --iterations 50 --resume",
+        "train robot.urdf --steps 200",
+        "train walker.usda --worlds 8 --vary 0.2",
+    ),
     "simulate": ("simulate walker.usda", "simulate walker.usda --controller output/walker/controller.pt"),
     "info": ("info walker.usda", "info walker.usda --solver springs --dx 0.02"),
     "view": ("view walker.usda", "view robot.urdf --steps 200", "view walker.usda --no-open --out walker.html"),
@@ -120,6 +125,18 @@ def _add_train(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--lr", type=positive, default=3e-2, help="learning rate of Adam (%(default)s)")
     command.add_argument("--seed", type=int, default=3, help="seed of the initial weights (%(default)s)")
+    command.add_argument(
+        "--worlds",
+        type=count,
+        default=1,
+        help="robots to train at once, which differ; torchrun divides them among processes (%(default)s)",
+    )
+    command.add_argument(
+        "--vary",
+        type=fraction,
+        default=0.1,
+        help="largest relative difference in stiffness, density, mass and friction (%(default)s)",
+    )
     command.add_argument("--resume", action="store_true", help="resume the training in the folder")
 
 

@@ -12,8 +12,8 @@ import torch
 import warpbots as wb
 
 __all__ = [
-    "add_motion", "add_root", "add_scene", "count", "folder", "motion", "policy", "positive", "read", "simulation",
-    "steps",
+    "add_motion", "add_root", "add_scene", "count", "folder", "fraction", "motion", "policy", "positive", "read",
+    "simulation", "steps",
 ]  # fmt: skip
 
 
@@ -23,6 +23,14 @@ def positive(text: str) -> float:
         if math.isfinite(value := float(text)) and value > 0.0:
             return value
     raise argparse.ArgumentTypeError(f"must be a positive number, got {text!r}")
+
+
+def fraction(text: str) -> float:
+    """Parse a number from 0 to below 1."""
+    with contextlib.suppress(ValueError):
+        if 0.0 <= (value := float(text)) < 1.0:
+            return value
+    raise argparse.ArgumentTypeError(f"must be a number from 0 to below 1, got {text!r}")
 
 
 def count(text: str) -> int:
@@ -75,12 +83,13 @@ def read(path: str, asset_root: str | None) -> wb.Scene:
     return wb.usd.read(path, asset_root=asset_root)
 
 
-def simulation(options: argparse.Namespace, scene: wb.Scene | None = None) -> wb.Simulation:
+def simulation(options: argparse.Namespace, scene: wb.Scene | None = None, worlds: int = 1) -> wb.Simulation:
     """The simulation of a scene, with the options of the user, else what `Simulation` chooses for it.
 
     Args:
         options: Those of the command.
         scene: What is in the file; None to read it.
+        worlds: Number of independent copies.
 
     Raises:
         SceneError: No solver can simulate the scene.
@@ -92,7 +101,7 @@ def simulation(options: argparse.Namespace, scene: wb.Scene | None = None) -> wb
         substeps = _said(options.substeps, task.substeps if task and name == "mpm" else None)
         try:
             solver = _SOLVERS[name](scene, options.dx)
-            simulation = wb.Simulation(scene, solver, options.dt, substeps, device=options.device)
+            simulation = wb.Simulation(scene, solver, options.dt, substeps, worlds=worlds, device=options.device)
         except wb.SceneError as error:
             faults.append(error)
             continue

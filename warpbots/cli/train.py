@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import hashlib
 import sys
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,6 +12,7 @@ import torch
 import warpbots as wb
 from warpbots.cli import simulations
 from warpbots.cli.motions import write
+from warpbots.cli.team import share, team, variations
 from warpbots.output_files import replacing
 
 __all__ = ["train"]
@@ -46,12 +48,24 @@ def _about(simulation: wb.Simulation, policy: wb.controllers.MLP, steps: int) ->
     }
 
 
+def _worlds(options: argparse.Namespace) -> dict[str, object]:
+    """The worlds of a training, if there are several, as settings."""
+    return {"worlds": options.worlds, "vary": options.vary} if options.worlds > 1 else {}
+
+
 def train(options: argparse.Namespace) -> None:
-    """Train it, and write it with its loss and its motion to a folder."""
+    """Train it, and write it with its loss and its motion to a folder; ``torchrun`` divides its worlds."""
+    with team(options.device) as group:
+        _train(options, group)
+
+
+def _train(options: argparse.Namespace, group: Any) -> None:
     scene = simulations.read(options.scene, options.asset_root)
     if not scene.actuators:
         raise ValueError(f"{options.scene} has no actuators to train; see 'warpbots info {options.scene}'")
-    simulation = simulations.simulation(options, scene)
+    mine = share(options.worlds, group)
+    first = mine.start == 0
+    simulation = simulations.simulation(options, scene, len(mine))
     if simulation.scene.rigid and not _can_travel(simulation):
         raise ValueError(
             f"{options.scene}: this command trains robots to travel, but the base of this one is fixed to the "
@@ -63,8 +77,10 @@ def train(options: argparse.Namespace) -> None:
     start = simulation.center_of_mass(simulation.state())
     direction = start.new_tensor(task.direction if task else [1.0] + [0.0] * (simulation.scene.dim - 1))
 
+    varied = variations(simulation, mine, options.vary, options.seed)
+
     def loss() -> torch.Tensor:
-        trajectory = simulation.rollout(policy, steps)
+        trajectory = simulation.rollout(policy, steps, **varied)
         travel = ((simulation.center_of_mass(trajectory.final) - start) @ direction).mean()
         return -travel + 1e-6 * trajectory.control.square().mean()
 
@@ -84,11 +100,14 @@ def train(options: argparse.Namespace) -> None:
         on_best=save,
         checkpoint=folder / "checkpoint.pt",
         resume=options.resume,
-        about=_about(simulation, policy, steps) | {"seed": options.seed},
+        about=_about(simulation, policy, steps) | {"seed": options.seed} | _worlds(options),
+        group=group,
         lr=options.lr,
     )
     if not history.loss:
         raise RuntimeError("interrupted before the end of the first iteration: nothing was trained")
+    if not first:
+        return
     save(history)
     wb.view.save_loss(folder / "loss.png", history)
     if history.interrupted:
@@ -97,5 +116,9 @@ def train(options: argparse.Namespace) -> None:
         f"loss {history.loss[0]:.4g} -> {history.loss[history.best]:.4g} in {len(history.loss) - 1} iterations: the "
         f"robot travels {-history.loss[history.best]:.3f} m in {steps * simulation.dt:g} s"
     )
+    if options.worlds > 1:  # the motion is that of the robot as it is described
+        weights, simulation = policy.state_dict(), simulations.simulation(options, scene)
+        policy = simulations.policy(simulation, options.seed)
+        policy.load_state_dict(weights)
     with torch.no_grad():
         write(folder, simulation.rollout(policy, steps))

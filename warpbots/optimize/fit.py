@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from warpbots.optimize.history import History
 from warpbots.optimize.methods.torch_method import Torch
 from warpbots.optimize.minimize import minimize
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 __all__ = ["fit"]
 
@@ -26,6 +29,7 @@ def fit(
     checkpoint: str | Path | None = None,
     resume: bool = False,
     about: Mapping[str, Any] | None = None,
+    group: "ProcessGroup | None" = None,
     **options: Any,
 ) -> History:
     """Minimise `loss` with an optimiser of torch and leave the best parameters found in place.
@@ -46,6 +50,7 @@ def fit(
         resume: Whether to continue from `checkpoint` instead of from the current parameters.
         about: Settings that identify the run, by name, besides the optimiser and its options; a checkpoint with other
             settings is not resumed.
+        group: Processes that minimise the mean of their losses together.
         options: Options of `optimizer`, such as ``lr=1e-2``.
 
     Returns:
@@ -67,4 +72,5 @@ def fit(
         checkpoint=checkpoint,
         resume=resume,
         about=about,
+        group=group,
     )

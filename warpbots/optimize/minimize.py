@@ -2,16 +2,20 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from warpbots.optimize.history import History
 from warpbots.optimize.loggers import Logger, loggers_of
 from warpbots.optimize.problem import Outcome, Problem
+from warpbots.optimize.processes import Processes
 from warpbots.optimize.progress_bar import progress_bar
 from warpbots.optimize.run import Method, Run, Stopped
 from warpbots.optimize.unknowns import UnknownLike, Unknowns
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 __all__ = ["minimize"]
 
@@ -31,6 +35,7 @@ def minimize(
     checkpoint: str | Path | None = None,
     resume: bool = False,
     about: Mapping[str, Any] | None = None,
+    group: "ProcessGroup | None" = None,
 ) -> History:
     """Minimise a loss, under constraints if there are any, and leave the best unknowns found in place.
 
@@ -62,6 +67,10 @@ def minimize(
         resume: Whether to continue from `checkpoint` instead of from the present values.
         about: Settings that identify the run, by name, besides those of the method, such as ``{"dx": 0.01}``; a
             checkpoint with other settings is not resumed.
+        group: Processes that minimise the mean of their losses together, as ``torch.distributed.group.WORLD``: loss,
+            constraints and gradients are means over them, so that each takes a part of a batch of worlds. All of them
+            call this function with the same arguments and end with the same unknowns. The first writes the checkpoint,
+            shows the progress, logs, and calls `callback` and `on_best`; None if this process works by itself.
 
     Returns:
         The history; its last entry is the state after the last iteration.
@@ -72,6 +81,7 @@ def minimize(
             checkpoint belongs to another run.
         TypeError: An unknown, a constraint, a logger or a result of `loss` is of no suitable type.
         OSError: There is no checkpoint to resume, or it cannot be written.
+        RuntimeError: The processes of `group` have drifted apart.
         FloatingPointError: The loss or a constraint is not finite.
     """
     if iterations < 1 or draws < 1 or not allowed_violation >= 0.0:
@@ -81,11 +91,14 @@ def minimize(
         )
     if resume and checkpoint is None:
         raise ValueError("minimize: resume needs a checkpoint to continue from, got None")
-    problem = Problem(loss, Unknowns(unknowns), method.constrained)
+    processes = Processes(group)
+    problem = Problem(loss, Unknowns(unknowns), method.constrained, processes)
     history = History(draws=draws, allowed_violation=allowed_violation)
     loggers, search = loggers_of(log), method.search(problem)
     # TQDM_DISABLE applies unless the bar is switched off here
-    with progress_bar(total=iterations, unit="it", desc="training", **({} if progress else {"disable": True})) as bar:
+    with progress_bar(
+        total=iterations, unit="it", desc="training", **({} if progress and processes.first else {"disable": True})
+    ) as bar:
         run = Run(
             problem,
             search,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import torch
 
+from warpbots.optimize.processes import Processes
 from warpbots.optimize.unknowns import Unknowns
 
 __all__ = ["Evaluation", "Outcome", "Problem"]
@@ -61,12 +62,19 @@ class Problem:
 
     Attributes:
         unknowns: What is changed.
-        episodes: Number of evaluations so far.
+        processes: Over which loss, constraints and gradients are averaged.
+        episodes: Number of evaluations so far; one by all processes together counts once.
     """
 
-    def __init__(self, function: Callable[[], torch.Tensor | Outcome], unknowns: Unknowns, constrained: bool):
+    def __init__(
+        self,
+        function: Callable[[], torch.Tensor | Outcome],
+        unknowns: Unknowns,
+        constrained: bool,
+        processes: Processes | None = None,
+    ):
         """Minimise `function`; `constrained` is whether the method can take constraints."""
-        self.unknowns, self.episodes = unknowns, 0
+        self.unknowns, self.episodes, self.processes = unknowns, 0, processes or Processes()
         self._function, self._constrained = function, constrained
         self._shapes: dict[str, tuple[int, ...]] | None = None
 
@@ -82,19 +90,30 @@ class Problem:
                 method takes no constraints.
             TypeError: The function returned something else.
         """
+        self.processes.refuse_apart(self.unknowns.vector())
         outcome = self._function()
         self.episodes += 1
         if isinstance(outcome, torch.Tensor):
             outcome = Outcome(outcome)
         if not isinstance(outcome, Outcome):
             raise TypeError(f"the loss must be a tensor or a warpbots.Outcome, got {type(outcome).__name__}")
-        value = self._value(outcome.loss, iteration)
+        self._check_loss(outcome.loss, iteration)
         self._check_constraints(outcome, iteration)
         kinds = (outcome.equality, outcome.inequality)
         equality, inequality = (
-            torch.cat([c.reshape(-1) for c in kind.values()]) if kind else outcome.loss.new_zeros(0) for kind in kinds
+            self.processes.mean(torch.cat([c.reshape(-1) for c in kind.values()]))
+            if kind
+            else outcome.loss.new_zeros(0)
+            for kind in kinds
         )
-        return Evaluation(outcome.loss, value, equality, inequality)
+        loss = self.processes.mean(outcome.loss)
+        return Evaluation(loss, loss.item(), equality, inequality)
+
+    def average_gradients(self) -> None:
+        """Replace the gradients of the unknowns by their means over the processes."""
+        tensors = self.unknowns.tensors
+        for tensor, gradient in zip(tensors, self.processes.averaged([t.grad for t in tensors], tensors), strict=True):
+            tensor.grad = gradient
 
     def check_paths(self, gradients: list[torch.Tensor | None]) -> None:
         """Raise if nothing depends on an unknown.
@@ -126,11 +145,12 @@ class Problem:
         tensors, found = self.unknowns.tensors, []
         for i, row in enumerate(rows):
             keep = i + 1 < len(rows)
-            found.append(torch.autograd.grad(row, tensors, retain_graph=keep, allow_unused=True))
+            own = torch.autograd.grad(row, tensors, retain_graph=keep, allow_unused=True)
+            found.append(self.processes.averaged(own, tensors))
         self.check_paths([next((g for g in column if g is not None), None) for column in zip(*found, strict=True)])
         return np.stack([self.unknowns.flat_gradient(gradients) for gradients in found])
 
-    def _value(self, loss: torch.Tensor, iteration: int) -> float:
+    def _check_loss(self, loss: torch.Tensor, iteration: int) -> None:
         if loss.numel() != 1:
             raise ValueError(f"the loss must be one number, got a tensor of shape {tuple(loss.shape)}; take its mean()")
         value = loss.item()
@@ -143,7 +163,6 @@ class Problem:
                 f"the loss has no gradient path to any of the unknowns {', '.join(map(repr, self.unknowns.names))}; "
                 f"compute it from them in torch, without detach() or item()"
             )
-        return value
 
     def _check_constraints(self, outcome: Outcome, iteration: int) -> None:
         both = {**outcome.equality, **outcome.inequality}

@@ -57,7 +57,7 @@ class RecordedEvaluations:
         self._past: list[Recorded] = []
         self._replay: list[Recorded] = []
         self._known = 0  # iterations that the stopped run has noted
-        self._random: dict[str, Any] | None = None  # at the last evaluation
+        self._random: list[dict[str, Any]] | None = None  # of each process, at the last evaluation
         self._live: Evaluation | None = None  # the last evaluation with its graph
 
     def note(self, run: Progress, here: Recorded) -> None:
@@ -108,7 +108,7 @@ class RecordedEvaluations:
             "before": self._before,
             "noted": self.iteration,
             "evaluations": [dict(vars(r)) for r in self._past],
-            "random": self._random or random_state(),
+            "random": self._random or self._random_states(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -116,6 +116,9 @@ class RecordedEvaluations:
         self._replay = [Recorded(**r) for r in state["evaluations"]]
         self._random, self._past, self._live = state["random"], [], None
         self._before, self._known, self.iteration = state["before"], state["noted"], 0
+
+    def _random_states(self) -> list[dict[str, Any]]:
+        return self._problem.processes.gathered(random_state())
 
     def _next(self, z: torch.Tensor, derivatives: bool) -> Recorded:
         if self._replay and not torch.equal(self._replay[0].point, z):
@@ -129,8 +132,8 @@ class RecordedEvaluations:
             self._past.append(replayed)
             return replayed
         if replayed is not None:
-            set_random_state(self._random)
-        self._random = random_state()
+            set_random_state(self._random[self._problem.processes.rank])
+        self._random = self._random_states()
         self._problem.episodes = self._before + len(self._past)
         with torch.set_grad_enabled(self._derivatives):
             now = self._problem.evaluate(self.iteration)

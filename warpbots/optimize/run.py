@@ -108,6 +108,8 @@ class Run:
         """Begin with the current values of the unknowns; the options are those of `warpbots.minimize`."""
         self.problem, self.search, self.iterations, self.history = problem, search, iterations, history
         self.about = {**_plain(about), "warpbots": _version()}
+        if problem.processes.count > 1:
+            self.about["processes"] = problem.processes.count
         self.done = 0
         self._bar, self._checkpoint, self._on_best, self._callback = bar, checkpoint, on_best, callback
         self._loggers = loggers
@@ -140,12 +142,14 @@ class Run:
         last, best = len(history.loss) - 1, history.best
         if best == last:
             self.keep()
-            if self._on_best is not None:
+            if self._on_best is not None and self.problem.processes.first:
                 self._on_best(history)
         violated = f", violation {violation:.2g}" if violation > 0.0 else ""
         self._bar.set_postfix_str(f"loss {loss:.5g}{violated}, best {history.loss[best]:.5g}")
-        write(self._loggers, values, last)
-        if self._callback is not None and self._callback(history):
+        processes = self.problem.processes
+        if processes.first:
+            write(self._loggers, values, last)
+        if self._callback is not None and processes.agreed(processes.first and bool(self._callback(history))):
             raise Stopped
 
     def complete(self) -> None:
@@ -163,7 +167,7 @@ class Run:
             "best": self.best,
             "method": self.search.state_dict(),
             "history": self.history.columns(),
-            "random": random_state(),
+            "random": self.problem.processes.gathered(random_state()),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -184,7 +188,7 @@ class Run:
         self.problem.episodes = self.history.episodes[-1] if self.history.episodes else 0
         self._start = time.perf_counter() - (self.history.seconds[-1] if self.history.seconds else 0.0)
         self.search.load_state_dict(state["method"])
-        set_random_state(state["random"])
+        set_random_state(state["random"][self.problem.processes.rank])
         self._bar.update(self.done)
 
     def save(self) -> None:
@@ -194,8 +198,10 @@ class Run:
             OSError: The file cannot be written.
         """
         if self._checkpoint is not None:
-            with replacing(self._checkpoint) as (temporary,):
-                torch.save(self.state_dict(), temporary)
+            state = self.state_dict()
+            if self.problem.processes.first:
+                with replacing(self._checkpoint) as (temporary,):
+                    torch.save(state, temporary)
 
     def load(self) -> None:
         """Read the state that `save` has written.

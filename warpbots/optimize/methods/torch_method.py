@@ -154,6 +154,7 @@ class _TorchSearch:
             rule.zero_grad()
             unknowns.from_leaves()
             now = self._evaluate(iteration)
+            self._problem.average_gradients()
             if iteration == 0 and not evaluations:
                 self._problem.check_paths([t.grad for t in unknowns.tensors])
             unknowns.gradients_to_leaves()

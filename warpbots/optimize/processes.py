@@ -1,0 +1,97 @@
+"""The processes of a group of `torch.distributed` that minimise one loss together."""
+
+import zlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+import torch.distributed
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
+
+__all__ = ["Processes"]
+
+
+class Processes:
+    """This process among those of a group, which all do the same with the means of what each has computed.
+
+    Attributes:
+        count: Number of processes.
+        rank: Number of this one, from 0.
+    """
+
+    def __init__(self, group: "ProcessGroup | None" = None):
+        """Join `group`; without one, this process is the only one."""
+        self._group = group
+        self.count = 1 if group is None else torch.distributed.get_world_size(group)
+        self.rank = 0 if group is None else torch.distributed.get_rank(group)
+        if self.rank < 0:
+            raise ValueError("minimize: this process is not in the group; pass the group of this process, or None")
+
+    @property
+    def first(self) -> bool:
+        """Whether this process is the one that writes files and shows progress."""
+        return self.rank == 0
+
+    def mean(self, values: torch.Tensor) -> torch.Tensor:
+        """The mean over the processes, of values of one shape.
+
+        Its derivative is that of this process's own part: gradients of all processes are averaged once, at the end.
+        """
+        return values if self.count == 1 else _Mean.apply(values, self)
+
+    def averaged(
+        self, gradients: Sequence[torch.Tensor | None], like: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor | None]:
+        """Means of gradients over the processes; None where no process has one.
+
+        Args:
+            gradients: Those of this process.
+            like: What they are gradients with respect to.
+        """
+        if self.count == 1:
+            return list(gradients)
+        somewhere = {i for found in self.gathered([g is not None for g in gradients]) for i in np.flatnonzero(found)}
+        own = [torch.zeros_like(t) if g is None else g.clone() for g, t in zip(gradients, like, strict=True)]
+        return [self._mean_(g) if i in somewhere else None for i, g in enumerate(own)]
+
+    def agreed(self, decision: bool) -> bool:
+        """What the first process decides."""
+        return decision if self.count == 1 else bool(self.gathered(bool(decision))[0])
+
+    def gathered(self, value: Any) -> list[Any]:
+        """What each of the processes has."""
+        if self.count == 1:
+            return [value]
+        found: list[Any] = [None] * self.count
+        torch.distributed.all_gather_object(found, value, group=self._group)
+        return found
+
+    def refuse_apart(self, point: np.ndarray) -> None:
+        """Raise if the processes are not at the same point.
+
+        Raises:
+            RuntimeError: They have drifted apart.
+        """
+        if self.count > 1 and len(set(self.gathered(zlib.crc32(point.tobytes())))) > 1:
+            raise RuntimeError(
+                "minimize: the processes of the group evaluate the loss at different unknowns; begin with the same "
+                "values in each, and draw what differs between them, such as noise, from generators of their own "
+                "instead of torch's global one"
+            )
+
+    def _mean_(self, values: torch.Tensor) -> torch.Tensor:
+        torch.distributed.all_reduce(values, group=self._group)
+        return values.div_(self.count)
+
+
+class _Mean(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: torch.Tensor, processes: Processes) -> torch.Tensor:
+        return processes._mean_(values.detach().clone(memory_format=torch.contiguous_format))
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
+        return gradient, None
