@@ -128,7 +128,7 @@ class Killed(BaseException):
 def test_a_kill_at_any_moment_leaves_one_run_that_goes_on(scene_file, tmp_path, monkeypatch):
     """Files appear and vanish by `Path.replace` and `Path.unlink` alone: each of these calls is the last one once."""
     sim = simulations.simulation(cli.parser().parse_args(["info", str(scene_file)]))
-    monkeypatch.setattr(simulations, "simulation", lambda options, scene: sim)
+    monkeypatch.setattr(simulations, "simulation", lambda options, scene, worlds=1: sim)
     monkeypatch.setattr(cli.train, "write", lambda *args: None)
     monkeypatch.setattr(wb.view, "save_loss", lambda path, history: path.write_text(""))
     few = ("--steps", "4")
