@@ -1,4 +1,4 @@
-"""The command line: ``warpbots train``, ``simulate``, ``info``, ``view``, ``render``, ``convert`` and ``new``."""
+"""The command line ``warpbots``: train, sweep, simulate, info, view, render, convert and new."""
 
 from warpbots.cli.command_line import main, parser
 

@@ -14,6 +14,7 @@ from warpbots.cli.info import info
 from warpbots.cli.motions import render, simulate, view
 from warpbots.cli.new import new
 from warpbots.cli.simulations import add_motion, add_root, add_scene, count, fraction, positive
+from warpbots.cli.sweep import sweep
 from warpbots.cli.train import train
 
 __all__ = ["main", "parser"]
@@ -24,6 +25,10 @@ _EXAMPLES = {
         "train walker.usda --iterations 50 --resume",
         "train robot.urdf --steps 200",
         "train walker.usda --worlds 8 --vary 0.2",
+    ),
+    "sweep": (
+        "sweep walker.usda --over seed 0 1 2 3 4",
+        "sweep walker.usda --over lr 0.01 0.03 --over seed 0 1 2 --iterations 50 --resume",
     ),
     "simulate": ("simulate walker.usda", "simulate walker.usda --controller output/walker/controller.pt"),
     "info": ("info walker.usda", "info walker.usda --solver springs --dx 0.02"),
@@ -87,7 +92,9 @@ def parser() -> argparse.ArgumentParser:
         made.set_defaults(run=run)
         return made
 
-    _add_train(command("train", train, "train a controller by gradient; write it, its loss and its motion to a folder"))
+    trainer = command("train", train, "train a controller by gradient; write it, its loss and its motion to a folder")
+    _add_train(trainer)
+    _add_sweep(command("sweep", sweep, "train with every combination of some options, side by side"), trainer)
     simulated = command("simulate", simulate, "simulate and write the motion to a folder")
     add_scene(simulated)
     add_motion(simulated)
@@ -138,6 +145,25 @@ def _add_train(command: argparse.ArgumentParser) -> None:
         help="largest relative difference in stiffness, density, mass and friction (%(default)s)",
     )
     command.add_argument("--resume", action="store_true", help="resume the training in the folder")
+
+
+def _add_sweep(command: argparse.ArgumentParser, trainer: argparse.ArgumentParser) -> None:
+    command.add_argument("scene", metavar="FILE", help="USD scene, or robot (.urdf, or .xml for MJCF)")
+    command.add_argument(
+        "--over",
+        nargs="+",
+        action="append",
+        required=True,
+        metavar=("OPTION", "VALUE"),
+        help="an option of train and its values, as in --over seed 0 1 2; several of these are combined",
+    )
+    command.add_argument("--iterations", type=count, help="iterations of every trial; default: that of train")
+    command.add_argument("--out", type=Path, help="output folder; default: output/NAME-OF-FILE-sweep")
+    command.add_argument("--parallel", type=count, help="trials at once; default: the number of cores")
+    command.add_argument("--resume", action="store_true", help="keep finished trials, and go on with the others")
+    command.add_argument("--device", help="Warp device, such as cpu or cuda:0")
+    add_root(command)
+    command.set_defaults(trainer=trainer)
 
 
 def _add_render(command: argparse.ArgumentParser) -> None:

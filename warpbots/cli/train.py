@@ -15,7 +15,7 @@ from warpbots.cli.motions import write
 from warpbots.cli.team import share, team, variations
 from warpbots.output_files import replacing
 
-__all__ = ["train"]
+__all__ = ["train", "trained"]
 
 _TRAVEL = ("prismatic", "planar", "translational", "free_2d", "free")
 """Kinds of joints that permit travel."""
@@ -55,11 +55,16 @@ def _worlds(options: argparse.Namespace) -> dict[str, object]:
 
 def train(options: argparse.Namespace) -> None:
     """Train it, and write it with its loss and its motion to a folder; ``torchrun`` divides its worlds."""
+    trained(options)
+
+
+def trained(options: argparse.Namespace) -> wb.History:
+    """The same, and its history."""
     with team(options.device) as group:
-        _train(options, group)
+        return _trained(options, group)
 
 
-def _train(options: argparse.Namespace, group: Any) -> None:
+def _trained(options: argparse.Namespace, group: Any) -> wb.History:
     scene = simulations.read(options.scene, options.asset_root)
     if not scene.actuators:
         raise ValueError(f"{options.scene} has no actuators to train; see 'warpbots info {options.scene}'")
@@ -107,7 +112,7 @@ def _train(options: argparse.Namespace, group: Any) -> None:
     if not history.loss:
         raise RuntimeError("interrupted before the end of the first iteration: nothing was trained")
     if not first:
-        return
+        return history
     save(history)
     wb.view.save_loss(folder / "loss.png", history)
     if history.interrupted:
@@ -122,3 +127,4 @@ def _train(options: argparse.Namespace, group: Any) -> None:
         policy.load_state_dict(weights)
     with torch.no_grad():
         write(folder, simulation.rollout(policy, steps))
+    return history

@@ -8,7 +8,7 @@ from warpbots.view.film import animate, film_strip
 from warpbots.view.html_page import save_html
 from warpbots.view.notebook import View, live_view, mimebundle, show
 from warpbots.view.picture import draw
-from warpbots.view.plots import controls, loss_curve, save_loss
+from warpbots.view.plots import controls, loss_curve, save_loss, save_losses
 from warpbots.view.still import table_with_picture
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "mimebundle",
     "save_html",
     "save_loss",
+    "save_losses",
     "show",
     "table_with_picture",
 ]

@@ -1,6 +1,8 @@
 """Plots: the loss of an optimisation, and the control signals of a motion."""
 
+import math
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from warpbots.optimize import History
     from warpbots.trajectory import Trajectory
 
-__all__ = ["controls", "loss_curve", "save_loss"]
+__all__ = ["controls", "loss_curve", "save_loss", "save_losses"]
 
 _WIDTH, _HEIGHT = 6.4, 2.8  # of a new figure [inch]
 _LINES = 6  # largest number of curves in one plot; more channels are drawn as bands of colour
@@ -69,6 +71,42 @@ def save_loss(path: str | os.PathLike, history: "History") -> Path:
 
     figure = Figure(figsize=(_WIDTH, _HEIGHT), dpi=150, layout="constrained")
     loss_curve(history, figure.add_subplot())
+    with replacing(path) as (temporary,):
+        figure.savefig(temporary)
+    return Path(path)
+
+
+def save_losses(path: str | os.PathLike, runs: Mapping[str, Sequence[np.ndarray]]) -> Path:
+    """Write a plot of the losses of several runs of each kind: their mean, and its interval of 90 % by Student's t.
+
+    Args:
+        path: The file; its ending determines the format (``.png``, ``.pdf``, ``.svg``).
+        runs: Losses of all iterations of each run, shape (n,), by what the runs have in common. Where they differ in
+            length, the shortest of a kind determines how far its curve goes.
+
+    Returns:
+        `path`.
+
+    Raises:
+        ValueError: There are no runs, or the format is unknown.
+        OSError: The file cannot be written; a file that was there before is unchanged.
+    """
+    from matplotlib.figure import Figure
+    from scipy.stats import t
+
+    if not runs:
+        raise ValueError("save_losses: there are no runs to draw")
+    figure = Figure(figsize=(_WIDTH, _HEIGHT), dpi=150, layout="constrained")
+    ax = _axes(figure.add_subplot(), "iteration", "loss")
+    for i, (label, losses) in enumerate(runs.items()):
+        table = np.stack([loss[: min(map(len, losses))] for loss in losses])
+        count, iteration, color = len(table), np.arange(table.shape[1]), _CYCLE[i % len(_CYCLE)]
+        mean = table.mean(axis=0)
+        ax.plot(iteration, mean, color=color, lw=1.6, label=f"{label} ({count} run{'s' if count > 1 else ''})")
+        if count > 1:
+            half = t.ppf(0.95, count - 1) * table.std(axis=0, ddof=1) / math.sqrt(count)
+            ax.fill_between(iteration, mean - half, mean + half, color=color, alpha=0.2, lw=0.0)
+    ax.legend(frameon=False, fontsize=8)
     with replacing(path) as (temporary,):
         figure.savefig(temporary)
     return Path(path)

@@ -1,0 +1,167 @@
+"""``warpbots sweep``: trainings with every combination of some options, side by side."""
+
+import argparse
+import csv
+import dataclasses
+import itertools
+import json
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import warpbots as wb
+from warpbots.cli import simulations
+from warpbots.cli.train import trained
+from warpbots.output_files import replacing
+from warpbots.scene import fingerprint
+
+__all__ = ["Trial", "sweep", "trials"]
+
+_RETRIES = 3
+"""How often a trial goes on where it stopped, after its process has died."""
+
+_VARIED = ("seed", "lr", "iterations", "steps", "solver", "dx", "dt", "substeps", "worlds", "vary")
+"""Options of ``warpbots train`` that may differ between trials."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """One training of a sweep.
+
+    Attributes:
+        settings: Options that are varied, by name, as words.
+        words: All options as words, without the folder.
+        options: The same, parsed.
+        scene: A hash of the scene.
+    """
+
+    settings: dict[str, str]
+    words: tuple[str, ...]
+    options: argparse.Namespace
+    scene: str
+
+    @property
+    def folder(self) -> Path:
+        """Where it writes."""
+        return self.options.out
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        """What a finished trial has found; None if it is not finished, or was one of other options or scenes."""
+        file = self.folder / "result.json"
+        found = json.loads(file.read_text()) if file.is_file() else {}
+        return found if (found.get("words"), found.get("scene")) == (list(self.words), self.scene) else None
+
+    def run(self) -> float:
+        """Train, from the checkpoint that a dead process has left if there is one; the result is written last.
+
+        Returns:
+            The smallest loss.
+        """
+        self.options.resume = (self.folder / "checkpoint.pt").is_file()
+        history = trained(self.options)
+        result = {
+            "settings": self.settings, "words": self.words, "scene": self.scene,
+            "loss": history.loss[history.best], "iterations": len(history.loss) - 1, "seconds": history.seconds[-1],
+        }  # fmt: skip
+        with replacing(self.folder / "result.json") as (temporary,):
+            temporary.write_text(json.dumps(result, indent=1))
+        return result["loss"]
+
+
+def trials(options: argparse.Namespace) -> list[Trial]:
+    """One trial for each combination of the values of ``--over``; the last option varies fastest.
+
+    Args:
+        options: Those of the sweep; its `trainer` is the parser of ``warpbots train``, which ends the program where a
+            value is illegal.
+
+    Raises:
+        ValueError: An option has no values, is there twice, or cannot be varied.
+    """
+    names = [words[0] for words in options.over]
+    for name in names:
+        if name not in _VARIED:
+            raise ValueError(f"sweep: --over takes the options {', '.join(_VARIED)} of 'warpbots train', got {name!r}")
+    if len(set(names)) < len(names) or any(len(words) < 2 for words in options.over):
+        raise ValueError("sweep: give each option once, with values, as in --over seed 0 1 2 --over lr 0.01 0.03")
+    content = fingerprint(simulations.read(options.scene, options.asset_root))
+    folder = (options.out or Path("output") / f"{Path(options.scene).stem}-sweep").resolve()
+    made = []
+    for values in itertools.product(*(words[1:] for words in options.over)):
+        settings = dict(zip(names, values, strict=True))
+        varied = [word for name, value in settings.items() for word in (f"--{name}", value)]
+        words = (str(Path(options.scene).resolve()), *options.fixed, *varied)
+        where = folder / ",".join(f"{n}={v}" for n, v in settings.items()).replace("/", "_")
+        parsed = options.trainer.parse_args([*words, "--out", str(where)])
+        made.append(Trial(settings, words, parsed, content))
+    return made
+
+
+def sweep(options: argparse.Namespace) -> None:
+    """Run the trials side by side, and write a table and a figure of their losses."""
+    options.fixed = [
+        word
+        for name in ("iterations", "asset_root", "device")
+        if (value := getattr(options, name)) is not None
+        for word in (f"--{name.replace('_', '-')}", str(value))
+    ]
+    planned = trials(options)
+    try:
+        import ray
+    except ImportError:
+        raise ImportError('sweep: ray is not installed; pip install "warpbots[sweep]"') from None
+    folder = planned[0].folder.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    if not options.resume:
+        for trial in planned:
+            shutil.rmtree(trial.folder, ignore_errors=True)
+    waiting = [trial for trial in planned if trial.result is None]
+    print(f"{len(planned)} trials, of which {len(planned) - len(waiting)} are finished", flush=True)
+    failed = _run(ray, waiting, options.parallel)
+    if finished := [trial for trial in planned if trial.result is not None]:
+        _write(folder, finished)
+        best = min(finished, key=lambda trial: trial.result["loss"])
+        print(f"best: loss {best.result['loss']:.4g}, {best.folder.name}\nwrote {folder}/sweep.csv and sweep.png")
+    if failed:
+        raise RuntimeError(f"sweep: {len(failed)} of {len(planned)} trials failed; --resume runs them again")
+
+
+def _run(ray: Any, waiting: Iterable[Trial], parallel: int | None) -> list[Trial]:
+    """Run trials in processes of Ray, each with one thread; those that failed."""
+    ray.init(num_cpus=parallel, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    failed = []
+    try:
+        start = ray.remote(num_cpus=1, max_retries=_RETRIES)(Trial.run).remote
+        running = {start(trial): trial for trial in waiting}
+        while running:
+            (done,), _ = ray.wait(list(running))
+            trial = running.pop(done)
+            try:
+                said = f"loss {ray.get(done):.4g}"
+            except ray.exceptions.RayError as fault:
+                failed.append(trial)
+                said = f"failed: {getattr(fault, 'cause', None) or fault}"
+            print(f"{trial.folder.name}: {said}", flush=True)
+    finally:
+        ray.shutdown()
+    return failed
+
+
+def _write(folder: Path, finished: list[Trial]) -> None:
+    """A table with a row for each trial, and a figure of their losses."""
+    numbers = "loss", "iterations", "seconds"
+    with replacing(folder / "sweep.csv") as (temporary,), temporary.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow([*finished[0].settings, *numbers, "folder"])
+        for trial in finished:
+            rows.writerow([*trial.settings.values(), *(trial.result[n] for n in numbers), trial.folder.name])
+    runs: dict[str, list[np.ndarray]] = {}
+    for trial in finished:
+        label = ", ".join(f"{n} {v}" for n, v in trial.settings.items() if n != "seed") or "all seeds"
+        table = np.genfromtxt(trial.folder / "loss.csv", delimiter=",", names=True)
+        runs.setdefault(label, []).append(np.atleast_1d(table["loss"]))
+    wb.view.save_losses(folder / "sweep.png", runs)
