@@ -40,8 +40,8 @@ def test_worlds_of_a_robot_are_divided(found):
 
 
 def test_the_example_of_the_page(found):
-    assert found[0]["page"] == found[1]["page"] == pytest.approx(the_page_on_optimisation(), rel=1e-6)
-    assert found[0]["page"] != pytest.approx([1.0, 1.0], rel=0.1)
+    assert found[0]["page"] == found[1]["page"] == pytest.approx(the_page_on_optimisation(), rel=1e-3)
+    assert found[0]["page"] != pytest.approx([0.3] * 20, rel=0.1)
 
 
 def losses(folder: Path) -> list[float]:

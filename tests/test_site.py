@@ -13,6 +13,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from warpbots import cli
@@ -42,6 +43,8 @@ def small(code: str, most: int) -> str:
 def run(monkeypatch, tmp_path):
     """Runs code in an empty folder and returns its names."""
     monkeypatch.setenv("TQDM_DISABLE", "1")
+    for name, value in {"RANK": 0, "WORLD_SIZE": 1, "MASTER_ADDR": "localhost", "MASTER_PORT": 0}.items():
+        monkeypatch.setenv(name, str(value))  # a group of one process
     monkeypatch.chdir(tmp_path)
 
     def execute(code, name):
@@ -51,6 +54,8 @@ def run(monkeypatch, tmp_path):
 
     yield execute
     plt.close("all")
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.stem)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -74,15 +75,14 @@ def noisy(folder: Path, rank: int, group, iterations: int, resume: bool) -> list
 
 def the_page_on_optimisation() -> list[float]:
     """What its example finds, which begins the group of processes; or the same in one process."""
-    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
-    names = {"wb": wb, "torch": torch, "unknowns": x, "method": methods.Torch(lr=0.1)}
-    names["loss"] = lambda gains: (gains[:, None] * x - torch.tensor([1.0, 2.0])).square().mean()
     page = (Path(__file__).resolve().parents[1] / "docs" / "optimisation.md").read_text()
-    code = page[page.index("## Several processes") :].split("```python\n")[1].split("```")[0]
+    problem, example = (part.split("```python\n")[1].split("```")[0] for part in page.split("## Several processes"))
     if "RANK" not in os.environ:
-        code = "wb.minimize(lambda: loss(torch.linspace(0.5, 1.5, 8)), unknowns, method)"
-    exec(compile(code, "optimisation.md", "exec"), names)
-    return x.tolist()
+        example = re.sub(r"dist\.init_process_group.*|\.chunk\(.*", "", example).replace("dist.group.WORLD", "None")
+    names: dict = {}
+    bounded = "bounded = wb.Unknown(signal, -1.0, 1.0)\n"
+    exec(compile(problem.split("def outcome")[0] + bounded + example, "optimisation.md", "exec"), names)
+    return names["signal"].flatten().tolist()
 
 
 def main(folder: Path) -> None:

@@ -3,7 +3,9 @@
 The `bind` method of an observer receives the simulation; a plain function of the state works, too.
 """
 
+from warpbots.observers.autoencoder import Autoencoder
 from warpbots.observers.clusters import Centroid, Clusters
+from warpbots.observers.grid import Grid
 from warpbots.observers.memory import Delayed, Noisy
 from warpbots.observers.observer import BoundObserver, Observation, Observer, Remembers, forget
 from warpbots.observers.rigid import ContactForces, EndEffector, Joints, JointTorques, Poses, Tactile
@@ -11,12 +13,14 @@ from warpbots.observers.soft import Accelerometer, Gyroscope, ObstacleForces, Pr
 
 __all__ = [
     "Accelerometer",
+    "Autoencoder",
     "BoundObserver",
     "Centroid",
     "Clusters",
     "ContactForces",
     "Delayed",
     "EndEffector",
+    "Grid",
     "Gyroscope",
     "JointTorques",
     "Joints",

@@ -1,0 +1,168 @@
+"""A convolutional variational autoencoder of matter on a grid, whose latent variables a controller observes."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from warpbots.observers.grid import Grid, GridFields
+from warpbots.observers.observer import Observation
+from warpbots.scene.field_types import fitted
+from warpbots.solvers import State
+
+if TYPE_CHECKING:
+    from warpbots.simulation import Simulation
+
+__all__ = ["Autoencoder"]
+
+
+class Autoencoder(torch.nn.Module):
+    """A convolutional variational autoencoder of the fields of a `Grid`, as an observer.
+
+    A controller observes the mean of the latent variables. It learns to encode motions (`learn`) ahead, from rollouts
+    under some other controller, or in the loop, from those of the training itself (ChainQueen §4; Spielberg et al.,
+    Learning-in-the-loop optimization, NeurIPS 2019; Kingma and Welling, Auto-encoding variational Bayes, 2014).
+    `warpbots.minimize` does not change its weights unless it is one of the unknowns.
+
+    Attributes:
+        grid: What it sees.
+        latent: Number of latent variables.
+        beta: Weight of the divergence of the latent variables from a normal distribution.
+    """
+
+    def __init__(
+        self,
+        simulation: "Simulation[Any]",
+        latent: int = 8,
+        *,
+        grid: Grid | None = None,
+        channels: tuple[int, ...] = (16, 32),
+        beta: float = 1e-3,
+        seed: int = 0,
+    ):
+        """Make the networks.
+
+        Args:
+            simulation: Has the matter that is seen.
+            latent: Number of latent variables.
+            grid: What is seen; None for `Grid()`.
+            channels: Channels of the convolutions, each of which halves the number of cells along each axis.
+            beta: Weight of the divergence.
+            seed: Of the initial weights.
+
+        Raises:
+            TypeError: The scene has no soft bodies.
+            ValueError: A number is out of range, or the region of the grid does not exist.
+        """
+        super().__init__()
+        self.latent, self.beta = fitted(latent, int, "Autoencoder: latent"), fitted(beta, float, "Autoencoder: beta")
+        channels = fitted(channels, tuple[int, ...], "Autoencoder: channels")
+        if self.latent < 1 or not channels or min(channels) < 1 or self.beta < 0.0:
+            raise ValueError(
+                f"Autoencoder: latent and channels must be at least 1 and beta at least 0, got {latent}, {channels} "
+                f"and {beta:g}"
+            )
+        self.grid = Grid() if grid is None else grid
+        self._fields = GridFields(self.grid, simulation, 2 ** len(channels))
+        like, dim = simulation.state().position, simulation.scene.dim
+        down, up = ((torch.nn.Conv2d, torch.nn.ConvTranspose2d) if dim == 2 else
+                    (torch.nn.Conv3d, torch.nn.ConvTranspose3d))  # fmt: skip
+        small = [n // 2 ** len(channels) for n in self._fields.shape]
+        flat = channels[-1] * int(torch.tensor(small).prod())
+        pairs = list(zip((1 + dim, *channels), channels, strict=False))
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            narrowing = [layer for a, b in pairs for layer in (down(a, b, 3, 2, 1), torch.nn.SiLU())]
+            widening = [layer for a, b in reversed(pairs) for layer in (torch.nn.SiLU(), up(b, a, 4, 2, 1))]
+            self.encoder = torch.nn.Sequential(*narrowing, torch.nn.Flatten(), torch.nn.Linear(flat, 2 * self.latent))
+            self.decoder = torch.nn.Sequential(
+                torch.nn.Linear(self.latent, flat), torch.nn.Unflatten(1, (channels[-1], *small)), *widening
+            )
+        self.to(like)
+
+    def fields(self, state: State) -> torch.Tensor:
+        """What is encoded of a state, shape (worlds, 1 + dim, cells along each axis): an `observe` for rollouts."""
+        return self._fields(state)
+
+    def encode(self, fields: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Mean and logarithm of the variance of the latent variables, each of shape (n, latent)."""
+        mean, log_variance = self.encoder(fields).chunk(2, dim=1)
+        return mean, log_variance
+
+    def decode(self, latent: torch.Tensor) -> torch.Tensor:
+        """Fields that latent variables stand for, shape (n, 1 + dim, cells along each axis)."""
+        return self.decoder(latent)
+
+    def loss(self, fields: torch.Tensor) -> torch.Tensor:
+        """Mean square error of decoding a sample of the latent variables, plus `beta` times their divergence.
+
+        The divergence is that of Kullback and Leibler from a standard normal distribution. Samples come from torch's
+        global generator.
+
+        Args:
+            fields: Shape (n, 1 + dim, cells along each axis).
+        """
+        mean, log_variance = self.encode(fields)
+        sample = mean + (0.5 * log_variance).exp() * torch.randn_like(mean)
+        divergence = 0.5 * (mean.square() + log_variance.exp() - 1.0 - log_variance).sum(dim=1).mean()
+        return (self.decode(sample) - fields).square().mean() + self.beta * divergence
+
+    def learn(self, fields: torch.Tensor, iterations: int = 100, *, lr: float = 1e-3, batch: int = 64) -> list[float]:
+        """Minimise `loss` by Adam on random batches, which come from torch's global generator.
+
+        Args:
+            fields: What rollouts have seen with ``observe=autoencoder.fields``, shape (..., 1 + dim, cells along each
+                axis); no gradient goes there.
+            iterations: Number of steps of Adam, which begins anew in each call.
+            lr: Its learning rate.
+            batch: Number of samples in a batch.
+
+        Returns:
+            The loss in each iteration.
+
+        Raises:
+            ValueError: The fields have another shape, or a number is not positive.
+        """
+        if iterations < 1 or batch < 1 or not lr > 0.0:
+            raise ValueError(
+                f"Autoencoder: iterations and batch must be at least 1 and lr positive, got {iterations}, {batch} and "
+                f"{lr:g}"
+            )
+        shape = (1 + len(self._fields.shape), *self._fields.shape)
+        if tuple(fields.shape[-len(shape) :]) != shape:
+            raise ValueError(
+                f"Autoencoder: fields must have the shape (..., {_words(shape)}), got {tuple(fields.shape)}"
+            )
+        samples = fields.detach().reshape(-1, *shape)
+        optimizer, losses = torch.optim.Adam(self.parameters(), lr=lr), []
+        with torch.enable_grad():
+            for _ in range(iterations):
+                chosen = torch.randint(len(samples), (min(batch, len(samples)),), device=samples.device)
+                optimizer.zero_grad()
+                loss = self.loss(samples[chosen])
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+        return losses
+
+    def bind(self, simulation: "Simulation[Any]") -> Observation:
+        """The observation of a state of `simulation`: state -> means of the latent variables, shape (worlds, latent).
+
+        Raises:
+            ValueError: The robot of `simulation` has another grid than the one that was learned.
+        """
+        fields = GridFields(self.grid, simulation, self._multiple)
+        if fields.shape != self._fields.shape:
+            raise ValueError(
+                f"Autoencoder: it was made for a grid of {_words(self._fields.shape)} cells, and that of "
+                f"{simulation.scene.name!r} has {_words(fields.shape)}; make one for this robot"
+            )
+        return lambda state, **parameters: self.encode(fields(state))[0]
+
+    @property
+    def _multiple(self) -> int:
+        return 2 ** sum(isinstance(layer, torch.nn.SiLU) for layer in self.encoder)
+
+
+def _words(shape: Sequence[int]) -> str:
+    return ", ".join(map(str, shape))
