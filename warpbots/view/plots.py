@@ -76,13 +76,14 @@ def save_loss(path: str | os.PathLike, history: "History") -> Path:
     return Path(path)
 
 
-def save_losses(path: str | os.PathLike, runs: Mapping[str, Sequence[np.ndarray]]) -> Path:
+def save_losses(path: str | os.PathLike, runs: Mapping[str, Sequence[np.ndarray]], quantity: str = "loss") -> Path:
     """Write a plot of the losses of several runs of each kind: their mean, and its interval of 90 % by Student's t.
 
     Args:
         path: The file; its ending determines the format (``.png``, ``.pdf``, ``.svg``).
         runs: Losses of all iterations of each run, shape (n,), by what the runs have in common. Where they differ in
             length, the shortest of a kind determines how far its curve goes.
+        quantity: What the vertical axis says.
 
     Returns:
         `path`.
@@ -97,16 +98,16 @@ def save_losses(path: str | os.PathLike, runs: Mapping[str, Sequence[np.ndarray]
     if not runs:
         raise ValueError("save_losses: there are no runs to draw")
     figure = Figure(figsize=(_WIDTH, _HEIGHT), dpi=150, layout="constrained")
-    ax = _axes(figure.add_subplot(), "iteration", "loss")
+    ax = _axes(figure.add_subplot(), "iteration", quantity)
     for i, (label, losses) in enumerate(runs.items()):
         table = np.stack([loss[: min(map(len, losses))] for loss in losses])
         count, iteration, color = len(table), np.arange(table.shape[1]), _CYCLE[i % len(_CYCLE)]
         mean = table.mean(axis=0)
-        ax.plot(iteration, mean, color=color, lw=1.6, label=f"{label} ({count} run{'s' if count > 1 else ''})")
+        ax.plot(iteration, mean, color=color, lw=1.6, label=f"{label} ({count} runs)" if count > 1 else label)
         if count > 1:
             half = t.ppf(0.95, count - 1) * table.std(axis=0, ddof=1) / math.sqrt(count)
             ax.fill_between(iteration, mean - half, mean + half, color=color, alpha=0.2, lw=0.0)
-    ax.legend(frameon=False, fontsize=8)
+    ax.legend(loc="best", frameon=False, fontsize=8)
     with replacing(path) as (temporary,):
         figure.savefig(temporary)
     return Path(path)

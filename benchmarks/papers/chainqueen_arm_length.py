@@ -1,0 +1,100 @@
+"""ChainQueen section 5.3.1: an arm has to reach a goal that is too far for it, and finds out that it must be longer.
+
+    python benchmarks/papers/chainqueen_arm_length.py
+
+An arm of 0.1 x 0.3 hangs from a ceiling; two muscles along its sides bend and stretch it. Its length is a design
+parameter, by the map of space `warpbots.shape.Affine`, and its controls are a table. The distance of the end from the
+goal after half a second is minimised by Adam, as in the paper, and by L-BFGS-B, with the length and without, from the
+same controls; "printed" is lower than 0.001 within 100 steps. Writes ``chainqueen_arm_length.png`` and film strips
+beside this file.
+"""
+
+import numpy as np
+import torch
+from chainqueen_common import KILO, curves, film, options, sized, wb
+
+LENGTH, WIDTH, TOP = 0.3, 0.1, 1.0
+GOAL = (0.62, 0.55)
+"""At 0.47 from the middle of the clamp; the arm at rest is 0.3 long."""
+STEPS, HOLD = sized((50, 5), (4, 2))
+"""Control intervals of 10 ms, and how many of them share one entry of the table of controls."""
+ITERATIONS = sized(30, 2)
+CLOSE = 1e-3
+"""The paper's bound on the distance."""
+
+
+def arm(device: str | None) -> wb.Simulation:
+    """The arm; E = 300 and g = 2, in the paper's units, as in its arm that swings up."""
+    box = wb.shapes.Box
+    left, right, bottom = 0.5 - 0.5 * WIDTH, 0.5 + 0.5 * WIDTH, TOP - LENGTH
+    regions = {
+        "root": box((left, TOP - 0.02), (right, TOP)),
+        "left": box((left, bottom), (0.5, TOP)),
+        "right": box((0.5, bottom), (right, TOP)),
+        "end": box((left, bottom), (right, bottom + 0.02)),
+    }
+    body = wb.SoftBody(
+        "arm", box((left, bottom), (right, TOP)), wb.Material(300 * KILO, 0.3, KILO, damping=1e-3), regions
+    )
+    muscles = [wb.Muscle(side, side, (0.0, 1.0), 30 * KILO) for side in ("left", "right")]
+    scene = wb.Scene(
+        [body], muscles, constraints=[wb.Constraint("root")], gravity=(0.0, -2.0), domain=((0.0, 0.2), (1.0, 1.1))
+    )
+    return wb.Simulation(scene, wb.MPM(dx=WIDTH / 4), dt=1e-2, substeps=None, device=device)
+
+
+def adam() -> wb.methods.Torch:
+    """Adam with little momentum, which would carry it past the goal, and steps that become shorter."""
+    shorter = torch.optim.lr_scheduler.ExponentialLR
+    return wb.methods.Torch(lr=0.1, betas=(0.7, 0.99), scheduler=lambda rule: shorter(rule, 0.85))
+
+
+METHODS = {
+    "Adam": (adam, 1),
+    "L-BFGS-B": (lambda: wb.methods.SciPy("L-BFGS-B"), 2),
+}
+"""Methods, each with the power of the distance that it minimises."""
+
+
+def reach(sim: wb.Simulation, method: str, with_length: bool) -> tuple[list[float], int, float, wb.Trajectory]:
+    """Distances of all iterations, rollouts, the factor of the length in the best iteration, and its motion."""
+    factor = torch.ones((), requires_grad=True)
+    table = torch.zeros(STEPS // HOLD, sim.channels, requires_grad=True)
+    end, goal, (make, power) = sim.region("end"), torch.tensor(GOAL), METHODS[method]
+
+    def motion() -> wb.Trajectory:
+        longer = wb.shape.Affine(torch.diag(torch.stack([torch.ones(()), factor])), center=(0.5, TOP))
+        state, parameters = wb.shape.shaped(sim, longer)
+        return sim.rollout(table.repeat_interleave(HOLD, dim=0), STEPS, state, **parameters)
+
+    def loss() -> torch.Tensor:
+        return (motion().final.position[0, end].mean(dim=0) - goal).norm() ** power
+
+    unknowns = {"table": wb.Unknown(table, -1.0, 1.0)}
+    if with_length:
+        unknowns["factor"] = wb.Unknown(factor, 0.9, 2.0, scale=2.0)
+    history = wb.minimize(loss, unknowns, make(), iterations=ITERATIONS, progress=False)
+    with torch.no_grad():
+        return [d ** (1 / power) for d in history.loss], history.episodes[-1], factor.item(), motion()
+
+
+def main() -> None:
+    """Print the rows of the table, and draw."""
+    chosen = options(__doc__)
+    sim, runs = arm(chosen.device), {}
+    for method in METHODS:
+        for with_length in (False, True):
+            name = f"{method}, control{' and length' * with_length}"
+            distances, episodes, factor, motion = reach(sim, method, with_length)
+            runs[name] = [np.array(distances)]
+            first = next((f"in iteration {i}" for i, d in enumerate(distances) if d < CLOSE), "never")
+            print(
+                f"{name}: distance {distances[0]:.4f} -> {min(distances):.5f}, below {CLOSE} {first}, {episodes} "
+                f"rollouts, length {LENGTH * factor:.4f}"
+            )
+            film(f"chainqueen_arm_length_{'after' if with_length else 'before'}", motion, chosen.out)
+    curves("chainqueen_arm_length", runs, "distance [m]")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""Shared by the experiments of ChainQueen: units, the command line, figures with intervals, film strips and USD.
+
+The paper's units are dimensionless: lengths of 0.1 to 0.5, densities near 1, moduli of 10 to 400, times in units in
+which gravity is of order one. Here a length of 1 is a metre, a time of 1 a second and a density of 1 is 1000 kg/m^3, so
+that a modulus of 1 is 1 kPa. E / (rho g L), and E / (rho L^2 / T^2), are those of the paper.
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from fast import figures, sized
+
+import warpbots as wb
+
+HERE = figures(__file__)
+"""Where figures go."""
+KILO = 1000.0
+"""Density [kg/m^3] and modulus [Pa] of one unit of the paper."""
+
+
+def options(about: str, seeds: int = 1) -> argparse.Namespace:
+    """The command line of an experiment: ``--device``, ``--seeds`` and ``--out``."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
+    parser.add_argument("--device", help="Warp device, such as cuda:0; default: the current one")
+    parser.add_argument("--seeds", type=int, default=sized(seeds, 1), help="number of seeds (%(default)s)")
+    parser.add_argument("--out", type=Path, help="folder for motions as USD; default: none are written")
+    return parser.parse_args()
+
+
+def curves(name: str, runs: Mapping[str, Sequence[np.ndarray]], quantity: str = "loss") -> None:
+    """Draw a quantity over the iterations of several runs of each kind, with intervals of 90 %, to ``NAME.png`` beside the scripts."""
+    wb.view.save_losses(HERE / f"{name}.png", runs, quantity)
+
+
+def film(name: str, motion: wb.Trajectory[Any], out: Path | None, frames: int = 6) -> None:
+    """Draw a motion to ``NAME.png`` beside the scripts, and write it to a folder as USD."""
+    wb.view.film_strip(motion, frames).save(HERE / f"{name}.png")
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        wb.usd.write(out / f"{name}.usda", motion)
