@@ -36,7 +36,7 @@ def options(about: str, seeds: int = 1) -> argparse.Namespace:
 
 
 def curves(name: str, runs: Mapping[str, Sequence[np.ndarray]], quantity: str = "loss") -> None:
-    """Draw a quantity over the iterations of several runs of each kind, with intervals of 90 %, to ``NAME.png`` beside the scripts."""
+    """Draw a quantity over the iterations of runs of each kind, with intervals of 90 %, to ``NAME.png``."""
     wb.view.save_losses(HERE / f"{name}.png", runs, quantity)
 
 
