@@ -36,8 +36,11 @@ from warpbots.solvers import MPM, Articulated, MassSpring, ProjectiveDynamics
 sys.path.append(str(Path(__file__).resolve().parents[1] / "docs" / "examples"))
 from own_solver import ExplicitFEM
 
-LAWS = ("neo_hookean", "fixed_corotated", "corotated", "linear", "st_venant_kirchhoff")
+LAWS = ("neo_hookean", "fixed_corotated", "corotated", "linear", "st_venant_kirchhoff", "hencky")
 """Constitutive laws: the keys of `warpbots.materials.LAWS`."""
+
+UPRIGHT_LAWS = ("neo_hookean", "hencky")
+"""Laws with ln J, which are defined for det F > 0 alone."""
 
 ROTATING_LAWS = tuple(law for law in LAWS if law != "linear")
 """Laws that know a rotation from a stretch."""
@@ -48,7 +51,7 @@ INCOMPRESSIBILITY = (0, 2, 4)
 DIMENSIONS = (2, 3)
 
 CONSTITUTIONS = (("neo_hookean", 0), ("fixed_corotated", 2), ("linear", 0), ("st_venant_kirchhoff", 4))
-"""Every law and every exponent at least once: what whole simulations run with, since each pair has to be compiled."""
+"""Laws and exponents, every exponent at least once: what whole simulations run with, since each pair has to be compiled."""
 
 CONTINUA = {"mpm": MPM}
 """Solvers that know constitutive laws and deformation gradients: a function of the resolution [m]."""
