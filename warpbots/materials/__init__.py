@@ -1,10 +1,11 @@
-"""Constitutive laws as Warp functions of the deformation gradient."""
+"""Constitutive laws and return mappings as Warp functions of the deformation gradient."""
 
 from warpbots.materials import corotated, fixed_corotated, hencky, linear, neo_hookean, st_venant_kirchhoff
 from warpbots.materials.differential import DIFFERENTIALS, differential
 from warpbots.materials.elasticity import LAWS, elasticity, p_wave_modulus
 from warpbots.materials.lame import lame_lambda, lame_mu
 from warpbots.materials.viscosity import viscous_stress
+from warpbots.materials.von_mises import von_mises
 
 __all__ = [
     "DIFFERENTIALS",
@@ -15,6 +16,7 @@ __all__ = [
     "lame_mu",
     "p_wave_modulus",
     "viscous_stress",
+    "von_mises",
 ]
 
 LAWS["neo_hookean"] = neo_hookean.law

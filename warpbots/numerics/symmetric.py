@@ -24,9 +24,9 @@ __all__ = ["eigen", "exp_symmetric", "log_differential", "log_symmetric"]
 @functools.cache
 def eigen(dim: int) -> wp.Function:
     """Warp function (a, Q) of a symmetric matrix A = Q diag(a) Q^T of shape (`dim`, `dim`), by its upper triangle."""
-    vec, mat = vector(dim), matrix(dim)
+    mat = matrix(dim)
     sweeps = wp.constant({2: 1, 3: 12}[dim])  # a single rotation solves the plane; in space four to six sweeps do
-    negligible = wp.constant(real({wp.float32: 1e-12, wp.float64: 1e-24}[real]))
+    negligible = wp.constant(real({wp.float32: 1e-16, wp.float64: 1e-34}[real]))
 
     @wp.func
     def rotation_to_zero(A: mat, p: int, q: int):
@@ -64,14 +64,14 @@ def eigen(dim: int) -> wp.Function:
 
 @wp.func
 def log_slope(a: real, b: real):
-    """(ln a - ln b) / (a - b), which is 2 artanh(x) / x / (a + b) with x = (a - b) / (a + b); error x^14 / 15."""
+    """(ln a - ln b) / (a - b), which is 2 artanh(x) / x / (a + b) with x = (a - b) / (a + b); error x^14/15."""
     x = (a - b) / (a + b)
     if wp.abs(x) > real(0.05):
         return (wp.log(a) - wp.log(b)) / (a - b)
     s = x * x
-    series = real(1.0) + s * (
-        real(1.0 / 3.0) + s * (real(0.2) + s * (real(1.0 / 7.0) + s * (real(1.0 / 9.0) + s * real(1.0 / 11.0))))
-    )
+    series = real(0.0)
+    for k in range(7):  # 1 + s/3 + s^2/5 + ... + s^6/13
+        series = s * series + real(1.0) / real(13 - 2 * k)
     return real(2.0) * series / (a + b)
 
 
@@ -82,7 +82,7 @@ def exp_slope(a: real, b: real):
     if wp.abs(x) > real(0.05):
         return (wp.exp(a) - wp.exp(b)) / (a - b)
     s = x * x
-    series = real(1.0) + s * (real(1.0 / 6.0) + s * (real(1.0 / 120.0) + s * real(1.0 / 5040.0)))
+    series = real(1.0) + s / real(6.0) * (real(1.0) + s / real(20.0) * (real(1.0) + s / real(42.0)))
     return wp.exp(real(0.5) * (a + b)) * series
 
 

@@ -1,5 +1,6 @@
 """Materials in engineering units."""
 
+from warpbots.scene.plasticity import Plasticity
 from warpbots.scene.record import SceneError, record
 
 __all__ = ["Material"]
@@ -10,7 +11,7 @@ _LARGEST = 32
 
 @record
 class Material:
-    """A homogeneous isotropic hyperelastic material.
+    """A homogeneous isotropic material, hyperelastic up to where it yields.
 
     Attributes:
         youngs_modulus: Young's modulus E [Pa], positive.
@@ -25,6 +26,7 @@ class Material:
             strain rate; 0 for none.
         yield_strain: Strain beyond which the material deforms plastically [1]; None for never.
         breaking_strain: Strain at which it breaks permanently [1]; None for never.
+        plasticity: How matter flows under MPM, such as `VonMises`; it needs the law ``hencky``. None for elastic matter.
 
     Raises:
         SceneError: A value is out of range.
@@ -38,6 +40,7 @@ class Material:
     damping: float = 0.0
     yield_strain: float | None = None
     breaking_strain: float | None = None
+    plasticity: Plasticity | None = None
 
     def __post_init__(self):
         E, nu, rho, p = self.youngs_modulus, self.poissons_ratio, self.density, self.incompressibility
@@ -63,3 +66,8 @@ class Material:
             strain = getattr(self, field)
             if strain is not None and strain <= 0.0:
                 raise SceneError(f"Material: {field} must be positive, or None for never, got {strain:g}")
+        if self.plasticity is not None and self.law != "hencky":
+            raise SceneError(
+                f"Material: plasticity={type(self.plasticity).__name__}(...) is an equation of logarithmic strains, got "
+                f"law={self.law!r}; use law='hencky'"
+            )
