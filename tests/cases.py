@@ -28,6 +28,7 @@ from warpbots.scene import (
     Pressure,
     Scene,
     SoftBody,
+    VonMises,
     floor,
 )
 from warpbots.simulation import Simulation
@@ -188,6 +189,16 @@ def worn(scene: Scene) -> Scene:
     limits = {"yield_strain": 0.01, "breaking_strain": 2.0}
     bodies = [dataclasses.replace(b, material=dataclasses.replace(b.material, **limits)) for b in scene.bodies]
     return dataclasses.replace(scene, bodies=bodies)
+
+
+def yielding(dim: int) -> Scene:
+    """A busy scene whose block flows where it is sheared, sooner in its root."""
+    scene = busy(dim, "hencky")
+    (body,) = scene.bodies
+    weak, strong = (dataclasses.replace(body.material, plasticity=VonMises(stress, 2e3)) for stress in (300.0, 400.0))
+    return dataclasses.replace(
+        scene, bodies=[dataclasses.replace(body, material=strong, region_materials={"root": weak})]
+    )
 
 
 def lame(E, nu):

@@ -26,7 +26,7 @@ class Material:
             strain rate; 0 for none.
         yield_strain: Strain beyond which the material deforms plastically [1]; None for never.
         breaking_strain: Strain at which it breaks permanently [1]; None for never.
-        plasticity: How matter flows under MPM, such as `VonMises`; it needs the law ``hencky``. None for elastic matter.
+        plasticity: How matter flows under MPM, such as `VonMises`; it needs the law ``hencky``. None if it does not.
 
     Raises:
         SceneError: A value is out of range.
@@ -68,6 +68,6 @@ class Material:
                 raise SceneError(f"Material: {field} must be positive, or None for never, got {strain:g}")
         if self.plasticity is not None and self.law != "hencky":
             raise SceneError(
-                f"Material: plasticity={type(self.plasticity).__name__}(...) is an equation of logarithmic strains, got "
-                f"law={self.law!r}; use law='hencky'"
+                f"Material: plasticity={type(self.plasticity).__name__}(...) is an equation of logarithmic strains, "
+                f"got law={self.law!r}; use law='hencky'"
             )

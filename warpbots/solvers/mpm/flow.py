@@ -90,18 +90,18 @@ def _returned(kind: type | None, dim: int) -> wp.Function:
         return_mapping = von_mises(dim)
 
         @wp.func
-        def returned_metal(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
+        def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
             """Of von Mises plasticity."""
             return return_mapping(F, history, E, nu, strength.yield_stress[r], strength.hardening[r])
 
-        return returned_metal
+        return returned
 
     @wp.func
-    def returned_elastic(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
+    def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
         """Both unchanged."""
         return F, history
 
-    return returned_elastic
+    return returned
 
 
 @functools.cache
