@@ -16,6 +16,7 @@ from warpbots.scene import (
     Box,
     Cable,
     Constraint,
+    DruckerPrager,
     Expansion,
     Fibre,
     HalfSpace,
@@ -192,13 +193,15 @@ def worn(scene: Scene) -> Scene:
 
 
 def yielding(dim: int) -> Scene:
-    """A busy scene whose block flows where it is sheared, sooner in its root."""
+    """A busy scene whose block, on sand, flows where it is sheared, sooner in its root."""
     scene = busy(dim, "hencky")
     (body,) = scene.bodies
     weak, strong = (dataclasses.replace(body.material, plasticity=VonMises(stress, 2e3)) for stress in (300.0, 400.0))
-    return dataclasses.replace(
-        scene, bodies=[dataclasses.replace(body, material=strong, region_materials={"root": weak})]
-    )
+    clay = dataclasses.replace(body, material=strong, region_materials={"root": weak})
+    lower, upper = body.shape.bounds
+    ground = Box((*lower[:-1], lower[-1] - 0.1), (*upper[:-1], lower[-1]))
+    sand = SoftBody("sand", ground, dataclasses.replace(body.material, plasticity=DruckerPrager(25.0)))
+    return dataclasses.replace(scene, bodies=[clay, sand])
 
 
 def lame(E, nu):
@@ -233,6 +236,8 @@ def stirred(sim: Simulation, rng: np.random.Generator, intervals: int) -> dict[s
         inputs["load"] += rng.uniform(-1, 1, inputs["load"].shape) * (particles.density * particles.volume)[:, None]
     if "drag" in inputs:
         inputs["drag"] += rng.uniform(1.0, 3.0, inputs["drag"].shape) * inputs["mass"]
+    if "hardening" in inputs:
+        inputs["hardening"] += 1.0  # which is zero, the least it may be, for sand
     if "rest_position" in inputs:
         rest_shape = to_numpy(sim.parameter("rest_position"))
         inputs["rest_position"] = rest_shape + 0.004 * rng.uniform(-1, 1, rest_shape.shape)

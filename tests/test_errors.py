@@ -40,6 +40,12 @@ def simulation(**changes):
         (lambda: wb.Material(1e4, incompressibility=3), r"even exponent .*got 3"),
         (lambda: wb.VonMises(0.0), r"VonMises: yield_stress must be positive \[Pa\], got 0; .*5e3"),
         (lambda: wb.VonMises(1e3, -1.0), r"VonMises: hardening must be a modulus >= 0 \[Pa\], got -1;"),
+        (lambda: wb.DruckerPrager(0.0), r"friction_angle must be in \(0, 90\) degrees, got 0; dry sand has 30"),
+        (lambda: wb.DruckerPrager(90.0), r"friction_angle must be in \(0, 90\) degrees, got 90"),
+        (
+            lambda: wb.Material(1e4, law="hencky", incompressibility=2, plasticity=wb.DruckerPrager(30.0)),
+            r"DruckerPrager .*, got incompressibility=2; use incompressibility=0",
+        ),
         (
             lambda: wb.Material(1e4, plasticity=wb.VonMises(1e3)),
             r"plasticity=VonMises\(...\) .*, got law='neo_hookean'; use law='hencky'",

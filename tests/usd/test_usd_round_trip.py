@@ -14,6 +14,7 @@ from warpbots.scene import (
     Box,
     Cable,
     Cavity,
+    DruckerPrager,
     Fibre,
     Fluid,
     Material,
@@ -29,7 +30,7 @@ from warpbots.scene import (
 )
 from warpbots.usd.stage.schema import SHAPES
 
-PLASTIC = [VonMises(1234.5), VonMises(0.1, 7.7)]
+PLASTIC = [VonMises(1234.5), VonMises(0.1, 7.7), DruckerPrager(33.3)]
 
 EVERYWHERE = [(dim, name) for dim in (2, 3) for name in {**SOLIDS[dim], **STATIC[dim]}]
 
@@ -218,7 +219,7 @@ def test_plasticity(plasticity, tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('"VonMises"', '"Tresca"', "warpbots:plasticity must be one of VonMises.*, got 'Tresca'"),
+        ('"VonMises"', '"Tresca"', "warpbots:plasticity must be one of VonMises, DruckerPrager, got 'Tresca'"),
         ("double warpbots:yieldStress = 1234.5", "double other = 1.0", "warpbots:yieldStress is missing"),
         ("warpbots:yieldStress = 1234.5", "warpbots:yieldStress = -1", "yield_stress must be positive .* got -1"),
     ],

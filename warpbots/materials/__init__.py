@@ -2,6 +2,7 @@
 
 from warpbots.materials import corotated, fixed_corotated, hencky, linear, neo_hookean, st_venant_kirchhoff
 from warpbots.materials.differential import DIFFERENTIALS, differential
+from warpbots.materials.drucker_prager import drucker_prager
 from warpbots.materials.elasticity import LAWS, elasticity, p_wave_modulus
 from warpbots.materials.lame import lame_lambda, lame_mu
 from warpbots.materials.viscosity import viscous_stress
@@ -11,6 +12,7 @@ __all__ = [
     "DIFFERENTIALS",
     "LAWS",
     "differential",
+    "drucker_prager",
     "elasticity",
     "lame_lambda",
     "lame_mu",

@@ -1,4 +1,4 @@
-"""Hencky's logarithmic elasticity (Hencky 1928; de Souza Neto et al. 2008, section 13.3).
+"""Hencky's logarithmic elasticity (Hencky 1928; de Souza Neto et al. 2008, chapter 13).
 
     e   = ln(F F^T) / 2   (logarithmic strain)
     Psi = mu e : e + lambda/2 (ln J)^2 = mu sum_i (ln s_i)^2 + lambda/2 (ln J)^2

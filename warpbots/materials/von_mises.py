@@ -1,4 +1,4 @@
-"""Return mapping of von Mises plasticity with linear isotropic hardening (Simo 1992; de Souza Neto et al. 2008, 14.4).
+"""Return mapping of von Mises plasticity with linear isotropic hardening (de Souza Neto et al. 2008, chapter 14).
 
 In logarithmic strains e of Hencky's law the mapping is that of small strains. With s = dev(tau) = 2 mu dev(e),
 

@@ -24,7 +24,7 @@ from warpbots.scene.joint_motors import Servo, Torque
 from warpbots.scene.material import Material
 from warpbots.scene.mechanism_checks import neighbours
 from warpbots.scene.obstacle import CONDITIONS, Obstacle, floor, walls
-from warpbots.scene.plasticity import Plasticity, VonMises
+from warpbots.scene.plasticity import DruckerPrager, Plasticity, VonMises
 from warpbots.scene.record import SceneError
 from warpbots.scene.rigid_body import Cloud, Inertia, RigidBody
 from warpbots.scene.scene import Scene, Task
@@ -65,6 +65,7 @@ __all__ = [
     "Contact",
     "Cylinder",
     "DistanceGrid",
+    "DruckerPrager",
     "Expansion",
     "Fibre",
     "Field",

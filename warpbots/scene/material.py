@@ -1,6 +1,6 @@
 """Materials in engineering units."""
 
-from warpbots.scene.plasticity import Plasticity
+from warpbots.scene.plasticity import DruckerPrager, Plasticity
 from warpbots.scene.record import SceneError, record
 
 __all__ = ["Material"]
@@ -26,7 +26,8 @@ class Material:
             strain rate; 0 for none.
         yield_strain: Strain beyond which the material deforms plastically [1]; None for never.
         breaking_strain: Strain at which it breaks permanently [1]; None for never.
-        plasticity: How matter flows under MPM, such as `VonMises`; it needs the law ``hencky``. None if it does not.
+        plasticity: How matter flows under MPM, `VonMises` or `DruckerPrager`, which need the law ``hencky``; None for
+            matter that does not.
 
     Raises:
         SceneError: A value is out of range.
@@ -70,4 +71,9 @@ class Material:
             raise SceneError(
                 f"Material: plasticity={type(self.plasticity).__name__}(...) is an equation of logarithmic strains, "
                 f"got law={self.law!r}; use law='hencky'"
+            )
+        if isinstance(self.plasticity, DruckerPrager) and p:
+            raise SceneError(
+                f"Material: friction of grains under DruckerPrager follows from the pressure of the law alone, got "
+                f"incompressibility={p}; use incompressibility=0 and a larger poissons_ratio"
             )

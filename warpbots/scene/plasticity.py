@@ -2,7 +2,7 @@
 
 from warpbots.scene.record import SceneError, record
 
-__all__ = ["Plasticity", "VonMises"]
+__all__ = ["DruckerPrager", "Plasticity", "VonMises"]
 
 
 @record
@@ -38,5 +38,32 @@ class VonMises:
             )
 
 
-Plasticity = VonMises
+@record
+class DruckerPrager:
+    """Granular matter, such as sand: grains under pressure resist shear by friction, and come apart without resistance.
+
+    The Kirchhoff stress obeys Mohr and Coulomb's law in the plane, and in space in triaxial compression, with a cone
+    around its axis elsewhere. Shear does not change the volume; grains that have come apart resist again when they have
+    come as close as they were. There is no cohesion. As the flow keeps the volume, sand slides along a plane with the
+    friction coefficient sin(friction_angle) (Davis 1968): a layer slides down a slope steeper than the arctangent of
+    that, and a heap slumps when its flanks are steeper than the friction angle.
+
+    Attributes:
+        friction_angle: Angle of internal friction [degrees], in (0, 90); dry sand has 30 to 35.
+
+    Raises:
+        SceneError: The angle is out of range.
+    """
+
+    friction_angle: float
+
+    def __post_init__(self):
+        if not 0.0 < self.friction_angle < 90.0:
+            raise SceneError(
+                f"DruckerPrager: friction_angle must be in (0, 90) degrees, got {self.friction_angle:g}; dry sand has "
+                f"30 to 35"
+            )
+
+
+Plasticity = VonMises | DruckerPrager
 """Every kind of plasticity."""

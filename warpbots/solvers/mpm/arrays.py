@@ -70,10 +70,12 @@ def strength_arrays() -> type:
 
         yield_stress: Yield stress [Pa].
         hardening: Hardening modulus [Pa].
+        friction_angle: Angle of internal friction [degrees].
         """
 
         yield_stress: wp.array[real]
         hardening: wp.array[real]
+        friction_angle: wp.array[real]
 
     return StrengthArrays
 

@@ -79,6 +79,7 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         damping=constant(particles.damping),
         yield_stress=constant(particles.yield_stress),
         hardening=constant(particles.hardening),
+        friction_angle=constant(particles.friction_angle),
         geometry=grid.geometry(worlds, len(particles), device),
         contacts=contacts,
         actuation=activation(stresses, particles.regions, len(particles), scene.dim, device),

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 import numpy as np
 import warp as wp
 
-from warpbots.materials import von_mises
+from warpbots.materials import drucker_prager, von_mises
 from warpbots.numerics import launch, launch_adjoint, matrix, real, struct_of
-from warpbots.scene import Material, VonMises
+from warpbots.scene import DruckerPrager, Material, VonMises
 from warpbots.solvers.device_arrays import device_array
 from warpbots.solvers.mpm.arrays import constitution_arrays, motion_arrays, strength_arrays
 from warpbots.solvers.mpm.model import FlowGroup, MPMModel, MPMState
@@ -87,12 +87,22 @@ def _returned(kind: type | None, dim: int) -> wp.Function:
     mat, Strength = matrix(dim), strength_arrays()
 
     if kind is VonMises:
-        return_mapping = von_mises(dim)
+        flow_of_metal = von_mises(dim)
 
         @wp.func
         def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
             """Of von Mises plasticity."""
-            return return_mapping(F, history, E, nu, strength.yield_stress[r], strength.hardening[r])
+            return flow_of_metal(F, history, E, nu, strength.yield_stress[r], strength.hardening[r])
+
+        return returned
+
+    if kind is DruckerPrager:
+        flow_of_sand = drucker_prager(dim)
+
+        @wp.func
+        def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
+            """Of Drucker-Prager plasticity."""
+            return flow_of_sand(F, history, E, nu, strength.friction_angle[r])
 
         return returned
 

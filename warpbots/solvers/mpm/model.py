@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.numerics import struct_of
-from warpbots.scene import Scene, VonMises
+from warpbots.scene import DruckerPrager, Scene, VonMises
 from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.law_groups import LawGroup
@@ -22,7 +22,7 @@ from warpbots.solvers.solver import Parameter
 
 __all__ = ["STRENGTH", "FlowGroup", "Group", "MPMModel", "MPMState"]
 
-STRENGTH = {"yield_stress": VonMises, "hardening": VonMises}
+STRENGTH = {"yield_stress": VonMises, "hardening": VonMises, "friction_angle": DruckerPrager}
 """Parameters of plastic matter, each a field of one kind of plasticity."""
 
 _INFINITY = float("inf")
@@ -37,6 +37,7 @@ _PARAMETERS = {
     "damping": Parameter("s", 0.0, _INFINITY, "particle", "time of Kelvin-Voigt damping", True, intensive=True),
     "yield_stress": Parameter("Pa", 0.0, _INFINITY, "particle", "yield stress", intensive=True),
     "hardening": Parameter("Pa", 0.0, _INFINITY, "particle", "hardening modulus", True, intensive=True),
+    "friction_angle": Parameter("deg", 0.0, 90.0, "particle", "angle of internal friction", intensive=True),
 }
 
 
@@ -75,7 +76,8 @@ class MPMState(ArrayFields[Array]):
         deformation: Deformation gradients F [1], of plastic matter its elastic part, shape (worlds, n_particles),
             matrix.
         plastic: What plastic matter remembers, zero for elastic matter: the accumulated plastic strain of `VonMises`
-            [1], shape (worlds, n_particles), or (worlds, 0) if all matter is elastic.
+            [1], the gap between grains of `DruckerPrager` as the logarithm of a volume [1], shape (worlds,
+            n_particles), or (worlds, 0) if all matter is elastic.
     """
 
     position: Array
@@ -121,6 +123,8 @@ class MPMModel(ArrayModel):
         damping: Times of Kelvin-Voigt damping [s], shape (worlds, n_particles).
         yield_stress: Yield stresses [Pa], without effect on matter that is not `VonMises`, shape (worlds, n_particles).
         hardening: Hardening moduli [Pa], likewise, shape (worlds, n_particles).
+        friction_angle: Angles of internal friction [degrees], without effect on matter that is not `DruckerPrager`,
+            shape (worlds, n_particles).
         geometry: The grid, as a Warp struct.
         contacts: Nodes in obstacles.
         actuation: Stress actuators of particles, as a Warp struct.
@@ -147,6 +151,7 @@ class MPMModel(ArrayModel):
     damping: wp.array
     yield_stress: wp.array
     hardening: wp.array
+    friction_angle: wp.array
     geometry: object
     contacts: Contacts
     actuation: object

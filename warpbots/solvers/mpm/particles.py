@@ -11,7 +11,7 @@ from warpbots.solvers.matter import Matter, materials_at, refuse_empty, regions_
 
 __all__ = ["Particles", "fill"]
 
-ELASTIC = {"yield_stress": 1e30, "hardening": 0.0}
+ELASTIC = {"yield_stress": 1e30, "hardening": 0.0, "friction_angle": 45.0}
 """What constants of plasticity are where matter does not have them: within their ranges, and without effect."""
 
 _PARTICLE = 400.0
@@ -28,6 +28,8 @@ class Particles(Matter):
         damping: Time of Kelvin-Voigt damping [s], shape (n,).
         yield_stress: Yield stress [Pa]; without effect on matter that is not `VonMises`, as `hardening`, shape (n,).
         hardening: Hardening modulus [Pa], shape (n,).
+        friction_angle: Angle of internal friction [degrees]; without effect on matter that is not `DruckerPrager`,
+            shape (n,).
         spacing: Distance to the next particle along the coarsest axis [m], shape (n,); infinite for particles that are
             not on a lattice.
     """
@@ -37,6 +39,7 @@ class Particles(Matter):
     damping: np.ndarray
     yield_stress: np.ndarray
     hardening: np.ndarray
+    friction_angle: np.ndarray
     spacing: np.ndarray
 
 

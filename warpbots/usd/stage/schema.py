@@ -18,6 +18,7 @@ from warpbots.scene import (
     Contact,
     Cylinder,
     DistanceGrid,
+    DruckerPrager,
     Expansion,
     Fibre,
     Fluid,
@@ -194,6 +195,7 @@ TABLE = (
     Row("Material.plasticity", "warpbots:plasticity", "token", "text", "1", _MATERIAL, OWN, None),
     Row("VonMises.yield_stress", "warpbots:yieldStress", "double", "number", "Pa", _MATERIAL, OWN),
     Row("VonMises.hardening", "warpbots:hardening", "double", "number", "Pa", _MATERIAL, OWN, VonMises.hardening),
+    Row("DruckerPrager.friction_angle", "warpbots:frictionAngle", "double", "number", "1", _MATERIAL, OWN),
     # bodies
     Row("order", "warpbots:order", "int", "integer", "1", "body, obstacle or actuator", OWN, None),
     Row("SoftBody.velocity", "warpbots:velocity", "double3", "vector", "m/s", "PhysicsDeformableBodyAPI", OWN, None),
@@ -372,7 +374,7 @@ ROD_API = "PhysicsCurvesDeformableSimAPI"
 
 SURFACE_MATERIAL_API = "PhysicsSurfaceDeformableMaterialAPI"
 MATERIAL_APIS = ("PhysicsMaterialAPI", "NewtonMPMMaterialAPI", "PhysicsVolumeDeformableMaterialAPI")
-PLASTICITY = {"VonMises": VonMises}
+PLASTICITY = {"VonMises": VonMises, "DruckerPrager": DruckerPrager}
 """Kinds of plasticity by what ``warpbots:plasticity`` calls them."""
 
 SCENE_APIS = ("NewtonSceneAPI", "NewtonMPMSceneAPI")
