@@ -193,15 +193,16 @@ def worn(scene: Scene) -> Scene:
 
 
 def yielding(dim: int) -> Scene:
-    """A busy scene whose block, on sand, flows where it is sheared, sooner in its root."""
+    """A busy scene whose block, between sand and rubber, flows where it is sheared, sooner in its root."""
     scene = busy(dim, "hencky")
     (body,) = scene.bodies
     weak, strong = (dataclasses.replace(body.material, plasticity=VonMises(stress, 2e3)) for stress in (300.0, 400.0))
     clay = dataclasses.replace(body, material=strong, region_materials={"root": weak})
     lower, upper = body.shape.bounds
-    ground = Box((*lower[:-1], lower[-1] - 0.1), (*upper[:-1], lower[-1]))
-    sand = SoftBody("sand", ground, dataclasses.replace(body.material, plasticity=DruckerPrager(25.0)))
-    return dataclasses.replace(scene, bodies=[clay, sand])
+    below = Box((*lower[:-1], lower[-1] - 0.1), (*upper[:-1], lower[-1]))
+    above = Box((*lower[:-1], upper[-1]), (*upper[:-1], upper[-1] + 0.1))
+    sand = SoftBody("sand", below, dataclasses.replace(body.material, plasticity=DruckerPrager(25.0)))
+    return dataclasses.replace(scene, bodies=[clay, sand, SoftBody("rubber", above, body.material)])
 
 
 def lame(E, nu):
