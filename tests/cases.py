@@ -16,6 +16,7 @@ from warpbots.scene import (
     Box,
     Cable,
     Constraint,
+    DruckerPrager,
     Expansion,
     Fibre,
     HalfSpace,
@@ -28,6 +29,7 @@ from warpbots.scene import (
     Pressure,
     Scene,
     SoftBody,
+    VonMises,
     floor,
 )
 from warpbots.simulation import Simulation
@@ -36,8 +38,11 @@ from warpbots.solvers import MPM, Articulated, MassSpring, ProjectiveDynamics
 sys.path.append(str(Path(__file__).resolve().parents[1] / "docs" / "examples"))
 from own_solver import ExplicitFEM
 
-LAWS = ("neo_hookean", "fixed_corotated", "corotated", "linear", "st_venant_kirchhoff")
+LAWS = ("neo_hookean", "fixed_corotated", "corotated", "linear", "st_venant_kirchhoff", "hencky")
 """Constitutive laws: the keys of `warpbots.materials.LAWS`."""
+
+UPRIGHT_LAWS = ("neo_hookean", "hencky")
+"""Laws with ln J, which are defined for det F > 0 alone."""
 
 ROTATING_LAWS = tuple(law for law in LAWS if law != "linear")
 """Laws that know a rotation from a stretch."""
@@ -48,7 +53,7 @@ INCOMPRESSIBILITY = (0, 2, 4)
 DIMENSIONS = (2, 3)
 
 CONSTITUTIONS = (("neo_hookean", 0), ("fixed_corotated", 2), ("linear", 0), ("st_venant_kirchhoff", 4))
-"""Every law and every exponent at least once: what whole simulations run with, since each pair has to be compiled."""
+"""Laws and exponents, every exponent at least once: what whole simulations run with, since each pair has to be compiled."""
 
 CONTINUA = {"mpm": MPM}
 """Solvers that know constitutive laws and deformation gradients: a function of the resolution [m]."""
@@ -187,6 +192,19 @@ def worn(scene: Scene) -> Scene:
     return dataclasses.replace(scene, bodies=bodies)
 
 
+def yielding(dim: int) -> Scene:
+    """A busy scene whose block, between sand and rubber, flows where it is sheared, sooner in its root."""
+    scene = busy(dim, "hencky")
+    (body,) = scene.bodies
+    weak, strong = (dataclasses.replace(body.material, plasticity=VonMises(stress, 2e3)) for stress in (300.0, 400.0))
+    clay = dataclasses.replace(body, material=strong, region_materials={"root": weak})
+    lower, upper = body.shape.bounds
+    below = Box((*lower[:-1], lower[-1] - 0.1), (*upper[:-1], lower[-1]))
+    above = Box((*lower[:-1], upper[-1]), (*upper[:-1], upper[-1] + 0.1))
+    sand = SoftBody("sand", below, dataclasses.replace(body.material, plasticity=DruckerPrager(25.0)))
+    return dataclasses.replace(scene, bodies=[clay, sand, SoftBody("rubber", above, body.material)])
+
+
 def lame(E, nu):
     """mu = E / (2 (1 + nu)) and lambda = E nu / ((1 + nu) (1 - 2 nu))."""
     return E / (2 * (1 + nu)), E * nu / ((1 + nu) * (1 - 2 * nu))
@@ -219,6 +237,8 @@ def stirred(sim: Simulation, rng: np.random.Generator, intervals: int) -> dict[s
         inputs["load"] += rng.uniform(-1, 1, inputs["load"].shape) * (particles.density * particles.volume)[:, None]
     if "drag" in inputs:
         inputs["drag"] += rng.uniform(1.0, 3.0, inputs["drag"].shape) * inputs["mass"]
+    if "hardening" in inputs:
+        inputs["hardening"] += 1.0  # which is zero, the least it may be, for sand
     if "rest_position" in inputs:
         rest_shape = to_numpy(sim.parameter("rest_position"))
         inputs["rest_position"] = rest_shape + 0.004 * rng.uniform(-1, 1, rest_shape.shape)

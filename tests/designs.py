@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import torch
-from cases import SOLVERS, busy, held, worn
+from cases import SOLVERS, busy, held, worn, yielding
 from hollow_bodies import hollow_box
 
 from warpbots.scene import (
@@ -122,6 +122,7 @@ def walker() -> Scene:
 
 DESIGNS = {
     "mpm": lambda: (held(busy(2)), SOLVERS["mpm"](1 / 8)),
+    "mpm-plastic": lambda: (yielding(2), SOLVERS["mpm"](1 / 8)),
     "springs": lambda: (worn(busy(2, solver="springs")), SOLVERS["springs"](1 / 8)),
     "springs-motor": lambda: (crossed(), MassSpring(0.05)),
     "projective": lambda: (hybrid(), ProjectiveDynamics(0.06)),

@@ -38,6 +38,18 @@ def simulation(**changes):
         (lambda: wb.Material(1e4, -1.0), r"poissons_ratio must be in \(-1, 0.5\), got -1"),
         (lambda: wb.Material(1e4, 0.3, 0.0), r"density must be positive .*got 0"),
         (lambda: wb.Material(1e4, incompressibility=3), r"even exponent .*got 3"),
+        (lambda: wb.VonMises(0.0), r"VonMises: yield_stress must be positive \[Pa\], got 0; .*5e3"),
+        (lambda: wb.VonMises(1e3, -1.0), r"VonMises: hardening must be a modulus >= 0 \[Pa\], got -1;"),
+        (lambda: wb.DruckerPrager(0.0), r"friction_angle must be in \(0, 90\) degrees, got 0; dry sand has 30"),
+        (lambda: wb.DruckerPrager(90.0), r"friction_angle must be in \(0, 90\) degrees, got 90"),
+        (
+            lambda: wb.Material(1e4, law="hencky", incompressibility=2, plasticity=wb.DruckerPrager(30.0)),
+            r"DruckerPrager .*, got incompressibility=2; use incompressibility=0",
+        ),
+        (
+            lambda: wb.Material(1e4, plasticity=wb.VonMises(1e3)),
+            r"plasticity=VonMises\(...\) .*, got law='neo_hookean'; use law='hencky'",
+        ),
         (lambda: wb.Obstacle(BOX, friction=-0.1), r"friction must be a coefficient >= 0, got -0.1"),
         (lambda: wb.Obstacle(BOX, "glue"), r"condition must be one of sticky, slip, separate, friction, got 'glue'"),
         (lambda: Box((0.0, 0.0), (1.0, 0.0)), r"every coordinate of lower .* must be below upper"),

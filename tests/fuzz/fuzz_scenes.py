@@ -142,7 +142,7 @@ class Draw:
     def material(self) -> Part:
         springs = self.kind == "springs"
         fields = {"youngs_modulus": self.power(3.5, 5.0), "poissons_ratio": 0.25 if springs else self.number(0.0, 0.45)}
-        laws = ("neo_hookean", "fixed_corotated", "corotated", "linear", "st_venant_kirchhoff")
+        laws = ("neo_hookean", "fixed_corotated", "corotated", "linear", "st_venant_kirchhoff", "hencky")
         fields |= self.some(density=lambda: self.power(2.5, 3.5))
         if not springs:
             fields |= self.some(law=lambda: self.one(laws), incompressibility=lambda: self.one([0, 2]))

@@ -152,6 +152,10 @@ def reference(law: str, incompressibility: int, F: np.ndarray, E=1.0, nu=0.3) ->
         energy = mu * (e**2).sum(-1) + lam / 2 * trace**2
         B = F @ Ft  # tau = F S F^T with S = 2 mu e + lam tr(e) I, and F (C - I) F^T = B^2 - B
         stress = mu * (B @ B - B) + lam * trace[:, None, None] * B
+    elif law == "hencky":  # mu sum (ln s_i)^2 + lam/2 (ln J)^2
+        energy = mu * (np.log(s) ** 2).sum(-1) + lam / 2 * np.log(J) ** 2
+        U, singular, _ = np.linalg.svd(F)
+        stress = 2 * mu * (U * np.log(singular)[:, None]) @ np.swapaxes(U, 1, 2) + volume(lam * np.log(J))
     else:
         raise ValueError(f"there is no reference for {law!r}: write one")
     if incompressibility:  # K (J - 1)^p with the bulk modulus K = E / (3 (1 - 2 nu))

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 import warp as wp
-from cases import LAWS
+from cases import LAWS, UPRIGHT_LAWS
 from law_points import deformations, elasticities, turned
 
 import warpbots.materials
@@ -43,8 +43,8 @@ def evaluated(make, law: str, incompressibility: int, F: np.ndarray, dF: np.ndar
 
 def points(law: str, dim: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Deformation gradients, some near those where the rotation is not unique, and changes of them."""
-    F = deformations(dim, inverted=law != "neo_hookean")
-    if law != "neo_hookean":
+    F = deformations(dim, inverted=law not in UPRIGHT_LAWS)
+    if law not in UPRIGHT_LAWS:
         F = np.concatenate([F, turned(rng, [(1.3, 0.5, -0.45)[3 - dim :], (1.0, 0.8, -0.7)[3 - dim :]])])
     return F, rng.normal(size=F.shape)
 

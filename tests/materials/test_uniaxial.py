@@ -1,16 +1,18 @@
-"""A bar pulled at its ends, and one that may not thin out: closed forms of the four laws at a point in 3D.
+"""A bar pulled at its ends, and one that may not thin out: closed forms of the laws at a point in 3D.
 
 Uniaxial strain F = diag(s, 1, 1), with J = s and M = lam + 2 mu:
     neo-Hookean             tau_11 = mu (s^2 - 1) + lam ln s
     fixed corotated         tau_11 = M (s - 1) s
     linear                  tau_11 = M (s - 1) s
     St. Venant-Kirchhoff    tau_11 = M (s^2 - 1) s^2 / 2
+    Hencky                  tau_11 = M ln s
 
 Uniaxial stress F = diag(s, t, t) with t from tau_22 = 0:
     neo-Hookean             mu (t^2 - 1) + lam ln(s t^2) = 0               tau_11 = mu (s^2 - t^2)
     fixed corotated         2 mu (t - 1) t + lam (J - 1) J = 0, J = s t^2  tau_11 = 2 mu ((s - 1) s - (t - 1) t)
     linear                  t = 1 - nu (s - 1)                             tau_11 = E (s - 1) s
     St. Venant-Kirchhoff    t^2 = 1 - nu (s^2 - 1)                         tau_11 = E (s^2 - 1) s^2 / 2
+    Hencky                  t = s^-nu                                      tau_11 = E ln s
 """
 
 import numpy as np
@@ -37,6 +39,7 @@ def test_uniaxial_strain(law, nu):
         "corotated": M * (s - 1) * s,
         "linear": M * (s - 1) * s,
         "st_venant_kirchhoff": M * (s**2 - 1) * s**2 / 2,
+        "hencky": M * np.log(s),
     }[law]
     stress = evaluate(law, 0, np.array([np.diag([x, 1.0, 1.0]) for x in s]), E, nu).stress
     np.testing.assert_allclose(stress[:, 0, 0], expected, rtol=0, atol=1e-10)
@@ -49,6 +52,8 @@ def thickness(law: str, s: float, nu: float) -> float:
         return 1 - nu * (s - 1)
     if law == "st_venant_kirchhoff":
         return np.sqrt(1 - nu * (s**2 - 1))
+    if law == "hencky":
+        return s**-nu
     free = {
         "neo_hookean": lambda t: mu * (t**2 - 1) + lam * np.log(s * t**2),
         "fixed_corotated": lambda t: 2 * mu * (t - 1) * t + lam * (s * t**2 - 1) * s * t**2,
@@ -67,6 +72,7 @@ def test_uniaxial_stress(law, nu):
         "corotated": E * (s - 1) * s,
         "linear": E * (s - 1) * s,
         "st_venant_kirchhoff": E * (s**2 - 1) * s**2 / 2,
+        "hencky": E * np.log(s),
     }[law]
     stress = evaluate(law, 0, np.array([np.diag([x, y, y]) for x, y in zip(s, t, strict=True)]), E, nu).stress
     np.testing.assert_allclose(stress[:, 1, 1], 0.0, rtol=0, atol=1e-10)

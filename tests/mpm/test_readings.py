@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 import warp as wp
-from cases import ACTUATORS, DIMENSIONS, block, busy, held, stirred, to_numpy
+from cases import ACTUATORS, DIMENSIONS, block, busy, fields_of, held, stirred, to_numpy
 
 from warpbots.numerics import precision, real, vector
 from warpbots.scene import CONDITIONS, floor
@@ -95,7 +95,7 @@ def test_contact_forces_are_what_a_step_gives_to_obstacles(dim, rng):
     interval = Simulation(scene, MPM(DX), 1e-3).model.contact_interval
     sim = Simulation(scene, MPM(DX), interval, 1, worlds=2)
     inputs = stirred(sim, rng, 1)
-    names = vars(sim.state())
+    names = fields_of(sim.state())
     state = sim.state(**{n: inputs[n] for n in names})
     u, parameters = inputs["control"][:, 0], {n: inputs[n] for n in sim.parameters()}
     with torch.no_grad():

@@ -9,7 +9,7 @@ from warpbots.scene import Box, Constraint, Expansion, HalfSpace, Material, Scen
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
 
-LAWS = ("corotated", "neo_hookean", "st_venant_kirchhoff")
+LAWS = ("corotated", "neo_hookean", "st_venant_kirchhoff", "hencky")
 EVERYWHERE = HalfSpace((1.0, 0.0, 0.0), (1.0, 0.0, 0.0))
 ENDS = {"left": HalfSpace((1e-6, 0, 0), (1, 0, 0)), "right": HalfSpace((0.16 - 1e-6, 0, 0), (-1, 0, 0))}
 

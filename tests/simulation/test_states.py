@@ -5,12 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from cases import LATTICES, SOLVERS, block, busy, fields_of, least, worn
+from cases import LATTICES, SOLVERS, block, busy, fields_of, least, worn, yielding
 
 import warpbots as wb
 from warpbots.scene import Box
 
-ALL = (*SOLVERS, "articulated", "bones", "worn")
+ALL = (*SOLVERS, "articulated", "bones", "worn", "yielding")
 """Names of simulations: that of each solver, rigid bodies, bones in a soft body, and springs that yield and break."""
 
 
@@ -29,6 +29,8 @@ def simulation(name: str, worlds: int = 3) -> wb.Simulation:
         return wb.Simulation(
             wb.Scene([soft, bone], obstacles=[wb.floor()]), solver, 5e-3, 1, worlds=worlds, device="cpu"
         )
+    if name == "yielding":
+        return wb.Simulation(yielding(2), SOLVERS["mpm"](1 / 8), 2e-3, None, worlds=worlds)
     if name == "worn":
         return wb.Simulation(worn(busy(2, solver="springs")), LATTICES["springs"](1 / 8), 2e-3, None, worlds=worlds)
     return wb.Simulation(busy(least(name), solver=name), SOLVERS[name](1 / 8), 2e-3, None, worlds=worlds, device="cpu")

@@ -14,6 +14,7 @@ from warpbots.scene import (
     Box,
     Cable,
     Cavity,
+    DruckerPrager,
     Fibre,
     Fluid,
     Material,
@@ -21,11 +22,15 @@ from warpbots.scene import (
     Obstacle,
     PneumaticCell,
     Pressure,
+    SceneError,
     SoftBody,
     Task,
+    VonMises,
     walls,
 )
 from warpbots.usd.stage.schema import SHAPES
+
+PLASTIC = [VonMises(1234.5), VonMises(0.1, 7.7), DruckerPrager(33.3)]
 
 EVERYWHERE = [(dim, name) for dim in (2, 3) for name in {**SOLIDS[dim], **STATIC[dim]}]
 
@@ -196,3 +201,36 @@ def test_what_is_written_says_its_units_and_axes(tmp_path):
     world = stage.GetDefaultPrim()
     assert (world.GetName(), world.GetTypeName(), Usd.ModelAPI(world).GetKind()) == ("World", "Xform", "component")
     assert stage.GetRootLayer().customLayerData["creator"].startswith("warpbots ")
+
+
+@pytest.mark.parametrize("plasticity", PLASTIC, ids=repr)
+def test_plasticity(plasticity, tmp_path):
+    """In units of the stage, of a body and of its regions; a material that is written over forgets what it was."""
+    scene = simple_scene(2)
+    material = dataclasses.replace(scene.bodies[0].material, law="hencky", incompressibility=0)
+    plastic = dataclasses.replace(material, plasticity=plasticity)
+    body = dataclasses.replace(scene.bodies[0], material=plastic, region_materials={})
+    there_and_back(dataclasses.replace(scene, bodies=[body]), tmp_path / "plastic.usda")
+    there_and_back(
+        dataclasses.replace(scene, bodies=[dataclasses.replace(body, material=material)]), tmp_path / "plastic.usda"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"VonMises"', '"Tresca"', "warpbots:plasticity must be one of VonMises, DruckerPrager, got 'Tresca'"),
+        ("double warpbots:yieldStress = 1234.5", "double other = 1.0", "warpbots:yieldStress is missing"),
+        ("warpbots:yieldStress = 1234.5", "warpbots:yieldStress = -1", "yield_stress must be positive .* got -1"),
+    ],
+)
+def test_plasticity_that_is_no_such(old, new, words, tmp_path):
+    scene = simple_scene(2)
+    material = dataclasses.replace(scene.bodies[0].material, law="hencky", incompressibility=0, plasticity=PLASTIC[0])
+    body = dataclasses.replace(scene.bodies[0], material=material, region_materials={})
+    usd.write(tmp_path / "plastic.usda", dataclasses.replace(scene, bodies=[body]))
+    text = (tmp_path / "plastic.usda").read_text()
+    assert old in text
+    (tmp_path / "plastic.usda").write_text(text.replace(old, new))
+    with pytest.raises(SceneError, match=words):
+        usd.read(tmp_path / "plastic.usda")

@@ -17,6 +17,7 @@ from warpbots.numerics.launch import (
 )
 from warpbots.numerics.rotation import cofactor, cofactor_differential, rotation, rotation_differential
 from warpbots.numerics.scalars import NODE, index_vector, matrix, precision, real, real_numpy, vector
+from warpbots.numerics.symmetric import eigen, exp_symmetric, log_differential, log_symmetric
 from warpbots.numerics.tape import copy, record, recording
 from warpbots.numerics.threads import parallel
 
@@ -28,6 +29,8 @@ __all__ = [
     "cofactor",
     "cofactor_differential",
     "copy",
+    "eigen",
+    "exp_symmetric",
     "if_then",
     "index_vector",
     "launch",
@@ -36,6 +39,8 @@ __all__ = [
     "launch_all",
     "launch_lanes",
     "launch_own_adjoint",
+    "log_differential",
+    "log_symmetric",
     "matrix",
     "parallel",
     "precision",

@@ -24,6 +24,7 @@ from warpbots.scene.joint_motors import Servo, Torque
 from warpbots.scene.material import Material
 from warpbots.scene.mechanism_checks import neighbours
 from warpbots.scene.obstacle import CONDITIONS, Obstacle, floor, walls
+from warpbots.scene.plasticity import DruckerPrager, Plasticity, VonMises
 from warpbots.scene.record import SceneError
 from warpbots.scene.rigid_body import Cloud, Inertia, RigidBody
 from warpbots.scene.scene import Scene, Task
@@ -64,6 +65,7 @@ __all__ = [
     "Contact",
     "Cylinder",
     "DistanceGrid",
+    "DruckerPrager",
     "Expansion",
     "Fibre",
     "Field",
@@ -78,6 +80,7 @@ __all__ = [
     "Muscle",
     "Obstacle",
     "Oscillation",
+    "Plasticity",
     "PneumaticCell",
     "Points",
     "Posed",
@@ -97,6 +100,7 @@ __all__ = [
     "TriangleMesh",
     "Truss",
     "Union",
+    "VonMises",
     "bars_of",
     "contacts_between",
     "dimension",

@@ -56,9 +56,18 @@ class SoftBody:
                     f"SoftBody {self.name!r}: region_materials names {name!r}, which is not a region of this body; its "
                     f"regions are {', '.join(self.regions) or 'none'}"
                 )
+            if type(material.plasticity) is not type(self.material.plasticity):
+                raise SceneError(
+                    f"SoftBody {self.name!r}: region {name!r} has plasticity {_kind(material)}, the body "
+                    f"{_kind(self.material)}; one body has one law of plasticity: use two adjacent bodies"
+                )
             if (material.law, material.incompressibility) != (self.material.law, self.material.incompressibility):
                 raise SceneError(
                     f"SoftBody {self.name!r}: region {name!r} has law {material.law!r} with incompressibility "
                     f"{material.incompressibility}, the body {self.material.law!r} with "
                     f"{self.material.incompressibility}; one body has one law: use two adjacent bodies"
                 )
+
+
+def _kind(material: Material) -> str:
+    return "None" if material.plasticity is None else type(material.plasticity).__name__

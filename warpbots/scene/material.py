@@ -1,5 +1,6 @@
 """Materials in engineering units."""
 
+from warpbots.scene.plasticity import DruckerPrager, Plasticity
 from warpbots.scene.record import SceneError, record
 
 __all__ = ["Material"]
@@ -10,14 +11,14 @@ _LARGEST = 32
 
 @record
 class Material:
-    """A homogeneous isotropic hyperelastic material.
+    """A homogeneous isotropic material, hyperelastic up to where it yields.
 
     Attributes:
         youngs_modulus: Young's modulus E [Pa], positive.
         poissons_ratio: Poisson's ratio nu, in (-1, 0.5).
         density: Mass density rho [kg/m^3] ([kg/m^2] in 2D), positive.
         law: Name of the constitutive law, a key of `warpbots.materials.LAWS`: ``neo_hookean``, ``fixed_corotated``,
-            ``corotated``, ``linear``, ``st_venant_kirchhoff``, or one of your own.
+            ``corotated``, ``linear``, ``st_venant_kirchhoff``, ``hencky``, or one of your own.
         incompressibility: Exponent p of the added volumetric energy K (J - 1)^p with K = E / (3 (1 - 2 nu))
             (Bonet & Wood 1997; ChainQueen eq. 14 with its factor corrected); an even number, or 0 for none. Larger is
             not stiffer near J = 1: 2 is the usual choice.
@@ -25,6 +26,8 @@ class Material:
             strain rate; 0 for none.
         yield_strain: Strain beyond which the material deforms plastically [1]; None for never.
         breaking_strain: Strain at which it breaks permanently [1]; None for never.
+        plasticity: How matter flows under MPM, `VonMises` or `DruckerPrager`, which need the law ``hencky``; None for
+            matter that does not.
 
     Raises:
         SceneError: A value is out of range.
@@ -38,6 +41,7 @@ class Material:
     damping: float = 0.0
     yield_strain: float | None = None
     breaking_strain: float | None = None
+    plasticity: Plasticity | None = None
 
     def __post_init__(self):
         E, nu, rho, p = self.youngs_modulus, self.poissons_ratio, self.density, self.incompressibility
@@ -63,3 +67,13 @@ class Material:
             strain = getattr(self, field)
             if strain is not None and strain <= 0.0:
                 raise SceneError(f"Material: {field} must be positive, or None for never, got {strain:g}")
+        if self.plasticity is not None and self.law != "hencky":
+            raise SceneError(
+                f"Material: plasticity={type(self.plasticity).__name__}(...) is an equation of logarithmic strains, "
+                f"got law={self.law!r}; use law='hencky'"
+            )
+        if isinstance(self.plasticity, DruckerPrager) and p:
+            raise SceneError(
+                f"Material: friction of grains under DruckerPrager follows from the pressure of the law alone, got "
+                f"incompressibility={p}; use incompressibility=0 and a larger poissons_ratio"
+            )

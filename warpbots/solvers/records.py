@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from warpbots.scene import Obstacle, Scene, SceneError, SoftBody
+from warpbots.scene import Material, Obstacle, Scene, SceneError, SoftBody
 from warpbots.solvers.matter import Matter
 
 __all__ = ["changed", "number", "numbers", "with_actuators", "with_friction", "with_gravity", "with_materials"]
@@ -83,17 +83,16 @@ def with_materials(scene: Scene, matter: Matter, values: Values) -> Scene:
     Args:
         scene: The scene.
         matter: Its matter.
-        values: Parameters of the points of the matter that are fields of a `Material`, by their names.
+        values: Parameters of the points of the matter; those that are fields of a `Material` or of its plasticity, by
+            their names.
     """
-    own = {name: v for name, v in values.items() if name in ("youngs_modulus", "poissons_ratio", "density", "damping")}
-    if not own:
-        return scene
     bodies = list(scene.bodies)
     for i, body in enumerate(bodies):
         if isinstance(body, SoftBody):
             inside = matter.body == i
-            regions = {name: matter.regions[name][inside] for name in body.regions}
-            bodies[i] = _filled(body, regions, {name: v[inside] for name, v in own.items()})
+            own = {name: values[name][inside] for name in _numbers_of(body.material) & values.keys()}
+            if own:
+                bodies[i] = _filled(body, {name: matter.regions[name][inside] for name in body.regions}, own)
     return dataclasses.replace(scene, bodies=bodies)
 
 
@@ -108,7 +107,25 @@ def _filled(body: SoftBody, regions: dict[str, np.ndarray], values: Values) -> S
         part = {parameter: np.unique(v[last == k]) for parameter, v in values.items()}
         if max(map(len, part.values())) > 1:
             return body
-        found = {p: number(v[0], getattr(material, p)) for p, v in part.items() if len(v)}
-        materials[name] = changed(material, **found)
+        materials[name] = _with_numbers(material, {p: v[0] for p, v in part.items() if len(v)})
     plain = materials.pop(None)
     return changed(body, material=plain, region_materials={n: m for n, m in materials.items() if m != plain})
+
+
+_ELASTIC = ("youngs_modulus", "poissons_ratio", "density", "damping")
+"""Fields of a `Material` that are parameters of points of matter."""
+
+
+def _numbers_of(material: Material) -> set[str]:
+    """Names of the fields of a material, and of its plasticity, that are parameters of points of matter."""
+    return {*_ELASTIC, *(vars(material.plasticity) if material.plasticity else ())}
+
+
+def _with_numbers(material: Material, values: Mapping[str, np.floating]) -> Material:
+    """A material with other values of the fields that `_numbers_of` lists."""
+    plasticity, of_plasticity = material.plasticity, values.keys() - _ELASTIC
+    if of_plasticity:
+        own = {name: number(values[name], getattr(plasticity, name)) for name in of_plasticity}
+        plasticity = changed(plasticity, **own)
+    elastic = {name: number(v, getattr(material, name)) for name, v in values.items() if name in _ELASTIC}
+    return changed(material, plasticity=plasticity, **elastic)

@@ -17,6 +17,7 @@ __all__ = [
     "refuse_far",
     "refuse_fluid",
     "refuse_materials",
+    "refuse_plasticity",
     "refuse_rigid",
     "refuse_sheets",
     "refuse_states_without_gradient",
@@ -118,6 +119,20 @@ def refuse_materials(solver: str, scene: Scene) -> None:
                         f"SoftBody {body.name!r}: {solver} has no {field}; leave it out of the material, or use "
                         f"MassSpring"
                     )
+
+
+def refuse_plasticity(solver: str, scene: Scene) -> None:
+    """Raise if a scene for a solver of elastic matter has a material with a plasticity.
+
+    Raises:
+        SceneError: The first such body.
+    """
+    for body in scene.soft:
+        if body.material.plasticity is not None:
+            raise SceneError(
+                f"SoftBody {body.name!r}: {solver} has no plasticity such as "
+                f"{type(body.material.plasticity).__name__}; leave it out of the material, or use MPM"
+            )
 
 
 def refuse_worlds(solver: str, worlds: int) -> None:

@@ -72,7 +72,10 @@ def _material(material: Material, dim: int) -> str:
         material.law, f"E {material.youngs_modulus:.4g} Pa", f"nu {material.poissons_ratio:.3g}",
         f"{material.density:.4g} kg/m^{dim}",
     ]  # fmt: skip
-    return ", ".join(words + [f"damping {material.damping:.3g} s"] * bool(material.damping))
+    words += [f"damping {material.damping:.3g} s"] * bool(material.damping)
+    if material.plasticity is not None:
+        words.append(f"{type(material.plasticity).__name__} ({_details(material.plasticity)})")
+    return ", ".join(words)
 
 
 def _box(lower: np.ndarray, upper: np.ndarray) -> str:

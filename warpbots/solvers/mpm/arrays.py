@@ -10,7 +10,7 @@ import warp as wp
 
 from warpbots.numerics import index_vector, matrix, real, vector
 
-__all__ = ["constitution_arrays", "grid_geometry", "motion_arrays"]
+__all__ = ["constitution_arrays", "grid_geometry", "motion_arrays", "strength_arrays"]
 
 
 @functools.cache
@@ -58,6 +58,26 @@ def constitution_arrays() -> type:
         beta: wp.array[real]
 
     return ConstitutionArrays
+
+
+@functools.cache
+def strength_arrays() -> type:
+    """Warp struct of what plastic particles withstand."""
+
+    @wp.struct
+    class StrengthArrays:
+        """Constants of plasticity, each of shape (worlds * n_particles,); null where no particle has it.
+
+        yield_stress: Yield stress [Pa].
+        hardening: Hardening modulus [Pa].
+        friction_angle: Angle of internal friction [degrees].
+        """
+
+        yield_stress: wp.array[real]
+        hardening: wp.array[real]
+        friction_angle: wp.array[real]
+
+    return StrengthArrays
 
 
 @functools.cache

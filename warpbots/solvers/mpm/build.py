@@ -13,6 +13,7 @@ from warpbots.solvers.law_groups import LawGroup, law_groups
 from warpbots.solvers.loads import load_forces
 from warpbots.solvers.matter import refuse_lost
 from warpbots.solvers.mpm.domain import domain_of
+from warpbots.solvers.mpm.flow import flow_groups
 from warpbots.solvers.mpm.grid import Grid
 from warpbots.solvers.mpm.held_regions import held_regions
 from warpbots.solvers.mpm.model import Group, MPMModel
@@ -66,6 +67,7 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         device=device,
         matter=particles,
         groups=groups,
+        flows=flow_groups((b.material for b in scene.bodies), particles.body, worlds, device),
         grid=grid,
         youngs_modulus=constant(particles.youngs_modulus),
         poissons_ratio=constant(particles.poissons_ratio),
@@ -75,6 +77,9 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         gravity=constant(scene.gravity, vector(scene.dim)),
         load=constant(load_forces(scene, particles), vector(scene.dim)) if scene.loads else workspace.no_load,
         damping=constant(particles.damping),
+        yield_stress=constant(particles.yield_stress),
+        hardening=constant(particles.hardening),
+        friction_angle=constant(particles.friction_angle),
         geometry=grid.geometry(worlds, len(particles), device),
         contacts=contacts,
         actuation=activation(stresses, particles.regions, len(particles), scene.dim, device),

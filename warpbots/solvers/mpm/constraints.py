@@ -49,13 +49,21 @@ def hold_particles(model: MPMModel, state: MPMState, state_out: MPMState, dt: fl
         launch(hold_particles_kernel(model.dim), size, inputs, [state_out.motion], model.device)
 
 
-def adj_hold_particles(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> None:
-    """What is left of the adjoint of `hold_particles` after that of the step without it."""
+def adj_hold_particles(model: MPMModel, state: MPMState, state_out: MPMState, moved_adj: object, dt: float) -> None:
+    """What is left of the adjoint of `hold_particles` after that of the step without it.
+
+    Args:
+        model: What is simulated.
+        state: Where the step began.
+        state_out: Where it ended.
+        moved_adj: Gradient with respect to the motion before plastic flow, as a Warp struct.
+        dt: Length of the step [s].
+    """
     velocity, velocity_adj = model.workspace.velocity, model.workspace.velocity_adj
     for c in model.constraints:
         inputs = [
-            c.particle, c.freedom, c.direction, model.geometry, state.motion, state_out.motion, velocity,
-            state_out.motion_adj, real(dt),
+            c.particle, c.freedom, c.direction, model.geometry, state.motion, state_out.motion, velocity, moved_adj,
+            real(dt),
         ]  # fmt: skip
         size, outputs = (model.worlds, c.particle.size), [state.motion_adj, velocity_adj]
         launch(adj_hold_particles_kernel(model.dim), size, inputs, outputs, model.device)

@@ -5,6 +5,7 @@ import warp as wp
 from warpbots.numerics import clear_gradients, launch, launch_adjoint, launch_adjoints, launch_all, parallel, real
 from warpbots.solvers.cable_forces import cable_adjoints, cable_launches
 from warpbots.solvers.mpm.constraints import adj_hold_particles, hold_nodes, hold_particles, share_nodes
+from warpbots.solvers.mpm.flow import adj_flow, flow
 from warpbots.solvers.mpm.grid import clear_kernel, grid_kernel
 from warpbots.solvers.mpm.model import MPMModel, MPMState
 from warpbots.solvers.mpm.particle_forces import adj_force_kernel, force_kernel
@@ -22,6 +23,7 @@ def step(model: MPMModel, state: MPMState, control: wp.array, state_out: MPMStat
     _move_grid(model, state, gathered, dt)
     inputs = [model.geometry, state.motion, velocity, real(dt)]
     launch(move_kernel(model.dim), state.position.size, inputs, [state_out.motion], model.device)
+    flow(model, state, state_out, dt)
     hold_particles(model, state, state_out, dt)
 
 
@@ -36,12 +38,13 @@ def step_adjoint(model: MPMModel, state: MPMState, control: wp.array, state_out:
     _move_grid(model, state, gathered, dt)
     clear(model, gathered.active, workspace.velocity_adj)
     clear(model, gathered.active, workspace.momentum_adj)
+    moved_adj = adj_flow(model, state, state_out, dt)
     launch(
         adj_move_kernel(model.dim), state.position.size,
-        [model.geometry, state.motion, state_out.motion, workspace.velocity, state_out.motion_adj, real(dt)],
+        [model.geometry, state.motion, state_out.motion, workspace.velocity, moved_adj, real(dt)],
         [state.motion_adj, workspace.velocity_adj], model.device,
     )  # fmt: skip
-    adj_hold_particles(model, state, state_out, dt)
+    adj_hold_particles(model, state, state_out, moved_adj, dt)
     for constraint in reversed(model.constraints):
         hold_nodes(model, constraint, gathered.active, workspace.velocity_adj, grid_threads(model))
     _grid_adjoint(model, gathered, dt)

@@ -8,11 +8,11 @@ import numpy as np
 import warp as wp
 
 from warpbots.numerics import struct_of
-from warpbots.scene import Scene
+from warpbots.scene import DruckerPrager, Scene, VonMises
 from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.law_groups import LawGroup
-from warpbots.solvers.mpm.arrays import constitution_arrays, motion_arrays
+from warpbots.solvers.mpm.arrays import constitution_arrays, motion_arrays, strength_arrays
 from warpbots.solvers.mpm.grid import Contacts, Grid
 from warpbots.solvers.mpm.held_regions import HeldRegion
 from warpbots.solvers.mpm.particles import Particles
@@ -20,7 +20,10 @@ from warpbots.solvers.mpm.workspace import Workspace
 from warpbots.solvers.records import with_friction, with_materials
 from warpbots.solvers.solver import Parameter
 
-__all__ = ["Group", "MPMModel", "MPMState"]
+__all__ = ["STRENGTH", "FlowGroup", "Group", "MPMModel", "MPMState"]
+
+STRENGTH = {"yield_stress": VonMises, "hardening": VonMises, "friction_angle": DruckerPrager}
+"""Parameters of plastic matter, each a field of one kind of plasticity."""
 
 _INFINITY = float("inf")
 _PARAMETERS = {
@@ -32,6 +35,9 @@ _PARAMETERS = {
     "gravity": Parameter("m/s^2", -_INFINITY, _INFINITY, "component", "gravitational acceleration"),
     "load": Parameter("N", -_INFINITY, _INFINITY, "particle", "steady force"),
     "damping": Parameter("s", 0.0, _INFINITY, "particle", "time of Kelvin-Voigt damping", True, intensive=True),
+    "yield_stress": Parameter("Pa", 0.0, _INFINITY, "particle", "yield stress", intensive=True),
+    "hardening": Parameter("Pa", 0.0, _INFINITY, "particle", "hardening modulus", True, intensive=True),
+    "friction_angle": Parameter("deg", 0.0, 90.0, "particle", "angle of internal friction", intensive=True),
 }
 
 
@@ -46,6 +52,19 @@ class Group(LawGroup):
     rows: wp.array
 
 
+@dataclasses.dataclass(frozen=True)
+class FlowGroup:
+    """Particles of one plasticity.
+
+    Attributes:
+        kind: Class of the plasticity; None for elastic matter.
+        rows: Indices of the particles in the arrays of all worlds, shape (worlds * count,), int.
+    """
+
+    kind: type | None
+    rows: wp.array
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class MPMState(ArrayFields[Array]):
     """Particles in motion, each with a velocity gradient and a deformation gradient, as APIC and MLS-MPM need.
@@ -54,13 +73,18 @@ class MPMState(ArrayFields[Array]):
         position: Positions [m], shape (worlds, n_particles), vector.
         velocity: Velocities [m/s], shape (worlds, n_particles), vector.
         velocity_gradient: The affine field C of APIC [1/s], shape (worlds, n_particles), matrix.
-        deformation: Deformation gradients F [1], shape (worlds, n_particles), matrix.
+        deformation: Deformation gradients F [1], of plastic matter its elastic part, shape (worlds, n_particles),
+            matrix.
+        plastic: What plastic matter remembers, zero for elastic matter: the accumulated plastic strain of `VonMises`
+            [1], the gap between grains of `DruckerPrager` as the logarithm of a volume [1], shape (worlds,
+            n_particles), or (worlds, 0) if all matter is elastic.
     """
 
     position: Array
     velocity: Array
     velocity_gradient: Array
     deformation: Array
+    plastic: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "MPMState[Other]":
         """A copy with `make` of each field."""
@@ -68,13 +92,13 @@ class MPMState(ArrayFields[Array]):
 
     @functools.cached_property
     def motion(self) -> object:
-        """The arrays as a Warp struct."""
-        return struct_of(motion_arrays(self.position.dtype._length_), self.fields())
+        """The arrays of the motion as a Warp struct."""
+        return struct_of(motion_arrays(self.position.dtype._length_), self.fields()[:4])
 
     @functools.cached_property
     def motion_adj(self) -> object:
-        """The arrays' gradients as a Warp struct."""
-        return struct_of(motion_arrays(self.position.dtype._length_), [a.grad for a in self.fields()])
+        """Their gradients as a Warp struct."""
+        return struct_of(motion_arrays(self.position.dtype._length_), [a.grad for a in self.fields()[:4]])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,6 +111,7 @@ class MPMModel(ArrayModel):
         device: Device of all arrays.
         matter: All soft bodies of one world as particles at rest, on the host.
         groups: Which particles follow which law.
+        flows: Which particles have which plasticity; empty if all are elastic.
         grid: The background grid of one world.
         youngs_modulus: Young's modulus [Pa], shape (worlds, n_particles).
         poissons_ratio: Poisson's ratio [1], shape (worlds, n_particles).
@@ -96,6 +121,10 @@ class MPMModel(ArrayModel):
         gravity: Gravitational acceleration [m/s^2], shape (worlds,), vector.
         load: Steady forces [N], shape (worlds, n_particles), vector.
         damping: Times of Kelvin-Voigt damping [s], shape (worlds, n_particles).
+        yield_stress: Yield stresses [Pa], without effect on matter that is not `VonMises`, shape (worlds, n_particles).
+        hardening: Hardening moduli [Pa], likewise, shape (worlds, n_particles).
+        friction_angle: Angles of internal friction [degrees], without effect on matter that is not `DruckerPrager`,
+            shape (worlds, n_particles).
         geometry: The grid, as a Warp struct.
         contacts: Nodes in obstacles.
         actuation: Stress actuators of particles, as a Warp struct.
@@ -110,6 +139,7 @@ class MPMModel(ArrayModel):
     device: wp.Device
     matter: Particles
     groups: tuple[Group, ...]
+    flows: tuple[FlowGroup, ...]
     grid: Grid
     youngs_modulus: wp.array
     poissons_ratio: wp.array
@@ -119,6 +149,9 @@ class MPMModel(ArrayModel):
     gravity: wp.array
     load: wp.array
     damping: wp.array
+    yield_stress: wp.array
+    hardening: wp.array
+    friction_angle: wp.array
     geometry: object
     contacts: Contacts
     actuation: object
@@ -148,16 +181,22 @@ class MPMModel(ArrayModel):
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: field name -> unit, range and meaning.
 
-        Friction is left out where no obstacle has the condition ``"friction"``, and damping where no material has any.
+        Friction is left out where no obstacle has the condition ``"friction"``, damping where no material has any, and
+        what belongs to a plasticity where no material has it.
         """
         rough = any(o.condition == "friction" for o in self.scene.obstacles)
         absent = {"friction": not rough, "damping": not self.damped}
+        absent |= {name: not self.flows_as(kind) for name, kind in STRENGTH.items()}
         return {name: spec for name, spec in _PARAMETERS.items() if not absent.get(name)}
 
     @functools.cached_property
     def damped(self) -> bool:
         """Whether any material of the scene has damping."""
         return any(m.damping for b in self.scene.soft for m in (b.material, *b.region_materials.values()))
+
+    def flows_as(self, kind: type) -> bool:
+        """Whether any material of the scene has a plasticity of a class."""
+        return any(group.kind is kind for group in self.flows)
 
     @property
     def loaded(self) -> bool:
@@ -181,3 +220,16 @@ class MPMModel(ArrayModel):
     def _constitution(self) -> list[wp.array | None]:
         damping = self.damping if self.damped else None
         return [self.youngs_modulus, self.poissons_ratio, self.density, self.volume, damping]
+
+    @functools.cached_property
+    def strength(self) -> object:
+        """Constants of plastic particles as a Warp struct."""
+        return struct_of(strength_arrays(), self._strength())
+
+    @functools.cached_property
+    def strength_adj(self) -> object:
+        """Gradients with respect to them as a Warp struct; null where none is wanted."""
+        return struct_of(strength_arrays(), [None if a is None else a.grad for a in self._strength()])
+
+    def _strength(self) -> list[wp.array | None]:
+        return [self.parameter(name) if self.flows_as(kind) else None for name, kind in STRENGTH.items()]

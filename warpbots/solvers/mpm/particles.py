@@ -5,11 +5,14 @@ import dataclasses
 import numpy as np
 
 from warpbots.contact import signed_distance
-from warpbots.scene import Points, Scene, SceneError, Shape, SoftBody, TetMesh, TriangleMesh
+from warpbots.scene import Material, Points, Scene, SceneError, Shape, SoftBody, TetMesh, TriangleMesh
 from warpbots.scene.memory_limit import refuse_excess
 from warpbots.solvers.matter import Matter, materials_at, refuse_empty, regions_at, together
 
 __all__ = ["Particles", "fill"]
+
+ELASTIC = {"yield_stress": 1e30, "hardening": 0.0, "friction_angle": 45.0}
+"""What constants of plasticity are where matter does not have them: within their ranges, and without effect."""
 
 _PARTICLE = 400.0
 """Memory that a particle takes [bytes]."""
@@ -23,6 +26,10 @@ class Particles(Matter):
         youngs_modulus: Young's modulus [Pa], shape (n,).
         poissons_ratio: Poisson's ratio [1], shape (n,).
         damping: Time of Kelvin-Voigt damping [s], shape (n,).
+        yield_stress: Yield stress [Pa]; without effect on matter that is not `VonMises`, as `hardening`, shape (n,).
+        hardening: Hardening modulus [Pa], shape (n,).
+        friction_angle: Angle of internal friction [degrees]; without effect on matter that is not `DruckerPrager`,
+            shape (n,).
         spacing: Distance to the next particle along the coarsest axis [m], shape (n,); infinite for particles that are
             not on a lattice.
     """
@@ -30,6 +37,9 @@ class Particles(Matter):
     youngs_modulus: np.ndarray
     poissons_ratio: np.ndarray
     damping: np.ndarray
+    yield_stress: np.ndarray
+    hardening: np.ndarray
+    friction_angle: np.ndarray
     spacing: np.ndarray
 
 
@@ -68,10 +78,16 @@ def _fill_body(body: SoftBody, spacing: float, index: int) -> dict:
         "poissons_ratio": np.array([m.poissons_ratio for m in materials]),
         "density": np.array([m.density for m in materials]),
         "damping": np.array([m.damping for m in materials]),
+        **{name: np.array([_strength(m, name) for m in materials]) for name in ELASTIC},
         "spacing": np.full(n, apart),
         "body": np.full(n, index),
         "regions": regions,
     }
+
+
+def _strength(material: Material, name: str) -> float:
+    """A constant of the plasticity of a material; that of elastic matter where it has none of this name."""
+    return vars(material.plasticity).get(name, ELASTIC[name]) if material.plasticity else ELASTIC[name]
 
 
 def _regions(body: SoftBody, position: np.ndarray, spacing: float) -> dict[str, np.ndarray]:

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import matrix, record, vector
+from warpbots.numerics import matrix, real, record, vector
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform, shown
 from warpbots.solvers.cell_sizes import cell_size_for, given
@@ -102,6 +102,7 @@ class MPM:
             velocity=copies(model.matter.velocity, vector(dim)),
             velocity_gradient=copies(zero, matrix(dim)),
             deformation=copies(zero + np.eye(dim), matrix(dim)),
+            plastic=copies(np.zeros(len(model.matter) if model.flows else 0), real),
         )
 
     def max_time_step(self, model: MPMModel, enough: float = math.inf) -> float:

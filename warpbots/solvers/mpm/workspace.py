@@ -6,13 +6,13 @@ import functools
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import NODE, Copies, real, vector
+from warpbots.numerics import NODE, Copies, matrix, real, vector
 from warpbots.solvers.adjoint_cache import AdjointCache
 from warpbots.solvers.cable_forces import CableWorkspace
 from warpbots.solvers.device_arrays import device_array
 from warpbots.solvers.solver import State
 
-__all__ = ["Gathered", "Measures", "Workspace"]
+__all__ = ["FlowAdjoint", "Gathered", "Measures", "Workspace"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +45,20 @@ class Measures:
     elastic: wp.array
     momentum: wp.array
     spin: wp.array
+
+
+@dataclasses.dataclass(frozen=True)
+class FlowAdjoint:
+    """Gradients between plastic flow and the motion before it.
+
+    Attributes:
+        velocity_gradient_adj: With respect to C [s times loss], shape (worlds, n_particles), matrix.
+        deformation_adj: With respect to F before the flow, zero: it is part of that with respect to F of the start,
+            shape (worlds, n_particles), matrix.
+    """
+
+    velocity_gradient_adj: wp.array
+    deformation_adj: wp.array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,6 +163,12 @@ class Workspace:
         n, vec = self.particles, vector(self.dim)
         spin = self._zeros(n, vec if self.dim == 3 else real)
         return Measures(self._zeros(n), self._zeros(n), self._zeros(n), self._zeros(n, vec), spin)
+
+    @functools.cached_property
+    def flow(self) -> FlowAdjoint:
+        """Gradients between plastic flow and the motion before it."""
+        shape, mat = (self.worlds, self.particles), matrix(self.dim)
+        return FlowAdjoint(*(wp.zeros(shape, dtype=mat, device=self.device) for _ in range(2)))
 
     def _zeros(self, count: int, dtype: type = real) -> wp.array:
         return wp.zeros((self.worlds, count), dtype=dtype, device=self.device, requires_grad=True)

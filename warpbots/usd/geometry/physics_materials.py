@@ -1,10 +1,12 @@
 """Physics materials: elastic properties of bodies, and friction of obstacles."""
 
+import dataclasses
+
 from pxr import Usd, UsdShade
 
-from warpbots.scene import Material, SceneError
+from warpbots.scene import Material, Plasticity, SceneError
 from warpbots.usd.stage.attributes import apply, authored, get, put
-from warpbots.usd.stage.schema import BODY_APIS, MATERIAL_APIS, rows
+from warpbots.usd.stage.schema import BODY_APIS, MATERIAL_APIS, PLASTICITY, rows
 from warpbots.usd.stage.units import Frame
 
 __all__ = [
@@ -62,6 +64,12 @@ def write_material(stage: Usd.Stage, path: str, material: Material, frame: Frame
     apply(prim, *MATERIAL_APIS)
     for field in _FIELDS:
         put(prim, f"Material.{field}", getattr(material, field), frame)
+    for name, kind in PLASTICITY.items():
+        own = material.plasticity if isinstance(material.plasticity, kind) else None
+        for field in dataclasses.fields(kind):
+            put(prim, f"{name}.{field.name}", own and getattr(own, field.name), frame)
+    kind = None if material.plasticity is None else type(material.plasticity).__name__
+    put(prim, "Material.plasticity", kind, frame)
     return prim
 
 
@@ -133,9 +141,27 @@ def _material(prim: Usd.Prim, frame: Frame, density: float | None = None) -> Mat
     values = {field: get(prim, f"Material.{field}", frame) for field in _FIELDS}
     values["density"] = density or values["density"] or Material.density  # 0 is "not given" in UsdPhysics
     try:
-        return Material(**values)
+        return Material(**values, plasticity=_plasticity(prim, frame))
     except SceneError as error:
         raise SceneError(f"{prim.GetPath()}: {error}") from None
+
+
+def _plasticity(prim: Usd.Prim, frame: Frame) -> Plasticity | None:
+    """How a material yields; None if it does not."""
+    name = get(prim, "Material.plasticity", frame)
+    if name is None:
+        return None
+    if name not in PLASTICITY:
+        raise SceneError(
+            f"{rows('Material.plasticity')[0].name} must be one of {', '.join(PLASTICITY)}, got {str(name)!r}"
+        )
+    values = {}
+    for field in dataclasses.fields(PLASTICITY[name]):
+        row = rows(f"{name}.{field.name}")[0]
+        values[field.name] = get(prim, row.sets, frame)
+        if values[field.name] is ...:
+            raise SceneError(f"{row.name} is missing, which {name} needs")
+    return PLASTICITY[name](**values)
 
 
 def _body_density(prim: Usd.Prim, frame: Frame) -> float | None:

@@ -18,6 +18,7 @@ from warpbots.scene import (
     Contact,
     Cylinder,
     DistanceGrid,
+    DruckerPrager,
     Expansion,
     Fibre,
     Fluid,
@@ -45,6 +46,7 @@ from warpbots.scene import (
     TriangleMesh,
     Truss,
     Union,
+    VonMises,
 )
 
 __all__ = [
@@ -59,6 +61,7 @@ __all__ = [
     "OBSTACLE_API",
     "OWN",
     "PART_APIS",
+    "PLASTICITY",
     "POINTS_API",
     "JOINT_FIELDS",
     "REGION_API",
@@ -189,6 +192,10 @@ TABLE = (
     Row("Material.damping", "warpbots:damping", "double", "number", "s", _MATERIAL, OWN, Material.damping),
     Row("Material.yield_strain", "warpbots:yieldStrain", "double", "number", "1", _MATERIAL, OWN, None),
     Row("Material.breaking_strain", "warpbots:breakingStrain", "double", "number", "1", _MATERIAL, OWN, None),
+    Row("Material.plasticity", "warpbots:plasticity", "token", "text", "1", _MATERIAL, OWN, None),
+    Row("VonMises.yield_stress", "warpbots:yieldStress", "double", "number", "Pa", _MATERIAL, OWN),
+    Row("VonMises.hardening", "warpbots:hardening", "double", "number", "Pa", _MATERIAL, OWN, VonMises.hardening),
+    Row("DruckerPrager.friction_angle", "warpbots:frictionAngle", "double", "number", "1", _MATERIAL, OWN),
     # bodies
     Row("order", "warpbots:order", "int", "integer", "1", "body, obstacle or actuator", OWN, None),
     Row("SoftBody.velocity", "warpbots:velocity", "double3", "vector", "m/s", "PhysicsDeformableBodyAPI", OWN, None),
@@ -367,6 +374,9 @@ ROD_API = "PhysicsCurvesDeformableSimAPI"
 
 SURFACE_MATERIAL_API = "PhysicsSurfaceDeformableMaterialAPI"
 MATERIAL_APIS = ("PhysicsMaterialAPI", "NewtonMPMMaterialAPI", "PhysicsVolumeDeformableMaterialAPI")
+PLASTICITY = {"VonMises": VonMises, "DruckerPrager": DruckerPrager}
+"""Kinds of plasticity by what ``warpbots:plasticity`` calls them."""
+
 SCENE_APIS = ("NewtonSceneAPI", "NewtonMPMSceneAPI")
 REGION_API = "WarpbotsRegionAPI"
 OBSTACLE_API = "WarpbotsObstacleAPI"

@@ -1,0 +1,69 @@
+"""How matter yields: what a material of MPM does beyond its elastic range."""
+
+from warpbots.scene.record import SceneError, record
+
+__all__ = ["DruckerPrager", "Plasticity", "VonMises"]
+
+
+@record
+class VonMises:
+    """Ductile matter, such as metal or clay: it flows at a shear stress that does not depend on pressure.
+
+    The equivalent stress sqrt(3/2) |dev tau| of the Kirchhoff stress tau never exceeds `yield_stress` plus `hardening`
+    times the accumulated plastic strain. The volume is elastic. In 2D the flow stays in the plane and dev tau is that
+    of the stress in it, which is plane strain where flow has developed or matter is nearly incompressible.
+
+    Attributes:
+        yield_stress: Stress at which a bar that is pulled begins to flow [Pa], positive.
+        hardening: Hardening modulus [Pa]: growth of the yield stress per plastic strain; 0 for none. A bar that is
+            pulled has the tangent modulus E H / (E + H) beyond its yield stress.
+
+    Raises:
+        SceneError: A value is out of range.
+    """
+
+    yield_stress: float
+    hardening: float = 0.0
+
+    def __post_init__(self):
+        if self.yield_stress <= 0.0:
+            raise SceneError(
+                f"VonMises: yield_stress must be positive [Pa], got {self.yield_stress:g}; modelling clay has about "
+                f"5e3, and matter that never yields has no plasticity"
+            )
+        if self.hardening < 0.0:
+            raise SceneError(
+                f"VonMises: hardening must be a modulus >= 0 [Pa], got {self.hardening:g}; matter that softens has no "
+                f"solution that is independent of the grid"
+            )
+
+
+@record
+class DruckerPrager:
+    """Granular matter, such as sand: grains under pressure resist shear by friction, and come apart without resistance.
+
+    The Kirchhoff stress obeys Mohr and Coulomb's law in the plane, and in space in triaxial compression, with a cone
+    around its axis elsewhere. Shear does not change the volume; grains that have come apart resist again when they have
+    come as close as they were. There is no cohesion. As the flow keeps the volume, sand slides along a plane with the
+    friction coefficient sin(friction_angle) (Davis 1968): a layer slides down a slope steeper than the arctangent of
+    that, and a heap slumps when its flanks are steeper than the friction angle.
+
+    Attributes:
+        friction_angle: Angle of internal friction [degrees], in (0, 90); dry sand has 30 to 35.
+
+    Raises:
+        SceneError: The angle is out of range.
+    """
+
+    friction_angle: float
+
+    def __post_init__(self):
+        if not 0.0 < self.friction_angle < 90.0:
+            raise SceneError(
+                f"DruckerPrager: friction_angle must be in (0, 90) degrees, got {self.friction_angle:g}; dry sand has "
+                f"30 to 35"
+            )
+
+
+Plasticity = VonMises | DruckerPrager
+"""Every kind of plasticity."""

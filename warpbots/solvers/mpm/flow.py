@@ -1,0 +1,147 @@
+"""Plastic flow: after a step has moved matter, what is beyond its elastic range returns to the yield surface.
+
+    F' = return((I + dt C') F)
+
+with the return mapping of the matter's plasticity, and F' = (I + dt C') F for elastic matter. The kernel reads what the
+step began with and C', so that nothing but states has to be kept for its adjoint, which Warp derives.
+"""
+
+import functools
+from collections.abc import Iterable
+
+import numpy as np
+import warp as wp
+
+from warpbots.materials import drucker_prager, von_mises
+from warpbots.numerics import launch, launch_adjoint, matrix, real, struct_of
+from warpbots.scene import DruckerPrager, Material, VonMises
+from warpbots.solvers.device_arrays import device_array
+from warpbots.solvers.mpm.arrays import constitution_arrays, motion_arrays, strength_arrays
+from warpbots.solvers.mpm.model import FlowGroup, MPMModel, MPMState
+
+__all__ = ["adj_flow", "flow", "flow_groups"]
+
+
+def flow_groups(materials: Iterable[Material], body: np.ndarray, worlds: int, device: wp.Device) -> tuple:
+    """All particles by the plasticity of their bodies, elastic ones too; none if all are elastic.
+
+    Args:
+        materials: Material of each body.
+        body: Body of each particle of a world, shape (n_particles,).
+        worlds: Number of worlds.
+        device: Device of the arrays.
+    """
+    kinds = [None if m.plasticity is None else type(m.plasticity) for m in materials]
+    groups = []
+    for kind in dict.fromkeys(kinds if any(kinds) else []):
+        own = np.flatnonzero(np.array([k is kind for k in kinds])[body])
+        rows = (np.arange(worlds)[:, None] * len(body) + own).reshape(-1)
+        if len(own):
+            groups.append(FlowGroup(kind, device_array(rows, device, int)))
+    return tuple(groups)
+
+
+def flow(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> None:
+    """Return the particles of `state_out` to their yield surfaces."""
+    for kernel, size, inputs, outputs in _launches(model, state, state_out, dt):
+        launch(kernel, size, inputs, outputs, model.device)
+
+
+def adj_flow(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> object:
+    """Gradients of `flow`, and the gradient of the motion before it, as a struct for the adjoints before it.
+
+    That with respect to F of the start is complete, so that the one with respect to F of the moved particles is zero.
+    """
+    if not model.flows:
+        return state_out.motion_adj
+    work = model.workspace.flow
+    wp.copy(work.velocity_gradient_adj, state_out.velocity_gradient.grad)
+    moved = [state_out.position.grad, state_out.velocity.grad, work.velocity_gradient_adj, work.deformation_adj]
+    adj_inputs = [
+        model.material_adj, model.strength_adj, None, state.deformation.grad.flatten(),
+        work.velocity_gradient_adj.flatten(), state.plastic.grad.flatten(), None,
+    ]  # fmt: skip
+    adj_outputs = [state_out.deformation.grad.flatten(), state_out.plastic.grad.flatten()]
+    for kernel, size, inputs, outputs in _launches(model, state, state_out, dt):
+        launch_adjoint(kernel, size, inputs, outputs, adj_inputs, adj_outputs, model.device)
+    return struct_of(motion_arrays(model.dim), moved)
+
+
+def _launches(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> list:
+    return [
+        (
+            flow_kernel(group.kind, model.dim), len(group.rows),
+            [
+                model.material, model.strength, group.rows, state.deformation.flatten(),
+                state_out.velocity_gradient.flatten(), state.plastic.flatten(), real(dt),
+            ],
+            [state_out.deformation.flatten(), state_out.plastic.flatten()],
+        )
+        for group in model.flows
+    ]  # fmt: skip
+
+
+@functools.cache
+def _returned(kind: type | None, dim: int) -> wp.Function:
+    """Warp function (F', history') of (F, history, E, nu, strength, row of the particle)."""
+    mat, Strength = matrix(dim), strength_arrays()
+
+    if kind is VonMises:
+        flow_of_metal = von_mises(dim)
+
+        @wp.func
+        def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
+            """Of von Mises plasticity."""
+            return flow_of_metal(F, history, E, nu, strength.yield_stress[r], strength.hardening[r])
+
+        return returned
+
+    if kind is DruckerPrager:
+        flow_of_sand = drucker_prager(dim)
+
+        @wp.func
+        def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
+            """Of Drucker-Prager plasticity."""
+            return flow_of_sand(F, history, E, nu, strength.friction_angle[r])
+
+        return returned
+
+    @wp.func
+    def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
+        """Both unchanged."""
+        return F, history
+
+    return returned
+
+
+@functools.cache
+def flow_kernel(kind: type | None, dim: int) -> wp.Kernel:
+    """Kernel over the particles of one plasticity, None for elastic ones; differentiated by Warp."""
+    mat = matrix(dim)
+    ConstitutionArrays, StrengthArrays = constitution_arrays(), strength_arrays()
+    returned = _returned(kind, dim)
+    name = "elastic" if kind is None else kind.__name__.lower()
+
+    @wp.kernel(module=wp.get_module(f"warpbots.mpm.flow_{name}_{dim}d"))
+    def flow_particles(
+        # model
+        material: ConstitutionArrays,
+        strength: StrengthArrays,
+        rows: wp.array[int],
+        # state
+        F: wp.array[mat],
+        C: wp.array[mat],
+        history: wp.array[real],
+        dt: real,
+        # out
+        F_out: wp.array[mat],
+        history_out: wp.array[real],
+    ):
+        """(F', history') = return((I + dt C') F, history)."""
+        r = rows[wp.tid()]
+        trial = F[r] + dt * (C[r] @ F[r])
+        elastic, gathered = returned(trial, history[r], material.E[r], material.nu[r], strength, r)
+        F_out[r] = elastic
+        history_out[r] = gathered
+
+    return flow_particles
