@@ -28,7 +28,16 @@ PAPERS = {
     "softbody_cloth": "float32", "softbody_memory": "float32", "softbody_splitting": "float32",
 }  # fmt: skip
 """Scripts, each with the precision in which it computes."""
-LONG = {"chainqueen_arm_length", "chainqueen_codesign", "cronos_design", "cronos_gait", "cronos_robots", "diffhand_minima", "diffhand_tasks", "softbody_cloth"}
+LONG = {
+    "chainqueen_arm_length",
+    "chainqueen_codesign",
+    "cronos_design",
+    "cronos_gait",
+    "cronos_robots",
+    "diffhand_minima",
+    "diffhand_tasks",
+    "softbody_cloth",
+}
 """Scripts that take more than a few seconds."""
 WORDS = {"softbody_bridges": ["suspension", "--quick"]}
 NEEDS = {"diffhand_minima": ["cma"], "diffhand_tasks": ["cma"], "softbody_bridges": ["cma", "nlopt"], "softbody_cloth": ["trimesh"], "softbody_memory": ["/proc/self/status"]}  # fmt: skip
