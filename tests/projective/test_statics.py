@@ -8,8 +8,10 @@ import torch
 from skeletons import arm, simulated
 from soft_bodies import breathing, forces_at, simulation, sliding
 
+from warpbots.optimize import Unknown, methods, minimize
 from warpbots.scene import Box, Constraint, HalfSpace, Material, Scene, SoftBody, floor
-from warpbots.solvers import ProjectiveDynamics
+from warpbots.simulation import Simulation
+from warpbots.solvers import MPM, ProjectiveDynamics
 from warpbots.solvers.projective import equilibrium
 
 E, RHO = 1e5, 1000.0
@@ -98,3 +100,80 @@ def test_faults():
         equilibrium(solver, model, dt=0.0)
     with pytest.raises(ValueError, match=r"equilibrium: control must have the shape \(1, 0\) or \(0,\), got \(2,\)"):
         equilibrium(solver, model, np.zeros(2))
+
+
+def sagged(sim: Simulation, dt: float, control: torch.Tensor, **parameters: torch.Tensor) -> torch.Tensor:
+    """A number that depends on where everything rests."""
+    rest = sim.equilibrium(control, dt=dt, tolerance=1e-9, **parameters)
+    assert rest.velocity.abs().max() == 0.0
+    x = rest.position[0]
+    weight = torch.sin(torch.arange(x.numel(), dtype=x.dtype)).reshape(x.shape)
+    return (weight * x).sum() + (rest.q.sum() if hasattr(rest, "q") else 0.0)
+
+
+def jointed() -> Scene:
+    """A bone on a sprung joint under the weight of soft matter; a fibre pulls at it."""
+    scene = arm("revolute")
+    joint = dataclasses.replace(scene.joints[0], stiffness=0.5)
+    return dataclasses.replace(scene, joints=(joint, *scene.joints[1:]))
+
+
+@verification
+@pytest.mark.parametrize(
+    ("scene", "cell"),
+    [
+        pytest.param(lambda: rod((0.0, 0.0, -9.81), cells=(4, 2, 2)), 0.02, id="rod"),
+        pytest.param(breathing, 0.02, id="chambers", marks=pytest.mark.slow),
+        pytest.param(jointed, 0.02, id="bones", marks=pytest.mark.slow),
+    ],
+)
+def test_derivatives_of_the_equilibrium_are_those_of_differences(scene, cell):
+    """With respect to controls and all parameters that have any; the same whatever the length of a step is."""
+    sim = Simulation(scene(), ProjectiveDynamics(cell, tolerance=1e-12), 0.01, 1)
+    control = 0.3 * torch.ones(sim.channels, dtype=torch.float64)
+    given = {
+        n: sim.parameter(n) for n in ("youngs_modulus", "density", "gravity", "stiffness") if n in sim.parameters()
+    }
+    inputs = {"control": control} | given
+    leaves = {n: t.clone().requires_grad_() for n, t in inputs.items()}
+    found = {}
+    for dt in (1.0, 0.1):
+        value = sagged(sim, dt, **leaves)
+        gradients = torch.autograd.grad(value, list(leaves.values()), allow_unused=True)
+        found[dt] = dict(zip(leaves, gradients, strict=True))
+    draw = torch.Generator().manual_seed(0)
+    for name, tensor in inputs.items():
+        direction = torch.randn(tensor.shape, generator=draw, dtype=tensor.dtype) * tensor.abs().clamp(min=0.1)
+        if not direction.numel() or found[1.0][name] is None:
+            continue
+        step = 1e-4
+        ends = [sagged(sim, 1.0, **(inputs | {name: tensor + s * step * direction})).item() for s in (1.0, -1.0)]
+        slope = (ends[0] - ends[1]) / (2.0 * step)
+        for gradient in (found[1.0][name], found[0.1][name]):
+            assert (gradient * direction).sum().item() == pytest.approx(slope, rel=1e-5, abs=1e-9), name
+
+
+def test_stiffness_is_identified_from_a_sag_at_rest():
+    """In a few iterations and without a motion."""
+    sim = Simulation(rod((0.0, 0.0, -9.81), cells=(4, 2, 2)), ProjectiveDynamics(0.02), 0.01, 1)
+    seen = sim.equilibrium(youngs_modulus=torch.tensor(7e4)).position
+    E = torch.tensor(2e5, requires_grad=True)
+    loss = lambda: 1e4 * (sim.equilibrium(youngs_modulus=E).position - seen).square().mean()
+    unknown = Unknown(E, 5e4, 1e6, scale=1e5)
+    minimize(loss, unknown, methods.SciPy("L-BFGS-B"), iterations=15, progress=False)
+    assert E.item() == pytest.approx(7e4, rel=1e-3)
+
+
+def test_solvers_without_statics_say_so():
+    sim = Simulation(Scene([SoftBody("cube", Box((0.0,) * 2, (0.1,) * 2), Material(1e4))]), MPM(0.05), 1e-3, 1)
+    with pytest.raises(
+        TypeError, match="equilibrium: MPM finds none; use ProjectiveDynamics, or give the material dam"
+    ):
+        sim.equilibrium()
+    sim = Simulation(rod((0.0, 0.0, -9.81)), ProjectiveDynamics(0.02), 0.01, 1)
+    with pytest.raises(ValueError, match="equilibrium: dt must be positive"):
+        sim.equilibrium(dt=0.0)
+    with pytest.raises(ValueError, match="equilibrium: tolerance must be positive"):
+        sim.equilibrium(tolerance=-1.0)
+    with pytest.raises(ValueError, match="parameter 'youngs_modulus' must be in"):
+        sim.equilibrium(youngs_modulus=torch.tensor(-1.0))

@@ -34,13 +34,14 @@ from warpbots.simulation import state_files
 from warpbots.simulation.center_of_mass import CenterOfMass
 from warpbots.simulation.cost import Cost, device_memory
 from warpbots.simulation.diagnosis import Diagnosis
+from warpbots.simulation.equilibrium import StaticEquilibrium
 from warpbots.simulation.input_validation import Controller, Inputs, parameter_fault
 from warpbots.simulation.measurement import Measurement
 from warpbots.simulation.region_values import per_region
 from warpbots.simulation.resets import reset
 from warpbots.simulation.stability_bound import MOST_SUBSTEPS, TimeStep
 from warpbots.simulation.summary import choice, simulation_table
-from warpbots.solvers import Multibody, Parameter, Reports, Senses, Sizes, Solver
+from warpbots.solvers import Multibody, Parameter, Reports, Senses, Sizes, Solver, Statics
 from warpbots.solvers.baking import at_rest, baked, with_fields
 from warpbots.solvers.initial_state import PREFIX, initial_state
 from warpbots.solvers.scene_support import refuse_far
@@ -445,6 +446,44 @@ class Simulation(Generic[TensorState_co]):
             raise TypeError(f"{name} has no equations of motion in joint coordinates; Articulated has")
         return self._dynamics.of(state, control, parameters)
 
+    def equilibrium(
+        self,
+        control: Any = None,
+        state: Any = None,
+        *,
+        dt: float = 1.0,
+        steps: int = 200,
+        tolerance: float | None = None,
+        **parameters: torch.Tensor,
+    ) -> TensorState_co:
+        """Where bodies rest under their loads, actuators and contacts: what long steps without motion lead to.
+
+        Differentiable by torch with respect to `control` and `parameters`, by the implicit function theorem, at the
+        price of a few backward steps: what statics and identification from static data need, without a motion.
+        Where friction leaves several equilibria it is the one into which bodies creep from `state`, which is taken as
+        given. See `warpbots.solvers.projective.equilibrium`.
+
+        Args:
+            control: Control signal in [-1, 1], shape (worlds, channels) or (channels,); None for no control.
+            state: Where to begin; None for the scene at rest. Its velocities do not count.
+            dt: Length of a step [s]. A body that nothing but friction and contact holds may need shorter ones.
+            steps: Number of steps after which to give up.
+            tolerance: Largest displacement of a node in the last step [mean edges]; None for that of the solver.
+            parameters: Tensors instead of the model's parameters, by name.
+
+        Raises:
+            TypeError: The solver finds no equilibrium.
+            ValueError: A control or a parameter has the wrong shape or an illegal value, or `dt`, `steps` or
+                `tolerance` is not positive.
+            RuntimeError: A step does not converge, or bodies still move after `steps` of them.
+        """
+        if not isinstance(self.solver, Statics):
+            raise TypeError(
+                f"equilibrium: {type(self.solver).__name__} finds none; use ProjectiveDynamics, or give the material "
+                f"damping and simulate until the motion is gone"
+            )
+        return self._statics.of(control, self.state() if state is None else state, dt, steps, tolerance, parameters)
+
     def report(self) -> object:
         """How the last step of the solver ended: iterations, residuals, forces of contacts; not differentiable.
 
@@ -458,6 +497,19 @@ class Simulation(Generic[TensorState_co]):
         if not isinstance(self.solver, Reports):
             raise TypeError(f"{type(self.solver).__name__} reports nothing on its steps")
         return self.solver.report(self.model, self._time_step.length)
+
+    @functools.cached_property
+    def _statics(self) -> StaticEquilibrium:
+        fields = tuple(f.name for f in dataclasses.fields(self.state()))
+
+        @functools.cache
+        def bridge(dt: float) -> Bridge:
+            def replay(names: frozenset, wanted: frozenset) -> Replay:
+                return interval(self.solver, self.model, dt, 1, names & frozenset(self.parameters()), wanted)
+
+            return self._bridge_of(fields, replay)
+
+        return StaticEquilibrium(self.solver, self.model, self._inputs, bridge)
 
     @functools.cached_property
     def _readings(self) -> Measurement:

@@ -17,6 +17,7 @@ from warpbots.solvers.solver import (
     Sizes,
     Solver,
     State,
+    Statics,
 )
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ __all__ = [
     "Sizes",
     "Solver",
     "State",
+    "Statics",
     "device_array",
     "element_places",
     "regions_at",

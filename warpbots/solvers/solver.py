@@ -202,6 +202,31 @@ class Cautious(Protocol):
 
 
 @runtime_checkable
+class Statics(Protocol):
+    """A solver that finds where bodies rest, as the fixed point of its steps without motion."""
+
+    def state(self, model: Any, requires_grad: bool = False) -> Any:
+        """Fresh arrays: the scene at rest, at time 0."""
+
+    def equilibrium(
+        self, model: Any, state: Any, control: np.ndarray, dt: float, steps: int, tolerance: float | None = None
+    ) -> Any:
+        """The state at rest.
+
+        Args:
+            model: From `build`.
+            state: Where to begin.
+            control: Control signals in [-1, 1], shape (worlds, channels).
+            dt: Length of a step [s].
+            steps: Number of steps after which to give up.
+            tolerance: How far points may still move in a step, in the solver's own unit; None for its default.
+
+        Raises:
+            RuntimeError: There is no equilibrium that the steps arrive at.
+        """
+
+
+@runtime_checkable
 class Senses(Protocol):
     """A solver that measures states: what observers of rigid bodies and pictures of them ask for."""
 

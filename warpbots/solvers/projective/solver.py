@@ -27,6 +27,7 @@ from warpbots.solvers.projective.iterate.anderson import accelerate, begin
 from warpbots.solvers.projective.measurements import ProjectiveReadings, readings, sense
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState, SkeletalState
 from warpbots.solvers.projective.report import StepReport, report_of
+from warpbots.solvers.projective.statics import equilibrium
 from warpbots.solvers.projective.step_adjoint import step_adjoint
 from warpbots.solvers.scene_support import refuse_states_without_gradient, refuse_worlds
 
@@ -263,6 +264,18 @@ class ProjectiveDynamics:
     ) -> None:
         refuse_states_without_gradient("ProjectiveDynamics", state=state.fields(), state_out=state_out.fields())
         step_adjoint(model, state, control, state_out, dt, self.tolerance, self.max_iterations)
+
+    def equilibrium(
+        self,
+        model: ProjectiveModel,
+        state: ProjectiveState[wp.array],
+        control: np.ndarray,
+        dt: float,
+        steps: int,
+        tolerance: float | None = None,
+    ) -> ProjectiveState[wp.array]:
+        """Where bodies rest; see `warpbots.solvers.projective.equilibrium`."""
+        return equilibrium(self, model, control, state, dt, steps, tolerance).state
 
     def report(self, model: ProjectiveModel, dt: float) -> StepReport:
         """How the last step ended: its iterations, residual and contact forces.

@@ -1,12 +1,15 @@
 """Static equilibrium: where bodies rest under their loads, actuators and contacts."""
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
 
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
-from warpbots.solvers.projective.solver import ProjectiveDynamics
+
+if TYPE_CHECKING:
+    from warpbots.solvers.projective.solver import ProjectiveDynamics
 
 __all__ = ["Equilibrium", "equilibrium"]
 
@@ -29,37 +32,44 @@ class Equilibrium:
 
 
 def equilibrium(
-    solver: ProjectiveDynamics,
+    solver: "ProjectiveDynamics",
     model: ProjectiveModel,
     control: np.ndarray | None = None,
     state: ProjectiveState[wp.array] | None = None,
     dt: float = 1.0,
     steps: int = 200,
+    tolerance: float | None = None,
 ) -> Equilibrium:
     """The equilibrium that long steps of implicit Euler lead to, each of which starts without motion.
 
     A step from rest ends where E(x) + 1/(2 dt^2) |x - x_last|_M^2 is least, with the energy E of matter, loads and
     actuators, and with Coulomb's law at contacts. The distance from the equilibrium falls by 1 + (omega dt)^2 in each,
-    with the angular frequency omega of the slowest motion. The sequence ends when no node moves further than the
-    tolerance of `solver`. Contacts are included; where friction leaves several equilibria, it is the one into which
+    with the angular frequency omega of the slowest motion. The sequence ends when no node moves further than
+    `tolerance`. Contacts are included; where friction leaves several equilibria, it is the one into which
     bodies creep from `state`. A long step of a simulation that starts there has the derivatives of the equilibrium.
 
     Args:
-        solver: Has the tolerance of a step, and of the equilibrium [mean edges].
+        solver: Has the tolerance of a step.
         model: What is loaded.
         control: Control signals in [-1, 1], shape (worlds, channels) or (channels,); None for no control.
         state: Where to start; None for rest. Its velocities do not count.
         dt: Length of a step [s]. A body that nothing but friction and contact holds may need shorter ones.
         steps: Number of steps after which to give up.
+        tolerance: Largest displacement of a node in the last step [mean edges]; None for the tolerance of `solver`.
+            Steps whose iterations converge slowly, as of slender bodies that bend far, arrive at about a thousand times
+            the latter only.
 
     Raises:
-        ValueError: `control` has the wrong shape, or `dt` or `steps` is not positive.
+        ValueError: `control` has the wrong shape, or `dt`, `steps` or `tolerance` is not positive.
         RuntimeError: A step does not converge, or bodies still move after `steps` of them.
     """
     if dt <= 0.0 or steps < 1:
         raise ValueError(f"equilibrium: dt must be positive [s], and steps at least 1, got {dt:g} and {steps}")
+    small = (solver.tolerance if tolerance is None else tolerance) * model.matter.edge
+    if not small > 0.0:
+        raise ValueError(f"equilibrium: tolerance must be positive [mean edges], got {tolerance:g}")
     state = solver.state(model) if state is None else state.mapped(wp.clone)
-    after, edge = solver.state(model), model.matter.edge
+    after = solver.state(model)
     signals = wp.array(_signals(model, control), dtype=model.scalar, device=model.device)
     for count in range(1, steps + 1):
         _stop(state)
@@ -69,13 +79,13 @@ def equilibrium(
             raise RuntimeError(f"equilibrium: step {count}: {solver.diagnose(model, before, reached, dt)}")
         moved = np.linalg.norm(reached["position"] - before["position"], axis=-1).max(axis=1)
         state, after = after, state
-        if (moved <= solver.tolerance * edge).all():
+        if (moved <= small).all():
             residual = solver.report(model, dt).residual
             _stop(state)
             return Equilibrium(state, residual, moved, count)
     raise RuntimeError(
-        f"equilibrium: a node still moves by {moved.max():.3g} m in a step (tolerance {solver.tolerance * edge:.3g} m) "
-        f"after {steps} steps of {dt:g} s; hold bodies that float, or use more or longer steps"
+        f"equilibrium: a node still moves by {moved.max():.3g} m in a step (tolerance {small:.3g} m) after {steps} "
+        f"steps of {dt:g} s; hold bodies that float, use more steps or another dt, or accept a larger tolerance"
     )
 
 

@@ -1,0 +1,107 @@
+"""Static equilibrium under torch: where bodies rest, and its derivatives by the implicit function theorem."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import warp as wp
+
+from warpbots.gradients import Bridge, Segment, Tensors, at_turn
+from warpbots.simulation.input_validation import Inputs
+from warpbots.solvers import Model, Statics
+
+__all__ = ["StaticEquilibrium"]
+
+_MOTION = ("velocity", "qd")
+"""Fields of a state that are zero at rest."""
+_PLACE = ("position", "q")
+"""Fields that say where bodies rest."""
+_CONVERGED = 1e-3
+"""Relative change of an adjoint below which its series has converged, per unit roundoff to the power of one half."""
+_MOST = 1000
+"""Most terms of that series."""
+
+
+class StaticEquilibrium:
+    """The fixed point x = step(x, parameters) of steps of the solver that start without motion.
+
+    Its derivative follows from that of one step: dx = (1 - step_x)^-1 step_p dp. The adjoint y of a gradient g solves
+    y = g + step_x^T y, as a series whose terms fall like the distance from the equilibrium in steps forwards.
+    """
+
+    def __init__(self, solver: Statics, model: Model, inputs: Inputs, bridge: Callable[[float], Bridge]):
+        """Nothing is computed yet.
+
+        Args:
+            solver: The method.
+            model: What it simulates.
+            inputs: Checks controls and parameters.
+            bridge: Makes a `Bridge` for one step of a given length [s].
+        """
+        self._solver, self._model, self._inputs, self._bridge = solver, model, inputs, bridge
+
+    def of(
+        self, control: Any, start: Any, dt: float, steps: int, tolerance: float | None, parameters: dict[str, Any]
+    ) -> Any:
+        """The state at rest; see `Simulation.equilibrium`."""
+        given = self._inputs.no_control if control is None else self._inputs.control(control)
+        fitted = self._inputs.parameters(parameters)
+        found = self._found(given, start, (dt, steps, tolerance), fitted)
+        inputs = {"control": given} | fitted
+        if not (torch.is_grad_enabled() and any(t.requires_grad for t in inputs.values())):
+            return type(start)(**found)
+        bridge, names = self._bridge(dt), [name for name in _PLACE if name in found]
+        place = {name: found[name].requires_grad_() for name in names}
+        outputs, _ = bridge.run(
+            found | place | {n: t.detach() for n, t in inputs.items()}, Segment(bridge, keep=True), 0
+        )
+        adjoint = _Adjoint([outputs[name] for name in names], list(place.values()))
+        fixed = {name: value.detach() for name, value in found.items()}
+        again, _ = bridge.run(fixed | inputs, Segment(bridge, keep=True), 0)
+        moved = _Implicit.apply(adjoint, *(again[name] for name in names))
+        return type(start)(**(fixed | dict(zip(names, moved, strict=True))))
+
+    def _found(self, control: torch.Tensor, start: Any, options: tuple, parameters: Tensors) -> Tensors:
+        """Fields of the state at rest, without gradient."""
+        model = self._inputs.model_with(parameters) if parameters else self._model
+        with at_turn(self._model.device), torch.no_grad():
+            state = self._solver.state(model)
+            names = [field.name for field in dataclasses.fields(state)]
+            for name in names:
+                wp.to_torch(getattr(state, name)).copy_(getattr(start, name))
+            rest = self._solver.equilibrium(model, state, control.detach().cpu().numpy(), *options)
+            return {name: wp.to_torch(getattr(rest, name)).clone() for name in names}
+
+
+class _Adjoint:
+    """Solves y = g + step_x^T y at the fixed point of a step."""
+
+    def __init__(self, after: Sequence[torch.Tensor], before: Sequence[torch.Tensor]):
+        self._after, self._before = after, before
+
+    def __call__(self, gradients: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        found, term = list(gradients), list(gradients)
+        enough = _CONVERGED * torch.finfo(found[0].dtype).eps ** 0.5
+        for _ in range(_MOST):
+            term = torch.autograd.grad(self._after, self._before, term, retain_graph=True)
+            found = [a + b for a, b in zip(found, term, strict=True)]
+            if all(b.norm() <= enough * a.norm() for a, b in zip(found, term, strict=True)):
+                return found
+        raise RuntimeError(
+            f"equilibrium: the adjoint has not converged in {_MOST} steps, since the slowest motion takes much longer "
+            f"than one; use a longer dt, or hold what floats"
+        )
+
+
+class _Implicit(torch.autograd.Function):
+    """The identity, whose gradient is that of the fixed point."""
+
+    @staticmethod
+    def forward(ctx: Any, adjoint: _Adjoint, *place: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        ctx.adjoint = adjoint
+        return tuple(p.clone() for p in place)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple:
+        return None, *ctx.adjoint(gradients)
