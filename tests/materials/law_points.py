@@ -18,6 +18,11 @@ from warpbots.numerics import matrix, precision, real, real_numpy
 COMPILED = {"float32": (3,), "float64": DIMENSIONS}[precision]
 """Dimensions in which every run judges laws at points: each law is a module of its own, which has to be compiled."""
 
+everywhere = pytest.mark.parametrize(
+    "dim", [pytest.param(dim, marks=() if dim in COMPILED else pytest.mark.slow) for dim in DIMENSIONS]
+)
+"""Parametrizes a test by dimensions, those that are not compiled in every run being slow."""
+
 
 def elasticities(laws: tuple[str, ...] = LAWS):
     """Parametrizes a test by laws, exponents of the added volumetric energy and dimensions.
