@@ -39,10 +39,13 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "docs" / "examples"))
 from own_solver import ExplicitFEM
 
 LAWS = ("neo_hookean", "fixed_corotated", "corotated", "linear", "st_venant_kirchhoff", "hencky")
-"""Constitutive laws: the keys of `warpbots.materials.LAWS`."""
+"""Constitutive laws of solids: the keys of `warpbots.materials.LAWS`."""
 
-UPRIGHT_LAWS = ("neo_hookean", "hencky")
-"""Laws with ln J, which are defined for det F > 0 alone."""
+FLUIDS = ("weakly_compressible",)
+"""Laws of fluids, likewise."""
+
+UPRIGHT_LAWS = ("neo_hookean", "hencky", *FLUIDS)
+"""Laws that are defined for det F > 0 alone."""
 
 ROTATING_LAWS = tuple(law for law in LAWS if law != "linear")
 """Laws that know a rotation from a stretch."""

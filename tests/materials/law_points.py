@@ -10,13 +10,18 @@ import functools
 import numpy as np
 import pytest
 import warp as wp
-from cases import DIMENSIONS, INCOMPRESSIBILITY, LAWS, lame, rotation_of
+from cases import DIMENSIONS, FLUIDS, INCOMPRESSIBILITY, LAWS, lame, rotation_of
 
 from warpbots.materials import elasticity
 from warpbots.numerics import matrix, precision, real, real_numpy
 
 COMPILED = {"float32": (3,), "float64": DIMENSIONS}[precision]
 """Dimensions in which every run judges laws at points: each law is a module of its own, which has to be compiled."""
+
+everywhere = pytest.mark.parametrize(
+    "dim", [pytest.param(dim, marks=() if dim in COMPILED else pytest.mark.slow) for dim in DIMENSIONS]
+)
+"""Parametrizes a test by dimensions, those that are not compiled in every run being slow."""
 
 
 def elasticities(laws: tuple[str, ...] = LAWS):
@@ -25,7 +30,7 @@ def elasticities(laws: tuple[str, ...] = LAWS):
     Each law alone and with one of the exponents in turn; all other pairs, which add the same term, are slow, and so are
     those in a plane in float32.
     """
-    quick = {(law, p) for i, law in enumerate(LAWS) for p in (0, INCOMPRESSIBILITY[1 + i % 2])}
+    quick = {(law, p) for i, law in enumerate(LAWS + FLUIDS) for p in (0, INCOMPRESSIBILITY[1 + i % 2])}
     points = [
         pytest.param(law, p, dim, marks=() if (law, p) in quick and dim in COMPILED else pytest.mark.slow)
         for law in laws
@@ -156,6 +161,10 @@ def reference(law: str, incompressibility: int, F: np.ndarray, E=1.0, nu=0.3) ->
         energy = mu * (np.log(s) ** 2).sum(-1) + lam / 2 * np.log(J) ** 2
         U, singular, _ = np.linalg.svd(F)
         stress = 2 * mu * (U * np.log(singular)[:, None]) @ np.swapaxes(U, 1, 2) + volume(lam * np.log(J))
+    elif law == "weakly_compressible":  # Tait: p = K/7 (J^-7 - 1), and its integral
+        K = lam + 2 * mu / 3
+        energy = K / 7 * (J - 1) + K / 42 * (J**-6 - 1)
+        stress = volume(-K / 7 * (J**-7 - 1) * J)
     else:
         raise ValueError(f"there is no reference for {law!r}: write one")
     if incompressibility:  # K (J - 1)^p with the bulk modulus K = E / (3 (1 - 2 nu))

@@ -5,14 +5,13 @@ import functools
 import numpy as np
 import pytest
 import warp as wp
-from cases import DIMENSIONS, lame
-from law_points import deformations, evaluate, rotations, turned
+from cases import lame
+from law_points import deformations, evaluate, everywhere, rotations, turned
 
 from warpbots.materials import drucker_prager
 from warpbots.numerics import matrix, precision, real, real_numpy
 
 pytestmark = pytest.mark.verification
-dimensions = pytest.mark.parametrize("dim", DIMENSIONS)
 
 E, NU, PHI = 2.0, 0.3, 32.0
 
@@ -57,7 +56,7 @@ def stresses(F: np.ndarray, nu: float = NU) -> np.ndarray:
 
 
 @pytest.mark.verification(float32=True)
-@dimensions
+@everywhere
 def test_grains_slide_at_the_friction_angle(dim, rng):
     """|dev(tau)| = -alpha tr(tau) where sheared too far, and no stress where grains are apart; the gap balances volume.
 
@@ -84,7 +83,7 @@ def test_grains_slide_at_the_friction_angle(dim, rng):
 
 
 @pytest.mark.parametrize("phi", [1.0, 20.0, 45.0, 89.0])
-@dimensions
+@everywhere
 def test_mohr_and_coulombs_law(dim, phi):
     """sin(phi) = (tau_max - tau_min) / -(tau_max + tau_min) in the plane and in triaxial compression."""
     F = np.diag([1.5, 0.2]) if dim == 2 else np.diag([0.1, 1.6, 1.6])
@@ -105,7 +104,7 @@ def test_what_was_pulled_apart_resists_when_it_is_together_again():
     assert gap == 0.0
 
 
-@dimensions
+@everywhere
 def test_observers_and_grain_do_not_matter(dim, rng):
     """F'(Q F) = Q F' and F'(F Q) = F' Q, with the same gap."""
     F = deformations(dim)
@@ -148,7 +147,7 @@ SIDES = {"elastic": (0.999, -0.1), "shear": (1.001, -0.1), "far": (3.0, -0.1), "
 """Part of the shear that friction can carry, and ln J + v."""
 
 
-@dimensions
+@everywhere
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("v", [0.0, 0.05])
 def test_gradients_on_all_sides_of_the_kinks(dim, side, v, rng):

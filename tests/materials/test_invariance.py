@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cases import ROTATING_LAWS
+from cases import FLUIDS, ROTATING_LAWS
 from law_points import deformations, elasticities, evaluate, lame, rotations
 
 pytestmark = pytest.mark.verification
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.verification
 TOLERANCE = 1e-12
 
 
-@elasticities(ROTATING_LAWS)
+@elasticities(ROTATING_LAWS + FLUIDS)
 def test_a_turned_observer_sees_the_same(law, incompressibility, dim, rng):
     """Frame indifference: Psi(Q F) = Psi(F) and tau(Q F) = Q tau(F) Q^T."""
     F = deformations(dim)
@@ -21,7 +21,7 @@ def test_a_turned_observer_sees_the_same(law, incompressibility, dim, rng):
     assert np.abs(turned.stress - Q @ point.stress @ np.swapaxes(Q, 1, 2)).max() < TOLERANCE * scale
 
 
-@elasticities(ROTATING_LAWS)
+@elasticities(ROTATING_LAWS + FLUIDS)
 def test_matter_has_no_grain(law, incompressibility, dim, rng):
     """Isotropy: Psi(F Q) = Psi(F) and tau(F Q) = tau(F)."""
     F = deformations(dim)
@@ -32,7 +32,7 @@ def test_matter_has_no_grain(law, incompressibility, dim, rng):
     assert np.abs(turned.stress - point.stress).max() < TOLERANCE * scale
 
 
-@elasticities(ROTATING_LAWS)
+@elasticities(ROTATING_LAWS + FLUIDS)
 def test_stress_exerts_no_torque(law, incompressibility, dim):
     """Tau is symmetric where the energy is frame-indifferent."""
     stress = evaluate(law, incompressibility, deformations(dim)).stress

@@ -6,7 +6,7 @@ h^2/6 |f'''| from truncation and eps/h |f| from rounding: 1e-10 for h = 1e-5 and
 
 import numpy as np
 import pytest
-from cases import LAWS, UPRIGHT_LAWS
+from cases import FLUIDS, LAWS, UPRIGHT_LAWS
 from law_points import deformations, elasticities, evaluate, lame, reference
 
 import warpbots.materials
@@ -19,6 +19,11 @@ def error(a: np.ndarray, b: np.ndarray) -> float:
     """Largest difference, each deformation gradient measured by one plus its largest entry of `b`."""
     a, b = (v.reshape(len(v), -1) for v in (a, b))
     return float((np.abs(a - b).max(1) / (1.0 + np.abs(b).max(1))).max())
+
+
+def truncation(law: str) -> float:
+    """Of fluids at the smallest volumes, 1/8, third derivatives are 1e3 times as large."""
+    return 1e3 if law in FLUIDS else 1.0
 
 
 def deformations_of(law: str, dim: int) -> np.ndarray:
@@ -39,24 +44,24 @@ def differences(f, F: np.ndarray) -> np.ndarray:
 
 
 def test_every_law_is_listed():
-    assert set(LAWS) == set(warpbots.materials.LAWS)
+    assert {*LAWS, *FLUIDS} == set(warpbots.materials.LAWS)
 
 
 @pytest.mark.verification
-@elasticities()
+@elasticities(LAWS + FLUIDS)
 def test_stress_is_the_slope_of_the_energy(law, incompressibility, dim):
     """P = dPsi/dF and tau = P F^T: by differences and by `wp.grad`."""
     F = deformations_of(law, dim)
     point = evaluate(law, incompressibility, F)
     slope = differences(lambda G: evaluate(law, incompressibility, G).energy, F)
     Ft = np.swapaxes(F, 1, 2)
-    assert error(point.stress, slope @ Ft) < 1e-9
+    assert error(point.stress, slope @ Ft) < 1e-9 * truncation(law)
     assert error(point.stress, point.energy_slope @ Ft) < 1e-12
     assert error(point.piola, point.energy_slope) < 1e-12
 
 
 @pytest.mark.verification(float32=True)
-@elasticities()
+@elasticities(LAWS + FLUIDS)
 def test_energy_and_stress_are_those_of_the_literature(law, incompressibility, dim):
     """Against a second implementation in singular values: float64 1e-11, float32 2e-5 of E."""
     F = deformations_of(law, dim)
@@ -69,7 +74,7 @@ def test_energy_and_stress_are_those_of_the_literature(law, incompressibility, d
 
 
 @pytest.mark.verification(float32=True)
-@elasticities()
+@elasticities(LAWS + FLUIDS)
 def test_nothing_is_stored_and_nothing_pulls_at_rest(law, incompressibility, dim):
     """Psi(I) = 0 and tau(I) = 0: exactly, but for rotations in 3D, which have rounding."""
     point = evaluate(law, incompressibility, np.eye(dim)[None])
@@ -79,7 +84,7 @@ def test_nothing_is_stored_and_nothing_pulls_at_rest(law, incompressibility, dim
 
 
 @pytest.mark.verification
-@elasticities()
+@elasticities(LAWS + FLUIDS)
 def test_stress_has_the_right_derivative_everywhere(law, incompressibility, dim, rng):
     """d(T : tau)/dF by differences, for a random T: at rest, where singular values (nearly) coincide, inside out."""
     F = deformations_of(law, dim)
@@ -87,11 +92,11 @@ def test_stress_has_the_right_derivative_everywhere(law, incompressibility, dim,
     point = evaluate(law, incompressibility, F, T=T)
     slope = differences(lambda G: (T * evaluate(law, incompressibility, G).stress).sum((1, 2)), F)
     assert np.isfinite(point.pull_slope).all()
-    assert error(point.pull_slope, slope) < 1e-8
+    assert error(point.pull_slope, slope) < 1e-8 * truncation(law)
 
 
 @pytest.mark.verification
-@elasticities()
+@elasticities(LAWS + FLUIDS)
 def test_stress_has_the_right_derivative_to_the_engineering_constants(law, incompressibility, dim, rng):
     """dtau/dE = tau/E, and dtau/dnu by complex step.
 

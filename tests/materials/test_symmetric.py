@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 import scipy.linalg
 import warp as wp
-from cases import DIMENSIONS
-from law_points import rotations
+from law_points import everywhere, rotations
 
 from warpbots.numerics import exp_symmetric, log_symmetric, matrix, precision, real_numpy
 
 pytestmark = pytest.mark.verification(float32=True)
-dimensions = pytest.mark.parametrize("dim", DIMENSIONS)
 
 TOLERANCE = {"float64": 2e-14, "float32": 1e-5}[precision]
 
@@ -47,7 +45,7 @@ def slopes(S: np.ndarray, G: np.ndarray) -> np.ndarray:
     return np.array([scipy.linalg.expm_frechet(s, g, compute_expm=False) for s, g in zip(S, G, strict=True)])
 
 
-@dimensions
+@everywhere
 def test_the_exponential_and_its_derivative_are_those_of_scipy(dim, rng):
     S, G = exponents(dim, rng)
     value, gradient = value_and_gradient(exp_symmetric(dim), S, G)
@@ -56,7 +54,7 @@ def test_the_exponential_and_its_derivative_are_those_of_scipy(dim, rng):
     assert (np.abs(gradient - slopes(S, G)).max() / np.abs(gradient).max()) < TOLERANCE
 
 
-@dimensions
+@everywhere
 def test_the_logarithm_is_the_inverse_and_so_is_its_derivative(dim, rng):
     S, G = exponents(dim, rng)
     A = np.array([scipy.linalg.expm(s) for s in S])

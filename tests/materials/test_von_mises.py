@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 import scipy.linalg
 import warp as wp
-from cases import DIMENSIONS, lame
-from law_points import deformations, evaluate, rotations
+from cases import lame
+from law_points import deformations, evaluate, everywhere, rotations
 
 from warpbots.materials import von_mises
 from warpbots.numerics import matrix, precision, real, real_numpy
 
 pytestmark = pytest.mark.verification
-dimensions = pytest.mark.parametrize("dim", DIMENSIONS)
 
 E, NU, YIELD, HARDENING = 2.0, 0.3, 0.1, 0.5
 
@@ -61,7 +60,7 @@ def equivalent(F: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.verification(float32=True)
-@dimensions
+@everywhere
 def test_stress_returns_to_the_yield_surface(dim, rng):
     """To rounding, whatever the trial; the volume stays, and elastic matter is not touched to the last bit."""
     F, a = deformations(dim), rng.uniform(0.0, 0.2, len(deformations(dim)))
@@ -93,7 +92,7 @@ def test_a_bar_that_is_pulled_or_pushed(strain):
     np.testing.assert_allclose(a_out, p, rtol=0, atol=1e-14)
 
 
-@dimensions
+@everywhere
 def test_observers_and_grain_do_not_matter(dim, rng):
     """F'(Q F) = Q F' and F'(F Q) = F' Q, with the same plastic strain."""
     F = deformations(dim)
@@ -153,7 +152,7 @@ def at_the_kink(dim: int, beyond: float, rng: np.random.Generator) -> np.ndarray
     return np.array([scipy.linalg.expm(x) for x in e]) @ rotations(rng, 40, dim)
 
 
-@dimensions
+@everywhere
 @pytest.mark.parametrize("beyond", [0.999, 1.001, 3.0])
 def test_gradients_on_both_sides_of_the_kink(dim, beyond, rng):
     """By deformation, plastic strain, E, nu, yield stress and hardening, against central differences on that side."""
@@ -174,7 +173,7 @@ def test_gradients_on_both_sides_of_the_kink(dim, beyond, rng):
         assert not gradients[2].any()
 
 
-def test_the_gradient_jumps_where_flow_begins(rng):
+def test_the_gradient_jumps_where_flow_begins():
     """By the yield stress it is 0 before and sum of w : dF'/dsigma_y + w_a / -(3 mu + H) beyond: it has two values."""
     mu, _ = lame(E, NU)
     slopes = []

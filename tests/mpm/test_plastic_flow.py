@@ -36,26 +36,29 @@ def equivalent_stress(sim: Simulation, state) -> np.ndarray:
 
 
 def test_a_block_that_falls_stays_dented_and_rubber_does_not():
-    """No particle is ever beyond its yield surface, plastic strain only grows, and elastic matter has none."""
+    """No particle is ever beyond its yield surface and some are on it; plastic strain grows; elastic matter has none."""
     fall = {"velocity": (0.0, -2.0), "gravity": (0.0, 0.0), "obstacles": (wb.floor(height=0.245, dim=2),)}
     rubber, clay = (
         Simulation(scene, MPM(1 / 16), 5e-3, None) for scene in (block(2, **fall), of_clay(block(2, **fall)))
     )
     assert rubber.state().plastic.shape == (1, 0)
     assert "yield_stress" not in rubber.parameters()
-    before, height = clay.state().plastic, {}
+    before, height, nearest = clay.state().plastic, {}, -np.inf
+    tolerance = {"float64": 1e-11, "float32": 1e-2}[precision]
     for sim in (rubber, clay):
         with torch.no_grad():
             motion = sim.rollout(None, 40)
         for _, state in motion.states():
             if sim is clay:
                 limit = 300.0 + 500.0 * to_numpy(state.plastic)
-                tolerance = {"float64": 1e-11, "float32": 1e-2}[precision]
-                assert (equivalent_stress(sim, state) <= limit + tolerance).all()
+                beyond = equivalent_stress(sim, state) - limit
+                assert beyond.max() <= tolerance
+                nearest = max(nearest, beyond.max())
                 assert (state.plastic >= before).all()
                 before = state.plastic
         height[sim] = float(np.ptp(to_numpy(motion.final.position)[0, :, 1]))
     assert before.max() > 0.1
+    assert abs(nearest) <= tolerance
     assert height[clay] < 0.97 * height[rubber]
 
 

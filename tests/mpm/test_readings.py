@@ -116,7 +116,7 @@ def test_gradients_of_readings(dim, rng):
     sim = Simulation(held(busy(dim)), MPM(1 / 8), 6e-3, 3, worlds=2)
     inputs = stirred(sim, rng, 1)
     inputs["control"] = inputs["control"][:, 0]
-    fields = vars(sim.state())
+    fields = fields_of(sim.state())
 
     def sensed(given: dict) -> dict[str, torch.Tensor]:
         state = sim.state(**{n: given[n] for n in fields})

@@ -11,6 +11,7 @@ from usd_cases import ODD, SOLIDS, STATIC, blob, full_scene, octahedron, rigid_s
 from warpbots import usd
 from warpbots.scene import (
     Box,
+    DruckerPrager,
     Fluid,
     Inertia,
     Joint,
@@ -23,6 +24,7 @@ from warpbots.scene import (
     SceneError,
     SoftBody,
     Task,
+    VonMises,
 )
 from warpbots.usd.geometry import gprim_reader
 from warpbots.usd.stage.schema import (
@@ -55,6 +57,10 @@ def written(request, tmp_path_factory):
         "rigid": rigid_scene(),
         "cloth": simple_scene(bodies=[cloth], actuators=()),
     }
+    for plasticity in (VonMises(1e3, 2e3), DruckerPrager(30.0)):
+        flesh = dataclasses.replace(ODD, law="hencky", incompressibility=0, plasticity=plasticity)
+        body = SoftBody("body", SOLIDS[3]["odd box"], flesh)
+        scenes[type(plasticity).__name__] = simple_scene(bodies=[body], actuators=())
     for name, scene in scenes.items():
         usd.write(folder / f"{name}.usda", scene)
         stages.append(Usd.Stage.Open(str(folder / f"{name}.usda")))
@@ -100,8 +106,8 @@ def test_every_row_of_the_table_is_written_with_its_type(written):
 def test_defaults_are_those_of_the_scene():
     for row in TABLE:
         cls, _, field = row.sets.partition(".")
-        if cls in ("Material", "SoftBody", "Obstacle", "Task", "Fluid") and row.default not in (..., None):
-            classes = {"Material": ODD, "Obstacle": Obstacle, "Task": Task, "Fluid": Fluid}
+        if cls in ("Material", "SoftBody", "Obstacle", "Task", "Fluid", "VonMises") and row.default not in (..., None):
+            classes = {"Material": ODD, "Obstacle": Obstacle, "Task": Task, "Fluid": Fluid, "VonMises": VonMises}
             classes["SoftBody"] = simple_scene().bodies[0]
             fields = {f.name: f.default for f in dataclasses.fields(classes[cls])}
             assert fields[field] == row.default, row

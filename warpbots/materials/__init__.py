@@ -1,15 +1,25 @@
 """Constitutive laws and return mappings as Warp functions of the deformation gradient."""
 
-from warpbots.materials import corotated, fixed_corotated, hencky, linear, neo_hookean, st_venant_kirchhoff
+from warpbots.materials import (
+    corotated,
+    fixed_corotated,
+    hencky,
+    linear,
+    neo_hookean,
+    st_venant_kirchhoff,
+    weakly_compressible,
+)
 from warpbots.materials.differential import DIFFERENTIALS, differential
 from warpbots.materials.drucker_prager import drucker_prager
-from warpbots.materials.elasticity import LAWS, elasticity, p_wave_modulus
+from warpbots.materials.elasticity import FLUIDS, LAWS, elasticity, p_wave_modulus
 from warpbots.materials.lame import lame_lambda, lame_mu
 from warpbots.materials.viscosity import viscous_stress
 from warpbots.materials.von_mises import von_mises
+from warpbots.materials.weakly_compressible import without_shear
 
 __all__ = [
     "DIFFERENTIALS",
+    "FLUIDS",
     "LAWS",
     "differential",
     "drucker_prager",
@@ -19,6 +29,7 @@ __all__ = [
     "p_wave_modulus",
     "viscous_stress",
     "von_mises",
+    "without_shear",
 ]
 
 LAWS["neo_hookean"] = neo_hookean.law
@@ -27,6 +38,7 @@ LAWS["corotated"] = corotated.law
 LAWS["linear"] = linear.law
 LAWS["st_venant_kirchhoff"] = st_venant_kirchhoff.law
 LAWS["hencky"] = hencky.law
+LAWS["weakly_compressible"] = weakly_compressible.law
 
 DIFFERENTIALS[neo_hookean.law] = neo_hookean.differential
 DIFFERENTIALS[fixed_corotated.law] = fixed_corotated.differential

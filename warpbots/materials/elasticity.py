@@ -9,10 +9,13 @@ from warpbots.materials.incompressible import incompressible
 from warpbots.materials.lame import lame_lambda, lame_mu
 from warpbots.numerics import matrix, real
 
-__all__ = ["LAWS", "elasticity", "p_wave_modulus"]
+__all__ = ["FLUIDS", "LAWS", "elasticity", "p_wave_modulus"]
 
 LAWS: dict[str, Callable[[int], tuple[wp.Function, wp.Function, wp.Function]]] = {}
 """Every law by its name: a function of the dimension that returns Psi, tau and P of (F, mu, lambda)."""
+
+FLUIDS = ("weakly_compressible",)
+"""Laws of fluids, which forget their shear after each step; MPM alone takes them."""
 
 
 @functools.cache

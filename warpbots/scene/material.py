@@ -18,7 +18,8 @@ class Material:
         poissons_ratio: Poisson's ratio nu, in (-1, 0.5).
         density: Mass density rho [kg/m^3] ([kg/m^2] in 2D), positive.
         law: Name of the constitutive law, a key of `warpbots.materials.LAWS`: ``neo_hookean``, ``fixed_corotated``,
-            ``corotated``, ``linear``, ``st_venant_kirchhoff``, ``hencky``, or one of your own.
+            ``corotated``, ``linear``, ``st_venant_kirchhoff``, ``hencky``, or one of your
+            own; ``weakly_compressible`` for a fluid under MPM, whose bulk modulus is E for nu = 1/3.
         incompressibility: Exponent p of the added volumetric energy K (J - 1)^p with K = E / (3 (1 - 2 nu))
             (Bonet & Wood 1997; ChainQueen eq. 14 with its factor corrected); an even number, or 0 for none. Larger is
             not stiffer near J = 1: 2 is the usual choice.

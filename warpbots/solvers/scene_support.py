@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import warp as wp
 
-from warpbots.materials import LAWS
+from warpbots.materials import FLUIDS, LAWS
 from warpbots.numerics import precision, real_numpy
 from warpbots.scene import Scene, SceneError, Servo, Torque, sheets_of
 from warpbots.scene.field_types import fitted
@@ -17,7 +17,7 @@ __all__ = [
     "refuse_far",
     "refuse_fluid",
     "refuse_materials",
-    "refuse_plasticity",
+    "refuse_flow",
     "refuse_rigid",
     "refuse_sheets",
     "refuse_states_without_gradient",
@@ -121,13 +121,18 @@ def refuse_materials(solver: str, scene: Scene) -> None:
                     )
 
 
-def refuse_plasticity(solver: str, scene: Scene) -> None:
-    """Raise if a scene for a solver of elastic matter has a material with a plasticity.
+def refuse_flow(solver: str, scene: Scene) -> None:
+    """Raise if a scene for a solver of elastic matter has a material that is a fluid or has a plasticity.
 
     Raises:
         SceneError: The first such body.
     """
     for body in scene.soft:
+        if body.material.law in FLUIDS:
+            raise SceneError(
+                f"SoftBody {body.name!r}: {solver} has no fluids, such as law={body.material.law!r}; use another law, "
+                f"or MPM"
+            )
         if body.material.plasticity is not None:
             raise SceneError(
                 f"SoftBody {body.name!r}: {solver} has no plasticity such as "

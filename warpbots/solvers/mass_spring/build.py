@@ -48,7 +48,7 @@ from warpbots.solvers.mass_spring.self_contact import radii, stiffnesses, warn_c
 from warpbots.solvers.mass_spring.springs import rows_of
 from warpbots.solvers.mass_spring.workspace import Sizes, Workspace
 from warpbots.solvers.matter import refuse_lost
-from warpbots.solvers.scene_support import refuse_copies, refuse_fluid, refuse_plasticity, refuse_rigid, refuse_sheets
+from warpbots.solvers.scene_support import refuse_copies, refuse_flow, refuse_fluid, refuse_rigid, refuse_sheets
 
 __all__ = ["build"]
 
@@ -75,7 +75,7 @@ def build(
     refuse_rigid("MassSpring", scene)
     refuse_sheets("MassSpring", scene)
     refuse_fluid("MassSpring", scene)
-    refuse_plasticity("MassSpring", scene)
+    refuse_flow("MassSpring", scene)
     refuse_thin(scene.obstacles, spacing, "masses", "MassSpring(spacing=...)")
     _refuse_actuators(scene)
     _refuse_incompressibility(scene)

@@ -1,9 +1,9 @@
-"""Plastic flow: after a step has moved matter, what is beyond its elastic range returns to the yield surface.
+"""Flow: after a step has moved matter, what is beyond its elastic range returns to the yield surface.
 
     F' = return((I + dt C') F)
 
-with the return mapping of the matter's plasticity, and F' = (I + dt C') F for elastic matter. The kernel reads what the
-step began with and C', so that nothing but states has to be kept for its adjoint, which Warp derives.
+with the return mapping of the matter's plasticity; a fluid forgets its shear, and elastic matter keeps F. The kernel
+reads what the step began with and C', so that nothing but states has to be kept for its adjoint, which Warp derives.
 """
 
 import functools
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 import warp as wp
 
-from warpbots.materials import drucker_prager, von_mises
+from warpbots.materials import FLUIDS, drucker_prager, von_mises, without_shear
 from warpbots.numerics import launch, launch_adjoint, matrix, real, struct_of
 from warpbots.scene import DruckerPrager, Material, VonMises
 from warpbots.solvers.device_arrays import device_array
@@ -23,7 +23,7 @@ __all__ = ["adj_flow", "flow", "flow_groups"]
 
 
 def flow_groups(materials: Iterable[Material], body: np.ndarray, worlds: int, device: wp.Device) -> tuple:
-    """All particles by the plasticity of their bodies, elastic ones too; none if all are elastic.
+    """All particles by how their bodies flow, elastic ones too; none if all are elastic.
 
     Args:
         materials: Material of each body.
@@ -31,10 +31,10 @@ def flow_groups(materials: Iterable[Material], body: np.ndarray, worlds: int, de
         worlds: Number of worlds.
         device: Device of the arrays.
     """
-    kinds = [None if m.plasticity is None else type(m.plasticity) for m in materials]
+    kinds = [m.law if m.law in FLUIDS else None if m.plasticity is None else type(m.plasticity) for m in materials]
     groups = []
     for kind in dict.fromkeys(kinds if any(kinds) else []):
-        own = np.flatnonzero(np.array([k is kind for k in kinds])[body])
+        own = np.flatnonzero(np.array([k == kind for k in kinds])[body])
         rows = (np.arange(worlds)[:, None] * len(body) + own).reshape(-1)
         if len(own):
             groups.append(FlowGroup(kind, device_array(rows, device, int)))
@@ -82,7 +82,7 @@ def _launches(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) 
 
 
 @functools.cache
-def _returned(kind: type | None, dim: int) -> wp.Function:
+def _returned(kind: type | str | None, dim: int) -> wp.Function:
     """Warp function (F', history') of (F, history, E, nu, strength, row of the particle)."""
     mat, Strength = matrix(dim), strength_arrays()
 
@@ -106,6 +106,16 @@ def _returned(kind: type | None, dim: int) -> wp.Function:
 
         return returned
 
+    if kind in FLUIDS:
+        forget_shear = without_shear(dim)
+
+        @wp.func
+        def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
+            """Of a fluid."""
+            return forget_shear(F), history
+
+        return returned
+
     @wp.func
     def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
         """Both unchanged."""
@@ -115,12 +125,12 @@ def _returned(kind: type | None, dim: int) -> wp.Function:
 
 
 @functools.cache
-def flow_kernel(kind: type | None, dim: int) -> wp.Kernel:
-    """Kernel over the particles of one plasticity, None for elastic ones; differentiated by Warp."""
+def flow_kernel(kind: type | str | None, dim: int) -> wp.Kernel:
+    """Kernel over the particles of one kind, as `FlowGroup.kind`; differentiated by Warp."""
     mat = matrix(dim)
     ConstitutionArrays, StrengthArrays = constitution_arrays(), strength_arrays()
     returned = _returned(kind, dim)
-    name = "elastic" if kind is None else kind.__name__.lower()
+    name = kind if isinstance(kind, str) else "elastic" if kind is None else kind.__name__.lower()
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.flow_{name}_{dim}d"))
     def flow_particles(

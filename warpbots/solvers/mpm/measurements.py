@@ -37,7 +37,8 @@ class Readings(ArrayFields[Array]):
         potential_energy: Potential energy in the field of gravity, zero at the origin [J], shape (worlds,).
         momentum: Momentum [kg m/s], shape (worlds,), vector.
         angular_momentum: Angular momentum about the origin [kg m^2/s], shape (worlds,): a number in 2D, a vector in 3D.
-        strain: Green-Lagrange strain (F^T F - I)/2 of each particle [1], shape (worlds, n_particles), matrix.
+        strain: Green-Lagrange strain (F^T F - I)/2 of each particle, of plastic matter its elastic part [1], shape
+            (worlds, n_particles), matrix.
         stress: Cauchy stress of each particle, those of actuators and of damping included [Pa], shape
             (worlds, n_particles), matrix.
         contact_force: Force of matter on each obstacle [N], shape (worlds, n_obstacles), vector.

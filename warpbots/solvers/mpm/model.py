@@ -54,14 +54,14 @@ class Group(LawGroup):
 
 @dataclasses.dataclass(frozen=True)
 class FlowGroup:
-    """Particles of one plasticity.
+    """Particles that flow in one way.
 
     Attributes:
-        kind: Class of the plasticity; None for elastic matter.
+        kind: Class of their plasticity, or the law of a fluid; None for elastic matter.
         rows: Indices of the particles in the arrays of all worlds, shape (worlds * count,), int.
     """
 
-    kind: type | None
+    kind: type | str | None
     rows: wp.array
 
 
@@ -73,9 +73,9 @@ class MPMState(ArrayFields[Array]):
         position: Positions [m], shape (worlds, n_particles), vector.
         velocity: Velocities [m/s], shape (worlds, n_particles), vector.
         velocity_gradient: The affine field C of APIC [1/s], shape (worlds, n_particles), matrix.
-        deformation: Deformation gradients F [1], of plastic matter its elastic part, shape (worlds, n_particles),
-            matrix.
-        plastic: What plastic matter remembers, zero for elastic matter: the accumulated plastic strain of `VonMises`
+        deformation: Deformation gradients F [1], of plastic matter its elastic part, of fluids J^(1/d) I, shape
+            (worlds, n_particles), matrix.
+        plastic: What plastic matter remembers, zero for all other: the accumulated plastic strain of `VonMises`
             [1], the gap between grains of `DruckerPrager` as the logarithm of a volume [1], shape (worlds,
             n_particles), or (worlds, 0) if all matter is elastic.
     """
@@ -111,7 +111,7 @@ class MPMModel(ArrayModel):
         device: Device of all arrays.
         matter: All soft bodies of one world as particles at rest, on the host.
         groups: Which particles follow which law.
-        flows: Which particles have which plasticity; empty if all are elastic.
+        flows: Which particles flow in which way; empty if all are elastic.
         grid: The background grid of one world.
         youngs_modulus: Young's modulus [Pa], shape (worlds, n_particles).
         poissons_ratio: Poisson's ratio [1], shape (worlds, n_particles).

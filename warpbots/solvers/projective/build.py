@@ -41,7 +41,7 @@ from warpbots.solvers.projective.mesh import Mesh, assemble
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.topology import Sizes, Topology
 from warpbots.solvers.projective.workspace import Workspace
-from warpbots.solvers.scene_support import refuse_copies, refuse_materials, refuse_plasticity
+from warpbots.solvers.scene_support import refuse_copies, refuse_flow, refuse_materials
 
 __all__ = ["build"]
 
@@ -297,4 +297,4 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
     if scene.dim != 3:
         raise SceneError("ProjectiveDynamics simulates bodies in space; this scene is 2D: use MPM or MassSpring")
     refuse_materials("ProjectiveDynamics", scene)
-    refuse_plasticity("ProjectiveDynamics", scene)
+    refuse_flow("ProjectiveDynamics", scene)
