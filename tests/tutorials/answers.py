@@ -60,4 +60,12 @@ ANSWERS = {
             "hold = torch.zeros(3)",
         ),
     ],
+    "07_gradients": [
+        ("by_g = 1.0 * (1.0 + h) / 2", "by_g = 0.5"),
+        ("falls_by = 100", "falls_by = 10"),
+        (
+            "guess = torch.tensor([0.7], requires_grad=True)\nfor _ in range(3):\n    there = slide(guess, single)\n    (rate,) = torch.autograd.grad(there.sum(), guess)\n    guess = (guess + (0.3 - there) / rate).detach().requires_grad_()\ntilt = guess.item()",
+            "tilt = 0.3",
+        ),
+    ],
 }
