@@ -68,4 +68,9 @@ ANSWERS = {
             "tilt = 0.3",
         ),
     ],
+    "08_identification": [
+        ("from_sag = 196 * noise / sag", "from_sag = 100 * noise / sag"),
+        ("shrink = 2", "shrink = 4"),
+        ("force = 2.0", "force = 1.0"),
+    ],
 }
