@@ -73,4 +73,12 @@ ANSWERS = {
         ("shrink = 2", "shrink = 4"),
         ("force = 2.0", "force = 1.0"),
     ],
+    "09_codesign": [
+        ("firm = [1.4, 1.25, 1.15, 0.95, 0.75, 0.5]", "firm = [0.5, 0.75, 0.95, 1.15, 1.25, 1.4]"),
+        ("dearer = (10 / 8) ** 2", "dearer = 10 / 8"),
+        (
+            'softest = wb.Simulation(wb.usd.read(path), solver, dt, substeps).parameter("youngs_modulus").min().item()',
+            "softest = E",
+        ),
+    ],
 }
