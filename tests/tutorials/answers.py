@@ -60,4 +60,25 @@ ANSWERS = {
             "hold = torch.zeros(3)",
         ),
     ],
+    "07_gradients": [
+        ("by_g = 1.0 * (1.0 + h) / 2", "by_g = 0.5"),
+        ("falls_by = 100", "falls_by = 10"),
+        (
+            "guess = torch.tensor([0.7], requires_grad=True)\nfor _ in range(3):\n    there = slide(guess, single)\n    (rate,) = torch.autograd.grad(there.sum(), guess)\n    guess = (guess + (0.3 - there) / rate).detach().requires_grad_()\ntilt = guess.item()",
+            "tilt = 0.3",
+        ),
+    ],
+    "08_identification": [
+        ("from_sag = 196 * noise / sag", "from_sag = 100 * noise / sag"),
+        ("shrink = 2", "shrink = 4"),
+        ("force = 2.0", "force = 1.0"),
+    ],
+    "09_codesign": [
+        ("firm = [1.4, 1.25, 1.15, 0.95, 0.75, 0.5]", "firm = [0.5, 0.75, 0.95, 1.15, 1.25, 1.4]"),
+        ("dearer = (10 / 8) ** 2", "dearer = 10 / 8"),
+        (
+            'softest = wb.Simulation(wb.usd.read(path), solver, dt, substeps).parameter("youngs_modulus").min().item()',
+            "softest = E",
+        ),
+    ],
 }
