@@ -1,15 +1,12 @@
 """Static equilibrium: where bodies rest under their loads, actuators and contacts."""
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import warp as wp
 
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
-
-if TYPE_CHECKING:
-    from warpbots.solvers.projective.solver import ProjectiveDynamics
 
 __all__ = ["Equilibrium", "equilibrium"]
 
@@ -32,7 +29,7 @@ class Equilibrium:
 
 
 def equilibrium(
-    solver: "ProjectiveDynamics",
+    solver: Any,
     model: ProjectiveModel,
     control: np.ndarray | None = None,
     state: ProjectiveState[wp.array] | None = None,
@@ -49,7 +46,7 @@ def equilibrium(
     bodies creep from `state`. A long step of a simulation that starts there has the derivatives of the equilibrium.
 
     Args:
-        solver: Has the tolerance of a step.
+        solver: A `ProjectiveDynamics`, which has the tolerance of a step.
         model: What is loaded.
         control: Control signals in [-1, 1], shape (worlds, channels) or (channels,); None for no control.
         state: Where to start; None for rest. Its velocities do not count.
