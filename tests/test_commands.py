@@ -278,4 +278,6 @@ def test_commands_in_texts_name_what_exists():
             at = next((place / script for place in places if (place / script).is_file()), None)
             assert at, (line, where)
             source = at.read_text() + cli * (at == ROOT / "run.py")
+            beside = (at.parent / f"{name}.py" for name in re.findall(r"^from (\w+) import", source, re.M))
+            source += "".join(path.read_text() for path in beside if path.is_file())
         assert all(f'"{option}"' in source for option in options), (line, where)
