@@ -21,6 +21,7 @@ SCENES = (
     "flat",
     "machine",
     "particles",
+    "yielding",
     "springs",
     "cubes",
     "winged",

@@ -82,6 +82,16 @@ def flat() -> dict[str, np.ndarray]:
     return moved(sim, velocity=np.array([1.5, -0.8]))
 
 
+def yielding() -> dict[str, np.ndarray]:
+    """MPM in a plane, of matter that yields and of sand."""
+    import cases
+
+    import warpbots as wb
+
+    sim = wb.Simulation(cases.yielding(2), wb.MPM(1 / 16), 1e-3, 2, worlds=2)
+    return moved(sim, velocity=np.array([1.5, -0.8]))
+
+
 def machine() -> dict[str, np.ndarray]:
     """Springs in a plane: bars with a motor between them, which touch each other and the ground."""
     import warpbots as wb

@@ -23,7 +23,7 @@ GATHERED = ("springs", "machine", "cubes", "winged", "turning", "driven", "breat
 TOUCHING = dict.fromkeys(("springs", "cubes", "breathing", "tied", "sled", "particles"), "friction")
 TOUCHING["hand"] = "contact_stiffness"
 """Scenes in contact, and a parameter that moves them only there."""
-SCATTERED = ("flat", "particles")
+SCATTERED = ("flat", "particles", "yielding")
 """Scenes whose particles add to nodes by atomic operations, which round as they come."""
 
 
