@@ -148,7 +148,7 @@ def test_split_steps_end_where_those_of_the_factored_matrix_do(case):
     ends, counts = [], []
     for splitting in (False, True):
         solver = ProjectiveDynamics(
-            0.02 if case == "bones" else 0.04, 1e-13, 20000, collisions=False, splitting=splitting
+            0.02 if case == "bones" else 0.04, 1e-12, 20000, collisions=False, splitting=splitting
         )
         sim = Simulation(SPLIT[case](), solver, 1.0 / 30.0, substeps=1)
         ends.append(sim.rollout(None, 2).final.position[0].numpy())

@@ -41,7 +41,7 @@ def test_a_hanging_bar_is_stretched_by_its_weight():
     stretch = (x - X)[tip, 0]
     np.testing.assert_allclose(stretch, RHO * g * length**2 / (2.0 * E), rtol=4e-3)
     np.testing.assert_allclose(stretch.mean(), RHO * g * length**2 / (2.0 * E), rtol=2e-3)
-    assert found.residual < 1e-9 * RHO * g * length * 0.04**2
+    assert found.residual < 1e-8 * RHO * g * length * 0.04**2
     assert found.state.velocity.numpy().max() == 0.0
 
 
@@ -93,7 +93,7 @@ def test_faults():
     solver = ProjectiveDynamics(0.02)
     model = solver.build(dataclasses.replace(rod((0.0, 0.0, -9.81)), constraints=()))
     with pytest.raises(
-        RuntimeError, match=r"equilibrium: a node still moves by .* m in a step .* hold bodies that float"
+        RuntimeError, match=r"equilibrium: a node still moves by .* m in a step .* constrain free bodies"
     ):
         equilibrium(solver, model, dt=0.01, steps=3)
     with pytest.raises(ValueError, match="equilibrium: dt must be positive"):

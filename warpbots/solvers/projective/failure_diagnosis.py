@@ -20,7 +20,6 @@ def diagnosis(
     before: dict[str, np.ndarray],
     after: dict[str, np.ndarray],
     dt: float,
-    tolerance: float,
     max_iterations: int,
     memory: int,
 ) -> str:
@@ -31,7 +30,6 @@ def diagnosis(
         before: Fields of the last state as NumPy arrays.
         after: Fields of the bad state.
         dt: Length of the step [s].
-        tolerance: Size of a correction at which the step would have converged [m].
         max_iterations: Number of iterations after which it has failed.
         memory: Number of corrections that the acceleration remembers.
     """
@@ -52,7 +50,8 @@ def diagnosis(
     if emptied := _emptied(model, w, position, dt):
         return emptied
     inverted = _inverted(model, position.astype(float) + _displacement(model, dt, w))
-    converged = size <= tolerance
+    enough = float(progress.enough.numpy()[w])
+    converged = size <= enough
     if lost := _lost(model, w, position, converged and not inverted):
         return f"{lost}; move bodies apart that overlap at the start, {shorter}, or collisions=False"
     if converged:
@@ -70,11 +69,11 @@ def diagnosis(
         if memory >= _LONG_MEMORY
         else f"a longer memory of the acceleration (memory={_LONG_MEMORY}, now {memory}) or "
     )
+    among = f", with {inverted}" if inverted else ""
     return (
-        f"the step did not converge in world {w}: after {iterations} iterations the last correction moves a node by "
-        f"{size:.3g} m (tolerance {tolerance:.3g} m){f', with {inverted}' if inverted else ''}; {shorter}, a larger "
-        f"tolerance or weaker actuators; {longer}more iterations (max_iterations, now {max_iterations}) help with long "
-        f"steps of stiff matter"
+        f"the step did not converge in world {w}: after {iterations} iterations the estimated error of a node is "
+        f"{size:.3g} m (tolerance {enough:.3g} m){among}; {shorter}, a larger tolerance or weaker actuators; "
+        f"{longer}more iterations (max_iterations, now {max_iterations}) help with long steps of stiff matter"
     )
 
 

@@ -18,9 +18,8 @@ class StepReport:
 
     Attributes:
         iterations: Number of iterations, shape (worlds,).
-        correction: Size of the last correction [m]: the largest displacement of a node, or the displacement that is
-            equivalent to the largest change of a contact force, shape (worlds,). A step has converged when it is at
-            most the tolerance.
+        correction: Largest displacement of a node by the last correction, or its estimated error if that is larger
+            [m], shape (worlds,). A step has converged when it is at most the tolerance.
         tolerance: The tolerance [m].
         residual: Largest residual force on a node before the last correction [N], shape (worlds,).
         contacts: Number of active contacts, shape (worlds,).

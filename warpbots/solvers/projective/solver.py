@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import launch, precision, real, record, vector, while_loop
+from warpbots.numerics import if_then, launch, precision, real, record, vector, while_loop
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform
 from warpbots.solvers.articulated import Articulated
@@ -24,9 +24,11 @@ from warpbots.solvers.projective.failure_diagnosis import diagnosis
 from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest
 from warpbots.solvers.projective.global_step import GlobalStep
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
+from warpbots.solvers.projective.iterate.newton import take_newton_steps
 from warpbots.solvers.projective.measurements import ProjectiveReadings, readings, sense
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState, SkeletalState
 from warpbots.solvers.projective.report import StepReport, report_of
+from warpbots.solvers.projective.second_derivative import SecondDerivative
 from warpbots.solvers.projective.statics import equilibrium
 from warpbots.solvers.projective.step_adjoint import step_adjoint
 from warpbots.solvers.scene_support import refuse_states_without_gradient, refuse_worlds
@@ -34,6 +36,14 @@ from warpbots.solvers.scene_support import refuse_states_without_gradient, refus
 __all__ = ["ProjectiveDynamics"]
 
 _TOLERANCE = {"float32": 1e-5, "float64": 1e-8}
+_ROUNDING = {"float32": 5e-7, "float64": 1e-15}
+"""Least tolerances [mean edges]."""
+_SHORT = 0.01
+"""Length of steps below which an error in displacements is worth more, because it is one of velocities [s]."""
+_NEWTON_STEPS = 5
+"""Newton steps that an iteration may take."""
+_FORCING = 1e-4
+"""Residual that is left of them, relative to the one before."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,8 +93,9 @@ class ProjectiveDynamics:
         margin: Safe part of the stability bound [1]; there is no bound.
         cell_size: Length of the edges of shapes that are no meshes yet [m]; None to choose it for a scene (`sized`).
             Tetrahedra, sheets and trusses stay as they are.
-        tolerance: A step has converged when a correction moves no node further [mean edges]; None for 1e-5 in single
-            and 1e-8 in double precision. The adjoint converges at the same size relative to its first correction, or to
+        tolerance: A step has converged when neither the last correction nor the estimated error of a node is larger
+            [mean edges], in steps below 10 ms in proportion to their length; None for 1e-5 in single and 1e-8 in double
+            precision, not below 5e-7 and 1e-15. The adjoint converges at the same size relative to its solution, or to
             its first residual without contact.
         max_iterations: Number of iterations after which a step has failed.
         memory: Number of corrections that the acceleration remembers.
@@ -103,7 +114,7 @@ class ProjectiveDynamics:
     cell_size: float | None = None
     tolerance: float | None = None
     max_iterations: int = 2000
-    memory: int = 10
+    memory: int = 20
     collisions: bool = True
     splitting: bool = False
 
@@ -112,8 +123,11 @@ class ProjectiveDynamics:
         if self.cell_size is not None and self.cell_size <= 0.0:
             raise ValueError(f"ProjectiveDynamics: cell_size must be positive [m], got {self.cell_size:g}")
         tolerance = _TOLERANCE[precision] if self.tolerance is None else self.tolerance
-        if tolerance <= 0.0:
-            raise ValueError(f"ProjectiveDynamics: tolerance must be positive [mean edges], got {tolerance:g}")
+        if not tolerance >= _ROUNDING[precision]:
+            raise ValueError(
+                f"ProjectiveDynamics: tolerance must be at least {_ROUNDING[precision]:g} [mean edges] in {precision}, "
+                f"got {tolerance:g}{'; use WARPBOTS_PRECISION=float64' if precision == 'float32' else ''}"
+            )
         object.__setattr__(self, "tolerance", tolerance)
         if self.max_iterations < 1 or self.memory < 1:
             raise ValueError(
@@ -178,8 +192,7 @@ class ProjectiveDynamics:
             after: Fields of the bad state.
             dt: Length of the step [s].
         """
-        tolerance = self.tolerance * model.matter.edge
-        return diagnosis(model, before, after, dt, tolerance, self.max_iterations, self.memory)
+        return diagnosis(model, before, after, dt, self.max_iterations, self.memory)
 
     def step(
         self, model: ProjectiveModel, state: ProjectiveState, control: wp.array, state_out: ProjectiveState, dt: float
@@ -224,11 +237,15 @@ class ProjectiveDynamics:
             skeleton.correct(where, f)
             global_step.guide(f)
 
+        second = SecondDerivative(model, global_step, start)
+        tolerance = self._tolerance_of(dt)
+        newton_steps = _NEWTON_STEPS if second.symmetric else 0
+
         def iterate() -> None:
             active = progress.active
             skeleton.pose(active, z)
             skeleton.join(active)
-            contact.detection.search(z, self.tolerance)
+            contact.detection.search(z, tolerance)
             global_step.place(active, z)
             evaluate_residual(model, dataclasses.replace(start, active=active), v)
             contact.push(active, z)
@@ -236,10 +253,19 @@ class ProjectiveDynamics:
             move(active)
             contact.solve_forces(active, z, f)
             contact.follow(f, move)
-            accelerate(it, self.tolerance * model.matter.edge, False, self.max_iterations)
+            accelerate(it, tolerance, model.matter.edge, self.max_iterations, newton_steps)
             contact.detection.ask(z)
 
+        def newton() -> None:
+            second.evaluate()
+            f.zero_()
+            second.solve(progress.waiting, workspace.residual, f, _FORCING, self.max_iterations)
+            take_newton_steps(it, workspace.krylov, newton_steps)
+
         while_loop(progress.any, iterate)
+        for _ in range(newton_steps):
+            if_then(progress.any_waiting, newton)
+            while_loop(progress.any, iterate)
         skeleton.pose(workspace.everywhere, z)
         for kind, elements in model.elements:
             if kind.forbid is not None:
@@ -258,6 +284,10 @@ class ProjectiveDynamics:
         workspace.stepped.fill_(1)
         reads = [*state.fields(), control, *model.parameter_arrays()]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
+
+    def _tolerance_of(self, dt: float) -> float:
+        """Tolerance of steps of `dt` [mean edges]."""
+        return self.tolerance * min(1.0, dt / _SHORT)
 
     def _step_adjoint(
         self, model: ProjectiveModel, state: ProjectiveState, control: wp.array, state_out: ProjectiveState, dt: float
@@ -287,7 +317,7 @@ class ProjectiveDynamics:
         Raises:
             RuntimeError: The last thing that ran was not a step of this length.
         """
-        return report_of(model, dt, self.tolerance)
+        return report_of(model, dt, self._tolerance_of(dt))
 
     def readings(self, model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveReadings[wp.array]:
         """Fresh arrays for `sense`; `SkeletalReadings` where the scene has bones."""

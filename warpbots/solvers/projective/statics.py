@@ -53,8 +53,6 @@ def equilibrium(
         dt: Length of a step [s]. A body that nothing but friction and contact holds may need shorter ones.
         steps: Number of steps after which to give up.
         tolerance: Largest displacement of a node in the last step [mean edges]; None for the tolerance of `solver`.
-            Steps whose iterations converge slowly, as of slender bodies that bend far, arrive at about a thousand times
-            the latter only.
 
     Raises:
         ValueError: `control` has the wrong shape, or `dt`, `steps` or `tolerance` is not positive.
@@ -82,7 +80,7 @@ def equilibrium(
             return Equilibrium(state, residual, moved, count)
     raise RuntimeError(
         f"equilibrium: a node still moves by {moved.max():.3g} m in a step (tolerance {small:.3g} m) after {steps} "
-        f"steps of {dt:g} s; hold bodies that float, use more steps or another dt, or accept a larger tolerance"
+        f"steps of {dt:g} s; constrain free bodies, use more steps or another dt, or accept a larger tolerance"
     )
 
 

@@ -17,8 +17,9 @@ from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest,
 from warpbots.solvers.projective.global_matrix import GlobalMatrix
 from warpbots.solvers.projective.global_step import GlobalStep
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
-from warpbots.solvers.projective.iterate.minres import hand_over, minres
+from warpbots.solvers.projective.iterate.minres import hand_over
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
+from warpbots.solvers.projective.second_derivative import SecondDerivative
 
 __all__ = ["solve_adjoint", "step_adjoint"]
 
@@ -105,42 +106,26 @@ def solve_adjoint(
     For a linear problem the iteration of the step is linear. H is symmetric without contact, a fluid and bones. The
     residual at nodes that are bound to bones stays in `Workspace.residual`.
     """
-    workspace, topology, device, it = model.workspace, model.topology, model.device, matrix.iteration
-    workspace.column.zero_()
-    for kind, elements in model.elements:
-        for kernel, dim, inputs in kind.stiffness(elements, model, point):
-            launch(kernel, dim, inputs, [], device)
+    workspace, it = model.workspace, matrix.iteration
     a, f = it.history.z, it.history.f
     a.zero_()
-
-    def residual(active: wp.array, g: wp.array, a: wp.array, out: wp.array) -> None:
-        inputs = [model.nodes, topology.row, topology.neighbor, point.h, active, g, a, workspace.column]
-        launch(nodes.product_kernel, (model.worlds, topology.sizes.nodes), inputs, [out], device)
-        global_step.gas.pull(active, a, out)
-        for kind, elements in model.elements:
-            if kind.product is not None:
-                for kernel, dim, inputs in kind.product(elements, model, point, active, a, out):
-                    launch(kernel, dim, inputs, [], device)
-        global_step.guide(out)
-
-    def precondition(active: wp.array, r: wp.array, out: wp.array) -> None:
-        global_step.solve(active, r, out, linear=True)
+    second = SecondDerivative(model, global_step, point)
+    second.evaluate()
 
     def evaluate(active: wp.array) -> None:
         skeleton.residual(active, a)
-        residual(active, workspace.seed, a, workspace.residual)
+        second.residual(active, workspace.seed, a, workspace.residual)
         contact.pull(active, point.u, a)
 
-    if model.skeleton is None and model.scene.fluid is None:
-        krylov, listed = workspace.krylov, workspace.contact.contacts.listed
-        minres(krylov, listed, workspace.seed, a, residual, precondition, tolerance, limit)
+    if second.symmetric:
+        second.solve(workspace.everywhere, workspace.seed, a, tolerance, limit)
         begin(it)
-        hand_over(krylov, it.progress)
+        hand_over(workspace.krylov, it.progress)
     else:
         begin(it)
 
     def move(where: wp.array) -> None:
-        precondition(where, workspace.residual, f)
+        second.precondition(where, workspace.residual, f)
         skeleton.correct(where, f, transposed=True)
         global_step.guide(f)
 
@@ -150,7 +135,7 @@ def solve_adjoint(
         move(active)
         contact.solve_adjoint_forces(active, a, f)
         contact.follow_adjoint(point.u, f, move)
-        accelerate(it, tolerance, True, limit)
+        accelerate(it, tolerance, None, limit)
 
     while_loop(it.progress.any, iterate)
     if model.skeleton is not None:

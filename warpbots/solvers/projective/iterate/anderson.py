@@ -14,17 +14,22 @@ the changes and takes the plain step from there, or half of it.
 import warp as wp
 
 from warpbots.numerics import launch, launch_lanes, real
-from warpbots.solvers.projective.iterate.anderson_arrays import LANES, History, Iteration, Progress
+from warpbots.solvers.projective.iterate.anderson_arrays import (
+    IDLE,
+    LANES,
+    REJECTED,
+    TAKEN,
+    WAITS,
+    History,
+    Iteration,
+    Progress,
+)
+from warpbots.solvers.projective.iterate.convergence import judge, start
 
-__all__ = ["accelerate", "begin", "restart"]
+__all__ = ["accelerate", "begin", "mix", "restart"]
 
-_GROWTH = wp.constant(wp.float64(10.0))  # of a correction relative to the last one, above which a point is rejected
-_BETTER = wp.constant(wp.float64(0.9))  # of the smallest norm, below which a point is progress
-_PATIENCE = wp.constant(20)  # points without progress after which the changes are discarded
-_ZERO, _ONE, _HALF = (wp.constant(wp.float64(c)) for c in (0.0, 1.0, 0.5))
+_ZERO = wp.constant(wp.float64(0.0))
 _DEPENDENT = wp.constant(wp.float64(1e-12))  # part of its square that a change needs orthogonal to later ones
-_IDLE, _REJECTED, _TAKEN, _LAST = (wp.constant(k) for k in range(-1, 3))  # results for a point
-_LEAST = wp.constant(wp.float64(1e-6))  # share of a plain step below which the iteration has failed
 
 
 def begin(it: Iteration) -> None:
@@ -32,19 +37,24 @@ def begin(it: Iteration) -> None:
     launch(begin_kernel, it.worlds, [it.count], [it.progress], it.device)
 
 
-def accelerate(it: Iteration, tolerance: float, relative: bool, limit: int) -> None:
+def accelerate(it: Iteration, tolerance: float, length: float | None, limit: int, newton_steps: int = 0) -> None:
     """Replace ``history.z`` by the next point, given its correction ``history.f``.
 
     Args:
         it: The iteration.
-        tolerance: Size of the largest entry of a correction at which a world has converged [m].
-        relative: Whether `tolerance` is relative to the size of the first correction instead.
+        tolerance: Estimated error at which a world has converged [length], in the largest entry of the point.
+        length: Unit of the tolerance [m]; None for the largest entry of the point itself.
         limit: Number of iterations after which a world has failed.
+        newton_steps: Number of Newton steps for which a world may wait, see `newton`.
     """
+    judge(it, tolerance, length, limit, newton_steps)
+    launch(change_kernel, (it.worlds, it.count), [it.progress], [it.history], it.device)
+    mix(it)
+
+
+def mix(it: Iteration) -> None:
+    """Take the accelerated step in worlds whose point was taken."""
     worlds, chunks, slots, h, p = it.worlds, it.chunks, it.slots, it.history, it.progress
-    launch_lanes(measure_kernel, (worlds, chunks), LANES, [it.count, h], [p], it.device)
-    launch(judge_kernel, worlds, [chunks, slots, wp.float64(tolerance), int(relative), limit], [p], it.device)
-    launch(change_kernel, (worlds, it.count), [p], [h], it.device)
     launch_lanes(product_kernel, (worlds, slots, chunks), LANES, [it.count, slots, h], [p], it.device)
     launch(gram_kernel, (worlds, slots), [chunks, slots], [p], it.device)
     launch(weigh_kernel, worlds, [slots], [p], it.device)
@@ -56,9 +66,7 @@ def restart(progress: Progress, w: int):
     """Discard all changes: another problem is solved from here."""
     progress.fresh[w] = 1
     progress.known[w] = 0
-    progress.share[w] = _ONE
-    progress.stalled[w] = 0
-    progress.best[w] = wp.float64(1e300)
+    start(progress, w)
 
 
 @wp.kernel(enable_backward=False)
@@ -74,115 +82,13 @@ def begin_kernel(
     progress_out.used[w] = count
     progress_out.converged[w] = 0
     progress_out.iterations[w] = 0
+    progress_out.waiting[w] = 0
+    progress_out.newton_steps[w] = 0
+    progress_out.newton[w] = 0
     restart(progress_out, w)
     if w == 0:
         progress_out.any[0] = progress_out.active.shape[0]
-
-
-@wp.func
-def larger(a: real, b: real):
-    """The larger one of two numbers, or NaN."""
-    return wp.where(b <= a or wp.isnan(a), a, b)
-
-
-@wp.kernel(enable_backward=False)
-def measure_kernel(
-    # model
-    count: int,
-    # work
-    history: History,
-    # out
-    progress_out: Progress,
-):
-    """Squared norm of the correction, and its largest entry, of every part of every world."""
-    w, c, lane = wp.tid()
-    if progress_out.active[w] == 0:
-        return
-    chunks = progress_out.square.shape[0] / progress_out.active.shape[0]
-    square = wp.float64(0.0)
-    largest = real(0.0)
-    for i in range(c * wp.block_dim() + lane, progress_out.used[w], chunks * wp.block_dim()):
-        f = history.f[w * count + i]
-        d = f[0] * f[0] + f[1] * f[1] + f[2] * f[2]
-        square += wp.float64(history.weight[i] * d)
-        largest = larger(largest, d * history.unit[i] * history.unit[i])
-    total = wp.tile_sum(wp.tile(square))[0]
-    most = wp.tile_reduce(larger, wp.tile(largest))[0]
-    if lane == 0:
-        progress_out.square[w * chunks + c] = total
-        progress_out.largest[w * chunks + c] = wp.sqrt(wp.float64(most))
-
-
-@wp.kernel(enable_backward=False)
-def judge_kernel(
-    # model
-    chunks: int,
-    slots: int,
-    # state
-    tolerance: wp.float64,
-    relative: int,
-    limit: int,
-    # out
-    progress_out: Progress,
-):
-    """Whether the point is accepted, and whether the iteration goes on."""
-    w = wp.tid()
-    if progress_out.active[w] == 0:
-        progress_out.taken[w] = _IDLE
-        return
-    square = wp.float64(0.0)
-    size = wp.float64(0.0)
-    for c in range(chunks):
-        square += progress_out.square[w * chunks + c]
-        part = progress_out.largest[w * chunks + c]
-        if not (part <= size):
-            size = part
-    norm = wp.sqrt(square)
-    iterations = progress_out.iterations[w] + 1
-    progress_out.iterations[w] = iterations
-    if iterations == 1:
-        progress_out.first[w] = wp.where(relative == 1, wp.max(size, wp.float64(1e-300)), _ONE)
-        progress_out.norm[w] = norm
-    share = progress_out.share[w]
-    taken = _TAKEN
-    known = progress_out.known[w]
-    if not wp.isfinite(norm) or (known > 0 and norm > _GROWTH * progress_out.norm[w]):
-        taken = _REJECTED
-        if known == 0:
-            share = _HALF * share
-        progress_out.known[w] = 0
-        if iterations == 1 or share < _LEAST:
-            progress_out.size[w] = norm
-            progress_out.active[w] = 0
-            taken = _IDLE
-    else:
-        progress_out.size[w] = size / progress_out.first[w]
-        progress_out.norm[w] = norm
-        share = _ONE
-        if norm < _BETTER * progress_out.best[w] or iterations == 1:
-            progress_out.best[w] = norm
-            progress_out.stalled[w] = 0
-        else:
-            progress_out.stalled[w] = progress_out.stalled[w] + 1
-        if progress_out.stalled[w] > _PATIENCE:
-            progress_out.stalled[w] = 0
-            progress_out.best[w] = norm
-            progress_out.known[w] = 0
-        elif progress_out.fresh[w] == 0:
-            progress_out.slot[w] = (progress_out.slot[w] + 1) % slots
-            progress_out.known[w] = wp.min(progress_out.known[w] + 1, slots)
-        progress_out.fresh[w] = 0
-        if progress_out.size[w] <= tolerance:
-            progress_out.converged[w] = 1
-            progress_out.active[w] = 0
-            taken = _LAST
-    if iterations == limit and taken != _LAST:
-        progress_out.active[w] = 0
-        taken = _IDLE
-    progress_out.share[w] = share
-    progress_out.taken[w] = taken
-    if progress_out.active[w] == 0:
-        wp.atomic_sub(progress_out.any, 0, 1)
+        progress_out.any_waiting[0] = 0
 
 
 @wp.kernel(enable_backward=False)
@@ -194,7 +100,8 @@ def change_kernel(
 ):
     """Store a point that was accepted, and its change."""
     w, i = wp.tid()
-    if progress.taken[w] != _TAKEN or i >= progress.used[w]:
+    taken = progress.taken[w]
+    if (taken != TAKEN and taken != WAITS) or i >= progress.used[w]:
         return
     count = history_out.weight.shape[0]
     k = w * count + i
@@ -224,7 +131,7 @@ def product_kernel(
 ):
     """Products of a change of the correction with the last one and with the correction, of every part."""
     w, age, c, lane = wp.tid()
-    if progress_out.taken[w] != _TAKEN or age >= progress_out.known[w]:
+    if progress_out.taken[w] != TAKEN or age >= progress_out.known[w]:
         return
     chunks = progress_out.square.shape[0] / progress_out.active.shape[0]
     row = history.z.shape[0]
@@ -256,7 +163,7 @@ def gram_kernel(
 ):
     """Products from their parts."""
     w, age = wp.tid()
-    if progress_out.taken[w] != _TAKEN or age >= progress_out.known[w]:
+    if progress_out.taken[w] != TAKEN or age >= progress_out.known[w]:
         return
     g = w * slots * slots
     j = of_age(progress_out, w, age, slots)
@@ -281,7 +188,7 @@ def weigh_kernel(
 ):
     """Solve for theta by Cholesky's factorisation; changes that depend linearly on later ones are left out."""
     w = wp.tid()
-    if progress_out.taken[w] != _TAKEN:
+    if progress_out.taken[w] != TAKEN:
         return
     known = progress_out.known[w]
     g = w * slots * slots
@@ -332,14 +239,16 @@ def mix_kernel(
     """The next point: z + f - sum theta (dz + df), or the plain step from the last accepted one."""
     w, i = wp.tid()
     taken = progress.taken[w]
-    if taken == _IDLE or i >= progress.used[w]:
+    if i >= progress.used[w]:
+        return
+    if taken == IDLE or taken == WAITS:  # noqa: SIM109
         return
     k = w * history_out.weight.shape[0] + i
-    if taken == _REJECTED:
+    if taken == REJECTED:
         history_out.z[k] = history_out.last_z[k] + real(progress.share[w]) * history_out.last_f[k]
         return
     z = history_out.z[k] + history_out.f[k]
-    if taken == _TAKEN:
+    if taken == TAKEN:
         for age in range(progress.known[w]):
             j = of_age(progress, w, age, slots)
             n = j * history_out.z.shape[0] + k

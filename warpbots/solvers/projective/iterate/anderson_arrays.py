@@ -7,11 +7,29 @@ import warp as wp
 
 from warpbots.numerics import NODE, parallel, real, real_numpy
 
-__all__ = ["LANES", "History", "Iteration", "Progress", "chunks_of", "iteration"]
+__all__ = [
+    "CONVERGED",
+    "IDLE",
+    "LANES",
+    "NORMS",
+    "REJECTED",
+    "TAKEN",
+    "WAITS",
+    "History",
+    "Iteration",
+    "Progress",
+    "chunks_of",
+    "iteration",
+]
 
 LANES = 256  # threads that add up a part of a sum on a GPU; a CPU has one
 _EACH = 8  # numbers that each of them adds at most in a sum of no more than
 _CHUNKS = 32  # parts
+NORMS = 6  # norms of corrections that are remembered
+REJECTED, TAKEN, CONVERGED, WAITS, IDLE = (wp.constant(k) for k in range(5))
+"""Results for a point: it is rejected; the iteration goes on from it, has converged there, or waits for a Newton step;
+there is none, as the world is not active or has failed."""
+_norms = wp.types.vector(NORMS, wp.float64)
 
 
 @wp.struct
@@ -23,13 +41,25 @@ class Progress:
     converged: 1 where an iteration converged, shape (worlds,).
     used: Entries of an iterate that are used, shape (worlds,).
     iterations: Number of iterations so far, shape (worlds,).
-    size: Size of the last correction [m], or relative to the first; not finite where it ended by that, shape (worlds,).
-    first: Size of the first correction, shape (worlds,).
+    size: Largest entry of the last correction or of the estimated error [m], whichever is larger; not finite where it
+        ended by that, shape (worlds,).
+    enough: Size at which a world has converged [m], shape (worlds,).
+    waiting: 1 where a world waits for a Newton step, shape (worlds,).
+    any_waiting: Number of worlds that do, shape (1,).
+    near: Largest entry of a correction at which a world waits [m], shape (worlds,).
+    newton_steps: Number of Newton steps so far, shape (worlds,).
+    newton: 1 where the last move was one, shape (worlds,).
+    correction: Largest entry of the correction where a world waits [m], shape (worlds,).
+    newton_size: Largest entry of the last Newton step [m], shape (worlds,).
+    error_ratio: Largest entry of a Newton step relative to that of the correction, 0 if unknown, shape (worlds,).
+    points: Accepted points since the last restart, shape (worlds,).
+    norms: Norms of the corrections of the last of them, newest first, shape (worlds,), vector.
+    moves: Largest entries of the last two moves, newest first [m], shape (worlds,), vector.
     norm: Weighted norm of the correction of the last accepted point, shape (worlds,).
     best: Smallest norm so far, or since the last restart, shape (worlds,).
     stalled: Points since then, shape (worlds,).
     share: Part of the correction that a plain step takes, shape (worlds,).
-    taken: Result for the point, one of the codes below, shape (worlds,).
+    taken: Result for the point, `TAKEN` and its like, shape (worlds,).
     fresh: 1 until a point has been accepted since the iteration began, shape (worlds,).
     known: Number of stored changes, shape (worlds,).
     slot: Slot of the last change, shape (worlds,).
@@ -37,7 +67,7 @@ class Progress:
     factor: Their Cholesky factor, newest first, shape (worlds * slots * slots,).
     theta: Weights of the changes, shape (worlds * slots,).
     square: Parts of the squared norm, shape (worlds * chunks,).
-    largest: Largest entry of each part [m], shape (worlds * chunks,).
+    largest: Largest entries of correction, last move and point of each part [m], shape (worlds * chunks,), vector.
     product: Parts of the products with the last change and with the correction, shape (worlds * slots * chunks * 2,).
     """
 
@@ -47,7 +77,18 @@ class Progress:
     used: wp.array[int]
     iterations: wp.array[int]
     size: wp.array[wp.float64]
-    first: wp.array[wp.float64]
+    enough: wp.array[wp.float64]
+    waiting: wp.array[int]
+    any_waiting: wp.array[int]
+    newton_steps: wp.array[int]
+    newton: wp.array[int]
+    near: wp.array[wp.float64]
+    correction: wp.array[wp.float64]
+    newton_size: wp.array[wp.float64]
+    error_ratio: wp.array[wp.float64]
+    points: wp.array[int]
+    norms: wp.array[_norms]
+    moves: wp.array[wp.vec2d]
     norm: wp.array[wp.float64]
     best: wp.array[wp.float64]
     stalled: wp.array[int]
@@ -60,7 +101,7 @@ class Progress:
     factor: wp.array[wp.float64]
     theta: wp.array[wp.float64]
     square: wp.array[wp.float64]
-    largest: wp.array[wp.float64]
+    largest: wp.array[wp.vec3d]
     product: wp.array[wp.float64]
 
 
@@ -128,9 +169,6 @@ def iteration(worlds: int, slots: int, weight: np.ndarray, unit: np.ndarray, dev
         setattr(history, name, wp.zeros(worlds * count, dtype=NODE, device=device))
     for name in ("dz", "df"):
         setattr(history, name, wp.zeros(slots * worlds * count, dtype=NODE, device=device))
-    for name in ("active", "converged", "used", "iterations", "taken", "fresh", "known", "slot", "stalled"):
-        setattr(progress, name, wp.zeros(worlds, dtype=int, device=device))
-    progress.any = wp.zeros(1, dtype=int, device=device)
     sizes = {
         "gram": slots * slots,
         "factor": slots * slots,
@@ -139,9 +177,9 @@ def iteration(worlds: int, slots: int, weight: np.ndarray, unit: np.ndarray, dev
         "largest": chunks,
         "product": 2 * slots * chunks,
     }
-    sizes |= dict.fromkeys(("size", "first", "norm", "best", "share"), 1)
-    for name, size in sizes.items():
-        setattr(progress, name, wp.zeros(worlds * size, dtype=wp.float64, device=device))
+    for name, variable in Progress.vars.items():
+        size = 1 if name in ("any", "any_waiting") else worlds * sizes.get(name, 1)
+        setattr(progress, name, wp.zeros(size, dtype=variable.type.dtype, device=device))
     for name, values in (("weight", weight), ("unit", unit)):
         setattr(history, name, wp.array(values.astype(real_numpy), dtype=real, device=device))
     return Iteration(worlds, count, slots, chunks, history, progress, device)

@@ -117,6 +117,7 @@ def krylov(worlds: int, count: int, stride: int, device: wp.Device) -> Krylov:
 
 def minres(
     it: Krylov,
+    where: wp.array,
     listed: wp.array,
     g: wp.array,
     a: wp.array,
@@ -125,10 +126,11 @@ def minres(
     tolerance: float,
     limit: int,
 ) -> None:
-    """Solve H a = g from a = 0 in all worlds without an active contact.
+    """Solve H a = g from a = 0 in worlds without an active contact.
 
     Args:
         it: The iteration.
+        where: 1 for a world to solve in, shape (worlds,).
         listed: 1 for an active contact, shape (worlds * contacts,).
         g: Right-hand side, shape (worlds * stride,).
         a: Zero, and then the solution, shape (worlds * stride,).
@@ -141,7 +143,7 @@ def minres(
     active, each, parts = arrays.active, (worlds, it.count), (worlds, it.chunks)
     for array in (arrays.any, arrays.v_last, arrays.w, arrays.w_last):
         array.zero_()
-    launch_lanes(begin_kernel, worlds, LANES, [worlds, listed], [arrays], device)
+    launch_lanes(begin_kernel, worlds, LANES, [worlds, where, listed], [arrays], device)
     residual(active, g, a, arrays.v)
     precondition(active, arrays.v, arrays.y)
     launch_lanes(product_kernel, parts, LANES, [it.count, arrays.v, arrays.y], [arrays], device)
@@ -194,6 +196,7 @@ def begin_kernel(
     # model
     worlds: int,
     # work
+    where: wp.array[int],
     listed: wp.array[int],
     # out
     arrays_out: KrylovArrays,
@@ -205,7 +208,7 @@ def begin_kernel(
     for c in range(lane, contacts, wp.block_dim()):
         if listed[w * contacts + c] == 1:
             pressed = 1
-    active = 1 - wp.tile_max(wp.tile(pressed))[0]
+    active = where[w] * (1 - wp.tile_max(wp.tile(pressed))[0])
     if lane == 0:
         arrays_out.active[w] = active
         arrays_out.converged[w] = 0

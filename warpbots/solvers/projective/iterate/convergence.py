@@ -1,0 +1,233 @@
+"""Whether a point of an iteration is accepted, and whether its world has converged.
+
+A correction f = (1 - G) (z* - z) is not the error z* - z: where G is near 1, as in the bending of slender bodies, the
+error is a thousand times as large. The error is estimated from the last two moves d of the accelerated iteration, in
+which such modes are scaled up, and from the rate q at which the norm of f fell in the last five points,
+
+    |z* - z| ~ q / (1 - q) max |d|,
+
+or from Newton steps, where there are any (`newton`). A world has converged when neither this nor the correction is
+larger than the tolerance, or when the correction is at the level of rounding. docs/design/projective.md compares
+criteria.
+"""
+
+import numpy as np
+import warp as wp
+
+from warpbots.numerics import NODE, launch, launch_lanes, real, real_numpy
+from warpbots.solvers.projective.iterate.anderson_arrays import (
+    CONVERGED,
+    IDLE,
+    LANES,
+    NORMS,
+    REJECTED,
+    TAKEN,
+    WAITS,
+    History,
+    Iteration,
+    Progress,
+)
+
+__all__ = ["judge", "start"]
+
+_ZERO, _TENTH, _HALF, _ONE, _TWO, _HUGE = (wp.constant(wp.float64(c)) for c in (0.0, 0.1, 0.5, 1.0, 2.0, 1e300))
+_GROWTH = wp.constant(wp.float64(10.0))  # of a correction relative to the last one, above which a point is rejected
+_BETTER = wp.constant(wp.float64(0.9))  # of the smallest norm, below which a point is progress
+_PATIENCE = wp.constant(20)  # points without progress after which the changes are discarded
+_LEAST = wp.constant(wp.float64(1e-6))  # share of a plain step below which the iteration has failed
+_NEAR = wp.constant(wp.float64(1e-3))  # correction at which a world waits for a Newton step [lengths]
+_SPAN = wp.constant(NORMS - 1)  # points over which the rate of convergence is measured
+_SLOWEST = wp.constant(wp.float64(0.02))  # least 1 - q: rounding hides slower convergence
+_EPS = wp.constant(wp.float64(np.finfo(real_numpy).eps))
+
+
+def judge(it: Iteration, tolerance: float, length: float | None, limit: int, newton_steps: int) -> None:
+    """Accept the point in ``history.z`` with its correction ``history.f``, or reject it, and stop where it is enough.
+
+    Args:
+        it: The iteration.
+        tolerance: Estimated error at which a world has converged [length], in the largest entry of the point.
+        length: Unit of the tolerance [m]; None for the largest entry of the point itself.
+        limit: Number of iterations after which a world has failed.
+        newton_steps: Number of Newton steps for which a world may wait.
+    """
+    worlds, chunks, slots, p = it.worlds, it.chunks, it.slots, it.progress
+    launch_lanes(measure_kernel, (worlds, chunks), LANES, [it.count, it.history], [p], it.device)
+    inputs = [chunks, slots, wp.float64(tolerance), wp.float64(length or 0.0), limit, newton_steps]
+    launch(judge_kernel, worlds, inputs, [p], it.device)
+
+
+@wp.func
+def start(progress: Progress, w: int):
+    """Nothing is known of the error yet."""
+    progress.share[w] = _ONE
+    progress.stalled[w] = 0
+    progress.best[w] = _HUGE
+    progress.points[w] = 0
+    progress.error_ratio[w] = _ZERO
+    progress.newton_size[w] = _HUGE
+
+
+@wp.func
+def larger(a: real, b: real):
+    """The larger one of two numbers, or NaN."""
+    return wp.where(b <= a or wp.isnan(a), a, b)
+
+
+@wp.func
+def square_of(a: NODE):
+    """|a|^2 of what may have four components."""
+    return a[0] * a[0] + a[1] * a[1] + a[2] * a[2]
+
+
+@wp.func
+def most_of(squares: real):
+    """Root of the largest one of all threads."""
+    return wp.sqrt(wp.float64(wp.tile_reduce(larger, wp.tile(squares))[0]))
+
+
+@wp.kernel(enable_backward=False)
+def measure_kernel(
+    # model
+    count: int,
+    # work
+    history: History,
+    # out
+    progress_out: Progress,
+):
+    """Squared norm of the correction, and the largest entries of correction, last move and point, of every part."""
+    w, c, lane = wp.tid()
+    if progress_out.active[w] == 0:
+        return
+    chunks = progress_out.square.shape[0] / progress_out.active.shape[0]
+    square = wp.float64(0.0)
+    correction = real(0.0)
+    move = real(0.0)
+    point = real(0.0)
+    for i in range(c * wp.block_dim() + lane, progress_out.used[w], chunks * wp.block_dim()):
+        k = w * count + i
+        z = history.z[k]
+        d = square_of(history.f[k])
+        unit = history.unit[i] * history.unit[i]
+        square += wp.float64(history.weight[i] * d)
+        correction = larger(correction, unit * d)
+        move = larger(move, unit * square_of(z - history.last_z[k]))
+        point = larger(point, unit * square_of(z))
+    total = wp.tile_sum(wp.tile(square))[0]
+    most = wp.vec3d(most_of(correction), most_of(move), most_of(point))
+    if lane == 0:
+        progress_out.square[w * chunks + c] = total
+        progress_out.largest[w * chunks + c] = most
+
+
+@wp.func
+def note(progress: Progress, w: int, norm: wp.float64, move: wp.float64):
+    """Remember the norm of an accepted point, and the move that led to it."""
+    norms = progress.norms[w]
+    for i in range(_SPAN):
+        norms[_SPAN - i] = norms[_SPAN - i - 1]
+    norms[0] = norm
+    progress.norms[w] = norms
+    progress.moves[w] = wp.vec2d(move, progress.moves[w][0])
+    progress.points[w] = progress.points[w] + 1
+
+
+@wp.func
+def error_of(progress: Progress, w: int, correction: wp.float64):
+    """Estimated largest entry of the error; unknown before two moves towards the same solution."""
+    if progress.error_ratio[w] > _ZERO:
+        return wp.min(progress.newton_size[w], progress.error_ratio[w] * correction)
+    if progress.points[w] < 3:
+        return _HUGE
+    span = wp.min(progress.points[w] - 1, _SPAN)
+    norms = progress.norms[w]
+    rate = wp.pow(norms[0] / norms[span], _ONE / wp.float64(span))
+    return wp.max(progress.moves[w]) * rate / wp.max(_ONE - rate, _SLOWEST)
+
+
+@wp.kernel(enable_backward=False)
+def judge_kernel(
+    # model
+    chunks: int,
+    slots: int,
+    # state
+    tolerance: wp.float64,
+    length: wp.float64,
+    limit: int,
+    newton_steps: int,
+    # out
+    progress_out: Progress,
+):
+    """Whether the point is accepted, and whether the iteration goes on."""
+    w = wp.tid()
+    if progress_out.active[w] == 0:
+        progress_out.taken[w] = IDLE
+        return
+    square = wp.float64(0.0)
+    largest = wp.vec3d()
+    for c in range(chunks):
+        square += progress_out.square[w * chunks + c]
+        largest = wp.max(largest, progress_out.largest[w * chunks + c])
+    norm = wp.sqrt(square)
+    iterations = progress_out.iterations[w] + 1
+    progress_out.iterations[w] = iterations
+    if iterations == 1:
+        progress_out.norm[w] = norm
+        progress_out.near[w] = _NEAR * length
+    share = progress_out.share[w]
+    taken = TAKEN
+    known = progress_out.known[w]
+    newton = progress_out.newton[w]
+    progress_out.newton[w] = 0
+    if not wp.isfinite(norm) or (known + newton > 0 and norm > _GROWTH * progress_out.norm[w]):
+        taken = REJECTED
+        if newton == 1:
+            progress_out.near[w] = _TENTH * progress_out.correction[w]
+        elif known == 0:
+            share = _HALF * share
+        progress_out.known[w] = 0
+        if iterations == 1 or share < _LEAST:
+            progress_out.size[w] = norm
+            progress_out.active[w] = 0
+            taken = IDLE
+    else:
+        note(progress_out, w, norm, largest[1])
+        unit = wp.where(length > _ZERO, length, largest[2])
+        enough = tolerance * unit
+        size = largest[0]
+        if size > _TWO * _EPS * unit:
+            size = wp.max(size, error_of(progress_out, w, size))
+        progress_out.size[w] = size
+        progress_out.enough[w] = enough
+        progress_out.norm[w] = norm
+        share = _ONE
+        if norm < _BETTER * progress_out.best[w] or iterations == 1:
+            progress_out.best[w] = norm
+            progress_out.stalled[w] = 0
+        else:
+            progress_out.stalled[w] = progress_out.stalled[w] + 1
+        if progress_out.stalled[w] > _PATIENCE:
+            progress_out.stalled[w] = 0
+            progress_out.best[w] = norm
+            progress_out.known[w] = 0
+        elif progress_out.fresh[w] == 0:
+            progress_out.slot[w] = (progress_out.slot[w] + 1) % slots
+            progress_out.known[w] = wp.min(progress_out.known[w] + 1, slots)
+        progress_out.fresh[w] = 0
+        if size <= enough:
+            progress_out.converged[w] = 1
+            progress_out.active[w] = 0
+            taken = CONVERGED
+        elif iterations < limit and progress_out.newton_steps[w] < newton_steps and largest[0] <= progress_out.near[w]:
+            progress_out.waiting[w] = 1
+            wp.atomic_add(progress_out.any_waiting, 0, 1)
+            progress_out.active[w] = 0
+            progress_out.correction[w] = largest[0]
+            taken = WAITS
+    if iterations == limit and taken != CONVERGED:
+        progress_out.active[w] = 0
+        taken = IDLE
+    progress_out.share[w] = share
+    progress_out.taken[w] = taken
+    if progress_out.active[w] == 0:
+        wp.atomic_sub(progress_out.any, 0, 1)

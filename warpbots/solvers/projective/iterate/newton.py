@@ -1,0 +1,98 @@
+"""Newton steps at the end of an iteration that converges slowly.
+
+The acceleration learns slow modes from changes of the correction, which are small beside its rounding where they are
+very slow. The second derivative has no such bound: near the solution a world waits for a step d = H^-1 r, which is the
+error but for terms of second order. Its size relative to the correction f that belongs to the same residual r gives the
+error of later points from their corrections.
+"""
+
+import warp as wp
+
+from warpbots.numerics import launch, launch_lanes, real
+from warpbots.solvers.projective.iterate.anderson import mix
+from warpbots.solvers.projective.iterate.anderson_arrays import IDLE, LANES, TAKEN, History, Iteration, Progress
+from warpbots.solvers.projective.iterate.minres import Krylov
+
+__all__ = ["take_newton_steps"]
+
+
+def take_newton_steps(it: Iteration, krylov: Krylov, newton_steps: int) -> None:
+    """Take the steps in ``history.f`` where `krylov` has converged; other worlds that waited go on without.
+
+    Args:
+        it: The iteration.
+        krylov: Where the steps were found.
+        newton_steps: Number of them that a world may take.
+    """
+    inputs = [it.count, newton_steps, it.history, krylov.arrays.converged]
+    launch_lanes(measure_kernel, it.worlds, LANES, inputs, [it.progress], it.device)
+    launch(move_kernel, (it.worlds, it.count), [it.progress], [it.history], it.device)
+    launch(resume_kernel, it.worlds, [], [it.progress], it.device)
+    mix(it)
+
+
+@wp.kernel(enable_backward=False)
+def measure_kernel(
+    # model
+    count: int,
+    newton_steps: int,
+    # work
+    history: History,
+    converged: wp.array[int],
+    # out
+    progress_out: Progress,
+):
+    """Size of the step of every world that waits, and its ratio to the correction, if its step is known."""
+    w, lane = wp.tid()
+    if progress_out.waiting[w] == 0:
+        return
+    square = real(0.0)
+    for i in range(lane, progress_out.used[w], wp.block_dim()):
+        f = history.f[w * count + i]
+        square = wp.max(square, history.unit[i] * history.unit[i] * (f[0] * f[0] + f[1] * f[1] + f[2] * f[2]))
+    size = wp.sqrt(wp.float64(wp.tile_max(wp.tile(square))[0]))
+    if lane > 0:
+        return
+    if converged[w] == 1:
+        progress_out.newton_size[w] = size
+        progress_out.error_ratio[w] = wp.max(progress_out.error_ratio[w], size / progress_out.correction[w])
+        progress_out.newton_steps[w] = progress_out.newton_steps[w] + 1
+        progress_out.newton[w] = 1
+    else:
+        progress_out.newton_steps[w] = newton_steps
+
+
+@wp.kernel(enable_backward=False)
+def move_kernel(
+    # work
+    progress: Progress,
+    # out
+    history_out: History,
+):
+    """z <- z + d, or the correction again that the step took the place of."""
+    w, i = wp.tid()
+    if progress.waiting[w] == 0 or i >= progress.used[w]:
+        return
+    k = w * history_out.weight.shape[0] + i
+    if progress.newton[w] == 1:
+        history_out.z[k] = history_out.z[k] + history_out.f[k]
+    else:
+        history_out.f[k] = history_out.last_f[k]
+
+
+@wp.kernel(enable_backward=False)
+def resume_kernel(
+    # out
+    progress_out: Progress,
+):
+    """Nobody waits any more."""
+    w = wp.tid()
+    progress_out.taken[w] = IDLE
+    if progress_out.waiting[w] == 0:
+        return
+    if progress_out.newton[w] == 0:
+        progress_out.taken[w] = TAKEN
+    progress_out.waiting[w] = 0
+    progress_out.active[w] = 1
+    wp.atomic_add(progress_out.any, 0, 1)
+    wp.atomic_sub(progress_out.any_waiting, 0, 1)

@@ -1,0 +1,59 @@
+"""The second derivative H of Phi, which a step minimises, at a point: its products and its inverse."""
+
+import warp as wp
+
+from warpbots.numerics import launch
+from warpbots.solvers.projective.elements import nodes
+from warpbots.solvers.projective.elements.element import Point
+from warpbots.solvers.projective.global_step import GlobalStep
+from warpbots.solvers.projective.iterate.minres import minres
+from warpbots.solvers.projective.model import ProjectiveModel
+
+__all__ = ["SecondDerivative"]
+
+
+class SecondDerivative:
+    """H = -db/du of the residual b(u) at nodes, without contact; symmetric without a fluid and bones."""
+
+    def __init__(self, model: ProjectiveModel, global_step: GlobalStep, point: Point):
+        """Nothing runs yet.
+
+        Args:
+            model: The model.
+            global_step: Of the same step.
+            point: Where it is taken.
+        """
+        self._model, self._global_step, self._point = model, global_step, point
+
+    def evaluate(self) -> None:
+        """Evaluate its blocks."""
+        self._model.workspace.column.zero_()
+        for kind, elements in self._model.elements:
+            for kernel, dim, inputs in kind.stiffness(elements, self._model, self._point):
+                launch(kernel, dim, inputs, [], self._model.device)
+
+    def residual(self, active: wp.array, g: wp.array, a: wp.array, out: wp.array) -> None:
+        """Write g - H a."""
+        model, topology, point = self._model, self._model.topology, self._point
+        inputs = [model.nodes, topology.row, topology.neighbor, point.h, active, g, a, model.workspace.column]
+        launch(nodes.product_kernel, (model.worlds, topology.sizes.nodes), inputs, [out], model.device)
+        self._global_step.gas.pull(active, a, out)
+        for kind, elements in model.elements:
+            if kind.product is not None:
+                for kernel, dim, inputs in kind.product(elements, model, point, active, a, out):
+                    launch(kernel, dim, inputs, [], model.device)
+        self._global_step.guide(out)
+
+    def precondition(self, active: wp.array, r: wp.array, out: wp.array) -> None:
+        """Write A^-1 r, with the matrix A of the global step."""
+        self._global_step.solve(active, r, out, linear=True)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether `solve` may be used."""
+        return self._model.skeleton is None and self._model.scene.fluid is None
+
+    def solve(self, where: wp.array, g: wp.array, a: wp.array, tolerance: float, limit: int) -> None:
+        """Solve H a = g from a = 0 in those worlds `where` is 1 that have no active contact; see `minres`."""
+        krylov, listed = self._model.workspace.krylov, self._model.workspace.contact.contacts.listed
+        minres(krylov, where, listed, g, a, self.residual, self.precondition, tolerance, limit)
