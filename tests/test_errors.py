@@ -34,7 +34,7 @@ def simulation(**changes):
         (lambda: wb.Material(0.0), r"youngs_modulus must be positive \[Pa\], got 0;"),
         (lambda: wb.Material(-1e4), r"youngs_modulus must be positive \[Pa\], got -10000"),
         (lambda: wb.Material(float("nan")), r"Material: youngs_modulus must be a finite number, got nan"),
-        (lambda: wb.Material(1e4, 0.5), r"poissons_ratio must be in \(-1, 0.5\), got 0.5; .*0.45 to 0.49"),
+        (lambda: wb.Material(1e4, 0.5), r"poissons_ratio must be in \(-1, 0.5\), got 0.5; .*0.45 to 0.48"),
         (lambda: wb.Material(1e4, -1.0), r"poissons_ratio must be in \(-1, 0.5\), got -1"),
         (lambda: wb.Material(1e4, 0.3, 0.0), r"density must be positive .*got 0"),
         (lambda: wb.Material(1e4, incompressibility=3), r"even exponent .*got 3"),

@@ -123,3 +123,11 @@ def test_a_spawned_process_gives_the_same_bits():
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         found = pool.apply(final_positions, (sim, control))
     assert np.array_equal(found, sim.rollout(control, 2).final.position.numpy())
+
+
+def test_records_print_long_arrays_by_shape_and_range():
+    mesh = wb.meshing.tetrahedra(Box((0, 0, 0), (0.1, 0.1, 0.1)), 0.05)
+    text = repr(wb.SoftBody("a", mesh, wb.Material(1e4)))
+    assert "vertices=<float64 array of shape (27, 3), from 0 to 0.1>" in text
+    assert "[0.,  0.,  0.]" not in text and len(text) < 700
+    assert "vertices=array([[0., 0., 0.]" in repr(tetrahedron)

@@ -1,12 +1,8 @@
 """``warpbots train``: a controller that travels, by gradient."""
 
 import argparse
-import dataclasses
-import hashlib
-import sys
 from typing import Any
 
-import numpy as np
 import torch
 
 import warpbots as wb
@@ -14,6 +10,7 @@ from warpbots.cli import simulations
 from warpbots.cli.motions import write
 from warpbots.cli.team import share, team, variations
 from warpbots.output_files import replacing
+from warpbots.scene import fingerprint
 
 __all__ = ["train", "trained"]
 
@@ -35,11 +32,9 @@ def _can_travel(simulation: wb.Simulation) -> bool:
 
 def _about(simulation: wb.Simulation, policy: wb.controllers.MLP, steps: int) -> dict[str, object]:
     """Settings that identify a training: they must not change when it is resumed."""
-    scene = dataclasses.replace(simulation.scene, source=None)
-    with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
-        content = hashlib.sha256(repr(scene).encode()).hexdigest()[:12]
+    scene = simulation.scene
     return {
-        "scene": f"{scene.name} ({content})",
+        "scene": f"{scene.name} ({fingerprint(scene)[:12]})",
         "solver": simulation.solver,
         "dt": simulation.dt,
         "substeps": simulation.substeps,

@@ -53,7 +53,7 @@ class Material:
         if not -1.0 < nu < 0.5:
             raise SceneError(
                 f"Material: poissons_ratio must be in (-1, 0.5), got {nu:g}; for a nearly incompressible material use "
-                f"0.45 to 0.49, or incompressibility=2"
+                f"0.45 to 0.48, or incompressibility=2"
             )
         if rho <= 0.0:
             raise SceneError(f"Material: density must be positive [kg/m^3], got {rho:g}; silicone has about 1070")

@@ -11,6 +11,10 @@ from warpbots.scene.field_types import conform, fitted
 __all__ = ["SceneError", "direction", "point", "record", "refuse"]
 
 
+_LONG = 12
+"""Entries of an array above which it is printed by its shape and range."""
+
+
 class SceneError(ValueError):
     """A scene that cannot be simulated. The message names the object, its value and the remedy."""
 
@@ -58,6 +62,13 @@ def _equal(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+def _shown(value: Any) -> str:
+    """`value` as it is printed: of a long array its shape and range."""
+    if isinstance(value, np.ndarray) and value.size > _LONG:
+        return f"<{value.dtype} array of shape {value.shape}, from {float(value.min()):g} to {float(value.max()):g}>"
+    return repr(value)
+
+
 @dataclass_transform(frozen_default=True, eq_default=False)
 def record(cls: type) -> type:
     """Make `cls` a frozen dataclass that compares field by field, arrays included.
@@ -80,6 +91,10 @@ def record(cls: type) -> type:
         fields = (f.name for f in dataclasses.fields(self) if f.compare)
         return all(_equal(getattr(self, name), getattr(other, name)) for name in fields)
 
+    def __repr__(self):
+        fields = (f.name for f in dataclasses.fields(self) if f.repr)
+        return f"{type(self).__name__}({', '.join(f'{name}={_shown(getattr(self, name))}' for name in fields)})"
+
     def __setstate__(self, state):
         for value in state.values():
             if isinstance(value, np.ndarray):
@@ -89,5 +104,7 @@ def record(cls: type) -> type:
     cls.__post_init__ = __post_init__
     cls.__setstate__ = __setstate__
     cls.__eq__ = __eq__
+    if "__repr__" not in cls.__dict__:
+        cls.__repr__ = __repr__
     cls.__hash__ = None
     return dataclasses.dataclass(frozen=True, eq=False)(cls)
