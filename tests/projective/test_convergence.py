@@ -10,7 +10,7 @@ from scipy.sparse.linalg import spsolve
 from soft_bodies import sliding
 
 from warpbots.numerics import precision
-from warpbots.scene import Box, Constraint, HalfSpace, Material, Scene, SoftBody, floor
+from warpbots.scene import Box, Cable, Constraint, HalfSpace, Material, Scene, SoftBody, floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
 
@@ -102,3 +102,17 @@ def test_a_tolerance_below_rounding_is_refused():
         ValueError, match=r"at least 5e-07 \[mean edges\] in float32, got 1e-09; use WARPBOTS_PRECISION=float64"
     ):
         ProjectiveDynamics(0.01, tolerance=1e-9)
+
+
+def test_a_step_depends_on_its_state_alone():
+    """Equal to the bit after other steps and in a simulation that has made none, Newton steps and their changes too."""
+    cable = Cable("tendon", [(0.0, 0.0075, 0.015), (0.045, 0.0075, 0.015), (0.09, 0.0075, 0.015)], 50.0)
+    scene = dataclasses.replace(finger(1e5), actuators=(cable,))
+    used, fresh = (Simulation(scene, ProjectiveDynamics(0.0075, collisions=False), 0.02) for _ in range(2))
+    mesh = used.model.matter
+    third = (3 * mesh.position[mesh.tets].mean(axis=1)[:, 0] / 0.09).astype(int)
+    E = torch.tensor([59511.0938, 118825.4219, 233609.2031])[third].to(used.parameter("youngs_modulus"))
+    control, state = torch.tensor([[0.3]]), used.state()
+    state = used.step(state, control, youngs_modulus=E)
+    ends = [sim.step(state, control, youngs_modulus=E).position for sim in (used, fresh, used)]
+    assert torch.equal(ends[0], ends[1]) and torch.equal(ends[0], ends[2])

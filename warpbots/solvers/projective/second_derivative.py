@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from warpbots.numerics import launch
+from warpbots.numerics import NODE, launch
 from warpbots.solvers.projective.elements import nodes
 from warpbots.solvers.projective.elements.element import Point
 from warpbots.solvers.projective.global_step import GlobalStep
@@ -27,7 +27,8 @@ class SecondDerivative:
 
     def evaluate(self) -> None:
         """Evaluate its blocks."""
-        self._model.workspace.column.zero_()
+        column = self._model.workspace.column
+        launch(clear_kernel, column.size, [], [column], self._model.device)
         for kind, elements in self._model.elements:
             for kernel, dim, inputs in kind.stiffness(elements, self._model, self._point):
                 launch(kernel, dim, inputs, [], self._model.device)
@@ -54,6 +55,15 @@ class SecondDerivative:
         return self._model.skeleton is None and self._model.scene.fluid is None
 
     def solve(self, where: wp.array, g: wp.array, a: wp.array, tolerance: float, limit: int) -> None:
-        """Solve H a = g from a = 0 in those worlds `where` is 1 that have no active contact; see `minres`."""
+        """Solve H a = g in those worlds `where` is 1 that have no active contact; see `minres`."""
         krylov, listed = self._model.workspace.krylov, self._model.workspace.contact.contacts.listed
         minres(krylov, where, listed, g, a, self.residual, self.precondition, tolerance, limit)
+
+
+@wp.kernel(enable_backward=False)
+def clear_kernel(
+    # out
+    column_out: wp.array[NODE],
+):
+    """Zero, by a kernel: a capture does not record fills in branches."""
+    column_out[wp.tid()] = NODE()

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import if_then, launch, precision, real, record, vector, while_loop
+from warpbots.numerics import launch, precision, real, record, vector, while_loop
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform
 from warpbots.solvers.articulated import Articulated
@@ -40,7 +40,7 @@ _ROUNDING = {"float32": 5e-7, "float64": 1e-15}
 """Least tolerances [mean edges]."""
 _SHORT = 0.01
 """Length of steps below which an error in displacements is worth more, because it is one of velocities [s]."""
-_NEWTON_STEPS = 5
+_NEWTON_STEPS = 10
 """Newton steps that an iteration may take."""
 _FORCING = 1e-4
 """Residual that is left of them, relative to the one before."""
@@ -258,14 +258,12 @@ class ProjectiveDynamics:
 
         def newton() -> None:
             second.evaluate()
-            f.zero_()
             second.solve(progress.waiting, workspace.residual, f, _FORCING, self.max_iterations)
             take_newton_steps(it, workspace.krylov, newton_steps)
+            while_loop(progress.any, iterate)
 
         while_loop(progress.any, iterate)
-        for _ in range(newton_steps):
-            if_then(progress.any_waiting, newton)
-            while_loop(progress.any, iterate)
+        while_loop(progress.any_waiting, newton)
         skeleton.pose(workspace.everywhere, z)
         for kind, elements in model.elements:
             if kind.forbid is not None:

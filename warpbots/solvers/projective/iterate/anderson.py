@@ -24,7 +24,7 @@ from warpbots.solvers.projective.iterate.anderson_arrays import (
     Iteration,
     Progress,
 )
-from warpbots.solvers.projective.iterate.convergence import judge, start
+from warpbots.solvers.projective.iterate.convergence import clear_estimate, judge
 
 __all__ = ["accelerate", "begin", "mix", "restart"]
 
@@ -66,7 +66,7 @@ def restart(progress: Progress, w: int):
     """Discard all changes: another problem is solved from here."""
     progress.fresh[w] = 1
     progress.known[w] = 0
-    start(progress, w)
+    clear_estimate(progress, w)
 
 
 @wp.kernel(enable_backward=False)
@@ -91,6 +91,12 @@ def begin_kernel(
         progress_out.any_waiting[0] = 0
 
 
+@wp.func
+def recorded(taken: int):
+    """Whether the change that led to a point is one of those from which the next step is taken."""
+    return taken == TAKEN or taken == WAITS
+
+
 @wp.kernel(enable_backward=False)
 def change_kernel(
     # work
@@ -100,8 +106,7 @@ def change_kernel(
 ):
     """Store a point that was accepted, and its change."""
     w, i = wp.tid()
-    taken = progress.taken[w]
-    if (taken != TAKEN and taken != WAITS) or i >= progress.used[w]:
+    if not recorded(progress.taken[w]) or i >= progress.used[w]:
         return
     count = history_out.weight.shape[0]
     k = w * count + i
@@ -131,7 +136,7 @@ def product_kernel(
 ):
     """Products of a change of the correction with the last one and with the correction, of every part."""
     w, age, c, lane = wp.tid()
-    if progress_out.taken[w] != TAKEN or age >= progress_out.known[w]:
+    if not recorded(progress_out.taken[w]) or age >= progress_out.known[w]:
         return
     chunks = progress_out.square.shape[0] / progress_out.active.shape[0]
     row = history.z.shape[0]
@@ -163,7 +168,7 @@ def gram_kernel(
 ):
     """Products from their parts."""
     w, age = wp.tid()
-    if progress_out.taken[w] != TAKEN or age >= progress_out.known[w]:
+    if not recorded(progress_out.taken[w]) or age >= progress_out.known[w]:
         return
     g = w * slots * slots
     j = of_age(progress_out, w, age, slots)

@@ -28,7 +28,7 @@ from warpbots.solvers.projective.iterate.anderson_arrays import (
     Progress,
 )
 
-__all__ = ["judge", "start"]
+__all__ = ["clear_estimate", "judge"]
 
 _ZERO, _TENTH, _HALF, _ONE, _TWO, _HUGE = (wp.constant(wp.float64(c)) for c in (0.0, 0.1, 0.5, 1.0, 2.0, 1e300))
 _GROWTH = wp.constant(wp.float64(10.0))  # of a correction relative to the last one, above which a point is rejected
@@ -58,7 +58,7 @@ def judge(it: Iteration, tolerance: float, length: float | None, limit: int, new
 
 
 @wp.func
-def start(progress: Progress, w: int):
+def clear_estimate(progress: Progress, w: int):
     """Nothing is known of the error yet."""
     progress.share[w] = _ONE
     progress.stalled[w] = 0

@@ -126,14 +126,14 @@ def minres(
     tolerance: float,
     limit: int,
 ) -> None:
-    """Solve H a = g from a = 0 in worlds without an active contact.
+    """Solve H a = g in worlds without an active contact.
 
     Args:
         it: The iteration.
         where: 1 for a world to solve in, shape (worlds,).
         listed: 1 for an active contact, shape (worlds * contacts,).
         g: Right-hand side, shape (worlds * stride,).
-        a: Zero, and then the solution, shape (worlds * stride,).
+        a: The solution at nodes, shape (worlds * stride,).
         residual: Function of (active, g, a, out): writes g - H a.
         precondition: Function of (active, r, out): writes A^-1 r.
         tolerance: Norm of the residual in A^-1, relative to that of g, at which a world has converged.
@@ -141,14 +141,12 @@ def minres(
     """
     arrays, worlds, device = it.arrays, it.worlds, it.device
     active, each, parts = arrays.active, (worlds, it.count), (worlds, it.chunks)
-    for array in (arrays.any, arrays.v_last, arrays.w, arrays.w_last):
-        array.zero_()
     launch_lanes(begin_kernel, worlds, LANES, [worlds, where, listed], [arrays], device)
-    residual(active, g, a, arrays.v)
+    residual(active, g, arrays.zero, arrays.v)
     precondition(active, arrays.v, arrays.y)
     launch_lanes(product_kernel, parts, LANES, [it.count, arrays.v, arrays.y], [arrays], device)
     launch(start_kernel, worlds, [it.chunks], [arrays], device)
-    launch(scale_kernel, each, [], [arrays], device)
+    launch(scale_kernel, each, [], [arrays, a], device)
 
     def correct() -> None:
         residual(active, arrays.zero, arrays.z, arrays.q)
@@ -265,13 +263,18 @@ def start_kernel(
 def scale_kernel(
     # out
     arrays_out: KrylovArrays,
+    a_out: wp.array[NODE],
 ):
-    """z_1 / gamma_1."""
+    """z_1 / gamma_1, and zero for what is added to; by a kernel, as a capture does not record fills in branches."""
     w, i = wp.tid()
     if arrays_out.active[w] == 0:
         return
     k = first_of(arrays_out, w) + i
     arrays_out.z[k] = scale(real(_ONE / arrays_out.gamma[w][0]), fetch(arrays_out.y, k))
+    arrays_out.v_last[k] = NODE()
+    arrays_out.w[k] = NODE()
+    arrays_out.w_last[k] = NODE()
+    a_out[k] = NODE()
 
 
 @wp.kernel(enable_backward=False)

@@ -26,7 +26,7 @@ def take_newton_steps(it: Iteration, krylov: Krylov, newton_steps: int) -> None:
     """
     inputs = [it.count, newton_steps, it.history, krylov.arrays.converged]
     launch_lanes(measure_kernel, it.worlds, LANES, inputs, [it.progress], it.device)
-    launch(move_kernel, (it.worlds, it.count), [it.progress], [it.history], it.device)
+    launch(move_kernel, (it.worlds, krylov.count), [it.progress], [it.history], it.device)
     launch(resume_kernel, it.worlds, [], [it.progress], it.device)
     mix(it)
 
@@ -71,7 +71,7 @@ def move_kernel(
 ):
     """z <- z + d, or the correction again that the step took the place of."""
     w, i = wp.tid()
-    if progress.waiting[w] == 0 or i >= progress.used[w]:
+    if progress.waiting[w] == 0:
         return
     k = w * history_out.weight.shape[0] + i
     if progress.newton[w] == 1:
