@@ -94,7 +94,9 @@ def begin_kernel(
 @wp.func
 def recorded(taken: int):
     """Whether the change that led to a point is one of those from which the next step is taken."""
-    return taken == TAKEN or taken == WAITS
+    if taken == WAITS:
+        return True
+    return taken == TAKEN
 
 
 @wp.kernel(enable_backward=False)
