@@ -26,7 +26,7 @@ class SecondDerivative:
         self._model, self._global_step, self._point = model, global_step, point
 
     def evaluate(self) -> None:
-        """Evaluate its blocks."""
+        """Evaluate its blocks, which `residual` reads."""
         column = self._model.workspace.column
         launch(clear_kernel, column.size, [], [column], self._model.device)
         for kind, elements in self._model.elements:
@@ -54,10 +54,22 @@ class SecondDerivative:
         """Whether `solve` may be used."""
         return self._model.skeleton is None and self._model.scene.fluid is None
 
-    def solve(self, where: wp.array, g: wp.array, a: wp.array, tolerance: float, limit: int) -> None:
-        """Solve H a = g in those worlds `where` is 1 that have no active contact; see `minres`."""
+    def solve(
+        self, where: wp.array, g: wp.array, a: wp.array, tolerance: float, limit: int, evaluated: bool = False
+    ) -> None:
+        """Solve H a = g in those worlds in which `where` is 1 and no contact is active; see `minres`.
+
+        Args:
+            where: 1 for a world to solve in, shape (worlds,).
+            g: Right-hand side, shape (worlds * stride,).
+            a: The solution at nodes, shape (worlds * stride,).
+            tolerance: Norm of the residual in A^-1, relative to that of g, at which a world has converged.
+            limit: Number of iterations after which a world has failed.
+            evaluated: Whether `evaluate` has been called; otherwise it is, if there is such a world.
+        """
         krylov, listed = self._model.workspace.krylov, self._model.workspace.contact.contacts.listed
-        minres(krylov, where, listed, g, a, self.residual, self.precondition, tolerance, limit)
+        prepare = (lambda: None) if evaluated else self.evaluate
+        minres(krylov, where, listed, g, a, prepare, self.residual, self.precondition, tolerance, limit)
 
 
 @wp.kernel(enable_backward=False)

@@ -257,7 +257,6 @@ class ProjectiveDynamics:
             contact.detection.ask(z)
 
         def newton() -> None:
-            second.evaluate()
             second.solve(progress.waiting, workspace.residual, f, _FORCING, self.max_iterations)
             take_newton_steps(it, workspace.krylov, newton_steps)
             while_loop(progress.any, iterate)

@@ -118,7 +118,7 @@ def solve_adjoint(
         contact.pull(active, point.u, a)
 
     if second.symmetric:
-        second.solve(workspace.everywhere, workspace.seed, a, tolerance, limit)
+        second.solve(workspace.everywhere, workspace.seed, a, tolerance, limit, evaluated=True)
         begin(it)
         hand_over(workspace.krylov, it.progress)
     else:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import warp as wp
 
-from warpbots.numerics import NODE, launch, launch_lanes, real, while_loop
+from warpbots.numerics import NODE, if_then, launch, launch_lanes, real, while_loop
 from warpbots.numerics.simd import dot, fetch, multiply_add, scale
 from warpbots.solvers.projective.iterate.anderson_arrays import LANES, Progress, chunks_of
 
@@ -121,6 +121,7 @@ def minres(
     listed: wp.array,
     g: wp.array,
     a: wp.array,
+    prepare: Callable[[], None],
     residual: Callable,
     precondition: Callable,
     tolerance: float,
@@ -134,6 +135,7 @@ def minres(
         listed: 1 for an active contact, shape (worlds * contacts,).
         g: Right-hand side, shape (worlds * stride,).
         a: The solution at nodes, shape (worlds * stride,).
+        prepare: Function that is called if there is such a world.
         residual: Function of (active, g, a, out): writes g - H a.
         precondition: Function of (active, r, out): writes A^-1 r.
         tolerance: Norm of the residual in A^-1, relative to that of g, at which a world has converged.
@@ -142,11 +144,15 @@ def minres(
     arrays, worlds, device = it.arrays, it.worlds, it.device
     active, each, parts = arrays.active, (worlds, it.count), (worlds, it.chunks)
     launch_lanes(begin_kernel, worlds, LANES, [worlds, where, listed], [arrays], device)
-    residual(active, g, arrays.zero, arrays.v)
-    precondition(active, arrays.v, arrays.y)
-    launch_lanes(product_kernel, parts, LANES, [it.count, arrays.v, arrays.y], [arrays], device)
-    launch(start_kernel, worlds, [it.chunks], [arrays], device)
-    launch(scale_kernel, each, [], [arrays, a], device)
+
+    def solve() -> None:
+        prepare()
+        residual(active, g, arrays.zero, arrays.v)
+        precondition(active, arrays.v, arrays.y)
+        launch_lanes(product_kernel, parts, LANES, [it.count, arrays.v, arrays.y], [arrays], device)
+        launch(start_kernel, worlds, [it.chunks], [arrays], device)
+        launch(scale_kernel, each, [], [arrays, a], device)
+        while_loop(arrays.any, correct)
 
     def correct() -> None:
         residual(active, arrays.zero, arrays.z, arrays.q)
@@ -158,7 +164,7 @@ def minres(
         launch(rotate_kernel, worlds, [it.chunks, wp.float64(tolerance), limit], [arrays], device)
         launch(move_kernel, each, [], [arrays, a], device)
 
-    while_loop(arrays.any, correct)
+    if_then(arrays.any, solve)
 
 
 def hand_over(it: Krylov, progress: Progress) -> None:
