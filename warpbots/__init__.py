@@ -11,7 +11,7 @@ import warp as _warp
 
 from warpbots import controllers, materials, meshing, observers
 from warpbots.gradients import Checkpoints
-from warpbots.optimize import Bounded, History, Outcome, Unknown, fit, hessian_product, methods, minimize
+from warpbots.optimize import Bounded, History, Outcome, RolloutError, Unknown, fit, hessian_product, methods, minimize
 from warpbots.scene import (
     Attachment,
     Cable,
@@ -88,6 +88,7 @@ __all__ = [
     "Pressure",
     "ProjectiveDynamics",
     "RigidBody",
+    "RolloutError",
     "Scene",
     "SceneError",
     "Servo",

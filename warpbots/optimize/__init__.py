@@ -7,6 +7,17 @@ from warpbots.optimize.fit import fit
 from warpbots.optimize.history import History
 from warpbots.optimize.minimize import minimize
 from warpbots.optimize.problem import Outcome
+from warpbots.optimize.rollout_error import RolloutError
 from warpbots.optimize.unknowns import Unknown
 
-__all__ = ["Bounded", "History", "Outcome", "Unknown", "fit", "hessian_product", "methods", "minimize"]
+__all__ = [
+    "Bounded",
+    "History",
+    "Outcome",
+    "RolloutError",
+    "Unknown",
+    "fit",
+    "hessian_product",
+    "methods",
+    "minimize",
+]
