@@ -45,11 +45,10 @@ def minimize(
     the random states of torch, of ``numpy.random`` and of ``random``; a loss with a generator of its own, or with any
     other memory, has to save it by itself.
 
-    A checkpoint is resumed only with the unknowns, bounds, scales and settings that it was written with. A run that has
-    ended is resumed without a rollout, unless it ended at the limit of iterations and now has more. Otherwise the last
+    A checkpoint is resumed only with the unknowns, bounds, scales and settings that it was written with. Its last
     rollout is made once more under the same random numbers, and the loss (to 3e-4) and the constraints must be those of
     the checkpoint. A loss that takes random numbers from elsewhere cannot be compared; a `window` above 1 says that it
-    is random.
+    is random. A run that has ended needs no other rollout, unless it ended at the limit of iterations and now has more.
 
     A rollout may fail during the search, because a trial goes too far. SLSQP, trust-constr and L-BFGS-B then take a
     smaller step, CMA-ES ranks it last, and several starts go on with the next one (see `warpbots.methods`).

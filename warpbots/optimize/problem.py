@@ -132,8 +132,9 @@ class Problem:
         names, tensors = self.unknowns.names, self.unknowns.tensors
         return RolloutError(
             f"rollout {self.episodes} of the search, in iteration {iteration}, failed with "
-            f"{described(names, tensors)}: {reason}. The unknowns have the best values before it, and resuming repeats it: give narrower bounds, a "
-            f"smaller scale or learning rate, or another method or start",
+            f"{described(names, tensors)}: {reason}. The unknowns have the best "
+            f"values before it, and resuming repeats it: give narrower bounds, a smaller scale or learning rate, or "
+            f"another method or start",
             {name: tensor.detach().clone() for name, tensor in zip(names, tensors, strict=True)},
         )
 
@@ -176,20 +177,14 @@ class Problem:
         there, self._expected, here = self._expected, None, self.last
         if there is None:
             return
-        for name in ("constraints", "loss"):
-            was, now = there[name], here[name]
-            if name == "loss" and not (math.isfinite(was) and math.isfinite(now)):
-                same = was == now
-            elif name == "loss":
-                same = abs(was - now) <= _SAME * max(abs(was), abs(now))
-            else:
-                same = was == now
-            if not same:
-                raise ValueError(
-                    f"cannot resume: at {described(self.unknowns.names, there['unknowns'])}, {_words(name, was)} there "
-                    f"and {_words(name, now)} here; use the loss, data and scene of that run, or begin a new one "
-                    f"without resume (a loss with a random generator of its own cannot be compared: set window above 1)"
-                )
+        both_failed = there["loss"] == here["loss"] == math.inf
+        if both_failed or (there["constraints"] == here["constraints"] and _same(there["loss"], here["loss"])):
+            return
+        raise ValueError(
+            f"cannot resume: with {described(self.unknowns.names, there['unknowns'])}, {_words(there)} there and "
+            f"{_words(here)} here; use the loss, data and scene of that run, or begin a new one without resume (a loss "
+            f"with a random generator of its own cannot be compared: set window above 1)"
+        )
 
     def average_gradients(self) -> None:
         """Replace the gradients of the unknowns by their means over the processes."""
@@ -284,10 +279,14 @@ class Problem:
             )
 
 
-def _words(name: str, value: Any) -> str:
-    if name == "constraints":
-        return f"the constraints were {value or 'none'}"
-    return f"the loss was {value:.8g}"
+def _same(a: float, b: float) -> bool:
+    return a == b or (math.isfinite(a) and math.isfinite(b) and abs(a - b) <= _SAME * max(abs(a), abs(b)))
+
+
+def _words(evaluation: Mapping[str, Any]) -> str:
+    shapes = evaluation["constraints"] or {}
+    constraints = "".join(f", {name} of shape {shape}" for name, shape in shapes.items())
+    return f"the loss is {evaluation['loss']:.8g}{constraints}"
 
 
 def _bad(value: torch.Tensor) -> str:

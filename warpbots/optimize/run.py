@@ -141,7 +141,9 @@ class Run:
             RolloutError: A rollout failed, and the method cannot go on; it has the history.
         """
         try:
-            if not self._ended:
+            if self._ended:
+                self.problem.confirm()
+            else:
                 self._end(self.search.run(self), final=True)
         except Complete:
             self._end(LIMIT, final=True)

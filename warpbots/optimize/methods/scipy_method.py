@@ -35,8 +35,9 @@ class SciPy:
     **Rollouts that fail** after the first one have an infinite loss for SLSQP, which then takes a tenth of the step,
     and for trust-constr, which shrinks its region. L-BFGS-B cannot compute with infinities; it is given the parabola
     along the step that has the loss and slope of where the step began and its minimum at a tenth of the step, so that
-    it tries there next. ``History.failures`` counts such rollouts. A first rollout that fails ends the search, as do
-    derivatives that are not finite.
+    it tries there next. The slope at the end of this parabola is the gradient that trust-constr is given, too.
+    ``History.failures`` counts such rollouts. A first rollout that fails ends the search, as do derivatives that are
+    not finite.
     """
 
     def __init__(self, name: str = "SLSQP", **options: Any):
@@ -98,12 +99,10 @@ class _SciPySearch:
 
         def loss(z: np.ndarray) -> float:
             here = at(z / stretch)
-            return self._parabola(here)[0] if here.failed and name == "L-BFGS-B" else here.loss
+            return self._parabola(here) if here.failed and name == "L-BFGS-B" else here.loss
 
         def gradient(z: np.ndarray) -> np.ndarray:
-            if name == "L-BFGS-B" and (here := at(z / stretch)).failed:
-                return self._parabola(here)[1] / stretch
-            row = at(z / stretch, derivatives=True).jacobian[0].numpy().copy()  # SciPy may change it in place
+            row = self._jacobian(z / stretch)[0]
             if name == "SLSQP":  # its callback comes after the next trial; gradients are taken where a step ends
                 self._note(run, z)
             return row / stretch
@@ -133,16 +132,25 @@ class _SciPySearch:
             self._noted = self._evaluations.at(z, derivatives=True)
             self._evaluations.note(run, self._noted)
 
-    def _parabola(self, trial: Recorded) -> tuple[float, np.ndarray]:
-        """Loss and gradient that take the place of those of a failed trial.
+    def _parabola(self, trial: Recorded) -> float:
+        """The loss that takes the place of that of a failed trial.
 
-        With the slope m < 0 along the step from where the last iteration arrived, the parabola
-        f + m s + 5 |m| s², which is smallest at a tenth of the step, has the value f + 4 |m| at its end, s = 1, and the
-        slope -9 m.
+        With the slope m < 0 along the step from where the last iteration arrived, the parabola f + m s + 5 |m| s²,
+        which is smallest at a tenth of the step, has the value f + 4 |m| at its end, s = 1, and the slope -9 m.
         """
-        start, gradient = self._noted, self._noted.jacobian[0]
-        slope = (gradient @ (trial.point - start.point)).item()
-        return start.loss + 4.0 * abs(slope), -9.0 * gradient.numpy()
+        slope = (self._noted.jacobian[0] @ (trial.point - self._noted.point)).item()
+        return self._noted.loss + 4.0 * abs(slope)
+
+    def _jacobian(self, z: np.ndarray) -> np.ndarray:
+        """Gradients of loss and constraints, shape (1 + n_equality + n_inequality, n), a copy that SciPy may change.
+
+        Of a failed trial, those of the last iteration, with the slope of the parabola for the loss; SLSQP needs none.
+        """
+        if self._evaluations.at(z).failed and self._method.name != "SLSQP":
+            rows = self._noted.jacobian.numpy().copy()
+            rows[0] *= -9.0
+            return rows
+        return self._evaluations.at(z, derivatives=True).jacobian.numpy().copy()
 
     def _constraints(self, n_equality: int, n_inequality: int) -> Any:
         """Constraints as the method wants them."""
@@ -156,7 +164,7 @@ class _SciPySearch:
             kinds.append(("ineq", -1.0, -np.inf, lambda z: at(z).inequality.numpy().copy(), slice(border, None)))
 
         def jacobian(z: np.ndarray, rows: slice) -> np.ndarray:
-            return at(z, derivatives=True).jacobian[rows].numpy().copy()
+            return self._jacobian(z)[rows]
 
         if self._method.name == "trust-constr":
             return [
