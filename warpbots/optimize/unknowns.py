@@ -169,6 +169,18 @@ class Unknowns:
         """Lower and upper bounds divided by the scales, each of shape (n,); infinite where there are none."""
         return self._flat(self._lower), self._flat(self._upper)
 
+    def scales(self) -> np.ndarray:
+        """All scales, shape (n,)."""
+        return torch.cat([s.double().reshape(-1).cpu() for s in self._scales]).numpy()
+
+    def number_names(self) -> list[str]:
+        """A name for each number: that of its unknown, with its indices if there are several."""
+        return [
+            f"{name}[{', '.join(map(str, index))}]" if index else name
+            for name, tensor in zip(self.names, self.tensors, strict=True)
+            for index in np.ndindex(tuple(tensor.shape))
+        ]
+
     def flat_gradient(self, gradients: Iterable[torch.Tensor | None]) -> np.ndarray:
         """A gradient with respect to the tensors as one with respect to `vector`, shape (n,)."""
         return np.concatenate(
