@@ -145,11 +145,11 @@ def test_a_search_that_turned_back_is_resumed_at_the_same_bits(method, tmp_path)
 @pytest.mark.parametrize("method", RESUMED)
 def test_a_run_that_has_ended_is_resumed_by_one_rollout(method, tmp_path):
     path = tmp_path / "run.pt"
-    x, once, calls = seeded(RESUMED[method](), 40, checkpoint=path)
+    x, once, calls = seeded(RESUMED[method](), 8, checkpoint=path)
     assert calls == once.episodes[-1]
     assert once.reason in ("iteration limit", "converged", "line search failed", "infeasible constraints")
     assert once.message
-    resumed, twice, calls = seeded(RESUMED[method](), 40, seed=3, checkpoint=path, resume=True)
+    resumed, twice, calls = seeded(RESUMED[method](), 8, seed=3, checkpoint=path, resume=True)
     assert calls == 1
     assert torch.equal(resumed, x)
     assert {n: c for n, c in vars(twice).items() if n != "seconds"} == {
