@@ -375,11 +375,11 @@ def test_several_starts_leave_a_local_minimum():
         solved(descent, (-2.0, 2.0), iterations=3)
 
 
-def test_best_is_a_mean_over_recent_draws_and_obeys_constraints():
-    lucky = wb.History(loss=[5.0, 0.0, 5.0, 2.0, 2.0, 2.0], draws=3)
+def test_best_is_a_mean_over_recent_losses_and_obeys_constraints():
+    lucky = wb.History(loss=[5.0, 0.0, 5.0, 2.0, 2.0, 2.0], window=3)
     assert lucky.best == 5
-    assert wb.History(loss=[1.0, 9.0, 9.0, 5.0, 4.0], draws=3).best == 4, "one draw is no mean over three"
-    lucky.draws = 1
+    assert wb.History(loss=[1.0, 9.0, 9.0, 5.0, 4.0], window=3).best == 4, "one loss is no mean over three"
+    lucky.window = 1
     assert lucky.best == 1
     bent = wb.History(loss=[0.0, 3.0, 2.0], violation=[1.0, 0.0, 0.009], allowed_violation=0.01)
     assert bent.best == 2
@@ -429,7 +429,7 @@ def quadratic():
 
 REFUSED = {
     "needs at least 1 unknown that requires a gradient, got 0": lambda x: {"unknowns": []},
-    "iterations and draws must be at least 1": lambda x: {"iterations": 0},
+    "iterations and window must be at least 1": lambda x: {"iterations": 0},
     "unknown '0': must be a tensor, a torch module or a warpbots.Unknown, got float": lambda x: {"unknowns": [1.0]},
     "unknown 'E' is computed from other tensors": lambda x: {"unknowns": {"E": 2.0 * x}},
     "unknown 'E' requires no gradient": lambda x: {"unknowns": {"E": torch.zeros(2)}},

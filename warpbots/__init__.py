@@ -11,7 +11,19 @@ import warp as _warp
 
 from warpbots import controllers, materials, meshing, observers
 from warpbots.gradients import Checkpoints
-from warpbots.optimize import Bounded, History, Outcome, Unknown, fit, hessian_product, methods, minimize
+from warpbots.optimize import (
+    Bounded,
+    Estimate,
+    History,
+    Outcome,
+    RolloutError,
+    Unknown,
+    fit,
+    hessian_product,
+    least_squares,
+    methods,
+    minimize,
+)
 from warpbots.scene import (
     Attachment,
     Cable,
@@ -62,6 +74,7 @@ __all__ = [
     "Articulated",
     "Attachment",
     "Bounded",
+    "Estimate",
     "Cable",
     "Cavity",
     "Checkpoints",
@@ -88,6 +101,7 @@ __all__ = [
     "Pressure",
     "ProjectiveDynamics",
     "RigidBody",
+    "RolloutError",
     "Scene",
     "SceneError",
     "Servo",
@@ -103,6 +117,7 @@ __all__ = [
     "fit",
     "floor",
     "hessian_product",
+    "least_squares",
     "hold_pose",
     "load_mesh",
     "load_robot",

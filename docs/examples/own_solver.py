@@ -1,4 +1,4 @@
-"""A solver of one's own, for ``Simulation(scene, ExplicitFEM(0.05), ...)``: linear tetrahedra, symplectic Euler."""
+"""A custom solver, for ``Simulation(scene, ExplicitFEM(0.05), ...)``: linear tetrahedra, symplectic Euler."""
 
 import dataclasses
 from math import inf, sqrt

@@ -114,3 +114,37 @@ def test_a_hessian_product_is_that_of_differences_of_the_loss():
     curvature = (loss(u + h * a) - 2 * loss(u) + loss(u - h * a)) / h**2
     assert (a * Ha).sum().item() == pytest.approx(curvature.item(), rel=1e-4)
     assert (b * Ha).sum().item() == pytest.approx((a * Hb).sum().item(), rel=1e-5)
+
+
+def test_a_hessian_from_noisy_gradients_is_symmetric():
+    """Gradients with a noise of half the digits, and unknowns that differ by six orders of magnitude.
+
+    f = a² b / a₀² b₀ has the Hessian (2, 2; 2, 0) in units of (a₀, b₀). At the optimal step the error is
+    1.5 ε / (3 ε)^(1/3), 0.5 % in float32; at a step of the cube root of the rounding unit it would be ten times that.
+    """
+    x = torch.tensor([2e5, 0.3])
+    eps = torch.finfo(x.dtype).eps ** 0.5
+    generator = torch.Generator().manual_seed(1)
+
+    def noisy(z):
+        return z * (1.0 + eps * (2.0 * torch.rand(z.shape, generator=generator, dtype=z.dtype) - 1.0))
+
+    class Loss(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, z):
+            ctx.save_for_backward(z)
+            return z[0] ** 2 * z[1]
+
+        @staticmethod
+        def backward(ctx, g):
+            (z,) = ctx.saved_tensors
+            return g * noisy(torch.stack([2 * z[0] * z[1], z[0] ** 2]))
+
+    H = torch.stack([hessian_product(lambda y: Loss.apply(y / x), x, e) for e in torch.eye(2)]) * torch.outer(x, x)
+    assert torch.allclose(H, torch.tensor([[2.0, 2.0], [2.0, 0.0]]), atol=4.5 * eps / (3 * eps) ** (1 / 3))
+
+
+@pytest.mark.parametrize("numbers", [{"step": 0.0}, {"noise": -1e-3}])
+def test_a_step_that_is_not_positive_is_refused(numbers):
+    with pytest.raises(ValueError, match="hessian_product: step and noise must be positive or None, got"):
+        hessian_product(lambda y: y.sum(), torch.ones(2), torch.ones(2), **numbers)

@@ -3,10 +3,25 @@
 from warpbots.optimize import methods
 from warpbots.optimize.bounds import Bounded
 from warpbots.optimize.curvature import hessian_product
+from warpbots.optimize.estimate import Estimate
 from warpbots.optimize.fit import fit
 from warpbots.optimize.history import History
+from warpbots.optimize.least_squares import least_squares
 from warpbots.optimize.minimize import minimize
 from warpbots.optimize.problem import Outcome
+from warpbots.optimize.rollout_error import RolloutError
 from warpbots.optimize.unknowns import Unknown
 
-__all__ = ["Bounded", "History", "Outcome", "Unknown", "fit", "hessian_product", "methods", "minimize"]
+__all__ = [
+    "Bounded",
+    "Estimate",
+    "History",
+    "Outcome",
+    "RolloutError",
+    "Unknown",
+    "fit",
+    "hessian_product",
+    "least_squares",
+    "methods",
+    "minimize",
+]

@@ -6,7 +6,7 @@ __all__ = ["Bounded"]
 
 
 class Bounded(torch.nn.Module):
-    """A tensor between two bounds, by a bijection: value = lower + (upper - lower) sigmoid(raw).
+    """A tensor between two bounds, by a reparametrisation: value = lower + (upper - lower) sigmoid(raw).
 
     ``bounded()`` is the value; ``bounded.parameters()`` are passed to an optimiser. The initial value is the one given.
 

@@ -8,33 +8,44 @@ __all__ = ["hessian_product"]
 
 
 def hessian_product(
-    loss: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor, direction: torch.Tensor, step: float | None = None
+    loss: Callable[[torch.Tensor], torch.Tensor],
+    x: torch.Tensor,
+    direction: torch.Tensor,
+    step: float | None = None,
+    *,
+    noise: float | None = None,
 ) -> torch.Tensor:
     """Product of the Hessian of `loss` at `x` with `direction`: H v = (g(x + h v) - g(x - h v)) / 2 h.
 
-    Simulations have exact first derivatives and no second ones. This takes two gradients; its error is of order h^2,
-    plus the rounding error of a gradient divided by h. Motions with contact have kinks, across which H means little.
+    Simulations have exact first derivatives and no second ones. This takes two gradients. With noise ε of a gradient,
+    relative to H x, and third derivatives of the size of H / x, the relative error is ε x / h + (h / x)² / 6, which is
+    smallest for h = (3 ε)^(1/3) x: 10 % of `x` in float32 and 0.4 % in float64 by default. How far the Hessian is from
+    symmetric shows how large its error is. Motions with contact have kinks, across which H means little.
 
     Args:
         loss: A scalar function of `x`, such as one of a rollout.
         x: Point at which to evaluate H, any shape.
         direction: v, of the shape of `x`.
-        step: Largest change of an entry of `x`, in the units of `x`; None for the cube root of the rounding unit times
-            the largest entry of `x` (or one if all are zero).
+        step: Largest change of an entry of `x`, in the units of `x`; None for (3 ε)^(1/3) times the size of `x` along
+            the direction, the largest abs(v x) over the largest abs(v), or one if that is zero.
+        noise: ε; None for the square root of the rounding unit: solvers with iterations leave half of the digits.
 
     Raises:
-        ValueError: The shapes differ, or `direction` is zero.
+        ValueError: The shapes differ, `direction` is zero, or `step` or `noise` is not positive.
     """
     x, direction = x.detach(), direction.detach()
     same = direction.shape == x.shape and x.numel() > 0
-    largest, longest = torch.stack([x.abs().max(), direction.abs().max()]).tolist() if same else (0.0, 0.0)
+    size, longest = torch.stack([(x * direction).abs().max(), direction.abs().max()]).tolist() if same else (0.0, 0.0)
     if longest == 0.0:
         raise ValueError(
             f"hessian_product: direction must have the shape {tuple(x.shape)} of x and not be zero, got "
             f"{tuple(direction.shape)}"
         )
+    if not all(number is None or number > 0.0 for number in (step, noise)):
+        raise ValueError(f"hessian_product: step and noise must be positive or None, got {step} and {noise}")
     if step is None:
-        step = torch.finfo(x.dtype).eps ** (1 / 3) * (largest or 1.0)
+        noise = torch.finfo(x.dtype).eps ** 0.5 if noise is None else noise
+        step = (3.0 * noise) ** (1 / 3) * (size / longest or 1.0)
     h = step / longest
 
     def gradient(at: torch.Tensor) -> torch.Tensor:

@@ -60,7 +60,8 @@ def fit(
         ValueError: `iterations` is below 1 or below those that a resumed run has completed, there is nothing to
             optimise, the loss does not depend on a parameter, or the checkpoint belongs to another run.
         OSError: There is no checkpoint to resume, or it cannot be written.
-        FloatingPointError: The loss is not finite.
+        RolloutError: A rollout failed, or its loss is not finite.
+        FloatingPointError: A gradient is not finite.
     """
     return minimize(
         loss,

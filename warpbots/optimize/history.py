@@ -8,7 +8,7 @@ from warpbots.output_files import replacing
 
 __all__ = ["History"]
 
-_COLUMNS = ("loss", "seconds", "gradient_norm", "violation", "episodes")
+_COLUMNS = ("loss", "seconds", "gradient_norm", "violation", "episodes", "failures")
 
 
 @dataclasses.dataclass
@@ -21,21 +21,36 @@ class History:
         gradient_norm: Norm of the gradient in each iteration, before clipping, of what a torch optimiser minimises or
             else of the loss, in the units of the scales; the last loss may have none, and methods without gradients
             have none at all.
-        interrupted: Whether the user interrupted it.
         violation: Largest violation of a constraint at the start of each iteration; zero without constraints.
-        episodes: Number of evaluations of the loss up to each loss.
-        draws: Number of recent losses whose mean decides which iteration is best.
+        episodes: Number of rollouts (calls of the loss) up to each loss; the last entry has all of them, also those
+            after the last iteration, such as a line search that found nothing better. The rollout that a resumed run
+            makes again is not counted, so that its history is that of a run that was not stopped.
+        failures: How many of these rollouts failed: they did not converge, diverged, or had a loss or constraint that
+            is not finite. Methods that compare losses take a smaller step then.
+        window: Number of recent losses whose mean decides which iteration is best.
         allowed_violation: Largest violation that counts as none.
+        reason: Why the search ended: ``"converged"``, ``"iteration limit"``, ``"evaluation limit"``,
+            ``"line search failed"`` (no smaller loss along the direction of the step: often converged to rounding, or a
+            gradient that is not that of the loss), ``"infeasible constraints"``, ``"stagnated"`` (CMA-ES finds nothing
+            better), ``"failed"``, ``"callback"``, ``"interrupted"``, ``"rollout failed"``; empty while it runs.
+        message: The same as a sentence, in the words of the method.
     """
 
     loss: list[float] = dataclasses.field(default_factory=list)
     seconds: list[float] = dataclasses.field(default_factory=list)
     gradient_norm: list[float] = dataclasses.field(default_factory=list)
-    interrupted: bool = False
     violation: list[float] = dataclasses.field(default_factory=list)
     episodes: list[int] = dataclasses.field(default_factory=list)
-    draws: int = 1
+    failures: list[int] = dataclasses.field(default_factory=list)
+    window: int = 1
     allowed_violation: float = 0.0
+    reason: str = ""
+    message: str = ""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user interrupted it."""
+        return self.reason == "interrupted"
 
     @property
     def iteration(self) -> list[int]:
@@ -46,7 +61,7 @@ class History:
     def best(self) -> int:
         """Iteration with the smallest loss among those that violate no constraint, or else with the smallest violation.
 
-        For random losses, means over the last `draws` iterations are compared, and only those of as many.
+        For random losses, means over the last `window` iterations are compared, and only those of as many.
 
         Raises:
             ValueError: Nothing was recorded.
@@ -54,12 +69,12 @@ class History:
         if not self.loss:
             raise ValueError("the history is empty: no iteration was finished")
         loss, violation = self._mean(self.loss), self._mean(self.violation or [0.0] * len(self.loss))
-        first = min(self.draws, len(self.loss)) - 1
+        first = min(self.window, len(self.loss)) - 1
         excess = [v if v > self.allowed_violation else 0.0 for v in violation]
         return min(self.iteration[first:], key=lambda i: (excess[i], loss[i]))
 
     def write_csv(self, path: str | Path) -> None:
-        """Write the columns ``iteration, loss, seconds, gradient_norm, violation, episodes``; what is missing is empty.
+        """Write the column ``iteration`` and then `columns`; what is missing is empty.
 
         Raises:
             OSError: The file cannot be written; nothing is left behind.
@@ -75,8 +90,8 @@ class History:
         return {name: getattr(self, name) for name in _COLUMNS}
 
     def _mean(self, column: list[float]) -> list[float]:
-        """Means over the last `draws` entries up to each."""
-        if self.draws == 1:
+        """Means over the last `window` entries up to each."""
+        if self.window == 1:
             return column
-        windows = (column[max(i + 1 - self.draws, 0) : i + 1] for i in range(len(column)))
+        windows = (column[max(i + 1 - self.window, 0) : i + 1] for i in range(len(column)))
         return [sum(window) / len(window) for window in windows]

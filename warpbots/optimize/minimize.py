@@ -11,7 +11,7 @@ from warpbots.optimize.loggers import Logger, loggers_of
 from warpbots.optimize.problem import Outcome, Problem
 from warpbots.optimize.processes import Processes
 from warpbots.optimize.progress_bar import progress_bar
-from warpbots.optimize.run import Method, Run, Stopped
+from warpbots.optimize.run import Method, Run
 from warpbots.optimize.unknowns import UnknownLike, Unknowns
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def minimize(
     method: Method,
     *,
     iterations: int = 30,
-    draws: int = 1,
+    window: int = 1,
     allowed_violation: float = 1e-3,
     progress: bool = True,
     callback: Callable[[History], bool | None] | None = None,
@@ -45,6 +45,15 @@ def minimize(
     the random states of torch, of ``numpy.random`` and of ``random``; a loss with a generator of its own, or with any
     other memory, has to save it by itself.
 
+    A checkpoint is resumed only with the unknowns, bounds, scales and settings that it was written with. Its last
+    rollout is made once more under the same random numbers, and the loss (to 3e-4) and the constraints must be those of
+    the checkpoint. A loss that takes random numbers from elsewhere cannot be compared; a `window` above 1 says that it
+    is random. A run that has ended needs no other rollout, unless it ended at the limit of iterations and now has more.
+
+    A rollout may fail during the search, because a trial goes too far. SLSQP, trust-constr and L-BFGS-B then take a
+    smaller step, CMA-ES ranks it last, and several starts go on with the next one (see `warpbots.methods`).
+    `History.failures` counts such rollouts, and `History.reason` says why the search ended.
+
     Args:
         loss: Runs a rollout and gives its loss as a tensor, or loss and constraints of the same rollout as a
             `warpbots.Outcome`.
@@ -53,8 +62,8 @@ def minimize(
         method: A method of `warpbots.methods`.
         iterations: Largest number of iterations, including those of a resumed run. What an iteration is depends on the
             method: a step, a major iteration, a generation.
-        draws: For random losses: the mean of this many recent losses decides which iteration is best, so that it is
-            not the luckiest.
+        window: For random losses: the moving average of this many recent losses decides which iteration is best, so
+            that it is not the luckiest.
         allowed_violation: Largest violation of a constraint that counts as none, in the units of the constraint.
         progress: Whether to show a progress bar with the loss and the remaining time.
         callback: Called with the history in every iteration, while the unknowns have its values; what it returns ends
@@ -82,18 +91,21 @@ def minimize(
         TypeError: An unknown, a constraint, a logger or a result of `loss` is of no suitable type.
         OSError: There is no checkpoint to resume, or it cannot be written.
         RuntimeError: The processes of `group` have drifted apart.
-        FloatingPointError: The loss or a constraint is not finite.
+        RolloutError: The first rollout failed (`SimulationError`), or its loss or a constraint is not finite; or a
+            later one did, and the method cannot take a smaller step. The error names the values that were tried and has
+            the history; the unknowns have the best values before it, and the checkpoint the last complete iteration.
+        FloatingPointError: A gradient is not finite.
     """
-    if iterations < 1 or draws < 1 or not allowed_violation >= 0.0:
+    if iterations < 1 or window < 1 or not allowed_violation >= 0.0:
         raise ValueError(
-            f"minimize: iterations and draws must be at least 1 and allowed_violation at least 0, got {iterations}, "
-            f"{draws} and {allowed_violation:g}"
+            f"minimize: iterations and window must be at least 1 and allowed_violation at least 0, got {iterations}, "
+            f"{window} and {allowed_violation:g}"
         )
     if resume and checkpoint is None:
         raise ValueError("minimize: resume needs a checkpoint to continue from, got None")
     processes = Processes(group)
     problem = Problem(loss, Unknowns(unknowns), method.constrained, processes)
-    history = History(draws=draws, allowed_violation=allowed_violation)
+    history = History(window=window, allowed_violation=allowed_violation)
     loggers, search = loggers_of(log), method.search(problem)
     # TQDM_DISABLE applies unless the bar is switched off here
     with progress_bar(
@@ -103,7 +115,7 @@ def minimize(
             problem,
             search,
             iterations,
-            {**method.about(), **(about or {})},
+            {**method.about(), "window": window, "allowed_violation": allowed_violation, **(about or {})},
             history,
             bar,
             checkpoint=checkpoint,
@@ -113,12 +125,5 @@ def minimize(
         )
         if resume:
             run.load()
-        try:
-            search.run(run)
-        except Stopped:
-            pass
-        except KeyboardInterrupt:
-            history.interrupted = True
-        finally:
-            run.restore()
+        run.work()
     return history

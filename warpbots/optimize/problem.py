@@ -3,14 +3,20 @@
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
 
 from warpbots.optimize.processes import Processes
+from warpbots.optimize.random_state import random_state, set_random_state
+from warpbots.optimize.rollout_error import RolloutError, described
 from warpbots.optimize.unknowns import Unknowns
+from warpbots.simulation import SimulationError
 
 __all__ = ["Evaluation", "Outcome", "Problem"]
+
+_SAME = 3e-4  # relative difference of two evaluations of one loss: the square root of the rounding unit of float32
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -64,6 +70,9 @@ class Problem:
         unknowns: What is changed.
         processes: Over which loss, constraints and gradients are averaged.
         episodes: Number of evaluations so far; one by all processes together counts once.
+        failures: How many of them failed.
+        last: The last evaluation: its unknowns, the random state before it, its loss and the shapes of its constraints;
+            None before the first.
     """
 
     def __init__(
@@ -74,9 +83,12 @@ class Problem:
         processes: Processes | None = None,
     ):
         """Minimise `function`; `constrained` is whether the method can take constraints."""
-        self.unknowns, self.episodes, self.processes = unknowns, 0, processes or Processes()
+        self.unknowns, self.processes = unknowns, processes or Processes()
+        self.episodes = self.failures = 0
+        self.last: dict[str, Any] | None = None
         self._function, self._constrained = function, constrained
         self._shapes: dict[str, tuple[int, ...]] | None = None
+        self._expected: Mapping[str, Any] | None = None
 
     def evaluate(self, iteration: int) -> Evaluation:
         """Loss and constraints at the present values of the unknowns.
@@ -85,20 +97,24 @@ class Problem:
             iteration: Of the method, for messages.
 
         Raises:
-            FloatingPointError: A value is not finite.
+            RolloutError: The simulation failed, or a value is not finite, in one of the processes.
             ValueError: The loss is no scalar, a constraint has another shape than before or no gradient path, or the
                 method takes no constraints.
             TypeError: The function returned something else.
         """
         self.processes.refuse_apart(self.unknowns.vector())
-        outcome = self._function()
+        self.last = {"unknowns": [t.detach().clone() for t in self.unknowns.tensors], "random": random_state()}
+        self.last |= {"loss": math.inf, "constraints": self._shapes}
+        outcome, fault = None, None
+        try:
+            outcome = self._checked(self._function(), iteration)
+        except (SimulationError, FloatingPointError) as error:
+            fault = error
         self.episodes += 1
-        if isinstance(outcome, torch.Tensor):
-            outcome = Outcome(outcome)
-        if not isinstance(outcome, Outcome):
-            raise TypeError(f"the loss must be a tensor or a warpbots.Outcome, got {type(outcome).__name__}")
-        self._check_loss(outcome.loss, iteration)
-        self._check_constraints(outcome, iteration)
+        reasons = [reason for reason in self.processes.gathered(None if fault is None else str(fault)) if reason]
+        if outcome is None or reasons:
+            self.failures += 1
+            raise self.failed(reasons[0], iteration) from fault
         kinds = (outcome.equality, outcome.inequality)
         equality, inequality = (
             self.processes.mean(torch.cat([c.reshape(-1) for c in kind.values()]))
@@ -107,7 +123,68 @@ class Problem:
             for kind in kinds
         )
         loss = self.processes.mean(outcome.loss)
-        return Evaluation(loss, loss.item(), equality, inequality)
+        now = Evaluation(loss, loss.item(), equality, inequality)
+        self.last |= {"loss": now.value, "constraints": self._shapes}
+        return now
+
+    def failed(self, reason: str, iteration: int) -> RolloutError:
+        """The error of a rollout that failed at the present values of the unknowns."""
+        names, tensors = self.unknowns.names, self.unknowns.tensors
+        return RolloutError(
+            f"rollout {self.episodes} of the search, in iteration {iteration}, failed with "
+            f"{described(names, tensors)}: {reason}. The unknowns have the best "
+            f"values before it, and resuming repeats it: give narrower bounds, a smaller scale or learning rate, or "
+            f"another method or start",
+            {name: tensor.detach().clone() for name, tensor in zip(names, tensors, strict=True)},
+        )
+
+    def last_of_all(self) -> dict[str, Any] | None:
+        """`last`, with the random states of all processes."""
+        return None if self.last is None else {**self.last, "random": self.processes.gathered(self.last["random"])}
+
+    def expect(self, last: Mapping[str, Any] | None, window: int) -> None:
+        """Remember what a stopped run evaluated last; the loss is not compared if it is random (a `window` above 1)."""
+        self._expected = None if last is None or window > 1 else last
+
+    def confirm(self) -> None:
+        """Evaluate once more what a stopped run evaluated last, if there is one, and leave everything as it was.
+
+        Raises:
+            ValueError: The loss or the constraints have changed.
+        """
+        if (there := self._expected) is None:
+            return
+        here, random = [t.detach().clone() for t in self.unknowns.tensors], random_state()
+        counts = self.episodes, self.failures
+        self.unknowns.assign(there["unknowns"])
+        set_random_state(there["random"][self.processes.rank])
+        try:
+            with torch.no_grad():
+                self.evaluate(0)
+        except RolloutError:
+            pass  # which the comparison sees
+        self.compare()
+        self.unknowns.assign(here)
+        set_random_state(random)
+        self.episodes, self.failures = counts
+
+    def compare(self) -> None:
+        """Compare the last evaluation, under the unknowns and random numbers of a stopped run, with what it had found.
+
+        Raises:
+            ValueError: The loss or the constraints have changed.
+        """
+        there, self._expected, here = self._expected, None, self.last
+        if there is None:
+            return
+        both_failed = there["loss"] == here["loss"] == math.inf
+        if both_failed or (there["constraints"] == here["constraints"] and _same(there["loss"], here["loss"])):
+            return
+        raise ValueError(
+            f"cannot resume: with {described(self.unknowns.names, there['unknowns'])}, {_words(there)} there and "
+            f"{_words(here)} here; use the loss, data and scene of that run, or begin a new one without resume (a loss "
+            f"with a random generator of its own cannot be compared: set window above 1)"
+        )
 
     def average_gradients(self) -> None:
         """Replace the gradients of the unknowns by their means over the processes."""
@@ -150,14 +227,22 @@ class Problem:
         self.check_paths([next((g for g in column if g is not None), None) for column in zip(*found, strict=True)])
         return np.stack([self.unknowns.flat_gradient(gradients) for gradients in found])
 
+    def _checked(self, outcome: torch.Tensor | Outcome, iteration: int) -> Outcome:
+        """What the function returned, as an outcome with finite values."""
+        if isinstance(outcome, torch.Tensor):
+            outcome = Outcome(outcome)
+        if not isinstance(outcome, Outcome):
+            raise TypeError(f"the loss must be a tensor or a warpbots.Outcome, got {type(outcome).__name__}")
+        self._check_loss(outcome.loss, iteration)
+        self._check_constraints(outcome, iteration)
+        return outcome
+
     def _check_loss(self, loss: torch.Tensor, iteration: int) -> None:
         if loss.numel() != 1:
             raise ValueError(f"the loss must be one number, got a tensor of shape {tuple(loss.shape)}; take its mean()")
         value = loss.item()
         if not math.isfinite(value):
-            raise FloatingPointError(
-                f"the loss is {value} in iteration {iteration}; use a smaller learning rate or a bounded loss"
-            )
+            raise FloatingPointError(f"the loss is {value} in iteration {iteration}")
         if torch.is_grad_enabled() and not loss.requires_grad:
             raise ValueError(
                 f"the loss has no gradient path to any of the unknowns {', '.join(map(repr, self.unknowns.names))}; "
@@ -183,7 +268,8 @@ class Problem:
                     f"constraint {name!r} has no gradient path to any unknown; compute it from them in torch, or leave "
                     f"it out"
                 )
-        shapes = {name: tuple(value.shape) for name, value in both.items()}
+        kinds = {"equality": outcome.equality, "inequality": outcome.inequality}
+        shapes = {f"{kind} {name}": tuple(c.shape) for kind, group in kinds.items() for name, c in group.items()}
         if self._shapes is None:
             self._shapes = shapes
         if shapes != self._shapes:
@@ -191,6 +277,16 @@ class Problem:
                 f"the constraints have the shapes {shapes} in iteration {iteration} and had {self._shapes} before; "
                 f"return the same ones each time"
             )
+
+
+def _same(a: float, b: float) -> bool:
+    return a == b or (math.isfinite(a) and math.isfinite(b) and abs(a - b) <= _SAME * max(abs(a), abs(b)))
+
+
+def _words(evaluation: Mapping[str, Any]) -> str:
+    shapes = evaluation["constraints"] or {}
+    constraints = "".join(f", {name} of shape {shape}" for name, shape in shapes.items())
+    return f"the loss is {evaluation['loss']:.8g}{constraints}"
 
 
 def _bad(value: torch.Tensor) -> str:

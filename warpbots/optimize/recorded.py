@@ -1,6 +1,7 @@
 """Evaluations of a problem at points that a library asks for, recorded so that a resumed search can replay them."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +9,9 @@ import numpy as np
 import torch
 
 from warpbots.optimize.problem import Evaluation, Problem, largest_violation
-from warpbots.optimize.run import Complete, Progress, random_state, set_random_state
+from warpbots.optimize.random_state import random_state, set_random_state
+from warpbots.optimize.rollout_error import RolloutError
+from warpbots.optimize.run import Complete, Progress
 
 __all__ = ["Recorded", "RecordedEvaluations"]
 
@@ -19,7 +22,7 @@ class Recorded:
 
     Attributes:
         point: The unknowns in the units of their scales, shape (n,), float64.
-        loss: The loss.
+        loss: The loss; infinite, with constraints of zero, if the rollout failed.
         equality: Shape (n_equality,), float64.
         inequality: Shape (n_inequality,), float64.
         jacobian: Gradients of the loss and of all constraints, shape (1 + n_equality + n_inequality, n), float64; None
@@ -33,6 +36,11 @@ class Recorded:
     jacobian: torch.Tensor | None = None
 
     @property
+    def failed(self) -> bool:
+        """Whether the rollout failed."""
+        return self.loss == math.inf
+
+    @property
     def violation(self) -> float:
         """The largest violation of a constraint."""
         return largest_violation(self.equality, self.inequality)
@@ -43,7 +51,9 @@ class RecordedEvaluations:
 
     A method whose own state cannot be saved is a function of what it is told: fed with the recorded evaluations of a
     run that was stopped, it arrives at the same point with the same bits. The last evaluation is made again, with the
-    same random numbers, because its derivatives may not have been taken yet.
+    same random numbers, because its derivatives may not have been taken yet, and to see whether the loss has changed.
+
+    A rollout that fails where another one has not is recorded with an infinite loss, from which a method can turn back.
 
     Attributes:
         iteration: Number of iterations that were noted.
@@ -53,11 +63,12 @@ class RecordedEvaluations:
         """Record evaluations of `problem`; without `derivatives`, no graph is built."""
         self.iteration = 0
         self._problem, self._derivatives = problem, derivatives
-        self._before = problem.episodes
+        self._before = problem.episodes, problem.failures
         self._past: list[Recorded] = []
         self._replay: list[Recorded] = []
         self._known = 0  # iterations that the stopped run has noted
-        self._random: list[dict[str, Any]] | None = None  # of each process, at the last evaluation
+        self._random: list[dict[str, Any]] | None = None  # of each process, before the last evaluation
+        self._fault: RolloutError | None = None  # of the last evaluation
         self._live: Evaluation | None = None  # the last evaluation with its graph
 
     def note(self, run: Progress, here: Recorded) -> None:
@@ -88,15 +99,18 @@ class RecordedEvaluations:
 
         Raises:
             ValueError: The point is not the one that the stopped run evaluated next.
+            RolloutError: The first rollout failed, or derivatives of one that failed are needed.
         """
         z = torch.as_tensor(np.array(point, dtype=np.float64), device="cpu")
         last = self._past[-1] if self._past else None
         if (
             last is None
             or not torch.equal(last.point, z)
-            or (derivatives and self._live is None and last.jacobian is None)
+            or (derivatives and not last.failed and self._live is None and last.jacobian is None)
         ):
-            last = self._next(z, derivatives)
+            last = self._next(z)
+        if derivatives and last.failed:
+            raise self._fault or self._problem.failed("as before it was stopped", self.iteration)
         if derivatives and last.jacobian is None:
             last.jacobian = torch.as_tensor(self._problem.jacobian(self._live), device="cpu")
             self._live = None  # the graph is freed
@@ -120,7 +134,7 @@ class RecordedEvaluations:
     def _random_states(self) -> list[dict[str, Any]]:
         return self._problem.processes.gathered(random_state())
 
-    def _next(self, z: torch.Tensor, derivatives: bool) -> Recorded:
+    def _next(self, z: torch.Tensor) -> Recorded:
         if self._replay and not torch.equal(self._replay[0].point, z):
             raise ValueError(
                 f"evaluation {len(self._past)} of the stopped run is at another point than now; the libraries or the "
@@ -134,11 +148,21 @@ class RecordedEvaluations:
         if replayed is not None:
             set_random_state(self._random[self._problem.processes.rank])
         self._random = self._random_states()
-        self._problem.episodes = self._before + len(self._past)
-        with torch.set_grad_enabled(self._derivatives):
-            now = self._problem.evaluate(self.iteration)
-        self._live = now
-        self._past.append(
-            Recorded(z, now.value, now.equality.detach().double().cpu(), now.inequality.detach().double().cpu())
-        )
+        self._problem.episodes = self._before[0] + len(self._past)
+        self._problem.failures = self._before[1] + sum(each.failed for each in self._past)
+        self._past.append(self._evaluated(z))
+        if replayed is not None:
+            self._problem.compare()
         return self._past[-1]
+
+    def _evaluated(self, z: torch.Tensor) -> Recorded:
+        self._live = self._fault = None
+        try:
+            with torch.set_grad_enabled(self._derivatives):
+                now = self._live = self._problem.evaluate(self.iteration)
+        except RolloutError as fault:
+            if not self._past:
+                raise
+            self._fault, like = fault, self._past[0]
+            return Recorded(z, math.inf, torch.zeros_like(like.equality), torch.zeros_like(like.inequality))
+        return Recorded(z, now.value, now.equality.detach().double().cpu(), now.inequality.detach().double().cpu())

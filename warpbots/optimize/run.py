@@ -1,32 +1,44 @@
 """A resumable optimisation: its state, the file that keeps it, and what is told to bars, loggers and callbacks."""
 
 import contextlib
-import random
 import time
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 import torch
 from tqdm import tqdm
 
 from warpbots.optimize.history import History
 from warpbots.optimize.loggers import Logger, write
 from warpbots.optimize.problem import Problem
+from warpbots.optimize.random_state import random_state, set_random_state
+from warpbots.optimize.rollout_error import RolloutError
 from warpbots.output_files import replacing
 
-__all__ = ["Complete", "Method", "Progress", "Run", "Search", "Stopped", "random_state", "set_random_state"]
+__all__ = ["LIMIT", "Complete", "Ending", "Method", "Progress", "Run", "Search", "Stopped"]
+
+
+class Ending(NamedTuple):
+    """Why a search ended: `warpbots.History` says more."""
+
+    reason: str
+    message: str
+
+
+LIMIT = Ending("iteration limit", "all iterations are done")
+_INTERRUPTED = Ending("interrupted", "interrupted by the user")
+_STOPPED = Ending("callback", "the callback asked to stop")
 
 
 class Stopped(Exception):
     """A callback asked to stop."""
 
 
-class Complete(Stopped):
+class Complete(Exception):
     """All iterations are done."""
 
 
@@ -54,8 +66,13 @@ class Progress(Protocol):
 class Search(Protocol):
     """A method at work on a problem."""
 
-    def run(self, run: Progress) -> None:
-        """Work until `run.iterations` are done or the method has converged; note and save each iteration."""
+    def run(self, run: Progress) -> Ending:
+        """Work until `run.iterations` are done or the method has ended; note and save each iteration.
+
+        Raises:
+            Complete: All iterations are done.
+            Stopped: The callback asked to stop.
+        """
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the rest of the search depends on, besides the unknowns: what `torch.save` can keep."""
@@ -114,7 +131,48 @@ class Run:
         self._bar, self._checkpoint, self._on_best, self._callback = bar, checkpoint, on_best, callback
         self._loggers = loggers
         self._start = time.perf_counter()
+        self._ended = False
         self.keep()
+
+    def work(self) -> None:
+        """Search to the end, unless a resumed run has ended already, and set the unknowns to the best values.
+
+        Raises:
+            RolloutError: A rollout failed, and the method cannot go on; it has the history.
+        """
+        try:
+            if self._ended:
+                self.problem.confirm()
+            else:
+                self._end(self.search.run(self), final=True)
+        except Complete:
+            self._end(LIMIT, final=True)
+        except Stopped:
+            self._end(_STOPPED)
+        except KeyboardInterrupt:
+            self._end(_INTERRUPTED)
+        except RolloutError as fault:
+            self._end(Ending("rollout failed", str(fault)))
+            fault.history = self.history
+            raise
+        finally:
+            self.restore()
+
+    def _end(self, ending: Ending, final: bool = False) -> None:
+        """Record why the search ended; the checkpoint keeps a `final` end beside the state to go on from."""
+        history = self.history
+        history.reason, history.message = ending
+        if history.episodes:  # rollouts after the last iteration have found nothing better
+            history.episodes[-1], history.failures[-1] = self.problem.episodes, self.problem.failures
+        if final and self._checkpoint is not None and self.problem.processes.first:
+            state = torch.load(self._checkpoint, map_location="cpu", weights_only=True)
+            state["result"] = {
+                "history": history.columns(),
+                "best": self.best,
+                "ending": tuple(ending),
+                "iterations": self.iterations,
+            }
+            self._write(state)
 
     def keep(self) -> None:
         """Store the current values of the unknowns as the best ones."""
@@ -122,7 +180,7 @@ class Run:
 
     def restore(self) -> None:
         """Set the unknowns to the best values."""
-        _copy(self.best, self.problem.unknowns.tensors)
+        self.problem.unknowns.assign(self.best)
 
     def note(self, loss: float, violation: float = 0.0, gradient_norm: float | None = None) -> None:
         """Record the start of an iteration, while the unknowns have its values.
@@ -135,6 +193,7 @@ class Run:
         history.violation.append(violation)
         history.seconds.append(time.perf_counter() - self._start)
         history.episodes.append(self.problem.episodes)
+        history.failures.append(self.problem.failures)
         values = {"loss": loss, "violation": violation, "episodes": self.problem.episodes}
         if gradient_norm is not None:
             history.gradient_norm.append(gradient_norm)
@@ -145,7 +204,8 @@ class Run:
             if self._on_best is not None and self.problem.processes.first:
                 self._on_best(history)
         violated = f", violation {violation:.2g}" if violation > 0.0 else ""
-        self._bar.set_postfix_str(f"loss {loss:.5g}{violated}, best {history.loss[best]:.5g}")
+        failed = f", {self.problem.failures} rollouts failed" if self.problem.failures else ""
+        self._bar.set_postfix_str(f"loss {loss:.5g}{violated}, best {history.loss[best]:.5g}{failed}")
         processes = self.problem.processes
         if processes.first:
             write(self._loggers, values, last)
@@ -162,6 +222,8 @@ class Run:
         """Everything that the rest of the run depends on: tensors, numbers, strings, and containers of them."""
         return {
             "about": self.about,
+            "problem": self.problem.unknowns.about(),
+            "last": self.problem.last_of_all(),
             "done": self.done,
             "unknowns": [t.detach() for t in self.problem.unknowns.tensors],
             "best": self.best,
@@ -174,18 +236,26 @@ class Run:
         """Restore the state at the call of `state_dict`, random numbers included.
 
         Raises:
-            ValueError: The state belongs to a run with other settings, has unknowns of other shapes, or more
+            ValueError: The state belongs to a run with other settings, has other unknowns, bounds or scales, or more
                 iterations than this run shall have; nothing was changed.
         """
         self._refuse(state)
+        if (result := state.get("result")) is not None:
+            ending = Ending(*result["ending"])
+            if ending.reason != LIMIT.reason or self.iterations <= result["iterations"]:
+                self._ended = True
+                self.history.reason, self.history.message = ending
+                state = {**state, "history": result["history"], "best": result["best"]}
         unknowns = self.problem.unknowns
-        _copy(state["unknowns"], unknowns.tensors)
+        unknowns.assign(state["unknowns"])
         unknowns.to_leaves()
         self.best = [b.to(t.device) for b, t in zip(state["best"], unknowns.tensors, strict=True)]
         self.done = state["done"]
         for name, column in state["history"].items():
             getattr(self.history, name)[:] = column
         self.problem.episodes = self.history.episodes[-1] if self.history.episodes else 0
+        self.problem.failures = self.history.failures[-1] if self.history.failures else 0
+        self.problem.expect(state["last"], self.history.window)
         self._start = time.perf_counter() - (self.history.seconds[-1] if self.history.seconds else 0.0)
         self.search.load_state_dict(state["method"])
         set_random_state(state["random"][self.problem.processes.rank])
@@ -200,8 +270,7 @@ class Run:
         if self._checkpoint is not None:
             state = self.state_dict()
             if self.problem.processes.first:
-                with replacing(self._checkpoint) as (temporary,):
-                    torch.save(state, temporary)
+                self._write(state)
 
     def load(self) -> None:
         """Read the state that `save` has written.
@@ -229,6 +298,10 @@ class Run:
                 f"cannot resume {path}: {fault}; use the settings of that run, or begin a new one without resume"
             ) from None
 
+    def _write(self, state: Mapping[str, Any]) -> None:
+        with replacing(self._checkpoint) as (temporary,):
+            torch.save(state, temporary)
+
     def _refuse(self, state: Mapping[str, Any]) -> None:
         there, here = state["about"], self.about
         faults = [
@@ -241,6 +314,8 @@ class Run:
         if shapes[0] != shapes[1]:
             texts = [", ".join(f"{shape} of {dtype}" for shape, dtype in listed) for listed in shapes]
             faults.append(f"its unknowns have the shapes {texts[0]} there and {texts[1]} here")
+        else:
+            faults += self.problem.unknowns.differences(state["problem"])
         if state["done"] > self.iterations:
             faults.append(
                 f"{state['done']} iterations are done already, which count towards the {self.iterations} requested"
@@ -264,30 +339,3 @@ def _version() -> str:
         return metadata.version("warpbots")
     except metadata.PackageNotFoundError:  # run from a checkout
         return "unknown"
-
-
-@torch.no_grad()
-def _copy(values: Sequence[torch.Tensor], tensors: Sequence[torch.Tensor]) -> None:
-    for tensor, value in zip(tensors, values, strict=True):
-        tensor.copy_(value)
-
-
-def random_state() -> dict[str, Any]:
-    """States of the global random generators of torch, NumPy and Python."""
-    name, keys, *rest = np.random.get_state()  # noqa: NPY002
-    return {
-        "torch": torch.get_rng_state(),
-        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else [],
-        "numpy": (name, keys.tolist(), *rest),
-        "python": random.getstate(),
-    }
-
-
-def set_random_state(state: Mapping[str, Any]) -> None:
-    """Restore what `random_state` gave."""
-    torch.set_rng_state(state["torch"])
-    if state["cuda"]:
-        torch.cuda.set_rng_state_all(state["cuda"])
-    name, keys, *rest = state["numpy"]
-    np.random.set_state((name, np.array(keys, dtype=np.uint32), *rest))  # noqa: NPY002
-    random.setstate(state["python"])

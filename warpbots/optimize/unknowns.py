@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -15,7 +15,8 @@ class Unknown:
     """A tensor to optimise, with bounds and a scale.
 
     Methods see the tensor divided by its scale, so that one step size suits a stiffness of 10⁵ Pa and a control of 1.
-    A torch optimiser projects onto the bounds after each step; `warpbots.Bounded` is the alternative, a bijection.
+    A torch optimiser projects onto the bounds after each step; `warpbots.Bounded`, a reparametrisation, is the
+    alternative.
 
     Attributes:
         tensor: A leaf tensor that requires a gradient; it is changed in place.
@@ -82,6 +83,39 @@ class Unknowns:
         """Whether any value has a bound."""
         return bool(np.isfinite(np.concatenate(self.bounds())).any())
 
+    @property
+    def boxed(self) -> bool:
+        """Whether every value has two bounds."""
+        return bool(np.isfinite(np.concatenate(self.bounds())).all())
+
+    def about(self) -> list[dict[str, Any]]:
+        """Name, bounds and scale of each tensor."""
+        columns = zip(self.names, self._lower, self._upper, self._scales, strict=True)
+        return [{"name": n, "lower bound": lo, "upper bound": up, "scale": s} for n, lo, up, s in columns]
+
+    def differences(self, there: Iterable[Mapping[str, Any]]) -> list[str]:
+        """In what unknowns of the same shapes, described by their `about`, differ from these, in words."""
+        faults = []
+        for was, now in zip(there, self.about(), strict=True):
+            if was["name"] != now["name"]:
+                faults.append(f"an unknown was named {was['name']!r} there and is {now['name']!r} here")
+            for what in ("lower bound", "upper bound", "scale"):
+                old, new = was[what].reshape(-1), now[what].reshape(-1).cpu()
+                if not torch.equal(old, new):
+                    i = (old != new).nonzero()[0, 0]
+                    entry = f" in entry {i}" if len(old) > 1 else ""
+                    faults.append(
+                        f"unknown {now['name']!r}: its {what} was {old[i].item():g} there and is {new[i].item():g} here"
+                        f"{entry}"
+                    )
+        return faults
+
+    @torch.no_grad()
+    def assign(self, values: Iterable[torch.Tensor]) -> None:
+        """Set the tensors to `values`."""
+        for tensor, value in zip(self.tensors, values, strict=True):
+            tensor.copy_(value)
+
     @torch.no_grad()
     def from_leaves(self) -> None:
         """Set the tensors from the leaves, within their bounds."""
@@ -134,6 +168,18 @@ class Unknowns:
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper bounds divided by the scales, each of shape (n,); infinite where there are none."""
         return self._flat(self._lower), self._flat(self._upper)
+
+    def scales(self) -> np.ndarray:
+        """All scales, shape (n,)."""
+        return torch.cat([s.double().reshape(-1).cpu() for s in self._scales]).numpy()
+
+    def number_names(self) -> list[str]:
+        """A name for each number: that of its unknown, with its indices if there are several."""
+        return [
+            f"{name}[{', '.join(map(str, index))}]" if index else name
+            for name, tensor in zip(self.names, self.tensors, strict=True)
+            for index in np.ndindex(tuple(tensor.shape))
+        ]
 
     def flat_gradient(self, gradients: Iterable[torch.Tensor | None]) -> np.ndarray:
         """A gradient with respect to the tensors as one with respect to `vector`, shape (n,)."""

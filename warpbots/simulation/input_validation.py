@@ -113,7 +113,7 @@ class Inputs:
         bad = [_outside(known[name], tensor).any() for name, tensor in new.items()]
         if bad and torch.stack(bad).any():
             fault = next(filter(None, (parameter_fault(name, known[name], tensor) for name, tensor in new.items())))
-            raise ValueError(f"{fault}; keep it there with a projection or a bijection (see warpbots.optimize)")
+            raise ValueError(f"{fault}; keep it there with a projection or a reparametrisation (see warpbots.optimize)")
         self._inside.add(new)
         return fitted
 

@@ -119,8 +119,8 @@ class TimeStep:
             raise ValueError(
                 f"with {', '.join(parameters)} replaced, the solver step of {dt:.3g} s is over the stability bound of "
                 f"{bound:.3g} s (it is {self.bound:.3g} s without); make the simulation with "
-                f"substeps={self._safe_substeps(bound)}, or keep them lower by a projection or a bijection (see "
-                f"warpbots.optimize)"
+                f"substeps={self._safe_substeps(bound)}, or keep them lower by a projection or a reparametrisation "
+                f"(see warpbots.optimize)"
             )
 
     def _caution(self, model: Model, stacklevel: int) -> None:

@@ -8,15 +8,18 @@ import numpy as np
 
 from warpbots.optimize.problem import Problem
 from warpbots.optimize.recorded import RecordedEvaluations
-from warpbots.optimize.run import Progress
+from warpbots.optimize.run import Ending, Progress
 
 __all__ = ["CMA"]
+
+_CONVERGED = {"tolfun", "tolfunhist", "tolfunrel", "tolx"}  # changes of loss or unknowns are below the tolerance
 
 
 class CMA:
     """The evolution strategy CMA-ES of the package ``cma``, to compare gradients with.
 
-    An iteration is a generation; the history has the best loss of each. It respects bounds, and takes no constraints.
+    An iteration is a generation; the history has the best loss of each. It respects bounds, and takes no constraints. A
+    rollout that fails ranks behind all others of its generation; if all of them fail, the search ends.
     """
 
     def __init__(self, step: float = 0.3, *, population: int | None = None, seed: int = 0):
@@ -72,7 +75,7 @@ class _CMASearch:
         self._start = np.array(state["start"])
         self._evaluations.load_state_dict(state)
 
-    def run(self, run: Progress) -> None:
+    def run(self, run: Progress) -> Ending:
         import cma
 
         at, method = self._evaluations.at, self._method
@@ -93,8 +96,15 @@ class _CMASearch:
         while not strategy.stop():
             points = strategy.ask()
             found = [at(point) for point in points]
+            best = min(found, key=lambda each: each.loss)
+            if best.failed:
+                self._problem.unknowns.set_vector(points[-1])
+                raise self._problem.failed("all rollouts of this generation failed", self._evaluations.iteration)
             strategy.tell(points, [each.loss for each in found])
-            self._evaluations.note(run, min(found, key=lambda each: each.loss))
+            self._evaluations.note(run, best)
+        found_by = strategy.stop()
+        reason = "converged" if found_by.keys() & _CONVERGED else "stagnated"
+        return Ending(reason, ", ".join(f"{name} = {value}" for name, value in found_by.items()))
 
 
 def _version() -> str:

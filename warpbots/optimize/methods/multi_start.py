@@ -1,15 +1,17 @@
 """One method from several starts."""
 
-import contextlib
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from warpbots.optimize.problem import Problem
-from warpbots.optimize.run import Complete, Method, Progress, Search
+from warpbots.optimize.rollout_error import RolloutError
+from warpbots.optimize.run import LIMIT, Complete, Ending, Method, Progress, Search
 
 __all__ = ["MultiStart"]
+
+_FAILED = "rollout failed"
 
 
 class MultiStart:
@@ -17,6 +19,8 @@ class MultiStart:
 
     The iterations of `warpbots.minimize` are divided equally among the starts. The first start is that of the unknowns;
     the others are uniform between the bounds, or, where an unknown has no two finite bounds, normal about the first.
+    A start that ends with a rollout that failed gives way to the next one; if all end so, the search does.
+    ``History.message`` says how each ended.
     """
 
     def __init__(self, method: Method, starts: int, *, deviation: float = 1.0, seed: int = 0):
@@ -57,18 +61,21 @@ class _MultiStartSearch:
         self._settings, self._problem = settings, problem
         self._given = problem.unknowns.vector()
         self._index = self._done = self._each = 0
+        self._endings: list[Ending] = []
         self._search: Search = settings.method.search(problem)
 
     def state_dict(self) -> dict[str, Any]:
         own = {"given": self._given.tolist(), "index": self._index, "done": self._done, "each": self._each}
+        own["endings"] = [tuple(ending) for ending in self._endings]
         return {**own, "search": self._search.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self._given = np.array(state["given"])
         self._index, self._done, self._each = state["index"], state["done"], state["each"]
+        self._endings = [Ending(*ending) for ending in state["endings"]]
         self._search.load_state_dict(state["search"])
 
-    def run(self, run: Progress) -> None:
+    def run(self, run: Progress) -> Ending:
         each = run.iterations // self._settings.starts
         if each < 1 or self._each not in (0, each):
             was = f", and the stopped run had {self._each} for each" if self._each else ""
@@ -78,14 +85,29 @@ class _MultiStartSearch:
             )
         self._each = each
         while True:
-            with contextlib.suppress(Complete):
-                self._search.run(_Leg(self, run))
+            self._endings.append(self._one_start(run))
             if self._index + 1 == self._settings.starts:
-                return
+                return self._ending()
             self._index, self._done = self._index + 1, 0
             self._problem.unknowns.set_vector(self._start(self._index))
             self._problem.unknowns.to_leaves()
             self._search = self._settings.method.search(self._problem)
+
+    def _one_start(self, run: Progress) -> Ending:
+        try:
+            return self._search.run(_Leg(self, run))
+        except Complete:
+            return LIMIT
+        except RolloutError as fault:
+            if self._index + 1 == self._settings.starts and {e.reason for e in self._endings} <= {_FAILED}:
+                raise
+            return Ending(_FAILED, str(fault))
+
+    def _ending(self) -> Ending:
+        """Converged if every start has, or else the first other reason."""
+        others = [e.reason for e in self._endings if e.reason != "converged"]
+        parts = (f"start {i}: {e.reason} ({e.message})" for i, e in enumerate(self._endings))
+        return Ending(others[0] if others else "converged", "; ".join(parts))
 
     def _start(self, index: int) -> np.ndarray:
         """Where to start for the index-th time, in units of the scales, shape (n,)."""

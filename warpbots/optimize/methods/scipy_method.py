@@ -7,19 +7,37 @@ from typing import Any
 import numpy as np
 
 from warpbots.optimize.problem import Problem
-from warpbots.optimize.recorded import RecordedEvaluations
-from warpbots.optimize.run import Progress
+from warpbots.optimize.recorded import Recorded, RecordedEvaluations
+from warpbots.optimize.run import LIMIT, Ending, Progress
 
 __all__ = ["SciPy"]
 
 _CONSTRAINED = {"L-BFGS-B": False, "SLSQP": True, "trust-constr": True}
+_REASONS = {  # by status
+    "L-BFGS-B": {0: "converged", 1: "evaluation limit", 2: "line search failed"},
+    "SLSQP": {0: "converged", 4: "infeasible constraints", 8: "line search failed", 9: LIMIT.reason},
+    "trust-constr": {0: LIMIT.reason, 1: "converged", 2: "converged"},
+}
+_GTOL = 1e-5  # of L-BFGS-B, if the options have none: the default of SciPy
 
 
 class SciPy:
     """A method of `scipy.optimize.minimize`, with gradients and Jacobians by adjoints; all of them respect bounds.
 
     One rollout gives loss and constraints, and one backward pass each row of the Jacobian. An iteration is one of the
-    method, which may evaluate the loss several times. Losses have to repeat: a search along a line is lost in noise.
+    method, which may evaluate the loss several times. The loss must be deterministic: a search along a line is lost in
+    noise.
+
+    **Steps.** If all unknowns have two bounds, SciPy's L-BFGS-B first tries the full step along the gradient, which
+    often ends in a corner of the bounds. Here it begins with a multiple of the unit matrix as inverse Hessian, such
+    that no unknown changes by more than its scale in the first trial. Later steps are SciPy's.
+
+    **Rollouts that fail** after the first one have an infinite loss for SLSQP, which then takes a tenth of the step,
+    and for trust-constr, which shrinks its region. L-BFGS-B cannot compute with infinities; it is given the parabola
+    along the step that has the loss and slope of where the step began and its minimum at a tenth of the step, so that
+    it tries there next. The slope at the end of this parabola is the gradient that trust-constr is given, too.
+    ``History.failures`` counts such rollouts. A first rollout that fails ends the search, as do derivatives that are
+    not finite.
     """
 
     def __init__(self, name: str = "SLSQP", **options: Any):
@@ -59,7 +77,7 @@ class _SciPySearch:
         self._method, self._problem = method, problem
         self._start = problem.unknowns.vector()
         self._evaluations = RecordedEvaluations(problem)
-        self._noted: np.ndarray | None = None
+        self._noted: Recorded | None = None
 
     def state_dict(self) -> dict[str, Any]:
         return {"start": self._start.tolist(), **self._evaluations.state_dict()}
@@ -68,42 +86,71 @@ class _SciPySearch:
         self._start = np.array(state["start"])
         self._evaluations.load_state_dict(state)
 
-    def run(self, run: Progress) -> None:
+    def run(self, run: Progress) -> Ending:
         from scipy.optimize import Bounds, minimize
 
-        name, at = self._method.name, self._evaluations.at
+        name, at, options = self._method.name, self._evaluations.at, {**self._method.options}
         first = at(self._start, derivatives=True)
         lower, upper = self._problem.unknowns.bounds()
+        stretch = 1.0
+        if name == "L-BFGS-B" and self._problem.unknowns.boxed:
+            stretch = _stretch(first.jacobian[0].numpy())
+            options["gtol"] = options.get("gtol", _GTOL) / stretch
+
+        def loss(z: np.ndarray) -> float:
+            here = at(z / stretch)
+            return self._parabola(here) if here.failed and name == "L-BFGS-B" else here.loss
 
         def gradient(z: np.ndarray) -> np.ndarray:
-            row = at(z, derivatives=True).jacobian[0].numpy().copy()  # SciPy may change it in place
+            row = self._jacobian(z / stretch)[0]
             if name == "SLSQP":  # its callback comes after the next trial; gradients are taken where a step ends
                 self._note(run, z)
-            return row
+            return row / stretch
 
         def iterated(z: np.ndarray, *_: Any) -> None:
             if name != "SLSQP":
-                self._note(run, z)
+                self._note(run, z / stretch)
 
         if name != "SLSQP":
             self._note(run, self._start)
         result = minimize(
-            lambda z: at(z).loss,
-            self._start,
+            loss,
+            stretch * self._start,
             method=name,
             jac=gradient,
-            bounds=Bounds(lower, upper) if self._problem.unknowns.bounded else None,
+            bounds=Bounds(stretch * lower, stretch * upper) if self._problem.unknowns.bounded else None,
             constraints=self._constraints(len(first.equality), len(first.inequality)),
             callback=iterated,
-            options={**self._method.options, "maxiter": run.iterations},
+            options={**options, "maxiter": run.iterations},
         )
-        self._note(run, result.x)
+        self._note(run, result.x / stretch)
+        return Ending(_REASONS[name].get(result.status, "failed"), str(result.message))
 
     def _note(self, run: Progress, z: np.ndarray) -> None:
         """Record where an iteration has arrived."""
-        if self._noted is None or not np.array_equal(self._noted, z):
-            self._noted = z.copy()
-            self._evaluations.note(run, self._evaluations.at(z, derivatives=True))
+        if self._noted is None or not np.array_equal(self._noted.point.numpy(), z):
+            self._noted = self._evaluations.at(z, derivatives=True)
+            self._evaluations.note(run, self._noted)
+
+    def _parabola(self, trial: Recorded) -> float:
+        """The loss that takes the place of that of a failed trial.
+
+        With the slope m < 0 along the step from where the last iteration arrived, the parabola f + m s + 5 |m| s²,
+        which is smallest at a tenth of the step, has the value f + 4 |m| at its end, s = 1, and the slope -9 m.
+        """
+        slope = (self._noted.jacobian[0] @ (trial.point - self._noted.point)).item()
+        return self._noted.loss + 4.0 * abs(slope)
+
+    def _jacobian(self, z: np.ndarray) -> np.ndarray:
+        """Gradients of loss and constraints, shape (1 + n_equality + n_inequality, n), a copy that SciPy may change.
+
+        Of a failed trial, those of the last iteration, with the slope of the parabola for the loss; SLSQP needs none.
+        """
+        if self._evaluations.at(z).failed and self._method.name != "SLSQP":
+            rows = self._noted.jacobian.numpy().copy()
+            rows[0] *= -9.0
+            return rows
+        return self._evaluations.at(z, derivatives=True).jacobian.numpy().copy()
 
     def _constraints(self, n_equality: int, n_inequality: int) -> Any:
         """Constraints as the method wants them."""
@@ -117,7 +164,7 @@ class _SciPySearch:
             kinds.append(("ineq", -1.0, -np.inf, lambda z: at(z).inequality.numpy().copy(), slice(border, None)))
 
         def jacobian(z: np.ndarray, rows: slice) -> np.ndarray:
-            return at(z, derivatives=True).jacobian[rows].numpy().copy()
+            return self._jacobian(z)[rows]
 
         if self._method.name == "trust-constr":
             return [
@@ -132,3 +179,13 @@ class _SciPySearch:
             }
             for kind, sign, _, value, rows in kinds
         ]
+
+
+def _stretch(gradient: np.ndarray) -> float:
+    """By how much unknowns are stretched so that no entry of a step along `gradient`, shape (n,), is above one.
+
+    Stretched by s, the gradient is 1/s as large, and a step in the original unknowns 1/s² as long. A power of two, so
+    that stretching changes no bits.
+    """
+    largest = np.abs(gradient).max()
+    return 2.0 ** np.ceil(0.5 * np.log2(largest)) if largest > 1.0 else 1.0

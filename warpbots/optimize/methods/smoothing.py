@@ -50,14 +50,8 @@ class Smoothing:
             for _ in range(self.samples // 2):
                 directions = [torch.randn_like(t) for t in base]
                 for sign in (1.0, -1.0):
-                    _put(base, unknowns)
+                    unknowns.assign(base)
                     unknowns.shift(directions, sign * self.deviation)
                     yield directions, sign
         finally:
-            _put(base, unknowns)
-
-
-@torch.no_grad()
-def _put(values: list[torch.Tensor], unknowns: Unknowns) -> None:
-    for tensor, value in zip(unknowns.tensors, values, strict=True):
-        tensor.copy_(value)
+            unknowns.assign(base)

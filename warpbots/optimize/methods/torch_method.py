@@ -10,7 +10,7 @@ import torch
 from warpbots.optimize.methods.augmented_lagrangian import AugmentedLagrangian, Multipliers
 from warpbots.optimize.methods.smoothing import Smoothing
 from warpbots.optimize.problem import Evaluation, Problem
-from warpbots.optimize.run import Progress
+from warpbots.optimize.run import LIMIT, Ending, Progress
 
 __all__ = ["Torch"]
 
@@ -22,6 +22,8 @@ class Torch:
 
     Optimisers that evaluate the loss several times per step, such as `torch.optim.LBFGS`, work as well; LBFGS stops
     when the gradient is below 1e-7 in the units of the loss, so scale the loss to order one.
+
+    These optimisers do not turn back: a rollout that fails ends the search with an error, the best unknowns in place.
     """
 
     def __init__(
@@ -59,7 +61,12 @@ class Torch:
 
     def about(self) -> Mapping[str, Any]:
         """Settings that determine the result, by name."""
-        parts = {"constraints": self._constraints, "smoothing": self._smoothing, "scheduler": self._scheduler}
+        parts = {
+            "constraints": self._constraints,
+            "smoothing": self._smoothing,
+            "scheduler": self._scheduler,
+            "project": self._project,
+        }
         return {"optimizer": self._optimizer, **self._options, "max_norm": self._max_norm} | {
             name: part for name, part in parts.items() if part is not None
         }
@@ -96,7 +103,8 @@ class _TorchSearch:
         self._smoothing = smoothing
         self._max_norm, self._project = math.inf if max_norm is None else max_norm, project
 
-    def run(self, run: Progress) -> None:
+    def run(self, run: Progress) -> Ending:
+        self._problem.confirm()
         run.save()
         for iteration in range(run.done, run.iterations):
             self._step(run, iteration)
@@ -104,6 +112,7 @@ class _TorchSearch:
         with torch.no_grad():
             last = self._evaluate(run.iterations)
             run.note(last.value, last.violation)
+        return LIMIT
 
     def state_dict(self) -> dict[str, Any]:
         parts = {"optimizer": self._rule, "scheduler": self._scheduler, "multipliers": self._multipliers}

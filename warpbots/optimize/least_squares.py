@@ -1,0 +1,211 @@
+"""Identification: unknowns that fit data best, in the sense of least squares."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from warpbots.optimize.estimate import Estimate
+from warpbots.optimize.history import History
+from warpbots.optimize.problem import Problem
+from warpbots.optimize.progress_bar import progress_bar
+from warpbots.optimize.rollout_error import RolloutError
+from warpbots.optimize.run import LIMIT, Complete, Ending, Progress, Run
+from warpbots.optimize.unknowns import UnknownLike, Unknowns
+
+__all__ = ["least_squares"]
+
+
+def least_squares(
+    residual: Callable[[], torch.Tensor],
+    unknowns: UnknownLike | Iterable[UnknownLike] | Mapping[str, UnknownLike],
+    *,
+    noise: float | torch.Tensor | None = None,
+    jacobian: Literal["adjoint", "differences"] | None = None,
+    step: float | None = None,
+    iterations: int = 50,
+    tolerance: float = 1e-6,
+    progress: bool = True,
+    callback: Callable[[History], bool | None] | None = None,
+) -> Estimate:
+    """Find the unknowns with the smallest sum of squared residuals, and how certain they are.
+
+    The method is the trust-region reflective algorithm of `scipy.optimize.least_squares` between the bounds of the
+    unknowns. With ``"adjoint"`` derivatives are exact and each row of the Jacobian takes one backward pass through the
+    same rollout; with ``"differences"`` each column takes two rollouts, at `step` on either side. A rollout that fails
+    after the first one makes the step four times smaller, and counts in `History.failures`. Ctrl-C keeps the best.
+
+    Args:
+        residual: Runs a rollout and returns prediction minus data, of any shape, always the same.
+        unknowns: What to identify, changed in place, as in `warpbots.minimize`; their scales are typical changes.
+        noise: Standard deviation of each residual, in its units: a number, or a tensor of their shape; None if it is
+            the same for all of them and unknown. It is then estimated from the residuals, so that a bad model
+            passes for noise.
+        jacobian: ``"adjoint"``, ``"differences"``, or None for the one with fewer rollouts and backward passes.
+        step: Of differences, in units of the scales; None for the cube root of three times the square root of the
+            rounding unit, as in `warpbots.hessian_product`: 0.1 in float32, 0.004 in float64.
+        iterations: Largest number of iterations, each with a Jacobian.
+        tolerance: Relative change of the sum of squares, or of the unknowns, at which the search has converged.
+        progress: Whether to show a progress bar with the loss, half the sum of squares, and the remaining time.
+        callback: Called with the history in every iteration; what it returns ends the search if it is true.
+
+    Returns:
+        Estimate, covariance and intervals, in the units of the unknowns, and the history.
+
+    Raises:
+        ValueError: A number is out of range, an unknown is wrong (see `warpbots.minimize`), or there are fewer
+            residuals than unknowns, or without `noise` not more.
+        RolloutError: The first rollout or one of a difference failed, or its residuals are not finite.
+        RuntimeError: It was interrupted before the first Jacobian.
+        FloatingPointError: A derivative is not finite.
+    """
+    if iterations < 1 or not tolerance > 0.0 or not (step is None or step > 0.0):
+        raise ValueError(
+            f"least_squares: iterations must be at least 1, tolerance and step positive, got {iterations}, "
+            f"{tolerance:g} and {step}"
+        )
+    if jacobian not in (None, "adjoint", "differences"):
+        raise ValueError(f"least_squares: jacobian must be 'adjoint', 'differences' or None, got {jacobian!r}")
+    search = _Search(residual, Unknowns(unknowns), noise, jacobian, step, tolerance)
+    history = History()
+    with progress_bar(total=iterations, unit="it", desc="fitting", **({} if progress else {"disable": True})) as bar:
+        Run(search.problem, search, iterations, {}, history, bar, callback=callback).work()
+    return search.estimate(history)
+
+
+class _Search:
+    """`scipy.optimize.least_squares` at work on the residuals, in the units of the noise and of the scales."""
+
+    def __init__(
+        self,
+        residual: Callable[[], torch.Tensor],
+        unknowns: Unknowns,
+        noise: float | torch.Tensor | None,
+        jacobian: str | None,
+        step: float | None,
+        tolerance: float,
+    ):
+        self.problem = Problem(self._loss, unknowns, constrained=False)
+        self._residual, self._noise, self._jacobian, self._tolerance = residual, noise, jacobian, tolerance
+        eps = max(torch.finfo(t.dtype).eps for t in unknowns.tensors)
+        self._step = (3.0 * eps**0.5) ** (1 / 3) if step is None else step
+        self._graph: torch.Tensor | None = None  # residuals of the last rollout, with their graph
+        self._iteration = 0
+        self._shape: torch.Size | None = None
+        self._point = np.array([])  # of the last rollout, in units of the scales
+        self._best: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # point, residuals and their Jacobian
+
+    def state_dict(self) -> dict[str, Any]:
+        raise NotImplementedError("a fit has no checkpoint")
+
+    load_state_dict = state_dict
+
+    def run(self, run: Progress) -> Ending:
+        from scipy.optimize import least_squares
+
+        start = self.problem.unknowns.vector()
+        first = self._at(start)
+        self._check_count(len(first), len(start))
+        if self._jacobian is None:
+            self._jacobian = "adjoint" if len(first) <= 2 * len(start) else "differences"
+
+        def residuals(z: np.ndarray) -> np.ndarray:
+            try:
+                return self._at(z)
+            except RolloutError:  # which SciPy answers by a smaller step
+                return np.full(len(first), np.inf)
+
+        def jacobian(z: np.ndarray) -> np.ndarray:  # taken at the start and wherever a step ends
+            r = self._at(z)
+            J = self._by_adjoint() if self._jacobian == "adjoint" else self._by_differences(z)
+            self._best = z.copy(), r.copy(), J
+            self.problem.unknowns.set_vector(z)
+            run.note(0.5 * (r @ r).item(), 0.0, np.linalg.norm(J.T @ r).item())
+            if self._iteration > 0:
+                run.complete()
+            self._iteration += 1
+            if run.done >= run.iterations:
+                raise Complete
+            return J
+
+        result = least_squares(
+            residuals,
+            start,
+            jacobian,
+            bounds=self.problem.unknowns.bounds(),
+            ftol=self._tolerance,
+            xtol=self._tolerance,
+        )
+        return Ending("converged" if result.status > 0 else LIMIT.reason, result.message)
+
+    def estimate(self, history: History) -> Estimate:
+        """What was found, in the units of the unknowns."""
+        if self._best is None:
+            raise RuntimeError("least_squares: interrupted before the first Jacobian; there is no estimate")
+        unknowns, (z, r, J) = self.problem.unknowns, self._best
+        lower, upper = unknowns.bounds()
+        scales = unknowns.scales()
+        near = self._tolerance * np.maximum(1.0, np.abs(z))
+        at_bound = (z - lower <= near) | (upper - z <= near)
+        return Estimate(unknowns.number_names(), z * scales, r, J / scales, at_bound, self._noise is not None, history)
+
+    def _check_count(self, m: int, n: int) -> None:
+        fewest = n + (self._noise is None)
+        if m < fewest:
+            raise ValueError(
+                f"least_squares: {n} unknown numbers need at least {fewest} residuals"
+                f"{', one more than unknowns, to estimate the noise' if self._noise is None else ''}, got {m}"
+            )
+
+    def _loss(self) -> torch.Tensor:
+        found = self._residual()
+        if not isinstance(found, torch.Tensor):
+            raise TypeError(f"least_squares: the residual must be a tensor, got {type(found).__name__}")
+        if self._shape is None:
+            self._shape = found.shape
+        if found.shape != self._shape:
+            raise ValueError(
+                f"least_squares: the residual has the shape {tuple(found.shape)} and had {tuple(self._shape)} before; "
+                f"return the same shape each time"
+            )
+        self._graph = (found / self._sigma(found)).reshape(-1)
+        return 0.5 * self._graph.square().sum()
+
+    def _sigma(self, found: torch.Tensor) -> torch.Tensor:
+        sigma = torch.as_tensor(1.0 if self._noise is None else self._noise, dtype=found.dtype, device=found.device)
+        if sigma.shape not in ((), found.shape) or not ((sigma > 0.0) & sigma.isfinite()).all():
+            raise ValueError(
+                f"least_squares: noise must be positive, a number or a tensor of the shape {tuple(found.shape)} of the "
+                f"residual, got the shape {tuple(sigma.shape)} and a smallest value of {sigma.min().item():g}"
+            )
+        return sigma
+
+    def _at(self, z: np.ndarray) -> np.ndarray:
+        """Residuals at a point, shape (m,), whose graph is kept where derivatives need it."""
+        if not np.array_equal(self._point, z):
+            self.problem.unknowns.set_vector(z)
+            self._point = np.array([])
+            with torch.set_grad_enabled(self._jacobian != "differences"):
+                self.problem.evaluate(self._iteration)
+            self._point = z.copy()
+        return self._graph.detach().double().cpu().numpy()
+
+    def _by_adjoint(self) -> np.ndarray:
+        tensors = self.problem.unknowns.tensors
+        found = [torch.autograd.grad(row, tensors, retain_graph=True, allow_unused=True) for row in self._graph]
+        self.problem.check_paths(
+            [next((g for g in column if g is not None), None) for column in zip(*found, strict=True)]
+        )
+        return np.stack([self.problem.unknowns.flat_gradient(gradients) for gradients in found])
+
+    def _by_differences(self, z: np.ndarray) -> np.ndarray:
+        lower, upper = self.problem.unknowns.bounds()
+        columns = []
+        for i in range(len(z)):
+            ends = np.stack([z, z])
+            ends[:, i] = np.clip(z[i] + self._step * np.array([-1.0, 1.0]), lower[i], upper[i])
+            with torch.no_grad():
+                back, ahead = (self._at(end) for end in ends)
+            columns.append((ahead - back) / (ends[1, i] - ends[0, i]))
+        return np.stack(columns, axis=1)

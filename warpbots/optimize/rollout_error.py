@@ -1,0 +1,42 @@
+"""What is raised when a rollout fails during a search."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from warpbots.simulation import SimulationError
+
+if TYPE_CHECKING:
+    from warpbots.optimize.history import History
+
+__all__ = ["RolloutError", "described"]
+
+_FEW = 6  # numbers of an unknown that a message lists
+
+
+class RolloutError(SimulationError, FloatingPointError):
+    """A rollout of a search failed: it did not converge, diverged, or had a loss or constraint that is not finite.
+
+    Attributes:
+        unknowns: Values of the unknowns that were tried, by name.
+        history: The history of the search so far, whose best values the unknowns have; None before it began.
+    """
+
+    def __init__(self, message: str, unknowns: Mapping[str, torch.Tensor], history: "History | None" = None):
+        """`message` says which unknowns were tried, why the rollout failed, and what helps."""
+        super().__init__(message)
+        self.unknowns, self.history = dict(unknowns), history
+
+
+def described(names: Sequence[str], tensors: Sequence[torch.Tensor]) -> str:
+    """Unknowns and their values in words; of many values, the smallest and the largest."""
+    return ", ".join(f"{name!r} = {_numbers(tensor)}" for name, tensor in zip(names, tensors, strict=True))
+
+
+def _numbers(tensor: torch.Tensor) -> str:
+    values = tensor.detach().reshape(-1).tolist()
+    if len(values) > _FEW:
+        return f"{min(values):.6g} to {max(values):.6g} ({len(values)} values)"
+    text = ", ".join(f"{v:.6g}" for v in values)
+    return text if tensor.dim() == 0 else f"[{text}]"
