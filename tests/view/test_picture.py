@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from view_cases import GREEN, RED
 
-from warpbots.scene import Box, Obstacle, Scene, SoftBody, Sphere
+from warpbots.scene import Box, DruckerPrager, Obstacle, Scene, SoftBody, Sphere
 from warpbots.scene import Material as M
 from warpbots.solvers import MPM
 from warpbots.view import Camera, draw, flat_matter, picture
 from warpbots.view.deformation import Deformation
 from warpbots.view.palette import CONTRACT, EXPAND, GROUND, body_colors
 from warpbots.view.ruler import ruler
+from warpbots.view.skin import skins_of
 
 
 def at(image, ax, points):
@@ -154,7 +155,7 @@ def test_many_particles_are_thinned_out_and_still_cover_the_body(flat, axes, pix
 @pytest.mark.parametrize("F", [np.eye(2), np.array([[1.6, 0.4], [0.0, 0.8]]), np.array([[0.0, -1.0], [1.5, 0.0]])])
 def test_discs_deform_with_the_matter(flat, F):
     X = flat.matter.position
-    long, short, angle = Deformation(flat.matter).of(X @ F.T)
+    long, short, angle = Deformation(flat.matter, np.zeros(len(flat.matter), dtype=bool)).of(X @ F.T)
     U, s, _ = np.linalg.svd(F)
     np.testing.assert_allclose(long, s[0], rtol=0.06)  # the regularisation is felt at the rim
     np.testing.assert_allclose(short, s[1], rtol=0.06)
@@ -167,13 +168,40 @@ def test_a_row_of_particles_is_not_deformed_across():
     bar = SoftBody("bar", Box((0.0, 0.0), (0.3, 0.01)), M(1e4))
     particles = MPM(dx=0.02).build(Scene((bar,))).matter
     assert len(np.unique(particles.position[:, 1])) == 1
-    long, short, _ = Deformation(particles).of(particles.position * [1.5, 1.0])
+    long, short, _ = Deformation(particles, np.zeros(len(particles), dtype=bool)).of(particles.position * [1.5, 1.0])
     np.testing.assert_allclose(long, 1.5, rtol=0.06)
     np.testing.assert_allclose(short, 1.0, rtol=1e-9)
 
 
+SAND = M(1e4, 0.3, law="hencky", plasticity=DruckerPrager(30.0))
+WATER = M(1e4, 1 / 3, law="weakly_compressible")
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_sand_and_fluids_have_no_skin(dim):
+    corner, materials = np.zeros(dim), (SAND, WATER, M(1e4, law="hencky"))
+    bodies = [SoftBody(f"{k}", Box(corner + 0.2 * k, corner + 0.2 * k + 0.1), m) for k, m in enumerate(materials)]
+    scene = Scene(tuple(bodies))
+    assert [skin.body for skin in skins_of(scene, MPM(dx=0.025).build(scene).matter)] == [2]
+
+
+@pytest.mark.parametrize("matter", [SAND, WATER], ids=["sand", "fluid"])
+def test_grains_that_move_apart_are_discs_without_a_line_around_them(matter, axes, pixels):
+    scene = Scene((SoftBody("grains", Box((0.0, 0.0), (0.1, 0.1)), matter, color=RED),))
+    particles = MPM(dx=0.05).build(scene).matter
+    x = particles.position * [2.5, 1.0]
+    ax = draw(scene, particles, x, axes())
+    image = pixels(ax.figure)
+    assert np.abs(at(image, ax, x) - RED).max() < 0.02
+    assert (at(image, ax, (x[:1] + x[particles.position[:, 0] > x[0, 0] + 1e-3][:1]) / 2.0) == 1.0).all()
+    drawn = (image < 1.0).any(axis=2) & (np.abs(image - 0.62 * np.array(RED)).max(axis=2) < 0.02)
+    assert not drawn.any()
+
+
 def test_matter_that_has_torn_is_drawn_undeformed(flat, rng):
-    long, short, _ = Deformation(flat.matter).of(rng.uniform(0.0, 100.0, flat.matter.position.shape))
+    long, short, _ = Deformation(flat.matter, np.zeros(len(flat.matter), dtype=bool)).of(
+        rng.uniform(0.0, 100.0, flat.matter.position.shape)
+    )
     assert (long == 1.0).mean() > 0.95
     assert (short[long == 1.0] == 1.0).all()
 

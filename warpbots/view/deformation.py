@@ -12,14 +12,20 @@ _MOST = 3.0  # largest plausible stretch: beyond it matter has flowed or torn, a
 class Deformation:
     """Deformation gradients by least squares over the neighbours of a particle at rest; 2D."""
 
-    def __init__(self, particles: object):
+    def __init__(self, particles: object, grains: np.ndarray):
+        """Find the neighbours.
+
+        Args:
+            particles: All soft matter at rest.
+            grains: Which particles do not stay with their neighbours and count as undeformed, shape (n,), bool.
+        """
         from scipy.spatial import cKDTree
 
         X, body = particles.position, np.asarray(particles.body)
         count = min(_NEIGHBORS, len(X))
         distance, ring = (a.reshape(len(X), count) for a in cKDTree(X).query(X, k=count))
         spacing = np.sqrt(np.asarray(particles.volume))[:, None]
-        near = (distance < _RING * spacing) & (body[ring] == body[:, None])
+        near = (distance < _RING * spacing) & (body[ring] == body[:, None]) & ~grains[:, None]
         offset = np.where(near[..., None], X[ring] - X[:, None], 0.0)
         # F = (sum dx dX^T + e I) (sum dX dX^T + e I)^-1: a direction without neighbours counts as undeformed
         e = 0.05 * spacing[:, :, None] ** 2 * np.eye(2)

@@ -7,7 +7,7 @@ import numpy as np
 from warpbots.scene import Scene
 from warpbots.solvers.matter import Matter
 from warpbots.view.deformation import Deformation
-from warpbots.view.skin import Skin
+from warpbots.view.skin import Skin, comes_apart
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -36,7 +36,9 @@ class FlatMatter:
             skins: Outlines of the bodies that have one.
         """
         self._ax, self._scene, self._radius, self._skins = ax, scene, radius, skins
-        self._deformation = Deformation(particles) if len(particles) else None
+        apart = np.array([comes_apart(body) for body in scene.bodies], dtype=bool)
+        self._grains = apart[np.asarray(particles.body, dtype=int)]
+        self._deformation = Deformation(particles, self._grains) if len(particles) else None
         self._rim = _RIM * float(np.ptp(ax.get_xlim()))
         self._drawn = np.arange(len(radius))
         if len(radius) > _MOST:
@@ -47,7 +49,7 @@ class FlatMatter:
         """Draw a moment.
 
         Bodies that have parted, and those without an outline, have larger, darker discs below theirs, which leave a
-        line around them.
+        line around them. Sand and fluids are discs alone.
 
         Args:
             position: Where the particles are [m], shape (n_particles, 2).
@@ -68,9 +70,12 @@ class FlatMatter:
                 made.append(self._outline(path, dark))
                 made.append(self._discs(position, colors, ellipses, skin.members, 0.0, 3))
                 made[-1].set_clip_path(path, self._ax.transData)
-        if loose.any():
-            for grow, color, order in ((self._rim, _DARK * colors, 2), (0.0, colors, 3)):
-                made.append(self._discs(position, color, ellipses, np.flatnonzero(loose), grow, order))
+        for some, grow, color, order in (
+            (loose & ~self._grains, self._rim, _DARK * colors, 2),
+            (loose, 0.0, colors, 3),
+        ):
+            if some.any():
+                made.append(self._discs(position, color, ellipses, np.flatnonzero(some), grow, order))
         return made
 
     def _outline(self, path: "Path", color: np.ndarray) -> "Artist":

@@ -1,6 +1,6 @@
 """The skin of soft bodies made of particles: the surface of their shape at rest, carried along by the particles.
 
-Where matter has parted, the skin ends, and its particles are seen.
+Where matter has parted, the skin ends, and its particles are seen. Sand and fluids have none.
 """
 
 import dataclasses
@@ -8,13 +8,13 @@ import dataclasses
 import numpy as np
 
 from warpbots.contact import signed_distance
-from warpbots.scene import Points, Posed, Scene, Shape, Sheet, Truss, Union
+from warpbots.scene import DruckerPrager, Points, Posed, Scene, Shape, Sheet, SoftBody, Truss, Union
 from warpbots.solvers.matter import Matter
 from warpbots.view.carried_points import CarriedPoints, spacing_of
 from warpbots.view.mesh_bodies import loose
 from warpbots.view.rigid_bodies import Facets, shaded, triangles_of
 
-__all__ = ["Skin", "skins_of"]
+__all__ = ["Skin", "comes_apart", "skins_of"]
 
 _EDGE = 1.3  # longest edge of a face [distances between particles]
 _FINEST = 90  # faces along the longest edge of a body, at most
@@ -90,8 +90,16 @@ class Skin:
         return Facets(corner, normal[faces], color[self.owner[faces]].mean(axis=1))
 
 
+def comes_apart(body: SoftBody) -> bool:
+    """Whether a body has matter, fluid or sand, whose neighbours at rest do not stay neighbours."""
+    materials = (body.material, *body.region_materials.values())
+    return any(m.law == "weakly_compressible" or isinstance(m.plasticity, DruckerPrager) for m in materials)
+
+
 def skins_of(scene: Scene, particles: Matter) -> tuple[Skin, ...]:
-    """The skins of all bodies of `scene` whose particles are drawn themselves; none of trusses, sheets and points.
+    """The skins of all bodies of `scene` whose particles are drawn themselves and stay together.
+
+    Trusses, sheets and points have none.
 
     Args:
         scene: The bodies.
@@ -100,7 +108,7 @@ def skins_of(scene: Scene, particles: Matter) -> tuple[Skin, ...]:
     alone, found = loose(particles) if scene.dim == 3 else np.ones(len(particles.position), dtype=bool), []
     for k, body in enumerate(scene.bodies):
         members = np.flatnonzero(alone & (particles.body == k))
-        if len(members) < _FEWEST or not _is_solid(body.shape):
+        if len(members) < _FEWEST or not _is_solid(body.shape) or comes_apart(body):
             continue
         x, spacing = particles.position[members], spacing_of(particles.volume[members], scene.dim)
         vertices, faces = (_mesh if scene.dim == 3 else _lines)(body.shape, spacing)
