@@ -41,7 +41,7 @@ class Captured:
         """
         fill()
         if self._graph is None and self._capturable:
-            text = f"preparing {self._what} (compiled at their first use, then cached)"
+            text = f"first run of {self._what} (compiled once, then cached)"
             with said_when_slow(text), preparing() as left:
                 self._first()
             self._or_give_up(self._capture, fill)
