@@ -375,6 +375,87 @@ def test_several_starts_leave_a_local_minimum():
         solved(descent, (-2.0, 2.0), iterations=3)
 
 
+def double_well(x):
+    """Its global minimum is -0.515 at -1.057; the other minimum, at 0.930, is 0.484."""
+    return (x**2 - 1) ** 2 + x / 2
+
+
+def test_starts_at_once_do_what_each_does_alone():
+    drawn = torch.full((3, 2), 1.0, dtype=torch.float64, requires_grad=True)
+    starts = wb.methods.BatchedStarts(wb.methods.Torch(lr=0.05, max_norm=0.5), 3, seed=1)
+    rows = []
+    wb.minimize(
+        lambda: double_well(drawn).sum(1), drawn, starts, iterations=1, **QUIET,
+        callback=lambda history: rows.append(drawn.detach().clone()),
+    )  # fmt: skip
+    together = rows[0].clone().requires_grad_()
+    ends, norms = [], []
+    for row in rows[0]:
+        alone = row.clone().requires_grad_()
+        one = wb.methods.Torch(lr=0.05, max_norm=0.5)
+        history = wb.minimize(lambda alone=alone: double_well(alone).sum(), alone, one, iterations=20, **QUIET)
+        ends.append(history.loss)
+        norms.append(history.gradient_norm)
+    assert (rows[0][0] == 1.0).all(), "the first start is the given one"
+    fixed = wb.methods.BatchedStarts(wb.methods.Torch(lr=0.05, max_norm=0.5), 3, deviation=1e-300)
+    history = wb.minimize(lambda: double_well(together).sum(1), together, fixed, iterations=20, **QUIET)
+    np.testing.assert_allclose(history.loss, np.min(ends, axis=0), rtol=1e-5)  # torch clips to 1e-6 below the norm
+    np.testing.assert_allclose(history.gradient_norm, np.max(norms, axis=0), rtol=1e-5)
+    assert history.episodes == [3 * (i + 1) for i in range(21)]
+    best = np.argmin(np.array(ends).min(axis=1))
+    np.testing.assert_allclose(double_well(together.detach()).sum(1), np.min(ends[best]), rtol=1e-5)
+
+
+def test_starts_at_once_leave_a_local_minimum():
+    x = torch.ones(6, 1, dtype=torch.float64, requires_grad=True)
+    starts = wb.methods.BatchedStarts(wb.methods.Torch(lr=0.05), 6)
+    history = wb.minimize(lambda: double_well(x[:, 0]), wb.Unknown(x, -2.0, 2.0), starts, iterations=150, **QUIET)
+    np.testing.assert_allclose(x.detach(), -1.0575, atol=1e-3)
+    assert history.loss[history.best] == pytest.approx(-0.5148, abs=1e-3)
+    assert re.search(r"last losses of the starts: 0\.48\d*(, -?0\.\d+){5}$", history.message)
+
+
+def test_starts_at_once_that_were_killed_end_at_the_same_bits(tmp_path):
+    def run(stop=0, **more):
+        x, count = torch.ones(3, 2, requires_grad=True), [0]
+
+        def losses():
+            count[0] += 1
+            if count[0] == stop:
+                raise RuntimeError("killed")
+            return double_well(x).sum(1)
+
+        starts = wb.methods.BatchedStarts(wb.methods.Torch(lr=0.05), 3)
+        return x.detach(), wb.minimize(losses, x, starts, iterations=5, **QUIET, **more)
+
+    whole, once = run()
+    for stop in range(1, 7):
+        path = tmp_path / f"{stop}.pt"
+        with pytest.raises(RuntimeError, match="killed"):
+            run(stop, checkpoint=path)
+        resumed, twice = run(checkpoint=path, resume=True)
+        assert torch.equal(resumed, whole)
+        assert (twice.loss, twice.gradient_norm, twice.episodes) == (once.loss, once.gradient_norm, once.episodes)
+
+
+def test_starts_at_once_are_refused_by_name():
+    x, Torch, Starts = leaf(1.0, 1.0), wb.methods.Torch, wb.methods.BatchedStarts
+    for fault, message in (
+        (lambda: Starts(Torch(), 1), r"starts must be at least 2 and deviation positive, got 1 and 1"),
+        (lambda: Starts(Torch(constraints=Lagrangian()), 2), r"neither constraints nor smoothing; use methods.Multi"),
+        (lambda: Starts(Torch(smoothing=wb.methods.Smoothing(0.1)), 2), r"neither constraints nor smoothing"),
+        (lambda: wb.minimize(lambda: x, x, Starts(Torch(), 3), **QUIET), r"shape \(2,\); it needs an axis of 3 starts"),
+        (lambda: wb.minimize(lambda: x.sum(), x, Starts(Torch(), 2), **QUIET), r"one number for each of 2 starts, got"),
+        (lambda: wb.minimize(lambda: x, x, Starts(Torch(torch.optim.LBFGS), 2), **QUIET), r"LBFGS mixes the starts"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fault()
+    with pytest.raises(wb.RolloutError, match=r"the loss of start 1 is nan"):
+        wb.minimize(lambda: x * torch.tensor([1.0, math.nan]), x, Starts(Torch(), 2), **QUIET)
+    with pytest.raises(TypeError, match=r"must be a methods.Torch, got SciPy"):
+        Starts(wb.methods.SciPy(), 2)
+
+
 def test_best_is_a_mean_over_recent_losses_and_obeys_constraints():
     lucky = wb.History(loss=[5.0, 0.0, 5.0, 2.0, 2.0, 2.0], window=3)
     assert lucky.best == 5

@@ -41,8 +41,8 @@ class Evaluation:
     """An outcome, checked.
 
     Attributes:
-        loss: The loss, in torch's graph.
-        value: Its value.
+        loss: The loss, in torch's graph; of several starts at once, shape (starts,).
+        value: Its value, the smallest of all starts.
         equality: All equality constraints, shape (n_equality,), in torch's graph.
         inequality: All inequality constraints, shape (n_inequality,), in torch's graph.
     """
@@ -69,7 +69,9 @@ class Problem:
     Attributes:
         unknowns: What is changed.
         processes: Over which loss, constraints and gradients are averaged.
-        episodes: Number of evaluations so far; one by all processes together counts once.
+        starts: Number of starts that are evaluated at once; if above 1, the first axis of all unknowns and of the loss.
+        losses: Of these starts in the last evaluation, shape (starts,); None before the first.
+        episodes: Number of evaluations so far, one for each start; one by all processes together counts once.
         failures: How many of them failed.
         last: The last evaluation: its unknowns, the random state before it, its loss and the shapes of its constraints;
             None before the first.
@@ -84,7 +86,8 @@ class Problem:
     ):
         """Minimise `function`; `constrained` is whether the method can take constraints."""
         self.unknowns, self.processes = unknowns, processes or Processes()
-        self.episodes = self.failures = 0
+        self.starts, self.episodes, self.failures = 1, 0, 0
+        self.losses: torch.Tensor | None = None
         self.last: dict[str, Any] | None = None
         self._function, self._constrained = function, constrained
         self._shapes: dict[str, tuple[int, ...]] | None = None
@@ -110,7 +113,7 @@ class Problem:
             outcome = self._checked(self._function(), iteration)
         except (SimulationError, FloatingPointError) as error:
             fault = error
-        self.episodes += 1
+        self.episodes += self.starts
         reasons = [reason for reason in self.processes.gathered(None if fault is None else str(fault)) if reason]
         if outcome is None or reasons:
             self.failures += 1
@@ -123,9 +126,17 @@ class Problem:
             for kind in kinds
         )
         loss = self.processes.mean(outcome.loss)
-        now = Evaluation(loss, loss.item(), equality, inequality)
+        self.losses = loss.detach().reshape(self.starts)
+        now = Evaluation(loss, self.losses.min().item(), equality, inequality)
         self.last |= {"loss": now.value, "constraints": self._shapes}
         return now
+
+    def kept(self) -> list[torch.Tensor]:
+        """Copies of the unknowns; of several starts, with the one of the smallest loss in every row."""
+        if self.starts == 1 or self.losses is None:
+            return [t.detach().clone() for t in self.unknowns.tensors]
+        best = self.losses.argmin()
+        return [t.detach()[best].expand_as(t).clone() for t in self.unknowns.tensors]
 
     def failed(self, reason: str, iteration: int) -> RolloutError:
         """The error of a rollout that failed at the present values of the unknowns."""
@@ -238,11 +249,17 @@ class Problem:
         return outcome
 
     def _check_loss(self, loss: torch.Tensor, iteration: int) -> None:
-        if loss.numel() != 1:
+        if self.starts == 1 and loss.numel() != 1:
             raise ValueError(f"the loss must be one number, got a tensor of shape {tuple(loss.shape)}; take its mean()")
-        value = loss.item()
-        if not math.isfinite(value):
-            raise FloatingPointError(f"the loss is {value} in iteration {iteration}")
+        if self.starts > 1 and loss.shape != (self.starts,):
+            raise ValueError(
+                f"the loss must be one number for each of {self.starts} starts, got a tensor of shape "
+                f"{tuple(loss.shape)}; take means over all axes but that of the worlds"
+            )
+        if not loss.isfinite().all():
+            where = "" if self.starts == 1 else f" of start {int((~loss.isfinite()).nonzero()[0, 0])}"
+            value = loss.detach().reshape(-1)[~loss.isfinite().reshape(-1)][0].item()
+            raise FloatingPointError(f"the loss{where} is {value} in iteration {iteration}")
         if torch.is_grad_enabled() and not loss.requires_grad:
             raise ValueError(
                 f"the loss has no gradient path to any of the unknowns {', '.join(map(repr, self.unknowns.names))}; "

@@ -176,7 +176,7 @@ class Run:
 
     def keep(self) -> None:
         """Store the current values of the unknowns as the best ones."""
-        self.best = [t.detach().clone() for t in self.problem.unknowns.tensors]
+        self.best = self.problem.kept()
 
     def restore(self) -> None:
         """Set the unknowns to the best values."""

@@ -169,6 +169,40 @@ class Unknowns:
         """Lower and upper bounds divided by the scales, each of shape (n,); infinite where there are none."""
         return self._flat(self._lower), self._flat(self._upper)
 
+    def random_vector(self, center: np.ndarray, deviation: float, rng: np.random.Generator) -> np.ndarray:
+        """Random values divided by the scales, shape (n,).
+
+        Args:
+            center: Mean of values without two bounds, divided by the scales, shape (n,).
+            deviation: Their standard deviation in units of the scales; values with two bounds are uniform between them.
+            rng: Source of randomness.
+        """
+        lower, upper = self.bounds()
+        values = np.clip(center + deviation * rng.standard_normal(len(lower)), lower, upper)
+        between = np.isfinite(lower) & np.isfinite(upper)
+        values[between] = rng.uniform(lower[between], upper[between])
+        return values
+
+    @torch.no_grad()
+    def clip_leaf_gradients(self, largest: float, rows: int = 1) -> float:
+        """Scale the gradients of the leaves down to a norm of at most `largest`.
+
+        Args:
+            largest: The norm.
+            rows: If above 1, each entry of the first axis of the unknowns, of which there are as many, has its own norm.
+
+        Returns:
+            The norm before, the largest of the rows.
+        """
+        if rows == 1:
+            return torch.nn.utils.clip_grad_norm_(self.leaves, largest).item()
+        gradients = [leaf.grad for leaf in self.leaves if leaf.grad is not None]
+        norm = torch.cat([g.reshape(rows, -1) for g in gradients], dim=1).norm(dim=1)
+        factor = torch.where(norm > largest, largest / norm, torch.ones_like(norm))
+        for gradient in gradients:
+            gradient.mul_(factor.view(rows, *(1,) * (gradient.dim() - 1)))
+        return norm.max().item()
+
     def scales(self) -> np.ndarray:
         """All scales, shape (n,)."""
         return torch.cat([s.double().reshape(-1).cpu() for s in self._scales]).numpy()

@@ -112,11 +112,7 @@ class _MultiStartSearch:
     def _start(self, index: int) -> np.ndarray:
         """Where to start for the index-th time, in units of the scales, shape (n,)."""
         rng = np.random.default_rng((self._settings.seed, index))
-        lower, upper = self._problem.unknowns.bounds()
-        start = np.clip(self._given + self._settings.deviation * rng.standard_normal(len(lower)), lower, upper)
-        between = np.isfinite(lower) & np.isfinite(upper)
-        start[between] = rng.uniform(lower[between], upper[between])
-        return start
+        return self._problem.unknowns.random_vector(self._given, self._settings.deviation, rng)
 
 
 class _Leg:

@@ -12,7 +12,7 @@ from warpbots.optimize.methods.smoothing import Smoothing
 from warpbots.optimize.problem import Evaluation, Problem
 from warpbots.optimize.run import LIMIT, Ending, Progress
 
-__all__ = ["Torch"]
+__all__ = ["Torch", "TorchSearch"]
 
 _Scheduler = torch.optim.lr_scheduler.LRScheduler
 
@@ -59,6 +59,11 @@ class Torch:
         """Whether it takes constraints."""
         return self._constraints is not None
 
+    @property
+    def smoothed(self) -> bool:
+        """Whether the loss is averaged over perturbed unknowns."""
+        return self._smoothing is not None
+
     def about(self) -> Mapping[str, Any]:
         """Settings that determine the result, by name."""
         parts = {
@@ -71,7 +76,7 @@ class Torch:
             name: part for name, part in parts.items() if part is not None
         }
 
-    def search(self, problem: Problem) -> "_TorchSearch":
+    def search(self, problem: Problem) -> "TorchSearch":
         """The optimiser at work on a problem.
 
         Raises:
@@ -85,10 +90,16 @@ class Torch:
             )
         scheduler = None if self._scheduler is None else self._scheduler(rule)
         multipliers = None if self._constraints is None else Multipliers(self._constraints)
-        return _TorchSearch(problem, rule, scheduler, multipliers, self._smoothing, self._max_norm, self._project)
+        return TorchSearch(problem, rule, scheduler, multipliers, self._smoothing, self._max_norm, self._project)
 
 
-class _TorchSearch:
+class TorchSearch:
+    """An optimiser of torch at work on a problem.
+
+    Attributes:
+        rule: The optimiser.
+    """
+
     def __init__(
         self,
         problem: Problem,
@@ -99,7 +110,7 @@ class _TorchSearch:
         max_norm: float | None,
         project: Callable[[], None] | None,
     ):
-        self._problem, self._rule, self._scheduler, self._multipliers = problem, rule, scheduler, multipliers
+        self._problem, self.rule, self._scheduler, self._multipliers = problem, rule, scheduler, multipliers
         self._smoothing = smoothing
         self._max_norm, self._project = math.inf if max_norm is None else max_norm, project
 
@@ -115,11 +126,11 @@ class _TorchSearch:
         return LIMIT
 
     def state_dict(self) -> dict[str, Any]:
-        parts = {"optimizer": self._rule, "scheduler": self._scheduler, "multipliers": self._multipliers}
+        parts = {"optimizer": self.rule, "scheduler": self._scheduler, "multipliers": self._multipliers}
         return {name: part.state_dict() for name, part in parts.items() if part is not None}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        parts = {"optimizer": self._rule, "scheduler": self._scheduler, "multipliers": self._multipliers}
+        parts = {"optimizer": self.rule, "scheduler": self._scheduler, "multipliers": self._multipliers}
         for name, part in parts.items():
             if part is not None:
                 part.load_state_dict(state[name])
@@ -152,11 +163,11 @@ class _TorchSearch:
         return Evaluation(loss, loss.item(), equality, inequality)
 
     def _merit(self, now: Evaluation) -> torch.Tensor:
-        """What is minimised without constraints."""
-        return now.loss if self._multipliers is None else self._multipliers.merit(now)
+        """What is minimised without constraints: starts that are evaluated at once do not depend on one another."""
+        return now.loss.sum() if self._multipliers is None else self._multipliers.merit(now)
 
     def _step(self, run: Progress, iteration: int) -> None:
-        unknowns, rule, multipliers = self._problem.unknowns, self._rule, self._multipliers
+        unknowns, rule, multipliers = self._problem.unknowns, self.rule, self._multipliers
         evaluations: list[Evaluation] = []
 
         def closure() -> torch.Tensor:
@@ -167,9 +178,9 @@ class _TorchSearch:
             if iteration == 0 and not evaluations:
                 self._problem.check_paths([t.grad for t in unknowns.tensors])
             unknowns.gradients_to_leaves()
-            norm = torch.nn.utils.clip_grad_norm_(unknowns.leaves, self._max_norm)
+            norm = unknowns.clip_leaf_gradients(self._max_norm, self._problem.starts)
             if not evaluations:  # the first evaluation has the unknowns of the start of the iteration
-                run.note(now.value, now.violation, norm.item())
+                run.note(now.value, now.violation, norm)
             evaluations.append(now)
             return self._merit(now).detach()
 

@@ -1,0 +1,116 @@
+"""An optimiser of torch from several starts at once."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from warpbots.optimize.methods.torch_method import Torch, TorchSearch
+from warpbots.optimize.problem import Problem
+from warpbots.optimize.run import Ending, Progress
+
+__all__ = ["BatchedStarts"]
+
+_MIXES = tuple(
+    getattr(torch.optim, name) for name in ("LBFGS", "Muon", "Adafactor") if hasattr(torch.optim, name)
+)  # steps of one entry depend on others
+
+
+class BatchedStarts:
+    """An optimiser of torch from several starts at once, one in each world of a batch: a remedy against local minima.
+
+    Every unknown has an axis of starts in front, and the loss is a tensor of shape (starts,), one number for each, as
+    from a simulation with as many worlds. The first start is the first row of the unknowns; the others are uniform
+    between the bounds, or, where an unknown has no two finite bounds, normal about their rows. Each moves by its own
+    gradient.
+
+    The history has the smallest loss of all starts, and the largest of the norms of their gradients; its episodes count
+    one rollout for each start. At the end all rows of the unknowns are the best start, and ``History.message`` has the
+    last loss of each. A rollout that fails in one world ends the search, as `Torch` does.
+    """
+
+    constrained = False
+
+    def __init__(self, method: Torch, starts: int, *, deviation: float = 1.0, seed: int = 0):
+        """Choose the starts.
+
+        Args:
+            method: The optimiser, without constraints; each start has its own norm under ``max_norm``.
+            starts: Number of starts, at least 2.
+            deviation: Standard deviation of normal starts, in units of the scales.
+            seed: Of the starts.
+
+        Raises:
+            ValueError: `starts` is below 2, `deviation` not positive, or the method has constraints or smoothing.
+            TypeError: The method is no `Torch`.
+        """
+        if not isinstance(method, Torch):
+            raise TypeError(f"methods.BatchedStarts: method must be a methods.Torch, got {type(method).__name__}")
+        if starts < 2 or not deviation > 0.0:
+            raise ValueError(
+                f"methods.BatchedStarts: starts must be at least 2 and deviation positive, got {starts} and "
+                f"{deviation:g}"
+            )
+        if method.constrained or method.smoothed:
+            raise ValueError(
+                "methods.BatchedStarts: its method takes neither constraints nor smoothing; use methods.MultiStart, "
+                "whose starts follow one another"
+            )
+        self.method, self.starts, self.deviation, self.seed = method, starts, deviation, seed
+
+    def about(self) -> Mapping[str, Any]:
+        """Settings that determine the result, by name."""
+        settings = {"batched_starts": self.starts, "deviation": self.deviation, "starts_seed": self.seed}
+        return {**self.method.about(), **settings}
+
+    def search(self, problem: Problem) -> "_BatchedSearch":
+        """The optimiser at work on a problem.
+
+        Raises:
+            ValueError: An unknown has no axis of starts, or a step of the optimiser mixes them.
+        """
+        for name, tensor in zip(problem.unknowns.names, problem.unknowns.tensors, strict=True):
+            if tensor.dim() == 0 or len(tensor) != self.starts:
+                raise ValueError(
+                    f"methods.BatchedStarts: unknown {name!r} has the shape {tuple(tensor.shape)}; it needs an axis of "
+                    f"{self.starts} starts in front, one for each world of the simulation"
+                )
+        search = self.method.search(problem)
+        if isinstance(search.rule, _MIXES):
+            raise ValueError(
+                f"methods.BatchedStarts: a step of torch.optim.{type(search.rule).__name__} mixes the starts; use one "
+                f"that moves every value by itself, such as torch.optim.Adam"
+            )
+        problem.starts = self.starts
+        return _BatchedSearch(self, problem, search)
+
+
+class _BatchedSearch:
+    def __init__(self, settings: BatchedStarts, problem: Problem, search: TorchSearch):
+        self._settings, self._problem, self._search = settings, problem, search
+        self._drawn = False
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"drawn": self._drawn, "search": self._search.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._drawn = state["drawn"]
+        self._search.load_state_dict(state["search"])
+
+    def run(self, run: Progress) -> Ending:
+        if not self._drawn:
+            self._draw()
+        reason, message = self._search.run(run)
+        losses = ", ".join(f"{loss:.4g}" for loss in self._problem.losses.tolist())
+        return Ending(reason, f"{message}; last losses of the starts: {losses}")
+
+    def _draw(self) -> None:
+        """Replace all rows but the first."""
+        unknowns, rng, self._drawn = self._problem.unknowns, np.random.default_rng(self._settings.seed), True
+        first = [t[0].detach().clone() for t in unknowns.tensors]
+        unknowns.set_vector(unknowns.random_vector(unknowns.vector(), self._settings.deviation, rng))
+        with torch.no_grad():
+            for tensor, row in zip(unknowns.tensors, first, strict=True):
+                tensor[0] = row
+        unknowns.to_leaves()
