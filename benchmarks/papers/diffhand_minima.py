@@ -29,6 +29,7 @@ METHODS = {
     "L-BFGS-B": methods.SciPy("L-BFGS-B"),
     "L-BFGS-B, 6 starts": methods.MultiStart(methods.SciPy("L-BFGS-B"), 6),
     "Adam": methods.Torch(lr=0.03),
+    "Adam, 6 starts at once": methods.BatchedStarts(methods.Torch(lr=0.1), 6),
     "Adam, smoothed": methods.Torch(lr=0.1, smoothing=methods.Smoothing(0.1, SAMPLES)),
     "Adam, smoothed differences": methods.Torch(lr=0.1, smoothing=methods.Smoothing(0.1, SAMPLES, order=0)),
     "CMA-ES": methods.CMA(0.25, population=20),
@@ -36,24 +37,24 @@ METHODS = {
 
 
 def solve(task: Task, method: Method, seed: int, episodes: int) -> tuple[float, float, int]:
-    """Best loss, its metric, and episodes taken."""
+    """Best loss, its metric, and episodes taken; a start in each world of the task."""
     torch.manual_seed(seed)
-    values = torch.tensor(task.start(seed)[: task.controls], requires_grad=True)
+    values = torch.tensor(task.start(seed)[: task.controls]).repeat(task.sim.worlds, 1).requires_grad_()
     design = torch.ones(len(task.bounds), dtype=values.dtype)
 
     def loss() -> torch.Tensor:
         try:
-            return task.evaluate(torch.cat([values, design]))[0]
+            return task.evaluate_worlds(values, design)[0]
         except wb.SimulationError:  # a step did not converge: a bad episode
-            return 1e6 + 0.0 * values.sum()
+            return 1e6 + 0.0 * values.sum(1)
 
     wb.minimize(
         loss, wb.Unknown(values, -1.0, 1.0), method, iterations=episodes, progress=False,
         callback=lambda history: history.episodes[-1] >= episodes,
     )  # fmt: skip
     with torch.no_grad():
-        best, metric = task.evaluate(torch.cat([values, design]))
-    return best.item(), metric.item(), len(task.episodes)
+        best, metric = task.evaluate_worlds(values, design)
+    return best[0].item(), metric[0].item(), len(task.episodes)
 
 
 def main() -> None:
@@ -66,7 +67,7 @@ def main() -> None:
     print("| task | method | loss | metric | episodes |\n|---|---|---|---|---|")
     for name in options.tasks:
         for label, method in METHODS.items():
-            task = TASKS[name][0]()
+            task = TASKS[name][0](method.starts if isinstance(method, methods.BatchedStarts) else 1)
             loss, metric, episodes = solve(task, method, options.seed, options.episodes)
             print(f"| {name} | {label} | {loss:.0f} | {metric:.2f} | {episodes} |", flush=True)
 

@@ -45,7 +45,7 @@ class Task:
         sim: The simulation; controls are constant during a control interval.
         intervals: Control intervals of an episode.
         bounds: Bounds of each entry of the design.
-        loss: Loss and metric of a trajectory under a design.
+        loss: Losses and metrics of a trajectory under a design, each of shape (worlds,).
         episodes: Loss of each episode so far.
     """
 
@@ -63,8 +63,18 @@ class Task:
 
     def evaluate(self, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Loss and metric of one episode."""
-        control = torch.tanh(values[: self.controls]).reshape(self.intervals, self.sim.channels)
-        design = Design.of(values[self.controls :])
+        losses, metrics = self.evaluate_worlds(values[None, : self.controls], values[self.controls :])
+        return losses[0], metrics[0]
+
+    def evaluate_worlds(self, controls: torch.Tensor, design: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Losses and metrics of one episode in each world, each of shape (worlds,).
+
+        Args:
+            controls: Before tanh, shape (worlds, controls).
+            design: Of the finger in all worlds.
+        """
+        control = torch.tanh(controls).reshape(-1, self.intervals, self.sim.channels)
+        design = Design.of(design)
         changed = parameters(self.sim, design)
 
         def observe(state):
@@ -74,9 +84,9 @@ class Task:
             return torch.cat([tip, state.q], dim=1)
 
         trajectory = self.sim.rollout(control, self.intervals, observe=observe, **changed)
-        loss, metric = self.loss(trajectory, design)
-        self.episodes.append(float(loss.detach()))
-        return loss, metric
+        losses, metrics = self.loss(trajectory, design)
+        self.episodes += losses.tolist()
+        return losses, metrics
 
     def start(self, seed: int) -> np.ndarray:
         """Zero controls for seed 0, random ones otherwise; the finger of the paper."""
@@ -85,36 +95,40 @@ class Task:
         return np.concatenate([control, np.ones(len(self.bounds))])
 
 
-def reach() -> Task:
+def reach(worlds: int = 1) -> Task:
     """Finger Reach: follow four targets without gravity; 3 s in steps of 5 ms, controls constant for 20 steps."""
     times = 20 * np.arange(1, INTERVALS + 1)
     targets = torch.as_tensor(TARGETS[np.minimum((times - 1) // 150, 3)])
 
     def loss(trajectory: wb.Trajectory, design: Design) -> tuple[torch.Tensor, torch.Tensor]:
-        distance = (trajectory.observation[0, :, :3] - targets).norm(dim=1) / CM
-        return 0.1 * trajectory.control.square().sum() + 10.0 * distance.sum(), distance.mean()
+        distance = (trajectory.observation[..., :3] - targets).norm(dim=2) / CM
+        return 0.1 * trajectory.control.square().sum((1, 2)) + 10.0 * distance.sum(1), distance.mean(1)
 
-    sim = wb.Simulation(reach_scene(), wb.Articulated(), dt=0.1, substeps=20, checkpoints=wb.Checkpoints.all())
+    sim = wb.Simulation(
+        reach_scene(), wb.Articulated(), dt=0.1, substeps=20, worlds=worlds, checkpoints=wb.Checkpoints.all()
+    )
     return Task("reach", sim, INTERVALS, ((0.5, 4.0),) * 3, loss)
 
 
-def flip() -> Task:
+def flip(worlds: int = 1) -> Task:
     """Flip Box: turn a heavy box on its hinge by 90 degrees; 0.75 s in steps of 5 ms, controls constant for 5 steps."""
     solver = wb.Articulated(rounding=0.2)  # edges of 6 mm, more than the penetration of the finger's soft points
-    sim = wb.Simulation(flip_scene(), solver, dt=0.025, substeps=5, checkpoints=wb.Checkpoints.all())
+    sim = wb.Simulation(
+        flip_scene(), solver, dt=0.025, substeps=5, worlds=worlds, checkpoints=wb.Checkpoints.all()
+    )
     angle_at = 3 + sim.model.robot.coordinates["lid"].start
     back = torch.tensor([6.0, 0.0, 4.0], dtype=torch.float64)
 
     def loss(trajectory: wb.Trajectory, design: Design) -> tuple[torch.Tensor, torch.Tensor]:
-        seen = trajectory.observation[0]
-        angle = seen[:, angle_at]
+        seen = trajectory.observation
+        angle = seen[..., angle_at]
         c, s, zero = torch.cos(angle), torch.sin(angle), torch.zeros_like(angle)
-        goal = torch.stack([c * back[0] - s * back[2], zero, s * back[0] + c * back[2]], dim=1)
+        goal = torch.stack([c * back[0] - s * back[2], zero, s * back[0] + c * back[2]], dim=2)
         goal = goal + torch.as_tensor(HINGE / CM)
-        near = (seen[:15, :3] / CM - goal[:15]).square().sum()
+        near = (seen[:, :15, :3] / CM - goal[:, :15]).square().sum((1, 2))
         error = angle - torch.pi / 2
-        total = 5.0 * trajectory.control.square().sum() + near + 50.0 * error.square().sum()
-        return total, torch.rad2deg(error[-1].abs())
+        total = 5.0 * trajectory.control.square().sum((1, 2)) + near + 50.0 * error.square().sum(1)
+        return total, torch.rad2deg(error[:, -1].abs())
 
     return Task("flip", sim, INTERVALS, ((0.5, 3.0),) * 4, loss)
 
