@@ -12,9 +12,8 @@ from warpbots.optimize.run import Ending, Progress
 
 __all__ = ["BatchedStarts"]
 
-_MIXES = tuple(
-    getattr(torch.optim, name) for name in ("LBFGS", "Muon", "Adafactor") if hasattr(torch.optim, name)
-)  # steps of one entry depend on others
+_MIXES = ("LBFGS", "Muon", "Adafactor")
+"""Optimisers of torch, some of them of later versions, whose step of one value depends on others."""
 
 
 class BatchedStarts:
@@ -77,7 +76,7 @@ class BatchedStarts:
                     f"{self.starts} starts in front, one for each world of the simulation"
                 )
         search = self.method.search(problem)
-        if isinstance(search.rule, _MIXES):
+        if type(search.rule).__name__ in _MIXES:
             raise ValueError(
                 f"methods.BatchedStarts: a step of torch.optim.{type(search.rule).__name__} mixes the starts; use one "
                 f"that moves every value by itself, such as torch.optim.Adam"
