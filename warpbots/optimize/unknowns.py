@@ -189,7 +189,7 @@ class Unknowns:
 
         Args:
             largest: The norm.
-            rows: If above 1, each entry of the first axis of the unknowns, of which there are as many, has its own norm.
+            rows: Length of the first axis of the unknowns if each of its entries has its own norm; 1 for one norm.
 
         Returns:
             The norm before, the largest of the rows.

@@ -115,6 +115,7 @@ class TorchSearch:
         self._max_norm, self._project = math.inf if max_norm is None else max_norm, project
 
     def run(self, run: Progress) -> Ending:
+        """See `Search`."""
         self._problem.confirm()
         run.save()
         for iteration in range(run.done, run.iterations):
@@ -126,10 +127,12 @@ class TorchSearch:
         return LIMIT
 
     def state_dict(self) -> dict[str, Any]:
+        """See `Search`."""
         parts = {"optimizer": self.rule, "scheduler": self._scheduler, "multipliers": self._multipliers}
         return {name: part.state_dict() for name, part in parts.items() if part is not None}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """See `Search`."""
         parts = {"optimizer": self.rule, "scheduler": self._scheduler, "multipliers": self._multipliers}
         for name, part in parts.items():
             if part is not None:

@@ -3,6 +3,7 @@
 import warp as wp
 
 from warpbots.numerics import NODE, launch
+from warpbots.numerics.simd import fetch
 from warpbots.solvers.projective.elements import nodes
 from warpbots.solvers.projective.elements.element import Point
 from warpbots.solvers.projective.global_step import GlobalStep
@@ -27,11 +28,13 @@ class SecondDerivative:
 
     def evaluate(self) -> None:
         """Evaluate its blocks, which `residual` reads."""
-        column = self._model.workspace.column
-        launch(clear_kernel, column.size, [], [column], self._model.device)
-        for kind, elements in self._model.elements:
-            for kernel, dim, inputs in kind.stiffness(elements, self._model, self._point):
-                launch(kernel, dim, inputs, [], self._model.device)
+        model, topology, block = self._model, self._model.topology, self._model.workspace.block
+        launch(clear_kernel, block.size, [], [block], model.device)
+        for kind, elements in model.elements:
+            for kernel, dim, inputs in kind.stiffness(elements, model, self._point):
+                launch(kernel, dim, inputs, [], model.device)
+        dim, sums = (model.worlds, topology.pairs), model.workspace.column
+        launch(sum_kernel, dim, [*topology.corner_pairs, block], [sums], model.device)
 
     def residual(self, active: wp.array, g: wp.array, a: wp.array, out: wp.array) -> None:
         """Write g - H a."""
@@ -75,7 +78,33 @@ class SecondDerivative:
 @wp.kernel(enable_backward=False)
 def clear_kernel(
     # out
-    column_out: wp.array[NODE],
+    block_out: wp.array[NODE],
 ):
     """Zero, by a kernel: a capture does not record fills in branches."""
-    column_out[wp.tid()] = NODE()
+    block_out[wp.tid()] = NODE()
+
+
+@wp.kernel(enable_backward=False)
+def sum_kernel(
+    # model
+    first: wp.array[int],
+    corner_pair: wp.array[int],
+    # work
+    block: wp.array[NODE],
+    # out
+    column_out: wp.array[NODE],
+):
+    """Blocks of pairs of nodes from those of elements, added in one order whatever that of the threads is."""
+    w, p = wp.tid()
+    a = NODE()
+    b = NODE()
+    c = NODE()
+    for k in range(first[p], first[p + 1]):
+        n = 3 * (w * corner_pair.shape[0] + corner_pair[k])
+        a += fetch(block, n)
+        b += fetch(block, n + 1)
+        c += fetch(block, n + 2)
+    n = 3 * (w * (first.shape[0] - 1) + p)
+    column_out[n] = a
+    column_out[n + 1] = b
+    column_out[n + 2] = c

@@ -140,7 +140,7 @@ class Topology:
             table = self._table(kind)
             place = Place()
             place.count, place.first, place.elements = len(table), self.mesh.of(kind.name).start, self._materials
-            place.corner, place.corners, place.pair, place.pairs = corner, self.corners, pair, self.pairs
+            place.corner, place.corners, place.pair, place.pairs = corner, self.corners, pair, len(self.node_pairs[0])
             place.nodes, place.stride = self.sizes.nodes, self.sizes.stride
             nominal = self.blocks[kind.name][:, 1:, 1:].trace(axis1=1, axis2=2)
             fields[kind.name] = {
@@ -203,9 +203,11 @@ class Topology:
         return self._array(self.pattern.indices, int)
 
     @functools.cached_property
-    def pair(self) -> wp.array:
-        """Pair of each two corners of every element, row by row, kind by kind, shape (n,)."""
-        return self._array(np.asarray(self.pattern[self.node_pairs]).reshape(-1) - 1.0, int)
+    def corner_pairs(self) -> tuple[wp.array, wp.array]:
+        """Pairs of corners by pairs of nodes: the first of each and the end, shape (pairs + 1,); all of them, (n,)."""
+        pair = np.asarray(self.pattern[self.node_pairs]).reshape(-1).astype(int) - 1
+        first = np.concatenate([[0], np.cumsum(np.bincount(pair, minlength=self.pairs))])
+        return self._array(first, int), self._array(np.argsort(pair, kind="stable"), int)
 
     @functools.cached_property
     def faces(self) -> np.ndarray:

@@ -223,6 +223,11 @@ class Workspace:
         return wp.zeros(1, dtype=int, device=self.topology.device)
 
     @functools.cached_property
+    def block(self) -> wp.array:
+        """Second derivatives of the energies of elements [N/m]: three columns for each pair of corners, row by row."""
+        return self._zeros(3 * len(self.topology.node_pairs[0]), NODE)
+
+    @functools.cached_property
     def column(self) -> wp.array:
         """Second derivative of the elastic energy [N/m]: three columns for each pair, shape (worlds * pairs * 3,)."""
         return self._zeros(3 * self.topology.pairs, NODE)

@@ -130,12 +130,11 @@ def force_kernel(
 def stiffness_kernel(
     # model
     points: AttachmentArrays,
-    pair: wp.array[int],
     # state
     x: wp.array[_vec],
     u: wp.array[NODE],
     # out
-    column_out: wp.array[NODE],
+    block_out: wp.array[NODE],
 ):
     """K += k w_k w_l."""
     w, e = wp.tid()
@@ -146,7 +145,7 @@ def stiffness_kernel(
                 t = _vec()
                 t[b] = k * points.attachment_weight[e][c] * points.attachment_weight[e][d]
                 p = _CORNERS * (_CORNERS * e + c) + d
-                add_block(points.place, pair, w, p, b, t, column_out)
+                add_block(points.place, w, p, b, t, block_out)
 
 
 def _blocks(mesh: object) -> np.ndarray:

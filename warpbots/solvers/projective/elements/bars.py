@@ -150,12 +150,11 @@ def work(d: _vec, k: real, length: real, t: _vec):
 def stiffness_kernel(
     # model
     bars: BarArrays,
-    pair: wp.array[int],
     # state
     x: wp.array[_vec],
     u: wp.array[NODE],
     # out
-    column_out: wp.array[NODE],
+    block_out: wp.array[NODE],
 ):
     """K += k (1 - L_0 / |d| (1 - d d^T / |d|^2)), and less that between the two ends."""
     w, e = wp.tid()
@@ -166,10 +165,10 @@ def stiffness_kernel(
         t = _vec()
         t[b] = real(1.0)
         t, _k, _l, _t = wp.grad(work)(d, bars.spring[r], bars.length[r], t)
-        add_block(bars.place, pair, w, 4 * e, b, t, column_out)
-        add_block(bars.place, pair, w, 4 * e + 1, b, -t, column_out)
-        add_block(bars.place, pair, w, 4 * e + 2, b, -t, column_out)
-        add_block(bars.place, pair, w, 4 * e + 3, b, t, column_out)
+        add_block(bars.place, w, 4 * e, b, t, block_out)
+        add_block(bars.place, w, 4 * e + 1, b, -t, block_out)
+        add_block(bars.place, w, 4 * e + 2, b, -t, block_out)
+        add_block(bars.place, w, 4 * e + 3, b, t, block_out)
 
 
 def _blocks(mesh: object) -> np.ndarray:

@@ -154,13 +154,12 @@ def force_kernel(
 def stiffness_kernel(
     # model
     cables: CableArrays,
-    pair: wp.array[int],
     # state
     control: wp.array2d[real],
     x: wp.array[_vec],
     u: wp.array[NODE],
     # out
-    column_out: wp.array[NODE],
+    block_out: wp.array[NODE],
 ):
     """K += H_ij between the ends of the two segments."""
     w, e = wp.tid()
@@ -178,10 +177,10 @@ def stiffness_kernel(
             across = -n[b] * n
             across[b] = across[b] + real(1.0)
             t = t + (T / wp.length(d)) * across
-        add_block(cables.place, pair, w, 16 * e + 2, b, t, column_out)
-        add_block(cables.place, pair, w, 16 * e + 3, b, -t, column_out)
-        add_block(cables.place, pair, w, 16 * e + 6, b, -t, column_out)
-        add_block(cables.place, pair, w, 16 * e + 7, b, t, column_out)
+        add_block(cables.place, w, 16 * e + 2, b, t, block_out)
+        add_block(cables.place, w, 16 * e + 3, b, -t, block_out)
+        add_block(cables.place, w, 16 * e + 6, b, -t, block_out)
+        add_block(cables.place, w, 16 * e + 7, b, t, block_out)
 
 
 def strung(scene: Scene, position: np.ndarray, cell_size: float) -> dict[str, np.ndarray]:

@@ -212,12 +212,11 @@ def force_kernel(
 def stiffness_kernel(
     # model
     cavities: CavityArrays,
-    pair: wp.array[int],
     # state
     x: wp.array[_vec],
     u: wp.array[NODE],
     # out
-    column_out: wp.array[NODE],
+    block_out: wp.array[NODE],
 ):
     """K -= df/du at constant p: column b for the corner k is -p/6 e_b x d_2 for k = 1, and -p/6 d_1 x e_b for k = 2."""
     w, e = wp.tid()
@@ -230,9 +229,9 @@ def stiffness_kernel(
         t1 = -p * wp.cross(t, d2)
         t2 = -p * wp.cross(d1, t)
         for i in range(3):
-            add_block(cavities.place, pair, w, 9 * e + 3 * i, b, -(t1 + t2), column_out)
-            add_block(cavities.place, pair, w, 9 * e + 3 * i + 1, b, t1, column_out)
-            add_block(cavities.place, pair, w, 9 * e + 3 * i + 2, b, t2, column_out)
+            add_block(cavities.place, w, 9 * e + 3 * i, b, -(t1 + t2), block_out)
+            add_block(cavities.place, w, 9 * e + 3 * i + 1, b, t1, block_out)
+            add_block(cavities.place, w, 9 * e + 3 * i + 2, b, t2, block_out)
 
 
 def pressure_launches(cavities: CavityArrays, worlds: int, point: Point) -> list[tuple]:
@@ -255,7 +254,7 @@ def _forces(cavities: CavityArrays, model: object, point: Point) -> list[tuple]:
 
 
 def _stiffness(cavities: CavityArrays, model: object, point: Point) -> list[tuple]:
-    inputs = [cavities, model.topology.pair, point.x, point.u, model.workspace.column]
+    inputs = [cavities, point.x, point.u, model.workspace.block]
     stiffness = stiffness_kernel, (model.worlds, cavities.place.count), inputs
     return [*pressure_launches(cavities, model.worlds, point), stiffness]
 

@@ -174,13 +174,12 @@ def stiffness_kernel(law: str, incompressibility: int) -> wp.Kernel:
         dampers: DamperArrays,
         tets: TetArrays,
         first: int,
-        pair: wp.array[int],
         # state
         h: real,
         x: wp.array[_vec],
         u: wp.array[NODE],
         # out
-        column_out: wp.array[NODE],
+        block_out: wp.array[NODE],
     ):
         """K += V G_k . (beta/h dP/dF - S_0) . G_l, as that of tetrahedra."""
         w, i = wp.tid()
@@ -200,8 +199,8 @@ def stiffness_kernel(law: str, incompressibility: int) -> wp.Kernel:
                 dP = dampers.damping[k] / h * differential_of(point, dF) - carried
                 along = tets.volume[r] * dP @ wp.transpose(inverse)
                 along0 -= along
-                add_column(dampers.place, pair, w, p + l, b, along, column_out)
-            add_column(dampers.place, pair, w, p, b, along0, column_out)
+                add_column(dampers.place, w, p + l, b, along, block_out)
+            add_column(dampers.place, w, p, b, along0, block_out)
 
     return stiffness
 
@@ -248,11 +247,11 @@ def _forces(dampers: DamperArrays, model: object, point: Point) -> list[tuple]:
 
 
 def _stiffness(dampers: DamperArrays, model: object, point: Point) -> list[tuple]:
-    tets, pair, column = model.of_kind("tets"), model.topology.pair, model.workspace.column
+    tets, block = model.of_kind("tets"), model.workspace.block
     return [
         (
             stiffness_kernel(g.law, g.incompressibility), (model.worlds, g.count),
-            [dampers, tets, g.first, pair, point.h, point.x, point.u, column],
+            [dampers, tets, g.first, point.h, point.x, point.u, block],
         )
         for g in model.groups
     ]  # fmt: skip

@@ -10,7 +10,6 @@ import numpy as np
 import warp as wp
 
 from warpbots.numerics import NODE, real, vector
-from warpbots.numerics.simd import deposit, index
 
 __all__ = [
     "Kind",
@@ -46,7 +45,7 @@ class Place:
     corner: Their first corner.
     corners: Corners of all kinds.
     pair: Their first pair of corners.
-    pairs: Pairs of nodes that share an element.
+    pairs: Pairs of corners of all kinds.
     nodes: Nodes.
     stride: Entries of an iterate of one world, of which displacements of nodes are the first.
     """
@@ -181,13 +180,13 @@ def stiffness_by(kernel: wp.Kernel, driven: bool = False) -> Callable:
     """`Kind.stiffness` of a kind whose elements all follow one law.
 
     Args:
-        kernel: (elements, pair, x, u) -> (column), or (elements, pair, control, x, u) -> (column).
+        kernel: (elements, x, u) -> (block), or (elements, control, x, u) -> (block).
         driven: Whether it takes the control signals.
     """
 
     def stiffness(elements: object, model: object, point: Point) -> list[tuple]:
         control = [point.control] if driven else []
-        inputs = [elements, model.topology.pair, *control, point.x, point.u, model.workspace.column]
+        inputs = [elements, *control, point.x, point.u, model.workspace.block]
         return [(kernel, (model.worlds, elements.place.count), inputs)]
 
     return stiffness
@@ -249,10 +248,10 @@ def edges(place: Place, x: wp.array[_vec], u: wp.array[NODE], w: int, k: wp.vec4
 
 
 @wp.func
-def add_block(place: Place, pair: wp.array[int], w: int, p: int, b: int, t: _vec, column: wp.array[NODE]):
-    """Add `t` to column b of the block of a pair of corners."""
-    n = 3 * (w * place.pairs + index(pair, place.pair + p)) + b
-    deposit(column, n, real(1.0), NODE(t[0], t[1], t[2], real(0.0)))
+def add_block(place: Place, w: int, p: int, b: int, t: _vec, block: wp.array[NODE]):
+    """Add `t` to column b of the block of a pair of corners, which only the thread of their element writes."""
+    n = 3 * (w * place.pairs + place.pair + p) + b
+    block[n] = block[n] + NODE(t[0], t[1], t[2], real(0.0))
 
 
 def pairs(node: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

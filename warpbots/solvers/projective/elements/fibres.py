@@ -176,13 +176,12 @@ def work(y: _vec, k: real, L: real, t: _vec):
 def stiffness_kernel(
     # model
     fibres: FibreArrays,
-    pair: wp.array[int],
     # state
     control: wp.array2d[real],
     x: wp.array[_vec],
     u: wp.array[NODE],
     # out
-    column_out: wp.array[NODE],
+    block_out: wp.array[NODE],
 ):
     """K += V dp/dy (G_k . m) (G_l . m)."""
     w, e = wp.tid()
@@ -196,7 +195,7 @@ def stiffness_kernel(
         t, _k, _L, _t = wp.grad(work)(y, fibres.fibre_stiffness[r], resting(fibres, control, w, e), t)
         for k in range(4):
             for l in range(4):
-                add_block(fibres.place, pair, w, 16 * e + 4 * k + l, b, G[k] * G[l] * t, column_out)
+                add_block(fibres.place, w, 16 * e + 4 * k + l, b, G[k] * G[l] * t, block_out)
 
 
 def _blocks(mesh: object) -> np.ndarray:

@@ -143,13 +143,12 @@ def work(d1: _vec, d2: _vec, v: _vec, rho: real, drag: _line, thrust: _line, t: 
 def stiffness_kernel(
     # model
     faces: FaceArrays,
-    pair: wp.array[int],
     # state
     h: real,
     x: wp.array[_vec],
     u: wp.array[NODE],
     # out
-    column_out: wp.array[NODE],
+    block_out: wp.array[NODE],
 ):
     """K -= (df/du)^T: the adjoint needs the transpose, and this derivative is not symmetric."""
     w, e = wp.tid()
@@ -166,9 +165,9 @@ def stiffness_kernel(
         g1, g2, g, _rho, _d, _t, _ = wp.grad(work)(d1, d2, v, faces.fluid_density[w], drag, thrust, t)
         g = g / (real(3.0) * h)
         for i in range(3):
-            add_block(faces.place, pair, w, 9 * e + i, b, g1 + g2 - g, column_out)
-            add_block(faces.place, pair, w, 9 * e + 3 + i, b, -(g1 + g), column_out)
-            add_block(faces.place, pair, w, 9 * e + 6 + i, b, -(g2 + g), column_out)
+            add_block(faces.place, w, 9 * e + i, b, g1 + g2 - g, block_out)
+            add_block(faces.place, w, 9 * e + 3 + i, b, -(g1 + g), block_out)
+            add_block(faces.place, w, 9 * e + 6 + i, b, -(g2 + g), block_out)
 
 
 def wetted(scene: Scene, faces: np.ndarray, sheets: np.ndarray, cavities: np.ndarray) -> dict[str, np.ndarray]:
@@ -203,7 +202,7 @@ def _forces(faces: FaceArrays, model: object, point: Point) -> list[tuple]:
 
 
 def _stiffness(faces: FaceArrays, model: object, point: Point) -> list[tuple]:
-    inputs = [faces, model.topology.pair, point.h, point.x, point.u, model.workspace.column]
+    inputs = [faces, point.h, point.x, point.u, model.workspace.block]
     return [(stiffness_kernel, (model.worlds, faces.place.count), inputs)]
 
 

@@ -228,12 +228,11 @@ def work(d1: _vec, d2: _vec, d3: _vec, weight: _vec, fold: real, k: real, t1: _v
 def stiffness_kernel(
     # model
     hinges: HingeArrays,
-    pair: wp.array[int],
     # state
     x: wp.array[_vec],
     u: wp.array[NODE],
     # out
-    column_out: wp.array[NODE],
+    block_out: wp.array[NODE],
 ):
     """K += k w_i w_j, and what is due to the fold at rest."""
     w, e = wp.tid()
@@ -263,10 +262,10 @@ def stiffness_kernel(
                 d1, d2, d3, hinges.weight[r], hinges.fold[r], hinges.spring[r], t1, t2, t3
             )
             p = 16 * e + l
-            add_block(hinges.place, pair, w, p, b, -(h1 + h2 + h3), column_out)
-            add_block(hinges.place, pair, w, p + 4, b, h1, column_out)
-            add_block(hinges.place, pair, w, p + 8, b, h2, column_out)
-            add_block(hinges.place, pair, w, p + 12, b, h3, column_out)
+            add_block(hinges.place, w, p, b, -(h1 + h2 + h3), block_out)
+            add_block(hinges.place, w, p + 4, b, h1, block_out)
+            add_block(hinges.place, w, p + 8, b, h2, block_out)
+            add_block(hinges.place, w, p + 12, b, h3, block_out)
 
 
 def hinges_of(faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

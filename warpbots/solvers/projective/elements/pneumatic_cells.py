@@ -155,13 +155,12 @@ def force_kernel(
 def stiffness_kernel(
     # model
     cells: CellArrays,
-    pair: wp.array[int],
     # state
     control: wp.array2d[real],
     x: wp.array[_vec],
     u: wp.array[NODE],
     # out
-    column_out: wp.array[NODE],
+    block_out: wp.array[NODE],
 ):
     """K += V G_k . dP/dF . G_l: column b of the corners k and l is V dP G_k for dF = e_b G_l^T."""
     w, e = wp.tid()
@@ -178,11 +177,11 @@ def stiffness_kernel(
             t = dP @ wp.transpose(inverse)
             t0 = -(column_of(t, 0) + column_of(t, 1) + column_of(t, 2))
             p = 16 * e
-            add_block(cells.place, pair, w, p + l, b, t0, column_out)
-            add_block(cells.place, pair, w, p, b, -t0, column_out)
+            add_block(cells.place, w, p + l, b, t0, block_out)
+            add_block(cells.place, w, p, b, -t0, block_out)
             for k in range(3):
-                add_block(cells.place, pair, w, p + 4 * (k + 1) + l, b, column_of(t, k), column_out)
-                add_block(cells.place, pair, w, p + 4 * (k + 1), b, -column_of(t, k), column_out)
+                add_block(cells.place, w, p + 4 * (k + 1) + l, b, column_of(t, k), block_out)
+                add_block(cells.place, w, p + 4 * (k + 1), b, -column_of(t, k), block_out)
 
 
 def _blocks(mesh: object) -> np.ndarray:

@@ -227,13 +227,12 @@ def stiffness_kernel(law: str, incompressibility: int) -> wp.Kernel:
         tets: TetArrays,
         activation: _ActivationArrays,
         first: int,
-        pair: wp.array[int],
         # state
         control: wp.array2d[real],
         x: wp.array[_vec],
         u: wp.array[NODE],
         # out
-        column_out: wp.array[NODE],
+        block_out: wp.array[NODE],
     ):
         """K += V G_k . dP/dF . G_l."""
         w, i = wp.tid()
@@ -254,22 +253,22 @@ def stiffness_kernel(law: str, incompressibility: int) -> wp.Kernel:
                 dP = differential_of(point, dF) + dF @ A
                 along = tets.volume[r] * dP @ wp.transpose(inverse)
                 along0 -= along
-                add_column(tets.place, pair, w, p + l, b, along, column_out)
-            add_column(tets.place, pair, w, p, b, along0, column_out)
+                add_column(tets.place, w, p + l, b, along, block_out)
+            add_column(tets.place, w, p, b, along0, block_out)
 
     return stiffness
 
 
 @wp.func
-def add_column(place: Place, pair: wp.array[int], w: int, p: int, b: int, along: _mat, column: wp.array[NODE]):
+def add_column(place: Place, w: int, p: int, b: int, along: _mat, block: wp.array[NODE]):
     """Add column b of the blocks of corners 0 to 3 and one other; those of corners 1 to 3 are columns of `along`."""
     t1 = _vec(along[0, 0], along[1, 0], along[2, 0])
     t2 = _vec(along[0, 1], along[1, 1], along[2, 1])
     t3 = _vec(along[0, 2], along[1, 2], along[2, 2])
-    add_block(place, pair, w, p, b, -(t1 + t2 + t3), column)
-    add_block(place, pair, w, p + 4, b, t1, column)
-    add_block(place, pair, w, p + 8, b, t2, column)
-    add_block(place, pair, w, p + 12, b, t3, column)
+    add_block(place, w, p, b, -(t1 + t2 + t3), block)
+    add_block(place, w, p + 4, b, t1, block)
+    add_block(place, w, p + 8, b, t2, block)
+    add_block(place, w, p + 12, b, t3, block)
 
 
 def weights(E: np.ndarray, nu: np.ndarray) -> np.ndarray:
@@ -306,11 +305,11 @@ def _forces(tets: TetArrays, model: object, point: Point) -> list[tuple]:
 
 
 def _stiffness(tets: TetArrays, model: object, point: Point) -> list[tuple]:
-    pair, column = model.topology.pair, model.workspace.column
+    block = model.workspace.block
     return [
         (
             stiffness_kernel(g.law, g.incompressibility), (model.worlds, g.count),
-            [tets, model.activation, g.first, pair, point.control, point.x, point.u, column],
+            [tets, model.activation, g.first, point.control, point.x, point.u, block],
         )
         for g in model.groups
     ]  # fmt: skip

@@ -149,13 +149,12 @@ def triangles_stiffness_kernel(
     # model
     dampers: TriangleDamperArrays,
     triangles: TriangleArrays,
-    pair: wp.array[int],
     # state
     h: real,
     x: wp.array[_vec],
     u: wp.array[NODE],
     # out
-    column_out: wp.array[NODE],
+    block_out: wp.array[NODE],
 ):
     """K += V G_k . dP_v/dF . G_l, as that of triangles."""
     w, e = wp.tid()
@@ -181,9 +180,9 @@ def triangles_stiffness_kernel(
                 elif l == 2:
                     g = inverse[1, d]
                 p = 9 * e + l
-                add_block(dampers.place, pair, w, p, b, -g * (t1 + t2), column_out)
-                add_block(dampers.place, pair, w, p + 3, b, g * t1, column_out)
-                add_block(dampers.place, pair, w, p + 6, b, g * t2, column_out)
+                add_block(dampers.place, w, p, b, -g * (t1 + t2), block_out)
+                add_block(dampers.place, w, p + 3, b, g * t1, block_out)
+                add_block(dampers.place, w, p + 6, b, g * t2, block_out)
 
 
 @wp.kernel
@@ -251,13 +250,12 @@ def bars_stiffness_kernel(
     # model
     dampers: BarDamperArrays,
     bars: BarArrays,
-    pair: wp.array[int],
     # state
     h: real,
     x: wp.array[_vec],
     u: wp.array[NODE],
     # out
-    column_out: wp.array[NODE],
+    block_out: wp.array[NODE],
 ):
     """K += df_0/dd, and less that between the two ends."""
     w, e = wp.tid()
@@ -269,10 +267,10 @@ def bars_stiffness_kernel(
         t = _vec()
         t[b] = real(1.0)
         t, _k, _l, _s, _c, _t = wp.grad(work)(d, bars.spring[r], bars.length[r], share, dampers.carried[r], t)
-        add_block(dampers.place, pair, w, 4 * e, b, t, column_out)
-        add_block(dampers.place, pair, w, 4 * e + 1, b, -t, column_out)
-        add_block(dampers.place, pair, w, 4 * e + 2, b, -t, column_out)
-        add_block(dampers.place, pair, w, 4 * e + 3, b, t, column_out)
+        add_block(dampers.place, w, 4 * e, b, t, block_out)
+        add_block(dampers.place, w, 4 * e + 1, b, -t, block_out)
+        add_block(dampers.place, w, 4 * e + 2, b, -t, block_out)
+        add_block(dampers.place, w, 4 * e + 3, b, t, block_out)
 
 
 @wp.kernel(enable_backward=False)
@@ -332,8 +330,8 @@ def _kind(damped: str, begin: object, kernels: tuple[wp.Kernel, ...], **fields: 
         return [(force, (model.worlds, dampers.place.count), inputs)]
 
     def stiffness_of(dampers: object, model: object, point: Point) -> list[tuple]:
-        constants = [dampers, model.of_kind(damped), model.topology.pair]
-        inputs = [*constants, point.h, point.x, point.u, model.workspace.column]
+        constants = [dampers, model.of_kind(damped)]
+        inputs = [*constants, point.h, point.x, point.u, model.workspace.block]
         return [(stiffness, (model.worlds, dampers.place.count), inputs)]
 
     return Kind(

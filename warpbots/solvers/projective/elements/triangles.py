@@ -225,12 +225,11 @@ def pull(F: _mat32, E: real, nu: real, dF: _mat32):
 def stiffness_kernel(
     # model
     triangles: TriangleArrays,
-    pair: wp.array[int],
     # state
     x: wp.array[_vec],
     u: wp.array[NODE],
     # out
-    column_out: wp.array[NODE],
+    block_out: wp.array[NODE],
 ):
     """K += V G_k . dP/dF . G_l, as that of tetrahedra."""
     w, e = wp.tid()
@@ -253,9 +252,9 @@ def stiffness_kernel(
                 elif l == 2:
                     g = inverse[1, d]
                 p = 9 * e + l
-                add_block(triangles.place, pair, w, p, b, -g * (t1 + t2), column_out)
-                add_block(triangles.place, pair, w, p + 3, b, g * t1, column_out)
-                add_block(triangles.place, pair, w, p + 6, b, g * t2, column_out)
+                add_block(triangles.place, w, p, b, -g * (t1 + t2), block_out)
+                add_block(triangles.place, w, p + 3, b, g * t1, block_out)
+                add_block(triangles.place, w, p + 6, b, g * t2, block_out)
 
 
 def _blocks(mesh: object) -> np.ndarray:
