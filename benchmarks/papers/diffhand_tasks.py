@@ -113,9 +113,7 @@ def reach(worlds: int = 1) -> Task:
 def flip(worlds: int = 1) -> Task:
     """Flip Box: turn a heavy box on its hinge by 90 degrees; 0.75 s in steps of 5 ms, controls constant for 5 steps."""
     solver = wb.Articulated(rounding=0.2)  # edges of 6 mm, more than the penetration of the finger's soft points
-    sim = wb.Simulation(
-        flip_scene(), solver, dt=0.025, substeps=5, worlds=worlds, checkpoints=wb.Checkpoints.all()
-    )
+    sim = wb.Simulation(flip_scene(), solver, dt=0.025, substeps=5, worlds=worlds, checkpoints=wb.Checkpoints.all())
     angle_at = 3 + sim.model.robot.coordinates["lid"].start
     back = torch.tensor([6.0, 0.0, 4.0], dtype=torch.float64)
 
