@@ -3,6 +3,7 @@
 import copy
 import multiprocessing
 import pickle
+import pydoc
 
 import numpy as np
 import pytest
@@ -131,3 +132,9 @@ def test_records_print_long_arrays_by_shape_and_range():
     assert "vertices=<float64 array of shape (27, 3), from 0 to 0.1>" in text
     assert "[0.,  0.,  0.]" not in text and len(text) < 700
     assert "vertices=array([[0., 0., 0.]" in repr(tetrahedron)
+
+
+def test_help_of_a_record_begins_with_names_and_defaults():
+    text = pydoc.plain(pydoc.render_doc(wb.SoftBody))
+    assert "SoftBody(name, shape, material, regions=None, region_materials=None, velocity=None, color=" in text
+    assert "Heightfield" not in text.split("Attributes:")[0]

@@ -1,7 +1,9 @@
 """Base of all scene objects: frozen data with readable errors, compared field by field."""
 
 import dataclasses
+import inspect
 import math
+from collections.abc import Callable
 from typing import Any, dataclass_transform
 
 import numpy as np
@@ -107,4 +109,13 @@ def record(cls: type) -> type:
     if "__repr__" not in cls.__dict__:
         cls.__repr__ = __repr__
     cls.__hash__ = None
-    return dataclasses.dataclass(frozen=True, eq=False)(cls)
+    made = dataclasses.dataclass(frozen=True, eq=False)(cls)
+    made.__init__.__signature__ = _without_types(made.__init__)
+    return made
+
+
+def _without_types(function: Callable[..., None]) -> inspect.Signature:
+    """A signature as ``help`` should begin with it: names and defaults, without the fifteen classes of a shape."""
+    signature = inspect.signature(function)
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return signature.replace(parameters=bare, return_annotation=signature.empty)
