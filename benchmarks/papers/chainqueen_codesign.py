@@ -1,6 +1,6 @@
 """ChainQueen figure 11: a biped whose controller is optimised together with any of stiffness, mass and Poisson's ratio.
 
-    python benchmarks/papers/chainqueen_codesign.py --seeds 3
+    python benchmarks/papers/chainqueen_codesign.py --seeds 5 --processes 2
 
 Two legs, each of two chambers side by side, under a body; a perceptron sees seven clusters and drives the four
 pressures. Young's modulus, density and Poisson's ratio are fields with a value for each particle, within the paper's
@@ -12,10 +12,11 @@ beside this file.
 import itertools
 import math
 import time
+from pathlib import Path
 
 import numpy as np
 import torch
-from chainqueen_common import KILO, curves, film, options, sized, wb
+from chainqueen_common import KILO, curves, film, in_processes, options, sized, wb
 from scipy.stats import t
 
 STEPS = sized(200, 4)
@@ -63,6 +64,22 @@ def learn(sim: wb.Simulation, subset: tuple[str, ...], seed: int) -> tuple[np.nd
         return -np.array(history.loss), sim.rollout(policy, STEPS, **fields)
 
 
+def run(device: str | None, subset: tuple[str, ...], seed: int, out: Path | None) -> tuple[np.ndarray, float]:
+    """Distances of all iterations [m], and seconds; draws the first run without and with all fields."""
+    began = time.perf_counter()
+    distances, motion = learn(biped(device), subset, seed)
+    if seed == 0 and len(subset) in (0, len(FIELDS)):
+        film(f"chainqueen_codesign_{'after' if subset else 'before'}", motion, out)
+    seconds = time.perf_counter() - began
+    print(f"{named(subset)}, seed {seed}: {distances.max():.3f} m, {seconds:.0f} s", flush=True)
+    return distances, seconds
+
+
+def named(subset: tuple[str, ...]) -> str:
+    """What is optimised."""
+    return " and ".join(("control", *subset))
+
+
 def interval(values: list[float]) -> str:
     """A mean with its interval of 90 %."""
     if len(values) < 2:
@@ -73,25 +90,22 @@ def interval(values: list[float]) -> str:
 
 def main() -> None:
     """Print the table, and draw."""
-    chosen = options(__doc__, seeds=3)
-    sim, best, runs = biped(chosen.device), {}, {}
-    print(sim.model.summary(), flush=True)
-    for size in range(4):
-        for subset in itertools.combinations(FIELDS, size):
-            name, began = " and ".join(("control", *subset)), time.perf_counter()
-            found = [learn(sim, subset, seed) for seed in range(chosen.seeds)]
-            best[subset], runs[name] = [float(distances.max()) for distances, _ in found], [d for d, _ in found]
-            gain = np.mean(best[subset]) / np.mean(best[()]) - 1.0
-            each = [b / a - 1.0 for a, b in zip(best[()], best[subset], strict=True)]
-            print(
-                f"{name}: {interval(best[subset])} m, {100 * gain:+.0f} % (seed by seed {interval(each)}), "
-                f"{time.perf_counter() - began:.0f} s",
-                flush=True,
-            )
-            if size in (0, 3):
-                film(f"chainqueen_codesign_{'after' if size else 'before'}", found[0][1], chosen.out)
-    few = ("control", "control and E", "control and mass", "control and nu", "control and E and mass and nu")
-    curves("chainqueen_codesign", {name: runs[name] for name in few}, "distance [m]")
+    chosen = options(__doc__, seeds=5)
+    print(biped(chosen.device).model.summary(), flush=True)
+    subsets = [subset for size in range(len(FIELDS) + 1) for subset in itertools.combinations(FIELDS, size)]
+    jobs = list(itertools.product(subsets, range(chosen.seeds)))
+    found = in_processes(run, [(chosen.device, *job, chosen.out) for job in jobs], chosen.processes)
+    runs = {s: [d for (own, _), (d, _) in zip(jobs, found, strict=True) if own == s] for s in subsets}
+    best = {subset: [float(d.max()) for d in distances] for subset, distances in runs.items()}
+    alone = best[()]
+    print("| optimised | distance [m] | mean gain | gain seed by seed |\n|---|---|---|---|")
+    for subset in subsets:
+        gain = np.mean(best[subset]) / np.mean(alone) - 1.0
+        each = [b / a - 1.0 for a, b in zip(alone, best[subset], strict=True)]
+        print(f"| {named(subset)} | {interval(best[subset])} | {100 * gain:+.0f} % | {interval(each)} |")
+    print(f"{np.mean([seconds for _, seconds in found]):.0f} s a run")
+    few = [s for s in subsets if len(s) != 2]
+    curves("chainqueen_codesign", {named(s): runs[s] for s in few}, "distance [m]")
 
 
 if __name__ == "__main__":

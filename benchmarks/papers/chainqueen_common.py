@@ -6,10 +6,13 @@ that a modulus of 1 is 1 kPa. E / (rho g L), and E / (rho L^2 / T^2), are those 
 """
 
 import argparse
+import itertools
+import multiprocessing
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +23,8 @@ from fast import figures, sized
 
 import warpbots as wb
 
+T = TypeVar("T")
+
 HERE = figures(__file__)
 """Where figures go."""
 KILO = 1000.0
@@ -27,12 +32,21 @@ KILO = 1000.0
 
 
 def options(about: str, seeds: int = 1) -> argparse.Namespace:
-    """The command line of an experiment: ``--device``, ``--seeds`` and ``--out``."""
+    """The command line of an experiment: ``--device``, ``--seeds``, ``--processes`` and ``--out``."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("--device", help="Warp device, such as cuda:0; default: the current one")
     parser.add_argument("--seeds", type=int, default=sized(seeds, 1), help="number of seeds (%(default)s)")
+    parser.add_argument("--processes", type=int, default=1, help="that share the runs (%(default)s)")
     parser.add_argument("--out", type=Path, help="folder for motions as USD; default: none are written")
     return parser.parse_args()
+
+
+def in_processes(work: Callable[..., T], jobs: Iterable[tuple], processes: int) -> list[T]:
+    """Results of `work` for the arguments of each job, in their order, from so many processes."""
+    if processes == 1:
+        return list(itertools.starmap(work, jobs))
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        return list(pool.map(work, *zip(*jobs, strict=True)))
 
 
 def curves(name: str, runs: Mapping[str, Sequence[np.ndarray]], quantity: str = "loss") -> None:
