@@ -31,9 +31,11 @@ KILO = 1000.0
 """Density [kg/m^3] and modulus [Pa] of one unit of the paper."""
 
 
-def options(about: str, seeds: int = 1) -> argparse.Namespace:
-    """The command line of an experiment: ``--device``, ``--seeds``, ``--processes`` and ``--out``."""
+def options(about: str, seeds: int = 1, names: Iterable[str] = ()) -> argparse.Namespace:
+    """The command line of an experiment: ``--device``, ``--seeds``, ``--processes``, ``--out``; some of `names`."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
+    if names:
+        parser.add_argument("names", nargs="*", default=sized([*names], [*names][:1]), help=", ".join(names))
     parser.add_argument("--device", help="Warp device, such as cuda:0; default: the current one")
     parser.add_argument("--seeds", type=int, default=sized(seeds, 1), help="number of seeds (%(default)s)")
     parser.add_argument("--processes", type=int, default=1, help="that share the runs (%(default)s)")
