@@ -2,7 +2,7 @@
 
 Every kernel of every solver in the shape that it has on a GPU, with its threads in their order, reversed and shuffled.
 And no array is written over that a gradient still reads, as Warp's own guard sees it. All kernels are compiled for it
-anew: three scenes are computed in every run, the others are slow.
+anew, so this is slow.
 """
 
 import functools
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.verification
+pytestmark = [pytest.mark.verification, pytest.mark.slow]
 
 TESTS = Path(__file__).resolve().parents[1]
 GATHERED = ("springs", "machine", "cubes", "winged", "turning", "driven", "breathing", "tied", "sled", "hand")
@@ -27,18 +27,8 @@ SCATTERED = ("flat", "particles", "yielding")
 """Scenes whose particles add to nodes by atomic operations, which round as they come."""
 
 
-QUICK = ("race", "flat", "machine")
-"""Scenes of every run: matter and springs; of rigid bodies and of finite elements one takes longer than all of these."""
-SLOW = tuple(s for s in GATHERED + SCATTERED if s not in QUICK)
-
-
-def marked(scenes: tuple[str, ...]) -> list:
-    """Scenes, those that take long as slow."""
-    return [pytest.param(s, marks=pytest.mark.slow if s in SLOW else ()) for s in scenes]
-
-
 @functools.cache
-def found(scenes: tuple[str, ...]) -> dict[str, np.ndarray]:
+def found() -> dict[str, np.ndarray]:
     """What `in_orders` finds, in a process of its own."""
     folders = [TESTS / name for name in (".", "orders", "projective")] + [TESTS.parent / "benchmarks"]
     path = os.pathsep.join([*map(str, folders), *sys.path])
@@ -50,7 +40,11 @@ def found(scenes: tuple[str, ...]) -> dict[str, np.ndarray]:
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "found.npz"
         run = subprocess.run(
-            [*command, str(target), *scenes], env=environment, capture_output=True, text=True, check=False
+            [*command, str(target), "race", *GATHERED, *SCATTERED],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert run.returncode == 0, run.stderr
         with np.load(target) as file:
@@ -59,7 +53,7 @@ def found(scenes: tuple[str, ...]) -> dict[str, np.ndarray]:
 
 def pairs(scene: str, order: str):
     """Name, result in the order of the threads, and in another one."""
-    results = found(QUICK if scene in QUICK else SLOW)
+    results = found()
     start = f"{scene}/ordinary/"
     names = [n.removeprefix(start) for n in results if n.startswith(start)]
     return [(n, results[start + n], results[f"{scene}/{order}/{n}"]) for n in names]
@@ -76,7 +70,7 @@ def test_orders_are_seen(order):
     np.testing.assert_array_equal(np.sort(other), first)
 
 
-@pytest.mark.parametrize("scene", marked(tuple(TOUCHING)))
+@pytest.mark.parametrize("scene", TOUCHING)
 def test_scenes_touch(scene):
     """What is meant to be in contact is."""
     gradients = {name: first for name, first, _ in pairs(scene, "reversed")}
@@ -84,7 +78,7 @@ def test_scenes_touch(scene):
 
 
 @ORDERS
-@pytest.mark.parametrize("scene", marked(GATHERED))
+@pytest.mark.parametrize("scene", GATHERED)
 def test_motions_are_the_same_to_the_bit(scene, order):
     """States, or what is sensed of them."""
     for name, first, other in pairs(scene, order):
@@ -93,7 +87,7 @@ def test_motions_are_the_same_to_the_bit(scene, order):
 
 
 @ORDERS
-@pytest.mark.parametrize("scene", marked(GATHERED + SCATTERED))
+@pytest.mark.parametrize("scene", GATHERED + SCATTERED)
 def test_results_are_the_same_to_rounding(scene, order):
     """And gradients with respect to states, controls and every parameter: to 1e-10 of the largest entry.
 

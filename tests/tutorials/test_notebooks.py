@@ -20,7 +20,7 @@ def kind(cell):
 
 
 def solved(cells, answers):
-    """The cells, where each exercise is first left open, then answered right, wrong, and right again."""
+    """The cells, where each exercise is first left open, then answered wrong, and right."""
     found, left = [], iter(answers)
     for cell in cells:
         found.append(cell)
@@ -28,7 +28,7 @@ def solved(cells, answers):
             answer = cell
         if kind(cell) == "check":
             right, wrong = next(left)
-            for source, refused in ((right, False), (wrong, True), (right, False)):
+            for source, refused in ((wrong, True), (right, False)):
                 given, judged = copy.deepcopy(answer), copy.deepcopy(cell)
                 given.source, given.metadata["tags"] = source, []
                 judged.metadata["tags"] = ["check", "wrong", "raises-exception"] if refused else ["check", "right"]
