@@ -107,7 +107,7 @@ def fit(experiment: Experiment, data: torch.Tensor) -> tuple[wb.Estimate, int]:
     """Estimate and number of epochs."""
     numbers = leaves()
     search = wb.minimize(
-        lambda: mean_square(experiment, numbers, data), unknowns(numbers), wb.methods.SciPy("L-BFGS-B"),
+        lambda: mean_square(experiment, numbers, data), unknowns(numbers), wb.methods.SciPy("L-BFGS-B", ftol=1e-5),
         iterations=SEARCH, progress=False,
     )  # fmt: skip
     found = wb.least_squares(
