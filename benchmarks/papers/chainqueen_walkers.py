@@ -46,7 +46,7 @@ def scene(legs: int) -> wb.Scene:
     pressures = [wb.Pressure(name, name, 2 * KILO) for name in chambers]
     return wb.Scene(
         [body], pressures, [wb.floor(friction=0.5)], gravity=(0.0, 0.0, -2.0),
-        domain=((-0.5, -0.3, 0.0), (length + 1.2, 0.6, 0.4)),
+        domain=((-0.5, -0.3, 0.0), (length + 2.0, 0.6, 0.4)),
     )  # fmt: skip
 
 
@@ -56,7 +56,7 @@ def simulation(legs: int, solver: Any, device: str | None, substeps: int | None 
 
 
 def distance(sim: wb.Simulation, motion: wb.Trajectory) -> torch.Tensor:
-    """How far the centre of mass has come along x [m]."""
+    """How far the mean position has come along x [m]; matter is weighed as it was before any design."""
     return sim.center_of_mass(motion.final)[0, 0] - sim.center_of_mass(sim.state())[0, 0]
 
 
