@@ -42,15 +42,18 @@ def biped(device: str | None) -> wb.Simulation:
     return wb.Simulation(scene, wb.MPM(dx=1 / 80), dt=1e-2, substeps=10, device=device)
 
 
+def designed(sim: wb.Simulation, subset: tuple[str, ...]) -> tuple[dict[str, torch.Tensor], dict[str, wb.Unknown]]:
+    """The fields of a subset by the names of their parameters, and as unknowns between their bounds."""
+    chosen = [FIELDS[short] for short in subset]
+    fields = {name: sim.parameter(name).requires_grad_() for name, _, _ in chosen}
+    return fields, {name: wb.Unknown(fields[name], low, high, scale=high - low) for name, low, high in chosen}
+
+
 def learn(sim: wb.Simulation, subset: tuple[str, ...], seed: int) -> tuple[np.ndarray, wb.Trajectory]:
     """Distances of all iterations [m], and the motion of the best."""
     policy = wb.controllers.MLP(sim, wb.observers.Clusters(7), clock=0.4, seed=seed)
     start = sim.center_of_mass(sim.state())[0, 0].item()
-    fields = {FIELDS[name][0]: sim.parameter(FIELDS[name][0]).requires_grad_() for name in subset}
-    unknowns = {"policy": policy} | {
-        name: wb.Unknown(fields[name], low, high, scale=high - low)
-        for name, low, high in (FIELDS[short] for short in subset)
-    }
+    fields, unknowns = designed(sim, subset)
 
     def loss() -> torch.Tensor:
         walk = sim.rollout(policy, STEPS, **fields)
@@ -58,7 +61,11 @@ def learn(sim: wb.Simulation, subset: tuple[str, ...], seed: int) -> tuple[np.nd
         return start - x + 0.5e-6 * walk.control.square().sum()
 
     history = wb.minimize(
-        loss, unknowns, wb.methods.Torch(lr=1e-2, max_norm=0.1), iterations=ITERATIONS, progress=False
+        loss,
+        {"policy": policy} | unknowns,
+        wb.methods.Torch(lr=1e-2, max_norm=0.1),
+        iterations=ITERATIONS,
+        progress=False,
     )
     with torch.no_grad():
         return -np.array(history.loss), sim.rollout(policy, STEPS, **fields)

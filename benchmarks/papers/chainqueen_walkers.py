@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from chainqueen_codesign import FIELDS, interval
+from chainqueen_codesign import FIELDS, designed, interval
 from chainqueen_common import KILO, curves, film, in_processes, options, sized, wb
 
 LEGS = {"quadruped": 4, "hexapod": 6, "octoped": 8}
@@ -63,19 +63,14 @@ def distance(sim: wb.Simulation, motion: wb.Trajectory) -> torch.Tensor:
 def learn(sim: wb.Simulation, subset: tuple[str, ...], seed: int) -> tuple[np.ndarray, wb.controllers.MLP, dict]:
     """Distances of all iterations [m], the controller, and the fields."""
     policy = wb.controllers.MLP(sim, clock=CLOCK, seed=seed)
-    fields = {FIELDS[name][0]: sim.parameter(FIELDS[name][0]).requires_grad_() for name in subset}
-    bounds = {name: (low, high) for name, low, high in FIELDS.values()}
-    unknowns = {"policy": policy} | {
-        name: wb.Unknown(field, *bounds[name], scale=bounds[name][1] - bounds[name][0])
-        for name, field in fields.items()
-    }
+    fields, unknowns = designed(sim, subset)
 
     def loss() -> torch.Tensor:
         walk = sim.rollout(policy, STEPS, **fields)
         return 0.5e-6 * walk.control.square().sum() - distance(sim, walk)
 
     method = wb.methods.Torch(lr=3e-2, max_norm=0.1)
-    history = wb.minimize(loss, unknowns, method, iterations=ITERATIONS, progress=False)
+    history = wb.minimize(loss, {"policy": policy} | unknowns, method, iterations=ITERATIONS, progress=False)
     return -np.array(history.loss), policy, fields
 
 
