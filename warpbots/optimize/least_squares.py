@@ -118,7 +118,7 @@ class _Search:
 
         def jacobian(z: np.ndarray) -> np.ndarray:  # taken at the start and wherever a step ends
             r = self._at(z)
-            J = self._by_adjoint() if self._jacobian == "adjoint" else self._by_differences(z)
+            J = self.problem.gradients(self._graph) if self._jacobian == "adjoint" else self._by_differences(z)
             self._best = z.copy(), r.copy(), J
             self.problem.unknowns.set_vector(z)
             run.note(0.5 * (r @ r).item(), 0.0, np.linalg.norm(J.T @ r).item())
@@ -190,14 +190,6 @@ class _Search:
                 self.problem.evaluate(self._iteration)
             self._point = z.copy()
         return self._graph.detach().double().cpu().numpy()
-
-    def _by_adjoint(self) -> np.ndarray:
-        tensors = self.problem.unknowns.tensors
-        found = [torch.autograd.grad(row, tensors, retain_graph=True, allow_unused=True) for row in self._graph]
-        self.problem.check_paths(
-            [next((g for g in column if g is not None), None) for column in zip(*found, strict=True)]
-        )
-        return np.stack([self.problem.unknowns.flat_gradient(gradients) for gradients in found])
 
     def _by_differences(self, z: np.ndarray) -> np.ndarray:
         lower, upper = self.problem.unknowns.bounds()

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -229,7 +229,20 @@ class Problem:
         Returns:
             Shape (1 + n_equality + n_inequality, n).
         """
-        rows = [evaluation.loss, *evaluation.equality, *evaluation.inequality]
+        return self.gradients([evaluation.loss, *evaluation.equality, *evaluation.inequality])
+
+    def gradients(self, rows: Sequence[torch.Tensor]) -> np.ndarray:
+        """Gradients of numbers, in the units of the scales, by one backward pass each; the graph goes with the last.
+
+        Args:
+            rows: Numbers in one of torch's graphs.
+
+        Returns:
+            Shape (rows, n).
+
+        Raises:
+            ValueError: No row depends on an unknown.
+        """
         tensors, found = self.unknowns.tensors, []
         for i, row in enumerate(rows):
             keep = i + 1 < len(rows)
