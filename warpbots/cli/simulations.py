@@ -118,7 +118,7 @@ def _said(option: Any, default: Any) -> Any:
 
 def _springs(scene: wb.Scene, spacing: float | None) -> wb.MassSpring:
     """A mass-spring solver whose vibrations decay within milliseconds unless the materials have damping."""
-    damped = any(m.damping for body in scene.soft for m in (body.material, *body.region_materials.values()))
+    damped = any(m.damping for body in scene.soft for m in body.materials)
     return wb.MassSpring(spacing, damping=0.0 if damped else 2e-3)
 
 

@@ -68,6 +68,11 @@ class SoftBody:
                     f"{self.material.incompressibility}; one body has one law: use two adjacent bodies"
                 )
 
+    @property
+    def materials(self) -> tuple[Material, ...]:
+        """Its material, and those of its regions that have their own."""
+        return self.material, *self.region_materials.values()
+
 
 def _kind(material: Material) -> str:
     return "None" if material.plasticity is None else type(material.plasticity).__name__

@@ -155,7 +155,7 @@ def refuse_lost(body: SoftBody, found: float, what: str, remedy: str, shape: Sha
 
 def materials_at(body: SoftBody, regions: dict[str, np.ndarray], count: int) -> np.ndarray:
     """The material of each of `count` points; of overlapping regions the last one counts. Objects, shape (count,)."""
-    kinds = np.array([body.material, *body.region_materials.values()], dtype=object)
+    kinds = np.array(body.materials, dtype=object)
     which = np.zeros(count, dtype=int)
     for k, name in enumerate(body.region_materials):
         which[regions[name]] = k + 1

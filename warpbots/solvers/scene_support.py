@@ -112,7 +112,7 @@ def refuse_materials(solver: str, scene: Scene) -> None:
     for body in scene.soft:
         if body.material.law not in LAWS:
             raise SceneError(f"SoftBody {body.name!r}: law must be one of {', '.join(LAWS)}, got {body.material.law!r}")
-        for material in (body.material, *body.region_materials.values()):
+        for material in body.materials:
             for field in ("yield_strain", "breaking_strain"):
                 if getattr(material, field) is not None:
                     raise SceneError(

@@ -39,7 +39,7 @@ def scene_sections(scene: Scene) -> list[Section]:
 
 def _soft(body: SoftBody, dim: int) -> tuple[str, ...]:
     names = textwrap.shorten(", ".join(body.regions), 40, placeholder=" ...")
-    densities = {m.density for m in (body.material, *body.region_materials.values())}
+    densities = {m.density for m in body.materials}
     mass = f"{body.material.density * volume(body.shape):.4g} kg" if len(densities) == 1 else ""
     return body.name, _shape(body.shape), mass, _material(body.material, dim), f"regions {names}" if names else ""
 

@@ -8,6 +8,7 @@ import dataclasses
 import numpy as np
 
 from warpbots.contact import signed_distance
+from warpbots.materials import FLUIDS
 from warpbots.scene import DruckerPrager, Points, Posed, Scene, Shape, Sheet, SoftBody, Truss, Union
 from warpbots.solvers.matter import Matter
 from warpbots.view.carried_points import CarriedPoints, spacing_of
@@ -91,9 +92,8 @@ class Skin:
 
 
 def comes_apart(body: SoftBody) -> bool:
-    """Whether a body has matter, fluid or sand, whose neighbours at rest do not stay neighbours."""
-    materials = (body.material, *body.region_materials.values())
-    return any(m.law == "weakly_compressible" or isinstance(m.plasticity, DruckerPrager) for m in materials)
+    """Whether neighbours at rest do not stay neighbours: fluid or sand; a body has one law in all its regions."""
+    return body.material.law in FLUIDS or isinstance(body.material.plasticity, DruckerPrager)
 
 
 def skins_of(scene: Scene, particles: Matter) -> tuple[Skin, ...]:

@@ -192,7 +192,7 @@ class MPMModel(ArrayModel):
     @functools.cached_property
     def damped(self) -> bool:
         """Whether any material of the scene has damping."""
-        return any(m.damping for b in self.scene.soft for m in (b.material, *b.region_materials.values()))
+        return any(m.damping for b in self.scene.soft for m in b.materials)
 
     def flows_as(self, kind: type) -> bool:
         """Whether any material of the scene has a plasticity of a class."""
