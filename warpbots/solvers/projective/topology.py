@@ -161,10 +161,10 @@ class Topology:
         corners, count = self._corners, self.sizes.nodes
         held = np.full(count, -1)
         held[self.fixed] = np.arange(self.fixed.sum())
-        start = np.searchsorted(np.sort(corners), np.arange(count + 1))
+        start, corner = _grouped(corners, count)
         return {
             "count": count, "stride": self.sizes.stride, "corners": self.corners, "fixed": int(self.fixed.sum()),
-            "start": self._array(start, int), "corner": self._array(np.argsort(corners, kind="stable"), int),
+            "start": self._array(start, int), "corner": self._array(corner, int),
             "held": self._array(held, int),
         }  # fmt: skip
 
@@ -206,8 +206,8 @@ class Topology:
     def corner_pairs(self) -> tuple[wp.array, wp.array]:
         """Pairs of corners by pairs of nodes: the first of each and the end, shape (pairs + 1,); all of them, (n,)."""
         pair = np.asarray(self.pattern[self.node_pairs]).reshape(-1).astype(int) - 1
-        first = np.concatenate([[0], np.cumsum(np.bincount(pair, minlength=self.pairs))])
-        return self._array(first, int), self._array(np.argsort(pair, kind="stable"), int)
+        first, order = _grouped(pair, self.pairs)
+        return self._array(first, int), self._array(order, int)
 
     @functools.cached_property
     def faces(self) -> np.ndarray:
@@ -224,3 +224,8 @@ class Topology:
     def surface(self) -> Surface:
         """Vertices, faces and edges of all bodies."""
         return Surface.of(self.faces, self.device)
+
+
+def _grouped(key: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Entries by keys below `count`, in their order: the first of each key and the end, (count + 1,); all of them."""
+    return np.searchsorted(np.sort(key), np.arange(count + 1)), np.argsort(key, kind="stable")
