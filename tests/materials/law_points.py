@@ -205,3 +205,25 @@ def deformations(dim: int, inverted: bool = False) -> np.ndarray:
     if inverted:
         F.append(turned(rng, [(1.2, 0.9, -0.3)[3 - dim :], (1.0, 1.0, -0.5)[3 - dim :], (1.5, 1.1, -0.7)[3 - dim :]]))
     return np.concatenate(F)
+
+
+def returned(kernel: wp.Kernel, F: np.ndarray, history, strength, weights=None):
+    """F' and history' by a kernel of a return mapping, with arrays (F, history, strength, F', history').
+
+    With weights of both also the gradients of their weighted sum with respect to F, history and strength.
+    """
+    mat = matrix(F.shape[-1])
+    arrays = [
+        wp.array(np.ascontiguousarray(F, real_numpy), dtype=mat, requires_grad=True, device="cpu"),
+        wp.array(np.broadcast_to(history, len(F)).astype(real_numpy), dtype=real, requires_grad=True, device="cpu"),
+        wp.array(np.array(strength, real_numpy), dtype=real, requires_grad=True, device="cpu"),
+    ]
+    outputs = [wp.zeros(len(F), dtype=t, requires_grad=True, device="cpu") for t in (mat, real)]
+    with wp.Tape() as tape:
+        wp.launch(kernel, len(F), arrays, outputs, device="cpu")
+    values = [o.numpy().astype(np.float64) for o in outputs]
+    if weights is None:
+        return values
+    grads = [wp.array(w.astype(real_numpy), dtype=o.dtype, device="cpu") for w, o in zip(weights, outputs, strict=True)]
+    tape.backward(grads=dict(zip(outputs, grads, strict=True)))
+    return values, [array.grad.numpy().astype(np.float64) for array in arrays]

@@ -2,6 +2,7 @@
 
 import functools
 
+import law_points
 import numpy as np
 import pytest
 import warp as wp
@@ -34,20 +35,7 @@ def kernel(dim: int) -> wp.Kernel:
 
 def returned(F: np.ndarray, v=0.0, strength=(E, NU, PHI), weights=None):
     """F' and v'; with weights of both also the gradients of their weighted sum with respect to F, v and strength."""
-    arrays = [
-        wp.array(np.ascontiguousarray(F, real_numpy), dtype=matrix(F.shape[-1]), requires_grad=True, device="cpu"),
-        wp.array(np.broadcast_to(v, len(F)).astype(real_numpy), dtype=real, requires_grad=True, device="cpu"),
-        wp.array(np.array(strength, real_numpy), dtype=real, requires_grad=True, device="cpu"),
-    ]
-    outputs = [wp.zeros(len(F), dtype=t, requires_grad=True, device="cpu") for t in (matrix(F.shape[-1]), real)]
-    with wp.Tape() as tape:
-        wp.launch(kernel(F.shape[-1]), len(F), arrays, outputs, device="cpu")
-    values = [o.numpy().astype(np.float64) for o in outputs]
-    if weights is None:
-        return values
-    grads = [wp.array(w.astype(real_numpy), dtype=o.dtype, device="cpu") for w, o in zip(weights, outputs, strict=True)]
-    tape.backward(grads=dict(zip(outputs, grads, strict=True)))
-    return values, [array.grad.numpy().astype(np.float64) for array in arrays]
+    return law_points.returned(kernel(F.shape[-1]), F, v, strength, weights)
 
 
 def stresses(F: np.ndarray, nu: float = NU) -> np.ndarray:

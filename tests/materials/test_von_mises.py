@@ -2,6 +2,7 @@
 
 import functools
 
+import law_points
 import numpy as np
 import pytest
 import scipy.linalg
@@ -35,21 +36,7 @@ def kernel(dim: int) -> wp.Kernel:
 
 def returned(F: np.ndarray, a=0.0, strength=(E, NU, YIELD, HARDENING), weights=None):
     """F' and a'; with weights of both also the gradients of their weighted sum with respect to F, a and strength."""
-    dim = F.shape[-1]
-    arrays = [
-        wp.array(np.ascontiguousarray(F, real_numpy), dtype=matrix(dim), requires_grad=True, device="cpu"),
-        wp.array(np.broadcast_to(a, len(F)).astype(real_numpy), dtype=real, requires_grad=True, device="cpu"),
-        wp.array(np.array(strength, real_numpy), dtype=real, requires_grad=True, device="cpu"),
-    ]
-    outputs = [wp.zeros(len(F), dtype=t, requires_grad=True, device="cpu") for t in (matrix(dim), real)]
-    with wp.Tape() as tape:
-        wp.launch(kernel(dim), len(F), arrays, outputs, device="cpu")
-    values = [o.numpy().astype(np.float64) for o in outputs]
-    if weights is None:
-        return values
-    grads = [wp.array(w.astype(real_numpy), dtype=o.dtype, device="cpu") for w, o in zip(weights, outputs, strict=True)]
-    tape.backward(grads=dict(zip(outputs, grads, strict=True)))
-    return values, [array.grad.numpy().astype(np.float64) for array in arrays]
+    return law_points.returned(kernel(F.shape[-1]), F, a, strength, weights)
 
 
 def equivalent(F: np.ndarray) -> np.ndarray:

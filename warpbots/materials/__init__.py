@@ -9,10 +9,13 @@ from warpbots.materials import (
     st_venant_kirchhoff,
     weakly_compressible,
 )
+from warpbots.materials.cam_clay import cam_clay
 from warpbots.materials.differential import DIFFERENTIALS, differential
 from warpbots.materials.drucker_prager import drucker_prager
 from warpbots.materials.elasticity import FLUIDS, LAWS, elasticity, p_wave_modulus
+from warpbots.materials.fibre_reinforcement import fibre_reinforcement
 from warpbots.materials.lame import lame_lambda, lame_mu
+from warpbots.materials.maxwell import maxwell, relaxation
 from warpbots.materials.viscosity import viscous_stress
 from warpbots.materials.von_mises import von_mises
 from warpbots.materials.weakly_compressible import without_shear
@@ -21,12 +24,16 @@ __all__ = [
     "DIFFERENTIALS",
     "FLUIDS",
     "LAWS",
+    "cam_clay",
     "differential",
     "drucker_prager",
     "elasticity",
+    "fibre_reinforcement",
     "lame_lambda",
     "lame_mu",
+    "maxwell",
     "p_wave_modulus",
+    "relaxation",
     "viscous_stress",
     "von_mises",
     "without_shear",

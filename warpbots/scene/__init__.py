@@ -15,6 +15,7 @@ from warpbots.scene.actuators import (
 from warpbots.scene.attachment import Attachment
 from warpbots.scene.body import SoftBody
 from warpbots.scene.boundary_conditions import FREEDOMS, Constraint, Load
+from warpbots.scene.constituents import FibreReinforcement, MaxwellBranch
 from warpbots.scene.contact_law import Contact, contacts_between
 from warpbots.scene.field import Field
 from warpbots.scene.fingerprint import fingerprint
@@ -24,7 +25,7 @@ from warpbots.scene.joint_motors import Servo, Torque
 from warpbots.scene.material import Material
 from warpbots.scene.mechanism_checks import neighbours
 from warpbots.scene.obstacle import CONDITIONS, Obstacle, floor, walls
-from warpbots.scene.plasticity import DruckerPrager, Plasticity, VonMises
+from warpbots.scene.plasticity import CamClay, DruckerPrager, Plasticity, VonMises
 from warpbots.scene.record import SceneError
 from warpbots.scene.rigid_body import Cloud, Inertia, RigidBody
 from warpbots.scene.scene import Scene, Task
@@ -58,6 +59,7 @@ __all__ = [
     "Attachment",
     "Box",
     "Cable",
+    "CamClay",
     "Capsule",
     "Cavity",
     "Cloud",
@@ -68,6 +70,7 @@ __all__ = [
     "DruckerPrager",
     "Expansion",
     "Fibre",
+    "FibreReinforcement",
     "Field",
     "Fluid",
     "HalfSpace",
@@ -76,6 +79,7 @@ __all__ = [
     "Joint",
     "Load",
     "Material",
+    "MaxwellBranch",
     "Motor",
     "Muscle",
     "Obstacle",

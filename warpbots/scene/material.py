@@ -1,6 +1,9 @@
 """Materials in engineering units."""
 
-from warpbots.scene.plasticity import DruckerPrager, Plasticity
+from collections.abc import Sequence
+
+from warpbots.scene.constituents import FibreReinforcement, MaxwellBranch
+from warpbots.scene.plasticity import Plasticity, VonMises
 from warpbots.scene.record import SceneError, record
 
 __all__ = ["Material"]
@@ -11,7 +14,7 @@ _LARGEST = 32
 
 @record
 class Material:
-    """A homogeneous isotropic material, hyperelastic up to where it yields.
+    """A homogeneous material, isotropic but for its fibres, and hyperelastic but for its branches and where it yields.
 
     Attributes:
         youngs_modulus: Young's modulus E [Pa], positive.
@@ -27,8 +30,10 @@ class Material:
             strain rate; 0 for none.
         yield_strain: Strain beyond which the material deforms plastically [1]; None for never.
         breaking_strain: Strain at which it breaks permanently [1]; None for never.
-        plasticity: How matter flows under MPM, `VonMises` or `DruckerPrager`, which need the law ``hencky``; None for
-            matter that does not.
+        plasticity: How matter flows under MPM, `VonMises`, `DruckerPrager` or `CamClay`, which need the law
+            ``hencky``; None for matter that does not.
+        fibres: Families of fibres that reinforce it, under MPM.
+        branches: Maxwell branches, whose stress fades, under MPM.
 
     Raises:
         SceneError: A value is out of range.
@@ -43,6 +48,8 @@ class Material:
     yield_strain: float | None = None
     breaking_strain: float | None = None
     plasticity: Plasticity | None = None
+    fibres: Sequence[FibreReinforcement] = ()
+    branches: Sequence[MaxwellBranch] = ()
 
     def __post_init__(self):
         E, nu, rho, p = self.youngs_modulus, self.poissons_ratio, self.density, self.incompressibility
@@ -73,8 +80,13 @@ class Material:
                 f"Material: plasticity={type(self.plasticity).__name__}(...) is an equation of logarithmic strains, "
                 f"got law={self.law!r}; use law='hencky'"
             )
-        if isinstance(self.plasticity, DruckerPrager) and p:
+        if self.plasticity is not None and self.fibres:
             raise SceneError(
-                f"Material: friction of grains under DruckerPrager follows from the pressure of the law alone, got "
-                f"incompressibility={p}; use incompressibility=0 and a larger poissons_ratio"
+                f"Material: fibres feel the stretch since rest, which plasticity={type(self.plasticity).__name__}(...) "
+                f"forgets; leave out one of them"
+            )
+        if self.plasticity is not None and not isinstance(self.plasticity, VonMises) and p:
+            raise SceneError(
+                f"Material: yielding by {type(self.plasticity).__name__} follows from the pressure of the law alone, "
+                f"got incompressibility={p}; use incompressibility=0 and a larger poissons_ratio"
             )

@@ -2,7 +2,7 @@
 
 from warpbots.scene.record import SceneError, record
 
-__all__ = ["DruckerPrager", "Plasticity", "VonMises"]
+__all__ = ["CamClay", "DruckerPrager", "Plasticity", "VonMises"]
 
 
 @record
@@ -65,5 +65,53 @@ class DruckerPrager:
             )
 
 
-Plasticity = VonMises | DruckerPrager
+@record
+class CamClay:
+    """Matter that compacts under pressure and hardens, and that softens and breaks as it dilates: snow, porous soil.
+
+    The modified Cam clay model with cohesion (Roscoe & Burland 1968; for snow Gaume et al. 2018): stress stays within
+    an ellipse in the plane of pressure p and equivalent stress q, from the tensile strength `cohesion` p_c to the
+    preconsolidation pressure p_c. Flow at high pressure compacts matter, by which p_c grows; flow at low pressure
+    loosens it until it falls apart. On the line q = `stress_ratio` (p + `cohesion` p_c) it shears at constant volume.
+
+    Attributes:
+        preconsolidation_pressure: Pressure at which it begins to compact, p_c at the start [Pa], positive.
+        stress_ratio: Slope M of the critical state line [1], positive; 6 sin(phi) / (3 - sin(phi)) for a friction angle
+            phi in triaxial compression.
+        cohesion: Tensile strength over preconsolidation pressure [1], not negative.
+        hardening_coefficient: Growth of ln p_c per logarithmic strain of compaction [1], not negative.
+
+    Raises:
+        SceneError: A value is out of range.
+    """
+
+    preconsolidation_pressure: float
+    stress_ratio: float = 1.2
+    cohesion: float = 0.3
+    hardening_coefficient: float = 10.0
+
+    def __post_init__(self):
+        if self.preconsolidation_pressure <= 0.0:
+            raise SceneError(
+                f"CamClay: preconsolidation_pressure must be positive [Pa], got {self.preconsolidation_pressure:g}; "
+                f"fresh snow has about 1e3, a settled slab 1e4"
+            )
+        if self.stress_ratio <= 0.0:
+            raise SceneError(
+                f"CamClay: stress_ratio must be positive, got {self.stress_ratio:g}; a friction angle of 30 degrees "
+                f"has 1.2"
+            )
+        if self.cohesion < 0.0:
+            raise SceneError(
+                f"CamClay: cohesion must be a ratio >= 0, got {self.cohesion:g}; snow has about 0.3, matter without "
+                f"tensile strength 0"
+            )
+        if self.hardening_coefficient < 0.0:
+            raise SceneError(
+                f"CamClay: hardening_coefficient must be >= 0, got {self.hardening_coefficient:g}; matter that softens "
+                f"as it is compacted has no solution that is independent of the grid"
+            )
+
+
+Plasticity = VonMises | DruckerPrager | CamClay
 """Every kind of plasticity."""

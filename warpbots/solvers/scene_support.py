@@ -122,7 +122,7 @@ def refuse_materials(solver: str, scene: Scene) -> None:
 
 
 def refuse_flow(solver: str, scene: Scene) -> None:
-    """Raise if a scene for a solver of elastic matter has a material that is a fluid or has a plasticity.
+    """Raise if a scene for a solver of elastic matter has a material that is more: a fluid, plastic or composite.
 
     Raises:
         SceneError: The first such body.
@@ -138,6 +138,12 @@ def refuse_flow(solver: str, scene: Scene) -> None:
                 f"SoftBody {body.name!r}: {solver} has no plasticity such as "
                 f"{type(body.material.plasticity).__name__}; leave it out of the material, or use MPM"
             )
+        for field in ("fibres", "branches"):
+            if any(getattr(material, field) for material in body.materials):
+                raise SceneError(
+                    f"SoftBody {body.name!r}: {solver} has no Material.{field}; leave them out of the material, or use "
+                    f"MPM"
+                )
 
 
 def refuse_worlds(solver: str, worlds: int) -> None:

@@ -75,6 +75,7 @@ def _material(material: Material, dim: int) -> str:
     words += [f"damping {material.damping:.3g} s"] * bool(material.damping)
     if material.plasticity is not None:
         words.append(f"{type(material.plasticity).__name__} ({_details(material.plasticity)})")
+    words += [f"{type(part).__name__} ({_details(part)})" for part in (*material.fibres, *material.branches)]
     return ", ".join(words)
 
 

@@ -10,7 +10,7 @@ import warp as wp
 
 from warpbots.numerics import index_vector, matrix, real, vector
 
-__all__ = ["constitution_arrays", "grid_geometry", "motion_arrays", "strength_arrays"]
+__all__ = ["constituent_arrays", "constitution_arrays", "grid_geometry", "motion_arrays", "strength_arrays"]
 
 
 @functools.cache
@@ -71,13 +71,44 @@ def strength_arrays() -> type:
         yield_stress: Yield stress [Pa].
         hardening: Hardening modulus [Pa].
         friction_angle: Angle of internal friction [degrees].
+        preconsolidation_pressure: Initial preconsolidation pressure [Pa].
+        stress_ratio: Slope of the critical state line [1].
+        cohesion: Tensile strength over preconsolidation pressure [1].
+        hardening_coefficient: Growth of the logarithm of the pressure per strain of compaction [1].
         """
 
         yield_stress: wp.array[real]
         hardening: wp.array[real]
         friction_angle: wp.array[real]
+        preconsolidation_pressure: wp.array[real]
+        stress_ratio: wp.array[real]
+        cohesion: wp.array[real]
+        hardening_coefficient: wp.array[real]
 
     return StrengthArrays
+
+
+@functools.cache
+def constituent_arrays(dim: int) -> type:
+    """Warp struct of what matter has beside its law."""
+    vec = vector(dim)
+
+    @wp.struct
+    class ConstituentArrays:
+        """Fibres and Maxwell branches, those of a particle after one another.
+
+        fibre_modulus: Stiffness of a family of fibres [Pa], shape (worlds * n_particles * n_families,).
+        fibre_direction: Its direction at rest [1], likewise.
+        branch_modulus: Shear modulus of a branch [Pa], shape (worlds * n_particles * n_branches,).
+        relaxation_time: Its relaxation time [s], likewise.
+        """
+
+        fibre_modulus: wp.array[real]
+        fibre_direction: wp.array[vec]
+        branch_modulus: wp.array[real]
+        relaxation_time: wp.array[real]
+
+    return ConstituentArrays
 
 
 @functools.cache

@@ -5,6 +5,7 @@ import warp as wp
 
 from warpbots.actuation_laws import activation
 from warpbots.contact import coefficients
+from warpbots.materials import FLUIDS
 from warpbots.numerics import real, vector
 from warpbots.scene import Cable, Cavity, Expansion, Fibre, Motor, Oscillation, PneumaticCell, Scene, SceneError
 from warpbots.solvers.cable_routes import cables_of
@@ -51,7 +52,10 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
     constraints = held_regions(scene, particles, dx, worlds * grid.nodes, device)
     stresses = {c: a for c, a in enumerate(scene.actuators) if not isinstance(a, Cable)}
     groups, contacts = groups_of(scene, particles, worlds, device), grid.contacts(scene.obstacles, device)
-    at_rest = (particles.youngs_modulus, particles.poissons_ratio, particles.density, particles.damping)
+    at_rest = (
+        particles.youngs_modulus, particles.poissons_ratio, particles.density, particles.damping,
+        particles.fibre_modulus, particles.branch_modulus,
+    )  # fmt: skip
     workspace = Workspace(
         nodes=worlds * grid.nodes, pencils=worlds * grid.pencils, dim=scene.dim, worlds=worlds,
         particles=len(particles), n_cables=n_cables, n_waypoints=n_waypoints, n_contacts=contacts.obstacle.size,
@@ -80,6 +84,15 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         yield_stress=constant(particles.yield_stress),
         hardening=constant(particles.hardening),
         friction_angle=constant(particles.friction_angle),
+        preconsolidation_pressure=constant(particles.preconsolidation_pressure),
+        stress_ratio=constant(particles.stress_ratio),
+        cohesion=constant(particles.cohesion),
+        hardening_coefficient=constant(particles.hardening_coefficient),
+        fibre_modulus=constant(particles.fibre_modulus),
+        fibre_direction=constant(particles.fibre_direction, vector(scene.dim)),
+        branch_modulus=constant(particles.branch_modulus),
+        relaxation_time=constant(particles.relaxation_time),
+        counts=device_array(np.stack([particles.fibres, particles.branches], axis=1), device, wp.vec2i),
         geometry=grid.geometry(worlds, len(particles), device),
         contacts=contacts,
         actuation=activation(stresses, particles.regions, len(particles), scene.dim, device),
@@ -96,6 +109,12 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
     refuse_sheets("MPM", scene)
     refuse_fluid("MPM", scene)
     refuse_materials("MPM", scene)
+    for body in scene.bodies:
+        if body.material.law in FLUIDS and any(material.fibres for material in body.materials):
+            raise SceneError(
+                f"SoftBody {body.name!r}: a fluid, law={body.material.law!r}, forgets the stretch that fibres feel; "
+                f"leave out Material.fibres, or use the law of a solid"
+            )
     for actuator in scene.actuators:
         if isinstance(actuator, Motor):
             raise SceneError(f"Motor {actuator.name!r}: MPM has no motors; use MassSpring or ProjectiveDynamics")

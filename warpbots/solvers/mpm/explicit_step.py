@@ -4,6 +4,7 @@ import warp as wp
 
 from warpbots.numerics import clear_gradients, launch, launch_adjoint, launch_adjoints, launch_all, parallel, real
 from warpbots.solvers.cable_forces import cable_adjoints, cable_launches
+from warpbots.solvers.mpm.constituents import adj_load_constituents, clear_load_gradients, load_constituents
 from warpbots.solvers.mpm.constraints import adj_hold_particles, hold_nodes, hold_particles, share_nodes
 from warpbots.solvers.mpm.flow import adj_flow, flow
 from warpbots.solvers.mpm.grid import clear_kernel, grid_kernel
@@ -32,7 +33,7 @@ def step_adjoint(model: MPMModel, state: MPMState, control: wp.array, state_out:
     workspace = model.workspace
     gathered = workspace.gathered(state_out)
     if workspace.keeps(state_out):
-        _pull_cables(model, state, control)
+        _load_particles(model, state, control)
     else:
         gather(model, state, control, gathered, dt)
     _move_grid(model, state, gathered, dt)
@@ -53,13 +54,16 @@ def step_adjoint(model: MPMModel, state: MPMState, control: wp.array, state_out:
 
 def gather(model: MPMModel, state: MPMState, control: wp.array, gathered: Gathered, dt: float) -> None:
     """Mass of the particles to the grid, and momentum after the forces of `dt` [s] but for gravity."""
-    _pull_cables(model, state, control)
+    _load_particles(model, state, control)
     clear(model, gathered.active, gathered.momentum)
     gathered.active.zero_()
     for group in model.groups:
         launch(
-            p2g_kernel(group.law, group.incompressibility, model.dim, model.damped), len(group.rows),
-            [model.material, model.actuation, model.geometry, group.rows, state.motion, control, real(dt)],
+            p2g_kernel(model.kind(group)), len(group.rows),
+            [
+                model.material, model.actuation, model.geometry, group.rows, state.motion, model.added_stress, control,
+                real(dt),
+            ],
             [gathered.active, gathered.momentum], model.device,
         )  # fmt: skip
     for particle, force in _forces(model):
@@ -82,15 +86,17 @@ def adj_gather(model: MPMModel, state: MPMState, control: wp.array, dt: float) -
         steps = cable_launches(model.cables, workspace.cables, control, state.position)
         launch_adjoints(steps, cable_adjoints(workspace.cables, control.grad, state.position.grad), model.device)
     control_adj = copies.gradient("control", control)
+    clear_load_gradients(model)
     for group in model.groups:
         launch(
-            adj_p2g_kernel(group.law, group.incompressibility, model.dim, model.damped), len(group.rows),
+            adj_p2g_kernel(model.kind(group)), len(group.rows),
             [
-                model.material, model.actuation, model.geometry, group.rows, state.motion, control,
+                model.material, model.actuation, model.geometry, group.rows, state.motion, model.added_stress, control,
                 workspace.momentum_adj, real(dt), copies.count,
             ],
-            [state.motion_adj, model.material_adj, control_adj], model.device,
+            [state.motion_adj, model.material_adj, model.added_stress_adj, control_adj], model.device,
         )  # fmt: skip
+    adj_load_constituents(model, state)
     copies.collect("control", control)
 
 
@@ -105,8 +111,9 @@ def grid_threads(model: MPMModel) -> tuple[int, int]:
     return model.workspace.pencils, model.grid.resolution[-1] if parallel(model.device) else 1
 
 
-def _pull_cables(model: MPMModel, state: MPMState, control: wp.array) -> None:
-    """Forces of the cables at their waypoints."""
+def _load_particles(model: MPMModel, state: MPMState, control: wp.array) -> None:
+    """Stress of fibres and branches, and forces of the cables at their waypoints."""
+    load_constituents(model, state)
     if model.workspace.n_cables:
         work = model.workspace.cables
         work.length.zero_()

@@ -4,6 +4,7 @@
 
 with the return mapping of the matter's plasticity; a fluid forgets its shear, and elastic matter keeps F. The kernel
 reads what the step began with and C', so that nothing but states has to be kept for its adjoint, which Warp derives.
+Maxwell branches relax at the same time.
 """
 
 import functools
@@ -12,11 +13,12 @@ from collections.abc import Iterable
 import numpy as np
 import warp as wp
 
-from warpbots.materials import FLUIDS, drucker_prager, von_mises, without_shear
+from warpbots.materials import FLUIDS, cam_clay, drucker_prager, von_mises, without_shear
 from warpbots.numerics import launch, launch_adjoint, matrix, real, struct_of
-from warpbots.scene import DruckerPrager, Material, VonMises
+from warpbots.scene import CamClay, DruckerPrager, Material, VonMises
 from warpbots.solvers.device_arrays import device_array
 from warpbots.solvers.mpm.arrays import constitution_arrays, motion_arrays, strength_arrays
+from warpbots.solvers.mpm.constituents import adj_relax, relax
 from warpbots.solvers.mpm.model import FlowGroup, MPMModel, MPMState
 
 __all__ = ["adj_flow", "flow", "flow_groups"]
@@ -42,7 +44,8 @@ def flow_groups(materials: Iterable[Material], body: np.ndarray, worlds: int, de
 
 
 def flow(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> None:
-    """Return the particles of `state_out` to their yield surfaces."""
+    """Return the particles of `state_out` to their yield surfaces, and relax their branches."""
+    relax(model, state, state_out, dt)
     for kernel, size, inputs, outputs in _launches(model, state, state_out, dt):
         launch(kernel, size, inputs, outputs, model.device)
 
@@ -50,13 +53,16 @@ def flow(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> No
 def adj_flow(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> object:
     """Gradients of `flow`, and the gradient of the motion before it, as a struct for the adjoints before it.
 
-    That with respect to F of the start is complete, so that the one with respect to F of the moved particles is zero.
+    Where matter flows that with respect to F of the start is complete, so that the one with respect to F of the moved
+    particles is zero.
     """
-    if not model.flows:
+    if not (model.flows or state.branch_deformation.size):
         return state_out.motion_adj
     work = model.workspace.flow
     wp.copy(work.velocity_gradient_adj, state_out.velocity_gradient.grad)
-    moved = [state_out.position.grad, state_out.velocity.grad, work.velocity_gradient_adj, work.deformation_adj]
+    adj_relax(model, state, state_out, work.velocity_gradient_adj, dt)
+    deformation_adj = work.deformation_adj if model.flows else state_out.deformation.grad
+    moved = [state_out.position.grad, state_out.velocity.grad, work.velocity_gradient_adj, deformation_adj]
     adj_inputs = [
         model.material_adj, model.strength_adj, None, state.deformation.grad.flatten(),
         work.velocity_gradient_adj.flatten(), state.plastic.grad.flatten(), None,
@@ -103,6 +109,19 @@ def _returned(kind: type | str | None, dim: int) -> wp.Function:
         def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
             """Of Drucker-Prager plasticity."""
             return flow_of_sand(F, history, E, nu, strength.friction_angle[r])
+
+        return returned
+
+    if kind is CamClay:
+        flow_of_snow = cam_clay(dim)
+
+        @wp.func
+        def returned(F: mat, history: real, E: real, nu: real, strength: Strength, r: int):
+            """Of Cam clay plasticity."""
+            return flow_of_snow(
+                F, history, E, nu, strength.preconsolidation_pressure[r], strength.stress_ratio[r],
+                strength.cohesion[r], strength.hardening_coefficient[r],
+            )  # fmt: skip
 
         return returned
 

@@ -10,6 +10,7 @@ from warpbots.numerics import launch, launch_adjoint, matrix, real, record, vect
 from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.matter_readings import add_up, adj_add_up
 from warpbots.solvers.mpm.arrays import grid_geometry
+from warpbots.solvers.mpm.constituents import adj_load_constituents, clear_load_gradients, load_constituents
 from warpbots.solvers.mpm.contact_forces import adj_press, press
 from warpbots.solvers.mpm.model import MPMModel, MPMState
 from warpbots.solvers.mpm.particle_measures import motion_kernel, stress_kernel
@@ -75,6 +76,7 @@ def readings(model: MPMModel, requires_grad: bool = False) -> Readings[wp.array]
 
 def sense(model: MPMModel, state: MPMState, control: wp.array, readings_out: Readings) -> None:
     """Measure a state; see `MPM.sense`."""
+    load_constituents(model, state)
     for kernel, size, inputs, outputs in _launches(model, state, control, readings_out):
         launch(kernel, size, inputs, outputs, model.device)
     for values, total in _sums(model, readings_out):
@@ -92,11 +94,16 @@ def _launches(model: MPMModel, state: MPMState, control: wp.array, to: Readings)
     outputs = [work.kinetic, work.potential, work.momentum, work.spin]
     launches = [(motion_kernel(model.dim), (model.worlds, len(model.matter)), inputs, outputs)]
     for group in model.groups:
-        kernel = stress_kernel(group.law, group.incompressibility, model.dim, model.damped)
-        inputs = [model.material, model.actuation, model.geometry, group.rows, state.motion, control]
+        inputs = [model.material, model.actuation, model.geometry, group.rows, state.motion, *_added(model), control]
         outputs = [work.elastic.flatten(), to.strain.flatten(), to.stress.flatten()]
-        launches.append((kernel, len(group.rows), inputs, outputs))
+        launches.append((stress_kernel(model.kind(group)), len(group.rows), inputs, outputs))
     return launches
+
+
+def _added(model: MPMModel) -> list[wp.array | None]:
+    """Stress and energy per volume of fibres and branches of each particle; None without any."""
+    work = model.workspace.constituents if model.composite else None
+    return [work.stress.flatten(), work.energy.flatten()] if work else [None, None]
 
 
 def _sums(model: MPMModel, to: Readings) -> list[tuple[wp.array, wp.array]]:
@@ -114,10 +121,16 @@ def _sense_adjoint(model: MPMModel, state: MPMState, control: wp.array, to: Read
         adj_press(model, state, control, to.contact_force)
     for values, total in _sums(model, to):
         adj_add_up(values, total)
+    load_constituents(model, state)
+    clear_load_gradients(model)
     none, undriven = grid_geometry(model.dim)(), activation_arrays(model.dim)()
     gradients = [[model.material_adj, none, model.gravity.grad, state.motion_adj]]
-    gradients += [[model.material_adj, undriven, none, None, state.motion_adj, control.grad]] * len(model.groups)
+    added = [None if a is None else a.grad for a in _added(model)]
+    gradients += [[model.material_adj, undriven, none, None, state.motion_adj, *added, control.grad]] * len(
+        model.groups
+    )
     for (kernel, size, inputs, outputs), adj_inputs in zip(
         _launches(model, state, control, to), gradients, strict=True
     ):
         launch_adjoint(kernel, size, inputs, outputs, adj_inputs, [a.grad for a in outputs], model.device)
+    adj_load_constituents(model, state)

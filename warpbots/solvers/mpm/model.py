@@ -8,22 +8,30 @@ import numpy as np
 import warp as wp
 
 from warpbots.numerics import struct_of
-from warpbots.scene import DruckerPrager, Scene, VonMises
+from warpbots.scene import CamClay, DruckerPrager, Scene, VonMises
 from warpbots.solvers.array_fields import Array, ArrayFields, Other
 from warpbots.solvers.array_model import ArrayModel
 from warpbots.solvers.law_groups import LawGroup
-from warpbots.solvers.mpm.arrays import constitution_arrays, motion_arrays, strength_arrays
+from warpbots.solvers.mpm.arrays import constituent_arrays, constitution_arrays, motion_arrays, strength_arrays
 from warpbots.solvers.mpm.grid import Contacts, Grid
 from warpbots.solvers.mpm.held_regions import HeldRegion
 from warpbots.solvers.mpm.particles import Particles
+from warpbots.solvers.mpm.transfer import MatterKind
 from warpbots.solvers.mpm.workspace import Workspace
 from warpbots.solvers.records import with_friction, with_materials
 from warpbots.solvers.solver import Parameter
 
 __all__ = ["STRENGTH", "FlowGroup", "Group", "MPMModel", "MPMState"]
 
-STRENGTH = {"yield_stress": VonMises, "hardening": VonMises, "friction_angle": DruckerPrager}
+STRENGTH = {
+    "yield_stress": VonMises, "hardening": VonMises, "friction_angle": DruckerPrager,
+    "preconsolidation_pressure": CamClay, "stress_ratio": CamClay, "cohesion": CamClay,
+    "hardening_coefficient": CamClay,
+}  # fmt: skip
 """Parameters of plastic matter, each a field of one kind of plasticity."""
+
+FIBRES, BRANCHES = ("fibre_modulus", "fibre_direction"), ("branch_modulus", "relaxation_time")
+"""Parameters of fibres and of Maxwell branches."""
 
 _INFINITY = float("inf")
 _PARAMETERS = {
@@ -38,6 +46,20 @@ _PARAMETERS = {
     "yield_stress": Parameter("Pa", 0.0, _INFINITY, "particle", "yield stress", intensive=True),
     "hardening": Parameter("Pa", 0.0, _INFINITY, "particle", "hardening modulus", True, intensive=True),
     "friction_angle": Parameter("deg", 0.0, 90.0, "particle", "angle of internal friction", intensive=True),
+    "preconsolidation_pressure": Parameter(
+        "Pa", 0.0, _INFINITY, "particle", "initial preconsolidation pressure", intensive=True
+    ),
+    "stress_ratio": Parameter("1", 0.0, _INFINITY, "particle", "slope of the critical state line", intensive=True),
+    "cohesion": Parameter(
+        "1", 0.0, _INFINITY, "particle", "tensile strength over preconsolidation pressure", True, intensive=True
+    ),
+    "hardening_coefficient": Parameter(
+        "1", 0.0, _INFINITY, "particle", "growth of ln p_c per strain of compaction", True, intensive=True
+    ),
+    "fibre_modulus": Parameter("Pa", 0.0, _INFINITY, "particle", "stiffness of each family of fibres", True, True),
+    "fibre_direction": Parameter("1", -_INFINITY, _INFINITY, "particle", "direction of each family", intensive=True),
+    "branch_modulus": Parameter("Pa", 0.0, _INFINITY, "particle", "shear modulus of each Maxwell branch", True, True),
+    "relaxation_time": Parameter("s", 0.0, _INFINITY, "particle", "its relaxation time", intensive=True),
 }
 
 
@@ -76,8 +98,10 @@ class MPMState(ArrayFields[Array]):
         deformation: Deformation gradients F [1], of plastic matter its elastic part, of fluids J^(1/d) I, shape
             (worlds, n_particles), matrix.
         plastic: What plastic matter remembers, zero for all other: the accumulated plastic strain of `VonMises`
-            [1], the gap between grains of `DruckerPrager` as the logarithm of a volume [1], shape (worlds,
-            n_particles), or (worlds, 0) if all matter is elastic.
+            [1], the gap between grains of `DruckerPrager`, and the change of volume that flow has left of `CamClay`,
+            as the logarithm of a volume [1], shape (worlds, n_particles), or (worlds, 0) if all matter is elastic.
+        branch_deformation: Elastic deformations of the springs of Maxwell branches [1], shape (worlds, n_particles,
+            n_branches), matrix, with as many branches as any material has, or (worlds, 0, 0) without any.
     """
 
     position: Array
@@ -85,6 +109,7 @@ class MPMState(ArrayFields[Array]):
     velocity_gradient: Array
     deformation: Array
     plastic: Array
+    branch_deformation: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "MPMState[Other]":
         """A copy with `make` of each field."""
@@ -125,6 +150,19 @@ class MPMModel(ArrayModel):
         hardening: Hardening moduli [Pa], likewise, shape (worlds, n_particles).
         friction_angle: Angles of internal friction [degrees], without effect on matter that is not `DruckerPrager`,
             shape (worlds, n_particles).
+        preconsolidation_pressure: Initial preconsolidation pressures [Pa], without effect on matter that is not
+            `CamClay`, as the next three, shape (worlds, n_particles).
+        stress_ratio: Slopes of the critical state line [1], shape (worlds, n_particles).
+        cohesion: Tensile strengths over preconsolidation pressures [1], shape (worlds, n_particles).
+        hardening_coefficient: Growth of ln p_c per strain of compaction [1], shape (worlds, n_particles).
+        fibre_modulus: Stiffnesses of families of fibres [Pa], without effect where a material has less than others,
+            shape (worlds, n_particles, n_families).
+        fibre_direction: Their directions at rest [1], whose length has no effect, shape (worlds, n_particles,
+            n_families), vector.
+        branch_modulus: Shear moduli of Maxwell branches [Pa], without effect where a material has less than others,
+            shape (worlds, n_particles, n_branches).
+        relaxation_time: Their relaxation times [s], shape (worlds, n_particles, n_branches).
+        counts: Families of fibres and branches of each particle of a world, shape (n_particles,), vec2i.
         geometry: The grid, as a Warp struct.
         contacts: Nodes in obstacles.
         actuation: Stress actuators of particles, as a Warp struct.
@@ -152,6 +190,15 @@ class MPMModel(ArrayModel):
     yield_stress: wp.array
     hardening: wp.array
     friction_angle: wp.array
+    preconsolidation_pressure: wp.array
+    stress_ratio: wp.array
+    cohesion: wp.array
+    hardening_coefficient: wp.array
+    fibre_modulus: wp.array
+    fibre_direction: wp.array
+    branch_modulus: wp.array
+    relaxation_time: wp.array
+    counts: wp.array
     geometry: object
     contacts: Contacts
     actuation: object
@@ -182,11 +229,12 @@ class MPMModel(ArrayModel):
         """What can be differentiated: field name -> unit, range and meaning.
 
         Friction is left out where no obstacle has the condition ``"friction"``, damping where no material has any, and
-        what belongs to a plasticity where no material has it.
+        what belongs to a plasticity, to fibres or to branches where no material has it.
         """
         rough = any(o.condition == "friction" for o in self.scene.obstacles)
         absent = {"friction": not rough, "damping": not self.damped}
         absent |= {name: not self.flows_as(kind) for name, kind in STRENGTH.items()}
+        absent |= {name: not self.parameter(name).size for name in FIBRES + BRANCHES}
         return {name: spec for name, spec in _PARAMETERS.items() if not absent.get(name)}
 
     @functools.cached_property
@@ -197,6 +245,25 @@ class MPMModel(ArrayModel):
     def flows_as(self, kind: type) -> bool:
         """Whether any material of the scene has a plasticity of a class."""
         return any(group.kind is kind for group in self.flows)
+
+    @property
+    def composite(self) -> bool:
+        """Whether any material of the scene has fibres or branches."""
+        return bool(self.fibre_modulus.size or self.branch_modulus.size)
+
+    def kind(self, group: Group) -> MatterKind:
+        """Which kernels the particles of a group have."""
+        return MatterKind(group.law, group.incompressibility, self.dim, self.damped, self.composite)
+
+    @property
+    def added_stress(self) -> wp.array | None:
+        """Stress of fibres and branches of each particle [Pa], shape (worlds * n_particles,); None without any."""
+        return self.workspace.constituents.stress.flatten() if self.composite else None
+
+    @property
+    def added_stress_adj(self) -> wp.array | None:
+        """Gradient with respect to it; None without any."""
+        return self.workspace.constituents.stress.grad.flatten() if self.composite else None
 
     @property
     def loaded(self) -> bool:
@@ -233,3 +300,16 @@ class MPMModel(ArrayModel):
 
     def _strength(self) -> list[wp.array | None]:
         return [self.parameter(name) if self.flows_as(kind) else None for name, kind in STRENGTH.items()]
+
+    @functools.cached_property
+    def constituents(self) -> object:
+        """Constants of fibres and branches as a Warp struct."""
+        return struct_of(constituent_arrays(self.dim), self._constituents())
+
+    @functools.cached_property
+    def constituents_adj(self) -> object:
+        """Gradients with respect to them as a Warp struct; null where none is wanted."""
+        return struct_of(constituent_arrays(self.dim), [None if a is None else a.grad for a in self._constituents()])
+
+    def _constituents(self) -> list[wp.array | None]:
+        return [a if a.size else None for a in map(self.parameter, FIBRES + BRANCHES)]

@@ -8,7 +8,7 @@ from warpbots.actuation_laws import activation_arrays, active_stress
 from warpbots.materials import elasticity, viscous_stress
 from warpbots.numerics import matrix, real, vector
 from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
-from warpbots.solvers.mpm.transfer import variant
+from warpbots.solvers.mpm.transfer import MatterKind
 
 __all__ = ["motion_kernel", "stress_kernel"]
 
@@ -73,19 +73,16 @@ def motion_kernel(dim: int) -> wp.Kernel:
 
 
 @functools.cache
-def stress_kernel(law: str, incompressibility: int, dim: int, damped: bool) -> wp.Kernel:
-    """Kernel over the particles of one law: elastic energy, strain and stress; differentiated by Warp.
-
-    The arguments are those of `warpbots.solvers.mpm.transfer.p2g_kernel`.
-    """
+def stress_kernel(kind: MatterKind) -> wp.Kernel:
+    """Kernel over the particles of one kind: elastic energy, strain and stress; differentiated by Warp."""
+    law, incompressibility, dim, damped, composite = kind
     mat = matrix(dim)
     MotionArrays, ConstitutionArrays = motion_arrays(dim), constitution_arrays()
     ActivationArrays, GridGeometry = activation_arrays(dim), grid_geometry(dim)
     energy, stress, _ = elasticity(law, incompressibility, dim)
     active, viscous = active_stress(dim), viscous_stress(incompressibility, dim)
-    name = variant(law, incompressibility, dim, damped)
 
-    @wp.kernel(module=wp.get_module(f"warpbots.mpm.measures_{name}"))
+    @wp.kernel(module=wp.get_module(f"warpbots.mpm.measures_{kind.module}"))
     def measure_stress(
         # model
         material: ConstitutionArrays,
@@ -94,13 +91,15 @@ def stress_kernel(law: str, incompressibility: int, dim: int, damped: bool) -> w
         rows: wp.array[int],
         # state
         motion: MotionArrays,
+        added: wp.array[mat],
+        added_energy: wp.array[real],
         u: wp.array2d[real],
         # out
         elastic_out: wp.array[real],
         strain_out: wp.array[mat],
         stress_out: wp.array[mat],
     ):
-        """V Psi, (F^T F - I)/2, and tau / J of the law, the actuators and damping."""
+        """V Psi, (F^T F - I)/2, and tau / J of the law, fibres, branches, actuators and damping."""
         r = rows[wp.tid()]
         w = grid.world[r]
         F = motion.F[r]
@@ -110,7 +109,11 @@ def stress_kernel(law: str, incompressibility: int, dim: int, damped: bool) -> w
         tau = stress(F, E, nu) + F @ S @ wp.transpose(F)
         if wp.static(damped):
             tau += viscous(motion.C[r], E, nu, material.beta[r])
-        elastic_out[r] = material.V[r] * energy(F, E, nu)
+        psi = energy(F, E, nu)
+        if wp.static(composite):
+            tau += added[r]
+            psi += added_energy[r]
+        elastic_out[r] = material.V[r] * psi
         strain_out[r] = real(0.5) * (wp.transpose(F) @ F - wp.identity(n=dim, dtype=real))
         stress_out[r] = tau / wp.determinant(F)
 

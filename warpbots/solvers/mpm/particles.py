@@ -11,7 +11,10 @@ from warpbots.solvers.matter import Matter, materials_at, refuse_empty, regions_
 
 __all__ = ["Particles", "fill"]
 
-ELASTIC = {"yield_stress": 1e30, "hardening": 0.0, "friction_angle": 45.0}
+ELASTIC = {
+    "yield_stress": 1e30, "hardening": 0.0, "friction_angle": 45.0, "preconsolidation_pressure": 1e30,
+    "stress_ratio": 1.0, "cohesion": 0.0, "hardening_coefficient": 0.0,
+}  # fmt: skip
 """What constants of plasticity are where matter does not have them: within their ranges, and without effect."""
 
 _PARTICLE = 400.0
@@ -22,6 +25,9 @@ _PARTICLE = 400.0
 class Particles(Matter):
     """Matter as MPM sees it: particles with a volume of their own and a material each.
 
+    Families of fibres, and Maxwell branches, are counted along a second axis, as many as any material has; what a
+    material lacks has no effect.
+
     Attributes:
         youngs_modulus: Young's modulus [Pa], shape (n,).
         poissons_ratio: Poisson's ratio [1], shape (n,).
@@ -30,6 +36,17 @@ class Particles(Matter):
         hardening: Hardening modulus [Pa], shape (n,).
         friction_angle: Angle of internal friction [degrees]; without effect on matter that is not `DruckerPrager`,
             shape (n,).
+        preconsolidation_pressure: Initial preconsolidation pressure [Pa]; without effect on matter that is not
+            `CamClay`, as `stress_ratio`, `cohesion` and `hardening_coefficient`, shape (n,).
+        stress_ratio: Slope of the critical state line [1], shape (n,).
+        cohesion: Tensile strength over preconsolidation pressure [1], shape (n,).
+        hardening_coefficient: Growth of the logarithm of the pressure per strain of compaction [1], shape (n,).
+        fibres: Number of families of fibres, shape (n,), int.
+        fibre_modulus: Stiffness of the fibres of each family [Pa], shape (n, n_families).
+        fibre_direction: Their directions at rest, shape (n, n_families, dim).
+        branches: Number of Maxwell branches, shape (n,), int.
+        branch_modulus: Shear modulus of each branch [Pa], shape (n, n_branches).
+        relaxation_time: Its relaxation time [s], shape (n, n_branches).
         spacing: Distance to the next particle along the coarsest axis [m], shape (n,); infinite for particles that are
             not on a lattice.
     """
@@ -40,6 +57,16 @@ class Particles(Matter):
     yield_stress: np.ndarray
     hardening: np.ndarray
     friction_angle: np.ndarray
+    preconsolidation_pressure: np.ndarray
+    stress_ratio: np.ndarray
+    cohesion: np.ndarray
+    hardening_coefficient: np.ndarray
+    fibres: np.ndarray
+    fibre_modulus: np.ndarray
+    fibre_direction: np.ndarray
+    branches: np.ndarray
+    branch_modulus: np.ndarray
+    relaxation_time: np.ndarray
     spacing: np.ndarray
 
 
@@ -54,11 +81,13 @@ def fill(scene: Scene, dx: float, per_axis: int) -> Particles:
     Raises:
         SceneError: A body or a region contains no particle.
     """
-    parts = [_fill_body(b, dx / per_axis, i) for i, b in enumerate(scene.bodies)]
+    materials = [m for body in scene.bodies for m in body.materials]
+    families, branches = (max((len(getattr(m, f)) for m in materials), default=0) for f in ("fibres", "branches"))
+    parts = [_fill_body(b, dx / per_axis, i, families, branches) for i, b in enumerate(scene.bodies)]
     return Particles(**together(scene, parts))
 
 
-def _fill_body(body: SoftBody, spacing: float, index: int) -> dict:
+def _fill_body(body: SoftBody, spacing: float, index: int, families: int, branches: int) -> dict:
     position, volume, apart = _fill_shape(body.shape, spacing)
     if len(position) == 0:
         lower, upper = body.shape.bounds
@@ -79,6 +108,7 @@ def _fill_body(body: SoftBody, spacing: float, index: int) -> dict:
         "density": np.array([m.density for m in materials]),
         "damping": np.array([m.damping for m in materials]),
         **{name: np.array([_strength(m, name) for m in materials]) for name in ELASTIC},
+        **_constituents(materials, families, branches, dim),
         "spacing": np.full(n, apart),
         "body": np.full(n, index),
         "regions": regions,
@@ -88,6 +118,27 @@ def _fill_body(body: SoftBody, spacing: float, index: int) -> dict:
 def _strength(material: Material, name: str) -> float:
     """A constant of the plasticity of a material; that of elastic matter where it has none of this name."""
     return vars(material.plasticity).get(name, ELASTIC[name]) if material.plasticity else ELASTIC[name]
+
+
+def _constituents(materials: np.ndarray, families: int, branches: int, dim: int) -> dict:
+    """Fibres and Maxwell branches of the materials of all points."""
+    n = len(materials)
+    modulus, direction = np.zeros((n, families)), np.zeros((n, families, dim))
+    shear, time = np.zeros((n, branches)), np.ones((n, branches))
+    direction[..., 0] = 1.0
+    for i, material in enumerate(materials):
+        for k, fibre in enumerate(material.fibres):
+            modulus[i, k], direction[i, k] = fibre.modulus, fibre.direction
+        for k, branch in enumerate(material.branches):
+            shear[i, k], time[i, k] = branch.shear_modulus, branch.relaxation_time
+    return {
+        "fibres": np.array([len(m.fibres) for m in materials]),
+        "fibre_modulus": modulus,
+        "fibre_direction": direction,
+        "branches": np.array([len(m.branches) for m in materials]),
+        "branch_modulus": shear,
+        "relaxation_time": time,
+    }
 
 
 def _regions(body: SoftBody, position: np.ndarray, spacing: float) -> dict[str, np.ndarray]:

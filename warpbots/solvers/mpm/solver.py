@@ -103,6 +103,7 @@ class MPM:
             velocity_gradient=copies(zero, matrix(dim)),
             deformation=copies(zero + np.eye(dim), matrix(dim)),
             plastic=copies(np.zeros(len(model.matter) if model.flows else 0), real),
+            branch_deformation=copies(_springs_at_rest(model), matrix(dim)),
         )
 
     def max_time_step(self, model: MPMModel, enough: float = math.inf) -> float:
@@ -119,7 +120,10 @@ class MPM:
         Damping beta lowers it to sqrt(beta^2 + h^2) - beta, by the same linearisation: to h^2 / (2 beta) where beta is
         long against h.
         """
-        of = (model.youngs_modulus, model.poissons_ratio, model.density, model.damping)
+        of = (
+            model.youngs_modulus, model.poissons_ratio, model.density, model.damping, model.fibre_modulus,
+            model.branch_modulus,
+        )  # fmt: skip
         values = (array.numpy().astype(np.float64) for array in of)
         return largest_step(model.grid.dx, model.groups, model.matter.spacing, *values)
 
@@ -211,3 +215,10 @@ class MPM:
             RuntimeError: A gradient is wanted but the arrays have no room for it.
         """
         sense(model, state, control, readings_out)
+
+
+def _springs_at_rest(model: MPMModel) -> np.ndarray:
+    """Deformations of the springs of branches at rest, shape (n_particles, n_branches, dim, dim)."""
+    branches = model.branch_modulus.shape[-1]
+    shape = (len(model.matter), branches) if branches else (0, 0)
+    return np.broadcast_to(np.eye(model.dim), (*shape, model.dim, model.dim))

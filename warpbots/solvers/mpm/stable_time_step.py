@@ -19,6 +19,8 @@ def largest_step(
     nu: np.ndarray,
     rho: np.ndarray,
     beta: np.ndarray,
+    fibre: np.ndarray,
+    branch: np.ndarray,
 ) -> float:
     """Stability bound [s] of `MPM.max_time_step`.
 
@@ -30,12 +32,15 @@ def largest_step(
         nu: Poisson's ratio [1], shape (..., n).
         rho: Density [kg/m^dim], shape (..., n).
         beta: Time of Kelvin-Voigt damping [s], shape (..., n).
+        fibre: Stiffnesses of families of fibres [Pa], which stiffen waves along them, shape (..., n, n_families).
+        branch: Shear moduli of Maxwell branches [Pa], shape (..., n, n_branches).
     """
+    added = fibre.sum(axis=-1) + 4.0 / 3.0 * branch.sum(axis=-1)
     C = np.where(spacing <= 0.75 * dx, 1.2747, 1.0)
     bound = math.inf
     for group in groups:
         rows = slice(group.first, group.first + group.count)
-        modulus = p_wave_modulus(E[..., rows], nu[..., rows], group.incompressibility)
+        modulus = p_wave_modulus(E[..., rows], nu[..., rows], group.incompressibility) + added[..., rows]
         step = C[rows] * dx / np.sqrt(modulus / rho[..., rows])
         if beta.any():
             step = step**2 / (beta[..., rows] + np.hypot(beta[..., rows], step))

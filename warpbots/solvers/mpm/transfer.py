@@ -6,23 +6,24 @@
     C_p'  = (4/dx^2) sum_i w_ip v_i d_ip^T                                       (9)
     F_p'  = (I + dt C_p') F_p,   x_p' = x_p + dt v_p'                            (10, 11)
 
-with tau = P F^T the Kirchhoff stress (and that of actuators and damping), d_ip = x_i - x_p, and quadratic B-splines w.
-Their adjoints are in `transfer_adjoint`. A particle whose stencil leaves the grid gives nothing to it and gets the
-position NaN, by which the run is stopped.
+with tau = P F^T the Kirchhoff stress (and that of actuators, damping, fibres and branches), d_ip = x_i - x_p, and
+quadratic B-splines w. Their adjoints are in `transfer_adjoint`. A particle whose stencil leaves the grid gives nothing
+to it and gets the position NaN, by which the run is stopped.
 """
 
 import functools
 from types import ModuleType
+from typing import NamedTuple
 
 import warp as wp
 
 from warpbots.actuation_laws import activation_arrays, active_stress
 from warpbots.materials import elasticity, viscous_stress
-from warpbots.numerics import NODE, real, vector
+from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.mpm import stencil_2d, stencil_3d
 from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
 
-__all__ = ["move_kernel", "p2g_kernel", "stencil", "variant"]
+__all__ = ["MatterKind", "move_kernel", "p2g_kernel", "stencil"]
 
 
 def stencil(dim: int) -> ModuleType:
@@ -30,29 +31,46 @@ def stencil(dim: int) -> ModuleType:
     return {2: stencil_2d, 3: stencil_3d}[dim]
 
 
-def variant(law: str, incompressibility: int, dim: int, damped: bool) -> str:
-    """Part of the name of a module with the kernels of one kind of matter."""
-    return f"{law}_{incompressibility}_{'damped_' if damped else ''}{dim}d"
+class MatterKind(NamedTuple):
+    """A kind of matter, which has kernels of its own.
 
-
-@functools.cache
-def p2g_kernel(law: str, incompressibility: int, dim: int, damped: bool) -> wp.Kernel:
-    """Kernel over the particles of one law: particles give mass, momentum and impulse to the grid.
-
-    Args:
+    Attributes:
         law: Name of the law.
         incompressibility: Even exponent of the added volumetric energy, 0 for none.
         dim: 2 or 3.
         damped: Whether matter has damping, whose stress is part of tau.
+        composite: Whether it has fibres or branches, whose stress is part of tau.
     """
+
+    law: str
+    incompressibility: int
+    dim: int
+    damped: bool
+    composite: bool
+
+    @property
+    def module(self) -> str:
+        """Part of the name of a module with its kernels."""
+        words = (
+            self.law,
+            self.incompressibility,
+            "damped_" * self.damped + "composite_" * self.composite + f"{self.dim}d",
+        )
+        return "_".join(map(str, words))
+
+
+@functools.cache
+def p2g_kernel(kind: MatterKind) -> wp.Kernel:
+    """Kernel over the particles of one kind: particles give mass, momentum and impulse to the grid."""
+    law, incompressibility, dim, damped, composite = kind
+    mat = matrix(dim)
     MotionArrays, ConstitutionArrays = motion_arrays(dim), constitution_arrays()
     ActivationArrays, GridGeometry = activation_arrays(dim), grid_geometry(dim)
     s, active = stencil(dim), active_stress(dim)
     _, stress, _ = elasticity(law, incompressibility, dim)
     viscous = viscous_stress(incompressibility, dim)
-    name = variant(law, incompressibility, dim, damped)
 
-    @wp.kernel(module=wp.get_module(f"warpbots.mpm.{name}"), enable_backward=False)
+    @wp.kernel(module=wp.get_module(f"warpbots.mpm.{kind.module}"), enable_backward=False)
     def p2g(
         # model
         material: ConstitutionArrays,
@@ -61,6 +79,7 @@ def p2g_kernel(law: str, incompressibility: int, dim: int, damped: bool) -> wp.K
         rows: wp.array[int],
         # state
         motion: MotionArrays,
+        added: wp.array[mat],
         u: wp.array2d[real],
         dt: real,
         # out
@@ -82,6 +101,8 @@ def p2g_kernel(law: str, incompressibility: int, dim: int, damped: bool) -> wp.K
             tau += F @ active(actuation, p, w, u) @ wp.transpose(F)
         if wp.static(damped):
             tau += viscous(motion.C[r], material.E[r], material.nu[r], material.beta[r])
+        if wp.static(composite):
+            tau += added[r]
         A = (m * grid.dx) * motion.C[r] - (real(4.0) * dt * V * grid.inv_dx) * tau
         first = w * grid.pencils
         s.mark(active_out, first, grid.resolution, x)

@@ -21,7 +21,7 @@ from warpbots.actuation_laws import activation_arrays, active_stress
 from warpbots.materials import elasticity, viscous_stress
 from warpbots.numerics import NODE, matrix, real
 from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
-from warpbots.solvers.mpm.transfer import stencil, variant
+from warpbots.solvers.mpm.transfer import MatterKind, stencil
 
 __all__ = ["adj_move_kernel", "adj_p2g_kernel"]
 
@@ -65,15 +65,15 @@ def adj_move_kernel(dim: int) -> wp.Kernel:
 
 
 @functools.cache
-def adj_p2g_kernel(law: str, incompressibility: int, dim: int, damped: bool) -> wp.Kernel:
-    """Kernel over the particles of one law: adjoint of `p2g_kernel`, with the same arguments."""
+def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
+    """Kernel over the particles of one kind: adjoint of `p2g_kernel`."""
+    law, incompressibility, dim, damped, composite = kind
     mat = matrix(dim)
     MotionArrays, ConstitutionArrays = motion_arrays(dim), constitution_arrays()
     ActivationArrays, GridGeometry = activation_arrays(dim), grid_geometry(dim)
     s, active = stencil(dim), active_stress(dim)
     _, stress, _ = elasticity(law, incompressibility, dim)
     viscous = viscous_stress(incompressibility, dim)
-    name = variant(law, incompressibility, dim, damped)
 
     @wp.func
     def work(F: mat, E: real, nu: real, T: mat):
@@ -85,7 +85,7 @@ def adj_p2g_kernel(law: str, incompressibility: int, dim: int, damped: bool) -> 
         """T : tau_v(C, E, nu, beta), likewise."""
         return wp.ddot(T, viscous(C, E, nu, beta))
 
-    @wp.kernel(module=wp.get_module(f"warpbots.mpm.adjoint_{name}"), enable_backward=False)
+    @wp.kernel(module=wp.get_module(f"warpbots.mpm.adjoint_{kind.module}"), enable_backward=False)
     def adj_p2g(
         # model
         material: ConstitutionArrays,
@@ -94,6 +94,7 @@ def adj_p2g_kernel(law: str, incompressibility: int, dim: int, damped: bool) -> 
         rows: wp.array[int],
         # state
         motion: MotionArrays,
+        added: wp.array[mat],
         u: wp.array2d[real],
         momentum_adj: wp.array[NODE],
         dt: real,
@@ -101,6 +102,7 @@ def adj_p2g_kernel(law: str, incompressibility: int, dim: int, damped: bool) -> 
         # out
         motion_adj_out: MotionArrays,
         material_adj_out: ConstitutionArrays,
+        added_adj_out: wp.array[mat],
         u_adj_out: wp.array2d[real],
     ):
         """Gather q* and A*; x* += slope - A^T q*, and on to C*, m*, V*, tau* and through the law."""
@@ -141,6 +143,9 @@ def adj_p2g_kernel(law: str, incompressibility: int, dim: int, damped: bool) -> 
             tau += F @ a @ wp.transpose(F)
         if wp.static(damped):
             tau += viscous(C, E, nu, beta)
+        if wp.static(composite):
+            tau += added[r]
+            added_adj_out[r] = tau_adj
         A = (m * grid.dx) * C - (c * V) * tau
         slope = s.slope(momentum_adj, first, grid.resolution, x, m * v, m, A) - wp.transpose(A) @ v_adj
         motion_adj_out.x[r] = motion_adj_out.x[r] + grid.inv_dx * slope

@@ -12,7 +12,7 @@ from warpbots.solvers.cable_forces import CableWorkspace
 from warpbots.solvers.device_arrays import device_array
 from warpbots.solvers.solver import State
 
-__all__ = ["FlowAdjoint", "Gathered", "Measures", "Workspace"]
+__all__ = ["ConstituentLoad", "FlowAdjoint", "Gathered", "Measures", "Workspace"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,8 +48,21 @@ class Measures:
 
 
 @dataclasses.dataclass(frozen=True)
+class ConstituentLoad:
+    """What fibres and Maxwell branches add to each particle, with gradients.
+
+    Attributes:
+        stress: Kirchhoff stress [Pa], shape (worlds, n_particles), matrix.
+        energy: Energy per volume [Pa], shape (worlds, n_particles).
+    """
+
+    stress: wp.array
+    energy: wp.array
+
+
+@dataclasses.dataclass(frozen=True)
 class FlowAdjoint:
-    """Gradients between plastic flow and the motion before it.
+    """Gradients between plastic flow, or relaxation, and the motion before it.
 
     Attributes:
         velocity_gradient_adj: With respect to C [s times loss], shape (worlds, n_particles), matrix.
@@ -165,8 +178,13 @@ class Workspace:
         return Measures(self._zeros(n), self._zeros(n), self._zeros(n), self._zeros(n, vec), spin)
 
     @functools.cached_property
+    def constituents(self) -> ConstituentLoad:
+        """What fibres and branches add to each particle."""
+        return ConstituentLoad(self._zeros(self.particles, matrix(self.dim)), self._zeros(self.particles))
+
+    @functools.cached_property
     def flow(self) -> FlowAdjoint:
-        """Gradients between plastic flow and the motion before it."""
+        """Gradients between plastic flow, or relaxation, and the motion before it."""
         shape, mat = (self.worlds, self.particles), matrix(self.dim)
         return FlowAdjoint(*(wp.zeros(shape, dtype=mat, device=self.device) for _ in range(2)))
 

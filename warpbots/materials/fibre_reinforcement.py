@@ -1,0 +1,44 @@
+"""A family of fibres in a matrix: linear in the stretch, in tension alone.
+
+A matrix is reinforced by an energy of the stretch along a direction (Spencer 1984; Holzapfel 2000, section 6.7), here
+that of Hookean threads, which buckle when they are shortened:
+
+    L   = |F a|                                      (stretch of fibres with the unit direction a at rest)
+    Psi = k/2 <L - 1>^2
+    tau = k <L - 1> / L (F a)(F a)^T,   P = k <L - 1> / L (F a) a^T
+
+with <x> = max(x, 0). Only the direction of a counts, not its length. At the kink L = 1 the stress is continuous; its
+derivative is that of slack fibres.
+"""
+
+import functools
+
+import warp as wp
+
+from warpbots.numerics import matrix, real, vector
+
+__all__ = ["fibre_reinforcement"]
+
+
+@functools.cache
+def fibre_reinforcement(dim: int) -> tuple[wp.Function, wp.Function]:
+    """Psi(F, a, k) and tau(F, a, k) [Pa] in `dim` dimensions."""
+    vec, mat = vector(dim), matrix(dim)
+
+    @wp.func
+    def fibre_energy(F: mat, a: vec, k: real):
+        """Psi = k/2 <L - 1>^2."""
+        extension = wp.max(wp.length(F @ wp.normalize(a)) - real(1.0), real(0.0))
+        return real(0.5) * k * extension * extension
+
+    @wp.func
+    def fibre_stress(F: mat, a: vec, k: real):
+        """tau = k <L - 1> / L (F a)(F a)^T."""
+        tau = mat()
+        along = F @ wp.normalize(a)
+        stretch = wp.length(along)
+        if stretch > real(1.0):
+            tau = (k * (stretch - real(1.0)) / stretch) * wp.outer(along, along)
+        return tau
+
+    return fibre_energy, fibre_stress
