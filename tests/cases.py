@@ -15,13 +15,16 @@ from warpbots.numerics import precision
 from warpbots.scene import (
     Box,
     Cable,
+    CamClay,
     Constraint,
     DruckerPrager,
     Expansion,
     Fibre,
+    FibreReinforcement,
     HalfSpace,
     Load,
     Material,
+    MaxwellBranch,
     Muscle,
     Obstacle,
     Oscillation,
@@ -196,16 +199,27 @@ def worn(scene: Scene) -> Scene:
 
 
 def yielding(dim: int) -> Scene:
-    """A busy scene whose block, between sand and rubber, flows where it is sheared, sooner in its root."""
+    """A busy scene whose block, between sand and rubber and beside snow, flows where it is sheared, sooner in its root.
+
+    Rubber has two families of fibres and two Maxwell branches, the block one branch.
+    """
     scene = busy(dim, "hencky")
     (body,) = scene.bodies
-    weak, strong = (dataclasses.replace(body.material, plasticity=VonMises(stress, 2e3)) for stress in (300.0, 400.0))
+    branches = MaxwellBranch(3e3, 0.02), MaxwellBranch(2e3, 0.004)
+    weak, strong = (
+        dataclasses.replace(body.material, plasticity=VonMises(stress, 2e3), branches=branches[:1])
+        for stress in (300.0, 400.0)
+    )
     clay = dataclasses.replace(body, material=strong, region_materials={"root": weak})
     lower, upper = body.shape.bounds
     below = Box((*lower[:-1], lower[-1] - 0.1), (*upper[:-1], lower[-1]))
     above = Box((*lower[:-1], upper[-1]), (*upper[:-1], upper[-1] + 0.1))
     sand = SoftBody("sand", below, dataclasses.replace(body.material, plasticity=DruckerPrager(25.0)))
-    return dataclasses.replace(scene, bodies=[clay, sand, SoftBody("rubber", above, body.material)])
+    beside = Box((lower[0] - 0.1, *lower[1:]), (lower[0], *upper[1:]))
+    snow = SoftBody("snow", beside, dataclasses.replace(body.material, plasticity=CamClay(200.0, 1.1, 0.2, 5.0)))
+    fibres = [FibreReinforcement(along, 2e4) for along in ((1.0, *(0.2,) * (dim - 1)), (0.1, *(1.0,) * (dim - 1)))]
+    rubber = dataclasses.replace(body.material, fibres=fibres, branches=branches)
+    return dataclasses.replace(scene, bodies=[clay, sand, snow, SoftBody("rubber", above, rubber)])
 
 
 def lame(E, nu):
@@ -240,8 +254,9 @@ def stirred(sim: Simulation, rng: np.random.Generator, intervals: int) -> dict[s
         inputs["load"] += rng.uniform(-1, 1, inputs["load"].shape) * (particles.density * particles.volume)[:, None]
     if "drag" in inputs:
         inputs["drag"] += rng.uniform(1.0, 3.0, inputs["drag"].shape) * inputs["mass"]
-    if "hardening" in inputs:
-        inputs["hardening"] += 1.0  # which is zero, the least it may be, for sand
+    for name in ("hardening", "hardening_coefficient", "cohesion", "fibre_modulus", "branch_modulus"):
+        if name in inputs:
+            inputs[name] += 0.1  # which is zero, the least it may be, where matter has none
     if "rest_position" in inputs:
         rest_shape = to_numpy(sim.parameter("rest_position"))
         inputs["rest_position"] = rest_shape + 0.004 * rng.uniform(-1, 1, rest_shape.shape)
@@ -249,7 +264,7 @@ def stirred(sim: Simulation, rng: np.random.Generator, intervals: int) -> dict[s
         inputs["friction"] = np.maximum(inputs["friction"], 0.1)  # which the slippery wall has to ignore
     scale = {
         "position": 0.004, "velocity": 0.3, "velocity_gradient": 1.0, "deformation": 0.05, "time": 0.05,
-        "plastic": 0.01, "broken": 0.1,
+        "plastic": 0.01, "branch_deformation": 0.05, "broken": 0.1,
     }  # fmt: skip
     inputs |= {n: v + scale[n] * rng.uniform(-1, 1, v.shape) for n, v in rest.items()}
     inputs["velocity"] += [1.5, *(-0.5,) * (dim - 2), -0.8]

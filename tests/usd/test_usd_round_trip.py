@@ -13,11 +13,14 @@ from warpbots.scene import (
     CONDITIONS,
     Box,
     Cable,
+    CamClay,
     Cavity,
     DruckerPrager,
     Fibre,
+    FibreReinforcement,
     Fluid,
     Material,
+    MaxwellBranch,
     Muscle,
     Obstacle,
     PneumaticCell,
@@ -30,7 +33,7 @@ from warpbots.scene import (
 )
 from warpbots.usd.stage.schema import SHAPES
 
-PLASTIC = [VonMises(1234.5), VonMises(0.1, 7.7), DruckerPrager(33.3)]
+PLASTIC = [VonMises(1234.5), VonMises(0.1, 7.7), DruckerPrager(33.3), CamClay(1234.5), CamClay(0.3, 1.1, 0.7, 7.7)]
 
 EVERYWHERE = [(dim, name) for dim in (2, 3) for name in {**SOLIDS[dim], **STATIC[dim]}]
 
@@ -216,10 +219,29 @@ def test_plasticity(plasticity, tmp_path):
     )
 
 
+@pytest.mark.parametrize("dim", [2, 3])
+def test_fibres_and_branches(dim, tmp_path):
+    """In units of the stage, with directions in the frame of the body; a material that is written over forgets them."""
+    scene = simple_scene(dim)
+    fibres = [FibreReinforcement((0.3, 0.2, 0.7)[3 - dim :], 1234.5), FibreReinforcement((1, 2, 3)[:dim], 0.1)]
+    material = dataclasses.replace(scene.bodies[0].material, fibres=fibres, branches=[MaxwellBranch(0.3, 1.7)])
+    body = dataclasses.replace(scene.bodies[0], material=material, region_materials={})
+    there_and_back(dataclasses.replace(scene, bodies=[body]), tmp_path / "composite.usda")
+    plain = dataclasses.replace(body, material=scene.bodies[0].material)
+    there_and_back(dataclasses.replace(scene, bodies=[plain]), tmp_path / "composite.usda")
+    usd.write(tmp_path / "composite.usda", dataclasses.replace(scene, bodies=[body]))
+    text = (tmp_path / "composite.usda").read_text()
+    assert "warpbots:relaxationTimes = [1.7]" in text
+    (tmp_path / "composite.usda").write_text(text.replace("relaxationTimes = [1.7]", "relaxationTimes = [1.7, 2]"))
+    words = "arrays of its branches must have as many entries each, got warpbots:branchModuli 1, .*Times 2"
+    with pytest.raises(SceneError, match=words):
+        usd.read(tmp_path / "composite.usda")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('"VonMises"', '"Tresca"', "warpbots:plasticity must be one of VonMises, DruckerPrager, got 'Tresca'"),
+        ('"VonMises"', '"Tresca"', "warpbots:plasticity must be one of VonMises, DruckerPrager, CamClay, got 'Tresca'"),
         ("double warpbots:yieldStress = 1234.5", "double other = 1.0", "warpbots:yieldStress is missing"),
         ("warpbots:yieldStress = 1234.5", "warpbots:yieldStress = -1", "yield_stress must be positive .* got -1"),
     ],

@@ -11,11 +11,14 @@ from usd_cases import ODD, SOLIDS, STATIC, blob, full_scene, octahedron, rigid_s
 from warpbots import usd
 from warpbots.scene import (
     Box,
+    CamClay,
     DruckerPrager,
+    FibreReinforcement,
     Fluid,
     Inertia,
     Joint,
     Material,
+    MaxwellBranch,
     Obstacle,
     Points,
     Posed,
@@ -32,6 +35,7 @@ from warpbots.usd.stage.schema import (
     GEOMETRY_TYPES,
     JOINT_FIELDS,
     PART_APIS,
+    PLASTICITY,
     RIGID_FIELDS,
     SHAPE_FIELDS,
     SHAPES,
@@ -57,10 +61,14 @@ def written(request, tmp_path_factory):
         "rigid": rigid_scene(),
         "cloth": simple_scene(bodies=[cloth], actuators=()),
     }
-    for plasticity in (VonMises(1e3, 2e3), DruckerPrager(30.0)):
+    for plasticity in (VonMises(1e3, 2e3), DruckerPrager(30.0), CamClay(1e3)):
         flesh = dataclasses.replace(ODD, law="hencky", incompressibility=0, plasticity=plasticity)
         body = SoftBody("body", SOLIDS[3]["odd box"], flesh)
         scenes[type(plasticity).__name__] = simple_scene(bodies=[body], actuators=())
+    composite = dataclasses.replace(
+        ODD, fibres=[FibreReinforcement((1, 0, 0), 1e3)], branches=[MaxwellBranch(1e3, 1.0)]
+    )
+    scenes["composite"] = simple_scene(bodies=[SoftBody("body", SOLIDS[3]["odd box"], composite)], actuators=())
     for name, scene in scenes.items():
         usd.write(folder / f"{name}.usda", scene)
         stages.append(Usd.Stage.Open(str(folder / f"{name}.usda")))
@@ -137,6 +145,7 @@ def test_every_field_of_a_scene_is_read_and_written():
             "name",
             "source",
         },
+        "Material": {"fibres", "branches"},
         "SoftBody": {"name", "shape", "material", "regions", "region_materials"},
         "Obstacle": {"name", "shape"},
         "Pressure": {"name", "region"},
@@ -159,7 +168,8 @@ def test_every_field_of_a_scene_is_read_and_written():
         "Inertia": {"moments"},
         "Joint": {"name", "kind", "parent", "child", *JOINT_FIELDS},
     }
-    for cls in (Scene, Task, Fluid, Material, SoftBody, Obstacle, RigidBody, Inertia, Joint, *PART_APIS.values()):
+    matter = (Material, *PLASTICITY.values(), FibreReinforcement, MaxwellBranch)
+    for cls in (Scene, Task, Fluid, *matter, SoftBody, Obstacle, RigidBody, Inertia, Joint, *PART_APIS.values()):
         name = cls.__name__
         table = {row.sets.removeprefix(f"{name}.") for row in TABLE if row.sets.startswith(f"{name}.")}
         table -= {"gravity direction", "gravity magnitude", "diagonal", "axes"}

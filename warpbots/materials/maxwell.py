@@ -25,12 +25,13 @@ __all__ = ["maxwell", "relaxation"]
 @functools.cache
 def _deviator(dim: int) -> wp.Function:
     mat, strain = matrix(dim), log_strain(dim)
+    d = real(dim)
 
     @wp.func
     def spring_strain(G: mat):
         """e = dev ln(G G^T) / 2."""
         e = strain(G)
-        return e - wp.trace(e) / real(dim) * wp.identity(n=dim, dtype=real)
+        return e - wp.trace(e) / d * wp.identity(n=dim, dtype=real)
 
     return spring_strain
 

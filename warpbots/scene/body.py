@@ -50,6 +50,12 @@ class SoftBody:
                 raise SceneError(f"SoftBody {self.name!r}: region {name!r} is {dimension(region)}D, the body is {dim}D")
         if self.velocity is not None and len(self.velocity) != dim:
             raise SceneError(f"SoftBody {self.name!r}: velocity {self.velocity} must have {dim} components")
+        for fibre in (fibre for material in self.materials for fibre in material.fibres):
+            if len(fibre.direction) != dim:
+                raise SceneError(
+                    f"SoftBody {self.name!r}: fibres of a {dim}D body need directions of {dim} components, got "
+                    f"{fibre.direction}"
+                )
         for name, material in self.region_materials.items():
             if name not in self.regions:
                 raise SceneError(

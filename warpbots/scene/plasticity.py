@@ -73,6 +73,7 @@ class CamClay:
     an ellipse in the plane of pressure p and equivalent stress q, from the tensile strength `cohesion` p_c to the
     preconsolidation pressure p_c. Flow at high pressure compacts matter, by which p_c grows; flow at low pressure
     loosens it until it falls apart. On the line q = `stress_ratio` (p + `cohesion` p_c) it shears at constant volume.
+    Stress here is the Kirchhoff stress, which is the true one times the volume over that at rest.
 
     Attributes:
         preconsolidation_pressure: Pressure at which it begins to compact, p_c at the start [Pa], positive.

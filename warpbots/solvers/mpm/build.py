@@ -7,7 +7,18 @@ from warpbots.actuation_laws import activation
 from warpbots.contact import coefficients
 from warpbots.materials import FLUIDS
 from warpbots.numerics import real, vector
-from warpbots.scene import Cable, Cavity, Expansion, Fibre, Motor, Oscillation, PneumaticCell, Scene, SceneError
+from warpbots.scene import (
+    Cable,
+    CamClay,
+    Cavity,
+    Expansion,
+    Fibre,
+    Motor,
+    Oscillation,
+    PneumaticCell,
+    Scene,
+    SceneError,
+)
 from warpbots.solvers.cable_routes import cables_of
 from warpbots.solvers.device_arrays import device_array, tiled
 from warpbots.solvers.law_groups import LawGroup, law_groups
@@ -92,6 +103,7 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         fibre_direction=constant(particles.fibre_direction, vector(scene.dim)),
         branch_modulus=constant(particles.branch_modulus),
         relaxation_time=constant(particles.relaxation_time),
+        dilates=_dilates(scene, particles, device),
         counts=device_array(np.stack([particles.fibres, particles.branches], axis=1), device, wp.vec2i),
         geometry=grid.geometry(worlds, len(particles), device),
         contacts=contacts,
@@ -101,6 +113,12 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         contact_interval=margin * largest_step(dx, groups, particles.spacing, *at_rest),
         workspace=workspace,
     )
+
+
+def _dilates(scene: Scene, particles: Particles, device: wp.Device) -> wp.array | None:
+    """Which particles change their volume as they flow: 1 or 0; None if no particle does."""
+    bodies = np.array([isinstance(body.material.plasticity, CamClay) for body in scene.bodies])
+    return device_array(bodies[particles.body], device, int) if bodies.any() else None
 
 
 def _refuse_what_is_unknown(scene: Scene) -> None:

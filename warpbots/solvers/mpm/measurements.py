@@ -40,7 +40,7 @@ class Readings(ArrayFields[Array]):
         angular_momentum: Angular momentum about the origin [kg m^2/s], shape (worlds,): a number in 2D, a vector in 3D.
         strain: Green-Lagrange strain (F^T F - I)/2 of each particle, of plastic matter its elastic part [1], shape
             (worlds, n_particles), matrix.
-        stress: Cauchy stress of each particle, those of actuators and of damping included [Pa], shape
+        stress: Cauchy stress of each particle, with that of fibres, branches, actuators and damping [Pa], shape
             (worlds, n_particles), matrix.
         contact_force: Force of matter on each obstacle [N], shape (worlds, n_obstacles), vector.
     """
@@ -94,7 +94,10 @@ def _launches(model: MPMModel, state: MPMState, control: wp.array, to: Readings)
     outputs = [work.kinetic, work.potential, work.momentum, work.spin]
     launches = [(motion_kernel(model.dim), (model.worlds, len(model.matter)), inputs, outputs)]
     for group in model.groups:
-        inputs = [model.material, model.actuation, model.geometry, group.rows, state.motion, *_added(model), control]
+        inputs = [
+            model.material, model.actuation, model.geometry, group.rows, state.motion, *_added(model), model.dilates,
+            state.plastic.flatten(), control,
+        ]  # fmt: skip
         outputs = [work.elastic.flatten(), to.strain.flatten(), to.stress.flatten()]
         launches.append((stress_kernel(model.kind(group)), len(group.rows), inputs, outputs))
     return launches
@@ -126,9 +129,11 @@ def _sense_adjoint(model: MPMModel, state: MPMState, control: wp.array, to: Read
     none, undriven = grid_geometry(model.dim)(), activation_arrays(model.dim)()
     gradients = [[model.material_adj, none, model.gravity.grad, state.motion_adj]]
     added = [None if a is None else a.grad for a in _added(model)]
-    gradients += [[model.material_adj, undriven, none, None, state.motion_adj, *added, control.grad]] * len(
-        model.groups
-    )
+    of_group = [
+        model.material_adj, undriven, none, None, state.motion_adj, *added, None, state.plastic.grad.flatten(),
+        control.grad,
+    ]  # fmt: skip
+    gradients += [of_group] * len(model.groups)
     for (kernel, size, inputs, outputs), adj_inputs in zip(
         _launches(model, state, control, to), gradients, strict=True
     ):

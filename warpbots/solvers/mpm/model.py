@@ -162,7 +162,9 @@ class MPMModel(ArrayModel):
         branch_modulus: Shear moduli of Maxwell branches [Pa], without effect where a material has less than others,
             shape (worlds, n_particles, n_branches).
         relaxation_time: Their relaxation times [s], shape (worlds, n_particles, n_branches).
-        counts: Families of fibres and branches of each particle of a world, shape (n_particles,), vec2i.
+        counts: Families of fibres and branches of each particle of a world [1], shape (n_particles,), vec2i.
+        dilates: 1 for particles of a world whose flow changes their volume, which `MPMState.plastic` has the logarithm
+            of, shape (n_particles,), int; None if there is none.
         geometry: The grid, as a Warp struct.
         contacts: Nodes in obstacles.
         actuation: Stress actuators of particles, as a Warp struct.
@@ -199,6 +201,7 @@ class MPMModel(ArrayModel):
     branch_modulus: wp.array
     relaxation_time: wp.array
     counts: wp.array
+    dilates: wp.array | None
     geometry: object
     contacts: Contacts
     actuation: object
@@ -262,7 +265,7 @@ class MPMModel(ArrayModel):
 
     @property
     def added_stress_adj(self) -> wp.array | None:
-        """Gradient with respect to it; None without any."""
+        """Gradient with respect to it [1/Pa times loss], shape (worlds * n_particles,); None without any."""
         return self.workspace.constituents.stress.grad.flatten() if self.composite else None
 
     @property

@@ -93,19 +93,22 @@ def stress_kernel(kind: MatterKind) -> wp.Kernel:
         motion: MotionArrays,
         added: wp.array[mat],
         added_energy: wp.array[real],
+        dilates: wp.array[int],
+        plastic: wp.array[real],
         u: wp.array2d[real],
         # out
         elastic_out: wp.array[real],
         strain_out: wp.array[mat],
         stress_out: wp.array[mat],
     ):
-        """V Psi, (F^T F - I)/2, and tau / J of the law, fibres, branches, actuators and damping."""
+        """V Psi, (F^T F - I)/2, and tau / J, with the stress of everything and the volume that flow has left."""
         r = rows[wp.tid()]
         w = grid.world[r]
+        p = r - w * grid.particles
         F = motion.F[r]
         E = material.E[r]
         nu = material.nu[r]
-        S = active(actuation, r - w * grid.particles, w, u)
+        S = active(actuation, p, w, u)
         tau = stress(F, E, nu) + F @ S @ wp.transpose(F)
         if wp.static(damped):
             tau += viscous(motion.C[r], E, nu, material.beta[r])
@@ -115,6 +118,9 @@ def stress_kernel(kind: MatterKind) -> wp.Kernel:
             psi += added_energy[r]
         elastic_out[r] = material.V[r] * psi
         strain_out[r] = real(0.5) * (wp.transpose(F) @ F - wp.identity(n=dim, dtype=real))
-        stress_out[r] = tau / wp.determinant(F)
+        J = wp.determinant(F)
+        if dilates:
+            J *= wp.exp(real(dilates[p]) * plastic[r])
+        stress_out[r] = tau / J
 
     return measure_stress

@@ -43,7 +43,7 @@ class Particles(Matter):
         hardening_coefficient: Growth of the logarithm of the pressure per strain of compaction [1], shape (n,).
         fibres: Number of families of fibres, shape (n,), int.
         fibre_modulus: Stiffness of the fibres of each family [Pa], shape (n, n_families).
-        fibre_direction: Their directions at rest, shape (n, n_families, dim).
+        fibre_direction: Their directions at rest [1], shape (n, n_families, dim).
         branches: Number of Maxwell branches, shape (n,), int.
         branch_modulus: Shear modulus of each branch [Pa], shape (n, n_branches).
         relaxation_time: Its relaxation time [s], shape (n, n_branches).

@@ -4,7 +4,7 @@ import dataclasses
 
 from pxr import Usd, UsdShade
 
-from warpbots.scene import Material, Plasticity, SceneError
+from warpbots.scene import FibreReinforcement, Material, MaxwellBranch, Plasticity, SceneError
 from warpbots.usd.stage.attributes import apply, authored, get, put
 from warpbots.usd.stage.schema import BODY_APIS, MATERIAL_APIS, PLASTICITY, rows
 from warpbots.usd.stage.units import Frame
@@ -24,6 +24,8 @@ _FIELDS = (
     "yield_strain",
     "breaking_strain",
 )
+_CONSTITUENTS = {"fibres": FibreReinforcement, "branches": MaxwellBranch}
+"""What a composite material has several of, each field of which is an array."""
 
 
 def read_material(prim: Usd.Prim, frame: Frame, fallback: Material | None = None) -> Material:
@@ -70,6 +72,11 @@ def write_material(stage: Usd.Stage, path: str, material: Material, frame: Frame
             put(prim, f"{name}.{field.name}", own and getattr(own, field.name), frame)
     kind = None if material.plasticity is None else type(material.plasticity).__name__
     put(prim, "Material.plasticity", kind, frame)
+    for field, cls in _CONSTITUENTS.items():
+        parts = getattr(material, field)
+        for own in dataclasses.fields(cls):
+            values = tuple(getattr(part, own.name) for part in parts)
+            put(prim, f"{cls.__name__}.{own.name}", values or None, frame)
     return prim
 
 
@@ -141,7 +148,7 @@ def _material(prim: Usd.Prim, frame: Frame, density: float | None = None) -> Mat
     values = {field: get(prim, f"Material.{field}", frame) for field in _FIELDS}
     values["density"] = density or values["density"] or Material.density  # 0 is "not given" in UsdPhysics
     try:
-        return Material(**values, plasticity=_plasticity(prim, frame))
+        return Material(**values, plasticity=_plasticity(prim, frame), **_constituents(prim, frame))
     except SceneError as error:
         raise SceneError(f"{prim.GetPath()}: {error}") from None
 
@@ -162,6 +169,19 @@ def _plasticity(prim: Usd.Prim, frame: Frame) -> Plasticity | None:
         if values[field.name] is ...:
             raise SceneError(f"{row.name} is missing, which {name} needs")
     return PLASTICITY[name](**values)
+
+
+def _constituents(prim: Usd.Prim, frame: Frame) -> dict[str, list]:
+    """Fibres and branches of a material."""
+    found = {}
+    for field, cls in _CONSTITUENTS.items():
+        sets = [f"{cls.__name__}.{own.name}" for own in dataclasses.fields(cls)]
+        values = [get(prim, row, frame) for row in sets]
+        if len({len(v) for v in values}) > 1:
+            counts = ", ".join(f"{rows(row)[0].name} {len(v)}" for row, v in zip(sets, values, strict=True))
+            raise SceneError(f"the arrays of its {field} must have as many entries each, got {counts}")
+        found[field] = [cls(*part) for part in zip(*values, strict=True)]
+    return found
 
 
 def _body_density(prim: Usd.Prim, frame: Frame) -> float | None:

@@ -156,6 +156,8 @@ def _read(prim: Usd.Prim, row: Row, frame: Frame) -> Any:
     value = _decimal(raw, row)
     if row.kind in ("number", "constant"):
         return float(value.reshape(-1)[0]) * frame.factor(row.unit)
+    if row.kind == "numbers":
+        return tuple((value * frame.factor(row.unit)).tolist())
     if row.kind == "color":
         return tuple(value[0].tolist())
     if row.kind == "table":
@@ -163,6 +165,8 @@ def _read(prim: Usd.Prim, row: Row, frame: Frame) -> Any:
     if row.kind == "vector":
         value = frame.drop(rotation(frame.matrix(prim)) @ value) * frame.factor(row.unit)
         return tuple(value.tolist())
+    if row.kind == "vectors":
+        return tuple(map(tuple, (frame.drop(value @ rotation(frame.matrix(prim)).T) * frame.factor(row.unit)).tolist()))
     return tuple(tuple(p) for p in frame.drop(transform(frame.matrix(prim), value)).tolist())
 
 
@@ -174,12 +178,17 @@ def _to_usd(prim: Usd.Prim, row: Row, value: Any, frame: Frame) -> Any:
     if row.kind in ("number", "constant"):
         number = float(value) / frame.factor(row.unit)
         return [number] if row.kind == "constant" else number
+    if row.kind == "numbers":
+        return [float(v) / frame.factor(row.unit) for v in value]
     if row.kind == "color":
         return [tuple(value)]
     if row.kind == "table":
         return [tuple(pair) for pair in value]
     if row.kind == "vector":
         return tuple((rotation(frame.matrix(prim)).T @ frame.lift(value) / frame.factor(row.unit)).tolist())
+    if row.kind == "vectors":
+        turned = frame.lift(value) @ rotation(frame.matrix(prim)) / frame.factor(row.unit)
+        return [tuple(vector) for vector in turned.tolist()]
     return [tuple(p) for p in transform(np.linalg.inv(frame.matrix(prim)), frame.lift(value)).tolist()]
 
 

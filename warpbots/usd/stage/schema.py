@@ -12,6 +12,7 @@ from warpbots.scene import (
     Attachment,
     Box,
     Cable,
+    CamClay,
     Capsule,
     Cavity,
     Constraint,
@@ -102,8 +103,8 @@ class Row(NamedTuple):
         name: Name of the USD attribute.
         type: Its USD type.
         kind: How the value is converted: "number" by its unit; "integer", "text", "color" and "table" (pairs of
-            numbers) not at all; "constant" as an array of one number; "vector" by the rotation of its prim; "points" by
-            the transform of its prim; "local" where it is read.
+            numbers) not at all; "numbers" as an array, "constant" as an array of one number; "vector" by the rotation
+            of its prim, "vectors" as an array of such; "points" by the transform of its prim; "local" where it is read.
         unit: Unit of the value, a key of `warpbots.usd.stage.units.UNITS`.
         prim: The prim or the applied schema that carries it.
         origin: Where the name is from.
@@ -196,6 +197,16 @@ TABLE = (
     Row("VonMises.yield_stress", "warpbots:yieldStress", "double", "number", "Pa", _MATERIAL, OWN),
     Row("VonMises.hardening", "warpbots:hardening", "double", "number", "Pa", _MATERIAL, OWN, VonMises.hardening),
     Row("DruckerPrager.friction_angle", "warpbots:frictionAngle", "double", "number", "1", _MATERIAL, OWN),
+    Row("CamClay.preconsolidation_pressure", "warpbots:preconsolidationPressure", "double", "number", "Pa", _MATERIAL,
+        OWN),
+    Row("CamClay.stress_ratio", "warpbots:stressRatio", "double", "number", "1", _MATERIAL, OWN, CamClay.stress_ratio),
+    Row("CamClay.cohesion", "warpbots:cohesion", "double", "number", "1", _MATERIAL, OWN, CamClay.cohesion),
+    Row("CamClay.hardening_coefficient", "warpbots:hardeningCoefficient", "double", "number", "1", _MATERIAL, OWN,
+        CamClay.hardening_coefficient),
+    Row("FibreReinforcement.direction", "warpbots:fibreDirections", "double3[]", "vectors", "1", _MATERIAL, OWN, ()),
+    Row("FibreReinforcement.modulus", "warpbots:fibreModuli", "double[]", "numbers", "Pa", _MATERIAL, OWN, ()),
+    Row("MaxwellBranch.shear_modulus", "warpbots:branchModuli", "double[]", "numbers", "Pa", _MATERIAL, OWN, ()),
+    Row("MaxwellBranch.relaxation_time", "warpbots:relaxationTimes", "double[]", "numbers", "s", _MATERIAL, OWN, ()),
     # bodies
     Row("order", "warpbots:order", "int", "integer", "1", "body, obstacle or actuator", OWN, None),
     Row("SoftBody.velocity", "warpbots:velocity", "double3", "vector", "m/s", "PhysicsDeformableBodyAPI", OWN, None),
@@ -374,7 +385,7 @@ ROD_API = "PhysicsCurvesDeformableSimAPI"
 
 SURFACE_MATERIAL_API = "PhysicsSurfaceDeformableMaterialAPI"
 MATERIAL_APIS = ("PhysicsMaterialAPI", "NewtonMPMMaterialAPI", "PhysicsVolumeDeformableMaterialAPI")
-PLASTICITY = {"VonMises": VonMises, "DruckerPrager": DruckerPrager}
+PLASTICITY = {"VonMises": VonMises, "DruckerPrager": DruckerPrager, "CamClay": CamClay}
 """Kinds of plasticity by what ``warpbots:plasticity`` calls them."""
 
 SCENE_APIS = ("NewtonSceneAPI", "NewtonMPMSceneAPI")
