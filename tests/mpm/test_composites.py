@@ -134,7 +134,7 @@ def test_gradients_of_readings(rng):
     sim = Simulation(yielding(2), MPM(1 / 8), 4e-3, 2)
     inputs = stirred(sim, rng, 1)
     weights = {"stress": None, "elastic_energy": None}
-    names = [n for n in inputs if n in ("deformation", "branch_deformation", *sim.parameters())]
+    names = [n for n in inputs if n in ("deformation", "plastic", "branch_deformation", *sim.parameters())]
     fields = {f.name for f in dataclasses.fields(sim.state())}
 
     def loss(values: dict) -> torch.Tensor:
@@ -155,7 +155,8 @@ def test_gradients_of_readings(rng):
         d = torch.as_tensor(rng.uniform(-1, 1, gradient.shape)) * inputs[name].abs().clamp(min=1e-3)
         up, down = (float(loss({**inputs, name: inputs[name] + s * 1e-6 * d})) for s in (1.0, -1.0))
         assert float((gradient * d).sum()) == pytest.approx((up - down) / 2e-6, rel=2e-5), name
-    assert {"fibre_modulus", "fibre_direction", "branch_modulus", "branch_deformation", "deformation"} <= reached
+    expected = {"fibre_modulus", "fibre_direction", "branch_modulus", "deformation", "branch_deformation", "plastic"}
+    assert expected <= reached
 
 
 def test_the_step_knows_stiff_fibres_and_branches():
