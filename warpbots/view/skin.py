@@ -9,7 +9,7 @@ import numpy as np
 
 from warpbots.contact import signed_distance
 from warpbots.materials import FLUIDS
-from warpbots.scene import DruckerPrager, Points, Posed, Scene, Shape, Sheet, SoftBody, Truss, Union
+from warpbots.scene import CamClay, DruckerPrager, Points, Posed, Scene, Shape, Sheet, SoftBody, Truss, Union
 from warpbots.solvers.matter import Matter
 from warpbots.view.carried_points import CarriedPoints, spacing_of
 from warpbots.view.mesh_bodies import loose
@@ -92,8 +92,8 @@ class Skin:
 
 
 def comes_apart(body: SoftBody) -> bool:
-    """Whether neighbours at rest do not stay neighbours: fluid or sand; a body has one law in all its regions."""
-    return body.material.law in FLUIDS or isinstance(body.material.plasticity, DruckerPrager)
+    """Whether neighbours at rest do not stay neighbours: fluid, sand or snow; a body has one law in all its regions."""
+    return body.material.law in FLUIDS or isinstance(body.material.plasticity, CamClay | DruckerPrager)
 
 
 def skins_of(scene: Scene, particles: Matter) -> tuple[Skin, ...]:
