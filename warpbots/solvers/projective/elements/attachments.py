@@ -44,6 +44,8 @@ _weights = wp.types.vector(_CORNERS, real)
 _HARD = 100.0
 """Stiffness of an attachment, in that of an element of the stiffest matter in the scene."""
 
+wp.set_module_options({"max_unroll": 3})  # 8 x 8 x 3 copies of a block take three seconds to compile
+
 
 @wp.struct
 class AttachmentArrays:
