@@ -29,7 +29,7 @@ GOAL = (0.15, 0.15, -0.4)
 """Of the centre of the last block, which hangs at (0, 0, -0.55)."""
 STEPS, HOLD = sized((200, 5), (4, 2))
 """Control intervals of 10 ms, and how many of them share one entry of the table."""
-ITERATIONS = {"end": sized(50, 1), "arm": sized(60, 1)}
+ITERATIONS = {"end": sized(50, 1), "arm": sized(50, 1)}
 """Of SLSQP, by what has to stop."""
 CLOSE = 1e-3
 """Bound on the errors of position and velocity, and on the mean squared velocity, in the paper's units."""
@@ -39,6 +39,8 @@ SOFT, STIFF = 150 * KILO, 400 * KILO
 """Bounds on E [Pa]."""
 ARMS = {"E = 300": (300 * KILO, False), "E = 400": (400 * KILO, False), "designed": (300 * KILO, True)}
 """Initial E [Pa], and whether it is a field to design."""
+FILMED = {"E = 300": "fixed", "designed": "designed"}
+"""Arms with a film strip, and the end of its name."""
 
 
 def arm(device: str | None) -> wb.Simulation:
@@ -138,7 +140,8 @@ def main() -> None:
                 f"{seconds:.0f} s |",
                 flush=True,
             )
-            film(f"chainqueen_swing_up_{task}_{name.split()[-1]}", motion, chosen.out)
+            if name in FILMED:
+                film(f"chainqueen_swing_up_{task}_{FILMED[name]}", motion, chosen.out)
         draw(f"chainqueen_swing_up_{task}", histories)
 
 
