@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 PAPERS = {
     "chainqueen_arm_length": "float32", "chainqueen_biped": "float32", "chainqueen_codesign": "float32",
-    "chainqueen_identification": "float32", "chainqueen_walkers": "float32",
+    "chainqueen_identification": "float32", "chainqueen_swing_up": "float64", "chainqueen_walkers": "float32",
     "cronos_beam": "float64", "cronos_cylinder": "float32", "cronos_design": "float32", "cronos_energy": "float64",
     "cronos_frequencies": "float64", "cronos_gait": "float32", "cronos_robots": "float32", "cronos_speed": "float32",
     "diffhand_minima": "float32", "diffhand_tasks": "float32", "softbody_bridges": "float64", "softbody_cantilever": "float64",

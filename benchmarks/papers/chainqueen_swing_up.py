@@ -1,0 +1,149 @@
+"""ChainQueen section 5.3.1: an arm swings up to a goal and stops there with the least effort, fixed or designed.
+
+    python benchmarks/papers/chainqueen_swing_up.py [end] [arm]
+
+An arm of 0.2 x 0.2 x 0.6 hangs from a ceiling; it has two links, each of four chambers in a square above a passive
+block. A table of pressures has to bring the last block to its goal after two seconds, where it has no velocity
+("end"), or where in addition the mean squared velocity of all particles is small ("arm"). The sum of the squares of all
+signals, the effort, is minimised by SLSQP from an arm at rest. E is 300 or 400, or a field with a value for each
+particle between 150 and 400, which begins at 300; "printed" is an effort below 75 % of the fixed arm's. Size, chambers
+and goal are those of the arm in the code that was published before the paper. Writes ``chainqueen_swing_up_*.png``
+beside this file.
+"""
+
+import os
+
+os.environ.setdefault("WARPBOTS_PRECISION", "float64")  # SLSQP takes rounding for curvature near the solution
+
+import itertools
+import time
+
+import numpy as np
+import torch
+from chainqueen_common import HERE, KILO, film, options, sized, wb
+
+WIDTH, LINK = 0.2, 0.3
+"""Width of the arm, and length of a link: chambers of 0.2 and a block of 0.1."""
+DX = WIDTH / 3
+GOAL = (0.15, 0.15, -0.4)
+"""Of the centre of the last block, which hangs at (0, 0, -0.55)."""
+STEPS, HOLD = sized((200, 5), (4, 2))
+"""Control intervals of 10 ms, and how many of them share one entry of the table."""
+ITERATIONS = {"end": sized(50, 1), "arm": sized(50, 1)}
+"""Of SLSQP, by what has to stop."""
+CLOSE = 1e-3
+"""Bound on the errors of position and velocity, and on the mean squared velocity, in the paper's units."""
+PRESSURE = 80 * KILO
+"""Of a chamber at a signal of one [Pa]."""
+SOFT, STIFF = 150 * KILO, 400 * KILO
+"""Bounds on E [Pa]."""
+ARMS = {"E = 300": (300 * KILO, False), "E = 400": (400 * KILO, False), "designed": (300 * KILO, True)}
+"""Initial E [Pa], and whether it is a field to design."""
+FILMED = {"E = 300": "fixed", "designed": "designed"}
+"""Arms with a film strip, and the end of its name."""
+
+
+def arm(device: str | None) -> wb.Simulation:
+    """The arm; g = 2, nu = 0.3 and density 1 in the paper's units."""
+    box, half = wb.shapes.Box, 0.5 * WIDTH
+    chambers = {}
+    for link, i, j in itertools.product((0, 1), repeat=3):
+        x, y, top = half * (i - 1), half * (j - 1), -LINK * link
+        chambers[f"link {link} chamber {i}{j}"] = box((x, y, top - 0.2), (x + half, y + half, top))
+    shape, last = (box((-half, -half, -2.0 * LINK), (half, half, top)) for top in (0.0, 0.1 - 2.0 * LINK))
+    regions = chambers | {"end": last, "root": box((-half, -half, -DX), (half, half, 0.0))}
+    body = wb.SoftBody("arm", shape, wb.Material(STIFF, 0.3, KILO), regions)
+    scene = wb.Scene(
+        [body], [wb.Pressure(name, name, PRESSURE) for name in chambers], constraints=[wb.Constraint("root")],
+        gravity=(0.0, 0.0, -2.0), domain=((-0.6, -0.6, -0.8), (0.6, 0.6, 0.2)),
+    )  # fmt: skip
+    return wb.Simulation(scene, wb.MPM(dx=DX), dt=1e-2, substeps=None, device=device)
+
+
+class Experiment:
+    """An arm with its unknowns, a table of signals and a field of E."""
+
+    def __init__(self, sim: wb.Simulation, modulus: float, designed: bool, rest: bool):
+        """Begin without actuation and with a uniform E [Pa], designed or not; `rest` bounds the velocity of all."""
+        self.sim, self.rest = sim, rest
+        self.table = torch.zeros(STEPS // HOLD, sim.channels, requires_grad=True)
+        self.E = torch.full_like(sim.parameter("youngs_modulus"), modulus).requires_grad_(designed)
+
+    def motion(self) -> wb.Trajectory:
+        """From rest to the end."""
+        return self.sim.rollout(self.table.repeat_interleave(HOLD, dim=0), STEPS, youngs_modulus=self.E)
+
+    def errors(self, motion: wb.Trajectory) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Of the end's position [m] and velocity [m/s], and the root mean square velocity of all particles [m/s]."""
+        end, state = self.sim.region("end"), motion.final
+        velocity = state.velocity[0]
+        position = state.position[0, end].mean(dim=0) - torch.tensor(GOAL)
+        return position, velocity[end].mean(dim=0), velocity.square().sum(dim=-1).mean().sqrt()
+
+    def outcome(self) -> wb.Outcome:
+        """Half of the square of the table, whose curvature is the one that SLSQP begins with, and constraints."""
+        position, velocity, speed = self.errors(self.motion())
+        still = {"speed": speed - (0.9 * CLOSE) ** 0.5} if self.rest else {}
+        return wb.Outcome(0.5 * self.table.square().sum(), {"position": position, "velocity": velocity}, still)
+
+    def learn(self, iterations: int) -> wb.History:
+        """Search for the least effort."""
+        unknowns = {"table": wb.Unknown(self.table, -1.0, 1.0)}
+        if self.E.requires_grad:
+            unknowns["E"] = wb.Unknown(self.E, SOFT, STIFF, scale=100 * KILO)
+        return wb.minimize(
+            self.outcome, unknowns, wb.methods.SciPy("SLSQP", ftol=1e-4), iterations=iterations,
+            allowed_violation=0.5 * CLOSE, progress=False,
+        )  # fmt: skip
+
+
+def draw(name: str, histories: dict[str, wb.History]) -> None:
+    """Violation and effort over iterations."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
+    for label, history in histories.items():
+        axes[0].semilogy(history.iteration, history.violation, label=label)
+        axes[1].plot(history.iteration, 2 * HOLD * np.array(history.loss), label=label)
+    axes[0].axhline(CLOSE, color="0.5", linewidth=1)
+    axes[0].set(xlabel="iteration", ylabel="largest violation [m, m/s]")
+    axes[1].set(xlabel="iteration", ylabel="effort")
+    axes[1].legend(frameon=False)
+    figure.savefig(HERE / f"{name}.png", dpi=110)
+    plt.close(figure)
+
+
+def main() -> None:
+    """Print the tables, and draw."""
+    chosen = options(__doc__, names=ITERATIONS)
+    sim = arm(chosen.device)
+    print(sim.model.summary(), f"{sim.substeps} substeps", flush=True)
+    for task in chosen.names:
+        histories: dict[str, wb.History] = {}
+        print(
+            f"{task} at rest\n| arm | position [m] | velocity [m/s] | mean squared velocity | effort | of E = 300 | "
+            "first met | E [kPa] | search |\n|---|---|---|---|---|---|---|---|---|"
+        )
+        for name, (modulus, designed) in ARMS.items():
+            began, experiment = time.perf_counter(), Experiment(sim, modulus, designed, task == "arm")
+            found = histories[name] = experiment.learn(ITERATIONS[task])
+            seconds = time.perf_counter() - began
+            with torch.no_grad():
+                motion = experiment.motion()
+            position, velocity, speed = (error.norm().item() for error in experiment.errors(motion))
+            effort, E = motion.control.square().sum().item(), experiment.E.detach() / KILO
+            first = next((f"iteration {i}" for i, v in enumerate(found.violation) if v < CLOSE), "never")
+            ratio = found.loss[found.best] / histories["E = 300"].loss[histories["E = 300"].best]
+            print(
+                f"| {name} | {position:.1e} | {velocity:.1e} | {speed**2:.1e} | {effort:.2f} | {ratio:.1%} | {first} | "
+                f"{E.mean():.0f} ({E.min():.0f} to {E.max():.0f}) | {found.reason}, {found.episodes[-1]} rollouts, "
+                f"{seconds:.0f} s |",
+                flush=True,
+            )
+            if name in FILMED:
+                film(f"chainqueen_swing_up_{task}_{FILMED[name]}", motion, chosen.out)
+        draw(f"chainqueen_swing_up_{task}", histories)
+
+
+if __name__ == "__main__":
+    main()
