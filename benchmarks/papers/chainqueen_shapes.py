@@ -126,8 +126,8 @@ def lizard() -> wb.Scene:
 
 
 WALKERS = {
-    "rhino": Walker(rhino, 1 / 80, 0.01, sized(200, 3), 0.44, 0.3, 3e-2, 0.98, sized(60, 1)),
-    "lizard": Walker(lizard, 1 / 30, 0.02, sized(150, 3), 0.79, 0.4, 3e-2, 0.98, sized(40, 1)),
+    "rhino": Walker(rhino, 1 / 80, 0.01, sized(200, 3), 0.44, 0.4, 3e-2, 0.98, sized(80, 1)),
+    "lizard": Walker(lizard, 1 / 30, 0.02, sized(150, 3), 0.79, 0.4, 3e-2, 0.98, sized(50, 1)),
 }
 
 
