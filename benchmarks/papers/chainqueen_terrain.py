@@ -22,7 +22,7 @@ DUNES = {"flat": 0.0, "dunes": 0.015}
 """Heights of the dunes above the mean [m]."""
 DUNE = 0.3
 """Distance between dunes [m]; the steepest slope is 17 degrees."""
-SAND = wb.Material(40 * KILO, 0.3, 1.5 * KILO, law="hencky", plasticity=wb.DruckerPrager(friction_angle=33.0))
+SAND = wb.Material(20 * KILO, 0.3, 1.5 * KILO, law="hencky", plasticity=wb.DruckerPrager(friction_angle=33.0))
 LEFT = 0.1
 """Where the robot begins [m]."""
 
@@ -49,7 +49,7 @@ def scene(terrain: str) -> wb.Scene:
 
 
 TERRAINS = {
-    name: Walker(functools.partial(scene, name), DX, 0.01, sized(200, 3), 0.3, 0.25, 1.5e-2, 0.97, sized(55, 1))
+    name: Walker(functools.partial(scene, name), DX, 0.01, sized(200, 3), 0.3, 0.25, 1e-2, 0.98, sized(45, 1))
     for name in DUNES
 }
 
