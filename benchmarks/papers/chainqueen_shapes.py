@@ -138,7 +138,7 @@ def distance(sim: wb.Simulation, motion: wb.Trajectory) -> torch.Tensor:
 
 
 def learn(walker: Walker, device: str | None, seed: int) -> tuple[np.ndarray, wb.Trajectory, wb.Trajectory]:
-    """Distances of all iterations, without what signals cost [m], and the motions before and after."""
+    """Distances of all iterations, without what signals cost [m], and motions before and after."""
     sim = walker.simulation(device)
     policy = wb.controllers.MLP(sim, wb.observers.Clusters(7, "robot"), clock=walker.clock, seed=seed)
 
@@ -159,7 +159,7 @@ def learn(walker: Walker, device: str | None, seed: int) -> tuple[np.ndarray, wb
 def run(
     walker: Walker, name: str, device: str | None, seed: int, out: Path | None
 ) -> tuple[np.ndarray, float, float, float]:
-    """Distances of all iterations, before and after [m], and seconds of the processor; draws the motions of the first."""
+    """Distances of all iterations, before and after [m], and seconds of the processor; draws the first motions."""
     began = time.process_time()
     distances, *motions = learn(walker, device, seed)
     seconds = time.process_time() - began
