@@ -22,7 +22,8 @@ ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 PAPERS = {
     "chainqueen_arm_length": "float32", "chainqueen_biped": "float32", "chainqueen_codesign": "float32",
-    "chainqueen_identification": "float32", "chainqueen_swing_up": "float64", "chainqueen_walkers": "float32",
+    "chainqueen_identification": "float32", "chainqueen_shapes": "float32", "chainqueen_swing_up": "float64",
+    "chainqueen_terrain": "float32", "chainqueen_walkers": "float32",
     "cronos_beam": "float64", "cronos_cylinder": "float32", "cronos_design": "float32", "cronos_energy": "float64",
     "cronos_frequencies": "float64", "cronos_gait": "float32", "cronos_robots": "float32", "cronos_speed": "float32",
     "diffhand_minima": "float32", "diffhand_tasks": "float32", "softbody_bridges": "float64", "softbody_cantilever": "float64",
@@ -32,6 +33,7 @@ PAPERS = {
 LONG = {
     "chainqueen_arm_length",
     "chainqueen_codesign",
+    "chainqueen_shapes",
     "chainqueen_walkers",
     "cronos_design",
     "cronos_gait",
@@ -41,7 +43,7 @@ LONG = {
     "softbody_cloth",
 }
 """Scripts that take more than a few seconds."""
-WORDS = {"softbody_bridges": ["suspension", "--quick"]}
+WORDS = {"chainqueen_shapes": ["rhino", "lizard"], "softbody_bridges": ["suspension", "--quick"]}
 NEEDS = {"diffhand_minima": ["cma"], "diffhand_tasks": ["cma"], "softbody_bridges": ["cma", "nlopt"], "softbody_cloth": ["trimesh"], "softbody_memory": ["/proc/self/status"]}  # fmt: skip
 PEERS = {
     "taichi_mpm": ["taichi"], "newton_springs": ["newton"], "newton_chain": ["newton", "mujoco"],

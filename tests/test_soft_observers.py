@@ -156,6 +156,20 @@ def test_accelerations_of_clusters_are_changes_of_their_velocities():
     assert Centroid(acceleration=True).bind(sim)(first).shape == (1, 9)
 
 
+def test_clusters_are_measured_in_lengths_of_their_own_bodies():
+    """A bed of sand beside the robot, four times as long, changes nothing."""
+    robot = SoftBody("robot", SQUARE.shape, SQUARE.material, {"all": SQUARE.shape})
+    bed = SoftBody("bed", Box((0.75, 0.25), (1.75, 0.5)), SQUARE.material)
+    seen = []
+    for bodies in ([robot], [robot, bed]):
+        sim = wb.Simulation(wb.Scene(bodies), SOLVERS["mpm"](1 / 16), 1e-3, 4)
+        x = sim.state().position
+        seen.append(Clusters(2, "all").bind(sim)(sim.state(position=x + 0.05, velocity=0.1 + x * 0.0)))
+    assert_is(seen[1], seen[0].numpy())
+    between = 0.25 - 1 / 32  # from the first particle to the last
+    assert_is(seen[0], np.tile([0.05, 0.05, 0.1, 0.1], (1, 2)) / between)
+
+
 def test_a_delayed_observation_is_that_of_earlier_calls_until_it_forgets():
     sim = simulation("springs", worlds=2)
     plain, late = Centroid().bind(sim), Delayed(Centroid(), 2).bind(sim)

@@ -24,7 +24,8 @@ class Clusters:
     """Positions and velocities of k-means clusters of the matter at rest.
 
     The observation is scaled for a neural network: the displacement of the centre of mass of each cluster from rest, in
-    lengths of the robot [1], then its velocity in lengths per second [1/s].
+    lengths of the robot [1], then its velocity in lengths per second [1/s]. The robot is all bodies that have matter in
+    the clusters; others, such as the sand that it walks on, do not count.
 
     Attributes:
         count: Number of clusters.
@@ -92,7 +93,8 @@ def _observation(
     matter = simulation.model.matter
     rest = simulation.state()
     like = rest.position
-    length = float((matter.position.max(0) - matter.position.min(0)).max())
+    robot = np.isin(matter.body, matter.body[chosen])
+    length = float(np.ptp(matter.position[robot], axis=0).max())
     mass = (matter.density * matter.volume)[chosen]
     weights = np.zeros((count, len(matter)))
     weights[label, chosen] = mass

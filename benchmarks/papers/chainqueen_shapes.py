@@ -1,0 +1,198 @@
+"""ChainQueen section 5.2, figures 7 and 9: robots from files learn to walk: a silhouette in 2D and a mesh in 3D.
+
+    python benchmarks/papers/chainqueen_shapes.py [rhino] [lizard] [--seeds 5] [--processes 2]
+
+The script draws a rhinoceros to a PNG and writes the surface of a lizard to an STL; both robots are what
+`wb.load_silhouette` and `wb.load_mesh` read from these. The rhinoceros has two chambers side by side in each foot, the
+lizard two in each leg and one in each side of its trunk and of its tail. A perceptron sees seven clusters and a clock,
+and drives all pressures. Writes ``chainqueen_shapes.png`` and film strips beside this file.
+"""
+
+import argparse
+import dataclasses
+import itertools
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+from chainqueen_codesign import interval
+from chainqueen_common import KILO, curves, film, in_processes, options, sized, wb
+
+from warpbots.contact import sampled_surface
+
+FLOOR = 0.1
+"""Height of the floor in 2D [m]."""
+OUTLINE = (
+    (80, 0), (80, 110), (40, 150), (40, 235), (100, 290), (210, 275), (300, 305), (370, 320), (420, 290), (440, 320),
+    (465, 280), (530, 235), (580, 290), (595, 215), (590, 165), (550, 135), (490, 130), (465, 125), (450, 95),
+    (450, 0), (345, 0), (345, 100), (265, 85), (185, 100), (185, 0),
+)  # fmt: skip
+"""The rhinoceros, which looks to the right [mm]."""
+FEET = {"hind": (80, 185), "front": (345, 450)}
+"""From where to where its feet reach [mm]."""
+SCALE = 0.8
+"""Of the rhinoceros [mm per mm of `OUTLINE`]."""
+LIMBS = {
+    "head": ((0.50, 0.0, 0.14), (0.56, 0.0, 0.14), 0.06),
+    "trunk": ((0.16, 0.0, 0.14), (0.44, 0.0, 0.14), 0.07),
+    "tail": ((-0.14, 0.0, 0.12), (0.12, 0.0, 0.14), 0.05),
+} | {
+    f"{end} {side}": ((x, y * 0.04, 0.14), (x, y * 0.15, 0.05), 0.05)
+    for end, x in (("hind", 0.18), ("front", 0.42))
+    for side, y in (("left", 1.0), ("right", -1.0))
+}
+"""The lizard: ends [m] and radius [m] of each limb."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Walker:
+    """A robot that learns to walk.
+
+    Attributes:
+        scene: Makes its scene, in which it is the region "robot" and all actuators are pressures.
+        dx: Size of a cell of MPM [m].
+        dt: Length of a control interval [s].
+        steps: Number of control intervals.
+        length: Of the robot along x [m].
+        clock: Period of the clock that the controller sees [s].
+        lr: Learning rate of Adam in the first iteration, which decays.
+        decay: Ratio of the learning rates of an iteration and the one before.
+        iterations: Of Adam.
+    """
+
+    scene: Callable[[], wb.Scene]
+    dx: float
+    dt: float
+    steps: int
+    length: float
+    clock: float
+    lr: float
+    decay: float
+    iterations: int
+
+    def simulation(self, device: str | None) -> wb.Simulation:
+        """The robot under MPM; rollouts keep all states for their gradient, which is the fastest."""
+        return wb.Simulation(self.scene(), wb.MPM(dx=self.dx), self.dt, device=device, checkpoints=wb.Checkpoints.all())
+
+
+def rhino() -> wb.Scene:
+    """The robot from a silhouette; pressures reach 2 in the paper's units."""
+    from PIL import Image, ImageDraw, ImageFilter
+
+    pixels = Image.new("L", (660, 360), "white")
+    ImageDraw.Draw(pixels).polygon([(x + 20, 340 - y) for x, y in OUTLINE], fill="black")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "rhino.png"
+        pixels.filter(ImageFilter.GaussianBlur(6)).save(file)
+        shape = wb.load_silhouette(file, 0.32 * SCALE, (0.1, FLOOR))
+    chambers = {}
+    for foot, (left, right) in FEET.items():
+        edges = 0.1 + SCALE * (np.array([left, 0.5 * (left + right), right]) - OUTLINE[2][0]) * 1e-3
+        for side, (low, high) in zip(("back", "front"), itertools.pairwise(edges), strict=True):
+            chambers[f"{foot} {side}"] = wb.shapes.Box((low, FLOOR), (high, FLOOR + 0.1 * SCALE))
+    body = wb.SoftBody("rhino", shape, wb.Material(10 * KILO, 0.3, KILO), {"robot": shape} | chambers)
+    pressures = [wb.Pressure(name, name, 2 * KILO) for name in chambers]
+    ground = wb.floor(FLOOR, friction=0.5, dim=2)
+    return wb.Scene([body], pressures, [ground], gravity=(0.0, -2.0), domain=((-0.4, 0.0), (2.5, 0.8)))
+
+
+def lizard() -> wb.Scene:
+    """The robot from a mesh; pressures reach 2 in the paper's units."""
+    import trimesh
+
+    box, limbs = wb.shapes.Box, wb.shapes.Union([wb.shapes.Capsule(*limb) for limb in LIMBS.values()])
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "lizard.stl"
+        trimesh.Trimesh(*sampled_surface(limbs, *limbs.bounds, 0.01)).export(file)
+        shape = wb.load_mesh(file)
+    chambers = {}
+    for (end, x), (side, y) in itertools.product((("hind", 0.18), ("front", 0.42)), (("left", 1.0), ("right", -1.0))):
+        low, high = sorted((y * 0.07, y * 0.2))
+        chambers[f"{end} {side} back"] = box((x - 0.05, low, 0.0), (x, high, 0.2))
+        chambers[f"{end} {side} front"] = box((x, low, 0.0), (x + 0.05, high, 0.2))
+    for side, y in (("left", 1.0), ("right", -1.0)):
+        low, high = sorted((0.0, y * 0.07))
+        chambers[f"trunk {side}"] = box((0.16, low, 0.0), (0.44, high, 0.3))
+        chambers[f"tail {side}"] = box((-0.2, low, 0.0), (0.09, high, 0.3))
+    body = wb.SoftBody("lizard", shape, wb.Material(10 * KILO, 0.3, KILO), {"robot": shape} | chambers)
+    pressures = [wb.Pressure(name, name, 2 * KILO) for name in chambers]
+    return wb.Scene(
+        [body], pressures, [wb.floor(friction=0.5)], gravity=(0.0, 0.0, -2.0),
+        domain=((-0.5, -0.5, 0.0), (2.5, 0.5, 0.5)),
+    )  # fmt: skip
+
+
+WALKERS = {
+    "rhino": Walker(rhino, 1 / 80, 0.01, sized(200, 3), 0.44, 0.4, 3e-2, 0.98, sized(60, 1)),
+    "lizard": Walker(lizard, 1 / 30, 0.02, sized(150, 3), 0.79, 0.4, 3e-2, 0.98, sized(40, 1)),
+}
+
+
+def distance(sim: wb.Simulation, motion: wb.Trajectory) -> torch.Tensor:
+    """How far the centre of mass of the robot has come along x [m]."""
+    place = sim.center_of_mass(motion.final, "robot") - sim.center_of_mass(sim.state(), "robot")
+    return place[0, 0]
+
+
+def learn(walker: Walker, device: str | None, seed: int) -> tuple[np.ndarray, wb.Trajectory, wb.Trajectory]:
+    """Distances of all iterations, without what signals cost [m], and motions before and after."""
+    sim = walker.simulation(device)
+    policy = wb.controllers.MLP(sim, wb.observers.Clusters(7, "robot"), clock=walker.clock, seed=seed)
+
+    def loss() -> torch.Tensor:
+        walk = sim.rollout(policy, walker.steps)
+        return 0.5e-6 * walk.control.square().sum() - distance(sim, walk)
+
+    with torch.no_grad():
+        before = sim.rollout(policy, walker.steps)
+    method = wb.methods.Torch(
+        lr=walker.lr, max_norm=0.1, scheduler=lambda adam: torch.optim.lr_scheduler.ExponentialLR(adam, walker.decay)
+    )
+    history = wb.minimize(loss, policy, method, iterations=walker.iterations, progress=False)
+    with torch.no_grad():
+        return -np.array(history.loss), before, sim.rollout(policy, walker.steps)
+
+
+def run(
+    walker: Walker, name: str, device: str | None, seed: int, out: Path | None
+) -> tuple[np.ndarray, float, float, float]:
+    """Distances of all iterations, before and after [m], and seconds of the processor; draws the first motions."""
+    began = time.process_time()
+    distances, *motions = learn(walker, device, seed)
+    seconds = time.process_time() - began
+    before, after = (distance(motion.simulation, motion).item() for motion in motions)
+    if seed == 0:
+        for motion, when in zip(motions, ("before", "after"), strict=True):
+            film(f"chainqueen_{name}_{when}", motion, out)
+    print(f"{name}, seed {seed}: {before:.3f} -> {after:.3f} m, {seconds:.0f} s", flush=True)
+    return distances, before, after, seconds
+
+
+def experiment(file: str, walkers: Mapping[str, Walker], chosen: argparse.Namespace) -> None:
+    """Let walkers learn from all seeds, print the table, and draw the curves to a file."""
+    jobs = list(itertools.product(chosen.names, range(chosen.seeds)))
+    work = [(walkers[name], name, chosen.device, seed, chosen.out) for name, seed in jobs]
+    found = dict(zip(jobs, in_processes(run, work, chosen.processes), strict=True))
+    print("| walker | before [m] | after [m] | after [body lengths] | after, seed by seed [m] | CPU s a run |")
+    print("|---|---|---|---|---|---|")
+    runs = {}
+    for name in chosen.names:
+        runs[name], *numbers = zip(*(found[name, seed] for seed in range(chosen.seeds)), strict=True)
+        before, after, seconds = (list(values) for values in numbers)
+        lengths = [d / walkers[name].length for d in after]
+        each = ", ".join(f"{d:.3f}" for d in after)
+        cells = [interval(before), interval(after), interval(lengths), each, f"{np.mean(seconds):.0f}"]
+        print("| " + " | ".join((name, *cells)) + " |")
+    curves(file, runs, "distance [m]")
+
+
+def main() -> None:
+    """Print the table, and draw."""
+    experiment("chainqueen_shapes", WALKERS, options(__doc__, seeds=5, names=WALKERS))
+
+
+if __name__ == "__main__":
+    main()
