@@ -29,7 +29,7 @@ def shaped(sim: Simulation[Any], design: Deformation) -> tuple[Any, dict[str, to
     As in ``state, parameters = wb.shape.shaped(sim, design)``, then ``sim.rollout(policy, 50, state, **parameters)``.
     Both are differentiable with respect to the numbers of the design, which all worlds share. Materials, regions and
     elements move with the matter: constraints hold the same matter at its new place. Densities, initial velocities,
-    directions of muscles and of constraints, and obstacles stay as they are, and so do the sizes of contact.
+    directions of muscles, fibres and constraints, and obstacles stay as they are, and so do the sizes of contact.
 
     Args:
         sim: The simulation of the bodies as they were built.
