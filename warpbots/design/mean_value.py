@@ -1,0 +1,88 @@
+"""Mean value coordinates of closed triangle meshes.
+
+Ju, Schaefer & Warren 2005, "Mean value coordinates for closed triangular meshes". With r_i = p_i - x, the unit sphere
+around x sees a triangle as a spherical one, over which the integral of the unit normals is
+
+    m = 1/2 sum_i theta_i n_i,   n_i = r_{i+1} x r_{i+2} / |...|,   theta_i the angle between r_{i+1} and r_{i+2}
+
+and the weights of its corners are the solution of sum_i w_i r_i = m:
+
+    w_i = (n_i . m) / (n_i . r_i)
+
+Over a closed mesh the normals add up to zero, so that sum_i w_i (p_i - x) = 0: after normalisation the weights add up
+to one and reproduce x, and with it every linear function. Cross products are those with an edge, r_{i+1} x (p_{i+2} -
+p_{i+1}), and the denominators those of the face's normal, which keep their digits close to a face and far away.
+
+Close to the plane of a face the quotient has few digits; there the system itself is solved, which leaves no residual
+whatever its condition. On a face, an edge or a vertex the coordinates are the barycentric ones.
+"""
+
+import torch
+
+__all__ = ["mean_value_weights"]
+
+_CHUNK = 1 << 21
+"""Pairs of points and faces that are looked at together."""
+
+_FLAT = 1e-3
+"""Six times the volume of a tetrahedron on a face, per product of the edges at the point, below which it is flat."""
+
+_ON = 1e-14
+"""How far a point on a face may be from it, per length of the face, and its barycentric coordinates below zero."""
+
+
+def mean_value_weights(points: torch.Tensor, vertices: torch.Tensor, faces: torch.Tensor) -> torch.Tensor:
+    """Mean value coordinates of points with respect to the vertices of a closed triangle mesh.
+
+    Differentiable with respect to the points, but for those on the mesh, where the coordinates have a kink.
+
+    Args:
+        points: Points anywhere [m], shape (n, 3), float64.
+        vertices: Vertices [m], shape (k, 3), float64.
+        faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
+
+    Returns:
+        Weights [1], shape (n, k); each row adds up to one.
+    """
+    size = max(1, _CHUNK // len(faces))
+    return torch.cat([_weights(part, vertices, faces) for part in points.split(size)])
+
+
+def _weights(points: torch.Tensor, vertices: torch.Tensor, faces: torch.Tensor) -> torch.Tensor:
+    """The same for a few points."""
+    corner = vertices[faces]  # (m, 3 corners, 3)
+    r = corner - points[:, None, None]  # (n, m, 3 corners, 3)
+    first, second = r.roll(-1, dims=2), r.roll(-2, dims=2)
+    cross = torch.linalg.cross(first, (corner.roll(-2, dims=1) - corner.roll(-1, dims=1))[None])
+    sine = torch.linalg.vector_norm(cross, dim=-1)
+    angle = torch.atan2(sine, (first * second).sum(-1))
+    unit = cross / sine.clamp(min=torch.finfo(sine.dtype).tiny)[..., None]
+    m = 0.5 * (angle[..., None] * unit).sum(dim=2)  # (n, m, 3)
+    normal = torch.linalg.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
+    det = (r[:, :, 0] * normal).sum(-1)  # (n, m): six times the volume of the tetrahedron
+    flat = det.abs() <= _FLAT * torch.linalg.vector_norm(r, dim=-1).prod(dim=-1)
+    w = (cross * m[:, :, None]).sum(-1) / torch.where(flat, 1.0, det)[..., None]
+    n, f = flat.nonzero(as_tuple=True)
+    w = w.index_put((n, f), _solved(r[n, f], m[n, f]))
+    weights = torch.zeros(len(points), len(vertices), dtype=points.dtype, device=points.device)
+    weights = weights.index_add(1, faces.reshape(-1), w.reshape(len(points), -1))
+    weights = weights / weights.sum(dim=1, keepdim=True)
+    inside = _barycentric(r[n, f].detach(), normal[f])
+    on = (inside.min(dim=-1).values >= -_ON) & (det[n, f].abs() <= _ON * normal[f].norm(dim=-1) ** 1.5)
+    for p, face, share in zip(n[on], f[on], inside[on], strict=True):  # on an edge any of its faces will do
+        own = torch.zeros_like(weights[0]).index_put((faces[face],), share)
+        weights = weights.index_put((p,), own)
+    return weights
+
+
+def _barycentric(r: torch.Tensor, normal: torch.Tensor) -> torch.Tensor:
+    """Barycentric coordinates of the feet of points in the planes of faces [1], shape (..., 3)."""
+    areas = torch.linalg.cross(r.roll(-1, dims=-2), r.roll(-2, dims=-2))
+    return (areas * normal[..., None, :]).sum(-1) / (normal * normal).sum(-1, keepdim=True)
+
+
+def _solved(r: torch.Tensor, m: torch.Tensor) -> torch.Tensor:
+    """The smallest w with sum_i w_i r_i = m, for corners nearly in a plane through the point, shape (..., 3)."""
+    size = torch.linalg.vector_norm(r, dim=-1).clamp(min=torch.finfo(r.dtype).tiny)
+    inverse = torch.linalg.pinv((r / size[..., None]).transpose(-1, -2), rtol=1e-15)
+    return (inverse @ m[..., None])[..., 0] / size

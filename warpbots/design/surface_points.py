@@ -1,0 +1,83 @@
+"""Points on the surface of a mesh that move with it, and the areas for which they stand."""
+
+import dataclasses
+
+import numpy as np
+import torch
+
+__all__ = ["SurfacePoints", "surface_points"]
+
+_PATCHES = 32
+"""Patches of the surface for each point, which go to the point that is nearest to them."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SurfacePoints:
+    """Points fixed to the faces of a triangle mesh, which share its surface.
+
+    Attributes:
+        faces: Vertices of the faces of the mesh, shape (m, 3), int.
+        face: The face of each point, shape (n,), int.
+        barycentric: Its coordinates there [1], shape (n, 3).
+        share: Fractions of the area of each face that belong to each point [1], shape (n, m).
+    """
+
+    faces: torch.Tensor
+    face: torch.Tensor
+    barycentric: torch.Tensor
+    share: torch.Tensor
+
+    def positions(self, vertices: torch.Tensor) -> torch.Tensor:
+        """Where the points are when the mesh has these vertices [m], shape (n, 3)."""
+        return (self.barycentric.to(vertices)[..., None] * vertices[self.faces[self.face]]).sum(dim=1)
+
+    def areas(self, vertices: torch.Tensor) -> torch.Tensor:
+        """Areas for which they stand when the mesh has these vertices [m^2], shape (n,); together the surface."""
+        corner = vertices[self.faces]
+        normal = torch.linalg.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
+        return self.share.to(vertices) @ (0.5 * torch.linalg.vector_norm(normal, dim=-1))
+
+
+def surface_points(vertices: np.ndarray, faces: np.ndarray, count: int, seed: int = 0) -> SurfacePoints:
+    """About `count` points evenly over a triangle mesh, by Poisson disk sampling.
+
+    Args:
+        vertices: Vertices [m], shape (k, 3).
+        faces: Vertices of the faces, shape (m, 3), int.
+        count: How many points are wanted; there may be a few less.
+        seed: Of the random numbers.
+
+    Raises:
+        ValueError: `count` is below 1.
+    """
+    import trimesh
+    from scipy.spatial import cKDTree
+
+    if count < 1:
+        raise ValueError(f"surface_points: count must be at least 1, got {count}")
+    mesh = trimesh.Trimesh(vertices, faces, process=False)
+    points, face = trimesh.sample.sample_surface_even(mesh, count, seed=seed)
+    barycentric = trimesh.triangles.points_to_barycentric(mesh.triangles[face], points)
+    patch_face, patches = _patches(mesh.triangles, mesh.area_faces, _PATCHES * len(points))
+    _, nearest = cKDTree(points).query(patches)
+    per_face = np.bincount(patch_face, minlength=len(mesh.faces))
+    share = np.zeros((len(points), len(mesh.faces)))
+    np.add.at(share, (nearest, patch_face), 1.0 / per_face[patch_face])
+    return SurfacePoints(*(torch.as_tensor(np.array(a)) for a in (mesh.faces, face, barycentric, share)))
+
+
+def _patches(triangles: np.ndarray, areas: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Faces, and centres [m], of about `count` patches of one area: each face cut into s^2 equal triangles."""
+    cuts = np.ceil(np.sqrt(count * areas / areas.sum())).astype(int).clip(1)
+    face, found = [], []
+    for s in np.unique(cuts):
+        i, j = (a.ravel() for a in np.mgrid[:s, :s])
+        low, high = (i + j < s), (i + j < s - 1)
+        u = np.concatenate([(i + 1 / 3)[low], (i + 2 / 3)[high]]) / s
+        v = np.concatenate([(j + 1 / 3)[low], (j + 2 / 3)[high]]) / s
+        own = np.flatnonzero(cuts == s)
+        corner = triangles[own]
+        weights = np.stack([1.0 - u - v, u, v], axis=1)
+        found.append(np.einsum("pk,mkd->mpd", weights, corner).reshape(-1, 3))
+        face.append(np.repeat(own, len(u)))
+    return np.concatenate(face), np.concatenate(found)
