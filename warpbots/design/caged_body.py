@@ -1,0 +1,208 @@
+"""Rigid bodies whose meshes follow the handles of cages, and what they are as parameters of `warpbots.Articulated`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from warpbots.design.cage import Cage
+from warpbots.design.mass_properties import mass_properties
+from warpbots.design.surface_points import surface_points
+from warpbots.scene import Cloud, RigidBody
+from warpbots.scene.shapes import TriangleMesh
+from warpbots.simulation import Simulation
+
+__all__ = ["CagedBody", "designed_parameters"]
+
+
+class CagedBody:
+    """A rigid body whose mesh is in a cage.
+
+    Weights are computed once; a design moves the handles. Everything is in the frame of the body, which does not move
+    with them.
+
+    Attributes:
+        name: Name of the body.
+        vertices: Vertices of its mesh with the handles at rest [m], shape (n, 3), float64.
+        faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
+        cage: The cage.
+        density: Density [kg/m^3].
+        contacts: Contact points that move with the mesh, a `SurfacePoints`, or None.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        vertices: np.ndarray,
+        faces: np.ndarray,
+        cage: Cage,
+        density: float = 1000.0,
+        points: int = 0,
+    ):
+        """Compute the weights of the vertices.
+
+        Args:
+            name: Name of the body.
+            vertices: Vertices of a closed mesh within the cage [m], shape (n, 3).
+            faces: Vertices of its faces, counter-clockwise seen from outside, shape (m, 3), int.
+            cage: The cage.
+            density: Density [kg/m^3].
+            points: About how many contact points to spread over the mesh.
+
+        Raises:
+            ValueError: The mesh is not within the cage, or has no volume.
+        """
+        self.name, self.cage, self.density = name, cage, density
+        self.vertices = torch.tensor(np.asarray(vertices), dtype=torch.float64)
+        self.faces = torch.tensor(np.asarray(faces), dtype=torch.int64)
+        volume = mass_properties(self.vertices, self.faces).volume.item()
+        if not volume > 0.0:
+            raise ValueError(
+                f"CagedBody {name!r}: its mesh encloses {volume:.3g} m^3, which must be positive: it must be closed, "
+                f"with faces counter-clockwise seen from outside"
+            )
+        try:
+            self.weights = cage.weights(self.vertices)
+        except ValueError as fault:
+            raise ValueError(f"CagedBody {name!r}: {fault}") from None
+        self.contacts = surface_points(vertices, faces, points) if points else None
+
+    @property
+    def rest(self) -> torch.Tensor:
+        """The handles at rest [m], shape (k, 3)."""
+        return torch.tensor(self.cage.handles)
+
+    def deformed(self, handles: torch.Tensor) -> torch.Tensor:
+        """Vertices of the mesh where the handles have moved [m], shape (n, 3).
+
+        Args:
+            handles: Where the handles are [m], shape (k, 3).
+
+        Raises:
+            ValueError: They have another shape, or turn the mesh inside out; the handle that does most of it is named.
+        """
+        if tuple(handles.shape) != self.cage.handles.shape:
+            raise ValueError(
+                f"CagedBody {self.name!r}: handles must have shape {self.cage.handles.shape}, got "
+                f"{tuple(handles.shape)}"
+            )
+        vertices = self.weights @ handles.to(self.weights)
+        volume = mass_properties(vertices.detach(), self.faces).volume.item()
+        if not volume > 0.0:
+            at = self._culprit(handles.detach())
+            raise ValueError(
+                f"CagedBody {self.name!r}: its handles turn it inside out, the mesh encloses {volume:.3g} m^3; handle "
+                f"{at} at {handles[at].tolist()} m does most of it, which was at {self.cage.handles[at].tolist()} m: "
+                f"change the design less"
+            )
+        return vertices
+
+    def _culprit(self, handles: torch.Tensor) -> int:
+        """The handle that takes most volume, of its mesh half-way to where handles are."""
+        with torch.enable_grad():
+            half = (0.5 * (self.rest + handles.to(self.rest))).requires_grad_()
+            volume = mass_properties(self.weights @ half, self.faces).volume
+            (slope,) = torch.autograd.grad(volume, half)
+        return int((slope * (handles.to(self.rest) - self.rest)).sum(dim=1).argmin())
+
+    def carried(self, points: Sequence[Sequence[float]] | torch.Tensor, handles: torch.Tensor) -> torch.Tensor:
+        """Where points of the cage go with its handles [m], such as ends and origins of joints, shape (n, 3).
+
+        Args:
+            points: Points with the handles at rest, on the cage or in it [m], shape (n, 3).
+            handles: Where the handles are [m], shape (k, 3).
+
+        Raises:
+            ValueError: A point is outside of the cage.
+        """
+        at_rest = torch.as_tensor(points, dtype=torch.float64)
+        return self.cage.weights(at_rest) @ handles.to(torch.float64)
+
+    def rigid_body(self, handles: torch.Tensor | None = None, **options: Any) -> RigidBody:
+        """The body as a part of a scene.
+
+        Args:
+            handles: Where the handles are [m], shape (k, 3); None for rest.
+            **options: Further fields of `RigidBody`, such as `position`.
+        """
+        handles = self.rest if handles is None else handles.detach()
+        vertices = self.deformed(handles)
+        if self.contacts is not None:
+            cloud = Cloud(self.contacts.positions(vertices).numpy(), self.contacts.areas(vertices).numpy())
+            options = {"points": cloud} | options
+        return RigidBody(self.name, TriangleMesh(vertices.numpy(), self.faces.numpy()), self.density, **options)
+
+
+def designed_parameters(
+    sim: Simulation[Any],
+    bodies: Mapping[CagedBody, torch.Tensor],
+    joints: Mapping[str, tuple[CagedBody, Sequence[float]]] | None = None,
+) -> dict[str, torch.Tensor]:
+    """Parameters of articulated bodies whose handles have moved, for `Simulation.step` and `rollout`.
+
+    Masses, centres and moments of inertia are those of the deformed meshes, contact points and their areas those of
+    their surfaces. All is differentiable with respect to the handles; what is not designed keeps its value.
+
+    Args:
+        sim: A simulation of a scene that has the bodies, under `Articulated`.
+        bodies: Where the handles of each designed body are [m], shape (k, 3).
+        joints: For joints whose origin moves with a designed body, by name: the body, which is their parent, and the
+            origin in its frame with the handles at rest [m], shape (3,).
+
+    Returns:
+        Parameters by name, shape (worlds, ...).
+
+    Raises:
+        KeyError: There is no such body or joint in the simulation.
+        ValueError: Handles turn a mesh inside out, or a joint has another parent.
+    """
+    values = {name: sim.parameter(name) for name in ("mass", "center_of_mass", "inertia")}
+    meshes = {body: body.deformed(handles) for body, handles in bodies.items()}
+    robot = sim.model.robot
+    for body, vertices in meshes.items():
+        found = mass_properties(vertices, body.faces, body.density)
+        own = {"mass": found.mass, "center_of_mass": found.center, "inertia": found.inertia}
+        row = torch.tensor([robot.body(body.name)])
+        values = {name: _put(values[name], row, value[None]) for name, value in own.items()}
+    touching = [body for body in bodies if body.contacts is not None]
+    if touching and "contact_point" in sim.parameters():
+        values |= {name: sim.parameter(name) for name in ("contact_point", "contact_area")}
+        rows = robot.contact_points
+        for body in touching:
+            row = torch.as_tensor(np.asarray(rows[robot.body(body.name)]))
+            if len(row):  # a body that nothing can touch has no points in the model
+                own = body.contacts
+                values["contact_point"] = _put(values["contact_point"], row, own.positions(meshes[body]))
+                values["contact_area"] = _put(values["contact_area"], row, own.areas(meshes[body]))
+    if joints:
+        values["joint_position"] = _origins(sim, bodies, joints)
+    return values
+
+
+def _origins(
+    sim: Simulation[Any],
+    bodies: Mapping[CagedBody, torch.Tensor],
+    joints: Mapping[str, tuple[CagedBody, Sequence[float]]],
+) -> torch.Tensor:
+    """Origins of joints in the frames of their parents' joints [m], shape (worlds, n_joints, 3)."""
+    robot, found = sim.model.robot, sim.parameter("joint_position")
+    names = {joint.name: i for i, joint in enumerate(robot.joints)}
+    for name, (body, origin) in joints.items():
+        if name not in names:
+            raise KeyError(f"designed_parameters: there is no joint {name!r}; the scene has {', '.join(names)}")
+        parent = robot.joints[names[name]].parent
+        if parent != body.name:
+            raise ValueError(f"designed_parameters: the parent of joint {name!r} is {parent!r}, not {body.name!r}")
+        k = robot.body(body.name)
+        point = body.carried([list(origin)], bodies[body])[0]
+        q = torch.nn.functional.normalize(sim.parameter("body_rotation")[0, k], dim=0)
+        turned = point + 2.0 * torch.linalg.cross(q[:3], torch.linalg.cross(q[:3], point) + q[3] * point)
+        place = sim.parameter("body_position")[0, k] + turned
+        found = _put(found, torch.tensor([names[name]]), place[None])
+    return found
+
+
+def _put(values: torch.Tensor, row: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
+    """`values`, shape (worlds, n, ...), with those of some rows in all worlds, shape (len(row), ...)."""
+    return values.index_copy(1, row.to(values.device), own.to(values).expand(len(values), *own.shape))
