@@ -63,8 +63,8 @@ def test_it_is_a_rotation_even_of_a_reflection(rng):
 
     In space: a reflection of the plane has the rotation 0/0, and nothing near it is lost.
     """
-    mirrored = nearest_rotation(rng.normal(size=(200, 3, 3)))[0] * [1.0, 1.0, -1.0]
-    R, _ = rotations_and_gradients(mirrored + rng.normal(size=(200, 3, 3)) * 1e-9, np.zeros((200, 3, 3)))
+    mirrored = nearest_rotation(rng.normal(size=(5000, 3, 3)))[0] * [1.0, 1.0, -1.0]
+    R, _ = rotations_and_gradients(mirrored + rng.normal(size=mirrored.shape) * 1e-9, np.zeros(mirrored.shape))
     assert np.abs(np.swapaxes(R, 1, 2) @ R - np.eye(3)).max() < 100 * EPSILON
     assert np.abs(np.linalg.det(R) - 1.0).max() < 100 * EPSILON
 

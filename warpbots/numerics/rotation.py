@@ -163,14 +163,16 @@ def _rotation_3d() -> wp.Function:
     def trace_of_stretch(norm: real, I3: real, constant: real):
         """Largest root of x^4 - 2 norm x^2 - 8 I3 x + constant, for norm = F : F."""
         x = wp.sqrt(real(3.0) * norm)  # not below the root, for s1 + s2 + s3 <= sqrt(3 (s1^2 + s2^2 + s3^2))
+        last = x
         for _ in range(50):  # three or four as a rule, but one bit each where s2 = -s3 makes the root a double one
             value = ((x * x - real(2.0) * norm) * x - real(8.0) * I3) * x + constant
-            if value <= real(0.0):
-                break
             step = value / ((real(4.0) * x * x - real(4.0) * norm) * x - real(8.0) * I3)
+            if step <= real(0.0) or step > last:  # steps only become smaller; at a multiple root rounding makes others
+                break
             x -= step
             if step <= tolerance * x:
                 break
+            last = step
         return x
 
     @wp.func
