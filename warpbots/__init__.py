@@ -68,7 +68,7 @@ from warpbots.tables import scene_table as _scene_table
 from warpbots.trajectory import Trajectory
 
 if TYPE_CHECKING:
-    from warpbots import shape, usd, view
+    from warpbots import design, shape, usd, view
     from warpbots.robots import hold_pose, load_robot, set_down
     from warpbots.solvers import MPM, Articulated, MassSpring, ProjectiveDynamics
 
@@ -136,6 +136,7 @@ __all__ = [
     "minimize",
     "observers",
     "set_down",
+    "design",
     "shape",
     "shapes",
     "usd",
@@ -148,7 +149,7 @@ __version__ = "0.1.0"
 _LOADED_WHEN_USED = {
     **dict.fromkeys(("MPM", "Articulated", "MassSpring", "ProjectiveDynamics"), "warpbots.solvers"),
     **dict.fromkeys(("hold_pose", "load_robot", "set_down"), "warpbots.robots"),
-    **dict.fromkeys(("shape", "usd", "view"), ""),
+    **dict.fromkeys(("design", "shape", "usd", "view"), ""),
 }
 """Names whose modules take long to import, and where they are; nothing for modules."""
 
