@@ -1,20 +1,42 @@
-"""Robots from a few numbers: cages that deform meshes, and what bodies made of these weigh and touch."""
+"""Robots from a few numbers: components in cages, robots assembled of them, and what their bodies weigh and touch."""
 
+from warpbots.design.assembly import Assembly, AssemblyShape
+from warpbots.design.box_component import box_component
 from warpbots.design.cage import Cage, CageMap, box_cage
 from warpbots.design.caged_body import CagedBody, designed_parameters
+from warpbots.design.component import Component, Hinge, Port
+from warpbots.design.hand_parts import joint, knuckle, palm, phalanx, tip
 from warpbots.design.mass_properties import MassProperties, mass_properties
 from warpbots.design.mean_value import mean_value_weights
+from warpbots.design.part import Part
+from warpbots.design.section import Section
 from warpbots.design.surface_points import SurfacePoints, surface_points
+from warpbots.design.tree import Node, chain
 
 __all__ = [
+    "Assembly",
+    "AssemblyShape",
     "Cage",
     "CageMap",
     "CagedBody",
+    "Component",
+    "Hinge",
     "MassProperties",
+    "Node",
+    "Part",
+    "Port",
+    "Section",
     "SurfacePoints",
     "box_cage",
+    "box_component",
+    "chain",
     "designed_parameters",
+    "joint",
+    "knuckle",
     "mass_properties",
     "mean_value_weights",
+    "palm",
+    "phalanx",
     "surface_points",
+    "tip",
 ]

@@ -1,0 +1,254 @@
+"""Robots assembled of components, whose shapes follow a few scale factors."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from warpbots.design.link import links_of, places_of
+from warpbots.design.mass_properties import MassProperties, mass_properties
+from warpbots.design.model_parameters import BodyShape, model_parameters
+from warpbots.design.shape_parameters import shape_parameters
+from warpbots.design.tree import Node, instances_of
+from warpbots.scene import Cloud, Inertia, Joint, RigidBody
+from warpbots.scene.shapes import TriangleMesh, Union
+from warpbots.simulation import Simulation
+
+__all__ = ["Assembly", "AssemblyShape"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class AssemblyShape:
+    """The shape of an assembly under scale factors, differentiable in these.
+
+    Links are in the order of `Assembly.links`, and everything is in the frame of its link.
+
+    Attributes:
+        parts: Vertices of the parts of each link [m], each of shape (n, 3).
+        origins: Origins of the frames of links in those of their parents [m], each of shape (3,); zero for the root.
+        contact_points: Contact points of each link [m], each of shape (n, 3).
+        contact_areas: Areas for which they stand [m^2], each of shape (n,).
+        masses: Mass, centre of mass and moments of inertia of each link.
+        handles: Handles of each instance in the frame of its component [m], each of shape (k, 3).
+        component_origins: Origin of the frame of its component, for each part of each instance [m], each of shape (3,).
+    """
+
+    parts: tuple[tuple[torch.Tensor, ...], ...]
+    origins: tuple[torch.Tensor, ...]
+    contact_points: tuple[torch.Tensor, ...]
+    contact_areas: tuple[torch.Tensor, ...]
+    masses: tuple[MassProperties, ...]
+    handles: tuple[torch.Tensor, ...]
+    component_origins: tuple[tuple[torch.Tensor, ...], ...]
+
+
+class Assembly:
+    """A tree of components as articulated bodies.
+
+    Components that join without a hinge that can turn are one body, a link. The first link has the name of the root,
+    any other that of the hinge that carries it, which is the name of its joint, too. The frame of the first link is
+    that of the root; the others have their origin on the axis of their hinge, and the axes of its component.
+
+    Attributes:
+        instances: The components, parents before children.
+        links: The links, parents before children.
+        density: Density [kg/m^3].
+    """
+
+    def __init__(self, root: Node, constant: Sequence[str] = (), density: float = 1000.0):
+        """Find the links and the free parameters.
+
+        Args:
+            root: The tree of components.
+            constant: Names of parameters that are not free, or patterns of such, as ``"palm.*"``.
+            density: Density [kg/m^3].
+
+        Raises:
+            ValueError: Ports do not fit, two components have one name, a pattern matches no parameter, or density is
+                not positive.
+            KeyError: A component has no such port.
+        """
+        if not density > 0.0:
+            raise ValueError(f"Assembly: density must be positive [kg/m^3], got {density:g}")
+        self.instances, self.density = instances_of(root), density
+        self.links, self._places = links_of(self.instances)
+        self._parameters = shape_parameters(self.instances, constant)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the scale factors."""
+        return self._parameters.names
+
+    @property
+    def rest(self) -> torch.Tensor:
+        """Scale factors of the nominal shape, all 1, shape (n,)."""
+        return torch.ones(len(self.names), dtype=torch.float64)
+
+    def shape(self, factors: torch.Tensor) -> AssemblyShape:
+        """The shape under scale factors.
+
+        Args:
+            factors: Scale factors in the order of `names` [1], shape (n,).
+
+        Raises:
+            ValueError: A factor is not positive, there are more or fewer of them than names, or they turn a link
+                inside out.
+        """
+        sizes = self._parameters.sizes(factors)
+        layouts = [torch.as_tensor(i.component.layout) for i in self.instances]
+        handles = [layout @ own for layout, own in zip(layouts, sizes, strict=True)]
+        component_origins, hinges = places_of(self.instances, self._places, handles)
+
+        def placed(n: int, p: int) -> torch.Tensor:
+            local = self.instances[n].component.weights[p] @ handles[n]
+            return local @ self._places[n][p].rotation.T + component_origins[n][p]
+
+        parts = [tuple(placed(n, p) for n, p in link.parts) for link in self.links]
+        touched = [self._contacts(k, own) for k, own in enumerate(parts)]
+        return AssemblyShape(
+            tuple(parts),
+            tuple(hinges.get(link.hinge, factors.new_zeros(3, dtype=torch.float64)) for link in self.links),
+            tuple(points for points, _ in touched),
+            tuple(areas for _, areas in touched),
+            tuple(self._mass(k, own) for k, own in enumerate(parts)),
+            tuple(handles),
+            tuple(map(tuple, component_origins)),
+        )
+
+    def bodies(
+        self,
+        factors: torch.Tensor | None = None,
+        position: Sequence[float] = (0.0, 0.0, 0.0),
+        rotation: Sequence[Sequence[float]] | np.ndarray = np.eye(3),
+        **options: Any,
+    ) -> list[RigidBody]:
+        """Its links as rigid bodies.
+
+        Args:
+            factors: Scale factors [1], shape (n,); None for the nominal shape.
+            position: Origin of the frame of the first link in the world, with all coordinates at zero [m], shape (3,).
+            rotation: Axes of this frame there: rows of the rotation matrix, shape (3, 3).
+            **options: Further fields of every `RigidBody`, such as `surface` or `color`.
+        """
+        shape = self.shape(self.rest if factors is None else factors.detach())
+        found = []
+        for k, (at, R) in enumerate(self._poses(shape, position, rotation)):
+            link, mass = self.links[k], shape.masses[k]
+            meshes = [
+                TriangleMesh(vertices.numpy(), self._part(n, p).faces)
+                for (n, p), vertices in zip(link.parts, shape.parts[k], strict=True)
+            ]
+            solid = meshes[0] if len(meshes) == 1 else Union(tuple(meshes))
+            inertia = Inertia(mass.mass.item(), mass.center.tolist(), mass.inertia.numpy())
+            own: dict[str, Any] = {"position": at, "rotation": R}
+            if len(shape.contact_points[k]):
+                own["points"] = Cloud(shape.contact_points[k].numpy(), shape.contact_areas[k].numpy())
+            found.append(RigidBody(link.name, solid, self.density, inertia, **own | options))
+        return found
+
+    def joints(
+        self,
+        factors: torch.Tensor | None = None,
+        position: Sequence[float] = (0.0, 0.0, 0.0),
+        rotation: Sequence[Sequence[float]] | np.ndarray = np.eye(3),
+        limits: bool = True,
+        **options: Any,
+    ) -> list[Joint]:
+        """The hinges between its links.
+
+        Args:
+            factors: Scale factors [1], shape (n,); None for the nominal shape.
+            position: As in `bodies`.
+            rotation: As in `bodies`.
+            limits: Whether they are limited to angles at which their parts do not collide.
+            **options: Further fields of every `Joint`, such as `damping`.
+        """
+        shape = self.shape(self.rest if factors is None else factors.detach())
+        found = []
+        for k, (at, R) in enumerate(self._poses(shape, position, rotation)):
+            link = self.links[k]
+            if link.parent >= 0:
+                hinge = self.instances[link.hinge].component.hinge
+                own = {"axis": hinge.axis} | ({"lower": hinge.lower, "upper": hinge.upper} if limits else {})
+                parent = self.links[link.parent].name
+                found.append(Joint(link.name, "revolute", parent, link.name, position=at, rotation=R, **own | options))
+        return found
+
+    def model_parameters(self, sim: Simulation[Any], shape: AssemblyShape) -> dict[str, torch.Tensor]:
+        """Parameters of a model in another shape, for `Simulation.step` and `rollout`.
+
+        Masses, contact points and their areas, and the origins of joints follow; all are differentiable with respect
+        to the scale factors.
+
+        Args:
+            sim: A simulation of a scene with `bodies` and `joints`, under `Articulated`.
+            shape: From `shape`.
+
+        Raises:
+            KeyError: The scene lacks a body or a joint.
+        """
+        columns = zip(shape.masses, shape.contact_points, shape.contact_areas, strict=True)
+        bodies = {link.name: BodyShape(*own) for link, own in zip(self.links, columns, strict=True)}
+        moved = zip(self.links, shape.origins, strict=True)
+        return model_parameters(sim, bodies, {link.name: origin for link, origin in moved if link.parent >= 0})
+
+    def carried(self, name: str, points: Sequence[Sequence[float]], shape: AssemblyShape) -> tuple[str, torch.Tensor]:
+        """Where points of the cage of a component go with its handles, such as the end of a finger.
+
+        Args:
+            name: Name of the instance; where it has a hinge, the points are behind it.
+            points: Points in the frame of the component with the nominal shape, in the cage or on it [m], shape (n, 3).
+            shape: From `shape`.
+
+        Returns:
+            The name of their link, and the points in its frame [m], shape (n, 3).
+
+        Raises:
+            KeyError: There is no such instance.
+            ValueError: A point is outside of the cage.
+        """
+        names = [i.name for i in self.instances]
+        if name not in names:
+            raise KeyError(f"Assembly: there is no component {name!r}; there are {', '.join(names)}")
+        n = names.index(name)
+        place = self._places[n][-1]
+        weights = self.instances[n].component.cage.weights(torch.as_tensor(points, dtype=torch.float64))
+        found = weights @ shape.handles[n] @ place.rotation.T + shape.component_origins[n][-1]
+        return self.links[place.link].name, found
+
+    def _part(self, n: int, p: int) -> Any:
+        return self.instances[n].component.parts[p]
+
+    def _mass(self, k: int, parts: Sequence[torch.Tensor]) -> MassProperties:
+        """Mass properties of a link."""
+        link = self.links[k]
+        offsets = np.cumsum([0] + [len(vertices) for vertices in parts])
+        faces = [self._part(n, p).faces + offset for (n, p), offset in zip(link.parts, offsets, strict=False)]
+        found = mass_properties(torch.cat(list(parts)), torch.as_tensor(np.concatenate(faces)), self.density)
+        if not found.volume.item() > 0.0:
+            names = ", ".join(repr(self.instances[n].name) for n in dict.fromkeys(n for n, _ in link.parts))
+            raise ValueError(
+                f"Assembly: the factors turn link {link.name!r} inside out, the meshes of {names} enclose "
+                f"{found.volume.item():.3g} m^3: change the design less"
+            )
+        return found
+
+    def _contacts(self, k: int, parts: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Contact points of a link and their areas."""
+        own = [(self._part(n, p).contacts, v) for (n, p), v in zip(self.links[k].parts, parts, strict=True)]
+        points = [contacts.positions(v) for contacts, v in own if contacts is not None]
+        areas = [contacts.areas(v) for contacts, v in own if contacts is not None]
+        none = parts[0].new_zeros(0)
+        return torch.cat([none.reshape(0, 3), *points]), torch.cat([none, *areas])
+
+    def _poses(
+        self, shape: AssemblyShape, position: Sequence[float], rotation: Sequence[Sequence[float]] | np.ndarray
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Origins and axes of the frames of links in the world, with all coordinates at zero."""
+        poses: list[tuple[np.ndarray, np.ndarray]] = []
+        for link, origin in zip(self.links, shape.origins, strict=True):
+            at, R = poses[link.parent] if poses else (np.asarray(position, float), np.asarray(rotation, float))
+            poses.append((at + R @ origin.numpy(), R @ link.rotation.numpy()))
+        return poses

@@ -1,0 +1,141 @@
+"""Parametric parts of hands: palms, knuckles, joints, phalanges and tips.
+
+Nominal sizes are those of Xu et al. 2021 (DiffHand), whose fingers consist of such parts; the meshes are our own. A part
+lies along x, from its port "in" at the origin to its port "out"; its cage is the frustum between the two. Knuckles and
+joints are hinges of a clevis and a tongue on an axle of standard size, so that they can be scaled along the axle only
+(section III-A of the paper, the fabrication constraint).
+"""
+
+import numpy as np
+
+from warpbots.design.box_component import box_component
+from warpbots.design.component import Component, Hinge
+from warpbots.design.hinge_mesh import hinge_meshes
+from warpbots.design.part import Part
+from warpbots.design.section import Section
+
+__all__ = ["joint", "knuckle", "palm", "phalanx", "tip"]
+
+ROOT = Section(16e-3, 32.4e-3)
+"""Where a finger joins a palm."""
+FINGER = Section(26e-3, 26e-3)
+"""Where the parts of a finger join."""
+
+_ROUNDING = 0.3
+"""How much of the corners of a cross-section is rounded away, 0 for a rectangle and 0.5 for an ellipse [1]."""
+_DOME = 0.1
+"""Height of the dome at the end of a tip, per length [1]."""
+_WEB = 1.2e-3
+"""Thickness of a hinge at its port [m]."""
+
+
+def palm(section: Section = ROOT, length: float = 7e-3, points: int = 4, detail: int = 1) -> Component:
+    """A palm for one finger or two, at its ports "out" and "back", with its frame in the middle.
+
+    Args:
+        section: Of its ports.
+        length: Length between them [m].
+        points: Contact points.
+        detail: How many times finer its mesh is.
+    """
+    block = _block(section, length, (2, 4, 6), detail) - [length / 2.0, 0.0, 0.0]
+    part = Part.of_cells(block, points=points)
+    return box_component("palm", length, section, section, (part,), joins=("out", "back"), centered=True)
+
+
+def phalanx(section: Section = FINGER, length: float = 23.4e-3, points: int = 57, detail: int = 1) -> Component:
+    """A phalanx, with edges that are rounded between its ends.
+
+    Args:
+        section: Of its ports.
+        length: Length between them [m].
+        points: Contact points.
+        detail: How many times finer its mesh is.
+    """
+    block = _block(section, length, (6, 6, 6), detail)
+    _round_edges(block, section, np.sin(np.pi * block[:, 0, 0, 0] / length) ** 2)
+    part = Part.of_cells(block, hidden=((0, 0.0), (0, length)), points=points)
+    return box_component("phalanx", length, section, section, (part,))
+
+
+def tip(section: Section = FINGER, length: float = 22.1e-3, points: int = 54, detail: int = 1) -> Component:
+    """The tip of a finger, with a rounded end.
+
+    Args:
+        section: Of its port and of the face of its cage at its end.
+        length: Length between them [m].
+        points: Contact points.
+        detail: How many times finer its mesh is.
+    """
+    block = _block(section, length, (6, 6, 6), detail)
+    s = (block[:, 0, 0, 0] / length)[:, None, None]
+    rim = (np.abs(block[..., 1:]) / [section.width / 2.0, section.height / 2.0]).max(axis=-1)
+    block[..., 0] -= _DOME * length * s**2 * rim**4
+    _round_edges(block, section, s[:, 0, 0] ** 2)
+    part = Part.of_cells(block, hidden=((0, 0.0),), points=points)
+    return box_component("tip", length, section, section, (part,), joins=("in",))
+
+
+def joint(
+    section: Section = FINGER,
+    length: float = 20.6e-3,
+    axis_at: float = 10.8e-3,
+    points: tuple[int, int] = (8, 32),
+    detail: int = 1,
+) -> Component:
+    """A hinge about y, which bends a finger; its width can be scaled.
+
+    Args:
+        section: Of its ports.
+        length: Length between them [m].
+        axis_at: How far its axis is from its port "in" [m].
+        points: Contact points before and behind the axis.
+        detail: How many times finer its meshes are.
+    """
+    turned = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])  # z to y
+    radius = min(axis_at, length - axis_at) - _WEB
+    across = Section(section.height, section.width)
+    parts, angle = hinge_meshes(length, axis_at, radius, across, across, points, detail)
+    parts = tuple(part.moved(turned) for part in parts)
+    hinge = Hinge((axis_at, 0.0, 0.0), (0.0, 1.0, 0.0), -angle, angle)
+    return box_component("joint", length, section, section, parts, hinge, along="width")
+
+
+def knuckle(
+    root: Section = ROOT,
+    section: Section = FINGER,
+    length: float = 27.5e-3,
+    axis_at: float = 11.5e-3,
+    points: tuple[int, int] = (6, 8),
+    detail: int = 1,
+) -> Component:
+    """A hinge about z, which spreads fingers; its height can be scaled.
+
+    Args:
+        root: Of its port "in".
+        section: Of its port "out".
+        length: Length between them [m].
+        axis_at: How far its axis is from its port "in" [m].
+        points: Contact points before and behind the axis.
+        detail: How many times finer its meshes are.
+    """
+    radius = min(0.5 * root.width, 0.5 * section.width, axis_at - _WEB, length - axis_at - _WEB)
+    parts, angle = hinge_meshes(length, axis_at, radius, root, section, points, detail)
+    hinge = Hinge((axis_at, 0.0, 0.0), (0.0, 0.0, 1.0), -angle, angle)
+    return box_component("knuckle", length, root, section, parts, hinge, along="height")
+
+
+def _block(section: Section, length: float, cells: tuple[int, int, int], detail: int) -> np.ndarray:
+    """Nodes of a box along x, shape (i, j, k, 3)."""
+    size = (length, section.width, section.height)
+    start = (0.0, -section.width / 2.0, -section.height / 2.0)
+    axes = [a + b * np.linspace(0.0, 1.0, detail * n + 1) for a, b, n in zip(start, size, cells, strict=True)]
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+
+
+def _round_edges(nodes: np.ndarray, section: Section, amount: np.ndarray) -> None:
+    """Pull the corners of cross-sections in, by y sqrt(1 - c z^2) and z sqrt(1 - c y^2) in half widths and heights."""
+    half = np.array([section.width, section.height]) / 2.0
+    y, z = np.moveaxis(nodes[..., 1:] / half, -1, 0)
+    c = _ROUNDING * amount[:, None, None]
+    nodes[..., 1], nodes[..., 2] = half[0] * y * np.sqrt(1.0 - c * z * z), half[1] * z * np.sqrt(1.0 - c * y * y)

@@ -1,0 +1,101 @@
+"""Meshes of hinges: a clevis, whose two cheeks hold an axle, and the tongue between them."""
+
+import math
+
+import numpy as np
+
+from warpbots.design.part import Part
+from warpbots.design.section import Section
+
+__all__ = ["hinge_meshes"]
+
+_SLIT = 0.3e-3
+"""Clearance between faces that move past each other [m]."""
+_TONGUE = 0.4
+"""Thickness of the tongue per height of the hinge [1]."""
+_BESIDE = 0.7
+"""Where the cheeks have vertices between their sides, per half height [1]."""
+
+
+def hinge_meshes(
+    length: float,
+    axis_at: float,
+    radius: float,
+    start: Section,
+    end: Section,
+    points: tuple[int, int] = (0, 0),
+    detail: int = 1,
+) -> tuple[tuple[Part, Part], float]:
+    """Both parts of a hinge along x that turns about z, and the angle at which they collide [rad].
+
+    Cheeks and tongue end in half cylinders around the axis, so that only the blocks behind these limit the angle. With
+    half widths a and b at a distance r from the axis, they collide at pi - 2 atan(min(a, b) / r).
+
+    Args:
+        length: Length of the hinge [m].
+        axis_at: How far its axis is from its start [m].
+        radius: How far the blocks are from the axis [m].
+        start: Cross-section at the start.
+        end: Cross-section at the end.
+        points: Contact points of clevis and tongue.
+        detail: How many times finer the meshes are.
+    """
+    faces = axis_at - radius, axis_at + radius
+    ends = [0.0, length]
+    height = float(np.interp(faces, ends, [start.height, end.height]).min()) / 2.0
+    widths = np.interp(faces, ends, [start.width, end.width]) / 2.0
+    slit = _TONGUE * height
+    beside = np.array([_BESIDE * height, height])
+
+    def part(origin: float, face: float, half: float, cheeks: bool, count: int) -> Part:
+        across = half * np.linspace(-1.0, 1.0, 2 * detail + 1)
+        levels = np.concatenate([-beside[::-1], across, beside])
+        held = (
+            np.abs(levels[1:] + levels[:-1]) > 2.0 * half if cheeks else np.abs(levels[1:] + levels[:-1]) < 2.0 * half
+        )
+        nodes, filled = _eye_on_block(origin, face, axis_at, radius - _SLIT, levels, held, detail)
+        outer = np.interp(nodes[..., 0], ends, [start.width / 2.0, end.width / 2.0])
+        nodes[:, 0, :, 1], nodes[:, -1, :, 1] = -outer[:, 0], outer[:, -1]
+        profile = np.interp(
+            nodes[..., 0], [0.0, *faces, length], [start.height / 2.0, height, height, end.height / 2.0]
+        )
+        nodes[..., 2] *= profile / height
+        hidden = ((0, origin), (0, face), (2, -half), (2, half))
+        return Part.of_cells(nodes, filled, hidden, count)
+
+    clevis = part(0.0, faces[0], slit, True, points[0])
+    tongue = part(length, faces[1], slit - _SLIT, False, points[1])
+    return (clevis, tongue), math.pi - 2.0 * math.atan(float(widths.min()) / radius)
+
+
+def _eye_on_block(
+    origin: float, face: float, axis_at: float, radius: float, levels: np.ndarray, held: np.ndarray, detail: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Grid of a block between two planes of constant x and of a half cylinder about z that stands on it.
+
+    Args:
+        origin: Where the block begins [m].
+        face: Where the half cylinder begins [m].
+        axis_at: Where its axis is [m].
+        radius: Its radius [m].
+        levels: Heights of the nodes [m], shape (k + 1,).
+        held: Between which of them it stands, shape (k,), bool.
+        detail: How many times finer the grid is.
+
+    Returns:
+        Nodes [m], shape (i + 1, j + 1, k + 1, 3), the outermost of axis 1 in the middle, and filled cells.
+    """
+    outward = math.copysign(1.0, face - origin)
+    y = -radius * np.cos(np.linspace(0.0, np.pi, 8 * detail + 1))
+    end = axis_at + outward * np.sqrt(np.maximum(radius**2 - y**2, 0.0))
+    block = np.linspace(origin, face, max(2, round(abs(face - origin) / 4e-3)) * detail + 1)
+    s = np.linspace(0.0, 1.0, 4 * detail + 1)[1:, None]
+    x = np.concatenate([np.repeat(block[:, None], len(y), axis=1), face + s * (end - face)])
+    x = np.concatenate([x[:, :1], x, x[:, -1:]], axis=1)
+    x[len(block) :, [0, -1]] = face
+    nodes = np.stack(np.broadcast_arrays(x[..., None], np.pad(y, 1)[:, None], levels), axis=-1)
+    filled = np.ones(np.array(nodes.shape[:3]) - 1, dtype=bool)
+    filled[len(block) - 1 :] = held
+    filled[len(block) - 1 :, [0, -1]] = False
+    forward = slice(None, None, int(outward))
+    return np.array(nodes[forward]), filled[forward]

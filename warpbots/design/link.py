@@ -1,0 +1,97 @@
+"""Links: components that are joined without a hinge, and where they are in them."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import torch
+
+from warpbots.design.tree import Instance
+
+__all__ = ["Link", "Place", "links_of", "places_of"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Place:
+    """Where a part of a component is, as far as it does not depend on sizes.
+
+    Attributes:
+        link: Number of the link that it belongs to.
+        rotation: Axes of the component in the frame of the link, as columns, shape (3, 3).
+    """
+
+    link: int
+    rotation: torch.Tensor
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Link:
+    """Parts that move as one body.
+
+    Attributes:
+        name: Name of its body, and of the joint that carries it.
+        parent: Number of the link that carries it, -1 for the root.
+        hinge: Number of the instance whose hinge carries it, -1 for the root.
+        parts: Its parts, as numbers of their instances and of parts in these.
+        rotation: Axes of its frame in that of its parent with the angle at zero, as columns, shape (3, 3).
+    """
+
+    name: str
+    parent: int
+    hinge: int
+    parts: tuple[tuple[int, int], ...]
+    rotation: torch.Tensor
+
+
+def links_of(instances: Sequence[Instance]) -> tuple[tuple[Link, ...], tuple[tuple[Place, ...], ...]]:
+    """Links, parents before children, and the place of each part of each instance."""
+    identity = torch.eye(3, dtype=torch.float64)
+    links = [Link(instances[0].name, -1, -1, (), identity)]
+    places: list[tuple[Place, ...]] = []
+    for n, instance in enumerate(instances):
+        if instance.port is None:
+            near = Place(0, identity)
+        else:
+            behind = places[instance.parent][-1]
+            near = Place(behind.link, behind.rotation @ torch.as_tensor(instance.port.rotation))
+        hinge, far = instance.component.hinge, near
+        if hinge is not None and not hinge.locked:
+            links.append(Link(instance.name, near.link, n, (), near.rotation))
+            far = Place(len(links) - 1, identity)
+        places.append((near, far) if hinge is not None else (near,))
+        for part, place in enumerate(places[-1]):
+            link = links[place.link]
+            links[place.link] = dataclasses.replace(link, parts=(*link.parts, (n, part)))
+    return tuple(links), tuple(places)
+
+
+def places_of(
+    instances: Sequence[Instance], places: Sequence[Sequence[Place]], handles: Sequence[torch.Tensor]
+) -> tuple[list[list[torch.Tensor]], dict[int, torch.Tensor]]:
+    """Where parts and hinges are, for handles in the frames of their components.
+
+    Args:
+        instances: The components, parents before children.
+        places: From `links_of`.
+        handles: Handles of each component in its own frame [m], each of shape (k, 3).
+
+    Returns:
+        Origin of the frame of the component in that of the link, for each part of each instance [m], each of shape
+        (3,), and the origin of the frame of a link in that of its parent [m], by the number of its instance.
+    """
+    origins: list[list[torch.Tensor]] = []
+    hinges: dict[int, torch.Tensor] = {}
+    for n, instance in enumerate(instances):
+        near = handles[n].new_zeros(3)
+        if instance.port is not None:
+            behind, rotation = origins[instance.parent][-1], places[instance.parent][-1].rotation
+            near = behind + rotation @ handles[instance.parent][instance.port.handles[0]]
+        own, hinge = [near], instance.component.hinge
+        if hinge is not None:
+            axis = instance.component.hinge_weights @ handles[n]
+            if hinge.locked:
+                own.append(near)
+            else:
+                own.append(-axis)
+                hinges[n] = near + places[n][0].rotation @ axis
+        origins.append(own)
+    return origins, hinges

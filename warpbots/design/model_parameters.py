@@ -1,0 +1,90 @@
+"""Parameters of articulated bodies whose shapes have changed."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from warpbots.design.mass_properties import MassProperties
+from warpbots.simulation import Simulation
+
+__all__ = ["BodyShape", "model_parameters"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class BodyShape:
+    """What a model knows of the shape of a body, in its frame.
+
+    Attributes:
+        mass: Mass, centre of mass and moments of inertia.
+        points: Contact points [m], shape (n, 3).
+        areas: Areas for which they stand [m^2], shape (n,).
+    """
+
+    mass: MassProperties
+    points: torch.Tensor
+    areas: torch.Tensor
+
+
+def model_parameters(
+    sim: Simulation[Any], bodies: Mapping[str, BodyShape], origins: Mapping[str, torch.Tensor]
+) -> dict[str, torch.Tensor]:
+    """Parameters for `Simulation.step` and `rollout`, in all worlds; what is not given keeps its value.
+
+    Args:
+        sim: A simulation under `Articulated`.
+        bodies: Shapes by the names of their bodies.
+        origins: Origins of joints in the frames of their parent bodies [m], each of shape (3,), by name.
+
+    Returns:
+        Parameters by name, shape (worlds, ...).
+
+    Raises:
+        KeyError: There is no such body or joint.
+    """
+    robot = sim.model.robot
+    rows = [robot.body(name) for name in bodies]
+    found = {
+        "mass": _put(sim, "mass", rows, [shape.mass.mass for shape in bodies.values()]),
+        "center_of_mass": _put(sim, "center_of_mass", rows, [shape.mass.center for shape in bodies.values()]),
+        "inertia": _put(sim, "inertia", rows, [shape.mass.inertia for shape in bodies.values()]),
+    }
+    # a body that nothing can touch has no points in the model
+    touching = [(robot.contact_points[k], shape) for k, shape in zip(rows, bodies.values(), strict=True)]
+    touching = [(own, shape) for own, shape in touching if len(own) and len(shape.points)]
+    if touching:
+        at = np.concatenate([own for own, _ in touching])
+        found["contact_point"] = _put(sim, "contact_point", at, torch.cat([shape.points for _, shape in touching]))
+        found["contact_area"] = _put(sim, "contact_area", at, torch.cat([shape.areas for _, shape in touching]))
+    if origins:
+        numbers = {joint.name: i for i, joint in enumerate(robot.joints)}
+        if missing := [name for name in origins if name not in numbers]:
+            raise KeyError(f"model_parameters: there is no joint {missing[0]!r}; the scene has {', '.join(numbers)}")
+        own = [numbers[name] for name in origins]
+        moved = [
+            _in_joint(sim, robot.joints[k].parent, origin) for k, origin in zip(own, origins.values(), strict=True)
+        ]
+        found["joint_position"] = _put(sim, "joint_position", own, moved)
+    return found
+
+
+def _put(
+    sim: Simulation[Any], name: str, rows: Sequence[int] | np.ndarray, own: Sequence[torch.Tensor] | torch.Tensor
+) -> torch.Tensor:
+    """A parameter with some of its rows replaced in all worlds, shape (worlds, n, ...)."""
+    values = sim.parameter(name)
+    stacked = (own if isinstance(own, torch.Tensor) else torch.stack(list(own))).to(values)
+    row = torch.as_tensor(np.asarray(rows, dtype=np.int64), device=values.device)
+    return values.index_copy(1, row, stacked.expand(len(values), *stacked.shape))
+
+
+def _in_joint(sim: Simulation[Any], parent: str | None, origin: torch.Tensor) -> torch.Tensor:
+    """A point of a body in the frame of the joint that carries it [m], shape (3,)."""
+    if parent is None:
+        return origin
+    k = sim.model.robot.body(parent)
+    q = torch.nn.functional.normalize(sim.parameter("body_rotation")[0, k], dim=0)
+    turned = origin + 2.0 * torch.linalg.cross(q[:3], torch.linalg.cross(q[:3], origin) + q[3] * origin)
+    return sim.parameter("body_position")[0, k] + turned

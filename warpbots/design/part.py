@@ -1,0 +1,80 @@
+"""Closed meshes that move as one, with the faces that others can touch."""
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from warpbots.design.grid_mesh import surface_of_cells
+from warpbots.design.mass_properties import mass_properties
+from warpbots.design.surface_points import SurfacePoints, surface_points
+
+__all__ = ["Part"]
+
+_IN_PLANE = 1e-9
+"""How far a vertex may be from a plane that it is in [m]."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Part:
+    """A closed mesh that moves as one.
+
+    Attributes:
+        vertices: Vertices with the handles of its cage at rest [m], shape (n, 3).
+        faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
+        exposed: Which faces other bodies can touch, shape (m,), bool.
+        points: About how many contact points to spread over these.
+
+    Raises:
+        ValueError: The mesh encloses no volume, or points are wanted where nothing is exposed.
+    """
+
+    vertices: np.ndarray
+    faces: np.ndarray
+    exposed: np.ndarray
+    points: int = 0
+
+    def __post_init__(self):
+        volume = mass_properties(torch.as_tensor(self.vertices), torch.as_tensor(self.faces)).volume.item()
+        if not volume > 0.0:
+            raise ValueError(
+                f"Part: its mesh encloses {volume:.3g} m^3, which must be positive: it must be closed, with faces "
+                f"counter-clockwise seen from outside"
+            )
+        if self.points < 0 or (self.points and not np.any(self.exposed)):
+            raise ValueError(f"Part: {self.points} contact points cannot be spread over {self.exposed.sum()} faces")
+
+    @classmethod
+    def of_cells(
+        cls,
+        nodes: np.ndarray,
+        filled: np.ndarray | None = None,
+        hidden: Sequence[tuple[int, float]] = (),
+        points: int = 0,
+    ) -> "Part":
+        """A solid of cells of a structured grid.
+
+        Args:
+            nodes: Positions of the nodes of the grid [m], shape (i + 1, j + 1, k + 1, 3).
+            filled: Which cells belong to the solid, shape (i, j, k), bool; None for all.
+            hidden: Planes in which no face can be touched: axis, and coordinate along it [m].
+            points: About how many contact points to spread over the rest.
+        """
+        cells = np.ones(np.array(nodes.shape[:3]) - 1, dtype=bool) if filled is None else filled
+        vertices, faces = surface_of_cells(nodes, cells)
+        corner = vertices[faces]
+        exposed = np.ones(len(faces), dtype=bool)
+        for axis, plane in hidden:
+            exposed &= (np.abs(corner[..., axis] - plane) > _IN_PLANE).any(axis=1)
+        return cls(vertices, faces, exposed, points)
+
+    def moved(self, rotation: np.ndarray) -> "Part":
+        """The part in a frame that is turned: x' = R x."""
+        return dataclasses.replace(self, vertices=self.vertices @ rotation.T)
+
+    @functools.cached_property
+    def contacts(self) -> SurfacePoints | None:
+        """Its contact points, which move with the mesh, or None."""
+        return surface_points(self.vertices, self.faces[self.exposed], self.points) if self.points else None

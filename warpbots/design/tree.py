@@ -1,0 +1,108 @@
+"""Trees of components: which one joins which, at which port."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+
+from warpbots.design.component import Component, Port
+
+__all__ = ["Instance", "Node", "chain", "instances_of"]
+
+_FIT = 1e-9
+"""How much ports may differ that join [m]."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Node:
+    """A component in a robot, and what joins it.
+
+    Attributes:
+        component: The component; one object may be at several nodes.
+        children: What joins it, by the name of its port.
+        name: Its name, unique in the robot; None for that of the component, numbered where there are several.
+    """
+
+    component: Component
+    children: Mapping[str, "Node"] = dataclasses.field(default_factory=dict)
+    name: str | None = None
+
+
+def chain(*components: "Component | Node") -> Node:
+    """Components that join one another at their ports "out".
+
+    Args:
+        components: From the first to the last one; the last may be a `Node` with children.
+    """
+    *before, last = components
+    node = last if isinstance(last, Node) else Node(last)
+    for component in reversed(before):
+        node = (
+            dataclasses.replace(component, children={**component.children, "out": node})
+            if isinstance(component, Node)
+            else Node(component, {"out": node})
+        )
+    return node
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Instance:
+    """A component at a node of a tree.
+
+    Attributes:
+        name: Its unique name.
+        component: The component.
+        parent: Number of the instance that it joins, -1 for the root.
+        port: Port of the parent; None for the root.
+    """
+
+    name: str
+    component: Component
+    parent: int
+    port: Port | None
+
+
+def instances_of(root: Node) -> tuple[Instance, ...]:
+    """The components of a tree, parents before children and one branch after the other.
+
+    Raises:
+        ValueError: Two instances have one name, a port is used as "in", or the sections of two ports do not fit.
+        KeyError: A component has no such port.
+    """
+    found: list[tuple[Node, int, str | None]] = []
+
+    def visit(node: Node, parent: int, port: str | None) -> None:
+        number = len(found)
+        found.append((node, parent, port))
+        for name, child in node.children.items():
+            _refuse_misfit(node.component, name, child.component)
+            visit(child, number, name)
+
+    visit(root, -1, None)
+    several = Counter(node.component.name for node, _, _ in found if node.name is None)
+    numbers: Counter[str] = Counter()
+    instances = []
+    for node, parent, port in found:
+        name = node.name
+        if name is None:
+            own = node.component.name
+            name = f"{own}-{numbers[own]}" if several[own] > 1 else own
+            numbers[own] += 1
+        of_parent = None if port is None else found[parent][0].component.ports[port]
+        instances.append(Instance(name, node.component, parent, of_parent))
+    twice = [name for name, count in Counter(i.name for i in instances).items() if count > 1]
+    if twice:
+        raise ValueError(f"Assembly: {twice[0]!r} is the name of several components; give each its own")
+    return tuple(instances)
+
+
+def _refuse_misfit(parent: Component, port: str, child: Component) -> None:
+    if port == "in":
+        raise ValueError(f"Component {parent.name!r}: no child can join its port 'in', where it joins its own parent")
+    here, there = parent.section(port), child.section("in")
+    if not np.allclose(here, there, rtol=0.0, atol=_FIT):
+        raise ValueError(
+            f"Components {parent.name!r} and {child.name!r} do not fit: port {port!r} of the former is "
+            f"{here[0]:.4g} x {here[1]:.4g} m, port 'in' of the latter {there[0]:.4g} x {there[1]:.4g} m"
+        )
