@@ -18,6 +18,8 @@ from warpbots.simulation import Simulation
 
 __all__ = ["Assembly", "AssemblyShape"]
 
+_UPRIGHT = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class AssemblyShape:
@@ -121,7 +123,7 @@ class Assembly:
         self,
         factors: torch.Tensor | None = None,
         position: Sequence[float] = (0.0, 0.0, 0.0),
-        rotation: Sequence[Sequence[float]] | np.ndarray = np.eye(3),
+        rotation: Sequence[Sequence[float]] | np.ndarray = _UPRIGHT,
         **options: Any,
     ) -> list[RigidBody]:
         """Its links as rigid bodies.
@@ -152,7 +154,7 @@ class Assembly:
         self,
         factors: torch.Tensor | None = None,
         position: Sequence[float] = (0.0, 0.0, 0.0),
-        rotation: Sequence[Sequence[float]] | np.ndarray = np.eye(3),
+        rotation: Sequence[Sequence[float]] | np.ndarray = _UPRIGHT,
         limits: bool = True,
         **options: Any,
     ) -> list[Joint]:
