@@ -50,16 +50,12 @@ def hinge_meshes(
     def part(origin: float, face: float, half: float, cheeks: bool, count: int) -> Part:
         across = half * np.linspace(-1.0, 1.0, 2 * detail + 1)
         levels = np.concatenate([-beside[::-1], across, beside])
-        held = (
-            np.abs(levels[1:] + levels[:-1]) > 2.0 * half if cheeks else np.abs(levels[1:] + levels[:-1]) < 2.0 * half
-        )
+        held = (np.abs(levels[1:] + levels[:-1]) > 2.0 * half) == cheeks
         nodes, filled = _eye_on_block(origin, face, axis_at, radius - _SLIT, levels, held, detail)
         outer = np.interp(nodes[..., 0], ends, [start.width / 2.0, end.width / 2.0])
         nodes[:, 0, :, 1], nodes[:, -1, :, 1] = -outer[:, 0], outer[:, -1]
-        profile = np.interp(
-            nodes[..., 0], [0.0, *faces, length], [start.height / 2.0, height, height, end.height / 2.0]
-        )
-        nodes[..., 2] *= profile / height
+        heights = [start.height / 2.0, height, height, end.height / 2.0]
+        nodes[..., 2] *= np.interp(nodes[..., 0], [0.0, *faces, length], heights) / height
         hidden = ((0, origin), (0, face), (2, -half), (2, half))
         return Part.of_cells(nodes, filled, hidden, count)
 

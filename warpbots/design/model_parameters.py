@@ -63,9 +63,8 @@ def model_parameters(
         if missing := [name for name in origins if name not in numbers]:
             raise KeyError(f"model_parameters: there is no joint {missing[0]!r}; the scene has {', '.join(numbers)}")
         own = [numbers[name] for name in origins]
-        moved = [
-            _in_joint(sim, robot.joints[k].parent, origin) for k, origin in zip(own, origins.values(), strict=True)
-        ]
+        pairs = zip(own, origins.values(), strict=True)
+        moved = [_in_joint(sim, robot.joints[k].parent, origin) for k, origin in pairs]
         found["joint_position"] = _put(sim, "joint_position", own, moved)
     return found
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import fnmatch
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -82,7 +83,7 @@ def _ties(instances: Sequence[Instance]) -> list[tuple[_Size, _Size]]:
     """Pairs of sizes that have one factor."""
     found: list[tuple[_Size, _Size]] = []
     for n, instance in enumerate(instances):
-        found += [((n, a), (n, b)) for group in instance.component.tied for a, b in zip(group, group[1:])]
+        found += [((n, a), (n, b)) for group in instance.component.tied for a, b in itertools.pairwise(group)]
         if instance.port is not None:
             own = instance.component.ports["in"]
             found.append(((instance.parent, instance.port.width), (n, own.width)))
