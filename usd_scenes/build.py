@@ -13,7 +13,7 @@ from warpbots.scene import Box, Cylinder, Union
 FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER.parent / "benchmarks" / "papers"))
 
-from diffhand_finger import flip_scene, reach_scene  # noqa: E402  (from the folder above)
+from diffhand_hands import SCENES as HANDS  # noqa: E402  (from the folder above)
 
 
 def walker() -> wb.Scene:
@@ -160,13 +160,13 @@ def soft_legs() -> wb.Scene:
     )
 
 
+DIFFHAND = {"finger_reach": "reach", "flip_box": "flip", "rotate_cube": "rotate", "assemble": "assemble"}
 SCENES = {
     "walker": walker,
     "thermal": thermal,
     "multigait": multigait,
     "soft_legs": soft_legs,
-    "finger_reach": reach_scene,
-    "flip_box": flip_scene,
+    **{name: lambda task=task: HANDS[task][0](HANDS[task][1]()) for name, task in DIFFHAND.items()},
 }
 
 if __name__ == "__main__":

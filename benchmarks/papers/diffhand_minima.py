@@ -39,35 +39,34 @@ METHODS = {
 def solve(task: Task, method: Method, seed: int, episodes: int) -> tuple[float, float, int]:
     """Best loss, its metric, and episodes taken; a start in each world of the task."""
     torch.manual_seed(seed)
-    values = torch.tensor(task.start(seed)[: task.controls]).repeat(task.sim.worlds, 1).requires_grad_()
-    design = torch.ones(len(task.bounds), dtype=values.dtype)
+    values, factors = task.start(seed).repeat(task.sim.worlds, 1, 1).requires_grad_(), task.hand.rest
 
     def loss() -> torch.Tensor:
         try:
-            return task.evaluate_worlds(values, design)[0]
+            return task.evaluate(values, factors)[0]
         except wb.SimulationError:  # a step did not converge: a bad episode
-            return 1e6 + 0.0 * values.sum(1)
+            return 1e6 + 0.0 * values.sum((1, 2))
 
     wb.minimize(
         loss, wb.Unknown(values, -1.0, 1.0), method, iterations=episodes, progress=False,
         callback=lambda history: history.episodes[-1] >= episodes,
     )  # fmt: skip
     with torch.no_grad():
-        best, metric = task.evaluate_worlds(values, design)
+        best, metric = task.evaluate(values, factors)
     return best[0].item(), metric[0].item(), len(task.episodes)
 
 
 def main() -> None:
     """Run the methods and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tasks", nargs="*", default=sized([*TASKS], ["reach"]), help=", ".join(TASKS))
+    parser.add_argument("tasks", nargs="*", default=sized(["reach", "flip"], ["reach"]), help=", ".join(TASKS))
     parser.add_argument("--seed", type=int, default=4)
     parser.add_argument("--episodes", type=int, default=sized(600, 12))
     options = parser.parse_args()
     print("| task | method | loss | metric | episodes |\n|---|---|---|---|---|")
     for name in options.tasks:
         for label, method in METHODS.items():
-            task = TASKS[name][0](method.starts if isinstance(method, methods.BatchedStarts) else 1)
+            task = TASKS[name](worlds=method.starts if isinstance(method, methods.BatchedStarts) else 1)
             loss, metric, episodes = solve(task, method, options.seed, options.episodes)
             print(f"| {name} | {label} | {loss:.0f} | {metric:.2f} | {episodes} |", flush=True)
 

@@ -1,271 +1,214 @@
-"""DiffHand's tasks without cages: Finger Reach and Flip Box, control alone and with a design, compared with CMA-ES.
+"""DiffHand's tasks as functions of controls and design: Finger Reach, Flip Box, Rotate Rubik's Cube, Assemble.
 
-    python benchmarks/papers/diffhand_tasks.py [reach] [flip] [--seeds N] [--iterations N] [--json FILE]
-
-Losses and constants are those of the published code, in its units (cm, rad); the finger is `diffhand_finger`. L-BFGS-B
-starts from zero controls (seed 0) or at random; CMA-ES (population 20) gets as many episodes as L-BFGS-B took, or a
-multiple. Writes ``diffhand_<task>.png``, the loss over episodes, beside this file.
+Losses, steps, bounds and numbers of iterations are those of the published code, in its units (cm, rad). Controls are
+u = tanh(a) with a in [-1, 1]; a design is a scale factor for each free size of the hand.
 """
 
-import argparse
 import dataclasses
-import json
-import sys
-import time
+import functools
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import torch
-from scipy.optimize import minimize
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-sys.path.insert(0, str(Path(__file__).resolve().parents[0]))
-
-from diffhand_finger import CM, HINGE, Design, flip_scene, parameters, reach_scene, tip_of
-from fast import FAST, figures, sized
+from diffhand_hands import CM, HOLE, SCENES
+from fast import sized
 
 import warpbots as wb
+from warpbots.design import Assembly, AssemblyShape
 
-HERE = figures(__file__)
-"""Where the figures go."""
-INTERVALS = sized(30, 2)
-"""In which the controls of an episode are held."""
-TARGETS = CM * np.array([(10.0, -5.0, -5.0), (10.0, -5.0, 5.0), (20.0, 10.0, 10.0), (20.0, 10.0, -10.0)])
-"""Of Finger Reach, a quarter of the time each [m]."""
+__all__ = ["TASKS", "Task"]
+
+TARGETS = torch.tensor([(10.0, -5.0, -5.0), (10.0, -5.0, 5.0), (20.0, 10.0, 10.0), (20.0, 10.0, -10.0)]).double()
+"""Of Finger Reach, a quarter of the time each [cm]."""
+END = ((22.1e-3, 0.0, 13e-3),)
+"""End effector in the frame of a tip: the middle of the lower edge of its end [m]."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Seen:
+    """What a loss depends on, at the end of each control interval.
+
+    Attributes:
+        control: Control signals, shape (worlds, intervals, channels).
+        sim: The simulation.
+        rotation: Axes of bodies, shape (worlds, intervals, n_bodies, 3, 3).
+        position: Their origins [m], shape (worlds, intervals, n_bodies, 3).
+        q: Joint coordinates, shape (worlds, intervals, n_coordinates).
+    """
+
+    control: torch.Tensor
+    sim: wb.Simulation
+    rotation: torch.Tensor
+    position: torch.Tensor
+    q: torch.Tensor
+
+    def point(self, body: str, at: torch.Tensor) -> torch.Tensor:
+        """A point of a body in the world [cm], shape (worlds, intervals, 3); `at` has shape ([worlds, 1,] 3)."""
+        k = self.sim.model.robot.body(body)
+        return (self.position[:, :, k] + (self.rotation[:, :, k] @ at[..., None])[..., 0]) / CM
+
+    def coordinate(self, joint: str, axis: int = 0) -> torch.Tensor:
+        """A coordinate of a joint [m or rad], shape (worlds, intervals)."""
+        return self.q[:, :, self.sim.model.robot.coordinates[joint].start + axis]
+
+
+Ends = list[tuple[str, torch.Tensor]]
+"""Links of the end effectors of the fingers, and where they are in these [m], each of shape (worlds, 1, 3)."""
+Cost = Callable[[Seen, Ends], tuple[torch.Tensor, torch.Tensor]]
+"""Losses and metrics of all worlds."""
 
 
 @dataclasses.dataclass
 class Task:
-    """A task as a function of a vector: controls before tanh, then the design.
+    """A task.
 
     Attributes:
         name: Its name.
+        hand: The hand that is designed.
         sim: The simulation; controls are constant during a control interval.
+        alone: The same with one world.
         intervals: Control intervals of an episode.
-        bounds: Bounds of each entry of the design.
-        loss: Losses and metrics of a trajectory under a design, each of shape (worlds,).
+        upper: Largest scale factors, shape (n,); the smallest are 0.5.
+        cost: Losses and metrics.
+        unit: Unit of the metric.
+        iterations: Iterations of L-BFGS-B at each contact scale.
+        scales: Contact scales, one after the other.
+        scale: The present contact scale.
         episodes: Loss of each episode so far.
     """
 
     name: str
+    hand: Assembly
     sim: wb.Simulation
+    alone: wb.Simulation
     intervals: int
-    bounds: tuple[tuple[float, float], ...]
-    loss: Callable[[wb.Trajectory, Design], tuple[torch.Tensor, torch.Tensor]]
+    upper: np.ndarray
+    cost: Cost
+    unit: str
+    iterations: int
+    scales: tuple[float, ...] = (1.0,)
+    scale: float = 1.0
     episodes: list[float] = dataclasses.field(default_factory=list)
 
     @property
-    def controls(self) -> int:
-        """Number of entries that are controls."""
-        return self.intervals * self.sim.channels
+    def shape(self) -> tuple[int, int]:
+        """Of the controls of an episode."""
+        return self.intervals, self.sim.channels
 
-    def evaluate(self, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Loss and metric of one episode."""
-        losses, metrics = self.evaluate_worlds(values[None, : self.controls], values[self.controls :])
-        return losses[0], metrics[0]
+    def start(self, seed: int) -> torch.Tensor:
+        """Controls before tanh: zero for seed 0, random ones otherwise, shape (intervals, channels)."""
+        rng = np.random.default_rng(seed)
+        return torch.as_tensor(np.zeros(self.shape) if seed == 0 else rng.uniform(-0.5, 0.5, self.shape))
 
-    def evaluate_worlds(self, controls: torch.Tensor, design: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Losses and metrics of one episode in each world, each of shape (worlds,).
+    def unknowns(self, controls: torch.Tensor, factors: torch.Tensor | None) -> dict[str, wb.Unknown]:
+        """Controls and, if they are given, factors within their bounds."""
+        found = {"control": wb.Unknown(controls, -1.0, 1.0)}
+        if factors is not None:
+            found["design"] = wb.Unknown(factors, 0.5, torch.as_tensor(self.upper).expand(factors.shape))
+        return found
+
+    def rollout(self, controls: torch.Tensor, factors: torch.Tensor, **options) -> tuple[wb.Trajectory, Ends]:
+        """The motion of an episode in each world.
 
         Args:
-            controls: Before tanh, shape (worlds, controls).
-            design: Of the finger in all worlds.
+            controls: Before tanh, shape (worlds, intervals, channels).
+            factors: Of the hand in each world, shape (worlds, n), or in all, shape (n,).
+            **options: Further arguments of `Simulation.rollout`.
         """
-        control = torch.tanh(controls).reshape(-1, self.intervals, self.sim.channels)
-        design = Design.of(design)
-        changed = parameters(self.sim, design)
+        shapes = [self.hand.shape(own) for own in factors.reshape(-1, factors.shape[-1])]
+        own = [self.hand.model_parameters(self.alone, shape) for shape in shapes]
+        changed = {name: torch.cat([p[name] for p in own]) for name in own[0]}
+        if "contact_scale" in self.sim.parameters():
+            changed["contact_scale"] = torch.full((1,), self.scale, dtype=torch.float64)
+        worlds = len(controls)
+        changed = {name: value.expand(worlds, *value.shape[1:]) for name, value in changed.items()}
 
         def observe(state):
-            readings = self.sim.sense(state, **changed)
-            k = self.sim.model.robot.body("distal")
-            tip = readings.position[:, k] + readings.rotation[:, k] @ tip_of(design)
-            return torch.cat([tip, state.q], dim=1)
+            seen = self.sim.sense(state, **changed)
+            return torch.cat([seen.rotation.flatten(1), seen.position.flatten(1), state.q], dim=1)
 
-        trajectory = self.sim.rollout(control, self.intervals, observe=observe, **changed)
-        losses, metrics = self.loss(trajectory, design)
+        trajectory = self.sim.rollout(torch.tanh(controls), self.intervals, observe=observe, **changed, **options)
+        return trajectory, self._ends(shapes)
+
+    def evaluate(self, controls: torch.Tensor, factors: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Losses and metrics of an episode in each world, each of shape (worlds,); arguments as of `rollout`."""
+        trajectory, ends = self.rollout(controls, factors)
+        bodies = len(self.sim.model.robot.bodies)
+        seen = trajectory.observation.split((9 * bodies, 3 * bodies, trajectory.observation.shape[-1] - 12 * bodies), 2)
+        rotation, position = seen[0].unflatten(2, (bodies, 3, 3)), seen[1].unflatten(2, (bodies, 3))
+        losses, metrics = self.cost(Seen(trajectory.control, self.sim, rotation, position, seen[2]), ends)
         self.episodes += losses.tolist()
         return losses, metrics
 
-    def start(self, seed: int) -> np.ndarray:
-        """Zero controls for seed 0, random ones otherwise; the finger of the paper."""
-        rng = np.random.default_rng(seed)
-        control = np.zeros(self.controls) if seed == 0 else rng.uniform(-0.5, 0.5, self.controls)
-        return np.concatenate([control, np.ones(len(self.bounds))])
+    def _ends(self, shapes: list[AssemblyShape]) -> Ends:
+        tips = [i.name for i in self.hand.instances if i.component.name == "tip"]
+        found = [[self.hand.carried(tip, END, shape) for shape in shapes] for tip in tips]
+        return [(own[0][0], torch.stack([point for _, point in own])) for own in found]
 
 
-def reach(worlds: int = 1) -> Task:
-    """Finger Reach: follow four targets without gravity; 3 s in steps of 5 ms, controls constant for 20 steps."""
-    times = 20 * np.arange(1, INTERVALS + 1)
-    targets = torch.as_tensor(TARGETS[np.minimum((times - 1) // 150, 3)])
-
-    def loss(trajectory: wb.Trajectory, design: Design) -> tuple[torch.Tensor, torch.Tensor]:
-        distance = (trajectory.observation[..., :3] - targets).norm(dim=2) / CM
-        return 0.1 * trajectory.control.square().sum((1, 2)) + 10.0 * distance.sum(1), distance.mean(1)
-
-    sim = wb.Simulation(
-        reach_scene(), wb.Articulated(), dt=0.1, substeps=20, worlds=worlds, checkpoints=wb.Checkpoints.all()
-    )
-    return Task("reach", sim, INTERVALS, ((0.5, 4.0),) * 3, loss)
+def _effort(seen: Seen) -> torch.Tensor:
+    return seen.control.square().sum((1, 2))
 
 
-def flip(worlds: int = 1) -> Task:
-    """Flip Box: turn a heavy box on its hinge by 90 degrees; 0.75 s in steps of 5 ms, controls constant for 5 steps."""
-    solver = wb.Articulated(rounding=0.2)  # edges of 6 mm, more than the penetration of the finger's soft points
-    sim = wb.Simulation(flip_scene(), solver, dt=0.025, substeps=5, worlds=worlds, checkpoints=wb.Checkpoints.all())
-    angle_at = 3 + sim.model.robot.coordinates["lid"].start
-    back = torch.tensor([6.0, 0.0, 4.0], dtype=torch.float64)
-
-    def loss(trajectory: wb.Trajectory, design: Design) -> tuple[torch.Tensor, torch.Tensor]:
-        seen = trajectory.observation
-        angle = seen[..., angle_at]
-        c, s, zero = torch.cos(angle), torch.sin(angle), torch.zeros_like(angle)
-        goal = torch.stack([c * back[0] - s * back[2], zero, s * back[0] + c * back[2]], dim=2)
-        goal = goal + torch.as_tensor(HINGE / CM)
-        near = (seen[:, :15, :3] / CM - goal[:, :15]).square().sum((1, 2))
-        error = angle - torch.pi / 2
-        total = 5.0 * trajectory.control.square().sum((1, 2)) + near + 50.0 * error.square().sum(1)
-        return total, torch.rad2deg(error[:, -1].abs())
-
-    return Task("flip", sim, INTERVALS, ((0.5, 3.0),) * 4, loss)
+def _reach(seen: Seen, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
+    """Follow four targets; the metric is the mean distance [cm]."""
+    quarter = torch.arange(seen.q.shape[1]) * 4 // seen.q.shape[1]
+    distance = (seen.point(*ends[0]) - TARGETS[quarter]).norm(dim=2)
+    return 0.1 * _effort(seen) + 10.0 * distance.sum(1), distance.mean(1)
 
 
-TASKS = {"reach": (reach, sized(500, 1)), "flip": (flip, sized(100, 1))}
-"""Tasks, each with its number of iterations."""
+def _flip(seen: Seen, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
+    """Turn a box by 90 degrees; the metric is what is missing [deg]."""
+    near = seen.point(*ends[0]) - seen.point("box", CM * torch.tensor([6.0, 0.0, 4.0]).double())
+    error = seen.coordinate("lid") - torch.pi / 2
+    half = seen.q.shape[1] // 2
+    touch = near[:, :half].square().sum((1, 2))
+    return 5.0 * _effort(seen) + touch + 50.0 * error.square().sum(1), torch.rad2deg(error[:, -1].abs())
 
 
-def by_gradient(task: Task, seed: int, iterations: int, designed: bool) -> dict:
-    """L-BFGS-B with scipy's defaults; without a design it stays that of the paper."""
-    start, task.episodes = task.start(seed), []
-    free = len(start) if designed else task.controls
-    fixed = torch.as_tensor(start[free:])
-
-    def value(x: np.ndarray) -> tuple[float, np.ndarray]:
-        leaf = torch.tensor(x, requires_grad=True)
-        try:
-            loss, _ = task.evaluate(torch.cat([leaf, fixed]))
-        except wb.SimulationError as fault:
-            print(f"    an episode failed: {fault}", file=sys.stderr)
-            task.episodes.append(task.episodes[0])
-            return 1e9, np.zeros_like(x)
-        loss.backward()
-        return float(loss.detach()), leaf.grad.numpy()
-
-    bounds = [(-1.0, 1.0)] * task.controls + list(task.bounds)
-    begun = time.perf_counter()
-    found = minimize(
-        value, start[:free], jac=True, method="L-BFGS-B", bounds=bounds[:free], options={"maxiter": iterations}
-    )
-    seconds, episodes = time.perf_counter() - begun, list(task.episodes)
-    with torch.no_grad():
-        loss, metric = task.evaluate(torch.cat([torch.as_tensor(found.x), fixed]))
-    return {
-        "loss": float(loss), "metric": float(metric), "episodes": len(episodes), "seconds": seconds,
-        "values": [*found.x.tolist(), *fixed.tolist()], "curve": np.minimum.accumulate(episodes).tolist(),
-    }  # fmt: skip
+def _rotate(seen: Seen, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
+    """Turn the top layer by -90 degrees; the metric is what is missing [deg]."""
+    cube = torch.tensor([0.0, 0.0, -8.0]).double()
+    touch = (seen.point(*ends[0]) - cube).square().sum((1, 2))
+    error = seen.coordinate("layer")[:, -1] + torch.pi / 2
+    return 5.0 * _effort(seen) + 0.1 * touch + 1000.0 * error.square(), torch.rad2deg(error.abs())
 
 
-def by_evolution(task: Task, seed: int, episodes: int) -> dict:
-    """CMA-ES on controls and design with as many episodes."""
-    import cma
-
-    start, task.episodes = task.start(seed), []
-    lower, upper = zip(*([(-1.0, 1.0)] * task.controls + list(task.bounds)), strict=True)
-    options = {
-        "bounds": [list(lower), list(upper)],
-        "popsize": 20,
-        "seed": seed + 1,
-        "verbose": -9,
-        "maxfevals": episodes,
-    }
-
-    def value(x: np.ndarray) -> float:
-        try:
-            with torch.no_grad():
-                return float(task.evaluate(torch.as_tensor(np.asarray(x)))[0])
-        except wb.SimulationError:
-            task.episodes.append(task.episodes[0])
-            return 1e9
-
-    best = cma.fmin2(value, start, 0.25, options | {"verbose": -9})[0]
-    curve = np.minimum.accumulate(task.episodes).tolist()
-    with torch.no_grad():
-        loss, metric = task.evaluate(torch.as_tensor(best))
-    return {
-        "loss": float(loss), "metric": float(metric), "episodes": len(curve), "values": list(best), "curve": curve,
-    }  # fmt: skip
+def _assemble(seen: Seen, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
+    """Put a cube into the hole of a mount; the metric is how far their middles are apart [mm]."""
+    origin = torch.zeros(3, dtype=torch.float64)
+    mount, cube = seen.point("mount", origin), seen.point("cube", origin)
+    pushes = (seen.point(*ends[0]) - cube).square().sum(2) + (seen.point(*ends[1]) - mount).square().sum(2)
+    gap = seen.point("mount", torch.as_tensor(HOLE)) - cube
+    turned = seen.coordinate("mount", 2) - seen.coordinate("cube", 2)
+    middle = mount[..., :2].square().sum(2)
+    loss = pushes - 6.0**2 - 2.8**2 + 15.0 * middle + 5.0 * gap.square().sum(2) + 50.0 * turned.square()
+    return loss.sum(1), 10.0 * gap[:, -1].norm(dim=1)
 
 
-def figure(name: str, results: dict[str, list[dict]]) -> None:
-    """Best loss so far over episodes, mean and range over seeds."""
-    import matplotlib.pyplot as plt
+def _make(
+    name: str, dt: float, hold: int, intervals: int, upper: float, cost: Cost, unit: str, iterations: int,
+    worlds: int = 1, scales: tuple[float, ...] = (1.0,),
+) -> Task:  # fmt: skip
+    scene, make = SCENES[name]
+    hand = make()
+    solver = wb.Articulated(rounding=0.2)  # edges rounded by more than soft points penetrate
 
-    _, ax = plt.subplots(figsize=(6, 4))
-    for label, runs in results.items():
-        longest = max(len(r["curve"]) for r in runs)
-        curves = np.array([r["curve"] + [r["curve"][-1]] * (longest - len(r["curve"])) for r in runs])
-        (line,) = ax.plot(np.arange(1, longest + 1), curves.mean(0), label=label)
-        ax.fill_between(np.arange(1, longest + 1), curves.min(0), curves.max(0), color=line.get_color(), alpha=0.2)
-    ax.set(xscale="log", yscale="log", xlabel="episodes", ylabel="best loss so far", title=f"DiffHand: {name}")
-    ax.legend()
-    plt.savefig(HERE / f"diffhand_{name}.png", dpi=120, bbox_inches="tight")
-
-
-def strip(task: Task, values: list[float], path: Path) -> None:
-    """Five moments of an episode, drawn with a finger built as designed."""
-    values = torch.as_tensor(np.array(values))
-    design = Design.of(values[task.controls :])
-    with torch.no_grad():
-        control = torch.tanh(values[: task.controls]).reshape(task.intervals, task.sim.channels)
-        scene = {"reach": reach_scene, "flip": flip_scene}[task.name](design)
-        sim = wb.Simulation(scene, task.sim.solver, task.sim.dt, task.sim.substeps)
-        changed = parameters(task.sim, design)
-        wb.view.film_strip(sim.rollout(control, task.intervals, **changed), frames=5).save(path)
-
-
-def compare(task: Task, iterations: int, seeds: int, longer: int) -> dict[str, list[dict]]:
-    """Control alone, control and design, and CMA-ES with `longer` times the episodes of the latter, for every seed."""
-    results: dict[str, list[dict]] = {"control": [], "control and design": [], "CMA-ES": []}
-
-    def keep(label: str, seed: int, result: dict) -> None:
-        results[label].append(result)
-        design = np.round(result["values"][task.controls :], 3)
-        print(
-            f"{task.name}, {label}, seed {seed}: loss {result['loss']:.4g}, metric {result['metric']:.4g}, "
-            f"{result['episodes']} episodes, design {design}",
-            flush=True,
+    def simulation(count: int) -> wb.Simulation:
+        return wb.Simulation(
+            scene(hand), solver, dt=dt * hold, substeps=hold, worlds=count, checkpoints=wb.Checkpoints.all()
         )
 
-    for seed in range(seeds):
-        keep("control", seed, by_gradient(task, seed, iterations, designed=False))
-        keep("control and design", seed, by_gradient(task, seed, iterations, designed=True))
-        keep("CMA-ES", seed, by_evolution(task, seed, longer * results["control and design"][seed]["episodes"]))
-    return results
+    bounds = np.array([6.0 if own == "palm.length" else upper for own in hand.names])
+    alone = simulation(1)
+    sim = alone if worlds == 1 else simulation(worlds)
+    return Task(name, hand, sim, alone, sized(intervals, 2), bounds, cost, unit, sized(iterations, 1), scales)
 
 
-def main() -> None:
-    """Run the tasks that are named, or all."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tasks", nargs="*", help="reach, flip; both without a name")
-    parser.add_argument("--seeds", type=int, default=sized(5, 1))
-    parser.add_argument("--iterations", type=int, help="of L-BFGS-B; those of the paper without a number")
-    parser.add_argument("--longer", type=int, default=1, help="how many times more episodes CMA-ES gets")
-    parser.add_argument("--json", type=Path, help="where to write all results")
-    options = parser.parse_args()
-    found = {}
-    for name in options.tasks or TASKS:
-        make, iterations = TASKS[name]
-        task = make()
-        found[name] = compare(task, options.iterations or iterations, options.seeds, options.longer)
-        figure(name, found[name])
-        for label, part in (("control", "before"), ("control and design", "after")):
-            best = min(found[name][label], key=lambda r: r["metric"])
-            if not FAST:
-                strip(task, best["values"], HERE / f"diffhand_{name}_{part}.png")
-        if options.json:
-            options.json.write_text(json.dumps(found))
-
-
-if __name__ == "__main__":
-    main()
+TASKS: dict[str, Callable[..., Task]] = {
+    "reach": functools.partial(_make, "reach", 5e-3, 20, 30, 4.0, _reach, "cm", 500),
+    "flip": functools.partial(_make, "flip", 5e-3, 5, 30, 3.0, _flip, "deg", 100),
+    "rotate": functools.partial(_make, "rotate", 5e-3, 5, 40, 2.0, _rotate, "deg", 100),
+    "assemble": functools.partial(_make, "assemble", 1e-3, 5, 100, 3.0, _assemble, "mm", 100, scales=(0.01, 0.1, 1.0)),
+}
+"""Makes a task, with any number of `worlds`."""
