@@ -1,10 +1,20 @@
-"""Robots from a few numbers: components in cages, robots assembled of them, and what their bodies weigh and touch."""
+"""Robots from a few numbers: components in cages, robots assembled of them by hand or by a grammar."""
 
 from warpbots.design.assembly import Assembly, AssemblyShape
 from warpbots.design.box_component import box_component
 from warpbots.design.cage import Cage, CageMap, box_cage
 from warpbots.design.caged_body import CagedBody, designed_parameters
 from warpbots.design.component import Component, Hinge, Port
+from warpbots.design.grammar import (
+    HAND_RULES,
+    Design,
+    Grammar,
+    Term,
+    Topology,
+    hand_components,
+    hand_grammar,
+    mounted,
+)
 from warpbots.design.hand_parts import joint, knuckle, palm, phalanx, tip
 from warpbots.design.mass_properties import MassProperties, mass_properties
 from warpbots.design.mean_value import mean_value_weights
@@ -14,12 +24,15 @@ from warpbots.design.surface_points import SurfacePoints, surface_points
 from warpbots.design.tree import Node, chain
 
 __all__ = [
+    "HAND_RULES",
     "Assembly",
     "AssemblyShape",
     "Cage",
     "CageMap",
     "CagedBody",
     "Component",
+    "Design",
+    "Grammar",
     "Hinge",
     "MassProperties",
     "Node",
@@ -27,14 +40,19 @@ __all__ = [
     "Port",
     "Section",
     "SurfacePoints",
+    "Term",
+    "Topology",
     "box_cage",
     "box_component",
     "chain",
     "designed_parameters",
+    "hand_components",
+    "hand_grammar",
     "joint",
     "knuckle",
     "mass_properties",
     "mean_value_weights",
+    "mounted",
     "palm",
     "phalanx",
     "surface_points",

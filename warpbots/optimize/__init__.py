@@ -10,18 +10,23 @@ from warpbots.optimize.least_squares import least_squares
 from warpbots.optimize.minimize import minimize
 from warpbots.optimize.problem import Outcome
 from warpbots.optimize.rollout_error import RolloutError
+from warpbots.optimize.search import search
+from warpbots.optimize.search_history import Leg, SearchHistory
 from warpbots.optimize.unknowns import Unknown
 
 __all__ = [
     "Bounded",
     "Estimate",
     "History",
+    "Leg",
     "Outcome",
     "RolloutError",
+    "SearchHistory",
     "Unknown",
     "fit",
     "hessian_product",
     "least_squares",
     "methods",
     "minimize",
+    "search",
 ]

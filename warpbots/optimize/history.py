@@ -29,10 +29,11 @@ class History:
             is not finite. Methods that compare losses take a smaller step then.
         window: Number of recent losses whose mean decides which iteration is best.
         allowed_violation: Largest violation that counts as none.
-        reason: Why the search ended: ``"converged"``, ``"iteration limit"``, ``"evaluation limit"``,
-            ``"line search failed"`` (no smaller loss along the direction of the step: often converged to rounding, or a
-            gradient that is not that of the loss), ``"infeasible constraints"``, ``"stagnated"`` (CMA-ES finds nothing
-            better), ``"failed"``, ``"callback"``, ``"interrupted"``, ``"rollout failed"``; empty while it runs.
+        reason: Why the search ended: ``"converged"``, ``"iteration limit"``, ``"episode limit"``,
+            ``"evaluation limit"``, ``"line search failed"`` (no smaller loss along the direction of the step: often
+            converged to rounding, or a gradient that is not that of the loss), ``"infeasible constraints"``,
+            ``"stagnated"`` (CMA-ES finds nothing better), ``"failed"``, ``"callback"``, ``"interrupted"``,
+            ``"rollout failed"``; empty while it runs.
         message: The same as a sentence, in the words of the method.
     """
 

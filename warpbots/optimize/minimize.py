@@ -1,5 +1,6 @@
 """One way to state a problem of optimisation, and to solve it by any method."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ def minimize(
     method: Method,
     *,
     iterations: int = 30,
+    episodes: int | None = None,
     window: int = 1,
     allowed_violation: float = 1e-3,
     progress: bool = True,
@@ -62,6 +64,8 @@ def minimize(
         method: A method of `warpbots.methods`.
         iterations: Largest number of iterations, including those of a resumed run. What an iteration is depends on the
             method: a step, a major iteration, a generation.
+        episodes: Largest number of rollouts, at which the search ends even within an iteration; None for no limit. A
+            resumed run that had ended there goes on from its last complete iteration.
         window: For random losses: the moving average of this many recent losses decides which iteration is best, so
             that it is not the luckiest.
         allowed_violation: Largest violation of a constraint that counts as none, in the units of the constraint.
@@ -92,19 +96,22 @@ def minimize(
         OSError: There is no checkpoint to resume, or it cannot be written.
         RuntimeError: The processes of `group` have drifted apart.
         RolloutError: The first rollout failed (`SimulationError`), or its loss or a constraint is not finite; or a
-            later one did, and the method cannot take a smaller step. The error names the values that were tried and has
-            the history; the unknowns have the best values before it, and the checkpoint the last complete iteration.
-        FloatingPointError: A gradient is not finite.
+            later one did, and the method cannot take a smaller step; or a gradient is not finite. The error names the
+            values that were tried and has the history; the unknowns have the best values before it, and the checkpoint
+            the last complete iteration.
     """
     if iterations < 1 or window < 1 or not allowed_violation >= 0.0:
         raise ValueError(
             f"minimize: iterations and window must be at least 1 and allowed_violation at least 0, got {iterations}, "
             f"{window} and {allowed_violation:g}"
         )
+    if episodes is not None and episodes < 1:
+        raise ValueError(f"minimize: episodes must be at least 1, or None for no limit, got {episodes}")
     if resume and checkpoint is None:
         raise ValueError("minimize: resume needs a checkpoint to continue from, got None")
     processes = Processes(group)
-    problem = Problem(loss, Unknowns(unknowns), method.constrained, processes)
+    limit = math.inf if episodes is None else episodes
+    problem = Problem(loss, Unknowns(unknowns), method.constrained, processes, limit)
     history = History(window=window, allowed_violation=allowed_violation)
     loggers, search = loggers_of(log), method.search(problem)
     # TQDM_DISABLE applies unless the bar is switched off here

@@ -14,9 +14,13 @@ from warpbots.optimize.rollout_error import RolloutError, described
 from warpbots.optimize.unknowns import Unknowns
 from warpbots.simulation import SimulationError
 
-__all__ = ["Evaluation", "Outcome", "Problem"]
+__all__ = ["Evaluation", "Outcome", "Problem", "Spent"]
 
 _SAME = 3e-4  # relative difference of two evaluations of one loss: the square root of the rounding unit of float32
+
+
+class Spent(Exception):
+    """All episodes are spent."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -73,6 +77,7 @@ class Problem:
         losses: Of these starts in the last evaluation, shape (starts,); None before the first.
         episodes: Number of evaluations so far, one for each start; one by all processes together counts once.
         failures: How many of them failed.
+        limit: Largest number of episodes.
         last: The last evaluation: its unknowns, the random state before it, its loss and the shapes of its constraints;
             None before the first.
     """
@@ -83,10 +88,11 @@ class Problem:
         unknowns: Unknowns,
         constrained: bool,
         processes: Processes | None = None,
+        limit: float = math.inf,
     ):
         """Minimise `function`; `constrained` is whether the method can take constraints."""
         self.unknowns, self.processes = unknowns, processes or Processes()
-        self.starts, self.episodes, self.failures = 1, 0, 0
+        self.starts, self.episodes, self.failures, self.limit = 1, 0, 0, limit
         self.losses: torch.Tensor | None = None
         self.last: dict[str, Any] | None = None
         self._function, self._constrained = function, constrained
@@ -100,11 +106,14 @@ class Problem:
             iteration: Of the method, for messages.
 
         Raises:
+            Spent: There would be more episodes than `limit`.
             RolloutError: The simulation failed, or a value is not finite, in one of the processes.
             ValueError: The loss is no scalar, a constraint has another shape than before or no gradient path, or the
                 method takes no constraints.
             TypeError: The function returned something else.
         """
+        if self.episodes + self.starts > self.limit:
+            raise Spent
         self.processes.refuse_apart(self.unknowns.vector())
         self.last = {"unknowns": [t.detach().clone() for t in self.unknowns.tensors], "random": random_state()}
         self.last |= {"loss": math.inf, "constraints": self._shapes}
@@ -147,6 +156,7 @@ class Problem:
             f"values before it, and resuming repeats it: give narrower bounds, a smaller scale or learning rate, or "
             f"another method or start",
             {name: tensor.detach().clone() for name, tensor in zip(names, tensors, strict=True)},
+            self.episodes,
         )
 
     def last_of_all(self) -> dict[str, Any] | None:
@@ -167,6 +177,7 @@ class Problem:
             return
         here, random = [t.detach().clone() for t in self.unknowns.tensors], random_state()
         counts = self.episodes, self.failures
+        self.episodes = -self.starts  # within any limit
         self.unknowns.assign(there["unknowns"])
         set_random_state(there["random"][self.processes.rank])
         try:

@@ -16,17 +16,24 @@ _FEW = 6  # numbers of an unknown that a message lists
 
 
 class RolloutError(SimulationError, FloatingPointError):
-    """A rollout of a search failed: it did not converge, diverged, or had a loss or constraint that is not finite.
+    """A rollout of a search failed: it did not converge, diverged, or had a loss, constraint or gradient not finite.
 
     Attributes:
         unknowns: Values of the unknowns that were tried, by name.
+        episodes: Number of rollouts of the search, this one included.
         history: The history of the search so far, whose best values the unknowns have; None before it began.
     """
 
-    def __init__(self, message: str, unknowns: Mapping[str, torch.Tensor], history: "History | None" = None):
+    def __init__(
+        self,
+        message: str,
+        unknowns: Mapping[str, torch.Tensor],
+        episodes: int = 0,
+        history: "History | None" = None,
+    ):
         """`message` says which unknowns were tried, why the rollout failed, and what helps."""
         super().__init__(message)
-        self.unknowns, self.history = dict(unknowns), history
+        self.unknowns, self.episodes, self.history = dict(unknowns), episodes, history
 
 
 def described(names: Sequence[str], tensors: Sequence[torch.Tensor]) -> str:

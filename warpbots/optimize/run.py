@@ -14,12 +14,26 @@ from tqdm import tqdm
 
 from warpbots.optimize.history import History
 from warpbots.optimize.loggers import Logger, write
-from warpbots.optimize.problem import Problem
+from warpbots.optimize.problem import Problem, Spent
 from warpbots.optimize.random_state import random_state, set_random_state
 from warpbots.optimize.rollout_error import RolloutError
 from warpbots.output_files import replacing
 
-__all__ = ["LIMIT", "Complete", "Ending", "Method", "Progress", "Run", "Search", "Stopped"]
+__all__ = [
+    "FAILED",
+    "LIMIT",
+    "Complete",
+    "Ending",
+    "Method",
+    "Progress",
+    "Run",
+    "Search",
+    "Stopped",
+    "differences",
+    "plain",
+    "read_state",
+    "version",
+]
 
 
 class Ending(NamedTuple):
@@ -30,6 +44,8 @@ class Ending(NamedTuple):
 
 
 LIMIT = Ending("iteration limit", "all iterations are done")
+FAILED = "rollout failed"
+_SPENT = Ending("episode limit", "all episodes are spent")
 _INTERRUPTED = Ending("interrupted", "interrupted by the user")
 _STOPPED = Ending("callback", "the callback asked to stop")
 
@@ -124,7 +140,7 @@ class Run:
     ):
         """Begin with the current values of the unknowns; the options are those of `warpbots.minimize`."""
         self.problem, self.search, self.iterations, self.history = problem, search, iterations, history
-        self.about = {**_plain(about), "warpbots": _version()}
+        self.about = {**plain(about), "warpbots": version()}
         if problem.processes.count > 1:
             self.about["processes"] = problem.processes.count
         self.done = 0
@@ -147,14 +163,16 @@ class Run:
                 self._end(self.search.run(self), final=True)
         except Complete:
             self._end(LIMIT, final=True)
+        except Spent:
+            self._end(_SPENT)
         except Stopped:
             self._end(_STOPPED)
         except KeyboardInterrupt:
             self._end(_INTERRUPTED)
         except RolloutError as fault:
-            self._end(Ending("rollout failed", str(fault)))
-            fault.history = self.history
-            raise
+            raise self._failed(fault) from fault.__cause__
+        except FloatingPointError as error:  # a gradient is not finite
+            raise self._failed(self.problem.failed(str(error), self.done)) from error
         finally:
             self.restore()
 
@@ -173,6 +191,12 @@ class Run:
                 "iterations": self.iterations,
             }
             self._write(state)
+
+    def _failed(self, fault: RolloutError) -> RolloutError:
+        """Record that a rollout has failed."""
+        self._end(Ending(FAILED, str(fault)))
+        fault.history = self.history
+        return fault
 
     def keep(self) -> None:
         """Store the current values of the unknowns as the best ones."""
@@ -229,6 +253,7 @@ class Run:
             "best": self.best,
             "method": self.search.state_dict(),
             "history": self.history.columns(),
+            "counts": (self.problem.episodes, self.problem.failures),
             "random": self.problem.processes.gathered(random_state()),
         }
 
@@ -245,7 +270,8 @@ class Run:
             if ending.reason != LIMIT.reason or self.iterations <= result["iterations"]:
                 self._ended = True
                 self.history.reason, self.history.message = ending
-                state = {**state, "history": result["history"], "best": result["best"]}
+                counts = result["history"]["episodes"][-1], result["history"]["failures"][-1]
+                state = {**state, "history": result["history"], "best": result["best"], "counts": counts}
         unknowns = self.problem.unknowns
         unknowns.assign(state["unknowns"])
         unknowns.to_leaves()
@@ -253,8 +279,7 @@ class Run:
         self.done = state["done"]
         for name, column in state["history"].items():
             getattr(self.history, name)[:] = column
-        self.problem.episodes = self.history.episodes[-1] if self.history.episodes else 0
-        self.problem.failures = self.history.failures[-1] if self.history.failures else 0
+        self.problem.episodes, self.problem.failures = state["counts"]
         self.problem.expect(state["last"], self.history.window)
         self._start = time.perf_counter() - (self.history.seconds[-1] if self.history.seconds else 0.0)
         self.search.load_state_dict(state["method"])
@@ -280,17 +305,7 @@ class Run:
             ValueError: It is not a checkpoint, or one of another run.
         """
         path = self._checkpoint
-        if not Path(path).is_file():
-            raise FileNotFoundError(f"there is no checkpoint {path} to resume; begin a new run without resume")
-        state = None
-        if zipfile.is_zipfile(path):  # otherwise the error of torch depends on the first bytes
-            with contextlib.suppress(UnpicklingError, RuntimeError):
-                state = torch.load(path, map_location="cpu", weights_only=True)
-        if not isinstance(state, dict) or not state.keys() >= self.state_dict().keys():
-            raise ValueError(
-                f"{path} is not a checkpoint of warpbots.minimize, or of an earlier version; begin a new run without "
-                f"resume"
-            )
+        state = read_state(path, self.state_dict(), "warpbots.minimize")
         try:
             self.load_state_dict(state)
         except ValueError as fault:
@@ -303,12 +318,7 @@ class Run:
             torch.save(state, temporary)
 
     def _refuse(self, state: Mapping[str, Any]) -> None:
-        there, here = state["about"], self.about
-        faults = [
-            f"{name} was {there.get(name)} there and is {here.get(name)} here"
-            for name in {**there, **here}
-            if there.get(name) != here.get(name)
-        ]
+        faults = differences(state["about"], self.about)
         both = state["unknowns"], self.problem.unknowns.tensors
         shapes = [[(tuple(t.shape), t.dtype) for t in tensors] for tensors in both]
         if shapes[0] != shapes[1]:
@@ -324,7 +334,41 @@ class Run:
             raise ValueError("; ".join(faults))
 
 
-def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+def read_state(path: str | Path, like: Mapping[str, Any], maker: str) -> dict[str, Any]:
+    """What `torch.save` has written to a checkpoint.
+
+    Args:
+        path: The file.
+        like: A state with the same entries.
+        maker: What writes such checkpoints, for messages.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: It is not such a checkpoint.
+    """
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"there is no checkpoint {path} to resume; begin a new run without resume")
+    state = None
+    if zipfile.is_zipfile(path):  # otherwise the error of torch depends on the first bytes
+        with contextlib.suppress(UnpicklingError, RuntimeError):
+            state = torch.load(path, map_location="cpu", weights_only=True)
+    if not isinstance(state, dict) or not state.keys() >= like.keys():
+        raise ValueError(
+            f"{path} is not a checkpoint of {maker}, or of an earlier version; begin a new run without resume"
+        )
+    return state
+
+
+def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
+    """In what the settings of two runs differ, in words."""
+    return [
+        f"{name} was {there.get(name)} there and is {here.get(name)} here"
+        for name in {**there, **here}
+        if there.get(name) != here.get(name)
+    ]
+
+
+def plain(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings in a form that a checkpoint can hold and compare."""
     return {
         name: value
@@ -334,7 +378,8 @@ def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _version() -> str:
+def version() -> str:
+    """The version of warpbots."""
     try:
         return metadata.version("warpbots")
     except metadata.PackageNotFoundError:  # run from a checkout

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-__all__ = ["Unknown", "UnknownLike", "Unknowns"]
+__all__ = ["Unknown", "UnknownLike", "Unknowns", "named_unknowns"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Unknowns:
                 is not positive, a lower bound is above the upper one, or a start is outside.
             TypeError: Something is no tensor, module or `Unknown`.
         """
-        entries = list(_entries(unknowns))
+        entries = list(named_unknowns(unknowns))
         if not entries:
             raise ValueError("minimize: needs at least 1 unknown that requires a gradient, got 0")
         self.names = [name for name, _ in entries]
@@ -231,7 +231,7 @@ class Unknowns:
         return torch.cat(parts).numpy()
 
 
-def _entries(
+def named_unknowns(
     unknowns: UnknownLike | Iterable[UnknownLike] | Mapping[str, UnknownLike],
 ) -> Iterator[tuple[str, Unknown]]:
     """Name and record of each tensor."""

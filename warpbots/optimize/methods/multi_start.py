@@ -7,11 +7,9 @@ import numpy as np
 
 from warpbots.optimize.problem import Problem
 from warpbots.optimize.rollout_error import RolloutError
-from warpbots.optimize.run import LIMIT, Complete, Ending, Method, Progress, Search
+from warpbots.optimize.run import FAILED, LIMIT, Complete, Ending, Method, Progress, Search
 
 __all__ = ["MultiStart"]
-
-_FAILED = "rollout failed"
 
 
 class MultiStart:
@@ -99,9 +97,9 @@ class _MultiStartSearch:
         except Complete:
             return LIMIT
         except RolloutError as fault:
-            if self._index + 1 == self._settings.starts and {e.reason for e in self._endings} <= {_FAILED}:
+            if self._index + 1 == self._settings.starts and {e.reason for e in self._endings} <= {FAILED}:
                 raise
-            return Ending(_FAILED, str(fault))
+            return Ending(FAILED, str(fault))
 
     def _ending(self) -> Ending:
         """Converged if every start has, or else the first other reason."""

@@ -1,0 +1,87 @@
+"""Derivations of a grammar, by their number of components: how many there are, all of them, and random ones."""
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+
+from warpbots.design.grammar.production import Production
+
+__all__ = ["Derivation", "Derivations"]
+
+Derivation: TypeAlias = tuple[Production, ...]
+"""Productions in the order in which they replace the first symbol that is the name of a rule."""
+
+_Option = TypeVar("_Option")
+
+
+class Derivations:
+    """The derivations of a grammar, each with the product of the weights of its productions.
+
+    With the weight w of a production, its number c of components and its rules B1, ..., Bk, those of a symbol with n
+    components weigh together N(n) = sum of w S(n - c) over its productions, where S is the convolution of the N of
+    B1, ..., Bk. By these numbers a random derivation is drawn from above, each choice with its exact probability
+    (Nijenhuis and Wilf 1978, the recursive method; Flajolet, Zimmermann and Van Cutsem 1994).
+    """
+
+    def __init__(self, productions: Mapping[str, Sequence[Production]], weight: Callable[[Production], float]):
+        """Take the productions by symbol, none of which leads back to its own symbol without a component."""
+        self._productions, self._weight = productions, weight
+        self.total = functools.cache(self._total)
+        self._together = functools.cache(self._convolution)
+
+    def all(self, symbol: str, size: int) -> Iterator[Derivation]:
+        """All derivations from a symbol with a number of components."""
+        for production in self._productions[symbol]:
+            for parts in self._splits(production.rules, size - production.size):
+                yield (production, *parts)
+
+    def draw(self, symbol: str, size: int, rng: np.random.Generator) -> Derivation:
+        """A random derivation from a symbol with a number of components, of which there must be one."""
+        own = self._productions[symbol]
+        production = chosen(own, [self._of_production(p, size) for p in own], rng)
+        parts: Derivation = (production,)
+        rules, left = production.rules, size - production.size
+        while rules:
+            first, rules = rules[0], rules[1:]
+            sizes = range(1, left + 1)
+            n = chosen(sizes, [self.total(first, n) * self._together(rules, left - n) for n in sizes], rng)
+            parts += self.draw(first, n, rng)
+            left -= n
+        return parts
+
+    def _total(self, symbol: str, size: int) -> float:
+        """Weight of all derivations from a symbol with a number of components; an int if all weights are."""
+        return sum(self._of_production(production, size) for production in self._productions[symbol])
+
+    def _of_production(self, production: Production, size: int) -> float:
+        return self._weight(production) * self._together(production.rules, size - production.size)
+
+    def _convolution(self, rules: tuple[str, ...], size: int) -> float:
+        """Weight of all ways to derive from several symbols a number of components together."""
+        if not rules:
+            return 1 if size == 0 else 0
+        return sum(self.total(rules[0], n) * self._together(rules[1:], size - n) for n in range(1, size + 1))
+
+    def _splits(self, rules: tuple[str, ...], size: int) -> Iterator[Derivation]:
+        if not rules:
+            if size == 0:
+                yield ()
+            return
+        for n in range(1, size + 1):
+            if self.total(rules[0], n) and self._together(rules[1:], size - n):
+                for head in self.all(rules[0], n):
+                    for tail in self._splits(rules[1:], size - n):
+                        yield head + tail
+
+
+def chosen(options: Sequence[_Option], weights: Sequence[float], rng: np.random.Generator) -> _Option:
+    """One of several options, with a probability in proportion to its weight."""
+    total, level = sum(weights), rng.random()
+    likely = [(option, weight / total) for option, weight in zip(options, weights, strict=True) if weight]
+    for option, probability in likely:
+        level -= probability
+        if level < 0.0:
+            return option
+    return likely[-1][0]  # where rounding has left a rest

@@ -1,0 +1,156 @@
+"""Designs of robots, topology and shape together, as plain data that files keep to the last bit."""
+
+import dataclasses
+import functools
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from warpbots.design.assembly import Assembly
+from warpbots.design.component import Component
+from warpbots.design.grammar.topology import Topology
+from warpbots.input_files import readable
+from warpbots.output_files import replacing
+
+__all__ = ["Design"]
+
+_FORMAT = "warpbots design 1"
+_SAME = 1e-9
+"""Relative difference of sizes that are the same."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Design:
+    """A topology and its scale factors.
+
+    Attributes:
+        topology: Which components join which.
+        factors: Scale factors by the names of `Assembly.names` [1]; those that are not given are 1.
+        constant: Patterns of names of parameters that are not free, as for `Assembly`.
+        density: Density [kg/m^3].
+        about: What else is to be kept, in plain data: the loss, controls, where it comes from.
+
+    Raises:
+        ValueError: A factor is not positive and finite, or of a name that the assembly does not have; or see
+            `Topology.assembly`.
+    """
+
+    topology: Topology
+    factors: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    constant: tuple[str, ...] = ()
+    density: float = 1000.0
+    about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self):
+        for name, factor in self.factors.items():
+            if name not in self.assembly.names:
+                names = ", ".join(self.assembly.names)
+                raise ValueError(f"Design: {self.topology} has no factor {name!r}; it has {names}")
+            if not 0.0 < factor < math.inf:
+                raise ValueError(f"Design: the factor of {name!r} must be positive and finite, got {factor!r}")
+
+    @classmethod
+    def of(cls, topology: Topology, factors: torch.Tensor, **options: Any) -> "Design":
+        """A design with factors in the order of `Assembly.names`, shape (n,).
+
+        Args:
+            topology: Its topology.
+            factors: Its scale factors [1], shape (n,).
+            **options: `constant`, `density` and `about`.
+
+        Raises:
+            ValueError: There are more or fewer factors than names; or see `Design`.
+        """
+        bare = cls(topology, **options)
+        names, values = bare.assembly.names, factors.detach().double().tolist()
+        if len(names) != len(values):
+            raise ValueError(f"Design: {topology} has {len(names)} factors, got {len(values)}")
+        return dataclasses.replace(bare, factors=dict(zip(names, values, strict=True)))
+
+    @functools.cached_property
+    def assembly(self) -> Assembly:
+        """Its components as articulated bodies with free sizes."""
+        return self.topology.assembly(self.constant, self.density)
+
+    @property
+    def vector(self) -> torch.Tensor:
+        """Scale factors in the order of the names of the assembly [1], shape (n,), float64."""
+        return torch.tensor([self.factors.get(name, 1.0) for name in self.assembly.names], dtype=torch.float64)
+
+    def save(self, path: str | Path) -> None:
+        """Write it as JSON, completely or not at all.
+
+        The file has the derivation, the factors to the last bit, and the sizes of the components for which these hold.
+
+        Raises:
+            ValueError: `about` is not plain data.
+            OSError: The file cannot be written.
+        """
+        used = sorted({*self.topology.term.symbols()})
+        data = {
+            "format": _FORMAT,
+            "derivation": [list(step) for step in self.topology.derivation],
+            "factors": dict(self.factors),
+            "constant": list(self.constant),
+            "density": self.density,
+            "components": {name: dict(self.topology.components[name].sizes) for name in used},
+            "about": dict(self.about),
+        }
+        try:
+            text = json.dumps(data, indent=1, allow_nan=False)
+        except (TypeError, ValueError) as fault:
+            raise ValueError(
+                f"Design.save: about must be plain data, of finite numbers, texts and lists: {fault}"
+            ) from None
+        with replacing(path) as (temporary,):
+            temporary.write_text(text + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path, components: Mapping[str, Component]) -> "Design":
+        """Read what `save` has written.
+
+        Args:
+            path: The file.
+            components: Components by name, of the sizes that they had then.
+
+        Raises:
+            FileNotFoundError: There is no such file.
+            ValueError: It is no design, a component is missing, or its sizes have changed.
+        """
+        file = readable(path)
+        try:
+            data = json.loads(file.read_text(encoding="utf-8"))
+            if data["format"] != _FORMAT:
+                raise ValueError(f"its format is {data['format']!r} and not {_FORMAT!r}")
+            _refuse_changes(data["components"], components)
+            topology = Topology(tuple((str(rule), str(text)) for rule, text in data["derivation"]), components)
+            return cls(topology, data["factors"], tuple(data["constant"]), data["density"], data["about"])
+        except (ValueError, KeyError, TypeError, AttributeError) as fault:
+            raise ValueError(f"{path} is no design that can be read: {_reason(fault)}") from None
+
+
+def _reason(fault: Exception) -> str:
+    return f"it has no {fault.args[0]!r}" if isinstance(fault, KeyError) else str(fault)
+
+
+def _refuse_changes(there: Mapping[str, Mapping[str, float]], here: Mapping[str, Component]) -> None:
+    """Raise if components have other sizes than those of the file."""
+    for name, sizes in there.items():
+        if name not in here:
+            raise ValueError(f"it needs a component {name!r}; there are {', '.join(here)}")
+        own = here[name].sizes
+        for size in {**sizes, **own}:
+            was, now = sizes.get(size), own.get(size)
+            if was is None or now is None or not math.isclose(was, now, rel_tol=_SAME):
+                raise ValueError(
+                    f"{size!r} of component {name!r} was {_length(was)} and is {_length(now)}, so that factors would "
+                    f"mean another shape; give the components of that time"
+                )
+
+
+def _length(value: float | None) -> str:
+    return "missing" if value is None else f"{value:.9g} m"

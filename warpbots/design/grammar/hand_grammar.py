@@ -1,0 +1,43 @@
+"""The grammar of hands: palms with one finger or two, with and without knuckles, of any number of phalanges."""
+
+from collections.abc import Mapping, Sequence
+
+from warpbots.design.component import Component
+from warpbots.design.grammar.grammar import Grammar
+from warpbots.design.hand_parts import FINGER, joint, knuckle, palm, phalanx, tip
+
+__all__ = ["HAND_RULES", "hand_components", "hand_grammar"]
+
+HAND_RULES: Mapping[str, Sequence[str]] = {
+    "hand": ["palm(out: finger)", "palm(back: finger, out: finger)"],
+    "finger": ["knuckle segment", "segment"],
+    "segment": ["joint phalanx tip", "joint phalanx segment"],
+}
+"""Rules of hands; those of a grammar of your own may begin with them: ``{**HAND_RULES, "segment": [...]}``."""
+
+
+def hand_components() -> dict[str, Component]:
+    """The parts of hands by name, with ports of one section: fingers may begin with a knuckle or a joint."""
+    return {
+        "palm": palm(FINGER),
+        "knuckle": knuckle(root=FINGER),
+        "joint": joint(),
+        "phalanx": phalanx(),
+        "tip": tip(),
+    }
+
+
+def hand_grammar(
+    rules: Mapping[str, Sequence[str] | Mapping[str, float]] | None = None,
+    components: Mapping[str, Component] | None = None,
+) -> Grammar:
+    """The grammar of hands, with further or other rules and components.
+
+    Args:
+        rules: Rules besides `HAND_RULES`, or in place of those of the same name.
+        components: Components besides `hand_components`, or in place of those of the same name.
+
+    Raises:
+        ValueError: See `Grammar`.
+    """
+    return Grammar({**HAND_RULES, **(rules or {})}, {**hand_components(), **(components or {})})

@@ -1,0 +1,33 @@
+"""Productions: what may take the place of a symbol."""
+
+import dataclasses
+import functools
+
+from warpbots.design.grammar.term import Term
+
+__all__ = ["Production"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Production:
+    """A term that may take the place of a symbol.
+
+    Attributes:
+        symbol: The symbol, the name of a rule.
+        term: What takes its place; its inner nodes are components, its leaves components or names of rules.
+        rules: The names of rules among its leaves, in order.
+        weight: Its probability among the productions of the rule.
+    """
+
+    symbol: str
+    term: Term
+    rules: tuple[str, ...]
+    weight: float
+
+    @functools.cached_property
+    def size(self) -> int:
+        """Number of its components."""
+        return sum(1 for _ in self.term.symbols()) - len(self.rules)
+
+    def __str__(self):
+        return f"{self.symbol} -> {self.term}"

@@ -1,0 +1,116 @@
+"""Turned and mirrored images of robots, which are the same robot in other words."""
+
+import functools
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import numpy as np
+
+from warpbots.design.component import Component, Port
+from warpbots.design.grammar.term import Term
+
+__all__ = ["Symmetry", "canonical", "symmetries"]
+
+_SAME = 1e-9
+"""How much lengths may differ that are the same [m], and entries of unit vectors [1]."""
+
+Symmetry: TypeAlias = tuple[Mapping[str, str], bool]
+"""The port to which each port goes, and whether the component is mirrored."""
+
+_Canonical: TypeAlias = tuple[str, tuple]
+"""A symbol, and port and canonical form of each child; of all images of a term, the first in order."""
+
+
+def canonical(term: Term, components: Mapping[str, Component]) -> _Canonical:
+    """What a robot has in common with all its turned and mirrored images, and with no other robot.
+
+    A robot is turned or mirrored as a whole, by a symmetry of its root. Where it is mirrored, so is every component in
+    the plane y = 0 of its port "in", which must be a symmetry of it.
+
+    Args:
+        term: The names of its components.
+        components: Components by name.
+    """
+    forms = (_form(term, components, mirrored, root=True) for mirrored in (False, True))
+    return min(form for form in forms if form is not None)
+
+
+def _form(term: Term, components: Mapping[str, Component], mirrored: bool, root: bool) -> _Canonical | None:
+    """The first of all images that are mirrored or not; None if there is none."""
+    found = []
+    children = {port: _form(child, components, mirrored, root=False) for port, child in term.children}
+    if all(child is not None for child in children.values()):
+        for images, flipped in symmetries(components[term.symbol], root):
+            if flipped == mirrored:
+                found.append((term.symbol, tuple(sorted((images[port], c) for port, c in children.items()))))
+    return min(found, default=None)
+
+
+@functools.lru_cache(maxsize=256)
+def symmetries(component: Component, root: bool) -> tuple[Symmetry, ...]:
+    """Rotations and reflections that map a component onto itself, and ports onto ports.
+
+    Meshes, handles and ports at rest, and the hinge with its angles, must coincide. Reflections are those that turn y
+    axes of ports around and not their z axes.
+
+    Args:
+        component: The component.
+        root: Whether it joins nothing; else its port "in" must stay in place.
+    """
+    ports = {name: port for name, port in component.ports.items() if name != "in" or not root}
+    if not ports:
+        return (({}, False),)
+    first = next(iter(ports)) if root else "in"
+    targets = list(ports) if root else ["in"]
+    found = []
+    for target in targets:
+        for mirrored in (False, True):
+            images = _images(component, ports, first, target, mirrored)
+            if images is not None:
+                found.append((images, mirrored))
+    return tuple(found)
+
+
+def _images(
+    component: Component, ports: Mapping[str, Port], first: str, target: str, mirrored: bool
+) -> dict[str, str] | None:
+    """Where ports go with the motion x' = Q x + t that takes the first one to a target; None if it is no symmetry."""
+    handles = component.cage.handles
+    flip = np.diag([1.0, -1.0 if mirrored else 1.0, 1.0])
+    Q = ports[target].rotation @ flip @ ports[first].rotation.T
+    t = handles[ports[target].handles[0]] - Q @ handles[ports[first].handles[0]]
+    clouds = [handles, *(part.vertices for part in component.parts)]
+    if not all(_same_points(cloud @ Q.T + t, cloud) for cloud in clouds) or not _same_hinge(component, Q, t):
+        return None
+    images = {}
+    for name, port in ports.items():
+        here = handles[port.handles[0]] @ Q.T + t
+        there = [
+            other
+            for other, at in ports.items()
+            if np.allclose(handles[at.handles[0]], here, rtol=0.0, atol=_SAME)
+            and np.allclose(at.rotation, Q @ port.rotation @ flip, rtol=0.0, atol=_SAME)
+            and np.allclose(component.section(other), component.section(name), rtol=0.0, atol=_SAME)
+        ]
+        if not there:
+            return None
+        images[name] = there[0]
+    return images
+
+
+def _same_points(a: np.ndarray, b: np.ndarray) -> bool:
+    from scipy.spatial import KDTree
+
+    return bool(KDTree(b).query(a)[0].max() < _SAME)
+
+
+def _same_hinge(component: Component, Q: np.ndarray, t: np.ndarray) -> bool:
+    """Whether its axis goes to itself, and its range of angles to the same range."""
+    hinge = component.hinge
+    if hinge is None:
+        return True
+    axis, position = np.asarray(hinge.axis, dtype=float), np.asarray(hinge.position, dtype=float)
+    sense = round(float(axis @ Q @ axis / (axis @ axis)), 9)
+    offset = np.linalg.norm(np.cross(Q @ position + t - position, axis))
+    turned = sense * np.linalg.det(Q)  # a reflection turns rotations around
+    return abs(sense) == 1.0 and offset < _SAME and (turned > 0.0 or abs(hinge.lower + hinge.upper) < _SAME)

@@ -1,0 +1,94 @@
+"""Topologies of robots: which components join which, as derived from a grammar."""
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+
+from warpbots.design.assembly import Assembly
+from warpbots.design.component import Component
+from warpbots.design.grammar.term import Term
+from warpbots.design.tree import Node
+
+__all__ = ["Topology"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Topology:
+    """A tree of components, by the rules that lead to it.
+
+    Its text is its term, such as ``palm(out: knuckle joint phalanx tip)``.
+
+    Attributes:
+        derivation: Names of rules, and the productions that replace them, the first such name in the term each time.
+        components: Components by name.
+
+    Raises:
+        ValueError: The derivation is none, or a component is missing.
+    """
+
+    derivation: tuple[tuple[str, str], ...]
+    components: Mapping[str, Component] = dataclasses.field(repr=False, compare=False)
+
+    def __post_init__(self):
+        if missing := [symbol for symbol in self.term.symbols() if symbol not in self.components]:
+            raise ValueError(
+                f"Topology: there is no component {missing[0]!r}; there are {', '.join(self.components)}: "
+                f"add it to the table of components"
+            )
+
+    def __str__(self):
+        return str(self.term)
+
+    @functools.cached_property
+    def term(self) -> Term:
+        """The tree of the names of its components."""
+        if not self.derivation:
+            raise ValueError("Topology: its derivation is empty")
+        return _derived(self.derivation)
+
+    @property
+    def size(self) -> int:
+        """Number of its components."""
+        return sum(1 for _ in self.term.symbols())
+
+    def node(self) -> Node:
+        """The tree of its components."""
+        return self._node(self.term)
+
+    def assembly(self, constant: Sequence[str] = (), density: float = 1000.0) -> Assembly:
+        """It as articulated bodies with free sizes.
+
+        Args:
+            constant: Names of parameters that are not free, or patterns of such, as ``"palm.*"``.
+            density: Density [kg/m^3].
+
+        Raises:
+            ValueError: A pattern matches no parameter, or density is not positive.
+        """
+        return Assembly(self.node(), constant, density)
+
+    def _node(self, term: Term) -> Node:
+        return Node(self.components[term.symbol], {port: self._node(child) for port, child in term.children})
+
+
+def _derived(derivation: Sequence[tuple[str, str]]) -> Term:
+    """The term to which productions lead, each of which replaces the first name of a rule."""
+    names, steps = {symbol for symbol, _ in derivation}, iter(derivation)
+
+    def expanded(term: Term) -> Term:
+        if term.symbol in names:
+            return expanded(_replacement(steps, term.symbol))
+        return Term(term.symbol, tuple((port, expanded(child)) for port, child in term.children))
+
+    found = expanded(_replacement(steps, derivation[0][0]))
+    if rest := next(steps, None):
+        raise ValueError(f"Topology: its derivation is complete before {rest[0]!r} -> {rest[1]!r}")
+    return found
+
+
+def _replacement(steps: Iterator[tuple[str, str]], symbol: str) -> Term:
+    step = next(steps, None)
+    if step is None or step[0] != symbol:
+        found = "ends" if step is None else f"replaces {step[0]!r}"
+        raise ValueError(f"Topology: its derivation {found} where it has to replace {symbol!r}")
+    return Term.parse(step[1])

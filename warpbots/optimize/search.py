@@ -1,0 +1,195 @@
+"""A search over candidates and the unknowns of each together: successive halving outside, any method inside."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar, cast
+
+import torch
+
+from warpbots.optimize.halving import Planned, fewest_episodes, schedule
+from warpbots.optimize.history import History
+from warpbots.optimize.minimize import minimize
+from warpbots.optimize.problem import Outcome
+from warpbots.optimize.progress_bar import progress_bar
+from warpbots.optimize.rollout_error import RolloutError
+from warpbots.optimize.run import FAILED, Method
+from warpbots.optimize.search_checkpoint import SearchCheckpoint
+from warpbots.optimize.search_history import Leg, SearchHistory
+from warpbots.optimize.unknowns import Unknown, UnknownLike, named_unknowns
+from warpbots.scene import SceneError
+from warpbots.simulation import SimulationError
+
+__all__ = ["search"]
+
+_Candidate = TypeVar("_Candidate")
+
+_Stated: TypeAlias = tuple[
+    Callable[[], torch.Tensor | Outcome], UnknownLike | Iterable[UnknownLike] | Mapping[str, UnknownLike]
+]
+"""Loss and unknowns, as `warpbots.minimize` takes them."""
+
+
+def search(
+    candidates: Mapping[str, _Candidate],
+    problem: Callable[[_Candidate], _Stated],
+    method: Method,
+    *,
+    episodes: int,
+    reduction: int = 2,
+    allowed_violation: float = 1e-3,
+    progress: bool = True,
+    callback: Callable[[SearchHistory], bool | None] | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    about: Mapping[str, Any] | None = None,
+) -> SearchHistory:
+    """Minimise a loss over candidates, such as topologies of robots, and the unknowns of each, such as its shape.
+
+    The candidates share a number of rollouts by successive halving (Karnin, Koren and Somekh 2013; Jamieson and
+    Talwalkar 2016): in each of about log(number of candidates) rounds those that remain are improved by `method` with
+    equally many episodes, from the best values that each has so far; then the better half goes on. What candidates
+    leave because they have converged is for the others. No more than `episodes` rollouts are made; fewer only if
+    nothing goes on.
+
+    A candidate whose first rollout fails, or whose problem raises a `SceneError` or `SimulationError` when it is
+    stated, comes last, and the search goes on; where a later rollout fails and the method cannot turn back, the
+    candidate keeps its best values and gets no more episodes. The history says so.
+
+    With a `checkpoint`, a search that was killed at any moment is resumed after the last complete iteration of its
+    method, and ends with the same bits as an uninterrupted one. The rollout with which a resumed run compares the loss
+    (see `warpbots.minimize`) is not counted. Beside the file there is another one with ``-leg`` in its name while it
+    works.
+
+    Args:
+        candidates: What may be chosen, by name.
+        problem: States the problem of a candidate: the loss and the unknowns, as for `warpbots.minimize`. It is called
+            for every leg, and has to give the same each time; random numbers of torch, NumPy and Python may be used.
+        method: A method of `warpbots.methods`.
+        episodes: Largest number of rollouts of all candidates together.
+        reduction: How many candidates there are for each that goes on, at least 2.
+        allowed_violation: Largest violation of a constraint that counts as none.
+        progress: Whether to show a progress bar.
+        callback: Called with the history after every leg; what it returns ends the search if it is true.
+        checkpoint: File for the state of the search; None for none.
+        resume: Whether to continue from `checkpoint`.
+        about: Settings that identify the search, by name; a checkpoint with other settings is not resumed.
+
+    Returns:
+        The history. `SearchHistory.best` is the name of the best candidate, `SearchHistory.values` has the best values
+        of the unknowns of all.
+
+    Raises:
+        ValueError: There are no candidates, too few episodes, or a reduction below 2; the checkpoint belongs to another
+            search; or see `warpbots.minimize`.
+        OSError: There is no checkpoint to resume, or it cannot be written.
+    """
+    _refuse(candidates, episodes, reduction, checkpoint, resume)
+    settings = {"episodes": episodes, "reduction": reduction, "allowed_violation": allowed_violation}
+    history = SearchHistory(tuple(candidates), allowed_violation)
+    file = SearchCheckpoint(checkpoint, {**method.about(), **settings, **(about or {})}, history)
+    recorded = file.load() if resume else file.begin()
+    with progress_bar(total=episodes, unit="ep", desc="search", **({} if progress else {"disable": True})) as bar:
+        for number, planned in enumerate(schedule(history, episodes, reduction)):
+            new = number >= len(recorded)
+            leg = _run(planned, candidates, problem, method, history, file) if new else recorded[number]
+            history.legs.append(leg)
+            bar.update(leg.episodes)
+            bar.set_postfix_str(f"round {leg.round}, best {history.ranking[0].loss:.5g}")
+            if leg.reason == "interrupted":
+                history.reason = "interrupted"
+                return history
+            if new:
+                file.keep()
+            if new and callback is not None and callback(history):
+                history.reason = "callback"
+                return history
+    history.reason = "episode limit" if history.episodes >= episodes else "nothing goes on"
+    return history
+
+
+def _run(
+    planned: Planned,
+    candidates: Mapping[str, _Candidate],
+    problem: Callable[[_Candidate], _Stated],
+    method: Method,
+    history: SearchHistory,
+    file: SearchCheckpoint,
+) -> Leg:
+    """Improve a candidate from its best values; the new ones are kept in the history if they are better."""
+    name, options = planned.candidate, {"candidate": planned.candidate, "leg": len(history.legs)}
+    try:
+        loss, stated = problem(candidates[name])
+    except (SceneError, SimulationError) as fault:
+        return Leg(name, planned.round, 0, 0, math.inf, 0.0, "not built", str(fault))
+    unknowns = dict(named_unknowns(stated))
+    _assign(name, unknowns, history.values.get(name))
+    spent = 0
+    try:
+        found = minimize(
+            loss,
+            unknowns,
+            method,
+            iterations=planned.episodes,
+            episodes=planned.episodes,
+            allowed_violation=history.allowed_violation,
+            progress=False,
+            about=options,
+            **file.of_leg(),
+        )
+    except RolloutError as fault:
+        found, spent = cast(History, fault.history), fault.episodes
+    if not found.loss and found.reason not in (FAILED, "interrupted"):
+        raise ValueError(
+            f"search: {planned.episodes} episodes are too few for an iteration of the method; give more of them, or "
+            f"fewer candidates"
+        )
+    leg = _leg(planned, found, spent)
+    if history.better(leg):
+        history.values[name] = {key: unknown.tensor.detach().cpu().clone() for key, unknown in unknowns.items()}
+    return leg
+
+
+def _leg(planned: Planned, found: History, failed: int) -> Leg:
+    """What a run has found; `failed` is how many rollouts it had if it found nothing."""
+    own = planned.candidate, planned.round
+    if not found.loss:
+        return Leg(*own, failed, failed, math.inf, 0.0, found.reason, found.message)
+    counts = found.episodes[-1], found.failures[-1]
+    return Leg(*own, *counts, found.loss[found.best], found.violation[found.best], found.reason, found.message)
+
+
+def _assign(name: str, unknowns: Mapping[str, Unknown], values: Mapping[str, torch.Tensor] | None) -> None:
+    """Set unknowns to the best values so far, if there are any."""
+    if values is None:
+        return
+    shapes = [{key: tuple(t.shape) for key, t in own.items()} for own in (values, _tensors(unknowns))]
+    if shapes[0] != shapes[1]:
+        raise ValueError(
+            f"search: the unknowns of {name!r} had the shapes {shapes[0]} and have {shapes[1]} now; state the same "
+            f"problem each time"
+        )
+    with torch.no_grad():
+        for key, tensor in _tensors(unknowns).items():
+            tensor.copy_(values[key])
+
+
+def _tensors(unknowns: Mapping[str, Unknown]) -> dict[str, torch.Tensor]:
+    return {key: unknown.tensor for key, unknown in unknowns.items()}
+
+
+def _refuse(
+    candidates: Mapping[str, Any], episodes: int, reduction: int, checkpoint: str | Path | None, resume: bool
+) -> None:
+    if not candidates or reduction < 2:
+        raise ValueError(
+            f"search: needs at least 1 candidate and a reduction of at least 2, got {len(candidates)} and {reduction}"
+        )
+    fewest = fewest_episodes(len(candidates), reduction)
+    if episodes < fewest:
+        raise ValueError(
+            f"search: {len(candidates)} candidates need at least {fewest} episodes, so that each has 2 in every round, "
+            f"got {episodes}; give more episodes, fewer candidates or a larger reduction"
+        )
+    if resume and checkpoint is None:
+        raise ValueError("search: resume needs a checkpoint to continue from, got None")

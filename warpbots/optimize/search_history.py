@@ -1,0 +1,137 @@
+"""What a search over candidates has tried."""
+
+import csv
+import dataclasses
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+
+from warpbots.output_files import replacing
+
+__all__ = ["Leg", "SearchHistory"]
+
+_GOES_ON = ("episode limit", "iteration limit")
+"""Reasons for which a leg ends that another one can continue."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Leg:
+    """Episodes that were spent on one candidate: a run of `warpbots.minimize` from the best values before.
+
+    Attributes:
+        candidate: Name of the candidate.
+        round: Number of the round, from 0.
+        episodes: Number of rollouts.
+        failures: How many of them failed.
+        loss: The best loss; infinite if there is none.
+        violation: Largest violation of a constraint that goes with it.
+        reason: Why the leg ended, as in `warpbots.History`; ``"not built"`` if the problem could not be stated.
+        message: The same as a sentence.
+    """
+
+    candidate: str
+    round: int
+    episodes: int
+    failures: int
+    loss: float
+    violation: float
+    reason: str
+    message: str
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether more episodes could improve the candidate."""
+        return self.reason in _GOES_ON
+
+
+@dataclasses.dataclass
+class SearchHistory:
+    """What a search over candidates has tried, and found.
+
+    Attributes:
+        candidates: Names of the candidates.
+        allowed_violation: Largest violation of a constraint that counts as none.
+        legs: All legs in order.
+        values: Best values of the unknowns by name, for each candidate that has any.
+        reason: Why the search ended: ``"episode limit"``, ``"nothing goes on"`` if all candidates have ended before,
+            ``"callback"``, ``"interrupted"``; empty while it runs.
+    """
+
+    candidates: tuple[str, ...]
+    allowed_violation: float = 0.0
+    legs: list[Leg] = dataclasses.field(default_factory=list)
+    values: dict[str, Mapping[str, torch.Tensor]] = dataclasses.field(default_factory=dict)
+    reason: str = ""
+
+    @property
+    def episodes(self) -> int:
+        """Number of rollouts so far."""
+        return sum(leg.episodes for leg in self.legs)
+
+    @property
+    def ranking(self) -> list[Leg]:
+        """The best leg of each candidate that was tried, from the best candidate to the worst.
+
+        Those that violate no constraint come first, by their loss; then the others by their violation. Of equal ones
+        the first candidate comes first, and those without any loss last.
+        """
+        return sorted((min(own, key=self._rank) for own in self._by_candidate().values() if own), key=self._rank)
+
+    @property
+    def best(self) -> str:
+        """The best candidate.
+
+        Raises:
+            ValueError: None has any loss.
+        """
+        ranking = self.ranking
+        if not ranking or ranking[0].candidate not in self.values:
+            raise ValueError("the search has found nothing: no candidate has a loss, see the messages of its legs")
+        return ranking[0].candidate
+
+    @property
+    def curve(self) -> list[tuple[int, float]]:
+        """Number of episodes, and the loss of the best candidate so far, at the end of each leg."""
+        found, so_far = [], SearchHistory(self.candidates, self.allowed_violation)
+        for leg in self.legs:
+            so_far.legs.append(leg)
+            found.append((so_far.episodes, so_far.ranking[0].loss))
+        return found
+
+    def goes_on(self, candidate: str) -> bool:
+        """Whether more episodes could improve a candidate."""
+        own = self._by_candidate()[candidate]
+        return not own or own[-1].goes_on
+
+    def ranked(self) -> list[str]:
+        """Names of all candidates from the best to the worst; those that were not tried are last."""
+        tried = [leg.candidate for leg in self.ranking]
+        return tried + [name for name in self.candidates if name not in tried]
+
+    def better(self, leg: Leg) -> bool:
+        """Whether a leg is at least as good as all others of its candidate, and has a loss."""
+        own = self._by_candidate()[leg.candidate]
+        return leg.loss < math.inf and all(self._rank(leg) <= self._rank(other) for other in own)
+
+    def write_csv(self, path: str | Path) -> None:
+        """Write a line for each leg.
+
+        Raises:
+            OSError: The file cannot be written; nothing is left behind.
+        """
+        with replacing(path) as (temporary,), temporary.open("w", newline="") as file:
+            writer = csv.DictWriter(file, [field.name for field in dataclasses.fields(Leg)])
+            writer.writeheader()
+            writer.writerows(dataclasses.asdict(leg) for leg in self.legs)
+
+    def _by_candidate(self) -> dict[str, list[Leg]]:
+        legs: dict[str, list[Leg]] = {name: [] for name in self.candidates}
+        for leg in self.legs:
+            legs[leg.candidate].append(leg)
+        return legs
+
+    def _rank(self, leg: Leg) -> tuple[bool, float, float]:
+        excess = leg.violation if leg.violation > self.allowed_violation else 0.0
+        return math.isinf(leg.loss), excess, leg.loss
