@@ -8,8 +8,19 @@ import torch
 import trimesh
 
 from warpbots.design import (
-    Component, Hinge, Part, Section, box_component, joint, knuckle, mass_properties, palm, phalanx, star_palm, tip,
-)  # fmt: skip
+    Component,
+    Hinge,
+    Part,
+    Section,
+    box_component,
+    joint,
+    knuckle,
+    mass_properties,
+    palm,
+    phalanx,
+    star_palm,
+    tip,
+)
 
 MAKERS = {"palm": palm, "knuckle": knuckle, "joint": joint, "phalanx": phalanx, "tip": tip}
 LIBRARY = {name: make() for name, make in MAKERS.items()} | {f"star {n}": star_palm(n) for n in (3, 4, 5, 6)}

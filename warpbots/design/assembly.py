@@ -50,9 +50,10 @@ class AssemblyShape:
 class Assembly:
     """A tree of components as articulated bodies.
 
-    Components that join without a hinge that can turn are one body, a link. The first link has the name of the root, or
-    "...-base" if the root is a hinge; any other that of the hinge that carries it, as its joint has. The frame of the first link is
-    that of the root; the others have their origin on the axis of their hinge, and the axes of its component.
+    Components that join without a hinge that can turn are one body, a link. The first link has the name of the root,
+    with "-base" if that is a hinge; any other that of the hinge that carries it, which its joint has, too. The frame of
+    the first link is that of the root; the others have their origin on the axis of their hinge, and the axes of its
+    component.
 
     Attributes:
         instances: The components, parents before children.
@@ -134,7 +135,8 @@ class Assembly:
             factors: Scale factors [1], shape (n,); None for the nominal shape.
             position: Origin of the frame of the first link in the world, with all coordinates at zero [m], shape (3,).
             rotation: Axes of this frame there: rows of the rotation matrix, shape (3, 3).
-            **options: Further fields of every `RigidBody`, such as `surface` or `color`.
+            **options: Further fields of every `RigidBody`, such as `surface` or `color`; ``points=0`` for links that
+                touch nothing.
         """
         shape = self.shape(self.rest if factors is None else factors.detach())
         found = []

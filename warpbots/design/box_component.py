@@ -31,8 +31,8 @@ def box_component(
 ) -> Component:
     """A component along x in a frustum between two cross-sections.
 
-    Its frame is in the middle of its start, and its parts must be within the frustum. Its sizes are "length", "in.width", "in.height", "out.width" and "out.height". Handles are in the order of
-    `box_cage`.
+    Its frame is in the middle of its start, and its parts must be within the frustum. Its sizes are "length",
+    "in.width", "in.height", "out.width" and "out.height". Handles are in the order of `box_cage`.
 
     Args:
         name: What it is.

@@ -47,6 +47,7 @@ def mass_properties(vertices: torch.Tensor, faces: torch.Tensor, density: float 
     center = total @ det / (24.0 * volume)
     terms = torch.cat([a, b, c, total], dim=1)
     second = (det.repeat(4) * terms) @ terms.T / 120.0 - volume * torch.outer(center, center)
+    second = 0.5 * (second + second.T)  # to the last bit
     identity = torch.eye(3, dtype=vertices.dtype, device=vertices.device)
     inertia = density * (second.trace() * identity - second)
     return MassProperties(volume, density * volume, origin + center, inertia)
