@@ -5,7 +5,7 @@ import pytest
 import torch
 import trimesh
 
-from warpbots.design import Cage, CageMap, box_cage, mean_value_weights
+from warpbots.design import Cage, CageMap, box_cage, mean_value_weights, star_palm
 
 BOX = box_cage((-1.0, -0.5, -0.7), (1.2, 0.6, 0.8))
 STAR = trimesh.creation.icosphere(1)
@@ -68,6 +68,17 @@ def test_they_add_up_to_one_and_reproduce_points(name, kind):
     limit = 1e-8 if kind == "far" else 1e-12
     assert error < limit
     assert (w.sum(1) - 1.0).abs().max() < limit
+
+
+def test_the_vertices_of_turned_cages(rng):
+    """Where faces do not lie along the axes, volumes on a face are rounded, and not exactly zero."""
+    for count in (4, 5, 6):
+        cage = star_palm(count).cage
+        turn = torch.linalg.qr(torch.as_tensor(rng.normal(size=(3, 3)))).Q
+        turn = turn * torch.linalg.det(turn)
+        for vertices in (torch.tensor(cage.handles), torch.tensor(cage.handles) @ turn + 0.1):
+            w = mean_value_weights(vertices, vertices, torch.tensor(cage.faces))
+            torch.testing.assert_close(w, torch.eye(len(vertices), dtype=w.dtype), rtol=0, atol=1e-14)
 
 
 @everywhere

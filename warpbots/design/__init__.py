@@ -20,6 +20,7 @@ from warpbots.design.mass_properties import MassProperties, mass_properties
 from warpbots.design.mean_value import mean_value_weights
 from warpbots.design.part import Part
 from warpbots.design.section import Section
+from warpbots.design.star_palm import star_palm
 from warpbots.design.surface_points import SurfacePoints, surface_points
 from warpbots.design.tree import Node, chain
 
@@ -55,6 +56,7 @@ __all__ = [
     "mounted",
     "palm",
     "phalanx",
+    "star_palm",
     "surface_points",
     "tip",
 ]

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from warpbots.design.link import links_of, places_of
+from warpbots.design.link import Link, links_of, places_of
 from warpbots.design.mass_properties import MassProperties, mass_properties
 from warpbots.design.model_parameters import BodyShape, model_parameters
+from warpbots.design.part import Part
 from warpbots.design.shape_parameters import shape_parameters
 from warpbots.design.tree import Node, instances_of
 from warpbots.scene import Cloud, Inertia, Joint, RigidBody
@@ -50,8 +51,9 @@ class Assembly:
     """A tree of components as articulated bodies.
 
     Components that join without a hinge that can turn are one body, a link. The first link has the name of the root,
-    any other that of the hinge that carries it, which is the name of its joint, too. The frame of the first link is
-    that of the root; the others have their origin on the axis of their hinge, and the axes of its component.
+    with "-base" if that is a hinge; any other that of the hinge that carries it, which its joint has, too. The frame of
+    the first link is that of the root; the others have their origin on the axis of their hinge, and the axes of its
+    component.
 
     Attributes:
         instances: The components, parents before children.
@@ -77,6 +79,8 @@ class Assembly:
         self.instances, self.density = instances_of(root), density
         self.links, self._places = links_of(self.instances)
         self._parameters = shape_parameters(self.instances, constant)
+        self._layouts = [torch.as_tensor(instance.component.layout) for instance in self.instances]
+        self._faces = [self._faces_of(link) for link in self.links]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -95,12 +99,11 @@ class Assembly:
             factors: Scale factors in the order of `names` [1], shape (n,).
 
         Raises:
-            ValueError: A factor is not positive, there are more or fewer of them than names, or they turn a link
-                inside out.
+            ValueError: A factor is not positive, there are more or fewer of them than names, or they turn a
+                component inside out.
         """
         sizes = self._parameters.sizes(factors)
-        layouts = [torch.as_tensor(i.component.layout) for i in self.instances]
-        handles = [layout @ own for layout, own in zip(layouts, sizes, strict=True)]
+        handles = [layout @ own for layout, own in zip(self._layouts, sizes, strict=True)]
         component_origins, hinges = places_of(self.instances, self._places, handles)
 
         def placed(n: int, p: int) -> torch.Tensor:
@@ -132,7 +135,8 @@ class Assembly:
             factors: Scale factors [1], shape (n,); None for the nominal shape.
             position: Origin of the frame of the first link in the world, with all coordinates at zero [m], shape (3,).
             rotation: Axes of this frame there: rows of the rotation matrix, shape (3, 3).
-            **options: Further fields of every `RigidBody`, such as `surface` or `color`.
+            **options: Further fields of every `RigidBody`, such as `surface` or `color`; ``points=0`` for links that
+                touch nothing.
         """
         shape = self.shape(self.rest if factors is None else factors.detach())
         found = []
@@ -220,22 +224,30 @@ class Assembly:
         found = weights @ shape.handles[n] @ place.rotation.T + shape.component_origins[n][-1]
         return self.links[place.link].name, found
 
-    def _part(self, n: int, p: int) -> Any:
+    def _part(self, n: int, p: int) -> Part:
         return self.instances[n].component.parts[p]
+
+    def _faces_of(self, link: Link) -> torch.Tensor:
+        """Faces of the meshes of a link, whose vertices follow one another, shape (m, 3), int."""
+        parts = [self._part(n, p) for n, p in link.parts]
+        offsets = np.cumsum([0] + [len(part.vertices) for part in parts[:-1]])
+        return torch.as_tensor(np.concatenate([part.faces + k for part, k in zip(parts, offsets, strict=True)]))
 
     def _mass(self, k: int, parts: Sequence[torch.Tensor]) -> MassProperties:
         """Mass properties of a link."""
-        link = self.links[k]
-        offsets = np.cumsum([0] + [len(vertices) for vertices in parts])
-        faces = [self._part(n, p).faces + offset for (n, p), offset in zip(link.parts, offsets, strict=False)]
-        found = mass_properties(torch.cat(list(parts)), torch.as_tensor(np.concatenate(faces)), self.density)
-        if not found.volume.item() > 0.0:
-            names = ", ".join(repr(self.instances[n].name) for n in dict.fromkeys(n for n, _ in link.parts))
-            raise ValueError(
-                f"Assembly: the factors turn link {link.name!r} inside out, the meshes of {names} enclose "
-                f"{found.volume.item():.3g} m^3: change the design less"
-            )
-        return found
+        vertices = torch.cat(list(parts))
+        self._refuse_inside_out(k, vertices.detach())
+        return mass_properties(vertices, self._faces[k], self.density)
+
+    def _refuse_inside_out(self, k: int, vertices: torch.Tensor) -> None:
+        volumes = torch.linalg.det(vertices[self._faces[k]]) / 6.0  # of tetrahedra at the origin
+        counts = [len(self._part(n, p).faces) for n, p in self.links[k].parts]
+        for (n, _), own in zip(self.links[k].parts, volumes.split(counts), strict=True):
+            if not own.sum() > 0.0:
+                raise ValueError(
+                    f"Assembly: the factors turn component {self.instances[n].name!r} inside out, whose mesh encloses "
+                    f"{own.sum():.3g} m^3: change the design less"
+                )
 
     def _contacts(self, k: int, parts: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
         """Contact points of a link and their areas."""

@@ -31,8 +31,8 @@ def box_component(
 ) -> Component:
     """A component along x in a frustum between two cross-sections.
 
-    Its sizes are "length", "in.width", "in.height", "out.width" and "out.height". Handles are in the order of
-    `box_cage`.
+    Its frame is in the middle of its start, and its parts must be within the frustum. Its sizes are "length",
+    "in.width", "in.height", "out.width" and "out.height". Handles are in the order of `box_cage`.
 
     Args:
         name: What it is.
@@ -41,10 +41,18 @@ def box_component(
         end: Cross-section at the end.
         parts: Its mesh, or those before and behind the hinge.
         hinge: Its hinge.
-        along: Of a component of standard sizes the only dimension that can be scaled, "width" or "height".
+        along: The only dimension that can be scaled, "width" or "height", of a component of standard sizes, as one
+            with a hinge along y or z is; None where all of them can.
         joins: Its ports: "in" at the start, "out" at the end, and "back", for a child at the start.
-        centered: Whether the origin is half-way along x instead of at the start.
+        centered: Whether the origin is half-way along x instead of at the start, for a root without the port "in".
+
+    Raises:
+        ValueError: `along` or a port is none of these, or the component is not sound, as `Component` says.
     """
+    if along not in (None, "width", "height"):
+        raise ValueError(f"Component {name!r}: along must be 'width', 'height' or None, got {along!r}")
+    if unknown := [port for port in joins if port not in ("in", "out", "back")]:
+        raise ValueError(f"Component {name!r}: joins must name 'in', 'out' or 'back', got {unknown[0]!r}")
     layout = np.zeros((14, 3, 5))
     for corner in range(8):
         i, j, k = corner & 1, corner >> 1 & 1, corner >> 2 & 1

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from warpbots.design.cage import Cage
+from warpbots.design.component_checks import check_hinge, check_port, check_sizes
 from warpbots.design.part import Part
 
 __all__ = ["Component", "Hinge", "Port"]
@@ -17,17 +18,20 @@ __all__ = ["Component", "Hinge", "Port"]
 class Port:
     """A rectangle on the cage of a component, where another one joins it.
 
-    Its corners and its middle are handles. Where two ports join, these are the same, and by the mean value coordinates
-    of points on a face so are both surfaces, however the handles move (Xu et al. 2021, section III-A).
+    Its corners and its middle are handles, and the four triangles between these are faces of the cage. Where two ports
+    join, their handles are the same, and by the mean value coordinates of points on a face so are both surfaces,
+    however the handles move (Xu et al. 2021, section III-A).
 
     Attributes:
-        handles: Its middle, the origin of its frame, then its corners (-y, -z), (+y, -z), (-y, +z), (+y, +z).
-        rotation: Axes of its frame in that of the component, as columns; x points out of the component, shape (3, 3).
+        handles: Its middle, the origin of its frame, then its corners (-y, -z), (+y, -z), (-y, +z), (+y, +z), shape
+            (5,).
+        rotation: Axes of its frame in that of the component, as columns, shape (3, 3); x points out of the component,
+            but into it at the port "in".
         width: Name of the size along its y axis.
         height: Name of the size along its z axis.
     """
 
-    handles: tuple[int, ...]
+    handles: Sequence[int]
     rotation: np.ndarray
     width: str
     height: str
@@ -40,9 +44,12 @@ class Hinge:
     Attributes:
         position: A point of the axis in the frame of the component with the handles at rest [m], shape (3,).
         axis: Its direction there, shape (3,).
-        lower: Angle at which the parts collide on one side [rad].
-        upper: Angle at which they collide on the other side [rad].
+        lower: Angle at which the parts collide on one side, negative [rad].
+        upper: Angle at which they collide on the other side, positive [rad].
         locked: Whether it cannot turn.
+
+    Raises:
+        ValueError: The axis has no direction, or the angles do not enclose zero.
     """
 
     position: Sequence[float]
@@ -51,25 +58,35 @@ class Hinge:
     upper: float
     locked: bool = False
 
+    def __post_init__(self):
+        if np.shape(self.axis) != (3,) or not np.linalg.norm(self.axis) > 0.0:
+            raise ValueError(f"Hinge: axis must be a direction in space, got {self.axis}")
+        if not self.lower < 0.0 < self.upper:
+            raise ValueError(f"Hinge: lower < 0 < upper must hold [rad], got {self.lower:g} and {self.upper:g}")
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Component:
     """One mesh, or two on a hinge, in a cage whose handles depend linearly on a few sizes.
+
+    Axles, screws and bearings have standard sizes. A component with a hinge can therefore be scaled along its axis
+    alone, which leaves round what turns; its other sizes must be `fixed` (Xu et al. 2021, the fabrication constraint).
 
     Attributes:
         name: What it is, such as "phalanx".
         sizes: Its sizes by name [m].
         layout: Handles per size [1], shape (k, 3, n_sizes): ``layout @ sizes`` are the handles.
         faces: Vertices of the faces of the cage, counter-clockwise seen from outside, shape (m, 3), int.
-        ports: Where others join it, by name; with "in" it joins its parent.
+        ports: Where others join it, by name; with "in", whose frame is its own, it joins its parent.
         parts: Its mesh, or the meshes before and behind its hinge; ports other than "in" are on the last one.
         hinge: Its hinge; None for one part.
-        fixed: Sizes that cannot change, because of what it holds: axles, screws, bearings.
+        fixed: Sizes that cannot change.
         tied: Groups of sizes that are scaled by one factor.
 
     Raises:
-        ValueError: A mesh is not within the cage; parts and hinge do not go together; or a size is named that the
-            component does not have.
+        ValueError: A size is not positive, or named and missing; handles of a port are not its corners for all sizes; a
+            mesh or the hinge is not within the cage; parts and hinge do not go together; or a size that is not fixed
+            moves handles across the axis of the hinge.
     """
 
     name: str
@@ -83,38 +100,37 @@ class Component:
     tied: Sequence[tuple[str, ...]] = ()
 
     def __post_init__(self):
-        what = f"Component {self.name!r}"
-        named = {*self.fixed, *(size for group in self.tied for size in group)}
-        named |= {size for port in self.ports.values() for size in (port.width, port.height)}
-        if unknown := sorted(named - set(self.sizes)):
-            raise ValueError(f"{what}: it has no size {unknown[0]!r}; its sizes are {', '.join(self.sizes)}")
-        if len(self.parts) != (1 if self.hinge is None else 2):
-            raise ValueError(
-                f"{what}: it must have one part, or two and a hinge, got {len(self.parts)} and "
-                f"{'none' if self.hinge is None else 'a hinge'}"
-            )
         try:
-            weights = tuple(self.cage.weights(torch.as_tensor(part.vertices)) for part in self.parts)
+            check_sizes(self)
+            for name in self.ports:
+                check_port(self, name)
+            check_hinge(self)
+            _ = self.weights  # refuses what is outside of the cage
+            _ = self.hinge and self.hinge_weights
         except ValueError as fault:
-            raise ValueError(f"{what}: {fault}") from None
-        object.__setattr__(self, "_weights", weights)
+            raise ValueError(f"Component {self.name!r}: {fault}") from None
 
     @functools.cached_property
     def cage(self) -> Cage:
         """The cage with its handles at rest."""
         return Cage(self.layout @ np.array(list(self.sizes.values())), self.faces)
 
-    @property
+    @functools.cached_property
     def weights(self) -> tuple[torch.Tensor, ...]:
         """Weights by which the vertices of each part follow the handles [1], each of shape (n, k)."""
-        return self._weights  # type: ignore[attr-defined]
+        return tuple(self.cage.weights(torch.as_tensor(part.vertices)) for part in self.parts)
 
     @functools.cached_property
     def hinge_weights(self) -> torch.Tensor:
         """Weights by which the axis of its hinge follows the handles [1], shape (k,)."""
         if self.hinge is None:
             raise ValueError(f"Component {self.name!r}: it has no hinge")
-        return self.cage.weights(torch.tensor([tuple(self.hinge.position)], dtype=torch.float64))[0]
+        try:
+            return self.cage.weights(torch.tensor([tuple(self.hinge.position)], dtype=torch.float64))[0]
+        except ValueError:
+            raise ValueError(
+                f"the axis of its hinge passes through {tuple(self.hinge.position)} m, which is outside of its cage"
+            ) from None
 
     def section(self, port: str) -> tuple[float, float]:
         """Width and height of a port [m].

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-__all__ = ["surface_of_cells"]
+__all__ = ["check_grid", "surface_of_cells"]
 
 _SIDES = (
     ((0, 0, 0), (0, 0, 1), (0, 1, 1), (0, 1, 0)),
@@ -37,3 +37,20 @@ def surface_of_cells(nodes: np.ndarray, filled: np.ndarray) -> tuple[np.ndarray,
     quad = np.concatenate(quads)
     used, faces = np.unique(np.concatenate([quad[:, [0, 1, 2]], quad[:, [0, 2, 3]]]), return_inverse=True)
     return nodes.reshape(-1, 3)[used], faces.reshape(-1, 3)
+
+
+def check_grid(what: str, length: float, detail: int) -> None:
+    """Refuse what makes no grid.
+
+    Args:
+        what: For whom.
+        length: Its length [m].
+        detail: How many times finer than usual it is.
+
+    Raises:
+        ValueError: The length is not positive, or `detail` no integer from 1 on.
+    """
+    if not 0.0 < length < np.inf:
+        raise ValueError(f"{what}: length must be positive [m], got {length:g}")
+    if detail != int(detail) or detail < 1:
+        raise ValueError(f"{what}: detail must be an integer of at least 1, got {detail!r}")

@@ -10,6 +10,7 @@ import numpy as np
 
 from warpbots.design.box_component import box_component
 from warpbots.design.component import Component, Hinge
+from warpbots.design.grid_mesh import check_grid
 from warpbots.design.hinge_mesh import hinge_meshes
 from warpbots.design.part import Part
 from warpbots.design.section import Section
@@ -25,12 +26,10 @@ _ROUNDING = 0.3
 """How much of the corners of a cross-section is rounded away, 0 for a rectangle and 0.5 for an ellipse [1]."""
 _DOME = 0.1
 """Height of the dome at the end of a tip, per length [1]."""
-_WEB = 1.2e-3
-"""Thickness of a hinge at its port [m]."""
 
 
 def palm(section: Section = ROOT, length: float = 7e-3, points: int = 4, detail: int = 1) -> Component:
-    """A palm for one finger or two, at its ports "out" and "back", with its frame in the middle.
+    """A palm for one finger at its port "out", or two with "back", with its frame in the middle.
 
     Args:
         section: Of its ports.
@@ -38,8 +37,8 @@ def palm(section: Section = ROOT, length: float = 7e-3, points: int = 4, detail:
         points: Contact points.
         detail: How many times finer its mesh is.
     """
-    block = _block(section, length, (2, 4, 6), detail) - [length / 2.0, 0.0, 0.0]
-    part = Part.of_cells(block, points=points)
+    block = _block("palm", section, length, (2, 4, 6), detail) - [length / 2.0, 0.0, 0.0]
+    part = Part.of_cells(block, hidden=((0, length / 2.0),), points=points)
     return box_component("palm", length, section, section, (part,), joins=("out", "back"), centered=True)
 
 
@@ -52,7 +51,7 @@ def phalanx(section: Section = FINGER, length: float = 23.4e-3, points: int = 57
         points: Contact points.
         detail: How many times finer its mesh is.
     """
-    block = _block(section, length, (6, 6, 6), detail)
+    block = _block("phalanx", section, length, (6, 6, 6), detail)
     _round_edges(block, section, np.sin(np.pi * block[:, 0, 0, 0] / length) ** 2)
     part = Part.of_cells(block, hidden=((0, 0.0), (0, length)), points=points)
     return box_component("phalanx", length, section, section, (part,))
@@ -67,7 +66,7 @@ def tip(section: Section = FINGER, length: float = 22.1e-3, points: int = 54, de
         points: Contact points.
         detail: How many times finer its mesh is.
     """
-    block = _block(section, length, (6, 6, 6), detail)
+    block = _block("tip", section, length, (6, 6, 6), detail)
     s = (block[:, 0, 0, 0] / length)[:, None, None]
     rim = (np.abs(block[..., 1:]) / [section.width / 2.0, section.height / 2.0]).max(axis=-1)
     block[..., 0] -= _DOME * length * s**2 * rim**4
@@ -93,9 +92,8 @@ def joint(
         detail: How many times finer its meshes are.
     """
     turned = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])  # z to y
-    radius = min(axis_at, length - axis_at) - _WEB
     across = Section(section.height, section.width)
-    parts, angle = hinge_meshes(length, axis_at, radius, across, across, points, detail)
+    parts, angle = hinge_meshes("joint", length, axis_at, across, across, points, detail)
     parts = tuple(part.moved(turned) for part in parts)
     hinge = Hinge((axis_at, 0.0, 0.0), (0.0, 1.0, 0.0), -angle, angle)
     return box_component("joint", length, section, section, parts, hinge, along="width")
@@ -119,14 +117,14 @@ def knuckle(
         points: Contact points before and behind the axis.
         detail: How many times finer its meshes are.
     """
-    radius = min(0.5 * root.width, 0.5 * section.width, axis_at - _WEB, length - axis_at - _WEB)
-    parts, angle = hinge_meshes(length, axis_at, radius, root, section, points, detail)
+    parts, angle = hinge_meshes("knuckle", length, axis_at, root, section, points, detail)
     hinge = Hinge((axis_at, 0.0, 0.0), (0.0, 0.0, 1.0), -angle, angle)
     return box_component("knuckle", length, root, section, parts, hinge, along="height")
 
 
-def _block(section: Section, length: float, cells: tuple[int, int, int], detail: int) -> np.ndarray:
-    """Nodes of a box along x, shape (i, j, k, 3)."""
+def _block(what: str, section: Section, length: float, cells: tuple[int, int, int], detail: int) -> np.ndarray:
+    """Nodes of a box along x [m], shape (i, j, k, 3)."""
+    check_grid(what, length, detail)
     size = (length, section.width, section.height)
     start = (0.0, -section.width / 2.0, -section.height / 2.0)
     axes = [a + b * np.linspace(0.0, 1.0, detail * n + 1) for a, b, n in zip(start, size, cells, strict=True)]

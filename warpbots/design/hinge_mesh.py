@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from warpbots.design.grid_mesh import check_grid
 from warpbots.design.part import Part
 from warpbots.design.section import Section
 
@@ -11,6 +12,10 @@ __all__ = ["hinge_meshes"]
 
 _SLIT = 0.3e-3
 """Clearance between faces that move past each other [m]."""
+_WEB = 1.2e-3
+"""Thickness of the blocks behind the eyes, where these are largest [m]."""
+_EYE = 2e-3
+"""Smallest radius of an eye [m]."""
 _TONGUE = 0.4
 """Thickness of the tongue per height of the hinge [1]."""
 _BESIDE = 0.7
@@ -18,9 +23,9 @@ _BESIDE = 0.7
 
 
 def hinge_meshes(
+    what: str,
     length: float,
     axis_at: float,
-    radius: float,
     start: Section,
     end: Section,
     points: tuple[int, int] = (0, 0),
@@ -29,22 +34,40 @@ def hinge_meshes(
     """Both parts of a hinge along x that turns about z, and the angle at which they collide [rad].
 
     Cheeks and tongue end in half cylinders around the axis, so that only the blocks behind these limit the angle. With
-    half widths a and b at a distance r from the axis, they collide at pi - 2 atan(min(a, b) / r).
+    half widths a and b at a distance r from the axis, they collide at pi - 2 atan(min(a, b) / r). The eyes are as large
+    as both ends permit.
 
     Args:
+        what: Of which component.
         length: Length of the hinge [m].
         axis_at: How far its axis is from its start [m].
-        radius: How far the blocks are from the axis [m].
         start: Cross-section at the start.
         end: Cross-section at the end.
         points: Contact points of clevis and tongue.
         detail: How many times finer the meshes are.
+
+    Raises:
+        ValueError: A size is not positive, or there is no room for the eyes or for the tongue.
     """
+    check_grid(what, length, detail)
+    radius = min(0.5 * start.width, 0.5 * end.width, axis_at - _WEB, length - axis_at - _WEB)
+    if not radius >= _EYE:
+        raise ValueError(
+            f"{what}: there is no room for eyes of {1e3 * _EYE:g} mm around its axis: it must be at least "
+            f"{1e3 * (_EYE + _WEB):g} mm from both ends and {1e3 * _EYE:g} mm from both sides, got "
+            f"{1e3 * axis_at:.4g} mm of {1e3 * length:.4g} mm and widths of {1e3 * start.width:.4g} and "
+            f"{1e3 * end.width:.4g} mm"
+        )
     faces = axis_at - radius, axis_at + radius
     ends = [0.0, length]
     height = float(np.interp(faces, ends, [start.height, end.height]).min()) / 2.0
     widths = np.interp(faces, ends, [start.width, end.width]) / 2.0
     slit = _TONGUE * height
+    if not slit >= 2.0 * _SLIT:
+        raise ValueError(
+            f"{what}: its size along the axis must be at least {4e3 * _SLIT / _TONGUE:g} mm for its tongue, got "
+            f"{2e3 * height:.4g} mm"
+        )
     beside = np.array([_BESIDE * height, height])
 
     def part(origin: float, face: float, half: float, cheeks: bool, count: int) -> Part:

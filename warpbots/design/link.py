@@ -45,7 +45,9 @@ class Link:
 def links_of(instances: Sequence[Instance]) -> tuple[tuple[Link, ...], tuple[tuple[Place, ...], ...]]:
     """Links, parents before children, and the place of each part of each instance."""
     identity = torch.eye(3, dtype=torch.float64)
-    links = [Link(instances[0].name, -1, -1, (), identity)]
+    first, hinge = instances[0].name, instances[0].component.hinge
+    turns = hinge is not None and not hinge.locked  # what is behind it has its name
+    links = [Link(f"{first}-base" if turns else first, -1, -1, (), identity)]
     places: list[tuple[Place, ...]] = []
     for n, instance in enumerate(instances):
         if instance.port is None:

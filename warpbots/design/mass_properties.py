@@ -39,15 +39,15 @@ def mass_properties(vertices: torch.Tensor, faces: torch.Tensor, density: float 
         density: Density [kg/m^3].
     """
     origin = vertices.detach().mean(dim=0)  # where tetrahedra have few digits to lose
-    corner = vertices[faces] - origin
-    a, b, c = corner.unbind(dim=1)
-    det = (a * torch.linalg.cross(b, c)).sum(-1)
-    total = corner.sum(dim=1)
+    r = (vertices - origin).T.contiguous()  # by coordinate: half the time of (k, 3)
+    a, b, c = (r.index_select(1, corner) for corner in faces.T)
+    det = (a * torch.linalg.cross(b, c, dim=0)).sum(dim=0)
+    total = a + b + c
     volume = det.sum() / 6.0
-    first = (det[:, None] * total).sum(dim=0) / 24.0
-    center = first / volume
-    outer = corner.transpose(1, 2) @ corner + total[:, :, None] * total[:, None]
-    second = (det[:, None, None] * outer).sum(dim=0) / 120.0 - volume * torch.outer(center, center)
+    center = total @ det / (24.0 * volume)
+    terms = torch.cat([a, b, c, total], dim=1)
+    second = (det.repeat(4) * terms) @ terms.T / 120.0 - volume * torch.outer(center, center)
+    second = 0.5 * (second + second.T)  # to the last bit
     identity = torch.eye(3, dtype=vertices.dtype, device=vertices.device)
     inertia = density * (second.trace() * identity - second)
     return MassProperties(volume, density * volume, origin + center, inertia)

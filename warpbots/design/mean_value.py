@@ -60,7 +60,8 @@ def _weights(points: torch.Tensor, vertices: torch.Tensor, faces: torch.Tensor) 
     m = 0.5 * (angle[..., None] * unit).sum(dim=2)  # (n, m, 3)
     normal = torch.linalg.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
     det = (r[:, :, 0] * normal).sum(-1)  # (n, m): six times the volume of the tetrahedron
-    flat = det.abs() <= _FLAT * torch.linalg.vector_norm(r, dim=-1).prod(dim=-1)
+    on = _ON * torch.linalg.vector_norm(normal, dim=-1) ** 1.5
+    flat = det.abs() <= torch.maximum(_FLAT * torch.linalg.vector_norm(r, dim=-1).prod(dim=-1), on)
     w = (cross * m[:, :, None]).sum(-1) / torch.where(flat, 1.0, det)[..., None]
     n, f = flat.nonzero(as_tuple=True)
     w = w.index_put((n, f), _solved(r[n, f], m[n, f]))
@@ -68,8 +69,8 @@ def _weights(points: torch.Tensor, vertices: torch.Tensor, faces: torch.Tensor) 
     weights = weights.index_add(1, faces.reshape(-1), w.reshape(len(points), -1))
     weights = weights / weights.sum(dim=1, keepdim=True)
     inside = _barycentric(r[n, f].detach(), normal[f])
-    on = (inside.min(dim=-1).values >= -_ON) & (det[n, f].abs() <= _ON * normal[f].norm(dim=-1) ** 1.5)
-    for p, face, share in zip(n[on], f[on], inside[on], strict=True):  # on an edge any of its faces will do
+    held = (inside.min(dim=-1).values >= -_ON) & (det[n, f].abs() <= on[f])
+    for p, face, share in zip(n[held], f[held], inside[held], strict=True):  # on an edge any of its faces will do
         own = torch.zeros_like(weights[0]).index_put((faces[face],), share)
         weights = weights.index_put((p,), own)
     return weights

@@ -43,6 +43,7 @@ def model_parameters(
 
     Raises:
         KeyError: There is no such body or joint.
+        ValueError: A body has other contact points in the simulation.
     """
     robot = sim.model.robot
     rows = [robot.body(name) for name in bodies]
@@ -52,12 +53,14 @@ def model_parameters(
         "inertia": _put(sim, "inertia", rows, [shape.mass.inertia for shape in bodies.values()]),
     }
     # a body that nothing can touch has no points in the model
-    touching = [(robot.contact_points[k], shape) for k, shape in zip(rows, bodies.values(), strict=True)]
-    touching = [(own, shape) for own, shape in touching if len(own) and len(shape.points)]
+    touching = {
+        name: own for name, own in zip(bodies, (robot.contact_points[k] for k in rows), strict=True) if len(own)
+    }
     if touching:
-        at = np.concatenate([own for own, _ in touching])
-        found["contact_point"] = _put(sim, "contact_point", at, torch.cat([shape.points for _, shape in touching]))
-        found["contact_area"] = _put(sim, "contact_area", at, torch.cat([shape.areas for _, shape in touching]))
+        _refuse_other_points(bodies, touching)
+        at = np.concatenate(list(touching.values()))
+        found["contact_point"] = _put(sim, "contact_point", at, torch.cat([bodies[name].points for name in touching]))
+        found["contact_area"] = _put(sim, "contact_area", at, torch.cat([bodies[name].areas for name in touching]))
     if origins:
         numbers = {joint.name: i for i, joint in enumerate(robot.joints)}
         if missing := [name for name in origins if name not in numbers]:
@@ -67,6 +70,15 @@ def model_parameters(
         moved = [_in_joint(sim, robot.joints[k].parent, origin) for k, origin in pairs]
         found["joint_position"] = _put(sim, "joint_position", own, moved)
     return found
+
+
+def _refuse_other_points(bodies: Mapping[str, BodyShape], touching: Mapping[str, np.ndarray]) -> None:
+    for name, own in touching.items():
+        if len(own) != len(bodies[name].points):
+            raise ValueError(
+                f"model_parameters: body {name!r} has {len(own)} contact points in the simulation and "
+                f"{len(bodies[name].points)} in the design: leave `points` of the bodies of a design as they are"
+            )
 
 
 def _put(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from warpbots.design.closed_mesh import open_edge
 from warpbots.design.grid_mesh import surface_of_cells
 from warpbots.design.mass_properties import mass_properties
 from warpbots.design.surface_points import SurfacePoints, surface_points
@@ -28,7 +29,8 @@ class Part:
         points: About how many contact points to spread over these.
 
     Raises:
-        ValueError: The mesh encloses no volume, or points are wanted where nothing is exposed.
+        ValueError: The mesh is open or encloses no volume, arrays do not fit, or points are wanted where nothing is
+            exposed.
     """
 
     vertices: np.ndarray
@@ -37,14 +39,48 @@ class Part:
     points: int = 0
 
     def __post_init__(self):
-        volume = mass_properties(torch.as_tensor(self.vertices), torch.as_tensor(self.faces)).volume.item()
+        if np.ndim(self.vertices) != 2 or np.shape(self.vertices)[1] != 3 or not np.isfinite(self.vertices).all():
+            raise ValueError(
+                f"Part: vertices must be finite numbers of shape (n, 3), got shape {np.shape(self.vertices)}"
+            )
+        faces, count = np.asarray(self.faces), len(self.vertices)
+        if faces.ndim != 2 or faces.shape[1] != 3 or faces.min(initial=0) < 0 or faces.max(initial=0) >= count:
+            raise ValueError(f"Part: faces must name three of {count} vertices each, got an array {faces.shape}")
+        if np.shape(self.exposed) != (len(faces),):
+            raise ValueError(f"Part: exposed must have shape ({len(faces)},), got {np.shape(self.exposed)}")
+        if (edge := open_edge(faces, count)) is not None:
+            raise ValueError(
+                f"Part: its mesh is open at the edge of vertices {edge[0]} and {edge[1]}, which has not one face on "
+                f"each side: close it, merge vertices that coincide, and turn all faces outwards"
+            )
+        volume = mass_properties(torch.as_tensor(self.vertices), torch.as_tensor(faces)).volume.item()
         if not volume > 0.0:
             raise ValueError(
-                f"Part: its mesh encloses {volume:.3g} m^3, which must be positive: it must be closed, with faces "
-                f"counter-clockwise seen from outside"
+                f"Part: its mesh encloses {volume:.3g} m^3, which must be positive, with faces counter-clockwise seen "
+                f"from outside"
             )
         if self.points < 0 or (self.points and not np.any(self.exposed)):
-            raise ValueError(f"Part: {self.points} contact points cannot be spread over {self.exposed.sum()} faces")
+            raise ValueError(
+                f"Part: {self.points} contact points cannot be spread over {np.sum(self.exposed)} exposed faces"
+            )
+
+    @classmethod
+    def of_mesh(
+        cls, vertices: np.ndarray, faces: np.ndarray, hidden: Sequence[tuple[int, float]] = (), points: int = 0
+    ) -> "Part":
+        """A mesh whose faces can be touched but for those in some planes.
+
+        Args:
+            vertices: Vertices [m], shape (n, 3).
+            faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
+            hidden: Planes in which no face can be touched: axis, and coordinate along it [m].
+            points: About how many contact points to spread over the rest.
+        """
+        vertices, faces = np.array(vertices, dtype=np.float64), np.array(faces, dtype=np.int64)
+        exposed = np.ones(len(faces), dtype=bool)
+        for axis, plane in hidden:
+            exposed &= (np.abs(vertices[faces][..., axis] - plane) > _IN_PLANE).any(axis=1)
+        return cls(vertices, faces, exposed, points)
 
     @classmethod
     def of_cells(
@@ -63,12 +99,7 @@ class Part:
             points: About how many contact points to spread over the rest.
         """
         cells = np.ones(np.array(nodes.shape[:3]) - 1, dtype=bool) if filled is None else filled
-        vertices, faces = surface_of_cells(nodes, cells)
-        corner = vertices[faces]
-        exposed = np.ones(len(faces), dtype=bool)
-        for axis, plane in hidden:
-            exposed &= (np.abs(corner[..., axis] - plane) > _IN_PLANE).any(axis=1)
-        return cls(vertices, faces, exposed, points)
+        return cls.of_mesh(*surface_of_cells(nodes, cells), hidden, points)
 
     def moved(self, rotation: np.ndarray) -> "Part":
         """The part in a frame that is turned: x' = R x."""

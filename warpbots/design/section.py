@@ -1,6 +1,7 @@
 """Rectangles in which parts join."""
 
 import dataclasses
+import math
 
 __all__ = ["Section"]
 
@@ -14,12 +15,12 @@ class Section:
         height: Its size along z [m].
 
     Raises:
-        ValueError: It is not positive.
+        ValueError: They are not positive.
     """
 
     width: float
     height: float
 
     def __post_init__(self):
-        if not (self.width > 0.0 and self.height > 0.0):
+        if not (0.0 < self.width < math.inf and 0.0 < self.height < math.inf):
             raise ValueError(f"Section: width and height must be positive, got {self.width:g} and {self.height:g} m")

@@ -50,7 +50,7 @@ class Inertia:
         center = point(self.center, "Inertia.center")
         if moments.shape != (3, 3) or len(center) != 3:
             raise SceneError(f"Inertia: moments must have shape (3, 3) or (3,), got {np.shape(self.moments)}")
-        if not np.allclose(moments, moments.T, rtol=1e-6, atol=0.0):
+        if not np.allclose(moments, moments.T, rtol=0.0, atol=1e-6 * float(np.abs(moments).max())):
             raise SceneError(f"Inertia: moments must be symmetric, got {moments.tolist()}")
         principal = np.linalg.eigvalsh(moments)
         if principal[0] <= 0.0:

@@ -1,0 +1,384 @@
+"""Robots assembled of components: free sizes, merged handles, links, and their shape as parameters of a motion."""
+
+import numpy as np
+import pytest
+import torch
+import trimesh
+
+import warpbots as wb
+from warpbots.design import (
+    Assembly,
+    Component,
+    Node,
+    Part,
+    Port,
+    Section,
+    box_cage,
+    chain,
+    joint,
+    knuckle,
+    palm,
+    phalanx,
+    star_palm,
+    tip,
+)
+
+PARTS = {"palm": palm(), "knuckle": knuckle(), "joint": joint(), "phalanx": phalanx(), "tip": tip()}
+SHORT = ("knuckle", "joint", "phalanx", "joint", "phalanx", "tip")
+TURN = np.array([[1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, -1.0]])
+
+
+def of(*names: str) -> Node:
+    return chain(*(PARTS[name] for name in names))
+
+
+def finger() -> Assembly:
+    """The finger of DiffHand."""
+    root = of("palm", "knuckle", *3 * ("joint", "phalanx"), "tip")
+    return Assembly(root, constant=("palm.*", "tip.length"))
+
+
+def two_fingers() -> Assembly:
+    """The hand of DiffHand."""
+    return Assembly(Node(PARTS["palm"], {"out": of(*SHORT), "back": of(*SHORT)}))
+
+
+def three_fingers() -> Assembly:
+    return Assembly(Node(star_palm(3), {f"finger-{k}": of(*SHORT) for k in range(3)}))
+
+
+HANDS = {"finger": finger(), "two fingers": two_fingers(), "three fingers": three_fingers()}
+
+
+def factors(hand: Assembly, rng: np.random.Generator, low: float = 0.6, high: float = 1.6) -> torch.Tensor:
+    return torch.as_tensor(rng.uniform(low, high, len(hand.names)))
+
+
+every = pytest.mark.parametrize("hand", HANDS.values(), ids=HANDS.keys())
+
+
+def test_free_parameters_are_those_of_the_paper():
+    """Xu et al. 2021, table III: 9 of the finger and 17 of the hand with two."""
+    assert finger().names == (
+        "phalanx-0.length", "joint-1.width", "phalanx-1.length", "joint-2.width", "phalanx-2.length",
+        "phalanx-2|tip.width", "phalanx-2|tip.height", "tip.out.width", "tip.out.height",
+    )  # fmt: skip
+    own = ("phalanx-{0}.length", "joint-{1}.width", "phalanx-{1}.length", "phalanx-{1}|tip-{2}.width",
+           "phalanx-{1}|tip-{2}.height", "tip-{2}.length", "tip-{2}.out.width", "tip-{2}.out.height")  # fmt: skip
+    both = [name.format(2 * k, 2 * k + 1, k) for k in (0, 1) for name in own]
+    assert two_fingers().names == ("palm.length", *both) and len(both) == 16
+    assert three_fingers().names[0] == "palm.gap" and len(three_fingers().names) == 25
+    free = of("palm", "knuckle", *3 * ("joint", "phalanx"), "tip")
+    assert set(Assembly(free).names) - set(finger().names) == {
+        "palm.length", "palm.in.width", "palm.in.height", "tip.length"
+    }  # fmt: skip
+
+
+def test_sections_follow_from_what_joins():
+    """Axles fix the width of a knuckle and the height of a joint, and with these those of all that joins them."""
+    root = Section(26e-3, 26e-3)
+    alone = Assembly(of("phalanx", "phalanx"))
+    assert "phalanx-0|phalanx-1.width" in alone.names and len(alone.names) == 2 + 3 * 2
+    assert Assembly(chain(phalanx(), joint(), phalanx())).names == (
+        "phalanx-0.length", "phalanx-0.in.width", "phalanx-0.in.height", "joint.width", "phalanx-1.length",
+        "phalanx-1.out.width", "phalanx-1.out.height",
+    )  # fmt: skip
+    assert Assembly(chain(knuckle(root), joint())).names == ()
+    hand = Assembly(chain(joint(), phalanx()))
+    shape = hand.shape(torch.tensor([2.0, *(1.0 for _ in hand.names[1:])], dtype=torch.float64))
+    assert hand.names[0] == "joint.width"
+    assert np.ptp(shape.parts[1][-1].numpy()[:, 1]) == pytest.approx(52e-3, rel=1e-12)  # the phalanx is as wide
+
+
+def in_the_world(hand, shape, n, part, points):
+    """Points of a component in the world, with all joints at zero."""
+    poses = []
+    for link, origin in zip(hand.links, shape.origins, strict=True):
+        R, x = poses[link.parent] if poses else (torch.eye(3, dtype=torch.float64), torch.zeros(3, dtype=torch.float64))
+        poses.append((R @ link.rotation, x + R @ origin))
+    place = hand._places[n][part]
+    R, x = poses[place.link]
+    return x + (shape.component_origins[n][part] + points @ place.rotation.T) @ R.T
+
+
+@every
+def test_handles_merge_where_components_join(hand, rng):
+    """And so do the points of both meshes on the port: to rounding."""
+    for _ in range(3):
+        shape = hand.shape(factors(hand, rng, 0.3, 3.0))
+        for n, own in enumerate(hand.instances):
+            if own.port is None:
+                continue
+            parent, port = hand.instances[own.parent].component, own.component.ports["in"]
+            there = in_the_world(hand, shape, own.parent, -1, shape.handles[own.parent][list(own.port.handles)])
+            here = in_the_world(hand, shape, n, 0, shape.handles[n][list(port.handles)])
+            torch.testing.assert_close(there, here, rtol=0, atol=1e-15)
+            width, height = own.component.section("in")
+            on = rng.uniform(-0.5, 0.5, (20, 2)) * [width, height]
+            on = np.concatenate([np.zeros((20, 1)), on], axis=1)
+            middle = parent.cage.handles[own.port.handles[0]]
+            outer = parent.cage.weights(torch.as_tensor(middle + on @ own.port.rotation.T)) @ shape.handles[own.parent]
+            inner = own.component.cage.weights(torch.as_tensor(on)) @ shape.handles[n]
+            torch.testing.assert_close(
+                in_the_world(hand, shape, own.parent, -1, outer),
+                in_the_world(hand, shape, n, 0, inner),
+                rtol=0,
+                atol=1e-15,
+            )
+
+
+@every
+def test_axles_keep_their_size(hand, rng):
+    """In any shape, vertices behind a hinge keep their distance from its axis."""
+    shape = hand.shape(factors(hand, rng, 0.3, 3.0))
+    turning = 0
+    for link, parts in zip(hand.links, shape.parts, strict=True):
+        for (n, p), vertices in zip(link.parts, parts, strict=True):
+            hinge = hand.instances[n].component.hinge
+            if hinge is not None and p == 1:
+                rest = hand.instances[n].component.parts[1].vertices - np.array(hinge.position)
+                across = np.eye(3) - np.outer(hinge.axis, hinge.axis)
+                np.testing.assert_allclose(vertices.numpy() @ across, rest @ across, rtol=0, atol=1e-16)
+                turning += 1
+    assert turning == len(hand.links) - 1
+
+
+@every
+def test_links_weigh_what_trimesh_says_of_their_meshes(hand, rng):
+    shape = hand.shape(factors(hand, rng))
+    for k, link in enumerate(hand.links):
+        meshes = [
+            trimesh.Trimesh(v.numpy(), hand.instances[n].component.parts[p].faces, process=False)
+            for (n, p), v in zip(link.parts, shape.parts[k], strict=True)
+        ]
+        whole = trimesh.util.concatenate(meshes)
+        whole.density = 1000.0
+        found = shape.masses[k]
+        assert found.mass.item() == pytest.approx(whole.mass, rel=1e-12)
+        np.testing.assert_allclose(found.center, whole.center_mass, rtol=0, atol=1e-14)
+        np.testing.assert_allclose(found.inertia, whole.moment_inertia, rtol=0, atol=1e-12 * whole.moment_inertia.max())
+        exposed = sum(
+            mesh.area_faces[hand.instances[n].component.parts[p].exposed].sum()
+            for mesh, (n, p) in zip(meshes, link.parts, strict=True)
+        )
+        assert shape.contact_areas[k].sum().item() == pytest.approx(exposed, rel=1e-12)
+
+
+def scene(hand: Assembly, shape: torch.Tensor | None = None, base: wb.Joint | None = None, **pose) -> wb.Simulation:
+    """A hand above a floor, with a torque motor on every hinge."""
+    joints = hand.joints(shape, damping=1e-3, **pose)
+    motors = [wb.Torque(own.name, own.name, 0.1) for own in joints]
+    contacts = [wb.Contact(link.name, "floor", 1e6, 1e3, 0.5, 1e4) for link in hand.links]
+    bodies = hand.bodies(shape, **pose)
+    base = base or wb.Joint("base", "fixed", None, hand.links[0].name, **pose)
+    made = wb.Scene(bodies, motors, [wb.floor(0.0)], joints=[base, *joints], contacts=contacts)
+    return wb.Simulation(made, wb.Articulated(), 2e-3, 1)
+
+
+def bases() -> dict[str, tuple[Assembly, wb.Joint | None, dict]]:
+    """Hands on a wall, on a slide and in the air, whose frames are turned and off the origin of their joint."""
+    half = {"position": (0.02, 0.01, 0.03), "rotation": TURN}
+    tilted = trimesh.transformations.rotation_matrix(0.4, (1.0, 2.0, 0.5))[:3, :3]
+    slide = wb.Joint("base", "prismatic", None, "palm", axis=(0, 0, 1), position=(0.01, 0.02, 0.0))
+    return {
+        "finger": (HANDS["finger"], None, half),
+        "two fingers": (HANDS["two fingers"], slide, half),
+        "three fingers": (
+            HANDS["three fingers"], wb.Joint("base", "free", None, "palm", position=(0.0, 0.0, 0.05)),
+            {"position": (0.0, 0.0, 0.05), "rotation": tilted},
+        ),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("case", bases().values(), ids=bases().keys())
+def test_parameters_are_those_of_a_scene_that_is_built_in_the_new_shape(case, rng):
+    """Masses, contact points, joint frames, and the motion on a floor."""
+    hand, base, pose = case
+    new = factors(hand, rng, 0.7, 1.5)
+    sim, anew = scene(hand, None, base, **pose), scene(hand, new, base, **pose)
+    found = hand.model_parameters(sim, hand.shape(new))
+    assert set(found) == {"mass", "center_of_mass", "inertia", "joint_position", "contact_point", "contact_area"}
+    for name in anew.parameters():
+        own = anew.parameter(name)
+        value = found.get(name, sim.parameter(name))
+        torch.testing.assert_close(value, own, rtol=1e-9, atol=1e-12 * own.abs().max().item(), msg=name)
+        if name in found:
+            assert (sim.parameter(name) - own).abs().max() > 0.01 * own.abs().max(), name
+    control = torch.as_tensor(rng.uniform(-0.6, 0.2, (60, sim.channels)))
+    a, b = sim.rollout(control, 60, **found).final, anew.rollout(control, 60).final
+    torch.testing.assert_close(a.q, b.q, rtol=0, atol=1e-8)
+    assert (b.q - anew.state().q).abs().max() > 0.1
+    assert anew.sense(b).contact_force.abs().max() > 1e-2
+
+
+def test_gradients_of_the_whole_chain(rng):
+    """From sizes through handles, meshes, masses and contact to motion: central differences, 1e-6, and Taylor."""
+    hand = HANDS["finger"]
+    sim = scene(hand, position=(0.0, 0.0, 0.03), rotation=TURN)
+    start = factors(hand, rng, 0.8, 1.2)
+    control = torch.as_tensor(rng.uniform(-0.6, 0.0, (60, 4)))
+    weights = torch.as_tensor(rng.normal(size=4))
+
+    def loss(x: torch.Tensor) -> torch.Tensor:
+        shape = hand.shape(x)
+        final = sim.rollout(control, 60, **hand.model_parameters(sim, shape)).final
+        link, end = hand.carried("tip", [(22.1e-3, 0.0, 0.0)], shape)
+        return final.q[0] @ weights + 0.1 * final.qd.sum() + 10.0 * end.sum()
+
+    leaf = start.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(loss(leaf), leaf)
+    state = sim.rollout(control, 60, **hand.model_parameters(sim, hand.shape(start))).final
+    assert sim.sense(state).contact_force.abs().max() > 1e-2
+    for axis in (*np.eye(len(start)), rng.normal(size=len(start))):
+        d, h = torch.as_tensor(axis), 1e-5
+        with torch.no_grad():
+            up, down = loss(start + h * d).item(), loss(start - h * d).item()
+        slope = (gradient @ d).item()
+        print(f"{slope:.6e}, off by {abs((up - down) / (2 * h) / slope - 1):.1e}")
+        assert slope == pytest.approx((up - down) / (2 * h), rel=1e-6, abs=1e-6 * gradient.abs().max().item())
+    with torch.no_grad():
+        here = loss(start).item()
+        rest = [abs(loss(start + h * d).item() - here - h * slope) for h in (2e-3, 1e-3, 5e-4)]
+    orders = np.log2(np.array(rest[:-1]) / rest[1:])
+    print("Taylor", rest, orders)
+    assert orders == pytest.approx(2.0, abs=0.1)
+
+
+def test_links_and_names():
+    """A link is what hinges that turn carry; a locked hinge, and a part of a chain, belong to the link before it."""
+    hand = finger()
+    assert [link.name for link in hand.links] == ["palm", "knuckle", "joint-0", "joint-1", "joint-2"]
+    assert [link.parent for link in hand.links] == [-1, 0, 1, 2, 3]
+    assert [len(link.parts) for link in hand.links] == [2, 2, 3, 3, 3]
+    locked = Assembly(chain(palm(), PARTS["knuckle"].locked(), *(PARTS[name] for name in ("joint", "phalanx", "tip"))))
+    assert [link.name for link in locked.links] == ["palm", "joint"]
+    free = Assembly(of("palm", "knuckle", "joint", "phalanx", "tip"))
+    assert locked.names == free.names
+    a, b = locked.shape(locked.rest), free.shape(free.rest)
+    torch.testing.assert_close(a.origins[1], b.origins[1] + b.origins[2], rtol=0, atol=1e-16)
+    assert a.masses[0].mass.item() == pytest.approx((b.masses[0].mass + b.masses[1].mass).item(), rel=1e-14)
+    assert len(a.contact_points[0]) == 4 + 6 + 8 + 8
+    turned = Assembly(of("knuckle", "tip"))
+    assert [link.name for link in turned.links] == ["knuckle-base", "knuckle"]
+    assert [own.parent for own in turned.joints()] == ["knuckle-base"]
+    named = Assembly(chain(Node(palm(), name="base"), Node(knuckle(), name="swing"), tip()))
+    assert [link.name for link in named.links] == ["base", "swing"] and "base.length" in named.names
+    several = two_fingers()
+    assert [link.name for link in several.links][4:] == ["knuckle-1", "joint-2", "joint-3"]
+    assert [link.parent for link in several.links] == [-1, 0, 1, 2, 0, 4, 5]
+
+
+def test_hinges_become_joints():
+    hand = finger()
+    bodies, joints = hand.bodies(), hand.joints(damping=0.5)
+    assert [own.name for own in joints] == [body.name for body in bodies[1:]]
+    for own, body in zip(joints, bodies[1:], strict=True):
+        assert own.position == body.position and own.rotation == body.rotation
+    knuckle_hinge, joint_hinge = (PARTS[name].hinge for name in ("knuckle", "joint"))
+    assert joints[0].axis == knuckle_hinge.axis and joints[1].axis == joint_hinge.axis
+    for own, hinge in zip(joints, (knuckle_hinge, joint_hinge, joint_hinge, joint_hinge), strict=True):
+        assert np.ravel([own.lower, own.upper, own.damping]).tolist() == [-hinge.upper, hinge.upper, 0.5]
+    assert all(own.upper is None for own in hand.joints(limits=False))
+    x = [own.position[0] for own in joints]
+    middle = 3.5e-3 + 27.5e-3
+    assert x == pytest.approx([3.5e-3 + 11.5e-3, *(middle + 10.8e-3 + k * 44e-3 for k in range(3))], abs=1e-15)
+
+
+def test_the_end_of_a_finger_moves_with_it(rng):
+    hand = finger()
+    new = factors(hand, rng)
+    link, end = hand.carried("tip", [(22.1e-3, 0.0, 13e-3)], hand.shape(new))
+    f = dict(zip(hand.names, new.tolist(), strict=True))
+    length = 20.6e-3 - 10.8e-3 + 23.4e-3 * f["phalanx-2.length"] + 22.1e-3
+    assert link == "joint-2"
+    np.testing.assert_allclose(end[0], [length, 0.0, 13e-3 * f["tip.out.height"]], rtol=0, atol=1e-15)
+
+
+def test_a_design_without_contact_in_several_worlds(rng):
+    """Masses and frames of joints are those of the design in every world."""
+    hand = finger()
+    made = wb.Scene(hand.bodies(points=0), [wb.Torque("m", "joint-1", 0.1)], joints=hand.joints())
+    sim = wb.Simulation(made, wb.Articulated(), 2e-3, 1, worlds=2)
+    found = hand.model_parameters(sim, hand.shape(factors(hand, rng)))
+    assert set(found) == {"mass", "center_of_mass", "inertia", "joint_position"}
+    assert all(len(value) == 2 and torch.equal(value[0], value[1]) for value in found.values())
+
+
+def wedge() -> Component:
+    """A block whose length is the difference of two sizes."""
+    cage = box_cage((0.0, -0.005, -0.005), (0.01, 0.005, 0.005))
+    layout = np.zeros((14, 3, 4))
+    end = (cage.handles[:, 0] - 0.005).round(9) / 0.005  # -1 at the start and 1 at the end
+    layout[:, 0, 0], layout[:, 0, 1] = (end + 1) / 2, -(end + 1) / 2
+    layout[:, 1, 2], layout[:, 2, 3] = cage.handles[:, 1] / 0.01, cage.handles[:, 2] / 0.01
+    part = Part.of_mesh(cage.handles, cage.faces)
+    sizes = {"stock": 0.03, "cut": 0.02, "width": 0.01, "height": 0.01}
+    ports = {"in": Port((8, 0, 2, 4, 6), np.eye(3), "width", "height")}
+    return Component("wedge", sizes, layout, cage.faces, ports, (part,))
+
+
+def test_factors_that_turn_a_component_inside_out():
+    """Even where the link that it belongs to still encloses a volume."""
+    small = Section(0.01, 0.01)
+    hand = Assembly(chain(phalanx(small), Node(wedge())))
+    at = hand.names.index("wedge.cut")
+    x = hand.rest
+    x[at] = 1.2
+    assert hand.shape(x).masses[0].mass > 0
+    x[at] = 1.6
+    with pytest.raises(ValueError, match=r"turn component 'wedge' inside out, whose mesh encloses -2e-07 m\^3: change"):
+        hand.shape(x)
+
+
+def test_bad_factors():
+    hand = finger()
+    x = hand.rest
+    x[1] = -0.5
+    with pytest.raises(ValueError, match="the factor of 'joint-1.width' must be positive, got -0.5"):
+        hand.shape(x)
+    x[1] = torch.nan
+    with pytest.raises(ValueError, match="the factor of 'joint-1.width' must be positive, got nan"):
+        hand.shape(x)
+    with pytest.raises(ValueError, match=r"factors must have shape \(9,\), got \(3,\)"):
+        hand.shape(torch.ones(3))
+
+
+def test_bad_assemblies():
+    with pytest.raises(
+        ValueError, match=r"'palm' and 'phalanx' do not fit: port 'out' of the former is 0.016 x 0.0324 m, port 'in' of the latter 0.026 x 0.026 m"
+    ):  # fmt: skip
+        Assembly(chain(palm(), phalanx()))
+    with pytest.raises(KeyError, match="'tip': it has no port 'out'; its ports are in"):
+        Assembly(chain(tip(), phalanx()))
+    with pytest.raises(KeyError, match="'palm': it has no port 'in'"):
+        Assembly(chain(phalanx(Section(16e-3, 32.4e-3)), palm()))
+    with pytest.raises(ValueError, match="no child can join its port 'in'"):
+        Assembly(Node(phalanx(), {"in": Node(phalanx())}))
+    with pytest.raises(ValueError, match="'a' is the name of several components"):
+        Assembly(chain(Node(phalanx(), name="a"), Node(phalanx(), name="a")))
+    with pytest.raises(ValueError, match="no parameter is called 'thumb.*'; there are palm.length,"):
+        Assembly(of("palm", "knuckle", "tip"), constant=("thumb.*",))
+    with pytest.raises(ValueError, match=r"density must be positive \[kg/m\^3\], got 0"):
+        Assembly(of("palm"), density=0.0)
+    hand = finger()
+    with pytest.raises(KeyError, match="there is no component 'thumb'; there are palm, knuckle, joint-0"):
+        hand.carried("thumb", [(0.0, 0.0, 0.0)], hand.shape(hand.rest))
+    with pytest.raises(ValueError, match="Cage: 1 of 1 points are outside of it"):
+        hand.carried("tip", [(0.0, 0.0, 1.0)], hand.shape(hand.rest))
+
+
+def test_a_scene_that_is_not_of_the_design():
+    hand = finger()
+    shape = hand.shape(hand.rest)
+    law = [wb.Contact("skin", "floor", 1e6, 1e3, 0.5, 1e4)]
+    other = wb.Scene(hand.bodies(points=7, surface="skin"), [], [wb.floor(-1.0)], joints=hand.joints(), contacts=law)
+    with pytest.raises(ValueError, match=r"body 'palm' has \d contact points in the simulation and 10 in the design"):
+        hand.model_parameters(wb.Simulation(other, wb.Articulated(), 1e-3, 1), shape)
+    shorter = Assembly(of("palm", "knuckle", "tip"))
+    sim = wb.Simulation(wb.Scene(shorter.bodies(points=0), joints=shorter.joints()), wb.Articulated(), 2e-3, 1)
+    with pytest.raises(KeyError, match="joint-0"):
+        hand.model_parameters(sim, shape)
+    renamed = [wb.Joint("other", "revolute", "palm", "knuckle", position=shorter.joints()[0].position, axis=(0, 0, 1))]
+    sim = wb.Simulation(wb.Scene(shorter.bodies(points=0), joints=renamed), wb.Articulated(), 2e-3, 1)
+    with pytest.raises(KeyError, match="model_parameters: there is no joint 'knuckle'; the scene has .*other"):
+        shorter.model_parameters(sim, shorter.shape(shorter.rest))

@@ -1,0 +1,21 @@
+"""Whether triangle meshes are closed."""
+
+import numpy as np
+
+__all__ = ["open_edge"]
+
+
+def open_edge(faces: np.ndarray, count: int) -> tuple[int, int] | None:
+    """An edge of a triangle mesh that faces do not pass as often in one direction as in the other; None if closed.
+
+    Args:
+        faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
+        count: Number of vertices.
+    """
+    start = np.asarray(faces, dtype=np.int64)
+    end = np.roll(start, -1, axis=1)
+    ways = np.unique(np.concatenate([start * count + end, end * count + start]), return_inverse=True)
+    sense = np.repeat([1, -1], start.size)
+    balance = np.bincount(ways[1].ravel(), weights=sense)
+    wrong = np.flatnonzero(balance)
+    return None if not len(wrong) else divmod(int(ways[0][wrong[0]]), count)
