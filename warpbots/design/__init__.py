@@ -1,5 +1,6 @@
-"""Robots from a few numbers: cages that deform meshes, and what bodies made of these weigh and touch."""
+"""Robots from a few numbers: cages that deform meshes, what such bodies weigh and touch, and parts that print."""
 
+from warpbots.design import export
 from warpbots.design.cage import Cage, CageMap, box_cage
 from warpbots.design.caged_body import CagedBody, designed_parameters
 from warpbots.design.mass_properties import MassProperties, mass_properties
@@ -14,6 +15,7 @@ __all__ = [
     "SurfacePoints",
     "box_cage",
     "designed_parameters",
+    "export",
     "mass_properties",
     "mean_value_weights",
     "surface_points",
