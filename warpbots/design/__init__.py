@@ -1,5 +1,6 @@
-"""Robots from a few numbers: components in cages, robots assembled of them by hand or by a grammar."""
+"""Robots from a few numbers: components in cages, robots assembled of them by hand or by a grammar, parts that print."""
 
+from warpbots.design import export
 from warpbots.design.assembly import Assembly, AssemblyShape
 from warpbots.design.box_component import box_component
 from warpbots.design.cage import Cage, CageMap, box_cage
@@ -47,6 +48,7 @@ __all__ = [
     "box_component",
     "chain",
     "designed_parameters",
+    "export",
     "hand_components",
     "hand_grammar",
     "joint",

@@ -1,0 +1,284 @@
+"""Collisions of printed parts anywhere in the ranges of their joints.
+
+Two parts collide where a point of one lies deeper in the other than a tolerance: where it touches the other's *core*,
+which is the part less all within the tolerance of its surface (a Minkowski difference). Surfaces may thus touch and
+slide. From a pose in which the distance to the core is d, no pose is a collision in which no point has moved further
+than d; and how far points move at most is the sum, over coordinates, of their change times the reach of the joint
+(conservative advancement, Mirtich 1996; adaptive bisection, Schwarzer, Saha & Latombe 2005). So nothing is missed
+between the poses that are visited.
+"""
+
+import dataclasses
+import functools
+import heapq
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpbots.design.export.motion import Path, moves_of, path_between
+from warpbots.design.export.parts import PrintedPart
+from warpbots.scene import Scene, SceneError
+
+if TYPE_CHECKING:
+    from manifold3d import Manifold
+
+__all__ = ["Collision", "Sweep", "sweep"]
+
+_NEAR = 2.0
+"""Distances are measured up to it [mm]; it takes long to measure larger ones."""
+
+_SAMPLES = 12
+"""Poses behind the beginning of a collision, of which that with the largest overlap is reported."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Collision:
+    """Two parts that cannot be in one place.
+
+    Attributes:
+        first: Name of a part.
+        second: Name of another part.
+        begins: Coordinates at which it begins, on the way from zero.
+        volume: Largest overlapping volume beyond, as far as the way was followed [mm^3].
+        at: Coordinates with that volume.
+        moves: Whether there are joints between the parts that move.
+    """
+
+    first: str
+    second: str
+    begins: str
+    volume: float
+    at: str
+    moves: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Sweep:
+    """What was found when all joints were moved through their ranges.
+
+    Attributes:
+        collisions: Pairs that collide; one between two bodies with a single coordinate once for each direction.
+        undecided: Pairs for which `poses` did not suffice, and the share of the joint range that is left [1].
+        notes: Ranges that were assumed, and bodies that float and were not compared with others.
+    """
+
+    collisions: tuple[Collision, ...]
+    undecided: dict[tuple[str, str], float]
+    notes: tuple[str, ...]
+
+
+def sweep(
+    scene: Scene,
+    parts: Sequence[PrintedPart],
+    ranges: Mapping[str, tuple[Any, Any]] | None = None,
+    tolerance: float = 0.05,
+    poses: int = 400,
+) -> Sweep:
+    """Move all joints of a scene through their ranges, and compare every pair of parts.
+
+    Pairs with one coordinate between them are followed from zero, or the limit nearest to it, to both of their limits.
+    Pairs with several are bisected, from the largest box of coordinates to the smallest.
+
+    Args:
+        scene: The scene.
+        parts: Its parts.
+        ranges: Lower and upper ends of coordinates [rad or m] by the name of a joint, instead of its limits. Without
+            either a hinge turns by 180 degrees to both sides, and a slide moves by 10 mm. Coordinates of a ball are the
+            components of its rotation vector, without a range 45 degrees to both sides.
+        tolerance: Depth from which an overlap counts [mm]. A part that is nowhere twice as thick collides where it
+            touches another one.
+        poses: Most poses for which the distance of a pair with several coordinates is computed.
+
+    Raises:
+        SceneError: `ranges` names a joint that does not exist or does not move, or ends that are no range.
+    """
+    _refuse_ranges(scene, ranges or {})
+    found = {joint.name: moves_of(joint, ranges) for joint in scene.joints}
+    moves = {name: own for name, (own, _) in found.items()}
+    notes = [note for _, note in found.values() if note is not None]
+    collisions: list[Collision] = []
+    undecided: dict[tuple[str, str], float] = {}
+    apart = []
+    core = functools.cache(lambda k: _core(parts[k].placed, tolerance))
+    for (k, a), (_, b) in itertools.combinations(enumerate(parts), 2):
+        path = path_between(a.name, b.name, scene, moves)
+        if path is None:
+            apart.append(f"{a.name!r} and {b.name!r}")
+            continue
+        pair = _Pair(a.placed, b.placed, path, tolerance, functools.partial(core, k))
+        ways, left = pair.collisions(poses)
+        collisions += [pair.collision(a.name, b.name, start, first, end) for start, first, end in ways]
+        if left:
+            undecided[a.name, b.name] = left
+    if apart:
+        notes.append(f"No joint but a free one connects {', '.join(apart)}: they were not compared.")
+    return Sweep(tuple(collisions), undecided, tuple(notes))
+
+
+def _refuse_ranges(scene: Scene, ranges: Mapping[str, tuple[Any, Any]]) -> None:
+    """Raise if a range is not one of a joint."""
+    joints = {j.name: j for j in scene.joints}
+    for name, ends in ranges.items():
+        joint = joints.get(name)
+        if joint is None or joint.kind in ("fixed", "free"):
+            moving = ", ".join(j.name for j in scene.joints if j.kind not in ("fixed", "free")) or "none"
+            raise SceneError(f"ranges: there is no joint {name!r} that has a range; the scene has {moving}")
+        lower, upper = (np.asarray(end, np.float64) for end in ends)
+        fits = all(end.shape in ((), (1,), (joint.freedom,)) and np.isfinite(end).all() for end in (lower, upper))
+        if not fits or (lower > upper).any():
+            raise SceneError(
+                f"ranges[{name!r}] must be a lower and an upper end, one or {joint.freedom} numbers each, lower not "
+                f"above upper, got {ends!r}"
+            )
+
+
+_Way = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Coordinates of where a way starts, a collision on it begins, and the way ends."""
+
+
+def _core(solid: "Manifold", depth: float) -> "Manifold":
+    """The points of a solid that are deeper in it than `depth` [mm]; the solid itself if there are none."""
+    from manifold3d import Manifold
+
+    core = solid.minkowski_difference(Manifold.sphere(depth, 8)).simplify(0.1 * depth)
+    return solid if core.is_empty() else core
+
+
+class _Pair:
+    """Two parts and the joints between them; poses of the second one, seen from the first.
+
+    Attributes:
+        reach: How far a unit of each coordinate moves a point at most [mm/rad or 1], shape (n,).
+    """
+
+    def __init__(
+        self,
+        first: "Manifold",
+        second: "Manifold",
+        path: Path,
+        tolerance: float,
+        core: Callable[[], "Manifold"],
+    ):
+        self.first, self.second, self.path, self.tolerance, self.core = first, second, path, tolerance, core
+        a, b = (np.asarray(s.to_mesh64().vert_properties[:, :3]) for s in (first, second))
+        self.reach = path.reach(a, b)
+        axes = [axis for m in path.moves for axis in m.axes]
+        self.directions = np.array([*_DIRECTIONS, *axes, *(-axis for axis in axes)])
+        self.edge = (a @ self.directions.T).max(axis=0)
+        self.corners = np.asarray(second.hull().to_mesh64().vert_properties[:, :3])
+
+    def moved(self, q: np.ndarray) -> "Manifold":
+        """The second part."""
+        return self.second.transform(self.path.pose(q)[:3])
+
+    def bound(self, q: np.ndarray) -> float:
+        """A lower bound of the distance [mm]: the widest slab between the parts, in some directions."""
+        pose = self.path.pose(q)
+        corners = self.corners @ pose[:3, :3].T + pose[:3, 3]
+        return float(((corners @ self.directions.T).min(axis=0) - self.edge).max())
+
+    def freedom(self, q: np.ndarray) -> float:
+        """Distance of the second part from the core of the first [mm]; where it is over 2 mm, a lower bound of it."""
+        bound = self.bound(q)
+        return bound if bound >= _NEAR else float(self.core().min_gap(self.moved(q), _NEAR))
+
+    def touches(self, q: np.ndarray) -> bool:
+        """Whether the parts are nearer to one another than a tenth of the tolerance."""
+        least = 0.1 * self.tolerance
+        return self.bound(q) < least and self.first.min_gap(self.moved(q), least) < least
+
+    def collisions(self, poses: int) -> tuple[list[_Way], float]:
+        """Ways from zero on which the parts collide, and the share of the range that could not be decided."""
+        lower, upper = self.path.lower, self.path.upper
+        zero = np.clip(np.zeros(len(lower)), lower, upper)
+        if self._slides_past():
+            return [], 0.0
+        if self.freedom(zero) == 0.0:
+            return [(zero, zero, zero)], 0.0
+        if len(zero) <= 1:
+            ends, left = [lower, upper][: 2 * len(zero)], 0.0
+        else:
+            end, left = self._search(poses)
+            ends = [] if end is None else [end]
+        begins = [(end, self._begin(zero, end)) for end in ends]
+        return [(zero, first, end) for end, first in begins if first is not None], left
+
+    def _slides_past(self) -> bool:
+        """Whether all joints keep the positions of points along one axis, and the parts do not overlap along it."""
+        turning = [axis for m in self.path.moves if m.turns for axis in m.axes]
+        sliding = [axis for m in self.path.moves if not m.turns for axis in m.axes]
+        for axis in turning[:1]:
+            parallel = all(np.linalg.norm(np.cross(axis, other)) < 1e-9 for other in turning)
+            if parallel and all(abs(axis @ other) < 1e-9 for other in sliding):
+                ahead = (self.corners @ axis).min() - self.edge[self._index(axis)]
+                behind = (self.corners @ -axis).min() - self.edge[self._index(-axis)]
+                return bool(max(ahead, behind) > -self.tolerance)
+        return False
+
+    def _index(self, direction: np.ndarray) -> int:
+        return int((self.directions @ direction).argmax())
+
+    def _begin(self, start: np.ndarray, end: np.ndarray) -> np.ndarray | None:
+        """Where the first collision on a straight way begins, or None.
+
+        It is where the parts touch, if they were apart before, or else where the overlap becomes too deep.
+        """
+        length = float(self.reach @ np.abs(end - start))
+        visited = [0.0]
+        while (freedom := self.freedom(start + visited[-1] * (end - start))) > 0.0:
+            if visited[-1] == 1.0 or length == 0.0:
+                return None
+            visited.append(min(1.0, visited[-1] + max(freedom, 0.1 * self.tolerance) / length))
+        accuracy = 0.01 * self.tolerance / length
+        apart = [k for k, s in enumerate(visited) if not self.touches(start + s * (end - start))]
+        if apart:
+            found = _first(lambda s: self.touches(start + s * (end - start)), *visited[apart[-1] :][:2], accuracy)
+        else:
+            found = _first(lambda s: self.freedom(start + s * (end - start)) == 0.0, *visited[-2:], accuracy)
+        return start + found * (end - start)
+
+    def _search(self, poses: int) -> tuple[np.ndarray | None, float]:
+        """Coordinates at which the parts collide, or None; and the share of the range that could not be decided."""
+        lower, upper = self.path.lower, self.path.upper
+        boxes: list[tuple[float, int, np.ndarray, np.ndarray]] = [(0.0, 0, lower, upper)]
+        computed = visited = 0
+        while boxes and computed < poses and visited < 50 * poses:
+            _, _, low, high = heapq.heappop(boxes)
+            visited += 1
+            middle, half = 0.5 * (low + high), 0.5 * (high - low)
+            motion, bound = float(self.reach @ half), self.bound(middle)
+            if bound < _NEAR and bound <= motion:
+                computed += 1
+                bound = self.freedom(middle)
+                if bound == 0.0:
+                    return middle, 0.0
+            if bound > motion or motion <= 0.1 * self.tolerance:
+                continue
+            cut = int((self.reach * half).argmax())
+            for side in (0, 1):
+                ends = low.copy(), high.copy()
+                ends[1 - side][cut] = middle[cut]
+                heapq.heappush(boxes, (bound - motion, 2 * visited + side, *ends))
+        whole = np.prod(upper - lower)
+        return None, float(sum(np.prod(high - low) for _, _, low, high in boxes) / whole)
+
+    def collision(self, first: str, second: str, start: np.ndarray, begins: np.ndarray, end: np.ndarray) -> Collision:
+        """What is said of a collision."""
+        way = [begins + s * (end - begins) for s in np.linspace(0.0, 1.0, _SAMPLES)] if (end != begins).any() else [end]
+        volumes = [float((self.first ^ self.moved(q)).volume()) for q in way]
+        worst, told = int(np.argmax(volumes)), self.path.described
+        return Collision(first, second, told(begins), volumes[worst], told(way[worst]), bool(len(start)))
+
+
+def _first(holds: Callable[[float], bool], low: float, high: float, accuracy: float) -> float:
+    """Where a condition begins to hold between two numbers, of which it holds at the second, by bisection."""
+    while high - low > accuracy:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+_DIRECTIONS = np.array([d for d in itertools.product((-1.0, 0.0, 1.0), repeat=3) if any(d)])
+_DIRECTIONS /= np.linalg.norm(_DIRECTIONS, axis=1)[:, None]

@@ -1,0 +1,128 @@
+"""Files of printed parts: one for each, in mm, and a report; all of them or none."""
+
+import ctypes
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from warpbots.design.export.checks import Fault
+from warpbots.design.export.report import PrintReport
+from warpbots.output_files import replacing
+
+if TYPE_CHECKING:
+    import trimesh
+
+__all__ = ["PrintError", "write"]
+
+_REPORT = "report.md"
+
+
+class PrintError(ValueError):
+    """Parts that cannot be printed. The message names every fault.
+
+    Attributes:
+        faults: The faults that prevent it.
+    """
+
+    def __init__(self, faults: tuple[Fault, ...]):
+        """Name them, one in each line."""
+        lines = [f"{fault}" for fault in faults]
+        super().__init__("\n".join([*lines, "nothing was written; use anyway=True to write it nevertheless"]))
+        self.faults = faults
+
+
+def write(
+    folder: str | Path, report: PrintReport, format: Literal["stl", "3mf"] = "stl", anyway: bool = False
+) -> list[Path]:
+    """Write one file for each part, in mm, and the report as ``report.md``.
+
+    Every file is opened again by trimesh and compared with its part before it replaces another one.
+
+    Args:
+        folder: Folder of the files; it is made if its parent exists.
+        report: What `check` found.
+        format: ``"stl"``, binary, or ``"3mf"``, which says that its unit is the millimetre.
+        anyway: Whether to write parts that have faults, too; the report names these.
+
+    Returns:
+        Paths of the files of the parts, then that of the report.
+
+    Raises:
+        PrintError: There are faults that prevent printing.
+        ValueError: The format is unknown, two parts would have one file, or a file does not hold its part.
+        OSError: The folder cannot be written to.
+        ImportError: A package for 3MF is not installed.
+    """
+    if format not in ("stl", "3mf"):
+        raise ValueError(f"write: format must be 'stl' or '3mf', got {format!r}")
+    faults = tuple(fault for fault in report.faults if fault.prevents)
+    if faults and not anyway:
+        raise PrintError(faults)
+    names = _file_names([part.name for part in report.parts], format)
+    folder = Path(folder)
+    made = not folder.exists()
+    if made:
+        folder.mkdir()
+    paths = [folder / name for name in [*names, _REPORT]]
+    try:
+        with replacing(*paths) as temporary:
+            for path, part in zip(temporary, report.parts, strict=False):
+                (_write_3mf if format == "3mf" else _write_stl)(path, part.name, part.mesh)
+                _compare(path, part.name, part.mesh)
+            temporary[-1].write_text(report.text(names), encoding="utf-8")
+    except BaseException:
+        if made:
+            folder.rmdir()
+        raise
+    return paths
+
+
+def _file_names(parts: list[str], format: str) -> list[str]:
+    """File names: those of the parts, with _ for what not every disk takes."""
+    names = [re.sub(r"[^\w.-]+", "_", part).strip("._") + f".{format}" for part in parts]
+    lowered = [name.lower() for name in names]
+    for k, name in enumerate(lowered):
+        if name in lowered[:k] or name.startswith("."):
+            raise ValueError(f"write: the part {parts[k]!r} has no file name of its own ({names[k]!r}); rename it")
+    return names
+
+
+def _write_stl(path: Path, name: str, mesh: "trimesh.Trimesh") -> None:
+    mesh.export(path, file_type="stl")
+
+
+def _write_3mf(path: Path, name: str, mesh: "trimesh.Trimesh") -> None:
+    """By the reference implementation of the 3MF Consortium, which refuses some attributes that trimesh writes."""
+    try:
+        import lib3mf
+        import lxml  # noqa: F401  # with which trimesh reads 3MF
+        import networkx  # noqa: F401
+    except ImportError:
+        raise ImportError('3MF needs lib3mf, lxml and networkx: pip install "warpbots[print]"') from None
+    model = lib3mf.get_wrapper().CreateModel()
+    model.SetUnit(lib3mf.ModelUnit.MilliMeter)
+    part = model.AddMeshObject()
+    part.SetName(name)
+    part.SetGeometry(
+        [lib3mf.Position((ctypes.c_float * 3)(*vertex)) for vertex in mesh.vertices],
+        [lib3mf.Triangle((ctypes.c_uint32 * 3)(*face)) for face in mesh.faces],
+    )
+    model.AddBuildItem(part, lib3mf.get_wrapper().GetIdentityTransform())
+    model.QueryWriter("3mf").WriteToFile(str(path))
+
+
+def _compare(path: Path, name: str, mesh: "trimesh.Trimesh") -> None:
+    """Raise if a file does not hold a part."""
+    import trimesh
+
+    found = trimesh.load(path, force="mesh")
+    assert isinstance(found, trimesh.Trimesh)
+    same = np.allclose(found.bounds, mesh.bounds, atol=1e-3) and np.isclose(found.volume, mesh.volume, rtol=1e-4)
+    if not (found.is_watertight and found.is_winding_consistent and same):
+        raise ValueError(
+            f"write: the file of the part {name!r} holds {found.volume:.6g} mm^3 "
+            f"{'' if found.is_watertight else 'within an open mesh '}instead of {mesh.volume:.6g} mm^3; its mesh has "
+            f"details below the precision of the format: simplify it"
+        )

@@ -1,0 +1,211 @@
+"""How the bodies of a scene move relative to one another in the ranges of their joints, in mm."""
+
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from warpbots.design.export.solids import MM
+from warpbots.scene import Joint, Scene
+
+__all__ = ["Move", "Path", "moves_of", "path_between"]
+
+_TURN, _BALL, _SLIDE = np.pi, np.pi / 4.0, 10.0
+"""Range of what has no limits, to both sides: of a hinge and of a ball [rad], of a slide [mm]."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Move:
+    """A rotation or a translation of a joint, by coordinates that are zero where the scene was drawn.
+
+    Attributes:
+        joint: Name of the joint.
+        turns: Whether it is a rotation by the vector q axes [rad], or a translation by it [mm].
+        origin: A point that the rotation leaves where it is, with all coordinates at zero [mm], shape (3,).
+        axes: Unit axes in the world with all coordinates at zero, shape (k, 3).
+        lower: Lower ends of the ranges [rad or mm], shape (k,).
+        upper: Upper ends of the ranges [rad or mm], shape (k,).
+    """
+
+    joint: str
+    turns: bool
+    origin: np.ndarray
+    axes: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+    def pose(self, q: np.ndarray) -> np.ndarray:
+        """What it does to points of the world, shape (4, 4)."""
+        pose = np.eye(4)
+        if self.turns:
+            pose[:3, :3] = Rotation.from_rotvec(q @ self.axes).as_matrix()
+            pose[:3, 3] = self.origin - pose[:3, :3] @ self.origin
+        else:
+            pose[:3, 3] = q @ self.axes
+        return pose
+
+    @property
+    def reach(self) -> float:
+        """How far a translation takes a point at most [mm]; 0 for a rotation."""
+        return 0.0 if self.turns else float(np.linalg.norm(np.maximum(-self.lower, self.upper)))
+
+
+def moves_of(joint: Joint, ranges: Mapping[str, tuple[Any, Any]] | None = None) -> tuple[tuple[Move, ...], str | None]:
+    """The translation and the rotation of which a joint consists, and what was assumed where it has no limits.
+
+    Args:
+        joint: The joint; a free one has none.
+        ranges: Lower and upper ends of coordinates [rad or m] by the name of a joint, instead of its limits.
+    """
+    kinds = {
+        "fixed": [],
+        "revolute": [(True, [joint.axis])],
+        "prismatic": [(False, [joint.axis])],
+        "planar": [(False, np.eye(3)[:2])],
+        "translational": [(False, np.eye(3))],
+        "ball": [(True, np.eye(3))],
+        "free_2d": [(False, np.eye(3)[:2]), (True, np.eye(3)[2:])],
+        "free": [],
+    }[joint.kind]
+    moves, assumed, first = [], False, 0
+    origin, R = MM * np.array(joint.position), np.array(joint.rotation)
+    for turns, axes in kinds:
+        count, scale = len(axes), 1.0 if turns else MM
+        usual = (_TURN if count == 1 else _BALL) if turns else _SLIDE / MM
+        given = (ranges or {}).get(joint.name, (joint.lower, joint.upper))
+        ends = [_ends(end, first, count, s * usual) for end, s in zip(given, (-1.0, 1.0), strict=True)]
+        assumed |= any(guessed for _, guessed in ends)
+        moves.append(Move(joint.name, turns, origin, np.array(axes) @ R.T, scale * ends[0][0], scale * ends[1][0]))
+        first += count
+    return tuple(moves), _assumption(joint.name, moves) if assumed else None
+
+
+def _ends(value: Any, first: int, count: int, usual: float) -> tuple[np.ndarray, bool]:
+    """Ends of the ranges of coordinates, and whether one of them is not given."""
+    values = np.atleast_1d(np.full(1, np.inf) if value is None else np.asarray(value, np.float64))
+    values = np.broadcast_to(values, first + count)[first:] if len(values) == 1 else values[first : first + count]
+    return np.where(np.isfinite(values), values, usual), not np.isfinite(values).all()
+
+
+def _assumption(joint: str, moves: Sequence[Move]) -> str:
+    ranges = [
+        f"{_shown(low, m.turns)} to {_shown(high, m.turns)}"
+        for m in moves
+        for low, high in zip(m.lower, m.upper, strict=True)
+    ]
+    return f"Joint {joint!r} lacks limits: it was moved from {', '.join(ranges)}."
+
+
+def _shown(value: float, turns: bool) -> str:
+    return f"{np.degrees(value):.1f}°" if turns else f"{value:.2f} mm"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Path:
+    """The joints between two bodies, and their coordinates: those of the first body's branch, then the second's.
+
+    Attributes:
+        up: Moves from where both branches part to the first body.
+        down: Moves from there to the second body.
+    """
+
+    up: tuple[Move, ...]
+    down: tuple[Move, ...]
+
+    @property
+    def moves(self) -> tuple[Move, ...]:
+        """All moves, in the order of the coordinates."""
+        return self.up + self.down
+
+    @property
+    def lower(self) -> np.ndarray:
+        """Lower ends of the ranges [rad or mm], shape (n,)."""
+        return np.concatenate([np.zeros(0), *(m.lower for m in self.moves)])
+
+    @property
+    def upper(self) -> np.ndarray:
+        """Upper ends of the ranges [rad or mm], shape (n,)."""
+        return np.concatenate([np.zeros(0), *(m.upper for m in self.moves)])
+
+    def pose(self, q: np.ndarray) -> np.ndarray:
+        """Where the second body goes while the first one stays, both drawn in the world, shape (4, 4).
+
+        The product of exponentials (Brockett 1984): of the inverse of that of the first branch and the second's.
+        """
+        parts = np.split(q, np.cumsum([len(m.axes) for m in self.moves])[:-1]) if self.moves else []
+        poses = [m.pose(part) for m, part in zip(self.moves, parts, strict=True)]
+        cut = len(self.up)
+        first, second = (functools.reduce(np.matmul, p, np.eye(4)) for p in (poses[:cut], poses[cut:]))
+        return np.linalg.solve(first, second)
+
+    def reach(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """How far a unit of each coordinate takes a point of one body from the other, at most [mm/rad or 1].
+
+        Args:
+            first: Vertices of the first body in the world with all coordinates at zero [mm], shape (n, 3).
+            second: Vertices of the second body there [mm], shape (m, 3).
+        """
+        chain = self.up[::-1] + self.down
+        towards_second, towards_first = _radii(chain, second), _radii(chain[::-1], first)[::-1]
+        radii = np.minimum(towards_second, towards_first)
+        cut = len(self.up)
+        ordered = [*radii[:cut][::-1], *radii[cut:]]
+        counts = [len(m.axes) for m in self.moves]
+        return np.repeat(ordered, counts) if counts else np.zeros(0)
+
+    def described(self, q: np.ndarray) -> str:
+        """The coordinates by the names of their joints."""
+        parts = np.split(q, np.cumsum([len(m.axes) for m in self.moves])[:-1]) if self.moves else []
+        return ", ".join(
+            f"{m.joint} = {' / '.join(_shown(v, m.turns) for v in part)}"
+            for m, part in zip(self.moves, parts, strict=True)
+        )
+
+
+def _radii(chain: Sequence[Move], points: np.ndarray) -> np.ndarray:
+    """How far points at the end of a chain may be from each of its moves [mm]; 1 for translations.
+
+    Rotations keep the distance between the origins of successive moves, and translations change it by their range.
+    """
+    radii = np.ones(len(chain))
+    if not len(chain):
+        return radii
+    beyond = float(np.linalg.norm(points - chain[-1].origin, axis=1).max())
+    for k in reversed(range(len(chain))):
+        if k + 1 < len(chain):
+            beyond += float(np.linalg.norm(chain[k + 1].origin - chain[k].origin)) + chain[k + 1].reach
+        if chain[k].turns:
+            last = k + 1 == len(chain) and len(chain[k].axes) == 1
+            arms = np.cross(points - chain[k].origin, chain[k].axes[0])
+            radii[k] = float(np.linalg.norm(arms, axis=1).max()) if last else beyond
+    return radii
+
+
+def path_between(first: str, second: str, scene: Scene, moves: Mapping[str, tuple[Move, ...]]) -> Path | None:
+    """The joints between two bodies; None if one of them floats freely from the other.
+
+    Args:
+        first: Name of a body.
+        second: Name of another body.
+        scene: The scene.
+        moves: Moves of each joint by its name.
+    """
+    on = {j.child: j for j in scene.joints}
+
+    def branch(name: str) -> list[str]:
+        """Bodies from the root to a body; a root is None for the world, or a body that floats."""
+        way = [name]
+        while way[-1] in on and on[way[-1]].kind != "free" and on[way[-1]].parent is not None:
+            way.append(str(on[way[-1]].parent))
+        floats = way[-1] not in on or on[way[-1]].kind == "free"
+        return [*([] if floats else [""]), *way[::-1]]
+
+    a, b = branch(first), branch(second)
+    if a[0] != b[0]:
+        return None
+    shared = sum(x == y for x, y in zip(a, b, strict=False))
+    up, down = (tuple(m for name in way[shared:] for m in moves[on[name].name]) for way in (a, b))
+    return Path(up, down)

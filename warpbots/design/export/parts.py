@@ -1,0 +1,120 @@
+"""Printed parts: the solids of rigid bodies, with their holes, as they lie on the bed of a printer."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warpbots.design.export.holes import AxleHole, Drilled, TendonChannel, drill
+from warpbots.design.export.orientation import lay_down
+from warpbots.design.export.printer import Printer
+from warpbots.design.export.solids import MM, body_solid, mesh_of
+from warpbots.scene import RigidBody, Scene, SceneError
+
+if TYPE_CHECKING:
+    import trimesh
+    from manifold3d import Manifold
+
+__all__ = ["PrintedPart", "printed_parts"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PrintedPart:
+    """A solid that is printed in one piece.
+
+    Attributes:
+        name: Name of the body.
+        mesh: Its surface as it lies on the bed, in the first octant [mm], a `trimesh.Trimesh`.
+        pose: From the frame of the body [mm] to that of the mesh, shape (4, 4).
+        placed: The solid in the world with all joint coordinates at zero [mm], a `manifold3d.Manifold`.
+        density: Density of the body [kg/m^3].
+        drilled: What its holes took away.
+    """
+
+    name: str
+    mesh: "trimesh.Trimesh"
+    pose: np.ndarray
+    placed: "Manifold"
+    density: float
+    drilled: tuple[Drilled, ...] = ()
+
+
+def printed_parts(
+    scene: Scene,
+    holes: Sequence[AxleHole | TendonChannel] = (),
+    printer: Printer | None = None,
+    up: Mapping[str, Sequence[float]] | None = None,
+) -> tuple[PrintedPart, ...]:
+    """The parts of a robot: one for each rigid body that has a shape, in the order of the scene.
+
+    Shapes of one body are united into one solid, holes taken out of it, and it is laid on the bed. Down is the side of
+    its convex hull, of the 200 largest, that leaves the least overhang; among sides that differ by less than a
+    hundredth of the surface, or leave less overhang than the printer takes without a word, the one with the largest
+    contact with the bed, then the lowest part.
+
+    Args:
+        scene: The scene.
+        holes: Holes for axles and tendons.
+        printer: The printer; None for an ordinary one.
+        up: Upward directions in the frames of bodies, by name, for those that are to be printed in a given orientation.
+
+    Raises:
+        SceneError: A shape is not a solid, a hole misses its part or belongs to none, or there are no parts.
+        ImportError: manifold3d is not installed.
+    """
+    printer, up = printer or Printer(), up or {}
+    bodies = [body for body in scene.rigid if body.shape is not None]
+    if not bodies:
+        raise SceneError(f"Scene {scene.name!r} has no rigid body with a shape; there is nothing to print")
+    _refuse_strangers(scene, bodies, holes, up)
+    return tuple(_part(body, scene, holes, printer, up.get(body.name)) for body in bodies)
+
+
+def _part(
+    body: RigidBody,
+    scene: Scene,
+    holes: Sequence[AxleHole | TendonChannel],
+    printer: Printer,
+    up: Sequence[float] | None,
+) -> PrintedPart:
+    solid, drilled = drill(body_solid(body), body, holes, scene)
+    mesh = mesh_of(solid)
+    pose = lay_down(mesh, printer, up)
+    placed = solid.transform(np.column_stack([np.array(body.rotation), MM * np.array(body.position)]))
+    return PrintedPart(body.name, mesh.apply_transform(pose), pose, placed, body.density, drilled)
+
+
+def _refuse_strangers(
+    scene: Scene,
+    bodies: Sequence[RigidBody],
+    holes: Sequence[AxleHole | TendonChannel],
+    up: Mapping[str, Sequence[float]],
+) -> None:
+    """Raise if holes or orientations name what does not exist."""
+    names, joints = [b.name for b in bodies], {j.name: j for j in scene.joints}
+    faults = [
+        f"TendonChannel {h.name!r}: there is no body {h.body!r} with a shape; the scene has {', '.join(names)}"
+        for h in holes
+        if isinstance(h, TendonChannel) and h.body not in names
+    ]
+    for hole in (h for h in holes if isinstance(h, AxleHole)):
+        joint = joints.get(hole.joint)
+        if joint is None:
+            faults.append(
+                f"AxleHole at {hole.joint!r}: there is no such joint; the scene has {', '.join(joints) or 'none'}"
+            )
+        elif joint.kind not in ("revolute", "prismatic"):
+            faults.append(f"AxleHole at {hole.joint!r}: a {joint.kind} joint has no axis; use a revolute one")
+    faults += [
+        f"up: there is no body {name!r} with a shape; the scene has {', '.join(names)}"
+        for name in up
+        if name not in names
+    ]
+    faults += [
+        f"up[{name!r}] must be three numbers, not all zero, got {list(direction)}"
+        for name, direction in up.items()
+        if np.shape(direction) != (3,) or not np.linalg.norm(direction) > 0.0
+    ]
+    if faults:
+        raise SceneError("\n".join(faults))

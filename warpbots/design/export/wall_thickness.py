@@ -1,0 +1,114 @@
+"""Thickness of the walls of a part, by rays from its surface through the solid."""
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warpbots.design.export.solids import manifold_of
+
+if TYPE_CHECKING:
+    import trimesh
+    from manifold3d import Manifold
+
+__all__ = ["Wall", "thickness_at", "thinnest_wall"]
+
+_SAMPLES = (2000, 20000)
+"""Fewest and most points of the surface from which rays start."""
+
+_OPPOSITE = np.cos(np.radians(30.0))
+"""Two surfaces are the sides of a wall if they include less than 30 degrees."""
+
+_SPOTS, _AROUND, _ROUNDS = 8, 60, 6
+"""The thinnest spots around which more rays start, how many, and how often, each time half as far away."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Wall:
+    """The thinnest wall of a part.
+
+    Attributes:
+        thickness: Its thickness [mm].
+        place: A point on its surface [mm], shape (3,).
+    """
+
+    thickness: float
+    place: tuple[float, float, float]
+
+
+def thickness_at(solid: "Manifold", points: np.ndarray, normals: np.ndarray, longest: float) -> np.ndarray:
+    """Length of the way through a solid from points of its surface against their normals [mm], shape (n,).
+
+    It is inf where the way is longer than `longest`, or does not end at a face that includes less than 30 degrees with
+    that of the point: there is an edge, not a wall.
+
+    Args:
+        solid: The solid [mm].
+        points: Points on its surface [mm], shape (n, 3).
+        normals: Outward unit normals there, shape (n, 3).
+        longest: Longest way [mm]; short rays are fast.
+    """
+    inside = 1e-7 * longest
+    found = np.full(len(points), np.inf)
+    for k, (point, normal) in enumerate(zip(points, normals, strict=True)):
+        hits = solid.ray_cast(tuple(point - inside * normal), tuple(point - longest * normal))
+        out = next((h for h in hits if np.dot(h.normal, normal) < 0.0), None)
+        if out is not None and -np.dot(out.normal, normal) > _OPPOSITE:
+            found[k] = np.dot(point - np.array(out.position), normal)
+    return found
+
+
+def thinnest_wall(mesh: "trimesh.Trimesh", limit: float, seed: int = 0) -> Wall | None:
+    """The thinnest wall of a solid; None if nothing of it is a wall.
+
+    Rays start from points spread evenly over the surface, about half a limit apart, at least 2000 and at most 20000;
+    then, where walls are thinnest, from points around, nearer each time. Edges sharper than 30 degrees are walls, too:
+    they have no thickness.
+
+    Args:
+        mesh: A closed mesh [mm].
+        limit: The thickness that matters [mm].
+        seed: Of the random numbers.
+
+    Raises:
+        ValueError: The mesh is open.
+    """
+    import trimesh
+
+    solid, rng = manifold_of(mesh), np.random.default_rng(seed)
+    count = int(np.clip(mesh.area / (0.5 * limit) ** 2, *_SAMPLES))
+    points, faces = trimesh.sample.sample_surface(mesh, count, seed=seed)
+    points, normals = np.array(points), mesh.face_normals[faces]
+    longest, size = 2.0 * limit, float(np.linalg.norm(mesh.extents))
+    thickness = thickness_at(solid, points, normals, longest)
+    while not np.isfinite(thickness).any() and longest < size:
+        longest *= 2.0
+        thickness = thickness_at(solid, points, normals, longest)
+    spread = np.sqrt(mesh.area / count)
+    for _ in range(_ROUNDS):
+        thinnest = np.argsort(thickness)[:_SPOTS]
+        thinnest = thinnest[np.isfinite(thickness[thinnest])]
+        near, facing = _around(solid, points[thinnest], normals[thinnest], spread, rng)
+        points, normals = np.concatenate([points[thinnest], near]), np.concatenate([normals[thinnest], facing])
+        thickness = np.concatenate([thickness[thinnest], thickness_at(solid, near, facing, longest)])
+        spread *= 0.5
+    if not len(thickness):
+        return None
+    k = int(thickness.argmin())
+    x, y, z = (float(v) for v in points[k])
+    return Wall(float(thickness[k]), (x, y, z))
+
+
+def _around(
+    solid: "Manifold", points: np.ndarray, normals: np.ndarray, spread: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Points of the surface within a distance of others, and their normals."""
+    near, facing = [], []
+    for point, normal in zip(points, normals, strict=True):
+        offsets = rng.uniform(-spread, spread, (_AROUND, 3))
+        offsets -= (offsets @ normal)[:, None] * normal
+        for start in point + offsets:
+            hits = solid.ray_cast(tuple(start + spread * normal), tuple(start - spread * normal))
+            near += [hits[0].position] if hits and np.dot(hits[0].normal, normal) > 0.0 else []
+            facing += [hits[0].normal] if hits and np.dot(hits[0].normal, normal) > 0.0 else []
+    return np.reshape(near, (-1, 3)), np.reshape(facing, (-1, 3))
