@@ -11,7 +11,17 @@ from warpbots.scene import Contact, RigidBody, Scene, SceneError, neighbours
 from warpbots.solvers.articulated.inertia import body_inertia
 from warpbots.solvers.articulated.point_cloud import contact_cloud
 
-__all__ = ["IMPEDANCE", "IMPRATIO", "QUIET", "ContactPair", "Solid", "bits_of", "excluded", "point_pairs", "solid_pairs"]
+__all__ = [
+    "IMPEDANCE",
+    "IMPRATIO",
+    "QUIET",
+    "ContactPair",
+    "Solid",
+    "bits_of",
+    "excluded",
+    "point_pairs",
+    "solid_pairs",
+]
 
 IMPEDANCE = 1e-4
 """Impedance d of all constraints [1]: the least of MuJoCo, for which they are springs and dampers."""
@@ -68,7 +78,8 @@ class ContactPair:
             return -self.stiffness * scale, -self.damping * scale
         loss = -math.log(max(self.restitution, 1e-3))
         ratio = loss / math.hypot(math.pi, loss)
-        return -self.stiffness * scale, -2.0 * ratio * math.sqrt(self.stiffness * weight) * (1.0 - IMPEDANCE)
+        damping = 2.0 * ratio * math.sqrt(self.stiffness / (weight * _SHARE))
+        return -self.stiffness * scale, -damping * scale
 
     def solreffriction(self, weight: float) -> tuple[float, float]:
         """Direct damping of the tangential directions, likewise."""
@@ -91,9 +102,10 @@ def solid_pairs(scene: Scene) -> list[ContactPair]:
     Where several laws hold for a pair, such as for the points of each in the solid of the other, their stiffness,
     damping and viscosity are added, and friction is their mean, weighted by stiffness.
     """
+    areas = {b.name: _contact_area(b) for b in scene.rigid if b.points}
     found: dict[frozenset[Solid], ContactPair] = {}
     for law, body, solid in _meetings(scene):
-        pair, key = _pair(scene, law, body, solid, _contact_area(body)), frozenset(((body.name, False), solid))
+        pair, key = _pair(scene, law, body, solid, areas[body.name]), frozenset(((body.name, False), solid))
         found[key] = _joined(found[key], pair) if key in found else pair
     return list(found.values())
 
@@ -131,12 +143,11 @@ def _pair(scene: Scene, law: Contact, body: RigidBody, solid: Solid, area: float
 
 def _joined(a: ContactPair, b: ContactPair) -> ContactPair:
     """One law for two of the same solids."""
-    stiffness = a.stiffness + b.stiffness
     bounces = [p.restitution for p in (a, b) if p.restitution is not None]
+    share = b.stiffness / (a.stiffness + b.stiffness)
     return dataclasses.replace(
-        a, stiffness=stiffness, damping=a.damping + b.damping, viscosity=a.viscosity + b.viscosity,
-        friction=(a.stiffness * a.friction + b.stiffness * b.friction) / stiffness,
-        restitution=min(bounces, default=None),
+        a, stiffness=a.stiffness + b.stiffness, damping=a.damping + b.damping, viscosity=a.viscosity + b.viscosity,
+        friction=a.friction + share * (b.friction - a.friction), restitution=min(bounces, default=None),
     )  # fmt: skip
 
 

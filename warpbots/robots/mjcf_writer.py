@@ -22,10 +22,11 @@ from warpbots.robots.contact_pairs import (
     point_pairs,
     solid_pairs,
 )
+from warpbots.robots.kinematic_tree import UNBOUNDED
 from warpbots.robots.masses import LEAST
 from warpbots.robots.mujoco_source import import_mujoco, quaternion, unique
 from warpbots.robots.shape_parts import Part, mesh_text, parts_of
-from warpbots.robots.written_joints import UNBOUNDED, Frame, Piece, WrittenJoint, numbers, written_joints
+from warpbots.robots.written_joints import Frame, Piece, WrittenJoint, numbers, written_joints
 from warpbots.scene import Joint, RigidBody, Scene, SceneError, Servo, Torque
 from warpbots.solvers.articulated.inertia import body_inertia
 from warpbots.solvers.articulated.point_cloud import contact_cloud
@@ -193,13 +194,16 @@ def _pose(frame: Frame) -> dict[str, str]:
 
 
 def _add_inertia(element: Element, body: RigidBody) -> None:
+    """Mass, centre and principal moments, of which MuJoCo also takes those that are tiny."""
     inertia = body_inertia(body)
-    if inertia is not None:
-        J = inertia.moments
-        moments = J[0, 0], J[1, 1], J[2, 2], J[0, 1], J[0, 2], J[1, 2]
-        SubElement(
-            element, "inertial", pos=numbers(inertia.center), mass=numbers(inertia.mass), fullinertia=numbers(moments)
-        )
+    if inertia is None:
+        return
+    moments, axes = np.diag(inertia.moments), np.eye(3)
+    if np.count_nonzero(inertia.moments - np.diag(moments)):
+        moments, axes = np.linalg.eigh(inertia.moments)
+        axes *= np.linalg.det(axes)
+    place = _pose(Frame(np.array(inertia.center), axes))
+    SubElement(element, "inertial", **place, mass=numbers(inertia.mass), diaginertia=numbers(moments))
 
 
 def _add_joint(element: Element, robot: _Robot, written: WrittenJoint, piece: Piece) -> None:
@@ -238,7 +242,7 @@ def _add_geoms(element: Element, robot: _Robot, solid: Solid, color: Sequence[fl
     for name, part in robot.geoms[solid]:
         values = {
             "name": name, "type": part.kind, **_pose(Frame(part.position, part.rotation)), "contype": str(contype),
-            "conaffinity": str(conaffinity), "friction": numbers(max(mus, default=friction), 0.005, 1e-4),
+            "conaffinity": str(conaffinity), "friction": numbers(min(mus, default=friction), 0.005, 1e-4),
             "rgba": numbers(color, 1.0),
         }  # fmt: skip
         if part.mesh is not None:

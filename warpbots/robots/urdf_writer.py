@@ -5,8 +5,9 @@ from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 
+from warpbots.robots.kinematic_tree import UNBOUNDED
 from warpbots.robots.shape_parts import Part, mesh_text, parts_of
-from warpbots.robots.written_joints import UNBOUNDED, Frame, Piece, WrittenJoint, numbers, written_joints
+from warpbots.robots.written_joints import Frame, Piece, WrittenJoint, numbers, written_joints
 from warpbots.scene import RigidBody, Scene, SceneError, Torque
 from warpbots.solvers.articulated.inertia import body_inertia
 
@@ -64,16 +65,14 @@ def _refuse(scene: Scene, joints: list[WrittenJoint]) -> None:
 
 
 def _left_out(scene: Scene, joints: list[WrittenJoint]) -> list[str]:
-    lines = [
-        f"actuator {m.name!r}: it is no Torque on a revolute or prismatic joint"
-        for m in scene.actuators
-        if not isinstance(m, Torque) or any(p.kind == "free" for w in joints if w.joint.name == m.joint for p in w.pieces)
-    ]
-    lines += [
-        f"actuator {m.name!r}: its name; it has that of joint {m.joint!r}"
-        for m in scene.actuators
-        if isinstance(m, Torque) and m.name != m.joint
-    ]
+    """A line for everything in a scene that URDF has no words for."""
+    lines, pieces = [], {(w.joint.name, p.first): p for w in joints for p in w.pieces if p.kind != "free"}
+    for motor in scene.actuators:
+        piece = pieces.get((motor.joint, motor.axis))
+        if not isinstance(motor, Torque) or piece is None:
+            lines.append(f"actuator {motor.name!r}: it is no Torque on a revolute or prismatic joint")
+        elif motor.name != piece.name:
+            lines.append(f"actuator {motor.name!r}: its name; it has that of joint {piece.name!r}")
     begun = [w.joint.name for w in joints if any(w.velocity) or _moved(w)]
     lines += [f"start of joints: {', '.join(map(repr, begun))}"] if begun else []
     limited = [w.joint.name for w in joints if w.joint.lower is not None]
@@ -102,7 +101,8 @@ def _add_link(robot: Element, body: RigidBody, frame: Frame, stem: str, meshes: 
         SubElement(inertial, "inertia", {name: numbers(J[at]) for name, at in names.items()})
     if body.shape is None:
         return
-    for part in (flat for part in parts_of(body.shape, f"RigidBody {body.name!r}") for flat in _flat(part)):
+    whole = parts_of(body.shape, f"RigidBody {body.name!r}")
+    for part in (flat for one in whole for flat in _flat(one)):
         file = f"{stem}_{len(meshes)}.obj"
         if part.mesh is not None:
             meshes[file] = mesh_text(part.mesh)

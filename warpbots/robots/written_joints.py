@@ -9,10 +9,7 @@ from warpbots.robots.mujoco_source import matrix, quaternion
 from warpbots.scene import Joint, RigidBody, Scene, SceneError, Servo, Torque
 from warpbots.solvers.articulated.robot import Robot, robot_of
 
-__all__ = ["UNBOUNDED", "Frame", "Piece", "WrittenJoint", "numbers", "written_joints"]
-
-UNBOUNDED = 1e10
-"""What files say for a coordinate without a limit [rad or m]: the largest number of MuJoCo."""
+__all__ = ["Frame", "Piece", "WrittenJoint", "numbers", "written_joints"]
 
 
 def numbers(*values: object) -> str:
