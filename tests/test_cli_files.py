@@ -87,6 +87,17 @@ def test_convert(robot_file, tmp_path, capsys):
     assert wb.usd.read(out) == loaded
 
 
+@pytest.mark.parametrize("name", ["copy.xml", "copy.urdf"])
+def test_convert_to_the_files_of_robots(name, robot_file, tmp_path, capsys):
+    out = tmp_path / name
+    assert cli.main(["convert", str(robot_file), str(out)]) == 0
+    assert f"wrote {out}" in capsys.readouterr().out
+    found, loaded = wb.load_robot(out), wb.load_robot(robot_file)
+    moving = [[j.name for j in scene.joints if j.freedom] for scene in (found, loaded)]
+    assert moving[0] == moving[1] and moving[0]
+    assert [(a.joint, a.max_torque) for a in found.actuators] == [(a.joint, a.max_torque) for a in loaded.actuators]
+
+
 def test_new_makes_a_project_that_runs_and_passes(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TQDM_DISABLE", "1")

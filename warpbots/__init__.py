@@ -71,7 +71,7 @@ from warpbots.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from warpbots import design, shape, usd, view
-    from warpbots.robots import hold_pose, load_robot, set_down
+    from warpbots.robots import hold_pose, load_robot, replay_in_mujoco, save_robot, set_down
     from warpbots.solvers import MPM, Articulated, MassSpring, ProjectiveDynamics
 
 __all__ = [
@@ -138,6 +138,8 @@ __all__ = [
     "methods",
     "minimize",
     "observers",
+    "replay_in_mujoco",
+    "save_robot",
     "search",
     "set_down",
     "design",
@@ -152,7 +154,7 @@ __version__ = "0.1.0"
 
 _LOADED_WHEN_USED = {
     **dict.fromkeys(("MPM", "Articulated", "MassSpring", "ProjectiveDynamics"), "warpbots.solvers"),
-    **dict.fromkeys(("hold_pose", "load_robot", "set_down"), "warpbots.robots"),
+    **dict.fromkeys(("hold_pose", "load_robot", "replay_in_mujoco", "save_robot", "set_down"), "warpbots.robots"),
     **dict.fromkeys(("design", "shape", "usd", "view"), ""),
 }
 """Names whose modules take long to import, and where they are; nothing for modules."""

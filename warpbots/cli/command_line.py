@@ -38,7 +38,7 @@ _EXAMPLES = {
         "render walker.usda walker.gif --controller output/walker/controller.pt",
         "render walker.usda walker.png --frames 4",
     ),
-    "convert": ("convert robot.xml robot.usda", "convert robot.urdf robot.usdc", "convert scene.usda scene.usdc"),
+    "convert": ("convert robot.xml robot.usda", "convert robot.urdf robot.xml", "convert scene.usda scene.usdc"),
     "new": ("new crawler",),
 }
 """Command lines for the help of each command, without the name of the program."""
@@ -106,9 +106,9 @@ def parser() -> argparse.ArgumentParser:
     viewed.add_argument("--out", type=Path, help="the page (.html); default: output/NAME-OF-FILE/view.html")
     viewed.add_argument("--no-open", dest="open", action="store_false", help="write the page only")
     _add_render(command("render", render, "simulate, and write a film (.mp4, .gif) or a film strip (.png)"))
-    converted = command("convert", convert, "write a robot or a scene as USD")
+    converted = command("convert", convert, "write a robot or a scene as USD, MJCF or URDF")
     converted.add_argument("scene", metavar="FILE", help="robot (.urdf, or .xml for MJCF) or USD scene")
-    converted.add_argument("out", type=Path, metavar="OUT", help="file to write: .usda, .usdc or .usd")
+    converted.add_argument("out", type=Path, metavar="OUT", help="file to write: .usda, .usdc or .usd, .xml (MJCF) or .urdf")
     add_root(converted)
     command("new", new, "make a project: a folder with a scene, a training script and a test").add_argument(
         "name", metavar="NAME", help="folder to make"

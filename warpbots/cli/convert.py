@@ -1,4 +1,4 @@
-"""``warpbots convert``: a robot or a scene as USD."""
+"""``warpbots convert``: a robot or a scene as USD, MJCF or URDF."""
 
 import argparse
 
@@ -9,9 +9,10 @@ __all__ = ["convert"]
 
 
 def convert(options: argparse.Namespace) -> None:
-    """Read a file and write what it holds."""
+    """Read a file and write what it holds, as MJCF or URDF by the ending .xml or .urdf, else as USD."""
     scene = read(options.scene, options.asset_root)
-    wb.usd.write(options.out, scene)
+    write = wb.save_robot if options.out.suffix.lower() in (".xml", ".urdf") else wb.usd.write
+    write(options.out, scene)
     print(
         f"wrote {options.out}: {len(scene.bodies)} bodies, {len(scene.joints)} joints, {len(scene.actuators)} "
         f"actuators, {len(scene.obstacles)} obstacles"

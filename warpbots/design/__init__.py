@@ -1,4 +1,4 @@
-"""Robots from a few numbers: components in cages, robots assembled of them by hand or by a grammar, parts that print."""
+"""Robots from a few numbers: components in cages, assemblies of them by hand or by a grammar, parts that print."""
 
 from warpbots.design import export
 from warpbots.design.assembly import Assembly, AssemblyShape

@@ -8,9 +8,12 @@ import numpy as np
 from warpbots.robots.mujoco_source import Source, matrix, unique
 from warpbots.scene import Joint, SceneError
 
-__all__ = ["Link", "Start", "floating", "start_of", "tree_of"]
+__all__ = ["UNBOUNDED", "Link", "Start", "floating", "start_of", "tree_of"]
 
 _KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "ball"}
+UNBOUNDED = 1e10
+"""Coordinate from which a limit is none [rad or m]: the largest number of MuJoCo."""
+
 _UPRIGHT = (0.0, 0.0, 0.0, 1.0)
 
 
@@ -188,8 +191,10 @@ def _joint(
         }
     else:
         values["neutral"] = float(model.qpos_spring[at]) if model.jnt_stiffness[joint] else 0.0
-        if model.jnt_limited[joint]:
-            lower, upper = map(float, model.jnt_range[joint])
+        lower, upper = (
+            e if abs(e) < UNBOUNDED else math.copysign(math.inf, e) for e in model.jnt_range[joint].tolist()
+        )
+        if model.jnt_limited[joint] and (math.isfinite(lower) or math.isfinite(upper)):
             values |= {"lower": lower, "upper": upper, **_limit_law(source, joint)}
     return Joint(
         source.joints[joint], kind, parent, child, tuple(anchor), R, axis=tuple(model.jnt_axis[joint]),

@@ -29,7 +29,7 @@ from warpbots.robots.robot_xml import (
 from warpbots.robots.urdf import colors, mimics, normalised
 from warpbots.scene import SceneError
 
-__all__ = ["Source", "matrix", "read", "unique"]
+__all__ = ["Source", "import_mujoco", "matrix", "quaternion", "read", "unique"]
 
 _CORRECT = "correct the element that it names, or remove it from the file"
 _WEIGHED = "links without mass that are moved by joints, taken as solids of 1000 kg/m^3: "
@@ -94,6 +94,13 @@ def matrix(quaternion: np.ndarray) -> np.ndarray:
     return Rotation.from_quat(np.roll(quaternion, -1)).as_matrix()
 
 
+def quaternion(rotation: np.ndarray) -> np.ndarray:
+    """Quaternion of MuJoCo (w, x, y, z) of a rotation matrix."""
+    from scipy.spatial.transform import Rotation
+
+    return np.roll(Rotation.from_matrix(rotation).as_quat(), 1)
+
+
 def unique(name: str, taken: set[str]) -> str:
     """`name`, numbered if it is in `taken`, to which the result is added."""
     found, count = name, 1
@@ -126,7 +133,7 @@ def read(
     path = input_files.readable(path)
     if path.suffix.lower() not in (".urdf", ".xml", ".mjcf"):
         raise SceneError(f"{path}: robots are read from URDF (.urdf) and MJCF (.xml), got {path.suffix or 'no suffix'}")
-    mujoco, notes, compiler = _mujoco(), [], compiler or {}
+    mujoco, notes, compiler = import_mujoco(), [], compiler or {}
     compiler_options.refuse_unknown(compiler)
     root = input_files.asset_root(path, asset_root)
     tree = parsed(path)
@@ -152,12 +159,17 @@ def read(
     )  # fmt: skip
 
 
-def _mujoco() -> ModuleType:
+def import_mujoco() -> ModuleType:
+    """The module, imported when it is used.
+
+    Raises:
+        ImportError: It is not installed.
+    """
     try:
         import mujoco
     except ImportError as fault:
         raise ImportError(
-            "robots are read with MuJoCo's parser, which is not installed; install it with: "
+            "robots are read, written and replayed by MuJoCo, which is not installed; install it with: "
             "pip install 'warpbots[robots]'"
         ) from fault
     return mujoco

@@ -134,9 +134,15 @@ def _bouncy(solref: np.ndarray) -> np.ndarray:
     return np.where(time > 0.0, ratio < 0.5, damping < np.sqrt(np.maximum(stiffness, 1e-12)))
 
 
+def _silent_pairs(source: Source) -> int:
+    """Number of explicit contact pairs of geoms that are for display."""
+    model, solid = source.model, set(collision_geoms(source))
+    return sum(not {int(a), int(b)} <= solid for a, b in zip(model.pair_geom1, model.pair_geom2, strict=True))
+
+
 def _of_model(source: Source) -> list[str]:
     model, lines = source.model, []
-    counts = {"tendon": model.ntendon, "explicit contact pair": model.npair, "flex": model.nflex}
+    counts = {"tendon": model.ntendon, "explicit contact pair": _silent_pairs(source), "flex": model.nflex}
     for kind, count in {**counts, "plugin": model.nplugin}.items():
         if count:
             lines.append(f"{count} {kind}{'s' if count > 1 else ''}")

@@ -1,0 +1,214 @@
+"""Contacts of a scene as pairs of solids, and its penalty laws as soft constraints of MuJoCo."""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from warpbots.scene import Contact, RigidBody, Scene, SceneError, neighbours
+from warpbots.solvers.articulated.inertia import body_inertia
+from warpbots.solvers.articulated.point_cloud import contact_cloud
+
+__all__ = [
+    "IMPEDANCE",
+    "IMPRATIO",
+    "QUIET",
+    "ContactPair",
+    "Solid",
+    "bits_of",
+    "excluded",
+    "point_pairs",
+    "solid_pairs",
+]
+
+IMPEDANCE = 1e-4
+"""Impedance d of all constraints [1]: the least of MuJoCo, for which they are springs and dampers."""
+
+IMPRATIO = 100.0
+"""Ratio of the impedances of friction and of the normal direction [1]."""
+
+Solid = tuple[str, bool]
+"""The name of a body or of an obstacle, and whether it is an obstacle."""
+
+_BITS = 30
+QUIET = 1 << _BITS
+"""The contype of geoms that touch nothing: no conaffinity has this bit, and readers do not take them for visuals."""
+
+_LAYER = 1e-3
+"""Depth of the layer of contact points that touch a plane, in the extent of a body [1]."""
+_SHARE = 4
+"""Contacts of MuJoCo at which a face rests on another."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ContactPair:
+    """Two solids that touch, or a contact point and a solid.
+
+    Attributes:
+        first: Name of the body with the contact points.
+        second: Name of the other body, or of the obstacle.
+        obstacle: Whether the second is an obstacle.
+        friction: Coulomb coefficient [1].
+        stiffness: Stiffness of a contact of MuJoCo [N/m].
+        damping: Its damping [N s/m], unless it has a restitution.
+        viscosity: Its force per sliding speed while sticking [N s/m].
+        restitution: Speed after a bounce over speed before [1]; None for `damping`.
+        point: Index of the contact point; None for the whole solid of the first body.
+    """
+
+    first: str
+    second: str
+    obstacle: bool
+    friction: float
+    stiffness: float
+    damping: float
+    viscosity: float
+    restitution: float | None
+    point: int | None = None
+
+    def solref(self, weight: float) -> tuple[float, float]:
+        """Direct stiffness and damping of the normal direction, for the sum of the inverse masses of both bodies.
+
+        MuJoCo's force at depth r is (k r - b r') / (weight (1 - d)) for an impedance d of nearly 0.
+        """
+        scale = weight * (1.0 - IMPEDANCE)
+        if self.restitution is None:
+            return -self.stiffness * scale, -self.damping * scale
+        loss = -math.log(max(self.restitution, 1e-3))
+        ratio = loss / math.hypot(math.pi, loss)
+        damping = 2.0 * ratio * math.sqrt(self.stiffness / (weight * _SHARE))
+        return -self.stiffness * scale, -damping * scale
+
+    def solreffriction(self, weight: float) -> tuple[float, float]:
+        """Direct damping of the tangential directions, likewise."""
+        return 0.0, -self.viscosity * weight * (1.0 - IMPEDANCE) / IMPRATIO
+
+
+def point_pairs(scene: Scene) -> list[ContactPair]:
+    """The pairs of contact points and solids of a scene, under its laws."""
+    clouds = {b.name: contact_cloud(b) for b in scene.rigid if b.points}
+    return [
+        dataclasses.replace(_pair(scene, law, body, solid, float(area)), point=i)
+        for law, body, solid in _meetings(scene)
+        for i, area in enumerate(clouds[body.name].areas)
+    ]
+
+
+def solid_pairs(scene: Scene) -> list[ContactPair]:
+    """The pairs of solids that touch in a scene, each with one law.
+
+    Where several laws hold for a pair, such as for the points of each in the solid of the other, their stiffness,
+    damping and viscosity are added, and friction is their mean, weighted by stiffness.
+    """
+    areas = {b.name: _contact_area(b) for b in scene.rigid if b.points}
+    found: dict[frozenset[Solid], ContactPair] = {}
+    for law, body, solid in _meetings(scene):
+        pair, key = _pair(scene, law, body, solid, areas[body.name]), frozenset(((body.name, False), solid))
+        found[key] = _joined(found[key], pair) if key in found else pair
+    return list(found.values())
+
+
+def _meetings(scene: Scene) -> Iterator[tuple[Contact, RigidBody, Solid]]:
+    """Every law with each body whose points, and each solid in which, it acts on."""
+    joined = neighbours(scene.rigid, scene.joints)
+    for law in scene.contacts:
+        for body in (b for b in scene.rigid if b.points and law.points in (b.name, b.surface)):
+            for solid in _partners(scene, law, body, joined):
+                yield law, body, solid
+
+
+def _partners(scene: Scene, law: Contact, body: RigidBody, joined: set[frozenset[str]]) -> list[Solid]:
+    """The solids that the points of a body touch under a law."""
+    solids = [b for b in scene.rigid if b.shape is not None and law.solid in (b.name, b.surface) and b is not body]
+    named = [{law.points, law.solid} == {body.name, b.name} for b in solids]
+    apart = [
+        (b.name, False)
+        for b, both in zip(solids, named, strict=True)
+        if both or frozenset((body.name, b.name)) not in joined
+    ]
+    return [*apart, *((o.name, True) for o in scene.obstacles if o.name == law.solid)]
+
+
+def _pair(scene: Scene, law: Contact, body: RigidBody, solid: Solid, area: float) -> ContactPair:
+    """A law for contacts of this area [m^2]."""
+    inertia = body_inertia(body)
+    weight = 0.0 if inertia is None else inertia.mass * math.hypot(*scene.gravity)
+    damping = law.damping / law.stiffness * weight / _SHARE
+    return ContactPair(
+        body.name, *solid, law.friction, law.stiffness * area, damping, law.viscosity * area, law.restitution
+    )
+
+
+def _joined(a: ContactPair, b: ContactPair) -> ContactPair:
+    """One law for two of the same solids."""
+    bounces = [p.restitution for p in (a, b) if p.restitution is not None]
+    share = b.stiffness / (a.stiffness + b.stiffness)
+    return dataclasses.replace(
+        a, stiffness=a.stiffness + b.stiffness, damping=a.damping + b.damping, viscosity=a.viscosity + b.viscosity,
+        friction=a.friction + share * (b.friction - a.friction), restitution=min(bounces, default=None),
+    )  # fmt: skip
+
+
+def _contact_area(body: RigidBody) -> float:
+    """Area for which a contact of MuJoCo stands [m^2].
+
+    It is the largest area of the points that touch a plane along an axis of the body, divided among the four corners
+    at which MuJoCo lets a face rest, or among the points themselves if they are fewer.
+    """
+    cloud = contact_cloud(body)
+    positions, areas = cloud.positions, cloud.areas
+    best = 0.0, 1
+    for axis in range(3):
+        x = positions[:, axis]
+        for side in (x - x.min(), x.max() - x):
+            touching = side <= _LAYER * max(float(np.ptp(positions, axis=0).max()), 1e-12)
+            best = max(best, (float(areas[touching].sum()), int(touching.sum())))
+    return best[0] / min(best[1], _SHARE)
+
+
+def bits_of(scene: Scene) -> dict[Solid, tuple[int, int]]:
+    """The contype and conaffinity of each body and obstacle, such that all meet that a law names.
+
+    Solids that the same laws name share a bit; joint neighbours, which laws name without a contact, are left to
+    ``<exclude>``.
+
+    Raises:
+        SceneError: There are more than 30 of them.
+    """
+    solids = [(b.name, False, {b.name, b.surface}) for b in scene.rigid if b.shape is not None]
+    solids += [(o.name, True, {o.name}) for o in scene.obstacles]
+    under = {
+        (name, obstacle): frozenset(k for k, law in enumerate(scene.contacts) if law.solid in names)
+        for name, obstacle, names in solids
+    }
+    groups = {laws: 1 << k for k, laws in enumerate(dict.fromkeys(laws for laws in under.values() if laws))}
+    if len(groups) > _BITS:
+        raise SceneError(
+            f"Scene {scene.name!r}: MJCF tells at most {_BITS} groups of solids by whom they touch, got "
+            f"{len(groups)}; give bodies common surfaces"
+        )
+    touching = {b.name: {b.name, b.surface} for b in scene.rigid if b.points}
+
+    def contype(name: str, obstacle: bool) -> int:
+        own = set() if obstacle else touching.get(name, set())
+        laws = {k for k, law in enumerate(scene.contacts) if law.points in own}
+        return sum(bit for group, bit in groups.items() if group & laws) or QUIET
+
+    return {solid: (contype(*solid), groups.get(laws, 0)) for solid, laws in under.items()}
+
+
+def excluded(scene: Scene, pairs: list[ContactPair], bits: dict[Solid, tuple[int, int]]) -> list[tuple[str, str]]:
+    """Names of the bodies that would meet by their bits but do not touch in the scene."""
+    wanted = {frozenset((p.first, p.second)) for p in pairs if not p.obstacle}
+    bodies = [name for name, obstacle in bits if not obstacle]
+    return [
+        (a, b)
+        for a, b in itertools.combinations(bodies, 2)
+        if frozenset((a, b)) not in wanted and _meet(bits[a, False], bits[b, False])
+    ]
+
+
+def _meet(a: tuple[int, int], b: tuple[int, int]) -> bool:
+    return bool(a[0] & b[1] or b[0] & a[1])

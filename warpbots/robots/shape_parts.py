@@ -1,0 +1,178 @@
+"""Shapes taken apart into what robot files know: boxes, spheres, capsules, cylinders, planes and meshes with poses."""
+
+import dataclasses
+import functools
+import logging
+
+import numpy as np
+
+from warpbots.scene import (
+    Box,
+    Capsule,
+    Cylinder,
+    HalfSpace,
+    Posed,
+    SceneError,
+    Shape,
+    Sphere,
+    TetMesh,
+    TriangleMesh,
+    Union,
+)
+
+__all__ = ["Part", "mesh_text", "parts_of", "warn_of_hollows"]
+
+_logger = logging.getLogger(__name__)
+
+_HOLLOW = 0.02
+"""Share by which the convex hull of a mesh may exceed it without a warning."""
+
+_REMEDY = "give it a Box, Sphere, Capsule, Cylinder or TriangleMesh, or a Union of them"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Part:
+    """A primitive or a mesh, with its pose in the frame of its body, or in the world.
+
+    Attributes:
+        kind: ``"box"``, ``"sphere"``, ``"capsule"``, ``"cylinder"``, ``"plane"`` or ``"mesh"``.
+        size: Half edges of a box, the radius of a sphere, radius and half length along z of a capsule or cylinder [m].
+        position: Its origin [m], shape (3,).
+        rotation: Its axes as columns, shape (3, 3); z is the axis of a capsule or cylinder, and the normal of a plane.
+        mesh: The mesh; None for a primitive.
+    """
+
+    kind: str
+    size: tuple[float, ...]
+    position: np.ndarray
+    rotation: np.ndarray
+    mesh: TriangleMesh | None = None
+
+    def core(self, rounding: float) -> tuple["Part", float]:
+        """The part without a layer of the radius of its edges, to which they are rounded [m], and this radius.
+
+        The points within that radius of the core are the solid with rounded edges, as `Articulated` takes it.
+
+        Args:
+            rounding: Radius in the smallest half edge of a box, or the smaller of radius and half length of a cylinder.
+        """
+        if self.kind not in ("box", "cylinder"):
+            return self, 0.0
+        radius = rounding * min(self.size)
+        return dataclasses.replace(self, size=tuple(s - radius for s in self.size)), radius
+
+    def moved(self, position: np.ndarray, rotation: np.ndarray) -> "Part":
+        """The part, rotated and then translated."""
+        return dataclasses.replace(
+            self, position=rotation @ self.position + position, rotation=rotation @ self.rotation
+        )
+
+
+def parts_of(shape: Shape, what: str) -> list[Part]:
+    """The primitives and meshes that make up a shape.
+
+    Args:
+        shape: A shape.
+        what: Whose it is, for messages.
+
+    Raises:
+        SceneError: Robot files have no word for it.
+    """
+    try:
+        return _parts(shape)
+    except TypeError as fault:
+        raise SceneError(f"{what}: {fault}; {_REMEDY}") from None
+
+
+@functools.singledispatch
+def _parts(shape: Shape) -> list[Part]:
+    raise TypeError(f"URDF and MJCF files are not written with a {type(shape).__name__}")
+
+
+@_parts.register
+def _(shape: Box) -> list[Part]:
+    lower, upper = shape.bounds
+    return [Part("box", tuple((upper - lower) / 2.0), (lower + upper) / 2.0, np.eye(3))]
+
+
+@_parts.register
+def _(shape: Sphere) -> list[Part]:
+    return [Part("sphere", (shape.radius,), np.array(shape.center), np.eye(3))]
+
+
+@_parts.register(Capsule)
+@_parts.register(Cylinder)
+def _(shape: Capsule | Cylinder) -> list[Part]:
+    start, end = np.array(shape.start), np.array(shape.end)
+    length = float(np.linalg.norm(end - start))
+    size = (shape.radius, length / 2.0)
+    return [Part(type(shape).__name__.lower(), size, (start + end) / 2.0, _along((end - start) / length))]
+
+
+@_parts.register
+def _(shape: HalfSpace) -> list[Part]:
+    return [Part("plane", (), np.array(shape.point), _along(np.array(shape.normal)))]
+
+
+@_parts.register
+def _(shape: TriangleMesh) -> list[Part]:
+    return [Part("mesh", (), np.zeros(3), np.eye(3), shape)]
+
+
+@_parts.register
+def _(shape: TetMesh) -> list[Part]:
+    used, faces = np.unique(shape.surface, return_inverse=True)
+    return _parts(TriangleMesh(shape.vertices[used], faces.reshape(shape.surface.shape)))
+
+
+@_parts.register
+def _(shape: Union) -> list[Part]:
+    return [part for one in shape.shapes for part in _parts(one)]
+
+
+@_parts.register
+def _(shape: Posed) -> list[Part]:
+    position, rotation = np.array(shape.translation), np.array(shape.rotation)
+    return [part.moved(position, rotation) for part in _parts(shape.shape)]
+
+
+def _along(z: np.ndarray) -> np.ndarray:
+    """A rotation whose third column is the unit vector z; the identity for the z axis."""
+    if z[2] == 1.0:
+        return np.eye(3)
+    x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
+    x /= np.linalg.norm(x)
+    return np.stack([x, np.cross(z, x), z], axis=1)
+
+
+def mesh_text(mesh: TriangleMesh) -> bytes:
+    """A mesh as Wavefront OBJ, with all digits of its vertices."""
+    import trimesh
+
+    plain = trimesh.Trimesh(mesh.vertices, mesh.faces, process=False)
+    text = trimesh.exchange.obj.export_obj(plain, include_normals=False, header=None, digits=17)
+    return (text + "\n").encode()
+
+
+def warn_of_hollows(path: object, parts: list[tuple[str, Part]]) -> None:
+    """Warn of meshes that are not convex, whose hulls MuJoCo takes for contact.
+
+    Args:
+        path: The file that is written.
+        parts: Parts with the names of their bodies or obstacles.
+    """
+    import trimesh
+
+    found = {}
+    for name, part in parts:
+        if part.mesh is not None:
+            hull = trimesh.convex.convex_hull(part.mesh.vertices)
+            excess = float(hull.volume) / part.mesh.volume - 1.0
+            if excess > _HOLLOW:
+                found[name] = max(excess, found.get(name, 0.0))
+    if found:
+        _logger.warning(
+            "%s: in contact MuJoCo takes meshes as their convex hulls, which are larger than the meshes of %s; for "
+            "contact with their hollows make them Unions of convex parts",
+            path, ", ".join(f"{name!r} (by {excess:.0%})" for name, excess in found.items()),
+        )  # fmt: skip

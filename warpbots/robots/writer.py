@@ -1,0 +1,138 @@
+"""Writing scenes of rigid bodies to MJCF and URDF files."""
+
+import logging
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+
+from warpbots.output_files import replacing
+from warpbots.robots.mjcf_writer import mjcf
+from warpbots.robots.shape_parts import parts_of, warn_of_hollows
+from warpbots.robots.urdf_writer import urdf
+from warpbots.scene import Field, Scene, SceneError, Servo, Torque
+from warpbots.scene.field_types import checked
+
+__all__ = ["save_robot"]
+
+_logger = logging.getLogger(__name__)
+
+
+@checked
+def save_robot(
+    path: str | Path, scene: Scene, *, contact: str = "solids", rounding: float = 0.05, timestep: float = 0.002
+) -> None:
+    """Write a scene of rigid bodies as MJCF (.xml) or URDF (.urdf), with its meshes beside it.
+
+    Meshes become ``<file>_<body>.obj``. Numbers have all their digits. MuJoCo compiles MJCF before anything is written,
+    and all files are replaced, or none. `load_robot` reads either format again; ``keyframe="start"`` gives the start.
+
+    **MJCF**, exact: bodies, their names, frames, masses, centres and moments of inertia; shapes; joints with axes,
+    springs, dampers and armature; motors; gravity; the start, as a keyframe with the controls of u = 0. Free motion is
+    that of `Articulated`, to the errors of the steps. Names and coordinates change where MJCF has others:
+
+    - Planar, translational and free_2d joints are slides and hinges: ``"<joint>/x"``, ``/y``, ``/z``, ``/angle``.
+    - The coordinates of a body that floats are its pose in the world. With springs, servos, unequal damping or
+      armature, or a parent, a free joint is three slides and a ball, ``"<joint>/rotation"``.
+    - Quaternions are (w, x, y, z), in the axes of the child.
+    - The control of a `Torque` is u; that of a `Servo` is its target, target + u reach [rad or m].
+    - Fixed joints have no names, and a limit that is infinite is 1e10.
+
+    Approximated: limits and contacts. MuJoCo's soft constraints are springs and dampers where their impedance is least
+    (``solimp="0.0001 0.0001 ..."``), and so they are written, with direct ``solref``:
+
+    - *Limits* have the stiffness of the joint, to 1e-4; their damping is not bounded by the force of the stiffness.
+    - *Which bodies touch* is exactly what `Scene.contacts` say, by contype, conaffinity, ``<exclude>`` and ``<pair>``.
+    - *Normal forces* have the stiffness of the law. Its damping grows with the depth; here it is constant, that at the
+      depth at which the body rests on four contacts, or, with a restitution, that of a linear spring with the same one.
+    - *Friction* has Coulomb's cone (elliptic), and the viscosity of the law while sticking, so that contacts creep as
+      here; ``impratio="100"`` keeps sliding from changing the normal force by more than a few hundredths.
+    - *Where* forces act depends on `contact`. ``"solids"``: where MuJoCo finds contacts of the solids, at most a few
+      for a pair. Each has the area of the largest face of contact points, divided among four; edges are sharp, and both
+      surfaces are felt. ``"points"``: at the contact points, as balls of 1 um that only ``<pair>`` lets touch. Edges of
+      boxes and cylinders are rounded as in `Articulated`, but MuJoCo places the force halfway between a point and the
+      core of the rounded solid. Readers see such a file without contact.
+    - *Meshes* are their convex hulls in contact; a warning names those that are not convex.
+
+    Such contacts are springs in explicit steps: `timestep` must resolve sqrt(m / k) of the lightest body in contact.
+
+    **URDF**, exact: bodies, inertia, shapes, and fixed, revolute, prismatic and floating joints with damping and ends
+    of limits. Planar, translational and free_2d joints are chains with massless links. The origin of a link is that of
+    its joint; a capsule is a cylinder and two spheres; a `Torque` is an effort limit. Balls, springs and armature are
+    refused. One warning lists what has no words: the start, servos, laws of limits, obstacles, contacts, gravity.
+
+    Args:
+        path: The file; its folder must exist.
+        scene: A scene of rigid bodies.
+        contact: Where contact forces act in MJCF: ``"solids"``, or ``"points"`` for a motion as in `Articulated`.
+        rounding: Radius of edges for ``contact="points"``, that of `Articulated` [1].
+        timestep: Time step of MJCF [s].
+
+    Raises:
+        ImportError: MuJoCo is not installed (``pip install "warpbots[robots]"``).
+        OSError: A file cannot be written; nothing was changed.
+        SceneError: The scene has parts that are no rigid bodies, or that the format cannot express.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in (".xml", ".urdf"):
+        raise SceneError(f"{path}: robots are written as MJCF (.xml) or URDF (.urdf), got {path.suffix or 'no suffix'}")
+    if contact not in ("solids", "points"):
+        raise SceneError(f"save_robot: contact must be 'solids' or 'points', got {contact!r}")
+    if timestep <= 0.0 or not 0.0 <= rounding < 1.0:
+        raise SceneError(
+            f"save_robot: timestep must be positive [s] and rounding in [0, 1) [1], got {timestep:g} and {rounding:g}"
+        )
+    _refuse_foreign_parts(path, scene)
+    if path.suffix.lower() == ".xml":
+        root, meshes = mjcf(scene, path.stem, timestep, rounding if contact == "points" else None)
+        _warn_of_hollows(path, scene)
+    else:
+        root, meshes, left_out = urdf(scene, path.stem)
+        _warn_of_rest(path, left_out)
+    ElementTree.indent(root)
+    contents = [*meshes.values(), ElementTree.tostring(root, encoding="utf-8") + b"\n"]
+    with replacing(*(path.with_name(name) for name in meshes), path) as files:
+        for file, content in zip(files, contents, strict=True):
+            file.write_bytes(content)
+
+
+def _refuse_foreign_parts(path: Path, scene: Scene) -> None:
+    """Raise if a scene has parts that robot files have no words for, or floors that move."""
+    parts = {
+        "SoftBody": scene.soft, "Constraint": scene.constraints, "Load": scene.loads, "Attachment": scene.attachments,
+        "Field": [field for field in scene.fields if not _is_rounding(field)],
+    }  # fmt: skip
+    found = [f"{kind} {part.name!r}" for kind, some in parts.items() for part in some]
+    found += [f"{type(a).__name__} {a.name!r}" for a in scene.actuators if not isinstance(a, Torque | Servo)]
+    found += ["Fluid"] if scene.fluid is not None else []
+    if found or not scene.rigid:
+        raise SceneError(
+            f"{path}: URDF and MJCF hold rigid bodies, joints and their motors; the scene has {', '.join(found)}; "
+            f"leave them out, or write USD with wb.usd.write"
+        )
+    for body in (b for b in scene.rigid if b.shape is not None):
+        if any(part.kind == "plane" for part in parts_of(body.shape, f"RigidBody {body.name!r}")):
+            raise SceneError(
+                f"RigidBody {body.name!r}: a HalfSpace that moves is not written; make it an Obstacle, or a Box"
+            )
+
+
+def _is_rounding(field: Field) -> bool:
+    """Whether a field differs from the records of its scene in the last digits only, as where they were baked."""
+    return field.recorded is not None and np.allclose(field.values, field.recorded, rtol=1e-9, atol=1e-12)
+
+
+def _warn_of_rest(path: Path, left_out: list[str]) -> None:
+    """List in one warning what is left out."""
+    if left_out:
+        _logger.warning(
+            "%s: left out, because URDF has no words for it:%s", path, "".join(f"\n  {line}" for line in left_out)
+        )
+
+
+def _warn_of_hollows(path: Path, scene: Scene) -> None:
+    """Warn of meshes in contact that are not convex."""
+    named = {name for law in scene.contacts for name in (law.points, law.solid)}
+    solids = [(b.name, b.shape) for b in scene.rigid if b.shape is not None and {b.name, b.surface} & named]
+    solids += [(o.name, o.shape) for o in scene.obstacles if o.name in named]
+    warn_of_hollows(path, [(name, part) for name, shape in solids for part in parts_of(shape, name)])

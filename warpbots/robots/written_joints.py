@@ -1,0 +1,213 @@
+"""Joints as robot files have them: slides, hinges and balls, several on a body, and free bodies."""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from warpbots.robots.mujoco_source import matrix, quaternion
+from warpbots.scene import Joint, RigidBody, Scene, SceneError, Servo, Torque
+from warpbots.solvers.articulated.robot import Robot, robot_of
+
+__all__ = ["Frame", "Piece", "WrittenJoint", "numbers", "written_joints"]
+
+
+def numbers(*values: object) -> str:
+    """Numbers with all digits, as the value of an attribute."""
+    flat = np.concatenate([np.asarray(value, dtype=np.float64).ravel() for value in values])
+    return " ".join(repr(float(value) + 0.0).removesuffix(".0") for value in flat)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Frame:
+    """A frame in the world with all joint coordinates at zero.
+
+    Attributes:
+        position: Its origin [m], shape (3,).
+        rotation: Its axes as columns, shape (3, 3).
+    """
+
+    position: np.ndarray
+    rotation: np.ndarray
+
+    @classmethod
+    def of(cls, part: Joint | RigidBody | None) -> "Frame":
+        """The frame of a joint, a body, or the world."""
+        if part is None:
+            return cls(np.zeros(3), np.eye(3))
+        return cls(np.array(part.position), np.array(part.rotation))
+
+    def seen_from(self, other: "Frame") -> "Frame":
+        """This frame in the coordinates of another one."""
+        back = other.rotation.T
+        return Frame(back @ (self.position - other.position), back @ self.rotation)
+
+    def then(self, inner: "Frame") -> "Frame":
+        """`inner`, which is given in this frame, in the world."""
+        return Frame(self.position + self.rotation @ inner.position, self.rotation @ inner.rotation)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Piece:
+    """A joint of a file.
+
+    Attributes:
+        name: Its name.
+        kind: ``"slide"``, ``"hinge"``, ``"ball"`` or ``"free"``.
+        axis: Axis of a slide or hinge in the frame of the joint of the scene, shape (3,).
+        first: Index of its first velocity and coordinate among those of the joint of the scene.
+    """
+
+    name: str
+    kind: str
+    axis: np.ndarray
+    first: int
+
+    @property
+    def freedom(self) -> int:
+        """Number of its velocities."""
+        return {"ball": 3, "free": 6}.get(self.kind, 1)
+
+    @property
+    def coordinates(self) -> int:
+        """Number of its coordinates."""
+        return {"ball": 4, "free": 7}.get(self.kind, 1)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class WrittenJoint:
+    """A joint of the scene, and the joints of the file that make it up.
+
+    Attributes:
+        joint: The joint; that of a body without one is free.
+        child: Its child.
+        parent: Its parent, or None for the world.
+        pieces: The joints of the file, in the order in which they move the child.
+        start: Coordinates at time 0, shape (coordinates,).
+        velocity: Velocities at time 0, shape (velocities,).
+        coordinates: Where its coordinates are among those of a state of `warpbots.Articulated`.
+    """
+
+    joint: Joint
+    child: RigidBody
+    parent: RigidBody | None
+    pieces: tuple[Piece, ...]
+    start: np.ndarray
+    velocity: np.ndarray
+    coordinates: slice
+
+    @property
+    def turn(self) -> np.ndarray:
+        """Axes of the joint in those of the child with all coordinates at zero, as columns, shape (3, 3)."""
+        return Frame.of(self.joint).seen_from(Frame.of(self.child)).rotation
+
+    @property
+    def anchor(self) -> np.ndarray:
+        """Origin of the joint in the frame of the child [m], shape (3,)."""
+        return Frame.of(self.joint).seen_from(Frame.of(self.child)).position
+
+    def to_file(self, piece: Piece, q: np.ndarray) -> np.ndarray:
+        """Coordinates of a piece in MuJoCo, quaternions (w, x, y, z), from those of the joint."""
+        own = q[piece.first : piece.first + piece.coordinates]
+        if piece.kind == "ball":
+            return np.concatenate([own[3:], self.turn @ own[:3]])
+        if piece.kind == "free":
+            pose = self._pose(own)
+            return np.concatenate([pose.position, quaternion(pose.rotation)])
+        return own
+
+    def from_file(self, piece: Piece, qpos: np.ndarray) -> np.ndarray:
+        """Coordinates of a piece of the joint from those in MuJoCo."""
+        if piece.kind == "ball":
+            return np.concatenate([self.turn.T @ qpos[1:], qpos[:1]])
+        if piece.kind == "free":
+            own = Frame.of(self.joint)
+            pose = Frame(qpos[:3], matrix(qpos[3:]))
+            moved = pose.then(own.seen_from(Frame.of(self.child))).seen_from(own)
+            return np.concatenate([moved.position, np.roll(quaternion(moved.rotation), -1)])
+        return qpos
+
+    def velocity_to_file(self, piece: Piece) -> np.ndarray:
+        """Initial velocities of a piece in MuJoCo."""
+        own = self.velocity[piece.first : piece.first + piece.freedom]
+        if piece.kind == "ball":
+            return self.turn @ own
+        if piece.kind == "free":
+            axes = np.array(self.joint.rotation)
+            turned = axes @ matrix(np.roll(self.start[3:], 1))
+            origin = Frame.of(self.child).seen_from(Frame.of(self.joint)).position
+            return np.concatenate([axes @ own[:3] + turned @ np.cross(own[3:], origin), self.turn @ own[3:]])
+        return own
+
+    def _pose(self, q: np.ndarray) -> Frame:
+        """Pose in the world of the child of a free joint."""
+        own = Frame.of(self.joint)
+        moved = Frame(q[:3], matrix(np.roll(q[3:], 1)))
+        return own.then(moved).then(Frame.of(self.child).seen_from(own))
+
+    @property
+    def free_pose(self) -> Frame:
+        """Pose at time 0 of the child of a free joint."""
+        return self._pose(self.start)
+
+
+def written_joints(scene: Scene) -> list[WrittenJoint]:
+    """All joints of a scene, in the order in which MuJoCo numbers those of its file.
+
+    Raises:
+        SceneError: A ball has stiffness, damping or armature that differ between its axes.
+    """
+    robot = robot_of(scene)
+    first = [next(e for e in robot.elements if e.body == k) for k in range(len(robot.bodies))]
+    order = sorted(range(len(robot.bodies)), key=lambda k: robot.elements.index(first[k]))
+    return [_written(scene, robot, k) for k in order]
+
+
+def _written(scene: Scene, robot: Robot, k: int) -> WrittenJoint:
+    joint, child, up = robot.joints[k], scene.rigid[k], robot.parents[k]
+    pieces = _pieces(joint, child, scene)
+    for piece in (p for p in pieces if p.kind in ("ball", "free")):
+        for field in ("stiffness", "damping", "armature"):
+            values = getattr(joint, field)[piece.first : piece.first + piece.freedom]
+            if len(set(values)) > 1:
+                raise SceneError(
+                    f"Joint {joint.name!r}: a ball has the same {field} about all axes in MJCF, got {values}; make "
+                    f"them equal, or make it three revolute joints"
+                )
+    place = robot.coordinates[joint.name]
+    return WrittenJoint(
+        joint, child, None if up < 0 else scene.rigid[up], pieces, robot.start[place],
+        robot.start_velocity[robot.velocities[joint.name]], place,
+    )  # fmt: skip
+
+
+def _pieces(joint: Joint, child: RigidBody, scene: Scene) -> tuple[Piece, ...]:
+    name, axes = joint.name, np.eye(3)
+    slides = [Piece(f"{name}/{axis}", "slide", axes[i], i) for i, axis in enumerate("xyz")]
+    if joint.kind == "free" and _is_free_body(joint, child, scene):
+        return (Piece(name, "free", axes[2], 0),)
+    return {
+        "fixed": (),
+        "revolute": (Piece(name, "hinge", np.array(joint.axis), 0),),
+        "prismatic": (Piece(name, "slide", np.array(joint.axis), 0),),
+        "planar": tuple(slides[:2]),
+        "translational": tuple(slides),
+        "ball": (Piece(name, "ball", axes[2], 0),),
+        "free_2d": (*slides[:2], Piece(f"{name}/angle", "hinge", axes[2], 2)),
+        "free": (*slides, Piece(f"{name}/rotation", "ball", axes[2], 3)),
+    }[joint.kind]
+
+
+def _is_free_body(joint: Joint, child: RigidBody, scene: Scene) -> bool:
+    """Whether a free joint is one of MuJoCo's, whose coordinates are the pose of the body in the world.
+
+    That has the same damping and armature for all velocities, those of the body's own origin, and no spring whose rest
+    could be given.
+    """
+    motors = [m for m in scene.actuators if isinstance(m, Torque | Servo) and m.joint == joint.name]
+    if joint.parent is not None or any(joint.stiffness) or any(isinstance(m, Servo) for m in motors):
+        return False
+    if not (motors or any(joint.damping) or any(joint.armature)):
+        return True
+    uniform = len(set(joint.damping)) == len(set(joint.armature)) == 1
+    return uniform and math.dist(joint.position, child.position) == 0.0
