@@ -4,6 +4,7 @@ from warpbots.design.cage import Cage, CageMap, box_cage
 from warpbots.design.caged_body import CagedBody, designed_parameters
 from warpbots.design.mass_properties import MassProperties, mass_properties
 from warpbots.design.mean_value import mean_value_weights
+from warpbots.design.mesh_distance import mesh_distance
 from warpbots.design.surface_points import SurfacePoints, surface_points
 
 __all__ = [
@@ -16,5 +17,6 @@ __all__ = [
     "designed_parameters",
     "mass_properties",
     "mean_value_weights",
+    "mesh_distance",
     "surface_points",
 ]
