@@ -21,7 +21,10 @@ _CLOSE = 1e-5
 """Distance from the surface up to which the winding number is summed in double precision [largest extent]."""
 
 _SLACK = 1e-6
-"""How much larger the cubes are than they need to be, for the single precision of bounds [largest extent]."""
+"""How much larger the cubes are than they need to be, for the single precision of bounds [reach]."""
+
+_ON = 1e-15
+"""Distance up to which a point is on the surface [largest extent]."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -108,6 +111,7 @@ def nearest_kernel(
     reach: float,
     close: _scalar,
     slack: _scalar,
+    on: _scalar,
     # state
     x: wp.array[_vec3],
     # out
@@ -148,10 +152,11 @@ def nearest_kernel(
         sign = wp.where(winding > _HALF * _FULL, -_ONE, _ONE)
     a, b, c = _corners(vertices, faces, face)
     normal = wp.normalize(wp.cross(b - a, c - a))
-    if wp.min(share) > _ZERO:  # above a face: its own normal has all digits, however near it is
-        normal = sign * wp.where(wp.dot(normal, gap) < _ZERO, -normal, normal)
-    elif distance > slack * slack:
-        normal = sign * gap / distance
+    if distance > on:
+        if wp.min(share) > _ZERO:  # above a face, whose own normal has all digits however near it is
+            normal = sign * wp.where(wp.dot(normal, gap) < _ZERO, -normal, normal)
+        else:
+            normal = sign * gap / distance
     distance_out[p] = sign * distance
     face_out[p] = face
     barycentric_out[p] = share
@@ -181,7 +186,7 @@ def nearest_on_mesh(vertices: np.ndarray, faces: np.ndarray, x: np.ndarray) -> N
         array(vertices - center, wp.vec3f), array(faces.reshape(-1), int), support_winding_number=True
     )  # fmt: skip
     exact = [array(vertices - center, _vec3), array(faces, _vec3i)]
-    inputs = [mesh.id, *exact, reach, _CLOSE * size, _SLACK * reach, array(x - center, _vec3)]
+    inputs = [mesh.id, *exact, reach, _CLOSE * size, _SLACK * reach, _ON * size, array(x - center, _vec3)]
     outputs = [wp.empty(len(x), dtype=t, device="cpu") for t in (_scalar, int, _vec3, _vec3)]
     wp.launch(nearest_kernel, len(x), inputs, outputs, device="cpu", record_tape=False)
     return NearestPoints(*(a.numpy() for a in outputs))

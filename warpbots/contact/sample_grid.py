@@ -17,6 +17,9 @@ AROUND = 6
 _MARGIN = 2.0
 """Distance that a shape keeps from the outermost samples, where the splines end [spacings]."""
 
+_BEYOND = 8
+"""Samples beyond the ends by which rows are extended; how their ends are treated is felt six times less at each."""
+
 _SAMPLE = 200.0
 """Memory that a sample takes while it is made [bytes]."""
 
@@ -76,15 +79,14 @@ class SampleGrid:
 
     def coefficients(self, distance: np.ndarray) -> np.ndarray:
         """Coefficients [m] of the splines through distances at the samples, shape (n_x, n_y, n_z)."""
-        from scipy.ndimage import spline_filter
-
-        return spline_filter(distance.reshape(self.counts), order=2, mode="nearest")
+        found = distance.reshape(self.counts)
+        for axis in range(3):
+            found = _filtered(found, axis)
+        return found
 
     def filters(self) -> list[np.ndarray]:
         """Matrices by which distances become coefficients, which is linear, along x, y and z."""
-        from scipy.ndimage import spline_filter1d
-
-        return [spline_filter1d(np.eye(n), order=2, axis=0, mode="nearest") for n in self.counts]
+        return [_filtered(np.eye(n), 0) for n in self.counts]
 
     def excess(self, lower: np.ndarray, upper: np.ndarray) -> float:
         """How far a box reaches beyond the part in which splines are accurate [m]; negative where it does not.
@@ -96,6 +98,19 @@ class SampleGrid:
         low = self.origin + _MARGIN * self.spacing
         high = self.origin + (np.array(self.counts) - 1 - _MARGIN) * self.spacing
         return float(np.maximum(low - lower, upper - high).max())
+
+
+def _filtered(values: np.ndarray, axis: int) -> np.ndarray:
+    """Coefficients along an axis of the splines through values, which go on straight beyond the ends.
+
+    Without that the slope would have to vanish there, which is seen as far away as a solid is.
+    """
+    from scipy.ndimage import spline_filter1d
+
+    ends = [(_BEYOND, _BEYOND) if a == axis else (0, 0) for a in range(values.ndim)]
+    longer = np.pad(values, ends, mode="reflect", reflect_type="odd")
+    found = spline_filter1d(longer, order=2, axis=axis, mode="nearest")
+    return np.take(found, np.arange(_BEYOND, _BEYOND + values.shape[axis]), axis=axis)
 
 
 def lost_surface(grid: SampleGrid, coefficients: np.ndarray, shape: Shape) -> float:

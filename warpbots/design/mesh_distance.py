@@ -40,12 +40,13 @@ class _Distance(torch.autograd.Function):
             torch.as_tensor(a, device=points.device)
             for a in (found.distance, found.face, found.barycentric, found.normal)
         )
-        ctx.corners, ctx.share, ctx.normal, ctx.vertices = faces[face.long()], share, normal, len(vertices)
+        ctx.save_for_backward(points, vertices)
+        ctx.corners, ctx.share, ctx.normal = faces[face.long()], share, normal
         return distance
 
     @staticmethod
     def backward(ctx: Any, distance_adj: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None]:
-        return *_Slope.apply(distance_adj, ctx.normal, ctx.share, ctx.corners, ctx.vertices), None
+        return *_Slope.apply(ctx, distance_adj, *ctx.saved_tensors), None
 
 
 class _Slope(torch.autograd.Function):
@@ -53,12 +54,11 @@ class _Slope(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, distance_adj: torch.Tensor, normal: torch.Tensor, share: torch.Tensor, corners: torch.Tensor, k: int
+        ctx: Any, call: Any, distance_adj: torch.Tensor, points: torch.Tensor, vertices: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        points_adj = distance_adj[:, None] * normal
-        each = -share[..., None] * points_adj[:, None]
-        vertices_adj = torch.zeros(k, 3, dtype=each.dtype, device=each.device)
-        return points_adj, vertices_adj.index_add(0, corners.reshape(-1), each.reshape(-1, 3))
+        points_adj = distance_adj[:, None] * call.normal
+        each = -call.share[..., None] * points_adj[:, None]
+        return points_adj, torch.zeros_like(vertices).index_add(0, call.corners.reshape(-1), each.reshape(-1, 3))
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> None:
