@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import torch
+import trimesh
 from cases import SOLVERS, busy, held, worn, yielding
 from hollow_bodies import hollow_box
 
@@ -33,6 +34,7 @@ from warpbots.scene import (
     SoftBody,
     Sphere,
     Torque,
+    TriangleMesh,
     Truss,
     floor,
 )
@@ -95,8 +97,14 @@ def chambered() -> Scene:
     return Scene(bodies, actuators, attachments=[axle])
 
 
+def tray() -> TriangleMesh:
+    """A plate, as a mesh."""
+    mesh = trimesh.creation.box((0.2, 0.2, 0.102))
+    return TriangleMesh(mesh.vertices, mesh.faces)
+
+
 def walker() -> Scene:
-    """A stone on a floor, an arm on it, a flap on a chain, and every spring, limit, motor and law of contact."""
+    """A stone on a floor, an arm on it, a flap on a chain, a flake on a tray, and every spring, limit, motor and law of contact."""
     bodies = [
         RigidBody("stone", Box((-0.1, -0.1, -0.1), (0.1, 0.1, 0.1)), 500.0, position=(0, 0, 0.098), points=8,
                   surface="wood"),
@@ -104,7 +112,8 @@ def walker() -> Scene:
         RigidBody("tip", Sphere((0, 0, 0), 0.04), position=(0.36, 0.02, 0.4), inertia=Inertia(0.3, (0, 0, 0.01),
                   (1e-3, 1e-3, 1e-3)), points=Cloud([[0.0, 0.0, -0.04]], [1e-3])),
         RigidBody("flap", Box((-0.1, -0.1, -0.1), (0.1, 0.1, 0.1)), 100.0, position=(0, 1, 1)),
-        RigidBody("flake", Sphere((0, 0, 0), 0.05), position=(2, 1, 1)),
+        RigidBody("flake", Sphere((0, 0, 0), 0.05), position=(2, 1, 1), points=8),
+        RigidBody("tray", tray(), position=(2, 1, 0.9)),
     ]  # fmt: skip
     joints = [
         Joint("elbow", "revolute", "stone", "arm", position=(0.05, 0.02, 0.4), axis=(0.1, 1, 0.2), damping=0.01,
@@ -114,7 +123,7 @@ def walker() -> Scene:
     ]  # fmt: skip
     laws = [
         Contact("wood", "floor", 5e5, 5e5, 0.4, 2e4), Contact("arm", "floor", 2e6, 2e5, 0.3, 2e4),
-        Contact("tip", "floor", 1e6, 1e5, 0.3, 1e4, restitution=0.5),
+        Contact("tip", "floor", 1e6, 1e5, 0.3, 1e4, restitution=0.5), Contact("flake", "tray", 1e6, 1e5, 0.3, 1e4),
     ]  # fmt: skip
     motors = [Torque("t", "elbow", 0.5), Servo("s", "elbow", 2.0, 0.1, 0.1, 0.5), Torque("b", "wrist", 0.1, axis=1)]
     return Scene(bodies, motors, [floor()], joints=joints, contacts=laws)
@@ -127,7 +136,7 @@ DESIGNS = {
     "springs-motor": lambda: (crossed(), MassSpring(0.05)),
     "projective": lambda: (hybrid(), ProjectiveDynamics(0.06)),
     "projective-driven": lambda: (chambered(), ProjectiveDynamics(0.02, collisions=False)),
-    "articulated": lambda: (walker(), Articulated()),
+    "articulated": lambda: (walker(), Articulated(samples=8)),
     "own": lambda: (busy(3, solver="own"), SOLVERS["own"](1 / 8)),
 }
 """Scenes, each with a solver."""

@@ -51,7 +51,7 @@ def measure_kernel(
 ):  # fmt: skip
     """Distance, slope and curvature in the frame of the body."""
     i = wp.tid()
-    d, n, C = solid_distance(solids, s, wp.transpose(to) @ (x[i] - origin))
+    d, n, C = solid_distance(solids, 0, s, wp.transpose(to) @ (x[i] - origin))
     d_out[i] = d
     n_out[i] = to @ n
     C_out[i] = to @ C @ wp.transpose(to)

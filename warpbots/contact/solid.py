@@ -15,9 +15,10 @@ import numpy as np
 import warp as wp
 
 from warpbots.contact.distance import signed_distance
-from warpbots.scene import Box, Capsule, Cylinder, HalfSpace, Posed, SceneError, Shape, Sphere
+from warpbots.contact.sample_grid import AROUND, SampleGrid
+from warpbots.scene import Box, Capsule, Cylinder, HalfSpace, Posed, Shape, Sphere
 
-__all__ = ["SAMPLED", "Solids", "lost_surface", "solid_distance", "solids_of", "widths"]
+__all__ = ["SAMPLED", "Solids", "add_sample_adjoint", "grid_of", "solid_distance", "solids_of", "widths"]
 
 PLANE, SPHERE, BOX, CAPSULE, CYLINDER, SAMPLED = (wp.constant(k) for k in range(6))
 
@@ -38,7 +39,7 @@ class Solids:
     resolution: Samples along each axis.
     rounding: Radius of edges and rims [m].
     first: Number of the first sample.
-    sample: Coefficients of the splines of all sampled solids [m], shape (n_samples,).
+    sample: Coefficients of the splines of all sampled solids [m], shape (worlds, n_samples).
     """
 
     kind: wp.array[int]
@@ -49,7 +50,7 @@ class Solids:
     resolution: wp.array[wp.vec3i]
     rounding: wp.array[_scalar]
     first: wp.array[int]
-    sample: wp.array[_scalar]
+    sample: wp.array2d[_scalar]
 
 
 @wp.func
@@ -125,8 +126,8 @@ def _spline(t: _scalar):
 
 
 @wp.func
-def _sampled(solids: Solids, s: int, y: _vec3):
-    """Splines through samples, whose first is at the origin."""
+def _cell(solids: Solids, s: int, y: _vec3):
+    """Middle one of the samples around y, how far y is from it [samples], and from all cells with splines [m]."""
     h = solids.size[s]
     top = solids.resolution[s]
     cell = wp.vec3i()
@@ -138,17 +139,31 @@ def _sampled(solids: Solids, s: int, y: _vec3):
         outside[a] = (g - inner) * h[a]
         cell[a] = wp.min(int(inner + _HALF), top[a] - 2)
         t[a] = inner - _scalar(cell[a])
+    return cell, t, wp.length(outside)
+
+
+@wp.func
+def _row(solids: Solids, s: int, cell: wp.vec3i, i: int, j: int):
+    """Number of the first of the three samples along z at i and j, from 0 to 2, of those around a cell."""
+    top = solids.resolution[s]
+    return solids.first[s] + ((cell[0] + i - 1) * top[1] + cell[1] + j - 1) * top[2] + cell[2] - 1
+
+
+@wp.func
+def _sampled(solids: Solids, w: int, s: int, y: _vec3):
+    """Splines through samples, whose first is at the origin."""
+    h = solids.size[s]
+    cell, t, d = _cell(solids, s, y)  # no contact outside: the samples surround the solid
     bx, dx, cx = _spline(t[0])
     by, dy, cy = _spline(t[1])
     bz, dz, cz = _spline(t[2])
-    d = wp.length(outside)  # no contact there: the samples surround the solid
     n = _vec3()
     C = _mat33()
     if d == _ZERO:
         for i in range(3):
             for j in range(3):
-                row = solids.first[s] + ((cell[0] + i - 1) * top[1] + cell[1] + j - 1) * top[2] + cell[2] - 1
-                f = _vec3(solids.sample[row], solids.sample[row + 1], solids.sample[row + 2])
+                row = _row(solids, s, cell, i, j)
+                f = _vec3(solids.sample[w, row], solids.sample[w, row + 1], solids.sample[w, row + 2])
                 value = wp.dot(f, bz)
                 slope = wp.dot(f, dz) / h[2]
                 d += bx[i] * by[j] * value
@@ -164,8 +179,29 @@ def _sampled(solids: Solids, s: int, y: _vec3):
 
 
 @wp.func
-def solid_distance(solids: Solids, s: int, y: _vec3):
-    """Signed distance [m] of a point y in the frame of solid s, its slope and its curvature [1/m].
+def add_sample_adjoint(
+    solids: Solids, w: int, s: int, y: _vec3, d_adj: _scalar, n_adj: _vec3, sample_adj: wp.array2d[_scalar]
+):
+    """Add to the gradient of the samples around y, from those of its distance and slope, which are linear in them."""
+    h = solids.size[s]
+    cell, t, outside = _cell(solids, s, y)
+    if outside > _ZERO:
+        return
+    bx, dx, _cx = _spline(t[0])
+    by, dy, _cy = _spline(t[1])
+    bz, dz, _cz = _spline(t[2])
+    for i in range(3):
+        for j in range(3):
+            row = _row(solids, s, cell, i, j)
+            across = d_adj * bx[i] * by[j] + n_adj[0] * dx[i] * by[j] / h[0] + n_adj[1] * bx[i] * dy[j] / h[1]
+            along = n_adj[2] * bx[i] * by[j] / h[2]
+            for k in range(3):
+                wp.atomic_add(sample_adj, w, row + k, across * bz[k] + along * dz[k])
+
+
+@wp.func
+def solid_distance(solids: Solids, w: int, s: int, y: _vec3):
+    """Signed distance [m] of a point y in the frame of solid s of world w, its slope and its curvature [1/m].
 
     The slope is the outward unit normal; for samples it is a unit vector as nearly as they are fine. On edges, axes and
     centres, where there is none, it is that of one side. Outside of samples the distance is a lower bound.
@@ -187,12 +223,14 @@ def solid_distance(solids: Solids, s: int, y: _vec3):
         d, n, C = _cylinder(y, size[0] - rounding, size[1] - rounding)
         d = d - rounding
     elif kind == SAMPLED:
-        d, n, C = _sampled(solids, s, y)
+        d, n, C = _sampled(solids, w, s, y)
     return d, n, C
 
 
-def solids_of(shapes: Sequence[tuple[int, Shape]], samples: int, rounding: float, device: wp.Device) -> Solids:
-    """Solids on the device.
+def solids_of(
+    shapes: Sequence[tuple[int, Shape]], samples: int, rounding: float, device: wp.Device, room: float = 0.0
+) -> Solids:
+    """Solids on the device, with one row of samples.
 
     Args:
         shapes: The body to which each is fixed, -1 for the world, and its shape in the frame of the body.
@@ -200,11 +238,12 @@ def solids_of(shapes: Sequence[tuple[int, Shape]], samples: int, rounding: float
         rounding: Radius of edges and rims, in smallest half edges of a box, or the smaller of radius and half length of
             a cylinder [1].
         device: Device of the arrays.
+        room: How much farther than needed samples reach around a shape, with which `widths` are larger [m].
 
     Raises:
-        SceneError: A shape without a closed form has no end.
+        SceneError: A shape without a closed form has no end, or its samples do not fit into memory.
     """
-    rows = [_closed_form(shape) or _sample(shape, samples) for _, shape in shapes]
+    rows = [_closed_form(shape) or _sample(shape, samples, room) for _, shape in shapes]
     kinds, rotations, positions, sizes, grids = zip(*rows, strict=True) if rows else ((),) * 5
     firsts = np.cumsum([0] + [g.size for g in grids])
     solids = Solids()
@@ -220,43 +259,18 @@ def solids_of(shapes: Sequence[tuple[int, Shape]], samples: int, rounding: float
     solids.rounding = array([rounding * s for s in smallest], _scalar)
     solids.first = array(firsts[:-1], int)
     flat = np.concatenate([np.zeros(0), *(g.reshape(-1) for g in grids)])
-    solids.sample = wp.array(flat, dtype=_scalar, device=device)
+    solids.sample = wp.array(flat[None], dtype=_scalar, device=device)
     return solids
 
 
-def lost_surface(solids: Solids, s: int, shape: Shape) -> tuple[float, float]:
-    """Share of the surface of solid s behind which its samples find no inside, and their spacing [m].
-
-    Walls that are thinner than the distance of the samples are lost in places: there is no contact with them there. A
-    closed form loses nothing.
-
-    Args:
-        solids: From `solids_of`.
-        s: Number of the solid.
-        shape: Its shape.
-    """
-    from scipy.ndimage import map_coordinates
-
+def grid_of(solids: Solids, s: int) -> SampleGrid | None:
+    """The samples of solid s, or None if it is a closed form."""
     if solids.kind.numpy()[s] != SAMPLED:
-        return 0.0, 0.0
-    first, resolution = int(solids.first.numpy()[s]), tuple(solids.resolution.numpy()[s])
-    origin, h = solids.position.numpy()[s], float(solids.size.numpy()[s, 0])
-    samples = solids.sample.numpy()[first : first + int(np.prod(resolution))].reshape(resolution)
-    x = origin + h * np.argwhere(np.abs(samples) < h)
-    x = x[:: len(x) // _PROBES + 1]
-    d = signed_distance(shape, x)
-    x, d = x[d > 0.0], d[d > 0.0, None]
-    ahead, back = ([signed_distance(shape, x + side * e) for e in 1e-3 * h * np.eye(3)] for side in (1, -1))
-    n = np.subtract(ahead, back).T / (2e-3 * h)
-    behind = x - d * n - h * np.linspace(0.1, 1.0, 10)[:, None, None] * n
-    found = map_coordinates(
-        samples, np.moveaxis((behind - origin) / h, -1, 0), order=2, prefilter=False, mode="nearest"
+        return None
+    counts = tuple(int(n) for n in solids.resolution.numpy()[s])
+    return SampleGrid(
+        solids.position.numpy()[s], float(solids.size.numpy()[s, 0]), counts, int(solids.first.numpy()[s])
     )
-    return float((found >= 0.0).all(axis=0).mean()) if len(d) else 0.0, h
-
-
-_PROBES = 1000
-"""Points at which samples are compared with their shape."""
 
 
 def widths(solids: Solids) -> np.ndarray:
@@ -264,7 +278,7 @@ def widths(solids: Solids) -> np.ndarray:
 
     def across(kind: int, size: np.ndarray, samples: np.ndarray) -> np.ndarray:
         if kind == SAMPLED:
-            return size * (samples - _AROUND)
+            return size * (samples - AROUND)
         a, b, c = size
         return 2.0 * np.array({BOX: (a, b, c), CYLINDER: (a, a, b), PLANE: (0.0, 0.0, 0.0)}.get(kind, (a, a, a)))
 
@@ -275,8 +289,6 @@ def widths(solids: Solids) -> np.ndarray:
 
 _Row = tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 _NO_SAMPLES = np.zeros((0, 0, 0))
-_AROUND = 6
-"""Samples along an axis beside those in the shape."""
 _EDGES = {BOX: 3, CYLINDER: 2}
 """Of kinds with edges, the number of sizes that bound their rounding."""
 
@@ -313,17 +325,8 @@ def _frame_along(z: np.ndarray) -> np.ndarray:
     return np.stack([x, np.cross(z, x), z], axis=1)
 
 
-def _sample(shape: Shape, samples: int) -> _Row:
-    """The signed distance of a shape on a grid with two samples around it, as coefficients of quadratic B-splines."""
-    from scipy.ndimage import spline_filter
-
-    lower, upper = shape.bounds
-    if not np.isfinite(upper - lower).all():
-        raise SceneError(f"a {type(shape).__name__} has no end and cannot be sampled; cut it, or use a HalfSpace")
-    h = float((upper - lower).max()) / (samples - 1)
-    resolution = np.ceil((upper - lower) / h).astype(int) + _AROUND
-    origin = (lower + upper) / 2.0 - h * (resolution - 1) / 2.0
-    axes = [o + h * np.arange(n) for o, n in zip(origin, resolution, strict=True)]
-    x = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-    distance = signed_distance(shape, x).reshape(resolution)
-    return SAMPLED, np.eye(3), origin, np.full(3, h), spline_filter(distance, order=2, mode="nearest")
+def _sample(shape: Shape, samples: int, room: float) -> _Row:
+    """The signed distance of a shape on a grid around it, as coefficients of quadratic B-splines."""
+    grid = SampleGrid.around(shape, samples, room)
+    coefficients = grid.coefficients(signed_distance(shape, grid.positions))
+    return SAMPLED, np.eye(3), grid.origin, np.full(3, grid.spacing), coefficients

@@ -19,6 +19,7 @@ from warpbots.design.grammar import (
 from warpbots.design.hand_parts import joint, knuckle, palm, phalanx, tip
 from warpbots.design.mass_properties import MassProperties, mass_properties
 from warpbots.design.mean_value import mean_value_weights
+from warpbots.design.mesh_distance import mesh_distance
 from warpbots.design.part import Part
 from warpbots.design.section import Section
 from warpbots.design.star_palm import star_palm
@@ -59,6 +60,7 @@ __all__ = [
     "palm",
     "phalanx",
     "star_palm",
+    "mesh_distance",
     "surface_points",
     "tip",
 ]

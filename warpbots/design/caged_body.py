@@ -8,6 +8,7 @@ import torch
 
 from warpbots.design.cage import Cage
 from warpbots.design.mass_properties import mass_properties
+from warpbots.design.sampled_solids import mesh_samples
 from warpbots.design.surface_points import surface_points
 from warpbots.scene import Cloud, RigidBody
 from warpbots.scene.shapes import TriangleMesh
@@ -142,7 +143,8 @@ def designed_parameters(
     """Parameters of articulated bodies whose handles have moved, for `Simulation.step` and `rollout`.
 
     Masses, centres and moments of inertia are those of the deformed meshes, contact points and their areas those of
-    their surfaces. All is differentiable with respect to the handles; what is not designed keeps its value.
+    their surfaces, and the samples of bodies that are solids of contacts those of their distances. All is differentiable
+    with respect to the handles; what is not designed keeps its value.
 
     Args:
         sim: A simulation of a scene that has the bodies, under `Articulated`.
@@ -155,7 +157,9 @@ def designed_parameters(
 
     Raises:
         KeyError: There is no such body or joint in the simulation.
-        ValueError: Handles turn a mesh inside out, or a joint has another parent.
+        ValueError: Handles turn a mesh inside out or move it out of its samples, the solid of a designed body is no mesh,
+            or a joint has another parent.
+        SceneError: Most of the surface of a solid is lost between its samples.
     """
     values = {name: sim.parameter(name) for name in ("mass", "center_of_mass", "inertia")}
     meshes = {body: body.deformed(handles) for body, handles in bodies.items()}
@@ -175,6 +179,12 @@ def designed_parameters(
                 own = body.contacts
                 values["contact_point"] = _put(values["contact_point"], row, own.positions(meshes[body]))
                 values["contact_area"] = _put(values["contact_area"], row, own.areas(meshes[body]))
+    for body, vertices in meshes.items():
+        if (found := mesh_samples(sim, body.name, vertices, body.faces)) is not None:
+            samples, own = found
+            values.setdefault("solid_distance", sim.parameter("solid_distance"))
+            row = torch.arange(samples.start, samples.stop)
+            values["solid_distance"] = _put(values["solid_distance"], row, own)
     if joints:
         values["joint_position"] = _origins(sim, bodies, joints)
     return values

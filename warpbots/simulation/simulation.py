@@ -618,7 +618,8 @@ class Simulation(Generic[TensorState_co]):
     def _refuse_rounding(self) -> None:
         """Raise if a number of the scene, rounded to the precision of the arrays, leaves its range."""
         for name, spec in self.parameters().items():
-            values = self.parameter(name)
+            values = wp.to_torch(self.model.parameter(name), requires_grad=False)
+            values = values if values.stride(0) else values[:1]  # worlds share one row
             if fault := parameter_fault(name, spec, values):
                 dtype = str(values.dtype).removeprefix("torch.")
                 raise SceneError(

@@ -5,7 +5,7 @@ import warp as wp
 
 from warpbots.numerics import real
 
-__all__ = ["device_array", "numpy_type", "tiled"]
+__all__ = ["device_array", "numpy_type", "shared", "tiled"]
 
 
 def numpy_type(dtype: type) -> type:
@@ -31,3 +31,13 @@ def tiled(values: object, worlds: int, device: wp.Device, dtype: type = real, re
     """`device_array` of `values` repeated along a new first axis, once for each world."""
     values = np.asarray(values, dtype=numpy_type(dtype))
     return device_array(np.tile(values, (worlds, *(1,) * values.ndim)), device, dtype, requires_grad)
+
+
+def shared(array: wp.array, worlds: int) -> wp.array:
+    """An array of shape (1, n) as one of shape (worlds, n), whose rows are the same memory: large, and only read."""
+    view = wp.array(
+        ptr=array.ptr, dtype=array.dtype, shape=(worlds, array.shape[1]), strides=(0, array.strides[1]),
+        device=array.device,
+    )  # fmt: skip
+    view._ref = array  # keeps the memory, as Warp does for its own views
+    return view

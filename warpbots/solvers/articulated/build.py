@@ -2,12 +2,11 @@
 
 import dataclasses
 import math
-import warnings
 
 import numpy as np
 import warp as wp
 
-from warpbots.contact.solid import Solids, lost_surface, solids_of
+from warpbots.contact.solid import Solids, grid_of, solids_of
 from warpbots.numerics import parallel
 from warpbots.scene import Contact, Scene, SceneError, Servo, Shape, Torque, Union, neighbours
 from warpbots.solvers.articulated.contact_list import CHUNK, ContactList
@@ -17,8 +16,9 @@ from warpbots.solvers.articulated.point_cloud import contact_cloud
 from warpbots.solvers.articulated.robot import Robot, robot_of
 from warpbots.solvers.articulated.robot_arrays import Contacts, Tree
 from warpbots.solvers.articulated.spatial import mat33, quat, scalar, vec3
+from warpbots.solvers.articulated.thin_walls import refuse_thin_walls
 from warpbots.solvers.articulated.workspace import Sizes, Workspace
-from warpbots.solvers.device_arrays import device_array, tiled
+from warpbots.solvers.device_arrays import device_array, shared, tiled
 from warpbots.solvers.scene_support import refuse_copies
 
 __all__ = ["build"]
@@ -29,8 +29,10 @@ _DTYPES = {
 }  # fmt: skip
 
 
-def build(scene: Scene, worlds: int, device: wp.Device, samples: int, rounding: float) -> ArticulatedModel:
-    """Arrays of a scene; `samples` and `rounding` are those of `Articulated`.
+def build(
+    scene: Scene, worlds: int, device: wp.Device, samples: int, rounding: float, room: float = 0.0
+) -> ArticulatedModel:
+    """Arrays of a scene; `samples`, `rounding` and `room` are those of `Articulated`.
 
     Raises:
         SceneError: The scene cannot be simulated as rigid bodies.
@@ -55,11 +57,12 @@ def build(scene: Scene, worlds: int, device: wp.Device, samples: int, rounding: 
     sizes = Sizes(
         worlds, len(robot.elements), len(robot.bodies), robot.freedom, len(groups), len(pairs), len(scene.actuators)
     )
+    solids = _solids(shapes, samples, rounding, room, device)
+    arrays = {name: parameter(name) for name in PARAMETERS if name != "solid_distance"}
     return ArticulatedModel(
         scene=scene, worlds=worlds, device=device, robot=robot, tree=_tree(scene, robot, device),
-        contact_topology=contact_topology, solids=_solids(shapes, samples, rounding, device),
-        workspace=Workspace(sizes, contact_list, device),
-        **{name: parameter(name) for name in PARAMETERS},
+        contact_topology=contact_topology, solids=solids, workspace=Workspace(sizes, contact_list, device),
+        solid_distance=shared(solids.sample, worlds), **arrays,
     )  # fmt: skip
 
 
@@ -208,28 +211,17 @@ def _pairs(scene: Scene, robot: Robot, groups: list[_Group]) -> tuple[list[_Soli
     return solids, pairs
 
 
-_GONE, _THIN = 0.5, 0.1
-"""Shares of the surface of a solid above which its loss between samples is refused, and is warned of."""
-
-
-def _solids(shapes: list[_Solid], samples: int, rounding: float, device: wp.Device) -> Solids:
+def _solids(shapes: list[_Solid], samples: int, rounding: float, room: float, device: wp.Device) -> Solids:
     """Solids on the device.
 
     Raises:
         SceneError: A solid is so thin that most of it is lost between samples.
     """
-    solids = solids_of([(body, shape) for body, shape, _ in shapes], samples, rounding, device)
+    solids = solids_of([(body, shape) for body, shape, _ in shapes], samples, rounding, device, room)
+    coefficients = solids.sample.numpy()[0]
     for s, (_, shape, name) in enumerate(shapes):
-        lost, h = lost_surface(solids, s, shape)
-        words = (
-            f"{type(shape).__name__} of {name!r}: {lost:.0%} of its surface cannot be in contact, because it is "
-            f"thinner there than the distance of its samples, {h:.2g} m; use Articulated(samples=...) with more than "
-            f"{samples}, thicker walls, or a Union of boxes and other closed forms"
-        )
-        if lost > _GONE:
-            raise SceneError(words)
-        if lost > _THIN:
-            warnings.warn(words, stacklevel=4)
+        if (grid := grid_of(solids, s)) is not None:
+            refuse_thin_walls(grid, coefficients[grid.first : grid.first + grid.size], shape, name, 3)
     return solids
 
 

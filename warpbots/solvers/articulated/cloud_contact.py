@@ -93,7 +93,7 @@ def bounds_overlap(tree: Tree, links: Links, contacts: Contacts, solids: Solids,
     Ra, pa = body_pose(tree, links, w, contacts.group_body[g])
     R, p = solid_pose(tree, links, solids, w, s)
     middle = wp.transpose(R) @ (pa + Ra @ pairs.center[w * contacts.groups + g] - p)
-    gap, _n, _C = solid_distance(solids, s, middle)
+    gap, _n, _C = solid_distance(solids, w, s, middle)
     reach = pairs.radius[w * contacts.groups + g]
     if solids.kind[s] == SAMPLED:
         reach += wp.length(solids.size[s])
@@ -113,7 +113,7 @@ def point_contact(
     Rt = wp.transpose(R)
     point = w * contacts.points + contacts.group_first[g] + i
     x = pa + Ra @ contacts.point[point]
-    d, n, C = solid_distance(solids, s, Rt @ (x - p))
+    d, n, C = solid_distance(solids, w, s, Rt @ (x - p))
     pairs.in_contact[place] = wp.where(d < scalar(0.0), 1, 0)
     if not d < scalar(0.0):
         return

@@ -6,7 +6,7 @@ Derivatives with respect to the motion are those that Warp generates.
 import warp as wp
 
 from warpbots.contact.penalty import penalty_force
-from warpbots.contact.solid import Solids, solid_distance
+from warpbots.contact.solid import SAMPLED, add_sample_adjoint, solid_distance
 from warpbots.numerics import Launch, parallel
 from warpbots.solvers.articulated.cloud_contact import body_pose, body_twist, law_of
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
@@ -48,17 +48,19 @@ class ContactList:
 
 
 @wp.func
-def distance(solids: Solids, s: int, y: vec3):
+def distance(robot: RobotArrays, w: int, s: int, y: vec3):
     """Signed distance of a point to a solid, and its slope."""
-    d, n, _C = solid_distance(solids, s, y)
+    d, n, _C = solid_distance(robot.solids, w, s, y)
     return d, n
 
 
 @wp.func_grad(distance)
-def adj_distance(solids: Solids, s: int, y: vec3, d_adj: scalar, n_adj: vec3):
+def adj_distance(robot: RobotArrays, w: int, s: int, y: vec3, d_adj: scalar, n_adj: vec3):
     """The slope is the derivative of the distance, and the curvature, which is symmetric, that of the slope."""
-    _d, n, C = solid_distance(solids, s, y)
+    _d, n, C = solid_distance(robot.solids, w, s, y)
     wp.adjoint[y] += d_adj * n + C @ n_adj
+    if robot.solids.kind[s] == SAMPLED and wp.adjoint[robot.solids.sample].shape[0] > 0:  # if their gradient is wanted
+        add_sample_adjoint(robot.solids, w, s, y, d_adj, n_adj, wp.adjoint[robot.solids.sample])
 
 
 @wp.func
@@ -72,7 +74,7 @@ def approach(robot: RobotArrays, links: Links, w: int, pair: int, i: int):
     Rb, pb = body_pose(tree, links, w, solids.body[s])
     x = pa + Ra @ contacts.point[w * contacts.points + i]
     R = Rb @ solids.rotation[s]
-    d, n = distance(solids, s, wp.transpose(R) @ (x - pb - Rb @ solids.position[s]))
+    d, n = distance(robot, w, s, wp.transpose(R) @ (x - pb - Rb @ solids.position[s]))
     return x, R, d, n
 
 

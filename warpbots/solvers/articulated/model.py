@@ -23,7 +23,7 @@ from warpbots.solvers.articulated.recorded import (
 )
 from warpbots.solvers.articulated.robot import Robot, joint_of
 from warpbots.solvers.articulated.robot_arrays import Contacts, Design, RobotArrays, Tree
-from warpbots.solvers.articulated.robot_places import robot_places
+from warpbots.solvers.articulated.robot_places import robot_places, sample_places
 from warpbots.solvers.articulated.spatial import scalar
 from warpbots.solvers.articulated.workspace import Workspace
 from warpbots.solvers.places import Places
@@ -71,6 +71,7 @@ PARAMETERS = {
     "contact_friction": Parameter("1", *_POSITIVE, "contact", "Coulomb coefficient", inclusive=True),
     "contact_viscosity": Parameter("Pa s/m", *_POSITIVE, "contact", "shear per speed within the cone", inclusive=True),
     "contact_scale": Parameter("1", *_POSITIVE, "world", "factor of all contact forces", inclusive=True),
+    "solid_distance": Parameter("m", *_ANY, "sample", "coefficients of splines through distances to sampled solids"),
 }
 # fmt: on
 """Fields of the model that can be differentiated."""
@@ -153,9 +154,11 @@ class ArticulatedModel(ArrayModel):
         contact_friction: Coulomb coefficients [1], shape (worlds, n_contacts).
         contact_viscosity: Shear per speed below the friction cone [Pa s/m], shape (worlds, n_contacts).
         contact_scale: Factor of all contact forces [1], shape (worlds,).
+        solid_distance: Coefficients of the quadratic B-splines through the signed distances to solids without a closed
+            form at their samples [m], shape (worlds, n_samples).
         tree: Topology, as a Warp struct.
         contact_topology: Which points may be in contact with which solids, as a Warp struct; its parameters are null.
-        solids: Solids, as a Warp struct.
+        solids: Solids, as a Warp struct; with the samples of the scene.
         workspace: Arrays that every step fills anew.
     """
 
@@ -192,6 +195,7 @@ class ArticulatedModel(ArrayModel):
     contact_friction: wp.array
     contact_viscosity: wp.array
     contact_scale: wp.array
+    solid_distance: wp.array
     tree: Tree
     contact_topology: Contacts
     solids: Solids
@@ -226,20 +230,23 @@ class ArticulatedModel(ArrayModel):
     @functools.cached_property
     def robot_arrays(self) -> RobotArrays:
         """All that is constant in a step, as a Warp struct."""
-        arrays = RobotArrays()
-        arrays.tree, arrays.design, arrays.contacts, arrays.solids = (
-            self.tree, self.design, self.contacts, self.solids
-        )  # fmt: skip
+        arrays, solids = RobotArrays(), Solids()
+        for name in Solids.vars:
+            setattr(solids, name, getattr(self.solids, name))
+        solids.sample = self.solid_distance
+        arrays.tree, arrays.design, arrays.contacts, arrays.solids = self.tree, self.design, self.contacts, solids
         return arrays
 
     def places(self, per: str) -> Places | None:
-        """Where bodies, joints, their velocities, motors and contact points are at zero; None for all others."""
+        """Where bodies, joints and what belongs to them, contact points and samples are at zero; None for all others."""
+        if per == "sample":
+            return sample_places(self.scene, self.solids)
         return robot_places(self.scene, self.robot, self.contact_point.numpy()[0], per)
 
     def parameters(self) -> dict[str, Parameter]:
         """What can be differentiated: field name -> unit, range and meaning.
 
-        Parameters of springs, limits, motors, contacts and restitution are left out where the scene has none.
+        Parameters of springs, limits, motors, contacts, restitution and samples are left out where the scene has none.
         """
         absent = set()
         if not self.robot.freedom:
@@ -257,6 +264,8 @@ class ArticulatedModel(ArrayModel):
             absent |= set(_CONTACT)
         if not any(c.restitution is not None for c in self.scene.contacts):
             absent |= {"contact_restitution"}
+        if not self.solid_distance.size:
+            absent |= {"solid_distance"}
         return {name: spec for name, spec in PARAMETERS.items() if name not in absent}
 
     def recorded(self, values: Mapping[str, np.ndarray]) -> Scene:

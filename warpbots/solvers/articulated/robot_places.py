@@ -1,12 +1,13 @@
-"""Where the parts of a robot are with all joints at zero."""
+"""Where the parts of a robot, and the samples of solids, are with all joints at zero."""
 
 import numpy as np
 
+from warpbots.contact.solid import Solids, grid_of
 from warpbots.scene import Scene
 from warpbots.solvers.articulated.robot import Robot
 from warpbots.solvers.places import Places
 
-__all__ = ["robot_places"]
+__all__ = ["robot_places", "sample_places"]
 
 
 def robot_places(scene: Scene, robot: Robot, contact_point: np.ndarray, per: str) -> Places | None:
@@ -45,6 +46,21 @@ def _points(scene: Scene, robot: Robot, contact_point: np.ndarray) -> Places:
         body[own] = k
     origin, axes = (np.array([getattr(b, name) for b in scene.rigid])[body] for name in ("position", "rotation"))
     return _places(scene, origin + np.einsum("pij,pj->pi", axes, contact_point), body)
+
+
+def sample_places(scene: Scene, solids: Solids) -> Places:
+    """Samples of solids that have no closed form; those of obstacles belong to no body."""
+    grids = [grid_of(solids, s) for s in range(solids.kind.size)]
+    positions = [np.zeros((0, 3)) if grid is None else grid.positions for grid in grids]
+    owner = np.repeat(solids.body.numpy(), [len(x) for x in positions])
+    origin, axes = (np.array([getattr(b, name) for b in scene.rigid]) for name in ("position", "rotation"))
+    x = np.concatenate(positions)
+    moved = owner >= 0
+    x[moved] = origin[owner[moved]] + np.einsum("pij,pj->pi", axes[owner[moved]], x[moved])
+    body = np.full(len(x), -1)
+    names = [b.name for b in scene.bodies]
+    body[moved] = np.array([names.index(b.name) for b in scene.rigid])[owner[moved]]
+    return Places(x[:, None], body, {})
 
 
 def _places(scene: Scene, position: np.ndarray, body: np.ndarray) -> Places:

@@ -53,6 +53,8 @@ class Articulated:
         rounding: Radius to which edges of boxes and rims of cylinders are rounded as solids, in their smallest half
             edges [1]; below this depth a contact force has no jump where another face becomes the nearest. Points stay
             where they are.
+        room: How far designs may grow out of the bounds of solids without a closed form [m]: their samples reach as
+            much farther. See `warpbots.design`.
 
     Raises:
         ValueError: A value is outside its range.
@@ -65,6 +67,7 @@ class Articulated:
     max_iterations: int = 500
     samples: int = 48
     rounding: float = 0.05
+    room: float = 0.0
 
     def __post_init__(self):
         conform(self)
@@ -76,6 +79,8 @@ class Articulated:
             raise ValueError(f"Articulated: tolerance must be positive [m or rad], got {self.tolerance:g}")
         if not 0.0 <= self.rounding < 1.0:
             raise ValueError(f"Articulated: rounding must be in [0, 1) [1], got {self.rounding:g}")
+        if not 0.0 <= self.room < math.inf:
+            raise ValueError(f"Articulated: room must be at least 0 [m], got {self.room:g}")
         if self.max_iterations < 1 or self.samples < 4:
             raise ValueError(
                 f"Articulated: max_iterations must be at least 1 and samples at least 4, got {self.max_iterations} "
@@ -95,7 +100,7 @@ class Articulated:
             ValueError: `worlds` is below 1.
         """
         refuse_worlds("Articulated", worlds)
-        return build(scene, worlds, wp.get_device(device), self.samples, self.rounding)
+        return build(scene, worlds, wp.get_device(device), self.samples, self.rounding, self.room)
 
     def state(self, model: ArticulatedModel, requires_grad: bool = False) -> ArticulatedState[wp.array]:
         """Fresh arrays: every joint at its start, with no step before."""

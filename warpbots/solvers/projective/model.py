@@ -74,7 +74,7 @@ _PARAMETERS = {
     "thrust": Parameter("1", *_ANY, "entry", "coefficients of thrust over the angle of attack"),
 }
 
-SKELETON = tuple(n for n in ARTICULATED if n not in _PARAMETERS and not n.startswith("contact_"))
+SKELETON = tuple(n for n in ARTICULATED if n not in _PARAMETERS and not n.startswith(("contact_", "solid_")))
 """Parameters of bones: those of articulated bodies without contacts and without a gravity of their own."""
 
 

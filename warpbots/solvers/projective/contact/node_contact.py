@@ -55,7 +55,7 @@ class ObstacleArrays:
 def distance_to(obstacles: ObstacleArrays, s: int, y: wp.vec3d):
     """Distance, normal and curvature of a solid at a point, in double precision: small forces need small distances."""
     R = obstacles.solid.rotation[s]
-    d, n, C = solid_distance(obstacles.solid, s, wp.transpose(R) @ (y - obstacles.solid.position[s]))
+    d, n, C = solid_distance(obstacles.solid, 0, s, wp.transpose(R) @ (y - obstacles.solid.position[s]))
     n = R @ n
     C = R @ C @ wp.transpose(R)
     K = _mat()

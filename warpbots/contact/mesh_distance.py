@@ -1,0 +1,192 @@
+"""Signed distance to closed triangle meshes in double precision, with the point of the mesh that is nearest.
+
+Warp's query of a mesh, in single precision, finds a face that is nearest but for rounding. No point of a face that is
+nearer is outside of the cube around the query whose half edge is the distance of that face, so that the nearest one of
+all faces that the cube meets, in double precision, is the nearest of the mesh. The sign is that of the winding number
+(Jacobson et al. 2013), which near the surface is a sum over all faces in double precision.
+"""
+
+import dataclasses
+
+import numpy as np
+import warp as wp
+
+__all__ = ["NearestPoints", "nearest_on_mesh"]
+
+_scalar, _vec3, _vec3i = wp.float64, wp.vec3d, wp.vec3i
+_ZERO, _HALF, _ONE = (wp.constant(_scalar(c)) for c in (0.0, 0.5, 1.0))
+_FULL = wp.constant(_scalar(4.0 * np.pi))
+
+_CLOSE = 1e-5
+"""Distance from the surface up to which the winding number is summed in double precision [largest extent]."""
+
+_SLACK = 1e-6
+"""How much larger the cubes are than they need to be, for the single precision of bounds [reach]."""
+
+_ON = 1e-15
+"""Distance up to which a point is on the surface [largest extent]."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class NearestPoints:
+    """The points of a mesh that are nearest to other points.
+
+    Attributes:
+        distance: Signed distances, negative inside [m], shape (n,).
+        face: Faces on which they are, shape (n,), int.
+        barycentric: Their coordinates there [1], shape (n, 3).
+        normal: Gradients of the distances [1], shape (n, 3): unit vectors, outward on the surface.
+    """
+
+    distance: np.ndarray
+    face: np.ndarray
+    barycentric: np.ndarray
+    normal: np.ndarray
+
+
+@wp.func
+def _on_edge(x: _vec3, a: _vec3, b: _vec3):
+    """Share of b in the point of a segment that is nearest to x."""
+    e = b - a
+    length = wp.dot(e, e)
+    t = _ZERO
+    if length > _ZERO:
+        t = wp.clamp(wp.dot(x - a, e) / length, _ZERO, _ONE)
+    return t
+
+
+@wp.func
+def _on_face(x: _vec3, a: _vec3, b: _vec3, c: _vec3):
+    """Barycentric coordinates of the point of a triangle that is nearest to x."""
+    n = wp.cross(b - a, c - a)
+    area = wp.dot(n, n)
+    if area > _ZERO:
+        u = wp.dot(wp.cross(b - x, c - x), n) / area
+        v = wp.dot(wp.cross(c - x, a - x), n) / area
+        if u > _ZERO and v > _ZERO and u + v < _ONE:
+            return _vec3(u, v, _ONE - u - v)
+    r = _on_edge(x, a, b)
+    s = _on_edge(x, b, c)
+    t = _on_edge(x, c, a)
+    found = _vec3(_ONE - r, r, _ZERO)
+    least = wp.length_sq(a + r * (b - a) - x)
+    other = wp.length_sq(b + s * (c - b) - x)
+    if other < least:
+        least = other
+        found = _vec3(_ZERO, _ONE - s, s)
+    if wp.length_sq(c + t * (a - c) - x) < least:
+        found = _vec3(t, _ZERO, _ONE - t)
+    return found
+
+
+@wp.func
+def _corners(vertices: wp.array[_vec3], faces: wp.array[_vec3i], f: int):
+    """Corners of a face."""
+    i = faces[f]
+    return vertices[i[0]], vertices[i[1]], vertices[i[2]]
+
+
+@wp.func
+def _solid_angle(a: _vec3, b: _vec3, c: _vec3):
+    """Of a triangle seen from the origin, positive from its back (Van Oosterom & Strackee 1983)."""
+    la = wp.length(a)
+    lb = wp.length(b)
+    lc = wp.length(c)
+    around = la * lb * lc + wp.dot(a, b) * lc + wp.dot(b, c) * la + wp.dot(c, a) * lb
+    return _scalar(2.0) * wp.atan2(wp.dot(a, wp.cross(b, c)), around)
+
+
+@wp.func
+def _single(x: _vec3):
+    """x in single precision."""
+    return wp.vec3f(float(x[0]), float(x[1]), float(x[2]))
+
+
+@wp.kernel(enable_backward=False)
+def nearest_kernel(
+    # model
+    mesh: wp.uint64,
+    vertices: wp.array[_vec3],
+    faces: wp.array[_vec3i],
+    reach: float,
+    close: _scalar,
+    slack: _scalar,
+    on: _scalar,
+    # state
+    x: wp.array[_vec3],
+    # out
+    distance_out: wp.array[_scalar],
+    face_out: wp.array[int],
+    barycentric_out: wp.array[_vec3],
+    normal_out: wp.array[_vec3],
+):
+    """The nearest point of a mesh."""
+    p = wp.tid()
+    y = x[p]
+    query = wp.mesh_query_point_sign_winding_number(mesh, _single(y), reach)
+    face = query.face
+    a, b, c = _corners(vertices, faces, face)
+    share = _on_face(y, a, b, c)
+    gap = y - (share[0] * a + share[1] * b + share[2] * c)
+    distance = wp.length(gap)
+    half = (distance + slack) * _vec3(_ONE, _ONE, _ONE)
+    cube = wp.mesh_query_aabb(mesh, _single(y - half), _single(y + half))
+    other = int(0)
+    while wp.mesh_query_aabb_next(cube, other):
+        a, b, c = _corners(vertices, faces, other)
+        beyond = wp.max(wp.max(wp.min(wp.min(a, b), c) - y, y - wp.max(wp.max(a, b), c)), _vec3())
+        if wp.length_sq(beyond) <= distance * distance:  # else its bounds are farther away, as in corners of the cube
+            own = _on_face(y, a, b, c)
+            way = y - (own[0] * a + own[1] * b + own[2] * c)
+            if wp.length(way) < distance:
+                face = other
+                share = own
+                gap = way
+                distance = wp.length(way)
+    sign = _scalar(query.sign)
+    if distance < close:
+        winding = _ZERO
+        for f in range(faces.shape[0]):
+            a, b, c = _corners(vertices, faces, f)
+            winding += _solid_angle(a - y, b - y, c - y)
+        sign = wp.where(winding > _HALF * _FULL, -_ONE, _ONE)
+    a, b, c = _corners(vertices, faces, face)
+    normal = wp.normalize(wp.cross(b - a, c - a))
+    if distance > on:
+        if wp.min(share) > _ZERO:  # above a face, whose own normal has all digits however near it is
+            normal = sign * wp.where(wp.dot(normal, gap) < _ZERO, -normal, normal)
+        else:
+            normal = sign * gap / distance
+    distance_out[p] = sign * distance
+    face_out[p] = face
+    barycentric_out[p] = share
+    normal_out[p] = normal
+
+
+def nearest_on_mesh(vertices: np.ndarray, faces: np.ndarray, x: np.ndarray) -> NearestPoints:
+    """The points of a closed triangle mesh, concave or not, that are nearest to points.
+
+    Exact but for the rounding of double precision. Where several are equally near, one of them is taken; on the
+    surface, where the distance is zero, the normal is that of a face.
+
+    Args:
+        vertices: Vertices [m], shape (k, 3).
+        faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
+        x: Points [m], shape (n, 3).
+    """
+    used = vertices[np.unique(faces)]
+    lower, upper = used.min(axis=0), used.max(axis=0)
+    center, size = (lower + upper) / 2.0, float((upper - lower).max())
+    reach = 2.0 * float(np.linalg.norm(upper - lower) + np.abs(x - center).max(initial=0.0))
+
+    def array(values: np.ndarray, dtype: type) -> wp.array:
+        return wp.array(values, dtype=dtype, device="cpu")
+
+    mesh = wp.Mesh(
+        array(vertices - center, wp.vec3f), array(faces.reshape(-1), int), support_winding_number=True
+    )  # fmt: skip
+    exact = [array(vertices - center, _vec3), array(faces, _vec3i)]
+    inputs = [mesh.id, *exact, reach, _CLOSE * size, _SLACK * reach, _ON * size, array(x - center, _vec3)]
+    outputs = [wp.empty(len(x), dtype=t, device="cpu") for t in (_scalar, int, _vec3, _vec3)]
+    wp.launch(nearest_kernel, len(x), inputs, outputs, device="cpu", record_tape=False)
+    return NearestPoints(*(a.numpy() for a in outputs))

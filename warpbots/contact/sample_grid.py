@@ -1,0 +1,139 @@
+"""Regular grids on which the signed distance of a solid without a closed form is sampled."""
+
+import dataclasses
+from typing import Self
+
+import numpy as np
+
+from warpbots.contact.distance import signed_distance
+from warpbots.scene import SceneError, Shape
+from warpbots.scene.memory_limit import refuse_excess
+
+__all__ = ["AROUND", "SampleGrid", "lost_surface"]
+
+AROUND = 6
+"""Samples along an axis beside those in the shape."""
+
+_MARGIN = 2.0
+"""Distance that a shape keeps from the outermost samples, where the splines end [spacings]."""
+
+_BEYOND = 8
+"""Samples beyond the ends by which rows are extended; how their ends are treated is felt six times less at each."""
+
+_SAMPLE = 200.0
+"""Memory that a sample takes while it is made [bytes]."""
+
+_PROBES = 1000
+"""Points at which samples are compared with their shape."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SampleGrid:
+    """Where a signed distance is sampled; between the samples it is interpolated by quadratic B-splines.
+
+    Attributes:
+        origin: The first sample [m], shape (3,).
+        spacing: Distance of neighbours [m].
+        counts: Samples along each axis, of which that along z changes fastest.
+        first: Number of the first sample among those of all solids.
+    """
+
+    origin: np.ndarray
+    spacing: float
+    counts: tuple[int, int, int]
+    first: int = 0
+
+    @classmethod
+    def around(cls, shape: Shape, samples: int, room: float) -> Self:
+        """A grid with more than two samples around a shape.
+
+        Args:
+            shape: The shape.
+            samples: Samples along its longest edge.
+            room: How much farther the grid reaches [m].
+
+        Raises:
+            SceneError: The shape has no end, or the samples do not fit into memory.
+        """
+        lower, upper = shape.bounds
+        if not np.isfinite(upper - lower).all():
+            raise SceneError(f"a {type(shape).__name__} has no end and cannot be sampled; cut it, or use a HalfSpace")
+        h = float((upper - lower).max()) / (samples - 1)
+        counts = np.ceil((upper - lower + 2.0 * room) / h) + AROUND
+        refuse_excess(
+            counts.prod(), _SAMPLE, f"{type(shape).__name__}: samples of its distance", "use fewer, or less room"
+        )
+        origin = (lower + upper) / 2.0 - h * (counts - 1) / 2.0
+        return cls(origin, h, tuple(int(n) for n in counts))
+
+    @property
+    def size(self) -> int:
+        """Number of samples."""
+        return int(np.prod(self.counts))
+
+    @property
+    def positions(self) -> np.ndarray:
+        """Where the samples are [m], shape (n, 3)."""
+        axes = [o + self.spacing * np.arange(n) for o, n in zip(self.origin, self.counts, strict=True)]
+        return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+
+    def coefficients(self, distance: np.ndarray) -> np.ndarray:
+        """Coefficients [m] of the splines through distances at the samples, shape (n_x, n_y, n_z)."""
+        found = distance.reshape(self.counts)
+        for axis in range(3):
+            found = _filtered(found, axis)
+        return found
+
+    def filters(self) -> list[np.ndarray]:
+        """Matrices by which distances become coefficients, which is linear, along x, y and z."""
+        return [_filtered(np.eye(n), 0) for n in self.counts]
+
+    def excess(self, lower: np.ndarray, upper: np.ndarray) -> float:
+        """How far a box reaches beyond the part in which splines are accurate [m]; negative where it does not.
+
+        Args:
+            lower: Lower corner of the box [m], shape (3,).
+            upper: Upper corner of the box [m], shape (3,).
+        """
+        low = self.origin + _MARGIN * self.spacing
+        high = self.origin + (np.array(self.counts) - 1 - _MARGIN) * self.spacing
+        return float(np.maximum(low - lower, upper - high).max())
+
+
+def _filtered(values: np.ndarray, axis: int) -> np.ndarray:
+    """Coefficients along an axis of the splines through values, which go on straight beyond the ends.
+
+    Without that the slope would have to vanish there, which is seen as far away as a solid is.
+    """
+    from scipy.ndimage import spline_filter1d
+
+    ends = [(_BEYOND, _BEYOND) if a == axis else (0, 0) for a in range(values.ndim)]
+    longer = np.pad(values, ends, mode="reflect", reflect_type="odd")
+    found = spline_filter1d(longer, order=2, axis=axis, mode="nearest")
+    return np.take(found, np.arange(_BEYOND, _BEYOND + values.shape[axis]), axis=axis)
+
+
+def lost_surface(grid: SampleGrid, coefficients: np.ndarray, shape: Shape) -> float:
+    """Share of the surface of a shape behind which its samples find no inside.
+
+    Walls that are thinner than the distance of the samples are lost in places: there is no contact with them there.
+
+    Args:
+        grid: The samples.
+        coefficients: Coefficients of their splines [m], shape (n_x, n_y, n_z).
+        shape: The shape.
+    """
+    from scipy.ndimage import map_coordinates
+
+    h = grid.spacing
+    x = grid.origin + h * np.argwhere(np.abs(coefficients) < h)
+    x = x[:: len(x) // _PROBES + 1]
+    d = signed_distance(shape, x)
+    x, d = x[d > 0.0], d[d > 0.0, None]
+    ahead, back = ([signed_distance(shape, x + side * e) for e in 1e-3 * h * np.eye(3)] for side in (1, -1))
+    n = np.subtract(ahead, back).T / (2e-3 * h)
+    behind = x - d * n - h * np.linspace(0.1, 1.0, 10)[:, None, None] * n
+    found = map_coordinates(
+        coefficients, np.moveaxis((behind - grid.origin) / h, -1, 0), order=2, prefilter=False, mode="nearest"
+    )
+    return float((found >= 0.0).all(axis=0).mean()) if len(d) else 0.0

@@ -1,0 +1,38 @@
+"""Refusal of solids that are too thin for their samples."""
+
+import warnings
+
+import numpy as np
+
+from warpbots.contact.sample_grid import SampleGrid, lost_surface
+from warpbots.scene import SceneError, Shape
+
+__all__ = ["refuse_thin_walls"]
+
+_GONE, _THIN = 0.5, 0.1
+"""Shares of the surface of a solid above which its loss between samples is refused, and is warned of."""
+
+
+def refuse_thin_walls(grid: SampleGrid, coefficients: np.ndarray, shape: Shape, name: str, depth: int) -> None:
+    """Raise if a sampled solid is so thin that most of it is lost between samples, and warn if some of it is.
+
+    Args:
+        grid: Its samples.
+        coefficients: Coefficients of their splines [m], shape (n,).
+        shape: Its shape.
+        name: Its name.
+        depth: Calls between this one and the user's, to whom the warning is attributed.
+
+    Raises:
+        SceneError: Most of its surface is lost.
+    """
+    lost = lost_surface(grid, coefficients.reshape(grid.counts), shape)
+    words = (
+        f"{type(shape).__name__} of {name!r}: {lost:.0%} of its surface cannot be in contact, because it is thinner "
+        f"there than the distance of its samples, {grid.spacing:.2g} m; use Articulated(samples=...) with more of "
+        f"them, thicker walls, or a Union of boxes and other closed forms"
+    )
+    if lost > _GONE:
+        raise SceneError(words)
+    if lost > _THIN:
+        warnings.warn(words, stacklevel=depth + 2)
