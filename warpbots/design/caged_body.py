@@ -143,7 +143,7 @@ def designed_parameters(
     """Parameters of articulated bodies whose handles have moved, for `Simulation.step` and `rollout`.
 
     Masses, centres and moments of inertia are those of the deformed meshes, contact points and their areas those of
-    their surfaces, and the samples of bodies that are solids of contacts those of their distances. All is differentiable
+    their surfaces, and the samples of solids that contacts have of them those of their distances. All is differentiable
     with respect to the handles; what is not designed keeps its value.
 
     Args:
@@ -157,7 +157,7 @@ def designed_parameters(
 
     Raises:
         KeyError: There is no such body or joint in the simulation.
-        ValueError: Handles turn a mesh inside out or move it out of its samples, the solid of a designed body is no mesh,
+        ValueError: Handles turn a mesh inside out or move it out of its samples, a solid of a designed body is no mesh,
             or a joint has another parent.
         SceneError: Most of the surface of a solid is lost between its samples.
     """

@@ -238,7 +238,7 @@ class ArticulatedModel(ArrayModel):
         return arrays
 
     def places(self, per: str) -> Places | None:
-        """Where bodies, joints and what belongs to them, contact points and samples are at zero; None for all others."""
+        """Where bodies, joints with what they drive, contact points and samples are at zero; None for all others."""
         if per == "sample":
             return sample_places(self.scene, self.solids)
         return robot_places(self.scene, self.robot, self.contact_point.numpy()[0], per)
