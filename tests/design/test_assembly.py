@@ -354,6 +354,8 @@ def test_bad_assemblies():
         Assembly(chain(phalanx(Section(16e-3, 32.4e-3)), palm()))
     with pytest.raises(ValueError, match="no child can join its port 'in'"):
         Assembly(Node(phalanx(), {"in": Node(phalanx())}))
+    with pytest.raises(ValueError, match="chain: 'phalanx' has a child at its port 'out' already"):
+        chain(Node(phalanx(), {"out": Node(tip())}), phalanx())
     with pytest.raises(ValueError, match="'a' is the name of several components"):
         Assembly(chain(Node(phalanx(), name="a"), Node(phalanx(), name="a")))
     with pytest.raises(ValueError, match="no parameter is called 'thumb.*'; there are palm.length,"):
@@ -374,6 +376,10 @@ def test_a_scene_that_is_not_of_the_design():
     other = wb.Scene(hand.bodies(points=7, surface="skin"), [], [wb.floor(-1.0)], joints=hand.joints(), contacts=law)
     with pytest.raises(ValueError, match=r"body 'palm' has \d contact points in the simulation and 10 in the design"):
         hand.model_parameters(wb.Simulation(other, wb.Articulated(), 1e-3, 1), shape)
+    block = wb.SoftBody("block", wb.shapes.Box((0.0, 0.0, 0.0), (0.1, 0.1, 0.1)), wb.Material(1e4))
+    soft = wb.Simulation(wb.Scene([block], domain=((-0.1, -0.1, -0.1), (0.3, 0.3, 0.3))), wb.MPM(dx=0.05), 1e-3, None)
+    with pytest.raises(ValueError, match="shapes of bodies are parameters of Articulated, got MPM"):
+        hand.model_parameters(soft, shape)
     shorter = Assembly(of("palm", "knuckle", "tip"))
     sim = wb.Simulation(wb.Scene(shorter.bodies(points=0), joints=shorter.joints()), wb.Articulated(), 2e-3, 1)
     with pytest.raises(KeyError, match="joint-0"):
