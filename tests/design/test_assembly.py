@@ -354,6 +354,8 @@ def test_bad_assemblies():
         Assembly(chain(phalanx(Section(16e-3, 32.4e-3)), palm()))
     with pytest.raises(ValueError, match="no child can join its port 'in'"):
         Assembly(Node(phalanx(), {"in": Node(phalanx())}))
+    with pytest.raises(ValueError, match="chain: 'phalanx' has a child at its port 'out' already"):
+        chain(Node(phalanx(), {"out": Node(tip())}), phalanx())
     with pytest.raises(ValueError, match="'a' is the name of several components"):
         Assembly(chain(Node(phalanx(), name="a"), Node(phalanx(), name="a")))
     with pytest.raises(ValueError, match="no parameter is called 'thumb.*'; there are palm.length,"):
@@ -374,6 +376,10 @@ def test_a_scene_that_is_not_of_the_design():
     other = wb.Scene(hand.bodies(points=7, surface="skin"), [], [wb.floor(-1.0)], joints=hand.joints(), contacts=law)
     with pytest.raises(ValueError, match=r"body 'palm' has \d contact points in the simulation and 10 in the design"):
         hand.model_parameters(wb.Simulation(other, wb.Articulated(), 1e-3, 1), shape)
+    block = wb.SoftBody("block", wb.shapes.Box((0.0, 0.0, 0.0), (0.1, 0.1, 0.1)), wb.Material(1e4))
+    soft = wb.Simulation(wb.Scene([block], domain=((-0.1, -0.1, -0.1), (0.3, 0.3, 0.3))), wb.MPM(dx=0.05), 1e-3, None)
+    with pytest.raises(ValueError, match="shapes of bodies are parameters of Articulated, got MPM"):
+        hand.model_parameters(soft, shape)
     shorter = Assembly(of("palm", "knuckle", "tip"))
     sim = wb.Simulation(wb.Scene(shorter.bodies(points=0), joints=shorter.joints()), wb.Articulated(), 2e-3, 1)
     with pytest.raises(KeyError, match="joint-0"):
@@ -382,3 +388,28 @@ def test_a_scene_that_is_not_of_the_design():
     sim = wb.Simulation(wb.Scene(shorter.bodies(points=0), joints=renamed), wb.Articulated(), 2e-3, 1)
     with pytest.raises(KeyError, match="model_parameters: there is no joint 'knuckle'; the scene has .*other"):
         shorter.model_parameters(sim, shorter.shape(shorter.rest))
+
+
+@pytest.mark.parametrize(("n", "root"), [(2, palm()), (3, star_palm(3)), (5, star_palm(5))])
+def test_stiff_hands_have_the_symmetry_of_their_palm(n, root):
+    """All hinges locked, a hand is one body; its fingers are turned copies of the first one."""
+    finger = chain(*(PARTS[name].locked() for name in ("knuckle", "joint")), PARTS["phalanx"], PARTS["tip"])
+    ports = ("out", "back") if n == 2 else [f"finger-{k}" for k in range(n)]
+    hand = Assembly(Node(root, dict.fromkeys(ports, finger)))
+    assert [link.name for link in hand.links] == ["palm"] and not hand.joints()
+    shape = hand.shape(hand.rest)
+    first = [v.numpy() for v in shape.parts[0][1:7]]  # after the palm: two halves of knuckle and joint, phalanx, tip
+    _, end = hand.carried("tip-0", [(22.1e-3, 2e-3, 13e-3)], shape)
+    reach = root.cage.handles[root.ports[ports[0]].handles[0], 0] + 27.5e-3 + 20.6e-3 + 23.4e-3 + 22.1e-3
+    np.testing.assert_allclose(end[0], [reach, 2e-3, 13e-3], rtol=0, atol=1e-15)
+    for k in range(n):
+        turn = trimesh.transformations.rotation_matrix(2 * np.pi * k / n, (0, 0, 1))[:3, :3]
+        for a, b in zip(first, shape.parts[0][1 + 6 * k :], strict=False):
+            np.testing.assert_allclose(b, a @ turn.T, rtol=0, atol=1e-15)
+        name, own = hand.carried(f"tip-{k}", [(22.1e-3, 2e-3, 13e-3)], shape)
+        np.testing.assert_allclose(own[0], turn @ end[0].numpy(), rtol=0, atol=1e-15)
+        assert name == "palm"
+    mass = shape.masses[0]
+    assert mass.center[:2].abs().max() < 1e-12 and mass.center[2].abs() < 1e-5  # curved faces lean to one side
+    if n > 2:
+        assert mass.inertia[0, 0].item() == pytest.approx(mass.inertia[1, 1].item(), rel=1e-9)

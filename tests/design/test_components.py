@@ -164,6 +164,14 @@ def _cube(length: float, width: float) -> tuple[np.ndarray, np.ndarray]:
     return cube.vertices + [length / 2, 0, 0], cube.faces
 
 
+def test_a_part_turns_with_its_frame():
+    vertices, faces = _cube(0.02, 0.01)
+    vertices = vertices + [0.0, 0.001, 0.002]
+    turned = Part.of_mesh(vertices, faces, hidden=[(0, 0.0)]).moved(np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]]))
+    np.testing.assert_array_equal(turned.vertices, np.stack([-vertices[:, 1], vertices[:, 0], vertices[:, 2]], axis=1))
+    assert turned.exposed.sum() == 10 and turned.vertices[turned.faces[~turned.exposed]][..., 1].max() == 0.0
+
+
 def test_bad_parts():
     vertices, faces = _cube(0.02, 0.01)
     with pytest.raises(ValueError, match=r"Part: its mesh is open at the edge of vertices \d and \d.*close it"):

@@ -240,7 +240,8 @@ class Assembly:
         return mass_properties(vertices, self._faces[k], self.density)
 
     def _refuse_inside_out(self, k: int, vertices: torch.Tensor) -> None:
-        volumes = torch.linalg.det(vertices[self._faces[k]]) / 6.0  # of tetrahedra at the origin
+        a, b, c = vertices[self._faces[k]].unbind(dim=1)
+        volumes = (a * torch.linalg.cross(b, c)).sum(dim=1) / 6.0  # of tetrahedra at the origin
         counts = [len(self._part(n, p).faces) for n, p in self.links[k].parts]
         for (n, _), own in zip(self.links[k].parts, volumes.split(counts), strict=True):
             if not own.sum() > 0.0:

@@ -9,6 +9,7 @@ import torch
 
 from warpbots.design.mass_properties import MassProperties
 from warpbots.simulation import Simulation
+from warpbots.solvers.articulated import Articulated
 
 __all__ = ["BodyShape", "model_parameters"]
 
@@ -43,8 +44,12 @@ def model_parameters(
 
     Raises:
         KeyError: There is no such body or joint.
-        ValueError: A body has other contact points in the simulation.
+        ValueError: The simulation is under another solver, or a body has other contact points in it.
     """
+    if not isinstance(sim.solver, Articulated):
+        raise ValueError(
+            f"model_parameters: shapes of bodies are parameters of Articulated, got {type(sim.solver).__name__}"
+        )
     robot = sim.model.robot
     rows = [robot.body(name) for name in bodies]
     found = {

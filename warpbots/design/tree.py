@@ -34,15 +34,17 @@ def chain(*components: "Component | Node") -> Node:
 
     Args:
         components: From the first to the last one; the last may be a `Node` with children.
+
+    Raises:
+        ValueError: A node before the last one has a child at its port "out" already.
     """
     *before, last = components
     node = last if isinstance(last, Node) else Node(last)
     for component in reversed(before):
-        node = (
-            dataclasses.replace(component, children={**component.children, "out": node})
-            if isinstance(component, Node)
-            else Node(component, {"out": node})
-        )
+        parent = component if isinstance(component, Node) else Node(component)
+        if "out" in parent.children:
+            raise ValueError(f"chain: {parent.component.name!r} has a child at its port 'out' already")
+        node = dataclasses.replace(parent, children={**parent.children, "out": node})
     return node
 
 
