@@ -174,8 +174,8 @@ def collision_faults(sweep: Sweep) -> list[Fault]:
         faults.append(Fault("collision", f"{c.first} and {c.second}", c.volume, 0.0, "mm^3", text, remedy))
     for (first, second), left in sweep.undecided.items():
         text = (
-            f"Parts {first!r} and {second!r}: no collision was found, but {left:.1%} of the poses of the joints "
-            f"between them were not decided"
+            f"Parts {first!r} and {second!r}: no collision was found, but {100.0 * left:.2g} % of the poses of the "
+            f"joints between them were not decided"
         )
         remedy = "use more poses, or narrow the limits"
         faults.append(Fault("undecided", f"{first} and {second}", left, 0.0, "1", text, remedy, prevents=False))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Collision", "Sweep", "sweep"]
 
-_NEAR = 2.0
+_NEAR = 1.0
 """Distances are measured up to it [mm]; it takes long to measure larger ones."""
 
 _SAMPLES = 12
@@ -151,6 +151,7 @@ class _Pair:
 
     Attributes:
         reach: How far a unit of each coordinate moves a point at most [mm/rad or 1], shape (n,).
+        inner: The core of the first part, once it is needed.
     """
 
     def __init__(
@@ -162,6 +163,7 @@ class _Pair:
         core: Callable[[], "Manifold"],
     ):
         self.first, self.second, self.path, self.tolerance, self.core = first, second, path, tolerance, core
+        self.inner: Manifold | None = None
         a, b = (np.asarray(s.to_mesh64().vert_properties[:, :3]) for s in (first, second))
         self.reach = path.reach(a, b)
         axes = [axis for m in path.moves for axis in m.axes]
@@ -180,9 +182,18 @@ class _Pair:
         return float(((corners @ self.directions.T).min(axis=0) - self.edge).max())
 
     def freedom(self, q: np.ndarray) -> float:
-        """Distance of the second part from the core of the first [mm]; where it is over 2 mm, a lower bound of it."""
-        bound = self.bound(q)
-        return bound if bound >= _NEAR else float(self.core().min_gap(self.moved(q), _NEAR))
+        """A lower bound of the distance of the second part from the core of the first [mm], 0 only if it is zero.
+
+        It is the distance from the first part itself until the parts touch: cores take long to make.
+        """
+        if (bound := self.bound(q)) >= _NEAR:
+            return bound
+        moved = self.moved(q)
+        if self.inner is None:
+            if (gap := self.first.min_gap(moved, _NEAR)) > 0.0:
+                return float(gap)
+            self.inner = self.core()
+        return float(self.inner.min_gap(moved, _NEAR))
 
     def touches(self, q: np.ndarray) -> bool:
         """Whether the parts are nearer to one another than a tenth of the tolerance."""

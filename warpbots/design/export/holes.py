@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = ["AxleHole", "Drilled", "TendonChannel", "drill"]
 
-_SIDES = 64
-"""Sides of a round hole."""
+_SIDES, _ARCS = 64, 32
+"""Sides of a round hole, and of the ball at a bend of a channel."""
+
+_BEYOND = 0.01
+"""How much longer a hole is at both ends, so that one which ends on a face leaves no film there [mm]."""
 
 
 @record
@@ -179,19 +182,20 @@ def _channel(channel: TendonChannel) -> "Manifold":
 
     points, width = MM * channel.points, MM * channel.diameter
     tubes = [_cylinder(a, b, width) for a, b in zip(points[:-1], points[1:], strict=True)]
-    ball = Manifold.sphere(0.5 * width, _SIDES)
+    ball = Manifold.sphere(0.5 * width, _ARCS)
     return Manifold.batch_boolean([*tubes, *(ball.translate(tuple(p)) for p in points)], OpType.Add)
 
 
 def _cylinder(start: np.ndarray, end: np.ndarray, diameter: float) -> "Manifold":
-    """A prism around a round cylinder, which its sides touch."""
+    """A prism around a round cylinder, which its sides touch, a little longer."""
     import trimesh
     from manifold3d import Manifold
 
     length, radius = float(np.linalg.norm(end - start)), 0.5 * diameter / np.cos(np.pi / _SIDES)
-    pose = trimesh.geometry.align_vectors((0.0, 0.0, 1.0), (end - start) / length)
-    pose[:3, 3] = start
-    return Manifold.cylinder(length, radius, radius, _SIDES).transform(pose[:3])
+    axis = (end - start) / length
+    pose = trimesh.geometry.align_vectors((0.0, 0.0, 1.0), axis)
+    pose[:3, 3] = start - _BEYOND * axis
+    return Manifold.cylinder(length + 2.0 * _BEYOND, radius, radius, _SIDES).transform(pose[:3])
 
 
 def _drilled(hole: AxleHole | TendonChannel, taken: "Manifold", body: RigidBody, joints: dict[str, Joint]) -> Drilled:
