@@ -10,7 +10,7 @@ from concave_meshes import cup
 import warpbots as wb
 from warpbots.contact.mesh_distance import nearest_on_mesh
 from warpbots.contact.solid import grid_of
-from warpbots.design import CagedBody, box_cage, designed_parameters
+from warpbots.design import Assembly, CagedBody, Section, box_cage, chain, designed_parameters, joint, palm, tip
 from warpbots.scene import SceneError
 from warpbots.scene.shapes import Box, Sphere, TriangleMesh, Union
 
@@ -142,7 +142,7 @@ def test_samples_are_kept_in_a_scene(rng):
 def test_a_mesh_that_leaves_its_samples():
     """It is refused, and what is advised helps."""
     words = (
-        r"CagedBody 'cup': its handles move its mesh by 0.00\d+ m out of the samples of its solid, which were laid when "
+        r"body .cup.: the design moves its mesh by 0.00\d+ m out of the samples of its solid, which were laid when "
         r"the simulation was made; use Articulated\(room=(0.0\d+)\) or more \[m\], or change the design less"
     )
     for room, factor in ((0.0, 1.2), (ROOM, 1.2), (0.0021, 1.25)):  # the last of which rounding to samples spares most
@@ -163,10 +163,44 @@ def test_solids_that_do_not_follow_their_handles(shape):
     scene = held().scene
     bodies = [dataclasses.replace(scene.bodies[0], shape=shape), BALL]
     sim = wb.Simulation(dataclasses.replace(scene, bodies=bodies), wb.Articulated(samples=16), 1e-3, 1)
-    with pytest.raises(
-        ValueError, match="'cup': contacts have it as a solid, .* which does not follow its handles; use"
-    ):
+    with pytest.raises(ValueError, match="body 'cup': contacts have it as a solid, whose shape .* does not follow a"):
         designed_parameters(sim, {CUP: CUP.rest})
+
+
+def test_links_of_an_assembly_as_solids(rng):
+    """Every mesh of a link has the samples of a scene that is built anew; their gradients are those of differences."""
+    finger = Assembly(
+        chain(
+            palm(Section(0.026, 0.026), points=0),
+            joint(points=(0, 0)),
+            tip(points=0),
+        ),
+        constant=["palm.*"],
+    )
+    ball = wb.RigidBody("ball", wb.shapes.Sphere((0.03, 0.0, 0.03), 0.01), points=30)
+
+    def made(factors: torch.Tensor) -> wb.Simulation:
+        joints = [wb.Joint("wall", "fixed", None, "palm"), *finger.joints(factors, damping=0.01)]
+        laws = [wb.Contact("ball", link.name, 1e6) for link in finger.links]
+        scene = wb.Scene([*finger.bodies(factors), ball], joints=joints, contacts=laws)
+        return wb.Simulation(scene, wb.Articulated(samples=12, room=0.006), 1e-3, 1)
+
+    sim, factors = made(finger.rest), torch.as_tensor(rng.uniform(0.85, 1.15, len(finger.names)))
+    found = finger.model_parameters(sim, finger.shape(factors))["solid_distance"]
+    assert found.shape == sim.parameter("solid_distance").shape
+    anew = made(factors)
+    same = finger.model_parameters(anew, finger.shape(factors))["solid_distance"]
+    torch.testing.assert_close(same, anew.parameter("solid_distance"), rtol=0, atol=2e-8)
+    weights = torch.as_tensor(rng.normal(size=tuple(found.shape)))
+
+    def weighted(factors: torch.Tensor) -> torch.Tensor:
+        return (weights * finger.model_parameters(sim, finger.shape(factors))["solid_distance"]).sum()
+
+    leaf, d, h = factors.clone().requires_grad_(), torch.as_tensor(rng.normal(size=len(factors))), 1e-7
+    (slope,) = torch.autograd.grad(weighted(leaf), leaf)
+    with torch.no_grad():
+        difference = (weighted(factors + h * d) - weighted(factors - h * d)).item() / (2.0 * h)
+    assert (slope * d).sum().item() == pytest.approx(difference, rel=1e-5)
 
 
 def test_walls_that_become_too_thin():

@@ -195,7 +195,8 @@ class Assembly:
         Raises:
             KeyError: The scene lacks a body or a joint.
         """
-        columns = zip(shape.masses, shape.contact_points, shape.contact_areas, strict=True)
+        meshes = [self._meshes(link, parts) for link, parts in zip(self.links, shape.parts, strict=True)]
+        columns = zip(shape.masses, shape.contact_points, shape.contact_areas, meshes, strict=True)
         bodies = {link.name: BodyShape(*own) for link, own in zip(self.links, columns, strict=True)}
         moved = zip(self.links, shape.origins, strict=True)
         return model_parameters(sim, bodies, {link.name: origin for link, origin in moved if link.parent >= 0})
@@ -232,6 +233,11 @@ class Assembly:
         parts = [self._part(n, p) for n, p in link.parts]
         offsets = np.cumsum([0] + [len(part.vertices) for part in parts[:-1]])
         return torch.as_tensor(np.concatenate([part.faces + k for part, k in zip(parts, offsets, strict=True)]))
+
+    def _meshes(self, link: Link, parts: Sequence[torch.Tensor]) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Meshes of a link."""
+        faces = [torch.as_tensor(self._part(n, p).faces) for n, p in link.parts]
+        return list(zip(parts, faces, strict=True))
 
     def _mass(self, k: int, parts: Sequence[torch.Tensor]) -> MassProperties:
         """Mass properties of a link."""

@@ -8,7 +8,7 @@ import torch
 
 from warpbots.design.cage import Cage
 from warpbots.design.mass_properties import mass_properties
-from warpbots.design.sampled_solids import mesh_samples
+from warpbots.design.model_parameters import BodyShape, model_parameters
 from warpbots.design.surface_points import surface_points
 from warpbots.scene import Cloud, RigidBody
 from warpbots.scene.shapes import TriangleMesh
@@ -120,6 +120,22 @@ class CagedBody:
         at_rest = torch.as_tensor(points, dtype=torch.float64)
         return self.cage.weights(at_rest) @ handles.to(torch.float64)
 
+    def shape(self, handles: torch.Tensor) -> BodyShape:
+        """What a model knows of its shape, differentiable with respect to the handles.
+
+        Args:
+            handles: Where the handles are [m], shape (k, 3).
+
+        Raises:
+            ValueError: As of `deformed`.
+        """
+        vertices = self.deformed(handles)
+        points, areas = vertices.new_zeros(0, 3), vertices.new_zeros(0)
+        if self.contacts is not None:
+            points, areas = self.contacts.positions(vertices), self.contacts.areas(vertices)
+        mass = mass_properties(vertices, self.faces, self.density)
+        return BodyShape(mass, points, areas, [(vertices, self.faces)])
+
     def rigid_body(self, handles: torch.Tensor | None = None, **options: Any) -> RigidBody:
         """The body as a part of a scene.
 
@@ -161,58 +177,22 @@ def designed_parameters(
             or a joint has another parent.
         SceneError: Most of the surface of a solid is lost between its samples.
     """
-    values = {name: sim.parameter(name) for name in ("mass", "center_of_mass", "inertia")}
-    meshes = {body: body.deformed(handles) for body, handles in bodies.items()}
-    robot = sim.model.robot
-    for body, vertices in meshes.items():
-        found = mass_properties(vertices, body.faces, body.density)
-        own = {"mass": found.mass, "center_of_mass": found.center, "inertia": found.inertia}
-        row = torch.tensor([robot.body(body.name)])
-        values = {name: _put(values[name], row, value[None]) for name, value in own.items()}
-    touching = [body for body in bodies if body.contacts is not None]
-    if touching and "contact_point" in sim.parameters():
-        values |= {name: sim.parameter(name) for name in ("contact_point", "contact_area")}
-        rows = robot.contact_points
-        for body in touching:
-            row = torch.as_tensor(np.asarray(rows[robot.body(body.name)]))
-            if len(row):  # a body that nothing can touch has no points in the model
-                own = body.contacts
-                values["contact_point"] = _put(values["contact_point"], row, own.positions(meshes[body]))
-                values["contact_area"] = _put(values["contact_area"], row, own.areas(meshes[body]))
-    for body, vertices in meshes.items():
-        if (found := mesh_samples(sim, body.name, vertices, body.faces)) is not None:
-            samples, own = found
-            values.setdefault("solid_distance", sim.parameter("solid_distance"))
-            row = torch.arange(samples.start, samples.stop)
-            values["solid_distance"] = _put(values["solid_distance"], row, own)
-    if joints:
-        values["joint_position"] = _origins(sim, bodies, joints)
-    return values
+    shapes = {body.name: body.shape(handles) for body, handles in bodies.items()}
+    return model_parameters(sim, shapes, _origins(sim, bodies, joints or {}))
 
 
 def _origins(
     sim: Simulation[Any],
     bodies: Mapping[CagedBody, torch.Tensor],
     joints: Mapping[str, tuple[CagedBody, Sequence[float]]],
-) -> torch.Tensor:
-    """Origins of joints in the frames of their parents' joints [m], shape (worlds, n_joints, 3)."""
-    robot, found = sim.model.robot, sim.parameter("joint_position")
-    names = {joint.name: i for i, joint in enumerate(robot.joints)}
-    for name, (body, origin) in joints.items():
-        if name not in names:
-            raise KeyError(f"designed_parameters: there is no joint {name!r}; the scene has {', '.join(names)}")
-        parent = robot.joints[names[name]].parent
-        if parent != body.name:
-            raise ValueError(f"designed_parameters: the parent of joint {name!r} is {parent!r}, not {body.name!r}")
-        k = robot.body(body.name)
-        point = body.carried([list(origin)], bodies[body])[0]
-        q = torch.nn.functional.normalize(sim.parameter("body_rotation")[0, k], dim=0)
-        turned = point + 2.0 * torch.linalg.cross(q[:3], torch.linalg.cross(q[:3], point) + q[3] * point)
-        place = sim.parameter("body_position")[0, k] + turned
-        found = _put(found, torch.tensor([names[name]]), place[None])
-    return found
-
-
-def _put(values: torch.Tensor, row: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
-    """`values`, shape (worlds, n, ...), with those of some rows in all worlds, shape (len(row), ...)."""
-    return values.index_copy(1, row.to(values.device), own.to(values).expand(len(values), *own.shape))
+) -> dict[str, torch.Tensor]:
+    """Origins of joints in the frames of their parents [m], each of shape (3,)."""
+    parents = {joint.name: joint.parent for joint in sim.model.robot.joints}
+    for name, (body, _) in joints.items():
+        if name not in parents:
+            raise KeyError(f"designed_parameters: there is no joint {name!r}; the scene has {', '.join(parents)}")
+        if parents[name] != body.name:
+            raise ValueError(
+                f"designed_parameters: the parent of joint {name!r} is {parents[name]!r}, not {body.name!r}"
+            )
+    return {name: body.carried([list(origin)], bodies[body])[0] for name, (body, origin) in joints.items()}

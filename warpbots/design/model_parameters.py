@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from warpbots.design.mass_properties import MassProperties
+from warpbots.design.sampled_solids import mesh_samples
 from warpbots.simulation import Simulation
 from warpbots.solvers.articulated import Articulated
 
@@ -22,11 +23,13 @@ class BodyShape:
         mass: Mass, centre of mass and moments of inertia.
         points: Contact points [m], shape (n, 3).
         areas: Areas for which they stand [m^2], shape (n,).
+        meshes: Meshes of its solid: vertices [m], shape (k, 3), and the vertices of faces, shape (m, 3), int.
     """
 
     mass: MassProperties
     points: torch.Tensor
     areas: torch.Tensor
+    meshes: Sequence[tuple[torch.Tensor, torch.Tensor]]
 
 
 def model_parameters(
@@ -44,7 +47,9 @@ def model_parameters(
 
     Raises:
         KeyError: There is no such body or joint.
-        ValueError: The simulation is under another solver, or a body has other contact points in it.
+        ValueError: The simulation is under another solver, or a body has other contact points in it or is another
+            solid; or its mesh has left the samples of its solid.
+        SceneError: Most of the surface of a solid is lost between its samples.
     """
     if not isinstance(sim.solver, Articulated):
         raise ValueError(
@@ -66,6 +71,10 @@ def model_parameters(
         at = np.concatenate(list(touching.values()))
         found["contact_point"] = _put(sim, "contact_point", at, torch.cat([bodies[name].points for name in touching]))
         found["contact_area"] = _put(sim, "contact_area", at, torch.cat([bodies[name].areas for name in touching]))
+    sampled = [own for name, shape in bodies.items() for own in mesh_samples(sim, name, shape.meshes)]
+    if sampled:
+        at = np.concatenate([np.arange(samples.start, samples.stop) for samples, _ in sampled])
+        found["solid_distance"] = _put(sim, "solid_distance", at, torch.cat([own for _, own in sampled]))
     if origins:
         numbers = {joint.name: i for i, joint in enumerate(robot.joints)}
         if missing := [name for name in origins if name not in numbers]:

@@ -1,6 +1,7 @@
 """Samples of the signed distance of meshes that move under a design."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import torch
 from warpbots.contact.sample_grid import SampleGrid
 from warpbots.contact.solid import grid_of
 from warpbots.design.mesh_distance import mesh_distance
-from warpbots.scene.shapes import TriangleMesh
+from warpbots.scene.shapes import TriangleMesh, Union
 from warpbots.simulation import Simulation
 from warpbots.solvers.articulated.thin_walls import refuse_thin_walls
 
@@ -30,35 +31,44 @@ def spline_coefficients(distance: torch.Tensor, grid: SampleGrid) -> torch.Tenso
 
 
 def mesh_samples(
-    sim: Simulation[Any], name: str, vertices: torch.Tensor, faces: torch.Tensor
-) -> tuple[slice, torch.Tensor] | None:
-    """Samples of a rigid body as a solid where its mesh has moved, differentiable with respect to its vertices.
+    sim: Simulation[Any], name: str, meshes: Sequence[tuple[torch.Tensor, torch.Tensor]]
+) -> list[tuple[slice, torch.Tensor]]:
+    """Samples of a rigid body as a solid where its meshes have moved, differentiable with respect to their vertices.
 
     Args:
         sim: A simulation of a scene that has the body, under `Articulated`.
         name: Name of the body.
-        vertices: Vertices of its mesh [m], shape (k, 3), float64.
-        faces: Vertices of the faces, counter-clockwise seen from outside, shape (m, 3), int.
+        meshes: Its mesh, or the meshes of its union: vertices [m], shape (k, 3), float64, and the vertices of faces,
+            counter-clockwise seen from outside, shape (m, 3), int.
 
     Returns:
-        Which of the samples of the parameter `solid_distance` are those of the body, and their coefficients [m], shape
-        (n,); None if no contact has the body as a solid.
+        For each mesh, which of the samples of the parameter `solid_distance` are its own, and their coefficients [m],
+        shape (n,); nothing if no contact has the body as a solid.
 
     Raises:
-        ValueError: The scene has another shape of the body than a mesh, or the mesh has left its samples.
-        SceneError: Most of its surface is lost between the samples.
+        ValueError: The scene has another shape of the body than these meshes, or a mesh has left its samples.
+        SceneError: Most of the surface of a mesh is lost between the samples.
     """
     model = sim.model
     solids = np.flatnonzero(model.solids.body.numpy() == model.robot.body(name))
     if not len(solids):
-        return None
+        return []
     (shape,) = (body.shape for body in model.scene.rigid if body.name == name)
-    if not isinstance(shape, TriangleMesh):
+    parts = shape.shapes if isinstance(shape, Union) else (shape,)
+    if len(parts) != len(meshes) or not all(isinstance(part, TriangleMesh) for part in parts):
+        kinds = ", ".join(dict.fromkeys(type(part).__name__ for part in parts))
         raise ValueError(
-            f"CagedBody {name!r}: contacts have it as a solid, whose shape in the scene is a {type(shape).__name__}, "
-            f"which does not follow its handles; use the body that CagedBody.rigid_body makes, a TriangleMesh"
+            f"body {name!r}: contacts have it as a solid, whose shape in the scene is {len(parts)} x {kinds} and does "
+            f"not follow a design of {len(meshes)} x TriangleMesh; use the body that the design makes"
         )
-    grid = grid_of(model.solids, int(solids[0]))
+    return [_samples_of(sim, name, int(solid), *mesh) for solid, mesh in zip(solids, meshes, strict=True)]
+
+
+def _samples_of(
+    sim: Simulation[Any], name: str, solid: int, vertices: torch.Tensor, faces: torch.Tensor
+) -> tuple[slice, torch.Tensor]:
+    """Samples of one solid."""
+    grid = grid_of(sim.model.solids, solid)
     _refuse_growth(sim, name, vertices.detach(), grid)
     distance = mesh_distance(torch.as_tensor(grid.positions), vertices.cpu(), faces.cpu())
     found = spline_coefficients(distance, grid)
@@ -75,7 +85,7 @@ def _refuse_growth(sim: Simulation[Any], name: str, vertices: torch.Tensor, grid
         needed = sim.solver.room + excess + 0.5 * grid.spacing  # of which rounding to whole samples may use a half
         digit = 10.0 ** math.floor(math.log10(needed) - 1.0)
         raise ValueError(
-            f"CagedBody {name!r}: its handles move its mesh by {excess:.2g} m out of the samples of its solid, which "
+            f"body {name!r}: the design moves its mesh by {excess:.2g} m out of the samples of its solid, which "
             f"were laid when the simulation was made; use Articulated(room={digit * math.ceil(needed / digit):.2g}) or "
             f"more [m], or change the design less"
         )
