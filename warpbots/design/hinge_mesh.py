@@ -50,14 +50,7 @@ def hinge_meshes(
         ValueError: A size is not positive, or there is no room for the eyes or for the tongue.
     """
     check_grid(what, length, detail)
-    radius = min(0.5 * start.width, 0.5 * end.width, axis_at - _WEB, length - axis_at - _WEB)
-    if not radius >= _EYE:
-        raise ValueError(
-            f"{what}: there is no room for eyes of {1e3 * _EYE:g} mm around its axis: it must be at least "
-            f"{1e3 * (_EYE + _WEB):g} mm from both ends and {1e3 * _EYE:g} mm from both sides, got "
-            f"{1e3 * axis_at:.4g} mm of {1e3 * length:.4g} mm and widths of {1e3 * start.width:.4g} and "
-            f"{1e3 * end.width:.4g} mm"
-        )
+    radius = _eye_radius(what, length, axis_at, start, end)
     faces = axis_at - radius, axis_at + radius
     ends = [0.0, length]
     height = float(np.interp(faces, ends, [start.height, end.height]).min()) / 2.0
@@ -85,6 +78,19 @@ def hinge_meshes(
     clevis = part(0.0, faces[0], slit, True, points[0])
     tongue = part(length, faces[1], slit - _SLIT, False, points[1])
     return (clevis, tongue), math.pi - 2.0 * math.atan(float(widths.min()) / radius)
+
+
+def _eye_radius(what: str, length: float, axis_at: float, start: Section, end: Section) -> float:
+    """How far the blocks can be from the axis [m]."""
+    radius = min(0.5 * start.width, 0.5 * end.width, axis_at - _WEB, length - axis_at - _WEB)
+    if not radius >= _EYE:
+        raise ValueError(
+            f"{what}: there is no room for eyes of {1e3 * _EYE:g} mm around its axis: it must be at least "
+            f"{1e3 * (_EYE + _WEB):g} mm from both ends and {1e3 * _EYE:g} mm from both sides, got "
+            f"{1e3 * axis_at:.4g} mm of {1e3 * length:.4g} mm and widths of {1e3 * start.width:.4g} and "
+            f"{1e3 * end.width:.4g} mm"
+        )
+    return radius
 
 
 def _eye_on_block(
