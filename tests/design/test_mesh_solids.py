@@ -181,9 +181,9 @@ def test_links_of_an_assembly_as_solids(rng):
 
     def made(factors: torch.Tensor) -> wb.Simulation:
         joints = [wb.Joint("wall", "fixed", None, "palm"), *finger.joints(factors, damping=0.01)]
-        laws = [wb.Contact("ball", link.name, 1e6) for link in finger.links]
+        laws = [wb.Contact("ball", link.name, 1e6) for link in finger.links[1:]]
         scene = wb.Scene([*finger.bodies(factors), ball], joints=joints, contacts=laws)
-        return wb.Simulation(scene, wb.Articulated(samples=12, room=0.006), 1e-3, 1)
+        return wb.Simulation(scene, wb.Articulated(samples=24, room=0.006), 1e-3, 1)
 
     sim, factors = made(finger.rest), torch.as_tensor(rng.uniform(0.85, 1.15, len(finger.names)))
     found = finger.model_parameters(sim, finger.shape(factors))["solid_distance"]
