@@ -111,7 +111,7 @@ def rotate_scene(hand: Assembly, factors=None) -> wb.Scene:
 
 
 def assemble_scene(hand: Assembly, factors=None) -> wb.Scene:
-    """Assemble: two fingers on a palm that moves in the x-y plane, a mount with a hole, and a cube that fits into it."""
+    """Assemble: two fingers on a palm that moves in the x-y plane, a mount with a hole, and a cube that fits it."""
     bodies, joints = _hand(hand, factors, 4.0 * CM)
     sides = [
         ((-3, -4, -3), (0, 4, 3)),
@@ -140,8 +140,8 @@ def assemble_scene(hand: Assembly, factors=None) -> wb.Scene:
     laws.append(_contact("cube", "mount", 1e5, 1e3, 1.0, 1e3, CM * CM))
     laws.append(_contact("hand", "floor", 1e6, 5e3, 1.5, 3e1))
     return wb.Scene(
-        [*bodies, mount, cube], motors, [wb.floor(-10.0 * CM)], gravity=(0.0, 0.0, -9.8), joints=[base, *joints, *slides],
-        contacts=laws, name="assemble",
+        [*bodies, mount, cube], motors, [wb.floor(-10.0 * CM)], gravity=(0.0, 0.0, -9.8),
+        joints=[base, *joints, *slides], contacts=laws, name="assemble",
     )  # fmt: skip
 
 
