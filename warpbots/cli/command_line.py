@@ -108,7 +108,9 @@ def parser() -> argparse.ArgumentParser:
     _add_render(command("render", render, "simulate, and write a film (.mp4, .gif) or a film strip (.png)"))
     converted = command("convert", convert, "write a robot or a scene as USD, MJCF or URDF")
     converted.add_argument("scene", metavar="FILE", help="robot (.urdf, or .xml for MJCF) or USD scene")
-    converted.add_argument("out", type=Path, metavar="OUT", help="file to write: .usda, .usdc or .usd, .xml (MJCF) or .urdf")
+    converted.add_argument(
+        "out", type=Path, metavar="OUT", help="file to write: .usda, .usdc or .usd, .xml (MJCF) or .urdf"
+    )
     add_root(converted)
     command("new", new, "make a project: a folder with a scene, a training script and a test").add_argument(
         "name", metavar="NAME", help="folder to make"
