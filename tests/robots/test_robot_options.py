@@ -179,3 +179,50 @@ def test_the_weight_of_what_falls_is_that_of_the_flag(load):
     scene = load(flag("gravity"), '<worldbody><body name="a"><freejoint/><geom size=".1"/></body></worldbody>')
     sim = wb.Simulation(scene, wb.Articulated(), dt=0.01)
     np.testing.assert_array_equal(sim.sense(sim.rollout(None, 5).final).position[0, 0], np.zeros(3))
+
+
+PAIRS = """<worldbody><geom name="floor" type="plane" size="1 1 1" conaffinity="2" contype="0" friction=".4"/>
+  <body name="a" pos="0 0 1"><freejoint/><geom name="ga" size=".1" contype="1" conaffinity="0" friction=".3"/></body>
+  <body name="b" pos="1 0 1"><freejoint/><geom name="gb" size=".1" contype="2" conaffinity="0" friction=".5"/></body></worldbody>
+  <contact>{}</contact>"""
+
+
+def touching(scene):
+    surfaces = {n: b.name for b in scene.rigid for n in (b.name, b.surface)}
+    return {(surfaces[c.points], surfaces.get(c.solid, c.solid), c.friction) for c in scene.contacts}
+
+
+def test_explicit_pairs_are_contacts_with_their_friction(load, caplog):
+    """Without pairs only b meets the floor; a pair needs no bits, and its friction is its own, none for condim 1."""
+    assert touching(load("", PAIRS.format(""))) == {("b", "floor", 0.5)}
+    pair = '<pair geom1="{}" geom2="{}" condim="{}" friction="{} 1 .1 .1 .1"/>'.format
+    with caplog.at_level(logging.WARNING):
+        scene = load("", PAIRS.format(pair("ga", "floor", 3, 0.9) + pair("gb", "floor", 3, 0.2)))
+        assert touching(scene) == {("a", "floor", 0.9), ("b", "floor", 0.2)}
+        assert touching(load("", PAIRS.format(pair("ga", "gb", 1, 0.9)))) == {
+            ("a", "b", 0.0),
+            ("b", "a", 0.0),
+            ("b", "floor", 0.5),
+        }
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ('condim="6"', "torsional"),
+        ('margin=".01"', "a contact margin of 0.01 m"),
+        ('solref="-1000 -1"', "bouncing contact"),
+    ],
+)
+def test_what_pairs_say_besides_friction_is_named(load, caplog, words, said):
+    with caplog.at_level(logging.WARNING):
+        load("", PAIRS.format(f'<pair geom1="ga" geom2="floor" {words}/>'))
+    assert f"pair of 'a' and 'world': {said}" in caplog.text or f"pair of 'world' and 'a': {said}" in caplog.text
+
+
+def test_pairs_of_what_is_only_seen_are_named(load, caplog):
+    body = PAIRS.replace('contype="1" conaffinity="0"', 'contype="0" conaffinity="0"')
+    with caplog.at_level(logging.WARNING):
+        load("", body.format('<pair geom1="ga" geom2="floor"/>'))
+    assert "1 explicit contact pair" in caplog.text

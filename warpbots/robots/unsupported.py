@@ -11,6 +11,10 @@ from warpbots.scene import SceneError
 __all__ = ["equality_constraints", "unsupported_parts"]
 
 
+_TINY = 1e-3
+"""Impedance of a constraint that is a spring and a damper, whatever the mass [1]."""
+
+
 def equality_constraints(source: Source, ignore: bool) -> list[str]:
     """A line for each equality constraint that is left out: loops, joints that mimic others, ties to mocap bodies.
 
@@ -62,7 +66,7 @@ def _equality(source: Source, k: int) -> str:
 
 def unsupported_parts(source: Source) -> list[str]:
     """A line for every part that is left out, except geoms and actuators."""
-    return [*_of_joints(source), *_of_bodies(source), *_of_geoms(source), *_of_model(source)]
+    return [*_of_joints(source), *_of_bodies(source), *_of_geoms(source), *_of_pairs(source), *_of_model(source)]
 
 
 def _of_joints(source: Source) -> list[str]:
@@ -134,15 +138,33 @@ def _bouncy(solref: np.ndarray) -> np.ndarray:
     return np.where(time > 0.0, ratio < 0.5, damping < np.sqrt(np.maximum(stiffness, 1e-12)))
 
 
-def _silent_pairs(source: Source) -> int:
-    """Number of explicit contact pairs of geoms that are for display."""
+def _of_pairs(source: Source) -> list[str]:
+    """What explicit pairs say besides their friction; a solref tells a bounce only if the impedance is not tiny."""
+    model, lines = source.model, []
+    for k in _read_pairs(source):
+        ends = " and ".join(repr(source.bodies[model.geom_bodyid[g[k]]]) for g in (model.pair_geom1, model.pair_geom2))
+        if model.pair_dim[k] > 3:
+            lines.append(f"pair of {ends}: torsional or rolling friction (condim above 3)")
+        if model.pair_margin[k]:
+            lines.append(f"pair of {ends}: a contact margin of {model.pair_margin[k]:g} m")
+        if _bouncy(model.pair_solref[k : k + 1]).any() and model.pair_solimp[k, 1] > _TINY:
+            lines.append(f"pair of {ends}: bouncing contact (solref); here it has the damping of all others")
+    return list(dict.fromkeys(lines))
+
+
+def _read_pairs(source: Source) -> list[int]:
+    """Indices of the explicit contact pairs of collision geoms; those of the others are left out."""
     model, solid = source.model, set(collision_geoms(source))
-    return sum(not {int(a), int(b)} <= solid for a, b in zip(model.pair_geom1, model.pair_geom2, strict=True))
+    return [k for k in range(model.npair) if {int(model.pair_geom1[k]), int(model.pair_geom2[k])} <= solid]
 
 
 def _of_model(source: Source) -> list[str]:
     model, lines = source.model, []
-    counts = {"tendon": model.ntendon, "explicit contact pair": _silent_pairs(source), "flex": model.nflex}
+    counts = {
+        "tendon": model.ntendon,
+        "explicit contact pair": model.npair - len(_read_pairs(source)),
+        "flex": model.nflex,
+    }
     for kind, count in {**counts, "plugin": model.nplugin}.items():
         if count:
             lines.append(f"{count} {kind}{'s' if count > 1 else ''}")
