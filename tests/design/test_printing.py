@@ -91,6 +91,8 @@ def test_an_axle_hole_goes_through_both_bodies_with_clearance():
         assert bore.diameter == pytest.approx(width, rel=1e-12)
         assert bore.volume == pytest.approx(hole, rel=1e-9)
         assert part.mesh.volume == pytest.approx(30.0 * 20.0 * length - hole, rel=1e-6)
+        center = np.linalg.solve(part.pose, [*part.mesh.center_mass, 1.0])[:3]
+        assert mesh_of(part.placed).center_mass == pytest.approx(R @ center + 1000 * np.array(position), abs=1e-6)
         axle = Manifold.cylinder(100.0, width / 2, width / 2, 200, True).rotate((90, 0, 0))
         turn = np.column_stack([R, 1000 * np.array(position)])
         assert (axle.transform(turn) ^ part.placed).volume() < 1e-6
@@ -217,13 +219,13 @@ def test_a_table_is_printed_upside_down(rng):
 
 
 def test_overhang_counts_more_than_contact():
-    """A foot, a column and a shelf, 20 deep: the shelf has 800 mm^2, and the profile 600 mm^2 without any overhang."""
-    profile = [((0, 0), (20, 10)), ((0, 10), (8, 20)), ((0, 20), (40, 28))]
+    """A foot, a column and a shelf, 20 deep: the shelf has 800 mm^2, and the profile 720 mm^2 without any overhang."""
+    profile = [((0, 0), (32, 10)), ((0, 10), (8, 20)), ((0, 20), (40, 28))]
     shapes = [Box((1e-3 * a, 0, 1e-3 * b), (1e-3 * c, 0.02, 1e-3 * d)) for (a, b), (c, d) in profile]
     part = one(wb.RigidBody("shelf", Union(shapes)))
     assert part.mesh.extents == pytest.approx([40, 28, 20], abs=1e-3)
     on_its_shelf = one(wb.RigidBody("shelf", Union(shapes)), up={"shelf": (0, 0, -1)})
-    assert export.overhang_share(on_its_shelf.mesh, 45.0) == pytest.approx(240 / part.mesh.area, rel=1e-3)
+    assert export.overhang_share(on_its_shelf.mesh, 45.0) == pytest.approx(480 / part.mesh.area, rel=1e-3)
 
 
 def test_pose_takes_the_body_to_the_bed():
