@@ -40,15 +40,18 @@ def kinds(faults) -> set[str]:
 
 
 def test_shapes_that_touch_or_overlap_become_one_solid(rng):
-    """However the body is turned: a box, a box on its side, and a cylinder that stands in it, as one closed surface."""
+    """However the body is turned: a box, a box on its side, a cylinder on it and one in it, as one closed surface."""
     shapes = [Box((0, 0, 0), (0.01, 0.01, 0.01)), Box((0.01, 0, 0), (0.02, 0.01, 0.01)),
-              Cylinder((0.005, 0.005, 0.008), (0.005, 0.005, 0.02), 0.003)]  # fmt: skip
-    prism = 64 / 2 * np.sin(2 * np.pi / 64) * 3.0**2
-    for _ in range(10):
-        R = turned(rng).tolist()
-        solid = body_solid(wb.RigidBody("b", Union([Posed(s, (0.1, 0.2, 0.0), R) for s in shapes])))
+              Cylinder((0.005, 0.005, 0.01), (0.005, 0.005, 0.02), 0.003),
+              Cylinder((0.015, 0.005, 0.008), (0.015, 0.005, 0.02), 0.003)]  # fmt: skip
+    prism = 10.0 * 64 / 2 * np.sin(2 * np.pi / 64) * 3.0**2
+    center = (2000.0 * np.array([10, 5, 5]) + 2 * prism * np.array([10, 5, 15])) / (2000.0 + 2 * prism)
+    for _ in range(30):
+        R = turned(rng)
+        solid = body_solid(wb.RigidBody("b", Union([Posed(s, (0.1, 0.2, 0.0), R.tolist()) for s in shapes])))
         assert len(solid.decompose()) == 1
-        assert solid.volume() == pytest.approx(2000.0 + prism * 10.0, rel=1e-5)
+        assert solid.volume() == pytest.approx(2000.0 + 2 * prism, rel=1e-5)
+        assert mesh_of(solid).center_mass == pytest.approx(R @ center + [100, 200, 0], abs=1e-4)
 
 
 def test_a_hollow_ball_stays_hollow_and_is_remarked():
@@ -88,6 +91,8 @@ def test_an_axle_hole_goes_through_both_bodies_with_clearance():
         assert bore.diameter == pytest.approx(width, rel=1e-12)
         assert bore.volume == pytest.approx(hole, rel=1e-9)
         assert part.mesh.volume == pytest.approx(30.0 * 20.0 * length - hole, rel=1e-6)
+        center = np.linalg.solve(part.pose, [*part.mesh.center_mass, 1.0])[:3]
+        assert mesh_of(part.placed).center_mass == pytest.approx(R @ center + 1000 * np.array(position), abs=1e-6)
         axle = Manifold.cylinder(100.0, width / 2, width / 2, 200, True).rotate((90, 0, 0))
         turn = np.column_stack([R, 1000 * np.array(position)])
         assert (axle.transform(turn) ^ part.placed).volume() < 1e-6
@@ -213,6 +218,16 @@ def test_a_table_is_printed_upside_down(rng):
     assert fault.value == pytest.approx((40 * 40 - 8 * 8) / area, rel=1e-4)
 
 
+def test_overhang_counts_more_than_contact():
+    """A foot, a column and a shelf, 20 deep: the shelf has 800 mm^2, and the profile 720 mm^2 without any overhang."""
+    profile = [((0, 0), (32, 10)), ((0, 10), (8, 20)), ((0, 20), (40, 28))]
+    shapes = [Box((1e-3 * a, 0, 1e-3 * b), (1e-3 * c, 0.02, 1e-3 * d)) for (a, b), (c, d) in profile]
+    part = one(wb.RigidBody("shelf", Union(shapes)))
+    assert part.mesh.extents == pytest.approx([40, 28, 20], abs=1e-3)
+    on_its_shelf = one(wb.RigidBody("shelf", Union(shapes)), up={"shelf": (0, 0, -1)})
+    assert export.overhang_share(on_its_shelf.mesh, 45.0) == pytest.approx(480 / part.mesh.area, rel=1e-3)
+
+
 def test_pose_takes_the_body_to_the_bed():
     part = one(block(lower=(0.1, 0.2, 0.3), upper=(0.13, 0.22, 0.31), position=(1, 2, 3)))
     corners = np.array([[100, 200, 300, 1], [130, 220, 310, 1]]) @ part.pose.T
@@ -228,6 +243,8 @@ def test_bed_with_the_free_turn_about_the_vertical():
 
     longest = 220 * np.sqrt(2) - 10
     assert export.part_faults("bar", bar(1e-3 * (longest - 0.01)).mesh, PRINTER) == []
+    along = trimesh.creation.box((longest - 0.01, 10.0, 2.0))  # as it is, it is too long
+    assert export.part_faults("bar", along, PRINTER) == []
     (fault,) = export.part_faults("bar", bar(1e-3 * (longest + 1.0)).mesh, PRINTER)
     assert (fault.kind, fault.limit) == ("bed", pytest.approx(220.0))
     assert fault.value == pytest.approx((longest + 11.0) / np.sqrt(2), abs=1e-4)
@@ -328,7 +345,8 @@ def test_no_point_moves_further_than_the_bound(kinds, rng):
     share = 0.0
     for _ in range(20):
         scene = chain(rng, kinds)
-        moves = {j.name: moves_of(j)[0] for j in scene.joints}
+        far = {j.name: (-0.5, 0.5) for j in scene.joints if j.kind == "prismatic"}
+        moves = {j.name: moves_of(j, far)[0] for j in scene.joints}
         path = path_between(f"left{len(kinds) - 1}", f"right{len(kinds) - 1}", scene, moves)
         a, b = (50 * rng.normal(size=(30, 3)) for _ in range(2))
         reach = path.reach(a, b)
@@ -389,16 +407,11 @@ def test_a_hinge_that_touches_all_the_time_does_not_collide():
     cheeks = [Box((-0.02, y, -0.006), (0.006, y + 0.004, 0.006)) for y in (-0.008, 0.004)]
     base = wb.RigidBody("base", Union([*cheeks, Box((-0.02, -0.008, -0.006), (-0.008, 0.008, 0.006))]))
 
-    def swept(upper):
-        scene = wb.Scene(
-            [base, link], joints=[wb.Joint("h", "revolute", "base", "link", axis=(0, 1, 0), lower=-1.0, upper=upper)]
-        )
-        return sweep(scene, export.printed_parts(scene)).collisions
-
-    assert swept(1.5) == ()
+    joint = wb.Joint("h", "revolute", "base", "link", axis=(0, 1, 0), lower=-0.2, upper=3.0)
+    scene = wb.Scene([base, link], joints=[joint])
     # the arm's side, 4 mm from the axis, meets the base's corner at (-8, 6) mm, 10 mm from it
     meet = np.pi - np.arcsin(0.6) - np.arcsin(0.4)
-    (found,) = swept(3.0)
+    (found,) = sweep(scene, export.printed_parts(scene)).collisions
     assert angle(found.begins) == pytest.approx(meet, abs=0.03)
 
 
