@@ -2,7 +2,7 @@
 
     python benchmarks/papers/diffhand_replay.py [--seed N] [--timestep H] [--json FILE]
 
-L-BFGS-B optimises control and design as in `diffhand_compare`, or they are the best ones of its JSON file. The last replay
+L-BFGS-B optimises control and design as in `diffhand_compare`, or they are the best of its JSON file. The last replay
 moves the forces of MuJoCo's contacts to the contact points, to see what their places do. Writes
 ``diffhand_replay.png``, the angle of the box over time in both engines, beside this file.
 """
