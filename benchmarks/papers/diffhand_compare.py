@@ -1,9 +1,9 @@
-"""DiffHand's tasks: control alone, control and design, CMA-ES and (1+1)-ES at equal episodes.
+"""DiffHand's tasks: control alone, control and design, several starts of both, CMA-ES and (1+1)-ES.
 
-    python benchmarks/papers/diffhand_compare.py [reach] [flip] [rotate] [assemble] [--seeds N] [--json FILE]
+    python benchmarks/papers/diffhand_compare.py [reach] [flip] [rotate] [assemble] [--seeds N ...] [--json FILE]
 
-L-BFGS-B starts from zero controls (seed 0) or at random. The evolution strategies work on controls and design, and get
-as many episodes as L-BFGS-B took, or a multiple. Writes ``diffhand_<task>.png``, the loss over episodes, and film
+L-BFGS-B starts from zero controls (seed 0) or at random, as in the paper. Several starts share a number of episodes,
+and the evolution strategies have as many. Writes ``diffhand_<task>.png``, the loss over episodes, and film
 strips of the best episodes before and after the design, beside this file.
 """
 
@@ -11,7 +11,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -45,12 +45,39 @@ def by_gradient(task: Task, seed: int, designed: bool) -> dict:
     """L-BFGS-B at one contact scale after the other; without a design the hand stays that of the paper."""
     controls, factors, task.episodes = task.start(seed).requires_grad_(), task.hand.rest.requires_grad_(designed), []
     begun = time.perf_counter()
-    for task.scale in task.scales:
-        unknowns = task.unknowns(controls, factors if designed else None)
-        wb.minimize(
-            lambda: task.evaluate(controls[None], factors)[0].sum(), unknowns, wb.methods.SciPy("L-BFGS-B"),
-            iterations=task.iterations, progress=False,
-        )  # fmt: skip
+    for scale in task.scales:
+        task.scale = scale
+        loss, unknowns = task.problem(controls, factors)
+        wb.minimize(loss, unknowns, wb.methods.SciPy("L-BFGS-B"), iterations=task.iterations, progress=False)
+    return _result(task, controls.detach(), factors.detach(), begun)
+
+
+def by_search(task: Task, seed: int, episodes: int) -> dict:
+    """Eight starts share the episodes by successive halving; then the metric of the best one is a constraint, too.
+
+    The first start is that of `by_gradient`; the others have random controls and factors. What the last contact scale
+    leaves is improved under the constraint that the metric is at most `Task.limit`, by SLSQP.
+    """
+    task.episodes, begun = [], time.perf_counter()
+    starts = {str(k): k for k in range(sized(8, 2))}
+    task.scale = task.scales[0]
+    found = wb.search(
+        starts, lambda k: task.problem(*task.drawn(seed, k)), wb.methods.SciPy("L-BFGS-B"),
+        episodes=episodes, progress=False,
+    )  # fmt: skip
+    best = found.values[found.best]
+    controls, factors = best["control"].clone().requires_grad_(), best["design"].clone().requires_grad_()
+    for scale in task.scales[1:]:
+        task.scale = scale
+        loss, unknowns = task.problem(controls, factors)
+        wb.minimize(loss, unknowns, wb.methods.SciPy("L-BFGS-B"), iterations=task.iterations, progress=False)
+
+    def outcome() -> wb.Outcome:
+        losses, metrics = task.evaluate(controls[None], factors)
+        return wb.Outcome(losses.sum(), inequality={"metric": metrics.sum() - task.limit})
+
+    _, unknowns = task.problem(controls, factors)
+    wb.minimize(outcome, unknowns, wb.methods.SciPy("SLSQP"), iterations=sized(15, 1), progress=False)
     return _result(task, controls.detach(), factors.detach(), begun)
 
 
@@ -60,11 +87,9 @@ def by_evolution(task: Task, seed: int, episodes: int, strategy: str) -> dict:
     task.scale = task.scales[-1]
     begun = time.perf_counter()
     if strategy == "CMA-ES":
+        loss, unknowns = task.problem(controls, factors)
         method = wb.methods.CMA(0.25, population=20, seed=seed)
-        wb.minimize(
-            lambda: task.evaluate(controls[None], factors)[0].sum(), task.unknowns(controls, factors), method,
-            iterations=max(1, episodes // 20), progress=False,
-        )  # fmt: skip
+        wb.minimize(loss, unknowns, method, iterations=max(1, episodes // 20), progress=False)
         return _result(task, controls.detach(), factors.detach(), begun)
     x = one_plus_one(task, torch.cat([controls.flatten(), factors]).detach().numpy(), seed, episodes)
     found = torch.as_tensor(x).split([controls.numel(), factors.numel()])
@@ -96,14 +121,14 @@ def one_plus_one(task: Task, x: np.ndarray, seed: int, episodes: int) -> np.ndar
     return x
 
 
-def compare(task: Task, seeds: Sequence[int], longer: int, keep: Callable[[str, int, dict], None]) -> None:
-    """All methods for every seed; evolution strategies get `longer` times the episodes of control and design, or none."""
-    for seed in seeds:
-        keep("control", seed, by_gradient(task, seed, designed=False))
-        designed = by_gradient(task, seed, designed=True)
-        keep("control and design", seed, designed)
-        for strategy in ("CMA-ES", "(1+1)-ES") if longer else ():
-            keep(strategy, seed, by_evolution(task, seed, longer * designed["episodes"], strategy))
+METHODS: dict[str, Callable[[Task, int, int], dict]] = {
+    "control": lambda task, seed, _: by_gradient(task, seed, designed=False),
+    "control and design": lambda task, seed, _: by_gradient(task, seed, designed=True),
+    "several starts": by_search,
+    "CMA-ES": lambda task, seed, episodes: by_evolution(task, seed, episodes, "CMA-ES"),
+    "(1+1)-ES": lambda task, seed, episodes: by_evolution(task, seed, episodes, "(1+1)-ES"),
+}
+"""What finds control and design from a seed, the last three with a number of episodes."""
 
 
 def figure(task: Task, results: dict[str, list[dict]]) -> None:
@@ -134,30 +159,30 @@ def main() -> None:
     """Run the tasks that are named, or all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tasks", nargs="*", help=f"{', '.join(TASKS)}; all without a name")
+    parser.add_argument("--methods", nargs="*", default=list(METHODS), help=", ".join(METHODS))
     parser.add_argument("--seeds", type=int, nargs="*", default=sized([0, 1, 2, 3, 4], [0]))
-    parser.add_argument(
-        "--longer", type=int, default=1, help="how many times more episodes the strategies get; 0: none"
-    )
-    parser.add_argument("--json", type=Path, help="where to write all results")
+    parser.add_argument("--episodes", type=int, default=sized(900, 40), help="of the last three methods")
+    parser.add_argument("--json", type=Path, help="results; what is there already is kept")
     options = parser.parse_args()
-    found: dict[str, dict[str, list[dict]]] = {}
+    kept = options.json is not None and options.json.exists()
+    found: dict[str, dict[str, list[dict]]] = json.loads(options.json.read_text()) if kept else {}
     for name in options.tasks or TASKS:
         task, results = TASKS[name](), found.setdefault(name, {})
-
-        def keep(label: str, seed: int, result: dict, task: Task = task, results: dict = results) -> None:
-            results.setdefault(label, []).append(result)
-            print(
-                f"{task.name}, {label}, seed {seed}: loss {result['loss']:.4g}, {result['metric']:.3g} {task.unit}, "
-                f"{result['episodes']} episodes, {result['seconds']:.0f} s, design {np.round(result['factors'], 2)}",
-                flush=True,
-            )
-            if options.json:
-                options.json.write_text(json.dumps(found))
-
-        compare(task, options.seeds, options.longer, keep)
+        for seed in options.seeds:
+            for label in options.methods:
+                result = METHODS[label](task, seed, options.episodes)
+                results.setdefault(label, []).append({"seed": seed, **result})
+                print(
+                    f"{name}, {label}, seed {seed}: loss {result['loss']:.4g}, {result['metric']:.3g} {task.unit}, "
+                    f"{result['episodes']} episodes, {result['seconds']:.0f} s, "
+                    f"design {np.round(result['factors'], 2)}",
+                    flush=True,
+                )
+                if options.json:
+                    options.json.write_text(json.dumps(found))
         figure(task, results)
-        for label, part in (("control", "before"), ("control and design", "after")):
-            if not FAST:
+        for label, part in (("control", "before"), ("several starts", "after")):
+            if label in results and not FAST:
                 strip(task, min(results[label], key=lambda r: r["metric"]), HERE / f"diffhand_{name}_{part}.png")
 
 

@@ -71,6 +71,7 @@ class Task:
         upper: Largest scale factors, shape (n,); the smallest are 0.5.
         cost: Losses and metrics.
         unit: Unit of the metric.
+        limit: Metric of a success.
         iterations: Iterations of L-BFGS-B at each contact scale.
         scales: Contact scales, one after the other.
         scale: The present contact scale.
@@ -85,6 +86,7 @@ class Task:
     upper: np.ndarray
     cost: Cost
     unit: str
+    limit: float
     iterations: int
     scales: tuple[float, ...] = (1.0,)
     scale: float = 1.0
@@ -100,12 +102,28 @@ class Task:
         rng = np.random.default_rng(seed)
         return torch.as_tensor(np.zeros(self.shape) if seed == 0 else rng.uniform(-0.5, 0.5, self.shape))
 
-    def unknowns(self, controls: torch.Tensor, factors: torch.Tensor | None) -> dict[str, wb.Unknown]:
-        """Controls and, if they are given, factors within their bounds."""
+    def drawn(self, seed: int, number: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Controls and factors of one of several starts: the first is `start`, the others are random."""
+        if number == 0:
+            return self.start(seed).requires_grad_(), self.hand.rest.requires_grad_()
+        rng = np.random.default_rng([seed, number])
+        controls, spread = rng.uniform(-0.5, 0.5, self.shape), np.exp(rng.uniform(-0.35, 0.35, len(self.upper)))
+        return torch.as_tensor(controls).requires_grad_(), torch.as_tensor(
+            spread.clip(0.5, self.upper)
+        ).requires_grad_()
+
+    def problem(
+        self, controls: torch.Tensor, factors: torch.Tensor
+    ) -> tuple[Callable[[], torch.Tensor], dict[str, wb.Unknown]]:
+        """Loss and unknowns of one world for `warpbots.minimize`; factors are unknown if they require a gradient."""
         found = {"control": wb.Unknown(controls, -1.0, 1.0)}
-        if factors is not None:
-            found["design"] = wb.Unknown(factors, 0.5, torch.as_tensor(self.upper).expand(factors.shape))
-        return found
+        if factors.requires_grad:
+            found["design"] = wb.Unknown(factors, 0.5, torch.as_tensor(self.upper))
+
+        def loss() -> torch.Tensor:
+            return self.evaluate(controls[None], factors)[0].sum()
+
+        return loss, found
 
     def rollout(self, controls: torch.Tensor, factors: torch.Tensor, **options) -> tuple[wb.Trajectory, Ends]:
         """The motion of an episode in each world.
@@ -187,7 +205,7 @@ def _assemble(seen: Seen, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _make(
-    name: str, dt: float, hold: int, intervals: int, upper: float, cost: Cost, unit: str, iterations: int,
+    name: str, dt: float, hold: int, intervals: int, upper: float, cost: Cost, unit: str, limit: float, iterations: int,
     worlds: int = 1, scales: tuple[float, ...] = (1.0,),
 ) -> Task:  # fmt: skip
     scene, make = SCENES[name]
@@ -202,13 +220,15 @@ def _make(
     bounds = np.array([6.0 if own == "palm.length" else upper for own in hand.names])
     alone = simulation(1)
     sim = alone if worlds == 1 else simulation(worlds)
-    return Task(name, hand, sim, alone, sized(intervals, 2), bounds, cost, unit, sized(iterations, 1), scales)
+    return Task(name, hand, sim, alone, sized(intervals, 2), bounds, cost, unit, limit, sized(iterations, 1), scales)
 
 
 TASKS: dict[str, Callable[..., Task]] = {
-    "reach": functools.partial(_make, "reach", 5e-3, 20, 30, 4.0, _reach, "cm", 500),
-    "flip": functools.partial(_make, "flip", 5e-3, 5, 30, 3.0, _flip, "deg", 100),
-    "rotate": functools.partial(_make, "rotate", 5e-3, 5, 40, 2.0, _rotate, "deg", 100),
-    "assemble": functools.partial(_make, "assemble", 1e-3, 5, 100, 3.0, _assemble, "mm", 100, scales=(0.01, 0.1, 1.0)),
+    "reach": functools.partial(_make, "reach", 5e-3, 20, 30, 4.0, _reach, "cm", 1.5, 500),
+    "flip": functools.partial(_make, "flip", 5e-3, 5, 30, 3.0, _flip, "deg", 1.0, 100),
+    "rotate": functools.partial(_make, "rotate", 5e-3, 5, 40, 2.0, _rotate, "deg", 1.0, 100),
+    "assemble": functools.partial(
+        _make, "assemble", 1e-3, 5, 100, 3.0, _assemble, "mm", 3.0, 100, scales=(0.01, 0.1, 1.0)
+    ),
 }
 """Makes a task, with any number of `worlds`."""
