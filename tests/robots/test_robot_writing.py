@@ -119,7 +119,7 @@ def test_springs_rest_where_they_did(tmp_path):
 
 MOTIONS = [
     ("revolute", {}), ("prismatic", {}), ("planar", {}), ("translational", {}), ("ball", {}), ("free_2d", {}),
-    ("free", {}), ("free", {"damping": (0.1,) * 3 + (0.2,) * 3}), ("fixed", {}),
+    ("free", {}), ("free away from its body", {}), ("free", {"damping": (0.1,) * 3 + (0.2,) * 3}), ("fixed", {}),
 ]  # fmt: skip
 
 
@@ -127,11 +127,13 @@ MOTIONS = [
 def test_free_motion_converges_to_that_of_mujoco(kind, values, tmp_path):
     """BDF2 against MuJoCo's RK4 in steps so short that their error does not count: a fourth for half the step."""
     rng = np.random.default_rng(8)
+    kind, away, _ = kind.partition(" away")
     scene = mechanism(kind, **values, **starts(kind, rng))
     joint, hinge = scene.joints
-    if kind == "free" and not values:  # so that MuJoCo's free joint may have motors
+    if kind == "free" and not values and not away:  # so that MuJoCo's free joint may have motors
         joint = dataclasses.replace(joint, position=scene.rigid[0].position)
-    motors = [wb.Torque("push", "hinge", 0.2), *(wb.Torque(f"m{k}", "joint", 0.5, k) for k in range(joint.freedom))]
+    motors = [wb.Torque(f"m{k}", "joint", 0.5, k) for k in range(0 if away else joint.freedom)]
+    motors = [wb.Torque("push", "hinge", 0.2), *motors]
     scene = dataclasses.replace(scene, actuators=motors, joints=[joint, hinge])
     wb.save_robot(tmp_path / "free.xml", scene)
     control = np.tile(rng.uniform(-1.0, 1.0, len(motors)), (8, 1))  # after a jump BDF2 is of first order
@@ -249,7 +251,7 @@ def test_points_meet_rounded_edges_where_articulated_does(tmp_path):
     assert np.abs(paths[0.2] - paths[0.0]).max() > 5e-3
 
 
-def chain_scene(contacts):
+def chain_scene(contacts, base="revolute"):
     """Three bricks on hinges that overlap each other, a loose brick in all of them, and a floor under their corners."""
     used = {law.points for law in contacts}
 
@@ -258,7 +260,8 @@ def chain_scene(contacts):
 
     names = ("a", "b", "c")
     bodies = [block(n, (0.05 * k, 0.01 * k, 0.05 + 0.003 * k), "arm") for k, n in enumerate(names)]
-    joints = [wb.Joint(n, "revolute", p, n, axis=(0, 1, 0)) for n, p in zip(names, (None, "a", "b"), strict=True)]
+    kinds = zip(names, (base, "revolute", "revolute"), (None, "a", "b"), strict=True)
+    joints = [wb.Joint(n, kind, p, n, axis=(0, 1, 0)) for n, kind, p in kinds]
     loose = block("loose", (0.052, 0.03, 0.058))
     return wb.Scene([*bodies, loose], joints=joints, obstacles=[wb.floor()], contacts=contacts)
 
@@ -286,6 +289,14 @@ def test_exactly_the_pairs_that_touch_here_touch_in_mujoco(tmp_path):
             wb.save_robot(tmp_path / "chain.xml", chain_scene(contacts), contact=contact)
             found = {" ".join(sorted(pair)) for pair in meetings(tmp_path / "chain.xml")}
             assert found == expected, contact
+
+
+def test_neighbours_of_a_fixed_base_do_not_touch_it(tmp_path):
+    """MuJoCo lets them, as it does with bodies and the world."""
+    scene = chain_scene([wb.Contact("arm", "arm", 1e6)], base="fixed")
+    for contact in ("solids", "points"):
+        wb.save_robot(tmp_path / "chain.xml", scene, contact=contact)
+        assert meetings(tmp_path / "chain.xml") == {frozenset(("a", "c"))}
 
 
 # --- reading back -----------------------------------------------------------------------------------------------------------
