@@ -100,6 +100,21 @@ def test_an_axle_hole_goes_through_both_bodies_with_clearance():
     assert (far.drilled[0].start, far.drilled[0].end) == pytest.approx((4.5, 12.5), abs=1e-9)
 
 
+def test_an_axle_holds_one_finger_of_several():
+    """Two fingers between cheeks of one palm, on one line: each axle goes through its finger and the cheeks beside it."""
+    cheeks = [Box((0, 1e-3 * y, 0), (0.02, 1e-3 * y + 0.003, 0.01)) for y in (0, 9, 20, 29, 40)]
+    palm = wb.RigidBody("palm", Union([Box((-0.01, 0, 0), (0.001, 0.043, 0.01)), *cheeks]))
+    fingers = [block(name, (0.01, y, 0), (0.06, y + 0.005, 0.01)) for name, y in (("near", 0.0035), ("far", 0.0235))]
+    joints = [wb.Joint(f.name, "revolute", "palm", f.name, (0.015, 0, 0.005), axis=(0, 1, 0)) for f in fingers]
+    scene = wb.Scene([palm, *fingers], joints=joints)
+    parts = export.printed_parts(scene, [export.AxleHole(f.name, 0.002) for f in fingers])
+    spans = [[(d.start, d.end) for d in part.drilled] for part in parts]
+    assert spans[0] == [pytest.approx((0.0, 12.0), abs=1e-3), pytest.approx((20.0, 32.0), abs=1e-3)]
+    assert spans[1:] == [[pytest.approx((3.5, 8.5), abs=1e-3)], [pytest.approx((23.5, 28.5), abs=1e-3)]]
+    hole = 64 * np.tan(np.pi / 64)
+    assert parts[0].mesh.volume == pytest.approx(43 * 110 + 5 * 3 * 190 - hole * 4 * 3, rel=1e-4)
+
+
 def test_a_tendon_channel_bends_and_opens():
     """A bent channel through a block: two cylinders, which meet in a ball."""
     points = [(0.0, 0.01, 0.005), (0.015, 0.01, 0.005), (0.015, 0.01, 0.01)]
@@ -670,7 +685,7 @@ def hinged(*holes, kind: str = "revolute"):
         (lambda: export.printed_parts(wb.Scene([wb.RigidBody("n", None, inertia=wb.Inertia(1, (0, 0, 0), (1, 1, 1)))])), r"no rigid body with a shape; there is nothing to print"),
         (lambda: hinged(export.AxleHole("knee", 0.003)), r"AxleHole at 'knee': there is no such joint; the scene has hinge"),
         (lambda: hinged(export.AxleHole("hinge", 0.003), kind="ball"), r"AxleHole at 'hinge': a ball joint has no axis"),
-        (lambda: hinged(export.AxleHole("hinge", 0.001)), r"AxleHole at 'hinge' misses the part 'a'; move it"),
+        (lambda: hinged(export.AxleHole("hinge", 0.001)), r"AxleHole at 'hinge' misses the part 'b'; move it"),
         (lambda: hinged(export.TendonChannel("c", [(0, 0, 0), (1, 0, 0)], 0.001)), r"there is no body 'c' with a shape; the scene has a, b"),
         (lambda: one(block(), export.TendonChannel("block", [(-1, 0.01, 0), (1, 0.01, 0)], 0.1)), r"'block': its holes leave nothing of it"),
         (lambda: one(block(), up={"blok": (0, 0, 1)}), r"up: there is no body 'blok'"),

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warpbots.design.export.holes import AxleHole, Drilled, TendonChannel, drill
+from warpbots.design.export.drilling import drill
+from warpbots.design.export.holes import AxleHole, Drilled, TendonChannel
 from warpbots.design.export.orientation import lay_down
 from warpbots.design.export.printer import Printer
 from warpbots.design.export.solids import MM, body_solid, mesh_of
@@ -68,17 +69,17 @@ def printed_parts(
     if not bodies:
         raise SceneError(f"Scene {scene.name!r} has no rigid body with a shape; there is nothing to print")
     _refuse_strangers(scene, bodies, holes, up)
-    return tuple(_part(body, scene, holes, printer, up.get(body.name)) for body in bodies)
+    drilled = drill({body.name: body_solid(body) for body in bodies}, holes, scene)
+    return tuple(_part(body, *drilled[body.name], printer, up.get(body.name)) for body in bodies)
 
 
 def _part(
     body: RigidBody,
-    scene: Scene,
-    holes: Sequence[AxleHole | TendonChannel],
+    solid: "Manifold",
+    drilled: tuple[Drilled, ...],
     printer: Printer,
     up: Sequence[float] | None,
 ) -> PrintedPart:
-    solid, drilled = drill(body_solid(body), body, holes, scene)
     mesh = mesh_of(solid)
     pose = lay_down(mesh, printer, up)
     placed = solid.transform(np.column_stack([np.array(body.rotation), MM * np.array(body.position)]))
