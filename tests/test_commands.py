@@ -26,7 +26,7 @@ PAPERS = {
     "chainqueen_terrain": "float32", "chainqueen_walkers": "float32",
     "cronos_beam": "float64", "cronos_cylinder": "float32", "cronos_design": "float32", "cronos_energy": "float64",
     "cronos_frequencies": "float64", "cronos_gait": "float32", "cronos_robots": "float32", "cronos_speed": "float32",
-    "diffhand_compare": "float32", "diffhand_minima": "float32", "diffhand_replay": "float32",
+    "diffhand_compare": "float32", "diffhand_minima": "float32", "diffhand_replay": "float32", "diffhand_topologies": "float32",
     "softbody_bridges": "float64", "softbody_cantilever": "float64",
     "softbody_cloth": "float32", "softbody_memory": "float32", "softbody_splitting": "float32",
 }  # fmt: skip
@@ -41,6 +41,7 @@ LONG = {
     "cronos_robots",
     "diffhand_compare",
     "diffhand_minima",
+    "diffhand_topologies",
     "softbody_cloth",
 }
 """Scripts that take more than a few seconds."""

@@ -22,6 +22,7 @@ from warpbots.output_files import replacing
 __all__ = [
     "FAILED",
     "LIMIT",
+    "SPENT",
     "Complete",
     "Ending",
     "Method",
@@ -45,7 +46,7 @@ class Ending(NamedTuple):
 
 LIMIT = Ending("iteration limit", "all iterations are done")
 FAILED = "rollout failed"
-_SPENT = Ending("episode limit", "all episodes are spent")
+SPENT = "episode limit"
 _INTERRUPTED = Ending("interrupted", "interrupted by the user")
 _STOPPED = Ending("callback", "the callback asked to stop")
 
@@ -164,7 +165,7 @@ class Run:
         except Complete:
             self._end(LIMIT, final=True)
         except Spent:
-            self._end(_SPENT)
+            self._end(Ending(SPENT, "all episodes are spent"))
         except Stopped:
             self._end(_STOPPED)
         except KeyboardInterrupt:

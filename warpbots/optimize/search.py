@@ -13,7 +13,7 @@ from warpbots.optimize.minimize import minimize
 from warpbots.optimize.problem import Outcome
 from warpbots.optimize.progress_bar import progress_bar
 from warpbots.optimize.rollout_error import RolloutError
-from warpbots.optimize.run import FAILED, Method
+from warpbots.optimize.run import FAILED, SPENT, Method
 from warpbots.optimize.search_checkpoint import SearchCheckpoint
 from warpbots.optimize.search_history import Leg, SearchHistory
 from warpbots.optimize.unknowns import Unknown, UnknownLike, named_unknowns
@@ -124,10 +124,16 @@ def _run(
         return Leg(name, planned.round, 0, 0, math.inf, 0.0, "not built", str(fault))
     unknowns = dict(named_unknowns(stated))
     _assign(name, unknowns, history.values.get(name))
-    spent = 0
+    calls = 0
+
+    def counted() -> torch.Tensor | Outcome:
+        nonlocal calls
+        calls += 1
+        return loss()
+
     try:
         found = minimize(
-            loss,
+            counted,
             unknowns,
             method,
             iterations=planned.episodes,
@@ -138,23 +144,23 @@ def _run(
             **file.of_leg(),
         )
     except RolloutError as fault:
-        found, spent = cast(History, fault.history), fault.episodes
-    if not found.loss and found.reason not in (FAILED, "interrupted"):
-        raise ValueError(
-            f"search: {planned.episodes} episodes are too few for an iteration of the method; give more of them, or "
-            f"fewer candidates"
-        )
-    leg = _leg(planned, found, spent)
+        found, calls = cast(History, fault.history), fault.episodes
+    if not found.loss and found.reason == SPENT:
+        text = f"{planned.episodes} episodes are too few for an iteration of the method; give more, or fewer candidates"
+        if not history.legs:
+            raise ValueError(f"search: {text}")
+        found.reason, found.message = "too few episodes", text
+    leg = _leg(planned, found, calls)
     if history.better(leg):
         history.values[name] = {key: unknown.tensor.detach().cpu().clone() for key, unknown in unknowns.items()}
     return leg
 
 
-def _leg(planned: Planned, found: History, failed: int) -> Leg:
-    """What a run has found; `failed` is how many rollouts it had if it found nothing."""
+def _leg(planned: Planned, found: History, calls: int) -> Leg:
+    """What a run has found; `calls` is how many rollouts it had if it has no iteration, of which then none is kept."""
     own = planned.candidate, planned.round
     if not found.loss:
-        return Leg(*own, failed, failed, math.inf, 0.0, found.reason, found.message)
+        return Leg(*own, calls, calls * (found.reason == FAILED), math.inf, 0.0, found.reason, found.message)
     counts = found.episodes[-1], found.failures[-1]
     return Leg(*own, *counts, found.loss[found.best], found.violation[found.best], found.reason, found.message)
 

@@ -1,0 +1,21 @@
+"""Hands from a grammar.
+
+A dozen random topologies of one grammar: palms with one finger or two, with and without knuckles, of any number of
+phalanges. Each is a scene, in which all motors have turned their hinges for a while.
+"""
+
+import matplotlib.pyplot as plt
+import torch
+
+import warpbots as wb
+from warpbots.design import hand_grammar, mounted
+
+figure, axes = plt.subplots(3, 4, figsize=(11, 7), layout="constrained")
+for ax, hand in zip(axes.flat, hand_grammar().sample(12, largest=15, seed=8), strict=True):
+    scene = mounted(hand.assembly(), torque=0.02, damping=0.01, gravity=(0.0, 0.0, 0.0))
+    sim = wb.Simulation(scene, wb.Articulated(), dt=0.02)
+    motion = sim.rollout(torch.ones(20, sim.channels), 20)
+    *_, (_, origins, frames) = motion.poses()
+    wb.view.draw(scene, ax=ax, poses=(origins, frames))
+    ax.set_title(str(hand).replace("phalanx ", "").replace(": ", ":\n"), fontsize=7)
+figure.savefig("hands_from_a_grammar.png", dpi=120)
