@@ -6,7 +6,7 @@ import torch
 import trimesh
 
 import warpbots as wb
-from warpbots.design import CagedBody, CageMap, box_cage, designed_parameters
+from warpbots.design import CagedBody, CageMap, box_cage, designed_parameters, surface_points
 
 LONG, WIDE = 0.06, 0.02
 
@@ -107,6 +107,20 @@ def test_a_soft_finger_in_a_cage(rng):
         up, down = (sag(rest + s * h * d).item() for s in (1.0, -1.0))
     assert slope.abs().max() > 0.0
     assert (slope * d).sum().item() == pytest.approx((up - down) / (2 * h), rel=1e-5)
+
+
+def test_contact_points_on_a_part_of_the_mesh(rng):
+    """Those of the end alone, with the area of the end, move with the handles."""
+    vertices, faces = FAR.vertices.numpy(), FAR.faces.numpy()
+    end = faces[vertices[faces].mean(axis=1)[:, 0] > 0.8 * LONG]
+    body = CagedBody("far", vertices, faces, FAR.cage, points=surface_points(vertices, end, 10))
+    moved = body.deformed(handles(body, rng))
+    for shape in (body.vertices, moved):
+        assert 1 < len(body.contacts.positions(shape)) <= 10
+        area = trimesh.Trimesh(shape.numpy(), end, process=False).area
+        assert body.contacts.areas(shape).sum().item() == pytest.approx(area, rel=1e-12)
+    assert body.contacts.positions(body.vertices)[:, 0].min() > 0.75 * LONG
+    assert len(body.rigid_body().points.positions) == len(body.contacts.face)
 
 
 def test_bad_input(rng):

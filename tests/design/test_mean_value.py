@@ -5,9 +5,10 @@ import pytest
 import torch
 import trimesh
 
-from warpbots.design import Cage, CageMap, box_cage, mean_value_weights, star_palm
+from warpbots.design import Cage, CageMap, box_cage, grid_cage, mass_properties, mean_value_weights, star_palm
 
 BOX = box_cage((-1.0, -0.5, -0.7), (1.2, 0.6, 0.8))
+GRID = grid_cage((-1.0, -0.5, -0.7), (1.2, 0.6, 0.8), (3, 2, 4))
 STAR = trimesh.creation.icosphere(1)
 
 
@@ -18,10 +19,14 @@ def star() -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def cages() -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
-    return {"box": (torch.tensor(BOX.handles), torch.tensor(BOX.faces)), "star": star()}
+    return {
+        "box": (torch.tensor(BOX.handles), torch.tensor(BOX.faces)),
+        "grid": (torch.tensor(GRID.handles), torch.tensor(GRID.faces)),
+        "star": star(),
+    }
 
 
-everywhere = pytest.mark.parametrize("name", ["box", "star"])
+everywhere = pytest.mark.parametrize("name", ["box", "grid", "star"])
 
 
 def places(vertices: torch.Tensor, faces: torch.Tensor, kind: str) -> torch.Tensor:
@@ -129,6 +134,36 @@ def test_a_box_has_corners_faces_and_positive_weights():
     assert (w > 0.0).all()
 
 
+def test_a_grid_has_its_handles_on_the_faces_of_the_box():
+    """6 n^2 + 2 of them, x fastest; every face of the cage is on one of the box, its normal outwards."""
+    for n in (1, 4, 8):
+        assert len(grid_cage((0, 0, 0), (1, 1, 1), (n, n, n)).handles) == 6 * n * n + 2
+    np.testing.assert_allclose(GRID.handles[:5, 0], [-1.0, -1.0 + 2.2 / 3, 1.2 - 2.2 / 3, 1.2, -1.0], atol=1e-15)
+    corner = GRID.handles[GRID.faces]
+    assert len(corner) == 4 * (3 * 2 + 2 * 4 + 3 * 4)
+    normal = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
+    lower, upper = np.array((-1.0, -0.5, -0.7)), np.array((1.2, 0.6, 0.8))
+    for triangle, n in zip(corner, normal, strict=True):
+        axis = int(np.abs(n).argmax())
+        assert np.count_nonzero(np.abs(n) > 1e-12) == 1
+        np.testing.assert_allclose(triangle[:, axis], (upper if n[axis] > 0 else lower)[axis], atol=1e-15)
+    found = mass_properties(torch.tensor(GRID.handles), torch.tensor(GRID.faces))
+    assert found.volume.item() == pytest.approx(2.2 * 1.1 * 1.5, rel=1e-14)
+    assert (GRID.weights(places(*cages()["grid"], "inside")) > 0.0).all()
+
+
+def test_a_handle_of_a_grid_moves_what_is_near(rng):
+    """A point by the handle in the middle of a face follows it; one on the other side does not."""
+    cage = grid_cage((0, 0, 0), (1, 1, 1), (8, 8, 8))
+    at = int(np.linalg.norm(cage.handles - (1.0, 0.5, 0.5), axis=1).argmin())
+    moved = torch.tensor(cage.handles)
+    moved[at, 0] += 0.1
+    points = torch.tensor([[0.999, 0.5, 0.5], [0.1, 0.5, 0.5]], dtype=torch.float64)
+    shift = (CageMap(cage, moved)(points) - points)[:, 0]
+    assert shift[0] > 0.09
+    assert 0.0 < shift[1] < 0.001
+
+
 def test_a_cage_moves_what_is_in_it(rng):
     """Affinely moved handles move points by the same map; one handle moves what is near to it most."""
     points = places(*cages()["box"], "inside")
@@ -156,7 +191,11 @@ def test_a_cage_moves_what_is_in_it(rng):
             "1 of 2 points are outside of it.*, 1,",
         ),
         (lambda: CageMap(BOX, torch.zeros(3, 3)), r"handles must have shape \(14, 3\)"),
-        (lambda: box_cage((0, 0, 0), (1, 0, 1)), "lower must be below upper"),
+        (lambda: box_cage((0, 0, 0), (1, 0, 1)), "box_cage: lower must be below upper"),
+        (lambda: grid_cage((0, 0, 0), (1, 0, 1), (2, 2, 2)), "grid_cage: lower must be below upper"),
+        (lambda: grid_cage((0, 0, 0), (1, 1, 1), (2, 0, 2)), r"cells must be three integers .* got \(2, 0, 2\)"),
+        (lambda: grid_cage((0, 0, 0), (1, 1, 1), (2, 2)), "cells must be three integers"),
+        (lambda: grid_cage((0, 0, 0), (1, 1, 1), (2.5, 2, 2)), "cells must be three integers"),
     ],
 )
 def test_bad_input(make, words):

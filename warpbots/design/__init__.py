@@ -3,7 +3,7 @@
 from warpbots.design import export
 from warpbots.design.assembly import Assembly, AssemblyShape
 from warpbots.design.box_component import box_component
-from warpbots.design.cage import Cage, CageMap, box_cage
+from warpbots.design.cage import Cage, CageMap, box_cage, grid_cage
 from warpbots.design.caged_body import CagedBody, designed_parameters
 from warpbots.design.component import Component, Hinge, Port
 from warpbots.design.grammar import (
@@ -54,6 +54,7 @@ __all__ = [
     "hand_grammar",
     "joint",
     "knuckle",
+    "grid_cage",
     "mass_properties",
     "mean_value_weights",
     "mounted",

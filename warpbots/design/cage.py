@@ -9,7 +9,7 @@ import torch
 from warpbots.design.mass_properties import mass_properties
 from warpbots.design.mean_value import mean_value_weights
 
-__all__ = ["Cage", "CageMap", "box_cage"]
+__all__ = ["Cage", "CageMap", "box_cage", "grid_cage"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -126,15 +126,60 @@ def box_cage(lower: Sequence[float], upper: Sequence[float]) -> Cage:
     Raises:
         ValueError: The box has no volume.
     """
-    ends = np.array([lower, upper], dtype=np.float64)
-    if ends.shape != (2, 3) or not (ends[0] < ends[1]).all():
-        raise ValueError(f"box_cage: lower must be below upper along three axes, got {lower} and {upper} m")
+    ends = _ends("box_cage", lower, upper)
     corners = np.array([(ends[i, 0], ends[j, 1], ends[k, 2]) for k in (0, 1) for j in (0, 1) for i in (0, 1)])
     # corners of each face, counter-clockwise seen from outside
     rings = [(0, 4, 6, 2), (1, 3, 7, 5), (0, 1, 5, 4), (2, 6, 7, 3), (0, 2, 3, 1), (4, 5, 7, 6)]
     centers = [corners[list(ring)].mean(axis=0) for ring in rings]
     faces = [(ring[i], ring[(i + 1) % 4], 8 + f) for f, ring in enumerate(rings) for i in range(4)]
     return Cage(np.concatenate([corners, centers]), np.array(faces))
+
+
+def grid_cage(lower: Sequence[float], upper: Sequence[float], cells: Sequence[int]) -> Cage:
+    """A cage around a box whose handles are a regular grid on its faces, edges and corners, x fastest, then y.
+
+    With n cells along every edge it has 6 n^2 + 2 handles: 8, 98 and 386 for n of 1, 4 and 8.
+
+    Args:
+        lower: Lower corner of the box [m], shape (3,).
+        upper: Upper corner of the box [m], shape (3,).
+        cells: Cells of the grid along x, y and z, shape (3,), at least 1.
+
+    Raises:
+        ValueError: The box has no volume, or the numbers of cells are not three integers from 1 on.
+    """
+    ends = _ends("grid_cage", lower, upper)
+    n = np.array(cells)
+    if n.shape != (3,) or not np.issubdtype(n.dtype, np.integer) or (n < 1).any():
+        raise ValueError(f"grid_cage: cells must be three integers of at least 1, along x, y and z, got {cells}")
+    grid = np.indices(n[::-1] + 1).reshape(3, -1).T[:, ::-1]  # x fastest
+    outside = ((grid == 0) | (grid == n)).any(axis=1)
+    number = (np.cumsum(outside) - 1).reshape(n[::-1] + 1).T  # of a handle at (i, j, k)
+    faces = [half for axis in range(3) for side in (0, n[axis]) for half in _halves(number, axis, side)]
+    return Cage(ends[0] + (ends[1] - ends[0]) * (grid[outside] / n), np.concatenate(faces))
+
+
+def _halves(number: np.ndarray, axis: int, side: int) -> tuple[np.ndarray, np.ndarray]:
+    """The cells of a face of a grid, cut in two: handles of the triangles, counter-clockwise seen from outside."""
+    plane = np.moveaxis(number, axis, 0)[side]
+    if axis == 1:
+        plane = plane.T  # so that its two axes and the normal are right-handed
+    a, b, c, d = (part.ravel() for part in (plane[:-1, :-1], plane[1:, :-1], plane[1:, 1:], plane[:-1, 1:]))
+    if side == 0:
+        b, d = d, b
+    return np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)
+
+
+def _ends(who: str, lower: Sequence[float], upper: Sequence[float]) -> np.ndarray:
+    """Lower and upper corner of a box, shape (2, 3).
+
+    Raises:
+        ValueError: The box has no volume.
+    """
+    ends = np.array([lower, upper], dtype=np.float64)
+    if ends.shape != (2, 3) or not (ends[0] < ends[1]).all():
+        raise ValueError(f"{who}: lower must be below upper along three axes, got {lower} and {upper} m")
+    return ends
 
 
 def _refuse_open(faces: np.ndarray) -> None:

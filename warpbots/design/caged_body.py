@@ -9,7 +9,7 @@ import torch
 from warpbots.design.cage import Cage
 from warpbots.design.mass_properties import mass_properties
 from warpbots.design.model_parameters import BodyShape, model_parameters
-from warpbots.design.surface_points import surface_points
+from warpbots.design.surface_points import SurfacePoints, surface_points
 from warpbots.scene import Cloud, RigidBody
 from warpbots.scene.shapes import TriangleMesh
 from warpbots.simulation import Simulation
@@ -39,7 +39,7 @@ class CagedBody:
         faces: np.ndarray,
         cage: Cage,
         density: float = 1000.0,
-        points: int = 0,
+        points: int | SurfacePoints = 0,
     ):
         """Compute the weights of the vertices.
 
@@ -49,7 +49,8 @@ class CagedBody:
             faces: Vertices of its faces, counter-clockwise seen from outside, shape (m, 3), int.
             cage: The cage.
             density: Density [kg/m^3].
-            points: About how many contact points to spread over the mesh.
+            points: About how many contact points to spread over the mesh, or points on it, such as those of
+                ``surface_points(vertices, faces[some], 100)``, on a part of it.
 
         Raises:
             ValueError: The mesh is not within the cage, or has no volume.
@@ -67,7 +68,10 @@ class CagedBody:
             self.weights = cage.weights(self.vertices)
         except ValueError as fault:
             raise ValueError(f"CagedBody {name!r}: {fault}") from None
-        self.contacts = surface_points(vertices, faces, points) if points else None
+        if isinstance(points, SurfacePoints):
+            self.contacts: SurfacePoints | None = points
+        else:
+            self.contacts = surface_points(vertices, faces, points) if points else None
 
     @property
     def rest(self) -> torch.Tensor:
