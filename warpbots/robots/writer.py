@@ -46,7 +46,7 @@ def save_robot(
     - *Normal forces* have the stiffness of the law. Its damping grows with the depth; here it is constant, that at the
       depth at which the body rests on four contacts, or, with a restitution, that of a linear spring with the same one.
     - *Friction* has Coulomb's cone (elliptic), and the viscosity of the law while sticking, so that contacts creep as
-      here; ``impratio="100"`` keeps sliding from changing the normal force by more than a few hundredths.
+      here. Sliding at speed v adds friction times viscosity times v, over ``impratio="100"``, to the normal stress.
     - *Where* forces act depends on `contact`. ``"solids"``: where MuJoCo finds contacts of the solids, at most a few
       for a pair. Each has the area of the largest face of contact points, divided among four; edges are sharp, and both
       surfaces are felt. ``"points"``: at the contact points, as balls of 1 um that only ``<pair>`` lets touch. Edges of
