@@ -37,8 +37,8 @@ MOMENT = {
 }
 """Share of a motion at which it is drawn; by default 0.5."""
 PLOTS = {
-    "friction_on_an_incline", "gravity_compensation", "one_finger_three_solvers", "optimise_a_throw",
-    "worlds_of_stiffness",
+    "friction_on_an_incline", "gravity_compensation", "hands_from_a_grammar", "one_finger_three_solvers",
+    "optimise_a_throw", "worlds_of_stiffness",
 }  # fmt: skip
 """Scripts whose plot is their thumbnail."""
 CUTS = {"bones_in_an_arm": wb.shapes.HalfSpace((0, 0, 0), (0, 1, 0))}

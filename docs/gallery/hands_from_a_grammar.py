@@ -4,6 +4,8 @@ A dozen random topologies of one grammar: palms with one finger or two, with and
 phalanges. Each is a scene, in which all motors have turned their hinges for a while.
 """
 
+import textwrap
+
 import matplotlib.pyplot as plt
 import torch
 
@@ -17,5 +19,5 @@ for ax, hand in zip(axes.flat, hand_grammar().sample(12, largest=15, seed=8), st
     motion = sim.rollout(torch.ones(20, sim.channels), 20)
     *_, (_, origins, frames) = motion.poses()
     wb.view.draw(scene, ax=ax, poses=(origins, frames))
-    ax.set_title(str(hand).replace("phalanx ", "").replace(": ", ":\n"), fontsize=7)
+    ax.set_title(textwrap.fill(str(hand), 40), fontsize=7)
 figure.savefig("hands_from_a_grammar.png", dpi=120)

@@ -33,6 +33,9 @@ def hand_grammar(
 ) -> Grammar:
     """The grammar of hands, with further or other rules and components.
 
+    Its rules are ``hand -> palm(out: finger) | palm(back: finger, out: finger)``, ``finger -> knuckle segment |
+    segment`` and ``segment -> joint phalanx tip | joint phalanx segment``.
+
     Args:
         rules: Rules besides `HAND_RULES`, or in place of those of the same name.
         components: Components besides `hand_components`, or in place of those of the same name.
