@@ -153,16 +153,42 @@ def test_nothing_that_works_is_said():
         _ = history.best
 
 
-def test_violations_decide_before_losses():
-    """The candidate of the smallest loss cannot satisfy its constraint."""
+def test_a_leg_begins_where_the_best_one_of_its_candidate_has_ended():
+    valleys, firsts = Valleys(), []
 
     def problem(depth):
+        loss, unknowns = valleys(depth)
+        seen = []
+
+        def first():
+            value = loss()
+            if not seen:
+                seen.append(value)
+                firsts.append((depth, value.item()))
+            return value
+
+        return first, unknowns
+
+    best = {}
+    history = run(problem, METHODS["Adam"]())
+    for leg, (depth, begun) in zip(history.legs, firsts, strict=True):
+        assert leg.candidate == f"valley {depth}" and best.get(depth, begun) == begun >= leg.loss
+        best[depth] = leg.loss
+    assert len(history.legs) == 15
+
+
+def test_violations_decide_before_losses():
+    """The candidate of the smallest loss cannot satisfy its constraint; one without any loss comes after it."""
+
+    def problem(depth):
+        if depth == 3:
+            raise wb.SceneError("no scene")
         x = torch.full((2,), 0.5, dtype=torch.float64, requires_grad=True)
         where = 3.0 if depth == 0 else 1.0
         return lambda: wb.Outcome(x.square().sum() + depth, {"sum": x.sum() - where}), wb.Unknown(x, 0.0, 1.0)
 
-    history = wb.search({str(d): d for d in range(3)}, problem, METHODS["SLSQP"](), episodes=60, **QUIET)
-    assert [leg.candidate for leg in history.ranking] == ["1", "2", "0"]
+    history = wb.search({str(d): d for d in range(4)}, problem, METHODS["SLSQP"](), episodes=60, **QUIET)
+    assert [leg.candidate for leg in history.ranking] == ["1", "2", "0", "3"]
     assert history.ranking[2].violation == pytest.approx(1.0) and history.ranking[0].violation < 1e-6
 
 
@@ -172,7 +198,8 @@ def test_a_search_that_was_killed_anywhere_ends_at_the_same_bits(method, tmp_pat
     noise = 1e-3 if method == "Adam" else 0.0
     whole = of(method, noise=noise)
     once = run(whole, METHODS[method](), range(4), episodes=40)
-    for stop in range(1, len(whole.calls) + 1, 5):
+    first = {1 + n for n, _ in once.curve if n < once.episodes and method != "batched"}  # of a leg
+    for stop in sorted(first | set(range(1, len(whole.calls) + 1, 9))):
         path = tmp_path / f"{stop}.pt"
         with pytest.raises(MemoryError):
             run(
