@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warpbots.design.export.solids import MM
+from warpbots.design.export.solids import MM, welded
 from warpbots.scene import Joint, RigidBody, Scene, SceneError
 from warpbots.scene.record import record
 from warpbots.scene.shapes.field_checks import assign, finite_array, positive
@@ -149,7 +149,7 @@ def drill(
         solid = solid - cutter
     if not solid.volume() > 0.0:
         raise SceneError(f"RigidBody {body.name!r}: its holes leave nothing of it; make them narrower")
-    return solid, tuple(drilled)
+    return welded(solid) if done else solid, tuple(drilled)
 
 
 def _named(hole: AxleHole | TendonChannel) -> str:
