@@ -4,12 +4,14 @@ import re
 
 import numpy as np
 import pytest
+import torch
 import trimesh
 from manifold3d import Manifold
 from scipy.spatial.transform import Rotation
 
 import warpbots as wb
-from warpbots.design import export
+from warpbots import design
+from warpbots.design import export, joint, knuckle, palm, phalanx, tip
 from warpbots.design.export.collisions import sweep
 from warpbots.design.export.motion import moves_of, path_between
 from warpbots.design.export.orientation import turned_to_fit
@@ -594,6 +596,24 @@ def test_files_hold_the_parts(format, tmp_path):
         assert found.volume == pytest.approx(28 * 20 * 4 - bore * 28, rel=1e-4)
         if format == "3mf":
             assert found.units == "millimeter"
+
+
+def test_files_hold_the_links_of_a_hand(tmp_path):
+    """Components of a link meet at ports of their own meshes; the booleans leave no edges that a file cannot hold."""
+    pytest.importorskip("lib3mf")
+    hand = design.Assembly(design.chain(palm(), knuckle(), phalanx(), joint(), tip()))
+    factors = torch.linspace(0.62, 1.37, len(hand.names), dtype=torch.float64)
+    scene = wb.Scene(hand.bodies(factors, points=0), joints=hand.joints(factors))
+    still = {j.name: (-1e-3, 1e-3) for j in scene.joints}
+    report = export.check(scene, [export.AxleHole(j.name, 0.003) for j in scene.joints], ranges=still)
+    for format in ("stl", "3mf"):
+        paths = export.write(tmp_path, report, format)  # it refuses files with open meshes
+        for path, part, mass in zip(paths, report.parts, hand.shape(factors).masses, strict=False):
+            found = trimesh.load(path, force="mesh")
+            assert found.is_watertight
+            taken = sum(drilled.volume for drilled in part.drilled)
+            assert found.volume + taken == pytest.approx(1e9 * mass.volume.item(), rel=1e-4)
+            assert part.mesh.edges_unique_length.min() > 1e-4
 
 
 def test_3mf_is_valid(tmp_path):

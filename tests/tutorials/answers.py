@@ -81,4 +81,10 @@ ANSWERS = {
             "softest = E",
         ),
     ],
+    "10_hands": [
+        ('free = "knuckle.height"', 'free = "knuckle.width"'),
+        ("growth = 1.5**5", "growth = 1.5**3"),
+        ("handle = 9", "handle = 7"),
+        ("mass_in_grams = 14.9 * 1.5 * 0.8", "mass_in_grams = 14.9 * 1.5 * 0.8**2"),
+    ],
 }

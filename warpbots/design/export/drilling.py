@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warpbots.design.export.holes import AxleHole, Drilled, TendonChannel
-from warpbots.design.export.solids import MM
+from warpbots.design.export.solids import MM, welded
 from warpbots.scene import Joint, RigidBody, Scene, SceneError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def drill(
             solid = solid - cut.cutter
         if not solid.volume() > 0.0:
             raise SceneError(f"RigidBody {name!r}: its holes leave nothing of it; make them narrower")
-        found[name] = solid, tuple(cut.drilled for cut in cuts[name])
+        found[name] = welded(solid) if cuts[name] else solid, tuple(cut.drilled for cut in cuts[name])
     return found
 
 

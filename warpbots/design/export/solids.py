@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import trimesh
     from manifold3d import Manifold
 
-__all__ = ["MM", "body_solid", "enclosed_volume", "manifold_of", "mesh_of", "pieces"]
+__all__ = ["MM", "body_solid", "enclosed_volume", "manifold_of", "mesh_of", "pieces", "welded"]
 
 MM = 1000.0
 """Millimetres in a metre."""
@@ -22,6 +22,9 @@ _RESOLUTION = 1e-3
 
 _OVERLAP = 1e-5
 """How far shapes of one body are grown before they are united, so that those that touch overlap [mm]."""
+
+_WELD = 1e-4
+"""Vertices closer than it are one [mm]: more than the overlap, and than single precision makes of them in a file."""
 
 
 def manifold_of(mesh: "trimesh.Trimesh") -> "Manifold":
@@ -72,9 +75,29 @@ def body_solid(body: RigidBody) -> "Manifold":
     assert body.shape is not None
     try:
         solid = _united([manifold_of(_with_volume(mesh)) for mesh in _meshes(body.shape)])
+        return welded(solid.as_original().simplify(_RESOLUTION))  # as one solid, so that no seam of its shapes is kept
     except (TypeError, ValueError) as fault:
         raise SceneError(f"RigidBody {body.name!r}: it cannot be printed: {fault}") from None
-    return solid.simplify(_RESOLUTION)
+
+
+def welded(solid: "Manifold") -> "Manifold":
+    """A solid without the tiny edges that booleans leave where surfaces meet.
+
+    Their ends are closer together than single precision can tell, so that a file would hold an open mesh.
+
+    Raises:
+        ValueError: What is left is not closed.
+    """
+    import trimesh
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+    from scipy.spatial import cKDTree
+
+    mesh = mesh_of(solid)
+    count, near = len(mesh.vertices), cKDTree(mesh.vertices).query_pairs(_WELD, output_type="ndarray")
+    same = connected_components(coo_array((np.ones(len(near)), near.T), shape=(count, count)), directed=False)[1]
+    first = np.unique(same, return_index=True)[1]
+    return manifold_of(trimesh.Trimesh(mesh.vertices[first], same[mesh.faces], process=False))
 
 
 def _meshes(shape: Shape) -> Iterator["trimesh.Trimesh"]:
