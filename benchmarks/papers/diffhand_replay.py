@@ -2,7 +2,8 @@
 
     python benchmarks/papers/diffhand_replay.py [--seed N] [--timestep H] [--json FILE]
 
-L-BFGS-B optimises control and design as in `diffhand_compare`, or they are the best of its JSON file. The last replay
+L-BFGS-B optimises control and design as in `diffhand_compare`, or they are the best of a file of its results, such as
+``diffhand_flip.json``. The last replay
 moves the forces of MuJoCo's contacts to the contact points, to see what their places do. Writes
 ``diffhand_replay.png``, the angle of the box over time in both engines, beside this file.
 """
@@ -46,7 +47,9 @@ def optimised(task: Task, seed: int, kept: Path | None) -> tuple[torch.Tensor, t
     if kept is None:
         found = by_gradient(task, seed, designed=True)
     else:
-        found = min(json.loads(kept.read_text())["flip"]["control and design"], key=lambda result: result["loss"])
+        runs = json.loads(kept.read_text())["flip"]
+        designed = [*runs.get("control and design", []), *runs.get("several starts", [])]
+        found = min(designed, key=lambda result: result["loss"])
     return tuple(torch.tensor(found[name], dtype=torch.float64) for name in ("controls", "factors"))
 
 
