@@ -14,6 +14,7 @@ FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER.parent / "benchmarks" / "papers"))
 
 from diffhand_finger import flip_scene, reach_scene  # noqa: E402  (from the folder above)
+from diffhand_grasp import designed_scene  # noqa: E402
 
 
 def walker() -> wb.Scene:
@@ -167,6 +168,7 @@ SCENES = {
     "soft_legs": soft_legs,
     "finger_reach": reach_scene,
     "flip_box": flip_scene,
+    "gripper": designed_scene,
 }
 
 if __name__ == "__main__":
