@@ -13,6 +13,7 @@ from warpbots.scene import Box, Cylinder, Union
 FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER.parent / "benchmarks" / "papers"))
 
+from diffhand_grasp import designed_scene  # noqa: E402
 from diffhand_hands import SCENES as HANDS  # noqa: E402  (from the folder above)
 
 
@@ -167,6 +168,7 @@ SCENES = {
     "multigait": multigait,
     "soft_legs": soft_legs,
     **{name: lambda task=task: HANDS[task][0](HANDS[task][1]()) for name, task in DIFFHAND.items()},
+    "gripper": designed_scene,
 }
 
 if __name__ == "__main__":
