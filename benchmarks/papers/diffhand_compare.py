@@ -53,31 +53,32 @@ def by_gradient(task: Task, seed: int, designed: bool) -> dict:
 
 
 def by_search(task: Task, seed: int, episodes: int) -> dict:
-    """Eight starts share the episodes by successive halving; then the metric of the best one is a constraint, too.
+    """Several starts share the episodes by successive halving; in the end the metric of the best one is a constraint.
 
-    The first start is that of `by_gradient`; the others have random controls and factors. What the last contact scale
-    leaves is improved under the constraint that the metric is at most `Task.limit`, by SLSQP.
+    The first start is that of `by_gradient`; the others have random controls and factors. They are improved by
+    L-BFGS-B, and the best one by SLSQP under the constraint that the metric is at most `Task.limit`. Where the task has
+    a learning rate, both are Adam, the latter within an augmented Lagrangian and at the last contact scale.
     """
-    task.episodes, begun = [], time.perf_counter()
-    starts = {str(k): k for k in range(sized(8, 2))}
-    task.scale = task.scales[0]
+    task.episodes, task.scale, begun = [], task.scales[-2:][0], time.perf_counter()
+    method, last, iterations = wb.methods.SciPy("L-BFGS-B"), wb.methods.SciPy("SLSQP"), 15
+    if task.rate:
+        multipliers = wb.methods.AugmentedLagrangian(penalty=100.0, every=20)
+        method, iterations = wb.methods.Torch(lr=task.rate), 100
+        last = wb.methods.Torch(lr=0.6 * task.rate, constraints=multipliers)
     found = wb.search(
-        starts, lambda k: task.problem(*task.drawn(seed, k)), wb.methods.SciPy("L-BFGS-B"),
+        {str(k): k for k in range(sized(task.starts, 2))}, lambda k: task.problem(*task.drawn(seed, k)), method,
         episodes=episodes, progress=False,
     )  # fmt: skip
     best = found.values[found.best]
     controls, factors = best["control"].clone().requires_grad_(), best["design"].clone().requires_grad_()
-    for scale in task.scales[1:]:
-        task.scale = scale
-        loss, unknowns = task.problem(controls, factors)
-        wb.minimize(loss, unknowns, wb.methods.SciPy("L-BFGS-B"), iterations=task.iterations, progress=False)
+    task.scale = task.scales[-1]
 
     def outcome() -> wb.Outcome:
         losses, metrics = task.evaluate(controls[None], factors)
         return wb.Outcome(losses.sum(), inequality={"metric": metrics.sum() - task.limit})
 
     _, unknowns = task.problem(controls, factors)
-    wb.minimize(outcome, unknowns, wb.methods.SciPy("SLSQP"), iterations=sized(15, 1), progress=False)
+    wb.minimize(outcome, unknowns, last, iterations=sized(iterations, 1), progress=False)
     return _result(task, controls.detach(), factors.detach(), begun)
 
 

@@ -74,6 +74,8 @@ class Task:
         limit: Metric of a success.
         iterations: Iterations of L-BFGS-B at each contact scale.
         scales: Contact scales, one after the other.
+        rate: Learning rate of Adam, where several starts use it instead of L-BFGS-B; 0 where not.
+        starts: Number of these starts.
         scale: The present contact scale.
         episodes: Loss of each episode so far.
     """
@@ -89,6 +91,8 @@ class Task:
     limit: float
     iterations: int
     scales: tuple[float, ...] = (1.0,)
+    rate: float = 0.0
+    starts: int = 8
     scale: float = 1.0
     episodes: list[float] = dataclasses.field(default_factory=list)
 
@@ -206,7 +210,7 @@ def _assemble(seen: Seen, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
 
 def _make(
     name: str, dt: float, hold: int, intervals: int, upper: float, cost: Cost, unit: str, limit: float, iterations: int,
-    worlds: int = 1, scales: tuple[float, ...] = (1.0,),
+    worlds: int = 1, scales: tuple[float, ...] = (1.0,), rate: float = 0.0, starts: int = 8,
 ) -> Task:  # fmt: skip
     scene, make = SCENES[name]
     hand = make()
@@ -220,7 +224,21 @@ def _make(
     bounds = np.array([6.0 if own == "palm.length" else upper for own in hand.names])
     alone = simulation(1)
     sim = alone if worlds == 1 else simulation(worlds)
-    return Task(name, hand, sim, alone, sized(intervals, 2), bounds, cost, unit, limit, sized(iterations, 1), scales)
+    return Task(
+        name,
+        hand,
+        sim,
+        alone,
+        sized(intervals, 2),
+        bounds,
+        cost,
+        unit,
+        limit,
+        sized(iterations, 1),
+        scales,
+        rate,
+        starts,
+    )
 
 
 TASKS: dict[str, Callable[..., Task]] = {
@@ -228,7 +246,7 @@ TASKS: dict[str, Callable[..., Task]] = {
     "flip": functools.partial(_make, "flip", 5e-3, 5, 30, 3.0, _flip, "deg", 1.0, 100),
     "rotate": functools.partial(_make, "rotate", 5e-3, 5, 40, 2.0, _rotate, "deg", 1.0, 100),
     "assemble": functools.partial(
-        _make, "assemble", 1e-3, 5, 100, 3.0, _assemble, "mm", 3.0, 100, scales=(0.01, 0.1, 1.0)
+        _make, "assemble", 1e-3, 5, 100, 3.0, _assemble, "mm", 3.0, 100, scales=(0.01, 0.1, 1.0), rate=0.05, starts=6
     ),
 }
 """Makes a task, with any number of `worlds`."""
