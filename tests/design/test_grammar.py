@@ -33,12 +33,19 @@ def star(parts):
     half = 13e-3
     nodes = np.stack(np.meshgrid(*[np.linspace(-half, half, 5)] * 3, indexing="ij"), axis=-1)
     palm = wb.design.palm(wb.design.hand_parts.FINGER, length=2 * half)
-    palm = dataclasses.replace(palm, parts=(wb.design.Part.of_cells(nodes),))
+    layout = np.stack([palm.layout[..., own].sum(axis=-1) for own in ([0], [1, 3], [2, 4])], axis=-1)  # of a box
+    ends = {name: dataclasses.replace(port, width="width", height="height") for name, port in palm.ports.items()}
     sides = {
-        "left": Port((11, 3, 2, 7, 6), np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), "length", "in.height"),
-        "right": Port((10, 0, 1, 4, 5), np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), "length", "in.height"),
+        "left": Port((11, 3, 2, 7, 6), np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), "length", "height"),
+        "right": Port((10, 0, 1, 4, 5), np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), "length", "height"),
     }  # fmt: skip
-    return dataclasses.replace(palm, ports={**palm.ports, **sides})
+    return dataclasses.replace(
+        palm,
+        sizes=dict.fromkeys(("length", "width", "height"), 2 * half),
+        layout=layout,
+        ports={**ends, **sides},
+        parts=(wb.design.Part.of_cells(nodes),),
+    )
 
 
 def texts(topologies):
@@ -69,7 +76,17 @@ def test_hands_are_counted_by_a_closed_form(hands):
 
 def test_binary_trees_are_catalan_numbers(star, parts):
     """Also where every tree has two derivations for each of its forks: it is found once."""
-    fork = dataclasses.replace(star, ports={"in": star.ports["out"]} | {k: star.ports[k] for k in ("left", "right")})
+    layout, part = star.layout.copy(), star.parts[0]
+    layout[:, 0, 0] += 0.5  # with its frame at its port "in"
+    fork = dataclasses.replace(
+        star,
+        layout=layout,
+        ports={
+            "in": Port((8, 0, 2, 4, 6), np.eye(3), "width", "height"),
+            **{k: star.ports[k] for k in ("left", "right")},
+        },
+        parts=(dataclasses.replace(part, vertices=part.vertices + [star.sizes["length"] / 2.0, 0.0, 0.0]),),
+    )
     table = {**parts, "fork": fork}
     trees = Grammar({"tree": ["tip", "fork(left: tree, right: tree)"]}, table)
     again = Grammar({"tree": ["tip", "fork(left: tree, right: tree)", "other"], "other": ["fork(left: tree, right: tree)"]}, table)  # fmt: skip
@@ -108,8 +125,8 @@ def test_four_fingers_around_a_palm_are_bracelets(star, parts):
 
 def test_symmetries_are_those_of_the_shape(star, parts):
     assert len(symmetries(star, root=True)) == 8
-    oblong = wb.design.palm(wb.design.hand_parts.FINGER, length=7e-3)
-    oblong = dataclasses.replace(oblong, ports=star.ports)
+    short = dataclasses.replace(star.parts[0], vertices=star.parts[0].vertices * [0.3, 1.0, 1.0])
+    oblong = dataclasses.replace(star, sizes={**star.sizes, "length": 0.3 * star.sizes["length"]}, parts=(short,))
     assert len(symmetries(oblong, root=True)) == 4
     assert sorted(flipped for _, flipped in symmetries(parts["knuckle"], root=False)) == [False, True]
     skew = dataclasses.replace(parts["knuckle"], hinge=dataclasses.replace(parts["knuckle"].hinge, lower=-0.1))

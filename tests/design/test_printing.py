@@ -736,3 +736,14 @@ def test_without_manifold3d(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "manifold3d", None)
     with pytest.raises(ImportError, match=r'printed parts need manifold3d: pip install "warpbots\[print\]"'):
         one(block())
+
+
+def test_the_locale_of_the_process_stays(tmp_path):
+    """The library that writes 3MF changes it, after which texts that are not ASCII could not be read."""
+    import locale
+
+    cube = wb.RigidBody("cube", Box((0, 0, 0), (0.02, 0.02, 0.02)))
+    before = locale.setlocale(locale.LC_ALL)
+    report = wb.design.export.check(wb.Scene([cube], joints=[wb.Joint("held", "fixed", None, "cube")]))
+    wb.design.export.write(tmp_path / "cube", report, format="3mf")
+    assert locale.setlocale(locale.LC_ALL) == before

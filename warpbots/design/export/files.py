@@ -1,6 +1,7 @@
 """Files of printed parts: one for each, in mm, and a report; all of them or none."""
 
 import ctypes
+import locale
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -110,7 +111,11 @@ def _write_3mf(path: Path, name: str, mesh: "trimesh.Trimesh") -> None:
         [lib3mf.Triangle((ctypes.c_uint32 * 3)(*face)) for face in mesh.faces],
     )
     model.AddBuildItem(part, lib3mf.get_wrapper().GetIdentityTransform())
-    model.QueryWriter("3mf").WriteToFile(str(path))
+    chosen = locale.setlocale(locale.LC_ALL)
+    try:
+        model.QueryWriter("3mf").WriteToFile(str(path))
+    finally:
+        locale.setlocale(locale.LC_ALL, chosen)  # lib3mf leaves the process in the locale "C", which reads ASCII alone
 
 
 def _compare(path: Path, name: str, mesh: "trimesh.Trimesh") -> None:
