@@ -78,7 +78,10 @@ def by_search(task: Task, seed: int, episodes: int) -> dict:
         return wb.Outcome(losses.sum(), inequality={"metric": metrics.sum() - task.limit})
 
     _, unknowns = task.problem(controls, factors)
-    wb.minimize(outcome, unknowns, last, iterations=sized(iterations, 1), progress=False)
+    try:
+        wb.minimize(outcome, unknowns, last, iterations=sized(iterations, 1), progress=False)
+    except wb.RolloutError as fault:  # the unknowns have the best values before it
+        print(f"    {task.name}, seed {seed}: {fault}", file=sys.stderr)
     return _result(task, controls.detach(), factors.detach(), begun)
 
 
