@@ -71,7 +71,12 @@ def model_parameters(
         at = np.concatenate(list(touching.values()))
         found["contact_point"] = _put(sim, "contact_point", at, torch.cat([bodies[name].points for name in touching]))
         found["contact_area"] = _put(sim, "contact_area", at, torch.cat([bodies[name].areas for name in touching]))
-    sampled = [own for name, shape in bodies.items() for own in mesh_samples(sim, name, shape.meshes)]
+    carrier = sim.model.solids.body.numpy()
+    sampled = [
+        own
+        for (name, shape), row in zip(bodies.items(), rows, strict=True)
+        for own in mesh_samples(sim, name, np.flatnonzero(carrier == row), shape.meshes)
+    ]
     if sampled:
         at = np.concatenate([np.arange(samples.start, samples.stop) for samples, _ in sampled])
         found["solid_distance"] = _put(sim, "solid_distance", at, torch.cat([own for _, own in sampled]))

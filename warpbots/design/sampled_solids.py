@@ -31,13 +31,17 @@ def spline_coefficients(distance: torch.Tensor, grid: SampleGrid) -> torch.Tenso
 
 
 def mesh_samples(
-    sim: Simulation[Any], name: str, meshes: Sequence[tuple[torch.Tensor, torch.Tensor]]
+    sim: Simulation[Any],
+    name: str,
+    solids: Sequence[int] | np.ndarray,
+    meshes: Sequence[tuple[torch.Tensor, torch.Tensor]],
 ) -> list[tuple[slice, torch.Tensor]]:
     """Samples of a rigid body as a solid where its meshes have moved, differentiable with respect to their vertices.
 
     Args:
         sim: A simulation of a scene that has the body, under `Articulated`.
         name: Name of the body.
+        solids: Numbers of the solids of the model that it carries.
         meshes: Its mesh, or the meshes of its union: vertices [m], shape (k, 3), float64, and the vertices of faces,
             counter-clockwise seen from outside, shape (m, 3), int.
 
@@ -49,11 +53,9 @@ def mesh_samples(
         ValueError: The scene has another shape of the body than these meshes, or a mesh has left its samples.
         SceneError: Most of the surface of a mesh is lost between the samples.
     """
-    model = sim.model
-    solids = np.flatnonzero(model.solids.body.numpy() == model.robot.body(name))
     if not len(solids):
         return []
-    (shape,) = (body.shape for body in model.scene.rigid if body.name == name)
+    (shape,) = (body.shape for body in sim.model.scene.rigid if body.name == name)
     parts = shape.shapes if isinstance(shape, Union) else (shape,)
     if len(parts) != len(meshes) or not all(isinstance(part, TriangleMesh) for part in parts):
         kinds = ", ".join(dict.fromkeys(type(part).__name__ for part in parts))
