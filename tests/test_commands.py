@@ -222,6 +222,10 @@ def test_outcomes_of_files_of_others(start, tmp_path):
     assert "timed out\nafter 0 s" in start(script, str(tmp_path / "arm.urdf"), "--seconds", "0")
 
 
+def test_degenerate_contacts(start):
+    assert "| soft | 0.01 | 1 | 0 | 0 |" in start(BENCHMARKS / "degenerate_contacts.py", "--under", "soft")
+
+
 def test_standing_robots(start, tmp_path):
     require(["mujoco"])
     (tmp_path / "arm.xml").write_text(

@@ -135,6 +135,23 @@ METHODS: dict[str, Callable[[Task, int, int], dict]] = {
 """What finds control and design from a seed, the last three with a number of episodes."""
 
 
+def episodes_to(task: Task, run: dict, loss: float) -> int | None:
+    """Episodes until a run has a loss at most this low; all of them where they were at several contact scales."""
+    if run["loss"] > loss:
+        return None
+    return len(run["curve"]) if len(task.scales) > 1 else 1 + int(np.argmax(np.array(run["curve"]) <= loss))
+
+
+def table(task: Task, results: dict[str, list[dict]]) -> None:
+    """Episodes until the other methods are as good as CMA-ES in the end, seed by seed."""
+    ends = {run["seed"]: run for run in results.get("CMA-ES", [])}
+    for label, runs in results.items():
+        own = [(episodes_to(task, run, ends[run["seed"]]["loss"]), run) for run in runs if run["seed"] in ends]
+        if own and label != "CMA-ES":
+            counts = ", ".join("-" if k is None else f"{k} of {ends[run['seed']]['episodes']}" for k, run in own)
+            print(f"{task.name}, {label}: as good as CMA-ES in the end after {counts} episodes")
+
+
 def figure(task: Task, results: dict[str, list[dict]]) -> None:
     """Best loss so far over episodes, mean and range over seeds."""
     import matplotlib.pyplot as plt
@@ -184,6 +201,7 @@ def main() -> None:
                 )
                 if options.json:
                     options.json.write_text(json.dumps(found))
+        table(task, results)
         figure(task, results)
         for label, part in (("control", "before"), ("several starts", "after")):
             if label in results and not FAST:

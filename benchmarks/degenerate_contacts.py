@@ -1,0 +1,188 @@
+"""Degenerate contacts of soft bodies: what touches point on point, edge on edge and in cracks, in steps of any length.
+
+    python benchmarks/degenerate_contacts.py [KIND ...] [--steps S ...] [--under SUPPORT ...]
+
+Kinds as in the unit tests of incremental potential contact (Li et al. 2020; Erleben 2018): spikes, ridges and cubes
+thrown at their like, into wedges and cracks, over internal edges and over a cliff, at 1 m/s. What is below is a soft
+body that stands on its foot, one whose nodes are all held, or an obstacle of the same mesh. For each step length the
+table says in how many scenes every step was found, in how many one was refused, in how many surfaces intersect after
+a step, and the time of a step.
+"""
+
+import argparse
+import itertools
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[0]))
+
+from fast import sized
+
+import warpbots as wb
+from warpbots.meshing.boxes import box_tets
+from warpbots.scene import Box, HalfSpace, TetMesh, TriangleMesh
+
+SUPPORTS = ("soft", "fixed", "obstacle")
+STEPS = (0.001, 0.01, 0.1, 1.0)
+GAP, SIZE, DURATION = 0.004, 0.1, 0.08
+"""Between the two [m], height of each [m], and what is simulated [s], at least eight steps."""
+ROUNDING = 1e-7
+"""Depth of an intersection that counts [m]: states are in single precision."""
+
+
+def prism(
+    profile: list[tuple[float, float]], triangles: list[tuple[int, int, int]], ends: tuple[float, ...]
+) -> TetMesh:
+    """A triangulated profile in x and z, drawn along y."""
+    n, outline = len(profile), np.array(profile, dtype=float)
+    layers = [np.column_stack([outline[:, 0], np.full(n, y), outline[:, 1]]) for y in ends]
+    tets = []
+    for first in range(0, n * (len(ends) - 1), n):
+        for a, b, c in (first + np.sort(t) for t in np.array(triangles)):
+            tets += [(a, b, c, c + n), (a, b, b + n, c + n), (a, a + n, b + n, c + n)]
+    return TetMesh.oriented(np.concatenate(layers), np.array(tets))
+
+
+def spike(width: float = 0.06) -> TetMesh:
+    """A pyramid that points down, its tip at the origin."""
+    half = width / 2
+    base = [(-half, -half, SIZE), (half, -half, SIZE), (half, half, SIZE), (-half, half, SIZE)]
+    return TetMesh.oriented(np.array([(0, 0, 0), *base]), np.array([(0, 1, 3, 2), (0, 1, 4, 3)]))
+
+
+def ridge(width: float = 0.06) -> TetMesh:
+    """A blade with its edge down, along y through the origin."""
+    return prism([(0, 0), (-width / 2, SIZE), (width / 2, SIZE)], [(0, 1, 2)], (-0.05, 0.0, 0.05))
+
+
+def cubes(counts: tuple[int, int, int], size: float = 0.05) -> TetMesh:
+    """Cubes side by side, their lower face around the origin."""
+    x, y, z = np.array(counts) * size
+    return box_tets(Box((-x / 2, -y / 2, 0.0), (x / 2, y / 2, z)), size)
+
+
+def turned_over(mesh: TetMesh) -> TetMesh:
+    """Upside down, by half a turn about x."""
+    return TetMesh.oriented(mesh.vertices * [1.0, -1.0, -1.0], mesh.tets)
+
+
+def notch(opening: float) -> TetMesh:
+    """A block with a notch along y, its bottom at the origin, as wide at the top as `opening` [m]."""
+    half = opening / 2
+    profile = [(-0.1, -0.04), (0, -0.04), (0.1, -0.04), (0.1, 0.08), (half, 0.08), (0, 0), (-half, 0.08), (-0.1, 0.08)]
+    triangles = [(0, 1, 5), (1, 2, 5), (2, 3, 5), (3, 4, 5), (0, 5, 7), (5, 6, 7)]
+    return prism(profile, triangles, (-0.1, -0.1 / 3, 0.1 / 3, 0.1))
+
+
+def cliff() -> TetMesh:
+    """A step: high on one side of the origin, low on the other."""
+    profile = [(-0.1, -0.05), (0, -0.05), (0.1, -0.05), (0.1, 0), (0, 0), (0, 0.05), (-0.1, 0.05), (-0.1, 0)]
+    triangles = [(0, 1, 7), (1, 4, 7), (1, 2, 3), (1, 3, 4), (4, 5, 7), (5, 6, 7)]
+    return prism(profile, triangles, (-0.1, 0.0, 0.1))
+
+
+KINDS: dict[str, Callable[[], tuple[TetMesh, TetMesh, tuple[float, float, float], float]]] = {
+    "spike on spike": lambda: (spike(), turned_over(spike()), (0, 0, 0), 0),
+    "spike on ridge": lambda: (spike(), turned_over(ridge()), (0, 0, 0), 0),
+    "spike on cubes": lambda: (spike(), turned_over(cubes((2, 2, 1))), (0, 0, 0), 0),
+    "ridge on ridge": lambda: (ridge(), turned_over(ridge()), (0, 0, 0), 0),
+    "ridge across ridge": lambda: (ridge(), turned_over(ridge()), (0, 0, 0), 90),
+    "ridge on cubes": lambda: (ridge(), turned_over(cubes((2, 2, 1))), (0, 0, 0), 0),
+    "cube on cubes": lambda: (cubes((1, 1, 1)), turned_over(cubes((2, 2, 1))), (0, 0, 0), 0),
+    "cube on its like": lambda: (cubes((1, 1, 1)), turned_over(cubes((1, 1, 1))), (0, 0, 0), 0),
+    "cube over internal edges": lambda: (cubes((1, 1, 1)), turned_over(cubes((4, 2, 1))), (-0.05, 0, 0), 0),
+    "cube on a cliff": lambda: (cubes((1, 1, 1)), cliff(), (0.0, 0, 0.05), 0),
+    "spike in a wedge": lambda: (spike(), notch(0.15), (0, 0, 0), 0),
+    "ridge in a wedge": lambda: (ridge(), notch(0.15), (0, 0, 0), 0),
+    "spike in a crack": lambda: (spike(), notch(0.06), (0, 0, 0.02), 0),
+    "ridge in a crack": lambda: (ridge(), notch(0.06), (0, 0, 0.02), 0),
+    "cube in a wedge": lambda: (cubes((1, 1, 1)), notch(0.15), (0, 0, 0.03), 0),
+}
+"""What is thrown, what is below, where it starts [m], and its turn about z [degrees]."""
+
+
+def scene(kind: str, support: str) -> wb.Scene:
+    """A body thrown at a support."""
+    above, below, at, turn = KINDS[kind]()
+    c, s = np.cos(np.radians(turn)), np.sin(np.radians(turn))
+    position = above.vertices @ np.array([(c, s, 0), (-s, c, 0), (0, 0, 1)]) + at + np.array([0, 0, GAP])
+    material = wb.Material(1e5, 0.3, 1000.0, "neo_hookean")
+    sideways = 0.5 if "over" in kind else 0.0
+    thrown = wb.SoftBody(
+        "above", TetMesh.oriented(position, above.tets), material, velocity=(sideways, 0, -1.0), friction=0.3
+    )
+    if support == "obstacle":
+        solid = TriangleMesh(below.vertices, below.surface)
+        return wb.Scene([thrown], obstacles=[wb.Obstacle(solid, friction=0.3, name="below")])
+    low = below.vertices[:, 2].min() + (1e-4 if support == "soft" else 1.0)
+    foot = HalfSpace((0, 0, low), (0, 0, 1))
+    stands = wb.SoftBody("below", below, material, regions={"foot": foot}, friction=0.3)
+    return wb.Scene([thrown, stands], constraints=[wb.Constraint("foot")])
+
+
+def pierced(x: np.ndarray, faces: np.ndarray) -> int:
+    """How many pairs of an edge and a face without a common vertex intersect, by signed volumes."""
+    edges = np.unique(np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1), axis=0)
+    i, j = (k.ravel() for k in np.meshgrid(np.arange(len(edges)), np.arange(len(faces)), indexing="ij"))
+    apart = ~(edges[i][:, :, None] == faces[j][:, None, :]).any((1, 2))
+    i, j = i[apart], j[apart]
+    p, q = x[edges[i]].swapaxes(0, 1)
+    a, b, c = x[faces[j]].swapaxes(0, 1)
+
+    def volume(o: np.ndarray, *corners: np.ndarray) -> np.ndarray:
+        return np.linalg.det(np.stack(corners, axis=1) - o[:, None])
+
+    around = np.stack([volume(p, q, a, b) > 0.0, volume(p, q, b, c) > 0.0, volume(p, q, c, a) > 0.0])
+    same = around.all(axis=0) | ~around.any(axis=0)
+    area = np.linalg.norm(np.cross(b - a, c - a), axis=1)
+    heights = np.stack([volume(a, b, c, p), volume(a, b, c, q)]) / area  # of the ends above the plane of the face
+    return int((same & (heights.min(axis=0) < -ROUNDING) & (heights.max(axis=0) > ROUNDING)).sum())
+
+
+def run(kind: str, support: str, dt: float) -> tuple[str, float, str]:
+    """How a scene ends, the CPU time of a step [s], and what was refused."""
+    sim = wb.Simulation(scene(kind, support), wb.ProjectiveDynamics(0.05), dt)
+    state, faces = sim.state(), np.concatenate([part.faces + part.nodes.start for part in sim.model.matter.meshes])
+    fixed, base = np.zeros((0, 3)), len(state.position[0])
+    if support == "obstacle":
+        mesh = sim.scene.obstacles[0].shape
+        fixed, faces = mesh.vertices, np.concatenate([faces, mesh.faces + base])
+    count, begun = sized(max(8, round(DURATION / dt)), 1), time.process_time()
+    for k in range(count):
+        try:
+            state = sim.step(state, torch.zeros(sim.channels))
+        except wb.SimulationError as fault:
+            return "refused", (time.process_time() - begun) / (k + 1), str(fault)
+        if pierced(np.concatenate([state.position[0].double().numpy(), fixed]), faces):
+            return "pierced", (time.process_time() - begun) / (k + 1), f"step {k}"
+    return "found", (time.process_time() - begun) / count, ""
+
+
+def main() -> None:
+    """Run the scenes and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kinds", nargs="*", help=f"{', '.join(KINDS)}; all without a name")
+    parser.add_argument("--steps", type=float, nargs="*", default=sized(STEPS, STEPS[1:2]), help="lengths of steps [s]")
+    parser.add_argument("--under", nargs="*", default=SUPPORTS, choices=SUPPORTS, help="what is below")
+    options = parser.parse_args()
+    kinds = options.kinds or sized(list(KINDS), ["spike on spike"])
+    rows = ["| below | step [s] | found | refused | pierced | CPU time of a step [ms] |", "|---|---|---|---|---|---|"]
+    for support, dt in itertools.product(options.under, options.steps):
+        ends = {kind: run(kind, support, dt) for kind in kinds}
+        for kind, (end, _, why) in ends.items():
+            if end != "found":
+                print(f"{kind}, {support}, {dt:g} s: {end}: {why}", flush=True)
+        counts = [sum(end == name for end, _, _ in ends.values()) for name in ("found", "refused", "pierced")]
+        ms = 1e3 * np.array([seconds for _, seconds, _ in ends.values()])
+        rows.append(f"| {support} | {dt:g} | {' | '.join(map(str, counts))} | {np.median(ms):.1f} ({ms.max():.0f}) |")
+    print("\n".join(rows))
+
+
+if __name__ == "__main__":
+    main()
