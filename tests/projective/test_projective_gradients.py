@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from scipy.spatial.transform import Rotation
 from soft_bodies import (
     beam,
     beating,
@@ -26,11 +27,15 @@ from soft_bodies import (
 )
 
 from warpbots.gradients import Checkpoints
-from warpbots.scene import Constraint, HalfSpace, Obstacle, Sphere, floor
+from warpbots.scene import Box, Constraint, HalfSpace, Obstacle, Posed, Sphere, floor
 
 pytestmark = pytest.mark.verification
 
 BALL = Obstacle(Sphere((0.04, 0.04, -0.3), 0.3), friction=0.3)
+UP = Rotation.from_euler("yz", [45, 20], degrees=True).as_matrix()
+BAR = Posed(Box((-0.1, -0.2, -0.1), (0.1, 0.2, 0.1)), (0.05, 0.04, -0.001 - 0.1 * 2**0.5), UP)
+RIDGE = Obstacle(BAR, friction=0.3)
+"""A bar with an edge up, between the nodes of a cube."""
 
 
 def slotted(*obstacles):
@@ -73,6 +78,7 @@ CASES = {
     "slides-guided": (lambda: slotted(floor(friction=0.3)), 6, 1e-4),
     "sticks": (lambda: sliding("neo_hookean", (floor(friction=0.9),), (0.2, 0.0, -0.1)), 6, 1e-4),
     "slides-breathing": (lambda: breathing((floor(friction=0.3),), held=False), 6, 1e-4),
+    "ridge": (lambda: sliding("corotated", (RIDGE,), (0.3, 0.1, -0.3)), 6, 1e-4),
     "ball": (lambda: sliding("corotated", (BALL,)), 8, 1e-4),
     "slippery": (lambda: sliding("corotated", (floor(condition="slip"),)), 6, 1e-4),
     "sticky": (lambda: sliding("corotated", (floor(condition="sticky"),)), 6, 1e-4),

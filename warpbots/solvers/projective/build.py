@@ -7,7 +7,7 @@ import warp as wp
 
 from warpbots.actuation_laws import activation
 from warpbots.contact import CODES, coefficients, extra_rest_friction, sampled_surface, signed_distance
-from warpbots.contact.solid import Solids, solids_of, widths
+from warpbots.contact.solid import solids_of, widths
 from warpbots.numerics import real, real_numpy, vector
 from warpbots.scene import (
     Cable,
@@ -33,7 +33,9 @@ from warpbots.solvers.projective.contact.bone_surface import (
     distance_to_body,
     refuse_penetration,
 )
-from warpbots.solvers.projective.contact.surface_samples import SurfaceSamples, surface_samples_of
+from warpbots.solvers.projective.contact.obstacle_edges import ObstacleEdges, is_angular, obstacle_edges_of
+from warpbots.solvers.projective.contact.pair_arrays import CLEARANCE
+from warpbots.solvers.projective.contact.surface_samples import SurfaceSamples, is_thin, surface_samples_of
 from warpbots.solvers.projective.elements.oscillations import growth_of, oscillating, signals, signals_of
 from warpbots.solvers.projective.global_matrix import GlobalMatrices
 from warpbots.solvers.projective.guides import normals_of
@@ -46,6 +48,7 @@ from warpbots.solvers.scene_support import refuse_copies, refuse_flow, refuse_ma
 __all__ = ["build"]
 
 _SAMPLES = 64  # along the longest edge of obstacles without a closed form
+_PIECE = 2.0  # length of pieces of sharp edges of obstacles [mean edges]
 
 
 def build(
@@ -74,6 +77,9 @@ def build(
     skeleton = skeleton_of(scene, mesh, worlds, device)
     obstructed = bool(solids) or collisions
     surfaces = bone_surfaces_of(scene, mesh, cell_size) if obstructed else BoneSurfaces.none()
+    edges = ObstacleEdges.none()
+    if collisions:
+        edges = obstacle_edges_of(scene, _PIECE * mesh.edge, CLEARANCE * mesh.edge)
     _refuse_overlap(scene, mesh, surfaces)
     _refuse_swallowed(scene, surfaces, cell_size)
     if collisions:
@@ -86,7 +92,10 @@ def build(
     def constant(values: np.ndarray, dtype: type = real) -> wp.array:
         return tiled(values, worlds, device, dtype)
 
-    topology = _topology(mesh, surfaces, fixed, guided, model_solids, collisions, skeleton, worlds, device)
+    across = widths(model_solids)[:, 1]
+    if collisions:
+        across[[is_angular(part) for _, part in solids]] = 0.0  # their edges leave nothing to surface samples
+    topology = _topology(mesh, surfaces, edges, across, fixed, guided, collisions, skeleton, worlds, device)
     return ProjectiveModel(
         scene=scene,
         worlds=worlds,
@@ -142,16 +151,16 @@ def build(
 def _topology(
     mesh: Mesh,
     surfaces: BoneSurfaces,
+    edges: ObstacleEdges,
+    across: np.ndarray,
     fixed: np.ndarray,
     guided: dict[int, np.ndarray],
-    solids: Solids,
     collisions: bool,
     skeleton: ArticulatedModel | None,
     worlds: int,
     device: wp.Device,
 ) -> Topology:
     """Who may be in contact, and numbers of everything."""
-    across = widths(solids)[:, 1]
     obstructed = collisions or len(across) > 0
     candidates = _candidates(mesh, surfaces, fixed) if obstructed else np.zeros(0, dtype=int)
     samples = _samples(mesh, surfaces, fixed, across)
@@ -159,13 +168,15 @@ def _topology(
         worlds=worlds,
         nodes=len(mesh),
         vertices=len(surfaces),
+        edge_ends=len(edges),
         freedom=skeleton.robot.freedom if skeleton else 0,
         candidates=len(candidates),
         samples=len(samples),
         solids=len(across),
-        capacity=_room(mesh, surfaces) if collisions else 0,
+        capacity=_room(mesh, surfaces, edges) if collisions else 0,
     )
-    return Topology(mesh, surfaces, fixed, guided, candidates, samples, sizes, device)
+    thin = is_thin(across, mesh.edge)
+    return Topology(mesh, surfaces, edges, fixed, guided, candidates, samples, thin, sizes, device)
 
 
 def _fluid(scene: Scene) -> dict[str, np.ndarray]:
@@ -192,10 +203,10 @@ def _samples(mesh: Mesh, surfaces: BoneSurfaces, fixed: np.ndarray, across: np.n
     return surface_samples_of(np.concatenate([mesh.position, surfaces.position]), faces, bars, across, mesh.edge)
 
 
-def _room(mesh: Mesh, surfaces: BoneSurfaces) -> int:
-    """Room for contacts of pairs: four for every vertex of a surface, and some more."""
+def _room(mesh: Mesh, surfaces: BoneSurfaces, edges: ObstacleEdges) -> int:
+    """Room for contacts of pairs: four for every vertex of a surface, as many for edges of obstacles, and some more."""
     vertices = sum(len(np.unique(part.faces)) for part in mesh.meshes) + len(surfaces)
-    return 64 + 4 * vertices if vertices else 0
+    return 64 + 4 * (vertices + min(len(edges), vertices)) if vertices else 0
 
 
 def _solids(scene: Scene) -> tuple[list[int], list[tuple[int, Shape]]]:

@@ -1,7 +1,7 @@
-"""Points that may be in contact when a step begins: nodes of the state, then vertices of bone surfaces.
+"""Points that may be in contact when a step begins: nodes, vertices of bone surfaces, and ends of edges of obstacles.
 
 The position of a vertex of a bone surface follows from the joint coordinates, and so does its gradient. Its only forces
-are those of its contacts.
+are those of its contacts. Edges of obstacles stay where they are.
 """
 
 import warp as wp
@@ -21,11 +21,35 @@ _vec = vector(3)
 
 
 @wp.kernel
+def gather_nodes_kernel(
+    # model
+    soft_nodes: int,
+    edge_ends: wp.array[_vec],
+    # state
+    x: wp.array[_vec],
+    v: wp.array[_vec],
+    # out
+    x_out: wp.array[_vec],
+    v_out: wp.array[_vec],
+):
+    """Positions and velocities of points where no bone has a surface."""
+    w, i = wp.tid()
+    k = w * (soft_nodes + edge_ends.shape[0]) + i
+    if i < soft_nodes:
+        x_out[k] = x[w * soft_nodes + i]
+        v_out[k] = v[w * soft_nodes + i]
+    else:
+        x_out[k] = edge_ends[i - soft_nodes]
+        v_out[k] = _vec()
+
+
+@wp.kernel
 def gather_kernel(
     # model
     handles: HandleArrays,
     tree: Tree,
     soft_nodes: int,
+    edge_ends: wp.array[_vec],
     # state
     links: Links,
     x: wp.array[_vec],
@@ -34,14 +58,18 @@ def gather_kernel(
     x_out: wp.array[_vec],
     v_out: wp.array[_vec],
 ):
-    """Positions and velocities of points: those of nodes, and of vertices of bone surfaces by their bones."""
+    """Positions and velocities of points: those of vertices of bone surfaces by their bones."""
     w, i = wp.tid()
     k = w * handles.nodes + i
+    first_end = handles.nodes - edge_ends.shape[0]
     if i < soft_nodes:
         x_out[k] = x[w * soft_nodes + i]
         v_out[k] = v[w * soft_nodes + i]
+    elif i >= first_end:
+        x_out[k] = edge_ends[i - first_end]
+        v_out[k] = _vec()
     else:
-        b = handles.bound - handles.nodes + i  # vertices of bone surfaces are the last bound points
+        b = handles.bound - first_end + i  # vertices of bone surfaces are the last bound points
         X = carried_to(handles, tree, links, w, b)
         V = links.twist[w * tree.elements + tree.element[handles.bone[b]]]
         x_out[k] = single(X)
@@ -65,11 +93,11 @@ def clear_kernel(
 
 
 class Points:
-    """Points of all worlds in a step from `state`; without bone surfaces these are its nodes, and nothing runs.
+    """Points of all worlds in a step from `state`; where these are its nodes alone, nothing runs.
 
     Attributes:
         position: Positions [m], shape (worlds * n_points,), with a gradient if the state has one.
-        velocity: Velocities [m/s], shape (worlds * n_points,), without a gradient where bones have surfaces.
+        velocity: Velocities [m/s], shape (worlds * n_points,), without a gradient where there are others than nodes.
     """
 
     def __init__(self, model: ProjectiveModel, state: ProjectiveState, dt: float):
@@ -80,22 +108,26 @@ class Points:
             state: Where the step starts.
             dt: Length of the step [s].
         """
-        self._model, self._vertices = model, model.topology.sizes.vertices
+        self._model, sizes = model, model.topology.sizes
+        self._vertices, self._others = sizes.vertices, sizes.points > sizes.nodes
         self.position, self.velocity = state.position.flatten(), state.velocity.flatten()
-        if not self._vertices:
+        if not self._others:
             return
-        workspace, articulated = model.workspace, model.skeleton.workspace
-        still = ArticulatedState(state.q, state.qd, state.q, state.qd, workspace.bones.previous[1])
-        nodes = self.position, self.velocity
-        self.position, self.velocity = workspace.start
+        nodes, ends = (self.position, self.velocity), model.topology.edge_ends
+        self.position, self.velocity = model.workspace.start
         clear_gradients([self.position])
-        self._handles = model.matrices.of(dt).handles
-        self._pose = poses(model.bones, articulated.at_rest(still))
-        links = articulated.links
-        inputs = [self._handles, model.skeleton.tree, model.topology.sizes.nodes, links]
+        self._each, self._pose = (model.worlds, sizes.points), []
+        self._kernel = gather_kernel if self._vertices else gather_nodes_kernel
+        inputs = [sizes.nodes, ends]
+        if self._vertices:
+            articulated = model.skeleton.workspace
+            still = ArticulatedState(state.q, state.qd, state.q, state.qd, model.workspace.bones.previous[1])
+            self._handles = model.matrices.of(dt).handles
+            self._pose = poses(model.bones, articulated.at_rest(still))
+            inputs = [self._handles, model.skeleton.tree, *inputs, articulated.links]
         self._gather = [*inputs, *nodes, self.position, self.velocity]
         launch_all(self._pose, model.device)
-        launch(gather_kernel, (model.worlds, model.topology.sizes.points), self._gather, [], model.device)
+        launch(self._kernel, self._each, self._gather, [], model.device)
 
     def clear(self, active: wp.array, residual: wp.array) -> None:
         """Begin the sum of the forces on vertices of bone surfaces, or of what replaces them in the adjoint."""
@@ -105,9 +137,10 @@ class Points:
 
     def adjoint(self) -> None:
         """Gradients with respect to the state from those of `position`."""
-        if self._vertices:
-            model, articulated = self._model, self._model.skeleton.workspace
-            launch_all(self._pose, model.device)
-            clear_gradients(articulated.gradients())
-            launch_own_adjoint(gather_kernel, (model.worlds, model.topology.sizes.points), self._gather, model.device)
-            adjoints(self._pose, model.device)
+        if self._others:
+            device = self._model.device
+            launch_all(self._pose, device)
+            if self._vertices:
+                clear_gradients(self._model.skeleton.workspace.gradients())
+            launch_own_adjoint(self._kernel, self._each, self._gather, device)
+            adjoints(self._pose, device)

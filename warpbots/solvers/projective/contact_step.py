@@ -220,7 +220,7 @@ class Contact:
         contacts, x_adj = self._arrays.contacts, self._x.grad
         inputs = [self._model.obstacles, u, contacts, z]
         self._solids(node_contact.adj_obstacles_kernel, inputs, [x_adj, u.grad, _flat_gradient(self._model.friction)])
-        outputs = [x_adj, u.grad, _flat_gradient(self._model.body_friction)]
+        outputs = [x_adj, u.grad, *map(_flat_gradient, (self._model.body_friction, self._model.friction))]
         self._pairs(pairs_adjoint.adj_pairs_kernel, [self._x, u, contacts, z], outputs)
 
 

@@ -110,7 +110,7 @@ class GlobalMatrices:
         rows = len(factor.arrays.node)
         handles = None
         if self.skeleton:
-            handles = handles_of(self.skeleton, mesh, topology.bone_surfaces, A, factor, sizes.stride)
+            handles = handles_of(self.skeleton, mesh, topology.bone_surfaces, A, factor, sizes)
         return GlobalMatrix(
             factor=factor,
             stiff=stiff,
@@ -129,7 +129,8 @@ class GlobalMatrices:
         mean = factor.diagonal.mean()  # a node without elements, bound to a bone, has no stiffness of its own
         bone = self.topology.bone_surfaces.bone
         mass = self.skeleton.mass.numpy()[0][bone] if len(bone) else np.zeros(0)
-        return np.append(np.where(factor.diagonal > 0.0, factor.diagonal, mean), mean + mass / dt**2)
+        ends = np.full(self.topology.sizes.edge_ends, mean)
+        return np.concatenate([np.where(factor.diagonal > 0.0, factor.diagonal, mean), mean + mass / dt**2, ends])
 
 
 def _rotation(topology: Topology, A: csc_matrix) -> RotationArrays:
@@ -145,7 +146,7 @@ def _rotation(topology: Topology, A: csc_matrix) -> RotationArrays:
     rotation = RotationArrays()
     rotation.count, rotation.nodes, rotation.stride = count, sizes.nodes, sizes.stride
     for name, values, dtype in (
-        ("body", np.append(body, np.full(sizes.vertices, -1)), int),
+        ("body", np.append(body, np.full(sizes.points - sizes.nodes, -1)), int),
         ("member", member, int),
         ("first", np.searchsorted(body[member], np.arange(count + 1)), int),
         ("row", rows.indptr, int),

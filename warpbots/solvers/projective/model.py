@@ -20,8 +20,7 @@ from warpbots.solvers.law_groups import LawGroup
 from warpbots.solvers.places import Places
 from warpbots.solvers.projective.contact.bone_surface import body_of, never_in_contact
 from warpbots.solvers.projective.contact.node_contact import ObstacleArrays
-from warpbots.solvers.projective.contact.pair_arrays import PairArrays
-from warpbots.solvers.projective.contact.surface_samples import is_thin
+from warpbots.solvers.projective.contact.pair_arrays import CLEARANCE, PairArrays
 from warpbots.solvers.projective.contact.surface_search import PAIRS
 from warpbots.solvers.projective.elements.element import Kind
 from warpbots.solvers.projective.global_matrix import GlobalMatrices
@@ -36,8 +35,6 @@ __all__ = ["SKELETON", "NodalState", "ProjectiveModel", "ProjectiveState", "Skel
 
 _ANY = (-float("inf"), float("inf"))
 _POSITIVE = (0.0, float("inf"))
-_CLEARANCE = 0.01
-"""Distance that soft surfaces keep [mean edges]."""
 _MARGIN = 0.25
 """How much further apart they are where one search is enough [mean edges]; less than the distance of neighbours."""
 
@@ -341,9 +338,9 @@ class ProjectiveModel(ArrayModel):
             self.extra,
         )
         obstacles.friction = self.friction.flatten()
-        thinnest, across = widths(self.solids).T
+        thinnest = widths(self.solids)[:, 0]
         obstacles.thinnest = wp.array(thinnest.astype(real_numpy), dtype=real, device=self.device)
-        obstacles.thin = wp.array(is_thin(across, self.matter.edge).astype(np.int32), dtype=int, device=self.device)
+        obstacles.thin = wp.array(self.topology.thin.astype(np.int32), dtype=int, device=self.device)
         return obstacles
 
     @functools.cached_property
@@ -356,14 +353,19 @@ class ProjectiveModel(ArrayModel):
         """Surfaces that may be in contact as a Warp struct."""
         pairs, surfaces, sizes = PairArrays(), self.topology.bone_surfaces, self.topology.sizes
         pairs.nodes, pairs.stride, pairs.capacity = sizes.points, sizes.stride, sizes.capacity
-        pairs.clearance, pairs.margin = _CLEARANCE * self.matter.edge, _MARGIN * self.matter.edge
+        pairs.clearance, pairs.margin = CLEARANCE * self.matter.edge, _MARGIN * self.matter.edge
         attached = never_in_contact(self.scene, self.matter, surfaces)
-        pairs.bodies = len(attached)
+        pairs.movers, obstacles = len(attached), len(self.scene.obstacles)
+        pairs.bodies = pairs.movers + obstacles
+        attached = np.pad(attached, (0, obstacles))
+        attached[pairs.movers :, pairs.movers :] = True
         numbers = body_of(self.scene, self.matter, surfaces)
+        numbers = np.append(numbers, pairs.movers + self.topology.obstacle_edges.obstacle)
         pairs.body, pairs.attached = (
             wp.array(a.reshape(-1).astype(np.int32), dtype=int, device=self.device) for a in (numbers, attached)
         )
-        pairs.friction = self.body_friction.flatten()
+        pairs.friction, pairs.obstacle_friction = self.body_friction.flatten(), self.friction.flatten()
+        pairs.condition = self.condition
         for name in ("vertex", "face", "edge"):
             setattr(pairs, name, getattr(self.topology.surface, name))
         for name in PAIRS:

@@ -5,8 +5,7 @@ import dataclasses
 import numpy as np
 import warp as wp
 
-from warpbots.scene import RigidBody, SoftBody
-from warpbots.solvers.projective.contact.bone_surface import body_of
+from warpbots.scene import Obstacle, RigidBody, SoftBody
 from warpbots.solvers.projective.model import ProjectiveModel
 
 __all__ = ["StepReport", "report_of", "where_embedded", "where_lost"]
@@ -68,7 +67,7 @@ def report_of(model: ProjectiveModel, dt: float, tolerance: float) -> StepReport
         residual=np.linalg.norm(residual, axis=-1).max(axis=1, initial=0.0),
         contacts=contacts,
         contact_force=force[:, :nodes],
-        bone_force=bones @ force[:, nodes:],
+        bone_force=bones @ force[:, nodes : nodes + topology.sizes.vertices],
     )
 
 
@@ -128,17 +127,18 @@ def where_embedded(model: ProjectiveModel, w: int, position: np.ndarray) -> str:
     )
 
 
-def _bodies(model: ProjectiveModel) -> list[SoftBody | RigidBody]:
-    return [*model.scene.soft, *(model.scene.rigid[k] for k in model.topology.bone_surfaces.bones)]
+def _bodies(model: ProjectiveModel) -> list[SoftBody | RigidBody | Obstacle]:
+    bones = (model.scene.rigid[k] for k in model.topology.bone_surfaces.bones)
+    return [*model.scene.soft, *bones, *model.scene.obstacles]
 
 
 def _numbers(model: ProjectiveModel) -> np.ndarray:
-    return body_of(model.scene, model.matter, model.topology.bone_surfaces)
+    return model.pairs.body.numpy()
 
 
 def _place(model: ProjectiveModel, w: int, position: np.ndarray, points: np.ndarray) -> str:
     """The mean of some points before a step."""
-    if len(model.topology.bone_surfaces):
+    if model.topology.sizes.points > model.topology.sizes.nodes:
         position = model.workspace.start[0].numpy().reshape(model.worlds, -1, 3)[w]
     return "(" + ", ".join(f"{c:.4g}" for c in position[points].mean(axis=0)) + ")"
 

@@ -7,8 +7,9 @@ import numpy as np
 import warp as wp
 from scipy.sparse import coo_matrix, csr_matrix
 
-from warpbots.numerics import real, real_numpy
+from warpbots.numerics import real, real_numpy, vector
 from warpbots.solvers.projective.contact.bone_surface import BoneSurfaces
+from warpbots.solvers.projective.contact.obstacle_edges import ObstacleEdges
 from warpbots.solvers.projective.contact.surface_samples import SurfaceSamples
 from warpbots.solvers.projective.contact.surface_search import Surface
 from warpbots.solvers.projective.elements.element import Kind, Place, pairs
@@ -28,13 +29,15 @@ def constant_array(values: np.ndarray, dtype: type, device: wp.Device) -> wp.arr
 class Sizes:
     """Numbers of things in one world.
 
-    An iterate consists of the displacements of points (nodes, then vertices of bone surfaces), the displacements of the
-    joints, and the forces of contacts (with solids, then of pairs).
+    An iterate consists of the displacements of points (nodes, vertices of bone surfaces, and ends of edges of
+    obstacles, which never move), the displacements of the joints, and the forces of contacts (with solids, then of
+    pairs).
 
     Attributes:
         worlds: Number of worlds.
         nodes: Nodes.
         vertices: Vertices of bone surfaces.
+        edge_ends: Ends of sharp edges of obstacles.
         freedom: Velocities of the joints.
         candidates: Points that may be in contact.
         samples: Surface samples that may be in contact with thin solids.
@@ -45,6 +48,7 @@ class Sizes:
     worlds: int
     nodes: int
     vertices: int
+    edge_ends: int
     freedom: int
     candidates: int
     samples: int
@@ -53,8 +57,8 @@ class Sizes:
 
     @property
     def points(self) -> int:
-        """Nodes and vertices of bone surfaces."""
-        return self.nodes + self.vertices
+        """Nodes, vertices of bone surfaces, and ends of edges of obstacles."""
+        return self.nodes + self.vertices + self.edge_ends
 
     @property
     def contact_points(self) -> int:
@@ -89,20 +93,24 @@ class Topology:
     Attributes:
         mesh: All soft bodies of one world.
         bone_surfaces: Surfaces of bones outside of their soft bodies.
+        obstacle_edges: Sharp edges of obstacles.
         fixed: Which nodes are fixed, shape (n_nodes,), bool.
         guided: Normals of nodes that are held to lines or planes, by node, each of shape (1 or 2, 3).
         candidates: Points that may be in contact, shape (n,).
         samples: Surface samples that may be in contact with thin solids.
+        thin: Which solids these are, shape (n_solids,), bool.
         sizes: Numbers of things.
         device: Device of the arrays.
     """
 
     mesh: Mesh
     bone_surfaces: BoneSurfaces
+    obstacle_edges: ObstacleEdges
     fixed: np.ndarray
     guided: dict[int, np.ndarray]
     candidates: np.ndarray
     samples: SurfaceSamples
+    thin: np.ndarray
     sizes: Sizes
     device: wp.Device
 
@@ -218,12 +226,18 @@ class Topology:
     @functools.cached_property
     def position(self) -> np.ndarray:
         """Points at rest [m], shape (n_points, 3)."""
-        return np.concatenate([self.mesh.position, self.bone_surfaces.position])
+        return np.concatenate([self.mesh.position, self.bone_surfaces.position, self.obstacle_edges.position])
 
     @functools.cached_property
     def surface(self) -> Surface:
-        """Vertices, faces and edges of all bodies."""
-        return Surface.of(self.faces, self.device)
+        """Vertices, faces and edges of all bodies, and edges of obstacles."""
+        first = self.sizes.nodes + self.sizes.vertices
+        return Surface.of(self.faces, self.obstacle_edges.edges + first, self.device)
+
+    @functools.cached_property
+    def edge_ends(self) -> wp.array:
+        """Ends of edges of obstacles [m], shape (edge_ends,)."""
+        return self._array(self.obstacle_edges.position, vector(3))
 
 
 def _grouped(key: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -72,7 +72,7 @@ def skeleton_of(scene: Scene, mesh: object, worlds: int, device: wp.Device) -> A
 
 
 def handles_of(
-    skeleton: ArticulatedModel, mesh: object, bone_surfaces: BoneSurfaces, A: csc_matrix, factor: Factor, stride: int
+    skeleton: ArticulatedModel, mesh: object, bone_surfaces: BoneSurfaces, A: csc_matrix, factor: Factor, sizes: object
 ) -> HandleArrays:
     """Bones as handles of all nodes, and of the vertices of their surfaces.
 
@@ -82,9 +82,10 @@ def handles_of(
         bone_surfaces: Surfaces of bones outside of their soft bodies.
         A: Matrix of the global step [N/m], shape (n_nodes, n_nodes).
         factor: Its factors for nodes that are neither fixed nor bound.
-        stride: Entries of an iterate of one world.
+        sizes: Numbers of things in one world, `Sizes`.
     """
-    bones, bone_of = len(skeleton.scene.rigid), np.append(mesh.bone, bone_surfaces.bone)
+    bones, ends = len(skeleton.scene.rigid), np.full(sizes.edge_ends, -1)
+    bone_of = np.concatenate([mesh.bone, bone_surfaces.bone, ends])
     nodes, bound = len(bone_of), np.flatnonzero(bone_of >= 0)
     bone, position = bone_of[bound], np.concatenate([mesh.position, bone_surfaces.position])[bound]
     center = np.array([b.position for b in skeleton.scene.rigid])[bone]
@@ -96,7 +97,7 @@ def handles_of(
     follow = weight[: len(mesh)]
     follow[factor.free] = -factor.lu.solve(A[factor.free] @ follow)
     handles, device = HandleArrays(), skeleton.device
-    handles.nodes, handles.stride, handles.freedom = nodes, stride, skeleton.robot.freedom
+    handles.nodes, handles.stride, handles.freedom = nodes, sizes.stride, skeleton.robot.freedom
     handles.handles, handles.bound = 4 * bones, len(bound)
     handles.bone_of, handles.node, handles.bone = (
         wp.array(a.astype(np.int32), dtype=int, device=device) for a in (bone_of, bound, bone)

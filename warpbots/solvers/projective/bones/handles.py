@@ -53,7 +53,7 @@ _vec = vector(3)
 class HandleArrays:
     """Handles, the same in all worlds.
 
-    nodes: Points of one world: nodes, then vertices of bone surfaces.
+    nodes: Points of one world: nodes, vertices of bone surfaces, and ends of edges of obstacles.
     stride: Entries of an iterate of one world.
     freedom: Number of velocities of joints.
     handles: Number of handles, four for each bone.

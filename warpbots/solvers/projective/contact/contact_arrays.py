@@ -14,10 +14,12 @@ _vec4 = vector(4)
 class ContactTopology:
     """Who may be in contact, the same in all worlds.
 
-    nodes: Points of one world: nodes, then vertices of bone surfaces. first: Entry of the first contact in an iterate
-    of one world. stride: Entries of an iterate of one world. contacts: Room for contacts of one world: of nodes with
-    solids, then of surface samples with solids, then of pairs. solids: Contacts with solids among them. point: Nodes of
-    points that may be in contact with solids: one node, or the corners of a surface sample, -1 for none,
+    nodes: Points of one world: nodes, vertices of bone surfaces, and ends of edges of obstacles.
+    first: Entry of the first contact in an iterate of one world.
+    stride: Entries of an iterate of one world.
+    contacts: Room for contacts of one world: of nodes with solids, of surface samples with solids, and of pairs.
+    solids: Contacts with solids among them.
+    point: Nodes of points that may be in contact with solids: a node, or the corners of a surface sample, -1 for none,
         shape (points,).
     share: Their weights [1], shape (points,).
     node: Points that may be in contact, shape (n,).
@@ -55,8 +57,9 @@ class ContactArrays:
     node: Nodes of a contact, -1 for none.
     weight: Their weights a_k [1].
     distance: Distance phi at the end of the step [m].
+    slope: Its derivative along the normal for a solid [1].
     normal: Outward normal n there [1].
-    curvature: Its derivative for a solid [1/m].
+    curvature: Its derivative for a solid, transposed [1/m].
     condition: Code of the condition.
     friction: Coulomb coefficient [1].
     extra: Coefficient of static friction minus that of sliding friction [1].
@@ -85,6 +88,7 @@ class ContactArrays:
     node: wp.array[wp.vec4i]
     weight: wp.array[_vec4]
     distance: wp.array[real]
+    slope: wp.array[real]
     normal: wp.array[_vec]
     curvature: wp.array[_mat]
     condition: wp.array[int]

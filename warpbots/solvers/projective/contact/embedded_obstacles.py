@@ -27,21 +27,21 @@ def deepest(obstacles: ObstacleArrays, s: int, a: _vec, b: _vec, c: _vec, ua: _v
     way = wp.max(wp.length(ua), wp.max(wp.length(ub), wp.length(uc)))
     middle = _THIRD * (a + b + c)
     on = _THIRD * (ua + ub + uc)
-    d, _n, _C = distance_to(obstacles, s, wp.vec3d(middle + on))
+    d, _slope, _n, _C = distance_to(obstacles, s, wp.vec3d(middle + on))
     depth = _ZERO
     if d <= size + way:
         parts = wp.clamp(int(wp.ceil(real(4.0) * size / thin)), _COARSE, _FINE)
         times = wp.clamp(int(wp.ceil(real(4.0) * way / thin)), 1, _TIMES)
         for m in range(times):
             share = _ONE - real(m) / real(times)
-            d, _n, _C = distance_to(obstacles, s, wp.vec3d(middle + share * on))
+            d, _slope, _n, _C = distance_to(obstacles, s, wp.vec3d(middle + share * on))
             if d <= size + way / real(times):
                 for i in range(parts + 1):
                     for j in range(parts + 1 - i):
                         v = real(i) / real(parts)
                         w = real(j) / real(parts)
                         x = a + v * (b - a) + w * (c - a) + share * (ua + v * (ub - ua) + w * (uc - ua))
-                        d, _n, _C = distance_to(obstacles, s, wp.vec3d(x))
+                        d, _slope, _n, _C = distance_to(obstacles, s, wp.vec3d(x))
                         depth = wp.max(depth, -d)
     return depth
 

@@ -3,7 +3,7 @@
 import warp as wp
 
 from warpbots.contact import CODES
-from warpbots.contact.solid import Solids, solid_distance
+from warpbots.contact.solid import SAMPLED, Solids, solid_distance
 from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
 from warpbots.solvers.projective.contact.coulomb_law import law
@@ -53,16 +53,24 @@ class ObstacleArrays:
 
 @wp.func
 def distance_to(obstacles: ObstacleArrays, s: int, y: wp.vec3d):
-    """Distance, normal and curvature of a solid at a point, in double precision: small forces need small distances."""
+    """Distance, its slope, normal and curvature of a solid at a point; small forces need double precision.
+
+    The gradient of the distance is the slope times the normal; where samples are too coarse, the slope is not 1.
+    """
     R = obstacles.solid.rotation[s]
     d, n, C = solid_distance(obstacles.solid, 0, s, wp.transpose(R) @ (y - obstacles.solid.position[s]))
     n = R @ n
     C = R @ C @ wp.transpose(R)
+    slope = wp.float64(1.0)
+    if obstacles.solid.kind[s] == SAMPLED:
+        slope = wp.length(n)
+        n = n / slope
+        C = C @ (wp.identity(n=3, dtype=wp.float64) - wp.outer(n, n)) / slope
     K = _mat()
     for i in range(3):
         for j in range(3):
             K[i, j] = real(C[i, j])
-    return real(d), _vec(real(n[0]), real(n[1]), real(n[2])), K
+    return real(d), real(slope), _vec(real(n[0]), real(n[1]), real(n[2])), K
 
 
 @wp.struct
@@ -72,6 +80,7 @@ class SolidContact:
     u: Displacement of its point [m].
     normal: Outward normal n [1].
     distance: Distance phi [m].
+    slope: Its derivative along n [1].
     lam: Force lambda [N].
     own: The w of its law [m/N].
     skin: Compliance c of the contact itself [m/N].
@@ -84,6 +93,7 @@ class SolidContact:
     u: _vec
     normal: _vec
     distance: real
+    slope: real
     lam: _vec
     own: real
     skin: real
@@ -100,6 +110,7 @@ def solid_contact(contacts: ContactArrays, u: _vec, lam: _vec, k: int):
     c.u = u
     c.normal = contacts.normal[k]
     c.distance = contacts.distance[k]
+    c.slope = contacts.slope[k]
     c.lam = lam
     c.own = contacts.own[k]
     c.skin = contacts.skin[k]
@@ -153,8 +164,8 @@ def begin_obstacles_kernel(
     for s in range(obstacles.solids):
         k = first + s
         o = obstacles.obstacle[s]
-        d, _n, _C = distance_to(obstacles, s, here)
-        e, _n, _C = distance_to(obstacles, s, ahead)
+        d, _slope, _n, _C = distance_to(obstacles, s, here)
+        e, _slope, _n, _C = distance_to(obstacles, s, ahead)
         if wp.min(d, e) <= near:
             count += 1
         contacts_out.closed[k] = wp.where(d <= closed, 1, 0)
@@ -200,8 +211,9 @@ def evaluate_obstacles_kernel(
             j = w * topology.stride + node[q]
             end = wp.vec3d(x[w * topology.nodes + node[q]]) + wp.vec3d(at(z, j) + at(f, j))
             y += wp.float64(contacts_out.weight[k][q]) * end
-    d, n, C = distance_to(obstacles, c % obstacles.solids, y)
+    d, slope, n, C = distance_to(obstacles, c % obstacles.solids, y)
     contacts_out.distance[k] = d
+    contacts_out.slope[k] = slope
     contacts_out.normal[k] = n
     contacts_out.curvature[k] = C
     lam = at(z, w * topology.stride + topology.first + c)
@@ -241,7 +253,7 @@ def differentiate_obstacles_kernel(
         T = _vec()
         T[r] = real(1.0)
         _T, by = wp.grad(solid_law)(T, contact)
-        row = by.u + contacts_out.curvature[k] @ by.normal + by.distance * contact.normal
+        row = by.u + contacts_out.curvature[k] @ by.normal + by.distance * contact.slope * contact.normal
         for i in range(3):
             B[r, i] = row[i]
             L[r, i] = by.lam[i]
@@ -295,7 +307,7 @@ def adj_obstacles_kernel(
     i = w * topology.stride + topology.first + c
     contact = solid_contact(contacts, displacement_of(topology, contacts, z, w, k), at(z, i), k)
     _T, by = wp.grad(solid_law)(at(adjoint, i), contact)
-    x_adj = contacts.curvature[k] @ by.normal + by.distance * contact.normal
+    x_adj = contacts.curvature[k] @ by.normal + by.distance * contact.slope * contact.normal
     for q in range(3):
         node = contacts.node[k][q]
         if node >= 0:

@@ -4,9 +4,11 @@ import warp as wp
 
 from warpbots.numerics import real, vector
 
-__all__ = ["EDGES", "FACE", "HELD", "NONE", "HitArrays", "PairArrays"]
+__all__ = ["CLEARANCE", "EDGES", "FACE", "HELD", "NONE", "HitArrays", "PairArrays", "obstacle_of"]
 
 _vec, _vec4 = vector(3), vector(4)
+CLEARANCE = 0.01
+"""Distance that surfaces keep [mean edges]."""
 NONE, FACE, EDGES, HELD = (wp.constant(k) for k in range(4))
 
 
@@ -14,7 +16,7 @@ NONE, FACE, EDGES, HELD = (wp.constant(k) for k in range(4))
 class PairArrays:
     """Surfaces, and pairs that are contacts in this step; arrays that differ between worlds hold all worlds in one row.
 
-    nodes: Points of one world: nodes, then vertices of bone surfaces.
+    nodes: Points of one world: nodes, vertices of bone surfaces, and ends of edges of obstacles.
     stride: Entries of an iterate of one world.
     capacity: Room for pairs of one world.
     clearance: Distance that surfaces keep [m].
@@ -23,9 +25,12 @@ class PairArrays:
     face: Points of the faces, shape (faces,).
     edge: Points of the edges, shape (edges,).
     body: Body of a point, shape (nodes,).
-    bodies: Bodies of one world: soft ones, then bones with a surface of their own.
+    bodies: Bodies of one world: soft ones, bones with a surface of their own, and obstacles.
+    movers: Those that are no obstacles.
     attached: 1 for two bodies that are never in contact, row by row, shape (bodies * bodies,).
-    friction: Coulomb coefficient of a body [1], shape (worlds * bodies,).
+    friction: Coulomb coefficient of a body that is no obstacle [1], shape (worlds * movers,).
+    obstacle_friction: Coulomb coefficient of an obstacle [1], shape (worlds * obstacles,).
+    condition: Code of the condition of an obstacle, shape (obstacles,).
     count: Pairs of a world, those without room included, shape (worlds,).
     kind: Kind of a pair, shape (worlds * capacity,).
     node: Its nodes: a vertex and those of a face, or those of two edges, shape (worlds * capacity,).
@@ -44,14 +49,23 @@ class PairArrays:
     edge: wp.array[wp.vec2i]
     body: wp.array[int]
     bodies: int
+    movers: int
     attached: wp.array[int]
     friction: wp.array[real]
+    obstacle_friction: wp.array[real]
+    condition: wp.array[int]
     count: wp.array[int]
     kind: wp.array[int]
     node: wp.array[wp.vec4i]
     side: wp.array[real]
     normal: wp.array[_vec]
     weight: wp.array[_vec4]
+
+
+@wp.func
+def obstacle_of(pairs: PairArrays, node: wp.vec4i):
+    """The obstacle of a pair, -1 for two bodies."""
+    return wp.max(wp.max(pairs.body[node[0]], pairs.body[node[3]]) - pairs.movers, -1)
 
 
 @wp.struct

@@ -6,7 +6,7 @@ from warpbots.contact import CODES
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
 from warpbots.solvers.projective.contact.coulomb_law import law
-from warpbots.solvers.projective.contact.pair_arrays import HELD, NONE, PairArrays
+from warpbots.solvers.projective.contact.pair_arrays import HELD, NONE, PairArrays, obstacle_of
 from warpbots.solvers.projective.contact.pair_geometry import pair_geometry
 from warpbots.solvers.projective.elements.element import at
 
@@ -106,6 +106,19 @@ def ends_of(pairs: PairArrays, x: wp.array[_vec], z: wp.array[NODE], w: int, i: 
     return x[n + i[0]] + ua, x[n + i[1]] + ub, x[n + i[2]] + uc, x[n + i[3]] + ud
 
 
+@wp.func
+def friction_of(pairs: PairArrays, w: int, i: wp.vec4i):
+    """Coulomb coefficient of a pair: the mean of both bodies, or that of an obstacle, 0 for one without friction."""
+    o = obstacle_of(pairs, i)
+    mu = real(0.0)
+    if o < 0:
+        first = w * pairs.movers
+        mu = real(0.5) * (pairs.friction[first + pairs.body[i[0]]] + pairs.friction[first + pairs.body[i[3]]])
+    elif pairs.condition[o] == _FRICTION:
+        mu = pairs.obstacle_friction[w * pairs.condition.shape[0] + o]
+    return mu
+
+
 @wp.kernel(enable_backward=False)
 def evaluate_pairs_kernel(
     # model
@@ -138,13 +151,12 @@ def evaluate_pairs_kernel(
     end += weight[2] * (c + at(f, s + i[2])) + weight[3] * (d + at(f, s + i[3]))
     phi = wp.dot(normal, end) - pairs.clearance
     lam = at(z, s + topology.first + first + p)
-    other = pairs.friction[w * pairs.bodies + pairs.body[i[3]]]
     contacts_out.node[k] = i
     contacts_out.weight[k] = weight
     contacts_out.distance[k] = phi
     contacts_out.normal[k] = normal
     contacts_out.condition[k] = _FRICTION
-    contacts_out.friction[k] = real(0.5) * (pairs.friction[w * pairs.bodies + pairs.body[i[0]]] + other)
+    contacts_out.friction[k] = friction_of(pairs, w, i)
     contacts_out.extra[k] = real(0.0)
     contacts_out.closed[k] = 0
     contacts_out.listed[k] = int(phi < real(0.0) or wp.dot(lam, lam) > real(0.0))

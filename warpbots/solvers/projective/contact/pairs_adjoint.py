@@ -2,9 +2,10 @@
 
 import warp as wp
 
+from warpbots.contact import CODES
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
-from warpbots.solvers.projective.contact.pair_arrays import PairArrays
+from warpbots.solvers.projective.contact.pair_arrays import PairArrays, obstacle_of
 from warpbots.solvers.projective.contact.pairs import motion_of, pair_at, pair_law, pair_work
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.elements.nodes import packed
@@ -12,6 +13,7 @@ from warpbots.solvers.projective.elements.nodes import packed
 __all__ = ["adj_pairs_kernel", "differentiate_pairs_kernel", "pull_pairs_kernel"]
 
 _vec = vector(3)
+_FRICTION = wp.constant(CODES["friction"])
 
 
 @wp.kernel(enable_backward=False)
@@ -99,6 +101,7 @@ def adj_pairs_kernel(
     x_adj_out: wp.array[_vec],
     u_adj_out: wp.array[NODE],
     friction_adj_out: wp.array[real],
+    obstacle_friction_adj_out: wp.array[real],
 ):
     """Gradients with respect to the start of nodes, displacements of fixed ones, and friction."""
     w, p = wp.tid()
@@ -121,6 +124,10 @@ def adj_pairs_kernel(
     wp.atomic_add(u_adj_out, s + i[1], packed(by_law.b + by_motion.b + by_work.b))
     wp.atomic_add(u_adj_out, s + i[2], packed(by_law.c + by_motion.c + by_work.c))
     wp.atomic_add(u_adj_out, s + i[3], packed(by_law.d + by_motion.d + by_work.d))
-    if friction_adj_out:
-        wp.atomic_add(friction_adj_out, w * pairs.bodies + pairs.body[i[0]], real(0.5) * by_law.friction)
-        wp.atomic_add(friction_adj_out, w * pairs.bodies + pairs.body[i[3]], real(0.5) * by_law.friction)
+    o = obstacle_of(pairs, i)
+    if o >= 0:
+        if obstacle_friction_adj_out and pairs.condition[o] == _FRICTION:
+            wp.atomic_add(obstacle_friction_adj_out, w * pairs.condition.shape[0] + o, by_law.friction)
+    elif friction_adj_out:
+        wp.atomic_add(friction_adj_out, w * pairs.movers + pairs.body[i[0]], real(0.5) * by_law.friction)
+        wp.atomic_add(friction_adj_out, w * pairs.movers + pairs.body[i[3]], real(0.5) * by_law.friction)

@@ -31,16 +31,16 @@ class Surface:
     edge: wp.array
 
     @classmethod
-    def of(cls, faces: np.ndarray, device: wp.Device) -> "Surface":
-        """Surfaces with these faces, shape (n, 3)."""
+    def of(cls, faces: np.ndarray, alone: np.ndarray, device: wp.Device) -> "Surface":
+        """Surfaces with these faces, shape (n, 3), and edges without faces, shape (m, 2)."""
         faces = faces.astype(np.int32)
         edges = np.unique(
             np.sort(np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]), axis=1), axis=0
         )
         return cls(
-            wp.array(np.unique(faces), dtype=int, device=device),
+            wp.array(np.append(np.unique(faces), np.unique(alone)).astype(np.int32), dtype=int, device=device),
             wp.array(faces, dtype=wp.vec3i, device=device),
-            wp.array(edges, dtype=wp.vec2i, device=device),
+            wp.array(np.append(edges, alone, axis=0).astype(np.int32), dtype=wp.vec2i, device=device),
         )
 
 

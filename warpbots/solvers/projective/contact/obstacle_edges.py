@@ -1,0 +1,169 @@
+"""Sharp edges and corners of obstacles, on the host: what can be inside a face whose corners are outside.
+
+Where nodes are outside of a solid, a face can only be entered by an edge or a corner of it that sticks out. These are
+points and edges like those of bodies: contacts know of them, and they never move. They are as far under all faces of
+the solid as contacts keep surfaces away from them, so that a body may rest on these faces; edges thus count as rounded.
+"""
+
+import dataclasses
+import functools
+import itertools
+
+import numpy as np
+
+from warpbots.scene import Box, Cylinder, Posed, Scene, Shape, TriangleMesh
+
+__all__ = ["ObstacleEdges", "is_angular", "obstacle_edges_of", "sharp_edges"]
+
+_SHARP = np.cos(np.radians(25.0))
+"""Cosine of the angle between two faces from which their edge is sharp; round surfaces have none."""
+_PLANE = np.cos(np.radians(1.0))
+"""The same above which two faces are one."""
+_FLAT = 1e-3
+"""Relative eigenvalue of the sum of n n^T below which the faces at a vertex have a common direction."""
+_AROUND, _MOST = 12, 64
+"""Least number of parts of a rim, and largest of any edge."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ObstacleEdges:
+    """Sharp convex edges and corners of all obstacles of a scene.
+
+    Attributes:
+        position: Their ends [m], shape (n, 3).
+        obstacle: Index of the obstacle of each end, ascending, shape (n,).
+        edges: Ends of the edges, shape (m, 2).
+    """
+
+    position: np.ndarray
+    obstacle: np.ndarray
+    edges: np.ndarray
+
+    @classmethod
+    def none(cls) -> "ObstacleEdges":
+        """No obstacle has an edge."""
+        return cls(np.zeros((0, 3)), np.zeros(0, dtype=int), np.zeros((0, 2), dtype=int))
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+def obstacle_edges_of(scene: Scene, piece: float, radius: float) -> ObstacleEdges:
+    """Sharp edges of the boxes, cylinders and meshes among the obstacles.
+
+    Args:
+        scene: Has the obstacles.
+        piece: Length into which long edges are cut [m].
+        radius: Radius to which they are rounded [m]: their distance from the faces beside them, inwards.
+    """
+    parts, first = [ObstacleEdges.none()], 0
+    for k, obstacle in enumerate(scene.obstacles):
+        for shape in getattr(obstacle.shape, "shapes", (obstacle.shape,)):
+            x, inward, edges = sharp_edges(shape, piece)
+            x, edges = _cut(x + radius * inward, edges, piece)
+            parts.append(ObstacleEdges(x, np.full(len(x), k), edges + first))
+            first += len(x)
+    fields = [f.name for f in dataclasses.fields(ObstacleEdges)]
+    return ObstacleEdges(*(np.concatenate([getattr(p, name) for p in parts]) for name in fields))
+
+
+@functools.singledispatch
+def sharp_edges(shape: Shape, piece: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sharp convex edges of a solid; round ones have none.
+
+    Args:
+        shape: The solid.
+        piece: Length of the parts of a curved edge [m].
+
+    Returns:
+        Ends of the edges [m], shape (n, 3); ways from there that lead 1 m under all faces beside them [1], shape
+        (n, 3); and the edges between them, shape (m, 2).
+    """
+    return np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 2), dtype=int)
+
+
+@sharp_edges.register
+def _(shape: Posed, piece: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    x, inward, edges = sharp_edges(shape.shape, piece)
+    R = np.array(shape.rotation)
+    return x @ R.T + np.array(shape.translation), inward @ R.T, edges
+
+
+@sharp_edges.register
+def _(shape: Box, piece: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    at = np.array(list(itertools.product((0, 1), repeat=3)))
+    x = np.where(at, shape.upper, shape.lower)
+    edges = np.argwhere(np.triu(np.abs(at[:, None] - at).sum(axis=2) == 1))
+    return x, 1.0 - 2.0 * at, edges
+
+
+@sharp_edges.register
+def _(shape: Cylinder, piece: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The rims of both ends, on the true circles."""
+    start, end = np.array(shape.start, float), np.array(shape.end, float)
+    axis = (end - start) / np.linalg.norm(end - start)
+    first = np.cross(axis, np.eye(3)[np.abs(axis).argmin()])
+    first /= np.linalg.norm(first)
+    count = int(np.clip(np.ceil(2.0 * np.pi * shape.radius / piece), _AROUND, _MOST))
+    angle = 2.0 * np.pi * np.arange(count)[:, None] / count
+    out = np.cos(angle) * first + np.sin(angle) * np.cross(axis, first)
+    here = np.arange(count)
+    rim = np.stack([here, np.roll(here, -1)], axis=1)
+    x = np.concatenate([start + shape.radius * out, end + shape.radius * out])
+    return x, np.concatenate([axis - out, -axis - out]), np.concatenate([rim, rim + count])
+
+
+@functools.singledispatch
+def is_angular(shape: Shape) -> bool:
+    """Whether all that sticks out of a solid are sharp edges, so that nothing else of it can enter a face."""
+    return isinstance(shape, Box)
+
+
+@is_angular.register
+def _(shape: Posed) -> bool:
+    return is_angular(shape.shape)
+
+
+@is_angular.register
+def _(shape: TriangleMesh) -> bool:
+    _, _, rise, cosine = _folds(shape)
+    return not ((rise < 0.0) & (cosine >= _SHARP) & (cosine < _PLANE)).any()
+
+
+def _folds(shape: TriangleMesh) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Normals of the faces, edges, and at each of these the rise of one face above the other and their cosine."""
+    vertices, faces = shape.vertices, shape.faces
+    corner = vertices[faces]
+    normal = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
+    normal = normal / np.linalg.norm(normal, axis=1, keepdims=True)
+    sides = np.sort(np.stack([faces, np.roll(faces, -1, axis=1)], axis=2).reshape(-1, 2), axis=1)
+    edges, number = np.unique(sides, axis=0, return_inverse=True)
+    one, other = (np.argsort(number.reshape(-1), kind="stable").reshape(-1, 2) // 3).T  # the two faces of each edge
+    rise = (normal[one] * (corner[other].mean(axis=1) - vertices[edges[:, 0]])).sum(axis=1)
+    return normal, edges, rise, (normal[one] * normal[other]).sum(axis=1)
+
+
+@sharp_edges.register
+def _(shape: TriangleMesh, piece: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    vertices, faces = shape.vertices, shape.faces
+    normal, edges, rise, cosine = _folds(shape)
+    edges = edges[(rise < 0.0) & (cosine < _SHARP)]
+    used, ends = np.unique(edges, return_inverse=True)
+    sums, planes = np.zeros_like(vertices), np.zeros((len(vertices), 3, 3))
+    np.add.at(sums, faces, -normal[:, None])
+    np.add.at(planes, faces, (normal[:, :, None] * normal[:, None])[:, None])
+    inward = np.linalg.pinv(planes[used], _FLAT, hermitian=True) @ sums[used][..., None]  # least squares of n . d = -1
+    return vertices[used], inward[..., 0], ends.reshape(-1, 2)
+
+
+def _cut(x: np.ndarray, edges: np.ndarray, piece: float) -> tuple[np.ndarray, np.ndarray]:
+    """The same edges in pieces that are not much longer than `piece` [m]; new ends come after the old ones."""
+    length = np.linalg.norm(x[edges[:, 1]] - x[edges[:, 0]], axis=1)
+    parts = np.clip(np.round(length / piece), 1, _MOST).astype(int)
+    ends, pieces, first = [x], [edges[parts == 1]], len(x)
+    for (a, b), n in zip(edges[parts > 1], parts[parts > 1], strict=True):
+        ends.append(x[a] + (x[b] - x[a]) * np.arange(1, n)[:, None] / n)
+        chain = np.concatenate([[a], np.arange(first, first + n - 1), [b]])
+        pieces.append(np.stack([chain[:-1], chain[1:]], axis=1))
+        first += n - 1
+    return np.concatenate(ends), np.concatenate(pieces)
