@@ -1,10 +1,12 @@
 """Soft multi-body paper, figure 4c: a fish with six bones learns to swim 15 cm ahead in 100 steps.
 
-    python benchmarks/papers/softbody_fish.py [stroke] [--seeds N] [--episodes N] [--json FILE] [--out FOLDER]
+    python benchmarks/papers/softbody_fish.py [PART ...] [--seeds N] [--episodes N] [--json FILE] [--out FOLDER]
 
-``stroke`` finds 500 torques, five joints in 100 steps, by Adam and by CMA-ES with as many episodes, from noise. Prints
-tables and writes ``softbody_fish.png``, the loss over episodes, and film strips beside this file; motions as USD to
-``--out``.
+``stroke`` finds 500 torques, five joints in 100 steps, by Adam and by CMA-ES with as many episodes, from noise.
+``tail`` looks for the stroke that swims farthest, alone and together with length, height and stiffness of the caudal
+fin. ``current`` compares a table of torques with one that a policy corrects, which senses, in currents that change.
+Prints tables and writes ``softbody_fish.png``, the loss over episodes, and film strips beside this file; motions as USD
+to ``--out``.
 """
 
 import argparse
@@ -13,13 +15,14 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[0]))
 
+import softbody_currents
+import softbody_tail
 from fast import figures, sized
 from softbody_strokes import Stroke, compare, show
 from softbody_swimmers import fish
@@ -71,7 +74,20 @@ def learn(options: argparse.Namespace) -> list[dict]:
     return runs
 
 
-PARTS = {"stroke": learn}
+def tail(options: argparse.Namespace) -> list[dict]:
+    """The stroke that swims farthest, with and without a design of the fin."""
+    return softbody_tail.compare(
+        softbody_tail.Tail(simulation(), STEPS), options.seeds, options.episodes, HERE, options.out
+    )
+
+
+def current(options: argparse.Namespace) -> list[dict]:
+    """A table of controls and a policy that senses, in currents."""
+    sims = [simulation(worlds=worlds) for worlds in (1, softbody_currents.TRAINED, softbody_currents.TESTED)]
+    return softbody_currents.compare(sims, WAY, STEPS, options.seeds)
+
+
+PARTS = {"stroke": learn, "tail": tail, "current": current}
 
 
 def main() -> None:

@@ -101,6 +101,4 @@ def fish(fineness: int = 1) -> wb.Scene:
     caudal = wb.shapes.HalfSpace((TAIL_ROOT, 0.0, 0.0), (1.0, 0.0, 0.0))
     flesh = wb.Material(1e5, 0.3, WATER, "corotated")
     body = wb.SoftBody("fish", mesh, flesh, {"caudal fin": caudal}, color=(0.4, 0.6, 0.75))
-    return wb.Scene(
-        [body, *bones], motors, joints=joints, gravity=(0.0, 0.0, 0.0), fluid=wb.Fluid(WATER), name="fish"
-    )
+    return wb.Scene([body, *bones], motors, joints=joints, gravity=(0.0, 0.0, 0.0), fluid=wb.Fluid(WATER), name="fish")
