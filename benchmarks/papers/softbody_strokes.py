@@ -28,7 +28,7 @@ class Stroke:
 
     Attributes:
         sim: The simulation.
-        way: From the start to the target [m], shape (3,).
+        target: Where the centre of mass shall be in the end [m], shape (3,).
         steps: Number of steps of an episode.
         raw: The unknowns, shape (steps, channels).
         losses: Loss of every episode since the last `start` [m].
@@ -36,14 +36,14 @@ class Stroke:
 
     def __init__(self, sim: wb.Simulation, way: Sequence[float], steps: int):
         self.sim, self.steps = sim, steps
-        self.way = torch.as_tensor(way, dtype=torch.get_default_dtype())
-        self.target = sim.center_of_mass(sim.state())[0] + self.way
+        rest = sim.center_of_mass(sim.state())[0]
+        self.target = rest + torch.as_tensor(way).to(rest)
         self.start(0)
 
     def start(self, seed: int) -> None:
         """Set the controls to noise that moves the swimmer next to nowhere."""
         noise = torch.randn((self.steps, self.sim.channels), generator=torch.Generator().manual_seed(seed))
-        self.raw, self.losses = (FIRST * noise).requires_grad_(), []
+        self.raw, self.losses = (FIRST * noise).to(self.target).requires_grad_(), []
 
     def motion(self) -> wb.Trajectory:
         """An episode."""
@@ -126,7 +126,7 @@ def show(name: str, stroke: Stroke, runs: Sequence[Mapping], folder: Path, out: 
     wb.view.save_losses(folder / f"{name}.png", losses, "smallest distance from the target so far [mm]")
     stroke.start(0)
     learnt = next(r for r in runs if r["method"] == "Adam" and r["seed"] == 0)
-    for when, raw in {"before": stroke.raw.detach(), "after": torch.tensor(learnt["raw"])}.items():
+    for when, raw in {"before": stroke.raw.detach(), "after": torch.tensor(learnt["raw"]).to(stroke.raw)}.items():
         stroke.raw = raw
         with torch.no_grad():
             film(folder / f"{name}_{when}.png", stroke.motion(), out)

@@ -39,15 +39,15 @@ class Tail:
         """The fin as it was built, and controls that are noise."""
         generator = torch.Generator().manual_seed(seed)
         noise = torch.randn((self.steps, self.sim.channels), generator=generator)
-        self.raw, self.ways = (FIRST * noise).requires_grad_(), []
+        self.raw, self.ways = (FIRST * noise).to(self._built).requires_grad_(), []
         middle = [math.atanh(2.0 * (1.0 - a) / (b - a) - 1.0) for a, b in (LENGTH, HEIGHT)]
         low, high = (math.log(E) for E in SOFTNESS)
         soft = math.atanh(2.0 * (math.log(float(self._built.max())) - low) / (high - low) - 1.0)
-        self.numbers = torch.tensor([*middle, soft]).requires_grad_()
+        self.numbers = torch.tensor([*middle, soft]).to(self._built).requires_grad_()
 
     def design(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Factors of length and height, and Young's modulus [Pa]."""
-        bounds = torch.tensor([LENGTH, HEIGHT, tuple(math.log(E) for E in SOFTNESS)])
+        bounds = torch.tensor([LENGTH, HEIGHT, tuple(math.log(E) for E in SOFTNESS)]).to(self.numbers)
         length, height, soft = bounds.mean(dim=1) + (bounds[:, 1] - bounds[:, 0]) / 2.0 * torch.tanh(self.numbers)
         return length, height, soft.exp()
 

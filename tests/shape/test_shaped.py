@@ -193,7 +193,9 @@ def test_gradients_beyond_bones_are_central_differences():
 
 def test_bones_cannot_be_moved():
     """Nor may the matter at them, by the bone's name; a shape of bodies on joints alone is refused as before."""
-    with pytest.raises(wb.SceneError, match=r"moves node \d+ at .* m by 0\.0\d+ m, and it is bound to RigidBody 'bone'"):
+    with pytest.raises(
+        wb.SceneError, match=r"moves node \d+ at .* m by 0\.0\d+ m, and it is bound to RigidBody 'bone'"
+    ):
         shaped(swimming_bar(BAR), Stretch(1.2, 0, 0.125, 0.875))
 
 
