@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from fast import sized
-from softbody_strokes import FADE, FIRST, interval
+from softbody_strokes import FADE, FIRST, followed, interval
 
 import warpbots as wb
 
@@ -25,7 +25,7 @@ CALM, ROUGH = sized(20, 1), sized(12, 1)
 
 
 class Swim(torch.nn.Module):
-    """A table of controls, and a policy on top of it if it senses: u = tanh(table + policy).
+    """A table of controls, and a policy on top of it if it senses: bounded by tanh.
 
     The policy is a perceptron that observes how far the target is, joints, their velocities and those of the body.
     """
@@ -50,8 +50,8 @@ class Swim(torch.nn.Module):
 
     def forward(self, state: object, time: float) -> torch.Tensor:
         """Controls of all worlds, shape (worlds, channels)."""
-        raw = self.table[round(time / self._dt)].expand(len(state.q), -1)
-        return torch.tanh(raw if self.policy is None else raw + 2.0 * self.policy(state, time))
+        u = followed(self.table, self._dt)[round(time / self._dt)].expand(len(state.q), -1)
+        return u if self.policy is None else torch.tanh(torch.atanh(0.99 * u) + 2.0 * self.policy(state, time))
 
     def away(self, sim: wb.Simulation, currents: torch.Tensor) -> torch.Tensor:
         """Distance from the target at the end [m], shape (worlds,).

@@ -36,10 +36,10 @@ WAY = (0.15, 0.0, 0.0)
 """From the start to the target [m]."""
 
 
-def simulation(fineness: int = 1, tolerance: float = 1e-4, worlds: int = 1) -> wb.Simulation:
+def simulation(fineness: int = 1, tolerance: float = 1e-4, worlds: int = 1, substeps: int = 1) -> wb.Simulation:
     """The fish; all states are kept for the gradient, which takes half as long then."""
     solver = wb.ProjectiveDynamics(0.02, tolerance, collisions=False)
-    return wb.Simulation(fish(fineness), solver, STEP, worlds=worlds, checkpoints=wb.Checkpoints.all())
+    return wb.Simulation(fish(fineness), solver, STEP, substeps, worlds=worlds, checkpoints=wb.Checkpoints.all())
 
 
 def check(stroke: Stroke) -> None:
@@ -67,7 +67,7 @@ def check(stroke: Stroke) -> None:
 
 def learn(options: argparse.Namespace) -> list[dict]:
     """The stroke by all methods."""
-    stroke = Stroke(simulation(), WAY, STEPS)
+    stroke = Stroke(simulation(), simulation(substeps=4), WAY, STEPS)
     check(stroke)
     runs = compare(stroke, options.seeds, options.episodes)
     show("softbody_fish", stroke, runs, HERE, options.out)
@@ -77,7 +77,12 @@ def learn(options: argparse.Namespace) -> list[dict]:
 def tail(options: argparse.Namespace) -> list[dict]:
     """The stroke that swims farthest, with and without a design of the fin."""
     return softbody_tail.compare(
-        softbody_tail.Tail(simulation(), STEPS), options.seeds, options.episodes, HERE, options.out
+        softbody_tail.Tail(simulation(), STEPS),
+        simulation(substeps=4),
+        options.seeds,
+        options.episodes,
+        HERE,
+        options.out,
     )
 
 

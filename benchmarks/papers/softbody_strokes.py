@@ -1,5 +1,6 @@
 """A stroke that brings a swimmer to a target: its loss, the methods that find it, and what is shown of them."""
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,31 +12,49 @@ from scipy.stats import t as student
 
 import warpbots as wb
 
-__all__ = ["METHODS", "Stroke", "compare", "interval", "show"]
+__all__ = ["METHODS", "Stroke", "compare", "film", "followed", "interval", "show"]
 
 FIRST = 0.3
 """Standard deviation of the raw controls of a start, and of the first generation of CMA-ES."""
 RATE, FADE = 0.2, 0.95
 """Learning rate of Adam in the first episode, and its factor from each to the next."""
-NEAR = 5e-3
-"""Distance from the target from which on a swimmer has arrived [m]."""
+NEAR, DONE = 5e-3, 1e-3
+"""Distance from the target from which on a swimmer has arrived, and from which on Adam looks no further [m]."""
+LAG = 0.06
+"""Standard deviation of the times over which motors and muscles average their signal [s]."""
+
+
+def followed(raw: torch.Tensor, dt: float) -> torch.Tensor:
+    """Controls for raw ones, bounded by tanh, after motors have averaged them by a Gaussian of `LAG`.
+
+    Without it a stroke learns to reverse every torque in every step, which moves a swimmer in long steps alone.
+
+    Args:
+        raw: Shape (steps, channels).
+        dt: Length of a step [s].
+    """
+    reach = math.ceil(3.0 * LAG / dt)
+    weight = torch.exp(-0.5 * (torch.arange(-reach, reach + 1).to(raw) * dt / LAG) ** 2)
+    padded = torch.nn.functional.pad(raw.T[:, None], (reach, reach), mode="replicate")
+    return torch.tanh(torch.nn.functional.conv1d(padded, (weight / weight.sum())[None, None])[:, 0].T)
 
 
 class Stroke:
-    """A table of controls, one row per step, bounded by tanh.
+    """A table of raw controls, one row per step, that motors follow.
 
     The loss is the distance of the centre of mass at the end of an episode from its target.
 
     Attributes:
         sim: The simulation.
+        finer: The same in shorter steps, in which a stroke that was found is judged again.
         target: Where the centre of mass shall be in the end [m], shape (3,).
         steps: Number of steps of an episode.
         raw: The unknowns, shape (steps, channels).
         losses: Loss of every episode since the last `start` [m].
     """
 
-    def __init__(self, sim: wb.Simulation, way: Sequence[float], steps: int):
-        self.sim, self.steps = sim, steps
+    def __init__(self, sim: wb.Simulation, finer: wb.Simulation, way: Sequence[float], steps: int):
+        self.sim, self.finer, self.steps = sim, finer, steps
         rest = sim.center_of_mass(sim.state())[0]
         self.target = rest + torch.as_tensor(way).to(rest)
         self.start(0)
@@ -45,15 +64,22 @@ class Stroke:
         noise = torch.randn((self.steps, self.sim.channels), generator=torch.Generator().manual_seed(seed))
         self.raw, self.losses = (FIRST * noise).to(self.target).requires_grad_(), []
 
-    def motion(self) -> wb.Trajectory:
-        """An episode."""
-        return self.sim.rollout(torch.tanh(self.raw), self.steps)
+    def motion(self, sim: wb.Simulation | None = None) -> wb.Trajectory:
+        """An episode, of `sim` if there is one."""
+        return (sim or self.sim).rollout(followed(self.raw, self.sim.dt), self.steps)
 
     def distance(self) -> torch.Tensor:
         """The loss of an episode [m]."""
         away = (self.sim.center_of_mass(self.motion().final)[0] - self.target).norm()
         self.losses.append(float(away.detach()))
         return away
+
+    def kept(self) -> float:
+        """Part of the way to the target that is left in shorter steps [1]."""
+        with torch.no_grad():
+            motion = self.motion(self.finer)
+            start, end = (self.sim.center_of_mass(state)[0] for state in (motion.start, motion.final))
+            return float(1.0 - (end - self.target).norm() / (start - self.target).norm())
 
     def value(self, row: np.ndarray) -> float:
         """The loss for raw controls in one row [m]."""
@@ -63,10 +89,11 @@ class Stroke:
 
 
 def by_adam(stroke: Stroke, seed: int, episodes: int) -> None:
-    """Adam with a rate that fades; the stroke ends with the best controls."""
-    wb.fit(
-        [stroke.raw], stroke.distance, torch.optim.Adam, lr=RATE, iterations=episodes, progress=False,
-        scheduler=lambda rule: torch.optim.lr_scheduler.ExponentialLR(rule, FADE),
+    """Adam with a rate that fades, until it is done; the stroke ends with the best controls."""
+    adam = wb.methods.Torch(lr=RATE, scheduler=lambda rule: torch.optim.lr_scheduler.ExponentialLR(rule, FADE))
+    wb.minimize(
+        stroke.distance, stroke.raw, adam, iterations=episodes - 1, progress=False,
+        callback=lambda history: history.loss[-1] < DONE,
     )  # fmt: skip
 
 
@@ -99,11 +126,12 @@ def compare(stroke: Stroke, seeds: int, episodes: int) -> list[dict]:
             run = {
                 "method": name, "seed": seed, "curve": curve, "seconds": time.process_time() - begun,
                 "arrived": int(arrived[0]) + 1 if len(arrived) else None, "raw": stroke.raw.detach().tolist(),
+                "kept": stroke.kept(),
             }  # fmt: skip
             print(
                 f"{stroke.sim.scene.name}, {name}, seed {seed}: {1e3 * curve[0]:.1f} mm from the target at first, "
                 f"{1e3 * min(curve):.2f} at best, below {1e3 * NEAR:g} in episode {run['arrived'] or '-'} of "
-                f"{len(curve)}; {run['seconds']:.0f} s",
+                f"{len(curve)}; {100 * run['kept']:.0f} % of the way in shorter steps; {run['seconds']:.0f} s",
                 flush=True,
             )
             found.append(run)

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 import torch
-from softbody_strokes import FADE, FIRST, RATE, film, interval
+from softbody_strokes import FADE, FIRST, RATE, film, followed, interval
 from softbody_swimmers import TAIL_ROOT
 
 import warpbots as wb
@@ -51,8 +51,8 @@ class Tail:
         length, height, soft = bounds.mean(dim=1) + (bounds[:, 1] - bounds[:, 0]) / 2.0 * torch.tanh(self.numbers)
         return length, height, soft.exp()
 
-    def motion(self) -> wb.Trajectory:
-        """An episode of the fish with the fin as it is designed."""
+    def motion(self, sim: wb.Simulation | None = None) -> wb.Trajectory:
+        """An episode of the fish with the fin as it is designed, of `sim` if there is one."""
         length, height, modulus = self.design()
 
         def shape(x: torch.Tensor) -> torch.Tensor:
@@ -63,17 +63,22 @@ class Tail:
 
         state, parameters = wb.shape.shaped(self.sim, shape)
         E = torch.where(self._fin, modulus, self._built)
-        return self.sim.rollout(torch.tanh(self.raw), self.steps, state, youngs_modulus=E, **parameters)
+        return (sim or self.sim).rollout(
+            followed(self.raw, self.sim.dt), self.steps, state, youngs_modulus=E, **parameters
+        )
 
     def loss(self) -> torch.Tensor:
         """Minus the way ahead of the middle bone, in lengths of 0.1 m."""
-        motion = self.motion()
-        ahead = motion.final.q[0, self._ahead] - motion.start.q[0, self._ahead]
+        ahead = self.ahead(self.motion())
         self.ways.append(float(ahead.detach()))
         return -ahead / 0.1
 
+    def ahead(self, motion: wb.Trajectory) -> torch.Tensor:
+        """By how much the middle bone comes ahead in a motion [m]."""
+        return motion.final.q[0, self._ahead] - motion.start.q[0, self._ahead]
 
-def compare(tail: Tail, seeds: int, episodes: int, folder: Path, out: Path | None) -> list[dict]:
+
+def compare(tail: Tail, finer: wb.Simulation, seeds: int, episodes: int, folder: Path, out: Path | None) -> list[dict]:
     """The stroke alone, and with the fin, from the same starts; a film of each, of the first seed."""
     found = []
     for designed in (False, True):
@@ -85,21 +90,28 @@ def compare(tail: Tail, seeds: int, episodes: int, folder: Path, out: Path | Non
                 unknowns, tail.loss, torch.optim.Adam, lr=RATE, iterations=episodes, progress=False,
                 scheduler=lambda rule: torch.optim.lr_scheduler.ExponentialLR(rule, FADE),
             )  # fmt: skip
+            with torch.no_grad():
+                finest = float(tail.ahead(tail.motion(finer)))
             length, height, modulus = (float(number.detach()) for number in tail.design())
             found.append({
                 "designed": designed, "seed": seed, "ways": tail.ways, "length": length, "height": height,
-                "modulus": modulus, "seconds": time.process_time() - begun,
+                "modulus": modulus, "finer": finest, "seconds": time.process_time() - begun,
             })  # fmt: skip
             print(
                 f"{'stroke and fin' if designed else 'stroke'}, seed {seed}: {1e3 * max(tail.ways):.0f} mm in "
-                f"{len(tail.ways)} episodes; fin {length:.2f} times as long, {height:.2f} as high, {modulus:.3g} Pa; "
+                f"{len(tail.ways)} episodes, {1e3 * finest:.0f} in shorter steps; "
+                f"fin {length:.2f} times as long, {height:.2f} as high, "
+                f"{modulus:.3g} Pa; "
                 f"{found[-1]['seconds']:.0f} s",
                 flush=True,
             )
             if seed == 0:
                 with torch.no_grad():
                     film(folder / f"softbody_fish_{'designed' if designed else 'fast'}.png", tail.motion(), out)
-    alone, both = ([1e3 * max(run["ways"]) for run in found if run["designed"] is d] for d in (False, True))
+    alone, both = ([1e3 * run["finer"] for run in found if run["designed"] is d] for d in (False, True))
     gains = [b / a for a, b in zip(alone, both, strict=True)]
-    print(f"    stroke alone {interval(alone)} mm, with the fin {interval(both)} mm: {interval(gains)} times as far")
+    print(
+        f"    in shorter steps: stroke alone {interval(alone)} mm, with the fin {interval(both)} mm, "
+        f"{interval(gains)} times as far"
+    )
     return found

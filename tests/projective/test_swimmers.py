@@ -14,9 +14,9 @@ from warpbots.numerics import precision
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "papers"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
-import softbody_swimmers as swimmers  # noqa: E402
-from softbody_strokes import Stroke  # noqa: E402
-from softbody_tail import Tail  # noqa: E402
+import softbody_swimmers as swimmers
+from softbody_strokes import Stroke
+from softbody_tail import Tail
 
 MIRROR = torch.tensor([1.0, -1.0, 1.0])
 
@@ -56,7 +56,7 @@ def test_mirrored_strokes_mirror_the_motion():
 def test_slopes_are_those_of_differences():
     """Of the distance along a random direction of the torques, and of the way along the three numbers of the fin."""
     sim = swimming(1e-12)
-    stroke = Stroke(sim, (0.15, 0.0, 0.0), 4)
+    stroke = Stroke(sim, sim, (0.15, 0.0, 0.0), 4)
     (gradient,) = torch.autograd.grad(stroke.distance(), stroke.raw)
     start = stroke.raw.detach().numpy().ravel().copy()
     along = np.random.default_rng(0).normal(size=len(start))
