@@ -15,7 +15,7 @@ sys.path.insert(0, str(FOLDER.parent / "benchmarks" / "papers"))
 
 from diffhand_grasp import designed_scene  # noqa: E402
 from diffhand_hands import SCENES as HANDS  # noqa: E402  (from the folder above)
-from softbody_swimmers import fish  # noqa: E402
+from softbody_fish_scene import fish  # noqa: E402
 
 
 def walker() -> wb.Scene:

@@ -2,7 +2,8 @@
 
     python benchmarks/papers/softbody_fish.py [PART ...] [--seeds N] [--episodes N] [--json FILE] [--out FOLDER]
 
-``stroke`` finds 500 torques, five joints in 100 steps, by Adam and by CMA-ES with as many episodes, from noise.
+``stroke`` finds 500 torques, five joints in 100 steps, by Adam and by CMA-ES with as many episodes, from noise,
+and ``lagging`` the same for motors that average their signals over 60 ms.
 ``tail`` looks for the stroke that swims farthest, alone and together with length, height and stiffness of the caudal
 fin. ``current`` compares a table of torques with one that a policy corrects, which senses, in currents that change.
 Prints tables and writes ``softbody_fish.png``, the loss over episodes, and film strips beside this file; motions as USD
@@ -24,8 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[0]))
 import softbody_currents
 import softbody_tail
 from fast import figures, sized
+from softbody_fish_scene import fish
 from softbody_strokes import Stroke, compare, show
-from softbody_swimmers import fish
 
 import warpbots as wb
 
@@ -74,6 +75,12 @@ def learn(options: argparse.Namespace) -> list[dict]:
     return runs
 
 
+def lagging(options: argparse.Namespace) -> list[dict]:
+    """The stroke of motors that average their signals, by Adam."""
+    stroke = Stroke(simulation(), simulation(substeps=4), WAY, STEPS, lags=True)
+    return compare(stroke, options.seeds, options.episodes, ["Adam"])
+
+
 def tail(options: argparse.Namespace) -> list[dict]:
     """The stroke that swims farthest, with and without a design of the fin."""
     return softbody_tail.compare(
@@ -92,7 +99,7 @@ def current(options: argparse.Namespace) -> list[dict]:
     return softbody_currents.compare(sims, WAY, STEPS, options.seeds)
 
 
-PARTS = {"stroke": learn, "tail": tail, "current": current}
+PARTS = {"stroke": learn, "lagging": lagging, "tail": tail, "current": current}
 
 
 def main() -> None:

@@ -18,8 +18,8 @@ FIRST = 0.3
 """Standard deviation of the raw controls of a start, and of the first generation of CMA-ES."""
 RATE, FADE = 0.2, 0.95
 """Learning rate of Adam in the first episode, and its factor from each to the next."""
-NEAR, DONE = 5e-3, 1e-3
-"""Distance from the target from which on a swimmer has arrived, and from which on Adam looks no further [m]."""
+NEAR = 5e-3
+"""Distance from the target from which on a swimmer has arrived [m]."""
 LAG = 0.06
 """Standard deviation of the times over which motors and muscles average their signal [s]."""
 
@@ -27,7 +27,7 @@ LAG = 0.06
 def followed(raw: torch.Tensor, dt: float) -> torch.Tensor:
     """Controls for raw ones, bounded by tanh, after motors have averaged them by a Gaussian of `LAG`.
 
-    Without it a stroke learns to reverse every torque in every step, which moves a swimmer in long steps alone.
+    Without it the fastest strokes reverse torques from step to step, which moves a swimmer in long steps alone.
 
     Args:
         raw: Shape (steps, channels).
@@ -40,21 +40,22 @@ def followed(raw: torch.Tensor, dt: float) -> torch.Tensor:
 
 
 class Stroke:
-    """A table of raw controls, one row per step, that motors follow.
+    """A table of raw controls, one row per step, bounded by tanh.
 
     The loss is the distance of the centre of mass at the end of an episode from its target.
 
     Attributes:
         sim: The simulation.
         finer: The same in shorter steps, in which a stroke that was found is judged again.
+        lags: Whether motors average their signals, as in `followed`.
         target: Where the centre of mass shall be in the end [m], shape (3,).
         steps: Number of steps of an episode.
         raw: The unknowns, shape (steps, channels).
         losses: Loss of every episode since the last `start` [m].
     """
 
-    def __init__(self, sim: wb.Simulation, finer: wb.Simulation, way: Sequence[float], steps: int):
-        self.sim, self.finer, self.steps = sim, finer, steps
+    def __init__(self, sim: wb.Simulation, finer: wb.Simulation, way: Sequence[float], steps: int, lags: bool = False):
+        self.sim, self.finer, self.steps, self.lags = sim, finer, steps, lags
         rest = sim.center_of_mass(sim.state())[0]
         self.target = rest + torch.as_tensor(way).to(rest)
         self.start(0)
@@ -66,7 +67,8 @@ class Stroke:
 
     def motion(self, sim: wb.Simulation | None = None) -> wb.Trajectory:
         """An episode, of `sim` if there is one."""
-        return (sim or self.sim).rollout(followed(self.raw, self.sim.dt), self.steps)
+        control = followed(self.raw, self.sim.dt) if self.lags else torch.tanh(self.raw)
+        return (sim or self.sim).rollout(control, self.steps)
 
     def distance(self) -> torch.Tensor:
         """The loss of an episode [m]."""
@@ -74,12 +76,12 @@ class Stroke:
         self.losses.append(float(away.detach()))
         return away
 
-    def kept(self) -> float:
-        """Part of the way to the target that is left in shorter steps [1]."""
+    def way(self) -> list[float]:
+        """From the start to the end of an episode in shorter steps [m], shape (3,)."""
         with torch.no_grad():
             motion = self.motion(self.finer)
             start, end = (self.sim.center_of_mass(state)[0] for state in (motion.start, motion.final))
-            return float(1.0 - (end - self.target).norm() / (start - self.target).norm())
+            return (end - start).tolist()
 
     def value(self, row: np.ndarray) -> float:
         """The loss for raw controls in one row [m]."""
@@ -89,12 +91,9 @@ class Stroke:
 
 
 def by_adam(stroke: Stroke, seed: int, episodes: int) -> None:
-    """Adam with a rate that fades, until it is done; the stroke ends with the best controls."""
+    """Adam with a rate that fades; the stroke ends with the best controls."""
     adam = wb.methods.Torch(lr=RATE, scheduler=lambda rule: torch.optim.lr_scheduler.ExponentialLR(rule, FADE))
-    wb.minimize(
-        stroke.distance, stroke.raw, adam, iterations=episodes - 1, progress=False,
-        callback=lambda history: history.loss[-1] < DONE,
-    )  # fmt: skip
+    wb.minimize(stroke.distance, stroke.raw, adam, iterations=episodes - 1, progress=False)
 
 
 def by_evolution(stroke: Stroke, seed: int, episodes: int) -> None:
@@ -113,25 +112,25 @@ def by_evolution(stroke: Stroke, seed: int, episodes: int) -> None:
 METHODS: dict[str, Callable[[Stroke, int, int], None]] = {"Adam": by_adam, "CMA-ES": by_evolution}
 
 
-def compare(stroke: Stroke, seeds: int, episodes: int) -> list[dict]:
-    """Results of all methods from the starts of some seeds, with as many episodes each."""
+def compare(stroke: Stroke, seeds: int, episodes: int, methods: Sequence[str] = tuple(METHODS)) -> list[dict]:
+    """Results of methods from the starts of some seeds, with as many episodes each."""
     found = []
-    for name, method in METHODS.items():
+    for name in methods:
         for seed in range(seeds):
             stroke.start(seed)
             begun = time.process_time()
-            method(stroke, seed, episodes)
+            METHODS[name](stroke, seed, episodes)
             curve = stroke.losses[:episodes]
             arrived = np.flatnonzero(np.array(curve) < NEAR)
             run = {
                 "method": name, "seed": seed, "curve": curve, "seconds": time.process_time() - begun,
                 "arrived": int(arrived[0]) + 1 if len(arrived) else None, "raw": stroke.raw.detach().tolist(),
-                "kept": stroke.kept(),
+                "finer": stroke.way(),
             }  # fmt: skip
             print(
                 f"{stroke.sim.scene.name}, {name}, seed {seed}: {1e3 * curve[0]:.1f} mm from the target at first, "
                 f"{1e3 * min(curve):.2f} at best, below {1e3 * NEAR:g} in episode {run['arrived'] or '-'} of "
-                f"{len(curve)}; {100 * run['kept']:.0f} % of the way in shorter steps; {run['seconds']:.0f} s",
+                f"{len(curve)}; in shorter steps {1e3 * np.linalg.norm(run['finer']):.0f} mm; {run['seconds']:.0f} s",
                 flush=True,
             )
             found.append(run)
@@ -151,7 +150,7 @@ def interval(values: Sequence[float]) -> str:
 def show(name: str, stroke: Stroke, runs: Sequence[Mapping], folder: Path, out: Path | None) -> None:
     """Draw the losses of all runs, and the episodes before and after learning of the first seed, also as USD."""
     losses = {m: [1e3 * np.minimum.accumulate(r["curve"]) for r in runs if r["method"] == m] for m in METHODS}
-    wb.view.save_losses(folder / f"{name}.png", losses, "smallest distance from the target so far [mm]")
+    wb.view.save_losses(folder / f"{name}.png", losses, "distance so far [mm]")
     stroke.start(0)
     learnt = next(r for r in runs if r["method"] == "Adam" and r["seed"] == 0)
     for when, raw in {"before": stroke.raw.detach(), "after": torch.tensor(learnt["raw"]).to(stroke.raw)}.items():

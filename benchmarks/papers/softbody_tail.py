@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 
 import torch
+from softbody_fish_scene import TAIL_ROOT
 from softbody_strokes import FADE, FIRST, RATE, film, followed, interval
-from softbody_swimmers import TAIL_ROOT
 
 import warpbots as wb
 

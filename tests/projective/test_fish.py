@@ -1,4 +1,4 @@
-"""The swimmers of benchmarks/papers: their meshes, their symmetry, and gradients of their strokes."""
+"""The fish of benchmarks/papers: its mesh, its symmetry, and the gradients of its stroke and of its fin."""
 
 import sys
 from pathlib import Path
@@ -14,7 +14,7 @@ from warpbots.numerics import precision
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "papers"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
-import softbody_swimmers as swimmers
+import softbody_fish_scene as swimmers
 from softbody_strokes import Stroke
 from softbody_tail import Tail
 

@@ -1,8 +1,8 @@
-"""The two swimmers of the soft multi-body paper as scenes: a fish with a skeleton and an octopus with muscles.
+"""The fish of the soft multi-body paper as a scene: a soft body with a skeleton, in water.
 
-Meshes are cells of a grid whose nodes are moved into the shape of an animal, cut into six tetrahedra each. Both animals
-are as heavy as the water they displace, and there is no gravity. Drag and thrust have the coefficients of the paper's
-code (the defaults of `warpbots.Fluid`).
+The mesh is cells of a grid whose nodes are moved into the shape of the animal, cut into six tetrahedra each. It is as
+heavy as the water it displaces, and there is no gravity. Drag and thrust have the coefficients of the paper's code (the
+defaults of `warpbots.Fluid`).
 """
 
 import itertools
