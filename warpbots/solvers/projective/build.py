@@ -275,10 +275,11 @@ def _refuse_idle(scene: Scene, mesh: Mesh) -> None:
     for actuator in (a for a in scene.actuators if not isinstance(a, Cable | Cavity | Motor | Torque | Servo)):
         inside = mesh.element_regions[actuator.region]
         if not inside[mesh.of("tets")].any():
+            others = f"of {inside.sum()} triangles of sheets and bars of trusses" if inside.any() else "of any element"
             raise SceneError(
                 f"{type(actuator).__name__} {actuator.name!r}: region {actuator.region!r} contains the centre of no "
-                f"tetrahedron, but of {inside.sum()} triangles of sheets and bars of trusses; actuators of "
-                f"ProjectiveDynamics act on solids only: move the region into one or use smaller cells"
+                f"tetrahedron, {'but ' if inside.any() else 'nor '}{others}; actuators of ProjectiveDynamics act on "
+                f"solids only, and bones replace them: move or enlarge the region, or use smaller cells"
             )
 
 
