@@ -51,8 +51,8 @@ class ProjectiveReadings(ArrayFields[Array]):
         potential_energy: Potential energy in the field of gravity, 0 at the origin [J], shape (worlds,).
         momentum: Momentum [N s], shape (worlds,), vector.
         angular_momentum: Angular momentum about the origin [N m s], shape (worlds,), vector.
-        strain: Green-Lagrange strain (F^T F - 1) / 2 of solid elements, the mean of their points of quadrature, relative
-            to their shape at rest as expansions have changed it [1], shape (worlds, n_solids), matrix.
+        strain: Green-Lagrange strain (F^T F - 1) / 2 of solid elements, the mean over each of them, relative to their
+            shape at rest as expansions have changed it [1], shape (worlds, n_solids), matrix.
         stress: Cauchy stress of solid elements, likewise, active stress included, but neither that of fibres and
             pneumatic cells, which are elements of their own, nor that of damping, which belongs to a step [Pa], shape
             (worlds, n_solids), matrix.

@@ -21,7 +21,15 @@ from warpbots.solvers.projective.elements import element
 from warpbots.solvers.projective.elements.element import Kind, Place, Point, corner, raise_to, row, simplices
 from warpbots.solvers.projective.elements.tetrahedra import TetArrays, add_column, deformation, weights
 
-__all__ = ["DAMPED_TETS", "DamperArrays", "begin_kernel", "carrying", "damping_kernel", "scaling_kernel", "stiffness_kernel"]
+__all__ = [
+    "DAMPED_TETS",
+    "DamperArrays",
+    "begin_kernel",
+    "carrying",
+    "damping_kernel",
+    "scaling_kernel",
+    "stiffness_kernel",
+]
 
 _vec, _mat = vector(3), matrix(3)
 

@@ -4,13 +4,22 @@ import functools
 
 import warp as wp
 
+from warpbots.materials import lame_lambda, lame_mu
 from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.projective.elements.element import Place, row, span
 from warpbots.solvers.projective.elements.reference_elements import ReferenceElement
 
-__all__ = ["deformation", "node_vector", "point_of_quadrature", "reference_arrays", "rows", "solid_arrays"]
+__all__ = ["deformation", "node_vector", "point_of_quadrature", "reference_arrays", "rows", "solid_arrays", "weight_of"]
 
 _vec, _mat = vector(3), matrix(3)
+
+
+@wp.func
+def weight_of(E: real, nu: real):
+    """Weight in the matrix of the global step [Pa], as `tetrahedra.weights` has it."""
+    mu = lame_mu(E, nu)
+    lam = lame_lambda(E, nu)
+    return wp.max(real(2.0) * mu + lam, mu + real(1.5) * lam)
 
 
 def node_vector(nodes: int) -> type:
@@ -60,7 +69,7 @@ def solid_arrays(nodes: int, points: int) -> type:
 
 @functools.cache
 def reference_arrays(reference: ReferenceElement, device: str) -> tuple[wp.array, wp.array, wp.array]:
-    """Gradients and weights at the points of quadrature, and shares of mass, of a reference element on the device of this name."""
+    """Gradients and weights at the points of quadrature, and shares of mass, of a reference element on a device."""
     return (
         wp.array(reference.gradients, dtype=rows(reference.gradients.shape[1]), device=device),
         wp.array(reference.weights, dtype=real, device=device),

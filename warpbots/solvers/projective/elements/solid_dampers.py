@@ -1,11 +1,11 @@
-"""Kelvin-Voigt damping of solid elements with several points of quadrature: that of `dampers` at each of their points."""
+"""Kelvin-Voigt damping of solid elements with several points of quadrature: that of `dampers` at each point."""
 
 import functools
 
 import numpy as np
 import warp as wp
 
-from warpbots.materials import differential, elasticity, lame_lambda, lame_mu
+from warpbots.materials import differential, elasticity
 from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.projective.elements import element
 from warpbots.solvers.projective.elements.dampers import carrying
@@ -17,6 +17,7 @@ from warpbots.solvers.projective.elements.solid_arrays import (
     point_of_quadrature,
     rows,
     solid_arrays,
+    weight_of,
 )
 from warpbots.solvers.projective.elements.solids import columns_adder, unit
 from warpbots.solvers.projective.elements.tetrahedra import weights
@@ -84,9 +85,8 @@ def begin_kernel(nodes: int, points: int, law: str, incompressibility: int) -> w
         nu = solids.poissons_ratio[k]
         F = deformed(solids, x, still, w, e, i)
         dampers_out.carried[q] = dampers.damping[k] / h * back(F, piola(F, E, nu))
-        weight = wp.max(real(2.0) * lame_mu(E, nu) + lame_lambda(E, nu), lame_mu(E, nu) + real(1.5) * lame_lambda(E, nu))
         G = solids.gradient[q]
-        size = weight * solids.volume[q] * (wp.ddot(G, G) - wp.length_sq(G[0]))
+        size = weight_of(E, nu) * solids.volume[q] * (wp.ddot(G, G) - wp.length_sq(G[0]))
         dampers_out.ratio[q] = (h + dampers.damping[k]) * size / (h * solids.nominal[e] + dampers.nominal[e])
 
     return begin

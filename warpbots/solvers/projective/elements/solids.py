@@ -15,7 +15,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.actuation_laws import activation_arrays, active_stress
-from warpbots.materials import differential, elasticity, lame_lambda, lame_mu
+from warpbots.materials import differential, elasticity
 from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.projective.elements import element
 from warpbots.solvers.projective.elements.element import Kind, Place, Point, add_block, corner, raise_to
@@ -27,6 +27,7 @@ from warpbots.solvers.projective.elements.solid_arrays import (
     reference_arrays,
     rows,
     solid_arrays,
+    weight_of,
 )
 from warpbots.solvers.projective.elements.tetrahedra import weights
 
@@ -55,7 +56,7 @@ def rest_kernel(nodes: int, points: int) -> wp.Kernel:
         # out
         solids_out: SolidArrays,
     ):
-        """G = N (A J)^-1 and V = det A w det J with J = sum X_a N_a^T, where lengths at rest are A times what they were."""
+        """G = N (A J)^-1 and V = det A w det J with J = sum X_a N_a^T, where lengths at rest are A times theirs."""
         w, e, i = wp.tid()
         n = w * solids.place.nodes
         k = solids.node[e]
@@ -116,13 +117,11 @@ def scaling_kernel(nodes: int, points: int) -> wp.Kernel:
         """w sum V |G|^2 of the nodes but the first, over the same for the parameters of the matrix, see `weights`."""
         w, e = wp.tid()
         k = element.element(solids.place, w, e)
-        mu = lame_mu(solids.youngs_modulus[k], solids.poissons_ratio[k])
-        lam = lame_lambda(solids.youngs_modulus[k], solids.poissons_ratio[k])
         size = real(0.0)
         for i in range(points):
             G = solids.gradient[index(solids, w, e, i)]
             size += solids.volume[index(solids, w, e, i)] * (wp.ddot(G, G) - wp.length_sq(G[0]))
-        weight = wp.max(real(2.0) * mu + lam, mu + real(1.5) * lam)
+        weight = weight_of(solids.youngs_modulus[k], solids.poissons_ratio[k])
         raise_to(scaling_out, w, e, weight * size / solids.nominal[e])
 
     return scaling
@@ -388,4 +387,3 @@ def solid_kind(reference: ReferenceElement) -> Kind:
         measure=measure,
         stiffness=stiffness,
     )
-
