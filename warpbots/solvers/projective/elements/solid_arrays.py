@@ -84,6 +84,7 @@ def point_of_quadrature(nodes: int, points: int) -> wp.Function:
 
     @wp.func
     def index(solids: SolidArrays, w: int, e: int, i: int):
+        """Points of quadrature follow one another, element after element."""
         return points * row(solids.place, w, e) + i
 
     return index

@@ -131,7 +131,7 @@ def scaling_kernel(nodes: int, points: int) -> wp.Kernel:
 def forbid_kernel(nodes: int, points: int) -> wp.Kernel:
     """Kernel over (worlds, elements): no step converges to an element that is inverted at a point of quadrature."""
     SolidArrays = solid_arrays(nodes, points)
-    F = deformation(nodes, points)
+    deformed = deformation(nodes, points)
 
     @wp.kernel(module=wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_forbid"), enable_backward=False)
     def forbid(
@@ -147,7 +147,7 @@ def forbid_kernel(nodes: int, points: int) -> wp.Kernel:
         w, e = wp.tid()
         if converged_out[w] == 1:
             for i in range(points):
-                if not (wp.determinant(F(solids, x, u, w, e, i)) > real(0.0)):
+                if not (wp.determinant(deformed(solids, x, u, w, e, i)) > real(0.0)):
                     converged_out[w] = 0
 
     return forbid
