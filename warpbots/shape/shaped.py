@@ -104,9 +104,8 @@ def _(model: ProjectiveModel, design: Deformation) -> tuple[torch.Tensor, dict[s
     rest = _tensor(mesh.position, model.device)
     position = design(rest)
     _refuse_moved_bones(model, (position.detach() - rest).cpu().numpy())
-    tets = torch.as_tensor(mesh.tets, device=rest.device)
-    edges, built = (x[tets[:, 1:]] - x[tets[:, :1]] for x in (position, rest))
-    _positive(torch.linalg.det(edges.detach()) / torch.linalg.det(built), "tetrahedron")
+    moved, built = (mesh.solid.volumes(x.detach().cpu().numpy(), mesh.solids) for x in (position, rest))
+    _positive(torch.as_tensor(moved / built).amin(dim=1), "tetrahedron" if len(mesh.tets) else "element")
     fixed = {"anchor": position[model.tables["fixed node"][:, 0]]} if "anchor" in model.parameters() else {}
     return position, {"rest_position": position} | fixed
 

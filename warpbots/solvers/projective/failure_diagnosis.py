@@ -122,18 +122,17 @@ def _emptied(model: ProjectiveModel, w: int, position: np.ndarray, dt: float) ->
 
 
 def _inverted(model: ProjectiveModel, x: np.ndarray) -> str:
-    """Tetrahedra that are inverted where nodes are at `x` [m], shape (n_nodes, 3); empty for none."""
+    """Solid elements that are inverted where nodes are at `x` [m], shape (n_nodes, 3); empty for none."""
     mesh = model.matter
-    corners = x[mesh.tets]
     with np.errstate(all="ignore"):  # positions of a failed step may overflow
-        bad = np.flatnonzero(np.linalg.det(corners[:, 1:] - corners[:, :1]) <= 0.0)
+        bad = np.flatnonzero((mesh.solid.volumes(x, mesh.solids) <= 0.0).any(axis=1))
     if not len(bad):
         return ""
-    at = ", ".join(f"{c:.3g}" for c in corners[bad[0]].mean(axis=0))
+    at = ", ".join(f"{c:.3g}" for c in x[mesh.solids[bad[0]]].mean(axis=0))
     body = model.scene.bodies[mesh.element_body[bad[0]]]
     law = body.material.law
     return (
-        f"{len(bad)} of {len(corners)} tetrahedra inverted, the first of them of SoftBody {body.name!r} "
+        f"{len(bad)} of {len(mesh.solids)} {mesh.solid.title} inverted, the first of them of SoftBody {body.name!r} "
         f"(law {law!r}) at ({at}) m"
     )
 

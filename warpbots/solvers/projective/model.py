@@ -24,6 +24,7 @@ from warpbots.solvers.projective.contact.pair_arrays import PairArrays
 from warpbots.solvers.projective.contact.surface_samples import is_thin
 from warpbots.solvers.projective.contact.surface_search import PAIRS
 from warpbots.solvers.projective.elements.element import Kind
+from warpbots.solvers.projective.elements.reference_elements import SOLIDS
 from warpbots.solvers.projective.global_matrix import GlobalMatrices
 from warpbots.solvers.projective.mesh import Mesh
 from warpbots.solvers.projective.recorded import with_records
@@ -137,7 +138,7 @@ class ProjectiveModel(ArrayModel):
         worlds: Number of independent copies.
         device: Device of all arrays.
         matter: All soft bodies of one world at rest, on the host; its points are the nodes.
-        groups: Which tetrahedra follow which law.
+        groups: Which solid elements follow which law.
         youngs_modulus: Young's modulus [Pa], shape (worlds, n_elements).
         poissons_ratio: Poisson's ratio [1], shape (worlds, n_elements).
         density: Density at rest [kg/m^3], shape (worlds, n_elements).
@@ -168,7 +169,7 @@ class ProjectiveModel(ArrayModel):
         fluid_velocity: Velocity of the fluid [m/s], shape (worlds, 1), or (worlds, 0) without one, vector.
         drag: Coefficients of drag [1], shape (worlds, n) for the angles of `Scene.fluid`.
         thrust: Coefficients of thrust [1], shape (worlds, n) likewise.
-        activation: Stress actuators of tetrahedra, as a Warp struct.
+        activation: Stress actuators of solid elements, as a Warp struct.
         growth: Actuators that change their lengths at rest, as a Warp struct; where there are oscillations, its
             channels are their signals.
         signals: The signals that they follow, as a Warp struct.
@@ -236,7 +237,7 @@ class ProjectiveModel(ArrayModel):
 
     def summary(self) -> str:
         """Number of nodes and elements, their mean edge, and number of bones."""
-        counts = ("tets", "tetrahedra"), ("triangles", "triangles"), ("bars", "bars")
+        counts = *((name, e.title) for name, e in SOLIDS.items()), ("triangles", "triangles"), ("bars", "bars")
         parts = [f"{len(table)} {name}" for kind, name in counts if len(table := getattr(self.matter, kind))]
         if self.robot:
             parts.append(f"{len(self.robot.bodies)} bones")

@@ -20,6 +20,7 @@ from warpbots.solvers.projective.contact_step import Contact
 from warpbots.solvers.projective.default_cell_size import default_cell_size
 from warpbots.solvers.projective.elements import nodes, oscillations
 from warpbots.solvers.projective.elements.element import Point
+from warpbots.solvers.projective.elements.reference_elements import HEXAHEDRON, QUADRATIC_TETRAHEDRON, TETRAHEDRON
 from warpbots.solvers.projective.failure_diagnosis import diagnosis
 from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest
 from warpbots.solvers.projective.global_step import GlobalStep
@@ -40,6 +41,8 @@ _ROUNDING = {"float32": 5e-7, "float64": 1e-15}
 """Least tolerances [mean edges]."""
 _SHORT = 0.01
 """Length of steps below which an error in displacements is worth more, because it is one of velocities [s]."""
+_ELEMENTS = {"tetrahedra": TETRAHEDRON, "quadratic_tetrahedra": QUADRATIC_TETRAHEDRON, "hexahedra": HEXAHEDRON}
+"""Elements of solids by their names."""
 _NEWTON_STEPS = 10
 """Newton steps that an iteration may take."""
 _FORCING = 1e-4
@@ -104,6 +107,10 @@ class ProjectiveDynamics:
         splitting: Whether global steps solve with a diagonal (eq. 21 of Qiao et al. 2021, modified to converge on every
             mesh) instead of a factored matrix: no factorisation, and all nodes in parallel, but many times as many
             iterations.
+        elements: Elements of solids. Linear ``"tetrahedra"`` of four nodes are the fastest, and too stiff in bending,
+            more so for a Poisson's ratio near 1/2. ``"quadratic_tetrahedra"`` have ten nodes, those of the same mesh
+            and the middles of its edges, and bend without locking. ``"hexahedra"``, trilinear and of eight nodes, fill
+            a `Box` (also `Posed`) with one for each cell. `Fibre` and `PneumaticCell` act on linear tetrahedra only.
 
     Raises:
         ValueError: A value is outside its range.
@@ -117,11 +124,15 @@ class ProjectiveDynamics:
     memory: int = 20
     collisions: bool = True
     splitting: bool = False
+    elements: str = "tetrahedra"
 
     def __post_init__(self):
         conform(self)
         if self.cell_size is not None and self.cell_size <= 0.0:
             raise ValueError(f"ProjectiveDynamics: cell_size must be positive [m], got {self.cell_size:g}")
+        if self.elements not in _ELEMENTS:
+            known = ", ".join(map(repr, _ELEMENTS))
+            raise ValueError(f"ProjectiveDynamics: elements must be one of {known}, got {self.elements!r}")
         tolerance = _TOLERANCE[precision] if self.tolerance is None else self.tolerance
         if not tolerance >= _ROUNDING[precision]:
             raise ValueError(
@@ -163,7 +174,8 @@ class ProjectiveDynamics:
         """
         refuse_worlds("ProjectiveDynamics", worlds)
         size = given(self.cell_size, "ProjectiveDynamics", "cell_size")
-        return build(scene, size, self.memory, self.collisions, self.splitting, worlds, wp.get_device(device))
+        solid = _ELEMENTS[self.elements]
+        return build(scene, size, solid, self.memory, self.collisions, self.splitting, worlds, wp.get_device(device))
 
     def state(self, model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveState[wp.array]:
         """Fresh arrays: every node at its rest position with the initial velocity of its body, at time 0."""

@@ -86,7 +86,10 @@ class Workspace:
         """Fields of the structs of all kinds that follow from the parameters at rest, each with a gradient."""
         elements = self.topology.elements
         return {
-            k.name: {n: self._zeros(elements[k.name]["place"].count, t, gradient=True) for n, t in k.rested.items()}
+            k.name: {
+                n: self._zeros(k.points * elements[k.name]["place"].count, t, gradient=True)
+                for n, t in k.rested.items()
+            }
             for k in self.topology.kinds
         }
 
