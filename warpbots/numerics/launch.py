@@ -83,7 +83,10 @@ def rarely(condition: wp.array, body: _Body) -> None:
     elif condition.device.is_capturing:
         launch(miss_kernel, 1, [condition], [missed], condition.device)
     else:
-        wp.capture_if(condition, body)
+        with _set(_loading, True):
+            launch(miss_kernel, 1, [condition], [missed], condition.device)
+        with _set(_met, None):  # what is not done now is loaded when it is needed
+            if_then(condition, body)
 
 
 @wp.kernel(enable_backward=False)

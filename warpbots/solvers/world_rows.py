@@ -14,10 +14,9 @@ __all__ = ["add_rows", "copy_rows", "load_rows", "rows_of", "store_rows"]
 
 def rows_of(array: wp.array, worlds: int, slots: int = 1) -> wp.array:
     """The same memory as 32-bit words, shape (slots * worlds, n)."""
-    words = array.size * wp.types.type_size_in_bytes(array.dtype) // 4
-    return wp.array(
-        ptr=array.ptr, dtype=wp.int32, shape=(slots * worlds, words // (slots * worlds)), device=array.device, copy=False
-    )  # fmt: skip
+    rows = slots * worlds
+    words = array.size * wp.types.type_size_in_bytes(array.dtype) // (4 * rows)
+    return wp.array(ptr=array.ptr, dtype=wp.int32, shape=(rows, words), device=array.device, copy=False)
 
 
 def _numbers(array: wp.array, worlds: int) -> wp.array:
@@ -56,7 +55,8 @@ def store_rows(where: wp.array, slot: wp.array, source: Sequence[wp.array], tabl
     """
     for a, b in zip(source, table, strict=True):
         if a.size:
-            _launch(store_kernel, where, [where, slot, rows_of(a, where.size)], rows_of(b, where.size, b.size // a.size))
+            inputs = [where, slot, rows_of(a, where.size)]
+            _launch(store_kernel, where, inputs, rows_of(b, where.size, b.size // a.size))
 
 
 def load_rows(where: wp.array, slot: wp.array, table: Sequence[wp.array], destination: Sequence[wp.array]) -> None:
@@ -80,7 +80,12 @@ def _launch(kernel: wp.Kernel, where: wp.array, inputs: list, rows: wp.array) ->
 
 
 @wp.kernel(enable_backward=False)
-def clear_kernel(where: wp.array[int], row_out: wp.array2d[int]):
+def clear_kernel(
+    # state
+    where: wp.array[int],
+    # out
+    row_out: wp.array2d[int],
+):
     """Zero in chosen worlds."""
     w, i = wp.tid()
     if where[w] == 1:
@@ -88,7 +93,13 @@ def clear_kernel(where: wp.array[int], row_out: wp.array2d[int]):
 
 
 @wp.kernel(enable_backward=False)
-def copy_kernel(where: wp.array[int], row: wp.array2d[int], row_out: wp.array2d[int]):
+def copy_kernel(
+    # state
+    where: wp.array[int],
+    row: wp.array2d[int],
+    # out
+    row_out: wp.array2d[int],
+):
     """Rows of chosen worlds."""
     w, i = wp.tid()
     if where[w] == 1:
@@ -96,7 +107,14 @@ def copy_kernel(where: wp.array[int], row: wp.array2d[int], row_out: wp.array2d[
 
 
 @wp.kernel(enable_backward=False)
-def store_kernel(where: wp.array[int], slot: wp.array[int], row: wp.array2d[int], table_out: wp.array2d[int]):
+def store_kernel(
+    # state
+    where: wp.array[int],
+    slot: wp.array[int],
+    row: wp.array2d[int],
+    # out
+    table_out: wp.array2d[int],
+):
     """Rows of chosen worlds into the slots of a table."""
     w, i = wp.tid()
     if where[w] == 1:
@@ -104,7 +122,14 @@ def store_kernel(where: wp.array[int], slot: wp.array[int], row: wp.array2d[int]
 
 
 @wp.kernel(enable_backward=False)
-def load_kernel(where: wp.array[int], slot: wp.array[int], table: wp.array2d[int], row_out: wp.array2d[int]):
+def load_kernel(
+    # state
+    where: wp.array[int],
+    slot: wp.array[int],
+    table: wp.array2d[int],
+    # out
+    row_out: wp.array2d[int],
+):
     """Rows of chosen worlds from the slots of a table."""
     w, i = wp.tid()
     if where[w] == 1:
@@ -112,7 +137,13 @@ def load_kernel(where: wp.array[int], slot: wp.array[int], table: wp.array2d[int
 
 
 @wp.kernel(enable_backward=False)
-def add_kernel(where: wp.array[int], row: wp.array2d[real], row_out: wp.array2d[real]):
+def add_kernel(
+    # state
+    where: wp.array[int],
+    row: wp.array2d[real],
+    # out
+    row_out: wp.array2d[real],
+):
     """Sums of rows of chosen worlds."""
     w, i = wp.tid()
     if where[w] == 1:
@@ -120,7 +151,13 @@ def add_kernel(where: wp.array[int], row: wp.array2d[real], row_out: wp.array2d[
 
 
 @wp.kernel(enable_backward=False)
-def add_double_kernel(where: wp.array[int], row: wp.array2d[wp.float64], row_out: wp.array2d[wp.float64]):
+def add_double_kernel(
+    # state
+    where: wp.array[int],
+    row: wp.array2d[wp.float64],
+    # out
+    row_out: wp.array2d[wp.float64],
+):
     """Sums of rows of chosen worlds in double precision."""
     w, i = wp.tid()
     if where[w] == 1:

@@ -49,7 +49,7 @@ class ProjectiveDynamics:
     obstacles: half the thickness is ignored. Sheets of one `Union` are sewn to each other and to its solids where
     vertices coincide, and rotate freely there. Cables are tied to nodes, motors drive those of regions, cavities press
     on solids and sheets, and the other actuators act on solids only. Kelvin-Voigt damping resists strain, but not the
-    folding of sheets. A step of thin cloth that buckles has many solutions, and may need to be shorter to converge.
+    folding of sheets. A step of thin cloth that buckles has many solutions, and may be taken in shorter ones.
 
     Rigid bodies of the scene are bones: they replace the soft bodies inside their shapes, and nodes inside or on their
     surface are bound to them. Their joints, springs, limits and motors are those of `Articulated` with implicit Euler.
