@@ -240,8 +240,9 @@ def rotation_of(F: np.ndarray) -> np.ndarray:
 
 
 def fields_of(state) -> dict[str, torch.Tensor]:
-    """Fields of a state by name, but for those that are empty in this model."""
-    return {name: value for name, value in vars(state).items() if value.numel()}
+    """Fields of a state by name, but for those that are empty in this model, or say only what became of its steps."""
+    log = ("lost", "shorter_steps")
+    return {name: value for name, value in vars(state).items() if value.numel() and name not in log}
 
 
 def stirred(sim: Simulation, rng: np.random.Generator, intervals: int) -> dict[str, torch.Tensor]:

@@ -54,5 +54,5 @@ def test_a_muscle_without_an_element_is_refused(actuator):
     speck = {"speck": Box((-1e-3, -1e-3, -1e-3), (1e-3, 1e-3, 1e-3))}
     body = wb.SoftBody("bar", Box((0.0, 0.0, 0.0), (0.2, 0.1, 0.1)), wb.Material(1e5), speck)
     kind = type(actuator).__name__
-    with pytest.raises(wb.SceneError, match=f"{kind} 'pull': region 'speck' contains the centre of no tetrahedron, nor of any element"):  # fmt: skip
+    with pytest.raises(wb.SceneError, match=f"{kind} 'pull': region 'speck' contains the centre of no element of a solid, nor of any element"):  # fmt: skip
         built(wb.Scene([body], [actuator]))

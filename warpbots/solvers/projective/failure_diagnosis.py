@@ -23,12 +23,12 @@ def diagnosis(
     max_iterations: int,
     memory: int,
 ) -> str:
-    """One sentence on why `after`, one step on from `before`, is not finite.
+    """One sentence on why a world is lost in `after`, one step on from `before`.
 
     Args:
         model: Where the step was the last thing that ran.
         before: Fields of the last state as NumPy arrays.
-        after: Fields of the bad state.
+        after: Fields of the state in which a world is lost.
         dt: Length of the step [s].
         max_iterations: Number of iterations after which it has failed.
         memory: Number of corrections that the acceleration remembers.
@@ -36,10 +36,14 @@ def diagnosis(
     for name, values in before.items():
         if not np.isfinite(values).all():
             return f"{name} was not finite before the step"
+    w, whole = int(np.flatnonzero(after["lost"] > before["lost"])[0]), dt
+    if halvings := int(model.workspace.clock.level.numpy()[w]):
+        dt, before = whole / 2**halvings, model.workspace.last_start()
+    tried = f", and parts of {dt:.3g} s were tried" if halvings else ""
     matrix = model.matrices.of(dt)
-    progress, w = matrix.iteration.progress, int(np.argwhere(~np.isfinite(after["velocity"]).all(axis=(1, 2)))[0, 0])
+    progress = matrix.iteration.progress
     iterations, size = int(progress.iterations.numpy()[w]), float(progress.size.numpy()[w])
-    position, shorter = before["position"][w], f"use a shorter step (now {dt:.3g} s)"
+    position, shorter = before["position"][w], f"use a shorter step (now {whole:.3g} s{tried})"
     if embedded := where_embedded(model, w, position):
         return f"{embedded}; or {shorter}"
     if int(matrix.compliance.missing.numpy()[0]):

@@ -89,6 +89,10 @@ class GlobalMatrices:
         values = np.concatenate([b.reshape(-1) for b in blocks])
         return coo_matrix((values, topology.node_pairs), shape=(nodes, nodes)).tocsr()
 
+    def has(self, dt: float) -> bool:
+        """Whether a step of `dt` [s] has asked for its matrix."""
+        return dt in self._of
+
     def of(self, dt: float) -> GlobalMatrix:
         """The factored matrix for steps of `dt` [s]."""
         if dt not in self._of:

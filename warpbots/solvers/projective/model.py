@@ -102,9 +102,17 @@ class ProjectiveState(NodalState[Array]):
 
     Attributes:
         time: Time since the start [s], double precision, shape (worlds,), or (worlds, 0) without oscillations.
+        lost: 1 where a step was not found; such a world stays as it was before that step [1], shape (worlds,).
+        shorter_steps: Number of shorter steps that were taken in the place of others so far [1], shape (worlds,).
     """
 
     time: Array
+    lost: Array
+    shorter_steps: Array
+
+    def motion(self) -> list[Array]:
+        """All arrays that move."""
+        return [getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in ("lost", "shorter_steps")]
 
     def mapped(self, make: Callable[[Array], Other]) -> "ProjectiveState[Other]":
         """A copy with `make` of each field."""
