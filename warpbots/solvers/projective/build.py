@@ -289,8 +289,8 @@ def _refuse_idle(scene: Scene, mesh: Mesh) -> None:
             others = f"of {inside.sum()} triangles of sheets and bars of trusses" if inside.any() else "of any element"
             raise SceneError(
                 f"{type(actuator).__name__} {actuator.name!r}: region {actuator.region!r} contains the centre of no "
-                f"element of a solid, {'but ' if inside.any() else 'nor '}{others}; actuators of ProjectiveDynamics act "
-                f"on solids only, and bones replace them: move or enlarge the region, or use smaller cells"
+                f"element of a solid, {'but ' if inside.any() else 'nor '}{others}; actuators of ProjectiveDynamics "
+                f"act on solids only, and bones replace them: move or enlarge the region, or use smaller cells"
             )
 
 
