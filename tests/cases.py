@@ -75,7 +75,11 @@ LATTICES = {
 
 _EXACT = {"float32": None, "float64": 1e-13}[precision]
 
-ELEMENTS = {"projective": lambda dx: ProjectiveDynamics(dx, tolerance=_EXACT)}
+ELEMENTS = {
+    "projective": lambda dx: ProjectiveDynamics(dx, tolerance=_EXACT),
+    "projective-quadratic": lambda dx: ProjectiveDynamics(dx, tolerance=_EXACT, elements="quadratic_tetrahedra"),
+    "projective-hexahedra": lambda dx: ProjectiveDynamics(dx, tolerance=_EXACT, elements="hexahedra"),
+}
 """Implicit solvers of finite elements, in space: a function of the resolution [m]."""
 
 EXPLICIT = CONTINUA | LATTICES
@@ -90,7 +94,8 @@ SOLVERS = EXPLICIT | ELEMENTS | OWN
 SPACES = [(s, dim) for s in SOLVERS for dim in DIMENSIONS if dim == 3 or s not in ELEMENTS | OWN]
 """Solvers with the dimensions that they know."""
 
-_ONE_LAW = LATTICES | OWN
+_ONE_LAW = {*LATTICES, *OWN, *ELEMENTS} - {"projective"}
+"""Solvers that do not tell laws apart, or do so in code that another one of these shares."""
 
 WORKING = [(s, law, dim) for s, dim in SPACES for law in CONSTITUTIONS if s not in _ONE_LAW or law == CONSTITUTIONS[0]]
 """Solvers with the laws that they tell apart, a lattice has but one, and the dimensions that they know."""
@@ -117,7 +122,7 @@ def knows(solver: str, actuator: str) -> bool:
     if solver in OWN:
         return actuator in {"pressure", "muscle"}
     if actuator in {"fibre", "pneumatic cell"}:
-        return solver in ELEMENTS
+        return solver == "projective"
     return solver in LATTICES | ELEMENTS or actuator not in {"expansion", "oscillation", "wave"}
 
 
@@ -235,8 +240,9 @@ def rotation_of(F: np.ndarray) -> np.ndarray:
 
 
 def fields_of(state) -> dict[str, torch.Tensor]:
-    """Fields of a state by name, but for those that are empty in this model."""
-    return {name: value for name, value in vars(state).items() if value.numel()}
+    """Fields of a state by name, but for those that are empty in this model, or say only what became of its steps."""
+    log = ("lost", "shorter_steps")
+    return {name: value for name, value in vars(state).items() if value.numel() and name not in log}
 
 
 def stirred(sim: Simulation, rng: np.random.Generator, intervals: int) -> dict[str, torch.Tensor]:

@@ -19,6 +19,8 @@ SLOW = {
     line.split(" | ")[0] for line in (ROOT / "tests" / "slow.txt").read_text().splitlines() if not line.startswith("#")
 }
 """Tests that are slow besides those with a decorator."""
+OTHER_ELEMENTS = re.compile(r"\bprojective-(quadratic|hexahedra)\b")
+"""General tests with elements that have tests of their own in tests/projective: slow, as with linear ones they are not."""
 MARKERS = (
     "verification(float32=False): judged in float64 (WARPBOTS_PRECISION=float64 pytest -m verification); with "
     "float32=True it runs in float32 too, with a tolerance of its own",
@@ -85,7 +87,7 @@ def pytest_collection_modifyitems(config, items):
             if marker is not None and not marker.kwargs.get("float32", False):
                 item.add_marker(skip)
     for item in items:
-        if item.nodeid in SLOW:
+        if item.nodeid in SLOW or OTHER_ELEMENTS.search(item.name):
             item.add_marker("slow")
     named = any("::" in str(a) for a in config.args)
     if named or config.getoption("--slow") or "slow" in config.getoption("-m"):

@@ -15,6 +15,9 @@ sys.path.insert(0, str(FOLDER.parent / "benchmarks" / "papers"))
 
 from diffhand_grasp import designed_scene  # noqa: E402
 from diffhand_hands import SCENES as HANDS  # noqa: E402  (from the folder above)
+from softbody_fish_scene import fish  # noqa: E402
+from softbody_grip import gripper_scene  # noqa: E402
+from softbody_humanoid import soft_humanoid  # noqa: E402
 
 
 def walker() -> wb.Scene:
@@ -169,6 +172,9 @@ SCENES = {
     "soft_legs": soft_legs,
     **{name: lambda task=task: HANDS[task][0](HANDS[task][1]()) for name, task in DIFFHAND.items()},
     "gripper": designed_scene,
+    "fish": fish,
+    "pneumatic_gripper": gripper_scene,
+    "soft_humanoid": soft_humanoid,
 }
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ from warpbots.scene import (
     walls,
 )
 from warpbots.shape_files import load_mesh, load_sheet, load_silhouette, load_tetrahedra
-from warpbots.simulation import Simulation, SimulationError
+from warpbots.simulation import LostWorldWarning, Simulation, SimulationError
 from warpbots.tables import Table as _Table
 from warpbots.tables import scene_table as _scene_table
 from warpbots.trajectory import Trajectory
@@ -97,6 +97,7 @@ __all__ = [
     "Inertia",
     "Joint",
     "Load",
+    "LostWorldWarning",
     "MassSpring",
     "Material",
     "MaxwellBranch",

@@ -96,13 +96,16 @@ def load_tetrahedra(path: str | Path, scale: float = 1.0) -> TetMesh:
     """A solid of tetrahedra from a file that meshio can read; inverted ones are reoriented.
 
     Args:
-        path: MSH, VTK, VTU, INP, XDMF, ...; cells other than tetrahedra are ignored.
+        path: MSH, VTK, VTU, INP, XDMF, ...; cells other than tetrahedra are ignored. Of quadratic tetrahedra the
+            corners are taken, so that edges become straight; `ProjectiveDynamics(elements="quadratic_tetrahedra")`
+            puts nodes into their middles again.
         scale: Metres per unit of the file: 0.001 for a file in millimetres.
 
     Raises:
         FileNotFoundError: There is no such file.
         ImportError: meshio is not installed.
-        SceneError: The file has no tetrahedra, or they do not make a solid.
+        SceneError: The file has no tetrahedra, or they do not make a solid, or a midside node is off the middle of its
+            edge by more than half of it.
     """
     path = readable(path, _BYTES)
     try:
@@ -113,13 +116,37 @@ def load_tetrahedra(path: str | Path, scale: float = 1.0) -> TetMesh:
         mesh = meshio.read(path)
     except (Exception, SystemExit) as error:  # meshio raises whatever its readers raise, or ends the process
         raise SceneError(f"{path} cannot be read as a mesh: {error}") from error
-    tets = [block.data for block in mesh.cells if block.type == "tetra"]
+    tets = [block.data[:, :4] for block in mesh.cells if block.type in ("tetra", "tetra10")]
     if not tets:
         found = ", ".join(f"{len(block.data)} of type {block.type}" for block in mesh.cells) or "no cells"
-        raise SceneError(f"{path} has no linear tetrahedra but {found}; export it as linear tetrahedra")
+        raise SceneError(f"{path} has no tetrahedra but {found}; export it as linear or quadratic tetrahedra")
+    for block in mesh.cells:
+        if block.type == "tetra10":
+            _straighten(path, mesh.points, block.data)
     used, tets = np.unique(np.concatenate(tets), return_inverse=True)
     solid = _said_of(path, TetMesh.oriented, mesh.points[used] * scale, tets.reshape(-1, 4))
     return _doubted(path, solid, np.ptp(solid.vertices, axis=0).max())
+
+
+def _straighten(path: Path, x: np.ndarray, tets: np.ndarray) -> None:
+    """Raise if midside nodes are far from the middles of their edges, warn if some are not in them.
+
+    Args:
+        path: The file.
+        x: Its points, shape (n, 3).
+        tets: Nodes of quadratic tetrahedra in the order of VTK, shape (n_tets, 10).
+    """
+    a, b, middle = x[tets[:, [0, 1, 2, 0, 1, 2]]], x[tets[:, [1, 2, 0, 3, 3, 3]]], x[tets[:, 4:]]
+    off = np.linalg.norm(middle - (a + b) / 2.0, axis=2) / np.linalg.norm(b - a, axis=2)
+    e, k = np.unravel_index(int(off.argmax()), off.shape)
+    what = (
+        f"{path}: node {tets[e, 4 + k]} of the quadratic tetrahedron {e} is {off[e, k]:.3g} lengths of its edge off the"
+        f" middle of that edge"
+    )
+    if off[e, k] > 0.5:
+        raise SceneError(f"{what}, and at most 0.5 are allowed; mesh the solid again, or export linear tetrahedra")
+    if off[e, k] > 1e-3:
+        warnings.warn(f"{what}; edges become straight, as load_tetrahedra takes corners only", stacklevel=3)
 
 
 @checked

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol
 import numpy as np
 import torch
 
+from warpbots.gradients import known_losses
 from warpbots.scene import Scene
 from warpbots.scene.field_types import checked
 from warpbots.solvers import Model
@@ -75,6 +76,8 @@ class Trajectory(Generic[TensorState_co]):
         observation: What `observe` returned after each interval, shape (worlds, steps, ...); differentiable. None
             without `observe`.
         parameters: Parameters that were replaced, without gradient.
+        lost: Control interval in which a world could not go on, after which it stayed as it was before the step, or -1
+            for a world that went on to the end, shape (worlds,), int. A mean over ``lost < 0`` leaves such worlds out.
         mimebundle: What a notebook shows of a trajectory; `warpbots` puts `warpbots.view.mimebundle` here.
     """
 
@@ -88,6 +91,7 @@ class Trajectory(Generic[TensorState_co]):
     control: torch.Tensor
     observation: torch.Tensor | None
     parameters: dict[str, torch.Tensor]
+    lost: torch.Tensor
 
     @property
     def steps(self) -> int:
@@ -130,7 +134,7 @@ class Trajectory(Generic[TensorState_co]):
         state = self.start
         yield 0.0, state
         for i in range(self.steps):
-            with torch.no_grad():
+            with torch.no_grad(), known_losses():
                 state = self.simulation.step(state, self.control[:, i].detach(), **self.parameters)
             if (i + 1) % every == 0 or i + 1 == self.steps:
                 yield (i + 1) * self.control_interval, state
@@ -197,7 +201,8 @@ class Trajectory(Generic[TensorState_co]):
         """What is pickled and deep-copied: the same motion, without the graph of its gradient."""
         kept = None if self.observation is None else self.observation.detach()
         final = self.final.mapped(lambda field: field.detach())
-        return type(self), (self.simulation, self.start, final, self.control.detach(), kept, self.parameters)
+        rest = self.control.detach(), kept, self.parameters, self.lost
+        return type(self), (self.simulation, self.start, final, *rest)
 
     def __repr__(self) -> str:
         matter = []
@@ -205,9 +210,11 @@ class Trajectory(Generic[TensorState_co]):
             matter.append(f"{len(self.matter)} particles")
         if count := len(self.scene.rigid):
             matter.append(f"{count} rigid {'body' if count == 1 else 'bodies'}")
+        gone = int((self.lost >= 0).sum())
+        lost = f"; {gone} of {len(self.lost)} worlds lost on the way" if gone else ""
         return (
             f"Trajectory of {self.scene.name!r}: {' and '.join(matter)}, {self.steps} control intervals, "
-            f"{self.steps * self.control_interval:.3g} s"
+            f"{self.steps * self.control_interval:.3g} s{lost}"
         )
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:

@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[0]))
 
 from fast import figures, sized
 from softbody_measures import crossings, depth, elastic, folded, samples
+from softbody_shapes import icosphere
 
 import warpbots as wb
 
@@ -42,15 +43,6 @@ MEASURED = ("ms", "clock", "iterations", "pairs", "depth", "through", "size", "h
 """What is measured in every step."""
 
 
-def ball(centre: np.ndarray) -> wb.shapes.TetMesh:
-    """An icosahedron with edges halved once, and every face connected to the centre."""
-    import trimesh
-
-    sphere = trimesh.creation.icosphere(1, RADIUS)
-    tets = np.column_stack([sphere.faces, np.full(len(sphere.faces), len(sphere.vertices))])
-    return wb.shapes.TetMesh.oriented(np.concatenate([sphere.vertices, np.zeros((1, 3))]) + centre, tets)
-
-
 def simulation(seed: int) -> wb.Simulation:
     """A throw: the ball is 2 to 5 cm above the cloth and up to 4 cm off its middle, and flies at 3 to 4 m/s."""
     rng = np.random.default_rng(seed)
@@ -60,8 +52,10 @@ def simulation(seed: int) -> wb.Simulation:
     sheet = wb.shapes.Sheet.rectangle((-half, -half), (half, half), THICKNESS, (8, 8), bending=BENDING)
     ends = [(sx * half, sy * half, 0.0) for sx in (-1, 1) for sy in (-1, 1)]
     corners = {f"corner {k}": wb.shapes.Sphere(end, 1e-3) for k, end in enumerate(ends)}
+    rest = icosphere(RADIUS)
+    ball = wb.shapes.TetMesh(rest.vertices + centre, rest.tets)
     bodies = [
-        wb.SoftBody("ball", ball(centre), BALL, velocity=velocity),
+        wb.SoftBody("ball", ball, BALL, velocity=velocity),
         wb.SoftBody("cloth", sheet, CLOTH, corners, color=(0.93, 0.72, 0.35)),
     ]
     held = [wb.Constraint(name, name=name) for name in corners]

@@ -1,6 +1,6 @@
-"""The two bridges of the soft multi-body paper: meshes with the published numbers of tetrahedra, shapes of our own.
+"""Shapes of our own for the soft multi-body paper: two bridges with the published numbers of tetrahedra, and balls.
 
-Both are cells of a grid whose nodes are moved into the shape of a bridge. A cell is cut into six tetrahedra about a
+Bridges are cells of a grid whose nodes are moved into the shape of a bridge. A cell is cut into six tetrahedra about a
 diagonal from a node with three even indices to one with three odd ones, so that neighbours are mirror images and faces
 fit. All diagonals of faces in a plane of the grid with an even index then join nodes with an even sum of indices, and
 those in odd planes nodes with an odd sum: a cell that has neighbours across even planes alone, or across odd ones
@@ -14,7 +14,7 @@ import numpy as np
 
 import warpbots as wb
 
-__all__ = ["arch_bridge", "cut", "suspension_bridge"]
+__all__ = ["arch_bridge", "cut", "icosphere", "suspension_bridge"]
 
 Cell = tuple[int, int, int]
 
@@ -70,6 +70,21 @@ def _planes(cell: Cell, known: set[Cell]) -> set[int]:
         for side in (0, 1)
         if tuple(int(i) for i in cell + (2 * side - 1) * steps[k]) in known
     }
+
+
+def icosphere(radius: float, turn: np.ndarray | None = None) -> wb.shapes.TetMesh:
+    """A ball of 43 nodes and 80 tetrahedra: an icosahedron with edges halved once, every face joined to the centre.
+
+    Args:
+        radius: Its radius [m].
+        turn: Rotation, shape (3, 3); None for the icosahedron as it is.
+    """
+    import trimesh
+
+    sphere = trimesh.creation.icosphere(1, radius)
+    tets = np.column_stack([sphere.faces, np.full(len(sphere.faces), len(sphere.vertices))])
+    vertices = np.concatenate([sphere.vertices, np.zeros((1, 3))])
+    return wb.shapes.TetMesh.oriented(vertices if turn is None else vertices @ turn, tets)
 
 
 def suspension_bridge() -> wb.shapes.TetMesh:

@@ -61,8 +61,11 @@ def kinetic_energy(sim: Simulation, state: State) -> np.ndarray:
 
 
 def elastic_energy(sim: Simulation, state: State) -> np.ndarray:
-    """sum k/2 (l - l0)^2, or sum V (mu/2 (|F|^2 - d) - mu ln J + lam/2 ln^2 J) of neo-Hookean matter [J]; (worlds,)."""
-    if "stiffness" in sim.parameters():
+    """sum k/2 (l - l0)^2, or sum V (mu/2 (|F|^2 - d) - mu ln J + lam/2 ln^2 J) of neo-Hookean matter [J]; (worlds,).
+
+    That of springs, and of elements other than linear ones, is what their solver measures.
+    """
+    if "stiffness" in sim.parameters() or (hasattr(sim.model.matter, "tets") and not len(sim.model.matter.tets)):
         return to_numpy(sim.sense(state).elastic_energy)
     E = to_numpy(sim.parameter("youngs_modulus"))
     own = "poissons_ratio" in sim.parameters()

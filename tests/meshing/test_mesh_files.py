@@ -40,8 +40,8 @@ def test_a_mesh_of_ours_there_and_back(tmp_path):
 
 
 def test_what_holds_no_tetrahedra(tmp_path):
-    path = write(tmp_path / "a.vtk", [("triangle", [[0, 1, 2]]), ("tetra10", [np.arange(10) % 6])])
-    with pytest.raises(SceneError, match=r"a.vtk has no linear tetrahedra but 1 of type triangle, 1 of type tetra10; export"):  # fmt: skip
+    path = write(tmp_path / "a.vtk", [("triangle", [[0, 1, 2]]), ("hexahedron", [np.arange(8) % 6])])
+    with pytest.raises(SceneError, match=r"a.vtk has no tetrahedra but 1 of type triangle, 1 of type hexahedron; export"):  # fmt: skip
         wb.load_tetrahedra(path)
     for name in ("noise.vtk", "noise.msh", "noise.txt"):
         (tmp_path / name).write_bytes(b"noise\n" * 9)
@@ -50,6 +50,27 @@ def test_what_holds_no_tetrahedra(tmp_path):
     flat = write(tmp_path / "flat.vtk", [("tetra", [[0, 1, 2, 3]])], CORNERS[:4] * [1, 1, 0])
     with pytest.raises(SceneError, match=r"flat.vtk: TetMesh: of 1 tetrahedra 0 are inverted and 1 are flat"):
         wb.load_tetrahedra(flat)
+
+
+def quadratic(path, shift):
+    """A tetrahedron with midside nodes, the last of which is moved along its edge of length sqrt(2) by a vector."""
+    corners = np.vstack([np.zeros(3), np.eye(3)])
+    middles = [(corners[a] + corners[b]) / 2 for a, b in ((0, 1), (1, 2), (2, 0), (0, 3), (1, 3), (2, 3))]
+    points = np.vstack([corners, middles])
+    points[-1] += shift
+    return write(path, [("tetra10", [np.arange(10)])], points)
+
+
+def test_quadratic_tetrahedra_become_straight(tmp_path):
+    """Silently where they are; with a warning where they are curved, and not at all where a node is off its edge."""
+    mesh = wb.load_tetrahedra(quadratic(tmp_path / "a.vtu", [0, 0, 0]))
+    assert (len(mesh.vertices), mesh.tets.tolist()) == (4, [[0, 1, 2, 3]])
+    with pytest.warns(UserWarning, match=r"b.vtu: node 9 of the quadratic tetrahedron 0 is 0.141 lengths .* straight"):
+        wb.load_tetrahedra(quadratic(tmp_path / "b.vtu", [0.2, 0, 0]))
+    with pytest.raises(
+        SceneError, match=r"c.vtu: node 9 of the quadratic tetrahedron 0 is 0.566 lengths of its edge off"
+    ):
+        wb.load_tetrahedra(quadratic(tmp_path / "c.vtu", [0.8, 0, 0]))
 
 
 def test_without_meshio_its_name_is_said(tmp_path, monkeypatch):

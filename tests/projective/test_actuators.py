@@ -239,7 +239,9 @@ def test_a_region_without_tetrahedra():
         "bar", Box((0, 0, 0), (0.16, 0.08, 0.08)), Material(1e5), regions={"edge": HalfSpace((1e-6, 0, 0), (1, 0, 0))}
     )
     scene = Scene((body,), (PneumaticCell("c", "edge", 1e5, 0.3),))
-    with pytest.raises(SceneError, match=r"PneumaticCell 'c': region 'edge' contains the centre of no tetrahedron"):
+    with pytest.raises(
+        SceneError, match=r"PneumaticCell 'c': region 'edge' contains the centre of no element of a solid"
+    ):
         simulation(scene)
 
 

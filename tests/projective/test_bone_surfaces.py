@@ -98,14 +98,15 @@ def test_nothing_passes_a_bare_bone_and_momentum_is_handed_over(other, turn):
 
 @pytest.mark.parametrize("other", ["block", "sled"])
 def test_what_is_too_fast_for_a_step_is_reported_and_never_passes(other):
-    """At 20 m/s a step of 10 ms is longer than both bodies: they end apart on their own sides, or the step says no."""
+    """At 20 m/s a step of 10 ms is longer than both bodies: they end apart on their own sides, or beside each other."""
     sim = Simulation(Scene(thrown(other, "edge", 20.0), gravity=NOWHERE), ProjectiveDynamics(CELL), 0.01)
     state, fault = sim.state(), "did not converge"
     try:
         for _ in range(4):
             state = sim.step(state, torch.zeros(0))
             assert gap(sim, state) > 0.0
-            assert sim.sense(state).center[0, 0, 2] > float(state.position[0, sim.model.matter.body == 2, 2].mean())
+            apart = sim.sense(state).center[0, 0].cpu() - state.position[0, sim.model.matter.body == 2].mean(0).cpu()
+            assert apart[2] > 0.0 or apart[:2].norm() > 0.1  # sleds slide past each other
     except SimulationError as error:
         fault = str(error)
     assert "kept apart" in fault or "did not converge" in fault

@@ -14,14 +14,18 @@ from scipy.sparse.csgraph import connected_components
 from soft_bodies import forces_at
 
 import warpbots as wb
+from warpbots.contact.distance import signed_distance
 
 PAPERS = Path(__file__).resolve().parents[2] / "benchmarks" / "papers"
 sys.path.insert(0, str(PAPERS))
 
 import softbody_bridges as bridges  # noqa: E402
 import softbody_cloth as thrown  # noqa: E402
+import softbody_grip as grip  # noqa: E402
+import softbody_humanoid as humanoid  # noqa: E402
 import softbody_measures as measures  # noqa: E402
 import softbody_shapes as shapes  # noqa: E402
+import softbody_skeleton as skeleton  # noqa: E402
 
 
 def test_depth_and_crossings_of_a_cube():
@@ -149,3 +153,44 @@ def test_scripts_run(script, tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     assert found.stat().st_size > 1000
+
+
+def test_the_gripper_has_fourteen_cells_in_each_arm():
+    """Of four tetrahedra-filled blocks, the outer one in every layer; with its drone it weighs 10 kg, the ball 1 kg."""
+    scene = grip.gripper_scene()
+    model = wb.ProjectiveDynamics(0.04).build(scene)
+    mesh = model.matter
+    middle = mesh.position[mesh.tets].mean(axis=1)
+    for shape in grip.chambers().values():
+        own = middle[(signed_distance(shape, middle) < 0.0) & (mesh.body[mesh.tets[:, 0]] == 0)]
+        assert len(own) == 6 * grip.CELLS
+        assert len(np.unique(np.floor((own[:, 2] - grip.END) / grip.LENGTH * grip.CELLS))) == grip.CELLS
+    mass = np.bincount(mesh.body, mesh.volume * mesh.density)
+    assert mass[1] == pytest.approx(1.0, rel=1e-5)
+    assert mass[0] + scene.rigid[0].inertia.mass == pytest.approx(10.0, rel=1e-5)
+
+
+def test_errors_of_a_skeleton_are_what_they_say():
+    """Of markers that are moved by hand: turned as a whole, with arms lifted by 30 degrees, and stretched by a tenth."""
+    rest = np.stack([skeleton.place(name, box) for name, box in humanoid.markers(0.1).items()])
+    turn, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))
+    still, turned = np.stack([rest] * 30), np.stack([rest] * 10 + [rest @ turn.T] * 20)
+    lifted = np.stack([rest] * 30)
+    for side, arm in ((-1.0, "left_arm"), (1.0, "right_arm")):
+        for end in ("first", "last"):
+            k = skeleton.NAMES.index(f"{arm}_{end}")
+            out = abs(rest[k, 0]) - 0.14
+            lifted[10:, k] += out * np.array([side * (np.cos(np.pi / 6) - 1.0), 0.0, np.sin(np.pi / 6)])
+    stretched = np.stack([rest] * 10 + [rest * (1.0, 1.0, 1.1)] * 20)
+    np.testing.assert_allclose(skeleton.measure(still, still), [0.0, 0.0, 45.0], atol=1e-9)
+    np.testing.assert_allclose(skeleton.measure(turned, still), [0.0, 0.0, 45.0], atol=1e-9)
+    np.testing.assert_allclose(skeleton.measure(lifted, still), [0.0, 0.0, 15.0], atol=1e-9)
+    np.testing.assert_allclose(skeleton.measure(stretched, still), [6.0, 10.0, 45.0], atol=1e-9)
+
+
+def test_bones_keep_their_length_and_lift_the_arms():
+    """The humanoid stands and reaches its Y-pose to a degree; without bones its bones would have changed."""
+    motion = skeleton.move(skeleton.soft(*skeleton.start(0)), 0)[1]
+    bones, _, angle = skeleton.measure(motion, motion)
+    assert bones < 1e-4
+    assert angle < 1.0

@@ -79,10 +79,14 @@ CASES = {
     "sticks": (lambda: sliding("neo_hookean", (floor(friction=0.9),), (0.2, 0.0, -0.1)), 6, 1e-4),
     "slides-breathing": (lambda: breathing((floor(friction=0.3),), held=False), 6, 1e-4),
     "ridge": (lambda: sliding("corotated", (RIDGE,), (0.3, 0.1, -0.3)), 6, 1e-4),
+    "air-quadratic": (lambda: damped(beam("neo_hookean", nu=0.4)), 2, 1e-6),
+    "slides-hexahedra": (lambda: damped(sliding("neo_hookean", (floor(friction=0.3),))), 3, 1e-4),
     "ball": (lambda: sliding("corotated", (BALL,)), 8, 1e-4),
     "slippery": (lambda: sliding("corotated", (floor(condition="slip"),)), 6, 1e-4),
     "sticky": (lambda: sliding("corotated", (floor(condition="sticky"),)), 6, 1e-4),
 }
+ELEMENTS = {"air-quadratic": "quadratic_tetrahedra", "slides-hexahedra": "hexahedra"}
+"""Elements of solids, linear tetrahedra in other cases."""
 IDLE = {("air-truss", "poissons_ratio")}
 """What a case does not depend on."""
 
@@ -102,7 +106,7 @@ def test_gradients_are_those_of_differences(case, rng):
     Of the slope, or of a thousandth of the steepest one, where a direction happens to be across the gradient.
     """
     scene, intervals, tolerance = CASES[case]
-    sim = simulation(scene())
+    sim = simulation(scene(), elements=ELEMENTS.get(case, "tetrahedra"))
     inputs = stirred(sim, rng, intervals)
     by_x, by_v = weights(sim, rng)
 

@@ -51,7 +51,7 @@ def test_the_residual_is_a_force():
     scene = Scene((bar,), constraints=(Constraint("end", name="end"),), gravity=(0.0, 0.0, -G))
     left = []
     for tolerance, limit in ((TOLERANCE, 1), (1000 * TOLERANCE, 2000), (TOLERANCE, 2000)):
-        sim = Simulation(scene, ProjectiveDynamics(0.02, tolerance, limit), 0.02)
+        sim = Simulation(scene, ProjectiveDynamics(0.02, tolerance, limit, max_halvings=0), 0.02)
         with contextlib.suppress(SimulationError):  # after one iteration
             sim.step(sim.state(), torch.zeros(0))
         report = sim.report()

@@ -261,7 +261,7 @@ def test_actuators_need_a_solid():
     body = SoftBody("b", sheet, Material(1e5), {"all": Box((-1, -1, -1), (1, 1, 1))})
     scene = Scene((body,), (Muscle("muscle", "all", (1, 0, 0), 1e3),))
     with pytest.raises(
-        SceneError, match="Muscle 'muscle': region 'all' contains the centre of no tetrahedron, but of 8"
+        SceneError, match="Muscle 'muscle': region 'all' contains the centre of no element of a solid, but of 8"
     ):
         ProjectiveDynamics(0.1).build(scene, 1, "cpu")
 

@@ -134,6 +134,71 @@ def test_projective_dynamics_equals_a_mesh_of_moved_nodes():
     torch.testing.assert_close(ours.position, theirs.position, rtol=0.0, atol=close)
 
 
+def swimming_bar(shape, turns: float = 2000.0, bone_end: float = 0.375) -> wb.Simulation:
+    """A bar in a stream with a bone in its root, which a motor turns; about x = 0.125 the bar is soft."""
+    body = SoftBody("bar", shape, wb.Material(1e5, 0.3, 1000.0))
+    bone = wb.RigidBody("bone", Box((0.125, 0.125, 0.125), (bone_end, 0.25, 0.25)), 1000.0)
+    joint = wb.Joint("root", "revolute", None, "bone", (0.125, 0.1875, 0.1875), axis=(0.0, 1.0, 0.0))
+    fluid = wb.Fluid(1000.0, (0.2, 0.1, 0.3))
+    scene = Scene((body, bone), [wb.Torque("motor", "root", turns)], joints=[joint], gravity=(0.0,) * 3, fluid=fluid)
+    solver = wb.ProjectiveDynamics(DX, tolerance=1e-12 if precision == "float64" else None, collisions=False)
+    return wb.Simulation(scene, solver, 0.02, 1)
+
+
+BAR = Box((0.125, 0.0, 0.0), (0.875, 0.375, 0.375))
+
+
+def longer(numbers: torch.Tensor):
+    """The part beyond the bone stretched along x, and the half of that along z."""
+    return Composition((Stretch(numbers[0], 0, 0.5, 0.875), lambda x: x * (1 + wide(numbers[1], x))))
+
+
+def wide(factor: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    return torch.stack([0 * x[:, 0], 0 * x[:, 0], (factor - 1) * (x[:, 0] - 0.5).clamp(min=0)], dim=1)
+
+
+def test_matter_beyond_bones_follows_in_a_fluid():
+    """The same tetrahedra, built from the moved nodes, have the same motion of soft matter and of the bone."""
+    sim, numbers = swimming_bar(BAR), torch.tensor([1.2, 1.3], dtype=torch.float64)
+    state, parameters = shaped(sim, longer(numbers))
+    whole = wb.meshing.tetrahedra(BAR, DX)
+    built = swimming_bar(TetMesh(longer(numbers)(torch.tensor(whole.vertices)).numpy(), whole.tets))
+    np.testing.assert_array_equal(built.model.matter.tets, sim.model.matter.tets)
+    np.testing.assert_array_equal(built.model.matter.bone, sim.model.matter.bone)
+    close = {"float32": 1e-5, "float64": 1e-10}[precision]
+    control = 0.5 * torch.ones(5, 1)
+    ours, theirs = sim.rollout(control, 5, state, **parameters).final, built.rollout(control, 5).final
+    assert (ours.position - state.position).abs().max() > 1e-2
+    torch.testing.assert_close(ours.position, theirs.position, rtol=0.0, atol=close)
+    torch.testing.assert_close(ours.q, theirs.q, rtol=0.0, atol=close)
+
+
+@exact
+@pytest.mark.verification
+def test_gradients_beyond_bones_are_central_differences():
+    """Of a motion in a fluid with respect to length and width of what a bone drives, to 1e-6."""
+    sim, start = swimming_bar(BAR), torch.tensor([1.2, 1.3], dtype=torch.float64)
+
+    def end(numbers: torch.Tensor) -> torch.Tensor:
+        state, parameters = shaped(sim, longer(numbers))
+        x = sim.rollout(0.5 * torch.ones(4, 1), 4, state, **parameters).final.position
+        return (torch.sin(torch.arange(x.numel(), dtype=x.dtype)).reshape(x.shape) * x).sum()
+
+    numbers = start.clone().requires_grad_()
+    end(numbers).backward()
+    with torch.no_grad():
+        for g, h in zip(numbers.grad, 1e-5 * torch.eye(2, dtype=torch.float64), strict=True):
+            assert g.item() == pytest.approx((end(start + h) - end(start - h)).item() / 2e-5, rel=1e-6)
+
+
+def test_bones_cannot_be_moved():
+    """Nor may the matter at them, by the bone's name; a shape of bodies on joints alone is refused as before."""
+    with pytest.raises(
+        wb.SceneError, match=r"moves node \d+ at .* m by 0\.0\d+ m, and it is bound to RigidBody 'bone'"
+    ):
+        shaped(swimming_bar(BAR), Stretch(1.2, 0, 0.125, 0.875))
+
+
 def test_mpm_equals_particles_that_were_moved():
     """The same particles, built where the map puts them with the volumes that it gives them, have the same motion."""
     sim = simulation("mpm")

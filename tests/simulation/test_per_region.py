@@ -60,7 +60,7 @@ def test_materials_of_regions_and_values_per_region_choose_the_same_elements(nam
                  "tip": dataclasses.replace(body.material, youngs_modulus=7e4)}  # fmt: skip
     plain = dataclasses.replace(scene, bodies=[dataclasses.replace(body, regions=regions)])
     mixed = dataclasses.replace(plain, bodies=[dataclasses.replace(plain.soft[0], region_materials=materials)])
-    plain, mixed = simulation(plain, SOLVERS[name](1 / 8)), simulation(mixed, SOLVERS[name](1 / 8))
+    plain, mixed = simulation(plain, SOLVERS[name](1 / 16)), simulation(mixed, SOLVERS[name](1 / 16))
     E = plain.per_region({"root": 3e4, "tip": 7e4}, "youngs_modulus")
     assert torch.equal(E, mixed.parameter("youngs_modulus"))
     assert len(E.unique()) == 3

@@ -87,4 +87,9 @@ ANSWERS = {
         ("handle = 9", "handle = 7"),
         ("mass_in_grams = 14.9 * 1.5 * 0.8", "mass_in_grams = 14.9 * 1.5 * 0.8**2"),
     ],
+    "11_swimmers": [
+        ("half_time = mass / (k * v_0)", "half_time = 0.5"),
+        ("sinks_at = math.sqrt(mass * 9.81 / k)", "sinks_at = mass * 9.81 / k"),
+        ("backwards = -math.pi / 2", "backwards = math.pi / 4"),
+    ],
 }

@@ -4,6 +4,8 @@ from warpbots.gradients.checkpoints import Checkpoints
 from warpbots.gradients.deferred_checks import BackwardWatch, Found, Watch
 from warpbots.gradients.finite_checks import flaw
 from warpbots.gradients.interval import interval, reading
+from warpbots.gradients.lost_worlds import FIELD as LOST
+from warpbots.gradients.lost_worlds import Losses, LostWorldWarning, counting_losses, known_losses
 from warpbots.gradients.replay import Replay, Tensors
 from warpbots.gradients.segment import Segment
 from warpbots.gradients.streams import at_turn, turn
@@ -14,13 +16,18 @@ __all__ = [
     "Bridge",
     "Checkpoints",
     "Found",
+    "LOST",
+    "Losses",
+    "LostWorldWarning",
     "Replay",
     "Segment",
     "Tensors",
     "Watch",
     "at_turn",
+    "counting_losses",
     "flaw",
     "interval",
+    "known_losses",
     "reading",
     "refuse_transforms",
     "turn",

@@ -1,5 +1,6 @@
 """Graphs that are captured once and replayed."""
 
+import contextlib
 import threading
 import warnings
 from collections.abc import Callable
@@ -8,7 +9,7 @@ import warp as wp
 
 from warpbots.gradients.progress_notice import said_when_slow
 from warpbots.gradients.streams import leave_capture, own_stream
-from warpbots.numerics import preparing
+from warpbots.numerics import parallel, preparing, sparing
 
 __all__ = ["Captured"]
 
@@ -17,6 +18,9 @@ class Captured:
     """Work on fixed arrays: launched and captured at the first call, replayed afterwards.
 
     If it cannot be captured, for any reason, its kernels are launched every time, with the same result.
+
+    What is done `rarely` is captured when it is needed for the first time; a GPU, whose host does not wait for it,
+    captures it at once.
     """
 
     def __init__(self, device: wp.Device, work: Callable[[], None], first: Callable[[], None], what: str):
@@ -31,6 +35,7 @@ class Captured:
         self._device, self._work, self._first, self._what = device, work, first, what
         self._graph: wp.Graph | None = None
         self._capturable = True
+        self._missed = None if parallel(device) else wp.zeros(1, dtype=int, device=device)
 
     def __call__(self, fill: Callable[[], object], stream: wp.Stream | None) -> None:
         """Run.
@@ -41,17 +46,26 @@ class Captured:
         """
         fill()
         if self._graph is None and self._capturable:
-            text = f"first run of {self._what} (compiled once, then cached)"
-            with said_when_slow(text), preparing() as left:
-                self._first()
-            self._or_give_up(self._capture, fill)
+            left = self._prepare(fill)
             if not left or not self._capturable:
                 return
             fill()
         if self._graph is None:
             self._work()
-        else:
-            self._or_give_up(lambda: wp.capture_launch(self._graph, stream), fill)
+            return
+        self._or_give_up(lambda: wp.capture_launch(self._graph, stream), fill)
+        if self._missed is not None and self._missed.numpy()[0]:
+            self._missed, self._graph = None, None
+            self(fill, stream)
+
+    def _prepare(self, fill: Callable[[], object]) -> list[Callable[[], None]]:
+        """Run and capture; see `preparing` for what it returns."""
+        text = f"first run of {self._what} (compiled once, then cached)"
+        with contextlib.nullcontext() if self._missed is None else sparing(self._missed):
+            with said_when_slow(text), preparing() as left:
+                self._first()
+            self._or_give_up(self._capture, fill)
+        return left
 
     def _or_give_up(self, replay: Callable[[], None], fill: Callable[[], object]) -> None:
         try:

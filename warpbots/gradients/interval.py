@@ -7,11 +7,15 @@ from typing import Any
 
 import warp as wp
 
+from warpbots.gradients.lost_worlds import FIELD
 from warpbots.gradients.replay import Replay
 from warpbots.numerics import clear_gradients
 from warpbots.solvers import Model, Solver, State
 
 __all__ = ["interval", "reading"]
+
+_MOST = {FIELD: 0.5}
+"""Largest magnitudes in fields of a state, where any finite number will not do: no world may be lost."""
 
 
 def interval(solver: Solver, model: Model, dt: float, substeps: int, replaced: frozenset, wanted: frozenset) -> Replay:
@@ -48,7 +52,7 @@ def interval(solver: Solver, model: Model, dt: float, substeps: int, replaced: f
                 tape.record_func(lambda state=before: clear_gradients(_named(state).values()), [])
 
     inputs, outputs = _named(states[0]) | {"control": control} | own, _named(states[-1])
-    watched = [(control, 1.0), *((array, math.inf) for array in outputs.values())]
+    watched = [(control, 1.0), *((array, _MOST.get(name, math.inf)) for name, array in outputs.items())]
     return Replay(model.device, inputs, outputs, wanted, work, frozenset(_named(states[0])), watched)
 
 

@@ -1,6 +1,7 @@
-"""Tetrahedral meshes of shapes, for finite-element solvers."""
+"""Tetrahedral and hexahedral meshes of shapes, for finite-element solvers."""
 
+from warpbots.meshing.hexahedralize import hexahedra
 from warpbots.meshing.quality import Quality, quality
 from warpbots.meshing.tetrahedralize import repeatable, tetrahedra
 
-__all__ = ["Quality", "quality", "repeatable", "tetrahedra"]
+__all__ = ["Quality", "hexahedra", "quality", "repeatable", "tetrahedra"]

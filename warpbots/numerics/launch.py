@@ -17,6 +17,8 @@ __all__ = [
     "launch_lanes",
     "launch_own_adjoint",
     "preparing",
+    "rarely",
+    "sparing",
     "struct_of",
     "while_loop",
 ]
@@ -28,6 +30,7 @@ _Body = Callable[[], None]
 
 _met: ContextVar[dict[object, _Body | None] | None] = ContextVar("met", default=None)
 _loading: ContextVar[bool] = ContextVar("loading", default=False)
+_missed: ContextVar[wp.array | None] = ContextVar("missed", default=None)
 
 
 @contextlib.contextmanager
@@ -59,6 +62,43 @@ def while_loop(condition: wp.array, body: _Body) -> None:
 def if_then(condition: wp.array, body: _Body) -> None:
     """Do `body` if the entry of `condition`, shape (1,), int, is not zero; decided on the device within a capture."""
     _enter(wp.capture_if, condition, body)
+
+
+@contextlib.contextmanager
+def sparing(missed: wp.array) -> Iterator[None]:
+    """Within it, captures leave out what is done `rarely`.
+
+    Args:
+        missed: Set to 1 by a replay that would have done it, shape (1,), int; all that work wrote is void then.
+    """
+    with _set(_missed, missed):
+        yield
+
+
+def rarely(condition: wp.array, body: _Body) -> None:
+    """`if_then` for a large body that is hardly ever done, so that captures may be `sparing`."""
+    missed = _missed.get()
+    if missed is None:
+        if_then(condition, body)
+    elif condition.device.is_capturing:
+        launch(miss_kernel, 1, [condition], [missed], condition.device)
+    else:
+        with _set(_loading, True):
+            launch(miss_kernel, 1, [condition], [missed], condition.device)
+        with _set(_met, None):  # what is not done now is loaded when it is needed
+            if_then(condition, body)
+
+
+@wp.kernel(enable_backward=False)
+def miss_kernel(
+    # state
+    condition: wp.array[int],
+    # out
+    missed_out: wp.array[int],
+):
+    """Note that a body was left out."""
+    if condition[0] != 0:
+        missed_out[0] = 1
 
 
 def _enter(how: Callable, condition: wp.array, body: _Body) -> None:

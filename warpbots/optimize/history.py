@@ -8,7 +8,7 @@ from warpbots.output_files import replacing
 
 __all__ = ["History"]
 
-_COLUMNS = ("loss", "seconds", "gradient_norm", "violation", "episodes", "failures")
+_COLUMNS = ("loss", "seconds", "gradient_norm", "violation", "episodes", "failures", "lost_worlds")
 
 
 @dataclasses.dataclass
@@ -27,6 +27,8 @@ class History:
             makes again is not counted, so that its history is that of a run that was not stopped.
         failures: How many of these rollouts failed: they did not converge, diverged, or had a loss or constraint that
             is not finite. Methods that compare losses take a smaller step then.
+        lost_worlds: How many worlds of batches could not go on in all rollouts up to each loss (`Trajectory.lost`); the
+            others did.
         window: Number of recent losses whose mean decides which iteration is best.
         allowed_violation: Largest violation that counts as none.
         reason: Why the search ended: ``"converged"``, ``"iteration limit"``, ``"episode limit"``,
@@ -43,6 +45,7 @@ class History:
     violation: list[float] = dataclasses.field(default_factory=list)
     episodes: list[int] = dataclasses.field(default_factory=list)
     failures: list[int] = dataclasses.field(default_factory=list)
+    lost_worlds: list[int] = dataclasses.field(default_factory=list)
     window: int = 1
     allowed_violation: float = 0.0
     reason: str = ""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from warpbots.gradients import counting_losses
 from warpbots.optimize.processes import Processes
 from warpbots.optimize.random_state import random_state, set_random_state
 from warpbots.optimize.rollout_error import RolloutError, described
@@ -77,6 +78,7 @@ class Problem:
         losses: Of these starts in the last evaluation, shape (starts,); None before the first.
         episodes: Number of evaluations so far, one for each start; one by all processes together counts once.
         failures: How many of them failed.
+        lost_worlds: Number of worlds that could not go on in all of them.
         limit: Largest number of episodes.
         last: The last evaluation: its unknowns, the random state before it, its loss and the shapes of its constraints;
             None before the first.
@@ -93,6 +95,7 @@ class Problem:
         """Minimise `function`; `constrained` is whether the method can take constraints."""
         self.unknowns, self.processes = unknowns, processes or Processes()
         self.starts, self.episodes, self.failures, self.limit = 1, 0, 0, limit
+        self.lost_worlds = 0
         self.losses: torch.Tensor | None = None
         self.last: dict[str, Any] | None = None
         self._function, self._constrained = function, constrained
@@ -118,12 +121,15 @@ class Problem:
         self.last = {"unknowns": [t.detach().clone() for t in self.unknowns.tensors], "random": random_state()}
         self.last |= {"loss": math.inf, "constraints": self._shapes}
         outcome, fault = None, None
-        try:
-            outcome = self._checked(self._function(), iteration)
-        except (SimulationError, FloatingPointError) as error:
-            fault = error
+        with counting_losses() as losses:
+            try:
+                outcome = self._checked(self._function(), iteration)
+            except (SimulationError, FloatingPointError) as error:
+                fault = error
         self.episodes += self.starts
-        reasons = [reason for reason in self.processes.gathered(None if fault is None else str(fault)) if reason]
+        told = self.processes.gathered((None if fault is None else str(fault), losses.worlds))
+        reasons = [reason for reason, _ in told if reason]
+        self.lost_worlds += sum(lost for _, lost in told)
         if outcome is None or reasons:
             self.failures += 1
             raise self.failed(reasons[0], iteration) from fault
@@ -176,7 +182,7 @@ class Problem:
         if (there := self._expected) is None:
             return
         here, random = [t.detach().clone() for t in self.unknowns.tensors], random_state()
-        counts = self.episodes, self.failures
+        counts = self.episodes, self.failures, self.lost_worlds
         self.episodes = -self.starts  # within any limit
         self.unknowns.assign(there["unknowns"])
         set_random_state(there["random"][self.processes.rank])
@@ -188,7 +194,7 @@ class Problem:
         self.compare()
         self.unknowns.assign(here)
         set_random_state(random)
-        self.episodes, self.failures = counts
+        self.episodes, self.failures, self.lost_worlds = counts
 
     def compare(self) -> None:
         """Compare the last evaluation, under the unknowns and random numbers of a stopped run, with what it had found.

@@ -150,8 +150,10 @@ class RecordedEvaluations:
         self._random = self._random_states()
         self._problem.episodes = self._before[0] + len(self._past)
         self._problem.failures = self._before[1] + sum(each.failed for each in self._past)
+        lost = self._problem.lost_worlds
         self._past.append(self._evaluated(z))
         if replayed is not None:
+            self._problem.lost_worlds = lost
             self._problem.compare()
         return self._past[-1]
 

@@ -183,6 +183,7 @@ class Run:
         history.reason, history.message = ending
         if history.episodes:  # rollouts after the last iteration have found nothing better
             history.episodes[-1], history.failures[-1] = self.problem.episodes, self.problem.failures
+            history.lost_worlds[-1] = self.problem.lost_worlds
         if final and self._checkpoint is not None and self.problem.processes.first:
             state = torch.load(self._checkpoint, map_location="cpu", weights_only=True)
             state["result"] = {
@@ -219,6 +220,7 @@ class Run:
         history.seconds.append(time.perf_counter() - self._start)
         history.episodes.append(self.problem.episodes)
         history.failures.append(self.problem.failures)
+        history.lost_worlds.append(self.problem.lost_worlds)
         values = {"loss": loss, "violation": violation, "episodes": self.problem.episodes}
         if gradient_norm is not None:
             history.gradient_norm.append(gradient_norm)
@@ -230,7 +232,8 @@ class Run:
                 self._on_best(history)
         violated = f", violation {violation:.2g}" if violation > 0.0 else ""
         failed = f", {self.problem.failures} rollouts failed" if self.problem.failures else ""
-        self._bar.set_postfix_str(f"loss {loss:.5g}{violated}, best {history.loss[best]:.5g}{failed}")
+        lost = f", {self.problem.lost_worlds} worlds lost" if self.problem.lost_worlds else ""
+        self._bar.set_postfix_str(f"loss {loss:.5g}{violated}, best {history.loss[best]:.5g}{failed}{lost}")
         processes = self.problem.processes
         if processes.first:
             write(self._loggers, values, last)
@@ -254,7 +257,7 @@ class Run:
             "best": self.best,
             "method": self.search.state_dict(),
             "history": self.history.columns(),
-            "counts": (self.problem.episodes, self.problem.failures),
+            "counts": (self.problem.episodes, self.problem.failures, self.problem.lost_worlds),
             "random": self.problem.processes.gathered(random_state()),
         }
 
@@ -271,7 +274,7 @@ class Run:
             if ending.reason != LIMIT.reason or self.iterations <= result["iterations"]:
                 self._ended = True
                 self.history.reason, self.history.message = ending
-                counts = result["history"]["episodes"][-1], result["history"]["failures"][-1]
+                counts = tuple(result["history"][name][-1] for name in ("episodes", "failures", "lost_worlds"))
                 state = {**state, "history": result["history"], "best": result["best"], "counts": counts}
         unknowns = self.problem.unknowns
         unknowns.assign(state["unknowns"])
@@ -280,7 +283,7 @@ class Run:
         self.done = state["done"]
         for name, column in state["history"].items():
             getattr(self.history, name)[:] = column
-        self.problem.episodes, self.problem.failures = state["counts"]
+        self.problem.episodes, self.problem.failures, self.problem.lost_worlds = state["counts"]
         self.problem.expect(state["last"], self.history.window)
         self._start = time.perf_counter() - (self.history.seconds[-1] if self.history.seconds else 0.0)
         self.search.load_state_dict(state["method"])

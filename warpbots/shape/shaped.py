@@ -9,7 +9,7 @@ import warp as wp
 from scipy.sparse import diags_array, spmatrix
 from scipy.spatial import cKDTree
 
-from warpbots.scene import Muscle, Pressure, Scene, SceneError, bars_of, sheets_of
+from warpbots.scene import Muscle, Pressure, RigidBody, Scene, SceneError, Servo, Torque, bars_of, sheets_of
 from warpbots.shape.maps import Deformation, jacobian
 from warpbots.simulation import Simulation
 from warpbots.solvers.mass_spring import MassSpringModel
@@ -29,7 +29,8 @@ def shaped(sim: Simulation[Any], design: Deformation) -> tuple[Any, dict[str, to
     As in ``state, parameters = wb.shape.shaped(sim, design)``, then ``sim.rollout(policy, 50, state, **parameters)``.
     Both are differentiable with respect to the numbers of the design, which all worlds share. Materials, regions and
     elements move with the matter: constraints hold the same matter at its new place. Densities, initial velocities,
-    directions of muscles, fibres and constraints, and obstacles stay as they are, and so do the sizes of contact.
+    directions of muscles, fibres and constraints, and obstacles stay as they are, and so do the sizes of contact. Bones
+    of `ProjectiveDynamics` stay, too: the map has to leave the nodes that are bound to them where they are.
 
     Args:
         sim: The simulation of the bodies as they were built.
@@ -99,20 +100,21 @@ def _(model: MassSpringModel, design: Deformation) -> tuple[torch.Tensor, dict[s
 def _(model: ProjectiveModel, design: Deformation) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
     """Rest positions of nodes; the solver takes volumes and masses of its tetrahedra from them."""
     mesh = model.matter
-    _refuse("ProjectiveDynamics", model.scene, (Pressure, Muscle))
+    _refuse("ProjectiveDynamics", model.scene, (Pressure, Muscle, Torque, Servo), bones=True)
     rest = _tensor(mesh.position, model.device)
     position = design(rest)
-    tets = torch.as_tensor(mesh.tets, device=rest.device)
-    edges, built = (x[tets[:, 1:]] - x[tets[:, :1]] for x in (position, rest))
-    _positive(torch.linalg.det(edges.detach()) / torch.linalg.det(built), "tetrahedron")
+    _refuse_moved_bones(model, (position.detach() - rest).cpu().numpy())
+    moved, built = (mesh.solid.volumes(x.detach().cpu().numpy(), mesh.solids) for x in (position, rest))
+    _positive(torch.as_tensor(moved / built).amin(dim=1), "tetrahedron" if len(mesh.tets) else "element")
     fixed = {"anchor": position[model.tables["fixed node"][:, 0]]} if "anchor" in model.parameters() else {}
     return position, {"rest_position": position} | fixed
 
 
-def _refuse(who: str, scene: Scene, actuators: tuple[type, ...]) -> None:
-    """Raise if a part of the scene cannot follow a change of shape."""
+def _refuse(who: str, scene: Scene, actuators: tuple[type, ...], bones: bool = False) -> None:
+    """Raise if a part of the scene cannot follow a change of shape; `bones` and a fluid are no such parts."""
+    rigid: tuple[RigidBody, ...] = () if bones else scene.rigid
     parts = {
-        "rigid body": scene.rigid, "attachment": scene.attachments, "load": scene.loads,
+        "rigid body": rigid, "attachment": scene.attachments, "load": scene.loads,
         "actuator": [a for a in scene.actuators if not isinstance(a, actuators)],
         "sheet or truss": [b for b in scene.soft if sheets_of(b.shape) or bars_of(b.shape) is not None],
     }  # fmt: skip
@@ -122,9 +124,22 @@ def _refuse(who: str, scene: Scene, actuators: tuple[type, ...]) -> None:
                 f"shape: {kind} {part.name!r} cannot follow a change of shape under {who}, since it was placed on the "
                 f"body as it was built; leave it out, or build the body in its new shape"
             )
-    for kind, value in {"fluid": scene.fluid, "fields": scene.fields}.items():
+    for kind, value in {"fluid": None if bones else scene.fluid, "fields": scene.fields}.items():
         if value:
             raise SceneError(f"shape: {kind} of the scene cannot follow a change of shape under {who}; leave it out")
+
+
+def _refuse_moved_bones(model: ProjectiveModel, moved: np.ndarray) -> None:
+    """Raise if the map moves nodes that are bound to bones, which stay where they are."""
+    distance = np.where(model.matter.bone >= 0, np.linalg.norm(moved, axis=1), 0.0)
+    worst = int(distance.argmax())
+    if distance[worst] > _ROUNDING * model.matter.edge:
+        name = model.scene.rigid[model.matter.bone[worst]].name
+        raise SceneError(
+            f"shape: the map moves node {worst} at {model.matter.position[worst].round(6).tolist()} m by "
+            f"{distance[worst]:.3g} m, and it is bound to RigidBody {name!r}, which cannot follow a change of shape; "
+            f"leave the matter at bones where it is, or build the body in its new shape"
+        )
 
 
 def _positive(det: torch.Tensor, what: str) -> torch.Tensor:

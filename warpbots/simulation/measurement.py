@@ -63,7 +63,7 @@ class Measurement:
         inputs = fields | {"control": given} | self._inputs.parameters(parameters)
         outputs, marks = self._bridge.run(inputs, Segment(self._bridge, keep=False), 0)
         if control is not None:
-            Watch(self._device, 1).note(marks, functools.partial(self._diagnosis.refuse, inputs, 0))
+            Watch(self._device, 1).note(marks, functools.partial(self._diagnosis.refuse, inputs, 0, {}, None))
         return self._kind(**outputs)
 
 

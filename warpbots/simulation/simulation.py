@@ -18,6 +18,7 @@ from warpbots.gradients import (
     BackwardWatch,
     Bridge,
     Checkpoints,
+    Losses,
     Replay,
     Segment,
     Tensors,
@@ -391,13 +392,15 @@ class Simulation(Generic[TensorState_co]):
 
         Raises:
             ValueError: A control or a parameter has the wrong shape or an illegal value.
-            SimulationError: The motion diverged or left the grid.
+            SimulationError: The motion diverged or left the grid, or no world can go on. Where only some of them
+                cannot, they stay as they are, with a `LostWorldWarning`, and ``lost`` of the state says which.
         """
         parameters = self._inputs.parameters(parameters)
         self._time_step.judge(self._inputs, parameters)
         inputs = _fields(state) | {"control": self._inputs.control(control)} | parameters
         outputs, marks = self._bridge.run(inputs, Segment(self._bridge, keep=True), 0)
-        Watch(self.model.device, 1).note(marks, functools.partial(self._diagnosis.refuse, inputs, 0))
+        losses = Losses(self.worlds)
+        Watch(self.model.device, 1).note(marks, functools.partial(self._diagnosis.refuse, inputs, 0, outputs, losses))
         return type(state)(**outputs)
 
     def sense(self, state: Any, control: torch.Tensor | None = None, **parameters: torch.Tensor) -> Any:
@@ -551,7 +554,8 @@ class Simulation(Generic[TensorState_co]):
 
         Raises:
             ValueError: `steps` is below 1, or a control or parameter has the wrong shape or an illegal value.
-            SimulationError: The motion diverged or left the grid.
+            SimulationError: The motion diverged or left the grid, or no world can go on. Where only some of them
+                cannot, they stay as they are, with a `LostWorldWarning`, and ``lost`` of the trajectory says which.
         """
         if fitted(steps, int, "rollout: steps") < 1:
             raise ValueError(f"rollout: steps must be at least 1, got {steps}")
@@ -560,7 +564,7 @@ class Simulation(Generic[TensorState_co]):
         parameters = self._inputs.parameters(parameters)
         self._time_step.judge(self._inputs, parameters)
         length = self.checkpoints.segment(steps, self.substeps)
-        controls, observations = [], []
+        controls, observations, losses = [], [], Losses(self.worlds)
         watching = Watch(self.model.device, min(length, _UNREAD) if parallel(self.model.device) else 1)
         with self._rolling_out(), watching as watch:
             for first in range(0, steps, length):
@@ -573,7 +577,8 @@ class Simulation(Generic[TensorState_co]):
                         inputs = _fields(state) | {"control": u} | parameters
                         outputs, marks = self._bridge.run(inputs, segment, i)
                         given = inputs | {"control": controls[-1]}
-                        watch.note(marks, functools.partial(self._diagnosis.refuse, given, first + i))
+                        judge = functools.partial(self._diagnosis.refuse, given, first + i, outputs, losses)
+                        watch.note(marks, judge)
                         state = type(state)(**outputs)
                         if observe is not None:
                             observations.append(observe(state))
@@ -584,6 +589,7 @@ class Simulation(Generic[TensorState_co]):
             control=torch.stack(controls, dim=1),
             observation=torch.stack(observations, dim=1) if observations else None,
             parameters={n: p.detach().clone() for n, p in parameters.items()},
+            lost=losses.interval,
         )
 
     @contextlib.contextmanager

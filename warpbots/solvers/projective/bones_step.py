@@ -108,7 +108,8 @@ class Skeleton:
             after = self._past_of(state_out, dt)
             inputs = [self._tree, self._past, self._stage]
             self._launch(finish_kernel, self._tree.elements, inputs, [after])
-            self._launch(handles.fail_kernel, None, [self._tree, found], [after.q, after.qd])
+            stay = [self._tree, found, self._past.q, self._past.qd]
+            self._launch(handles.stay_kernel, None, stay, [after.q, after.qd])
 
     def recall(self, u: wp.array, state_out: ProjectiveState, dt: float) -> None:
         """Bones at the end `u` of a step, and the gradient with respect to the displacements of the joints."""

@@ -13,8 +13,10 @@ from warpbots.scene import (
     Cable,
     Cavity,
     Expansion,
+    Fibre,
     Motor,
     Muscle,
+    PneumaticCell,
     Pressure,
     Scene,
     SceneError,
@@ -37,6 +39,7 @@ from warpbots.solvers.projective.contact.obstacle_edges import ObstacleEdges, is
 from warpbots.solvers.projective.contact.pair_arrays import CLEARANCE
 from warpbots.solvers.projective.contact.surface_samples import SurfaceSamples, is_thin, surface_samples_of
 from warpbots.solvers.projective.elements.oscillations import growth_of, oscillating, signals, signals_of
+from warpbots.solvers.projective.elements.reference_elements import TETRAHEDRON, ReferenceElement
 from warpbots.solvers.projective.global_matrix import GlobalMatrices
 from warpbots.solvers.projective.guides import normals_of
 from warpbots.solvers.projective.mesh import Mesh, assemble
@@ -52,30 +55,38 @@ _PIECE = 2.0  # length of pieces of sharp edges of obstacles [mean edges]
 
 
 def build(
-    scene: Scene, cell_size: float, slots: int, collisions: bool, splitting: bool, worlds: int, device: wp.Device
+    scene: Scene,
+    cell_size: float,
+    solid: ReferenceElement,
+    slots: int,
+    collisions: bool,
+    splitting: bool,
+    worlds: int,
+    device: wp.Device,
 ) -> ProjectiveModel:
-    """Arrays of `scene` with elements of size `cell_size` [m].
+    """Arrays of `scene` with solids of elements of one kind, of size `cell_size` [m].
 
     Raises:
         SceneError: The scene cannot be simulated by projective dynamics; the message gives the reason.
     """
     _refuse_what_is_unknown(scene)
-    mesh = assemble(scene, cell_size)
-    refuse_copies("ProjectiveDynamics", worlds, 1e3 * len(mesh) + 300.0 * len(mesh.tets))
+    _refuse_linear(scene, solid)
+    mesh = assemble(scene, cell_size, solid)
+    refuse_copies("ProjectiveDynamics", worlds, 1e3 * len(mesh) + _memory(solid) * len(mesh.solids))
     normals = normals_of(scene, mesh.regions)
     fixed = np.zeros(len(mesh), dtype=bool)
     fixed[[i for i, n in normals.items() if len(n) == 3]] = True
     guided = {i: n for i, n in normals.items() if len(n) < 3}
     _refuse_idle(scene, mesh)
-    tets = mesh.of("tets")
+    solids = mesh.of(mesh.solid.name)
     stresses = {i: a for i, a in enumerate(scene.actuators) if isinstance(a, Pressure | Muscle)}
     oscillations, motors = oscillating(scene), [a for a in scene.actuators if isinstance(a, Motor)]
-    driven = {name: inside[tets] for name, inside in mesh.element_regions.items()}
+    driven = {name: inside[solids] for name, inside in mesh.element_regions.items()}
     fluid = _fluid(scene)
-    obstacle, solids = _solids(scene)
+    obstacle, hard = _solids(scene)
     _refuse_vanishing(scene, mesh.element_regions)
     skeleton = skeleton_of(scene, mesh, worlds, device)
-    obstructed = bool(solids) or collisions
+    obstructed = bool(hard) or collisions
     surfaces = bone_surfaces_of(scene, mesh, cell_size) if obstructed else BoneSurfaces.none()
     edges = ObstacleEdges.none()
     if collisions:
@@ -87,7 +98,7 @@ def build(
     _refuse_held_bones(scene, mesh)
     if skeleton is not None:
         mesh = dataclasses.replace(mesh, velocity=bound_velocity(skeleton, mesh))
-    vec, model_solids = vector(3), solids_of(solids, _SAMPLES, 0.0, device)
+    vec, model_solids = vector(3), solids_of(hard, _SAMPLES, 0.0, device)
 
     def constant(values: np.ndarray, dtype: type = real) -> wp.array:
         return tiled(values, worlds, device, dtype)
@@ -132,8 +143,8 @@ def build(
         fluid_velocity=constant(fluid["velocity"], vec),
         drag=constant(fluid["drag"]),
         thrust=constant(fluid["thrust"]),
-        activation=activation(stresses, driven, len(mesh.tets), 3, device),
-        growth=growth_of(scene, mesh.position[mesh.tets].mean(axis=1), driven, device),
+        activation=activation(stresses, driven, len(mesh.solids), 3, device),
+        growth=growth_of(scene, mesh.position[mesh.solids].mean(axis=1), driven, device),
         signals=signals(scene, device),
         solids=model_solids,
         obstacle=wp.array(obstacle, dtype=int, device=device),
@@ -282,21 +293,39 @@ def _refuse_held_bones(scene: Scene, mesh: Mesh) -> None:
 
 
 def _refuse_idle(scene: Scene, mesh: Mesh) -> None:
-    """Raise if the region of an actuator has no tetrahedra, on which all but cables, cavities and motors act."""
+    """Raise if the region of an actuator has no solid elements, on which all but cables, cavities and motors act."""
     for actuator in (a for a in scene.actuators if not isinstance(a, Cable | Cavity | Motor | Torque | Servo)):
         inside = mesh.element_regions[actuator.region]
-        if not inside[mesh.of("tets")].any():
+        if not inside[mesh.of(mesh.solid.name)].any():
+            others = f"of {inside.sum()} triangles of sheets and bars of trusses" if inside.any() else "of any element"
             raise SceneError(
                 f"{type(actuator).__name__} {actuator.name!r}: region {actuator.region!r} contains the centre of no "
-                f"tetrahedron, but of {inside.sum()} triangles of sheets and bars of trusses; actuators of "
-                f"ProjectiveDynamics act on solids only: move the region into one or use smaller cells"
+                f"element of a solid, {'but ' if inside.any() else 'nor '}{others}; actuators of ProjectiveDynamics "
+                f"act on solids only, and bones replace them: move or enlarge the region, or use smaller cells"
             )
 
 
 def _groups(scene: Scene, mesh: Mesh) -> tuple[LawGroup, ...]:
-    """Runs of tetrahedra with one law."""
-    counts = np.bincount(mesh.element_body[mesh.of("tets")], minlength=len(scene.bodies))
+    """Runs of solid elements with one law."""
+    counts = np.bincount(mesh.element_body[mesh.of(mesh.solid.name)], minlength=len(scene.bodies))
     return law_groups((b.material for b in scene.soft), counts[[part.body for part in mesh.meshes]])
+
+
+def _memory(solid: ReferenceElement) -> float:
+    """Memory of a solid element in each copy [bytes]."""
+    return 300.0 if solid is TETRAHEDRON else 50.0 * solid.gradients[..., 0].size + 100.0 * len(solid.shares) ** 2
+
+
+def _refuse_linear(scene: Scene, solid: ReferenceElement) -> None:
+    """Raise if the scene has something that acts on linear tetrahedra alone, and solids are of other elements."""
+    if solid is TETRAHEDRON:
+        return
+    for actuator in scene.actuators:
+        if isinstance(actuator, Fibre | PneumaticCell):
+            raise SceneError(
+                f"{type(actuator).__name__} {actuator.name!r}: it acts on linear tetrahedra, and solids are of "
+                f"{solid.title}; use ProjectiveDynamics(elements='tetrahedra'), or a Muscle, Pressure or Expansion"
+            )
 
 
 def _refuse_what_is_unknown(scene: Scene) -> None:

@@ -19,6 +19,7 @@ from warpbots.solvers.projective.contact import (
 )
 from warpbots.solvers.projective.contact_points import Points
 from warpbots.solvers.projective.detection_step import Detection
+from warpbots.solvers.projective.elements import nodes
 from warpbots.solvers.projective.iterate import compliance
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.workspace import End
@@ -69,16 +70,16 @@ class Contact:
             inputs = [self._topology, self._model.pairs, self._sizes.solid_contacts, *inputs]
             launch(kernel, (*self._each(self._sizes.capacity), *rows), inputs, outputs, self._device)
 
-    def begin(self) -> None:
-        """Which contacts with obstacles are closed; pairs have to be searched."""
+    def begin(self, where: wp.array) -> None:
+        """Which contacts with obstacles are closed in the worlds in which `where` is 1; pairs have to be searched."""
         edge, each = self._model.matter.edge, self._each(self._sizes.contact_points)
         if self._sizes.contacts:
             self._matrix.compliance.missing.zero_()
         if self._sizes.solid_contacts:
             inputs = [self._topology, self._model.obstacles, real(_CLOSED * edge), real(_NEAR * edge)]
-            inputs += [self._h, self._x, self._points.velocity]
+            inputs += [self._h, where, self._x, self._points.velocity]
             launch(node_contact.begin_obstacles_kernel, each, inputs, [self._arrays.contacts], self._device)
-        self.detection.begin()
+        self.detection.begin(where)
 
     def push(self, active: wp.array, z: wp.array) -> None:
         """Add the forces of contacts to the residual."""
@@ -150,12 +151,13 @@ class Contact:
             inputs = [self._matrix.compliance, coupling, self._matrix.rotation, self._workspace.scaling, active]
             self._all(coulomb_law.own_kernel, inputs, [contacts])
 
-    def forbid_embedded(self, u: wp.array) -> None:
-        """Fail a step that ends at `u` with an obstacle deep inside a face."""
+    def forbid_embedded(self, where: wp.array, u: wp.array) -> None:
+        """Fail a step of chosen worlds that ends at `u` with an obstacle deep inside a face."""
         if self._model.sharp:
             sizes, embedded, edge = self._sizes, self._arrays.embedded, real(self._model.matter.edge)
             faces, converged = embedded.face.size, self._matrix.iteration.progress.converged
-            inputs = [self._model.obstacles, sizes.points, sizes.stride, edge, embedded.face, self._x, u, converged]
+            inputs = [self._model.obstacles, sizes.points, sizes.stride, edge, embedded.face, self._x, u]
+            inputs += [where, converged]
             outputs = [embedded.depth, embedded.solid]
             launch(embedded_obstacles.find_embedded_kernel, self._each(faces), inputs, outputs, self._device)
             inputs = [embedded.depth, faces]
@@ -168,15 +170,18 @@ class Contact:
             launch(compliance.forbid_kernel, self._model.worlds, inputs, outputs, self._device)
 
     def keep(self, end: End, z: wp.array) -> None:
-        """Keep displacements, forces and pairs for the adjoint."""
+        """Keep displacements, forces and pairs for the adjoint; none where no step was found."""
         copy(end.z, z)
         for kept, array in end.pairs(self._arrays.search):
             copy(kept, array)
+        found, sizes = self._matrix.iteration.progress.converged, self._sizes
+        outputs = [end.z, end.count]
+        launch(nodes.drop_kernel, self._each(sizes.stride), [sizes.stride, found], outputs, self._device)
 
     def recall(self, end: End | None, u: wp.array) -> None:
         """Contacts at the end `u` of a step."""
         if self._sizes.contacts:
-            self.begin()
+            self.begin(self._workspace.everywhere)
             for kept, array in end.pairs(self._arrays.search):
                 copy(array, kept)
             if self._sizes.capacity:

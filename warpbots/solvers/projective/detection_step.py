@@ -30,13 +30,13 @@ class Detection:
         if self._sizes.capacity:
             self._pairs, self._search = model.pairs, workspace.contact.search
 
-    def begin(self) -> None:
-        """No pair is a contact, and all have to be searched."""
+    def begin(self, where: wp.array) -> None:
+        """No pair is a contact in the worlds in which `where` is 1, and all have to be searched."""
         if self._sizes.capacity:
             search, contacts = self._search, self._contact.contacts
             outputs = [self._pairs, search.check, search.any, search.searches, search.added, search.near]
             outputs += [search.intersection, search.lost]
-            launch(detection_control.begin_pairs_kernel, self._worlds, [], outputs, self._device)
+            launch(detection_control.begin_pairs_kernel, self._worlds, [where], outputs, self._device)
             for corner in (contacts.head, contacts.tail):
                 corner.fill_(-1)
 

@@ -23,12 +23,12 @@ def diagnosis(
     max_iterations: int,
     memory: int,
 ) -> str:
-    """One sentence on why `after`, one step on from `before`, is not finite.
+    """One sentence on why a world is lost in `after`, one step on from `before`.
 
     Args:
         model: Where the step was the last thing that ran.
         before: Fields of the last state as NumPy arrays.
-        after: Fields of the bad state.
+        after: Fields of the state in which a world is lost.
         dt: Length of the step [s].
         max_iterations: Number of iterations after which it has failed.
         memory: Number of corrections that the acceleration remembers.
@@ -36,10 +36,14 @@ def diagnosis(
     for name, values in before.items():
         if not np.isfinite(values).all():
             return f"{name} was not finite before the step"
+    w, whole = int(np.flatnonzero(after["lost"] > before["lost"])[0]), dt
+    if halvings := int(model.workspace.clock.level.numpy()[w]):
+        dt, before = whole / 2**halvings, model.workspace.last_start()
+    tried = f", and parts of {dt:.3g} s were tried" if halvings else ""
     matrix = model.matrices.of(dt)
-    progress, w = matrix.iteration.progress, int(np.argwhere(~np.isfinite(after["velocity"]).all(axis=(1, 2)))[0, 0])
+    progress = matrix.iteration.progress
     iterations, size = int(progress.iterations.numpy()[w]), float(progress.size.numpy()[w])
-    position, shorter = before["position"][w], f"use a shorter step (now {dt:.3g} s)"
+    position, shorter = before["position"][w], f"use a shorter step (now {whole:.3g} s{tried})"
     if embedded := where_embedded(model, w, position):
         return f"{embedded}; or {shorter}"
     if int(matrix.compliance.missing.numpy()[0]):
@@ -122,18 +126,17 @@ def _emptied(model: ProjectiveModel, w: int, position: np.ndarray, dt: float) ->
 
 
 def _inverted(model: ProjectiveModel, x: np.ndarray) -> str:
-    """Tetrahedra that are inverted where nodes are at `x` [m], shape (n_nodes, 3); empty for none."""
+    """Solid elements that are inverted where nodes are at `x` [m], shape (n_nodes, 3); empty for none."""
     mesh = model.matter
-    corners = x[mesh.tets]
     with np.errstate(all="ignore"):  # positions of a failed step may overflow
-        bad = np.flatnonzero(np.linalg.det(corners[:, 1:] - corners[:, :1]) <= 0.0)
+        bad = np.flatnonzero((mesh.solid.volumes(x, mesh.solids) <= 0.0).any(axis=1))
     if not len(bad):
         return ""
-    at = ", ".join(f"{c:.3g}" for c in corners[bad[0]].mean(axis=0))
+    at = ", ".join(f"{c:.3g}" for c in x[mesh.solids[bad[0]]].mean(axis=0))
     body = model.scene.bodies[mesh.element_body[bad[0]]]
     law = body.material.law
     return (
-        f"{len(bad)} of {len(corners)} tetrahedra inverted, the first of them of SoftBody {body.name!r} "
+        f"{len(bad)} of {len(mesh.solids)} {mesh.solid.title} inverted, the first of them of SoftBody {body.name!r} "
         f"(law {law!r}) at ({at}) m"
     )
 

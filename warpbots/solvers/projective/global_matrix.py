@@ -89,6 +89,10 @@ class GlobalMatrices:
         values = np.concatenate([b.reshape(-1) for b in blocks])
         return coo_matrix((values, topology.node_pairs), shape=(nodes, nodes)).tocsr()
 
+    def has(self, dt: float) -> bool:
+        """Whether a step of `dt` [s] has asked for its matrix."""
+        return dt in self._of
+
     def of(self, dt: float) -> GlobalMatrix:
         """The factored matrix for steps of `dt` [s]."""
         if dt not in self._of:
@@ -137,7 +141,7 @@ def _rotation(topology: Topology, A: csc_matrix) -> RotationArrays:
     """Free rotations for a matrix of the global step; bodies in a fluid are left out, which resists them as well."""
     mesh, sizes, device = topology.mesh, topology.sizes, topology.device
     solid = np.zeros(sizes.nodes, dtype=bool)
-    solid[mesh.tets.reshape(-1)] = solid[mesh.triangles.reshape(-1)] = True
+    solid[mesh.solids.reshape(-1)] = solid[mesh.triangles.reshape(-1)] = True
     held = topology.fixed.copy()
     held[list(topology.guided)] = True
     body, count = free_bodies(topology.pattern, solid, held | (mesh.bone >= 0) | _wet(mesh))

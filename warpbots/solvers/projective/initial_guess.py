@@ -11,15 +11,18 @@ the part
 of free flight, the least of all simplices of a world. Below 1, |U D^+| keeps D + U from being inverted.
 """
 
+import functools
+
 import warp as wp
 
-from warpbots.numerics import NODE, real, vector
+from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.projective.contact.free_rotation import RotationArrays
 from warpbots.solvers.projective.elements.element import Place, at
+from warpbots.solvers.projective.elements.reference_elements import HEXAHEDRON, QUADRATIC_TETRAHEDRON, ReferenceElement
 
 __all__ = ["KERNELS", "shorten_kernel"]
 
-_vec = vector(3)
+_vec, _mat = vector(3), matrix(3)
 _MOST = wp.constant(real(0.5))
 
 
@@ -136,5 +139,45 @@ def shorten_kernel(
     u_out[w * stride + i] = flight[w] * u_out[w * stride + i]
 
 
-KERNELS = {"tets": tets_kernel, "triangles": triangles_kernel, "bars": bars_kernel}
+@functools.cache
+def solid_kernel(reference: ReferenceElement) -> wp.Kernel:
+    """Kernel of solid elements with several points of quadrature."""
+    points, nodes = reference.gradients.shape[:2]
+    gradients = wp.types.matrix((points * nodes, 3), real)(reference.gradients.reshape(-1).tolist())
+    numbers = wp.types.vector(nodes, wp.int32)
+    module = wp.get_module(f"warpbots.projective.{reference.name}_initial_guess")
+    wp.set_module_options({"max_unroll": 3}, module)
+
+    @wp.kernel(module=module, enable_backward=False)
+    def solids(
+        # model
+        place: Place,
+        node: wp.array[numbers],
+        # state
+        rotation: RotationArrays,
+        x: wp.array[_vec],
+        u: wp.array[NODE],
+        # out
+        flight_out: wp.array[real],
+    ):
+        """U N (D N)^-1 at every point, with the gradients N of the shape functions in coordinates of the element."""
+        w, s = wp.tid()
+        k = node[s]
+        for q in range(points):
+            UN = _mat()
+            DN = _mat()
+            for a in range(1, nodes):
+                d = edge(place, x, w, k[0], k[a])
+                N = gradients[nodes * q + a]
+                UN += wp.outer(change(place, rotation, u, d, w, k[0], k[a]), N)
+                DN += wp.outer(d, N)
+            H = UN @ wp.inverse(DN)
+            shorten(wp.ddot(H, H), w, flight_out)
+
+    return solids
+
+
+KERNELS = {"tets": tets_kernel, "triangles": triangles_kernel, "bars": bars_kernel} | {
+    e.name: solid_kernel(e) for e in (QUADRATIC_TETRAHEDRON, HEXAHEDRON)
+}
 """Kernels (place, node, rotation, x, u) -> (flight) by the kinds of elements that limit free flight."""

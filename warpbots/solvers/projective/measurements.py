@@ -16,7 +16,6 @@ from warpbots.solvers.projective.bones_step import sense_bones
 from warpbots.solvers.projective.elements.cavities import CAVITIES, CavityArrays, pressure_launches
 from warpbots.solvers.projective.elements.element import Kind, Point
 from warpbots.solvers.projective.elements.nodes import NodeArrays
-from warpbots.solvers.projective.elements.tetrahedra import TETS, measure_kernel
 from warpbots.solvers.projective.forces import rest_launches
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
 from warpbots.solvers.projective.workspace import RUN
@@ -52,11 +51,11 @@ class ProjectiveReadings(ArrayFields[Array]):
         potential_energy: Potential energy in the field of gravity, 0 at the origin [J], shape (worlds,).
         momentum: Momentum [N s], shape (worlds,), vector.
         angular_momentum: Angular momentum about the origin [N m s], shape (worlds,), vector.
-        strain: Green-Lagrange strain (F^T F - 1) / 2 of tetrahedra, relative to their shape at rest as expansions have
-            changed it [1], shape (worlds, n_tets), matrix.
-        stress: Cauchy stress of tetrahedra, active stress included, but neither that of fibres and pneumatic cells,
-            which are elements of their own, nor that of damping, which belongs to a step [Pa], shape (worlds, n_tets),
-            matrix.
+        strain: Green-Lagrange strain (F^T F - 1) / 2 of solid elements, the mean over each of them, relative to their
+            shape at rest as expansions have changed it [1], shape (worlds, n_solids), matrix.
+        stress: Cauchy stress of solid elements, likewise, active stress included, but neither that of fibres and
+            pneumatic cells, which are elements of their own, nor that of damping, which belongs to a step [Pa], shape
+            (worlds, n_solids), matrix.
         volume: Volumes of cavities, in the order of their channels [m^3], shape (worlds, n_cavities).
         pressure: Gauge pressures in cavities at their present control [Pa], shape (worlds, n_cavities).
     """
@@ -107,13 +106,13 @@ class SkeletalReadings(ProjectiveReadings[Array]):
 
 def readings(model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveReadings[wp.array]:
     """Fresh arrays for `sense`."""
-    tets, cavities = len(model.matter.tets), len(model.matter.cavity_channel)
+    solids, cavities = len(model.matter.solids), len(model.matter.cavity_channel)
 
     def zeros(dtype: type, *shape: int) -> wp.array:
         return wp.zeros((model.worlds, *shape), dtype=dtype, device=model.device, requires_grad=requires_grad)
 
     whole = [zeros(real), zeros(real), zeros(real), zeros(_vec), zeros(_vec)]
-    parts = [zeros(_mat, tets), zeros(_mat, tets), zeros(real, cavities), zeros(real, cavities)]
+    parts = [zeros(_mat, solids), zeros(_mat, solids), zeros(real, cavities), zeros(real, cavities)]
     if model.skeleton is None:
         return ProjectiveReadings(*whole, *parts)
     bones = articulated.readings(model.skeleton, requires_grad)
@@ -319,15 +318,8 @@ def _of_elements(
     model: ProjectiveModel, kind: Kind, elements: object, point: Point, to: ProjectiveReadings
 ) -> list[tuple]:
     """Launches that measure the elements of a kind."""
-    if kind is TETS:
-        written = [model.workspace.energy, to.strain, to.stress]
-        return [
-            (
-                measure_kernel(g.law, g.incompressibility), (model.worlds, g.count),
-                [elements, model.activation, g.first, point.control, point.x, point.u, *written],
-            )
-            for g in model.groups
-        ]  # fmt: skip
+    if kind.measure is not None:
+        return kind.measure(elements, model, point, [model.workspace.energy, to.strain, to.stress])
     if kind is CAVITIES:
         inputs = [elements, to.volume, to.pressure]
         return [*pressure_launches(elements, model.worlds, point), (cavity_kernel, to.volume.shape, inputs)]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.spatial import cKDTree
 
-from warpbots.meshing import repeatable, tetrahedra
+from warpbots.meshing import hexahedra, repeatable, tetrahedra
 from warpbots.scene import Posed, Scene, SceneError, Shape, Sheet, SoftBody, Union, bars_of, sheets_of
 from warpbots.scene.shapes import TetMesh
 from warpbots.solvers.matter import Matter, materials_at, refuse_empty, refuse_lost, regions_at, together
@@ -19,10 +19,18 @@ from warpbots.solvers.projective.elements.driven_tetrahedra import driven
 from warpbots.solvers.projective.elements.fluid_drag import wetted
 from warpbots.solvers.projective.elements.hinges import hinges_of
 from warpbots.solvers.projective.elements.motors import motorised
+from warpbots.solvers.projective.elements.quadratic_tetrahedra import with_midsides
+from warpbots.solvers.projective.elements.reference_elements import (
+    HEXAHEDRON,
+    QUADRATIC_TETRAHEDRON,
+    SOLIDS,
+    TETRAHEDRON,
+    ReferenceElement,
+)
 
 __all__ = ["Mesh", "Part", "assemble", "mean_edge"]
 
-_MATERIAL = ("tets", "triangles", "bars")
+_MATERIAL = (*SOLIDS, "triangles", "bars")
 """Kinds of elements that have a material, in their order."""
 
 
@@ -46,11 +54,13 @@ class Part:
 class Mesh(Matter):
     """All soft matter of a scene; the points of `Matter` are its nodes, whose volume and density are of their share.
 
-    Elements are tetrahedra, then triangles, then bars. Hinges, fibres, cells, cables, wetted faces and
+    Elements are solids, all of one kind, then triangles, then bars. Hinges, fibres, cells, cables, wetted faces and
     walls of cavities have no matter.
 
     Attributes:
-        tets: Nodes of the tetrahedra, shape (n_tets, 4), int.
+        tets: Nodes of the linear tetrahedra, shape (n_tets, 4), int.
+        quadratic_tets: Nodes of the quadratic tetrahedra, corners first, shape (n_quadratic_tets, 10), int.
+        hexahedra: Nodes of the hexahedra, shape (n_hexahedra, 8), int.
         triangles: Nodes of the triangles of sheets, shape (n_triangles, 3), int.
         hinges: Nodes of their inner edges: the two ends and the tips of the triangles, shape (n_hinges, 4), int.
         bars: Nodes of the bars, shape (n_bars, 2), int.
@@ -118,6 +128,8 @@ class Mesh(Matter):
     """
 
     tets: np.ndarray
+    quadratic_tets: np.ndarray
+    hexahedra: np.ndarray
     triangles: np.ndarray
     hinges: np.ndarray
     bars: np.ndarray
@@ -187,6 +199,21 @@ class Mesh(Matter):
         return self.meshes
 
     @property
+    def solid(self) -> ReferenceElement:
+        """The kind of the solids, which is one for all; linear tetrahedra where there are none."""
+        return next((e for name, e in SOLIDS.items() if len(getattr(self, name))), TETRAHEDRON)
+
+    @property
+    def solids(self) -> np.ndarray:
+        """Nodes of the solids, shape (n_solids, n_nodes), int."""
+        return getattr(self, self.solid.name)
+
+    @property
+    def cut(self) -> np.ndarray:
+        """Nodes of the linear tetrahedra into which the solids are cut, shape (n_solids, n, 4), int."""
+        return self.solids[:, self.solid.tets]
+
+    @property
     def damped(self) -> bool:
         """Whether any material has damping; then all elements have dampers."""
         return bool((self.damping > 0.0).any())
@@ -195,6 +222,16 @@ class Mesh(Matter):
     def damped_tets(self) -> np.ndarray:
         """Nodes of the dampers of tetrahedra, of all or none, shape (n, 4), int."""
         return self.tets if self.damped else self.tets[:0]
+
+    @property
+    def damped_quadratic_tets(self) -> np.ndarray:
+        """Nodes of the dampers of quadratic tetrahedra, of all or none, shape (n, 10), int."""
+        return self.quadratic_tets if self.damped else self.quadratic_tets[:0]
+
+    @property
+    def damped_hexahedra(self) -> np.ndarray:
+        """Nodes of the dampers of hexahedra, of all or none, shape (n, 8), int."""
+        return self.hexahedra if self.damped else self.hexahedra[:0]
 
     @property
     def damped_triangles(self) -> np.ndarray:
@@ -209,7 +246,8 @@ class Mesh(Matter):
     def without(self, hidden: Callable[[np.ndarray], np.ndarray]) -> "Mesh":
         """A copy whose surfaces are those of the tetrahedra and triangles whose centres at rest are not hidden."""
         x = self.position
-        tets, triangles = (t[~hidden(x[t].mean(axis=1))] for t in (self.tets, self.triangles))
+        shown, triangles = ~hidden(x[self.solids].mean(axis=1)), self.triangles
+        tets, triangles = self.cut[shown].reshape(-1, 4), triangles[~hidden(x[triangles].mean(axis=1))]
 
         def faces(part: Part) -> np.ndarray:
             solid, sheets = (t[(t[:, 0] >= part.nodes.start) & (t[:, 0] < part.nodes.stop)] for t in (tets, triangles))
@@ -221,15 +259,17 @@ class Mesh(Matter):
 
     @property
     def elements(self) -> np.ndarray:
-        """Nodes of all elements with a material, -1 behind those of triangles and bars, shape (n_elements, 4), int."""
-        return np.concatenate([np.pad(t, ((0, 0), (0, 4 - t.shape[1])), constant_values=-1) for t in self._material])
+        """Nodes of all elements with a material, -1 behind those of kinds with fewer, shape (n_elements, n), int."""
+        tables = [t for t in self._material if len(t)]
+        most = max(4, *(t.shape[1] for t in tables))
+        return np.concatenate([np.pad(t, ((0, 0), (0, most - t.shape[1])), constant_values=-1) for t in tables])
 
     @property
     def _material(self) -> list[np.ndarray]:
         return [getattr(self, kind) for kind in _MATERIAL]
 
     def of(self, kind: str) -> slice:
-        """Where ``"tets"``, ``"triangles"`` or ``"bars"``, or their dampers, are among elements; nowhere for others."""
+        """Where solids, ``"triangles"`` or ``"bars"``, or their dampers, are among elements; nowhere for others."""
         kind = kind.removeprefix("damped_")
         if kind not in _MATERIAL:
             return slice(0, 0)
@@ -244,6 +284,8 @@ class _Piece:
     position: np.ndarray
     faces: np.ndarray
     tets: np.ndarray
+    quadratic_tets: np.ndarray
+    hexahedra: np.ndarray
     triangles: np.ndarray
     hinges: np.ndarray
     sides: np.ndarray
@@ -254,30 +296,36 @@ class _Piece:
 
     def volume(self, kind: str) -> np.ndarray:
         """Volumes at rest [m^3], shape (n,)."""
+        if kind in SOLIDS:
+            return SOLIDS[kind].volumes(self.position, getattr(self, kind)).sum(axis=1)
         x = self.position[getattr(self, kind)]
         edges = x[:, 1:] - x[:, :1]
-        if kind == "tets":
-            return np.linalg.det(edges) / 6.0
         if kind == "triangles":
             return self.thickness * np.linalg.norm(np.cross(edges[:, 0], edges[:, 1]), axis=1) / 2.0
         return self.section * np.linalg.norm(edges[:, 0], axis=1)
 
+    @property
+    def cut(self) -> np.ndarray:
+        """Nodes of the linear tetrahedra into which solids are cut, shape (n, 4)."""
+        return np.concatenate([getattr(self, name)[:, e.tets].reshape(-1, 4) for name, e in SOLIDS.items()])
 
-def assemble(scene: Scene, cell_size: float) -> Mesh:
+
+def assemble(scene: Scene, cell_size: float, solid: ReferenceElement = TETRAHEDRON) -> Mesh:
     """Mesh every body of `scene`.
 
     Args:
         scene: The scene.
         cell_size: Length of the edges of shapes that are no meshes yet [m].
+        solid: The kind of elements of solids.
 
     Raises:
         SceneError: A body cannot be meshed, or a region contains no node.
     """
-    whole = [_piece(body.shape, cell_size) for body in scene.soft]
+    whole = [_piece(body.shape, cell_size, solid) for body in scene.soft]
     for body, piece in zip(scene.soft, whole, strict=True):
-        if len(piece.tets):  # sheets and bars have theirs by definition
-            filled, solid = piece.volume("tets").sum(), _without_sheets(body.shape)
-            refuse_lost(body, filled, "tetrahedra", "use a smaller ProjectiveDynamics(cell_size=...)", solid, above=5)
+        if len(getattr(piece, solid.name)):  # sheets and bars have theirs by definition
+            filled, remedy = piece.volume(solid.name).sum(), "use a smaller ProjectiveDynamics(cell_size=...)"
+            refuse_lost(body, filled, solid.title, remedy, _without_sheets(body.shape), above=5)
     pieces = [_hollow(p, bones_at(scene.rigid, p.position, 1e-6 * cell_size)) for p in whole]
     first = np.cumsum([0] + [len(p.position) for p in pieces])
     numbers = [i for i, body in enumerate(scene.bodies) if isinstance(body, SoftBody)]
@@ -285,7 +333,7 @@ def assemble(scene: Scene, cell_size: float) -> Mesh:
     elements = [{k: _elements(b, i, p, k, cell_size) for k in _MATERIAL if len(getattr(p, k))} for i, (b, p) in bodies]
     for (_, (body, _)), found in zip(bodies, elements, strict=True):
         if not found:
-            raise SceneError(f"SoftBody {body.name!r}: bones replace all of its tetrahedra; make the bones smaller")
+            raise SceneError(f"SoftBody {body.name!r}: bones replace all of its {solid.title}; make the bones smaller")
     nodes = together(scene, [_nodes(b, i, p, e, cell_size) for (i, (b, p)), e in zip(bodies, elements, strict=True)])
     matter = together(scene, [e[k] for k in _MATERIAL for e in elements if k in e])
     del matter["position"]
@@ -298,12 +346,13 @@ def assemble(scene: Scene, cell_size: float) -> Mesh:
         k: np.concatenate([getattr(p, k) + n for p, n in zip(pieces, first, strict=False)])
         for k in (*_MATERIAL, "hinges")
     }
+    thin = tables["triangles"], tables["bars"]
     meshes = tuple(Part(i, slice(first[n], first[n + 1]), p.faces) for n, (i, (_, p)) in enumerate(bodies))
-    edge = mean_edge(nodes["position"], [tables[k] for k in _MATERIAL])
+    edge = mean_edge(nodes["position"], [*(p.cut + n for p, n in zip(pieces, first, strict=False)), *thin])
     own |= driven(scene, tables["tets"], matter["element_regions"])
     own |= strung(scene, nodes["position"], cell_size)
     of_body = {
-        b.name: tuple(t + n for t in (p.tets, p.faces, p.bars))
+        b.name: tuple(t + n for t in (p.cut, p.faces, p.bars))
         for (b, p), n in zip((pair for _, pair in bodies), first, strict=False)
     }
     stiffness = edge * matter["youngs_modulus"].max()
@@ -318,13 +367,14 @@ def assemble(scene: Scene, cell_size: float) -> Mesh:
 
 def _made(**fields: np.ndarray) -> _Piece:
     """A piece with these fields; the others are empty."""
-    widths = {"faces": 3, "tets": 4, "triangles": 3, "hinges": 4, "sides": 2, "bars": 2}
+    widths = {"faces": 3, "triangles": 3, "hinges": 4, "sides": 2, "bars": 2}
+    widths |= {name: len(e.shares) for name, e in SOLIDS.items()}
     empty = {n: np.zeros((0, k), dtype=int) for n, k in widths.items()}
     empty |= {n: np.zeros(0) for n in ("thickness", "bending", "section")}
     return _Piece(**(empty | fields))
 
 
-def _piece(shape: Shape, cell_size: float) -> _Piece:
+def _piece(shape: Shape, cell_size: float, kind: ReferenceElement) -> _Piece:
     """The elements of a shape: those of its sheets, of a truss, and of its solid parts."""
     truss = bars_of(shape)
     if truss is not None:
@@ -332,16 +382,30 @@ def _piece(shape: Shape, cell_size: float) -> _Piece:
     pieces = [_cloth(sheet) for sheet in sheets_of(shape)]
     solid = _without_sheets(shape)
     if solid is not None:
-        mesh = tetrahedra(solid, cell_size)
-        pieces.insert(0, _made(position=mesh.vertices, faces=mesh.surface, tets=mesh.tets))
+        pieces.insert(0, _filled(solid, cell_size, kind))
     return _joined(pieces, 1e-6 * cell_size)
 
 
+def _filled(shape: Shape, cell_size: float, kind: ReferenceElement) -> _Piece:
+    """The elements of a solid."""
+    if kind is HEXAHEDRON:
+        position, table = hexahedra(shape, cell_size)
+    else:
+        mesh = tetrahedra(shape, cell_size)
+        position, table = mesh.vertices, mesh.tets
+    if kind is QUADRATIC_TETRAHEDRON:
+        position, table = with_midsides(position, table)
+    faces = TetMesh(position, table[:, kind.tets].reshape(-1, 4)).surface
+    return _made(position=position, faces=faces, **{kind.name: table})
+
+
 def _hollow(piece: _Piece, bone: np.ndarray) -> _Piece:
-    """A piece without the tetrahedra inside a bone, which replaces them, and without nodes of these alone."""
-    at = bone[piece.tets]
-    tets = piece.tets[(at[:, 0] < 0) | (at != at[:, :1]).any(axis=1)]
-    tables = {"tets": tets} | {n: getattr(piece, n) for n in ("faces", "triangles", "hinges", "bars")}
+    """A piece without the solid elements inside a bone, which replaces them, and without nodes of these alone."""
+    tables = {n: getattr(piece, n) for n in ("faces", "triangles", "hinges", "bars")}
+    for name in SOLIDS:
+        table = getattr(piece, name)
+        at = bone[table]
+        tables[name] = table[(at[:, 0] < 0) | (at != at[:, :1]).any(axis=1)]
     used = np.zeros(len(piece.position), dtype=bool)
     used[np.concatenate([t.reshape(-1) for t in tables.values()])] = True
     number = np.cumsum(used) - 1
@@ -390,7 +454,7 @@ def _joined(pieces: list[_Piece], slack: float) -> _Piece:
         distance, nearest = cKDTree(whole.position).query(piece.position)
         new = distance > slack
         number = np.where(new, len(whole.position) + np.cumsum(new) - 1, nearest)
-        renumbered = {n: number[getattr(piece, n)] for n in ("faces", "tets", "triangles", "hinges", "bars")}
+        renumbered = {n: number[getattr(piece, n)] for n in ("faces", *SOLIDS, "triangles", "hinges", "bars")}
         renumbered |= {"sides": piece.sides + len(whole.triangles), "position": piece.position[new]}
         piece = dataclasses.replace(piece, **renumbered)
         fields = [f.name for f in dataclasses.fields(_Piece)]
@@ -424,8 +488,9 @@ def _nodes(body: SoftBody, index: int, piece: _Piece, elements: dict[str, dict],
     volume, mass = np.zeros(len(x)), np.zeros(len(x))
     for kind, e in elements.items():
         corners = getattr(piece, kind)
+        shares = SOLIDS[kind].shares if kind in SOLIDS else 1.0 / corners.shape[1]
         for total, part in ((volume, e["volume"]), (mass, e["density"] * e["volume"])):
-            np.add.at(total, corners, part[:, None] / corners.shape[1])
+            np.add.at(total, corners, np.broadcast_to(part[:, None] * shares, corners.shape))
     return {
         "position": x,
         "velocity": np.tile(np.array(body.velocity or (0.0,) * 3), (len(x), 1)),

@@ -23,6 +23,7 @@ from warpbots.solvers.projective.contact.node_contact import ObstacleArrays
 from warpbots.solvers.projective.contact.pair_arrays import CLEARANCE, PairArrays
 from warpbots.solvers.projective.contact.surface_search import PAIRS
 from warpbots.solvers.projective.elements.element import Kind
+from warpbots.solvers.projective.elements.reference_elements import SOLIDS
 from warpbots.solvers.projective.global_matrix import GlobalMatrices
 from warpbots.solvers.projective.mesh import Mesh
 from warpbots.solvers.projective.recorded import with_records
@@ -98,9 +99,17 @@ class ProjectiveState(NodalState[Array]):
 
     Attributes:
         time: Time since the start [s], double precision, shape (worlds,), or (worlds, 0) without oscillations.
+        lost: 1 where a step was not found; such a world stays as it was before that step [1], shape (worlds,).
+        shorter_steps: Number of shorter steps that were taken in the place of others so far [1], shape (worlds,).
     """
 
     time: Array
+    lost: Array
+    shorter_steps: Array
+
+    def motion(self) -> list[Array]:
+        """All arrays that move."""
+        return [getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in ("lost", "shorter_steps")]
 
     def mapped(self, make: Callable[[Array], Other]) -> "ProjectiveState[Other]":
         """A copy with `make` of each field."""
@@ -134,7 +143,7 @@ class ProjectiveModel(ArrayModel):
         worlds: Number of independent copies.
         device: Device of all arrays.
         matter: All soft bodies of one world at rest, on the host; its points are the nodes.
-        groups: Which tetrahedra follow which law.
+        groups: Which solid elements follow which law.
         youngs_modulus: Young's modulus [Pa], shape (worlds, n_elements).
         poissons_ratio: Poisson's ratio [1], shape (worlds, n_elements).
         density: Density at rest [kg/m^3], shape (worlds, n_elements).
@@ -165,7 +174,7 @@ class ProjectiveModel(ArrayModel):
         fluid_velocity: Velocity of the fluid [m/s], shape (worlds, 1), or (worlds, 0) without one, vector.
         drag: Coefficients of drag [1], shape (worlds, n) for the angles of `Scene.fluid`.
         thrust: Coefficients of thrust [1], shape (worlds, n) likewise.
-        activation: Stress actuators of tetrahedra, as a Warp struct.
+        activation: Stress actuators of solid elements, as a Warp struct.
         growth: Actuators that change their lengths at rest, as a Warp struct; where there are oscillations, its
             channels are their signals.
         signals: The signals that they follow, as a Warp struct.
@@ -233,7 +242,7 @@ class ProjectiveModel(ArrayModel):
 
     def summary(self) -> str:
         """Number of nodes and elements, their mean edge, and number of bones."""
-        counts = ("tets", "tetrahedra"), ("triangles", "triangles"), ("bars", "bars")
+        counts = *((name, e.title) for name, e in SOLIDS.items()), ("triangles", "triangles"), ("bars", "bars")
         parts = [f"{len(table)} {name}" for kind, name in counts if len(table := getattr(self.matter, kind))]
         if self.robot:
             parts.append(f"{len(self.robot.bodies)} bones")

@@ -6,6 +6,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.scene import Obstacle, RigidBody, SoftBody
+from warpbots.solvers.projective.iterate.anderson_arrays import Iteration
 from warpbots.solvers.projective.model import ProjectiveModel
 
 __all__ = ["StepReport", "report_of", "where_embedded", "where_lost"]
@@ -16,7 +17,9 @@ class StepReport:
     """The end of the last step of every world, as NumPy arrays; nothing here is differentiable.
 
     Attributes:
-        iterations: Number of iterations, shape (worlds,).
+        iterations: Number of iterations, of all attempts together, shape (worlds,).
+        shorter_steps: Number of shorter steps in the place of the last one, 0 where it was found as a whole, shape
+            (worlds,). All that follows is of the last of them.
         correction: Largest displacement of a node by the last correction, or its estimated error if that is larger
             [m], shape (worlds,). A step has converged when it is at most the tolerance.
         tolerance: The tolerance [m].
@@ -28,6 +31,7 @@ class StepReport:
     """
 
     iterations: np.ndarray
+    shorter_steps: np.ndarray
     correction: np.ndarray
     tolerance: float
     residual: np.ndarray
@@ -47,22 +51,24 @@ def report_of(model: ProjectiveModel, dt: float, tolerance: float) -> StepReport
     Raises:
         RuntimeError: No step of this length has run, or an adjoint has run since.
     """
-    workspace, topology = model.workspace, model.topology
-    ended = workspace.stepped.numpy()[0] == 1
-    progress = model.matrices.of(dt).iteration.progress if ended else None
-    if not ended or progress.iterations.numpy().min() == 0:
+    workspace, topology, clock = model.workspace, model.topology, model.workspace.clock
+    iterations, level = clock.iterations.numpy().copy(), clock.level.numpy()
+    if workspace.stepped.numpy()[0] != 1 or not model.matrices.has(dt):
         raise RuntimeError(
             f"ProjectiveDynamics: the last thing that ran was not a step of {dt:.3g} s (a backward pass uses the same "
             f"arrays); ask for the report right after the step"
         )
     free = ~topology.fixed & (topology.mesh.bone < 0)
     residual = _nodal(model, workspace.residual)[:, free]
-    contacts, force = _contact_forces(model, dt)
+    own = [model.matrices.of(dt / 2**k).iteration for k in level.tolist()]
+    correction = np.array([it.progress.size.numpy()[w] for w, it in enumerate(own)])
+    contacts, force = _contact_forces(model, own)
     nodes = topology.sizes.nodes
     bones = np.arange(len(model.scene.rigid))[:, None] == topology.bone_surfaces.bone
     return StepReport(
-        iterations=progress.iterations.numpy().copy(),
-        correction=progress.size.numpy().copy(),
+        iterations=iterations,
+        shorter_steps=np.where(level > 0, clock.steps.numpy(), 0),
+        correction=correction,
         tolerance=tolerance * model.matter.edge,
         residual=np.linalg.norm(residual, axis=-1).max(axis=1, initial=0.0),
         contacts=contacts,
@@ -143,14 +149,14 @@ def _place(model: ProjectiveModel, w: int, position: np.ndarray, points: np.ndar
     return "(" + ", ".join(f"{c:.4g}" for c in position[points].mean(axis=0)) + ")"
 
 
-def _contact_forces(model: ProjectiveModel, dt: float) -> tuple[np.ndarray, np.ndarray]:
-    """Number of active contacts, and their forces on points."""
+def _contact_forces(model: ProjectiveModel, own: list[Iteration]) -> tuple[np.ndarray, np.ndarray]:
+    """Number of active contacts, and their forces on points, from the last iteration of each world."""
     sizes, worlds = model.topology.sizes, model.worlds
     force = np.zeros((worlds, sizes.points, 3))
     if not sizes.contacts:
         return np.zeros(worlds, dtype=int), force
     contacts = model.workspace.contact.contacts
-    z = model.matrices.of(dt).iteration.history.z.numpy().reshape(worlds, sizes.stride, 4)
+    z = np.stack([it.history.z.numpy().reshape(worlds, sizes.stride, 4)[w] for w, it in enumerate(own)])
     lam = z[:, sizes.first_contact :, :3].astype(float)
     listed = contacts.listed.numpy().reshape(worlds, -1) == 1
     node = contacts.node.numpy().reshape(worlds, -1, 4)

@@ -7,30 +7,21 @@ from typing import ClassVar
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import launch, precision, real, record, vector, while_loop
+from warpbots.numerics import precision, real, record, vector
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform
 from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.cell_sizes import given
 from warpbots.solvers.device_arrays import tiled
-from warpbots.solvers.projective.bones_step import Skeleton
 from warpbots.solvers.projective.build import build
-from warpbots.solvers.projective.contact_points import Points
-from warpbots.solvers.projective.contact_step import Contact
 from warpbots.solvers.projective.default_cell_size import default_cell_size
-from warpbots.solvers.projective.elements import nodes, oscillations
-from warpbots.solvers.projective.elements.element import Point
+from warpbots.solvers.projective.elements.reference_elements import HEXAHEDRON, QUADRATIC_TETRAHEDRON, TETRAHEDRON
 from warpbots.solvers.projective.failure_diagnosis import diagnosis
-from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest
-from warpbots.solvers.projective.global_step import GlobalStep
-from warpbots.solvers.projective.iterate.anderson import accelerate, begin
-from warpbots.solvers.projective.iterate.newton import take_newton_steps
 from warpbots.solvers.projective.measurements import ProjectiveReadings, readings, sense
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState, SkeletalState
 from warpbots.solvers.projective.report import StepReport, report_of
-from warpbots.solvers.projective.second_derivative import SecondDerivative
+from warpbots.solvers.projective.shorter_steps import ShorterSteps
 from warpbots.solvers.projective.statics import equilibrium
-from warpbots.solvers.projective.step_adjoint import step_adjoint
 from warpbots.solvers.scene_support import refuse_states_without_gradient, refuse_worlds
 
 __all__ = ["ProjectiveDynamics"]
@@ -40,10 +31,10 @@ _ROUNDING = {"float32": 5e-7, "float64": 1e-15}
 """Least tolerances [mean edges]."""
 _SHORT = 0.01
 """Length of steps below which an error in displacements is worth more, because it is one of velocities [s]."""
-_NEWTON_STEPS = 10
-"""Newton steps that an iteration may take."""
-_FORCING = 1e-4
-"""Residual that is left of them, relative to the one before."""
+_MOST_HALVINGS = 10
+"""The adjoint has room for as many steps as that makes."""
+_ELEMENTS = {"tetrahedra": TETRAHEDRON, "quadratic_tetrahedra": QUADRATIC_TETRAHEDRON, "hexahedra": HEXAHEDRON}
+"""Elements of solids by their names."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +52,7 @@ class ProjectiveDynamics:
     obstacles: half the thickness is ignored. Sheets of one `Union` are sewn to each other and to its solids where
     vertices coincide, and rotate freely there. Cables are tied to nodes, motors drive those of regions, cavities press
     on solids and sheets, and the other actuators act on solids only. Kelvin-Voigt damping resists strain, but not the
-    folding of sheets. A step of thin cloth that buckles has many solutions, and may need to be shorter to converge.
+    folding of sheets. A step of thin cloth that buckles has many solutions, and may be taken in shorter ones.
 
     Rigid bodies of the scene are bones: they replace the soft bodies inside their shapes, and nodes inside or on their
     surface are bound to them. Their joints, springs, limits and motors are those of `Articulated` with implicit Euler.
@@ -99,13 +90,19 @@ class ProjectiveDynamics:
             [mean edges], in steps below 10 ms in proportion to their length; None for 1e-5 in single and 1e-8 in double
             precision, not below 5e-7 and 1e-15. The adjoint converges at the same size relative to its solution, or to
             its first residual without contact.
-        max_iterations: Number of iterations after which a step has failed.
+        max_iterations: Number of iterations after which a step has failed; a quarter of it where it can be halved.
         memory: Number of corrections that the acceleration remembers.
+        max_halvings: How often a step that is not found is halved: two of half its length take its place, each of
+            which may be halved in turn, in the worlds in which it is not found. 0 for never.
         collisions: Whether there is contact between soft bodies and bones, and self-contact of soft bodies; otherwise
             they pass through one another.
         splitting: Whether global steps solve with a diagonal (eq. 21 of Qiao et al. 2021, modified to converge on every
             mesh) instead of a factored matrix: no factorisation, and all nodes in parallel, but many times as many
             iterations.
+        elements: Elements of solids. Linear ``"tetrahedra"`` of four nodes are the fastest, and too stiff in bending,
+            more so for a Poisson's ratio near 1/2. ``"quadratic_tetrahedra"`` have ten nodes, those of the same mesh
+            and the middles of its edges, and bend without locking. ``"hexahedra"``, trilinear and of eight nodes, fill
+            a `Box` (also `Posed`) with one for each cell. `Fibre` and `PneumaticCell` act on linear tetrahedra only.
 
     Raises:
         ValueError: A value is outside its range.
@@ -117,13 +114,18 @@ class ProjectiveDynamics:
     tolerance: float | None = None
     max_iterations: int = 2000
     memory: int = 20
+    max_halvings: int = 5
     collisions: bool = True
     splitting: bool = False
+    elements: str = "tetrahedra"
 
     def __post_init__(self):
         conform(self)
         if self.cell_size is not None and self.cell_size <= 0.0:
             raise ValueError(f"ProjectiveDynamics: cell_size must be positive [m], got {self.cell_size:g}")
+        if self.elements not in _ELEMENTS:
+            known = ", ".join(map(repr, _ELEMENTS))
+            raise ValueError(f"ProjectiveDynamics: elements must be one of {known}, got {self.elements!r}")
         tolerance = _TOLERANCE[precision] if self.tolerance is None else self.tolerance
         if not tolerance >= _ROUNDING[precision]:
             raise ValueError(
@@ -131,6 +133,10 @@ class ProjectiveDynamics:
                 f"got {tolerance:g}{'; use WARPBOTS_PRECISION=float64' if precision == 'float32' else ''}"
             )
         object.__setattr__(self, "tolerance", tolerance)
+        if not 0 <= self.max_halvings <= _MOST_HALVINGS:
+            raise ValueError(
+                f"ProjectiveDynamics: max_halvings must be from 0 to {_MOST_HALVINGS}, got {self.max_halvings}"
+            )
         if self.max_iterations < 1 or self.memory < 1:
             raise ValueError(
                 f"ProjectiveDynamics: max_iterations and memory must be at least 1, got {self.max_iterations} and "
@@ -165,7 +171,8 @@ class ProjectiveDynamics:
         """
         refuse_worlds("ProjectiveDynamics", worlds)
         size = given(self.cell_size, "ProjectiveDynamics", "cell_size")
-        return build(scene, size, self.memory, self.collisions, self.splitting, worlds, wp.get_device(device))
+        solid = _ELEMENTS[self.elements]
+        return build(scene, size, solid, self.memory, self.collisions, self.splitting, worlds, wp.get_device(device))
 
     def state(self, model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveState[wp.array]:
         """Fresh arrays: every node at its rest position with the initial velocity of its body, at time 0."""
@@ -175,7 +182,8 @@ class ProjectiveDynamics:
 
         shape = (model.worlds,) if model.amplitude.size else (model.worlds, 0)
         time = wp.zeros(shape, dtype=wp.float64, device=model.device, requires_grad=requires_grad)
-        nodes = copies(model.matter.position), copies(model.matter.velocity), time
+        log = (wp.zeros(model.worlds, dtype=real, device=model.device, requires_grad=requires_grad) for _ in range(2))
+        nodes = copies(model.matter.position), copies(model.matter.velocity), time, *log
         if model.skeleton is None:
             return ProjectiveState(*nodes)
         bones = Articulated().state(model.skeleton, requires_grad)
@@ -201,7 +209,8 @@ class ProjectiveDynamics:
     ) -> None:
         """Advance by `dt` [s]; records its adjoint on the active tape.
 
-        A step that does not converge writes NaN, which `warpbots.Simulation` reports with the step and its residual.
+        A step that is not found is taken in shorter ones, see `max_halvings`. Worlds in which the shortest are not
+        found either stay as they are, and are `lost` from then on; `warpbots.Simulation` says why.
 
         Args:
             model: From `build`.
@@ -213,86 +222,25 @@ class ProjectiveDynamics:
         Raises:
             RuntimeError: A gradient is wanted but the states have no room for it.
         """
-        workspace, sizes, device, h = model.workspace, model.topology.sizes, model.device, real(dt)
-        matrix, x, v = model.matrices.of(dt), state.position.flatten(), state.velocity.flatten()
-        it, each = matrix.iteration, (model.worlds, sizes.nodes)
-        z, f, progress = it.history.z, it.history.f, it.progress
-        start = Point(workspace.everywhere, control, x, z, h, state.time)
-        evaluate_rest(model, start)
-        z.zero_()
-        launch(nodes.start_kernel, each, [model.nodes, h, x, v], [z], device)
-        global_step = GlobalStep(model, matrix, x)
-        global_step.guide(z)
-        points = Points(model, state, dt)
-        skeleton = Skeleton(model, state, points, control, dt)
-        skeleton.begin(z)
-        contact = Contact(model, skeleton, points, dt)
-        contact.begin()
-        global_step.measure(v, dataclasses.replace(start, u=workspace.zero))
-        workspace.flight.fill_(1.0)
-        skeleton.pose(workspace.everywhere, z)
-        global_step.shorten_flight(z)
-        begin(it)
-
-        def move(where: wp.array) -> None:
-            global_step.solve(where, workspace.residual, f, linear=False)
-            skeleton.correct(where, f)
-            global_step.guide(f)
-
-        second = SecondDerivative(model, global_step, start)
-        tolerance = self._tolerance_of(dt)
-        newton_steps = _NEWTON_STEPS if second.symmetric else 0
-
-        def iterate() -> None:
-            active = progress.active
-            skeleton.pose(active, z)
-            skeleton.join(active)
-            contact.detection.search(z, tolerance)
-            global_step.place(active, z)
-            evaluate_residual(model, dataclasses.replace(start, active=active), v)
-            contact.push(active, z)
-            global_step.guide(workspace.residual)
-            move(active)
-            contact.solve_forces(active, z, f)
-            contact.follow(f, move)
-            accelerate(it, tolerance, model.matter.edge, self.max_iterations, newton_steps)
-            contact.detection.ask(z)
-
-        def newton() -> None:
-            second.solve(progress.waiting, workspace.residual, f, _FORCING, self.max_iterations)
-            take_newton_steps(it, workspace.krylov, newton_steps)
-            while_loop(progress.any, iterate)
-
-        while_loop(progress.any, iterate)
-        while_loop(progress.any_waiting, newton)
-        skeleton.pose(workspace.everywhere, z)
-        for kind, elements in model.elements:
-            if kind.forbid is not None:
-                inputs = [elements, x, z]
-                launch(kind.forbid, (model.worlds, elements.place.count), inputs, [progress.converged], device)
-        contact.forbid_embedded(z)
-        contact.forbid_shortage()
-        end = workspace.end(state_out)
-        if end is not None:
-            contact.keep(end, z)
-        ended = [state_out.position.flatten(), state_out.velocity.flatten()]
-        launch(nodes.end_kernel, each, [model.nodes, h, progress.converged, x, z], ended, device)
-        if state.time.size:
-            launch(oscillations.pass_kernel, model.worlds, [h, state.time], [state_out.time], device)
-        skeleton.finish(progress.converged, state_out, dt)
-        workspace.stepped.fill_(1)
+        self._steps(model, state, control, state_out, dt).take()
+        model.workspace.stepped.fill_(1)
         reads = [*state.fields(), control, *model.parameter_arrays()]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
 
-    def _tolerance_of(self, dt: float) -> float:
+    def _steps(
+        self, model: ProjectiveModel, state: ProjectiveState, control: wp.array, state_out: ProjectiveState, dt: float
+    ) -> ShorterSteps:
+        return ShorterSteps(model, state, control, state_out, dt, self)
+
+    def tolerance_of(self, dt: float) -> float:
         """Tolerance of steps of `dt` [mean edges]."""
-        return self.tolerance * min(1.0, dt / _SHORT)
+        return max(self.tolerance * min(1.0, dt / _SHORT), min(self.tolerance, 2.0 * _ROUNDING[precision]))
 
     def _step_adjoint(
         self, model: ProjectiveModel, state: ProjectiveState, control: wp.array, state_out: ProjectiveState, dt: float
     ) -> None:
         refuse_states_without_gradient("ProjectiveDynamics", state=state.fields(), state_out=state_out.fields())
-        step_adjoint(model, state, control, state_out, dt, self.tolerance, self.max_iterations)
+        self._steps(model, state, control, state_out, dt).adjoint()
 
     def equilibrium(
         self,
@@ -316,7 +264,7 @@ class ProjectiveDynamics:
         Raises:
             RuntimeError: The last thing that ran was not a step of this length.
         """
-        return report_of(model, dt, self._tolerance_of(dt))
+        return report_of(model, dt, self.tolerance_of(dt))
 
     def readings(self, model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveReadings[wp.array]:
         """Fresh arrays for `sense`; `SkeletalReadings` where the scene has bones."""

@@ -70,7 +70,7 @@ def equilibrium(
         _stop(state)
         solver.step(model, state, signals, after, dt)
         before, reached = ({n: a.numpy() for n, a in vars(s).items()} for s in (state, after))
-        if not all(np.isfinite(values).all() for values in reached.values()):
+        if reached["lost"].any():
             raise RuntimeError(f"equilibrium: step {count}: {solver.diagnose(model, before, reached, dt)}")
         moved = np.linalg.norm(reached["position"] - before["position"], axis=-1).max(axis=1)
         state, after = after, state

@@ -119,10 +119,10 @@ def solve_adjoint(
 
     if second.symmetric:
         second.solve(workspace.everywhere, workspace.seed, a, tolerance, limit, evaluated=True)
-        begin(it)
+        begin(it, workspace.everywhere)
         hand_over(workspace.krylov, it.progress)
     else:
-        begin(it)
+        begin(it, workspace.everywhere)
 
     def move(where: wp.array) -> None:
         second.precondition(where, workspace.residual, f)

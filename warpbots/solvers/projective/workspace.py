@@ -16,10 +16,11 @@ from warpbots.solvers.projective.elements.element import Kind
 from warpbots.solvers.projective.elements.gas_stiffness import GasArrays
 from warpbots.solvers.projective.elements.nodes import NodeArrays
 from warpbots.solvers.projective.iterate.minres import Krylov, krylov
+from warpbots.solvers.projective.step_clock import StepClock, step_clock
 from warpbots.solvers.projective.topology import Topology, constant_array
 from warpbots.solvers.solver import State
 
-__all__ = ["RUN", "End", "Workspace"]
+__all__ = ["RUN", "End", "Path", "Taken", "Workspace"]
 
 RUN = 64
 """Entries of a sum that one thread adds up."""
@@ -53,9 +54,39 @@ class End:
     normal: wp.array
     weight: wp.array
 
+    def arrays(self) -> list[wp.array]:
+        """All of them."""
+        return [self.z, *(getattr(self, name) for name in PAIRS)]
+
     def pairs(self, search: Search) -> list[tuple[wp.array, wp.array]]:
         """The arrays of the pairs, each with the array of `search` of which it is a copy."""
         return [(getattr(self, name), getattr(search, name)) for name in PAIRS]
+
+
+@dataclasses.dataclass(frozen=True)
+class Taken:
+    """What was taken in the place of a step, as its adjoint needs it.
+
+    Attributes:
+        outcome: See `StepClock`, shape (worlds,).
+        unusual: Number of worlds without a plain step, shape (1,).
+    """
+
+    outcome: wp.array
+    unusual: wp.array
+
+
+@dataclasses.dataclass(frozen=True)
+class Path:
+    """All shorter steps in the place of one; each array has a slot for each of them.
+
+    Attributes:
+        states: Fields that move before each step, and at the end.
+        steps: Their levels, shape (slots, worlds), and the arrays of `End` after each.
+    """
+
+    states: list[wp.array]
+    steps: list[wp.array]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +117,10 @@ class Workspace:
         """Fields of the structs of all kinds that follow from the parameters at rest, each with a gradient."""
         elements = self.topology.elements
         return {
-            k.name: {n: self._zeros(elements[k.name]["place"].count, t, gradient=True) for n, t in k.rested.items()}
+            k.name: {
+                n: self._zeros(k.points * elements[k.name]["place"].count, t, gradient=True)
+                for n, t in k.rested.items()
+            }
             for k in self.topology.kinds
         }
 
@@ -261,6 +295,47 @@ class Workspace:
         return BoneWorkspace(self.skeleton, bound, self.motors)
 
     @functools.cached_property
+    def clock(self) -> StepClock:
+        """Clocks of worlds that take shorter steps."""
+        return step_clock(self.topology.sizes.worlds, self.topology.device)
+
+    @functools.cached_property
+    def _shorter(self) -> dict:
+        return {}
+
+    def scratch(self, like: State, gradient: bool) -> list[State]:
+        """Three states such as `like`, with gradients or without, for shorter steps."""
+        if gradient not in self._shorter:
+            states = [like.mapped(lambda a: wp.zeros_like(a, requires_grad=gradient)) for _ in range(3)]
+            self._shorter[gradient] = states
+        return self._shorter[gradient]
+
+    def last_start(self) -> dict[str, np.ndarray]:
+        """Fields of the states in which the last shorter steps began, as NumPy arrays."""
+        return {name: array.numpy() for name, array in vars(self._shorter[False][0]).items()}
+
+    def path(self, like: State, halvings: int) -> Path:
+        """Where shorter steps are kept on the way to the adjoint of one with so many halvings."""
+        name, slots = f"path of {halvings}", 2**halvings
+        if name not in self._shorter:
+            end = self.end(self.scratch(like, gradient=True)[1])
+            self._shorter[name] = Path(
+                [_slots(slots + 1, array) for array in like.motion()],
+                [_slots(slots, self.clock.taken), *(_slots(slots, a) for a in (end.arrays() if end else []))],
+            )
+        return self._shorter[name]
+
+    @functools.cached_property
+    def _outcomes(self) -> AdjointCache:
+        return AdjointCache()
+
+    def taken(self, state_out: State) -> Taken | None:
+        """Where the step to `state_out` keeps what took its place; None if there is no adjoint."""
+        if not state_out.position.requires_grad:
+            return None
+        return self._outcomes.of(state_out, lambda: Taken(self._zeros(1, int), wp.zeros_like(self.clock.unusual)))
+
+    @functools.cached_property
     def _kept(self) -> AdjointCache:
         return AdjointCache()
 
@@ -274,3 +349,8 @@ class Workspace:
             return End(self._iterate(), *pairs)
 
         return self._kept.of(state_out, make)
+
+
+def _slots(count: int, like: wp.array) -> wp.array:
+    """So many copies of an array."""
+    return wp.zeros((count, *like.shape), dtype=like.dtype, device=like.device)

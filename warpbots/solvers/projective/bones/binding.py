@@ -16,6 +16,7 @@ from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.articulated.spatial import scalar, vec3
 from warpbots.solvers.articulated.tree_passes import poses
 from warpbots.solvers.projective.bones.handles import HandleArrays, HandleWork
+from warpbots.solvers.projective.bones.torn_bodies import refuse_torn
 from warpbots.solvers.projective.contact.bone_surface import BoneSurfaces, distance_to_body
 from warpbots.solvers.projective.iterate.sparse_cholesky import Factor
 
@@ -23,6 +24,8 @@ __all__ = ["BoneWorkspace", "bones_at", "bound_velocity", "handles_of", "motors_
 
 _SAMPLES, _ROUNDING = 4, 0.0
 """Of the solids of bones, which are never in contact themselves."""
+_NEAR = 1e-6
+"""Distance of nodes at one place per mean edge."""
 
 
 def bones_at(bones: Sequence[RigidBody], position: np.ndarray, slack: float) -> np.ndarray:
@@ -57,13 +60,15 @@ def skeleton_of(scene: Scene, mesh: object, worlds: int, device: wp.Device) -> A
         device: Device of the arrays.
 
     Raises:
-        SceneError: No nodes are bound to a bone, a joint does not start at zero, or the scene has a `Contact`.
+        SceneError: No nodes are bound to a bone, a joint does not start at zero, the scene has a `Contact`, or bodies
+            that one skeleton runs through touch and are not joined.
     """
     if not scene.rigid:
         return None
     _refuse_contacts(scene)
     _refuse_starts(scene)
     _refuse_loose(scene, mesh.position, mesh.bone)
+    refuse_torn(scene, mesh.position, mesh.body, mesh.bone, _NEAR * mesh.edge)
     bodies = tuple(dataclasses.replace(b, points=0) for b in scene.rigid)
     motors = tuple(scene.actuators[i] for i in motors_of(scene))
     joints = tuple(_thrown(j, scene, mesh) for j in _all_joints(scene))

@@ -34,7 +34,7 @@ __all__ = [
     "begin_joints_kernel",
     "carried_to",
     "double",
-    "fail_kernel",
+    "stay_kernel",
     "follow_kernel",
     "handle_force_kernel",
     "handle_rate",
@@ -368,19 +368,21 @@ def follow_kernel(
 
 
 @wp.kernel(enable_backward=False)
-def fail_kernel(
+def stay_kernel(
     # model
     tree: Tree,
     # state
     found: wp.array[int],
+    position: wp.array[scalar],
+    velocity: wp.array[scalar],
     # out
     position_out: wp.array[scalar],
     velocity_out: wp.array[scalar],
 ):
-    """NaN where a step did not converge."""
+    """Joints stay as they are where no step was found."""
     w = wp.tid()
     if found[w] == 0:
-        for i in range(tree.coordinates):
-            position_out[w * tree.coordinates + i] = scalar(wp.nan)
-        for j in range(tree.freedom):
-            velocity_out[w * tree.freedom + j] = scalar(wp.nan)
+        for i in range(w * tree.coordinates, (w + 1) * tree.coordinates):
+            position_out[i] = position[i]
+        for j in range(w * tree.freedom, (w + 1) * tree.freedom):
+            velocity_out[j] = velocity[j]

@@ -26,6 +26,8 @@ _UPDATES = wp.constant(30)  # searches after which planes stay as they are
 
 @wp.kernel(enable_backward=False)
 def begin_pairs_kernel(
+    # state
+    where: wp.array[int],
     # out
     pairs_out: PairArrays,
     check_out: wp.array[int],
@@ -36,16 +38,19 @@ def begin_pairs_kernel(
     intersection_out: wp.array[wp.int64],
     lost_out: wp.array[int],
 ):
-    """No pair is a contact yet, and all have to be searched."""
+    """No pair of chosen worlds is a contact yet, and all have to be searched."""
     w = wp.tid()
+    check_out[w] = where[w]
+    if w == 0:
+        any_out[0] = 1
+    if where[w] == 0:
+        return
     pairs_out.count[w] = 0
-    check_out[w] = 1
     searches_out[w] = 0
     added_out[w] = 0
     near_out[w] = 0
     intersection_out[w] = wp.int64(0)
     lost_out[w] = 0
-    any_out[0] = 1
 
 
 @wp.kernel(enable_backward=False)

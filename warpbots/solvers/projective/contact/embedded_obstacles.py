@@ -57,6 +57,7 @@ def find_embedded_kernel(
     # state
     x: wp.array[_vec],
     u: wp.array[NODE],
+    where: wp.array[int],
     # work
     converged: wp.array[int],
     # out
@@ -69,6 +70,8 @@ def find_embedded_kernel(
     """
     w, k = wp.tid()
     n = w * corners.shape[0] + k
+    if where[w] == 0:
+        return
     depth_out[n] = _ZERO
     if converged[w] == 0:
         return

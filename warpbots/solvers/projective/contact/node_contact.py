@@ -139,6 +139,7 @@ def begin_obstacles_kernel(
     closed: real,
     near: real,
     h: real,
+    where: wp.array[int],
     x: wp.array[_vec],
     v: wp.array[_vec],
     # out
@@ -149,6 +150,8 @@ def begin_obstacles_kernel(
     Surface samples are in contact with thin solids alone, and share their force with the corners of their face.
     """
     w, p = wp.tid()
+    if where[w] == 0:
+        return
     node = topology.point[p]
     share = topology.share[p]
     here = wp.vec3d()

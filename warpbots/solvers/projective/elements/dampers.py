@@ -21,7 +21,15 @@ from warpbots.solvers.projective.elements import element
 from warpbots.solvers.projective.elements.element import Kind, Place, Point, corner, raise_to, row, simplices
 from warpbots.solvers.projective.elements.tetrahedra import TetArrays, add_column, deformation, weights
 
-__all__ = ["DAMPED_TETS", "DamperArrays", "begin_kernel", "damping_kernel", "scaling_kernel", "stiffness_kernel"]
+__all__ = [
+    "DAMPED_TETS",
+    "DamperArrays",
+    "begin_kernel",
+    "carrying",
+    "damping_kernel",
+    "scaling_kernel",
+    "stiffness_kernel",
+]
 
 _vec, _mat = vector(3), matrix(3)
 
@@ -47,7 +55,7 @@ class DamperArrays:
 
 
 @functools.cache
-def _carrying(law: str) -> tuple[wp.Function, wp.Function]:
+def carrying(law: str) -> tuple[wp.Function, wp.Function]:
     """Warp functions back(F, P), what a law carries through a step, and on(F, C), the stress that follows from it."""
 
     @wp.func
@@ -89,7 +97,7 @@ def damped_ratio(dampers: DamperArrays, tets: TetArrays, h: real, w: int, e: int
 def begin_kernel(law: str, incompressibility: int) -> wp.Kernel:
     """Kernel over (worlds, tetrahedra of one law): what dampers carry through a step."""
     _, _, piola = elasticity(law, incompressibility, 3)
-    back, _ = _carrying(law)
+    back, _ = carrying(law)
 
     @wp.kernel(module=wp.get_module(f"warpbots.projective.{law}_{incompressibility}_damping"))
     def begin(
@@ -121,7 +129,7 @@ def begin_kernel(law: str, incompressibility: int) -> wp.Kernel:
 def damping_kernel(law: str, incompressibility: int) -> wp.Kernel:
     """Kernel over (worlds, tetrahedra of one law): forces at the corners of their dampers."""
     _, _, piola = elasticity(law, incompressibility, 3)
-    _, on = _carrying(law)
+    _, on = carrying(law)
 
     @wp.kernel(module=wp.get_module(f"warpbots.projective.{law}_{incompressibility}_damping"))
     def damping(
@@ -165,7 +173,7 @@ def damping_kernel(law: str, incompressibility: int) -> wp.Kernel:
 def stiffness_kernel(law: str, incompressibility: int) -> wp.Kernel:
     """Kernel over (worlds, tetrahedra of one law): add the second derivatives of dampers to a matrix of blocks."""
     _, point_of, differential_of = differential(law, incompressibility, 3)
-    _, on = _carrying(law)
+    _, on = carrying(law)
     module = wp.get_module(f"warpbots.projective.{law}_{incompressibility}_damping_stiffness")
 
     @wp.kernel(module=module, enable_backward=False)

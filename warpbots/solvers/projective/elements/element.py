@@ -96,6 +96,8 @@ class Kind:
         forces: Function of (elements, model, point): launches that write forces at corners.
         energy: Function of (elements, model, point): launches that write elastic energies of elements, at their first
             corners; None for elements that are not elastic.
+        measure: Function of (elements, model, point, written): launches that write the energies, strains and stresses
+            of solids, to the arrays `written`; None for elements that are no solids.
         stiffness: Function of (elements, model, point): launches that add second derivatives, or the transposed
             derivative of less the forces where these have no energy.
         rested: Fields of the struct that follow from the parameters at rest, with their types.
@@ -106,6 +108,7 @@ class Kind:
             under the control signals or those of `elements/oscillations.py`; None for elements without.
         begin: Function of (elements, model, point): launches that write those fields of `rested` that follow from where
             the step began, after those of `rest` of all kinds; None for elements without.
+        points: Points of quadrature of an element, each of which has its own entries in `rested`.
         viscous: Whether forces are those of a rate, and `blocks` a resistance [N s/m], which enters the matrix of the
             global step divided by its length.
         product: Function of (elements, model, point, active, a, out): launches that subtract from `out` the product of
@@ -126,8 +129,10 @@ class Kind:
     constant: dict[str, type] = dataclasses.field(default_factory=dict)
     evaluated: dict[str, tuple[type, str]] = dataclasses.field(default_factory=dict)
     energy: Callable | None = None
+    measure: Callable | None = None
     rest: Callable | None = None
     begin: Callable | None = None
+    points: int = 1
     viscous: bool = False
     product: Callable | None = None
     forbid: wp.Kernel | None = None

@@ -7,9 +7,11 @@ from warpbots.solvers.projective.elements.cavities import CAVITIES
 from warpbots.solvers.projective.elements.dampers import DAMPED_TETS
 from warpbots.solvers.projective.elements.fibres import FIBRES
 from warpbots.solvers.projective.elements.fluid_drag import FACES
+from warpbots.solvers.projective.elements.hexahedra import DAMPED_HEXAHEDRA, HEXAHEDRA
 from warpbots.solvers.projective.elements.hinges import HINGES
 from warpbots.solvers.projective.elements.motors import MOTORS
 from warpbots.solvers.projective.elements.pneumatic_cells import CELLS
+from warpbots.solvers.projective.elements.quadratic_tetrahedra import DAMPED_QUADRATIC_TETS, QUADRATIC_TETS
 from warpbots.solvers.projective.elements.tetrahedra import TETS
 from warpbots.solvers.projective.elements.thin_dampers import DAMPED_BARS, DAMPED_TRIANGLES
 from warpbots.solvers.projective.elements.triangles import TRIANGLES
@@ -17,6 +19,6 @@ from warpbots.solvers.projective.elements.triangles import TRIANGLES
 __all__ = ["KINDS"]
 
 KINDS = (
-    TETS, TRIANGLES, HINGES, BARS, FIBRES, CELLS, CABLES, ATTACHMENTS, FACES, CAVITIES,
-    DAMPED_TETS, DAMPED_TRIANGLES, DAMPED_BARS, MOTORS,
+    TETS, QUADRATIC_TETS, HEXAHEDRA, TRIANGLES, HINGES, BARS, FIBRES, CELLS, CABLES, ATTACHMENTS, FACES, CAVITIES,
+    DAMPED_TETS, DAMPED_QUADRATIC_TETS, DAMPED_HEXAHEDRA, DAMPED_TRIANGLES, DAMPED_BARS, MOTORS,
 )  # fmt: skip

@@ -16,6 +16,7 @@ from warpbots.solvers.projective.elements.element import at, raise_to
 __all__ = [
     "NodeArrays",
     "packed",
+    "drop_kernel",
     "end_kernel",
     "residual_kernel",
     "largest_kernel",
@@ -206,19 +207,39 @@ def end_kernel(
     h: real,
     found: wp.array[int],
     x: wp.array[_vec],
+    v: wp.array[_vec],
     u: wp.array[NODE],
     # out
     x_out: wp.array[_vec],
     v_out: wp.array[_vec],
 ):
-    """x' = x + u, v' = u / h; NaN where the step did not converge."""
+    """x' = x + u, v' = u / h; x' = x, v' = v where no step was found."""
     w, i = wp.tid()
     k = w * nodes.count + i
     d = at(u, w * nodes.stride + i)
+    if found[w] == 1:
+        x_out[k] = x[k] + d
+        v_out[k] = d / h
+    else:
+        x_out[k] = x[k]
+        v_out[k] = v[k]
+
+
+@wp.kernel(enable_backward=False)
+def drop_kernel(
+    # model
+    stride: int,
+    # state
+    found: wp.array[int],
+    # out
+    z_out: wp.array[NODE],
+    pairs_out: wp.array[int],
+):
+    """No displacements, no forces and no pairs where no step was found."""
+    w, i = wp.tid()
     if found[w] == 0:
-        d = _vec(real(wp.nan))
-    x_out[k] = x[k] + d
-    v_out[k] = d / h
+        z_out[w * stride + i] = NODE()
+        pairs_out[w] = 0
 
 
 @wp.kernel(enable_backward=False)

@@ -21,13 +21,14 @@ __all__ = ["adj_pass_kernel", "growth_of", "oscillating", "pass_kernel", "signal
 def pass_kernel(
     # state
     h: real,
+    found: wp.array[int],
     time: wp.array[wp.float64],
     # out
     time_out: wp.array[wp.float64],
 ):
-    """t' = t + h."""
+    """t' = t + h where a step was found."""
     w = wp.tid()
-    time_out[w] = time[w] + wp.float64(h)
+    time_out[w] = time[w] + wp.float64(real(found[w]) * h)
 
 
 @wp.kernel(enable_backward=False)

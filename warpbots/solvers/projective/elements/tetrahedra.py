@@ -315,6 +315,16 @@ def _stiffness(tets: TetArrays, model: object, point: Point) -> list[tuple]:
     ]  # fmt: skip
 
 
+def _measure(tets: TetArrays, model: object, point: Point, written: list[wp.array]) -> list[tuple]:
+    return [
+        (
+            measure_kernel(g.law, g.incompressibility), (model.worlds, g.count),
+            [tets, model.activation, g.first, point.control, point.x, point.u, *written],
+        )
+        for g in model.groups
+    ]  # fmt: skip
+
+
 TETS = Kind(
     name="tets",
     arrays=TetArrays,
@@ -325,6 +335,7 @@ TETS = Kind(
     forbid=forbid_kernel,
     scaling=scaling_kernel,
     forces=_forces,
+    measure=_measure,
     stiffness=_stiffness,
 )
 """Tetrahedra."""

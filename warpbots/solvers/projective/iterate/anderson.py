@@ -32,9 +32,11 @@ _ZERO = wp.constant(wp.float64(0.0))
 _DEPENDENT = wp.constant(wp.float64(1e-12))  # part of its square that a change needs orthogonal to later ones
 
 
-def begin(it: Iteration) -> None:
-    """Restart all worlds at the point in ``history.z``."""
-    launch(begin_kernel, it.worlds, [it.count], [it.progress], it.device)
+def begin(it: Iteration, where: wp.array) -> None:
+    """Restart the worlds in which `where`, shape (worlds,), is 1 at the point in ``history.z``; the others rest."""
+    it.progress.any.zero_()
+    it.progress.any_waiting.zero_()
+    launch(begin_kernel, it.worlds, [it.count, where], [it.progress], it.device)
 
 
 def accelerate(it: Iteration, tolerance: float, length: float | None, limit: int, newton_steps: int = 0) -> None:
@@ -72,23 +74,23 @@ def restart(progress: Progress, w: int):
 @wp.kernel(enable_backward=False)
 def begin_kernel(
     # model
-    count: int,
+    entries: int,
+    # state
+    where: wp.array[int],
     # out
     progress_out: Progress,
 ):
-    """Every world is active and has no changes."""
+    """Chosen worlds are active and have no changes."""
     w = wp.tid()
-    progress_out.active[w] = 1
-    progress_out.used[w] = count
+    progress_out.active[w] = where[w]
+    progress_out.used[w] = entries
     progress_out.converged[w] = 0
     progress_out.iterations[w] = 0
     progress_out.waiting[w] = 0
     progress_out.newton_steps[w] = 0
     progress_out.newton[w] = 0
     restart(progress_out, w)
-    if w == 0:
-        progress_out.any[0] = progress_out.active.shape[0]
-        progress_out.any_waiting[0] = 0
+    wp.atomic_add(progress_out.any, 0, where[w])
 
 
 @wp.func

@@ -1,0 +1,120 @@
+"""Soft multi-body paper, figure 4c: a fish with six bones learns to swim 15 cm ahead in 100 steps.
+
+    python benchmarks/papers/softbody_fish.py [PART ...] [--seeds N] [--episodes N] [--json FILE] [--out FOLDER]
+
+``stroke`` finds 500 torques, five joints in 100 steps, by Adam and by CMA-ES with as many episodes, from noise,
+and ``lagging`` the same for motors that average their signals over 60 ms.
+``tail`` looks for the stroke that swims farthest, alone and together with length, height and stiffness of the caudal
+fin. ``current`` compares a table of torques with one that a policy corrects, which senses, in currents that change.
+Prints tables and writes ``softbody_fish.png``, the loss over episodes, and film strips beside this file; motions as USD
+to ``--out``.
+"""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[0]))
+
+import softbody_currents
+import softbody_tail
+from fast import figures, sized
+from softbody_fish_scene import fish
+from softbody_strokes import Stroke, compare, show
+
+import warpbots as wb
+
+HERE = figures(__file__)
+"""Where figures go."""
+STEP, STEPS = 0.02, sized(100, 4)
+WAY = (0.15, 0.0, 0.0)
+"""From the start to the target [m]."""
+
+
+def simulation(fineness: int = 1, tolerance: float = 1e-4, worlds: int = 1, substeps: int = 1) -> wb.Simulation:
+    """The fish; all states are kept for the gradient, which takes half as long then."""
+    solver = wb.ProjectiveDynamics(0.02, tolerance, collisions=False)
+    return wb.Simulation(fish(fineness), solver, STEP, substeps, worlds=worlds, checkpoints=wb.Checkpoints.all())
+
+
+def check(stroke: Stroke) -> None:
+    """Print sizes, the CPU time of an episode, and the slope of the loss by its gradient and by differences."""
+    mesh, ms = stroke.sim.model.matter, []
+    for _ in range(sized(3, 1)):
+        stroke.start(0)
+        begun = time.process_time()
+        loss = stroke.distance()
+        between = time.process_time()
+        (gradient,) = torch.autograd.grad(loss, stroke.raw)
+        ms.append((between - begun, time.process_time() - between))
+    start = stroke.raw.detach().double().numpy().ravel()
+    along = gradient.double().numpy().ravel() / float(gradient.norm())
+    size = 0.1
+    ends = [stroke.value(start + sign * size * along) for sign in (1.0, -1.0)]
+    forward, backward = ms[-1]
+    print(
+        f"{stroke.sim.scene.name}: {len(mesh)} nodes, {len(mesh.tets)} tetrahedra, {stroke.raw.numel()} unknowns; an "
+        f"episode takes {forward:.2f} s, its gradient {backward:.2f} s; slope {float(gradient.norm()):.6f}, by "
+        f"differences {(ends[0] - ends[1]) / (2.0 * size):.6f}",
+        flush=True,
+    )
+
+
+def learn(options: argparse.Namespace) -> list[dict]:
+    """The stroke by all methods."""
+    stroke = Stroke(simulation(), simulation(substeps=4), WAY, STEPS)
+    check(stroke)
+    runs = compare(stroke, options.seeds, options.episodes)
+    show("softbody_fish", stroke, runs, HERE, options.out)
+    return runs
+
+
+def lagging(options: argparse.Namespace) -> list[dict]:
+    """The stroke of motors that average their signals, by Adam."""
+    stroke = Stroke(simulation(), simulation(substeps=4), WAY, STEPS, lags=True)
+    return compare(stroke, options.seeds, options.episodes, ["Adam"])
+
+
+def tail(options: argparse.Namespace) -> list[dict]:
+    """The stroke that swims farthest, with and without a design of the fin."""
+    return softbody_tail.compare(
+        softbody_tail.Tail(simulation(), STEPS),
+        simulation(substeps=4),
+        options.seeds,
+        options.episodes,
+        HERE,
+        options.out,
+    )
+
+
+def current(options: argparse.Namespace) -> list[dict]:
+    """A table of controls and a policy that senses, in currents."""
+    sims = [simulation(worlds=worlds) for worlds in (1, softbody_currents.TRAINED, softbody_currents.TESTED)]
+    return softbody_currents.compare(sims, WAY, STEPS, options.seeds)
+
+
+PARTS = {"stroke": learn, "lagging": lagging, "tail": tail, "current": current}
+
+
+def main() -> None:
+    """Run the parts that are named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", help=f"{', '.join(PARTS)}; all without a name")
+    parser.add_argument("--seeds", type=int, default=sized(5, 1))
+    parser.add_argument("--episodes", type=int, default=sized(50, 2), help="of every method (%(default)s)")
+    parser.add_argument("--json", type=Path, help="where to write all results")
+    parser.add_argument("--out", type=Path, help="folder for motions as USD; default: none are written")
+    options = parser.parse_args()
+    found = {name: PARTS[name](options) for name in options.parts or PARTS}
+    if options.json:
+        options.json.write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,267 @@
+"""Soft multi-body paper, figure 4a: a pneumatic gripper on a drone learns to lift a ball by 0.3 m in 50 steps.
+
+    python benchmarks/papers/softbody_gripper.py [--seeds N] [--episodes N] [--json FILE]
+    python benchmarks/papers/softbody_gripper.py --check
+
+Unknown are the activation of the four arms, with 14 pneumatic cells each, and the velocity of the drone along three
+axes in each of 50 steps of 10 ms: 350 numbers. The loss is the distance of the ball's centre from its target after the
+last step, as in the paper. A gradient step is that of Polyak: as long as it has to be to bring a linear loss to zero.
+CMA-ES gets as many episodes on the same unknowns from the same starts. Then the first controller that was found grips
+heavier balls, a cube and a rod, and a ball with less friction. ``--check`` compares the gradient of the loss with a
+difference, in double precision. Prints tables and writes ``softbody_gripper.png`` and film strips before and after
+beside this file.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+if __name__ == "__main__" and "--check" in sys.argv:
+    os.environ.setdefault("WARPBOTS_PRECISION", "float64")
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[0]))
+
+from fast import FAST, figures, sized
+from softbody_grip import REACH, gripper_scene
+
+import warpbots as wb
+
+HERE = figures(__file__)
+"""Where figures go."""
+STEP, STEPS = 0.01, sized(50, 1)
+TARGET = (0.0, 0.0, 0.3)
+"""Where the centre of the ball has to be in the end [m]; it starts at the origin."""
+FASTEST = 1.5
+"""Largest velocity of the drone along an axis [m/s]."""
+ARMS = 4
+NEAR = 0.01
+"""Loss below which the ball counts as delivered [m]."""
+ENOUGH = 1e-3
+"""Loss below which the gradient method ends [m]."""
+LONGEST, NUDGE = 0.5, 1e-3
+"""Largest change of an unknown in a step of the gradient method, and after an episode without a gradient."""
+SUBSTEPS = 2
+"""Time steps in a control interval."""
+TRIALS = (
+    ("ball", 1.0, 0.8), ("ball", 2.0, 0.8), ("ball", 4.0, 0.8), ("ball", 1.0, 0.4), ("ball", 1.0, 0.0),
+    ("cube", 1.0, 0.8), ("cube", 4.0, 0.8), ("rod", 1.0, 0.8),
+)  # fmt: skip
+"""Loads with their mass [kg] and coefficients of friction."""
+
+
+class Grip:
+    """Episodes of the gripper, and the controls they depend on.
+
+    Attributes:
+        sim: The simulation.
+        steps: Control intervals of an episode.
+        raw: The unknowns, shape (steps, 7): controls are bounded by tanh.
+        losses: Loss of every episode since the last `start` [m].
+    """
+
+    def __init__(
+        self, load: str = "ball", mass: float = 1.0, friction: float = 0.8,
+        tolerance: float | None = None, steps: int = STEPS,
+    ):  # fmt: skip
+        solver = wb.ProjectiveDynamics(tolerance=tolerance)
+        scene = gripper_scene(load, mass, friction)
+        self.sim = wb.Simulation(scene, solver, STEP, SUBSTEPS, checkpoints=wb.Checkpoints.all())
+        self.steps = steps
+        self.start(0)
+
+    def start(self, seed: int) -> None:
+        """Arms filled to 0.4 to 0.7 each, and a drone that drifts by a few centimetres; the same in all steps."""
+        rng = np.random.default_rng(seed)
+        first = np.concatenate([np.arctanh(rng.uniform(0.4, 0.7, ARMS)), 0.05 * rng.normal(size=3)])
+        self.raw = torch.tensor(np.tile(first, (self.steps, 1)), dtype=torch.get_default_dtype(), requires_grad=True)
+        self.losses: list[float] = []
+
+    def controls(self) -> torch.Tensor:
+        """Signals of all steps, shape (steps, 7): activations, and positions that add up from velocities."""
+        u = torch.tanh(self.raw)
+        return torch.cat([u[:, :ARMS], (FASTEST * STEP / REACH * u[:, ARMS:]).cumsum(0)], dim=1)
+
+    def rollout(self) -> wb.Trajectory:
+        """The motion of an episode."""
+        return self.sim.rollout(self.controls(), self.steps)
+
+    def centre(self, state: object) -> torch.Tensor:
+        """Centre of the load [m], shape (3,)."""
+        return self.sim.center_of_mass(state, "load")[0]
+
+    def loss(self) -> torch.Tensor:
+        """Distance of the ball from its target at the end [m]."""
+        loss = (self.centre(self.rollout().final) - torch.tensor(TARGET)).norm()
+        self.losses.append(float(loss.detach()))
+        return loss
+
+
+def by_gradient(grip: Grip, seed: int, episodes: int) -> None:
+    """Polyak's steps (1969) towards a loss of zero, no entry of which is longer than `LONGEST`; the best is kept.
+
+    An episode whose gradient is refused, because a contact is held at a plane whose rotation has none, counts, and the
+    next one starts from controls that differ by `NUDGE`.
+    """
+    best, rng = grip.raw.detach().clone(), np.random.default_rng(100 + seed)
+    for episode in range(episodes):
+        loss = grip.loss()
+        if grip.losses[-1] == min(grip.losses):
+            best = grip.raw.detach().clone()
+        if episode == episodes - 1 or grip.losses[-1] < ENOUGH:
+            break
+        step = _polyak(loss, grip.raw)
+        if step is None:
+            print(f"    seed {seed}, episode {episode + 1}: its gradient is refused", file=sys.stderr)
+            step = torch.as_tensor(NUDGE * rng.normal(size=grip.raw.shape)).to(grip.raw)
+        with torch.no_grad():
+            grip.raw -= step * min(1.0, LONGEST / float(step.abs().max()))
+    with torch.no_grad():
+        grip.raw.copy_(best)
+
+
+def _polyak(loss: torch.Tensor, raw: torch.Tensor) -> torch.Tensor | None:
+    """The step along the gradient that brings a linear loss to zero; None if the gradient is refused."""
+    try:
+        (slope,) = torch.autograd.grad(loss, raw)
+    except FloatingPointError:
+        return None
+    if not slope.any():
+        raise RuntimeError("nothing touches the load, so that the loss has no gradient")
+    return loss.detach() / slope.square().sum() * slope
+
+
+def by_evolution(grip: Grip, seed: int, episodes: int) -> None:
+    """CMA-ES with generations of five, or its default population where there are a hundred episodes and more."""
+    population = 5 if episodes < 100 else None
+    method = wb.methods.CMA(0.5, population=population, seed=seed + 1)
+    size = population or 4 + int(3 * np.log(grip.raw.numel()))
+    wb.minimize(grip.loss, {"raw": grip.raw}, method, iterations=max(1, episodes // size), progress=False)
+
+
+METHODS = {"gradient": by_gradient, "CMA-ES": by_evolution}
+
+
+def learn(grip: Grip, method: str, seed: int, episodes: int) -> dict:
+    """The result of a method from the start of a seed."""
+    grip.start(seed)
+    begun = time.process_time()
+    METHODS[method](grip, seed, episodes)
+    curve = grip.losses
+    reached = np.flatnonzero(np.array(curve) < NEAR)
+    found = {
+        "method": method, "seed": seed, "curve": curve, "seconds": time.process_time() - begun,
+        "reached": int(reached[0]) + 1 if len(reached) else None, "raw": grip.raw.tolist(),
+    }  # fmt: skip
+    print(
+        f"{method}, seed {seed}: {1e3 * curve[0]:.0f} mm, best {1e3 * min(curve):.1f} mm of {len(curve)} episodes, "
+        f"below {1e3 * NEAR:g} mm in episode {found['reached'] or '-'}, {found['seconds']:.0f} s",
+        flush=True,
+    )
+    return found
+
+
+def table(runs: list[dict], episodes: int) -> None:
+    """Print the best losses of each method, mean and interval of 90 % over the seeds."""
+    from scipy.stats import t
+
+    for method in dict.fromkeys(run["method"] for run in runs):
+        best = 1e3 * np.array([min(run["curve"][: episodes + 1]) for run in runs if run["method"] == method])
+        half = t.ppf(0.95, len(best) - 1) * best.std(ddof=1) / np.sqrt(len(best)) if len(best) > 1 else 0.0
+        print(f"{method:>10}: best of {episodes} episodes {best.mean():.1f} +- {half:.1f} mm, {np.round(best, 1)}")
+
+
+def try_loads(raw: torch.Tensor) -> list[dict]:
+    """What becomes of each load under the same controls."""
+    found = []
+    for load, mass, friction in TRIALS[: sized(len(TRIALS), 1)]:
+        grip = Grip(load, mass, friction)
+        grip.raw = raw
+        with torch.no_grad():
+            moved = grip.rollout()
+            rise = grip.centre(moved.final) - grip.centre(moved.start)
+        height, flown = float(rise[2]), float(moved.final.q[0, 2])
+        row = {"load": load, "mass": mass, "friction": friction, "rise": height, "flown": flown}
+        found.append(row | {"held": height > flown - 0.05})
+        print(
+            f"{load}, {mass:g} kg, friction {friction:g}: rises by {1e3 * height:.0f} mm while the drone rises by "
+            f"{1e3 * flown:.0f} mm: {'held' if found[-1]['held'] else 'dropped'}",
+            flush=True,
+        )
+    return found
+
+
+def check() -> None:
+    """Print the slope of the loss of the first half of an episode along a random direction, and differences."""
+    grip = Grip(tolerance=1e-9, steps=sized(25, 1))
+    (gradient,) = torch.autograd.grad(grip.loss(), grip.raw)
+    start, along = grip.raw.detach().clone(), torch.as_tensor(np.random.default_rng(0).normal(size=grip.raw.shape))
+    print(f"slope {float((gradient * along).sum()):.9f} m", flush=True)
+    for size in (1e-4, 1e-5):
+        ends = []
+        for sign in (1.0, -1.0):
+            with torch.no_grad():
+                grip.raw.copy_(start + sign * size * along)
+                ends.append(float(grip.loss()))
+        print(f"difference over {2 * size:g}: {(ends[0] - ends[1]) / (2.0 * size):.9f} m", flush=True)
+
+
+def film(name: str, raw: torch.Tensor) -> None:
+    """Moments of an episode as a picture."""
+    grip = Grip()
+    grip.raw = raw
+    with torch.no_grad():
+        wb.view.film_strip(grip.rollout(), 6).save(HERE / name)
+
+
+def draw(runs: list[dict], episodes: int) -> None:
+    """Best loss so far over episodes of both methods, and film strips of the first seed."""
+    best = {}
+    for method in dict.fromkeys(run["method"] for run in runs):
+        curves = [np.minimum.accumulate(run["curve"][:episodes]) for run in runs if run["method"] == method]
+        best[method] = [1e3 * np.pad(curve, (0, episodes - len(curve)), "edge") for curve in curves]
+    wb.view.save_losses(HERE / "softbody_gripper.png", best, "best distance so far [mm]")
+    start = Grip().raw.detach()
+    film("softbody_gripper_before.png", start)
+    film("softbody_gripper_after.png", torch.tensor(runs[0]["raw"]))
+
+
+def main() -> None:
+    """Learn from every seed, try other loads, and draw."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=sized(5, 1))
+    parser.add_argument("--episodes", type=int, default=sized(10, 1), help="of each method (%(default)s)")
+    parser.add_argument("--methods", nargs="*", default=list(METHODS), help=", ".join(METHODS))
+    parser.add_argument("--check", action="store_true", help="compare the gradient with differences, and end")
+    parser.add_argument("--json", type=Path, help="results; what is there already is kept")
+    options = parser.parse_args()
+    if options.check:
+        check()
+        return
+    kept = options.json is not None and options.json.exists()
+    found = json.loads(options.json.read_text()) if kept else {"runs": [], "trials": []}
+    grip = Grip()
+    mesh = grip.sim.model.matter
+    print(f"{len(mesh)} nodes, {len(mesh.tets)} tetrahedra, {grip.raw.numel()} unknowns", flush=True)
+    for method in options.methods:
+        for seed in range(options.seeds):
+            if not any(run["method"] == method and run["seed"] == seed for run in found["runs"]):
+                found["runs"].append(learn(grip, method, seed, options.episodes))
+                if options.json:
+                    options.json.write_text(json.dumps(found))
+    table(found["runs"], options.episodes)
+    found["trials"] = found["trials"] or try_loads(torch.tensor(found["runs"][0]["raw"]))
+    if options.json:
+        options.json.write_text(json.dumps(found))
+    if not FAST:
+        draw(found["runs"], options.episodes)
+
+
+if __name__ == "__main__":
+    main()

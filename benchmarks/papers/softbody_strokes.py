@@ -1,0 +1,167 @@
+"""A stroke that brings a swimmer to a target: its loss, the methods that find it, and what is shown of them."""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from fast import sized
+from scipy.stats import t as student
+
+import warpbots as wb
+
+__all__ = ["METHODS", "Stroke", "compare", "film", "followed", "interval", "show"]
+
+FIRST = 0.3
+"""Standard deviation of the raw controls of a start, and of the first generation of CMA-ES."""
+RATE, FADE = 0.2, 0.95
+"""Learning rate of Adam in the first episode, and its factor from each to the next."""
+NEAR = 5e-3
+"""Distance from the target from which on a swimmer has arrived [m]."""
+LAG = 0.06
+"""Standard deviation of the times over which motors and muscles average their signal [s]."""
+
+
+def followed(raw: torch.Tensor, dt: float) -> torch.Tensor:
+    """Controls for raw ones, bounded by tanh, after motors have averaged them by a Gaussian of `LAG`.
+
+    Without it the fastest strokes reverse torques from step to step, which moves a swimmer in long steps alone.
+
+    Args:
+        raw: Shape (steps, channels).
+        dt: Length of a step [s].
+    """
+    reach = math.ceil(3.0 * LAG / dt)
+    weight = torch.exp(-0.5 * (torch.arange(-reach, reach + 1).to(raw) * dt / LAG) ** 2)
+    padded = torch.nn.functional.pad(raw.T[:, None], (reach, reach), mode="replicate")
+    return torch.tanh(torch.nn.functional.conv1d(padded, (weight / weight.sum())[None, None])[:, 0].T)
+
+
+class Stroke:
+    """A table of raw controls, one row per step, bounded by tanh.
+
+    The loss is the distance of the centre of mass at the end of an episode from its target.
+
+    Attributes:
+        sim: The simulation.
+        finer: The same in shorter steps, in which a stroke that was found is judged again.
+        lags: Whether motors average their signals, as in `followed`.
+        target: Where the centre of mass shall be in the end [m], shape (3,).
+        steps: Number of steps of an episode.
+        raw: The unknowns, shape (steps, channels).
+        losses: Loss of every episode since the last `start` [m].
+    """
+
+    def __init__(self, sim: wb.Simulation, finer: wb.Simulation, way: Sequence[float], steps: int, lags: bool = False):
+        self.sim, self.finer, self.steps, self.lags = sim, finer, steps, lags
+        rest = sim.center_of_mass(sim.state())[0]
+        self.target = rest + torch.as_tensor(way).to(rest)
+        self.start(0)
+
+    def start(self, seed: int) -> None:
+        """Set the controls to noise that moves the swimmer next to nowhere."""
+        noise = torch.randn((self.steps, self.sim.channels), generator=torch.Generator().manual_seed(seed))
+        self.raw, self.losses = (FIRST * noise).to(self.target).requires_grad_(), []
+
+    def motion(self, sim: wb.Simulation | None = None) -> wb.Trajectory:
+        """An episode, of `sim` if there is one."""
+        control = followed(self.raw, self.sim.dt) if self.lags else torch.tanh(self.raw)
+        return (sim or self.sim).rollout(control, self.steps)
+
+    def distance(self) -> torch.Tensor:
+        """The loss of an episode [m]."""
+        away = (self.sim.center_of_mass(self.motion().final)[0] - self.target).norm()
+        self.losses.append(float(away.detach()))
+        return away
+
+    def way(self) -> list[float]:
+        """From the start to the end of an episode in shorter steps [m], shape (3,)."""
+        with torch.no_grad():
+            motion = self.motion(self.finer)
+            start, end = (self.sim.center_of_mass(state)[0] for state in (motion.start, motion.final))
+            return (end - start).tolist()
+
+    def value(self, row: np.ndarray) -> float:
+        """The loss for raw controls in one row [m]."""
+        with torch.no_grad():
+            self.raw.copy_(torch.as_tensor(row).reshape(self.raw.shape))
+            return float(self.distance())
+
+
+def by_adam(stroke: Stroke, seed: int, episodes: int) -> None:
+    """Adam with a rate that fades; the stroke ends with the best controls."""
+    adam = wb.methods.Torch(lr=RATE, scheduler=lambda rule: torch.optim.lr_scheduler.ExponentialLR(rule, FADE))
+    wb.minimize(stroke.distance, stroke.raw, adam, iterations=episodes - 1, progress=False)
+
+
+def by_evolution(stroke: Stroke, seed: int, episodes: int) -> None:
+    """CMA-ES with a diagonal covariance (Ros & Hansen 2008), as there are hundreds of unknowns or more."""
+    import cma
+
+    options = {"CMA_diagonal": True, "seed": seed + 1, "verbose": -9, "popsize": min(10, episodes)}
+    search = cma.CMAEvolutionStrategy(stroke.raw.detach().double().numpy().ravel(), FIRST, options)
+    while len(stroke.losses) < episodes:
+        points = search.ask()
+        search.tell(points, [stroke.value(point) for point in points])
+    with torch.no_grad():
+        stroke.raw.copy_(torch.as_tensor(search.result.xbest).reshape(stroke.raw.shape))
+
+
+METHODS: dict[str, Callable[[Stroke, int, int], None]] = {"Adam": by_adam, "CMA-ES": by_evolution}
+
+
+def compare(stroke: Stroke, seeds: int, episodes: int, methods: Sequence[str] = tuple(METHODS)) -> list[dict]:
+    """Results of methods from the starts of some seeds, with as many episodes each."""
+    found = []
+    for name in methods:
+        for seed in range(seeds):
+            stroke.start(seed)
+            begun = time.process_time()
+            METHODS[name](stroke, seed, episodes)
+            curve = stroke.losses[:episodes]
+            arrived = np.flatnonzero(np.array(curve) < NEAR)
+            run = {
+                "method": name, "seed": seed, "curve": curve, "seconds": time.process_time() - begun,
+                "arrived": int(arrived[0]) + 1 if len(arrived) else None, "raw": stroke.raw.detach().tolist(),
+                "finer": stroke.way(),
+            }  # fmt: skip
+            print(
+                f"{stroke.sim.scene.name}, {name}, seed {seed}: {1e3 * curve[0]:.1f} mm from the target at first, "
+                f"{1e3 * min(curve):.2f} at best, below {1e3 * NEAR:g} in episode {run['arrived'] or '-'} of "
+                f"{len(curve)}; in shorter steps {1e3 * np.linalg.norm(run['finer']):.0f} mm; {run['seconds']:.0f} s",
+                flush=True,
+            )
+            found.append(run)
+        ends = [1e3 * min(run["curve"]) for run in found if run["method"] == name]
+        print(f"    {name}: {interval(ends)} mm", flush=True)
+    return found
+
+
+def interval(values: Sequence[float]) -> str:
+    """Mean of values with its interval of 90 % by Student's t, if there are several."""
+    if len(values) < 2:
+        return f"{values[0]:.3g}"
+    half = student.ppf(0.95, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values))
+    return f"{np.mean(values):.3g} +- {half:.2g}"
+
+
+def show(name: str, stroke: Stroke, runs: Sequence[Mapping], folder: Path, out: Path | None) -> None:
+    """Draw the losses of all runs, and the episodes before and after learning of the first seed, also as USD."""
+    losses = {m: [1e3 * np.minimum.accumulate(r["curve"]) for r in runs if r["method"] == m] for m in METHODS}
+    wb.view.save_losses(folder / f"{name}.png", losses, "distance so far [mm]")
+    stroke.start(0)
+    learnt = next(r for r in runs if r["method"] == "Adam" and r["seed"] == 0)
+    for when, raw in {"before": stroke.raw.detach(), "after": torch.tensor(learnt["raw"]).to(stroke.raw)}.items():
+        stroke.raw = raw
+        with torch.no_grad():
+            film(folder / f"{name}_{when}.png", stroke.motion(), out)
+
+
+def film(path: Path, motion: wb.Trajectory, out: Path | None) -> None:
+    """Draw a motion, and write it to a folder as USD."""
+    wb.view.film_strip(motion, sized(6, 2)).save(path)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        wb.usd.write(out / f"{path.stem}.usda", motion)

@@ -1,0 +1,117 @@
+"""The caudal fin of the fish, its length, height and stiffness, designed together with the stroke."""
+
+import math
+import time
+from pathlib import Path
+
+import torch
+from softbody_fish_scene import TAIL_ROOT
+from softbody_strokes import FADE, FIRST, RATE, film, followed, interval
+
+import warpbots as wb
+
+__all__ = ["Tail", "compare"]
+
+LENGTH, HEIGHT, SOFTNESS = (0.7, 1.4), (0.7, 1.4), (3e4, 3e6)
+"""Bounds of both factors, and of Young's modulus of the fin [Pa]."""
+
+
+class Tail:
+    """Three numbers of a caudal fin, bounded by tanh, and a table of controls.
+
+    Attributes:
+        sim: The fish.
+        numbers: Length and height relative to those built, and Young's modulus, all raw, shape (3,).
+        raw: Raw controls, shape (steps, channels).
+        ways: By how much the fish came ahead in every episode since the last `start` [m].
+    """
+
+    def __init__(self, sim: wb.Simulation, steps: int):
+        self.sim, self.steps = sim, steps
+        mesh = sim.model.matter
+        self._x = float(mesh.position[:, 0].min())
+        self._fin = torch.as_tensor(mesh.element_regions["caudal fin"])
+        self._built = sim.parameter("youngs_modulus")
+        self._ahead = sim.model.robot.coordinates["middle"].start
+        self.start(0)
+
+    def start(self, seed: int) -> None:
+        """The fin as it was built, and controls that are noise."""
+        generator = torch.Generator().manual_seed(seed)
+        noise = torch.randn((self.steps, self.sim.channels), generator=generator)
+        self.raw, self.ways = (FIRST * noise).to(self._built).requires_grad_(), []
+        middle = [math.atanh(2.0 * (1.0 - a) / (b - a) - 1.0) for a, b in (LENGTH, HEIGHT)]
+        low, high = (math.log(E) for E in SOFTNESS)
+        soft = math.atanh(2.0 * (math.log(float(self._built.max())) - low) / (high - low) - 1.0)
+        self.numbers = torch.tensor([*middle, soft]).to(self._built).requires_grad_()
+
+    def design(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Factors of length and height, and Young's modulus [Pa]."""
+        bounds = torch.tensor([LENGTH, HEIGHT, tuple(math.log(E) for E in SOFTNESS)]).to(self.numbers)
+        length, height, soft = bounds.mean(dim=1) + (bounds[:, 1] - bounds[:, 0]) / 2.0 * torch.tanh(self.numbers)
+        return length, height, soft.exp()
+
+    def motion(self, sim: wb.Simulation | None = None) -> wb.Trajectory:
+        """An episode of the fish with the fin as it is designed, of `sim` if there is one."""
+        length, height, modulus = self.design()
+
+        def shape(x: torch.Tensor) -> torch.Tensor:
+            behind = (TAIL_ROOT - x[:, 0]).clamp(min=0.0)
+            part = behind / (TAIL_ROOT - self._x)  # 0 at the root of the fin, 1 at its end
+            moved = torch.stack([-(length - 1.0) * behind, 0.0 * behind, (height - 1.0) * part * x[:, 2]], dim=1)
+            return x + moved
+
+        state, parameters = wb.shape.shaped(self.sim, shape)
+        E = torch.where(self._fin, modulus, self._built)
+        return (sim or self.sim).rollout(
+            followed(self.raw, self.sim.dt), self.steps, state, youngs_modulus=E, **parameters
+        )
+
+    def loss(self) -> torch.Tensor:
+        """Minus the way ahead of the middle bone, in lengths of 0.1 m."""
+        ahead = self.ahead(self.motion())
+        self.ways.append(float(ahead.detach()))
+        return -ahead / 0.1
+
+    def ahead(self, motion: wb.Trajectory) -> torch.Tensor:
+        """By how much the middle bone comes ahead in a motion [m]."""
+        return motion.final.q[0, self._ahead] - motion.start.q[0, self._ahead]
+
+
+def compare(tail: Tail, finer: wb.Simulation, seeds: int, episodes: int, folder: Path, out: Path | None) -> list[dict]:
+    """The stroke alone, and with the fin, from the same starts; a film of each, of the first seed."""
+    found = []
+    for designed in (False, True):
+        for seed in range(seeds):
+            tail.start(seed)
+            begun = time.process_time()
+            unknowns = [tail.raw, tail.numbers] if designed else [tail.raw]
+            wb.fit(
+                unknowns, tail.loss, torch.optim.Adam, lr=RATE, iterations=episodes, progress=False,
+                scheduler=lambda rule: torch.optim.lr_scheduler.ExponentialLR(rule, FADE),
+            )  # fmt: skip
+            with torch.no_grad():
+                finest = float(tail.ahead(tail.motion(finer)))
+            length, height, modulus = (float(number.detach()) for number in tail.design())
+            found.append({
+                "designed": designed, "seed": seed, "ways": tail.ways, "length": length, "height": height,
+                "modulus": modulus, "finer": finest, "seconds": time.process_time() - begun,
+            })  # fmt: skip
+            print(
+                f"{'stroke and fin' if designed else 'stroke'}, seed {seed}: {1e3 * max(tail.ways):.0f} mm in "
+                f"{len(tail.ways)} episodes, {1e3 * finest:.0f} in shorter steps; "
+                f"fin {length:.2f} times as long, {height:.2f} as high, "
+                f"{modulus:.3g} Pa; "
+                f"{found[-1]['seconds']:.0f} s",
+                flush=True,
+            )
+            if seed == 0:
+                with torch.no_grad():
+                    film(folder / f"softbody_fish_{'designed' if designed else 'fast'}.png", tail.motion(), out)
+    alone, both = ([1e3 * run["finer"] for run in found if run["designed"] is d] for d in (False, True))
+    gains = [b / a for a, b in zip(alone, both, strict=True)]
+    print(
+        f"    in shorter steps: stroke alone {interval(alone)} mm, with the fin {interval(both)} mm, "
+        f"{interval(gains)} times as far"
+    )
+    return found

@@ -1,0 +1,38 @@
+"""Hexahedral meshes of boxes."""
+
+import numpy as np
+
+from warpbots.meshing.boxes import box_hexahedra
+from warpbots.scene import Box, Posed, SceneError, Shape
+from warpbots.scene.memory_limit import refuse_excess
+
+__all__ = ["hexahedra"]
+
+_CELL = 2e3
+"""Memory per cell [bytes]."""
+
+
+def hexahedra(shape: Shape, cell_size: float) -> tuple[np.ndarray, np.ndarray]:
+    """Fill a box, which may be turned, with hexahedra on a regular grid.
+
+    Args:
+        shape: A `Box` in 3D, or a `Posed` one.
+        cell_size: Edge length of the cells [m].
+
+    Returns:
+        Vertices [m], shape (n, 3); corners of the cells, of which the last axis changes first, shape (n_cells, 8), int.
+
+    Raises:
+        SceneError: The shape is no box.
+    """
+    if isinstance(shape, Posed):
+        vertices, cells = hexahedra(shape.shape, cell_size)
+        return vertices @ np.array(shape.rotation).T + np.array(shape.translation), cells
+    if not isinstance(shape, Box) or len(shape.lower) != 3:
+        raise SceneError(
+            f"a {type(shape).__name__} has no grid of hexahedra, only a Box in 3D has one; use "
+            f"ProjectiveDynamics(elements='quadratic_tetrahedra')"
+        )
+    count = float(np.ceil(np.subtract(*shape.bounds[::-1]) / cell_size).prod())
+    refuse_excess(count, _CELL, "meshing: cells of a Box", "use larger cells or a smaller body")
+    return box_hexahedra(shape, cell_size)

@@ -1,0 +1,119 @@
+"""Reference elements of solids: shape functions at points of quadrature, shares of mass, and linear tetrahedra in them.
+
+Positions in an element are x(xi) = sum_a N_a(xi) x_a, and integrals are sums over points of quadrature with weights.
+"""
+
+import dataclasses
+import itertools
+
+import numpy as np
+
+__all__ = ["EDGES", "HEXAHEDRON", "QUADRATIC_TETRAHEDRON", "SOLIDS", "TETRAHEDRON", "ReferenceElement"]
+
+EDGES = np.array([[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]])
+"""Corners at the ends of the edges of a tetrahedron, in the order of its midside nodes."""
+
+_BARYCENTRIC = np.array([[-1.0, -1.0, -1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+"""Gradients of the barycentric coordinates of the unit tetrahedron."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ReferenceElement:
+    """A kind of solid elements, in coordinates of its own.
+
+    Attributes:
+        name: Field of `Mesh` with the nodes of its elements.
+        title: What several of them are called.
+        gradients: Gradients of the shape functions at the points of quadrature [1], shape (points, nodes, 3).
+        weights: Weights of these points [1], shape (points,).
+        shares: Share of each node in the mass of an element [1], shape (nodes,).
+        tets: Nodes of the linear tetrahedra that fill an element, shape (n, 4), int.
+    """
+
+    name: str
+    title: str
+    gradients: np.ndarray
+    weights: np.ndarray
+    shares: np.ndarray
+    tets: np.ndarray
+
+    def jacobians(self, x: np.ndarray, node: np.ndarray) -> np.ndarray:
+        """dx/dxi at the points of quadrature [m], shape (n, points, 3, 3).
+
+        Args:
+            x: Positions of all nodes [m], shape (n_nodes, 3).
+            node: Nodes of the elements, shape (n, nodes).
+        """
+        return np.einsum("eai,qaj->eqij", x[node] - x[node[:, :1]], self.gradients)
+
+    def volumes(self, x: np.ndarray, node: np.ndarray) -> np.ndarray:
+        """Volumes for which the points of quadrature stand [m^3], shape (n, points); arguments as of `jacobians`."""
+        return self.weights * np.linalg.det(self.jacobians(x, node))
+
+    def products(self, x: np.ndarray, node: np.ndarray) -> np.ndarray:
+        """Integrals of the products of gradients of shape functions [m], shape (n, nodes, nodes)."""
+        G = self.gradients @ np.linalg.inv(self.jacobians(x, node))
+        return np.einsum("eq,eqai,eqbi->eab", self.volumes(x, node), G, G)
+
+
+def _quadratic_tetrahedron() -> ReferenceElement:
+    """N = (2 l_a - 1) l_a at corners and 4 l_a l_b between two, with barycentric coordinates l.
+
+    Four points integrate polynomials of second degree, and with them the energy of straight elements under Hooke's law
+    exactly. Masses are those on the diagonal of the consistent mass matrix, scaled to the mass of the element (Hinton,
+    Rock & Zienkiewicz 1976): the sums of its rows are negative at corners.
+    """
+    near, far = (5.0 - np.sqrt(5.0)) / 20.0, (5.0 + 3.0 * np.sqrt(5.0)) / 20.0
+    l = (near + (far - near) * np.eye(4))[:, :, None]
+    a, b = EDGES.T
+    corners = (4.0 * l - 1.0) * _BARYCENTRIC
+    midsides = 4.0 * (l[:, a] * _BARYCENTRIC[b] + l[:, b] * _BARYCENTRIC[a])
+    at_corners = [[0, 4, 5, 6], [1, 4, 8, 7], [2, 5, 7, 9], [3, 6, 9, 8]]
+    about_a_diagonal = [[4, 9, 5, 6], [4, 9, 6, 8], [4, 9, 8, 7], [4, 9, 7, 5]]
+    return ReferenceElement(
+        name="quadratic_tets",
+        title="quadratic tetrahedra",
+        gradients=np.concatenate([corners, midsides], axis=1),
+        weights=np.full(4, 1.0 / 24.0),
+        shares=np.array([1.0 / 36.0] * 4 + [4.0 / 27.0] * 6),
+        tets=np.array(at_corners + about_a_diagonal),
+    )
+
+
+def _hexahedron() -> ReferenceElement:
+    """N = (1 + s_1 xi_1) (1 + s_2 xi_2) (1 + s_3 xi_3) / 8, with Gauss's 2 x 2 x 2 points.
+
+    Nodes are in the order of (s_1, s_2, s_3), of which the last one changes first.
+    """
+    s = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+    f = (1.0 + s * s[:, None] / np.sqrt(3.0)) / 2.0  # (points, nodes, 3)
+    along = [s[:, i] / 2.0 * f[:, :, (i + 1) % 3] * f[:, :, (i + 2) % 3] for i in range(3)]
+    about_a_diagonal = [[0, 4, 6, 7], [0, 5, 4, 7], [0, 6, 2, 7], [0, 2, 3, 7], [0, 1, 5, 7], [0, 3, 1, 7]]
+    return ReferenceElement(
+        name="hexahedra",
+        title="hexahedra",
+        gradients=np.stack(along, axis=-1),
+        weights=np.ones(8),
+        shares=np.full(8, 1.0 / 8.0),
+        tets=np.array(about_a_diagonal),
+    )
+
+
+TETRAHEDRON = ReferenceElement(
+    name="tets",
+    title="tetrahedra",
+    gradients=_BARYCENTRIC[None],
+    weights=np.array([1.0 / 6.0]),
+    shares=np.full(4, 1.0 / 4.0),
+    tets=np.array([[0, 1, 2, 3]]),
+)
+"""Linear: four nodes, one point."""
+
+QUADRATIC_TETRAHEDRON = _quadratic_tetrahedron()
+"""Ten nodes, four points."""
+
+HEXAHEDRON = _hexahedron()
+"""Trilinear: eight nodes, eight points."""
+
+SOLIDS = {e.name: e for e in (TETRAHEDRON, QUADRATIC_TETRAHEDRON, HEXAHEDRON)}
+"""All of them by name."""

@@ -1,0 +1,122 @@
+"""One step of implicit Euler of chosen worlds, whose end is found by iteration."""
+
+import dataclasses
+
+import warp as wp
+
+from warpbots.numerics import launch, real, while_loop
+from warpbots.solvers.projective.bones_step import Skeleton
+from warpbots.solvers.projective.contact_points import Points
+from warpbots.solvers.projective.contact_step import Contact
+from warpbots.solvers.projective.elements import nodes, oscillations
+from warpbots.solvers.projective.elements.element import Point
+from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest
+from warpbots.solvers.projective.global_step import GlobalStep
+from warpbots.solvers.projective.iterate.anderson import accelerate, begin
+from warpbots.solvers.projective.iterate.newton import take_newton_steps
+from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
+from warpbots.solvers.projective.second_derivative import SecondDerivative
+
+__all__ = ["implicit_step"]
+
+_NEWTON_STEPS = 10
+"""Newton steps that an iteration may take."""
+_FORCING = 1e-4
+"""Residual that is left of them, relative to the one before."""
+
+
+def implicit_step(
+    model: ProjectiveModel,
+    state: ProjectiveState,
+    control: wp.array,
+    state_out: ProjectiveState,
+    dt: float,
+    where: wp.array,
+    tolerance: float,
+    limit: int,
+) -> wp.array:
+    """One step, without its adjoint.
+
+    Worlds in which `where` is 0, or the step is not found, stay as they are.
+
+    Args:
+        model: The model.
+        state: Where to start; not changed.
+        control: Control signals, shape (worlds, channels).
+        state_out: Where to write; different arrays from `state`.
+        dt: Its length [s].
+        where: 1 for a world that takes it, shape (worlds,).
+        tolerance: Estimated error at which it has converged [mean edges].
+        limit: Number of iterations after which it has failed.
+
+    Returns:
+        1 for a world whose step was found, shape (worlds,).
+    """
+    workspace, sizes, device, h = model.workspace, model.topology.sizes, model.device, real(dt)
+    matrix, x, v = model.matrices.of(dt), state.position.flatten(), state.velocity.flatten()
+    it, each = matrix.iteration, (model.worlds, sizes.nodes)
+    z, f, progress = it.history.z, it.history.f, it.progress
+    start = Point(workspace.everywhere, control, x, z, h, state.time)
+    evaluate_rest(model, start)
+    z.zero_()
+    launch(nodes.start_kernel, each, [model.nodes, h, x, v], [z], device)
+    global_step = GlobalStep(model, matrix, x)
+    global_step.guide(z)
+    points = Points(model, state, dt)
+    skeleton = Skeleton(model, state, points, control, dt)
+    skeleton.begin(z)
+    contact = Contact(model, skeleton, points, dt)
+    contact.begin(where)
+    global_step.measure(v, dataclasses.replace(start, u=workspace.zero))
+    workspace.flight.fill_(1.0)
+    skeleton.pose(workspace.everywhere, z)
+    global_step.shorten_flight(z)
+    begin(it, where)
+
+    def move(where: wp.array) -> None:
+        global_step.solve(where, workspace.residual, f, linear=False)
+        skeleton.correct(where, f)
+        global_step.guide(f)
+
+    second = SecondDerivative(model, global_step, start)
+    newton_steps = _NEWTON_STEPS if second.symmetric else 0
+
+    def iterate() -> None:
+        active = progress.active
+        skeleton.pose(active, z)
+        skeleton.join(active)
+        contact.detection.search(z, tolerance)
+        global_step.place(active, z)
+        evaluate_residual(model, dataclasses.replace(start, active=active), v)
+        contact.push(active, z)
+        global_step.guide(workspace.residual)
+        move(active)
+        contact.solve_forces(active, z, f)
+        contact.follow(f, move)
+        accelerate(it, tolerance, model.matter.edge, limit, newton_steps)
+        contact.detection.ask(z)
+
+    def newton() -> None:
+        second.solve(progress.waiting, workspace.residual, f, _FORCING, limit)
+        take_newton_steps(it, workspace.krylov, newton_steps)
+        while_loop(progress.any, iterate)
+
+    while_loop(progress.any, iterate)
+    while_loop(progress.any_waiting, newton)
+    skeleton.pose(workspace.everywhere, z)
+    for kind, elements in model.elements:
+        if kind.forbid is not None:
+            inputs = [elements, x, z]
+            launch(kind.forbid, (model.worlds, elements.place.count), inputs, [progress.converged], device)
+    contact.forbid_embedded(where, z)
+    contact.forbid_shortage()
+    end = workspace.end(state_out)
+    if end is not None:
+        contact.keep(end, z)
+    ended = [state_out.position.flatten(), state_out.velocity.flatten()]
+    launch(nodes.end_kernel, each, [model.nodes, h, progress.converged, x, v, z], ended, device)
+    if state.time.size:
+        inputs = [h, progress.converged, state.time]
+        launch(oscillations.pass_kernel, model.worlds, inputs, [state_out.time], device)
+    skeleton.finish(progress.converged, state_out, dt)
+    return progress.converged

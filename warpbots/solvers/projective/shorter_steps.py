@@ -1,0 +1,212 @@
+"""Shorter steps in the place of one that is not found, in the worlds in which it is not, with their adjoint.
+
+A step that is not found is taken as two of half its length, each of which is halved in turn if it is not found either,
+down to a limit. Every world has a clock of its own, so that none depends on the others: it ticks in the shortest steps,
+and the next one to be tried is the longest that ends where a recursion would end it.
+
+The adjoint takes the shorter steps again, to the last bit, and then goes back through them one by one.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import warp as wp
+
+from warpbots.numerics import clear_gradients, copy, if_then, launch, rarely, while_loop
+from warpbots.solvers.projective import step_clock
+from warpbots.solvers.projective.implicit_step import implicit_step
+from warpbots.solvers.projective.iterate.anderson_arrays import Progress
+from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
+from warpbots.solvers.projective.step_adjoint import step_adjoint
+from warpbots.solvers.projective.step_clock import HALVED, LOST
+from warpbots.solvers.world_rows import add_rows, copy_rows, load_rows, store_rows
+
+__all__ = ["ShorterSteps"]
+
+_PATIENCE = 0.25
+"""Part of all iterations after which a step is rather halved, where it can be."""
+
+
+class ShorterSteps:
+    """A step of all worlds, in shorter ones where it has to be."""
+
+    def __init__(
+        self,
+        model: ProjectiveModel,
+        state: ProjectiveState,
+        control: wp.array,
+        state_out: ProjectiveState,
+        dt: float,
+        solver: Any,
+    ):
+        """Nothing runs yet.
+
+        Args:
+            model: The model.
+            state: Where to start; not changed.
+            control: Control signals, shape (worlds, channels).
+            state_out: Where to write; different arrays from `state`.
+            dt: Length of the step [s].
+            solver: A `ProjectiveDynamics`, which has the tolerance and the limits of a step.
+        """
+        self._model, self._state, self._control, self._out, self._dt = model, state, control, state_out, dt
+        self._solver, self._halvings = solver, solver.max_halvings
+        self._clock, self._device = model.workspace.clock, model.device
+        self._taken = model.workspace.taken(state_out)
+
+    def _each(self, kernel: wp.Kernel, inputs: list, outputs: list) -> None:
+        launch(kernel, self._model.worlds, inputs, outputs, self._device)
+
+    def _length(self, level: int) -> float:
+        return self._dt / 2**level
+
+    def take(self) -> None:
+        """Take the step, or shorter ones; worlds in which the shortest are not found stay as they are and are lost."""
+        clock, state, out = self._clock, self._state, self._out
+        self._each(step_clock.begin_kernel, [state.lost], [clock])
+        clock.unusual.zero_()
+        ended = self._step(state, out, 0)
+        self._each(step_clock.judge_kernel, [self._halvings, *ended], [clock])
+        rarely(clock.unusual, self._take_shorter)
+        self._each(step_clock.end_kernel, [clock, state.lost, state.shorter_steps], [out.lost, out.shorter_steps])
+        if self._taken is not None:
+            copy(self._taken.outcome, clock.outcome)
+            copy(self._taken.unusual, clock.unusual)
+
+    def _step(self, state: ProjectiveState, out: ProjectiveState, level: int) -> tuple[Progress, wp.array]:
+        """One step of the length of a level, in chosen worlds; how it ended, and whether there was room for it."""
+        h, where = self._length(level), self._clock.where
+        limit = self._solver.max_iterations
+        if level < self._halvings:
+            limit = max(1, int(_PATIENCE * limit))
+        limits = self._solver.tolerance_of(h), limit
+        implicit_step(self._model, state, self._control, out, h, where, *limits)
+        matrix = self._model.matrices.of(h)
+        return matrix.iteration.progress, matrix.compliance.missing
+
+    def _take_shorter(self) -> None:
+        here, there, _ = self._model.workspace.scratch(self._state, gradient=False)
+        self._march(here, there)
+        self._choose(HALVED)
+        copy_rows(self._clock.where, here.motion(), self._out.motion())
+
+    def _choose(self, *outcomes: int) -> None:
+        first, last = outcomes[0], outcomes[-1]
+        self._each(step_clock.choose_kernel, [int(first), int(last)], [self._clock])
+
+    def _march(self, here: ProjectiveState, there: ProjectiveState, kept: Callable[[int], None] | None = None) -> None:
+        """From the start of the step to its end in `here`, in those worlds that take shorter steps.
+
+        Args:
+            here: Where they are.
+            there: Where the present step ends.
+            kept: Called after each step with its level.
+        """
+        clock = self._clock
+        for level in range(1, self._halvings + 1):
+            self._model.matrices.of(self._length(level))  # arrays cannot be made while a loop is captured
+        for a, b in zip(self._state.motion(), here.motion(), strict=True):
+            copy(b, a)
+        clock.any.zero_()
+        self._each(step_clock.set_off_kernel, [], [clock])
+
+        def at_level(level: int) -> Callable[[], None]:
+            def step() -> None:
+                ended = self._step(here, there, level)
+                self._each(step_clock.advance_kernel, [level, self._halvings, *ended], [clock])
+                for a, b in zip(there.motion(), here.motion(), strict=True):
+                    copy(b, a)
+                if kept is not None:
+                    kept(level)
+
+            return step
+
+        def pass_levels() -> None:
+            for level in range(1, self._halvings + 1):
+                clock.here.zero_()
+                self._each(step_clock.at_level_kernel, [level], [clock])
+                if_then(clock.here, at_level(level))
+
+        while_loop(clock.any, pass_levels)
+
+    def adjoint(self) -> None:
+        """Gradients of the step from those of its end, which is left without one where the step was not a plain one."""
+        taken = self._taken
+        rarely(taken.unusual, self._hide)
+        self._step_adjoint(self._state, self._out, 0)
+        rarely(taken.unusual, self._go_back)
+
+    def _step_adjoint(self, state: ProjectiveState, out: ProjectiveState, level: int) -> None:
+        limits = self._solver.tolerance, self._solver.max_iterations
+        step_adjoint(self._model, state, self._control, out, self._length(level), *limits)
+
+    def _hide(self) -> None:
+        """Let worlds without a plain step rest, so that its adjoint finds a gradient of zero at a valid state."""
+        where, out, shelf = self._clock.where, self._out.motion(), self._shelf()
+        copy(self._clock.outcome, self._taken.outcome)
+        self._choose(HALVED, LOST)
+        copy_rows(where, out, shelf)
+        copy_rows(where, _gradients(out), _gradients(shelf))
+        copy_rows(where, self._state.motion(), out)
+        copy_rows(where, [None] * (len(out) + 1), [self._out.velocity, *_gradients(out)])
+
+    def _shelf(self) -> list[wp.array]:
+        """Where the end of the step and its gradient are kept meanwhile."""
+        return self._model.workspace.scratch(self._state, gradient=True)[2].motion()
+
+    def _go_back(self) -> None:
+        """Gradients of worlds without a plain step: through the shorter ones, or to the start where they were lost."""
+        clock, workspace, out, shelf = self._clock, self._model.workspace, self._out.motion(), self._shelf()
+        here, there, _ = workspace.scratch(self._state, gradient=True)
+        copy(clock.outcome, self._taken.outcome)
+        path = workspace.path(self._state, self._halvings)
+        end = workspace.end(there)
+        ends = [] if end is None else end.arrays()
+
+        def keep(level: int) -> None:
+            store_rows(clock.took, clock.before, [clock.taken, *ends], path.steps)
+            store_rows(clock.took, clock.steps, there.motion(), path.states)
+
+        clock.steps.zero_()
+        store_rows(workspace.everywhere, clock.steps, self._state.motion(), path.states)
+        self._march(here, there, keep)
+        self._rest(here, there, ends)
+        clock.any.zero_()
+        self._each(step_clock.turn_kernel, [], [clock])
+
+        def at_level(level: int) -> Callable[[], None]:
+            def step() -> None:
+                load_rows(clock.where, clock.before, path.states, here.motion())
+                load_rows(clock.where, clock.steps, path.states, there.motion())
+                load_rows(clock.where, clock.before, path.steps[1:], ends)
+                clear_gradients([*here.motion(), *there.motion()])
+                copy_rows(clock.where, _gradients(shelf), _gradients(there.motion()))
+                self._step_adjoint(here, there, level)
+                copy_rows(clock.where, _gradients(here.motion()), _gradients(shelf))
+                self._each(step_clock.step_back_kernel, [], [clock])
+
+            return step
+
+        def pass_levels() -> None:
+            for level in range(1, self._halvings + 1):
+                clock.here.zero_()
+                self._each(step_clock.back_at_level_kernel, [level, path.steps[0]], [clock])
+                if_then(clock.here, at_level(level))
+
+        while_loop(clock.any, pass_levels)
+        self._choose(HALVED, LOST)
+        add_rows(clock.where, _gradients(shelf), _gradients(self._state.motion()))
+        copy_rows(clock.where, shelf, out)
+
+    def _rest(self, here: ProjectiveState, there: ProjectiveState, ends: list[wp.array]) -> None:
+        """Valid states for worlds that take no part in the adjoint of a shorter step."""
+        for state in (here, there):
+            for a, b in zip(self._state.motion(), state.motion(), strict=True):
+                copy(b, a)
+        there.velocity.zero_()
+        for array in ends:
+            array.zero_()
+
+
+def _gradients(arrays: list[wp.array]) -> list[wp.array]:
+    return [array.grad for array in arrays]

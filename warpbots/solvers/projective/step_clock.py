@@ -1,0 +1,259 @@
+"""Clocks of worlds that take shorter steps in the place of one: which step is next, and how far they are."""
+
+import warp as wp
+
+from warpbots.numerics import real
+from warpbots.solvers.projective.iterate.anderson_arrays import Progress
+
+__all__ = [
+    "FOUND",
+    "HALVED",
+    "LOST",
+    "StepClock",
+    "advance_kernel",
+    "at_level_kernel",
+    "back_at_level_kernel",
+    "begin_kernel",
+    "choose_kernel",
+    "end_kernel",
+    "judge_kernel",
+    "set_off_kernel",
+    "step_back_kernel",
+    "step_clock",
+    "turn_kernel",
+]
+
+FOUND, HALVED, LOST = (wp.constant(k) for k in range(3))
+"""Outcomes of a step: it was found; shorter ones took its place; these were not found either, or the world had been
+lost before."""
+
+
+@wp.struct
+class StepClock:
+    """Clocks of all worlds; steps of level k have 2^-k of the length of the whole step.
+
+    outcome: `FOUND`, `HALVED` or `LOST`, shape (worlds,).
+    unusual: Number of worlds with one of the last two, shape (1,).
+    where: 1 for a world that takes the present step, shape (worlds,).
+    here: Number of such worlds, shape (1,).
+    going: 1 while a world has not arrived, shape (worlds,).
+    any: Number of such worlds, shape (1,).
+    level: Level of its next step, or of the last one that it tried, shape (worlds,).
+    ticks: How far it is, in steps of the last level, shape (worlds,).
+    took: 1 if the last step was found, shape (worlds,).
+    taken: Level of that step, shape (worlds,).
+    steps: Number of steps so far, shape (worlds,).
+    before: The same without the last one, shape (worlds,).
+    iterations: Number of iterations so far, shape (worlds,).
+    """
+
+    outcome: wp.array[int]
+    unusual: wp.array[int]
+    where: wp.array[int]
+    here: wp.array[int]
+    going: wp.array[int]
+    any: wp.array[int]
+    level: wp.array[int]
+    ticks: wp.array[int]
+    took: wp.array[int]
+    taken: wp.array[int]
+    steps: wp.array[int]
+    before: wp.array[int]
+    iterations: wp.array[int]
+
+
+def step_clock(worlds: int, device: wp.Device) -> StepClock:
+    """Clocks of so many worlds."""
+    clock = StepClock()
+    for name in StepClock.vars:
+        setattr(clock, name, wp.zeros(1 if name in ("unusual", "here", "any") else worlds, dtype=int, device=device))
+    return clock
+
+
+@wp.kernel(enable_backward=False)
+def begin_kernel(
+    # state
+    lost: wp.array[real],
+    # out
+    clock_out: StepClock,
+):
+    """Worlds that are not lost try the whole step."""
+    w = wp.tid()
+    clock_out.where[w] = wp.where(lost[w] == real(0.0), 1, 0)
+    clock_out.level[w] = 0
+
+
+@wp.kernel(enable_backward=False)
+def judge_kernel(
+    # model
+    halvings: int,
+    # work
+    progress: Progress,
+    missing: wp.array[int],
+    # out
+    clock_out: StepClock,
+):
+    """How the whole step has ended; nothing helps where there is no room for its contacts."""
+    w = wp.tid()
+    outcome = HALVED
+    if progress.converged[w] == 1:
+        outcome = FOUND
+    elif clock_out.where[w] == 0 or halvings == 0 or missing[0] > 0:
+        outcome = LOST
+    if outcome != FOUND:
+        wp.atomic_add(clock_out.unusual, 0, 1)
+    clock_out.outcome[w] = outcome
+    clock_out.iterations[w] = progress.iterations[w]
+    clock_out.steps[w] = clock_out.where[w]
+
+
+@wp.kernel(enable_backward=False)
+def choose_kernel(
+    # state
+    first: int,
+    last: int,
+    # out
+    clock_out: StepClock,
+):
+    """Choose worlds by the outcome of their step."""
+    w = wp.tid()
+    outcome = clock_out.outcome[w]
+    clock_out.where[w] = wp.where(outcome >= first and outcome <= last, 1, 0)
+
+
+@wp.kernel(enable_backward=False)
+def set_off_kernel(
+    # out
+    clock_out: StepClock,
+):
+    """Worlds whose step was not found set off in steps of half its length."""
+    w = wp.tid()
+    clock_out.going[w] = 0
+    clock_out.took[w] = 0
+    if clock_out.outcome[w] == HALVED:
+        clock_out.going[w] = 1
+        clock_out.level[w] = 1
+        clock_out.ticks[w] = 0
+        clock_out.steps[w] = 0
+        wp.atomic_add(clock_out.any, 0, 1)
+
+
+@wp.kernel(enable_backward=False)
+def at_level_kernel(
+    # state
+    level: int,
+    # out
+    clock_out: StepClock,
+):
+    """Choose the worlds whose next step is of this level."""
+    w = wp.tid()
+    chosen = wp.where(clock_out.going[w] == 1 and clock_out.level[w] == level, 1, 0)
+    clock_out.where[w] = chosen
+    clock_out.took[w] = 0
+    wp.atomic_add(clock_out.here, 0, chosen)
+
+
+@wp.kernel(enable_backward=False)
+def advance_kernel(
+    # model
+    level: int,
+    halvings: int,
+    # work
+    progress: Progress,
+    missing: wp.array[int],
+    # out
+    clock_out: StepClock,
+):
+    """Go on after a step of this level: as far and as long as a recursion does, or in half the length."""
+    w = wp.tid()
+    if clock_out.where[w] == 0:
+        return
+    clock_out.iterations[w] = clock_out.iterations[w] + progress.iterations[w]
+    if progress.converged[w] == 1:
+        ticks = clock_out.ticks[w] + (1 << (halvings - level))
+        next = int(halvings)
+        size = int(1)
+        while next > 1 and ticks % (2 * size) == 0:
+            size = 2 * size
+            next = next - 1
+        clock_out.took[w] = 1
+        clock_out.taken[w] = level
+        clock_out.before[w] = clock_out.steps[w]
+        clock_out.steps[w] = clock_out.steps[w] + 1
+        clock_out.ticks[w] = ticks
+        if ticks == (1 << halvings):
+            clock_out.going[w] = 0
+        else:
+            clock_out.level[w] = next
+    elif level == halvings or missing[0] > 0:
+        clock_out.going[w] = 0
+        clock_out.outcome[w] = LOST
+    else:
+        clock_out.level[w] = level + 1
+    if clock_out.going[w] == 0:
+        wp.atomic_sub(clock_out.any, 0, 1)
+
+
+@wp.kernel(enable_backward=False)
+def end_kernel(
+    # work
+    clock: StepClock,
+    # state
+    lost: wp.array[real],
+    shorter_steps: wp.array[real],
+    # out
+    lost_out: wp.array[real],
+    shorter_steps_out: wp.array[real],
+):
+    """Note in the state what has become of the step."""
+    w = wp.tid()
+    taken = int(0)
+    if clock.outcome[w] == HALVED:
+        taken = clock.steps[w]
+    lost_out[w] = wp.where(clock.outcome[w] == LOST, real(1.0), lost[w])
+    shorter_steps_out[w] = shorter_steps[w] + real(taken)
+
+
+@wp.kernel(enable_backward=False)
+def turn_kernel(
+    # out
+    clock_out: StepClock,
+):
+    """Worlds that have arrived go back."""
+    w = wp.tid()
+    if clock_out.outcome[w] == HALVED:
+        clock_out.before[w] = clock_out.steps[w] - 1
+        wp.atomic_add(clock_out.any, 0, 1)
+    else:
+        clock_out.steps[w] = 0
+
+
+@wp.kernel(enable_backward=False)
+def back_at_level_kernel(
+    # state
+    level: int,
+    taken: wp.array2d[int],
+    # out
+    clock_out: StepClock,
+):
+    """Choose the worlds whose last step that they have not gone back through is of this level."""
+    w = wp.tid()
+    chosen = int(0)
+    if clock_out.steps[w] > 0 and taken[clock_out.before[w], w] == level:
+        chosen = 1
+    clock_out.where[w] = chosen
+    wp.atomic_add(clock_out.here, 0, chosen)
+
+
+@wp.kernel(enable_backward=False)
+def step_back_kernel(
+    # out
+    clock_out: StepClock,
+):
+    """Chosen worlds have gone back through a step."""
+    w = wp.tid()
+    if clock_out.where[w] == 1:
+        clock_out.steps[w] = clock_out.steps[w] - 1
+        clock_out.before[w] = clock_out.steps[w] - 1
+        if clock_out.steps[w] == 0:
+            wp.atomic_sub(clock_out.any, 0, 1)
