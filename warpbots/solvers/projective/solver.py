@@ -76,10 +76,9 @@ class ProjectiveDynamics:
 
     A gradient through a contact that is held at the plane of its first contact, as corners on edges may be, is refused.
 
-    Nodes detect contact with obstacles. With `collisions`, sharp edges and corners of boxes, cylinders and meshes are in
-    contact with faces and edges of bodies, too; they count as rounded to a hundredth of an edge, and have sliding
-    friction alone. Where a round obstacle is less than two edges wide, samples of faces and bars detect it. A step that
-    would end with an edge that intersects the face of another surface, or with an obstacle deep
+    Nodes detect contact with obstacles. With `collisions`, sharp edges and corners of boxes, cylinders and meshes touch
+    faces and edges of bodies, too; they count as rounded to a hundredth of an edge, and have sliding friction alone.
+    Where a round obstacle is less than two edges wide, samples of faces and bars detect it. A step that would end with an edge that intersects the face of another surface, or with an obstacle deep
     inside a face, fails with the place in its message.
 
     Attributes:
