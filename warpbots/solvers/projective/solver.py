@@ -78,8 +78,9 @@ class ProjectiveDynamics:
 
     Nodes detect contact with obstacles. With `collisions`, sharp edges and corners of boxes, cylinders and meshes touch
     faces and edges of bodies, too; they count as rounded to a hundredth of an edge, and have sliding friction alone.
-    Where a round obstacle is less than two edges wide, samples of faces and bars detect it. A step that would end with an edge that intersects the face of another surface, or with an obstacle deep
-    inside a face, fails with the place in its message.
+    Where a round obstacle is less than two edges wide, samples of faces and bars detect it. A step that would end with
+    an edge that intersects the face of another surface, or with an obstacle deep inside a face, fails with the place in
+    its message.
 
     Attributes:
         margin: Safe part of the stability bound [1]; there is no bound.
