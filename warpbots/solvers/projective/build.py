@@ -105,7 +105,7 @@ def build(
 
     across = widths(model_solids)[:, 1]
     if collisions:
-        across[[is_angular(part) for _, part in solids]] = 0.0  # their edges leave nothing to surface samples
+        across[[is_angular(part) for _, part in hard]] = 0.0  # their edges leave nothing to surface samples
     topology = _topology(mesh, surfaces, edges, across, fixed, guided, collisions, skeleton, worlds, device)
     return ProjectiveModel(
         scene=scene,
