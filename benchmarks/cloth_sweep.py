@@ -1,6 +1,6 @@
 """Random scenes of thin cloth in steps of 10 ms: how many steps are found as a whole, in shorter ones, and not at all.
 
-    python benchmarks/cloth_sweep.py [--scenes N] [--steps N] [--halvings N] [--memory N] [--iterations N] [--only K .. ]
+    python benchmarks/cloth_sweep.py [--scenes N] [--steps N] [--halvings N] [--memory N] [--iterations N] [--only ...]
 
 Sheets of 12 to 24 cm with a flexural rigidity from 1e-6 to 1e-4 N m fall on a ball, over the edge of a table and over
 its corner, hang from two corners, or are pushed together between two held sides until they buckle. Prints a line for
