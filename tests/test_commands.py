@@ -188,6 +188,13 @@ def test_registers_are_listed(start, tmp_path):
     assert len(lines) == 3
 
 
+def test_sweep_of_cloth(start):
+    """Every step of two scenes is found."""
+    assert "2 scenes: 4 steps found as a whole, 0 in 0 shorter ones, 0 scenes lost" in start(
+        BENCHMARKS / "cloth_sweep.py"
+    )
+
+
 @pytest.mark.slow
 def test_comparison_of_solvers(start):
     assert "in 0.02 s" in start(BENCHMARKS / "solvers.py")
