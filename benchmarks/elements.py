@@ -138,20 +138,14 @@ def draw(rows: list[tuple]) -> None:
     """Error of the sag over the time of a step."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, len(POISSONS_RATIOS), figsize=(3.2 * len(POISSONS_RATIOS), 3.2), sharey=True, squeeze=False)  # fmt: skip
+    size = (3.2 * len(POISSONS_RATIOS), 3.2)
+    figure, axes = plt.subplots(1, len(POISSONS_RATIOS), figsize=size, sharey=True, squeeze=False)
     for ax, nu in zip(axes[0], POISSONS_RATIOS, strict=True):
-        for elements, marker in zip(ELEMENTS, "o s ^".split(), strict=True):
-            own = [r for r in rows if r[:2] == (elements, nu)]
-            ax.loglog(
-                [1e3 * r[5] for r in own],
-                [100 * abs(r[4]) for r in own],
-                marker + "-",
-                label=elements.replace("_", " "),
-            )
-            for r in own:
-                ax.annotate(
-                    str(r[2]), (1e3 * r[5], 100 * abs(r[4])), textcoords="offset points", xytext=(5, 4), fontsize=8
-                )
+        for elements, marker in zip(ELEMENTS, ["o", "s", "^"], strict=True):
+            own = [(n, 1e3 * t, 100 * abs(error)) for kind, of, n, _, error, t in rows if (kind, of) == (elements, nu)]
+            ax.loglog([t for _, t, _ in own], [e for *_, e in own], marker + "-", label=elements.replace("_", " "))
+            for n, t, e in own:
+                ax.annotate(str(n), (t, e), textcoords="offset points", xytext=(5, 4), fontsize=8)
         ax.set(title=f"Poisson's ratio {nu}", xlabel="time of a static step [ms]")
         ax.axhline(2.0, color="gray", linewidth=0.8, linestyle=":")
     axes[0, 0].set_ylabel("error of the sag [%]")

@@ -45,7 +45,7 @@ def at_rest(sim: wb.Simulation, youngs_modulus: float, near: np.ndarray | None =
 
 
 def identified(sim: wb.Simulation, youngs_modulus: float, iterations: int) -> tuple[float, np.ndarray]:
-    """Young's modulus that brings the tip nearest to the measured one [Pa], and nodes: Gauss-Newton on its logarithm."""
+    """Young's modulus [Pa] that brings the tip nearest to the measured one, and nodes: Gauss-Newton on its log."""
     end = sim.region("tip").numpy()
 
     def tip(x: np.ndarray) -> np.ndarray:
