@@ -149,7 +149,7 @@ def draw(rows: list[tuple]) -> None:
         ax.set(title=f"Poisson's ratio {nu}", xlabel="time of a static step [ms]")
         ax.axhline(2.0, color="gray", linewidth=0.8, linestyle=":")
     axes[0, 0].set_ylabel("error of the sag [%]")
-    axes[0, 0].legend(fontsize=8)
+    axes[0, -1].legend(fontsize=8, loc="lower left")
     figure.tight_layout()
     figure.savefig(figures(__file__) / "elements.png", dpi=110)
 
