@@ -27,7 +27,7 @@ PAPERS = {
     "cronos_beam": "float64", "cronos_cylinder": "float32", "cronos_design": "float32", "cronos_energy": "float64",
     "cronos_frequencies": "float64", "cronos_gait": "float32", "cronos_robots": "float32", "cronos_speed": "float32",
     "diffhand_compare": "float32", "diffhand_gripper": "float32", "diffhand_minima": "float32", "diffhand_replay": "float32", "diffhand_topologies": "float32",
-    "softbody_bridges": "float64", "softbody_cantilever": "float64",
+    "marchal_cylinder": "float64", "softbody_bridges": "float64", "softbody_cantilever": "float64",
     "softbody_cloth": "float32", "softbody_fish": "float32", "softbody_gripper": "float32",
     "softbody_memory": "float32", "softbody_skeleton": "float32", "softbody_splitting": "float32",
 }  # fmt: skip
@@ -145,7 +145,7 @@ def test_runner_measures_memory(start):
 def test_script_of_a_paper(name, computed, start, tmp_path):
     require(NEEDS.get(name, []))
     words = WORDS.get(name, [])
-    if name == "cronos_cylinder":
+    if name in ("cronos_cylinder", "marchal_cylinder"):
         import trimesh
 
         trimesh.creation.cylinder(0.019, 0.178).export(tmp_path / "truthCylinder-Deformed.obj")
@@ -201,6 +201,15 @@ def test_comparison_of_solvers(start):
 
 
 @pytest.mark.slow
+@pytest.mark.verification
+def test_comparison_of_elements(start):
+    require(["skfem"])
+    said = start(BENCHMARKS / "elements.py")
+    hexahedra = re.search(r"hexahedra, 3 decades: compliance ([+-][\d.]+) %", said)
+    assert abs(float(hexahedra[1])) < 0.01
+    assert re.search(r"quadratic_tetrahedra, nu 0.3, 1 cells, \d+ nodes: [+-]", said)
+
+
 def test_outcomes_of_files_of_others(start, tmp_path):
     """One of each kind and outcome; the fault of a mass that is not the file's, and a process that takes too long."""
     require(["mujoco"])

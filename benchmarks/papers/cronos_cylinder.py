@@ -73,12 +73,16 @@ def calibrate(sim: wb.Simulation, iterations: int) -> float:
     return float(log.detach().exp())
 
 
-def surface_error(sim: wb.Simulation, position: np.ndarray, scan: np.ndarray) -> float:
-    """Mean distance of the body's surface, carried along by the lattice, to points all over the scan [m].
+def surface_error(rest: np.ndarray, position: np.ndarray, scan: np.ndarray) -> float:
+    """Mean distance of the body's surface, carried along by its matter, to points all over the scan [m].
 
-    A point of the surface moves with the affine map that fits the masses about it best.
+    A point of the surface moves with the affine map that fits the matter about it best.
+
+    Args:
+        rest: Points of matter at rest [m], shape (n, 3).
+        position: Where they are [m], shape (n, 3).
+        scan: Points of the scan [m], shape (n_points, 3).
     """
-    rest = sim.model.lattice.position
     angle, z = np.meshgrid(np.linspace(0.0, 2.0 * np.pi, 64, endpoint=False), np.linspace(0.02, 1.0, 120) * LENGTH)
     surface = np.stack([RADIUS * np.cos(angle), RADIUS * np.sin(angle), z], axis=-1).reshape(-1, 3)
     near = cKDTree(rest).query(surface, k=16)[1]
@@ -107,7 +111,7 @@ def main() -> None:
     for name, scale in (("start", 1.0), ("calibrated", calibrate(sim, options.iterations))):
         with torch.no_grad():
             position = at_rest(sim, torch.tensor(scale))
-        error = surface_error(sim, position[0].numpy().astype(np.float64), scan)
+        error = surface_error(made.position, position[0].numpy().astype(np.float64), scan)
         tip = np.linalg.norm(tip_of(sim, position).numpy() - TIP)
         E = scale * options.youngs_modulus / 1e3
         print(f"{name}: E {E:.1f} kPa, tip {1e3 * tip:.2f} mm, surface {1e3 * error:.2f} mm", flush=True)
