@@ -42,13 +42,11 @@ FASTEST = 1.5
 """Largest velocity of the drone along an axis [m/s]."""
 ARMS = 4
 NEAR = 0.01
-"""Loss below which the ball counts as delivered [m]."""
-ENOUGH = 1e-3
-"""Loss below which the gradient method ends [m]."""
-LONGEST, NUDGE = 0.5, 1e-3
-"""Largest change of an unknown in a step of the gradient method, and after an episode without a gradient."""
+"""Loss below which the ball counts as delivered, and the gradient method ends [m]."""
+LONGEST = 0.5
+"""Largest change of an unknown in a step of the gradient method."""
 SUBSTEPS = 2
-"""Time steps in a control interval."""
+"""Time steps in a control interval, at first."""
 TRIALS = (
     ("ball", 1.0, 0.8), ("ball", 2.0, 0.8), ("ball", 4.0, 0.8), ("ball", 1.0, 0.4), ("ball", 1.0, 0.0),
     ("cube", 1.0, 0.8), ("cube", 4.0, 0.8), ("rod", 1.0, 0.8),
@@ -70,11 +68,14 @@ class Grip:
         self, load: str = "ball", mass: float = 1.0, friction: float = 0.8,
         tolerance: float | None = None, steps: int = STEPS,
     ):  # fmt: skip
-        solver = wb.ProjectiveDynamics(tolerance=tolerance)
-        scene = gripper_scene(load, mass, friction)
-        self.sim = wb.Simulation(scene, solver, STEP, SUBSTEPS, checkpoints=wb.Checkpoints.all())
+        self._scene, self._solver = gripper_scene(load, mass, friction), wb.ProjectiveDynamics(tolerance=tolerance)
         self.steps = steps
+        self.build(SUBSTEPS)
         self.start(0)
+
+    def build(self, substeps: int) -> None:
+        """Simulate with so many time steps in a control interval from now on."""
+        self.sim = wb.Simulation(self._scene, self._solver, STEP, substeps, checkpoints=wb.Checkpoints.all())
 
     def start(self, seed: int) -> None:
         """Arms filled to 0.4 to 0.7 each, and a drone that drifts by a few centimetres; the same in all steps."""
@@ -104,26 +105,22 @@ class Grip:
 
 
 def by_gradient(grip: Grip, seed: int, episodes: int) -> None:
-    """Polyak's steps (1969) towards a loss of zero, no entry of which is longer than `LONGEST`; the best is kept.
+    """Polyak's steps (1969) towards a loss of zero, until it is below `NEAR`; no entry is longer than `LONGEST`.
 
-    An episode whose gradient is refused, because a contact is held at a plane whose rotation has none, counts, and the
-    next one starts from controls that differ by `NUDGE`.
+    An episode whose gradient is refused, because a contact is held at a plane whose rotation has none, counts; from the
+    next one on time steps have half the length, which avoids such contacts.
     """
-    best, rng = grip.raw.detach().clone(), np.random.default_rng(100 + seed)
     for episode in range(episodes):
         loss = grip.loss()
-        if grip.losses[-1] == min(grip.losses):
-            best = grip.raw.detach().clone()
-        if episode == episodes - 1 or grip.losses[-1] < ENOUGH:
-            break
+        if episode == episodes - 1 or grip.losses[-1] < NEAR:
+            return
         step = _polyak(loss, grip.raw)
         if step is None:
-            print(f"    seed {seed}, episode {episode + 1}: its gradient is refused", file=sys.stderr)
-            step = torch.as_tensor(NUDGE * rng.normal(size=grip.raw.shape)).to(grip.raw)
-        with torch.no_grad():
-            grip.raw -= step * min(1.0, LONGEST / float(step.abs().max()))
-    with torch.no_grad():
-        grip.raw.copy_(best)
+            grip.build(2 * grip.sim.substeps)
+            print(f"    seed {seed}, episode {episode + 1}: its gradient is refused", flush=True)
+        else:
+            with torch.no_grad():
+                grip.raw -= step * min(1.0, LONGEST / float(step.abs().max()))
 
 
 def _polyak(loss: torch.Tensor, raw: torch.Tensor) -> torch.Tensor | None:
@@ -150,6 +147,7 @@ METHODS = {"gradient": by_gradient, "CMA-ES": by_evolution}
 
 def learn(grip: Grip, method: str, seed: int, episodes: int) -> dict:
     """The result of a method from the start of a seed."""
+    grip.build(SUBSTEPS)
     grip.start(seed)
     begun = time.process_time()
     METHODS[method](grip, seed, episodes)
@@ -157,7 +155,8 @@ def learn(grip: Grip, method: str, seed: int, episodes: int) -> dict:
     reached = np.flatnonzero(np.array(curve) < NEAR)
     found = {
         "method": method, "seed": seed, "curve": curve, "seconds": time.process_time() - begun,
-        "reached": int(reached[0]) + 1 if len(reached) else None, "raw": grip.raw.tolist(),
+        "reached": int(reached[0]) + 1 if len(reached) else None, "substeps": grip.sim.substeps,
+        "raw": grip.raw.tolist(),
     }  # fmt: skip
     print(
         f"{method}, seed {seed}: {1e3 * curve[0]:.0f} mm, best {1e3 * min(curve):.1f} mm of {len(curve)} episodes, "
