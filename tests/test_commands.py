@@ -200,7 +200,6 @@ def test_comparison_of_solvers(start):
     assert "in 0.02 s" in start(BENCHMARKS / "solvers.py")
 
 
-@pytest.mark.slow
 @pytest.mark.verification
 def test_comparison_of_elements(start):
     require(["skfem"])
@@ -210,6 +209,7 @@ def test_comparison_of_elements(start):
     assert re.search(r"quadratic_tetrahedra, nu 0.3, 1 cells, \d+ nodes: [+-]", said)
 
 
+@pytest.mark.slow
 def test_outcomes_of_files_of_others(start, tmp_path):
     """One of each kind and outcome; the fault of a mass that is not the file's, and a process that takes too long."""
     require(["mujoco"])
