@@ -189,7 +189,7 @@ def test_errors_of_a_skeleton_are_what_they_say():
 
 
 def test_bones_keep_their_length_and_lift_the_arms():
-    """The humanoid stands and reaches its Y-pose to a degree; without bones its bones would have changed."""
+    """The humanoid stands and reaches its Y-pose to a degree."""
     motion = skeleton.move(skeleton.soft(*skeleton.start(0)), 0)[1]
     bones, _, angle = skeleton.measure(motion, motion)
     assert bones < 1e-4
