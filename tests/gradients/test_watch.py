@@ -10,6 +10,7 @@ import torch
 import warp as wp
 from cases import CONTINUA, SOLVERS, block, busy, least
 
+import warpbots.gradients.captured
 import warpbots.numerics.threads
 import warpbots.simulation.simulation
 from warpbots.gradients import Checkpoints, finite_checks
@@ -168,7 +169,8 @@ class Reads:
 @pytest.mark.parametrize("name", SOLVERS)
 def test_the_host_reads_once_in_a_block_and_once_in_a_backward_pass(name, monkeypatch):
     """And once in a step. Of parameters that were judged before nothing is read."""
-    monkeypatch.setattr(warpbots.simulation.simulation, "parallel", lambda device: True)
+    for module in (warpbots.simulation.simulation, warpbots.gradients.captured):
+        monkeypatch.setattr(module, "parallel", lambda device: True)
     scene = busy(least(name), solver=name)
     sim = Simulation(scene, SOLVERS[name](1 / 8), 6e-3, 3, checkpoints=Checkpoints.every(4))
     parameters = {n: sim.parameter(n).requires_grad_() for n in sim.parameters()}

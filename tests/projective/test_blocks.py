@@ -199,7 +199,7 @@ def fixed_point(count: int, device: wp.Device) -> np.ndarray:
     share, target = rng.uniform(0.2, 0.9, (count, 1)), rng.normal(size=(count, 4))
     target[:, 3] = 0.0
     it = iteration(1, 3, np.ones(count), np.ones(count), device)
-    begin(it)
+    begin(it, wp.ones(1, dtype=int, device=device))
     for _ in range(3):
         it.history.f.assign(((target - it.history.z.numpy()) * share).astype(real_numpy))
         accelerate(it, 0.0, False, 10)

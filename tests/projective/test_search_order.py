@@ -12,6 +12,7 @@ from warpbots.solvers.projective.contact import surface_search
 from warpbots.solvers.projective.contact.detection import find_edges_kernel, find_faces_kernel
 from warpbots.solvers.projective.contact.merge import order_kernel
 from warpbots.solvers.projective.contact.surface_search import PAIRS
+from warpbots.solvers.projective.model import ProjectiveState
 
 LISTED = ("key", "slot", "kind", "node", "side", "normal", "weight")
 
@@ -40,8 +41,8 @@ def shuffle(hits, rng: np.random.Generator) -> None:
         array.assign(values)
 
 
-def run(monkeypatch, before_order, steps: int = 2) -> tuple[dict, np.ndarray, list[int]]:
-    """Contacts, nodes and how many pairs each search found, after a few steps with something done to what is found."""
+def run(monkeypatch, before_order, steps: int = 2) -> tuple[dict, ProjectiveState, list[int]]:
+    """Contacts, the state and how many pairs each search found, after a few steps with something done to what is found."""
     solver = ProjectiveDynamics(0.05)
     model = solver.build(blocks(), 1, "cpu")
     launch, found = detection_step.launch, []
@@ -64,26 +65,26 @@ def run(monkeypatch, before_order, steps: int = 2) -> tuple[dict, np.ndarray, li
     for _ in range(steps):
         solver.step(model, state, control, end, 5e-3)
         state, end = end, state
-    return table(model), state.position.numpy(), found
+    return table(model), state, found
 
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_contacts_do_not_depend_on_the_order_in_which_they_are_found(seed, monkeypatch):
     """A search changes no contact while its threads read them, and what it has found is merged in one order."""
-    expected, x, found = run(monkeypatch, lambda hits: None)
+    expected, one, found = run(monkeypatch, lambda hits: None)
     assert max(found) > 10
     rng = np.random.default_rng(seed)
-    actual, y, _ = run(monkeypatch, lambda hits: shuffle(hits, rng))
+    actual, other, _ = run(monkeypatch, lambda hits: shuffle(hits, rng))
     count = expected["count"][0]
     assert all(np.array_equal(actual[name][:count], expected[name][:count]) for name in PAIRS)
-    assert np.array_equal(x, y)
+    assert np.array_equal(one.position.numpy(), other.position.numpy())
 
 
 def test_more_pairs_than_a_search_has_room_for_are_more_than_there_is_room_for(monkeypatch):
     """A step that cannot list what it finds fails as one does that has no room for its contacts."""
 
     monkeypatch.setattr(surface_search, "_HITS", 0)
-    contacts, x, found = run(monkeypatch, lambda hits: None, steps=1)
+    contacts, end, found = run(monkeypatch, lambda hits: None, steps=1)
     assert max(found) > 0
     assert contacts["count"][0] > len(contacts["kind"])
-    assert np.isnan(x).all()
+    assert end.lost.numpy().all()
