@@ -24,6 +24,7 @@ SCENES = (
     "yielding",
     "springs",
     "cubes",
+    "bricks",
     "winged",
     "turning",
     "driven",
