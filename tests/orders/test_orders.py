@@ -92,8 +92,8 @@ def test_results_are_the_same_to_rounding(scene, order):
     """And gradients with respect to states, controls and every parameter: to 1e-10 of the largest entry.
 
     Most agree to 1e-14; an adjoint that is iterated to 1e-11 ends within that, and a gradient that is zero is known to
-    1e-15. The sled's masses differ by 3e-10, with a tolerance of 1e-12 as well: its bones lie on a hard floor.
+    1e-15. Gradients of the sled differ by up to 1.4e-9, with a tolerance of 1e-12 as well: its bones lie on a hard floor.
     """
-    share = 1e-9 if scene == "sled" else 1e-10
+    share = 3e-9 if scene == "sled" else 1e-10
     for name, first, other in pairs(scene, order):
         assert np.abs(other - first).max() <= share * np.abs(first).max() + 1e-15, name
