@@ -14,7 +14,7 @@ from warpbots.meshing.refinement import refined
 from warpbots.meshing.surfaces import Surface, closed_surface
 from warpbots.scene import Box, Capsule, Cylinder, DistanceGrid, Posed, Shape, Sphere, TriangleMesh, Union
 
-__all__ = ["fitted_surface", "samples"]
+__all__ = ["fitted_surface", "samples", "spokes"]
 
 _FEWEST = 12  # minimum number of edges around a round shape: flat sides are then within 4 % of its radius
 
@@ -110,6 +110,14 @@ def samples(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
     return np.concatenate([corner, middle, corner.mean(axis=1, keepdims=True)], axis=1)
 
 
+def spokes(axis: np.ndarray, count: int) -> np.ndarray:
+    """Unit vectors around a unit axis, at equal angles, shape (count, 3)."""
+    first = np.cross(axis, np.eye(3)[np.abs(axis).argmin()])
+    first = first / np.linalg.norm(first)
+    angle = 2.0 * math.pi * np.arange(count) / count
+    return np.cos(angle)[:, None] * first + np.sin(angle)[:, None] * np.cross(axis, first)
+
+
 def _length(shape: Capsule | Cylinder) -> float:
     return float(np.linalg.norm(np.subtract(shape.end, shape.start)))
 
@@ -118,10 +126,7 @@ def _revolved(shape: Capsule | Cylinder, profile: np.ndarray, edge: float) -> Su
     """A profile from pole to pole (radius and position along the axis [m]), revolved about the axis of a shape."""
     sections = max(_FEWEST, round(2.0 * math.pi * shape.radius / edge))
     axis = np.subtract(shape.end, shape.start) / _length(shape)
-    first = np.cross(axis, np.eye(3)[np.abs(axis).argmin()])
-    first = first / np.linalg.norm(first)
-    angle = 2.0 * math.pi * np.arange(sections) / sections
-    around = np.cos(angle)[:, None] * first + np.sin(angle)[:, None] * np.cross(axis, first)
+    around = spokes(axis, sections)
     rings = profile[1:-1, 0, None, None] * around + profile[1:-1, 1, None, None] * axis
     poles = profile[[0, -1], 1, None] * axis
     vertices = np.concatenate([rings.reshape(-1, 3), poles]) + np.array(shape.start)

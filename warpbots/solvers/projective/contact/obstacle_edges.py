@@ -11,7 +11,9 @@ import itertools
 
 import numpy as np
 
+from warpbots.meshing.fitted import spokes
 from warpbots.scene import Box, Cylinder, Posed, Scene, Shape, TriangleMesh
+from warpbots.solvers.projective.elements.hinges import hinges_of
 
 __all__ = ["ObstacleEdges", "is_angular", "obstacle_edges_of", "sharp_edges"]
 
@@ -102,11 +104,8 @@ def _(shape: Cylinder, piece: float) -> tuple[np.ndarray, np.ndarray, np.ndarray
     """The rims of both ends, on the true circles."""
     start, end = np.array(shape.start, float), np.array(shape.end, float)
     axis = (end - start) / np.linalg.norm(end - start)
-    first = np.cross(axis, np.eye(3)[np.abs(axis).argmin()])
-    first /= np.linalg.norm(first)
     count = int(np.clip(np.ceil(2.0 * np.pi * shape.radius / piece), _AROUND, _MOST))
-    angle = 2.0 * np.pi * np.arange(count)[:, None] / count
-    out = np.cos(angle) * first + np.sin(angle) * np.cross(axis, first)
+    out = spokes(axis, count)
     here = np.arange(count)
     rim = np.stack([here, np.roll(here, -1)], axis=1)
     x = np.concatenate([start + shape.radius * out, end + shape.radius * out])
@@ -136,11 +135,10 @@ def _folds(shape: TriangleMesh) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     corner = vertices[faces]
     normal = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
     normal = normal / np.linalg.norm(normal, axis=1, keepdims=True)
-    sides = np.sort(np.stack([faces, np.roll(faces, -1, axis=1)], axis=2).reshape(-1, 2), axis=1)
-    edges, number = np.unique(sides, axis=0, return_inverse=True)
-    one, other = (np.argsort(number.reshape(-1), kind="stable").reshape(-1, 2) // 3).T  # the two faces of each edge
-    rise = (normal[one] * (corner[other].mean(axis=1) - vertices[edges[:, 0]])).sum(axis=1)
-    return normal, edges, rise, (normal[one] * normal[other]).sum(axis=1)
+    hinges, sides = hinges_of(faces)
+    one, other = normal[sides].swapaxes(0, 1)
+    rise = (one * (vertices[hinges[:, 3]] - vertices[hinges[:, 0]])).sum(axis=1)
+    return normal, hinges[:, :2], rise, (one * other).sum(axis=1)
 
 
 @sharp_edges.register
