@@ -29,7 +29,8 @@ PAPERS = {
     "diffhand_compare": "float32", "diffhand_gripper": "float32", "diffhand_minima": "float32", "diffhand_replay": "float32", "diffhand_topologies": "float32",
     "marchal_cylinder": "float64", "softbody_bridges": "float64", "softbody_cantilever": "float64",
     "softbody_cloth": "float32", "softbody_fish": "float32", "softbody_gripper": "float32",
-    "softbody_memory": "float32", "softbody_skeleton": "float32", "softbody_splitting": "float32",
+    "softbody_memory": "float32", "softbody_octopus": "float32",
+    "softbody_skeleton": "float32", "softbody_splitting": "float32",
 }  # fmt: skip
 """Scripts, each with the precision in which it computes."""
 LONG = {
@@ -47,11 +48,12 @@ LONG = {
     "softbody_cloth",
     "softbody_fish",
     "softbody_gripper",
+    "softbody_octopus",
     "softbody_skeleton",
 }
 """Scripts that take more than a few seconds."""
 WORDS = {"chainqueen_shapes": ["rhino", "lizard"], "softbody_bridges": ["suspension", "--quick"]}
-NEEDS = {"diffhand_minima": ["cma"], "diffhand_compare": ["cma"], "diffhand_gripper": ["cma"], "diffhand_replay": ["mujoco"], "softbody_bridges": ["cma", "nlopt"], "softbody_cloth": ["trimesh"], "softbody_fish": ["cma"], "softbody_gripper": ["cma", "trimesh"], "softbody_memory": ["/proc/self/status"]}  # fmt: skip
+NEEDS = {"diffhand_minima": ["cma"], "diffhand_compare": ["cma"], "diffhand_gripper": ["cma"], "diffhand_replay": ["mujoco"], "softbody_bridges": ["cma", "nlopt"], "softbody_cloth": ["trimesh"], "softbody_fish": ["cma"], "softbody_gripper": ["cma", "trimesh"], "softbody_memory": ["/proc/self/status"], "softbody_octopus": ["cma", "/proc/self/status"]}  # fmt: skip
 PEERS = {
     "taichi_mpm": ["taichi"], "newton_springs": ["newton"], "newton_chain": ["newton", "mujoco"],
 }  # fmt: skip

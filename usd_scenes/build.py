@@ -18,6 +18,7 @@ from diffhand_hands import SCENES as HANDS  # noqa: E402  (from the folder above
 from softbody_fish_scene import fish  # noqa: E402
 from softbody_grip import gripper_scene  # noqa: E402
 from softbody_humanoid import soft_humanoid  # noqa: E402
+from softbody_octopus_scene import octopus  # noqa: E402
 
 
 def walker() -> wb.Scene:
@@ -175,6 +176,7 @@ SCENES = {
     "fish": fish,
     "pneumatic_gripper": gripper_scene,
     "soft_humanoid": soft_humanoid,
+    "octopus": lambda: octopus(1),
 }
 
 if __name__ == "__main__":
