@@ -65,27 +65,33 @@ def refused(sim: Simulation, state, weight: torch.Tensor, rng: np.random.Generat
                 there, back = (loss(inputs | {name: value + s * step * direction}) for s in (1.0, -1.0))
             slopes.append(float(there - back) / (2.0 * step))
         slope = float((leaves[name].grad * direction).sum())
-        assert min(abs(slope - s) for s in slopes) < 1e-3 * abs(slope), (name, slope, slopes)
+        assert min(abs(slope - s) for s in slopes) < 1e-3 * abs(slope) + 1e-9, (name, slope, slopes)
     return False
 
 
 @pytest.mark.verification
-def test_a_gradient_through_parallel_edges_is_right_or_refused(rng):
-    """A cube comes down on an edge that is parallel to those of the slab's faces, in steps that are long: its contacts
-    may be held at planes of which the adjoint does not know how they turn, which made it wrong by up to 96 %.
+@pytest.mark.parametrize(
+    ("turn", "height", "dt", "allowed"),
+    [((45, 0, 0), 0.139, 1 / 30, 0), ((45, 17, 9), 0.152, 1 / 60, 0), ((45, 0, 9), 0.152, 1 / 30, 1)],
+    ids=["parallel edges", "edge on edges", "edge, long steps"],
+)
+def test_gradients_through_edges_are_right_or_refused(turn, height, dt, allowed, rng):
+    """A cube comes down on an edge, close to vertices and parallel to edges of a slab: neither faces nor pairs of edges
+    have a plane across the shortest connection. When contacts kept the plane of their first contact, gradients were
+    wrong by up to 96 %, or refused in half of these steps.
     """
     material = Material(5e4, 0.3, 1000.0, "corotated")
     foot = {"foot": HalfSpace((0, 0, 1e-6), (0, 0, 1))}
     slab = SoftBody("slab", Box((0, 0, 0), (0.16, 0.16, 0.08)), material, foot, friction=0.3)
-    turn = Rotation.from_euler("y", 45, degrees=True).as_matrix()
-    cube = Posed(Box((-0.04,) * 3, (0.04,) * 3), (0.08, 0.07, 0.139), turn)
+    turned = Rotation.from_euler("yzx", turn, degrees=True).as_matrix()
+    cube = Posed(Box((-0.04,) * 3, (0.04,) * 3), (0.08, 0.07, height), turned)
     thrown = SoftBody("cube", cube, material, velocity=(0.4, 0.1, -1.0), friction=0.3)
     scene = Scene((slab, thrown), constraints=(Constraint("foot"),))
-    sim = Simulation(scene, ProjectiveDynamics(0.04, 1e-10), 1 / 30)
+    sim = Simulation(scene, ProjectiveDynamics(0.04, 1e-10), dt)
     state, lost = sim.state(), []
     weight = torch.as_tensor(rng.normal(size=state.position.shape))
-    for _ in range(3):
+    for _ in range(5):
         lost.append(refused(sim, state, weight, rng))
         with torch.no_grad():
             state = sim.step(state, torch.zeros(0))
-    assert not all(lost)
+    assert sum(lost) <= allowed

@@ -74,7 +74,8 @@ class ProjectiveDynamics:
     No step ends with an inverted tetrahedron, whatever the law. The energy of most laws is finite there, but no motion
     leads to such a state, and the path of the iteration would choose among them.
 
-    A gradient through a contact that is held at the plane of its first contact, as corners on edges may be, is refused.
+    A gradient through a contact whose plane had to be frozen within a step, which corners on edges rarely need, is
+    refused.
 
     Nodes detect contact with obstacles. With `collisions`, sharp edges and corners of boxes, cylinders and meshes touch
     faces and edges of bodies, too; they count as rounded to a hundredth of an edge, and have sliding friction alone.

@@ -10,7 +10,7 @@ import warp as wp
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
 from warpbots.solvers.projective.contact.pair_arrays import HELD, PairArrays
-from warpbots.solvers.projective.contact.pair_geometry import pair_geometry
+from warpbots.solvers.projective.contact.pair_geometry import plane_of
 from warpbots.solvers.projective.contact.pairs import ends_of
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.iterate.anderson_arrays import Progress
@@ -46,7 +46,8 @@ def detached_kernel(
     change = real(wp.inf)
     if pairs.kind[m] != HELD:
         a, b, c, d = ends_of(pairs, x, z, w, pairs.node[m])
-        normal, weight, _holds = pair_geometry(pairs.kind[m], pairs.side[m], a, b, c, d)
+        side = pairs.side[m]
+        normal, weight, _holds = plane_of(pairs.kind[m], side, pairs.normal[m], pairs.weight[m], a, b, c, d)
         change = wp.max(wp.length(normal - pairs.normal[m]), wp.length(weight - pairs.weight[m]))
     if not (change <= _LOOSE):
         progress_out.converged[w] = 0

@@ -6,8 +6,8 @@ point of either side is nearest to the other, with weights a_k over the four nod
     phi = n . sum a_k x_k - clearance.
 
 Where a vertex is nearest to an edge, or to another vertex, neither plane is across the shortest distance. Such a pair
-is held apart, when it would pass through itself, at the plane across the shortest distance at that time, which stays as
-it is for the step.
+is held apart, when it would pass through itself, at the plane across the shortest distance: first that at this time,
+and then, like all planes, that where the step ends. If it passes again, the plane of that time stays as it is.
 
 A pair becomes a contact when it would pass through itself on its path, or would be too near at the end. The path is
 followed by conservative advancement: distances bound the time in which nothing can happen (Li, Kaufman & Jiang 2021,
@@ -20,7 +20,7 @@ there to the contacts in an order of their own (`merge`). Contacts do not depend
 import warp as wp
 
 from warpbots.numerics import NODE, real, vector
-from warpbots.solvers.projective.contact.pair_arrays import EDGES, FACE, HELD, NONE, HitArrays, PairArrays
+from warpbots.solvers.projective.contact.pair_arrays import EDGES, FACE, HELD, NEAREST, NONE, HitArrays, PairArrays
 from warpbots.solvers.projective.contact.pair_geometry import advance, gap_of, may_come_near, nearest, pair_geometry
 from warpbots.solvers.projective.elements.element import at
 
@@ -131,7 +131,7 @@ def examine(
         normal = side * normal
         weight = of_plane
     elif passes == 1 and hold == 1:
-        became = HELD
+        became = NEAREST + kind
         normal = wp.normalize(r)
     else:
         return passes
@@ -146,16 +146,17 @@ def examine(
         ):  # fmt: skip
             return 0
     if slot >= 0:
-        if lost == 0 and pairs.kind[first + slot] == HELD:
+        was = pairs.kind[first + slot]
+        if lost == 0 and was > NEAREST:
             v = pairs.weight[first + slot]
             rest = _ONE - t
             end = v[0] * (a + rest * ua) + v[1] * (b + rest * ub) + v[2] * (c + rest * uc) + v[3] * (d + rest * ud)
             if wp.dot(pairs.normal[first + slot], end) >= real(0.5) * pairs.clearance:
                 return 0  # it ends on the side on which it was
-        if (passes == 0 or hold == 0) and pairs.kind[first + slot] != NONE:
+        if (passes == 0 or hold == 0) and was != NONE:
             return 0
-        if hold == 1:
-            became = HELD  # its plane has not kept it from passing: it stays where the two are in contact now
+        if hold == 1:  # its plane has not kept it from passing: it is where the two are in contact now
+            became = wp.where(was > NEAREST, HELD, NEAREST + kind)
     p = wp.atomic_add(hits_out.count, w, 1)
     if p < hits_out.room:
         p = w * hits_out.room + p

@@ -3,8 +3,8 @@
 import warp as wp
 
 from warpbots.numerics import NODE, real, vector
-from warpbots.solvers.projective.contact.pair_arrays import EDGES, FACE, NONE, PairArrays
-from warpbots.solvers.projective.contact.pair_geometry import pair_geometry
+from warpbots.solvers.projective.contact.pair_arrays import FACE, HELD, NEAREST, NONE, PairArrays
+from warpbots.solvers.projective.contact.pair_geometry import plane_of
 from warpbots.solvers.projective.contact.pairs import ends_of
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.iterate.anderson import restart
@@ -21,6 +21,7 @@ __all__ = [
 
 _vec = vector(3)
 _SEARCHES = wp.constant(60)  # searches for contacts in one step
+_NEAR = wp.constant(real(10.0))  # the shortest connection turns by an error of the nodes over a hundredth of an edge
 _UPDATES = wp.constant(30)  # searches after which planes stay as they are
 
 
@@ -193,15 +194,17 @@ def update_planes_kernel(
         return
     m = w * pairs_out.capacity + p
     kind = pairs_out.kind[m]
-    if kind != FACE and kind != EDGES:
+    if kind < FACE or kind == HELD:
         return
     a, b, c, d = ends_of(pairs_out, x, z, w, pairs_out.node[m])
-    normal, weight, holds = pair_geometry(kind, pairs_out.side[m], a, b, c, d)
+    side = pairs_out.side[m]
+    normal, weight, holds = plane_of(kind, side, pairs_out.normal[m], pairs_out.weight[m], a, b, c, d)
     change = wp.max(wp.length(normal - pairs_out.normal[m]), wp.length(weight - pairs_out.weight[m]))
+    near = kind > NEAREST
     if holds == 0:
-        pairs_out.kind[m] = NONE
+        pairs_out.kind[m] = wp.where(near, HELD, NONE)
     else:
         pairs_out.normal[m] = normal
         pairs_out.weight[m] = weight
-    if holds == 0 or change > tolerance:
+    if holds == 0 or change > wp.where(near, _NEAR * tolerance, tolerance):
         wp.atomic_add(added_out, w, 1)

@@ -4,12 +4,26 @@ import warp as wp
 
 from warpbots.numerics import real, vector
 
-__all__ = ["CLEARANCE", "EDGES", "FACE", "HELD", "NONE", "HitArrays", "PairArrays", "obstacle_of"]
+__all__ = [
+    "CLEARANCE",
+    "EDGES",
+    "FACE",
+    "HELD",
+    "NEAREST",
+    "NONE",
+    "HitArrays",
+    "PairArrays",
+    "obstacle_of",
+]
 
 _vec, _vec4 = vector(3), vector(4)
 CLEARANCE = 0.01
 """Distance that surfaces keep [mean edges]."""
-NONE, FACE, EDGES, HELD = (wp.constant(k) for k in range(4))
+NONE, FACE, EDGES = (wp.constant(k) for k in range(3))
+"""Kinds of pairs: a vertex and a face at the plane of the face; two edges at the plane that they span."""
+NEAREST, HELD = wp.constant(2), wp.constant(5)
+"""NEAREST + FACE and NEAREST + EDGES are the same at the plane across their shortest connection; a pair that is HELD
+keeps the plane of one instant."""
 
 
 @wp.struct

@@ -3,9 +3,9 @@
 import warp as wp
 
 from warpbots.numerics import real, vector
-from warpbots.solvers.projective.contact.pair_arrays import EDGES, FACE
+from warpbots.solvers.projective.contact.pair_arrays import EDGES, FACE, HELD, NEAREST
 
-__all__ = ["advance", "gap_of", "may_come_near", "nearest", "pair_geometry"]
+__all__ = ["advance", "gap_of", "may_come_near", "nearest", "pair_geometry", "plane_of"]
 
 _vec, _vec4 = vector(3), vector(4)
 _ZERO, _ONE = wp.constant(real(0.0)), wp.constant(real(1.0))
@@ -168,3 +168,29 @@ def pair_geometry(kind: int, side: real, a: _vec, b: _vec, c: _vec, d: _vec):
             if wp.min(wp.min(s, _ONE - s), wp.min(t, _ONE - t)) >= -_BEYOND:
                 holds = 1
     return n, w, holds
+
+
+@wp.func
+def plane_of(kind: int, side: real, normal: _vec, weight: _vec4, a: _vec, b: _vec, c: _vec, d: _vec):
+    """Normal and weights of a pair of any kind where its nodes are, and whether its contact holds there.
+
+    Args:
+        kind: Its kind.
+        side: Side of the plane on which it began.
+        normal: Its normal when its plane was last updated [1].
+        weight: Its weights at that time [1].
+        a: Position of its first node [m].
+        b: Position of its second node [m].
+        c: Position of its third node [m].
+        d: Position of its fourth node [m].
+    """
+    n = normal
+    v = weight
+    holds = int(1)
+    if kind <= NEAREST:
+        n, v, holds = pair_geometry(kind, side, a, b, c, d)
+    elif kind < HELD:
+        v = nearest(kind - NEAREST, a, b, c, d)
+        n = wp.normalize(v[0] * a + v[1] * b + v[2] * c + v[3] * d)
+        holds = int(wp.dot(n, normal) > _ZERO)  # else they have changed sides
+    return n, v, holds

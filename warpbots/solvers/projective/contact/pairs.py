@@ -6,24 +6,14 @@ from warpbots.contact import CODES
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
 from warpbots.solvers.projective.contact.coulomb_law import law
-from warpbots.solvers.projective.contact.pair_arrays import HELD, NONE, PairArrays, obstacle_of
-from warpbots.solvers.projective.contact.pair_geometry import pair_geometry
+from warpbots.solvers.projective.contact.pair_arrays import NONE, PairArrays, obstacle_of
+from warpbots.solvers.projective.contact.pair_geometry import plane_of
 from warpbots.solvers.projective.elements.element import at
 
 __all__ = ["Motion", "Pair", "ends_of", "evaluate_pairs_kernel", "motion_of", "pair_at", "pair_law", "pair_work"]
 
 _vec, _vec4 = vector(3), vector(4)
 _FRICTION = wp.constant(CODES["friction"])
-
-
-@wp.func
-def plane_of(kind: int, side: real, normal: _vec, weight: _vec4, a: _vec, b: _vec, c: _vec, d: _vec):
-    """Normal and weights of a pair: those of its present plane, or those with which it is held."""
-    n = normal
-    v = weight
-    if kind != HELD:
-        n, v, _holds = pair_geometry(kind, side, a, b, c, d)
-    return n, v
 
 
 @wp.struct
@@ -77,7 +67,7 @@ def pair_law(T: _vec, pair: Pair, u: Motion):
     b = pair.b
     c = pair.c
     d = pair.d
-    n, weight = plane_of(pair.kind, pair.side, pair.normal, pair.weight, a, b, c, d)
+    n, weight, _holds = plane_of(pair.kind, pair.side, pair.normal, pair.weight, a, b, c, d)
     way = weight[0] * u.a + weight[1] * u.b + weight[2] * u.c + weight[3] * u.d
     phi = wp.dot(n, weight[0] * a + weight[1] * b + weight[2] * c + weight[3] * d) - pair.clearance
     q = way - wp.dot(n, way) * n + phi * n
@@ -87,7 +77,7 @@ def pair_law(T: _vec, pair: Pair, u: Motion):
 @wp.func
 def pair_work(pair: Pair, p: Motion):
     """lambda . sum a_k p_k: the work of a contact force in displacements p of its nodes."""
-    _n, weight = plane_of(pair.kind, pair.side, pair.normal, pair.weight, pair.a, pair.b, pair.c, pair.d)
+    _n, weight, _holds = plane_of(pair.kind, pair.side, pair.normal, pair.weight, pair.a, pair.b, pair.c, pair.d)
     return wp.dot(pair.lam, weight[0] * p.a + weight[1] * p.b + weight[2] * p.c + weight[3] * p.d)
 
 
