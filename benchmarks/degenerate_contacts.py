@@ -126,12 +126,18 @@ def scene(kind: str, support: str) -> wb.Scene:
     return wb.Scene([thrown, stands], constraints=[wb.Constraint("foot")])
 
 
-def pierced(x: np.ndarray, faces: np.ndarray) -> int:
-    """How many pairs of an edge and a face without a common vertex intersect, by signed volumes."""
+def pierced(x: np.ndarray, faces: np.ndarray, depth: float = 0.0) -> int:
+    """How many pairs of an edge and a face without a common vertex intersect, by signed volumes.
+
+    Args:
+        x: Vertices [m], shape (vertices, 3).
+        faces: Their triangles, shape (faces, 3).
+        depth: How far both ends of an edge have to be from the plane of the face [m].
+    """
     edges = np.unique(np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1), axis=0)
-    i, j = (k.ravel() for k in np.meshgrid(np.arange(len(edges)), np.arange(len(faces)), indexing="ij"))
-    apart = ~(edges[i][:, :, None] == faces[j][:, None, :]).any((1, 2))
-    i, j = i[apart], j[apart]
+    low, high, lower, upper = x[edges].min(1), x[edges].max(1), x[faces].min(1), x[faces].max(1)
+    near = (low[:, None] <= upper).all(-1) & (high[:, None] >= lower).all(-1)
+    i, j = np.nonzero(near & ~(edges[:, None, :, None] == faces[:, None]).any((-1, -2)))
     p, q = x[edges[i]].swapaxes(0, 1)
     a, b, c = x[faces[j]].swapaxes(0, 1)
 
@@ -142,7 +148,7 @@ def pierced(x: np.ndarray, faces: np.ndarray) -> int:
     same = around.all(axis=0) | ~around.any(axis=0)
     area = np.linalg.norm(np.cross(b - a, c - a), axis=1)
     heights = np.stack([volume(a, b, c, p), volume(a, b, c, q)]) / area  # of the ends above the plane of the face
-    return int((same & (heights.min(axis=0) < -ROUNDING) & (heights.max(axis=0) > ROUNDING)).sum())
+    return int((same & (heights.min(axis=0) < -depth) & (heights.max(axis=0) > depth)).sum())
 
 
 def run(kind: str, support: str, dt: float) -> tuple[str, float, str]:
@@ -159,7 +165,7 @@ def run(kind: str, support: str, dt: float) -> tuple[str, float, str]:
             state = sim.step(state, torch.zeros(sim.channels))
         except wb.SimulationError as fault:
             return "refused", (time.process_time() - begun) / (k + 1), str(fault)
-        if pierced(np.concatenate([state.position[0].double().numpy(), fixed]), faces):
+        if pierced(np.concatenate([state.position[0].double().numpy(), fixed]), faces, ROUNDING):
             return "pierced", (time.process_time() - begun) / (k + 1), f"step {k}"
     return "found", (time.process_time() - begun) / count, ""
 

@@ -1,6 +1,8 @@
 """Contact of points, edges and faces that coincide exactly, or nearly so, and what surfaces do that cannot be kept apart."""
 
 import dataclasses
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,10 @@ from scipy.spatial.transform import Rotation
 from warpbots.scene import Box, Constraint, HalfSpace, Material, Posed, Scene, SoftBody, TetMesh
 from warpbots.simulation import Simulation, SimulationError
 from warpbots.solvers import ProjectiveDynamics
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+
+from degenerate_contacts import pierced, prism
 
 CELL = HALF = 0.04
 MATERIAL = Material(5e4, 0.3, 1000.0, "corotated")
@@ -36,25 +42,14 @@ def cube_on_cube(
     return Scene(bodies, constraints=(Constraint("foot"),))
 
 
-def prism(polygon: np.ndarray, triangles: list[tuple], along: np.ndarray) -> TetMesh:
-    """A triangulated polygon in x and z, drawn along y."""
-    n = len(polygon)
-    layers = [np.column_stack([polygon[:, 0], np.full(n, y), polygon[:, 1]]) for y in along]
-    tets = []
-    for first in range(0, n * (len(along) - 1), n):
-        for a, b, c in (first + np.sort(t) for t in triangles):
-            tets += [(a, b, c, c + n), (a, b, b + n, c + n), (a, a + n, b + n, c + n)]
-    return TetMesh.oriented(np.concatenate(layers), np.array(tets))
-
-
 def spike_in_wedge(shift: float, y: float, blade: bool) -> Scene:
     """A spike or a blade 4 mm above the bottom of a notch, thrown into it, `shift` [m] beside its middle."""
-    profile = np.array([(-0.1, 0), (0, 0), (0.1, 0), (0.1, 0.1), (0, 0.02), (-0.1, 0.1)])
-    wedge = prism(profile, [(0, 1, 4), (1, 2, 4), (2, 3, 4), (0, 4, 5)], np.linspace(-0.1, 0.1, 4))
+    profile = [(-0.1, 0), (0, 0), (0.1, 0), (0.1, 0.1), (0, 0.02), (-0.1, 0.1)]
+    wedge = prism(profile, [(0, 1, 4), (1, 2, 4), (2, 3, 4), (0, 4, 5)], tuple(np.linspace(-0.1, 0.1, 4)))
     tip = np.array([shift, y, 0.024])
     if blade:
-        sides = np.array([(0, 0), (-0.03, 0.1), (0.03, 0.1)]) + tip[[0, 2]]
-        sharp = prism(sides, [(0, 1, 2)], np.array([-0.05, 0.0, 0.05]) + y)
+        sides = [(shift + x, 0.024 + z) for x, z in ((0, 0), (-0.03, 0.1), (0.03, 0.1))]
+        sharp = prism(sides, [(0, 1, 2)], (y - 0.05, y, y + 0.05))
     else:
         base = np.array([(-0.03, -0.03, 0.1), (0.03, -0.03, 0.1), (0.03, 0.03, 0.1), (-0.03, 0.03, 0.1)])
         sharp = TetMesh.oriented(np.append([tip], base + tip, axis=0), np.array([(0, 1, 3, 2), (0, 1, 4, 3)]))
@@ -63,24 +58,6 @@ def spike_in_wedge(shift: float, y: float, blade: bool) -> Scene:
         SoftBody("spike", sharp, MATERIAL, velocity=(0, 0, -1.0)),
     )
     return Scene(bodies, constraints=(Constraint("foot"),))
-
-
-def pierced(x: np.ndarray, faces: np.ndarray) -> int:
-    """How many pairs of an edge and a face without a common vertex intersect, by signed volumes."""
-    edges = np.unique(np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1), axis=0)
-    low, high, lower, upper = x[edges].min(1), x[edges].max(1), x[faces].min(1), x[faces].max(1)
-    near = (low[:, None] <= upper).all(-1) & (high[:, None] >= lower).all(-1)
-    i, j = np.nonzero(near & ~(edges[:, None, :, None] == faces[:, None]).any((-1, -2)))
-    p, q = x[edges[i]].swapaxes(0, 1)
-    a, b, c = x[faces[j]].swapaxes(0, 1)
-
-    def volume(*corners: np.ndarray) -> np.ndarray:
-        return np.linalg.det(np.stack(corners[1:], axis=1) - corners[0][:, None])
-
-    around = [volume(p, q, *side) > 0.0 for side in ((a, b), (b, c), (c, a))]
-    same = np.all(around, axis=0) | ~np.any(around, axis=0)
-    through = same & (volume(a, b, c, p) * volume(a, b, c, q) < 0.0)
-    return int(through.sum())
 
 
 def run(scene: Scene, dt: float, steps: int) -> Simulation:
