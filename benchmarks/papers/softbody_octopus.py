@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="where to write all results")
     parser.add_argument("--out", type=Path, help="folder for motions as USD; default: none are written")
     options = parser.parse_args()
-    stroke = Stroke(simulation(), simulation(substeps=4), WAY, STEPS, lags=True)
+    stroke = Stroke(simulation(), simulation(substeps=4), WAY, STEPS, lags=True, rate=0.5, fade=0.97)
     check(stroke)
     runs = compare(stroke, options.seeds, options.episodes)
     print(f"memory at the end {resident():.0f} MB")

@@ -1,5 +1,6 @@
 """A stroke that brings a swimmer to a target: its loss, the methods that find it, and what is shown of them."""
 
+import functools
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,9 +18,9 @@ __all__ = ["METHODS", "Stroke", "compare", "film", "followed", "interval", "show
 FIRST = 0.3
 """Standard deviation of the raw controls of a start, and of the first generation of CMA-ES."""
 RATE, FADE = 0.2, 0.95
-"""Learning rate of Adam in the first episode, and its factor from each to the next."""
-NEAR = 5e-3
-"""Distance from the target from which on a swimmer has arrived [m]."""
+"""Learning rate of Adam in the first episode, and its factor from each to the next, unless a swimmer has others."""
+NEAR = 1 / 30
+"""Distance from the target from which on a swimmer has arrived, as a part of the way."""
 LAG = 0.06
 """Standard deviation of the times over which motors and muscles average their signal [s]."""
 
@@ -48,14 +49,21 @@ class Stroke:
         sim: The simulation.
         finer: The same in shorter steps, in which a stroke that was found is judged again.
         lags: Whether motors average their signals, as in `followed`.
+        rate: Learning rate of Adam in the first episode.
+        fade: Its factor from each episode to the next.
+        near: Distance from the target from which on the swimmer has arrived [m].
         target: Where the centre of mass shall be in the end [m], shape (3,).
         steps: Number of steps of an episode.
         raw: The unknowns, shape (steps, channels).
         losses: Loss of every episode since the last `start` [m].
     """
 
-    def __init__(self, sim: wb.Simulation, finer: wb.Simulation, way: Sequence[float], steps: int, lags: bool = False):
-        self.sim, self.finer, self.steps, self.lags = sim, finer, steps, lags
+    def __init__(
+        self, sim: wb.Simulation, finer: wb.Simulation, way: Sequence[float], steps: int,
+        lags: bool = False, rate: float = RATE, fade: float = FADE,
+    ):  # fmt: skip
+        self.sim, self.finer, self.steps, self.lags, self.rate, self.fade = sim, finer, steps, lags, rate, fade
+        self.near = NEAR * float(np.linalg.norm(way))
         rest = sim.center_of_mass(sim.state())[0]
         self.target = rest + torch.as_tensor(way).to(rest)
         self.start(0)
@@ -92,7 +100,8 @@ class Stroke:
 
 def by_adam(stroke: Stroke, seed: int, episodes: int) -> None:
     """Adam with a rate that fades; the stroke ends with the best controls."""
-    adam = wb.methods.Torch(lr=RATE, scheduler=lambda rule: torch.optim.lr_scheduler.ExponentialLR(rule, FADE))
+    fade = functools.partial(torch.optim.lr_scheduler.ExponentialLR, gamma=stroke.fade)
+    adam = wb.methods.Torch(lr=stroke.rate, scheduler=fade)
     wb.minimize(stroke.distance, stroke.raw, adam, iterations=episodes - 1, progress=False)
 
 
@@ -121,7 +130,7 @@ def compare(stroke: Stroke, seeds: int, episodes: int, methods: Sequence[str] = 
             begun = time.process_time()
             METHODS[name](stroke, seed, episodes)
             curve = stroke.losses[:episodes]
-            arrived = np.flatnonzero(np.array(curve) < NEAR)
+            arrived = np.flatnonzero(np.array(curve) < stroke.near)
             run = {
                 "method": name, "seed": seed, "curve": curve, "seconds": time.process_time() - begun,
                 "arrived": int(arrived[0]) + 1 if len(arrived) else None, "raw": stroke.raw.detach().tolist(),
@@ -129,7 +138,7 @@ def compare(stroke: Stroke, seeds: int, episodes: int, methods: Sequence[str] = 
             }  # fmt: skip
             print(
                 f"{stroke.sim.scene.name}, {name}, seed {seed}: {1e3 * curve[0]:.1f} mm from the target at first, "
-                f"{1e3 * min(curve):.2f} at best, below {1e3 * NEAR:g} in episode {run['arrived'] or '-'} of "
+                f"{1e3 * min(curve):.2f} at best, below {1e3 * stroke.near:.3g} in episode {run['arrived'] or '-'} of "
                 f"{len(curve)}; in shorter steps {1e3 * np.linalg.norm(run['finer']):.0f} mm; {run['seconds']:.0f} s",
                 flush=True,
             )
