@@ -10,7 +10,7 @@ import torch
 from warpbots.contact.sample_grid import SampleGrid
 from warpbots.contact.solid import grid_of
 from warpbots.design.mesh_distance import mesh_distance
-from warpbots.scene.shapes import TriangleMesh, Union
+from warpbots.scene.shapes import TriangleMesh, parts_of
 from warpbots.simulation import Simulation
 from warpbots.solvers.articulated.thin_walls import refuse_thin_walls
 
@@ -56,7 +56,7 @@ def mesh_samples(
     if not len(solids):
         return []
     (shape,) = (body.shape for body in sim.model.scene.rigid if body.name == name)
-    parts = shape.shapes if isinstance(shape, Union) else (shape,)
+    parts = parts_of(shape)
     if len(parts) != len(meshes) or not all(isinstance(part, TriangleMesh) for part in parts):
         kinds = ", ".join(dict.fromkeys(type(part).__name__ for part in parts))
         raise ValueError(

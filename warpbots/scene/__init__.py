@@ -48,6 +48,7 @@ from warpbots.scene.shapes import (
     Union,
     bars_of,
     dimension,
+    parts_of,
     sheets_of,
 )
 
@@ -111,6 +112,7 @@ __all__ = [
     "fingerprint",
     "floor",
     "neighbours",
+    "parts_of",
     "sheets_of",
     "walls",
 ]

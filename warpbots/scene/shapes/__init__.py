@@ -3,7 +3,7 @@
 All lengths are in metres. In 2D a shape lies in the (x, y) plane with y up; in 3D z is up.
 """
 
-from warpbots.scene.shapes.composed import Posed, Shape, Union, bars_of, dimension, sheets_of
+from warpbots.scene.shapes.composed import Posed, Shape, Union, bars_of, dimension, parts_of, sheets_of
 from warpbots.scene.shapes.primitives import Box, Capsule, Cylinder, HalfSpace, Sphere
 from warpbots.scene.shapes.sampled import DistanceGrid, Heightfield, Points, Silhouette, TriangleMesh
 from warpbots.scene.shapes.sheet import Sheet
@@ -29,5 +29,6 @@ __all__ = [
     "Union",
     "bars_of",
     "dimension",
+    "parts_of",
     "sheets_of",
 ]

@@ -12,7 +12,7 @@ from warpbots.scene.shapes.sheet import Sheet
 from warpbots.scene.shapes.tet_mesh import TetMesh
 from warpbots.scene.shapes.truss import Truss
 
-__all__ = ["Posed", "Shape", "Union", "bars_of", "dimension", "sheets_of"]
+__all__ = ["Posed", "Shape", "Union", "bars_of", "dimension", "parts_of", "sheets_of"]
 
 
 @record
@@ -95,6 +95,11 @@ def bars_of(shape: Shape) -> Truss | None:
             truss.joints @ np.array(shape.rotation).T + np.array(shape.translation), truss.bars, truss.radius
         )
     return shape if isinstance(shape, Truss) else None
+
+
+def parts_of(shape: Shape) -> tuple[Shape, ...]:
+    """The shapes of which a union consists, those of unions in it as well; another shape is one part."""
+    return tuple(p for s in shape.shapes for p in parts_of(s)) if isinstance(shape, Union) else (shape,)
 
 
 def sheets_of(shape: Shape) -> tuple[Sheet, ...]:

@@ -8,7 +8,7 @@ import warp as wp
 
 from warpbots.contact.solid import Solids, grid_of, solids_of
 from warpbots.numerics import parallel
-from warpbots.scene import Contact, Scene, SceneError, Servo, Shape, Torque, Union, neighbours
+from warpbots.scene import Contact, Scene, SceneError, Servo, Shape, Torque, neighbours, parts_of
 from warpbots.solvers.articulated.contact_list import CHUNK, ContactList
 from warpbots.solvers.articulated.inertia import body_inertia
 from warpbots.solvers.articulated.model import NEVER, PARAMETERS, ArticulatedModel
@@ -181,7 +181,7 @@ def _pairs(scene: Scene, robot: Robot, groups: list[_Group]) -> tuple[list[_Soli
 
     def solids_at(body: int, index: int, shape: Shape, name: str) -> list[int]:
         if (body, index) not in numbers:
-            parts = shape.shapes if isinstance(shape, Union) else (shape,)
+            parts = parts_of(shape)
             numbers[body, index] = list(range(len(solids), len(solids) + len(parts)))
             solids.extend((body, part, name) for part in parts)
         return numbers[body, index]

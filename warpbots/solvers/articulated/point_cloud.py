@@ -17,7 +17,7 @@ from warpbots.scene import (
     Sphere,
     TetMesh,
     TriangleMesh,
-    Union,
+    parts_of,
 )
 from warpbots.scene.memory_limit import refuse_excess
 
@@ -40,7 +40,7 @@ def contact_cloud(body: RigidBody) -> Cloud | None:
     if isinstance(body.points, Cloud) or not body.points:
         return body.points or None
     refuse_excess(body.points, _POINT, f"RigidBody {body.name!r}: points", "use fewer")
-    parts = body.shape.shapes if isinstance(body.shape, Union) else (body.shape,)
+    parts = parts_of(body.shape)
     try:
         areas = np.array([surface_mesh(s).area for s in parts])
         if not areas.min() > 0.0:

@@ -23,6 +23,7 @@ from warpbots.scene import (
     Servo,
     Shape,
     Torque,
+    parts_of,
 )
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.device_arrays import tiled
@@ -222,7 +223,7 @@ def _room(mesh: Mesh, surfaces: BoneSurfaces, edges: ObstacleEdges) -> int:
 
 def _solids(scene: Scene) -> tuple[list[int], list[tuple[int, Shape]]]:
     """Obstacle of each solid, and the solids: a union is several."""
-    parts = [(i, part) for i, o in enumerate(scene.obstacles) for part in getattr(o.shape, "shapes", (o.shape,))]
+    parts = [(i, part) for i, o in enumerate(scene.obstacles) for part in parts_of(o.shape)]
     return [i for i, _ in parts], [(-1, part) for _, part in parts]
 
 
@@ -258,7 +259,7 @@ def _refuse_vanishing(scene: Scene, regions: dict[str, np.ndarray]) -> None:
 def _refuse_swallowed(scene: Scene, surfaces: BoneSurfaces, cell: float) -> None:
     """Raise if an obstacle, or a part of it, starts inside a body, possibly between its nodes."""
     for obstacle in scene.obstacles:
-        for part in getattr(obstacle.shape, "shapes", (obstacle.shape,)):
+        for part in parts_of(obstacle.shape):
             lower, upper = part.bounds
             if not np.isfinite([lower, upper]).all():
                 continue

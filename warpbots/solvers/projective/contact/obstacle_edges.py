@@ -12,7 +12,7 @@ import itertools
 import numpy as np
 
 from warpbots.meshing.fitted import spokes
-from warpbots.scene import Box, Cylinder, Posed, Scene, Shape, TriangleMesh
+from warpbots.scene import Box, Cylinder, Posed, Scene, Shape, TriangleMesh, parts_of
 from warpbots.solvers.projective.elements.hinges import hinges_of
 
 __all__ = ["ObstacleEdges", "is_angular", "obstacle_edges_of", "sharp_edges"]
@@ -60,7 +60,7 @@ def obstacle_edges_of(scene: Scene, piece: float, radius: float) -> ObstacleEdge
     """
     parts, first = [ObstacleEdges.none()], 0
     for k, obstacle in enumerate(scene.obstacles):
-        for shape in getattr(obstacle.shape, "shapes", (obstacle.shape,)):
+        for shape in parts_of(obstacle.shape):
             x, inward, edges = sharp_edges(shape, piece)
             x, edges = _cut(x + radius * inward, edges, piece)
             parts.append(ObstacleEdges(x, np.full(len(x), k), edges + first))
