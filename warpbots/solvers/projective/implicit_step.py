@@ -80,6 +80,7 @@ def implicit_step(
 
     second = SecondDerivative(model, global_step, start)
     newton_steps = _NEWTON_STEPS if second.symmetric else 0
+    needed = 0 if second.iterative else 1  # corrections of stiff cells say nothing of the error in soft ones
 
     def iterate() -> None:
         active = progress.active
@@ -93,7 +94,7 @@ def implicit_step(
         move(active)
         contact.solve_forces(active, z, f)
         contact.follow(f, move)
-        accelerate(it, tolerance, model.matter.edge, limit, newton_steps)
+        accelerate(it, tolerance, model.matter.edge, limit, newton_steps, needed)
         contact.detection.ask(z)
 
     def newton() -> None:

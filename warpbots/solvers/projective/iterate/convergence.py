@@ -41,7 +41,7 @@ _SLOWEST = wp.constant(wp.float64(0.02))  # least 1 - q: rounding hides slower c
 _EPS = wp.constant(wp.float64(np.finfo(real_numpy).eps))
 
 
-def judge(it: Iteration, tolerance: float, length: float | None, limit: int, newton_steps: int) -> None:
+def judge(it: Iteration, tolerance: float, length: float | None, limit: int, newton_steps: int, needed: int) -> None:
     """Accept the point in ``history.z`` with its correction ``history.f``, or reject it, and stop where it is enough.
 
     Args:
@@ -50,10 +50,11 @@ def judge(it: Iteration, tolerance: float, length: float | None, limit: int, new
         length: Unit of the tolerance [m]; None for the largest entry of the point itself.
         limit: Number of iterations after which a world has failed.
         newton_steps: Number of Newton steps for which a world may wait.
+        needed: Number of them without which none converges.
     """
     worlds, chunks, slots, p = it.worlds, it.chunks, it.slots, it.progress
     launch_lanes(measure_kernel, (worlds, chunks), LANES, [it.count, it.history], [p], it.device)
-    inputs = [chunks, slots, wp.float64(tolerance), wp.float64(length or 0.0), limit, newton_steps]
+    inputs = [chunks, slots, wp.float64(tolerance), wp.float64(length or 0.0), limit, newton_steps, needed]
     launch(judge_kernel, worlds, inputs, [p], it.device)
 
 
@@ -155,6 +156,7 @@ def judge_kernel(
     length: wp.float64,
     limit: int,
     newton_steps: int,
+    needed: int,
     # out
     progress_out: Progress,
 ):
@@ -214,7 +216,7 @@ def judge_kernel(
             progress_out.slot[w] = (progress_out.slot[w] + 1) % slots
             progress_out.known[w] = wp.min(progress_out.known[w] + 1, slots)
         progress_out.fresh[w] = 0
-        if size <= enough:
+        if size <= enough and progress_out.newton_steps[w] >= needed:
             progress_out.converged[w] = 1
             progress_out.active[w] = 0
             taken = CONVERGED
