@@ -40,7 +40,13 @@ def begin(it: Iteration, where: wp.array) -> None:
 
 
 def accelerate(
-    it: Iteration, tolerance: float, length: float | None, limit: int, newton_steps: int = 0, needed: int = 0
+    it: Iteration,
+    tolerance: float,
+    length: float | None,
+    limit: int,
+    newton_steps: int = 0,
+    needed: int = 0,
+    near: float = 0.0,
 ) -> None:
     """Replace ``history.z`` by the next point, given its correction ``history.f``.
 
@@ -51,8 +57,9 @@ def accelerate(
         limit: Number of iterations after which a world has failed.
         newton_steps: Number of Newton steps for which a world may wait, see `newton`.
         needed: Number of them without which none converges.
+        near: Correction at which a world waits for one [length].
     """
-    judge(it, tolerance, length, limit, newton_steps, needed)
+    judge(it, tolerance, length, limit, newton_steps, needed, near)
     launch(change_kernel, (it.worlds, it.count), [it.progress], [it.history], it.device)
     mix(it)
 
