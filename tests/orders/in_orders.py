@@ -202,7 +202,7 @@ def factored() -> dict[str, np.ndarray]:
     import warpbots as wb
 
     scene = soft_bodies.guided(soft_bodies.beam(), wb.shapes.HalfSpace((0.159, 0, 0.04), (-1, 0, 1)))
-    solver = wb.ProjectiveDynamics(soft_bodies.CELL, collisions=False, tolerance=TIGHT, linear_solver="direct")
+    solver = wb.ProjectiveDynamics(soft_bodies.CELL, collisions=False, tolerance=TIGHT, linear_solver="adaptive")
     sim = wb.Simulation(scene, solver, soft_bodies.DT)
     E = sim.parameter("youngs_modulus")
     share = torch.as_tensor(np.random.default_rng(0).uniform(size=E.shape), dtype=E.dtype)
