@@ -5,13 +5,14 @@
 The cantilever is eight times as long as high, under its own weight, in small strain; the reference are quadratic
 hexahedra of scikit-fem (24 x 3 x 3). Times are those of one static step, of one thread. The cells of the second table
 are those of topology optimisation (SIMP): the compliance is compared with trilinear hexahedra of scikit-fem. Iterations
-are those of minimal residuals in the last Newton step. Writes ``elements.png`` beside this file.
+are those of minimal residuals in the last Newton step and in the adjoint. Writes ``elements.png`` beside this file.
 """
 
 import os
 
 os.environ.setdefault("WARPBOTS_PRECISION", "float64")  # the errors of elements, not of rounding
 
+import itertools
 import time
 
 import numpy as np
@@ -30,21 +31,27 @@ HEIGHT, SLENDERNESS, MODULUS, DENSITY, GRAVITY = 0.1, 8, 1e6, 1000.0, 1e-3
 FINEST = sized(3, 1)
 """Quadratic hexahedra over the height in the reference."""
 DECADES = sized((0, 1, 2, 3), (3,))
+SPREAD = sized((0.3, 0.49), (0.3,))
+"""Poisson's ratios of the second table."""
+LINEAR_SOLVERS = ("iterative", "adaptive", "direct")
 GRID = sized((16, 4, 4), (4, 2, 2))
 """Cells of the second table."""
 AT_REST = 1e3
 """Length of a step in which nothing but statics counts [s]."""
 
 
-def bar(elements: str, counts: tuple[int, ...], size: float, nu: float, **parts) -> wb.Simulation:
-    """A bar of cells that is fixed at x = 0, with a region at its tip."""
+def bar(
+    elements: str, counts: tuple[int, ...], size: float, nu: float, how: str = "iterative", **parts
+) -> wb.Simulation:
+    """A bar of cells that is fixed at x = 0, with a region at its tip, and a linear solver."""
     upper = tuple(size * n for n in counts)
     half = wb.shapes.HalfSpace
     ends = {"root": half((1e-9, 0, 0), (1, 0, 0)), "tip": half((upper[0] - 1e-9, 0, 0), (-1, 0, 0))}
     material = wb.Material(MODULUS, nu, DENSITY, law="linear")
     body = wb.SoftBody("bar", wb.shapes.Box((0, 0, 0), upper), material, ends)
     scene = wb.Scene([body], constraints=[wb.Constraint("root")], **parts)
-    return wb.Simulation(scene, wb.ProjectiveDynamics(size, collisions=False, elements=elements), AT_REST)
+    solver = wb.ProjectiveDynamics(size, collisions=False, elements=elements, linear_solver=how)
+    return wb.Simulation(scene, solver, AT_REST)
 
 
 def at_rest(sim: wb.Simulation, **parameters: torch.Tensor) -> tuple[np.ndarray, float, int]:
@@ -111,27 +118,40 @@ def compliance_of_hexahedra(E: np.ndarray, load: np.ndarray, rest: np.ndarray, s
     return float(force @ u)
 
 
-def decades() -> None:
+def decades(elements: str, nu: float, how: str) -> None:
     """Print compliance and iterations of a cantilever of cells whose moduli spread over decades."""
-    nu, size = 0.3, HEIGHT / GRID[1]
+    size = HEIGHT / GRID[1]
     share = np.random.default_rng(0).uniform(size=GRID)
     down = [wb.Load("tip", (0.0, 0.0, -1e-3))]
-    for elements in ELEMENTS:
-        sim = bar(elements, GRID, size, nu, gravity=(0, 0, 0), loads=down)
-        mesh, load = sim.model.matter, sim.parameter("load")[0].numpy()
-        cell = (mesh.position[mesh.solids].mean(axis=1) / size).astype(int)
-        corner = np.abs(mesh.position / size - np.round(mesh.position / size)).max(axis=1) < 1e-6
-        for n in DECADES:
-            E = MODULUS * 10.0 ** (-n * share)
-            u, seconds, iterations = at_rest(sim, youngs_modulus=torch.as_tensor(E[tuple(cell.T)])[None])
-            at_corners = np.where(corner[:, None], load, 0.0)
-            at_corners *= load.sum() / at_corners.sum()
-            expected = compliance_of_hexahedra(E, at_corners[corner], mesh.position[corner], size, nu)
-            print(
-                f"{elements}, {n} decades: compliance {100 * ((load * u).sum() / expected - 1):+.2f} %, "
-                f"{iterations} iterations, {1e3 * seconds:.1f} ms",
-                flush=True,
-            )
+    sim = bar(elements, GRID, size, nu, how, gravity=(0, 0, 0), loads=down)
+    mesh, load = sim.model.matter, sim.parameter("load")[0].numpy()
+    cell = (mesh.position[mesh.solids].mean(axis=1) / size).astype(int)
+    corner = np.abs(mesh.position / size - np.round(mesh.position / size)).max(axis=1) < 1e-6
+    for n in DECADES:
+        E = MODULUS * 10.0 ** (-n * share)
+        moduli = torch.as_tensor(E[tuple(cell.T)])[None]
+        u, seconds, iterations = at_rest(sim, youngs_modulus=moduli)
+        backward, time_back = adjoint(sim, moduli)
+        at_corners = np.where(corner[:, None], load, 0.0)
+        at_corners *= load.sum() / at_corners.sum()
+        expected = compliance_of_hexahedra(E, at_corners[corner], mesh.position[corner], size, nu)
+        print(
+            f"{elements}, nu {nu}, {how}, {n} decades: compliance {100 * ((load * u).sum() / expected - 1):+.2f} %, "
+            f"{iterations} and {backward} iterations, {1e3 * seconds:.1f} and {1e3 * time_back:.1f} ms",
+            flush=True,
+        )
+
+
+def adjoint(sim: wb.Simulation, moduli: torch.Tensor) -> tuple[int, float]:
+    """Iterations of the gradient of the compliance with respect to the moduli, and seconds of the backward pass."""
+    for _ in range(2):  # the first compiles
+        leaf = moduli.clone().requires_grad_()
+        end = sim.step(sim.state(), torch.zeros(0), youngs_modulus=leaf)
+        compliance = (sim.parameter("load") * (end.position - sim.state().position)).sum()
+        begin = time.process_time()
+        compliance.backward()
+        seconds = time.process_time() - begin
+    return int(sim.model.workspace.krylov.arrays.iterations.numpy()[0]), seconds
 
 
 def draw(rows: list[tuple]) -> None:
@@ -156,7 +176,8 @@ def draw(rows: list[tuple]) -> None:
 
 def main() -> None:
     """Both tables, and the figure."""
-    decades()
+    for elements, nu, how in itertools.product(ELEMENTS, SPREAD, LINEAR_SOLVERS):
+        decades(elements, nu, how)
     draw(cantilevers())
 
 

@@ -206,8 +206,10 @@ def test_comparison_of_solvers(start):
 def test_comparison_of_elements(start):
     require(["skfem"])
     said = start(BENCHMARKS / "elements.py")
-    hexahedra = re.search(r"hexahedra, 3 decades: compliance ([+-][\d.]+) %", said)
-    assert abs(float(hexahedra[1])) < 0.01
+    rows = re.findall(r"hexahedra, nu 0.3, (\w+), 3 decades: compliance ([+-][\d.]+) %, (\d+) and \d+ iterations", said)
+    assert [how for how, *_ in rows] == ["iterative", "adaptive", "direct"]
+    assert all(abs(float(error)) < 0.01 for _, error, _ in rows)
+    assert int(rows[2][2]) <= 2 < int(rows[0][2])
     assert re.search(r"quadratic_tetrahedra, nu 0.3, 1 cells, \d+ nodes: [+-]", said)
 
 

@@ -30,6 +30,7 @@ SCENES = (
     "driven",
     "breathing",
     "tied",
+    "factored",
     "sled",
     "hand",
 )

@@ -194,6 +194,22 @@ def tied() -> dict[str, np.ndarray]:
     return moved(wb.Simulation(scene, solver, soft_bodies.DT), steps=1)
 
 
+def factored() -> dict[str, np.ndarray]:
+    """A bar with nodes in a plane and on a line, of moduli over decades, by factors of its second derivative."""
+    import soft_bodies
+    import torch
+
+    import warpbots as wb
+
+    scene = soft_bodies.guided(soft_bodies.beam(), wb.shapes.HalfSpace((0.159, 0, 0.04), (-1, 0, 1)))
+    solver = wb.ProjectiveDynamics(soft_bodies.CELL, collisions=False, tolerance=TIGHT, linear_solver="adaptive")
+    sim = wb.Simulation(scene, solver, soft_bodies.DT)
+    E = sim.parameter("youngs_modulus")
+    share = torch.as_tensor(np.random.default_rng(0).uniform(size=E.shape), dtype=E.dtype)
+    scene = sim.scene_with(youngs_modulus=E * 10.0 ** (-3.0 * share))
+    return moved(wb.Simulation(scene, solver, soft_bodies.DT))
+
+
 def sled() -> dict[str, np.ndarray]:
     """Flesh with bare bones under it that slide over a floor."""
     import bare_bones

@@ -71,11 +71,15 @@ CASES = {
     "air-motor": (lambda: machine(youngs_modulus=1e5), 3, 1e-6),
     "air-guided": (lambda: guided(strung(), HalfSpace((0.159, 0, 0.04), (-1, 0, 1)), (0.2, 0.1, 1.0)), 3, 1e-6),
     "air-breathing-guided": (lambda: slanted(breathing()), 3, 1e-6),
+    "air-mixed-direct": (mixed, 2, 1e-6),
+    "air-motor-direct": (lambda: damped(machine(youngs_modulus=1e5)), 2, 1e-6),
+    "air-breathing-guided-direct": (lambda: slanted(breathing()), 2, 1e-6),
     "cloth": (lambda: cloth((floor(-0.012, friction=0.3),), held=False), 6, 1e-4),
     "slides": (lambda: sliding("corotated", (floor(friction=0.3),)), 6, 1e-4),
     "slides-swimming": (lambda: swimming(sliding("corotated", (floor(friction=0.3),))), 6, 1e-4),
     "slides-damped": (lambda: damped(sliding("neo_hookean", (floor(friction=0.3),))), 6, 1e-4),
     "slides-guided": (lambda: slotted(floor(friction=0.3)), 6, 1e-4),
+    "slides-adaptive": (lambda: sliding("corotated", (floor(friction=0.3),)), 3, 1e-4),
     "sticks": (lambda: sliding("neo_hookean", (floor(friction=0.9),), (0.2, 0.0, -0.1)), 6, 1e-4),
     "slides-breathing": (lambda: breathing((floor(friction=0.3),), held=False), 6, 1e-4),
     "ridge": (lambda: sliding("corotated", (RIDGE,), (0.3, 0.1, -0.3)), 6, 1e-4),
@@ -106,7 +110,9 @@ def test_gradients_are_those_of_differences(case, rng):
     Of the slope, or of a thousandth of the steepest one, where a direction happens to be across the gradient.
     """
     scene, intervals, tolerance = CASES[case]
-    sim = simulation(scene(), elements=ELEMENTS.get(case, "tetrahedra"))
+    how = case.rpartition("-")[2]
+    how = how if how in ("direct", "adaptive") else "iterative"
+    sim = simulation(scene(), elements=ELEMENTS.get(case, "tetrahedra"), linear_solver=how)
     inputs = stirred(sim, rng, intervals)
     by_x, by_v = weights(sim, rng)
 

@@ -52,6 +52,7 @@ from warpbots.solvers.scene_support import refuse_copies, refuse_flow, refuse_ma
 __all__ = ["build"]
 
 _SAMPLES = 64  # along the longest edge of obstacles without a closed form
+_NUMBERS = 2**31  # that indices can tell apart
 _PIECE = 2.0  # length of pieces of sharp edges of obstacles [mean edges]
 
 
@@ -62,6 +63,7 @@ def build(
     slots: int,
     collisions: bool,
     splitting: bool,
+    linear_solver: str,
     worlds: int,
     device: wp.Device,
 ) -> ProjectiveModel:
@@ -72,6 +74,7 @@ def build(
     """
     _refuse_what_is_unknown(scene)
     _refuse_linear(scene, solid)
+    _refuse_direct(scene, linear_solver)
     mesh = assemble(scene, cell_size, solid)
     refuse_copies("ProjectiveDynamics", worlds, 1e3 * len(mesh) + _memory(solid) * len(mesh.solids))
     normals = normals_of(scene, mesh.regions)
@@ -108,6 +111,8 @@ def build(
     if collisions:
         across[[is_angular(part) for _, part in hard]] = 0.0  # their edges leave nothing to surface samples
     topology = _topology(mesh, surfaces, edges, across, fixed, guided, collisions, skeleton, worlds, device)
+    if linear_solver != "iterative":
+        _refuse_factors(topology, linear_solver)
     return ProjectiveModel(
         scene=scene,
         worlds=worlds,
@@ -153,7 +158,7 @@ def build(
         extra=wp.array(extra_rest_friction(scene.obstacles).astype(real_numpy), dtype=real, device=device),
         skeleton=skeleton,
         topology=topology,
-        matrices=GlobalMatrices(topology, skeleton, splitting, slots),
+        matrices=GlobalMatrices(topology, skeleton, splitting, slots, linear_solver),
         workspace=Workspace(
             topology, skeleton, motors_of(scene), len(signals_of(scene.actuators)) if oscillations else 0
         ),
@@ -327,6 +332,31 @@ def _refuse_linear(scene: Scene, solid: ReferenceElement) -> None:
                 f"{type(actuator).__name__} {actuator.name!r}: it acts on linear tetrahedra, and solids are of "
                 f"{solid.title}; use ProjectiveDynamics(elements='tetrahedra'), or a Muscle, Pressure or Expansion"
             )
+
+
+def _refuse_direct(scene: Scene, linear_solver: str) -> None:
+    """Raise if systems of the scene are not symmetric, and are to be solved by a symmetric factor."""
+    if linear_solver == "iterative":
+        return
+    bones = [body.name for body in scene.rigid]
+    if bones or scene.fluid is not None:
+        what = f"the bones {', '.join(map(repr, bones))} make" if bones else "the fluid makes"
+        raise SceneError(
+            f"ProjectiveDynamics: {what} the systems of adjoints unsymmetric, and "
+            f"linear_solver={linear_solver!r} factors symmetric ones; use linear_solver='iterative'"
+        )
+
+
+def _refuse_factors(topology: Topology, linear_solver: str) -> None:
+    """Raise if there is no room for the factors of second derivatives of all worlds."""
+    elimination, worlds = topology.elimination, topology.sizes.worlds
+    refuse_copies("ProjectiveDynamics", worlds, elimination.memory)
+    if elimination.numbers * worlds >= _NUMBERS:
+        raise SceneError(
+            f"ProjectiveDynamics: linear_solver={linear_solver!r} keeps {elimination.numbers} vectors in each of "
+            f"{worlds} worlds, and there is room for {_NUMBERS} in all; use fewer worlds, larger cells, or "
+            f"linear_solver='iterative'"
+        )
 
 
 def _refuse_what_is_unknown(scene: Scene) -> None:

@@ -61,12 +61,14 @@ class GlobalMatrices:
         skeleton: The bones, or None.
         splitting: Whether a diagonal replaces the stiffness of the elements.
         slots: Changes that the acceleration remembers.
+        linear_solver: How the symmetric systems of Newton steps and adjoints are solved, see `ProjectiveDynamics`.
     """
 
     topology: Topology
     skeleton: ArticulatedModel | None
     splitting: bool
     slots: int
+    linear_solver: str
 
     @functools.cached_property
     def _of(self) -> dict[float, GlobalMatrix]:

@@ -21,6 +21,10 @@ __all__ = ["implicit_step"]
 
 _NEWTON_STEPS = 10
 """Newton steps that an iteration may take."""
+_NEAR = 1e-3
+"""Correction at which they begin [mean edges]."""
+_NEAR_WITH_FACTOR = 0.1
+"""The same for solids where they may be factored; sheets are too often near a saddle, to which early ones lead."""
 _FORCING = 1e-4
 """Residual that is left of them, relative to the one before."""
 
@@ -80,6 +84,8 @@ def implicit_step(
 
     second = SecondDerivative(model, global_step, start)
     newton_steps = _NEWTON_STEPS if second.symmetric else 0
+    needed = 0 if second.iterative else 1  # corrections of stiff cells say nothing of the error in soft ones
+    near = _NEAR if second.iterative or len(model.matter.triangles) else _NEAR_WITH_FACTOR
 
     def iterate() -> None:
         active = progress.active
@@ -93,7 +99,7 @@ def implicit_step(
         move(active)
         contact.solve_forces(active, z, f)
         contact.follow(f, move)
-        accelerate(it, tolerance, model.matter.edge, limit, newton_steps)
+        accelerate(it, tolerance, model.matter.edge, limit, newton_steps, needed, near)
         contact.detection.ask(z)
 
     def newton() -> None:

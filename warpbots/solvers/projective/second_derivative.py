@@ -1,12 +1,15 @@
 """The second derivative H of Phi, which a step minimises, at a point: its products and its inverse."""
 
+from collections.abc import Callable
+
 import warp as wp
 
-from warpbots.numerics import NODE, launch
+from warpbots.numerics import NODE, if_then, launch
 from warpbots.numerics.simd import fetch
 from warpbots.solvers.projective.elements import nodes
 from warpbots.solvers.projective.elements.element import Point
 from warpbots.solvers.projective.global_step import GlobalStep
+from warpbots.solvers.projective.iterate import coupled_cholesky
 from warpbots.solvers.projective.iterate.minres import minres
 from warpbots.solvers.projective.model import ProjectiveModel
 
@@ -25,6 +28,7 @@ class SecondDerivative:
             point: Where it is taken.
         """
         self._model, self._global_step, self._point = model, global_step, point
+        self._factor = None if self.iterative else model.workspace.coupled
 
     def evaluate(self) -> None:
         """Evaluate its blocks, which `residual` reads."""
@@ -57,6 +61,11 @@ class SecondDerivative:
         """Whether `solve` may be used."""
         return self._model.skeleton is None and self._model.scene.fluid is None
 
+    @property
+    def iterative(self) -> bool:
+        """Whether `solve` never factors it."""
+        return self._model.matrices.linear_solver == "iterative"
+
     def solve(
         self, where: wp.array, g: wp.array, a: wp.array, tolerance: float, limit: int, evaluated: bool = False
     ) -> None:
@@ -66,13 +75,62 @@ class SecondDerivative:
             where: 1 for a world to solve in, shape (worlds,).
             g: Right-hand side, shape (worlds * stride,).
             a: The solution at nodes, shape (worlds * stride,).
-            tolerance: Norm of the residual in A^-1, relative to that of g, at which a world has converged.
+            tolerance: Norm of the residual, relative to that of g, at which a world has converged; in A^-1, or in H^-1
+                where H is factored.
             limit: Number of iterations after which a world has failed.
             evaluated: Whether `evaluate` has been called; otherwise it is, if there is such a world.
         """
+        how = self._model.matrices.linear_solver
         krylov, listed = self._model.workspace.krylov, self._model.workspace.contact.contacts.listed
         prepare = (lambda: None) if evaluated else self.evaluate
-        minres(krylov, where, listed, g, a, prepare, self.residual, self.precondition, tolerance, limit)
+
+        def iterate(limit: int) -> None:
+            minres(krylov, where, listed, g, a, prepare, self.residual, self.precondition, tolerance, limit)
+
+        def factor(where: wp.array, prepare: Callable[[], None]) -> None:
+            def prepare_factor() -> None:
+                prepare()
+                self._factorise()
+
+            solve = self._precondition_coupled
+            minres(krylov, where, listed, g, a, prepare_factor, self.residual, solve, tolerance, limit)
+
+        if how == "iterative":
+            iterate(limit)
+        elif how == "direct":
+            factor(where, prepare)
+        else:
+            iterate(min(self._factor.patience, limit))
+            self._rest(where, lambda rest: factor(rest, lambda: None))
+
+    def _rest(self, where: wp.array, solve: Callable[[wp.array], None]) -> None:
+        """Call `solve` with those worlds of `where` that minimal residuals have not solved, if there are any."""
+        factor, krylov, each, device = (
+            self._factor,
+            self._model.workspace.krylov,
+            self._model.worlds,
+            self._model.device,
+        )
+        launch(coupled_cholesky.leave_kernel, each, [krylov.arrays, where], [factor], device)
+
+        def solve_rest() -> None:
+            solve(factor.unsolved)
+            launch(coupled_cholesky.join_kernel, each, [], [krylov.arrays, factor], device)
+
+        if_then(factor.any, solve_rest)
+
+    def _factorise(self) -> None:
+        """Factor H where it is to be solved with."""
+        model = self._model
+        active, column = model.workspace.krylov.arrays.active, model.workspace.column
+        coupled_cholesky.factorise(self._factor, model.nodes.mass, self._point.h, column, active, model.device)
+
+    def _precondition_coupled(self, active: wp.array, r: wp.array, out: wp.array) -> None:
+        """Write H^-1 r, or A^-1 r where H is not positive definite."""
+        factor, device = self._factor, self._model.device
+        launch(coupled_cholesky.part_kernel, self._model.worlds, [active], [factor], device)
+        self.precondition(factor.others, r, out)
+        coupled_cholesky.solve(factor, active, r, out, device)
 
 
 @wp.kernel(enable_backward=False)

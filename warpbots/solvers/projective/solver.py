@@ -33,6 +33,7 @@ _SHORT = 0.01
 """Length of steps below which an error in displacements is worth more, because it is one of velocities [s]."""
 _MOST_HALVINGS = 10
 """The adjoint has room for as many steps as that makes."""
+_LINEAR_SOLVERS = "iterative", "direct", "adaptive"
 _ELEMENTS = {"tetrahedra": TETRAHEDRON, "quadratic_tetrahedra": QUADRATIC_TETRAHEDRON, "hexahedra": HEXAHEDRON}
 """Elements of solids by their names."""
 
@@ -104,6 +105,16 @@ class ProjectiveDynamics:
             more so for a Poisson's ratio near 1/2. ``"quadratic_tetrahedra"`` have ten nodes, those of the same mesh
             and the middles of its edges, and bend without locking. ``"hexahedra"``, trilinear and of eight nodes, fill
             a `Box` (also `Posed`) with one for each cell. `Fibre` and `PneumaticCell` act on linear tetrahedra only.
+        linear_solver: How Newton steps and adjoints of worlds without contact solve with the second derivative, on
+            which the number of global steps does not depend. ``"iterative"`` is minimal residuals, preconditioned by
+            the matrix of the global step, which couples nodes and not their components: some dozens of iterations for
+            uniform matter, and hundreds where moduli of neighbouring cells spread over decades (topology optimisation)
+            or Poisson's ratio is near 1/2. ``"direct"`` factors the second derivative itself, anew for each system, and
+            takes an iteration or two. ``"adaptive"`` begins with the first and changes to the second when it has cost
+            as much as a factor does. Both take Newton steps earlier, so that bending takes a few global steps instead
+            of some dozens. A factor takes 48 bytes (96 in double precision) for each entry of every world:
+            0.6 MB for 425 nodes of hexahedra, 11 MB for 2,673. Where the second derivative is not positive definite,
+            as in buckling, all are iterative; bones and a fluid, whose systems are not symmetric, have no other.
 
     Raises:
         ValueError: A value is outside its range.
@@ -119,6 +130,7 @@ class ProjectiveDynamics:
     collisions: bool = True
     splitting: bool = False
     elements: str = "tetrahedra"
+    linear_solver: str = "iterative"
 
     def __post_init__(self):
         conform(self)
@@ -127,6 +139,9 @@ class ProjectiveDynamics:
         if self.elements not in _ELEMENTS:
             known = ", ".join(map(repr, _ELEMENTS))
             raise ValueError(f"ProjectiveDynamics: elements must be one of {known}, got {self.elements!r}")
+        if self.linear_solver not in _LINEAR_SOLVERS:
+            known = ", ".join(map(repr, _LINEAR_SOLVERS))
+            raise ValueError(f"ProjectiveDynamics: linear_solver must be one of {known}, got {self.linear_solver!r}")
         tolerance = _TOLERANCE[precision] if self.tolerance is None else self.tolerance
         if not tolerance >= _ROUNDING[precision]:
             raise ValueError(
@@ -173,7 +188,8 @@ class ProjectiveDynamics:
         refuse_worlds("ProjectiveDynamics", worlds)
         size = given(self.cell_size, "ProjectiveDynamics", "cell_size")
         solid = _ELEMENTS[self.elements]
-        return build(scene, size, solid, self.memory, self.collisions, self.splitting, worlds, wp.get_device(device))
+        how = self.collisions, self.splitting, self.linear_solver
+        return build(scene, size, solid, self.memory, *how, worlds, wp.get_device(device))
 
     def state(self, model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveState[wp.array]:
         """Fresh arrays: every node at its rest position with the initial velocity of its body, at time 0."""

@@ -14,6 +14,7 @@ from warpbots.solvers.projective.contact.surface_samples import SurfaceSamples
 from warpbots.solvers.projective.contact.surface_search import Surface
 from warpbots.solvers.projective.elements.element import Kind, Place, pairs
 from warpbots.solvers.projective.elements.kinds import KINDS
+from warpbots.solvers.projective.iterate.elimination import Elimination, elimination_of
 from warpbots.solvers.projective.mesh import Mesh
 
 __all__ = ["Sizes", "Topology", "constant_array"]
@@ -194,6 +195,11 @@ class Topology:
         pattern = coo_matrix((ones, self.node_pairs), shape=shape).tocsr()
         pattern.data = np.arange(1.0, pattern.nnz + 1.0)
         return pattern
+
+    @functools.cached_property
+    def elimination(self) -> Elimination:
+        """The order in which nodes that move are eliminated from a second derivative."""
+        return elimination_of(self.pattern, self.fixed)
 
     @property
     def pairs(self) -> int:

@@ -15,6 +15,7 @@ from warpbots.solvers.projective.contact_workspace import ContactWorkspace
 from warpbots.solvers.projective.elements.element import Kind
 from warpbots.solvers.projective.elements.gas_stiffness import GasArrays
 from warpbots.solvers.projective.elements.nodes import NodeArrays
+from warpbots.solvers.projective.iterate.coupled_cholesky import CoupledArrays, coupled_arrays
 from warpbots.solvers.projective.iterate.minres import Krylov, krylov
 from warpbots.solvers.projective.step_clock import StepClock, step_clock
 from warpbots.solvers.projective.topology import Topology, constant_array
@@ -228,6 +229,12 @@ class Workspace:
         """The iteration that solves the adjoint without contact."""
         sizes = self.topology.sizes
         return krylov(sizes.worlds, sizes.nodes, sizes.stride, self.topology.device)
+
+    @functools.cached_property
+    def coupled(self) -> CoupledArrays:
+        """A factor of the second derivative."""
+        topology = self.topology
+        return coupled_arrays(topology.elimination, topology.guided, topology.sizes.worlds, topology.device)
 
     @functools.cached_property
     def scaling(self) -> wp.array:

@@ -39,7 +39,15 @@ def begin(it: Iteration, where: wp.array) -> None:
     launch(begin_kernel, it.worlds, [it.count, where], [it.progress], it.device)
 
 
-def accelerate(it: Iteration, tolerance: float, length: float | None, limit: int, newton_steps: int = 0) -> None:
+def accelerate(
+    it: Iteration,
+    tolerance: float,
+    length: float | None,
+    limit: int,
+    newton_steps: int = 0,
+    needed: int = 0,
+    near: float = 0.0,
+) -> None:
     """Replace ``history.z`` by the next point, given its correction ``history.f``.
 
     Args:
@@ -48,8 +56,10 @@ def accelerate(it: Iteration, tolerance: float, length: float | None, limit: int
         length: Unit of the tolerance [m]; None for the largest entry of the point itself.
         limit: Number of iterations after which a world has failed.
         newton_steps: Number of Newton steps for which a world may wait, see `newton`.
+        needed: Number of them without which none converges.
+        near: Correction at which a world waits for one [length].
     """
-    judge(it, tolerance, length, limit, newton_steps)
+    judge(it, tolerance, length, limit, newton_steps, needed, near)
     launch(change_kernel, (it.worlds, it.count), [it.progress], [it.history], it.device)
     mix(it)
 

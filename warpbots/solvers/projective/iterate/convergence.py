@@ -35,13 +35,14 @@ _GROWTH = wp.constant(wp.float64(10.0))  # of a correction relative to the last 
 _BETTER = wp.constant(wp.float64(0.9))  # of the smallest norm, below which a point is progress
 _PATIENCE = wp.constant(20)  # points without progress after which the changes are discarded
 _LEAST = wp.constant(wp.float64(1e-6))  # share of a plain step below which the iteration has failed
-_NEAR = wp.constant(wp.float64(1e-3))  # correction at which a world waits for a Newton step [lengths]
 _SPAN = wp.constant(NORMS - 1)  # points over which the rate of convergence is measured
 _SLOWEST = wp.constant(wp.float64(0.02))  # least 1 - q: rounding hides slower convergence
 _EPS = wp.constant(wp.float64(np.finfo(real_numpy).eps))
 
 
-def judge(it: Iteration, tolerance: float, length: float | None, limit: int, newton_steps: int) -> None:
+def judge(
+    it: Iteration, tolerance: float, length: float | None, limit: int, newton_steps: int, needed: int, near: float
+) -> None:
     """Accept the point in ``history.z`` with its correction ``history.f``, or reject it, and stop where it is enough.
 
     Args:
@@ -50,10 +51,21 @@ def judge(it: Iteration, tolerance: float, length: float | None, limit: int, new
         length: Unit of the tolerance [m]; None for the largest entry of the point itself.
         limit: Number of iterations after which a world has failed.
         newton_steps: Number of Newton steps for which a world may wait.
+        needed: Number of them without which none converges.
+        near: Correction at which a world waits for one [length].
     """
     worlds, chunks, slots, p = it.worlds, it.chunks, it.slots, it.progress
     launch_lanes(measure_kernel, (worlds, chunks), LANES, [it.count, it.history], [p], it.device)
-    inputs = [chunks, slots, wp.float64(tolerance), wp.float64(length or 0.0), limit, newton_steps]
+    inputs = [
+        chunks,
+        slots,
+        wp.float64(tolerance),
+        wp.float64(length or 0.0),
+        limit,
+        newton_steps,
+        needed,
+        wp.float64(near),
+    ]
     launch(judge_kernel, worlds, inputs, [p], it.device)
 
 
@@ -155,6 +167,8 @@ def judge_kernel(
     length: wp.float64,
     limit: int,
     newton_steps: int,
+    needed: int,
+    near: wp.float64,
     # out
     progress_out: Progress,
 ):
@@ -173,7 +187,7 @@ def judge_kernel(
     progress_out.iterations[w] = iterations
     if iterations == 1:
         progress_out.norm[w] = norm
-        progress_out.near[w] = _NEAR * length
+        progress_out.near[w] = near * length
     share = progress_out.share[w]
     taken = TAKEN
     known = progress_out.known[w]
@@ -214,7 +228,7 @@ def judge_kernel(
             progress_out.slot[w] = (progress_out.slot[w] + 1) % slots
             progress_out.known[w] = wp.min(progress_out.known[w] + 1, slots)
         progress_out.fresh[w] = 0
-        if size <= enough:
+        if size <= enough and progress_out.newton_steps[w] >= needed:
             progress_out.converged[w] = 1
             progress_out.active[w] = 0
             taken = CONVERGED

@@ -21,7 +21,7 @@ from warpbots.numerics import NODE, if_then, launch, launch_lanes, real, while_l
 from warpbots.numerics.simd import dot, fetch, multiply_add, scale
 from warpbots.solvers.projective.iterate.anderson_arrays import LANES, Progress, chunks_of
 
-__all__ = ["Krylov", "hand_over", "krylov", "minres"]
+__all__ = ["Krylov", "KrylovArrays", "hand_over", "krylov", "minres"]
 
 _ZERO, _ONE = wp.constant(wp.float64(0.0)), wp.constant(wp.float64(1.0))
 
