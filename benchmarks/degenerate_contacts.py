@@ -129,7 +129,8 @@ def scene(kind: str, support: str) -> wb.Scene:
 def piercings(x: np.ndarray, faces: np.ndarray) -> np.ndarray:
     """Depths of the pairs of an edge and a face without a common vertex that intersect, by signed volumes [m].
 
-    That is the distance of the nearer end of the edge from the plane of the face.
+    That is the least translation that parts them: until an end of the edge is in the plane of the face, or until the
+    edge is beside an edge of the face.
 
     Args:
         x: Vertices [m], shape (vertices, 3).
@@ -145,11 +146,15 @@ def piercings(x: np.ndarray, faces: np.ndarray) -> np.ndarray:
     def volume(o: np.ndarray, *corners: np.ndarray) -> np.ndarray:
         return np.linalg.det(np.stack(corners, axis=1) - o[:, None])
 
-    around = np.stack([volume(p, q, a, b) > 0.0, volume(p, q, b, c) > 0.0, volume(p, q, c, a) > 0.0])
-    same = around.all(axis=0) | ~around.any(axis=0)
+    sides = (a, b), (b, c), (c, a)
+    around = np.stack([volume(p, q, *side) for side in sides])
+    same = (around > 0.0).all(axis=0) | (around <= 0.0).all(axis=0)
     area = np.linalg.norm(np.cross(b - a, c - a), axis=1)
     heights = np.stack([volume(a, b, c, p), volume(a, b, c, q)]) / area  # of the ends above the plane of the face
-    return np.abs(heights).min(axis=0)[same & (heights.min(axis=0) < 0.0) & (heights.max(axis=0) > 0.0)]
+    spans = np.stack([np.linalg.norm(np.cross(q - p, v - u), axis=1) for u, v in sides])
+    beside = np.abs(around) / np.maximum(spans, 1e-12)
+    depth = np.minimum(np.abs(heights).min(axis=0), beside.min(axis=0))
+    return depth[same & (heights.min(axis=0) < 0.0) & (heights.max(axis=0) > 0.0)]
 
 
 def run(kind: str, support: str, dt: float) -> tuple[str, float, float, str]:
