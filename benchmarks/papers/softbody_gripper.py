@@ -46,7 +46,7 @@ NEAR = 0.01
 LONGEST = 0.5
 """Largest change of an unknown in a step of the gradient method."""
 SUBSTEPS = 2
-"""Time steps in a control interval, at first."""
+"""Time steps in a control interval."""
 TRIALS = (
     ("ball", 1.0, 0.8), ("ball", 2.0, 0.8), ("ball", 4.0, 0.8), ("ball", 1.0, 0.4), ("ball", 1.0, 0.0),
     ("cube", 1.0, 0.8), ("cube", 4.0, 0.8), ("rod", 1.0, 0.8),
@@ -68,14 +68,10 @@ class Grip:
         self, load: str = "ball", mass: float = 1.0, friction: float = 0.8,
         tolerance: float | None = None, steps: int = STEPS,
     ):  # fmt: skip
-        self._scene, self._solver = gripper_scene(load, mass, friction), wb.ProjectiveDynamics(tolerance=tolerance)
+        scene, solver = gripper_scene(load, mass, friction), wb.ProjectiveDynamics(tolerance=tolerance)
+        self.sim = wb.Simulation(scene, solver, STEP, SUBSTEPS, checkpoints=wb.Checkpoints.all())
         self.steps = steps
-        self.build(SUBSTEPS)
         self.start(0)
-
-    def build(self, substeps: int) -> None:
-        """Simulate with so many time steps in a control interval from now on."""
-        self.sim = wb.Simulation(self._scene, self._solver, STEP, substeps, checkpoints=wb.Checkpoints.all())
 
     def start(self, seed: int) -> None:
         """Arms filled to 0.4 to 0.7 each, and a drone that drifts by a few centimetres; the same in all steps."""
@@ -107,28 +103,29 @@ class Grip:
 def by_gradient(grip: Grip, seed: int, episodes: int) -> None:
     """Polyak's steps (1969) towards a loss of zero, until it is below `NEAR`; no entry is longer than `LONGEST`.
 
-    An episode whose gradient is refused, because a contact is held at a plane whose rotation has none, counts; from the
-    next one on time steps have half the length, which avoids such contacts.
+    An episode with a time step that is not found, or without a gradient, counts; the next one takes half of the step.
     """
+    start, move = grip.raw.detach().clone(), torch.zeros_like(grip.raw)
     for episode in range(episodes):
-        loss = grip.loss()
-        if episode == episodes - 1 or grip.losses[-1] < NEAR:
-            return
-        step = _polyak(loss, grip.raw)
-        if step is None:
-            grip.build(2 * grip.sim.substeps)
-            print(f"    seed {seed}, episode {episode + 1}: its gradient is refused", flush=True)
+        tried = len(grip.losses)
+        try:
+            loss = grip.loss()
+            if episode == episodes - 1 or grip.losses[-1] < NEAR:
+                return
+            step = _polyak(loss, grip.raw)
+        except (wb.SimulationError, FloatingPointError) as fault:
+            grip.losses[tried:] = grip.losses[tried:] or [np.inf]
+            move = 0.5 * move
+            print(f"    seed {seed}, episode {episode + 1}: {str(fault)[:100]}", flush=True)
         else:
-            with torch.no_grad():
-                grip.raw -= step * min(1.0, LONGEST / float(step.abs().max()))
+            start, move = grip.raw.detach().clone(), -step * min(1.0, LONGEST / float(step.abs().max()))
+        with torch.no_grad():
+            grip.raw.copy_(start + move)
 
 
-def _polyak(loss: torch.Tensor, raw: torch.Tensor) -> torch.Tensor | None:
-    """The step along the gradient that brings a linear loss to zero; None if the gradient is refused."""
-    try:
-        (slope,) = torch.autograd.grad(loss, raw)
-    except FloatingPointError:
-        return None
+def _polyak(loss: torch.Tensor, raw: torch.Tensor) -> torch.Tensor:
+    """The step along the gradient that brings a linear loss to zero."""
+    (slope,) = torch.autograd.grad(loss, raw)
     if not slope.any():
         raise RuntimeError("nothing touches the load, so that the loss has no gradient")
     return loss.detach() / slope.square().sum() * slope
@@ -147,7 +144,6 @@ METHODS = {"gradient": by_gradient, "CMA-ES": by_evolution}
 
 def learn(grip: Grip, method: str, seed: int, episodes: int) -> dict:
     """The result of a method from the start of a seed."""
-    grip.build(SUBSTEPS)
     grip.start(seed)
     begun = time.process_time()
     METHODS[method](grip, seed, episodes)
@@ -155,7 +151,7 @@ def learn(grip: Grip, method: str, seed: int, episodes: int) -> dict:
     reached = np.flatnonzero(np.array(curve) < NEAR)
     found = {
         "method": method, "seed": seed, "curve": curve, "seconds": time.process_time() - begun,
-        "reached": int(reached[0]) + 1 if len(reached) else None, "substeps": grip.sim.substeps,
+        "reached": int(reached[0]) + 1 if len(reached) else None,
         "raw": grip.raw.tolist(),
     }  # fmt: skip
     print(
