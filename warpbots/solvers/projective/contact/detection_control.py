@@ -7,8 +7,8 @@ from warpbots.solvers.projective.contact.pair_arrays import EDGES, FACE, NONE, P
 from warpbots.solvers.projective.contact.pair_geometry import pair_geometry
 from warpbots.solvers.projective.contact.pairs import ends_of
 from warpbots.solvers.projective.elements.element import at
-from warpbots.solvers.projective.iterate.anderson import restart
-from warpbots.solvers.projective.iterate.anderson_arrays import Progress
+from warpbots.solvers.projective.iterate.anderson import restart, turn
+from warpbots.solvers.projective.iterate.anderson_arrays import TAKEN, Progress
 
 __all__ = [
     "ask_kernel",
@@ -22,6 +22,10 @@ __all__ = [
 _vec = vector(3)
 _SEARCHES = wp.constant(60)  # searches for contacts in one step
 _UPDATES = wp.constant(30)  # searches after which planes stay as they are
+import os
+_EARLY = wp.constant(int(os.environ.get("EARLY", 8)))  # searches before a step has converged for the present contacts
+_PART = wp.constant(wp.float64(float(os.environ.get("PART", 0.1))))  # of the first correction with them that is left then
+_KEEP = wp.constant(int(os.environ.get("KEEP", 1)))
 
 
 @wp.kernel(enable_backward=False)
@@ -33,6 +37,7 @@ def begin_pairs_kernel(
     check_out: wp.array[int],
     any_out: wp.array[int],
     searches_out: wp.array[int],
+    early_out: wp.array[int],
     added_out: wp.array[int],
     near_out: wp.array[int],
     intersection_out: wp.array[wp.int64],
@@ -47,6 +52,7 @@ def begin_pairs_kernel(
         return
     pairs_out.count[w] = 0
     searches_out[w] = 0
+    early_out[w] = 0
     added_out[w] = 0
     near_out[w] = 0
     intersection_out[w] = wp.int64(0)
@@ -65,6 +71,7 @@ def resolve_kernel(
     check_out: wp.array[int],
     any_out: wp.array[int],
     searches_out: wp.array[int],
+    early_out: wp.array[int],
     intersection_out: wp.array[wp.int64],
     lost_out: wp.array[int],
     progress_out: Progress,
@@ -97,6 +104,15 @@ def resolve_kernel(
         else:
             progress_out.active[w] = 0
             wp.atomic_sub(progress_out.any, 0, 1)
+    elif searches_out[w] > 0:
+        intersection_out[w] = wp.int64(0)
+        early_out[w] = wp.where(added[w] > 0, early_out[w] + 1, _EARLY)
+        if added[w] > 0:
+            if _KEEP == 1:
+                turn(progress_out, w)
+            else:
+                restart(progress_out, w)
+        return
     searches_out[w] = searches_out[w] + 1
 
 
@@ -152,6 +168,7 @@ def ask_kernel(
     # work
     was: wp.array[int],
     near: wp.array[int],
+    early: wp.array[int],
     # out
     check_out: wp.array[int],
     any_out: wp.array[int],
@@ -166,6 +183,10 @@ def ask_kernel(
         check_out[w] = 1
         any_out[0] = 1
         wp.atomic_add(progress_out.any, 0, 1)
+    elif was[w] == 1 and progress_out.taken[w] == TAKEN and near[w] > 0 and early[w] < _EARLY:
+        if progress_out.norm[w] <= _PART * progress_out.begun[w]:
+            check_out[w] = 1
+            any_out[0] = 1
 
 
 @wp.kernel(enable_backward=False)
@@ -177,7 +198,6 @@ def update_planes_kernel(
     # work
     check: wp.array[int],
     searches: wp.array[int],
-    progress: Progress,
     # out
     pairs_out: PairArrays,
     added_out: wp.array[int],
@@ -189,7 +209,7 @@ def update_planes_kernel(
     it again.
     """
     w, p = wp.tid()
-    if check[w] == 0 or progress.converged[w] == 0 or searches[w] > _UPDATES or p >= pairs_out.count[w]:
+    if check[w] == 0 or searches[w] > _UPDATES or p >= pairs_out.count[w]:
         return
     m = w * pairs_out.capacity + p
     kind = pairs_out.kind[m]
