@@ -104,5 +104,5 @@ class Detection:
             inputs = [struct, search.was, progress, u, search.path]
             self._launch(detection_control.stray_kernel, struct.vertex.size, inputs, [search.near])
             outputs = [search.check, search.any, search.added, progress]
-            inputs = [search.was, search.near, search.early]
+            inputs = [struct, search.was, search.near, search.early]
             launch(detection_control.ask_kernel, self._worlds, inputs, outputs, self._device)

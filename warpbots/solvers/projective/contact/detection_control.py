@@ -7,7 +7,7 @@ from warpbots.solvers.projective.contact.pair_arrays import EDGES, FACE, NONE, P
 from warpbots.solvers.projective.contact.pair_geometry import pair_geometry
 from warpbots.solvers.projective.contact.pairs import ends_of
 from warpbots.solvers.projective.elements.element import at
-from warpbots.solvers.projective.iterate.anderson import restart, turn
+from warpbots.solvers.projective.iterate.anderson import restart
 from warpbots.solvers.projective.iterate.anderson_arrays import TAKEN, Progress
 
 __all__ = [
@@ -22,10 +22,8 @@ __all__ = [
 _vec = vector(3)
 _SEARCHES = wp.constant(60)  # searches for contacts in one step
 _UPDATES = wp.constant(30)  # searches after which planes stay as they are
-import os
-_EARLY = wp.constant(int(os.environ.get("EARLY", 8)))  # searches before a step has converged for the present contacts
-_PART = wp.constant(wp.float64(float(os.environ.get("PART", 0.1))))  # of the first correction with them that is left then
-_KEEP = wp.constant(int(os.environ.get("KEEP", 1)))
+_EARLY = wp.constant(8)  # of them before a step has converged for the present contacts
+_PART = wp.constant(wp.float64(0.1))  # of the first correction with these contacts that is left then
 
 
 @wp.kernel(enable_backward=False)
@@ -80,6 +78,8 @@ def resolve_kernel(
 
     It also goes on where surfaces intersect and contacts can be held at new planes; if that has been tried, it has
     failed. In an iterate, only the entries `before` those of pairs and those of present pairs are used.
+
+    A search before it has converged adds contacts and updates planes early, until one finds nothing to change.
     """
     w = wp.tid()
     if check_out[w] == 0:
@@ -108,12 +108,9 @@ def resolve_kernel(
         intersection_out[w] = wp.int64(0)
         early_out[w] = wp.where(added[w] > 0, early_out[w] + 1, _EARLY)
         if added[w] > 0:
-            if _KEEP == 1:
-                turn(progress_out, w)
-            else:
-                restart(progress_out, w)
-        return
-    searches_out[w] = searches_out[w] + 1
+            restart(progress_out, w)
+    if ended == 1 or searches_out[w] == 0:
+        searches_out[w] = searches_out[w] + 1
 
 
 @wp.func
@@ -165,6 +162,8 @@ def stray_kernel(
 
 @wp.kernel(enable_backward=False)
 def ask_kernel(
+    # model
+    pairs: PairArrays,
     # work
     was: wp.array[int],
     near: wp.array[int],
@@ -175,7 +174,11 @@ def ask_kernel(
     added_out: wp.array[int],
     progress_out: Progress,
 ):
-    """A step that converged with the last iteration is searched for contacts, unless nothing can be near."""
+    """A step that converged with the last iteration is searched for contacts, unless nothing can be near.
+
+    One with contacts is also searched where its correction has become small beside that with which these began: the
+    end for contacts that are not the last ones is of no use.
+    """
     w = wp.tid()
     added_out[w] = 0
     if ends(was, progress_out, w) and near[w] > 0:
@@ -183,7 +186,7 @@ def ask_kernel(
         check_out[w] = 1
         any_out[0] = 1
         wp.atomic_add(progress_out.any, 0, 1)
-    elif was[w] == 1 and progress_out.taken[w] == TAKEN and near[w] > 0 and early[w] < _EARLY:
+    elif was[w] == 1 and progress_out.taken[w] == TAKEN and pairs.count[w] > 0 and early[w] < _EARLY:
         if progress_out.norm[w] <= _PART * progress_out.begun[w]:
             check_out[w] = 1
             any_out[0] = 1
@@ -202,9 +205,9 @@ def update_planes_kernel(
     pairs_out: PairArrays,
     added_out: wp.array[int],
 ):
-    """Where a step has converged for given planes, update them, and count those that rotated too far.
+    """Where a step has come near its end for given planes, update them, and count those that rotated too far.
 
-    Planes are updated between solves and not in every iteration: those of a point far from the end would lead further
+    Planes are updated now and then and not in every iteration: those of a point far from the end would lead further
     away. A pair that is beside its plane is no contact any more; if it would then pass through itself, detection adds
     it again.
     """

@@ -26,7 +26,7 @@ from warpbots.solvers.projective.iterate.anderson_arrays import (
 )
 from warpbots.solvers.projective.iterate.convergence import clear_estimate, judge
 
-__all__ = ["accelerate", "begin", "mix", "restart", "turn"]
+__all__ = ["accelerate", "begin", "mix", "restart"]
 
 _ZERO = wp.constant(wp.float64(0.0))
 _DEPENDENT = wp.constant(wp.float64(1e-12))  # part of its square that a change needs orthogonal to later ones
@@ -66,14 +66,8 @@ def mix(it: Iteration) -> None:
 @wp.func
 def restart(progress: Progress, w: int):
     """Discard all changes: another problem is solved from here."""
-    progress.known[w] = 0
-    turn(progress, w)
-
-
-@wp.func
-def turn(progress: Progress, w: int):
-    """A similar problem is solved from here, in which corrections change with the point as they did."""
     progress.fresh[w] = 1
+    progress.known[w] = 0
     clear_estimate(progress, w)
 
 
@@ -120,7 +114,7 @@ def change_kernel(
         return
     count = history_out.weight.shape[0]
     k = w * count + i
-    if progress.known[w] > 0 and progress.points[w] > 1:
+    if progress.known[w] > 0:
         n = progress.slot[w] * history_out.z.shape[0] + k
         history_out.dz[n] = history_out.z[k] - history_out.last_z[k]
         history_out.df[n] = history_out.f[k] - history_out.last_f[k]

@@ -179,7 +179,7 @@ def judge_kernel(
     known = progress_out.known[w]
     newton = progress_out.newton[w]
     progress_out.newton[w] = 0
-    if not wp.isfinite(norm) or (known + newton > 0 and progress_out.fresh[w] == 0 and norm > _GROWTH * progress_out.norm[w]):
+    if not wp.isfinite(norm) or (known + newton > 0 and norm > _GROWTH * progress_out.norm[w]):
         taken = REJECTED
         if newton == 1:
             progress_out.near[w] = _TENTH * progress_out.correction[w]
