@@ -6,7 +6,7 @@ import functools
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import parallel, real, vector
+from warpbots.numerics import parallel, real
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, JointCoupling
 from warpbots.solvers.projective.contact.surface_search import Search, Tree
 from warpbots.solvers.projective.topology import Topology, constant_array

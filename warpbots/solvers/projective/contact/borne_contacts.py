@@ -64,7 +64,7 @@ def on_skin(q: vec3, n: vec3, c: scalar, condition: int, mu: scalar, extra: scal
 
 @wp.func
 def displaced(contacts: ContactArrays, coupling: JointCoupling, w: int, i: int, k: int):
-    """q of number i of the active contacts after the displacements of joints, in double precision: it is a small rest."""
+    """q of entry i of the list of active contacts after displacements of joints: the small rest of large ones."""
     total = vec3(contacts.gap[i])
     for j in range(coupling.freedom):
         m = w * coupling.freedom + j
@@ -210,7 +210,7 @@ def respond_all(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, z: wp.array[NODE], f: wp.array[NODE],
     w: int, count: int, adjoint: bool, lane: int, lanes: int,
 ):  # fmt: skip
-    """`respond` of all contacts; the deepest skin of those that are this thread's [m]."""
+    """`respond` of all contacts that move with bones alone."""
     first = w * topology.contacts
     for i in range(lane, count, lanes):
         c = contacts.order[first + i]
@@ -225,7 +225,7 @@ def respond_all(
 
 
 @wp.func
-def depth(
+def deepest(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, z: wp.array[NODE], f: wp.array[NODE],
     w: int, count: int,
 ):  # fmt: skip
@@ -246,7 +246,7 @@ def accept(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, f: wp.array[NODE], w: int, count: int,
     lane: int, lanes: int,
 ):  # fmt: skip
-    """Change forces and displacements of joints; the number of contacts, and the largest change [m]."""
+    """Change forces and displacements of joints; how many contacts there are, and their largest change [m]."""
     first = w * topology.contacts
     size = real(0.0)
     solved = int(0)
@@ -279,7 +279,7 @@ def solve_borne(
     for _step in range(_STEPS):
         respond_all(topology, contacts, coupling, z, f, w, count, False, lane, lanes)
         before = find_step(topology, contacts, coupling, w, count, lane, lanes)
-        if before <= _CLOSE * depth(topology, contacts, coupling, z, f, w, count):
+        if before <= _CLOSE * deepest(topology, contacts, coupling, z, f, w, count):
             return accept(topology, contacts, coupling, f, w, count, lane, lanes)
         part = scalar(1.0)
         take(coupling, w, part, lane, lanes)

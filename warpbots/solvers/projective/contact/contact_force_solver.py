@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 _vec = vector(3)
-_SWEEPS = wp.constant(300)
+_SWEEPS = wp.constant(100)
 _INNER = wp.constant(20)  # iterations for the force of a contact whose response depends on the direction
 _SETTLED = wp.constant(real(0.001))  # change relative to that of the first sweep below which sweeps end
 _NEARLY = wp.constant(real(0.01))  # the same for the adjoint, whose iteration accounts for the rest

@@ -202,17 +202,14 @@ def rotated(rotation: RotationArrays, contacts: ContactArrays, w: int, k: int):
 
 
 @wp.func
-def borne(topology: ContactTopology, contacts: ContactArrays, rotation: RotationArrays, k: int):
-    """Whether all nodes of a contact that move are bound to bones."""
-    with_bones = bool(True)
+def moves_with_bones(topology: ContactTopology, contacts: ContactArrays, k: int):
+    """Whether a contact moves with bones and nothing else."""
+    alone = bool(True)
     for p in range(4):
-        node = contacts.node[k][p]
-        i = place_of(topology, node)
+        i = place_of(topology, contacts.node[k][p])
         if i >= 0 and topology.row[i] >= 0:
-            with_bones = False
-        if rotation.count > 0 and body_of(rotation, node) >= 0:
-            with_bones = False
-    return with_bones
+            alone = False
+    return alone
 
 
 @wp.func
@@ -248,7 +245,7 @@ def own_kernel(
         if i >= 0 and (c >= topology.solids or contacts_out.shared[k] == 1):
             skin += topology.skin[i]
     contacts_out.skin[k] = skin
-    contacts_out.borne[k] = int(coupling.freedom > 0 and skin > real(0.0) and borne(topology, contacts_out, rotation, k))
+    contacts_out.borne[k] = int(skin > real(0.0) and moves_with_bones(topology, contacts_out, k))
     K = compliant(topology, contacts_out, compliance, k, k) / scaling[w] * wp.identity(n=3, dtype=real)
     for j in range(coupling.freedom):
         m = k * coupling.freedom + j

@@ -119,6 +119,12 @@ def ends(was: wp.array[int], progress: Progress, w: int):
     return was[w] == 1 and progress.active[w] == 0 and progress.converged[w] == 1
 
 
+@wp.func
+def is_near_its_end(progress: Progress, w: int):
+    """Whether the correction of a world is small beside the first one with its present contacts."""
+    return progress.taken[w] == TAKEN and progress.norm[w] <= _PART * progress.begun[w]
+
+
 @wp.kernel(enable_backward=False)
 def keep_path_kernel(
     # model
@@ -186,10 +192,9 @@ def ask_kernel(
         check_out[w] = 1
         any_out[0] = 1
         wp.atomic_add(progress_out.any, 0, 1)
-    elif was[w] == 1 and progress_out.taken[w] == TAKEN and pairs.count[w] > 0 and early[w] < _EARLY:
-        if progress_out.norm[w] <= _PART * progress_out.begun[w]:
-            check_out[w] = 1
-            any_out[0] = 1
+    elif was[w] == 1 and pairs.count[w] > 0 and early[w] < _EARLY and is_near_its_end(progress_out, w):
+        check_out[w] = 1
+        any_out[0] = 1
 
 
 @wp.kernel(enable_backward=False)
