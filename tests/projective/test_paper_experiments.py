@@ -79,7 +79,7 @@ def test_the_ball_bounces_off_the_cloth():
     assert (np.diff(energy) < 1e-6 * energy[0]).all()
     row = thrown.summary(found)
     assert row["penetration [mm]"] == 0.0
-    assert row["in contact"] > row["iterations"] > 0.0
+    assert 130.0 > row["in contact"] > row["iterations"] > 0.0  # 191 where contacts are searched at ends alone
 
 
 def test_measures_see_what_passes_through():

@@ -42,9 +42,9 @@ def stepped(sim: Simulation, position: torch.Tensor | None = None):
 @pytest.mark.parametrize(("gap", "velocity", "searches"), [(1.0, 0.0, 1), (0.4, 0.0, 1), (0.2, 0.0, 2), (1.0, 0.8, 2)])
 def test_one_search_is_enough_beyond_the_margin(gap, velocity, searches):
     """The margin is a quarter of an edge, at both ends of the way and along it."""
-    _, left, searches = stepped(two_cubes(gap, velocity))
+    _, left, found = stepped(two_cubes(gap, velocity))
     assert left > 0.0
-    assert searches == searches
+    assert found == searches
 
 
 def test_a_node_that_leaves_its_way_is_searched_again():

@@ -6,7 +6,7 @@ import functools
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import parallel, real, vector
+from warpbots.numerics import parallel, real
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, JointCoupling
 from warpbots.solvers.projective.contact.surface_search import Search, Tree
 from warpbots.solvers.projective.topology import Topology, constant_array
@@ -70,9 +70,11 @@ class ContactWorkspace:
         sizes = self.topology.sizes
         coupling = JointCoupling()
         coupling.freedom = sizes.freedom
-        for name in ("jacobian", "response"):
-            setattr(coupling, name, self._zeros(sizes.contacts * sizes.freedom, vector(3)))
-        coupling.displacement = self._zeros(sizes.freedom, real)
+        counts = {"matrix": sizes.freedom**2} | dict.fromkeys(("jacobian", "response"), sizes.contacts * sizes.freedom)
+        counts |= dict.fromkeys(("change", "push", "slope"), sizes.contacts if sizes.freedom else 0)
+        for name, variable in JointCoupling.vars.items():
+            if name != "freedom":
+                setattr(coupling, name, self._zeros(counts.get(name, sizes.freedom), variable.type.dtype))
         return coupling
 
     @functools.cached_property

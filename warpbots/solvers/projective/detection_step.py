@@ -34,7 +34,7 @@ class Detection:
         """No pair is a contact in the worlds in which `where` is 1, and all have to be searched."""
         if self._sizes.capacity:
             search, contacts = self._search, self._contact.contacts
-            outputs = [self._pairs, search.check, search.any, search.searches, search.added, search.near]
+            outputs = [self._pairs, search.check, search.any, search.searches, search.early, search.added, search.near]
             outputs += [search.intersection, search.lost]
             launch(detection_control.begin_pairs_kernel, self._worlds, [where], outputs, self._device)
             for corner in (contacts.head, contacts.tail):
@@ -54,7 +54,7 @@ class Detection:
 
     def _run(self, u: wp.array, tolerance: real) -> None:
         struct, search = self._pairs, self._search
-        inputs = [tolerance, self._x, u, search.check, search.searches, self._progress]
+        inputs = [tolerance, self._x, u, search.check, search.searches]
         outputs = [struct, search.added]
         self._launch(detection_control.update_planes_kernel, self._sizes.capacity, inputs, outputs)
         inputs = [struct, search.check, search.searches, u]
@@ -91,7 +91,8 @@ class Detection:
         inputs = [struct, self._x, u, self._zero, self._contact.trees[0].bvh.id, search.added, progress, search.check]
         self._launch(crossed_edges.find_intersections_kernel, struct.edge.size, inputs, [search.intersection])
         inputs = [self._sizes.capacity, self._topology.first + first, struct, search.added]
-        outputs = [search.check, search.any, search.searches, search.intersection, search.lost, progress]
+        outputs = [search.check, search.any, search.searches, search.early]
+        outputs += [search.intersection, search.lost, progress]
         launch(detection_control.resolve_kernel, self._worlds, inputs, outputs, self._device)
         inputs = [self._topology, struct, first, progress.active, self._x, u, self._zero]
         self._launch(pairs.evaluate_pairs_kernel, self._sizes.capacity, inputs, [self._contact.contacts])
@@ -103,5 +104,5 @@ class Detection:
             inputs = [struct, search.was, progress, u, search.path]
             self._launch(detection_control.stray_kernel, struct.vertex.size, inputs, [search.near])
             outputs = [search.check, search.any, search.added, progress]
-            inputs = [search.was, search.near]
+            inputs = [struct, search.was, search.near, search.early]
             launch(detection_control.ask_kernel, self._worlds, inputs, outputs, self._device)

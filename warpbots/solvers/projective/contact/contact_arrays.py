@@ -53,6 +53,7 @@ class ContactArrays:
     any: Number of such worlds, shape (1,).
     listed: 1 for an active contact.
     closed: 1 for a contact with a solid that was closed when the step began.
+    borne: 1 for an active contact that moves with bones alone.
     shared: 1 for a contact with a solid that may share its force with others: at a bone, or in a corner.
     node: Nodes of a contact, -1 for none.
     weight: Their weights a_k [1].
@@ -84,6 +85,7 @@ class ContactArrays:
     any: wp.array[int]
     listed: wp.array[int]
     closed: wp.array[int]
+    borne: wp.array[int]
     shared: wp.array[int]
     node: wp.array[wp.vec4i]
     weight: wp.array[_vec4]
@@ -119,9 +121,25 @@ class JointCoupling:
     jacobian: Displacement of a contact per displacement of each joint [m, m/rad], shape (worlds * contacts * freedom,).
     response: Displacement of each joint per force of a contact [m/N, rad/N], shape (worlds * contacts * freedom,).
     displacement: Displacement of the joints in a sweep [m, rad], shape (worlds * freedom,).
+    guess: What Newton's method adds to it [m, rad], shape (worlds * freedom,).
+    way: Its last step [m, rad], shape (worlds * freedom,).
+    step: What is left of its equations, then another step [m, rad], shape (worlds * freedom,).
+    matrix: Its system, then the factors, shape (worlds * freedom * freedom,).
+    pivot: Rows that were exchanged, shape (worlds * freedom,).
+    change: Change of the force of a contact that moves with bones alone [N], shape (worlds * contacts,).
+    push: The same, or what replaces a force in the adjoint, shape (worlds * contacts,).
+    slope: Its derivative with respect to the displacement of the contact [N/m], shape (worlds * contacts,).
     """
 
     freedom: int
     jacobian: wp.array[_vec]
     response: wp.array[_vec]
     displacement: wp.array[real]
+    guess: wp.array[wp.float64]
+    way: wp.array[wp.float64]
+    step: wp.array[wp.float64]
+    matrix: wp.array[wp.float64]
+    pivot: wp.array[int]
+    change: wp.array[_vec]
+    push: wp.array[_vec]
+    slope: wp.array[_mat]

@@ -4,6 +4,7 @@ import warp as wp
 
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.articulated.thread_team import sync
+from warpbots.solvers.projective.contact.borne_contacts import adj_solve_borne, solve_borne
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology, JointCoupling
 from warpbots.solvers.projective.contact.coulomb_law import compliant, law
 from warpbots.solvers.projective.contact.free_rotation import RotationArrays, body_of
@@ -21,7 +22,7 @@ __all__ = [
 ]
 
 _vec = vector(3)
-_SWEEPS = wp.constant(300)
+_SWEEPS = wp.constant(100)
 _INNER = wp.constant(20)  # iterations for the force of a contact whose response depends on the direction
 _SETTLED = wp.constant(real(0.001))  # change relative to that of the first sweep below which sweeps end
 _NEARLY = wp.constant(real(0.01))  # the same for the adjoint, whose iteration accounts for the rest
@@ -284,9 +285,16 @@ def gauss_seidel_kernel(
     largest = real(0.0)
     for sweep in range(_SWEEPS):
         size = real(0.0)
+        solved = int(0)
+        if coupling_out.freedom > 0:
+            solved, size = solve_borne(topology, contacts_out, coupling_out, z, f_out, w, count, lane, lanes)
+        if solved == count:
+            break
         for i in range(count):
             c = contacts_out.order[first + i]
             k = first + c
+            if solved > 0 and contacts_out.borne[k] == 1:
+                continue
             lam = at(z, start + c) + at(f_out, start + c)
             q = contacts_out.gap[first + i] + carried(topology, contacts_out, coupling_out, rotation_out, w, i)
             change = settle(contacts_out, k, q, lam)
@@ -342,9 +350,16 @@ def adj_gauss_seidel_kernel(
     largest = real(0.0)
     for sweep in range(_SWEEPS):
         size = real(0.0)
+        solved = int(0)
+        if coupling_out.freedom > 0:
+            solved, size = adj_solve_borne(topology, contacts_out, coupling_out, z, f_out, w, count, lane, lanes)
+        if solved == count:
+            break
         for i in range(count):
             c = contacts_out.order[first + i]
             k = first + c
+            if solved > 0 and contacts_out.borne[k] == 1:
+                continue
             nu = at(z, start + c) + at(f_out, start + c)
             gap = contacts_out.gap[first + i] + carried(topology, contacts_out, coupling_out, rotation_out, w, i)
             change = settle_adjoint(contacts_out, k, gap + wp.transpose(contacts_out.by_force[k]) @ nu - nu)

@@ -202,6 +202,17 @@ def rotated(rotation: RotationArrays, contacts: ContactArrays, w: int, k: int):
 
 
 @wp.func
+def moves_with_bones(topology: ContactTopology, contacts: ContactArrays, k: int):
+    """Whether a contact moves with bones and nothing else."""
+    alone = bool(True)
+    for p in range(4):
+        i = place_of(topology, contacts.node[k][p])
+        if i >= 0 and topology.row[i] >= 0:
+            alone = False
+    return alone
+
+
+@wp.func
 def largest_row(K: _mat):
     """The largest sum of sizes in a row, which no eigenvalue is above."""
     most = real(0.0)
@@ -234,6 +245,7 @@ def own_kernel(
         if i >= 0 and (c >= topology.solids or contacts_out.shared[k] == 1):
             skin += topology.skin[i]
     contacts_out.skin[k] = skin
+    contacts_out.borne[k] = int(skin > real(0.0) and moves_with_bones(topology, contacts_out, k))
     K = compliant(topology, contacts_out, compliance, k, k) / scaling[w] * wp.identity(n=3, dtype=real)
     for j in range(coupling.freedom):
         m = k * coupling.freedom + j

@@ -8,7 +8,7 @@ from warpbots.solvers.projective.contact.pair_geometry import plane_of
 from warpbots.solvers.projective.contact.pairs import ends_of
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.iterate.anderson import restart
-from warpbots.solvers.projective.iterate.anderson_arrays import Progress
+from warpbots.solvers.projective.iterate.anderson_arrays import TAKEN, Progress
 
 __all__ = [
     "ask_kernel",
@@ -23,6 +23,8 @@ _vec = vector(3)
 _SEARCHES = wp.constant(60)  # searches for contacts in one step
 _NEAR = wp.constant(real(10.0))  # the shortest connection turns by an error of the nodes over a hundredth of an edge
 _UPDATES = wp.constant(30)  # searches after which planes stay as they are
+_EARLY = wp.constant(8)  # of them before a step has converged for the present contacts
+_PART = wp.constant(wp.float64(0.1))  # of the first correction with these contacts that is left then
 
 
 @wp.kernel(enable_backward=False)
@@ -34,6 +36,7 @@ def begin_pairs_kernel(
     check_out: wp.array[int],
     any_out: wp.array[int],
     searches_out: wp.array[int],
+    early_out: wp.array[int],
     added_out: wp.array[int],
     near_out: wp.array[int],
     intersection_out: wp.array[wp.int64],
@@ -48,6 +51,7 @@ def begin_pairs_kernel(
         return
     pairs_out.count[w] = 0
     searches_out[w] = 0
+    early_out[w] = 0
     added_out[w] = 0
     near_out[w] = 0
     intersection_out[w] = wp.int64(0)
@@ -66,6 +70,7 @@ def resolve_kernel(
     check_out: wp.array[int],
     any_out: wp.array[int],
     searches_out: wp.array[int],
+    early_out: wp.array[int],
     intersection_out: wp.array[wp.int64],
     lost_out: wp.array[int],
     progress_out: Progress,
@@ -74,6 +79,8 @@ def resolve_kernel(
 
     It also goes on where surfaces intersect and contacts can be held at new planes; if that has been tried, it has
     failed. In an iterate, only the entries `before` those of pairs and those of present pairs are used.
+
+    A search before it has converged adds contacts and updates planes early, until one finds nothing to change.
     """
     w = wp.tid()
     if check_out[w] == 0:
@@ -98,13 +105,25 @@ def resolve_kernel(
         else:
             progress_out.active[w] = 0
             wp.atomic_sub(progress_out.any, 0, 1)
-    searches_out[w] = searches_out[w] + 1
+    elif searches_out[w] > 0:
+        intersection_out[w] = wp.int64(0)
+        early_out[w] = wp.where(added[w] > 0, early_out[w] + 1, _EARLY)
+        if added[w] > 0:
+            restart(progress_out, w)
+    if ended == 1 or searches_out[w] == 0:
+        searches_out[w] = searches_out[w] + 1
 
 
 @wp.func
 def ends(was: wp.array[int], progress: Progress, w: int):
     """Whether the step of a world has converged with the last iteration."""
     return was[w] == 1 and progress.active[w] == 0 and progress.converged[w] == 1
+
+
+@wp.func
+def is_near_its_end(progress: Progress, w: int):
+    """Whether the correction of a world is small beside the first one with its present contacts."""
+    return progress.taken[w] == TAKEN and progress.norm[w] <= _PART * progress.begun[w]
 
 
 @wp.kernel(enable_backward=False)
@@ -150,16 +169,23 @@ def stray_kernel(
 
 @wp.kernel(enable_backward=False)
 def ask_kernel(
+    # model
+    pairs: PairArrays,
     # work
     was: wp.array[int],
     near: wp.array[int],
+    early: wp.array[int],
     # out
     check_out: wp.array[int],
     any_out: wp.array[int],
     added_out: wp.array[int],
     progress_out: Progress,
 ):
-    """A step that converged with the last iteration is searched for contacts, unless nothing can be near."""
+    """A step that converged with the last iteration is searched for contacts, unless nothing can be near.
+
+    One with contacts is also searched where its correction has become small beside that with which these began: the
+    end for contacts that are not the last ones is of no use.
+    """
     w = wp.tid()
     added_out[w] = 0
     if ends(was, progress_out, w) and near[w] > 0:
@@ -167,6 +193,9 @@ def ask_kernel(
         check_out[w] = 1
         any_out[0] = 1
         wp.atomic_add(progress_out.any, 0, 1)
+    elif was[w] == 1 and pairs.count[w] > 0 and early[w] < _EARLY and is_near_its_end(progress_out, w):
+        check_out[w] = 1
+        any_out[0] = 1
 
 
 @wp.kernel(enable_backward=False)
@@ -178,19 +207,18 @@ def update_planes_kernel(
     # work
     check: wp.array[int],
     searches: wp.array[int],
-    progress: Progress,
     # out
     pairs_out: PairArrays,
     added_out: wp.array[int],
 ):
-    """Where a step has converged for given planes, update them, and count those that rotated too far.
+    """Where a step has come near its end for given planes, update them, and count those that rotated too far.
 
-    Planes are updated between solves and not in every iteration: those of a point far from the end would lead further
+    Planes are updated now and then and not in every iteration: those of a point far from the end would lead further
     away. A pair that is beside its plane is no contact any more; if it would then pass through itself, detection adds
     it again.
     """
     w, p = wp.tid()
-    if check[w] == 0 or progress.converged[w] == 0 or searches[w] > _UPDATES or p >= pairs_out.count[w]:
+    if check[w] == 0 or searches[w] > _UPDATES or p >= pairs_out.count[w]:
         return
     m = w * pairs_out.capacity + p
     kind = pairs_out.kind[m]

@@ -84,7 +84,8 @@ class Search:
         check: 1 where a search is asked for, shape (worlds,).
         any: 1 if one is asked for anywhere, shape (1,).
         added: Number of pairs that the last search added, shape (worlds,).
-        searches: Number of searches in this step, shape (worlds,).
+        searches: Number of searches in this step at points to which it had converged, and the first, shape (worlds,).
+        early: Number of those before it had, shape (worlds,).
         was: 1 for a world that was active before the last iteration, shape (worlds,).
         near: Number of pairs and nodes because of which the last search is needed, shape (worlds,).
         intersection: 0, or 1 plus an edge times the number of faces plus a face that it intersects, shape (worlds,).
@@ -103,6 +104,7 @@ class Search:
     any: wp.array
     added: wp.array
     searches: wp.array
+    early: wp.array
     was: wp.array
     near: wp.array
     intersection: wp.array
@@ -119,7 +121,7 @@ class Search:
 
         of_pairs = (int, wp.vec4i, real, vector(3), vector(4))
         pairs = [zeros(worlds * capacity, dtype) for dtype in of_pairs]
-        counts = [zeros(n) for n in (worlds, 1, worlds, worlds, worlds, worlds)]
+        counts = [zeros(n) for n in (worlds, 1, *[worlds] * 5)]
         lost = zeros(worlds, wp.int64), zeros(worlds)
         hits = HitArrays()
         hits.room = _HITS * capacity

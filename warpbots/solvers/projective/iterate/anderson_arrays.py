@@ -56,6 +56,7 @@ class Progress:
     norms: Norms of the corrections of the last of them, newest first, shape (worlds,), vector.
     moves: Largest entries of the last two moves, newest first [m], shape (worlds,), vector.
     norm: Weighted norm of the correction of the last accepted point, shape (worlds,).
+    begun: The same of the first one of the present problem, shape (worlds,).
     best: Smallest norm so far, or since the last restart, shape (worlds,).
     stalled: Points since then, shape (worlds,).
     share: Part of the correction that a plain step takes, shape (worlds,).
@@ -90,6 +91,7 @@ class Progress:
     norms: wp.array[_norms]
     moves: wp.array[wp.vec2d]
     norm: wp.array[wp.float64]
+    begun: wp.array[wp.float64]
     best: wp.array[wp.float64]
     stalled: wp.array[int]
     share: wp.array[wp.float64]

@@ -206,6 +206,8 @@ def judge_kernel(
             taken = IDLE
     else:
         note(progress_out, w, norm, largest[1])
+        if progress_out.fresh[w] == 1:
+            progress_out.begun[w] = norm
         unit = wp.where(length > _ZERO, length, largest[2])
         enough = tolerance * unit
         size = largest[0]
