@@ -13,7 +13,7 @@ the changes and takes the plain step from there, or half of it.
 
 import warp as wp
 
-from warpbots.numerics import launch, launch_lanes, real
+from warpbots.numerics import NODE, launch, launch_lanes, real
 from warpbots.solvers.projective.iterate.anderson_arrays import (
     IDLE,
     LANES,
@@ -24,7 +24,7 @@ from warpbots.solvers.projective.iterate.anderson_arrays import (
     Iteration,
     Progress,
 )
-from warpbots.solvers.projective.iterate.convergence import clear_estimate, judge
+from warpbots.solvers.projective.iterate.convergence import Energy, clear_estimate, judge, slope_of
 
 __all__ = ["accelerate", "begin", "mix", "restart"]
 
@@ -39,7 +39,14 @@ def begin(it: Iteration, where: wp.array) -> None:
     launch(begin_kernel, it.worlds, [it.count, where], [it.progress], it.device)
 
 
-def accelerate(it: Iteration, tolerance: float, length: float | None, limit: int, newton_steps: int = 0) -> None:
+def accelerate(
+    it: Iteration,
+    tolerance: float,
+    length: float | None,
+    limit: int,
+    newton_steps: int = 0,
+    energy: Energy | None = None,
+) -> None:
     """Replace ``history.z`` by the next point, given its correction ``history.f``.
 
     Args:
@@ -48,9 +55,10 @@ def accelerate(it: Iteration, tolerance: float, length: float | None, limit: int
         length: Unit of the tolerance [m]; None for the largest entry of the point itself.
         limit: Number of iterations after which a world has failed.
         newton_steps: Number of Newton steps for which a world may wait, see `newton`.
+        energy: What the iteration minimises; None if it only looks for a fixed point.
     """
-    judge(it, tolerance, length, limit, newton_steps)
-    launch(change_kernel, (it.worlds, it.count), [it.progress], [it.history], it.device)
+    judge(it, tolerance, length, limit, newton_steps, energy)
+    launch(change_kernel, (it.worlds, it.count), [it.progress, *slope_of(energy)], [it.history], it.device)
     mix(it)
 
 
@@ -105,6 +113,8 @@ def recorded(taken: int):
 def change_kernel(
     # work
     progress: Progress,
+    residual: wp.array[NODE],
+    nodes: int,
     # out
     history_out: History,
 ):
@@ -120,6 +130,8 @@ def change_kernel(
         history_out.df[n] = history_out.f[k] - history_out.last_f[k]
     history_out.last_z[k] = history_out.z[k]
     history_out.last_f[k] = history_out.f[k]
+    if i < nodes:
+        history_out.last_r[k] = residual[k]
 
 
 @wp.func

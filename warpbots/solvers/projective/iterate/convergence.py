@@ -9,7 +9,13 @@ which such modes are scaled up, and from the rate q at which the norm of f fell 
 or from Newton steps, where there are any (`newton`). A world has converged when neither this nor the correction is
 larger than the tolerance, or when the correction is at the level of rounding. docs/design/projective.md compares
 criteria.
+
+Where the iteration minimises an energy with the residual r = -grad, a move s from r_0 to r_1 shows whether the
+acceleration leads to a minimum: s . r_0 <= 0 leads uphill, and the point is rejected; along s . (r_0 - r_1) <= 0 the
+energy is concave, so that a smaller residual is nearer to a saddle, and the changes are discarded.
 """
+
+import dataclasses
 
 import numpy as np
 import warp as wp
@@ -28,7 +34,7 @@ from warpbots.solvers.projective.iterate.anderson_arrays import (
     Progress,
 )
 
-__all__ = ["clear_estimate", "judge"]
+__all__ = ["Energy", "clear_estimate", "judge", "slope_of"]
 
 _ZERO, _TENTH, _HALF, _ONE, _TWO, _HUGE = (wp.constant(wp.float64(c)) for c in (0.0, 0.1, 0.5, 1.0, 2.0, 1e300))
 _GROWTH = wp.constant(wp.float64(10.0))  # of a correction relative to the last one, above which a point is rejected
@@ -41,7 +47,27 @@ _SLOWEST = wp.constant(wp.float64(0.02))  # least 1 - q: rounding hides slower c
 _EPS = wp.constant(wp.float64(np.finfo(real_numpy).eps))
 
 
-def judge(it: Iteration, tolerance: float, length: float | None, limit: int, newton_steps: int) -> None:
+@dataclasses.dataclass(frozen=True)
+class Energy:
+    """An energy that an iteration minimises.
+
+    Attributes:
+        residual: Less its gradient, shape (worlds * n,).
+        nodes: Entries of a point of one world on which it depends, the first ones.
+    """
+
+    residual: wp.array
+    nodes: int
+
+
+def slope_of(energy: Energy | None) -> tuple[wp.array | None, int]:
+    """Residual and number of its entries, as kernels take them."""
+    return (None, 0) if energy is None else (energy.residual, energy.nodes)
+
+
+def judge(
+    it: Iteration, tolerance: float, length: float | None, limit: int, newton_steps: int, energy: Energy | None
+) -> None:
     """Accept the point in ``history.z`` with its correction ``history.f``, or reject it, and stop where it is enough.
 
     Args:
@@ -50,10 +76,13 @@ def judge(it: Iteration, tolerance: float, length: float | None, limit: int, new
         length: Unit of the tolerance [m]; None for the largest entry of the point itself.
         limit: Number of iterations after which a world has failed.
         newton_steps: Number of Newton steps for which a world may wait.
+        energy: What the iteration minimises, if it does.
     """
     worlds, chunks, slots, p = it.worlds, it.chunks, it.slots, it.progress
-    launch_lanes(measure_kernel, (worlds, chunks), LANES, [it.count, it.history], [p], it.device)
+    inputs = [it.count, it.history, *slope_of(energy)]
+    launch_lanes(measure_kernel, (worlds, chunks), LANES, inputs, [p], it.device)
     inputs = [chunks, slots, wp.float64(tolerance), wp.float64(length or 0.0), limit, newton_steps]
+    inputs += [int(energy is not None)]
     launch(judge_kernel, worlds, inputs, [p], it.device)
 
 
@@ -81,6 +110,15 @@ def square_of(a: NODE):
 
 
 @wp.func
+def work_of(s: NODE, r: NODE):
+    """s . r of what may have four components."""
+    total = wp.float64(0.0)
+    for c in range(3):
+        total += wp.float64(s[c]) * wp.float64(r[c])
+    return total
+
+
+@wp.func
 def most_of(squares: real):
     """Root of the largest one of all threads."""
     return wp.sqrt(wp.float64(wp.tile_reduce(larger, wp.tile(squares))[0]))
@@ -92,32 +130,40 @@ def measure_kernel(
     count: int,
     # work
     history: History,
+    residual: wp.array[NODE],
+    nodes: int,
     # out
     progress_out: Progress,
 ):
-    """Squared norm of the correction, and the largest entries of correction, last move and point, of every part."""
+    """Squared norm of the correction; largest entries of correction, last move and point; work along the last move."""
     w, c, lane = wp.tid()
     if progress_out.active[w] == 0:
         return
     chunks = progress_out.square.shape[0] / progress_out.active.shape[0]
     square = wp.float64(0.0)
+    work = wp.vec2d()
     correction = real(0.0)
     move = real(0.0)
     point = real(0.0)
     for i in range(c * wp.block_dim() + lane, progress_out.used[w], chunks * wp.block_dim()):
         k = w * count + i
         z = history.z[k]
+        s = z - history.last_z[k]
         d = square_of(history.f[k])
         unit = history.unit[i] * history.unit[i]
         square += wp.float64(history.weight[i] * d)
         correction = larger(correction, unit * d)
-        move = larger(move, unit * square_of(z - history.last_z[k]))
+        move = larger(move, unit * square_of(s))
         point = larger(point, unit * square_of(z))
+        if i < nodes:
+            work += wp.vec2d(work_of(s, history.last_r[k]), work_of(s, residual[k]))
     total = wp.tile_sum(wp.tile(square))[0]
+    works = wp.tile_sum(wp.tile(work, preserve_type=True))[0]
     most = wp.vec3d(most_of(correction), most_of(move), most_of(point))
     if lane == 0:
         progress_out.square[w * chunks + c] = total
         progress_out.largest[w * chunks + c] = most
+        progress_out.work[w * chunks + c] = works
 
 
 @wp.func
@@ -155,6 +201,7 @@ def judge_kernel(
     length: wp.float64,
     limit: int,
     newton_steps: int,
+    minimises: int,
     # out
     progress_out: Progress,
 ):
@@ -165,7 +212,9 @@ def judge_kernel(
         return
     square = wp.float64(0.0)
     largest = wp.vec3d()
+    work = wp.vec2d()
     for c in range(chunks):
+        work += progress_out.work[w * chunks + c]
         square += progress_out.square[w * chunks + c]
         largest = wp.max(largest, progress_out.largest[w * chunks + c])
     norm = wp.sqrt(square)
@@ -179,7 +228,9 @@ def judge_kernel(
     known = progress_out.known[w]
     newton = progress_out.newton[w]
     progress_out.newton[w] = 0
-    if not wp.isfinite(norm) or (known + newton > 0 and norm > _GROWTH * progress_out.norm[w]):
+    uphill = minimises == 1 and work[0] <= _ZERO
+    concave = minimises == 1 and progress_out.fresh[w] == 0 and work[1] >= work[0]
+    if not wp.isfinite(norm) or (known + newton > 0 and (uphill or norm > _GROWTH * progress_out.norm[w])):
         taken = REJECTED
         if newton == 1:
             progress_out.near[w] = _TENTH * progress_out.correction[w]
@@ -206,7 +257,7 @@ def judge_kernel(
             progress_out.stalled[w] = 0
         else:
             progress_out.stalled[w] = progress_out.stalled[w] + 1
-        if progress_out.stalled[w] > _PATIENCE:
+        if concave or progress_out.stalled[w] > _PATIENCE:
             progress_out.stalled[w] = 0
             progress_out.best[w] = norm
             progress_out.known[w] = 0
