@@ -68,8 +68,8 @@ class Progress:
     theta: Weights of the changes, shape (worlds * slots,).
     square: Parts of the squared norm, shape (worlds * chunks,).
     largest: Largest entries of correction, last move and point of each part [m], shape (worlds * chunks,), vector.
-    work: Parts of the work of the residual along the last move, with that at its start and that at its end [J], where
-        the iteration minimises an energy, shape (worlds * chunks,), vector.
+    work: Parts of the work along the last move of the residual at its start [J], where the iteration minimises an
+        energy, shape (worlds * chunks,).
     product: Parts of the products with the last change and with the correction, shape (worlds * slots * chunks * 2,).
     """
 
@@ -104,7 +104,7 @@ class Progress:
     theta: wp.array[wp.float64]
     square: wp.array[wp.float64]
     largest: wp.array[wp.vec3d]
-    work: wp.array[wp.vec2d]
+    work: wp.array[wp.float64]
     product: wp.array[wp.float64]
 
 

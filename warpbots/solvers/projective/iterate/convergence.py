@@ -10,9 +10,8 @@ or from Newton steps, where there are any (`newton`). A world has converged when
 larger than the tolerance, or when the correction is at the level of rounding. docs/design/projective.md compares
 criteria.
 
-Where the iteration minimises an energy with the residual r = -grad, a move s from r_0 to r_1 shows whether the
-acceleration leads to a minimum: s . r_0 <= 0 leads uphill, and the point is rejected; along s . (r_0 - r_1) <= 0 the
-energy is concave, so that a smaller residual is nearer to a saddle, and the changes are discarded.
+Where the iteration minimises an energy with the residual r = -grad, a smaller residual may be nearer to a saddle. A
+move s with s . r <= 0 leads uphill, and its end is rejected.
 """
 
 import dataclasses
@@ -79,7 +78,7 @@ def judge(
         energy: What the iteration minimises, if it does.
     """
     worlds, chunks, slots, p = it.worlds, it.chunks, it.slots, it.progress
-    inputs = [it.count, it.history, *slope_of(energy)]
+    inputs = [it.count, it.history, slope_of(energy)[1]]
     launch_lanes(measure_kernel, (worlds, chunks), LANES, inputs, [p], it.device)
     inputs = [chunks, slots, wp.float64(tolerance), wp.float64(length or 0.0), limit, newton_steps]
     inputs += [int(energy is not None)]
@@ -130,7 +129,6 @@ def measure_kernel(
     count: int,
     # work
     history: History,
-    residual: wp.array[NODE],
     nodes: int,
     # out
     progress_out: Progress,
@@ -141,7 +139,7 @@ def measure_kernel(
         return
     chunks = progress_out.square.shape[0] / progress_out.active.shape[0]
     square = wp.float64(0.0)
-    work = wp.vec2d()
+    work = wp.float64(0.0)
     correction = real(0.0)
     move = real(0.0)
     point = real(0.0)
@@ -156,9 +154,9 @@ def measure_kernel(
         move = larger(move, unit * square_of(s))
         point = larger(point, unit * square_of(z))
         if i < nodes:
-            work += wp.vec2d(work_of(s, history.last_r[k]), work_of(s, residual[k]))
+            work += work_of(s, history.last_r[k])
     total = wp.tile_sum(wp.tile(square))[0]
-    works = wp.tile_sum(wp.tile(work, preserve_type=True))[0]
+    works = wp.tile_sum(wp.tile(work))[0]
     most = wp.vec3d(most_of(correction), most_of(move), most_of(point))
     if lane == 0:
         progress_out.square[w * chunks + c] = total
@@ -212,7 +210,7 @@ def judge_kernel(
         return
     square = wp.float64(0.0)
     largest = wp.vec3d()
-    work = wp.vec2d()
+    work = wp.float64(0.0)
     for c in range(chunks):
         work += progress_out.work[w * chunks + c]
         square += progress_out.square[w * chunks + c]
@@ -228,8 +226,7 @@ def judge_kernel(
     known = progress_out.known[w]
     newton = progress_out.newton[w]
     progress_out.newton[w] = 0
-    uphill = minimises == 1 and work[0] <= _ZERO
-    concave = minimises == 1 and progress_out.fresh[w] == 0 and work[1] >= work[0]
+    uphill = minimises == 1 and work <= _ZERO
     if not wp.isfinite(norm) or (known + newton > 0 and (uphill or norm > _GROWTH * progress_out.norm[w])):
         taken = REJECTED
         if newton == 1:
@@ -257,7 +254,7 @@ def judge_kernel(
             progress_out.stalled[w] = 0
         else:
             progress_out.stalled[w] = progress_out.stalled[w] + 1
-        if concave or progress_out.stalled[w] > _PATIENCE:
+        if progress_out.stalled[w] > _PATIENCE:
             progress_out.stalled[w] = 0
             progress_out.best[w] = norm
             progress_out.known[w] = 0
