@@ -24,14 +24,14 @@ from warpbots.solvers.projective.step_adjoint import solve_adjoint
 pytestmark = pytest.mark.verification
 
 
-def second_derivative(model, w: int) -> csc_matrix:
+def second_derivative(model, w: int, dt: float = DT) -> csc_matrix:
     """H of one world with its free nodes, from the blocks that were assembled."""
     columns = model.workspace.column.numpy()[:, :3].reshape(model.worlds, model.topology.pairs, 3, 3)[w]
     shape = (3 * model.topology.sizes.nodes, 3 * model.topology.sizes.nodes)
     blocks = (np.swapaxes(columns, 1, 2), model.topology.neighbor.numpy(), model.topology.row.numpy())
     mass = np.repeat(model.nodes.mass.numpy().reshape(model.worlds, -1)[w], 3)
     free = np.repeat(~model.topology.fixed, 3)
-    return (bsr_matrix(blocks, shape=shape).tocsr() + diags(mass / DT**2))[free][:, free].tocsc()
+    return (bsr_matrix(blocks, shape=shape).tocsr() + diags(mass / dt**2))[free][:, free].tocsc()
 
 
 def adjoint_solution(model, solver, u: np.ndarray, g: np.ndarray):

@@ -128,7 +128,7 @@ class Contact:
         each = (*self._each(columns.side), lanes)
         launch(contact_force_solver.mutual_kernel, each, [self._topology, lanes, contacts], [columns], self._device)
         inputs = [self._topology, lanes, self._workspace.scaling, active, z, columns]
-        outputs = [self._arrays.coupling, self._matrix.rotation, contacts, f]
+        outputs = [self._arrays.coupling, self._matrix.rotation, self._matrix.normals, contacts, f]
         launch(solving, self._each(lanes), inputs, outputs, self._device, lanes)
 
     def _evaluate(self, active: wp.array, z: wp.array, f: wp.array) -> None:
@@ -148,7 +148,8 @@ class Contact:
         if self._sizes.contacts:
             contacts, coupling = self._arrays.contacts, self._arrays.coupling
             self._skeleton.couple(active, self._topology, contacts, coupling, transposed)
-            inputs = [self._matrix.compliance, coupling, self._matrix.rotation, self._workspace.scaling, active]
+            inputs = [self._matrix.compliance, coupling, self._matrix.rotation, self._matrix.normals]
+            inputs += [self._workspace.scaling, active]
             self._all(coulomb_law.own_kernel, inputs, [contacts])
 
     def forbid_embedded(self, where: wp.array, u: wp.array) -> None:

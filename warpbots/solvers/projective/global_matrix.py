@@ -13,6 +13,7 @@ from warpbots.solvers.projective.bones.binding import handles_of
 from warpbots.solvers.projective.bones.handles import HandleArrays
 from warpbots.solvers.projective.contact.contact_arrays import ContactTopology
 from warpbots.solvers.projective.contact.free_rotation import RotationArrays, free_bodies
+from warpbots.solvers.projective.elements.free_normals import NormalArrays, around
 from warpbots.solvers.projective.guides import Guides
 from warpbots.solvers.projective.iterate.anderson_arrays import Iteration, iteration
 from warpbots.solvers.projective.iterate.compliance import ComplianceArrays, compliance_arrays
@@ -37,6 +38,7 @@ class GlobalMatrix:
         iteration: The iteration of a step and of its adjoint.
         compliance: Columns of the inverse matrix for points in contact.
         rotation: Free rotations of unconstrained bodies.
+        normals: Free normals of sheets.
         contact: Who may be in contact, with the compliance of contacts; None without contact.
         handles: Bones as handles of all nodes; None without bones.
         guides: Nodes that are held to lines or planes; None without.
@@ -47,6 +49,7 @@ class GlobalMatrix:
     iteration: Iteration
     compliance: ComplianceArrays
     rotation: RotationArrays
+    normals: NormalArrays
     contact: "ContactTopology | None"
     handles: "HandleArrays | None"
     guides: Guides | None
@@ -123,6 +126,7 @@ class GlobalMatrices:
             iteration=iteration(sizes.worlds, self.slots, weight, unit, topology.device),
             compliance=compliance_arrays(sizes.candidates, rows, sizes.contacts, sizes.worlds, topology.device),
             rotation=_rotation(topology, A),
+            normals=_normals(topology),
             contact=_contact(topology, stiff, factor.row) if sizes.contacts else None,
             handles=handles,
             guides=Guides(factor, topology.guided, sizes.worlds, sizes.stride, topology.device)
@@ -164,6 +168,27 @@ def _rotation(topology: Topology, A: csc_matrix) -> RotationArrays:
     for name, dtype in (("center", wp.vec3d), ("angle", wp.vec3d), ("gain", wp.mat33d)):
         setattr(rotation, name, wp.zeros(sizes.worlds * count, dtype=dtype, device=device))
     return rotation
+
+
+def _normals(topology: Topology) -> NormalArrays:
+    """Free normals of nodes that nothing holds and whose elements all have `Kind.normal_bounds`; none beside bones."""
+    mesh, sizes, device = topology.mesh, topology.sizes, topology.device
+    free = ~topology.fixed & (mesh.bone < 0).all()
+    free[list(topology.guided)] = False
+    for kind in topology.kinds:
+        if kind.normal_bounds is None:
+            free[np.unique(getattr(mesh, kind.name))] = False
+    member, first, face = around(mesh.triangles, free)
+    number = np.full(sizes.points, -1)
+    number[member] = np.arange(len(member))
+    normals = NormalArrays()
+    normals.count, normals.nodes, normals.stride = len(member), sizes.nodes, sizes.stride
+    for name, values in (("number", number), ("member", member), ("first", first)):
+        setattr(normals, name, constant_array(values, int, device))
+    normals.face = constant_array(face, wp.vec2i, device)
+    for name, dtype in (("normal", vector(3)), ("gain", real), ("lift", real)):
+        setattr(normals, name, wp.zeros(sizes.worlds * len(member), dtype=dtype, device=device))
+    return normals
 
 
 def _wet(mesh: Mesh) -> np.ndarray:

@@ -5,6 +5,7 @@ import warp as wp
 from warpbots.numerics import launch, launch_lanes
 from warpbots.solvers.projective import initial_guess
 from warpbots.solvers.projective.contact import free_rotation
+from warpbots.solvers.projective.elements import free_normals
 from warpbots.solvers.projective.elements.element import Point
 from warpbots.solvers.projective.gas_step import Gas
 from warpbots.solvers.projective.global_matrix import GlobalMatrix
@@ -27,7 +28,7 @@ class GlobalStep:
             x: Nodes at the start of the step [m], shape (worlds * n_nodes,).
         """
         self._model, self._factor, self._rotation, self._x = model, matrix.factor, matrix.rotation, x
-        self._guides = matrix.guides
+        self._guides, self._normals = matrix.guides, matrix.normals
         self.gas = Gas(model, self._held)
         self._workspace, self._sizes, self._device = model.workspace, model.topology.sizes, model.device
         self._bodies = model.worlds, matrix.rotation.count
@@ -71,6 +72,19 @@ class GlobalStep:
             inputs = [self._model.nodes.mass, active, self._x, z]
             launch_lanes(free_rotation.place_kernel, self._bodies, LANES, inputs, [self._rotation], self._device)
 
+    def free_normals(self, point: Point) -> None:
+        """Normals of sheets at a point, and how far forces move nodes along them."""
+        if self._normals.count:
+            model, each = self._model, (self._model.worlds, self._normals.count)
+            inputs = [point.active, point.x, point.u]
+            launch(free_normals.place_kernel, each, inputs, [self._normals], self._device)
+            for kind, elements in model.elements:
+                if kind.normal_bounds is not None:
+                    for kernel, dim, inputs in kind.normal_bounds(elements, model, point, self._normals):
+                        launch(kernel, dim, inputs, [], self._device)
+            inputs = [model.nodes, point.h, point.active, self._workspace.normal_bound]
+            launch(free_normals.gain_kernel, each, inputs, [self._normals], self._device)
+
     def solve(self, active: wp.array, r: wp.array, f: wp.array, linear: bool) -> None:
         """Write f = B^-1 r for nodes, to first order in rotations for a `linear` problem."""
         self._held(active, r, f)
@@ -79,6 +93,9 @@ class GlobalStep:
             inputs, each = [self._rotation, int(linear), active], (self._model.worlds, self._sizes.nodes)
             launch_lanes(free_rotation.torque_kernel, self._bodies, LANES, [active, r], [self._rotation], self._device)
             launch(free_rotation.follow_kernel, each, inputs, [f], self._device)
+        if self._normals.count:
+            each, inputs = (self._model.worlds, self._normals.count), [self._normals, active, r]
+            launch(free_normals.follow_kernel, each, inputs, [f], self._device)
 
     def _held(self, active: wp.array, r: wp.array, f: wp.array) -> None:
         """Write f = A^-1 r, under the constraints of nodes on lines or planes."""

@@ -13,6 +13,7 @@ from warpbots.solvers.projective.elements.element import Point
 from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest
 from warpbots.solvers.projective.global_step import GlobalStep
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
+from warpbots.solvers.projective.iterate.convergence import Energy
 from warpbots.solvers.projective.iterate.newton import take_newton_steps
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
 from warpbots.solvers.projective.second_derivative import SecondDerivative
@@ -86,6 +87,7 @@ def implicit_step(
     newton_steps = _NEWTON_STEPS if second.symmetric else 0
     needed = 0 if second.iterative else 1  # corrections of stiff cells say nothing of the error in soft ones
     near = _NEAR if second.iterative or len(model.matter.triangles) else _NEAR_WITH_FACTOR
+    energy = Energy(workspace.residual, sizes.nodes) if second.symmetric and matrix.normals.count else None
 
     def iterate() -> None:
         active = progress.active
@@ -93,13 +95,14 @@ def implicit_step(
         skeleton.join(active)
         contact.detection.search(z, tolerance)
         global_step.place(active, z)
+        global_step.free_normals(dataclasses.replace(start, active=active))
         evaluate_residual(model, dataclasses.replace(start, active=active), v)
         contact.push(active, z)
         global_step.guide(workspace.residual)
         move(active)
         contact.solve_forces(active, z, f)
         contact.follow(f, move)
-        accelerate(it, tolerance, model.matter.edge, limit, newton_steps, needed, near)
+        accelerate(it, tolerance, model.matter.edge, limit, newton_steps, needed, near, energy)
         contact.detection.ask(z)
 
     def newton() -> None:

@@ -64,6 +64,7 @@ def step_adjoint(
     global_step = GlobalStep(model, matrix, x)
     global_step.measure(v, point)
     global_step.place(everywhere, u)
+    global_step.free_normals(point)
     it.history.z.zero_()
     if model.torque.size:
         evaluate_residual(model, point, v)  # the turns of motors, which their adjoint reads

@@ -187,6 +187,11 @@ class Workspace:
         return self._zeros(self.topology.corners, real, gradient=True)
 
     @functools.cached_property
+    def normal_bound(self) -> wp.array:
+        """Bound on the second derivative along the normal of every corner [N/m], shape (worlds * corners,)."""
+        return self._zeros(self.topology.corners, real)
+
+    @functools.cached_property
     def sums(self) -> tuple[wp.array, wp.array, wp.array, wp.array]:
         """What measurements add up, each with a gradient.
 

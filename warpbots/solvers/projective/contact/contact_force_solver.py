@@ -9,6 +9,7 @@ from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, Co
 from warpbots.solvers.projective.contact.coulomb_law import compliant, law
 from warpbots.solvers.projective.contact.free_rotation import RotationArrays, body_of
 from warpbots.solvers.projective.elements.element import at
+from warpbots.solvers.projective.elements.free_normals import NormalArrays, lift, lifted
 from warpbots.solvers.projective.elements.nodes import packed
 from warpbots.solvers.projective.iterate.compliance import ComplianceArrays
 
@@ -184,7 +185,8 @@ def between(
 @wp.func
 def spread(
     topology: ContactTopology, contacts: ContactArrays, compliance: ComplianceArrays, coupling: JointCoupling,
-    rotation: RotationArrays, scaling: real, w: int, count: int, i: int, change: _vec, lane: int, lanes: int,
+    rotation: RotationArrays, normals: NormalArrays, scaling: real, w: int, count: int, i: int, change: _vec,
+    lane: int, lanes: int,
 ):  # fmt: skip
     """Move active contacts, joints and bodies for a change of one force, that of number i."""
     first = w * topology.contacts
@@ -204,12 +206,16 @@ def spread(
                 n = w * rotation.count + b
                 arm = contacts.weight[c][p] * rotation.arm[w * rotation.nodes + node]
                 rotation.angle[n] = rotation.angle[n] + rotation.gain[n] * wp.vec3d(wp.cross(arm, change))
+    if normals.count > 0 and lane == 0:
+        c = first + contacts.order[first + i]
+        for p in range(4):
+            lift(normals, w, contacts.node[c][p], contacts.weight[c][p] * change)
 
 
 @wp.func
 def carried(
-    topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, rotation: RotationArrays, w: int,
-    i: int,
+    topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, rotation: RotationArrays,
+    normals: NormalArrays, w: int, i: int,
 ):  # fmt: skip
     """Displacement of number i of the active contacts by joints and free rotations."""
     first = w * topology.contacts
@@ -225,16 +231,22 @@ def carried(
             if b >= 0:
                 arm = contacts.weight[c][p] * rotation.arm[w * rotation.nodes + node]
                 total += wp.cross(_vec(rotation.angle[w * rotation.count + b]), arm)
+    if normals.count > 0:
+        c = first + contacts.order[first + i]
+        for p in range(4):
+            total += contacts.weight[c][p] * lifted(normals, w, contacts.node[c][p])
     return total
 
 
 @wp.func
-def rest(coupling: JointCoupling, rotation: RotationArrays, w: int, lane: int, lanes: int):
+def rest(coupling: JointCoupling, rotation: RotationArrays, normals: NormalArrays, w: int, lane: int, lanes: int):
     """No joint has moved yet, and no body has rotated."""
     for j in range(lane, coupling.freedom, lanes):
         coupling.displacement[w * coupling.freedom + j] = real(0.0)
     for b in range(lane, rotation.count, lanes):
         rotation.angle[w * rotation.count + b] = wp.vec3d()
+    for k in range(lane, normals.count, lanes):
+        normals.lift[w * normals.count + k] = real(0.0)
 
 
 @wp.func
@@ -267,6 +279,7 @@ def gauss_seidel_kernel(
     # out
     coupling_out: JointCoupling,
     rotation_out: RotationArrays,
+    normals_out: NormalArrays,
     contacts_out: ContactArrays,
     f_out: wp.array[NODE],
 ):
@@ -280,7 +293,7 @@ def gauss_seidel_kernel(
         return
     first = w * topology.contacts
     start = w * topology.stride + topology.first
-    rest(coupling_out, rotation_out, w, lane, lanes)
+    rest(coupling_out, rotation_out, normals_out, w, lane, lanes)
     sync()
     largest = real(0.0)
     for sweep in range(_SWEEPS):
@@ -296,16 +309,16 @@ def gauss_seidel_kernel(
             if solved > 0 and contacts_out.borne[k] == 1:
                 continue
             lam = at(z, start + c) + at(f_out, start + c)
-            q = contacts_out.gap[first + i] + carried(topology, contacts_out, coupling_out, rotation_out, w, i)
-            change = settle(contacts_out, k, q, lam)
+            carry = carried(topology, contacts_out, coupling_out, rotation_out, normals_out, w, i)
+            change = settle(contacts_out, k, contacts_out.gap[first + i] + carry, lam)
             sync()
             if wp.dot(change, change) > real(0.0):
                 size = wp.max(size, contacts_out.own[k] * wp.length(change))
                 if lane == 0:
                     f_out[start + c] = f_out[start + c] + packed(change)
                 spread(
-                    topology, contacts_out, compliance, coupling_out, rotation_out, scaling[w], w, count, i, change,
-                    lane, lanes,
+                    topology, contacts_out, compliance, coupling_out, rotation_out, normals_out, scaling[w], w, count,
+                    i, change, lane, lanes,
                 )  # fmt: skip
             sync()
         if sweep == 0:
@@ -335,6 +348,7 @@ def adj_gauss_seidel_kernel(
     # out
     coupling_out: JointCoupling,
     rotation_out: RotationArrays,
+    normals_out: NormalArrays,
     contacts_out: ContactArrays,
     f_out: wp.array[NODE],
 ):
@@ -345,7 +359,7 @@ def adj_gauss_seidel_kernel(
         return
     first = w * topology.contacts
     start = w * topology.stride + topology.first
-    rest(coupling_out, rotation_out, w, lane, lanes)
+    rest(coupling_out, rotation_out, normals_out, w, lane, lanes)
     sync()
     largest = real(0.0)
     for sweep in range(_SWEEPS):
@@ -361,7 +375,8 @@ def adj_gauss_seidel_kernel(
             if solved > 0 and contacts_out.borne[k] == 1:
                 continue
             nu = at(z, start + c) + at(f_out, start + c)
-            gap = contacts_out.gap[first + i] + carried(topology, contacts_out, coupling_out, rotation_out, w, i)
+            carry = carried(topology, contacts_out, coupling_out, rotation_out, normals_out, w, i)
+            gap = contacts_out.gap[first + i] + carry
             change = settle_adjoint(contacts_out, k, gap + wp.transpose(contacts_out.by_force[k]) @ nu - nu)
             force = wp.transpose(contacts_out.by_displacement[k]) @ change
             size = wp.max(size, wp.length(change))
@@ -369,8 +384,8 @@ def adj_gauss_seidel_kernel(
             if lane == 0:
                 f_out[start + c] = f_out[start + c] + packed(change)
             spread(
-                topology, contacts_out, compliance, coupling_out, rotation_out, scaling[w], w, count, i, force,
-                lane, lanes,
+                topology, contacts_out, compliance, coupling_out, rotation_out, normals_out, scaling[w], w, count, i,
+                force, lane, lanes,
             )  # fmt: skip
             sync()
         if sweep == 0:

@@ -31,6 +31,7 @@ from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology, JointCoupling
 from warpbots.solvers.projective.contact.free_rotation import RotationArrays, body_of
 from warpbots.solvers.projective.elements.element import at
+from warpbots.solvers.projective.elements.free_normals import NormalArrays, number_of
 from warpbots.solvers.projective.elements.nodes import packed
 from warpbots.solvers.projective.iterate.compliance import ComplianceArrays, ask
 
@@ -213,6 +214,19 @@ def moves_with_bones(topology: ContactTopology, contacts: ContactArrays, k: int)
 
 
 @wp.func
+def lifting(normals: NormalArrays, contacts: ContactArrays, w: int, k: int):
+    """Displacement of a contact per force of its own along free normals [m/N]."""
+    total = _mat()
+    for p in range(4):
+        i = number_of(normals, contacts.node[k][p])
+        if i >= 0:
+            a = contacts.weight[k][p]
+            n = normals.normal[w * normals.count + i]
+            total += a * a * normals.gain[w * normals.count + i] * wp.outer(n, n)
+    return total
+
+
+@wp.func
 def largest_row(K: _mat):
     """The largest sum of sizes in a row, which no eigenvalue is above."""
     most = real(0.0)
@@ -229,6 +243,7 @@ def own_kernel(
     compliance: ComplianceArrays,
     coupling: JointCoupling,
     rotation: RotationArrays,
+    normals: NormalArrays,
     scaling: wp.array[real],
     active: wp.array[int],
     # out
@@ -252,5 +267,7 @@ def own_kernel(
         K += wp.outer(coupling.jacobian[m], coupling.response[m])
     if rotation.count > 0:
         K += rotated(rotation, contacts_out, w, k)
+    if normals.count > 0:
+        K += lifting(normals, contacts_out, w, k)
     contacts_out.response[k] = K
     contacts_out.own[k] = skin + largest_row(K)

@@ -23,6 +23,7 @@ __all__ = [
     "element",
     "energy_by",
     "forces_by",
+    "normal_bounds_by",
     "pairs",
     "raise_to",
     "rest_by",
@@ -115,6 +116,8 @@ class Kind:
             second derivatives that are not in `stiffness` with `a`; None for elements without.
         forbid: Kernel (elements, x, u) -> (converged): fails a world in which an element is
             inverted; None for elements that cannot be inverted.
+        normal_bounds: Function of (elements, model, point, normals): launches that write bounds on second derivatives
+            along normals, at corners; None for elements whose nodes have no free normals.
         scaling: Kernel (elements) -> (scaling): the largest ratio of a stiffness to the nominal one; None for elements
             that are not in the matrix.
     """
@@ -136,6 +139,7 @@ class Kind:
     viscous: bool = False
     product: Callable | None = None
     forbid: wp.Kernel | None = None
+    normal_bounds: Callable | None = None
     scaling: wp.Kernel | None = None
 
 
@@ -195,6 +199,16 @@ def stiffness_by(kernel: wp.Kernel, driven: bool = False) -> Callable:
         return [(kernel, (model.worlds, elements.place.count), inputs)]
 
     return stiffness
+
+
+def normal_bounds_by(kernel: wp.Kernel) -> Callable:
+    """`Kind.normal_bounds` by the kernel (elements, normals, active, x, u) -> (bound)."""
+
+    def normal_bounds(elements: object, model: object, point: Point, normals: object) -> list[tuple]:
+        inputs = [elements, normals, point.active, point.x, point.u, model.workspace.normal_bound]
+        return [(kernel, (model.worlds, elements.place.count), inputs)]
+
+    return normal_bounds
 
 
 @wp.func

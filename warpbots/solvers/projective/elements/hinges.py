@@ -40,12 +40,14 @@ from warpbots.solvers.projective.elements.element import (
     corner,
     energy_by,
     forces_by,
+    normal_bounds_by,
     raise_to,
     rest_by,
     row,
     span,
     stiffness_by,
 )
+from warpbots.solvers.projective.elements.free_normals import NormalArrays
 
 __all__ = [
     "HINGES",
@@ -53,6 +55,7 @@ __all__ = [
     "energy_kernel",
     "force_kernel",
     "hinges_of",
+    "normal_bound_kernel",
     "rest_kernel",
     "scaling_kernel",
     "stiffness_kernel",
@@ -268,6 +271,32 @@ def stiffness_kernel(
             add_block(hinges.place, w, p + 12, b, h3, block_out)
 
 
+@wp.kernel(enable_backward=False)
+def normal_bound_kernel(
+    # model
+    hinges: HingeArrays,
+    normals: NormalArrays,
+    # state
+    active: wp.array[int],
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    # out
+    bound_out: wp.array[real],
+):
+    """k |w_i| sum |w_j|."""
+    w, e = wp.tid()
+    if active[w] == 0:
+        return
+    r = row(hinges.place, w, e)
+    a = hinges.weight[r]
+    first = a[0] + a[1] + a[2]
+    total = wp.abs(first) + wp.abs(a[0]) + wp.abs(a[1]) + wp.abs(a[2])
+    c = corner(hinges.place, w, 4 * e)
+    bound_out[c] = hinges.spring[r] * wp.abs(first) * total
+    for i in range(3):
+        bound_out[c + 1 + i] = hinges.spring[r] * wp.abs(a[i]) * total
+
+
 def hinges_of(faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Edges between two faces.
 
@@ -308,5 +337,6 @@ HINGES = Kind(
     forces=forces_by(force_kernel),
     energy=energy_by(energy_kernel),
     stiffness=stiffness_by(stiffness_kernel),
+    normal_bounds=normal_bounds_by(normal_bound_kernel),
 )
 """Edges between triangles of sheets."""

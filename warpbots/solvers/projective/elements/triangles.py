@@ -31,6 +31,7 @@ from warpbots.solvers.projective.elements.element import (
     corner,
     energy_by,
     forces_by,
+    normal_bounds_by,
     raise_to,
     rest_by,
     row,
@@ -38,12 +39,14 @@ from warpbots.solvers.projective.elements.element import (
     span,
     stiffness_by,
 )
+from warpbots.solvers.projective.elements.free_normals import NormalArrays, normal_of
 
 __all__ = [
     "TRIANGLES",
     "TriangleArrays",
     "energy_kernel",
     "force_kernel",
+    "normal_bound_kernel",
     "rest_kernel",
     "scaling_kernel",
     "stiffness_kernel",
@@ -166,7 +169,8 @@ def piola(F: _mat32, E: real, nu: real):
     n = wp.normalize(normal)
     s = wp.sqrt(square)
     R = (F + wp.matrix_from_cols(wp.cross(f2, n), wp.cross(n, f1))) / s
-    return real(2.0) * mu * (F - R) + lam * (s - real(2.0)) * R
+    P = real(2.0) * mu * (F - R) + lam * (s - real(2.0)) * R
+    return P - wp.outer(n, n @ P)  # rounding of F - R alone, by which a sheet would be pushed out of its plane
 
 
 @wp.kernel(module=wp.get_module("warpbots.projective.triangles_energy"))
@@ -257,6 +261,64 @@ def stiffness_kernel(
                 add_block(triangles.place, w, p + 6, b, g * t2, block_out)
 
 
+@wp.func
+def largest_tension(F: _mat32, E: real, nu: real):
+    """The largest principal stress per stretch, T / u with T = 2 mu (u - 1) + lambda (s - 2), and 0 in compression.
+
+    It is the stiffness of a displacement w out of the plane: the energy of the stress grows by 1/2 V T/u |grad w|^2.
+    """
+    f1 = _vec(F[0, 0], F[1, 0], F[2, 0])
+    f2 = _vec(F[0, 1], F[1, 1], F[2, 1])
+    J = wp.length(wp.cross(f1, f2))
+    square = wp.ddot(F, F) + real(2.0) * J
+    s = wp.sqrt(square)
+    apart = wp.sqrt(wp.max(square - real(4.0) * J, real(0.0)))
+    slope = nu * modulus(E, nu) * (s - real(2.0)) - real(2.0) * lame_mu(E, nu)
+    u = real(0.5) * (s + wp.where(slope > real(0.0), -apart, apart))
+    return wp.max(real(2.0) * lame_mu(E, nu) + slope / u, real(0.0))
+
+
+@wp.kernel(enable_backward=False)
+def normal_bound_kernel(
+    # model
+    triangles: TriangleArrays,
+    normals: NormalArrays,
+    # state
+    active: wp.array[int],
+    x: wp.array[_vec],
+    u: wp.array[NODE],
+    # out
+    bound_out: wp.array[real],
+):
+    """V |G_c| (T sum |G_d| + (2 mu + 2 lambda) |m_c| sum |m_d| |G_d|) with the parts m of normals in the plane."""
+    w, e = wp.tid()
+    if active[w] == 0:
+        return
+    r = row(triangles.place, w, e)
+    k = element(triangles.place, w, e)
+    node = triangles.node[e]
+    E = triangles.youngs_modulus[k]
+    nu = triangles.poissons_ratio[k]
+    F = deformation(triangles, x, u, w, e)
+    out = wp.normalize(wp.cross(_vec(F[0, 0], F[1, 0], F[2, 0]), _vec(F[0, 1], F[1, 1], F[2, 1])))
+    inverse = triangles.inverse[r]
+    length = _vec()
+    inclined = _vec()
+    for c in range(3):
+        if normals.number[node[c]] >= 0:
+            n = normal_of(normals, w, node[c])
+            g = inverse[wp.max(c - 1, 0)]
+            if c == 0:
+                g = inverse[0] + inverse[1]
+            length[c] = wp.length(g)
+            inclined[c] = length[c] * wp.length(n - wp.dot(n, out) * out)
+    a = largest_tension(F, E, nu) * (length[0] + length[1] + length[2])
+    b = E / (real(1.0) - nu) * (inclined[0] + inclined[1] + inclined[2])
+    first = corner(triangles.place, w, 3 * e)
+    for c in range(3):
+        bound_out[first + c] = triangles.volume[r] * (a * length[c] + b * inclined[c])
+
+
 def _blocks(mesh: object) -> np.ndarray:
     """w V G G^T with w = E / (1 - nu^2)."""
     k = mesh.of("triangles")
@@ -275,5 +337,6 @@ TRIANGLES = Kind(
     forces=forces_by(force_kernel),
     energy=energy_by(energy_kernel),
     stiffness=stiffness_by(stiffness_kernel),
+    normal_bounds=normal_bounds_by(normal_bound_kernel),
 )
 """Triangles of sheets."""

@@ -13,7 +13,7 @@ the changes and takes the plain step from there, or half of it.
 
 import warp as wp
 
-from warpbots.numerics import launch, launch_lanes, real
+from warpbots.numerics import NODE, launch, launch_lanes, real
 from warpbots.solvers.projective.iterate.anderson_arrays import (
     IDLE,
     LANES,
@@ -24,7 +24,7 @@ from warpbots.solvers.projective.iterate.anderson_arrays import (
     Iteration,
     Progress,
 )
-from warpbots.solvers.projective.iterate.convergence import clear_estimate, judge
+from warpbots.solvers.projective.iterate.convergence import Energy, clear_estimate, judge, slope_of
 
 __all__ = ["accelerate", "begin", "mix", "restart"]
 
@@ -47,6 +47,7 @@ def accelerate(
     newton_steps: int = 0,
     needed: int = 0,
     near: float = 0.0,
+    energy: Energy | None = None,
 ) -> None:
     """Replace ``history.z`` by the next point, given its correction ``history.f``.
 
@@ -58,9 +59,10 @@ def accelerate(
         newton_steps: Number of Newton steps for which a world may wait, see `newton`.
         needed: Number of them without which none converges.
         near: Correction at which a world waits for one [length].
+        energy: What the iteration minimises; None if it only looks for a fixed point.
     """
-    judge(it, tolerance, length, limit, newton_steps, needed, near)
-    launch(change_kernel, (it.worlds, it.count), [it.progress], [it.history], it.device)
+    judge(it, tolerance, length, limit, newton_steps, needed, near, energy)
+    launch(change_kernel, (it.worlds, it.count), [it.progress, *slope_of(energy)], [it.history], it.device)
     mix(it)
 
 
@@ -115,6 +117,8 @@ def recorded(taken: int):
 def change_kernel(
     # work
     progress: Progress,
+    residual: wp.array[NODE],
+    nodes: int,
     # out
     history_out: History,
 ):
@@ -130,6 +134,8 @@ def change_kernel(
         history_out.df[n] = history_out.f[k] - history_out.last_f[k]
     history_out.last_z[k] = history_out.z[k]
     history_out.last_f[k] = history_out.f[k]
+    if i < nodes:
+        history_out.last_r[k] = residual[k]
 
 
 @wp.func

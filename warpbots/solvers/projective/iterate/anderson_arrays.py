@@ -69,6 +69,8 @@ class Progress:
     theta: Weights of the changes, shape (worlds * slots,).
     square: Parts of the squared norm, shape (worlds * chunks,).
     largest: Largest entries of correction, last move and point of each part [m], shape (worlds * chunks,), vector.
+    work: Parts of the work along the last move of the residual at its start [J], where the iteration minimises an
+        energy, shape (worlds * chunks,).
     product: Parts of the products with the last change and with the correction, shape (worlds * slots * chunks * 2,).
     """
 
@@ -104,6 +106,7 @@ class Progress:
     theta: wp.array[wp.float64]
     square: wp.array[wp.float64]
     largest: wp.array[wp.vec3d]
+    work: wp.array[wp.float64]
     product: wp.array[wp.float64]
 
 
@@ -117,6 +120,7 @@ class History:
     unit: Factor of each entry to be a length, shape (n,).
     last_z: The last accepted point, shape (worlds * n,).
     last_f: Its correction, shape (worlds * n,).
+    last_r: Its residual at nodes, where the iteration minimises an energy, shape (worlds * n,).
     dz: Changes of the point, shape (slots * worlds * n,).
     df: Changes of the correction, shape (slots * worlds * n,).
     """
@@ -127,6 +131,7 @@ class History:
     unit: wp.array[real]
     last_z: wp.array[NODE]
     last_f: wp.array[NODE]
+    last_r: wp.array[NODE]
     dz: wp.array[NODE]
     df: wp.array[NODE]
 
@@ -167,7 +172,7 @@ def iteration(worlds: int, slots: int, weight: np.ndarray, unit: np.ndarray, dev
     count = len(weight)
     chunks = chunks_of(count, device)
     history, progress = History(), Progress()
-    for name in ("z", "f", "last_z", "last_f"):
+    for name in ("z", "f", "last_z", "last_f", "last_r"):
         setattr(history, name, wp.zeros(worlds * count, dtype=NODE, device=device))
     for name in ("dz", "df"):
         setattr(history, name, wp.zeros(slots * worlds * count, dtype=NODE, device=device))
@@ -177,6 +182,7 @@ def iteration(worlds: int, slots: int, weight: np.ndarray, unit: np.ndarray, dev
         "theta": slots,
         "square": chunks,
         "largest": chunks,
+        "work": chunks,
         "product": 2 * slots * chunks,
     }
     for name, variable in Progress.vars.items():

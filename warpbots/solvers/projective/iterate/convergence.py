@@ -9,7 +9,12 @@ which such modes are scaled up, and from the rate q at which the norm of f fell 
 or from Newton steps, where there are any (`newton`). A world has converged when neither this nor the correction is
 larger than the tolerance, or when the correction is at the level of rounding. docs/design/projective.md compares
 criteria.
+
+Where the iteration minimises an energy with the residual r = -grad, a smaller residual may be nearer to a saddle. A
+move s with s . r <= 0 leads uphill, and its end is rejected.
 """
+
+import dataclasses
 
 import numpy as np
 import warp as wp
@@ -28,7 +33,7 @@ from warpbots.solvers.projective.iterate.anderson_arrays import (
     Progress,
 )
 
-__all__ = ["clear_estimate", "judge"]
+__all__ = ["Energy", "clear_estimate", "judge", "slope_of"]
 
 _ZERO, _TENTH, _HALF, _ONE, _TWO, _HUGE = (wp.constant(wp.float64(c)) for c in (0.0, 0.1, 0.5, 1.0, 2.0, 1e300))
 _GROWTH = wp.constant(wp.float64(10.0))  # of a correction relative to the last one, above which a point is rejected
@@ -40,8 +45,33 @@ _SLOWEST = wp.constant(wp.float64(0.02))  # least 1 - q: rounding hides slower c
 _EPS = wp.constant(wp.float64(np.finfo(real_numpy).eps))
 
 
+@dataclasses.dataclass(frozen=True)
+class Energy:
+    """An energy that an iteration minimises.
+
+    Attributes:
+        residual: Less its gradient, shape (worlds * n,).
+        nodes: Entries of a point of one world on which it depends, the first ones.
+    """
+
+    residual: wp.array
+    nodes: int
+
+
+def slope_of(energy: Energy | None) -> tuple[wp.array | None, int]:
+    """Residual and number of its entries, as kernels take them."""
+    return (None, 0) if energy is None else (energy.residual, energy.nodes)
+
+
 def judge(
-    it: Iteration, tolerance: float, length: float | None, limit: int, newton_steps: int, needed: int, near: float
+    it: Iteration,
+    tolerance: float,
+    length: float | None,
+    limit: int,
+    newton_steps: int,
+    needed: int,
+    near: float,
+    energy: Energy | None,
 ) -> None:
     """Accept the point in ``history.z`` with its correction ``history.f``, or reject it, and stop where it is enough.
 
@@ -53,19 +83,13 @@ def judge(
         newton_steps: Number of Newton steps for which a world may wait.
         needed: Number of them without which none converges.
         near: Correction at which a world waits for one [length].
+        energy: What the iteration minimises, if it does.
     """
     worlds, chunks, slots, p = it.worlds, it.chunks, it.slots, it.progress
-    launch_lanes(measure_kernel, (worlds, chunks), LANES, [it.count, it.history], [p], it.device)
-    inputs = [
-        chunks,
-        slots,
-        wp.float64(tolerance),
-        wp.float64(length or 0.0),
-        limit,
-        newton_steps,
-        needed,
-        wp.float64(near),
-    ]
+    inputs = [it.count, it.history, slope_of(energy)[1]]
+    launch_lanes(measure_kernel, (worlds, chunks), LANES, inputs, [p], it.device)
+    inputs = [chunks, slots, wp.float64(tolerance), wp.float64(length or 0.0), limit, newton_steps]
+    inputs += [needed, wp.float64(near), int(energy is not None)]
     launch(judge_kernel, worlds, inputs, [p], it.device)
 
 
@@ -93,6 +117,15 @@ def square_of(a: NODE):
 
 
 @wp.func
+def work_of(s: NODE, r: NODE):
+    """s . r of what may have four components."""
+    total = wp.float64(0.0)
+    for c in range(3):
+        total += wp.float64(s[c]) * wp.float64(r[c])
+    return total
+
+
+@wp.func
 def most_of(squares: real):
     """Root of the largest one of all threads."""
     return wp.sqrt(wp.float64(wp.tile_reduce(larger, wp.tile(squares))[0]))
@@ -104,32 +137,39 @@ def measure_kernel(
     count: int,
     # work
     history: History,
+    nodes: int,
     # out
     progress_out: Progress,
 ):
-    """Squared norm of the correction, and the largest entries of correction, last move and point, of every part."""
+    """Squared norm of the correction; largest entries of correction, last move and point; work along the last move."""
     w, c, lane = wp.tid()
     if progress_out.active[w] == 0:
         return
     chunks = progress_out.square.shape[0] / progress_out.active.shape[0]
     square = wp.float64(0.0)
+    work = wp.float64(0.0)
     correction = real(0.0)
     move = real(0.0)
     point = real(0.0)
     for i in range(c * wp.block_dim() + lane, progress_out.used[w], chunks * wp.block_dim()):
         k = w * count + i
         z = history.z[k]
+        s = z - history.last_z[k]
         d = square_of(history.f[k])
         unit = history.unit[i] * history.unit[i]
         square += wp.float64(history.weight[i] * d)
         correction = larger(correction, unit * d)
-        move = larger(move, unit * square_of(z - history.last_z[k]))
+        move = larger(move, unit * square_of(s))
         point = larger(point, unit * square_of(z))
+        if i < nodes:
+            work += work_of(s, history.last_r[k])
     total = wp.tile_sum(wp.tile(square))[0]
+    works = wp.tile_sum(wp.tile(work))[0]
     most = wp.vec3d(most_of(correction), most_of(move), most_of(point))
     if lane == 0:
         progress_out.square[w * chunks + c] = total
         progress_out.largest[w * chunks + c] = most
+        progress_out.work[w * chunks + c] = works
 
 
 @wp.func
@@ -169,6 +209,7 @@ def judge_kernel(
     newton_steps: int,
     needed: int,
     near: wp.float64,
+    minimises: int,
     # out
     progress_out: Progress,
 ):
@@ -179,7 +220,9 @@ def judge_kernel(
         return
     square = wp.float64(0.0)
     largest = wp.vec3d()
+    work = wp.float64(0.0)
     for c in range(chunks):
+        work += progress_out.work[w * chunks + c]
         square += progress_out.square[w * chunks + c]
         largest = wp.max(largest, progress_out.largest[w * chunks + c])
     norm = wp.sqrt(square)
@@ -193,7 +236,8 @@ def judge_kernel(
     known = progress_out.known[w]
     newton = progress_out.newton[w]
     progress_out.newton[w] = 0
-    if not wp.isfinite(norm) or (known + newton > 0 and norm > _GROWTH * progress_out.norm[w]):
+    uphill = minimises == 1 and work <= _ZERO
+    if not wp.isfinite(norm) or (known + newton > 0 and (uphill or norm > _GROWTH * progress_out.norm[w])):
         taken = REJECTED
         if newton == 1:
             progress_out.near[w] = _TENTH * progress_out.correction[w]
