@@ -3,7 +3,8 @@
 The acceleration learns slow modes from changes of the correction, which are small beside its rounding where they are
 very slow. The second derivative has no such bound: near the solution a world waits for a step d = H^-1 r, which is the
 error but for terms of second order. Its size relative to the correction f that belongs to the same residual r gives the
-error of later points from their corrections.
+error of later points from their corrections. Where minimal residuals end without a solution, the size of what they have
+found is a lower bound of the error (their iterates grow, Fong & Saunders 2012), and what gives it.
 """
 
 import warp as wp
@@ -53,9 +54,10 @@ def measure_kernel(
     size = wp.sqrt(wp.float64(wp.tile_max(wp.tile(square))[0]))
     if lane > 0:
         return
+    if wp.isfinite(size):  # of a step that was not found, a lower bound: iterates of minimal residuals grow
+        progress_out.error_ratio[w] = wp.max(progress_out.error_ratio[w], size / progress_out.correction[w])
     if converged[w] == 1:
         progress_out.newton_size[w] = size
-        progress_out.error_ratio[w] = wp.max(progress_out.error_ratio[w], size / progress_out.correction[w])
         progress_out.newton_steps[w] = progress_out.newton_steps[w] + 1
         progress_out.newton[w] = 1
     else:
