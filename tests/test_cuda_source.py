@@ -25,6 +25,7 @@ SCENES = (
     "springs",
     "cubes",
     "bricks",
+    "draped",
     "winged",
     "turning",
     "driven",
