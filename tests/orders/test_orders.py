@@ -19,11 +19,11 @@ pytestmark = [pytest.mark.verification, pytest.mark.slow]
 
 TESTS = Path(__file__).resolve().parents[1]
 GATHERED = (
-    "springs", "machine", "cubes", "bricks", "draped", "winged", "turning", "driven", "breathing", "tied", "factored",
-    "sled", "hand",
+    "springs", "machine", "cubes", "bricks", "winged", "turning", "driven", "breathing", "tied", "factored", "sled",
+    "hand",
 )  # fmt: skip
 """Scenes in whose motion every sum is taken by one thread, or by several in an order of their own."""
-TOUCHING = dict.fromkeys(("springs", "cubes", "bricks", "draped", "breathing", "tied", "sled", "particles"), "friction")
+TOUCHING = dict.fromkeys(("springs", "cubes", "bricks", "breathing", "tied", "sled", "particles"), "friction")
 TOUCHING["hand"] = "contact_stiffness"
 """Scenes in contact, and a parameter that moves them only there."""
 SCATTERED = ("flat", "particles", "yielding")

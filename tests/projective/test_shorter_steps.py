@@ -104,7 +104,7 @@ def test_gradients_are_those_of_the_steps_that_were_taken(case, rng):
     leaves = {n: v.clone().requires_grad_() for n, v in inputs.items()}
     value, taken = loss(leaves)
     value.backward()
-    assert taken >= 4
+    assert taken >= 2
     checked = [n for n in ("position", "velocity", "control", "youngs_modulus", "load", "phase") if n in inputs]
     for name in checked:
         if not inputs[name].numel():
