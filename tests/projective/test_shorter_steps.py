@@ -45,7 +45,7 @@ def test_an_impact_that_crushes_is_taken_in_shorter_steps():
         energy = 0.5 * float((mass * final.velocity[0].cpu() ** 2).sum())
         ends[h] = momentum.sum(0), momentum[upper].sum(0), energy, final.shorter_steps[0].item(), final.lost[0].item()
     (total, impulse, energy, taken, lost), (others, other_impulse, other_energy, none, _) = ends.values()
-    assert taken >= 2
+    assert taken >= 4
     assert none == lost == 0
     for p in (total, others):
         torch.testing.assert_close(p, torch.tensor([0.3, 0.0, -20.0]).to(p), rtol=0.0, atol=2e-3)
@@ -79,7 +79,7 @@ CASES = {
     "beats": (beating, {"max_iterations": 24}),
     "swims": (lambda: swimming(beam("neo_hookean")), {}),
     "turns": (lambda: machine(youngs_modulus=1e5), {"max_iterations": 40}),
-    "slides": (lambda: sliding("corotated", (floor(friction=0.3),)), {}),
+    "slides": (lambda: sliding("corotated", (floor(friction=0.3),)), {"max_iterations": 30}),
     "folds": (cloth, {"max_iterations": 40}),
     "walks": (lambda: arm("revolute", gravity=(0.0, 0.0, -9.81)), {"cell_size": 0.02, "max_iterations": 40}),
 }
@@ -104,7 +104,7 @@ def test_gradients_are_those_of_the_steps_that_were_taken(case, rng):
     leaves = {n: v.clone().requires_grad_() for n, v in inputs.items()}
     value, taken = loss(leaves)
     value.backward()
-    assert taken >= 2
+    assert taken >= 4
     checked = [n for n in ("position", "velocity", "control", "youngs_modulus", "load", "phase") if n in inputs]
     for name in checked:
         if not inputs[name].numel():
