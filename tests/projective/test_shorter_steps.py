@@ -45,7 +45,7 @@ def test_an_impact_that_crushes_is_taken_in_shorter_steps():
         energy = 0.5 * float((mass * final.velocity[0].cpu() ** 2).sum())
         ends[h] = momentum.sum(0), momentum[upper].sum(0), energy, final.shorter_steps[0].item(), final.lost[0].item()
     (total, impulse, energy, taken, lost), (others, other_impulse, other_energy, none, _) = ends.values()
-    assert taken >= 4
+    assert taken >= 2
     assert none == lost == 0
     for p in (total, others):
         torch.testing.assert_close(p, torch.tensor([0.3, 0.0, -20.0]).to(p), rtol=0.0, atol=2e-3)
