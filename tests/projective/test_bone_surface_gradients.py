@@ -8,7 +8,6 @@ from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
 
 
-@pytest.mark.xfail(reason="contacts at bones are solved to a ten-thousandth of their skin: steps end at 4e-12 edges")
 @pytest.mark.verification
 def test_gradients_are_those_of_differences(rng):
     """Relative 1e-4, by every input, with a bone on the floor and under a block, sticking and sliding."""

@@ -279,10 +279,12 @@ def solve_borne(
     for _step in range(_STEPS):
         respond_all(topology, contacts, coupling, z, f, w, count, False, lane, lanes)
         before = find_step(topology, contacts, coupling, w, count, lane, lanes)
-        if before <= _CLOSE * deepest(topology, contacts, coupling, z, f, w, count):
-            return accept(topology, contacts, coupling, f, w, count, lane, lanes)
+        close = before <= _CLOSE * deepest(topology, contacts, coupling, z, f, w, count)
         part = scalar(1.0)
         take(coupling, w, part, lane, lanes)
+        if close:
+            respond_all(topology, contacts, coupling, z, f, w, count, False, lane, lanes)
+            return accept(topology, contacts, coupling, f, w, count, lane, lanes)
         for _halving in range(_HALVINGS):
             respond_all(topology, contacts, coupling, z, f, w, count, False, lane, lanes)
             if left(topology, contacts, coupling, w, count, lane, lanes) <= (scalar(1.0) - _ENOUGH * part) * before:
