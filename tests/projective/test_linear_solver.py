@@ -183,17 +183,21 @@ def test_moduli_over_decades_cost_no_iterations(how, nu):
         assert 0 < spread <= 2 * uniform
 
 
-@pytest.mark.verification
+@pytest.mark.verification(float32=True)
 def test_minimal_residuals_that_end_without_a_solution_bound_the_error():
-    """Corrections of stiff cells are small; a step passed for found at a tenth of its displacement because of them."""
+    """Corrections of stiff cells are small: because of them a step passed for found at a tenth of its displacement.
+
+    In single precision, where the first correction is rounding, it was found at none.
+    """
     ends = []
     for how in ("iterative", "direct"):
         sim, E = optimised(how, 3.0, 0.49, counts=(16, 4, 4))
         with torch.no_grad():
             end = sim.step(sim.state(), torch.zeros(0), youngs_modulus=E)
         ends.append(to_numpy(end.position - sim.state().position))
-        assert int(sim.model.workspace.krylov.arrays.iterations.numpy()[0]) == {"iterative": 500, "direct": 1}[how]
-    assert np.abs(ends[0] - ends[1]).max() < 1e-3 * np.abs(ends[1]).max()
+        if DOUBLE:
+            assert int(sim.model.workspace.krylov.arrays.iterations.numpy()[0]) == {"iterative": 500, "direct": 1}[how]
+    assert np.abs(ends[0] - ends[1]).max() < (1e-3 if DOUBLE else 1e-2) * np.abs(ends[1]).max()
 
 
 @pytest.mark.verification
@@ -273,12 +277,23 @@ def test_newton_steps_begin_early_where_they_are_exact():
     assert np.abs(ends[1] - ends[0]).max() < 1e-5
 
 
-def test_what_is_not_symmetric_is_refused():
-    with pytest.raises(SceneError, match=r"the fluid makes.*linear_solver='direct'.*use linear_solver='iterative'"):
+def test_what_is_not_symmetric_has_no_factor(monkeypatch):
+    """Refused where a factor is demanded; the adaptive solver, which is the default, goes without."""
+    with pytest.raises(SceneError, match=r"the fluid makes.*linear_solver='direct'.*use linear_solver='adaptive'"):
         ProjectiveDynamics(0.04, linear_solver="direct").build(swimming(beam()))
+    with pytest.raises(SceneError, match=r"the bones 'upper'.*linear_solver='direct'"):
+        ProjectiveDynamics(0.02, linear_solver="direct").build(arm("revolute"))
 
-    with pytest.raises(SceneError, match=r"the bones 'upper'.*linear_solver='adaptive'"):
-        ProjectiveDynamics(0.04, linear_solver="adaptive").build(arm("revolute"))
+    def chosen(scene: Scene, **options) -> str:
+        return ProjectiveDynamics(0.02, **options).build(scene).matrices.linear_solver
+
+    assert chosen(swimming(beam())) == chosen(arm("revolute")) == chosen(beam(), splitting=True) == "iterative"
+    assert chosen(beam()) == ("iterative" if wp.get_device().is_cuda else "adaptive")
+    monkeypatch.setattr(build, "_FACTORED_NODES", 1)
+    assert chosen(beam()) == "iterative"
+    monkeypatch.undo()
+    monkeypatch.setattr(build, "_FACTORS", 1.0)
+    assert chosen(beam()) == "iterative"
 
 
 def test_a_solver_that_is_unknown_is_refused():

@@ -53,6 +53,7 @@ __all__ = ["build"]
 
 _SAMPLES = 64  # along the longest edge of obstacles without a closed form
 _NUMBERS = 2**31  # that indices can tell apart
+_FACTORED_NODES, _FACTORS = 20_000, 5e8  # most nodes, and memory of all worlds [bytes], of an adaptive linear solver
 _PIECE = 2.0  # length of pieces of sharp edges of obstacles [mean edges]
 
 
@@ -74,7 +75,6 @@ def build(
     """
     _refuse_what_is_unknown(scene)
     _refuse_linear(scene, solid)
-    _refuse_direct(scene, linear_solver)
     mesh = assemble(scene, cell_size, solid)
     refuse_copies("ProjectiveDynamics", worlds, 1e3 * len(mesh) + _memory(solid) * len(mesh.solids))
     normals = normals_of(scene, mesh.regions)
@@ -111,8 +111,10 @@ def build(
     if collisions:
         across[[is_angular(part) for _, part in hard]] = 0.0  # their edges leave nothing to surface samples
     topology = _topology(mesh, surfaces, edges, across, fixed, guided, collisions, skeleton, worlds, device)
-    if linear_solver != "iterative":
-        _refuse_factors(topology, linear_solver)
+    if linear_solver == "direct":
+        _refuse_direct(scene, topology)
+    elif linear_solver == "adaptive" and not _is_factored(scene, topology, splitting):
+        linear_solver = "iterative"
     return ProjectiveModel(
         scene=scene,
         worlds=worlds,
@@ -334,29 +336,32 @@ def _refuse_linear(scene: Scene, solid: ReferenceElement) -> None:
             )
 
 
-def _refuse_direct(scene: Scene, linear_solver: str) -> None:
-    """Raise if systems of the scene are not symmetric, and are to be solved by a symmetric factor."""
-    if linear_solver == "iterative":
-        return
+def _refuse_direct(scene: Scene, topology: Topology) -> None:
+    """Raise if systems of the scene are not symmetric, or there is no room for factors of all worlds."""
     bones = [body.name for body in scene.rigid]
     if bones or scene.fluid is not None:
         what = f"the bones {', '.join(map(repr, bones))} make" if bones else "the fluid makes"
         raise SceneError(
-            f"ProjectiveDynamics: {what} the systems of adjoints unsymmetric, and "
-            f"linear_solver={linear_solver!r} factors symmetric ones; use linear_solver='iterative'"
+            f"ProjectiveDynamics: {what} the systems of adjoints unsymmetric, and linear_solver='direct' factors "
+            f"symmetric ones; use linear_solver='adaptive' or 'iterative'"
         )
-
-
-def _refuse_factors(topology: Topology, linear_solver: str) -> None:
-    """Raise if there is no room for the factors of second derivatives of all worlds."""
     elimination, worlds = topology.elimination, topology.sizes.worlds
     refuse_copies("ProjectiveDynamics", worlds, elimination.memory)
     if elimination.numbers * worlds >= _NUMBERS:
         raise SceneError(
-            f"ProjectiveDynamics: linear_solver={linear_solver!r} keeps {elimination.numbers} vectors in each of "
-            f"{worlds} worlds, and there is room for {_NUMBERS} in all; use fewer worlds, larger cells, or "
-            f"linear_solver='iterative'"
+            f"ProjectiveDynamics: linear_solver='direct' keeps {elimination.numbers} vectors in each of {worlds} "
+            f"worlds, and there is room for {_NUMBERS} in all; use fewer worlds, larger cells, or "
+            f"linear_solver='adaptive' or 'iterative'"
         )
+
+
+def _is_factored(scene: Scene, topology: Topology, splitting: bool) -> bool:
+    """Whether the adaptive linear solver of a scene may factor second derivatives."""
+    sizes = topology.sizes
+    symmetric = not scene.rigid and scene.fluid is None
+    if not symmetric or splitting or topology.device.is_cuda or sizes.nodes > _FACTORED_NODES:
+        return False
+    return sizes.worlds * topology.elimination.memory <= _FACTORS
 
 
 def _refuse_what_is_unknown(scene: Scene) -> None:

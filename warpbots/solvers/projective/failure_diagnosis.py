@@ -58,6 +58,11 @@ def diagnosis(
     converged = size <= enough
     if lost := _lost(model, w, position, converged and not inverted):
         return f"{lost}; move bodies apart that overlap at the start, {shorter}, or collisions=False"
+    if converged and not inverted:
+        return (
+            f"the step did not converge in world {w}: {iterations} iterations leave none for the Newton step that "
+            f"tells its error; use more (max_iterations, now {max_iterations})"
+        )
     if converged:
         return (
             f"the step converged to an inverted state in world {w}: {inverted}; no motion leads to such a state: "

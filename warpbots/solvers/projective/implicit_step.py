@@ -102,7 +102,7 @@ def implicit_step(
         move(active)
         contact.solve_forces(active, z, f)
         contact.follow(f, move)
-        accelerate(it, tolerance, model.matter.edge, limit, newton_steps, needed, near, energy)
+        accelerate(it, tolerance, model.matter.edge, limit, newton_steps, needed, near, _NEAR, energy)
         contact.detection.ask(z)
 
     def newton() -> None:

@@ -38,6 +38,8 @@ _ANY = (-float("inf"), float("inf"))
 _POSITIVE = (0.0, float("inf"))
 _MARGIN = 0.25
 """How much further apart they are where one search is enough [mean edges]; less than the distance of neighbours."""
+_SPACING = 0.1
+"""Distance of the points at which paths through obstacles are examined [mean edges]."""
 
 _PARAMETERS = {
     "youngs_modulus": Parameter("Pa", *_POSITIVE, "element", "Young's modulus", intensive=True),
@@ -349,6 +351,7 @@ class ProjectiveModel(ArrayModel):
         obstacles.friction = self.friction.flatten()
         thinnest = widths(self.solids)[:, 0]
         obstacles.thinnest = wp.array(thinnest.astype(real_numpy), dtype=real, device=self.device)
+        obstacles.spacing = _SPACING * self.matter.edge
         obstacles.thin = wp.array(self.topology.thin.astype(np.int32), dtype=int, device=self.device)
         return obstacles
 

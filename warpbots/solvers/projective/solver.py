@@ -105,16 +105,18 @@ class ProjectiveDynamics:
             more so for a Poisson's ratio near 1/2. ``"quadratic_tetrahedra"`` have ten nodes, those of the same mesh
             and the middles of its edges, and bend without locking. ``"hexahedra"``, trilinear and of eight nodes, fill
             a `Box` (also `Posed`) with one for each cell. `Fibre` and `PneumaticCell` act on linear tetrahedra only.
-        linear_solver: How Newton steps and adjoints of worlds without contact solve with the second derivative, on
-            which the number of global steps does not depend. ``"iterative"`` is minimal residuals, preconditioned by
-            the matrix of the global step, which couples nodes and not their components: some dozens of iterations for
-            uniform matter, and hundreds where moduli of neighbouring cells spread over decades (topology optimisation)
-            or Poisson's ratio is near 1/2. ``"direct"`` factors the second derivative itself, anew for each system, and
-            takes an iteration or two. ``"adaptive"`` begins with the first and changes to the second when it has cost
-            as much as a factor does. Both take Newton steps earlier, so that bending takes a few global steps instead
-            of some dozens. A factor takes 48 bytes (96 in double precision) for each entry of every world:
-            0.6 MB for 425 nodes of hexahedra, 11 MB for 2,673. Where the second derivative is not positive definite,
-            as in buckling, all are iterative; bones and a fluid, whose systems are not symmetric, have no other.
+        linear_solver: How Newton steps and adjoints of worlds without contact solve with the second derivative.
+            ``"iterative"`` is minimal residuals, preconditioned by the matrix of the global step, which couples nodes
+            and not their components: some dozens of iterations for uniform matter, and hundreds where moduli of
+            neighbouring cells spread over decades (topology optimisation) or Poisson's ratio is near 1/2. ``"direct"``
+            factors the second derivative itself, anew for each system, and takes an iteration or two. ``"adaptive"``
+            begins with the first and changes to the second when it has cost as much as a factor does. Both take Newton
+            steps earlier, so that bending takes a few global steps instead of some dozens, and at least one in every
+            step. A factor takes 48 bytes (96 in double precision) for each entry of every world: 0.6 MB for 425 nodes
+            of hexahedra, 11 MB for 2,673. Where the second derivative is not positive definite, as in buckling, all
+            are iterative. Bones and a fluid, whose systems are not symmetric, have no factor: ``"direct"`` is refused,
+            and ``"adaptive"`` is ``"iterative"`` there, with `splitting`, on a GPU, for more than 20,000 nodes, and
+            where all worlds would need more than 0.5 GB.
 
     Raises:
         ValueError: A value is outside its range.
@@ -130,7 +132,7 @@ class ProjectiveDynamics:
     collisions: bool = True
     splitting: bool = False
     elements: str = "tetrahedra"
-    linear_solver: str = "iterative"
+    linear_solver: str = "adaptive"
 
     def __post_init__(self):
         conform(self)

@@ -23,6 +23,9 @@ __all__ = [
 _vec, _mat = vector(3), matrix(3)
 _vec4 = vector(4)
 _SLIP = wp.constant(CODES["slip"])
+_FAR = wp.constant(real(2.0))  # spacings above which a path is examined
+_ENTERED = wp.constant(real(0.1))  # depth in spacings at which it has entered a solid
+_OPPOSITE = wp.constant(real(-0.2))  # cosine between normals of opposite sides: a cube has none at one edge
 
 
 @wp.struct
@@ -38,6 +41,7 @@ class ObstacleArrays:
     friction: Coulomb coefficient [1], shape (worlds * obstacles,).
     thinnest: Smallest width of a solid [m], 0 for one that has none, shape (solids,).
     thin: 1 for a solid with which surface samples may be in contact, shape (solids,).
+    spacing: Distance of the points at which paths are examined [m].
     """
 
     solids: int
@@ -49,6 +53,7 @@ class ObstacleArrays:
     friction: wp.array[real]
     thinnest: wp.array[real]
     thin: wp.array[int]
+    spacing: real
 
 
 @wp.func
@@ -71,6 +76,52 @@ def distance_to(obstacles: ObstacleArrays, s: int, y: wp.vec3d):
         for j in range(3):
             K[i, j] = real(C[i, j])
     return real(d), real(slope), _vec(real(n[0]), real(n[1]), real(n[2])), K
+
+
+@wp.func
+def plane_of_entry(obstacles: ObstacleArrays, s: int, x: wp.vec3d, y: wp.vec3d):
+    """Where the path from x to y first enters a solid if it leaves on an opposite side, else y; and whether it does.
+
+    A straight path may cut a corner of a solid, but not pass through it.
+    """
+    way = y - x
+    length = real(wp.length(way))
+    entered = int(0)
+    left = int(0)
+    first = _vec()
+    place = y
+    at = real(0.0)
+    while at < length and left == 0:
+        p = x + wp.float64(at / length) * way
+        d, _slope, n, _C = distance_to(obstacles, s, p)
+        if entered == 1:
+            left = int(wp.dot(n, first) < _OPPOSITE)
+            entered = int(d < real(0.0))
+        elif d < -_ENTERED * obstacles.spacing:
+            entered = int(1)
+            first = n
+            place = p
+        at += wp.max(d, obstacles.spacing)
+    if entered == 1 and left == 0:
+        _d, _slope, n, _C = distance_to(obstacles, s, y)
+        left = int(wp.dot(n, first) < _OPPOSITE)
+    if left == 0:
+        place = y
+    return place, left
+
+
+@wp.func
+def distance_on_path(obstacles: ObstacleArrays, s: int, x: wp.vec3d, y: wp.vec3d):
+    """`distance_to` at the end y of a path from x; at the plane at which it entered if it went through the solid."""
+    place = y
+    through = int(0)
+    if obstacles.thinnest[s] > real(0.0) and real(wp.length(y - x)) > _FAR * obstacles.spacing:
+        place, through = plane_of_entry(obstacles, s, x, y)
+    d, slope, n, C = distance_to(obstacles, s, place)
+    if through == 1:
+        d += slope * wp.dot(n, _vec(y - place))
+        C = _mat()
+    return d, slope, n, C
 
 
 @wp.struct
@@ -208,13 +259,15 @@ def evaluate_obstacles_kernel(
     contacts_out.listed[k] = 0
     if node[0] < 0:
         return
-    y = wp.vec3d()
+    here = wp.vec3d()
+    way = wp.vec3d()
     for q in range(3):
         if node[q] >= 0:
             j = w * topology.stride + node[q]
-            end = wp.vec3d(x[w * topology.nodes + node[q]]) + wp.vec3d(at(z, j) + at(f, j))
-            y += wp.float64(contacts_out.weight[k][q]) * end
-    d, slope, n, C = distance_to(obstacles, c % obstacles.solids, y)
+            share = wp.float64(contacts_out.weight[k][q])
+            here += share * wp.vec3d(x[w * topology.nodes + node[q]])
+            way += share * wp.vec3d(at(z, j) + at(f, j))
+    d, slope, n, C = distance_on_path(obstacles, c % obstacles.solids, here, here + way)
     contacts_out.distance[k] = d
     contacts_out.slope[k] = slope
     contacts_out.normal[k] = n

@@ -47,6 +47,7 @@ def accelerate(
     newton_steps: int = 0,
     needed: int = 0,
     near: float = 0.0,
+    telling: float = 0.0,
     energy: Energy | None = None,
 ) -> None:
     """Replace ``history.z`` by the next point, given its correction ``history.f``.
@@ -59,9 +60,10 @@ def accelerate(
         newton_steps: Number of Newton steps for which a world may wait, see `newton`.
         needed: Number of them without which none converges.
         near: Correction at which a world waits for one [length].
+        telling: Correction at which one tells the error of later points [length].
         energy: What the iteration minimises; None if it only looks for a fixed point.
     """
-    judge(it, tolerance, length, limit, newton_steps, needed, near, energy)
+    judge(it, tolerance, length, limit, newton_steps, needed, near, telling, energy)
     launch(change_kernel, (it.worlds, it.count), [it.progress, *slope_of(energy)], [it.history], it.device)
     mix(it)
 

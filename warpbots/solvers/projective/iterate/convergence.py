@@ -7,8 +7,8 @@ which such modes are scaled up, and from the rate q at which the norm of f fell 
     |z* - z| ~ q / (1 - q) max |d|,
 
 or from Newton steps, where there are any (`newton`). A world has converged when neither this nor the correction is
-larger than the tolerance, or when the correction is at the level of rounding. docs/design/projective.md compares
-criteria.
+larger than the tolerance, or when the correction is at the level of rounding, at the first point after a Newton step.
+docs/design/projective.md compares criteria.
 
 Where the iteration minimises an energy with the residual r = -grad, a smaller residual may be nearer to a saddle. A
 move s with s . r <= 0 leads uphill, and its end is rejected.
@@ -33,9 +33,9 @@ from warpbots.solvers.projective.iterate.anderson_arrays import (
     Progress,
 )
 
-__all__ = ["Energy", "clear_estimate", "judge", "slope_of"]
+__all__ = ["HUGE", "Energy", "clear_estimate", "judge", "slope_of"]
 
-_ZERO, _TENTH, _HALF, _ONE, _TWO, _HUGE = (wp.constant(wp.float64(c)) for c in (0.0, 0.1, 0.5, 1.0, 2.0, 1e300))
+_ZERO, _TENTH, _HALF, _ONE, _TWO, HUGE = (wp.constant(wp.float64(c)) for c in (0.0, 0.1, 0.5, 1.0, 2.0, 1e300))
 _GROWTH = wp.constant(wp.float64(10.0))  # of a correction relative to the last one, above which a point is rejected
 _BETTER = wp.constant(wp.float64(0.9))  # of the smallest norm, below which a point is progress
 _PATIENCE = wp.constant(20)  # points without progress after which the changes are discarded
@@ -58,6 +58,30 @@ class Energy:
     nodes: int
 
 
+@wp.struct
+class Criterion:
+    """When a world has converged, or failed.
+
+    tolerance: Estimated error at which it has converged [length].
+    length: Unit of the tolerance [m]; 0 for the largest entry of the point itself.
+    limit: Number of iterations after which it has failed.
+    newton_steps: Number of Newton steps for which it may wait.
+    needed: Number of them without which none converges.
+    near: Correction at which it waits for one [length].
+    telling: Correction at which one tells the error of later points [length].
+    minimises: 1 for an iteration that minimises an energy.
+    """
+
+    tolerance: wp.float64
+    length: wp.float64
+    limit: int
+    newton_steps: int
+    needed: int
+    near: wp.float64
+    telling: wp.float64
+    minimises: int
+
+
 def slope_of(energy: Energy | None) -> tuple[wp.array | None, int]:
     """Residual and number of its entries, as kernels take them."""
     return (None, 0) if energy is None else (energy.residual, energy.nodes)
@@ -71,6 +95,7 @@ def judge(
     newton_steps: int,
     needed: int,
     near: float,
+    telling: float,
     energy: Energy | None,
 ) -> None:
     """Accept the point in ``history.z`` with its correction ``history.f``, or reject it, and stop where it is enough.
@@ -83,14 +108,17 @@ def judge(
         newton_steps: Number of Newton steps for which a world may wait.
         needed: Number of them without which none converges.
         near: Correction at which a world waits for one [length].
+        telling: Correction at which one tells the error of later points [length].
         energy: What the iteration minimises, if it does.
     """
     worlds, chunks, slots, p = it.worlds, it.chunks, it.slots, it.progress
     inputs = [it.count, it.history, slope_of(energy)[1]]
     launch_lanes(measure_kernel, (worlds, chunks), LANES, inputs, [p], it.device)
-    inputs = [chunks, slots, wp.float64(tolerance), wp.float64(length or 0.0), limit, newton_steps]
-    inputs += [needed, wp.float64(near), int(energy is not None)]
-    launch(judge_kernel, worlds, inputs, [p], it.device)
+    criterion = Criterion()
+    criterion.tolerance, criterion.length, criterion.limit = tolerance, length or 0.0, limit
+    criterion.newton_steps, criterion.needed, criterion.near = newton_steps, needed, near
+    criterion.telling, criterion.minimises = telling, int(energy is not None)
+    launch(judge_kernel, worlds, [chunks, slots, criterion], [p], it.device)
 
 
 @wp.func
@@ -98,10 +126,10 @@ def clear_estimate(progress: Progress, w: int):
     """Nothing is known of the error yet."""
     progress.share[w] = _ONE
     progress.stalled[w] = 0
-    progress.best[w] = _HUGE
+    progress.best[w] = HUGE
     progress.points[w] = 0
     progress.error_ratio[w] = _ZERO
-    progress.newton_size[w] = _HUGE
+    progress.newton_size[w] = HUGE
 
 
 @wp.func
@@ -190,11 +218,100 @@ def error_of(progress: Progress, w: int, correction: wp.float64):
     if progress.error_ratio[w] > _ZERO:
         return wp.min(progress.newton_size[w], progress.error_ratio[w] * correction)
     if progress.points[w] < 3:
-        return _HUGE
+        return HUGE
     span = wp.min(progress.points[w] - 1, _SPAN)
     norms = progress.norms[w]
     rate = wp.pow(norms[0] / norms[span], _ONE / wp.float64(span))
     return wp.max(progress.moves[w]) * rate / wp.max(_ONE - rate, _SLOWEST)
+
+
+@wp.func
+def reject_point(progress: Progress, w: int, iterations: int, norm: wp.float64, newton: int):
+    """Go back to the last point: without the changes, if there were any, else by half of the plain step."""
+    if newton == 1:
+        progress.near[w] = _TENTH * progress.correction[w]
+    elif progress.known[w] == 0:
+        progress.share[w] = _HALF * progress.share[w]
+    progress.known[w] = 0
+    taken = REJECTED
+    if iterations == 1 or progress.share[w] < _LEAST:
+        progress.size[w] = norm
+        progress.active[w] = 0
+        taken = IDLE
+    return taken
+
+
+@wp.func
+def keep(progress: Progress, w: int, iterations: int, slots: int, norm: wp.float64):
+    """Keep the change that led to a point, or discard all where there was no progress for long."""
+    if norm < _BETTER * progress.best[w] or iterations == 1:
+        progress.best[w] = norm
+        progress.stalled[w] = 0
+    else:
+        progress.stalled[w] = progress.stalled[w] + 1
+    if progress.stalled[w] > _PATIENCE:
+        progress.stalled[w] = 0
+        progress.best[w] = norm
+        progress.known[w] = 0
+    elif progress.fresh[w] == 0:
+        progress.slot[w] = (progress.slot[w] + 1) % slots
+        progress.known[w] = wp.min(progress.known[w] + 1, slots)
+    progress.fresh[w] = 0
+
+
+@wp.func
+def measure(
+    progress: Progress, w: int, iterations: int, unit: wp.float64, correction: wp.float64, criterion: Criterion
+):
+    """Newton steps without which a point is not the solution; writes its estimated error.
+
+    A correction below rounding says nothing of an error a thousand times as large. At the first point a Newton step has
+    to; if none was found, the ratio of what had been found of it to the correction still bounds the error. One taken
+    early says less: what is left after it are the slow modes, of which a large correction has the smaller part.
+    """
+    size = correction
+    least = criterion.needed
+    rounding = correction <= _TWO * _EPS * unit
+    lost = progress.error_ratio[w] > _ZERO and progress.newton_size[w] == HUGE
+    if lost or not rounding:
+        size = wp.max(correction, error_of(progress, w, correction))
+    elif iterations == 1:
+        least = wp.max(least, wp.min(criterion.newton_steps, 1))
+    steps = progress.newton_steps[w]
+    early = steps > 0 and progress.correction[w] > criterion.telling * criterion.length
+    if early and progress.newton_size[w] > criterion.tolerance * unit:
+        least = wp.min(steps + 1, criterion.newton_steps)
+    progress.size[w] = size
+    progress.enough[w] = criterion.tolerance * unit
+    return wp.where(correction > _ZERO, least, 0)
+
+
+@wp.func
+def accept_point(
+    progress: Progress, w: int, iterations: int, slots: int, norm: wp.float64, largest: wp.vec3d, criterion: Criterion
+):  # fmt: skip
+    """Take a point: it is the solution, or waits for a Newton step, or the iteration goes on from there."""
+    note(progress, w, norm, largest[1])
+    if progress.fresh[w] == 1:
+        progress.begun[w] = norm
+    unit = wp.where(criterion.length > _ZERO, criterion.length, largest[2])
+    least = measure(progress, w, iterations, unit, largest[0], criterion)
+    progress.norm[w] = norm
+    progress.share[w] = _ONE
+    keep(progress, w, iterations, slots, norm)
+    steps = progress.newton_steps[w]
+    taken = TAKEN
+    if progress.size[w] <= progress.enough[w] and steps >= least:
+        progress.converged[w] = 1
+        progress.active[w] = 0
+        taken = CONVERGED
+    elif iterations < criterion.limit and steps < criterion.newton_steps and largest[0] <= progress.near[w]:
+        progress.waiting[w] = 1
+        wp.atomic_add(progress.any_waiting, 0, 1)
+        progress.active[w] = 0
+        progress.correction[w] = largest[0]
+        taken = WAITS
+    return taken
 
 
 @wp.kernel(enable_backward=False)
@@ -203,13 +320,7 @@ def judge_kernel(
     chunks: int,
     slots: int,
     # state
-    tolerance: wp.float64,
-    length: wp.float64,
-    limit: int,
-    newton_steps: int,
-    needed: int,
-    near: wp.float64,
-    minimises: int,
+    criterion: Criterion,
     # out
     progress_out: Progress,
 ):
@@ -230,64 +341,19 @@ def judge_kernel(
     progress_out.iterations[w] = iterations
     if iterations == 1:
         progress_out.norm[w] = norm
-        progress_out.near[w] = near * length
-    share = progress_out.share[w]
-    taken = TAKEN
-    known = progress_out.known[w]
+        progress_out.near[w] = criterion.near * criterion.length
     newton = progress_out.newton[w]
     progress_out.newton[w] = 0
-    uphill = minimises == 1 and work <= _ZERO
-    if not wp.isfinite(norm) or (known + newton > 0 and (uphill or norm > _GROWTH * progress_out.norm[w])):
-        taken = REJECTED
-        if newton == 1:
-            progress_out.near[w] = _TENTH * progress_out.correction[w]
-        elif known == 0:
-            share = _HALF * share
-        progress_out.known[w] = 0
-        if iterations == 1 or share < _LEAST:
-            progress_out.size[w] = norm
-            progress_out.active[w] = 0
-            taken = IDLE
+    accelerated = progress_out.known[w] + newton > 0
+    uphill = criterion.minimises == 1 and work <= _ZERO
+    taken = IDLE
+    if not wp.isfinite(norm) or (accelerated and (uphill or norm > _GROWTH * progress_out.norm[w])):
+        taken = reject_point(progress_out, w, iterations, norm, newton)
     else:
-        note(progress_out, w, norm, largest[1])
-        if progress_out.fresh[w] == 1:
-            progress_out.begun[w] = norm
-        unit = wp.where(length > _ZERO, length, largest[2])
-        enough = tolerance * unit
-        size = largest[0]
-        if size > _TWO * _EPS * unit:
-            size = wp.max(size, error_of(progress_out, w, size))
-        progress_out.size[w] = size
-        progress_out.enough[w] = enough
-        progress_out.norm[w] = norm
-        share = _ONE
-        if norm < _BETTER * progress_out.best[w] or iterations == 1:
-            progress_out.best[w] = norm
-            progress_out.stalled[w] = 0
-        else:
-            progress_out.stalled[w] = progress_out.stalled[w] + 1
-        if progress_out.stalled[w] > _PATIENCE:
-            progress_out.stalled[w] = 0
-            progress_out.best[w] = norm
-            progress_out.known[w] = 0
-        elif progress_out.fresh[w] == 0:
-            progress_out.slot[w] = (progress_out.slot[w] + 1) % slots
-            progress_out.known[w] = wp.min(progress_out.known[w] + 1, slots)
-        progress_out.fresh[w] = 0
-        if size <= enough and progress_out.newton_steps[w] >= needed:
-            progress_out.converged[w] = 1
-            progress_out.active[w] = 0
-            taken = CONVERGED
-        elif iterations < limit and progress_out.newton_steps[w] < newton_steps and largest[0] <= progress_out.near[w]:
-            progress_out.waiting[w] = 1
-            wp.atomic_add(progress_out.any_waiting, 0, 1)
-            progress_out.active[w] = 0
-            progress_out.correction[w] = largest[0]
-            taken = WAITS
-    if iterations == limit and taken != CONVERGED:
+        taken = accept_point(progress_out, w, iterations, slots, norm, largest, criterion)
+    if iterations == criterion.limit and taken != CONVERGED:
         progress_out.active[w] = 0
         taken = IDLE
-    progress_out.share[w] = share
     progress_out.taken[w] = taken
     if progress_out.active[w] == 0:
         wp.atomic_sub(progress_out.any, 0, 1)

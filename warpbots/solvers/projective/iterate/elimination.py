@@ -70,7 +70,8 @@ def elimination_of(pattern: csr_matrix, fixed: np.ndarray) -> Elimination:
     order, L = _eliminated(pattern[free][:, free].tocsc())
     node = free[order]
     column = np.repeat(np.arange(len(node)), np.diff(L.indptr))
-    pair = np.asarray(pattern[node[L.indices], node[column]]).reshape(-1).astype(int) - 1
+    below = node[L.indices], node[column]
+    pair = np.asarray(pattern[below]).reshape(-1).astype(int) - 1 if L.nnz else np.zeros(0, dtype=int)
     diagonal = pattern.diagonal()[node].astype(int) - 1
     return Elimination(node, diagonal, L.indptr, L.indices, column, pair, np.lexsort((column, L.indices)))
 

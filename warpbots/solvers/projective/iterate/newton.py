@@ -12,6 +12,7 @@ import warp as wp
 from warpbots.numerics import launch, launch_lanes, real
 from warpbots.solvers.projective.iterate.anderson import mix
 from warpbots.solvers.projective.iterate.anderson_arrays import IDLE, LANES, TAKEN, History, Iteration, Progress
+from warpbots.solvers.projective.iterate.convergence import HUGE
 from warpbots.solvers.projective.iterate.minres import Krylov
 
 __all__ = ["take_newton_steps"]
@@ -61,6 +62,7 @@ def measure_kernel(
         progress_out.newton_steps[w] = progress_out.newton_steps[w] + 1
         progress_out.newton[w] = 1
     else:
+        progress_out.newton_size[w] = HUGE
         progress_out.newton_steps[w] = newton_steps
 
 
