@@ -20,7 +20,7 @@ import warpbots as wb
 try:
     import ipctk
 except ImportError:
-    raise ImportError('incremental potential contact needs the IPC Toolkit: pip install ipctk') from None
+    raise ImportError("incremental potential contact needs the IPC Toolkit: pip install ipctk") from None
 
 ACTIVATION, TOLERANCE, LIMIT = 0.01, 1e-5, 500
 """Distance at which barriers begin and the last Newton step [mean edges], and most Newton iterations of a step."""
