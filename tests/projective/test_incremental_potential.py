@@ -14,9 +14,20 @@ from degenerate_contacts import run
 from incremental_potential import IncrementalPotential
 
 
+def missed(why):
+    """What is known not to agree."""
+    return pytest.mark.xfail(strict=True, raises=AssertionError, reason=why)
+
+
 @pytest.mark.parametrize(
     ("kind", "support"),
-    [("spike in a wedge", "fixed"), ("cube over internal edges", "fixed"), ("cube on a cliff", "soft")],
+    [
+        ("spike in a wedge", "fixed"),
+        ("cube over internal edges", "fixed"),
+        ("cube on a cliff", "soft"),
+        pytest.param("spike on spike", "fixed", marks=missed("a tip nears a tip to half of the distance kept")),
+        pytest.param("ridge across ridge", "fixed", marks=missed("friction moves a vertex on a vertex sideways")),
+    ],
 )
 def test_motions_are_those_of_barriers(kind, support):
     """In steps of 10 ms a body is caught, slides, sticks and rebounds, 4 to 10 mm in all, with friction of 0.3.
