@@ -25,7 +25,7 @@ except ImportError:
 ACTIVATION, TOLERANCE, LIMIT = 0.01, 1e-5, 500
 """Distance at which barriers begin and the last Newton step [mean edges], and most Newton iterations of a step."""
 STICKING = 1e-3
-"""Speed up to which friction is smoothed [m/s], 1e-3 of that of the bodies, as in the paper."""
+"""Speed up to which friction is smoothed [m/s], 1e-3 of that of the bodies."""
 
 LEVI_CIVITA = np.cross(np.eye(3)[:, None], np.eye(3))
 CURVATURE = np.einsum("ikm,jln->ijklmn", LEVI_CIVITA, LEVI_CIVITA).reshape(81, 9)
@@ -146,7 +146,7 @@ class Contacts:
         self.smooth, self.sliding = ipctk.FrictionPotential(STICKING), ipctk.TangentialCollisions()
 
     def begin(self, x: np.ndarray, mass: float, matter: np.ndarray, dofs: np.ndarray) -> None:
-        """A step from here, with the stiffness that balances the gradients of matter and barriers (section 4.3)."""
+        """A step from here, with the stiffness that balances the gradients of matter and barriers."""
         self.before, pairs, unit = x, self.near(x), ipctk.BarrierPotential(self.activation, 1.0)
         push = unit.gradient(pairs, self.mesh, x)[dofs]
         self.stiffness, self.stiffest = ipctk.initial_barrier_stiffness(
@@ -204,7 +204,7 @@ class Contacts:
 
 
 class IncrementalPotential:
-    """Steps of implicit Euler: minima of 1/2 |x - y|_M^2 + h^2 Psi + kappa B + h^2 D (Li et al. 2020, eq. 6 and 12).
+    """Steps of implicit Euler: minima of 1/2 |x - y|_M^2 + h^2 Psi + kappa B + h^2 D (Li et al. 2020).
 
     Args:
         described: Soft bodies of tetrahedra, all of one neo-Hookean material, obstacles of triangles, and half-spaces
@@ -233,8 +233,10 @@ class IncrementalPotential:
             for half in (body.regions[name] for name in held & set(body.regions)):
                 free[n : n + len(body.shape.vertices)] &= (body.shape.vertices - half.point) @ half.normal > 0.0
         material, friction = bodies[0].material, bodies[0].friction
-        if any(body.material != material or body.friction != friction for body in bodies):
-            raise ValueError("IncrementalPotential: all bodies must have the same material and friction")
+        if material.law != "neo_hookean" or any(body.material != material for body in bodies):
+            raise ValueError("IncrementalPotential: all bodies must be of the same neo-Hookean material")
+        if any(solid.friction != friction for solid in (*bodies, *described.obstacles)):
+            raise ValueError("IncrementalPotential: all bodies and obstacles must have the same friction")
         self.solid = Tetrahedra(rest, tets[free[tets].any(axis=1)], material.youngs_modulus, material.poissons_ratio)
         volumes = np.concatenate([body.shape.volumes for body in bodies])
         self.mass = np.bincount(tets.ravel(), np.repeat(material.density * volumes / 4.0, 4))[:, None]
