@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -157,27 +158,69 @@ def piercings(x: np.ndarray, faces: np.ndarray) -> np.ndarray:
     return depth[same & (heights.min(axis=0) < 0.0) & (heights.max(axis=0) > 0.0)]
 
 
-def run(kind: str, support: str, dt: float) -> tuple[str, float, float, str]:
-    """How a scene ends, the CPU time of a step [s], the greatest depth of an intersection [m], and what was refused."""
-    sim = wb.Simulation(scene(kind, support), wb.ProjectiveDynamics(0.05), dt)
-    state, faces = sim.state(), np.concatenate([part.faces + part.nodes.start for part in sim.model.matter.meshes])
-    fixed, base = np.zeros((0, 3)), len(state.position[0])
-    if support == "obstacle":
-        mesh = sim.scene.obstacles[0].shape
-        fixed, faces = mesh.vertices, np.concatenate([faces, mesh.faces + base])
-    spent, deepest = [], 0.0
-    for _ in range(sized(max(8, round(DURATION / dt)), 1)):
-        begun, why = time.process_time(), ""
+class Ending(NamedTuple):
+    """How a scene ends.
+
+    Attributes:
+        end: "found", "refused" or "pierced".
+        seconds: CPU time of each step that was tried [s].
+        depth: Greatest depth of an intersection [m].
+        why: What was refused.
+        path: Nodes of the soft bodies after each step that was found [m], shape (steps, nodes, 3).
+        shorter: Number of shorter steps in the place of whole ones.
+    """
+
+    end: str
+    seconds: list[float]
+    depth: float
+    why: str
+    path: np.ndarray
+    shorter: int
+
+
+def surfaces(described: wb.Scene) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices of obstacles [m], and the faces of soft bodies and obstacles, whose vertices follow one another."""
+    solids = [obstacle.shape for obstacle in described.obstacles]
+    meshes = [*(body.shape.surface for body in described.soft), *(solid.faces for solid in solids)]
+    counts = [*(len(body.shape.vertices) for body in described.soft), *(len(solid.vertices) for solid in solids)]
+    faces = [mesh + first for mesh, first in zip(meshes, np.cumsum([0, *counts[:-1]]), strict=True)]
+    return np.concatenate([np.zeros((0, 3)), *(solid.vertices for solid in solids)]), np.concatenate(faces)
+
+
+Steps = Callable[[], tuple[np.ndarray, int]]
+"""The next step: nodes of soft bodies [m], and how many shorter steps were taken until then."""
+
+
+def projective(described: wb.Scene, dt: float) -> Steps:
+    """Steps of projective dynamics."""
+    sim = wb.Simulation(described, wb.ProjectiveDynamics(0.05), dt)
+    state = sim.state()
+
+    def step() -> tuple[np.ndarray, int]:
+        nonlocal state
+        state = sim.step(state, torch.zeros(sim.channels))
+        return state.position[0].double().numpy(), int(state.shorter_steps[0])
+
+    return step
+
+
+def run(kind: str, support: str, dt: float, solver: Callable[[wb.Scene, float], Steps] = projective) -> Ending:
+    """Throw a body at a support, under a solver that makes the steps of a scene."""
+    described = scene(kind, support)
+    step, (fixed, faces) = solver(described, dt), surfaces(described)
+    spent, path, deepest, why, shorter = [], [], 0.0, "", 0
+    while not why and len(spent) < sized(max(8, round(DURATION / dt)), 1):
+        begun = time.process_time()
         try:
-            state = sim.step(state, torch.zeros(sim.channels))
+            nodes, shorter = step()
         except wb.SimulationError as fault:
             why = str(fault)
         spent.append(time.process_time() - begun)
-        if why:
-            return "refused", float(np.mean(spent)), deepest, why
-        depths = piercings(np.concatenate([state.position[0].double().numpy(), fixed]), faces)
-        deepest = max(deepest, depths.max(initial=0.0))
-    return "pierced" if deepest > ROUNDING else "found", float(np.mean(spent)), deepest, ""
+        if not why:
+            path.append(nodes)
+            deepest = max(deepest, piercings(np.concatenate([path[-1], fixed]), faces).max(initial=0.0))
+    end = "refused" if why else "pierced" if deepest > ROUNDING else "found"
+    return Ending(end, spent, deepest, why, np.array(path), shorter)
 
 
 def main() -> None:
@@ -192,11 +235,14 @@ def main() -> None:
     rows = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for support, dt in itertools.product(options.under, options.steps):
         ends = {kind: run(kind, support, dt) for kind in kinds}
-        for kind, (end, _, depth, why) in ends.items():
-            if end != "found":
-                print(f"{kind}, {support}, {dt:g} s: {end}, {1e3 * depth:.3f} mm {why}", flush=True)
-        counts = [sum(end[0] == name for end in ends.values()) for name in ("found", "refused", "pierced")]
-        ms, depth = (1e3 * np.array(values) for values in list(zip(*ends.values(), strict=True))[1:3])
+        for kind, ending in ends.items():
+            if ending.end != "found":
+                print(
+                    f"{kind}, {support}, {dt:g} s: {ending.end}, {1e3 * ending.depth:.3f} mm {ending.why}", flush=True
+                )
+        counts = [sum(ending.end == name for ending in ends.values()) for name in ("found", "refused", "pierced")]
+        ms = 1e3 * np.array([np.mean(ending.seconds) for ending in ends.values()])
+        depth = 1e3 * np.array([ending.depth for ending in ends.values()])
         rows.append(
             f"| {support} | {dt:g} | {' | '.join(map(str, counts))} | {depth.max():.3f} | "
             f"{np.median(ms):.1f} ({ms.max():.0f}) |"

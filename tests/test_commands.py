@@ -250,6 +250,15 @@ def test_degenerate_contacts(start):
     assert "| soft | 0.01 | 1 | 0 | 0 |" in start(BENCHMARKS / "degenerate_contacts.py", "--under", "soft")
 
 
+def test_comparison_of_contacts(start):
+    """Incremental potential contact finds its step, and ends ever nearer to ours the shorter its barriers are."""
+    require(["ipctk"])
+    said = start(BENCHMARKS / "contacts_compared.py", "--under", "fixed")
+    assert re.search(r"\| fixed \| 0.01 \| 1 \| 0 \| [\d.]+ \(\d+\) \| 1 \|", said)
+    distances = [float(row) for row in re.findall(r"\| fixed \| [\d.]+ \| 1 \| (\d+\.\d{3}) \|", said)]
+    assert distances[0] > 2.0 * distances[1] > 4.0 * distances[2] > 0.0
+
+
 def test_standing_robots(start, tmp_path):
     require(["mujoco"])
     (tmp_path / "arm.xml").write_text(

@@ -91,9 +91,9 @@ def test_a_path_may_cut_a_corner():
 @pytest.mark.parametrize("dt", [0.02, 0.1])
 def test_a_blade_in_a_crack_does_not_come_out_below(dt):
     """A crack whose walls are thin beside the way of the blade in a step."""
-    end, _, depth, why = run("ridge in a crack", "obstacle", dt)
-    assert depth < 2e-5, (end, why)
-    assert not why
+    found = run("ridge in a crack", "obstacle", dt)
+    assert found.depth < 2e-5, found.end
+    assert not found.why
 
 
 @pytest.mark.parametrize("dt", [0.01, 0.05])
