@@ -122,7 +122,7 @@ def knows(solver: str, actuator: str) -> bool:
     if solver in OWN:
         return actuator in {"pressure", "muscle"}
     if actuator in {"fibre", "pneumatic cell"}:
-        return solver == "projective"
+        return solver in ELEMENTS
     return solver in LATTICES | ELEMENTS or actuator not in {"expansion", "oscillation", "wave"}
 
 

@@ -119,17 +119,18 @@ def cubes() -> dict[str, np.ndarray]:
 
 
 def bricks() -> dict[str, np.ndarray]:
-    """Damped hexahedra that fall onto the edge of an obstacle, between their nodes."""
+    """Damped hexahedra with fibres and cells that fall onto the edge of an obstacle, between their nodes."""
     import warpbots as wb
-    from warpbots.scene import Box, Material, Obstacle, Posed, Scene, SoftBody
+    from warpbots.scene import Box, Fibre, HalfSpace, Material, Obstacle, PneumaticCell, Posed, Scene, SoftBody
 
     c = 0.5**0.5
     ridge = Posed(Box((-0.1, -0.1, -0.1), (0.1, 0.1, 0.1)), (0.02, 0, -0.2 * c), [(c, 0, c), (0, 1, 0), (-c, 0, c)])
     body = SoftBody(
         "bricks", Box((0, 0, 0.0005), (0.1, 0.05, 0.05)), Material(1e5, 0.3, 1000.0, "neo_hookean", damping=0.01),
-        velocity=(0.1, 0, -0.5),
+        {"tip": HalfSpace((0.05, 0, 0), (-1, 0, 0))}, velocity=(0.1, 0, -0.5),
     )  # fmt: skip
-    scene = Scene([body], obstacles=[Obstacle(ridge, friction=0.5)])
+    drives = [Fibre("fibre", "tip", (1, 0.2, 0), 1e5, 0.2), PneumaticCell("cell", "tip", 1e5, 0.2)]
+    scene = Scene([body], drives, [Obstacle(ridge, friction=0.5)])
     return moved(wb.Simulation(scene, wb.ProjectiveDynamics(0.05, elements="hexahedra"), 5e-3))
 
 

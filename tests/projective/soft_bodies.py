@@ -37,6 +37,7 @@ from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
 from warpbots.solvers.projective.elements.element import Point
 from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest
+from warpbots.solvers.projective.model import ProjectiveModel
 
 CELL = 0.04
 DT = 0.005
@@ -248,12 +249,21 @@ def iterations(sim: Simulation) -> int:
     return int(sim.report().iterations[0])
 
 
-def forces_at(sim: Simulation, x: np.ndarray, u: float = 0.0) -> np.ndarray:
+def forces_at(sim: Simulation, x: np.ndarray, u: float = 0.0, **parameters: np.ndarray) -> np.ndarray:
     """Elastic forces and weights of the nodes of world 0 at x [N], of shape (n_nodes, 3); 0 where they are fixed.
 
-    All actuators have the signal u.
+    All actuators have the signal u, and parameters are those of world 0.
     """
+    model, point = at_rest(sim, x, u, **parameters)
+    evaluate_residual(model, point, wp.zeros_like(point.x))
+    return model.workspace.residual.numpy()[: model.topology.sizes.nodes, :3].astype(float)
+
+
+def at_rest(sim: Simulation, x: np.ndarray, u: float = 0.0, **parameters: np.ndarray) -> tuple[ProjectiveModel, Point]:
+    """The model with these parameters, whose shapes at rest have been evaluated, and x as a point."""
     model = sim.model
+    given = {n: (np.asarray(v, dtype=real_numpy)[None], model.parameter(n).dtype) for n, v in parameters.items()}
+    model = model.with_parameters({n: wp.array(v, dtype=t, device=model.device) for n, (v, t) in given.items()})
     state = sim.solver.state(model)
     state.position.assign(x[None].astype(real_numpy))
     control = wp.full((1, model.channels), u, dtype=model.scalar, device=model.device)
@@ -261,8 +271,7 @@ def forces_at(sim: Simulation, x: np.ndarray, u: float = 0.0) -> np.ndarray:
     x, everywhere = state.position.flatten(), model.workspace.everywhere
     point = Point(everywhere, control, x, still, model.scalar(1.0), state.time)
     evaluate_rest(model, point)
-    evaluate_residual(model, point, state.velocity.flatten())
-    return model.workspace.residual.numpy()[: model.topology.sizes.nodes, :3].astype(float)
+    return model, point
 
 
 @dataclasses.dataclass

@@ -84,18 +84,24 @@ CASES = {
     "slides-breathing": (lambda: breathing((floor(friction=0.3),), held=False), 6, 1e-4),
     "ridge": (lambda: sliding("corotated", (RIDGE,), (0.3, 0.1, -0.3)), 6, 1e-4),
     "air-quadratic": (lambda: damped(beam("neo_hookean", nu=0.4)), 2, 1e-6),
+    "air-driven-quadratic": (lambda: driven("neo_hookean"), 2, 1e-6),
+    "air-driven-hexahedra": (driven, 2, 1e-6),
     "slides-hexahedra": (lambda: damped(sliding("neo_hookean", (floor(friction=0.3),))), 3, 1e-4),
     "ball": (lambda: sliding("corotated", (BALL,)), 8, 1e-4),
     "slippery": (lambda: sliding("corotated", (floor(condition="slip"),)), 6, 1e-4),
     "sticky": (lambda: sliding("corotated", (floor(condition="sticky"),)), 6, 1e-4),
 }
-ELEMENTS = {"air-quadratic": "quadratic_tetrahedra", "slides-hexahedra": "hexahedra"}
-"""Elements of solids, linear tetrahedra in other cases."""
+ELEMENTS = {"quadratic": "quadratic_tetrahedra", "hexahedra": "hexahedra"}
+"""Elements of solids by the end of the name of a case, linear tetrahedra in other cases."""
 IDLE = {("air-truss", "poissons_ratio")}
 """What a case does not depend on."""
 
 STEPS = (1e-2, 1e-3, 1e-4, 1e-5)
 """Of the scale of an input: kinks of friction are near for the large ones, rounding for the small ones."""
+
+
+def elements_of(case: str) -> str:
+    return ELEMENTS.get(case.rpartition("-")[2], "tetrahedra")
 
 
 def weights(sim, rng):
@@ -112,7 +118,7 @@ def test_gradients_are_those_of_differences(case, rng):
     scene, intervals, tolerance = CASES[case]
     how = case.rpartition("-")[2]
     how = how if how in ("direct", "adaptive") else "iterative"
-    sim = simulation(scene(), elements=ELEMENTS.get(case, "tetrahedra"), linear_solver=how)
+    sim = simulation(scene(), elements=elements_of(case), linear_solver=how)
     inputs = stirred(sim, rng, intervals)
     by_x, by_v = weights(sim, rng)
 
@@ -143,11 +149,11 @@ def test_gradients_are_those_of_differences(case, rng):
         assert error <= tolerance * max(abs(slope), 1e-3 * steepest), (name, slope, slopes)
 
 
-@pytest.mark.parametrize("case", ["air-neo-hookean", "slides"])
+@pytest.mark.parametrize("case", ["air-neo-hookean", "air-driven-quadratic", "air-driven-hexahedra", "slides"])
 def test_the_remainder_of_taylor_is_of_second_order(case, rng):
     """R(t) = |L(t) - L(0) - t L'(0)| along all inputs together falls as t^2 over two decades."""
     scene, intervals, _ = CASES[case]
-    sim = simulation(scene())
+    sim = simulation(scene(), elements=elements_of(case))
     inputs = stirred(sim, rng, intervals)
     by_x, by_v = weights(sim, rng)
     directions = {

@@ -13,11 +13,9 @@ from warpbots.scene import (
     Box,
     Constraint,
     Cylinder,
-    Fibre,
     HalfSpace,
     Load,
     Material,
-    PneumaticCell,
     Posed,
     RigidBody,
     Scene,
@@ -281,15 +279,6 @@ def test_gradients_with_bones(kind, rng):
             )
         slope = (8.0 * (there - back) - (far - far_back)) / (12.0 * size)  # differences of fourth order
         assert float((leaves[name].grad * d).sum()) == pytest.approx(slope, rel=1e-6), name
-
-
-@pytest.mark.parametrize(
-    "actuator", [Fibre("pull", "all", (1, 0, 0), 1e4, 0.3), PneumaticCell("cell", "all", 1e4, 0.3)]
-)
-def test_what_acts_on_linear_tetrahedra_is_refused(actuator):
-    body = SoftBody("box", Box((0, 0, 0), (0.1, 0.1, 0.1)), Material(1e5), {"all": Box((-1, -1, -1), (1, 1, 1))})
-    with pytest.raises(SceneError, match=rf"{type(actuator).__name__} '{actuator.name}': it acts on linear tetrahedra"):
-        ProjectiveDynamics(0.05, elements="hexahedra").build(Scene((body,), (actuator,)))
 
 
 def test_only_a_box_has_hexahedra():

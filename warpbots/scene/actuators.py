@@ -96,10 +96,11 @@ class Fibre:
 
 @record
 class PneumaticCell:
-    """Matter of a region that is filled to a volume: one chamber in every element.
+    """Matter of a region that is filled to a volume: one chamber at every point at which elements have a stress.
 
     The energy of the undeformed volume gains k/2 |F - R|^2 with the matrix R nearest to the deformation gradient F that
-    has det R = 1 + u max_expansion (pneumatic actuators of the soft multi-body paper, eq. 39 and 40). At u = 0 cells
+    has det R = 1 + u max_expansion (pneumatic actuators of the soft multi-body paper, eq. 39 and 40). A linear
+    tetrahedron has one such point and is one chamber, a quadratic one has four, and a hexahedron eight. At u = 0 cells
     are at rest in the undeformed body, and resist a change of volume. The stress of a `Pressure`, in contrast, does not
     depend on the volume.
 

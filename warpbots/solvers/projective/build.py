@@ -13,10 +13,8 @@ from warpbots.scene import (
     Cable,
     Cavity,
     Expansion,
-    Fibre,
     Motor,
     Muscle,
-    PneumaticCell,
     Pressure,
     Scene,
     SceneError,
@@ -74,7 +72,6 @@ def build(
         SceneError: The scene cannot be simulated by projective dynamics; the message gives the reason.
     """
     _refuse_what_is_unknown(scene)
-    _refuse_linear(scene, solid)
     mesh = assemble(scene, cell_size, solid)
     refuse_copies("ProjectiveDynamics", worlds, 1e3 * len(mesh) + _memory(solid) * len(mesh.solids))
     normals = normals_of(scene, mesh.regions)
@@ -322,18 +319,6 @@ def _groups(scene: Scene, mesh: Mesh) -> tuple[LawGroup, ...]:
 def _memory(solid: ReferenceElement) -> float:
     """Memory of a solid element in each copy [bytes]."""
     return 300.0 if solid is TETRAHEDRON else 50.0 * solid.gradients[..., 0].size + 100.0 * len(solid.shares) ** 2
-
-
-def _refuse_linear(scene: Scene, solid: ReferenceElement) -> None:
-    """Raise if the scene has something that acts on linear tetrahedra alone, and solids are of other elements."""
-    if solid is TETRAHEDRON:
-        return
-    for actuator in scene.actuators:
-        if isinstance(actuator, Fibre | PneumaticCell):
-            raise SceneError(
-                f"{type(actuator).__name__} {actuator.name!r}: it acts on linear tetrahedra, and solids are of "
-                f"{solid.title}; use ProjectiveDynamics(elements='tetrahedra'), or a Muscle, Pressure or Expansion"
-            )
 
 
 def _refuse_direct(scene: Scene, topology: Topology) -> None:

@@ -15,7 +15,7 @@ from warpbots.solvers.projective.bones.binding import bones_at
 from warpbots.solvers.projective.elements.attachments import attached
 from warpbots.solvers.projective.elements.cables import strung
 from warpbots.solvers.projective.elements.cavity_surface import cavities_of
-from warpbots.solvers.projective.elements.driven_tetrahedra import driven
+from warpbots.solvers.projective.elements.driven_solids import driven
 from warpbots.solvers.projective.elements.fluid_drag import wetted
 from warpbots.solvers.projective.elements.hinges import hinges_of
 from warpbots.solvers.projective.elements.motors import motorised
@@ -76,12 +76,12 @@ class Mesh(Matter):
         plate: The one of a plate of their material [N m], shape (n_hinges,).
         section: Cross-section of the bars [m^2], shape (n_bars,).
         bone: Index in `Scene.rigid` of the bone that each node is bound to, -1 for none, shape (n_nodes,), int.
-        fibres: Nodes of the tetrahedra of fibres, shape (n_fibres, 4), int.
+        fibres: Nodes of the solids of fibres, shape (n_fibres, n_nodes), int.
         fibre_direction: Directions of the fibres at rest [1], shape (n_fibres, 3).
         fibre_contraction: Part of its length that a fibre loses at u = 1 [1], shape (n_fibres,).
         fibre_stiffness: Stiffness of the fibres [Pa], shape (n_fibres,).
         fibre_channel: Control channels of the fibres, shape (n_fibres,), int.
-        pneumatic: Nodes of the tetrahedra that are pneumatic cells, shape (n_cells, 4), int.
+        pneumatic: Nodes of the solids that are pneumatic cells, shape (n_cells, n_nodes), int.
         cell_expansion: Part of its volume that a cell gains at u = 1 [1], shape (n_cells,).
         cell_stiffness: Stiffness of the cells [Pa], shape (n_cells,).
         cell_channel: Control channels of the cells, shape (n_cells,), int.
@@ -349,7 +349,7 @@ def assemble(scene: Scene, cell_size: float, solid: ReferenceElement = TETRAHEDR
     thin = tables["triangles"], tables["bars"]
     meshes = tuple(Part(i, slice(first[n], first[n + 1]), p.faces) for n, (i, (_, p)) in enumerate(bodies))
     edge = mean_edge(nodes["position"], [*(p.cut + n for p, n in zip(pieces, first, strict=False)), *thin])
-    own |= driven(scene, tables["tets"], matter["element_regions"])
+    own |= driven(scene, tables[solid.name], matter["element_regions"])
     own |= strung(scene, nodes["position"], cell_size)
     of_body = {
         b.name: tuple(t + n for t in (p.cut, p.faces, p.bars))

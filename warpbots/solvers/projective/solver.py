@@ -104,7 +104,7 @@ class ProjectiveDynamics:
         elements: Elements of solids. Linear ``"tetrahedra"`` of four nodes are the fastest, and too stiff in bending,
             more so for a Poisson's ratio near 1/2. ``"quadratic_tetrahedra"`` have ten nodes, those of the same mesh
             and the middles of its edges, and bend without locking. ``"hexahedra"``, trilinear and of eight nodes, fill
-            a `Box` (also `Posed`) with one for each cell. `Fibre` and `PneumaticCell` act on linear tetrahedra only.
+            a `Box` (also `Posed`) with one for each cell. All actuators act on all of them.
         linear_solver: How Newton steps and adjoints of worlds without contact solve with the second derivative.
             ``"iterative"`` is minimal residuals, preconditioned by the matrix of the global step, which couples nodes
             and not their components: some dozens of iterations for uniform matter, and hundreds where moduli of

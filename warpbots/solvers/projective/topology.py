@@ -13,7 +13,7 @@ from warpbots.solvers.projective.contact.obstacle_edges import ObstacleEdges
 from warpbots.solvers.projective.contact.surface_samples import SurfaceSamples
 from warpbots.solvers.projective.contact.surface_search import Surface
 from warpbots.solvers.projective.elements.element import Kind, Place, pairs
-from warpbots.solvers.projective.elements.kinds import KINDS
+from warpbots.solvers.projective.elements.kinds import kinds_of
 from warpbots.solvers.projective.iterate.elimination import Elimination, elimination_of
 from warpbots.solvers.projective.mesh import Mesh
 
@@ -121,7 +121,7 @@ class Topology:
     @functools.cached_property
     def kinds(self) -> tuple[Kind, ...]:
         """Kinds of the elements of the scene."""
-        return tuple(k for k in KINDS if len(self._table(k)))
+        return tuple(k for k in kinds_of(self.mesh.solid) if len(self._table(k)))
 
     def _table(self, kind: Kind) -> np.ndarray:
         return getattr(self.mesh, kind.name)

@@ -105,8 +105,8 @@ class Kind:
         constant: Fields of the struct that never change, with their types; those of `Mesh` by these names.
         evaluated: Fields of the struct that the launches of `forces` write besides forces, with their types and the
             field of `Mesh` that has an entry for each.
-        rest: Function of (elements, model, signal): launches that write the fields of `rested`, and masses of corners,
-            under the control signals or those of `elements/oscillations.py`; None for elements without.
+        rest: Function of (elements, model, signal): launches that write the fields of `rested`, and masses of corners
+            that have any, under the control signals or those of `elements/oscillations.py`; None for elements without.
         begin: Function of (elements, model, point): launches that write those fields of `rested` that follow from where
             the step began, after those of `rest` of all kinds; None for elements without.
         points: Points of quadrature of an element, each of which has its own entries in `rested`.
@@ -153,17 +153,18 @@ def rest_by(kernel: wp.Kernel) -> Callable:
     return rest
 
 
-def forces_by(kernel: wp.Kernel, driven: bool = False) -> Callable:
+def forces_by(kernel: wp.Kernel, driven: bool = False, *numbers: int) -> Callable:
     """`Kind.forces` of a kind whose elements all follow one law.
 
     Args:
-        kernel: (elements, active, x, u) -> (force), or (elements, active, control, x, u) -> (force).
+        kernel: (elements, numbers, active, x, u) -> (force), or (elements, numbers, active, control, x, u) -> (force).
         driven: Whether it takes the control signals.
+        numbers: What it takes besides.
     """
 
     def forces(elements: object, model: object, point: Point) -> list[tuple]:
         control = [point.control] if driven else []
-        inputs = [elements, point.active, *control, point.x, point.u, model.workspace.force]
+        inputs = [elements, *numbers, point.active, *control, point.x, point.u, model.workspace.force]
         return [(kernel, (model.worlds, elements.place.count), inputs)]
 
     return forces

@@ -1,9 +1,14 @@
-"""Pneumatic cells: tetrahedra with an energy towards a volume (`warpbots.actuation_laws.pneumatic_law`).
+"""Pneumatic cells: solids with an energy towards a volume (`warpbots.actuation_laws.pneumatic_law`).
 
-    F = D D_0^-1,   (f_1, f_2, f_3) = -V P(F) D_0^-T,   f_0 = -f_1 - f_2 - f_3.
+With the gradients G_a of the shape functions at a point of quadrature and the volume V for which it stands,
 
-A cell adds its stiffness k to the weight of a tetrahedron, which is never below its second derivative.
+    F = sum_a x_a G_a^T,   f_a = -sum V P(F) G_a,   the second one over the points.
+
+Each point is a cell of its own, which draws the matter around it towards the wanted volume; so a linear tetrahedron is
+one. A cell adds its stiffness k to the weight of a solid, which is never below its second derivative.
 """
+
+import functools
 
 import numpy as np
 import warp as wp
@@ -13,195 +18,246 @@ from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.projective.elements.element import (
     Kind,
     Place,
-    add_block,
     corner,
-    edges,
-    edges_at_rest,
     energy_by,
     forces_by,
     raise_to,
-    rest_by,
     row,
-    simplices,
     stiffness_by,
 )
+from warpbots.solvers.projective.elements.reference_elements import ReferenceElement
+from warpbots.solvers.projective.elements.solid_arrays import (
+    gradient_of_positions,
+    jacobian_at_rest,
+    node_vector,
+    rest_at_points_by,
+    rows,
+)
+from warpbots.solvers.projective.elements.solids import columns_adder
 
-__all__ = ["CELLS", "CellArrays", "energy_kernel", "force_kernel", "rest_kernel", "scaling_kernel", "stiffness_kernel"]
+__all__ = ["cell_kind"]
 
 _vec, _mat = vector(3), matrix(3)
 _stress, _frame, _change = cell_functions()
 
 
-@wp.struct
-class CellArrays:
-    """Tetrahedra that are pneumatic cells; arrays that may differ between worlds hold all worlds in one row.
+@functools.cache
+def cell_arrays(nodes: int) -> type:
+    """Warp struct of pneumatic cells in solid elements with so many nodes."""
+    numbers, gradients = node_vector(nodes), rows(nodes)
 
-    place: Where they are among all elements.
-    node: Nodes of the corners, shape (count,).
-    cell_stiffness: Stiffness k [Pa], shape (worlds * count,).
-    cell_expansion: Part of its volume that a cell gains at u = 1 [1], shape (count,).
-    cell_channel: Control channel, shape (count,).
-    rest_position: Positions at rest [m], shape (worlds * nodes,).
-    inverse: D_0^-1 [1/m], shape (worlds * count,).
-    volume: V [m^3], shape (worlds * count,).
-    nominal: Stiffness of a cell in the matrix of the global step [N/m], shape (count,).
-    """
+    @wp.struct
+    class CellArrays:
+        """Solid elements that are pneumatic cells.
 
-    place: Place
-    node: wp.array[wp.vec4i]
-    cell_stiffness: wp.array[real]
-    cell_expansion: wp.array[real]
-    cell_channel: wp.array[int]
-    rest_position: wp.array[_vec]
-    inverse: wp.array[_mat]
-    volume: wp.array[real]
-    nominal: wp.array[real]
+        Arrays that may differ between worlds hold all worlds in one row.
 
+        place: Where they are among all elements.
+        node: Nodes of the elements, shape (count,).
+        cell_stiffness: Stiffness k [Pa], shape (worlds * count,).
+        cell_expansion: Part of its volume that a cell gains at u = 1 [1], shape (count,).
+        cell_channel: Control channel, shape (count,).
+        rest_position: Positions at rest [m], shape (worlds * nodes,).
+        gradient: Gradients G of the shape functions at the points [1/m], shape (worlds * count * points,).
+        volume: Volumes V for which the points stand [m^3], shape (worlds * count * points,).
+        nominal: Stiffness of a cell in the matrix of the global step [N/m], shape (count,).
+        """
 
-@wp.kernel
-def rest_kernel(
-    # model
-    cells: CellArrays,
-    # out
-    cells_out: CellArrays,
-    mass_out: wp.array[real],
-):
-    """D_0^-1 and V of every cell, which has no mass."""
-    w, e = wp.tid()
-    D = edges_at_rest(cells.place, cells.rest_position, w, cells.node[e])
-    r = row(cells.place, w, e)
-    cells_out.inverse[r] = wp.inverse(D)
-    cells_out.volume[r] = wp.determinant(D) / real(6.0)
-    for c in range(4):
-        mass_out[corner(cells.place, w, 4 * e + c)] = real(0.0)
+        place: Place
+        node: wp.array[numbers]
+        cell_stiffness: wp.array[real]
+        cell_expansion: wp.array[real]
+        cell_channel: wp.array[int]
+        rest_position: wp.array[_vec]
+        gradient: wp.array[gradients]
+        volume: wp.array[real]
+        nominal: wp.array[real]
+
+    return CellArrays
 
 
-@wp.kernel(enable_backward=False)
-def scaling_kernel(
-    # model
-    cells: CellArrays,
-    # out
-    scaling_out: wp.array2d[real],
-):
-    """The largest ratio of a stiffness to that in the matrix of the global step."""
-    w, e = wp.tid()
-    r = row(cells.place, w, e)
-    stiff = cells.cell_stiffness[r] * cells.volume[r] * wp.ddot(cells.inverse[r], cells.inverse[r])
-    raise_to(scaling_out, w, e, stiff / cells.nominal[e])
+@functools.cache
+def rest_kernel(nodes: int, points: int) -> wp.Kernel:
+    """Kernel over (worlds, cells, points): gradients and volumes."""
+    CellArrays, relative, jacobian = cell_arrays(nodes), rows(nodes), jacobian_at_rest(nodes)
+
+    @wp.kernel(module=wp.get_module(f"warpbots.projective.cells_{nodes}_{points}"))
+    def rest(
+        # model
+        cells: CellArrays,
+        reference: wp.array[relative],
+        weight: wp.array[real],
+        # out
+        cells_out: CellArrays,
+    ):
+        """G = N J^-1 and V = w det J."""
+        w, e, i = wp.tid()
+        N = reference[i]
+        J = jacobian(cells.place, cells.rest_position, cells.node[e], N, w)
+        q = points * row(cells.place, w, e) + i
+        cells_out.gradient[q] = N @ wp.inverse(J)
+        cells_out.volume[q] = weight[i] * wp.determinant(J)
+
+    return rest
+
+
+@functools.cache
+def scaling_kernel(nodes: int, points: int) -> wp.Kernel:
+    """Kernel over (worlds, cells): the largest ratio of a stiffness to that in the matrix of the global step."""
+    CellArrays = cell_arrays(nodes)
+
+    @wp.kernel(module=wp.get_module(f"warpbots.projective.cells_{nodes}_{points}"), enable_backward=False)
+    def scaling(
+        # model
+        cells: CellArrays,
+        # out
+        scaling_out: wp.array2d[real],
+    ):
+        """k sum V |G|^2 of the nodes but the first, over the same for the parameters of the matrix."""
+        w, e = wp.tid()
+        r = row(cells.place, w, e)
+        size = real(0.0)
+        for i in range(points):
+            G = cells.gradient[points * r + i]
+            size += cells.volume[points * r + i] * (wp.ddot(G, G) - wp.length_sq(G[0]))
+        raise_to(scaling_out, w, e, cells.cell_stiffness[r] * size / cells.nominal[e])
+
+    return scaling
 
 
 @wp.func
-def deformation(cells: CellArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, e: int):
-    """F at x + u."""
-    return edges(cells.place, x, u, w, cells.node[e]) @ cells.inverse[row(cells.place, w, e)]
-
-
-@wp.func
-def wanted(cells: CellArrays, control: wp.array2d[real], w: int, e: int):
+def wanted(control: wp.array2d[real], w: int, channel: int, expansion: real):
     """The volume a that a cell is to have, over that at rest."""
-    return real(1.0) + control[w, cells.cell_channel[e]] * cells.cell_expansion[e]
+    return real(1.0) + control[w, channel] * expansion
+
+
+@functools.cache
+def energy_kernel(nodes: int, points: int) -> wp.Kernel:
+    """Kernel over (worlds, cells): their energies."""
+    CellArrays, deformed = cell_arrays(nodes), gradient_of_positions(nodes)
+
+    @wp.kernel(module=wp.get_module(f"warpbots.projective.cells_{nodes}_{points}_energy"))
+    def energy(
+        # model
+        cells: CellArrays,
+        # state
+        control: wp.array2d[real],
+        x: wp.array[_vec],
+        u: wp.array[NODE],
+        # out
+        energy_out: wp.array[real],
+    ):
+        """sum V k/2 |F - R|^2."""
+        w, e = wp.tid()
+        r = row(cells.place, w, e)
+        a = wanted(control, w, cells.cell_channel[e], cells.cell_expansion[e])
+        stored = real(0.0)
+        for i in range(points):
+            F = deformed(cells.place, cells.node[e], cells.gradient[points * r + i], x, u, w)
+            D = _stress(F, real(1.0), a)
+            stored += real(0.5) * cells.cell_stiffness[r] * cells.volume[points * r + i] * wp.ddot(D, D)
+        energy_out[corner(cells.place, w, nodes * e)] = stored
+
+    return energy
+
+
+@functools.cache
+def force_kernel(nodes: int, points: int) -> wp.Kernel:
+    """Kernel over (worlds, cells): forces at their corners."""
+    CellArrays, forces, deformed = cell_arrays(nodes), rows(nodes), gradient_of_positions(nodes)
+
+    @wp.kernel(module=wp.get_module(f"warpbots.projective.cells_{nodes}_{points}"))
+    def force(
+        # model
+        cells: CellArrays,
+        count: int,
+        # state
+        active: wp.array[int],
+        control: wp.array2d[real],
+        x: wp.array[_vec],
+        u: wp.array[NODE],
+        # out
+        force_out: wp.array[_vec],
+    ):
+        """f = -sum V G P^T, over `count` points: a loop of unknown length is compiled once, not unrolled."""
+        w, e = wp.tid()
+        if active[w] == 0:
+            return
+        r = row(cells.place, w, e)
+        a = wanted(control, w, cells.cell_channel[e], cells.cell_expansion[e])
+        f = forces()
+        for i in range(count):
+            G = cells.gradient[points * r + i]
+            P = _stress(deformed(cells.place, cells.node[e], G, x, u, w), cells.cell_stiffness[r], a)
+            f -= G @ wp.transpose(cells.volume[points * r + i] * P)
+        for n in range(nodes):
+            force_out[corner(cells.place, w, nodes * e + n)] = f[n]
+
+    return force
 
 
 @wp.func
-def column_of(A: _mat, k: int):
-    """Column k of a matrix."""
-    return _vec(A[0, k], A[1, k], A[2, k])
+def changed(U: _mat, s: _vec, r: _vec, V: _mat, a: real, b: int, c: int):
+    """Change of F - R with e_b e_c^T."""
+    M = wp.outer(U[b], V[c])
+    return U @ _change(s, r, a, M, real(0.0)) @ wp.transpose(V)
 
 
-@wp.kernel(module=wp.get_module("warpbots.projective.pneumatic_cells_energy"))
-def energy_kernel(
-    # model
-    cells: CellArrays,
-    # state
-    control: wp.array2d[real],
-    x: wp.array[_vec],
-    u: wp.array[NODE],
-    # out
-    energy_out: wp.array[real],
-):
-    """V k/2 |F - R|^2."""
-    w, e = wp.tid()
-    r = row(cells.place, w, e)
-    D = _stress(deformation(cells, x, u, w, e), real(1.0), wanted(cells, control, w, e))
-    energy_out[corner(cells.place, w, 4 * e)] = real(0.5) * cells.cell_stiffness[r] * cells.volume[r] * wp.ddot(D, D)
+@functools.cache
+def stiffness_kernel(nodes: int, points: int) -> wp.Kernel:
+    """Kernel over (worlds, cells): add their second derivatives to a matrix of blocks."""
+    CellArrays, deformed, add_columns = cell_arrays(nodes), gradient_of_positions(nodes), columns_adder(nodes)
+    module = wp.get_module(f"warpbots.projective.cells_{nodes}_{points}_stiffness")
+    wp.set_module_options({"max_unroll": 3}, module)  # copies of blocks take long to compile
+
+    @wp.kernel(module=module, enable_backward=False)
+    def stiffness(
+        # model
+        cells: CellArrays,
+        # state
+        control: wp.array2d[real],
+        x: wp.array[_vec],
+        u: wp.array[NODE],
+        # out
+        block_out: wp.array[NODE],
+    ):
+        """K += V G_k . dP/dF . G_l."""
+        w, e = wp.tid()
+        n = row(cells.place, w, e)
+        a = wanted(control, w, cells.cell_channel[e], cells.cell_expansion[e])
+        for i in range(points):
+            G = cells.gradient[points * n + i]
+            stiff = cells.cell_stiffness[n] * cells.volume[points * n + i]
+            U, s, r, V = _frame(deformed(cells.place, cells.node[e], G, x, u, w), a)
+            for b in range(3):
+                A0 = changed(U, s, r, V, a, b, 0)
+                A1 = changed(U, s, r, V, a, b, 1)
+                A2 = changed(U, s, r, V, a, b, 2)
+                add_columns(cells.place, w, e, b, stiff, G, A0, A1, A2, block_out)
+
+    return stiffness
 
 
-@wp.kernel
-def force_kernel(
-    # model
-    cells: CellArrays,
-    # state
-    active: wp.array[int],
-    control: wp.array2d[real],
-    x: wp.array[_vec],
-    u: wp.array[NODE],
-    # out
-    force_out: wp.array[_vec],
-):
-    """(f_1, f_2, f_3) = -V P D_0^-T, f_0 = -f_1 - f_2 - f_3."""
-    w, e = wp.tid()
-    if active[w] == 0:
-        return
-    r = row(cells.place, w, e)
-    P = _stress(deformation(cells, x, u, w, e), cells.cell_stiffness[r], wanted(cells, control, w, e))
-    f = -cells.volume[r] * P @ wp.transpose(cells.inverse[r])
-    c = corner(cells.place, w, 4 * e)
-    force_out[c] = -(column_of(f, 0) + column_of(f, 1) + column_of(f, 2))
-    for k in range(3):
-        force_out[c + 1 + k] = column_of(f, k)
+@functools.cache
+def cell_kind(reference: ReferenceElement) -> Kind:
+    """The kind of pneumatic cells in solids of a reference element."""
+    points, nodes = reference.gradients.shape[:2]
 
+    def blocks(mesh: object) -> np.ndarray:
+        """k sum V G G^T."""
+        return mesh.cell_stiffness[:, None, None] * reference.products(mesh.position, mesh.pneumatic)
 
-@wp.kernel(enable_backward=False)
-def stiffness_kernel(
-    # model
-    cells: CellArrays,
-    # state
-    control: wp.array2d[real],
-    x: wp.array[_vec],
-    u: wp.array[NODE],
-    # out
-    block_out: wp.array[NODE],
-):
-    """K += V G_k . dP/dF . G_l: column b of the corners k and l is V dP G_k for dF = e_b G_l^T."""
-    w, e = wp.tid()
-    r = row(cells.place, w, e)
-    a = wanted(cells, control, w, e)
-    inverse = cells.inverse[r]
-    U, s, r_values, V = _frame(deformation(cells, x, u, w, e), a)
-    stiff = cells.volume[r] * cells.cell_stiffness[r]
-    for b in range(3):
-        for l in range(1, 4):
-            G = _vec(inverse[l - 1, 0], inverse[l - 1, 1], inverse[l - 1, 2])
-            M = wp.outer(_vec(U[b, 0], U[b, 1], U[b, 2]), wp.transpose(V) @ G)
-            dP = stiff * U @ _change(s, r_values, a, M, real(0.0)) @ wp.transpose(V)
-            t = dP @ wp.transpose(inverse)
-            t0 = -(column_of(t, 0) + column_of(t, 1) + column_of(t, 2))
-            p = 16 * e
-            add_block(cells.place, w, p + l, b, t0, block_out)
-            add_block(cells.place, w, p, b, -t0, block_out)
-            for k in range(3):
-                add_block(cells.place, w, p + 4 * (k + 1) + l, b, column_of(t, k), block_out)
-                add_block(cells.place, w, p + 4 * (k + 1), b, -column_of(t, k), block_out)
-
-
-def _blocks(mesh: object) -> np.ndarray:
-    """V k G G^T."""
-    x = mesh.position[mesh.pneumatic]
-    volume = np.linalg.det(x[:, 1:] - x[:, :1]) / 6.0
-    return (mesh.cell_stiffness * volume)[:, None, None] * simplices(mesh.position, mesh.pneumatic)
-
-
-CELLS = Kind(
-    name="pneumatic",
-    arrays=CellArrays,
-    node=wp.vec4i,
-    constant={"cell_expansion": real, "cell_channel": int},
-    rested={"inverse": _mat, "volume": real},
-    blocks=_blocks,
-    rest=rest_by(rest_kernel),
-    scaling=scaling_kernel,
-    forces=forces_by(force_kernel, driven=True),
-    energy=energy_by(energy_kernel, driven=True),
-    stiffness=stiffness_by(stiffness_kernel, driven=True),
-)
-"""Pneumatic cells."""
+    return Kind(
+        name="pneumatic",
+        arrays=cell_arrays(nodes),
+        node=node_vector(nodes),
+        points=points,
+        constant={"cell_expansion": real, "cell_channel": int},
+        rested={"gradient": rows(nodes), "volume": real},
+        blocks=blocks,
+        rest=rest_at_points_by(rest_kernel(nodes, points), reference),
+        scaling=scaling_kernel(nodes, points),
+        forces=forces_by(force_kernel(nodes, points), True, points),
+        energy=energy_by(energy_kernel(nodes, points), driven=True),
+        stiffness=stiffness_by(stiffness_kernel(nodes, points), driven=True),
+    )

@@ -1,6 +1,7 @@
-"""Solid elements with several points of quadrature as Warp structs, and the deformation gradient at a point."""
+"""Solid elements with several points of quadrature as Warp structs, and what there is at a point."""
 
 import functools
+from collections.abc import Callable
 
 import warp as wp
 
@@ -9,7 +10,19 @@ from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.projective.elements.element import Place, row, span
 from warpbots.solvers.projective.elements.reference_elements import ReferenceElement
 
-__all__ = ["deformation", "node_vector", "point_of_quadrature", "reference_arrays", "rows", "solid_arrays", "weight_of"]
+__all__ = [
+    "deformation",
+    "entries",
+    "gradient_of_positions",
+    "jacobian_at_rest",
+    "node_vector",
+    "point_of_quadrature",
+    "reference_arrays",
+    "rest_at_points_by",
+    "rows",
+    "solid_arrays",
+    "weight_of",
+]
 
 _vec, _mat = vector(3), matrix(3)
 
@@ -25,6 +38,11 @@ def weight_of(E: real, nu: real):
 def node_vector(nodes: int) -> type:
     """Type of the numbers of the nodes of an element."""
     return wp.types.vector(nodes, wp.int32)
+
+
+def entries(nodes: int) -> type:
+    """Type of a vector with a number for each node of an element."""
+    return wp.types.vector(nodes, real)
 
 
 def rows(nodes: int) -> type:
@@ -77,6 +95,50 @@ def reference_arrays(reference: ReferenceElement, device: str) -> tuple[wp.array
     )
 
 
+def rest_at_points_by(kernel: wp.Kernel, reference: ReferenceElement) -> Callable:
+    """`Kind.rest` of elements without mass at the points of solids, by (elements, gradients, weights) -> (elements)."""
+
+    def rest(elements: object, model: object, control: wp.array) -> list[tuple]:
+        gradients, weights, _ = reference_arrays(reference, model.device.alias)
+        dim = model.worlds, elements.place.count, len(reference.weights)
+        return [(kernel, dim, [elements, gradients, weights, elements])]
+
+    return rest
+
+
+@functools.cache
+def jacobian_at_rest(nodes: int) -> wp.Function:
+    """Warp function J(place, X, node, N, w) of an element at rest, for gradients N in its own coordinates."""
+    numbers, gradients = node_vector(nodes), rows(nodes)
+
+    @wp.func
+    def jacobian(place: Place, X: wp.array[_vec], node: numbers, N: gradients, w: int):
+        """sum_a (X_a - X_0) N_a^T."""
+        n = w * place.nodes
+        J = _mat()
+        for a in range(1, nodes):
+            J += wp.outer(X[n + node[a]] - X[n + node[0]], N[a])
+        return J
+
+    return jacobian
+
+
+@functools.cache
+def gradient_of_positions(nodes: int) -> wp.Function:
+    """Warp function F(place, node, G, x, u, w) at x + u and the point of an element where G are the gradients."""
+    numbers, gradients = node_vector(nodes), rows(nodes)
+
+    @wp.func
+    def gradient(place: Place, node: numbers, G: gradients, x: wp.array[_vec], u: wp.array[NODE], w: int):
+        """sum_a (x_a - x_0) G_a^T."""
+        F = _mat()
+        for a in range(1, nodes):
+            F += wp.outer(span(place, x, u, w, node[0], node[a]), G[a])
+        return F
+
+    return gradient
+
+
 @functools.cache
 def point_of_quadrature(nodes: int, points: int) -> wp.Function:
     """Warp function q(solids, w, e, i): index of what point i of an element has."""
@@ -94,14 +156,11 @@ def point_of_quadrature(nodes: int, points: int) -> wp.Function:
 def deformation(nodes: int, points: int) -> wp.Function:
     """Warp function F(solids, x, u, w, e, i) at x + u and point i of an element."""
     SolidArrays, index = solid_arrays(nodes, points), point_of_quadrature(nodes, points)
+    gradient = gradient_of_positions(nodes)
 
     @wp.func
     def deformed(solids: SolidArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, e: int, i: int):
-        """sum_a (x_a - x_0) G_a^T."""
-        G = solids.gradient[index(solids, w, e, i)]
-        F = _mat()
-        for a in range(1, nodes):
-            F += wp.outer(span(solids.place, x, u, w, solids.node[e][0], solids.node[e][a]), G[a])
-        return F
+        """F of its nodes."""
+        return gradient(solids.place, solids.node[e], solids.gradient[index(solids, w, e, i)], x, u, w)
 
     return deformed

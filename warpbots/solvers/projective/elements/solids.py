@@ -22,6 +22,7 @@ from warpbots.solvers.projective.elements.element import Kind, Place, Point, add
 from warpbots.solvers.projective.elements.reference_elements import ReferenceElement
 from warpbots.solvers.projective.elements.solid_arrays import (
     deformation,
+    jacobian_at_rest,
     node_vector,
     point_of_quadrature,
     reference_arrays,
@@ -42,7 +43,7 @@ _active = active_stress(3)
 def rest_kernel(nodes: int, points: int) -> wp.Kernel:
     """Kernel over (worlds, elements, points): gradients and volumes as they have grown, and masses before."""
     SolidArrays, relative = solid_arrays(nodes, points), rows(nodes)
-    index = point_of_quadrature(nodes, points)
+    index, jacobian = point_of_quadrature(nodes, points), jacobian_at_rest(nodes)
 
     @wp.kernel(module=wp.get_module(f"warpbots.projective.solids_{nodes}_{points}"))
     def rest(
@@ -58,12 +59,8 @@ def rest_kernel(nodes: int, points: int) -> wp.Kernel:
     ):
         """G = N (A J)^-1 and V = det A w det J with J = sum X_a N_a^T, where lengths at rest are A times theirs."""
         w, e, i = wp.tid()
-        n = w * solids.place.nodes
-        k = solids.node[e]
         N = reference[i]
-        J = _mat()
-        for a in range(1, nodes):
-            J += wp.outer(solids.rest_position[n + k[a]] - solids.rest_position[n + k[0]], N[a])
+        J = jacobian(solids.place, solids.rest_position, solids.node[e], N, w)
         A = wp.identity(n=3, dtype=real)
         if growth.start[e] < growth.start[e + 1]:
             A += _active(growth, e, w, control)

@@ -1,4 +1,4 @@
-"""Which tetrahedra are driven by actuators that have an energy of their own, on the host."""
+"""Which solid elements are driven by actuators that have an energy of their own, on the host."""
 
 from collections.abc import Callable
 
@@ -9,13 +9,13 @@ from warpbots.scene import Actuator, Fibre, PneumaticCell, Scene
 __all__ = ["driven"]
 
 
-def driven(scene: Scene, tets: np.ndarray, regions: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Fields of `Mesh` for fibres and cells: a tetrahedron has one for each actuator that drives it.
+def driven(scene: Scene, solids: np.ndarray, regions: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Fields of `Mesh` for fibres and cells: an element has one for each actuator that drives it.
 
     Args:
         scene: The scene.
-        tets: Nodes of the tetrahedra, shape (n, 4).
-        regions: For every region which elements have their centre in it, tetrahedra first, bool.
+        solids: Nodes of the solid elements, shape (n, n_nodes).
+        regions: For every region which elements have their centre in it, solids first, bool.
     """
     fields = {}
     for cls, table, kind, values in (
@@ -27,9 +27,11 @@ def driven(scene: Scene, tets: np.ndarray, regions: dict[str, np.ndarray]) -> di
         ),
         (PneumaticCell, "pneumatic", "cell", {"expansion": "max_expansion", "stiffness": "stiffness"}),
     ):
-        parts = [(c, a, tets[regions[a.region][: len(tets)]]) for c, a in enumerate(scene.actuators) if type(a) is cls]
+        parts = [
+            (c, a, solids[regions[a.region][: len(solids)]]) for c, a in enumerate(scene.actuators) if type(a) is cls
+        ]
         each = {"channel": lambda c, a: c} | {name: _of(field) for name, field in values.items()}
-        fields[table] = np.concatenate([np.zeros((0, 4), dtype=int), *(rows for _, _, rows in parts)])
+        fields[table] = np.concatenate([solids[:0], *(rows for _, _, rows in parts)])
         for name, value in each.items():
             empty = np.zeros((0, 3) if name == "direction" else 0, dtype=int if name == "channel" else float)
             spread = [np.repeat(np.array([value(c, a)]), len(rows), axis=0) for c, a, rows in parts]
