@@ -121,7 +121,7 @@ def test_a_stiff_block_that_tips_over_takes_few_iterations():
     for _ in range(45):
         state = start.step(state, torch.zeros(0))
         most = max(most, iterations(start))
-    assert most < 100
+    assert most < 150
     low = state.position[0, :, 2] < 1e-4
     assert int(low.sum()) >= 9  # a face
 

@@ -19,6 +19,7 @@ def missed(why):
     return pytest.mark.xfail(strict=True, raises=AssertionError, reason=why)
 
 
+@pytest.mark.verification
 @pytest.mark.parametrize(
     ("kind", "support"),
     [

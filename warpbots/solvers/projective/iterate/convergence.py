@@ -42,6 +42,9 @@ _PATIENCE = wp.constant(20)  # points without progress after which the changes a
 _LEAST = wp.constant(wp.float64(1e-6))  # share of a plain step below which the iteration has failed
 _SPAN = wp.constant(NORMS - 1)  # points over which the rate of convergence is measured
 _SLOWEST = wp.constant(wp.float64(0.02))  # least 1 - q: rounding hides slower convergence
+_STALLS = wp.constant(wp.float64(0.9))  # greatest rate of the last two points: beyond it, rounding looks alike
+_LONG = wp.constant(wp.float64(100.0))  # Newton step [tolerances] of which single precision may leave more than one
+_CHECKS = wp.constant(4)  # Newton steps after which the last one may be long: it is noise
 _EPS = wp.constant(wp.float64(np.finfo(real_numpy).eps))
 
 
@@ -213,15 +216,16 @@ def note(progress: Progress, w: int, norm: wp.float64, move: wp.float64):
 
 
 @wp.func
-def error_of(progress: Progress, w: int, correction: wp.float64):
-    """Estimated largest entry of the error; unknown before two moves towards the same solution."""
-    if progress.error_ratio[w] > _ZERO:
+def error_of(progress: Progress, w: int, correction: wp.float64, told: int):
+    """Estimated largest entry of the error, by Newton steps if these have told; unknown before two moves otherwise."""
+    if told == 1:
         return wp.min(progress.newton_size[w], progress.error_ratio[w] * correction)
     if progress.points[w] < 3:
         return HUGE
     span = wp.min(progress.points[w] - 1, _SPAN)
     norms = progress.norms[w]
-    rate = wp.pow(norms[0] / norms[span], _ONE / wp.float64(span))
+    lately = wp.min(wp.sqrt(norms[0] / norms[2]), _STALLS)
+    rate = wp.max(wp.pow(norms[0] / norms[span], _ONE / wp.float64(span)), lately)
     return wp.max(progress.moves[w]) * rate / wp.max(_ONE - rate, _SLOWEST)
 
 
@@ -266,21 +270,24 @@ def measure(
     """Newton steps without which a point is not the solution; writes its estimated error.
 
     A correction below rounding says nothing of an error a thousand times as large. At the first point a Newton step has
-    to; if none was found, the ratio of what had been found of it to the correction still bounds the error. One taken
-    early says less: what is left after it are the slow modes, of which a large correction has the smaller part.
+    to, and after a long one another; if none was found, the ratio of what had been found of it to the correction still
+    bounds the error. One taken early says less: what is left after it are the slow modes, of which a large correction
+    has the smaller part.
     """
     size = correction
     least = criterion.needed
     rounding = correction <= _TWO * _EPS * unit
-    lost = progress.error_ratio[w] > _ZERO and progress.newton_size[w] == HUGE
+    known = progress.error_ratio[w] > _ZERO
+    told = known and progress.correction[w] <= criterion.telling * criterion.length
+    lost = told and progress.newton_size[w] == HUGE
     if lost or not rounding:
-        size = wp.max(correction, error_of(progress, w, correction))
+        size = wp.max(correction, error_of(progress, w, correction, int(told)))
     elif iterations == 1:
         least = wp.max(least, wp.min(criterion.newton_steps, 1))
-    steps = progress.newton_steps[w]
-    early = steps > 0 and progress.correction[w] > criterion.telling * criterion.length
-    if early and progress.newton_size[w] > criterion.tolerance * unit:
-        least = wp.min(steps + 1, criterion.newton_steps)
+    elif known and progress.newton_size[w] > _LONG * criterion.tolerance * unit:
+        least = wp.min(wp.min(progress.newton_steps[w] + 1, _CHECKS), criterion.newton_steps)
+    if known and not told and progress.newton_size[w] > criterion.tolerance * unit:
+        least = wp.min(progress.newton_steps[w] + 1, criterion.newton_steps)
     progress.size[w] = size
     progress.enough[w] = criterion.tolerance * unit
     return wp.where(correction > _ZERO, least, 0)

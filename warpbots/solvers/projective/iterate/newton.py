@@ -13,7 +13,7 @@ from warpbots.numerics import launch, launch_lanes, real
 from warpbots.solvers.projective.iterate.anderson import mix
 from warpbots.solvers.projective.iterate.anderson_arrays import IDLE, LANES, TAKEN, History, Iteration, Progress
 from warpbots.solvers.projective.iterate.convergence import HUGE
-from warpbots.solvers.projective.iterate.minres import Krylov
+from warpbots.solvers.projective.iterate.minres import Krylov, KrylovArrays
 
 __all__ = ["take_newton_steps"]
 
@@ -26,7 +26,7 @@ def take_newton_steps(it: Iteration, krylov: Krylov, newton_steps: int) -> None:
         krylov: Where the steps were found.
         newton_steps: Number of them that a world may take.
     """
-    inputs = [it.count, newton_steps, it.history, krylov.arrays.converged]
+    inputs = [it.count, newton_steps, it.history, krylov.arrays]
     launch_lanes(measure_kernel, it.worlds, LANES, inputs, [it.progress], it.device)
     launch(move_kernel, (it.worlds, krylov.count), [it.progress], [it.history], it.device)
     launch(resume_kernel, it.worlds, [], [it.progress], it.device)
@@ -40,11 +40,11 @@ def measure_kernel(
     newton_steps: int,
     # work
     history: History,
-    converged: wp.array[int],
+    krylov: KrylovArrays,
     # out
     progress_out: Progress,
 ):
-    """Size of the step of every world that waits, and its ratio to the correction, if its step is known."""
+    """Size of the step of every world that waits, and its ratio to the correction, if any of its step is known."""
     w, lane = wp.tid()
     if progress_out.waiting[w] == 0:
         return
@@ -55,9 +55,11 @@ def measure_kernel(
     size = wp.sqrt(wp.float64(wp.tile_max(wp.tile(square))[0]))
     if lane > 0:
         return
-    if wp.isfinite(size):  # of a step that was not found, a lower bound: iterates of minimal residuals grow
+    if krylov.iterations[w] > 0 and wp.isfinite(
+        size
+    ):  # a lower bound, if not found: iterates of minimal residuals grow
         progress_out.error_ratio[w] = wp.max(progress_out.error_ratio[w], size / progress_out.correction[w])
-    if converged[w] == 1:
+    if krylov.converged[w] == 1:
         progress_out.newton_size[w] = size
         progress_out.newton_steps[w] = progress_out.newton_steps[w] + 1
         progress_out.newton[w] = 1
