@@ -30,6 +30,9 @@ _vec, _vec4 = vector(3), vector(4)
 _ZERO, _ONE = wp.constant(real(0.0)), wp.constant(real(1.0))
 _HOLD = wp.constant(2)  # searches after which what still passes is held in any case
 _SAME = wp.constant(real(0.99))  # cosine between normals above which planes count as one
+_PRESSED = wp.constant(
+    real(0.9)
+)  # clearances below which a pair without a plane is held at its distance
 _END = wp.constant(real(0.01))  # part of an edge that counts as its end
 _ALIGNED = wp.constant(
     real(0.8)
@@ -130,7 +133,7 @@ def examine(
     if holds == 1 and side * along >= _ALIGNED and inside(kind, of_plane) == 1:
         normal = side * normal
         weight = of_plane
-    elif passes == 1 and hold == 1:
+    elif (passes == 0 and wp.length(r) < _PRESSED * pairs.clearance) or (passes == 1 and hold == 1):
         became = NEAREST + kind
         normal = wp.normalize(r)
     else:
