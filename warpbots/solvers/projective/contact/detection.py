@@ -30,9 +30,7 @@ _vec, _vec4 = vector(3), vector(4)
 _ZERO, _ONE = wp.constant(real(0.0)), wp.constant(real(1.0))
 _HOLD = wp.constant(2)  # searches after which what still passes is held in any case
 _SAME = wp.constant(real(0.99))  # cosine between normals above which planes count as one
-_PRESSED = wp.constant(
-    real(0.9)
-)  # clearances below which a pair without a plane is held at its distance
+_PRESSED = wp.constant(real(0.9))  # clearances below which a pair without a plane is held at its distance
 _END = wp.constant(real(0.01))  # part of an edge that counts as its end
 _ALIGNED = wp.constant(
     real(0.8)
@@ -94,8 +92,8 @@ def examine(
     """List a pair that would pass through itself, or be too near at the end; whether it passes and is not listed.
 
     At first the nearest points of a pair have to be inside both sides, at a plane across the shortest distance. A pair
-    that still passes when all of these are contacts is held in any case. The first search also counts pairs that could
-    come within the margin.
+    that still passes when all of these are contacts is held in any case, and so is one that ends far within the
+    clearance, as two tips do. The first search also counts pairs that could come within the margin.
     """
     if pairs.attached[pairs.body[node[0]] * pairs.bodies + pairs.body[node[3]]] == 1:
         return 0
