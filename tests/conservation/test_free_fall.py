@@ -37,7 +37,8 @@ def test_free_fall(solver, dim):
     s = sum(sim.solver.scheme.p) if solver in LATTICES else 1.0
     position = to_numpy(start.position) + n * DT * v_0 + (n * (n - 1) / 2 + n * s) * DT**2 * g
     velocity = np.broadcast_to(v_0 + n * DT * g, position.shape)
-    np.testing.assert_allclose(to_numpy(end.velocity), velocity, rtol=0, atol=tolerance)
+    rounded = EPS / DT if solver.startswith("projective") else 0.0  # of positions up to 2 m, which Newton steps follow
+    np.testing.assert_allclose(to_numpy(end.velocity), velocity, rtol=0, atol=tolerance + rounded)
     np.testing.assert_allclose(to_numpy(end.position), position, rtol=0, atol=tolerance)
     if hasattr(end, "deformation"):
         unstrained = np.broadcast_to(np.eye(dim), end.deformation.shape)

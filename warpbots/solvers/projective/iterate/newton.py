@@ -2,10 +2,9 @@
 
 The acceleration learns slow modes from changes of the correction, which are small beside its rounding where they are
 very slow. The second derivative has no such bound: near the solution a world waits for a step d = H^-1 r, which is the
-error but for terms of second order. It is not taken where the first point has an error below the tolerance. Its size
-relative to the correction f that belongs to the same residual r gives the error of later points from their corrections.
-Where minimal residuals end without a solution, the size of what they have found is a lower bound of the error (their
-iterates grow, Fong & Saunders 2012), and what gives it.
+error but for terms of second order. Its size relative to the correction f that belongs to the same residual r gives the
+error of later points from their corrections. Where minimal residuals end without a solution, the size of what they have
+found is a lower bound of the error (their iterates grow, Fong & Saunders 2012), and what gives it.
 """
 
 import warp as wp
@@ -63,8 +62,7 @@ def measure_kernel(
     if krylov.converged[w] == 1:
         progress_out.newton_size[w] = size
         progress_out.newton_steps[w] = progress_out.newton_steps[w] + 1
-        spared = progress_out.iterations[w] == 1 and size <= progress_out.enough[w]  # such as rounding in free fall
-        progress_out.newton[w] = 1 - int(spared)
+        progress_out.newton[w] = 1
     else:
         progress_out.newton_size[w] = HUGE
         progress_out.newton_steps[w] = newton_steps
