@@ -13,7 +13,6 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import argparse
 import itertools
 import sys
 from collections import defaultdict
@@ -24,8 +23,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[0]))
 
-from degenerate_contacts import KINDS, SUPPORTS, Ending, Steps, run
-from fast import sized
+from degenerate_contacts import Ending, Steps, options_of, run, table, tell
 from incremental_potential import IncrementalPotential
 
 import warpbots as wb
@@ -49,11 +47,7 @@ def beside(kind: str, support: str, dt: float, **options) -> tuple[Ending, Endin
 
     ours, theirs = run(kind, support, dt), run(kind, support, dt, steps)
     for name, ending in (("projective dynamics", ours), ("incremental potential", theirs)):
-        if ending.end != "found":
-            print(
-                f"{kind}, {support}, {dt:g} s, {name}: {ending.end}, {1e3 * ending.depth:.3f} mm {ending.why}",
-                flush=True,
-            )
+        tell(f"{kind}, {support}, {dt:g} s, {name}", ending)
     return ours, theirs, solvers[0]
 
 
@@ -89,22 +83,12 @@ def apart(kinds: list[str], support: str, dt: float, activation: float) -> str:
     return f"| {support} | {activation:g} | {len(distances)} | {np.median(list(distances.values())):.3f} | {farthest} |"
 
 
-def table(*heads: str) -> str:
-    """The first two lines of a table."""
-    return f"| {' | '.join(heads)} |\n" + "|---" * len(heads) + "|"
-
-
 def main() -> None:
     """Run the scenes under both and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kinds", nargs="*", help=f"{', '.join(KINDS)}; all without a name")
-    parser.add_argument("--steps", type=float, nargs="*", default=sized(STEPS, STEPS[1:2]), help="lengths of steps [s]")
-    parser.add_argument("--under", nargs="*", default=SUPPORTS, choices=SUPPORTS, help="what is below")
-    options = parser.parse_args()
-    kinds = options.kinds or sized(list(KINDS), ["spike in a wedge"])
+    options = options_of(__doc__, STEPS, "spike in a wedge")
     rows, spent = [], defaultdict(float)
     for support, dt in itertools.product(options.under, options.steps):
-        row, parts = times(kinds, support, dt)
+        row, parts = times(options.kinds, support, dt)
         rows.append(row)
         for part, seconds in parts.items():
             spent[part] += seconds
@@ -115,7 +99,7 @@ def main() -> None:
     print(f"\nTime of incremental potential contact: {shares}, rest {1 - sum(spent.values()) / total:.0%}\n")
     print(table("below", "barriers begin [edges]", "scenes", "apart, median [mm]", "largest [mm]"))
     for support, activation in itertools.product([u for u in options.under if u != "obstacle"], NEARER):
-        print(apart(kinds, support, 0.01, activation))
+        print(apart(options.kinds, support, 0.01, activation))
 
 
 if __name__ == "__main__":

@@ -223,23 +223,43 @@ def run(kind: str, support: str, dt: float, solver: Callable[[wb.Scene, float], 
     return Ending(end, spent, deepest, why, np.array(path), shorter)
 
 
-def main() -> None:
-    """Run the scenes and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def options_of(description: str, steps: tuple[float, ...], example: str) -> argparse.Namespace:
+    """Kinds, lengths of steps and supports on the command line.
+
+    Args:
+        description: What the program does.
+        steps: Lengths of steps where none is given [s]; of a small run the second.
+        example: The only kind of a small run.
+    """
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kinds", nargs="*", help=f"{', '.join(KINDS)}; all without a name")
-    parser.add_argument("--steps", type=float, nargs="*", default=sized(STEPS, STEPS[1:2]), help="lengths of steps [s]")
+    parser.add_argument("--steps", type=float, nargs="*", default=sized(steps, steps[1:2]), help="lengths of steps [s]")
     parser.add_argument("--under", nargs="*", default=SUPPORTS, choices=SUPPORTS, help="what is below")
     options = parser.parse_args()
-    kinds = options.kinds or sized(list(KINDS), ["spike on spike"])
+    options.kinds = options.kinds or sized(list(KINDS), [example])
+    return options
+
+
+def tell(which: str, ending: Ending) -> None:
+    """Print how a scene ends if a step was not found, or surfaces intersect."""
+    if ending.end != "found":
+        print(f"{which}: {ending.end}, {1e3 * ending.depth:.3f} mm {ending.why}", flush=True)
+
+
+def table(*heads: str) -> str:
+    """The first two lines of a table."""
+    return f"| {' | '.join(heads)} |\n" + "|---" * len(heads) + "|"
+
+
+def main() -> None:
+    """Run the scenes and print the table."""
+    options = options_of(__doc__, STEPS, "spike on spike")
     heads = "below", "step [s]", "found", "refused", "pierced", "deepest [mm]", "CPU time of a step [ms]"
-    rows = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    rows = [table(*heads)]
     for support, dt in itertools.product(options.under, options.steps):
-        ends = {kind: run(kind, support, dt) for kind in kinds}
+        ends = {kind: run(kind, support, dt) for kind in options.kinds}
         for kind, ending in ends.items():
-            if ending.end != "found":
-                print(
-                    f"{kind}, {support}, {dt:g} s: {ending.end}, {1e3 * ending.depth:.3f} mm {ending.why}", flush=True
-                )
+            tell(f"{kind}, {support}, {dt:g} s", ending)
         counts = [sum(ending.end == name for ending in ends.values()) for name in ("found", "refused", "pierced")]
         ms = 1e3 * np.array([np.mean(ending.seconds) for ending in ends.values()])
         depth = 1e3 * np.array([ending.depth for ending in ends.values()])

@@ -17,6 +17,7 @@ from warpbots.solvers.projective.iterate import anderson_arrays, nested_dissecti
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
 from warpbots.solvers.projective.iterate.anderson_arrays import iteration
 from warpbots.solvers.projective.iterate.block_cholesky import down_kernel, up_kernel
+from warpbots.solvers.projective.iterate.convergence import criterion
 from warpbots.solvers.projective.iterate.minres import krylov, product_kernel
 from warpbots.solvers.projective.iterate.nested_dissection import blocks_of
 from warpbots.solvers.projective.iterate.sparse_cholesky import factorise, solve
@@ -202,7 +203,7 @@ def fixed_point(count: int, device: wp.Device) -> np.ndarray:
     begin(it, wp.ones(1, dtype=int, device=device))
     for _ in range(3):
         it.history.f.assign(((target - it.history.z.numpy()) * share).astype(real_numpy))
-        accelerate(it, 0.0, False, 10)
+        accelerate(it, criterion(0.0, 10))
     norm, size = it.progress.norm.numpy() / np.sqrt(count), it.progress.size.numpy()
     return np.concatenate([it.history.z.numpy().reshape(-1), norm, size])
 

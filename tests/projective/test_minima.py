@@ -7,7 +7,7 @@ import warp as wp
 from warpbots.numerics import precision, real_numpy
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
 from warpbots.solvers.projective.iterate.anderson_arrays import iteration
-from warpbots.solvers.projective.iterate.convergence import Energy
+from warpbots.solvers.projective.iterate.convergence import Energy, criterion
 
 TOLERANCE = 1e-5 if precision == "float32" else 1e-9
 
@@ -33,7 +33,7 @@ def ended(start: np.ndarray, width: np.ndarray, minimises: bool) -> np.ndarray:
         wide[:, :3] = at - at**3 / width**2
         residual.assign(wide)
         f.assign(0.5 * wide)
-        accelerate(it, TOLERANCE, 1.0, 500, energy=Energy(residual, n) if minimises else None)
+        accelerate(it, criterion(TOLERANCE, 500, 1.0), Energy(residual, n) if minimises else None)
     assert progress.converged.numpy()[0] == 1
     return z.numpy()[:, :3].astype(float)
 

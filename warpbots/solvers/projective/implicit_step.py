@@ -13,7 +13,7 @@ from warpbots.solvers.projective.elements.element import Point
 from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest
 from warpbots.solvers.projective.global_step import GlobalStep
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
-from warpbots.solvers.projective.iterate.convergence import Energy
+from warpbots.solvers.projective.iterate.convergence import Energy, criterion
 from warpbots.solvers.projective.iterate.newton import take_newton_steps
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
 from warpbots.solvers.projective.second_derivative import SecondDerivative
@@ -23,7 +23,7 @@ __all__ = ["implicit_step"]
 _NEWTON_STEPS = 10
 """Newton steps that an iteration may take."""
 _NEAR = 1e-3
-"""Correction at which they begin [mean edges]."""
+"""Correction at which they begin, and at which one tells the error of later points [mean edges]."""
 _NEAR_WITH_FACTOR = 0.1
 """The same for solids where they may be factored; sheets are too often near a saddle, to which early ones lead."""
 _FORCING = 1e-4
@@ -87,6 +87,7 @@ def implicit_step(
     newton_steps = _NEWTON_STEPS if second.symmetric else 0
     needed = 0 if second.iterative else 1  # corrections of stiff cells say nothing of the error in soft ones
     near = _NEAR if second.iterative or len(model.matter.triangles) else _NEAR_WITH_FACTOR
+    enough = criterion(tolerance, limit, model.matter.edge, newton_steps, needed, near, telling=_NEAR)
     energy = Energy(workspace.residual, sizes.nodes) if second.symmetric and matrix.normals.count else None
 
     def iterate() -> None:
@@ -102,7 +103,7 @@ def implicit_step(
         move(active)
         contact.solve_forces(active, z, f)
         contact.follow(f, move)
-        accelerate(it, tolerance, model.matter.edge, limit, newton_steps, needed, near, _NEAR, energy)
+        accelerate(it, enough, energy)
         contact.detection.ask(z)
 
     def newton() -> None:

@@ -17,6 +17,7 @@ from warpbots.solvers.projective.forces import evaluate_residual, evaluate_rest,
 from warpbots.solvers.projective.global_matrix import GlobalMatrix
 from warpbots.solvers.projective.global_step import GlobalStep
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
+from warpbots.solvers.projective.iterate.convergence import criterion
 from warpbots.solvers.projective.iterate.minres import hand_over
 from warpbots.solvers.projective.model import ProjectiveModel, ProjectiveState
 from warpbots.solvers.projective.second_derivative import SecondDerivative
@@ -136,7 +137,7 @@ def solve_adjoint(
         move(active)
         contact.solve_adjoint_forces(active, a, f)
         contact.follow_adjoint(point.u, f, move)
-        accelerate(it, tolerance, None, limit)
+        accelerate(it, criterion(tolerance, limit))
 
     while_loop(it.progress.any, iterate)
     if model.skeleton is not None:

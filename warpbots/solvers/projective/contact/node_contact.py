@@ -90,9 +90,9 @@ def plane_of_entry(obstacles: ObstacleArrays, s: int, x: wp.vec3d, y: wp.vec3d):
     left = int(0)
     first = _vec()
     place = y
-    at = real(0.0)
-    while at < length and left == 0:
-        p = x + wp.float64(at / length) * way
+    along = real(0.0)
+    while along < length and left == 0:
+        p = x + wp.float64(along / length) * way
         d, _slope, n, _C = distance_to(obstacles, s, p)
         if entered == 1:
             left = int(wp.dot(n, first) < _OPPOSITE)
@@ -101,7 +101,7 @@ def plane_of_entry(obstacles: ObstacleArrays, s: int, x: wp.vec3d, y: wp.vec3d):
             entered = int(1)
             first = n
             place = p
-        at += wp.max(d, obstacles.spacing)
+        along += wp.max(d, obstacles.spacing)
     if entered == 1 and left == 0:
         _d, _slope, n, _C = distance_to(obstacles, s, y)
         left = int(wp.dot(n, first) < _OPPOSITE)

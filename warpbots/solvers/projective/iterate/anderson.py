@@ -24,7 +24,7 @@ from warpbots.solvers.projective.iterate.anderson_arrays import (
     Iteration,
     Progress,
 )
-from warpbots.solvers.projective.iterate.convergence import Energy, clear_estimate, judge, slope_of
+from warpbots.solvers.projective.iterate.convergence import Criterion, Energy, clear_estimate, judge, slope_of
 
 __all__ = ["accelerate", "begin", "mix", "restart"]
 
@@ -39,31 +39,15 @@ def begin(it: Iteration, where: wp.array) -> None:
     launch(begin_kernel, it.worlds, [it.count, where], [it.progress], it.device)
 
 
-def accelerate(
-    it: Iteration,
-    tolerance: float,
-    length: float | None,
-    limit: int,
-    newton_steps: int = 0,
-    needed: int = 0,
-    near: float = 0.0,
-    telling: float = 0.0,
-    energy: Energy | None = None,
-) -> None:
+def accelerate(it: Iteration, enough: Criterion, energy: Energy | None = None) -> None:
     """Replace ``history.z`` by the next point, given its correction ``history.f``.
 
     Args:
         it: The iteration.
-        tolerance: Estimated error at which a world has converged [length], in the largest entry of the point.
-        length: Unit of the tolerance [m]; None for the largest entry of the point itself.
-        limit: Number of iterations after which a world has failed.
-        newton_steps: Number of Newton steps for which a world may wait, see `newton`.
-        needed: Number of them without which none converges.
-        near: Correction at which a world waits for one [length].
-        telling: Correction at which one tells the error of later points [length].
+        enough: When a world has converged, or failed, or waits for a Newton step (see `newton`).
         energy: What the iteration minimises; None if it only looks for a fixed point.
     """
-    judge(it, tolerance, length, limit, newton_steps, needed, near, telling, energy)
+    judge(it, enough, energy)
     launch(change_kernel, (it.worlds, it.count), [it.progress, *slope_of(energy)], [it.history], it.device)
     mix(it)
 

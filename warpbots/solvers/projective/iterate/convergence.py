@@ -33,7 +33,7 @@ from warpbots.solvers.projective.iterate.anderson_arrays import (
     Progress,
 )
 
-__all__ = ["HUGE", "Energy", "clear_estimate", "judge", "slope_of"]
+__all__ = ["HUGE", "Criterion", "Energy", "clear_estimate", "criterion", "judge", "slope_of"]
 
 _ZERO, _TENTH, _HALF, _ONE, _TWO, HUGE = (wp.constant(wp.float64(c)) for c in (0.0, 0.1, 0.5, 1.0, 2.0, 1e300))
 _GROWTH = wp.constant(wp.float64(10.0))  # of a correction relative to the last one, above which a point is rejected
@@ -65,24 +65,22 @@ class Energy:
 class Criterion:
     """When a world has converged, or failed.
 
-    tolerance: Estimated error at which it has converged [length].
-    length: Unit of the tolerance [m]; 0 for the largest entry of the point itself.
+    tolerance: Estimated error of the largest entry of the point at which it has converged [length].
     limit: Number of iterations after which it has failed.
+    length: Unit of the tolerance [m]; 0 for the largest entry of the point itself.
     newton_steps: Number of Newton steps for which it may wait.
     needed: Number of them without which none converges.
     near: Correction at which it waits for one [length].
     telling: Correction at which one tells the error of later points [length].
-    minimises: 1 for an iteration that minimises an energy.
     """
 
     tolerance: wp.float64
-    length: wp.float64
     limit: int
+    length: wp.float64
     newton_steps: int
     needed: int
     near: wp.float64
     telling: wp.float64
-    minimises: int
 
 
 def slope_of(energy: Energy | None) -> tuple[wp.array | None, int]:
@@ -90,38 +88,34 @@ def slope_of(energy: Energy | None) -> tuple[wp.array | None, int]:
     return (None, 0) if energy is None else (energy.residual, energy.nodes)
 
 
-def judge(
-    it: Iteration,
+def criterion(
     tolerance: float,
-    length: float | None,
     limit: int,
-    newton_steps: int,
-    needed: int,
-    near: float,
-    telling: float,
-    energy: Energy | None,
-) -> None:
+    length: float = 0.0,
+    newton_steps: int = 0,
+    needed: int = 0,
+    near: float = 0.0,
+    telling: float = 0.0,
+) -> Criterion:
+    """The criterion with these fields: without the last four, nobody waits for a Newton step."""
+    made = Criterion()
+    made.tolerance, made.limit, made.length = tolerance, limit, length
+    made.newton_steps, made.needed, made.near, made.telling = newton_steps, needed, near, telling
+    return made
+
+
+def judge(it: Iteration, enough: Criterion, energy: Energy | None) -> None:
     """Accept the point in ``history.z`` with its correction ``history.f``, or reject it, and stop where it is enough.
 
     Args:
         it: The iteration.
-        tolerance: Estimated error at which a world has converged [length], in the largest entry of the point.
-        length: Unit of the tolerance [m]; None for the largest entry of the point itself.
-        limit: Number of iterations after which a world has failed.
-        newton_steps: Number of Newton steps for which a world may wait.
-        needed: Number of them without which none converges.
-        near: Correction at which a world waits for one [length].
-        telling: Correction at which one tells the error of later points [length].
+        enough: When a world has converged, or failed.
         energy: What the iteration minimises, if it does.
     """
     worlds, chunks, slots, p = it.worlds, it.chunks, it.slots, it.progress
     inputs = [it.count, it.history, slope_of(energy)[1]]
     launch_lanes(measure_kernel, (worlds, chunks), LANES, inputs, [p], it.device)
-    criterion = Criterion()
-    criterion.tolerance, criterion.length, criterion.limit = tolerance, length or 0.0, limit
-    criterion.newton_steps, criterion.needed, criterion.near = newton_steps, needed, near
-    criterion.telling, criterion.minimises = telling, int(energy is not None)
-    launch(judge_kernel, worlds, [chunks, slots, criterion], [p], it.device)
+    launch(judge_kernel, worlds, [chunks, slots, int(energy is not None), enough], [p], it.device)
 
 
 @wp.func
@@ -264,9 +258,7 @@ def keep(progress: Progress, w: int, iterations: int, slots: int, norm: wp.float
 
 
 @wp.func
-def measure(
-    progress: Progress, w: int, iterations: int, unit: wp.float64, correction: wp.float64, criterion: Criterion
-):
+def measure(progress: Progress, w: int, iterations: int, unit: wp.float64, correction: wp.float64, enough: Criterion):
     """Newton steps without which a point is not the solution; writes its estimated error.
 
     A correction below rounding says nothing of an error a thousand times as large. At the first point a Newton step has
@@ -275,34 +267,34 @@ def measure(
     has the smaller part.
     """
     size = correction
-    least = criterion.needed
+    least = enough.needed
     rounding = correction <= _TWO * _EPS * unit
     known = progress.error_ratio[w] > _ZERO
-    told = known and progress.correction[w] <= criterion.telling * criterion.length
+    told = known and progress.correction[w] <= enough.telling * enough.length
     lost = told and progress.newton_size[w] == HUGE
     if lost or not rounding:
         size = wp.max(correction, error_of(progress, w, correction, int(told)))
     elif iterations == 1:
-        least = wp.max(least, wp.min(criterion.newton_steps, 1))
-    elif known and progress.newton_size[w] > _LONG * criterion.tolerance * unit:
-        least = wp.min(wp.min(progress.newton_steps[w] + 1, _CHECKS), criterion.newton_steps)
-    if known and not told and progress.newton_size[w] > criterion.tolerance * unit:
-        least = wp.min(progress.newton_steps[w] + 1, criterion.newton_steps)
+        least = wp.max(least, wp.min(enough.newton_steps, 1))
+    elif known and progress.newton_size[w] > _LONG * enough.tolerance * unit:
+        least = wp.min(wp.min(progress.newton_steps[w] + 1, _CHECKS), enough.newton_steps)
+    if known and not told and progress.newton_size[w] > enough.tolerance * unit:
+        least = wp.min(progress.newton_steps[w] + 1, enough.newton_steps)
     progress.size[w] = size
-    progress.enough[w] = criterion.tolerance * unit
+    progress.enough[w] = enough.tolerance * unit
     return wp.where(correction > _ZERO, least, 0)
 
 
 @wp.func
 def accept_point(
-    progress: Progress, w: int, iterations: int, slots: int, norm: wp.float64, largest: wp.vec3d, criterion: Criterion
+    progress: Progress, w: int, iterations: int, slots: int, norm: wp.float64, largest: wp.vec3d, enough: Criterion
 ):  # fmt: skip
     """Take a point: it is the solution, or waits for a Newton step, or the iteration goes on from there."""
     note(progress, w, norm, largest[1])
     if progress.fresh[w] == 1:
         progress.begun[w] = norm
-    unit = wp.where(criterion.length > _ZERO, criterion.length, largest[2])
-    least = measure(progress, w, iterations, unit, largest[0], criterion)
+    unit = wp.where(enough.length > _ZERO, enough.length, largest[2])
+    least = measure(progress, w, iterations, unit, largest[0], enough)
     progress.norm[w] = norm
     progress.share[w] = _ONE
     keep(progress, w, iterations, slots, norm)
@@ -312,7 +304,7 @@ def accept_point(
         progress.converged[w] = 1
         progress.active[w] = 0
         taken = CONVERGED
-    elif iterations < criterion.limit and steps < criterion.newton_steps and largest[0] <= progress.near[w]:
+    elif iterations < enough.limit and steps < enough.newton_steps and largest[0] <= progress.near[w]:
         progress.waiting[w] = 1
         wp.atomic_add(progress.any_waiting, 0, 1)
         progress.active[w] = 0
@@ -326,8 +318,8 @@ def judge_kernel(
     # model
     chunks: int,
     slots: int,
-    # state
-    criterion: Criterion,
+    minimises: int,
+    enough: Criterion,
     # out
     progress_out: Progress,
 ):
@@ -348,17 +340,17 @@ def judge_kernel(
     progress_out.iterations[w] = iterations
     if iterations == 1:
         progress_out.norm[w] = norm
-        progress_out.near[w] = criterion.near * criterion.length
+        progress_out.near[w] = enough.near * enough.length
     newton = progress_out.newton[w]
     progress_out.newton[w] = 0
     accelerated = progress_out.known[w] + newton > 0
-    uphill = criterion.minimises == 1 and work <= _ZERO
+    uphill = minimises == 1 and work <= _ZERO
     taken = IDLE
     if not wp.isfinite(norm) or (accelerated and (uphill or norm > _GROWTH * progress_out.norm[w])):
         taken = reject_point(progress_out, w, iterations, norm, newton)
     else:
-        taken = accept_point(progress_out, w, iterations, slots, norm, largest, criterion)
-    if iterations == criterion.limit and taken != CONVERGED:
+        taken = accept_point(progress_out, w, iterations, slots, norm, largest, enough)
+    if iterations == enough.limit and taken != CONVERGED:
         progress_out.active[w] = 0
         taken = IDLE
     progress_out.taken[w] = taken

@@ -55,9 +55,8 @@ def measure_kernel(
     size = wp.sqrt(wp.float64(wp.tile_max(wp.tile(square))[0]))
     if lane > 0:
         return
-    if krylov.iterations[w] > 0 and wp.isfinite(
-        size
-    ):  # a lower bound, if not found: iterates of minimal residuals grow
+    sought = krylov.iterations[w] > 0  # and if not found, a lower bound: iterates of minimal residuals grow
+    if sought and wp.isfinite(size):
         progress_out.error_ratio[w] = wp.max(progress_out.error_ratio[w], size / progress_out.correction[w])
     if krylov.converged[w] == 1:
         progress_out.newton_size[w] = size
