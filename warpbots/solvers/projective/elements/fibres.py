@@ -32,6 +32,7 @@ from warpbots.solvers.projective.elements.solid_arrays import (
     entries,
     jacobian_at_rest,
     node_vector,
+    point_of_quadrature,
     rest_at_points_by,
     rows,
 )
@@ -97,7 +98,7 @@ def rest_kernel(nodes: int, points: int) -> wp.Kernel:
         w, e, i = wp.tid()
         N = reference[i]
         J = jacobian(fibres.place, fibres.rest_position, fibres.node[e], N, w)
-        q = points * row(fibres.place, w, e) + i
+        q = point_of_quadrature(fibres.place, points, w, e, i)
         fibres_out.slope[q] = N @ (wp.inverse(J) @ fibres.fibre_direction[e])
         fibres_out.volume[q] = weight[i] * wp.determinant(J)
 
@@ -121,8 +122,9 @@ def scaling_kernel(nodes: int, points: int) -> wp.Kernel:
         r = row(fibres.place, w, e)
         size = real(0.0)
         for i in range(points):
-            g = fibres.slope[points * r + i]
-            size += fibres.volume[points * r + i] * (wp.dot(g, g) - g[0] * g[0])
+            q = point_of_quadrature(fibres.place, points, w, e, i)
+            g = fibres.slope[q]
+            size += fibres.volume[q] * (wp.dot(g, g) - g[0] * g[0])
         raise_to(scaling_out, w, e, fibres.fibre_stiffness[r] * size / fibres.nominal[e])
 
     return scaling
@@ -173,8 +175,9 @@ def energy_kernel(nodes: int, points: int) -> wp.Kernel:
         L = resting(control, w, fibres.fibre_channel[e], fibres.fibre_contraction[e])
         stored = real(0.0)
         for i in range(points):
-            d = wp.length(stretched(fibres, fibres.slope[points * r + i], x, u, w, e)) - L
-            stored += real(0.5) * fibres.fibre_stiffness[r] * fibres.volume[points * r + i] * d * d
+            q = point_of_quadrature(fibres.place, points, w, e, i)
+            d = wp.length(stretched(fibres, fibres.slope[q], x, u, w, e)) - L
+            stored += real(0.5) * fibres.fibre_stiffness[r] * fibres.volume[q] * d * d
         energy_out[corner(fibres.place, w, nodes * e)] = stored
 
     return energy
@@ -206,9 +209,10 @@ def force_kernel(nodes: int, points: int) -> wp.Kernel:
         L = resting(control, w, fibres.fibre_channel[e], fibres.fibre_contraction[e])
         f = forces()
         for i in range(count):
-            g = fibres.slope[points * r + i]
+            q = point_of_quadrature(fibres.place, points, w, e, i)
+            g = fibres.slope[q]
             p = _pull(stretched(fibres, g, x, u, w, e), fibres.fibre_stiffness[r], L)
-            f += wp.outer(g, -fibres.volume[points * r + i] * p)
+            f += wp.outer(g, -fibres.volume[q] * p)
         for a in range(nodes):
             force_out[corner(fibres.place, w, nodes * e + a)] = f[a]
 
@@ -244,11 +248,12 @@ def stiffness_kernel(nodes: int, points: int) -> wp.Kernel:
         r = row(fibres.place, w, e)
         L = resting(control, w, fibres.fibre_channel[e], fibres.fibre_contraction[e])
         for i in range(points):
-            g = fibres.slope[points * r + i]
+            q = point_of_quadrature(fibres.place, points, w, e, i)
+            g = fibres.slope[q]
             y = stretched(fibres, g, x, u, w, e)
             for b in range(3):
                 t = _vec()
-                t[b] = fibres.volume[points * r + i]
+                t[b] = fibres.volume[q]
                 t, _k, _L, _t = wp.grad(work)(y, fibres.fibre_stiffness[r], L, t)
                 for k in range(nodes):
                     for l in range(nodes):

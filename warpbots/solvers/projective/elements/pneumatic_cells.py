@@ -30,6 +30,7 @@ from warpbots.solvers.projective.elements.solid_arrays import (
     gradient_of_positions,
     jacobian_at_rest,
     node_vector,
+    point_of_quadrature,
     rest_at_points_by,
     rows,
 )
@@ -94,7 +95,7 @@ def rest_kernel(nodes: int, points: int) -> wp.Kernel:
         w, e, i = wp.tid()
         N = reference[i]
         J = jacobian(cells.place, cells.rest_position, cells.node[e], N, w)
-        q = points * row(cells.place, w, e) + i
+        q = point_of_quadrature(cells.place, points, w, e, i)
         cells_out.gradient[q] = N @ wp.inverse(J)
         cells_out.volume[q] = weight[i] * wp.determinant(J)
 
@@ -118,8 +119,9 @@ def scaling_kernel(nodes: int, points: int) -> wp.Kernel:
         r = row(cells.place, w, e)
         size = real(0.0)
         for i in range(points):
-            G = cells.gradient[points * r + i]
-            size += cells.volume[points * r + i] * (wp.ddot(G, G) - wp.length_sq(G[0]))
+            q = point_of_quadrature(cells.place, points, w, e, i)
+            G = cells.gradient[q]
+            size += cells.volume[q] * (wp.ddot(G, G) - wp.length_sq(G[0]))
         raise_to(scaling_out, w, e, cells.cell_stiffness[r] * size / cells.nominal[e])
 
     return scaling
@@ -153,9 +155,10 @@ def energy_kernel(nodes: int, points: int) -> wp.Kernel:
         a = wanted(control, w, cells.cell_channel[e], cells.cell_expansion[e])
         stored = real(0.0)
         for i in range(points):
-            F = deformed(cells.place, cells.node[e], cells.gradient[points * r + i], x, u, w)
+            q = point_of_quadrature(cells.place, points, w, e, i)
+            F = deformed(cells.place, cells.node[e], cells.gradient[q], x, u, w)
             D = _stress(F, real(1.0), a)
-            stored += real(0.5) * cells.cell_stiffness[r] * cells.volume[points * r + i] * wp.ddot(D, D)
+            stored += real(0.5) * cells.cell_stiffness[r] * cells.volume[q] * wp.ddot(D, D)
         energy_out[corner(cells.place, w, nodes * e)] = stored
 
     return energy
@@ -187,9 +190,10 @@ def force_kernel(nodes: int, points: int) -> wp.Kernel:
         a = wanted(control, w, cells.cell_channel[e], cells.cell_expansion[e])
         f = forces()
         for i in range(count):
-            G = cells.gradient[points * r + i]
+            q = point_of_quadrature(cells.place, points, w, e, i)
+            G = cells.gradient[q]
             P = _stress(deformed(cells.place, cells.node[e], G, x, u, w), cells.cell_stiffness[r], a)
-            f -= G @ wp.transpose(cells.volume[points * r + i] * P)
+            f -= G @ wp.transpose(cells.volume[q] * P)
         for n in range(nodes):
             force_out[corner(cells.place, w, nodes * e + n)] = f[n]
 
@@ -226,8 +230,9 @@ def stiffness_kernel(nodes: int, points: int) -> wp.Kernel:
         n = row(cells.place, w, e)
         a = wanted(control, w, cells.cell_channel[e], cells.cell_expansion[e])
         for i in range(points):
-            G = cells.gradient[points * n + i]
-            stiff = cells.cell_stiffness[n] * cells.volume[points * n + i]
+            q = point_of_quadrature(cells.place, points, w, e, i)
+            G = cells.gradient[q]
+            stiff = cells.cell_stiffness[n] * cells.volume[q]
             U, s, r, V = _frame(deformed(cells.place, cells.node[e], G, x, u, w), a)
             for b in range(3):
                 A0 = changed(U, s, r, V, a, b, 0)

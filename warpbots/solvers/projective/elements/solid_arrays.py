@@ -139,28 +139,21 @@ def gradient_of_positions(nodes: int) -> wp.Function:
     return gradient
 
 
-@functools.cache
-def point_of_quadrature(nodes: int, points: int) -> wp.Function:
-    """Warp function q(solids, w, e, i): index of what point i of an element has."""
-    SolidArrays = solid_arrays(nodes, points)
-
-    @wp.func
-    def index(solids: SolidArrays, w: int, e: int, i: int):
-        """Points of quadrature follow one another, element after element."""
-        return points * row(solids.place, w, e) + i
-
-    return index
+@wp.func
+def point_of_quadrature(place: Place, points: int, w: int, e: int, i: int):
+    """Index of what point i of an element has: points follow one another, element after element."""
+    return points * row(place, w, e) + i
 
 
 @functools.cache
 def deformation(nodes: int, points: int) -> wp.Function:
     """Warp function F(solids, x, u, w, e, i) at x + u and point i of an element."""
-    SolidArrays, index = solid_arrays(nodes, points), point_of_quadrature(nodes, points)
-    gradient = gradient_of_positions(nodes)
+    SolidArrays, gradient = solid_arrays(nodes, points), gradient_of_positions(nodes)
 
     @wp.func
     def deformed(solids: SolidArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, e: int, i: int):
         """F of its nodes."""
-        return gradient(solids.place, solids.node[e], solids.gradient[index(solids, w, e, i)], x, u, w)
+        q = point_of_quadrature(solids.place, points, w, e, i)
+        return gradient(solids.place, solids.node[e], solids.gradient[q], x, u, w)
 
     return deformed

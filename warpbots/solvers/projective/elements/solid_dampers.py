@@ -59,7 +59,7 @@ def damper_arrays(nodes: int, points: int) -> type:
 def begin_kernel(nodes: int, points: int, law: str, incompressibility: int) -> wp.Kernel:
     """Kernel over (worlds, elements of one law, points): what dampers carry through a step."""
     SolidArrays, DamperArrays = solid_arrays(nodes, points), damper_arrays(nodes, points)
-    deformed, index = deformation(nodes, points), point_of_quadrature(nodes, points)
+    deformed = deformation(nodes, points)
     _, _, piola = elasticity(law, incompressibility, 3)
     back, _ = carrying(law)
 
@@ -80,7 +80,7 @@ def begin_kernel(nodes: int, points: int, law: str, incompressibility: int) -> w
         w, n, i = wp.tid()
         e = first + n
         k = element.element(solids.place, w, e)
-        q = index(solids, w, e, i)
+        q = point_of_quadrature(solids.place, points, w, e, i)
         E = solids.youngs_modulus[k]
         nu = solids.poissons_ratio[k]
         F = deformed(solids, x, still, w, e, i)
@@ -96,7 +96,7 @@ def begin_kernel(nodes: int, points: int, law: str, incompressibility: int) -> w
 def damping_kernel(nodes: int, points: int, law: str, incompressibility: int) -> wp.Kernel:
     """Kernel over (worlds, elements of one law): forces at the corners of their dampers."""
     SolidArrays, DamperArrays = solid_arrays(nodes, points), damper_arrays(nodes, points)
-    deformed, index, relative = deformation(nodes, points), point_of_quadrature(nodes, points), rows(nodes)
+    deformed, relative = deformation(nodes, points), rows(nodes)
     _, _, piola = elasticity(law, incompressibility, 3)
     _, on = carrying(law)
 
@@ -123,7 +123,7 @@ def damping_kernel(nodes: int, points: int, law: str, incompressibility: int) ->
         k = element.element(solids.place, w, e)
         f = relative()
         for i in range(count):
-            q = index(solids, w, e, i)
+            q = point_of_quadrature(solids.place, points, w, e, i)
             F = deformed(solids, x, u, w, e, i)
             P = piola(F, solids.youngs_modulus[k], solids.poissons_ratio[k])
             P_v = dampers.damping[k] / h * P - on(F, dampers.carried[q])
@@ -138,7 +138,7 @@ def damping_kernel(nodes: int, points: int, law: str, incompressibility: int) ->
 def stiffness_kernel(nodes: int, points: int, law: str, incompressibility: int) -> wp.Kernel:
     """Kernel over (worlds, elements of one law): add the second derivatives of dampers to a matrix of blocks."""
     SolidArrays, DamperArrays = solid_arrays(nodes, points), damper_arrays(nodes, points)
-    deformed, index, add_columns = deformation(nodes, points), point_of_quadrature(nodes, points), columns_adder(nodes)
+    deformed, add_columns = deformation(nodes, points), columns_adder(nodes)
     _, point_of, differential_of = differential(law, incompressibility, 3)
     _, on = carrying(law)
     module = wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_{law}_{incompressibility}_damping_stiffness")
@@ -163,7 +163,7 @@ def stiffness_kernel(nodes: int, points: int, law: str, incompressibility: int) 
         k = element.element(solids.place, w, e)
         rate = dampers.damping[k] / h
         for i in range(points):
-            q = index(solids, w, e, i)
+            q = point_of_quadrature(solids.place, points, w, e, i)
             S = dampers.carried[q]
             still = on(_mat(), S)
             point = point_of(deformed(solids, x, u, w, e, i), solids.youngs_modulus[k], solids.poissons_ratio[k])

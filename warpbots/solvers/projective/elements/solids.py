@@ -43,7 +43,7 @@ _active = active_stress(3)
 def rest_kernel(nodes: int, points: int) -> wp.Kernel:
     """Kernel over (worlds, elements, points): gradients and volumes as they have grown, and masses before."""
     SolidArrays, relative = solid_arrays(nodes, points), rows(nodes)
-    index, jacobian = point_of_quadrature(nodes, points), jacobian_at_rest(nodes)
+    jacobian = jacobian_at_rest(nodes)
 
     @wp.kernel(module=wp.get_module(f"warpbots.projective.solids_{nodes}_{points}"))
     def rest(
@@ -65,7 +65,7 @@ def rest_kernel(nodes: int, points: int) -> wp.Kernel:
         if growth.start[e] < growth.start[e + 1]:
             A += _active(growth, e, w, control)
         V = weight[i] * wp.determinant(J)
-        q = index(solids, w, e, i)
+        q = point_of_quadrature(solids.place, points, w, e, i)
         solids_out.gradient[q] = N @ wp.inverse(A @ J)
         solids_out.volume[q] = wp.determinant(A) * V
         solids_out.mass[q] = solids.density[element.element(solids.place, w, e)] * V
@@ -77,7 +77,6 @@ def rest_kernel(nodes: int, points: int) -> wp.Kernel:
 def mass_kernel(nodes: int, points: int) -> wp.Kernel:
     """Kernel over (worlds, elements): masses of corners, shares of those of all points."""
     SolidArrays = solid_arrays(nodes, points)
-    index = point_of_quadrature(nodes, points)
 
     @wp.kernel(module=wp.get_module(f"warpbots.projective.solids_{nodes}_{points}"))
     def mass(
@@ -91,7 +90,7 @@ def mass_kernel(nodes: int, points: int) -> wp.Kernel:
         w, e = wp.tid()
         m = real(0.0)
         for i in range(points):
-            m += solids.mass[index(solids, w, e, i)]
+            m += solids.mass[point_of_quadrature(solids.place, points, w, e, i)]
         for a in range(nodes):
             mass_out[corner(solids.place, w, nodes * e + a)] = share[a] * m
 
@@ -102,7 +101,6 @@ def mass_kernel(nodes: int, points: int) -> wp.Kernel:
 def scaling_kernel(nodes: int, points: int) -> wp.Kernel:
     """Kernel over (worlds, elements): the largest ratio of a stiffness to that in the matrix of the global step."""
     SolidArrays = solid_arrays(nodes, points)
-    index = point_of_quadrature(nodes, points)
 
     @wp.kernel(module=wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_scaling"), enable_backward=False)
     def scaling(
@@ -116,8 +114,9 @@ def scaling_kernel(nodes: int, points: int) -> wp.Kernel:
         k = element.element(solids.place, w, e)
         size = real(0.0)
         for i in range(points):
-            G = solids.gradient[index(solids, w, e, i)]
-            size += solids.volume[index(solids, w, e, i)] * (wp.ddot(G, G) - wp.length_sq(G[0]))
+            q = point_of_quadrature(solids.place, points, w, e, i)
+            G = solids.gradient[q]
+            size += solids.volume[q] * (wp.ddot(G, G) - wp.length_sq(G[0]))
         weight = weight_of(solids.youngs_modulus[k], solids.poissons_ratio[k])
         raise_to(scaling_out, w, e, weight * size / solids.nominal[e])
 
@@ -154,7 +153,7 @@ def forbid_kernel(nodes: int, points: int) -> wp.Kernel:
 def stress_kernel(nodes: int, points: int, law: str, incompressibility: int) -> wp.Kernel:
     """Kernel over (worlds, elements of one law): forces at their corners."""
     SolidArrays, relative = solid_arrays(nodes, points), rows(nodes)
-    deformed, index = deformation(nodes, points), point_of_quadrature(nodes, points)
+    deformed = deformation(nodes, points)
     _, _, piola = elasticity(law, incompressibility, 3)
 
     @wp.kernel(module=wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_{law}_{incompressibility}"))
@@ -185,7 +184,7 @@ def stress_kernel(nodes: int, points: int, law: str, incompressibility: int) -> 
         for i in range(count):
             F = deformed(solids, x, u, w, e, i)
             P = piola(F, solids.youngs_modulus[k], solids.poissons_ratio[k]) + F @ S
-            q = index(solids, w, e, i)
+            q = point_of_quadrature(solids.place, points, w, e, i)
             f -= solids.volume[q] * solids.gradient[q] @ wp.transpose(P)
         for a in range(nodes):
             force_out[corner(solids.place, w, nodes * e + a)] = f[a]
@@ -197,7 +196,7 @@ def stress_kernel(nodes: int, points: int, law: str, incompressibility: int) -> 
 def measure_kernel(nodes: int, points: int, law: str, incompressibility: int) -> wp.Kernel:
     """Kernel over (worlds, elements of one law): their energies, and their strains and stresses as means of points."""
     SolidArrays = solid_arrays(nodes, points)
-    deformed, index = deformation(nodes, points), point_of_quadrature(nodes, points)
+    deformed = deformation(nodes, points)
     energy, _, piola = elasticity(law, incompressibility, 3)
 
     @wp.kernel(module=wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_{law}_{incompressibility}_measure"))
@@ -230,7 +229,7 @@ def measure_kernel(nodes: int, points: int, law: str, incompressibility: int) ->
         stress = _mat()
         for i in range(points):
             F = deformed(solids, x, u, w, e, i)
-            V = solids.volume[index(solids, w, e, i)]
+            V = solids.volume[point_of_quadrature(solids.place, points, w, e, i)]
             P = piola(F, E, nu) + F @ S
             whole += V
             stored += V * energy(F, E, nu)
@@ -250,7 +249,7 @@ def stiffness_kernel(nodes: int, points: int, law: str, incompressibility: int) 
     Column b of the block of corners k and l is sum V dP(e_b G_l^T) G_k, and dP(e_b G_l^T) = sum_d dP(e_b e_d^T) G_ld.
     """
     SolidArrays = solid_arrays(nodes, points)
-    deformed, index = deformation(nodes, points), point_of_quadrature(nodes, points)
+    deformed = deformation(nodes, points)
     _, point_of, differential_of = differential(law, incompressibility, 3)
     add_columns = columns_adder(nodes)
     module = wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_{law}_{incompressibility}_stiffness")
@@ -277,7 +276,7 @@ def stiffness_kernel(nodes: int, points: int, law: str, incompressibility: int) 
         if activation.start[e] < activation.start[e + 1]:
             S = _active(activation, e, w, control)
         for i in range(points):
-            q = index(solids, w, e, i)
+            q = point_of_quadrature(solids.place, points, w, e, i)
             G = solids.gradient[q]
             point = point_of(deformed(solids, x, u, w, e, i), solids.youngs_modulus[k], solids.poissons_ratio[k])
             for b in range(3):
