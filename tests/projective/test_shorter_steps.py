@@ -56,7 +56,7 @@ def test_an_impact_that_crushes_is_taken_in_shorter_steps():
 
 def test_a_world_does_not_depend_on_the_others():
     """To the last bit: in a batch whose worlds need none, some and many shorter steps, each is as it is alone."""
-    speeds = (0.5, 20.0, 0.0, 12.0)
+    speeds = (0.5, 40.0, 0.0, 12.0)
     batch, alone = thrown(len(speeds)), thrown()
 
     def start(sim: Simulation, speeds: tuple[float, ...]):

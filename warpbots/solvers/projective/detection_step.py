@@ -3,7 +3,7 @@
 import warp as wp
 
 from warpbots.numerics import copy, if_then, launch, real
-from warpbots.solvers.projective.contact import crossed_edges, detection, detection_control, merge, pairs
+from warpbots.solvers.projective.contact import crossed_edges, detection, detection_control, merge, pairs, planes
 from warpbots.solvers.projective.model import ProjectiveModel
 
 __all__ = ["Detection"]
@@ -56,7 +56,7 @@ class Detection:
         struct, search = self._pairs, self._search
         inputs = [tolerance, self._x, u, search.check, search.searches]
         outputs = [struct, search.added]
-        self._launch(detection_control.update_planes_kernel, self._sizes.capacity, inputs, outputs)
+        self._launch(planes.update_planes_kernel, self._sizes.capacity, inputs, outputs)
         inputs = [struct, search.check, search.searches, u]
         self._launch(detection_control.keep_path_kernel, struct.vertex.size, inputs, [search.path])
         self._find(u)
@@ -84,6 +84,8 @@ class Detection:
         outputs = [search.hits, self._pairs, self._contact.contacts, search.added]
         inputs = [self._topology, search.lost, search.check]
         launch(merge.merge_kernel, self._worlds, inputs, outputs, self._device)
+        outputs = [self._pairs, search.added]
+        self._launch(planes.same_connection_kernel, self._sizes.capacity, [search.check], outputs)
 
     def _resolve(self, u: wp.array) -> None:
         """End a step that had converged, unless there are new contacts or surfaces intersect."""

@@ -45,6 +45,7 @@ class End:
         side: Their sides, shape (worlds * capacity,).
         normal: Their normals, shape (worlds * capacity,).
         weight: Their weights, shape (worlds * capacity,).
+        spare: 1 for spare ones, shape (worlds * capacity,).
     """
 
     z: wp.array
@@ -54,6 +55,7 @@ class End:
     side: wp.array
     normal: wp.array
     weight: wp.array
+    spare: wp.array
 
     def arrays(self) -> list[wp.array]:
         """All of them."""

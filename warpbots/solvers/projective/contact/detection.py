@@ -99,10 +99,10 @@ def examine(
         return 0
     n = w * pairs.nodes
     m = w * pairs.stride
-    a = x[n + node[0]]
-    b = x[n + node[1]]
-    c = x[n + node[2]]
-    d = x[n + node[3]]
+    a = _vec()
+    b = x[n + node[1]] - x[n + node[0]]
+    c = x[n + node[2]] - x[n + node[0]]
+    d = x[n + node[3]] - x[n + node[0]]
     ua = at(u, m + node[0])
     ub = at(u, m + node[1])
     uc = at(u, m + node[2])

@@ -2,10 +2,8 @@
 
 import warp as wp
 
-from warpbots.numerics import NODE, real, vector
-from warpbots.solvers.projective.contact.pair_arrays import FACE, HELD, NEAREST, NONE, PairArrays
-from warpbots.solvers.projective.contact.pair_geometry import plane_of
-from warpbots.solvers.projective.contact.pairs import ends_of
+from warpbots.numerics import NODE, real
+from warpbots.solvers.projective.contact.pair_arrays import PairArrays
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.iterate.anderson import restart
 from warpbots.solvers.projective.iterate.anderson_arrays import TAKEN, Progress
@@ -16,13 +14,9 @@ __all__ = [
     "keep_path_kernel",
     "resolve_kernel",
     "stray_kernel",
-    "update_planes_kernel",
 ]
 
-_vec = vector(3)
 _SEARCHES = wp.constant(60)  # searches for contacts in one step
-_NEAR = wp.constant(real(10.0))  # the shortest connection turns by an error of the nodes over a hundredth of an edge
-_UPDATES = wp.constant(30)  # searches after which planes stay as they are
 _EARLY = wp.constant(8)  # of them before a step has converged for the present contacts
 _PART = wp.constant(wp.float64(0.1))  # of the first correction with these contacts that is left then
 
@@ -196,43 +190,3 @@ def ask_kernel(
     elif was[w] == 1 and pairs.count[w] > 0 and early[w] < _EARLY and is_near_its_end(progress_out, w):
         check_out[w] = 1
         any_out[0] = 1
-
-
-@wp.kernel(enable_backward=False)
-def update_planes_kernel(
-    # state
-    tolerance: real,
-    x: wp.array[_vec],
-    z: wp.array[NODE],
-    # work
-    check: wp.array[int],
-    searches: wp.array[int],
-    # out
-    pairs_out: PairArrays,
-    added_out: wp.array[int],
-):
-    """Where a step has come near its end for given planes, update them, and count those that rotated too far.
-
-    Planes are updated now and then and not in every iteration: those of a point far from the end would lead further
-    away. A pair that is beside its plane is no contact any more; if it would then pass through itself, detection adds
-    it again.
-    """
-    w, p = wp.tid()
-    if check[w] == 0 or searches[w] > _UPDATES or p >= pairs_out.count[w]:
-        return
-    m = w * pairs_out.capacity + p
-    kind = pairs_out.kind[m]
-    if kind < FACE or kind == HELD:
-        return
-    a, b, c, d = ends_of(pairs_out, x, z, w, pairs_out.node[m])
-    side = pairs_out.side[m]
-    normal, weight, holds = plane_of(kind, side, pairs_out.normal[m], pairs_out.weight[m], a, b, c, d)
-    change = wp.max(wp.length(normal - pairs_out.normal[m]), wp.length(weight - pairs_out.weight[m]))
-    near = kind > NEAREST
-    if holds == 0:
-        pairs_out.kind[m] = wp.where(near, HELD, NONE)
-    else:
-        pairs_out.normal[m] = normal
-        pairs_out.weight[m] = weight
-    if holds == 0 or change > wp.where(near, _NEAR * tolerance, tolerance):
-        wp.atomic_add(added_out, w, 1)

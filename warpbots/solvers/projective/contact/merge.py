@@ -87,6 +87,7 @@ def merge_kernel(
                 pairs_out.side[m] = hits_out.side[p]
                 pairs_out.normal[m] = hits_out.normal[p]
                 pairs_out.weight[m] = hits_out.weight[p]
+                pairs_out.spare[m] = 0
     if overflow:
         count += pairs_out.capacity
     pairs_out.count[w] = count

@@ -51,6 +51,7 @@ class PairArrays:
     side: 1 or -1, the side of the plane on which it began, shape (worlds * capacity,).
     normal: Its normal when its plane was last updated [1], shape (worlds * capacity,).
     weight: Its weights at that time [1], shape (worlds * capacity,).
+    spare: 1 for a pair whose shortest connection is that of one before it, shape (worlds * capacity,).
     """
 
     nodes: int
@@ -74,6 +75,7 @@ class PairArrays:
     side: wp.array[real]
     normal: wp.array[_vec]
     weight: wp.array[_vec4]
+    spare: wp.array[int]
 
 
 @wp.func

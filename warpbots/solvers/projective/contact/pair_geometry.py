@@ -107,7 +107,7 @@ def advance(kind: int, near: real, a: _vec, b: _vec, c: _vec, d: _vec, ua: _vec,
     if kind == EDGES:
         speed = wp.max(ea, eb) + wp.max(ec, ed)
     room = wp.length(gap_of(kind, a, b, c, d)) - near
-    least = real(0.1) * room
+    least = real(0.1) * wp.min(room, near)  # of `near`, too: a tenth of a long way to go is a clearance and more
     t = _ZERO
     near_at = real(2.0)
     if room <= _ZERO:

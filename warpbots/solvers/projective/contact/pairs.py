@@ -90,10 +90,14 @@ def displacements_of(pairs: PairArrays, z: wp.array[NODE], w: int, i: wp.vec4i):
 
 @wp.func
 def ends_of(pairs: PairArrays, x: wp.array[_vec], z: wp.array[NODE], w: int, i: wp.vec4i):
-    """Positions of the nodes of a pair at the end of a step."""
+    """Positions of the nodes of a pair at the end of a step, from where the first one began.
+
+    A pair is small and may be far from the origin, where single precision would round what it is about.
+    """
     n = w * pairs.nodes
+    o = x[n + i[0]]
     ua, ub, uc, ud = displacements_of(pairs, z, w, i)
-    return x[n + i[0]] + ua, x[n + i[1]] + ub, x[n + i[2]] + uc, x[n + i[3]] + ud
+    return ua, x[n + i[1]] - o + ub, x[n + i[2]] - o + uc, x[n + i[3]] - o + ud
 
 
 @wp.func
@@ -130,7 +134,7 @@ def evaluate_pairs_kernel(
     k = w * topology.contacts + first + p
     m = w * pairs.capacity + p
     contacts_out.listed[k] = 0
-    if p >= pairs.count[w] or pairs.kind[m] == NONE:
+    if p >= pairs.count[w] or pairs.kind[m] == NONE or pairs.spare[m] == 1:
         return
     i = pairs.node[m]
     s = w * topology.stride

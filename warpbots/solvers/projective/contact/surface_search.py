@@ -10,7 +10,7 @@ from warpbots.solvers.projective.contact.pair_arrays import HitArrays
 
 __all__ = ["PAIRS", "Search", "Surface", "Tree"]
 
-PAIRS = ("count", "kind", "node", "side", "normal", "weight")
+PAIRS = ("count", "kind", "node", "side", "normal", "weight", "spare")
 """Fields of `Search` that define the pairs that are contacts."""
 _HITS = 3
 """Room for pairs of one search, for each contact: a vertex over a vertex is a pair with all faces around it."""
@@ -81,6 +81,7 @@ class Search:
         side: Their sides, shape (worlds * capacity,).
         normal: Their normals when their planes were last updated [1], shape (worlds * capacity,).
         weight: Their weights at that time [1], shape (worlds * capacity,).
+        spare: 1 for those whose shortest connection is that of one before them, shape (worlds * capacity,).
         check: 1 where a search is asked for, shape (worlds,).
         any: 1 if one is asked for anywhere, shape (1,).
         added: Number of pairs that the last search added, shape (worlds,).
@@ -100,6 +101,7 @@ class Search:
     side: wp.array
     normal: wp.array
     weight: wp.array
+    spare: wp.array
     check: wp.array
     any: wp.array
     added: wp.array
@@ -119,7 +121,7 @@ class Search:
         def zeros(count: int, dtype: type = int) -> wp.array:
             return wp.zeros(count, dtype=dtype, device=device)
 
-        of_pairs = (int, wp.vec4i, real, vector(3), vector(4))
+        of_pairs = (int, wp.vec4i, real, vector(3), vector(4), int)
         pairs = [zeros(worlds * capacity, dtype) for dtype in of_pairs]
         counts = [zeros(n) for n in (worlds, 1, *[worlds] * 5)]
         lost = zeros(worlds, wp.int64), zeros(worlds)

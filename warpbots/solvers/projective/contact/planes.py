@@ -1,0 +1,173 @@
+"""Planes of pairs while a step converges: how they follow the pairs, and which pairs have the same one.
+
+Planes are updated now and then and not in every iteration: those of a point far from the end would lead further away.
+"""
+
+import warp as wp
+
+from warpbots.numerics import NODE, real, vector
+from warpbots.solvers.projective.contact.pair_arrays import FACE, HELD, NEAREST, NONE, PairArrays
+from warpbots.solvers.projective.contact.pair_geometry import gap_of, plane_of
+from warpbots.solvers.projective.contact.pairs import displacements_of, ends_of, friction_of
+
+__all__ = ["same_connection_kernel", "update_planes_kernel"]
+
+_vec, _vec4 = vector(3), vector(4)
+_ZERO, _ONE = wp.constant(real(0.0)), wp.constant(real(1.0))
+_NEAR = wp.constant(real(10.0))  # the shortest connection turns by an error of the nodes over a hundredth of an edge
+_UPDATES = wp.constant(30)  # searches after which planes stay as they are
+_ALIGNED = wp.constant(
+    real(0.75)
+)  # cosine of a plane's normal and the shortest connection, below which it is a contact no more
+_SAME = wp.constant(real(1e-5))  # difference of weights up to which two connections are one
+
+
+@wp.func
+def along_edge(weight: _vec4, a: _vec, b: _vec, c: _vec, d: _vec):
+    """Direction of the edge inside which a shortest connection ends; 0 for one between vertices."""
+    e = _vec()
+    if weight[0] * weight[1] > _ZERO:
+        e = b - a
+    elif weight[2] * weight[3] > _ZERO:
+        e = d - c
+    elif weight[1] * weight[2] > _ZERO:
+        e = c - b
+    elif weight[1] * weight[3] > _ZERO:
+        e = d - b
+    return wp.normalize(e)
+
+
+@wp.func
+def turned(normal: _vec, to: _vec, edge: _vec, apart: real, way: _vec, mu: real):
+    """A normal turned towards the shortest connection, less far where friction at it turns that back.
+
+    Contacts that stick at a given plane move along its normal. If this is off by an angle, a vertex that comes nearer
+    by g in the step ends g times the angle aside, and its connection of length d is off by -g / d times the angle: to
+    follow it diverges where g is longer than d, and the Newton step is 1 / (1 + g / d) of the change. Where the contact
+    slides by s, friction turns by s / mu less. Motion along an edge turns no connection that ends inside it.
+
+    Args:
+        normal: The normal until now [1].
+        to: Direction of the connection [1].
+        edge: Direction of the edge inside which it ends [1].
+        apart: Its length d [m].
+        way: Displacement of its one end relative to the other in the step [m].
+        mu: Coulomb coefficient [1].
+    """
+    change = to - normal
+    if mu > _ZERO:
+        g = -wp.dot(way, to)
+        s = wp.length(way + g * to)
+        across = change - wp.dot(change, edge) * edge
+        change -= across * (_ONE - apart / (apart + wp.max(g - s / mu, _ZERO)))
+    return wp.normalize(normal + change)
+
+
+@wp.kernel(enable_backward=False)
+def update_planes_kernel(
+    # state
+    tolerance: real,
+    x: wp.array[_vec],
+    z: wp.array[NODE],
+    # work
+    check: wp.array[int],
+    searches: wp.array[int],
+    # out
+    pairs_out: PairArrays,
+    added_out: wp.array[int],
+):
+    """Where a step has come near its end for given planes, update them, and count those that rotated too far.
+
+    A pair that is beside its plane is no contact any more; if it would then pass through itself, detection adds it
+    again.
+    """
+    w, p = wp.tid()
+    if check[w] == 0 or searches[w] > _UPDATES or p >= pairs_out.count[w]:
+        return
+    m = w * pairs_out.capacity + p
+    kind = pairs_out.kind[m]
+    if kind < FACE or kind == HELD:
+        return
+    a, b, c, d = ends_of(pairs_out, x, z, w, pairs_out.node[m])
+    old = pairs_out.normal[m]
+    normal, weight, holds = plane_of(kind, pairs_out.side[m], old, pairs_out.weight[m], a, b, c, d)
+    change = wp.max(wp.length(normal - old), wp.length(weight - pairs_out.weight[m]))
+    near = kind > NEAREST
+    if near:
+        ua, ub, uc, ud = displacements_of(pairs_out, z, w, pairs_out.node[m])
+        way = weight[0] * ua + weight[1] * ub + weight[2] * uc + weight[3] * ud
+        apart = wp.length(weight[0] * a + weight[1] * b + weight[2] * c + weight[3] * d)
+        mu = friction_of(pairs_out, w, pairs_out.node[m])
+        normal = turned(old, normal, along_edge(weight, a, b, c, d), apart, way, mu)
+    elif holds == 1:
+        r = gap_of(kind, a, b, c, d)
+        holds = int(wp.abs(wp.dot(normal, r)) >= _ALIGNED * wp.length(r))
+    if holds == 0:
+        pairs_out.kind[m] = wp.where(near, HELD, NONE)
+    else:
+        pairs_out.normal[m] = normal
+        pairs_out.weight[m] = weight
+    if pairs_out.spare[m] == 0 and (holds == 0 or change > wp.where(near, _NEAR * tolerance, tolerance)):
+        wp.atomic_add(added_out, w, 1)
+
+
+@wp.func
+def same_connection(pairs: PairArrays, m: int, k: int):
+    """Whether two pairs have the same weights at the same nodes, or opposite ones."""
+    a = pairs.weight[m]
+    b = pairs.weight[k]
+    i = pairs.node[m]
+    j = pairs.node[k]
+    common = _ZERO
+    for p in range(4):
+        for q in range(4):
+            if i[p] == j[q]:
+                common += a[p] * b[q]
+    b *= wp.sign(common)
+    off = _ZERO
+    for p in range(4):
+        r = a[p]
+        for q in range(4):
+            if i[p] == j[q]:
+                r -= b[q]
+                b[q] = _ZERO
+        off = wp.max(off, wp.abs(r))
+    for q in range(4):
+        off = wp.max(off, wp.abs(b[q]))
+    return off <= _SAME
+
+
+@wp.func
+def has_connection(kind: int):
+    """Whether a pair is held at the plane across its shortest connection."""
+    return kind > NEAREST and kind < HELD
+
+
+@wp.kernel(enable_backward=False)
+def same_connection_kernel(
+    # work
+    check: wp.array[int],
+    # out
+    pairs_out: PairArrays,
+    added_out: wp.array[int],
+):
+    """Of pairs with the same shortest connection the first is a contact, and all others are spare.
+
+    Count those that have become spare, or contacts of their own: a vertex over a vertex is a pair with all edges and
+    faces around it, and has other neighbours to each of them as soon as it moves.
+    """
+    w, p = wp.tid()
+    if check[w] == 0 or p >= wp.min(pairs_out.count[w], pairs_out.capacity):
+        return
+    first = w * pairs_out.capacity
+    m = first + p
+    spare = int(0)
+    if has_connection(pairs_out.kind[m]):
+        k = first
+        while k < m and spare == 0:
+            if has_connection(pairs_out.kind[k]) and same_connection(pairs_out, m, k):
+                spare = int(1)
+            k += 1
+    if spare != pairs_out.spare[m]:
+        wp.atomic_add(added_out, w, 1)
+    pairs_out.spare[m] = spare
