@@ -15,7 +15,7 @@ from warpbots.solvers import ProjectiveDynamics
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
-from degenerate_contacts import piercings, prism
+from degenerate_contacts import GAP, piercings, prism, scene
 
 CELL = HALF = 0.04
 MATERIAL = Material(5e4, 0.3, 1000.0, "corotated")
@@ -116,3 +116,23 @@ def test_surfaces_that_cross_from_the_start_are_reported():
         run(Scene((beam, rod), gravity=(0, 0, 0)), 0.005, 1)
     with pytest.raises(SimulationError, match=r"an edge of SoftBody 'spike' intersects SoftBody 'wedge' near"):
         run(spike_in_wedge(0.01, 0.0, blade=False), 0.002, 1)
+
+
+@pytest.mark.parametrize("friction", [0.1, 0.3, 1.0])
+def test_friction_holds_a_vertex_on_a_vertex(friction):
+    """Two ridges that cross where both have a vertex: that of the upper one, which comes 3 mm in a step, stays above.
+
+    Without friction it slides off by 0.1 mm, as it is not in a stable balance. It ends at the clearance, less what the
+    compliance of a contact lets through.
+    """
+    crossed = scene("ridge across ridge", "fixed")
+    crossed = dataclasses.replace(crossed, bodies=[dataclasses.replace(b, friction=friction) for b in crossed.soft])
+    sim = Simulation(crossed, ProjectiveDynamics(0.05), 0.01)
+    state = sim.step(sim.state(), torch.zeros(0))
+    above = sim.model.matter.body == 0
+    middle = np.flatnonzero(above & (np.linalg.norm(sim.model.matter.position - [0, 0, GAP], axis=1) < 1e-9))
+    end = state.position[0, middle].double().cpu().numpy()[0]
+    clearance = 0.01 * sim.model.matter.edge
+    assert state.shorter_steps[0] == 0
+    assert np.abs(end[:2]).max() < 0.01 * clearance
+    assert end[2] == pytest.approx(clearance, rel=0.02)

@@ -70,7 +70,10 @@ def test_gaps_are_shortest(kind, rng):
 @pytest.mark.verification(float32=True)
 @pytest.mark.parametrize("kind", [FACE, EDGES])
 def test_the_time_of_collision_is_never_late(kind, rng):
-    """No gap before it is below what is near, and a way that is said to be free is so; sampled at 400 points."""
+    """No gap before it is below what is near, and a way that is said to be free is so; sampled at 400 points.
+
+    Nor is it early, by more than a tenth of what is near.
+    """
     x, u, near = rng.uniform(-1, 1, (200, 4, 3)), rng.uniform(-2, 2, (200, 4, 3)), 0.05
     _, time = measure(kind, near, x, u)
     hits = 0
@@ -81,7 +84,7 @@ def test_the_time_of_collision_is_never_late(kind, rng):
         if t <= 1.0:
             hits += 1
             gap, _ = measure(kind, near, (p + t * v)[None], v[None])
-            assert np.linalg.norm(gap) < 1.11 * np.linalg.norm(measure(kind, near, p[None], v[None])[0])
+            assert np.linalg.norm(gap) < 1.11 * near
     assert 10 < hits < 190
 
 

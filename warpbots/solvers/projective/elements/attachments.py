@@ -18,12 +18,12 @@ from warpbots.solvers.projective.elements.element import (
     Kind,
     Place,
     add_block,
-    at,
     corner,
     energy_by,
     forces_by,
     raise_to,
     row,
+    span,
     stiffness_by,
 )
 
@@ -81,13 +81,11 @@ def scaling_kernel(
 
 @wp.func
 def apart(points: AttachmentArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, e: int):
-    """The vector y at x + u."""
-    n = w * points.place.nodes
-    m = w * points.place.stride
+    """The vector y at x + u, by way of the first corner, as all weights together are 0."""
+    k = points.node[e]
     y = _vec()
-    for c in range(_CORNERS):
-        i = points.node[e][c]
-        y = y + points.attachment_weight[e][c] * (x[n + i] + at(u, m + i))
+    for c in range(1, _CORNERS):
+        y = y + points.attachment_weight[e][c] * span(points.place, x, u, w, k[0], k[c])
     return y
 
 
