@@ -27,7 +27,7 @@ from warpbots.scene.shapes import (
     Truss,
     Union,
 )
-from warpbots.solvers.projective import mesh
+from warpbots.solvers.projective import pieces
 
 BALLS = Union((Sphere((0, 0, 0), 1.0), Sphere((1, 0, 0), 1.0)))
 CROSS = Truss([(-1, 0), (1, 0), (0, -1), (0, 1)], [(0, 1), (2, 3)], 0.1)
@@ -128,7 +128,7 @@ def polyhedron(radius: float, count: int) -> TetMesh:
 )
 def test_what_is_a_little_off_is_said_with_both_masses(shape, solver, what, monkeypatch):
     """For tetrahedra with a mesh that is the same every time, which those of fTetWild are not."""
-    monkeypatch.setattr(mesh, "tetrahedra", lambda shape, cell_size: polyhedron(shape.radius, 200))
+    monkeypatch.setattr(pieces, "tetrahedra", lambda shape, cell_size: polyhedron(shape.radius, 200))
     with pytest.warns(UserWarning, match=rf"its shape holds [\d.]+ kg .* and its {what} [\d.]+ kg .* %.*use a smaller") as said:  # fmt: skip
         sim = simulation(shape, solver)
     (said,) = [w for w in said if "holds" in str(w.message)]

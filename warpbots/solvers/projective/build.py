@@ -27,6 +27,7 @@ from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.law_groups import LawGroup, law_groups
 from warpbots.solvers.loads import load_forces
+from warpbots.solvers.projective.assemble import assemble
 from warpbots.solvers.projective.bones.binding import bound_velocity, motors_of, skeleton_of
 from warpbots.solvers.projective.contact.bone_surface import (
     BoneSurfaces,
@@ -41,7 +42,7 @@ from warpbots.solvers.projective.elements.oscillations import growth_of, oscilla
 from warpbots.solvers.projective.elements.reference_elements import TETRAHEDRON, ReferenceElement
 from warpbots.solvers.projective.global_matrix import GlobalMatrices
 from warpbots.solvers.projective.guides import normals_of
-from warpbots.solvers.projective.mesh import Mesh, assemble
+from warpbots.solvers.projective.mesh import Mesh
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.topology import Sizes, Topology
 from warpbots.solvers.projective.workspace import Workspace

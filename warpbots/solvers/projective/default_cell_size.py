@@ -2,7 +2,7 @@
 
 from warpbots.contact import cells_across
 from warpbots.scene import Posed, Scene, Shape, Sheet, TetMesh, Truss, Union
-from warpbots.solvers.projective.mesh import mean_edge
+from warpbots.solvers.projective.assemble import mean_edge
 
 __all__ = ["default_cell_size"]
 

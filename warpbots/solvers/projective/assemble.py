@@ -1,0 +1,134 @@
+"""All bodies of a scene as one mesh, with what connects and drives them."""
+
+import itertools
+
+import numpy as np
+
+from warpbots.scene import Scene, SceneError, SoftBody
+from warpbots.solvers.matter import materials_at, refuse_empty, refuse_lost, regions_at, together
+from warpbots.solvers.projective.bones.binding import bones_at
+from warpbots.solvers.projective.elements.attachments import attached
+from warpbots.solvers.projective.elements.cables import strung
+from warpbots.solvers.projective.elements.cavity_surface import cavities_of
+from warpbots.solvers.projective.elements.driven_solids import driven
+from warpbots.solvers.projective.elements.fluid_drag import wetted
+from warpbots.solvers.projective.elements.motors import motorised
+from warpbots.solvers.projective.elements.reference_elements import SOLIDS, TETRAHEDRON, ReferenceElement
+from warpbots.solvers.projective.mesh import MATERIAL, Mesh, Part
+from warpbots.solvers.projective.pieces import Piece, hollow, piece_of, with_tetrahedra, without_sheets
+
+__all__ = ["assemble", "mean_edge"]
+
+
+def assemble(scene: Scene, cell_size: float, solid: ReferenceElement = TETRAHEDRON) -> Mesh:
+    """Mesh every body of `scene`.
+
+    Args:
+        scene: The scene.
+        cell_size: Length of the edges of shapes that are no meshes yet [m].
+        solid: The kind of elements of solids.
+
+    Raises:
+        SceneError: A body cannot be meshed, or a region contains no node.
+    """
+    whole = [piece_of(body.shape, cell_size, solid) for body in scene.soft]
+    for body, piece in zip(scene.soft, whole, strict=True):
+        if len(getattr(piece, solid.name)):  # sheets and bars have theirs by definition
+            filled, remedy = piece.volume(solid.name).sum(), "use a smaller ProjectiveDynamics(cell_size=...)"
+            refuse_lost(body, filled, solid.title, remedy, without_sheets(body.shape), above=5)
+    pieces = [hollow(p, bones_at(scene.rigid, p.position, 1e-6 * cell_size)) for p in whole]
+    first = np.cumsum([0] + [len(p.position) for p in pieces])
+    numbers = [i for i, body in enumerate(scene.bodies) if isinstance(body, SoftBody)]
+    bodies = list(zip(numbers, zip(scene.soft, pieces, strict=True), strict=True))
+    elements = [{k: _elements(b, i, p, k, cell_size) for k in MATERIAL if len(getattr(p, k))} for i, (b, p) in bodies]
+    for (_, (body, _)), found in zip(bodies, elements, strict=True):
+        if not found:
+            raise SceneError(f"SoftBody {body.name!r}: bones replace all of its {solid.title}; make the bones smaller")
+    nodes = together(scene, [_nodes(b, i, p, e, cell_size) for (i, (b, p)), e in zip(bodies, elements, strict=True)])
+    matter = together(scene, [e[k] for k in MATERIAL for e in elements if k in e])
+    del matter["position"]
+    matter = {"element_" + n if n in nodes else n: v for n, v in matter.items()}
+    own = {n: np.concatenate([getattr(p, n) for p in pieces]) for n in ("thickness", "bending", "section")}
+    own["plate"] = np.concatenate([_plates(p, e.get("triangles")) for p, e in zip(pieces, elements, strict=True)])
+    own["bone"] = bones_at(scene.rigid, nodes["position"], 1e-6 * cell_size)
+    own["bending"] = np.where(np.isnan(own["bending"]), own["plate"], own["bending"])
+    tables = {
+        k: np.concatenate([getattr(p, k) + n for p, n in zip(pieces, first, strict=False)])
+        for k in (*MATERIAL, "hinges")
+    }
+    thin = tables["triangles"], tables["bars"]
+    meshes = tuple(Part(i, slice(first[n], first[n + 1]), p.faces) for n, (i, (_, p)) in enumerate(bodies))
+    edge = mean_edge(nodes["position"], [*(p.cut + n for p, n in zip(pieces, first, strict=False)), *thin])
+    own |= driven(scene, tables[solid.name], matter["element_regions"])
+    own |= strung(scene, nodes["position"], cell_size)
+    of_body = {
+        b.name: tuple(t + n for t in (p.cut, p.faces, p.bars))
+        for (b, p), n in zip((pair for _, pair in bodies), first, strict=False)
+    }
+    stiffness = edge * matter["youngs_modulus"].max()
+    own |= attached(scene, nodes["position"], of_body, stiffness, cell_size)
+    own |= motorised(scene, nodes["position"], nodes["density"] * nodes["volume"], nodes["regions"], own)
+    faces = np.concatenate([part.faces + part.nodes.start for part in meshes])
+    own |= cavities_of(scene, nodes["position"], faces, tables["triangles"], nodes["regions"])
+    own |= wetted(scene, faces, tables["triangles"], own["cavities"])
+    shapes = tuple(with_tetrahedra(body.shape, cell_size) for body in scene.soft)
+    return Mesh(**nodes, **matter, **tables, **own, shapes=shapes, meshes=meshes, edge=edge)
+
+
+def _elements(body: SoftBody, index: int, piece: Piece, kind: str, cell_size: float) -> dict:
+    """Fields of the elements of one kind of a body."""
+    table = getattr(piece, kind)
+    center = piece.position[table].mean(axis=1)
+    inside = regions_at(body, center, slack=1e-6 * cell_size)
+    materials = materials_at(body, inside, len(table))
+    return {
+        "position": center,
+        "youngs_modulus": np.array([m.youngs_modulus for m in materials]),
+        "poissons_ratio": np.array([m.poissons_ratio for m in materials]),
+        "density": np.array([m.density for m in materials]),
+        "damping": np.array([m.damping for m in materials]),
+        "volume": piece.volume(kind),
+        "body": np.full(len(table), index),
+        "regions": inside,
+    }
+
+
+def _nodes(body: SoftBody, index: int, piece: Piece, elements: dict[str, dict], cell_size: float) -> dict:
+    """Fields of the nodes of a body."""
+    x = piece.position
+    regions = regions_at(body, x, slack=1e-6 * cell_size)
+    refuse_empty(body, regions, "nodes", "use a smaller ProjectiveDynamics(cell_size=...)")
+    volume, mass = np.zeros(len(x)), np.zeros(len(x))
+    for kind, e in elements.items():
+        corners = getattr(piece, kind)
+        shares = SOLIDS[kind].shares if kind in SOLIDS else 1.0 / corners.shape[1]
+        for total, part in ((volume, e["volume"]), (mass, e["density"] * e["volume"])):
+            np.add.at(total, corners, np.broadcast_to(part[:, None] * shares, corners.shape))
+    return {
+        "position": x,
+        "velocity": np.tile(np.array(body.velocity or (0.0,) * 3), (len(x), 1)),
+        "volume": volume,
+        "density": np.divide(mass, volume, out=np.zeros(len(x)), where=volume > 0.0),
+        "body": np.full(len(x), index),
+        "regions": regions,
+    }
+
+
+def _plates(piece: Piece, triangles: dict | None) -> np.ndarray:
+    """Flexural rigidity E t^3 / (12 (1 - nu^2)) of hinges, the mean of the two sides [N m], shape (n_hinges,)."""
+    if triangles is None:
+        return np.zeros(0)
+    plate = triangles["youngs_modulus"] * piece.thickness**3 / (12.0 * (1.0 - triangles["poissons_ratio"] ** 2))
+    return plate[piece.sides].mean(axis=1)
+
+
+def mean_edge(x: np.ndarray, tables: list[np.ndarray]) -> float:
+    """Mean length of all edges of elements [m], each of them once.
+
+    Args:
+        x: Nodes [m], shape (n, 3).
+        tables: Nodes of elements of several kinds, each of shape (n_elements, n_corners).
+    """
+    ends = [np.sort(t[:, p], axis=-1) for t in tables for p in itertools.combinations(range(t.shape[1]), 2)]
+    edges = np.unique(np.concatenate(ends), axis=0)
+    return float(np.linalg.norm(x[edges[:, 1]] - x[edges[:, 0]], axis=1).mean())
