@@ -7,7 +7,8 @@ point of either side is nearest to the other, with weights a_k over the four nod
 
 Where a vertex is nearest to an edge, or to another vertex, neither plane is across the shortest distance. Such a pair
 is held apart, when it would pass through itself, at the plane across the shortest distance: first that at this time,
-and then, like all planes, that where the step ends. If it passes again, the plane of that time stays as it is.
+and then, like all planes, that where the step ends (`planes`). If it passes again, the plane of that time stays as it
+is.
 
 A pair becomes a contact when it would pass through itself on its path, or would be too near at the end. The path is
 followed by conservative advancement: distances bound the time in which nothing can happen (Li, Kaufman & Jiang 2021,
