@@ -1,57 +1,87 @@
 """A fish that swims to its target in currents that change on the way, with and without a policy that senses."""
 
+import functools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import torch
 from fast import sized
-from softbody_strokes import FADE, FIRST, followed, interval
+from softbody_strokes import FIRST, averaged, interval
 
 import warpbots as wb
 
 __all__ = ["TESTED", "TRAINED", "Swim", "compare"]
 
-TRAINED, TESTED = sized(3, 2), sized(8, 2)
-"""Number of currents to learn in, one in each world, and of others to test in."""
-SPEED = 0.1
+TRAINED, TESTED = sized(4, 2), sized(8, 2)
+"""Number of currents in a batch to learn in, one in each world, and of others to test in."""
+SPEED = 0.04
 """Largest component of a current, along x and y [m/s]."""
 LEGS = 2
 """Parts of an episode of equal length, each with its own current."""
-RATE, WEIGHT = 0.2, 0.05
-"""First learning rate of the table, and the scale of the weights of the policy relative to it."""
-CALM, ROUGH = sized(20, 1), sized(12, 1)
-"""Iterations in calm water, from noise, and then in currents."""
+RATE, SLOW = 0.2, 0.02
+"""First learning rates in calm water and in currents."""
+GAIN, LARGEST, WINDOW = 0.5, 0.1, sized(8, 1)
+"""Learning rate of feedback gains relative to that of the table, norm to which gradients are clipped, and number of
+iterations whose mean loss decides which one is best, as each has currents of its own."""
+CALM, ROUGH, KNOWN = sized(20, 1), sized(30, 1), sized(12, 1)
+"""Iterations in calm water, from noise; then in currents; and in a single one that is known."""
+
+
+KINDS = ("table, calm", "table", "table and feedback")
+"""What is compared."""
 
 
 class Swim(torch.nn.Module):
-    """A table of controls, and a policy on top of it if it senses: bounded by tanh.
+    """A table of controls, and feedback on top of it if it senses: bounded by tanh.
 
-    The policy is a perceptron that observes how far the target is, joints, their velocities and those of the body.
+    The policy is linear in how far what it senses deviates from a plan, the motion of a table in calm water, with gains
+    of their own in every step, as the response of a fish depends on the phase of its beat.
+
+    Attributes:
+        length: Length of the way [m].
+        table: Raw controls, shape (steps, channels).
+        gains: Feedback gains, shape (steps, channels * features); None for no feedback.
+        plan: What is sensed in every step of the plan, shape (steps, features).
     """
 
-    def __init__(self, sim: wb.Simulation, way: Sequence[float], steps: int, senses: bool, seed: int):
+    def __init__(self, sim: wb.Simulation, way: Sequence[float], table: torch.Tensor, senses: bool):
         super().__init__()
-        self._way, self._middle = torch.tensor(way), sim.model.robot.coordinates["middle"].start
+        robot = sim.model.robot
+        self._place, self._velocity = robot.coordinates["middle"].start, robot.velocities["middle"].start
+        self._dt, self._way = sim.dt, torch.tensor(way)
+        self.length = float(self._way.norm())
         self._target = (sim.center_of_mass(sim.state())[0] + self._way).detach()
-        generator = torch.Generator().manual_seed(seed)
-        self.table = torch.nn.Parameter(FIRST * torch.randn((steps, sim.channels), generator=generator))
-        self.policy = wb.controllers.MLP(sim, self.sensed, (32, 32), seed=seed) if senses else None
-        if self.policy is not None:
-            with torch.no_grad():
-                self.policy.layers[-2].weight.mul_(0.1)
-                self.policy.layers[-2].bias.zero_()
-        self._dt = sim.dt
+        self.table, self.gains = torch.nn.Parameter(table.detach().clone()), None
+        if senses:
+            self.plan = self._planned(sim)
+            self.gains = torch.nn.Parameter(torch.zeros(len(table), table.shape[1] * self.plan.shape[1]))
 
     def sensed(self, state: object) -> torch.Tensor:
-        """What the policy observes, of order one, shape (worlds, features)."""
-        away = (self._way - state.q[:, self._middle : self._middle + 3]) / 0.1  # of the middle bone
-        return torch.cat([away, state.q, 0.1 * state.qd], dim=1)
+        """What the fish senses, in units of a typical change by a current, shape (worlds, 19).
 
-    def forward(self, state: object, time: float) -> torch.Tensor:
-        """Controls of all worlds, shape (worlds, channels)."""
-        u = followed(self.table, self._dt)[round(time / self._dt)].expand(len(state.q), -1)
-        return u if self.policy is None else torch.tanh(torch.atanh(0.99 * u) + 2.0 * self.policy(state, time))
+        The way to the target and the velocity of the middle bone in the axes of this bone, its angular velocity, angles
+        and velocities of the joints.
+        """
+        p, v = self._place, self._velocity
+        turn, spin, rates = state.q[:, p + 3 : p + 7], state.qd[:, v + 3 : v + 6], state.qd[:, v + 6 :]
+        away = turned_back(turn, self._way.to(turn) - state.q[:, p : p + 3])
+        velocity = turned_back(turn, state.qd[:, v : v + 3])
+        seen = [away / 0.02, velocity / 0.05, spin / 0.5, state.q[:, p + 7 :] / 0.1, rates / 2.0]
+        return torch.cat(seen, dim=1).to(self.table)
+
+    def _planned(self, sim: wb.Simulation) -> torch.Tensor:
+        """What is sensed while the table is followed in calm water, shape (steps, features)."""
+        seen: list[torch.Tensor] = []
+        u = torch.tanh(averaged(self.table.detach(), self._dt))
+
+        def control(state: object, time: float) -> torch.Tensor:
+            seen.append(self.sensed(state))
+            return u[round(time / self._dt)].expand(len(state.q), -1)
+
+        with torch.no_grad():
+            sim.rollout(control, len(u))
+        return torch.cat([seen[k][:1] for k in range(len(u))])
 
     def away(self, sim: wb.Simulation, currents: torch.Tensor) -> torch.Tensor:
         """Distance from the target at the end [m], shape (worlds,).
@@ -60,36 +90,78 @@ class Swim(torch.nn.Module):
             sim: Has a world for each current.
             currents: Velocities of the water [m/s], shape (worlds, LEGS, 3).
         """
-        state, leg = None, len(self.table) // LEGS
+        raw, state, leg = averaged(self.table, self._dt), None, len(self.table) // LEGS
+        gains = None if self.gains is None else averaged(self.gains, self._dt).reshape(*raw.shape, -1)
+
+        def control(state: object, step: int) -> torch.Tensor:
+            if gains is None:
+                return torch.tanh(raw[step]).expand(len(state.q), -1)
+            return torch.tanh(raw[step] + (self.sensed(state) - self.plan[step]) @ gains[step].T)
+
         for k in range(LEGS):
-            before = k * leg * self._dt
             motion = sim.rollout(
-                lambda state, time, before=before: self(state, before + time), leg, state,
+                lambda state, time, first=k * leg: control(state, first + round(time / self._dt)), leg, state,
                 fluid_velocity=currents[:, k : k + 1],
             )  # fmt: skip
             state = motion.final
         return (sim.center_of_mass(state) - self._target).norm(dim=1)
 
 
-def currents(count: int, seed: int) -> torch.Tensor:
-    """Random currents, two for each episode [m/s], shape (count, LEGS, 3)."""
-    flow = np.random.default_rng(seed).uniform(-SPEED, SPEED, (count, LEGS, 3))
+def turned_back(turn: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Vectors in the axes of bodies, shape (n, 3), whose rotations are quaternions (x, y, z, w), shape (n, 4)."""
+    axis, w = -turn[:, :3], turn[:, 3:]
+    return v + 2.0 * torch.linalg.cross(axis, torch.linalg.cross(axis, v) + w * v)
+
+
+def currents(count: int, *seeds: int) -> torch.Tensor:
+    """Random currents, each with one velocity in every leg [m/s], shape (count, LEGS, 3)."""
+    flow = np.random.default_rng(seeds).uniform(-SPEED, SPEED, (count, LEGS, 3))
     flow[..., 2] = 0.0
     return torch.as_tensor(flow, dtype=torch.get_default_dtype())
 
 
-def learn(swim: Swim, sim: wb.Simulation, flow: torch.Tensor, iterations: int, rate: float) -> None:
-    """Adam on the mean distance."""
-    weights = [] if swim.policy is None else [*swim.policy.parameters()]
-    unknowns = [swim.table, *(wb.Unknown(weight, scale=WEIGHT) for weight in weights)]
+def learn(
+    swim: Swim, sim: wb.Simulation, flow: Callable[[int], torch.Tensor], iterations: int, rate: float, window: int = 1
+) -> list[float]:
+    """Adam on the root mean square of the distance, in parts of the way. Returns all losses.
+
+    In one world this is the distance; of several, those near their target have small gradients. The rate falls to 0
+    along a cosine.
+
+    Args:
+        swim: What learns.
+        sim: Has a world for each current.
+        flow: Currents of an iteration by its number.
+        iterations: Number of iterations.
+        rate: First learning rate.
+        window: Number of recent losses whose mean decides which iteration is best.
+    """
+    unknowns = [swim.table, *([] if swim.gains is None else [wb.Unknown(swim.gains, scale=GAIN)])]
     method = wb.methods.Torch(
-        torch.optim.Adam, lr=rate, scheduler=lambda rule: torch.optim.lr_scheduler.ExponentialLR(rule, FADE)
-    )
-    wb.minimize(lambda: swim.away(sim, flow).mean(), unknowns, method, iterations=iterations, progress=False)
+        torch.optim.Adam, lr=rate, max_norm=LARGEST,
+        scheduler=lambda rule: torch.optim.lr_scheduler.CosineAnnealingLR(rule, iterations + 1),
+    )  # fmt: skip
+    losses: list[float] = []
+
+    def loss() -> torch.Tensor:
+        away = swim.away(sim, flow(len(losses))).square().mean().sqrt() / swim.length
+        losses.append(float(away.detach()))
+        return away
+
+    wb.minimize(loss, unknowns, method, iterations=iterations, window=window, progress=False)
+    return losses
+
+
+def batch(seed: int, iteration: int) -> torch.Tensor:
+    """Currents to learn in, half of them opposite to the others, so that they favour no direction."""
+    flow = currents(TRAINED // 2, seed, iteration)
+    return torch.cat([flow, -flow])
 
 
 def compare(sims: Sequence[wb.Simulation], way: Sequence[float], steps: int, seeds: int) -> list[dict]:
-    """A table learnt in calm water, the same learnt in currents, and with a policy on top, in other currents.
+    """A table learnt in calm water, the same learnt in currents, and with feedback on top, in other currents.
+
+    With the first seed also a table for each of the other currents by itself: what a fish could do that knew it.
 
     Args:
         sims: The fish in one world, in `TRAINED` and in `TESTED`.
@@ -98,29 +170,50 @@ def compare(sims: Sequence[wb.Simulation], way: Sequence[float], steps: int, see
         seeds: Number of seeds.
     """
     alone, trained, tested = sims
-    calm, flow, others = torch.zeros(1, LEGS, 3), currents(TRAINED, 0), currents(TESTED, 1)
+    calm, others = torch.zeros(1, LEGS, 3), currents(TESTED, 1)
     found: list[dict] = []
     for seed in range(seeds):
-        blind = Swim(alone, way, steps, False, seed)
-        learn(blind, alone, calm, CALM, RATE)
-        for kind in ("table, calm", "table", "table and policy"):
-            begun = time.process_time()
-            swim = Swim(alone, way, steps, "policy" in kind, seed)
-            with torch.no_grad():
-                swim.table.copy_(blind.table)
-            if kind != "table, calm":
-                learn(swim, trained, flow, ROUGH, RATE / 2.0)
-            with torch.no_grad():
-                ends = {"calm": swim.away(alone, calm), "rough": swim.away(tested, others)}
-            kept = {water: (1.0 - away / torch.tensor(way).norm()).tolist() for water, away in ends.items()}
-            found.append({"kind": kind, "seed": seed, "kept": kept, "seconds": time.process_time() - begun})
+        noise = torch.randn((steps, alone.channels), generator=torch.Generator().manual_seed(seed))
+        first = Swim(alone, way, FIRST * noise, False)
+        learn(first, alone, lambda _: calm, CALM, RATE)
+        for kind in KINDS:
+            begun, losses = time.process_time(), []
+            swim = Swim(alone, way, first.table, kind == KINDS[2])
+            if kind != KINDS[0]:
+                losses = learn(swim, trained, functools.partial(batch, 2 + seed), ROUGH, SLOW, WINDOW)
+            kept = {"calm": kept_by(swim, alone, calm), "rough": kept_by(swim, tested, others)}
+            found.append({"kind": kind, "seed": seed, "kept": kept, "losses": losses})
             print(
                 f"{kind}, seed {seed}: {100 * kept['calm'][0]:.0f} % of the way in calm water, "
                 f"{100 * np.mean(kept['rough']):.0f} % in {TESTED} other currents, at worst "
-                f"{100 * min(kept['rough']):.0f}; {found[-1]['seconds']:.0f} s",
+                f"{100 * min(kept['rough']):.0f}; {time.process_time() - begun:.0f} s",
                 flush=True,
             )
-    for kind in dict.fromkeys(run["kind"] for run in found):
-        means = [100 * np.mean(run["kept"]["rough"]) for run in found if run["kind"] == kind]
-        print(f"    {kind}: {interval(means)} % of the way in currents", flush=True)
+        if seed == 0:
+            known = [known_by(first, alone, way, flow[None]) for flow in others]
+            found.append({"kind": "tables, each current known", "seed": 0, "kept": {"rough": known}})
+            print(f"a table for each: {100 * np.mean(known):.0f} %, at worst {100 * min(known):.0f}", flush=True)
+    summarize(found)
     return found
+
+
+def kept_by(swim: Swim, sim: wb.Simulation, flow: torch.Tensor) -> list[float]:
+    """Part of the way that is kept in each current: 1 less the distance from the target, over the way."""
+    with torch.no_grad():
+        return (1.0 - swim.away(sim, flow) / swim.length).tolist()
+
+
+def known_by(first: Swim, alone: wb.Simulation, way: Sequence[float], flow: torch.Tensor) -> float:
+    """Part of the way that is kept by a table which goes on learning in a single current."""
+    swim = Swim(alone, way, first.table, False)
+    return 1.0 - min(learn(swim, alone, lambda _: flow, KNOWN, RATE / 2.0))
+
+
+def summarize(found: Sequence[Mapping]) -> None:
+    """Print the part that is kept over seeds, and what feedback adds to the table that learnt alike."""
+    for name, part in (("mean", np.mean), ("worst", np.min)):
+        rough = {kind: [100 * part(run["kept"]["rough"]) for run in found if run["kind"] == kind] for kind in KINDS}
+        for kind, values in rough.items():
+            print(f"    {kind}: {interval(values)} % of the way, {name} of all currents")
+        gained = np.subtract(rough[KINDS[2]], rough[KINDS[1]])
+        print(f"    feedback adds {interval(gained)} % in the {name}", flush=True)

@@ -13,7 +13,7 @@ from scipy.stats import t as student
 
 import warpbots as wb
 
-__all__ = ["METHODS", "Stroke", "compare", "film", "followed", "interval", "show"]
+__all__ = ["METHODS", "Stroke", "averaged", "compare", "film", "followed", "interval", "show"]
 
 FIRST = 0.3
 """Standard deviation of the raw controls of a start, and of the first generation of CMA-ES."""
@@ -25,8 +25,21 @@ LAG = 0.06
 """Standard deviation of the times over which motors and muscles average their signal [s]."""
 
 
+def averaged(signals: torch.Tensor, dt: float) -> torch.Tensor:
+    """Signals averaged over time by a Gaussian of `LAG`.
+
+    Args:
+        signals: Shape (steps, channels).
+        dt: Length of a step [s].
+    """
+    reach = math.ceil(3.0 * LAG / dt)
+    weight = torch.exp(-0.5 * (torch.arange(-reach, reach + 1).to(signals) * dt / LAG) ** 2)
+    padded = torch.nn.functional.pad(signals.T[:, None], (reach, reach), mode="replicate")
+    return torch.nn.functional.conv1d(padded, (weight / weight.sum())[None, None])[:, 0].T
+
+
 def followed(raw: torch.Tensor, dt: float) -> torch.Tensor:
-    """Controls for raw ones, bounded by tanh, after motors have averaged them by a Gaussian of `LAG`.
+    """Controls for raw ones, bounded by tanh, after motors have `averaged` them.
 
     Without it the fastest strokes reverse torques from step to step, which moves a swimmer in long steps alone.
 
@@ -34,10 +47,7 @@ def followed(raw: torch.Tensor, dt: float) -> torch.Tensor:
         raw: Shape (steps, channels).
         dt: Length of a step [s].
     """
-    reach = math.ceil(3.0 * LAG / dt)
-    weight = torch.exp(-0.5 * (torch.arange(-reach, reach + 1).to(raw) * dt / LAG) ** 2)
-    padded = torch.nn.functional.pad(raw.T[:, None], (reach, reach), mode="replicate")
-    return torch.tanh(torch.nn.functional.conv1d(padded, (weight / weight.sum())[None, None])[:, 0].T)
+    return torch.tanh(averaged(raw, dt))
 
 
 class Stroke:

@@ -6,14 +6,16 @@ from pathlib import Path
 
 import torch
 from softbody_fish_scene import TAIL_ROOT
-from softbody_strokes import FADE, FIRST, RATE, film, followed, interval
+from softbody_strokes import FIRST, RATE, film, followed, interval
 
 import warpbots as wb
 
 __all__ = ["Tail", "compare"]
 
-LENGTH, HEIGHT, SOFTNESS = (0.7, 1.4), (0.7, 1.4), (3e4, 3e6)
+LENGTH, HEIGHT, SOFTNESS = (0.4, 2.5), (0.3, 2.0), (1e4, 1e7)
 """Bounds of both factors, and of Young's modulus of the fin [Pa]."""
+FADE, LAST = 0.96, 10
+"""Factor of the learning rate from an episode to the next; episodes at the end whose gain is printed."""
 
 
 class Tail:
@@ -81,37 +83,44 @@ class Tail:
 def compare(tail: Tail, finer: wb.Simulation, seeds: int, episodes: int, folder: Path, out: Path | None) -> list[dict]:
     """The stroke alone, and with the fin, from the same starts; a film of each, of the first seed."""
     found = []
-    for designed in (False, True):
-        for seed in range(seeds):
-            tail.start(seed)
-            begun = time.process_time()
-            unknowns = [tail.raw, tail.numbers] if designed else [tail.raw]
-            wb.fit(
-                unknowns, tail.loss, torch.optim.Adam, lr=RATE, iterations=episodes, progress=False,
-                scheduler=lambda rule: torch.optim.lr_scheduler.ExponentialLR(rule, FADE),
-            )  # fmt: skip
-            with torch.no_grad():
-                finest = float(tail.ahead(tail.motion(finer)))
-            length, height, modulus = (float(number.detach()) for number in tail.design())
-            found.append({
-                "designed": designed, "seed": seed, "ways": tail.ways, "length": length, "height": height,
-                "modulus": modulus, "finer": finest, "seconds": time.process_time() - begun,
-            })  # fmt: skip
+    for seed in range(seeds):
+        for designed in (False, True):
+            run = learnt(tail, finer, seed, episodes, designed)
+            found.append(run)
             print(
-                f"{'stroke and fin' if designed else 'stroke'}, seed {seed}: {1e3 * max(tail.ways):.0f} mm in "
-                f"{len(tail.ways)} episodes, {1e3 * finest:.0f} in shorter steps; "
-                f"fin {length:.2f} times as long, {height:.2f} as high, "
-                f"{modulus:.3g} Pa; "
-                f"{found[-1]['seconds']:.0f} s",
+                f"{'stroke and fin' if designed else 'stroke'}, seed {seed}: {1e3 * run['way']:.0f} mm in {episodes} "
+                f"episodes, {1e3 * run['gain']:.1f} of them in the last {LAST}, {1e3 * run['finer']:.0f} in shorter "
+                f"steps; fin {run['length']:.2f} times as long, {run['height']:.2f} as high, {run['modulus']:.3g} Pa; "
+                f"{run['seconds']:.0f} s",
                 flush=True,
             )
             if seed == 0:
                 with torch.no_grad():
                     film(folder / f"softbody_fish_{'designed' if designed else 'fast'}.png", tail.motion(), out)
-    alone, both = ([1e3 * run["finer"] for run in found if run["designed"] is d] for d in (False, True))
-    gains = [b / a for a, b in zip(alone, both, strict=True)]
-    print(
-        f"    in shorter steps: stroke alone {interval(alone)} mm, with the fin {interval(both)} mm, "
-        f"{interval(gains)} times as far"
-    )
+    for way, steps in (("way", "the same steps"), ("finer", "shorter steps")):
+        alone, both = ([1e3 * run[way] for run in found if run["designed"] is d] for d in (False, True))
+        gains = [b / a for a, b in zip(alone, both, strict=True)]
+        print(
+            f"    in {steps}: stroke alone {interval(alone)} mm, with the fin {interval(both)} mm, "
+            f"{interval(gains)} times as far"
+        )
     return found
+
+
+def learnt(tail: Tail, finer: wb.Simulation, seed: int, episodes: int, designed: bool) -> dict:
+    """What Adam finds from the start of a seed; the tail keeps it."""
+    tail.start(seed)
+    begun = time.process_time()
+    unknowns = [tail.raw, tail.numbers] if designed else [tail.raw]
+    wb.fit(
+        unknowns, tail.loss, torch.optim.Adam, lr=RATE, iterations=episodes - 1, progress=False,
+        scheduler=lambda rule: torch.optim.lr_scheduler.ExponentialLR(rule, FADE),
+    )  # fmt: skip
+    with torch.no_grad():
+        finest = float(tail.ahead(tail.motion(finer)))
+    length, height, modulus = (float(number.detach()) for number in tail.design())
+    return {
+        "designed": designed, "seed": seed, "ways": tail.ways, "way": max(tail.ways), "finer": finest,
+        "gain": max(tail.ways) - max(tail.ways[:-LAST] or tail.ways[:1]), "length": length, "height": height,
+        "modulus": modulus, "seconds": time.process_time() - begun,
+    }  # fmt: skip
