@@ -32,9 +32,9 @@ STEP, STEPS = 0.01, sized(400, 4)
 WAY = (-0.4, -0.4, 0.8)
 """From the start to the target [m]; the paper's second axis is up, our third."""
 LONGEST = 1e-3
-"""Norm to which gradients are clipped [m], less than that of almost all of them, so that Adam sees directions.
+"""Norm to which gradients are clipped [m], shorter than those that were seen, so that Adam sees directions.
 
-Its mean would otherwise follow a single gradient for ten episodes where one is several times as long as the others.
+A gradient that is several times as long as the others would lead its mean for episodes.
 """
 
 
