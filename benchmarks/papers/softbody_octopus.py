@@ -31,6 +31,11 @@ HERE = figures(__file__)
 STEP, STEPS = 0.01, sized(400, 4)
 WAY = (-0.4, -0.4, 0.8)
 """From the start to the target [m]; the paper's second axis is up, our third."""
+LONGEST = 1e-3
+"""Norm to which gradients are clipped [m], shorter than those that were seen, so that Adam sees directions.
+
+A gradient that is several times as long as the others would lead its mean for episodes.
+"""
 
 
 def simulation(fineness: int = 1, tolerance: float = 1e-4, substeps: int = 1) -> wb.Simulation:
@@ -71,7 +76,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="where to write all results")
     parser.add_argument("--out", type=Path, help="folder for motions as USD; default: none are written")
     options = parser.parse_args()
-    stroke = Stroke(simulation(), simulation(substeps=4), WAY, STEPS, lags=True, rate=0.5, fade=0.97)
+    stroke = Stroke(simulation(), simulation(substeps=4), WAY, STEPS, lags=True, rate=0.5, fade=0.97, longest=LONGEST)
     check(stroke)
     runs = compare(stroke, options.seeds, options.episodes)
     print(f"memory at the end {resident():.0f} MB")

@@ -61,6 +61,7 @@ class Stroke:
         lags: Whether motors average their signals, as in `followed`.
         rate: Learning rate of Adam in the first episode.
         fade: Its factor from each episode to the next.
+        longest: Norm to which longer gradients are clipped before Adam [m]; None for no clipping.
         near: Distance from the target from which on the swimmer has arrived [m].
         target: Where the centre of mass shall be in the end [m], shape (3,).
         steps: Number of steps of an episode.
@@ -70,9 +71,10 @@ class Stroke:
 
     def __init__(
         self, sim: wb.Simulation, finer: wb.Simulation, way: Sequence[float], steps: int,
-        lags: bool = False, rate: float = RATE, fade: float = FADE,
+        lags: bool = False, rate: float = RATE, fade: float = FADE, longest: float | None = None,
     ):  # fmt: skip
-        self.sim, self.finer, self.steps, self.lags, self.rate, self.fade = sim, finer, steps, lags, rate, fade
+        self.sim, self.finer, self.steps, self.lags = sim, finer, steps, lags
+        self.rate, self.fade, self.longest = rate, fade, longest
         self.near = NEAR * float(np.linalg.norm(way))
         rest = sim.center_of_mass(sim.state())[0]
         self.target = rest + torch.as_tensor(way).to(rest)
@@ -111,7 +113,7 @@ class Stroke:
 def by_adam(stroke: Stroke, seed: int, episodes: int) -> None:
     """Adam with a rate that fades; the stroke ends with the best controls."""
     fade = functools.partial(torch.optim.lr_scheduler.ExponentialLR, gamma=stroke.fade)
-    adam = wb.methods.Torch(lr=stroke.rate, scheduler=fade)
+    adam = wb.methods.Torch(lr=stroke.rate, max_norm=stroke.longest, scheduler=fade)
     wb.minimize(stroke.distance, stroke.raw, adam, iterations=episodes - 1, progress=False)
 
 
