@@ -23,6 +23,7 @@ import warp as wp
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.projective.contact.pair_arrays import EDGES, FACE, HELD, NEAREST, NONE, HitArrays, PairArrays
 from warpbots.solvers.projective.contact.pair_geometry import advance, gap_of, may_come_near, nearest, pair_geometry
+from warpbots.solvers.projective.contact.pairs import displacements_of, starts_of
 from warpbots.solvers.projective.elements.element import at
 
 __all__ = ["find_edges_kernel", "find_faces_kernel", "path_boxes_kernel", "same_plane"]
@@ -98,16 +99,8 @@ def examine(
     """
     if pairs.attached[pairs.body[node[0]] * pairs.bodies + pairs.body[node[3]]] == 1:
         return 0
-    n = w * pairs.nodes
-    m = w * pairs.stride
-    a = _vec()
-    b = x[n + node[1]] - x[n + node[0]]
-    c = x[n + node[2]] - x[n + node[0]]
-    d = x[n + node[3]] - x[n + node[0]]
-    ua = at(u, m + node[0])
-    ub = at(u, m + node[1])
-    uc = at(u, m + node[2])
-    ud = at(u, m + node[3])
+    a, b, c, d = starts_of(pairs, x, w, node)
+    ua, ub, uc, ud = displacements_of(pairs, u, w, node)
     if first_search == 1:
         if not may_come_near(kind, pairs.clearance + pairs.margin, a, b, c, d, ua, ub, uc, ud):
             return 0

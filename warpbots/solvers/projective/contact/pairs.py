@@ -10,7 +10,17 @@ from warpbots.solvers.projective.contact.pair_arrays import NONE, PairArrays, ob
 from warpbots.solvers.projective.contact.pair_geometry import plane_of
 from warpbots.solvers.projective.elements.element import at
 
-__all__ = ["Motion", "Pair", "ends_of", "evaluate_pairs_kernel", "motion_of", "pair_at", "pair_law", "pair_work"]
+__all__ = [
+    "Motion",
+    "Pair",
+    "ends_of",
+    "evaluate_pairs_kernel",
+    "motion_of",
+    "pair_at",
+    "pair_law",
+    "pair_work",
+    "starts_of",
+]
 
 _vec, _vec4 = vector(3), vector(4)
 _FRICTION = wp.constant(CODES["friction"])
@@ -89,15 +99,22 @@ def displacements_of(pairs: PairArrays, z: wp.array[NODE], w: int, i: wp.vec4i):
 
 
 @wp.func
-def ends_of(pairs: PairArrays, x: wp.array[_vec], z: wp.array[NODE], w: int, i: wp.vec4i):
-    """Positions of the nodes of a pair at the end of a step, from where the first one began.
+def starts_of(pairs: PairArrays, x: wp.array[_vec], w: int, i: wp.vec4i):
+    """Positions of the nodes of a pair when the step begins, from that of the first one.
 
     A pair is small and may be far from the origin, where single precision would round what it is about.
     """
     n = w * pairs.nodes
     o = x[n + i[0]]
+    return _vec(), x[n + i[1]] - o, x[n + i[2]] - o, x[n + i[3]] - o
+
+
+@wp.func
+def ends_of(pairs: PairArrays, x: wp.array[_vec], z: wp.array[NODE], w: int, i: wp.vec4i):
+    """Positions of the nodes of a pair at the end of a step, from where the first one began."""
+    a, b, c, d = starts_of(pairs, x, w, i)
     ua, ub, uc, ud = displacements_of(pairs, z, w, i)
-    return ua, x[n + i[1]] - o + ub, x[n + i[2]] - o + uc, x[n + i[3]] - o + ud
+    return a + ua, b + ub, c + uc, d + ud
 
 
 @wp.func
