@@ -26,7 +26,7 @@ import softbody_currents
 import softbody_tail
 from fast import figures, sized
 from softbody_fish_scene import fish
-from softbody_strokes import Stroke, compare, show
+from softbody_strokes import LAG, Stroke, compare, show
 
 import warpbots as wb
 
@@ -77,7 +77,7 @@ def learn(options: argparse.Namespace) -> list[dict]:
 
 def lagging(options: argparse.Namespace) -> list[dict]:
     """The stroke of motors that average their signals, by Adam."""
-    stroke = Stroke(simulation(), simulation(substeps=4), WAY, STEPS, lags=True)
+    stroke = Stroke(simulation(), simulation(substeps=4), WAY, STEPS, lag=LAG)
     return compare(stroke, options.seeds, options.episodes, ["Adam"])
 
 

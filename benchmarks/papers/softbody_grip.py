@@ -88,7 +88,7 @@ def gripper_scene(load: str = "ball", mass: float = 1.0, friction: float = 0.8) 
     mesh = wb.shapes.TetMesh(mesh.vertices + (0.0, 0.0, down), mesh.tets)
     corners = mesh.vertices[mesh.tets]
     volume = np.abs(np.linalg.det(corners[:, 1:] - corners[:, :1])).sum() / 6.0
-    soft = wb.Material(SKIN, 0.3, 1000.0, "corotated")
+    soft = wb.Material(SKIN, 0.3, 1000.0, "neo_hookean")
     gripper = wb.SoftBody("gripper", arms(), soft, chambers(), friction=friction, color=(0.93, 0.62, 0.30))
     everywhere = wb.shapes.Box((-1.0,) * 3, (1.0,) * 3)
     held = wb.SoftBody(

@@ -13,7 +13,7 @@ from scipy.stats import t as student
 
 import warpbots as wb
 
-__all__ = ["METHODS", "Stroke", "averaged", "compare", "film", "followed", "interval", "show"]
+__all__ = ["LAG", "METHODS", "Stroke", "averaged", "compare", "film", "followed", "interval", "show"]
 
 FIRST = 0.3
 """Standard deviation of the raw controls of a start, and of the first generation of CMA-ES."""
@@ -25,20 +25,21 @@ LAG = 0.06
 """Standard deviation of the times over which motors and muscles average their signal [s]."""
 
 
-def averaged(signals: torch.Tensor, dt: float) -> torch.Tensor:
-    """Signals averaged over time by a Gaussian of `LAG`.
+def averaged(signals: torch.Tensor, dt: float, lag: float = LAG) -> torch.Tensor:
+    """Signals averaged over time by a Gaussian.
 
     Args:
         signals: Shape (steps, channels).
         dt: Length of a step [s].
+        lag: Standard deviation of the times [s].
     """
-    reach = math.ceil(3.0 * LAG / dt)
-    weight = torch.exp(-0.5 * (torch.arange(-reach, reach + 1).to(signals) * dt / LAG) ** 2)
+    reach = math.ceil(3.0 * lag / dt)
+    weight = torch.exp(-0.5 * (torch.arange(-reach, reach + 1).to(signals) * dt / lag) ** 2)
     padded = torch.nn.functional.pad(signals.T[:, None], (reach, reach), mode="replicate")
     return torch.nn.functional.conv1d(padded, (weight / weight.sum())[None, None])[:, 0].T
 
 
-def followed(raw: torch.Tensor, dt: float) -> torch.Tensor:
+def followed(raw: torch.Tensor, dt: float, lag: float = LAG) -> torch.Tensor:
     """Controls for raw ones, bounded by tanh, after motors have `averaged` them.
 
     Without it the fastest strokes reverse torques from step to step, which moves a swimmer in long steps alone.
@@ -46,8 +47,9 @@ def followed(raw: torch.Tensor, dt: float) -> torch.Tensor:
     Args:
         raw: Shape (steps, channels).
         dt: Length of a step [s].
+        lag: Standard deviation of the times [s].
     """
-    return torch.tanh(averaged(raw, dt))
+    return torch.tanh(averaged(raw, dt, lag))
 
 
 class Stroke:
@@ -58,10 +60,12 @@ class Stroke:
     Attributes:
         sim: The simulation.
         finer: The same in shorter steps, in which a stroke that was found is judged again.
-        lags: Whether motors average their signals, as in `followed`.
+        lag: Standard deviation of the times over which motors average their signals, as in `followed` [s]; 0 if they
+            do not.
         rate: Learning rate of Adam in the first episode.
         fade: Its factor from each episode to the next.
         longest: Norm to which longer gradients are clipped before Adam [m]; None for no clipping.
+        memory: Factor of Adam's mean square from each episode to the next.
         near: Distance from the target from which on the swimmer has arrived [m].
         target: Where the centre of mass shall be in the end [m], shape (3,).
         steps: Number of steps of an episode.
@@ -71,10 +75,10 @@ class Stroke:
 
     def __init__(
         self, sim: wb.Simulation, finer: wb.Simulation, way: Sequence[float], steps: int,
-        lags: bool = False, rate: float = RATE, fade: float = FADE, longest: float | None = None,
+        lag: float = 0.0, rate: float = RATE, fade: float = FADE, longest: float | None = None, memory: float = 0.999,
     ):  # fmt: skip
-        self.sim, self.finer, self.steps, self.lags = sim, finer, steps, lags
-        self.rate, self.fade, self.longest = rate, fade, longest
+        self.sim, self.finer, self.steps, self.lag = sim, finer, steps, lag
+        self.rate, self.fade, self.longest, self.memory = rate, fade, longest, memory
         self.near = NEAR * float(np.linalg.norm(way))
         rest = sim.center_of_mass(sim.state())[0]
         self.target = rest + torch.as_tensor(way).to(rest)
@@ -87,7 +91,7 @@ class Stroke:
 
     def motion(self, sim: wb.Simulation | None = None) -> wb.Trajectory:
         """An episode, of `sim` if there is one."""
-        control = followed(self.raw, self.sim.dt) if self.lags else torch.tanh(self.raw)
+        control = followed(self.raw, self.sim.dt, self.lag) if self.lag else torch.tanh(self.raw)
         return (sim or self.sim).rollout(control, self.steps)
 
     def distance(self) -> torch.Tensor:
@@ -113,7 +117,8 @@ class Stroke:
 def by_adam(stroke: Stroke, seed: int, episodes: int) -> None:
     """Adam with a rate that fades; the stroke ends with the best controls."""
     fade = functools.partial(torch.optim.lr_scheduler.ExponentialLR, gamma=stroke.fade)
-    adam = wb.methods.Torch(lr=stroke.rate, max_norm=stroke.longest, scheduler=fade)
+    betas = (0.9, stroke.memory)
+    adam = wb.methods.Torch(lr=stroke.rate, betas=betas, max_norm=stroke.longest, scheduler=fade)
     wb.minimize(stroke.distance, stroke.raw, adam, iterations=episodes - 1, progress=False)
 
 
