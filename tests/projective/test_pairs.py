@@ -10,7 +10,7 @@ from soft_bodies import CELL
 
 from warpbots.contact import signed_distance
 from warpbots.numerics import precision, real, real_numpy, vector
-from warpbots.scene import Box, Constraint, HalfSpace, Material, Posed, Scene, SoftBody, TriangleMesh
+from warpbots.scene import Box, Constraint, HalfSpace, Material, Posed, Scene, SoftBody, TriangleMesh, floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
 from warpbots.solvers.projective.contact import pair_geometry
@@ -157,6 +157,31 @@ def test_momentum_goes_from_one_to_the_other():
     assert gained[0] < -0.3 * m[first].sum()
     assert (after - before).norm() < tolerance * before.norm()
     assert (spun - spin).norm() < 0.02 * CELL * before.norm() + tolerance
+
+
+def test_cubes_that_fall_on_one_another_in_line_have_a_gradient():
+    """Their edges are nearly parallel: a plane that two of them span turns so fast that no adjoint would converge."""
+    material = Material(1e5, 0.4, 1000.0)
+    low = [np.array([0.0, 0.0, 0.02 + 0.12 * k]) for k in range(2)]
+    bodies = [
+        SoftBody(f"cube {k}", Box(tuple(c), tuple(c + 0.1)), material, velocity=(0.1, 0.0, -1.0), friction=0.5)
+        for k, c in enumerate(low)
+    ]
+    sim = Simulation(Scene(bodies, obstacles=[floor(friction=0.5)]), ProjectiveDynamics(0.034), 0.01)
+    rest, upper = sim.state(), torch.as_tensor(sim.model.matter.body == 1)
+
+    def end(push: torch.Tensor) -> torch.Tensor:
+        """Mean position of the upper cube for a change of its velocity."""
+        pushed = sim.state(velocity=rest.velocity + push * upper[:, None])
+        return sim.rollout(None, 6, pushed).final.position[0, upper].mean(dim=0)
+
+    push = torch.zeros(3, requires_grad=True)
+    slopes, step = torch.stack([torch.autograd.grad(end(push)[k], push)[0][[0, 2]] for k in (0, 2)]), 1e-3
+    with torch.no_grad():
+        sides = [end(step * e) - end(-step * e) for e in torch.eye(3)[[0, 2]]]
+    differences = torch.stack(sides, dim=1)[[0, 2]] / (2.0 * step)
+    np.testing.assert_allclose(slopes, differences, rtol=1e-3, atol=2e-5)
+    assert float(slopes[0, 0]) > 0.05
 
 
 @pytest.mark.verification
