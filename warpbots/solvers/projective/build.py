@@ -44,6 +44,7 @@ from warpbots.solvers.projective.global_matrix import GlobalMatrices
 from warpbots.solvers.projective.guides import normals_of
 from warpbots.solvers.projective.mesh import Mesh
 from warpbots.solvers.projective.model import ProjectiveModel
+from warpbots.solvers.projective.second_derivative import is_symmetric
 from warpbots.solvers.projective.topology import Sizes, Topology
 from warpbots.solvers.projective.workspace import Workspace
 from warpbots.solvers.scene_support import refuse_copies, refuse_flow, refuse_materials
@@ -324,8 +325,8 @@ def _memory(solid: ReferenceElement) -> float:
 
 def _refuse_direct(scene: Scene, topology: Topology) -> None:
     """Raise if systems of the scene are not symmetric, or there is no room for factors of all worlds."""
-    bones = [body.name for body in scene.rigid]
-    if bones or scene.fluid is not None:
+    if not is_symmetric(scene):
+        bones = [body.name for body in scene.rigid]
         what = f"the bones {', '.join(map(repr, bones))} make" if bones else "the fluid makes"
         raise SceneError(
             f"ProjectiveDynamics: {what} the systems of adjoints unsymmetric, and linear_solver='direct' factors "
@@ -344,8 +345,7 @@ def _refuse_direct(scene: Scene, topology: Topology) -> None:
 def _is_factored(scene: Scene, topology: Topology, splitting: bool) -> bool:
     """Whether the adaptive linear solver of a scene may factor second derivatives."""
     sizes = topology.sizes
-    symmetric = not scene.rigid and scene.fluid is None
-    if not symmetric or splitting or topology.device.is_cuda or sizes.nodes > _FACTORED_NODES:
+    if not is_symmetric(scene) or splitting or topology.device.is_cuda or sizes.nodes > _FACTORED_NODES:
         return False
     return sizes.worlds * topology.elimination.memory <= _FACTORS
 

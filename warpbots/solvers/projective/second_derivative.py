@@ -6,6 +6,7 @@ import warp as wp
 
 from warpbots.numerics import NODE, if_then, launch
 from warpbots.numerics.simd import fetch
+from warpbots.scene import Scene
 from warpbots.solvers.projective.elements import nodes
 from warpbots.solvers.projective.elements.element import Point
 from warpbots.solvers.projective.global_step import GlobalStep
@@ -13,11 +14,16 @@ from warpbots.solvers.projective.iterate import coupled_cholesky
 from warpbots.solvers.projective.iterate.minres import minres
 from warpbots.solvers.projective.model import ProjectiveModel
 
-__all__ = ["SecondDerivative"]
+__all__ = ["SecondDerivative", "is_symmetric"]
+
+
+def is_symmetric(scene: Scene) -> bool:
+    """Whether the second derivative of a scene is symmetric: there are neither bones nor a fluid."""
+    return not scene.rigid and scene.fluid is None
 
 
 class SecondDerivative:
-    """H = -db/du of the residual b(u) at nodes, without contact; symmetric without a fluid and bones."""
+    """H = -db/du of the residual b(u) at nodes, without contact."""
 
     def __init__(self, model: ProjectiveModel, global_step: GlobalStep, point: Point):
         """Nothing runs yet.
@@ -59,7 +65,7 @@ class SecondDerivative:
     @property
     def symmetric(self) -> bool:
         """Whether `solve` may be used."""
-        return self._model.skeleton is None and self._model.scene.fluid is None
+        return is_symmetric(self._model.scene)
 
     @property
     def iterative(self) -> bool:

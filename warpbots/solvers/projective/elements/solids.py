@@ -61,9 +61,7 @@ def rest_kernel(nodes: int, points: int) -> wp.Kernel:
         w, e, i = wp.tid()
         N = reference[i]
         J = jacobian(solids.place, solids.rest_position, solids.node[e], N, w)
-        A = wp.identity(n=3, dtype=real)
-        if growth.start[e] < growth.start[e + 1]:
-            A += _active(growth, e, w, control)
+        A = wp.identity(n=3, dtype=real) + _active(growth, e, w, control)
         V = weight[i] * wp.determinant(J)
         q = point_of_quadrature(solids.place, points, w, e, i)
         solids_out.gradient[q] = N @ wp.inverse(A @ J)
@@ -177,9 +175,7 @@ def stress_kernel(nodes: int, points: int, law: str, incompressibility: int) -> 
             return
         e = first + n
         k = element.element(solids.place, w, e)
-        S = _mat()
-        if activation.start[e] < activation.start[e + 1]:
-            S += _active(activation, e, w, control)
+        S = _active(activation, e, w, control)
         f = relative()
         for i in range(count):
             F = deformed(solids, x, u, w, e, i)
@@ -220,9 +216,7 @@ def measure_kernel(nodes: int, points: int, law: str, incompressibility: int) ->
         k = element.element(solids.place, w, e)
         E = solids.youngs_modulus[k]
         nu = solids.poissons_ratio[k]
-        S = _mat()
-        if activation.start[e] < activation.start[e + 1]:
-            S += _active(activation, e, w, control)
+        S = _active(activation, e, w, control)
         whole = real(0.0)
         stored = real(0.0)
         strain = _mat()
@@ -272,9 +266,7 @@ def stiffness_kernel(nodes: int, points: int, law: str, incompressibility: int) 
         w, n = wp.tid()
         e = first + n
         k = element.element(solids.place, w, e)
-        S = _mat()
-        if activation.start[e] < activation.start[e + 1]:
-            S = _active(activation, e, w, control)
+        S = _active(activation, e, w, control)
         for i in range(points):
             q = point_of_quadrature(solids.place, points, w, e, i)
             G = solids.gradient[q]

@@ -82,9 +82,7 @@ def rest_kernel(
     r = row(tets.place, w, e)
     D = edges_at_rest(tets.place, tets.rest_position, w, tets.node[e])
     V = wp.determinant(D) / real(6.0)
-    G = wp.identity(n=3, dtype=real)
-    if growth.start[e] < growth.start[e + 1]:
-        G += _active(growth, e, w, control)
+    G = wp.identity(n=3, dtype=real) + _active(growth, e, w, control)
     tets_out.inverse[r] = wp.inverse(G @ D)
     tets_out.volume[r] = wp.determinant(G) * V
     m = real(0.25) * tets.density[element(tets.place, w, e)] * V
