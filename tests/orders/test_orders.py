@@ -20,10 +20,10 @@ pytestmark = [pytest.mark.verification, pytest.mark.slow]
 TESTS = Path(__file__).resolve().parents[1]
 GATHERED = (
     "springs", "machine", "cubes", "bricks", "winged", "turning", "driven", "breathing", "tied", "factored", "sled",
-    "hand",
+    "draped", "hand",
 )  # fmt: skip
 """Scenes in whose motion every sum is taken by one thread, or by several in an order of their own."""
-TOUCHING = dict.fromkeys(("springs", "cubes", "bricks", "breathing", "tied", "sled", "particles"), "friction")
+TOUCHING = dict.fromkeys(("springs", "cubes", "bricks", "breathing", "tied", "sled", "draped", "particles"), "friction")
 TOUCHING["hand"] = "contact_stiffness"
 """Scenes in contact, and a parameter that moves them only there."""
 SCATTERED = ("flat", "particles", "yielding")
@@ -96,7 +96,8 @@ def test_results_are_the_same_to_rounding(scene, order):
 
     Most agree to 1e-14; an adjoint that is iterated to 1e-11 ends within that, and a gradient that is zero is known to
     1e-15. Gradients of the sled differ by up to 1.4e-9, with a tolerance of 1e-12 as well: its bones lie on a hard floor.
+    Those of the sheets differ by as much: their steps end at the tolerance of the solver, as tighter ones take minutes.
     """
-    share = 3e-9 if scene == "sled" else 1e-10
+    share = 3e-9 if scene in ("sled", "draped") else 1e-10
     for name, first, other in pairs(scene, order):
         assert np.abs(other - first).max() <= share * np.abs(first).max() + 1e-15, name
