@@ -118,6 +118,22 @@ def test_surfaces_that_cross_from_the_start_are_reported():
         run(spike_in_wedge(0.01, 0.0, blade=False), 0.002, 1)
 
 
+def test_a_spike_that_falls_over_in_a_wedge_does_not_stay_in_its_side():
+    """In two steps of 1 s its base leaves through the side, as a path may cut a right angle, and ends at the end face.
+
+    In single precision, that is; in double precision it keeps its balance.
+    """
+    wedge = scene("spike in a wedge", "obstacle")
+    sim = Simulation(wedge, ProjectiveDynamics(0.05), 1.0)
+    solid, spike = wedge.obstacles[0].shape, sim.model.matter.meshes[0]
+    faces = np.concatenate([spike.faces, solid.faces + len(sim.model.matter)])
+    state = sim.state()
+    for _ in range(2):
+        state = sim.step(state, torch.zeros(0))
+        ends = np.concatenate([state.position[0].double().cpu().numpy(), solid.vertices])
+        assert piercings(ends, faces).max(initial=0.0) < 1e-5
+
+
 @pytest.mark.parametrize("friction", [0.1, 0.3, 1.0])
 def test_friction_holds_a_vertex_on_a_vertex(friction):
     """Two ridges that cross where both have a vertex: that of the upper one, which comes 3 mm in a step, stays above.

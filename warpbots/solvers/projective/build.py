@@ -107,9 +107,9 @@ def build(
         return tiled(values, worlds, device, dtype)
 
     across = widths(model_solids)[:, 1]
-    if collisions:
-        across[[is_angular(part) for _, part in hard]] = 0.0  # their edges leave nothing to surface samples
-    topology = _topology(mesh, surfaces, edges, across, fixed, guided, collisions, skeleton, worlds, device)
+    angular = np.array([collisions and is_angular(part) for _, part in hard], dtype=bool)
+    across[angular] = 0.0  # their edges leave nothing to surface samples
+    topology = _topology(mesh, surfaces, edges, across, angular, fixed, guided, collisions, skeleton, worlds, device)
     if linear_solver == "direct":
         _refuse_direct(scene, topology)
     elif linear_solver == "adaptive" and not _is_factored(scene, topology, splitting):
@@ -171,6 +171,7 @@ def _topology(
     surfaces: BoneSurfaces,
     edges: ObstacleEdges,
     across: np.ndarray,
+    angular: np.ndarray,
     fixed: np.ndarray,
     guided: dict[int, np.ndarray],
     collisions: bool,
@@ -194,7 +195,7 @@ def _topology(
         capacity=_room(mesh, surfaces, edges) if collisions else 0,
     )
     thin = is_thin(across, mesh.edge)
-    return Topology(mesh, surfaces, edges, fixed, guided, candidates, samples, thin, sizes, device)
+    return Topology(mesh, surfaces, edges, fixed, guided, candidates, samples, thin, angular, sizes, device)
 
 
 def _fluid(scene: Scene) -> dict[str, np.ndarray]:

@@ -155,9 +155,9 @@ class Contact:
     def forbid_embedded(self, where: wp.array, u: wp.array) -> None:
         """Fail a step of chosen worlds that ends at `u` with an obstacle deep inside a face."""
         if self._model.sharp:
-            sizes, embedded, edge = self._sizes, self._arrays.embedded, real(self._model.matter.edge)
+            sizes, embedded = self._sizes, self._arrays.embedded
             faces, converged = embedded.face.size, self._matrix.iteration.progress.converged
-            inputs = [self._model.obstacles, sizes.points, sizes.stride, edge, embedded.face, self._x, u]
+            inputs = [self._model.obstacles, sizes.points, sizes.stride, embedded.face, self._x, u]
             inputs += [where, converged]
             outputs = [embedded.depth, embedded.solid]
             launch(embedded_obstacles.find_embedded_kernel, self._each(faces), inputs, outputs, self._device)

@@ -41,6 +41,12 @@ _MARGIN = 0.25
 _SPACING = 0.1
 """Distance of the points at which paths through obstacles are examined [mean edges]."""
 
+_DEEP, _CHORD = 0.3, 0.5
+"""Deepest path of a face through an obstacle, relative to the width of that [1]; and [mean edges], which a face never
+exceeds whose corners are outside of a right angle."""
+_EDGED = 0.02
+"""Deepest end of one in an obstacle whose sharp edges are contacts [mean edges]; what sticks out of them is less."""
+
 _PARAMETERS = {
     "youngs_modulus": Parameter("Pa", *_POSITIVE, "element", "Young's modulus", intensive=True),
     "poissons_ratio": Parameter("1", -1.0, 0.5, "element", "Poisson's ratio", intensive=True),
@@ -350,7 +356,10 @@ class ProjectiveModel(ArrayModel):
         )
         obstacles.friction = self.friction.flatten()
         thinnest = widths(self.solids)[:, 0]
-        obstacles.thinnest = wp.array(thinnest.astype(real_numpy), dtype=real, device=self.device)
+        path = np.minimum(_DEEP * thinnest, _CHORD * self.matter.edge)
+        end = np.where(self.topology.angular, np.minimum(_EDGED * self.matter.edge, path), path)
+        for name, values in (("thinnest", thinnest), ("deepest_path", path), ("deepest_end", end)):
+            setattr(obstacles, name, wp.array(values.astype(real_numpy), dtype=real, device=self.device))
         obstacles.spacing = _SPACING * self.matter.edge
         obstacles.thin = wp.array(self.topology.thin.astype(np.int32), dtype=int, device=self.device)
         return obstacles

@@ -100,6 +100,7 @@ class Topology:
         candidates: Points that may be in contact, shape (n,).
         samples: Surface samples that may be in contact with thin solids.
         thin: Which solids these are, shape (n_solids,), bool.
+        angular: Whether all that sticks out of a solid are edges that are contacts, shape (n_solids,), bool.
         sizes: Numbers of things.
         device: Device of the arrays.
     """
@@ -112,6 +113,7 @@ class Topology:
     candidates: np.ndarray
     samples: SurfaceSamples
     thin: np.ndarray
+    angular: np.ndarray
     sizes: Sizes
     device: wp.Device
 

@@ -13,22 +13,19 @@ _ZERO, _ONE, _THIRD = wp.constant(real(0.0)), wp.constant(real(1.0)), wp.constan
 _COARSE = wp.constant(4)  # least number of parts of a side of a sampled face
 _FINE = wp.constant(32)  # and the largest
 _TIMES = wp.constant(64)  # largest number of times along the path of a sampled face
-_DEEP = wp.constant(real(0.3))  # limit of the depth, relative to the smallest width of an obstacle
-_CHORD = wp.constant(
-    real(0.5)
-)  # the same in mean edges, which a face with its corners outside of a right angle never exceeds
 
 
 @wp.func
 def deepest(obstacles: ObstacleArrays, s: int, a: _vec, b: _vec, c: _vec, ua: _vec, ub: _vec, uc: _vec):
-    """Depth of a solid inside a face at the end of its path, or along it, at closely spaced points [m]."""
+    """Depth of a solid inside a face at the end of its path, and along it, at closely spaced points [m]."""
     thin = obstacles.thinnest[s]
     size = wp.max(wp.length(b - a + ub - ua), wp.max(wp.length(c - b + uc - ub), wp.length(a - c + ua - uc)))
     way = wp.max(wp.length(ua), wp.max(wp.length(ub), wp.length(uc)))
     middle = _THIRD * (a + b + c)
     on = _THIRD * (ua + ub + uc)
     d, _slope, _n, _C = distance_to(obstacles, s, wp.vec3d(middle + on))
-    depth = _ZERO
+    end = _ZERO
+    along = _ZERO
     if d <= size + way:
         parts = wp.clamp(int(wp.ceil(real(4.0) * size / thin)), _COARSE, _FINE)
         times = wp.clamp(int(wp.ceil(real(4.0) * way / thin)), 1, _TIMES)
@@ -42,8 +39,10 @@ def deepest(obstacles: ObstacleArrays, s: int, a: _vec, b: _vec, c: _vec, ua: _v
                         w = real(j) / real(parts)
                         x = a + v * (b - a) + w * (c - a) + share * (ua + v * (ub - ua) + w * (uc - ua))
                         d, _slope, _n, _C = distance_to(obstacles, s, wp.vec3d(x))
-                        depth = wp.max(depth, -d)
-    return depth
+                        if m == 0:
+                            end = wp.max(end, -d)
+                        along = wp.max(along, -d)
+    return end, along
 
 
 @wp.kernel(enable_backward=False)
@@ -52,7 +51,6 @@ def find_embedded_kernel(
     obstacles: ObstacleArrays,
     points: int,
     stride: int,
-    edge: real,
     corners: wp.array[wp.vec3i],
     # state
     x: wp.array[_vec],
@@ -64,9 +62,9 @@ def find_embedded_kernel(
     depth_out: wp.array[real],
     solid_out: wp.array[int],
 ):
-    """Depth of an obstacle inside a face where a step has converged, if it is above the limit, and the solid.
+    """Depth of an obstacle inside a face where a step has converged, if it is above a limit, and the solid.
 
-    A half-space is never inside a face whose corners are outside of it.
+    A path may cut a corner that its end does not. A half-space is never inside a face whose corners are outside of it.
     """
     w, k = wp.tid()
     n = w * corners.shape[0] + k
@@ -80,11 +78,11 @@ def find_embedded_kernel(
     q = w * stride
     for s in range(obstacles.solids):
         if obstacles.thinnest[s] > _ZERO:
-            depth = deepest(
+            end, along = deepest(
                 obstacles, s, x[p + i[0]], x[p + i[1]], x[p + i[2]], at(u, q + i[0]), at(u, q + i[1]), at(u, q + i[2])
             )
-            if depth > wp.min(_DEEP * obstacles.thinnest[s], _CHORD * edge) and depth > depth_out[n]:
-                depth_out[n] = depth
+            if (end > obstacles.deepest_end[s] or along > obstacles.deepest_path[s]) and along > depth_out[n]:
+                depth_out[n] = along
                 solid_out[n] = s
 
 

@@ -41,6 +41,8 @@ class ObstacleArrays:
     friction: Coulomb coefficient [1], shape (worlds * obstacles,).
     thinnest: Smallest width of a solid [m], 0 for one that has none, shape (solids,).
     thin: 1 for a solid with which surface samples may be in contact, shape (solids,).
+    deepest_end: Depth of a solid inside a face above which no step ends [m], shape (solids,).
+    deepest_path: The same for the way there [m], shape (solids,).
     spacing: Distance of the points at which paths are examined [m].
     """
 
@@ -53,6 +55,8 @@ class ObstacleArrays:
     friction: wp.array[real]
     thinnest: wp.array[real]
     thin: wp.array[int]
+    deepest_end: wp.array[real]
+    deepest_path: wp.array[real]
     spacing: real
 
 
