@@ -36,8 +36,6 @@ LONGEST = 1e-3
 
 A gradient that is several times as long as the others would lead its mean for episodes.
 """
-
-
 LAG = 0.04
 """Standard deviation of the times over which muscles average their signals [s]."""
 
@@ -46,12 +44,6 @@ def simulation(fineness: int = 1, tolerance: float = 1e-4, substeps: int = 1) ->
     """The octopus; about the square root of all states is kept for the gradient."""
     solver = wb.ProjectiveDynamics(0.05, tolerance, collisions=False)
     return wb.Simulation(octopus(fineness), solver, STEP, substeps)
-
-
-def swimmer() -> Stroke:
-    """The octopus and its stroke, with Adam's settings."""
-    options = {"lag": LAG, "rate": 0.5, "fade": 0.97, "longest": LONGEST, "memory": 0.99}
-    return Stroke(simulation(), simulation(substeps=4), WAY, STEPS, **options)
 
 
 def resident() -> float:
@@ -86,7 +78,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="where to write all results")
     parser.add_argument("--out", type=Path, help="folder for motions as USD; default: none are written")
     options = parser.parse_args()
-    stroke = swimmer()
+    settings = {"lag": LAG, "rate": 0.5, "fade": 0.97, "longest": LONGEST, "memory": 0.99}
+    stroke = Stroke(simulation(), simulation(substeps=4), WAY, STEPS, **settings)
     check(stroke)
     runs = compare(stroke, options.seeds, options.episodes)
     print(f"memory at the end {resident():.0f} MB")

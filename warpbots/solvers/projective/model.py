@@ -44,8 +44,9 @@ _SPACING = 0.1
 _DEEP, _CHORD = 0.3, 0.5
 """Deepest path of a face through an obstacle, relative to the width of that [1]; and [mean edges], which a face never
 exceeds whose corners are outside of a right angle."""
-_EDGED = 0.02
-"""Deepest end of one in an obstacle whose sharp edges are contacts [mean edges]; what sticks out of them is less."""
+_EDGED = 2.0 * CLEARANCE
+"""Deepest end of one in an obstacle whose sharp edges are contacts [mean edges]. These count as rounded to the
+clearance r, and a face on a tip of half angle a cuts off r (1 - sin a) in depth at most."""
 
 _PARAMETERS = {
     "youngs_modulus": Parameter("Pa", *_POSITIVE, "element", "Young's modulus", intensive=True),
