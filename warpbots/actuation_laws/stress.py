@@ -10,7 +10,7 @@ import numpy as np
 
 from warpbots.scene import Actuator, Muscle, Pressure
 
-__all__ = ["pattern"]
+__all__ = ["acts_as_stress", "pattern"]
 
 
 @functools.singledispatch
@@ -31,3 +31,8 @@ def _(actuator: Pressure, dim: int) -> np.ndarray:
 @pattern.register
 def _(actuator: Muscle, dim: int) -> np.ndarray:
     return actuator.max_stress * np.outer(actuator.direction, actuator.direction)
+
+
+def acts_as_stress(actuator: Actuator) -> bool:
+    """Whether an actuator acts as a stress: its class, or one that it derives from, has a `pattern`."""
+    return pattern.dispatch(type(actuator)) is not pattern.dispatch(object)

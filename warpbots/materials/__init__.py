@@ -10,9 +10,9 @@ from warpbots.materials import (
     weakly_compressible,
 )
 from warpbots.materials.cam_clay import cam_clay
-from warpbots.materials.differential import DIFFERENTIALS, differential
+from warpbots.materials.differential import differential
 from warpbots.materials.drucker_prager import drucker_prager
-from warpbots.materials.elasticity import FLUIDS, LAWS, elasticity, p_wave_modulus
+from warpbots.materials.elasticity import DIFFERENTIALS, FLUIDS, LAWS, Law, elasticity, law_of, p_wave_modulus
 from warpbots.materials.fibre_reinforcement import fibre_reinforcement
 from warpbots.materials.lame import lame_lambda, lame_mu
 from warpbots.materials.maxwell import maxwell, relaxation
@@ -24,6 +24,7 @@ __all__ = [
     "DIFFERENTIALS",
     "FLUIDS",
     "LAWS",
+    "Law",
     "cam_clay",
     "differential",
     "drucker_prager",
@@ -31,6 +32,7 @@ __all__ = [
     "fibre_reinforcement",
     "lame_lambda",
     "lame_mu",
+    "law_of",
     "maxwell",
     "p_wave_modulus",
     "relaxation",

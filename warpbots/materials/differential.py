@@ -1,41 +1,39 @@
 """How the stress of a material changes with F: dP = dP/dF : dF, in closed form where its law has one."""
 
 import functools
-from collections.abc import Callable
 
 import warp as wp
 
-from warpbots.materials.elasticity import LAWS, elasticity
+from warpbots.materials.elasticity import Law, elasticity, law_of
 from warpbots.materials.incompressible import incompressible_differential
 from warpbots.materials.lame import lame_lambda, lame_mu
 from warpbots.numerics import matrix, real
 
-__all__ = ["DIFFERENTIALS", "differential"]
-
-DIFFERENTIALS: dict[Callable, Callable[[int], tuple[type, wp.Function, wp.Function]]] = {}
-"""For every law, a value of `LAWS`, with a closed form: a function of the dimension that returns a Warp struct of what
-dP takes from F, a function that makes it of (F, mu, lambda), and dP(point, dF)."""
+__all__ = ["differential"]
 
 
-@functools.cache
-def differential(law: str, incompressibility: int, dim: int) -> tuple[type, wp.Function, wp.Function]:
+def differential(law: str | Law, incompressibility: int, dim: int) -> tuple[type, wp.Function, wp.Function]:
     """What dP takes from F, as a Warp struct, how it follows from (F, E, nu), and dP(point, dF) [Pa].
 
     A law without a closed form is differentiated by Warp: as dP/dF is symmetric, dP/dF : dF is the gradient of dF : P.
 
     Args:
-        law: Name of the law, a key of `LAWS`.
+        law: The law, or its name for the one that was registered last.
         incompressibility: Even exponent of the added volumetric energy, 0 for none.
         dim: 2 or 3.
 
     Raises:
         ValueError: There is no such law.
     """
-    closed_form = DIFFERENTIALS.get(LAWS.get(law))
-    if closed_form is None:
+    return _differential(law_of(law) if isinstance(law, str) else law, incompressibility, dim)
+
+
+@functools.cache
+def _differential(law: Law, incompressibility: int, dim: int) -> tuple[type, wp.Function, wp.Function]:
+    if law.differential is None:
         return _generated(law, incompressibility, dim)
     mat = matrix(dim)
-    LawPoint, law_point, law_differential = closed_form(dim)
+    LawPoint, law_point, law_differential = law.differential(dim)
 
     @wp.func
     def point_of(F: mat, E: real, nu: real):
@@ -73,7 +71,7 @@ def differential(law: str, incompressibility: int, dim: int) -> tuple[type, wp.F
     return StiffenedPoint, stiffened_point, stiffened_differential
 
 
-def _generated(law: str, incompressibility: int, dim: int) -> tuple[type, wp.Function, wp.Function]:
+def _generated(law: Law, incompressibility: int, dim: int) -> tuple[type, wp.Function, wp.Function]:
     """The same by Warp's derivative of the stress."""
     mat = matrix(dim)
     _, _, piola = elasticity(law, incompressibility, dim)

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from typing import NamedTuple
 
 import warp as wp
 
@@ -9,30 +10,74 @@ from warpbots.materials.incompressible import incompressible
 from warpbots.materials.lame import lame_lambda, lame_mu
 from warpbots.numerics import matrix, real
 
-__all__ = ["FLUIDS", "LAWS", "elasticity", "p_wave_modulus"]
+__all__ = ["DIFFERENTIALS", "FLUIDS", "LAWS", "Law", "elasticity", "law_of", "p_wave_modulus"]
 
-LAWS: dict[str, Callable[[int], tuple[wp.Function, wp.Function, wp.Function]]] = {}
+Definition = Callable[[int], tuple[wp.Function, wp.Function, wp.Function]]
+Differential = Callable[[int], tuple[type, wp.Function, wp.Function]]
+
+LAWS: dict[str, Definition] = {}
 """Every law by its name: a function of the dimension that returns Psi, tau and P of (F, mu, lambda)."""
+
+DIFFERENTIALS: dict[Definition, Differential] = {}
+"""For every law, a value of `LAWS`, with a closed form: a function of the dimension that returns a Warp struct of what
+dP takes from F, a function that makes it of (F, mu, lambda), and dP(point, dF)."""
 
 FLUIDS = ("weakly_compressible",)
 """Laws of fluids, which forget their shear after each step; MPM alone takes them."""
 
+_REGISTERED: dict[str, list[tuple[Definition, Differential | None]]] = {}
+"""What has been registered under each name, in the order of its first use."""
 
-@functools.cache
-def elasticity(law: str, incompressibility: int, dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
+
+class Law(NamedTuple):
+    """A law as it is registered now: what kernels are made for, so that a later registration makes others.
+
+    Attributes:
+        name: Its name, a key of `LAWS`.
+        module: Part of the names of modules with its kernels, which laws of one name do not share.
+        definition: Its value in `LAWS`.
+        differential: Its value in `DIFFERENTIALS`; None without a closed form.
+    """
+
+    name: str
+    module: str
+    definition: Definition
+    differential: Differential | None
+
+
+def law_of(name: str) -> Law:
+    """The law that was registered last under a name.
+
+    Raises:
+        ValueError: There is no such law.
+    """
+    if name not in LAWS:
+        raise ValueError(f"Material: law must be one of {', '.join(LAWS)}, got {name!r}")
+    parts = LAWS[name], DIFFERENTIALS.get(LAWS[name])
+    registered = _REGISTERED.setdefault(name, [])
+    if parts not in registered:
+        registered.append(parts)
+    number = registered.index(parts)
+    return Law(name, f"{name}_{number + 1}" if number else name, *parts)
+
+
+def elasticity(law: str | Law, incompressibility: int, dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
     """Energy density Psi(F, E, nu), Kirchhoff stress tau = dPsi/dF F^T and first Piola stress P = dPsi/dF [Pa].
 
     Args:
-        law: Name of the law, a key of `LAWS`.
+        law: The law, or its name for the one that was registered last.
         incompressibility: Even exponent of the added volumetric energy, 0 for none.
         dim: 2 or 3.
 
     Raises:
         ValueError: There is no such law.
     """
-    if law not in LAWS:
-        raise ValueError(f"Material: law must be one of {', '.join(LAWS)}, got {law!r}")
-    law_energy, law_stress, law_piola = LAWS[law](dim)
+    return _elasticity(law_of(law) if isinstance(law, str) else law, incompressibility, dim)
+
+
+@functools.cache
+def _elasticity(law: Law, incompressibility: int, dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
+    law_energy, law_stress, law_piola = law.definition(dim)
     mat = matrix(dim)
 
     @wp.func

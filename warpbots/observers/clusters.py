@@ -10,6 +10,7 @@ import torch
 from warpbots.observers.memory import Recall
 from warpbots.observers.observer import Observation
 from warpbots.observers.region import points_of
+from warpbots.observers.rest_samples import RestSamples
 from warpbots.scene.field_types import conform
 from warpbots.solvers import State
 
@@ -18,10 +19,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Centroid", "Clusters"]
 
+_ROUNDS = 300
+"""Iterations of k-means at most; it ends where no point changes its cluster."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Clusters:
     """Positions and velocities of k-means clusters of the matter at rest.
+
+    The clusters are those of the bodies as the scene describes them, and every point of matter belongs to the nearest
+    one. So a controller senses the same places in the same order under every solver and resolution.
 
     The observation is scaled for a neural network: the displacement of the centre of mass of each cluster from rest, in
     lengths of the robot [1], then its velocity in lengths per second [1/s]. The robot is all bodies that have matter in
@@ -49,16 +56,22 @@ class Clusters:
 
         Raises:
             TypeError: The scene has no soft bodies.
-            ValueError: There is no such region, or fewer particles than clusters.
+            ValueError: There is no such region, or a cluster has no point of matter.
         """
-        from scipy.cluster.vq import kmeans2
+        from scipy.spatial import cKDTree
 
-        chosen = points_of(simulation, self.region, "Clusters")
+        chosen, samples = points_of(simulation, self.region, "Clusters"), RestSamples(simulation, self.region, "Clusters")
         if not 1 <= self.count <= len(chosen):
-            raise ValueError(f"Clusters: count must be between 1 and {len(chosen)} particles, got {self.count}")
-        x = simulation.model.matter.position[chosen]
-        _, label = kmeans2(x, self.count, minit="++", rng=np.random.default_rng(self.seed))
-        return _observation(simulation, chosen, label, self.count, self.acceleration)
+            raise ValueError(f"Clusters: count must be between 1 and {len(chosen)} points of matter, got {self.count}")
+        centers = _k_means(samples.position, samples.volume, self.count, np.random.default_rng(self.seed))
+        label = cKDTree(centers).query(simulation.model.matter.position[chosen])[1]
+        empty = np.setdiff1d(np.arange(self.count), label)
+        if len(empty):
+            raise ValueError(
+                f"Clusters: {len(empty)} of {self.count} clusters have no point of matter, the first one at "
+                f"{centers[empty[0]].round(6).tolist()} m; use fewer clusters, or a finer resolution of the solver"
+            )
+        return _observation(simulation, chosen, label, self.count, samples.robot_length, self.acceleration)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,17 +97,42 @@ class Centroid:
             ValueError: There is no such region.
         """
         chosen = points_of(simulation, self.region, "Centroid")
-        return _observation(simulation, chosen, np.zeros(len(chosen), dtype=int), 1, self.acceleration)
+        length = RestSamples(simulation, self.region, "Centroid").robot_length
+        return _observation(simulation, chosen, np.zeros(len(chosen), dtype=int), 1, length, self.acceleration)
+
+
+def _k_means(position: np.ndarray, weight: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Centres of clusters by Lloyd's iteration from k-means++ (Arthur and Vassilvitskii 2007), shape (count, dim).
+
+    Args:
+        position: Points, shape (n, dim).
+        weight: What each counts, shape (n,).
+        count: Number of clusters.
+        rng: Draws the points that it begins with.
+    """
+    from scipy.spatial import cKDTree
+
+    centers = position[rng.choice(len(position), 1, p=weight / weight.sum())]
+    while len(centers) < count:
+        chance = weight * cKDTree(centers).query(position)[0] ** 2
+        centers = np.concatenate([centers, position[rng.choice(len(position), 1, p=chance / chance.sum())]])
+    label = None
+    for _ in range(_ROUNDS):
+        last, label = label, cKDTree(centers).query(position)[1]
+        if np.array_equal(label, last):
+            break
+        share = np.bincount(label, weight, count)
+        sums = np.stack([np.bincount(label, weight * x, count) for x in position.T], axis=1)
+        centers = np.where(share[:, None] > 0.0, sums / np.where(share, share, 1.0)[:, None], centers)
+    return centers
 
 
 def _observation(
-    simulation: "Simulation[Any]", chosen: np.ndarray, label: np.ndarray, count: int, acceleration: bool
+    simulation: "Simulation[Any]", chosen: np.ndarray, label: np.ndarray, count: int, length: float, acceleration: bool
 ) -> Observation:
     matter = simulation.model.matter
     rest = simulation.state()
     like = rest.position
-    robot = np.isin(matter.body, matter.body[chosen])
-    length = float(np.ptp(matter.position[robot], axis=0).max())
     mass = (matter.density * matter.volume)[chosen]
     weights = np.zeros((count, len(matter)))
     weights[label, chosen] = mass

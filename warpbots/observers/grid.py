@@ -9,6 +9,7 @@ import torch
 
 from warpbots.observers.observer import Observation
 from warpbots.observers.region import points_of
+from warpbots.observers.rest_samples import RestSamples
 from warpbots.scene.field_types import conform
 from warpbots.solvers import State
 
@@ -71,9 +72,8 @@ class GridFields:
             multiple: The number of cells along each axis is a multiple of this.
         """
         matter, self._points = simulation.model.matter, points_of(simulation, grid.region, "Grid")
-        X = matter.position[self._points]
         mass, volume = (matter.density * matter.volume)[self._points], matter.volume[self._points]
-        size = np.ptp(X, axis=0)
+        size = RestSamples(simulation, grid.region, "Grid").size  # under every resolution the same grid
         self.spacing = float(size.max()) / grid.cells
         self.shape = tuple(int(-(-max(n, 1.0) // multiple) * multiple) for n in grid.margin * size / self.spacing)
         like = simulation.state().position

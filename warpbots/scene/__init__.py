@@ -11,6 +11,7 @@ from warpbots.scene.actuators import (
     Oscillation,
     PneumaticCell,
     Pressure,
+    StressActuator,
 )
 from warpbots.scene.attachment import Attachment
 from warpbots.scene.body import SoftBody
@@ -98,6 +99,7 @@ __all__ = [
     "Sheet",
     "Silhouette",
     "SoftBody",
+    "StressActuator",
     "Sphere",
     "Task",
     "Torque",

@@ -15,6 +15,7 @@ __all__ = [
     "Oscillation",
     "PneumaticCell",
     "Pressure",
+    "StressActuator",
 ]
 
 _ATMOSPHERE = 101325.0
@@ -22,7 +23,23 @@ _ATMOSPHERE = 101325.0
 
 
 @record
-class Pressure:
+class StressActuator:
+    """An actuator that acts as a stress in the matter of a region, the base of `Pressure` and `Muscle`.
+
+    Any other one is a dataclass that derives from this one, and a function of it and the dimension that is registered
+    with `warpbots.actuation_laws.pattern` and returns its stress in the undeformed body at u = 1.
+
+    Attributes:
+        name: Name of the actuator; its control channel carries this name.
+        region: Name of the region that it drives.
+    """
+
+    name: str
+    region: str
+
+
+@record
+class Pressure(StressActuator):
     """Isotropic active stress in the solid matter of a region, which swells for u > 0; `Cavity` is a chamber of air.
 
     The Kirchhoff stress tau gains -u max_pressure F F^T (ChainQueen eq. 15, read as the Kirchhoff term of A69).
@@ -33,8 +50,6 @@ class Pressure:
         max_pressure: Pressure at u = 1 [Pa], positive.
     """
 
-    name: str
-    region: str
     max_pressure: float
 
     def __post_init__(self):
@@ -42,7 +57,7 @@ class Pressure:
 
 
 @record
-class Muscle:
+class Muscle(StressActuator):
     """Stress along one material direction of a region, contracting it for u > 0 and stretching it for u < 0.
 
     The Kirchhoff stress tau gains u max_stress (F n)(F n)^T with n the unit `direction` in the undeformed body
@@ -55,8 +70,6 @@ class Muscle:
         max_stress: Stress at u = 1 [Pa], positive.
     """
 
-    name: str
-    region: str
     direction: Sequence[float]
     max_stress: float
 
@@ -306,8 +319,8 @@ class Motor:
         _require_positive(self, "max_speed", "rad/s")
 
 
-Actuator = Pressure | Muscle | Fibre | PneumaticCell | Cavity | Cable | Expansion | Oscillation | Motor
-"""Any of the actuators of this module."""
+Actuator = StressActuator | Fibre | PneumaticCell | Cavity | Cable | Expansion | Oscillation | Motor
+"""Any of the actuators of this module, and stress actuators of users."""
 
 
 def _normalize_direction(actuator: Muscle | Fibre | Expansion | Oscillation) -> None:

@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 from collections.abc import Iterable
 
+from warpbots.materials import Law, law_of
 from warpbots.scene import Material
 
 __all__ = ["LawGroup", "law_groups"]
@@ -14,13 +15,13 @@ class LawGroup:
     """Consecutive particles or elements of one constitutive law.
 
     Attributes:
-        law: Name of the law.
+        law: The law as it was registered when the model was built.
         incompressibility: Exponent of the added volumetric energy, 0 for none.
         first: Index of the first of them.
         count: Number of them.
     """
 
-    law: str
+    law: Law
     incompressibility: int
     first: int
     count: int
@@ -38,6 +39,6 @@ def law_groups(materials: Iterable[Material], counts: Iterable[int]) -> tuple[La
     for law, run in itertools.groupby(zip(laws, counts, strict=True), key=lambda pair: pair[0]):
         count = int(sum(n for _, n in run))
         if count:
-            groups.append(LawGroup(*law, first, count))
+            groups.append(LawGroup(law_of(law[0]), law[1], first, count))
         first += count
     return tuple(groups)

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import warp as wp
 
+from warpbots.actuation_laws import acts_as_stress
 from warpbots.materials import FLUIDS, LAWS
 from warpbots.numerics import precision, real_numpy
 from warpbots.scene import Scene, SceneError, Servo, Torque, sheets_of
@@ -13,6 +14,7 @@ from warpbots.scene.memory_limit import refuse_excess
 
 __all__ = [
     "OVERFLOW",
+    "refuse_actuators",
     "refuse_copies",
     "refuse_far",
     "refuse_fluid",
@@ -76,6 +78,26 @@ def refuse_rigid(solver: str, scene: Scene) -> None:
     if parts:
         listed = ", ".join(f"{type(p).__name__} {p.name!r}" for p in parts)
         raise SceneError(f"{solver} simulates soft bodies only; this scene has {listed}: use Articulated")
+
+
+def refuse_actuators(solver: str, scene: Scene, others: tuple[type, ...]) -> None:
+    """Raise if an actuator is neither a stress nor of a class that a solver has a mechanism for.
+
+    Args:
+        solver: Name of the solver.
+        scene: The scene.
+        others: Classes of the actuators besides stresses.
+
+    Raises:
+        SceneError: The first such actuator.
+    """
+    for actuator in scene.actuators:
+        if not (acts_as_stress(actuator) or isinstance(actuator, others)):
+            taken = ", ".join(["Pressure", "Muscle", *(kind.__name__ for kind in others)])
+            raise SceneError(
+                f"{type(actuator).__name__} {actuator.name!r}: {solver} has no such actuator; use one of {taken}, or "
+                f"register its stress with warpbots.actuation_laws.pattern"
+            )
 
 
 def refuse_sheets(solver: str, scene: Scene) -> None:

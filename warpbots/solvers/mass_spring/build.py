@@ -8,13 +8,13 @@ import warp as wp
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from warpbots.actuation_laws import rest_strain
 from warpbots.contact import coefficients, obstacle_field, refuse_thin
 from warpbots.numerics import parallel, real, vector
 from warpbots.scene import (
     FREEDOMS,
     Cable,
     Cavity,
+    Expansion,
     Heightfield,
     Motor,
     Oscillation,
@@ -48,7 +48,7 @@ from warpbots.solvers.mass_spring.self_contact import radii, stiffnesses, warn_c
 from warpbots.solvers.mass_spring.springs import rows_of
 from warpbots.solvers.mass_spring.workspace import Sizes, Workspace
 from warpbots.solvers.matter import refuse_lost
-from warpbots.solvers.scene_support import refuse_copies, refuse_flow, refuse_fluid, refuse_rigid, refuse_sheets
+from warpbots.solvers.scene_support import refuse_actuators, refuse_copies, refuse_flow, refuse_fluid, refuse_rigid, refuse_sheets
 
 __all__ = ["build"]
 
@@ -170,19 +170,13 @@ def _cut(body: SoftBody, spacing: float, kind: str, seed: int) -> Cells:
 
 
 def _refuse_actuators(scene: Scene) -> None:
-    for actuator in (a for a in scene.actuators if not isinstance(a, Motor | Cable)):
+    for actuator in scene.actuators:
         if isinstance(actuator, Cavity):
             raise SceneError(
                 f"Cavity {actuator.name!r}: MassSpring has no surface around a void for air to press on; use "
                 f"ProjectiveDynamics, or Pressure for matter that swells"
             )
-        try:
-            rest_strain(actuator, scene.dim)
-        except TypeError:
-            raise SceneError(
-                f"{type(actuator).__name__} {actuator.name!r}: MassSpring has no such actuator; use Pressure, Muscle, "
-                f"Cable, Expansion, Oscillation or Motor"
-            ) from None
+    refuse_actuators("MassSpring", scene, (Cable, Expansion, Oscillation, Motor))
 
 
 def _refuse_incompressibility(scene: Scene) -> None:

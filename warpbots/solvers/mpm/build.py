@@ -32,7 +32,7 @@ from warpbots.solvers.mpm.model import Group, MPMModel
 from warpbots.solvers.mpm.particles import Particles, fill
 from warpbots.solvers.mpm.stable_time_step import largest_step
 from warpbots.solvers.mpm.workspace import Workspace
-from warpbots.solvers.scene_support import refuse_copies, refuse_fluid, refuse_materials, refuse_rigid, refuse_sheets
+from warpbots.solvers.scene_support import refuse_actuators, refuse_copies, refuse_fluid, refuse_materials, refuse_rigid, refuse_sheets
 
 __all__ = ["build"]
 
@@ -151,6 +151,7 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
                 f"{type(actuator).__name__} {actuator.name!r}: MPM has no actuator that changes rest lengths; use "
                 f"Pressure or Muscle, or the solvers MassSpring or ProjectiveDynamics"
             )
+    refuse_actuators("MPM", scene, (Cable,))
     for attachment in scene.attachments:
         raise SceneError(
             f"Attachment {attachment.name!r}: in MPM bodies in contact stick together; leave it out or use MassSpring"

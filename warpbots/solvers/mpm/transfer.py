@@ -18,7 +18,7 @@ from typing import NamedTuple
 import warp as wp
 
 from warpbots.actuation_laws import activation_arrays, active_stress
-from warpbots.materials import elasticity, viscous_stress
+from warpbots.materials import Law, elasticity, viscous_stress
 from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.mpm import stencil_2d, stencil_3d
 from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
@@ -35,14 +35,14 @@ class MatterKind(NamedTuple):
     """A kind of matter, which has kernels of its own.
 
     Attributes:
-        law: Name of the law.
+        law: The law.
         incompressibility: Even exponent of the added volumetric energy, 0 for none.
         dim: 2 or 3.
         damped: Whether matter has damping, whose stress is part of tau.
         composite: Whether it has fibres or branches, whose stress is part of tau.
     """
 
-    law: str
+    law: Law
     incompressibility: int
     dim: int
     damped: bool
@@ -52,7 +52,7 @@ class MatterKind(NamedTuple):
     def module(self) -> str:
         """Part of the name of a module with its kernels."""
         words = (
-            self.law,
+            self.law.module,
             self.incompressibility,
             "damped_" * self.damped + "composite_" * self.composite + f"{self.dim}d",
         )

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import warp as wp
 
-from warpbots.actuation_laws import activation
+from warpbots.actuation_laws import activation, acts_as_stress
 from warpbots.contact import CODES, coefficients, extra_rest_friction, sampled_surface, signed_distance
 from warpbots.contact.solid import solids_of, widths
 from warpbots.numerics import real, real_numpy, vector
@@ -13,9 +13,10 @@ from warpbots.scene import (
     Cable,
     Cavity,
     Expansion,
+    Fibre,
     Motor,
-    Muscle,
-    Pressure,
+    Oscillation,
+    PneumaticCell,
     Scene,
     SceneError,
     Servo,
@@ -47,13 +48,14 @@ from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.second_derivative import is_symmetric
 from warpbots.solvers.projective.topology import Sizes, Topology
 from warpbots.solvers.projective.workspace import Workspace
-from warpbots.solvers.scene_support import refuse_copies, refuse_flow, refuse_materials
+from warpbots.solvers.scene_support import refuse_actuators, refuse_copies, refuse_flow, refuse_materials
 
 __all__ = ["build"]
 
 _SAMPLES = 64  # along the longest edge of obstacles without a closed form
 _NUMBERS = 2**31  # that indices can tell apart
 _FACTORED_NODES, _FACTORS = 20_000, 5e8  # most nodes, and memory of all worlds [bytes], of an adaptive linear solver
+_ACTUATORS = (Fibre, PneumaticCell, Cable, Cavity, Expansion, Oscillation, Motor, Torque, Servo)  # besides stresses
 _PIECE = 2.0  # length of pieces of sharp edges of obstacles [mean edges]
 
 
@@ -82,7 +84,7 @@ def build(
     guided = {i: n for i, n in normals.items() if len(n) < 3}
     _refuse_idle(scene, mesh)
     solids = mesh.of(mesh.solid.name)
-    stresses = {i: a for i, a in enumerate(scene.actuators) if isinstance(a, Pressure | Muscle)}
+    stresses = {i: a for i, a in enumerate(scene.actuators) if acts_as_stress(a)}
     oscillations, motors = oscillating(scene), [a for a in scene.actuators if isinstance(a, Motor)]
     driven = {name: inside[solids] for name, inside in mesh.element_regions.items()}
     fluid = _fluid(scene)
@@ -361,3 +363,4 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
         raise SceneError("ProjectiveDynamics simulates bodies in space; this scene is 2D: use MPM or MassSpring")
     refuse_materials("ProjectiveDynamics", scene)
     refuse_flow("ProjectiveDynamics", scene)
+    refuse_actuators("ProjectiveDynamics", scene, _ACTUATORS)

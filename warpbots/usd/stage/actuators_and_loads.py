@@ -107,7 +107,12 @@ def read_part(prim: Usd.Prim, name: str, frame: Frame) -> Part:
 
 def write_part(target: Target, existing: Usd.Prim | None, part: Part) -> Sdf.Path:
     """Author `part`; arguments and result as for `warpbots.usd.soft.soft_bodies.write_body`."""
-    api = next(api for api, cls in PART_APIS.items() if type(part) is cls)
+    api = next((api for api, cls in PART_APIS.items() if type(part) is cls), None)
+    if api is None:
+        raise SceneError(
+            f"{type(part).__name__} {part.name!r}: a file has no schema for this class; replace it by "
+            f"{', '.join(cls.__name__ for cls in PART_APIS.values())}, or leave it out of the scene that is written"
+        )
     if existing is not None and api not in existing.GetPrimTypeInfo().GetAppliedAPISchemas():
         remove_part(existing)
         existing = None

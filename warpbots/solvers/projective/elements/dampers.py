@@ -15,7 +15,7 @@ import functools
 import numpy as np
 import warp as wp
 
-from warpbots.materials import differential, elasticity, lame_lambda, lame_mu
+from warpbots.materials import Law, differential, elasticity, lame_lambda, lame_mu, linear
 from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.projective.elements import element
 from warpbots.solvers.projective.elements.element import Kind, Place, Point, corner, raise_to, row, simplices
@@ -55,7 +55,7 @@ class DamperArrays:
 
 
 @functools.cache
-def carrying(law: str) -> tuple[wp.Function, wp.Function]:
+def carrying(law: Law) -> tuple[wp.Function, wp.Function]:
     """Warp functions back(F, P), what a law carries through a step, and on(F, C), the stress that follows from it."""
 
     @wp.func
@@ -78,7 +78,7 @@ def carrying(law: str) -> tuple[wp.Function, wp.Function]:
         """P."""
         return C
 
-    return (back_linear, on_linear) if law == "linear" else (back, on)
+    return (back_linear, on_linear) if law.definition is linear.law else (back, on)
 
 
 @wp.func
@@ -94,12 +94,12 @@ def damped_ratio(dampers: DamperArrays, tets: TetArrays, h: real, w: int, e: int
 
 
 @functools.cache
-def begin_kernel(law: str, incompressibility: int) -> wp.Kernel:
+def begin_kernel(law: Law, incompressibility: int) -> wp.Kernel:
     """Kernel over (worlds, tetrahedra of one law): what dampers carry through a step."""
     _, _, piola = elasticity(law, incompressibility, 3)
     back, _ = carrying(law)
 
-    @wp.kernel(module=wp.get_module(f"warpbots.projective.{law}_{incompressibility}_damping"))
+    @wp.kernel(module=wp.get_module(f"warpbots.projective.{law.module}_{incompressibility}_damping"))
     def begin(
         # model
         dampers: DamperArrays,
@@ -126,12 +126,12 @@ def begin_kernel(law: str, incompressibility: int) -> wp.Kernel:
 
 
 @functools.cache
-def damping_kernel(law: str, incompressibility: int) -> wp.Kernel:
+def damping_kernel(law: Law, incompressibility: int) -> wp.Kernel:
     """Kernel over (worlds, tetrahedra of one law): forces at the corners of their dampers."""
     _, _, piola = elasticity(law, incompressibility, 3)
     _, on = carrying(law)
 
-    @wp.kernel(module=wp.get_module(f"warpbots.projective.{law}_{incompressibility}_damping"))
+    @wp.kernel(module=wp.get_module(f"warpbots.projective.{law.module}_{incompressibility}_damping"))
     def damping(
         # model
         dampers: DamperArrays,
@@ -170,11 +170,11 @@ def damping_kernel(law: str, incompressibility: int) -> wp.Kernel:
 
 
 @functools.cache
-def stiffness_kernel(law: str, incompressibility: int) -> wp.Kernel:
+def stiffness_kernel(law: Law, incompressibility: int) -> wp.Kernel:
     """Kernel over (worlds, tetrahedra of one law): add the second derivatives of dampers to a matrix of blocks."""
     _, point_of, differential_of = differential(law, incompressibility, 3)
     _, on = carrying(law)
-    module = wp.get_module(f"warpbots.projective.{law}_{incompressibility}_damping_stiffness")
+    module = wp.get_module(f"warpbots.projective.{law.module}_{incompressibility}_damping_stiffness")
 
     @wp.kernel(module=module, enable_backward=False)
     def stiffness(

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import warp as wp
 
-from warpbots.materials import differential, elasticity
+from warpbots.materials import Law, differential, elasticity
 from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.projective.elements import element
 from warpbots.solvers.projective.elements.dampers import carrying
@@ -56,14 +56,14 @@ def damper_arrays(nodes: int, points: int) -> type:
 
 
 @functools.cache
-def begin_kernel(nodes: int, points: int, law: str, incompressibility: int) -> wp.Kernel:
+def begin_kernel(nodes: int, points: int, law: Law, incompressibility: int) -> wp.Kernel:
     """Kernel over (worlds, elements of one law, points): what dampers carry through a step."""
     SolidArrays, DamperArrays = solid_arrays(nodes, points), damper_arrays(nodes, points)
     deformed = deformation(nodes, points)
     _, _, piola = elasticity(law, incompressibility, 3)
     back, _ = carrying(law)
 
-    @wp.kernel(module=wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_{law}_{incompressibility}_damping"))
+    @wp.kernel(module=wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_{law.module}_{incompressibility}_damping"))
     def begin(
         # model
         dampers: DamperArrays,
@@ -93,14 +93,14 @@ def begin_kernel(nodes: int, points: int, law: str, incompressibility: int) -> w
 
 
 @functools.cache
-def damping_kernel(nodes: int, points: int, law: str, incompressibility: int) -> wp.Kernel:
+def damping_kernel(nodes: int, points: int, law: Law, incompressibility: int) -> wp.Kernel:
     """Kernel over (worlds, elements of one law): forces at the corners of their dampers."""
     SolidArrays, DamperArrays = solid_arrays(nodes, points), damper_arrays(nodes, points)
     deformed, relative = deformation(nodes, points), rows(nodes)
     _, _, piola = elasticity(law, incompressibility, 3)
     _, on = carrying(law)
 
-    @wp.kernel(module=wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_{law}_{incompressibility}_damping"))
+    @wp.kernel(module=wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_{law.module}_{incompressibility}_damping"))
     def damping(
         # model
         dampers: DamperArrays,
@@ -135,13 +135,13 @@ def damping_kernel(nodes: int, points: int, law: str, incompressibility: int) ->
 
 
 @functools.cache
-def stiffness_kernel(nodes: int, points: int, law: str, incompressibility: int) -> wp.Kernel:
+def stiffness_kernel(nodes: int, points: int, law: Law, incompressibility: int) -> wp.Kernel:
     """Kernel over (worlds, elements of one law): add the second derivatives of dampers to a matrix of blocks."""
     SolidArrays, DamperArrays = solid_arrays(nodes, points), damper_arrays(nodes, points)
     deformed, add_columns = deformation(nodes, points), columns_adder(nodes)
     _, point_of, differential_of = differential(law, incompressibility, 3)
     _, on = carrying(law)
-    module = wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_{law}_{incompressibility}_damping_stiffness")
+    module = wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_{law.module}_{incompressibility}_damping_stiffness")
     wp.set_module_options({"max_unroll": 3}, module)
 
     @wp.kernel(module=module, enable_backward=False)

@@ -15,7 +15,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.actuation_laws import activation_arrays, active_stress
-from warpbots.materials import differential, elasticity
+from warpbots.materials import Law, differential, elasticity
 from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.projective.elements import element
 from warpbots.solvers.projective.elements.element import Kind, Place, Point, add_block, corner, raise_to
@@ -148,13 +148,13 @@ def forbid_kernel(nodes: int, points: int) -> wp.Kernel:
 
 
 @functools.cache
-def stress_kernel(nodes: int, points: int, law: str, incompressibility: int) -> wp.Kernel:
+def stress_kernel(nodes: int, points: int, law: Law, incompressibility: int) -> wp.Kernel:
     """Kernel over (worlds, elements of one law): forces at their corners."""
     SolidArrays, relative = solid_arrays(nodes, points), rows(nodes)
     deformed = deformation(nodes, points)
     _, _, piola = elasticity(law, incompressibility, 3)
 
-    @wp.kernel(module=wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_{law}_{incompressibility}"))
+    @wp.kernel(module=wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_{law.module}_{incompressibility}"))
     def stress(
         # model
         solids: SolidArrays,
@@ -189,13 +189,13 @@ def stress_kernel(nodes: int, points: int, law: str, incompressibility: int) -> 
 
 
 @functools.cache
-def measure_kernel(nodes: int, points: int, law: str, incompressibility: int) -> wp.Kernel:
+def measure_kernel(nodes: int, points: int, law: Law, incompressibility: int) -> wp.Kernel:
     """Kernel over (worlds, elements of one law): their energies, and their strains and stresses as means of points."""
     SolidArrays = solid_arrays(nodes, points)
     deformed = deformation(nodes, points)
     energy, _, piola = elasticity(law, incompressibility, 3)
 
-    @wp.kernel(module=wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_{law}_{incompressibility}_measure"))
+    @wp.kernel(module=wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_{law.module}_{incompressibility}_measure"))
     def measure(
         # model
         solids: SolidArrays,
@@ -237,7 +237,7 @@ def measure_kernel(nodes: int, points: int, law: str, incompressibility: int) ->
 
 
 @functools.cache
-def stiffness_kernel(nodes: int, points: int, law: str, incompressibility: int) -> wp.Kernel:
+def stiffness_kernel(nodes: int, points: int, law: Law, incompressibility: int) -> wp.Kernel:
     """Kernel over (worlds, elements of one law): add their second derivatives to a matrix of blocks.
 
     Column b of the block of corners k and l is sum V dP(e_b G_l^T) G_k, and dP(e_b G_l^T) = sum_d dP(e_b e_d^T) G_ld.
@@ -246,7 +246,7 @@ def stiffness_kernel(nodes: int, points: int, law: str, incompressibility: int) 
     deformed = deformation(nodes, points)
     _, point_of, differential_of = differential(law, incompressibility, 3)
     add_columns = columns_adder(nodes)
-    module = wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_{law}_{incompressibility}_stiffness")
+    module = wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_{law.module}_{incompressibility}_stiffness")
     wp.set_module_options({"max_unroll": 3}, module)  # copies of blocks take long to compile
 
     @wp.kernel(module=module, enable_backward=False)

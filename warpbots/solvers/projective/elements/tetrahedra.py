@@ -14,7 +14,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.actuation_laws import activation_arrays, active_stress
-from warpbots.materials import differential, elasticity, lame_lambda, lame_mu
+from warpbots.materials import Law, differential, elasticity, lame_lambda, lame_mu
 from warpbots.numerics import NODE, matrix, real, vector
 from warpbots.solvers.projective.elements import element
 from warpbots.solvers.projective.elements.element import (
@@ -131,11 +131,11 @@ def forbid_kernel(
 
 
 @functools.cache
-def stress_kernel(law: str, incompressibility: int) -> wp.Kernel:
+def stress_kernel(law: Law, incompressibility: int) -> wp.Kernel:
     """Kernel over (worlds, tetrahedra of one law): forces at their corners."""
     _, _, piola = elasticity(law, incompressibility, 3)
 
-    @wp.kernel(module=wp.get_module(f"warpbots.projective.{law}_{incompressibility}"))
+    @wp.kernel(module=wp.get_module(f"warpbots.projective.{law.module}_{incompressibility}"))
     def stress(
         # model
         tets: TetArrays,
@@ -174,11 +174,11 @@ def stress_kernel(law: str, incompressibility: int) -> wp.Kernel:
 
 
 @functools.cache
-def measure_kernel(law: str, incompressibility: int) -> wp.Kernel:
+def measure_kernel(law: Law, incompressibility: int) -> wp.Kernel:
     """Kernel over (worlds, tetrahedra of one law): their energies, strains and stresses."""
     energy, _, piola = elasticity(law, incompressibility, 3)
 
-    @wp.kernel(module=wp.get_module(f"warpbots.projective.{law}_{incompressibility}_measure"))
+    @wp.kernel(module=wp.get_module(f"warpbots.projective.{law.module}_{incompressibility}_measure"))
     def measure(
         # model
         tets: TetArrays,
@@ -211,7 +211,7 @@ def measure_kernel(law: str, incompressibility: int) -> wp.Kernel:
 
 
 @functools.cache
-def stiffness_kernel(law: str, incompressibility: int) -> wp.Kernel:
+def stiffness_kernel(law: Law, incompressibility: int) -> wp.Kernel:
     """Kernel over (worlds, tetrahedra of one law): add their second derivatives to a matrix of blocks.
 
     Column b of the block of corners k and l is V dP(e_b G_l^T) G_k, with the gradient G of a corner's shape function. G
@@ -219,7 +219,7 @@ def stiffness_kernel(law: str, incompressibility: int) -> wp.Kernel:
     """
     _, point_of, differential_of = differential(law, incompressibility, 3)
 
-    @wp.kernel(module=wp.get_module(f"warpbots.projective.{law}_{incompressibility}_stiffness"), enable_backward=False)
+    @wp.kernel(module=wp.get_module(f"warpbots.projective.{law.module}_{incompressibility}_stiffness"), enable_backward=False)
     def stiffness(
         # model
         tets: TetArrays,
