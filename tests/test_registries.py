@@ -127,7 +127,10 @@ def test_a_stress_actuator_of_a_notebook_acts_under_every_solver(name):
     """The shear of the mean deformation grows by the same rate as that of the muscle pair with the same stress."""
     s, c = 2e3, np.sqrt(0.5)
     region = "all"
-    pair = [wb.Muscle("p", region, (c, 0, c), s), wb.Muscle("m", region, (c, 0, -c), s)]  # their difference is the shear
+    pair = [
+        wb.Muscle("p", region, (c, 0, c), s),
+        wb.Muscle("m", region, (c, 0, -c), s),
+    ]  # their difference is the shear
     body = wb.SoftBody("b", BOX, wb.Material(1e4, 0.3, 1000.0), {"all": BOX})
     both = wb.Simulation(wb.Scene([body], pair, gravity=(0, 0, 0)), SOLVERS[name](1 / 8), 1e-3, None)
     expected = both.step(both.state(), torch.tensor([[1.0, -1.0]])).velocity

@@ -14,7 +14,7 @@ class Checkpoints:
 
     The forward pass keeps only the first state of each segment. When the gradient of a segment is due, its substeps are
     recomputed under the recorded controls: the controller is called once, and may have memory and noise. The last
-    segment is never recomputed. With b substeps per interval and segments of k intervals the backward pass holds about
+    segment is never recomputed; where n is no multiple of their length, the first one is shorter. With b substeps per interval and segments of k intervals the backward pass holds about
     n/k + k (b + 1) states, and two more for the gradients of each interval. Every schedule gives the same gradient to
     the last bit on a CPU.
 
@@ -68,8 +68,13 @@ class Checkpoints:
         """Whether nothing is recomputed."""
         return self.schedule == "all"
 
-    def segment(self, intervals: int, substeps: int) -> int:
-        """Control intervals in a segment of a rollout of `intervals` with `substeps` each."""
+    def segments(self, intervals: int, substeps: int) -> list[int]:
+        """Control intervals in each segment of a rollout of `intervals` with `substeps` each, in their order."""
+        length = self._segment(intervals, substeps)
+        rest = intervals % length
+        return [rest] * bool(rest) + [length] * (intervals // length)
+
+    def _segment(self, intervals: int, substeps: int) -> int:
         if self.schedule == "all":
             return intervals
         if self.schedule == "every":

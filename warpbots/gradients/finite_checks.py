@@ -9,7 +9,7 @@ import warp as wp
 
 from warpbots.numerics import Launch, launch_all, parallel
 
-__all__ = ["Field", "Marks", "flaw"]
+__all__ = ["Field", "Marks", "flaw", "within_of"]
 
 Field = tuple[wp.array, float]
 """An array and the largest allowed magnitude of its entries; infinity for any finite number."""
@@ -85,6 +85,25 @@ def _row(array: wp.array, most: float, index: int) -> object:
 
 
 @functools.cache
+def within_of(scalar: type) -> wp.Function:
+    """Warp function within(a, most, first, end, step): whether every `step`-th entry in a range is at most `most`."""
+
+    # without a branch, so that the compiler vectorises it: fifteen times as fast on a CPU
+    @wp.func_native(
+        """
+        bool within = true;
+        for (int i = first; i < end; i += step)
+            within &= fabs(a.data[i]) <= most;
+        return within;
+        """
+    )
+    def within(a: wp.array[scalar], most: scalar, first: int, end: int, step: int) -> bool:
+        """Whether the entries `first`, `first + step`, ... before `end` are within range."""
+
+    return within
+
+
+@functools.cache
 def _kernel(scalar: type) -> tuple[type, wp.Kernel]:
     """The row of a table of arrays of one precision, and the kernel that checks the table."""
     module = wp.get_module(f"warpbots.gradients.finite_checks.{scalar.__name__}")
@@ -97,24 +116,14 @@ def _kernel(scalar: type) -> tuple[type, wp.Kernel]:
         most: scalar
         index: int
 
-    # without a branch, so that the compiler vectorises it: fifteen times as fast on a CPU
-    @wp.func_native(
-        """
-        bool within = true;
-        for (int i = first; i < a.shape[0]; i += step)
-            within &= fabs(a.data[i]) <= most;
-        return within;
-        """
-    )
-    def within(a: wp.array[scalar], most: scalar, first: int, step: int) -> bool:
-        """Whether every `step`-th entry from `first` on is within range."""
+    within = within_of(scalar)
 
     @wp.kernel(module=module, enable_backward=False)
     def mark(table: wp.array[Row], threads: int, marks_out: wp.array2d[int]):
         """First entries of every array that are NaN, too large and too small."""
         r, t = wp.tid()
         row = table[r]
-        if not within(row.value, row.most, t, threads):
+        if not within(row.value, row.most, t, row.value.shape[0], threads):
             for i in range(t, row.value.shape[0], threads):
                 x = row.value[i]
                 if not wp.abs(x) <= row.most:

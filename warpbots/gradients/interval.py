@@ -2,24 +2,36 @@
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import warp as wp
 
 from warpbots.gradients.lost_worlds import FIELD
 from warpbots.gradients.replay import Replay
+from warpbots.gradients.settled_worlds import SettledWorlds
 from warpbots.numerics import clear_gradients
 from warpbots.solvers import Model, Solver, State
 
-__all__ = ["interval", "reading"]
+__all__ = ["interval", "reading", "watched_fields"]
 
-_MOST = {FIELD: 0.5}
-"""Largest magnitudes in fields of a state, where any finite number will not do: no world may be lost."""
+_LOST = 0.5
+"""Magnitude above which the field of a state that says which worlds are lost has a mark."""
 
 
-def interval(solver: Solver, model: Model, dt: float, substeps: int, replaced: frozenset, wanted: frozenset) -> Replay:
+def interval(
+    solver: Solver,
+    model: Model,
+    dt: float,
+    substeps: int,
+    replaced: frozenset,
+    wanted: frozenset,
+    settled: bool = True,
+) -> Replay:
     """The substeps of one control interval.
+
+    Where the states of a solver say which worlds are lost, worlds whose states are not finite at its end are lost and
+    stay as they were at its start.
 
     Args:
         solver: The solver.
@@ -28,32 +40,48 @@ def interval(solver: Solver, model: Model, dt: float, substeps: int, replaced: f
         substeps: Number of substeps.
         replaced: Names of model parameters that calls will pass.
         wanted: Names of inputs with respect to which gradients are wanted; empty for a forward pass only.
+        settled: Whether lost worlds stay as they were.
 
     Returns:
-        The interval, which watches the control and then the fields of the state at its end.
+        The interval, which watches the control and then what `watched_fields` names of the state at its end.
     """
     gradient = bool(wanted)
     model, own = _with_own(model, replaced, wanted)
-    # Without a gradient, two alternating states suffice; with one, two alternating gradients do.
-    count = substeps + 1 if gradient else 2
+    # Without a gradient, the start and two alternating states suffice; with one, two alternating gradients do.
     states: list[State] = []
-    for i in range(count):
+    for i in range(substeps + 1):
+        if i > 2 and not gradient:
+            states.append(states[i - 2])
+            continue
         states.append(solver.state(model, requires_grad=gradient))
-        if i >= 2:
+        if gradient and i >= 2:
             for array, earlier in zip(_named(states[i]).values(), _named(states[i - 2]).values(), strict=True):
                 array.grad = earlier.grad
-    states = [states[i % count] for i in range(substeps + 1)]
-    control = _control(model, wanted)
+    control, start, end = _control(model, wanted), _named(states[0]), _named(states[-1])
+    worlds = SettledWorlds(start, end, FIELD, [control, *own.values()]) if settled and FIELD in end else None
 
     def work(tape: wp.Tape | None) -> None:
+        if tape and worlds:
+            tape.record_func(worlds.pass_gradients, [])
         for before, after in zip(states, states[1:], strict=False):
             solver.step(model, before, control, after, dt)
             if tape:  # runs before the adjoint of the step, which adds to the buffer last used by the step after next
                 tape.record_func(lambda state=before: clear_gradients(_named(state).values()), [])
+        if worlds:
+            worlds.settle()
+            if tape:
+                tape.record_func(worlds.hold_gradients, [])
 
-    inputs, outputs = _named(states[0]) | {"control": control} | own, _named(states[-1])
-    watched = [(control, 1.0), *((array, _MOST.get(name, math.inf)) for name, array in outputs.items())]
-    return Replay(model.device, inputs, outputs, wanted, work, frozenset(_named(states[0])), watched)
+    fields = [(end[name], _LOST if name == FIELD else math.inf) for name in watched_fields(end, settled)]
+    return Replay(
+        model.device, start | {"control": control} | own, end, wanted, work, frozenset(start), [(control, 1.0), *fields]
+    )
+
+
+def watched_fields(names: Iterable[str], settled: bool = True) -> list[str]:
+    """Fields of a state whose faults an `interval` marks: after lost worlds have stayed as they were, these alone."""
+    names = list(names)
+    return [FIELD] if settled and FIELD in names else names
 
 
 def reading(

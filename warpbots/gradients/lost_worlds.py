@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 import torch
 
-__all__ = ["FIELD", "Losses", "LostWorldWarning", "counting_losses", "known_losses"]
+__all__ = ["FIELD", "Losses", "LostWorldWarning", "Place", "counting_losses", "known_losses"]
 
 FIELD = "lost"
 """Field of the states of solvers that leave a world where it is when it cannot go on: 1 for such a world."""
@@ -17,8 +17,41 @@ _counts: ContextVar[tuple["_Count", ...]] = ContextVar("counts", default=())
 _known: ContextVar[bool] = ContextVar("known", default=False)
 
 
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """When and where a simulation could not go on.
+
+    Attributes:
+        step: Number of the control interval in its rollout; 0 in a single step.
+        substep: Number of the solver step in it.
+        time: Time since the start of the rollout [s].
+        world: The world; None where it is not known.
+        field: The field of the state that is not finite; None where the solver found no step.
+        index: Index of its first bad entry in that world.
+        position: Where the point that it belongs to was before [m]; None where it belongs to no point of matter.
+    """
+
+    step: int
+    substep: int
+    time: float
+    world: int | None = None
+    field: str | None = None
+    index: tuple[int, ...] | None = None
+    position: tuple[float, ...] | None = None
+
+
 class LostWorldWarning(UserWarning):
-    """A world of a batch could not go on; the others did. The message says when, where and why."""
+    """A world of a batch could not go on; the others did. The message says when, where and why.
+
+    Attributes:
+        worlds: The worlds that were lost.
+        place: When and where the first of them was.
+    """
+
+    def __init__(self, message: str, worlds: tuple[int, ...] = (), place: Place | None = None):
+        """`message` says when, where and why."""
+        super().__init__(message)
+        self.worlds, self.place = worlds, place
 
 
 @dataclasses.dataclass
@@ -57,23 +90,20 @@ class Losses:
     def __init__(self, worlds: int):
         self.interval = torch.full((worlds,), -1)
 
-    def note(self, lost: torch.Tensor, interval: int, why: str) -> None:
+    def note(self, lost: torch.Tensor, fault: tuple[Place, str]) -> None:
         """Note worlds that an interval has lost, and warn.
 
         Args:
             lost: Whether a world was lost in it, shape (worlds,), bool.
-            interval: Its number.
-            why: When, where and why, in one sentence.
+            fault: When and where, and a sentence that says it and why.
         """
-        self.interval[lost.cpu()] = interval
+        place, why = fault
+        self.interval[lost.cpu()] = place.step
         if _known.get():
             return
         for count in _counts.get():
             count.worlds += int(lost.sum())
-        which = ", ".join(map(str, torch.nonzero(lost).reshape(-1).tolist()))
-        warnings.warn(
-            f"lost {'world' if lost.sum() == 1 else 'worlds'} {which} of {len(lost)}, which stay as they were; the "
-            f"others go on: {why}",
-            LostWorldWarning,
-            stacklevel=2,
-        )
+        worlds = tuple(torch.nonzero(lost).reshape(-1).tolist())
+        which = f"world{'s' * (len(worlds) > 1)} {', '.join(map(str, worlds))} of {len(lost)}"
+        message = f"lost {which}, which stay as they were; the others go on: {why}"
+        warnings.warn(LostWorldWarning(message, worlds, place), stacklevel=2)

@@ -60,7 +60,10 @@ class Clusters:
         """
         from scipy.spatial import cKDTree
 
-        chosen, samples = points_of(simulation, self.region, "Clusters"), RestSamples(simulation, self.region, "Clusters")
+        chosen, samples = (
+            points_of(simulation, self.region, "Clusters"),
+            RestSamples(simulation, self.region, "Clusters"),
+        )
         if not 1 <= self.count <= len(chosen):
             raise ValueError(f"Clusters: count must be between 1 and {len(chosen)} points of matter, got {self.count}")
         centers = _k_means(samples.position, samples.volume, self.count, np.random.default_rng(self.seed))

@@ -1,10 +1,12 @@
 """Why a step went wrong: the control interval is run again, substep by substep, to say when, where and why."""
 
+import functools
 from collections.abc import Callable
 
+import numpy as np
 import torch
 
-from warpbots.gradients import LOST, Found, Losses, Replay, Tensors, flaw
+from warpbots.gradients import LOST, Found, Losses, Place, Replay, Tensors, flaw
 from warpbots.scene import Scene
 from warpbots.simulation.input_validation import Inputs
 from warpbots.simulation.stability_bound import TimeStep
@@ -14,7 +16,16 @@ __all__ = ["Diagnosis", "SimulationError"]
 
 
 class SimulationError(RuntimeError):
-    """A simulation left the realm of physics. The message says when, where and why."""
+    """A simulation left the realm of physics. The message says when, where and why.
+
+    Attributes:
+        place: When and where, as a `Place`; None where the error is not about a step of a simulation.
+    """
+
+    def __init__(self, message: str, place: Place | None = None):
+        """`message` says when, where and why."""
+        super().__init__(message)
+        self.place = place
 
 
 class Diagnosis:
@@ -63,39 +74,66 @@ class Diagnosis:
                 f"{given['control'][world, channel].item():g} at control step {step}; controls must be in [-1, 1]: "
                 f"bound yours with tanh, or use a controller of warpbots.controllers"
             )
-        bad = {name for name, mark in zip(after, state, strict=False) if mark}
-        if not bad:
+        if not any(state):
             return
         now = _newly_lost(given, after)
-        if bad == {LOST} and not after[LOST].all():
+        if LOST in after and not after[LOST].all():
             if now.any():
-                losses.note(now, step, self._why(given, step))
+                losses.note(now, self._fault(given, step))
             return
-        raise SimulationError(self._why(given, step))
+        place, why = self._fault(given, step)
+        raise SimulationError(why, place)
 
-    def _why(self, given: Tensors, step: int) -> str:
-        substep, reason = self._reason({n: t.detach() for n, t in given.items()})
-        time = step * self._time_step.dt + substep * self._time_step.length
-        return f"control step {step}, substep {substep} (t = {time:.6g} s): {reason}"
+    def _fault(self, given: Tensors, step: int) -> tuple[Place, str]:
+        """When and where a state goes wrong, and a sentence that says it and why."""
+        place, reason = self._reason({n: t.detach() for n, t in given.items()}, step)
+        return place, f"control step {step}, substep {place.substep} (t = {place.time:.6g} s): {reason}"
 
-    def _reason(self, given: Tensors) -> tuple[int, str]:
-        """The substep at which a state goes wrong, and why."""
+    def _reason(self, given: Tensors, step: int) -> tuple[Place, str]:
+        """When and where a state goes wrong, and why."""
+        at = functools.partial(self._place, step)
         if LOST in given and given[LOST].all():
-            return 0, "all worlds had been lost before"
-        single = self._single(frozenset(given))
+            return at(0, None), "all worlds had been lost before"
+        single, known = self._single(frozenset(given)), given.get(LOST)
         for substep in range(self._time_step.substeps):
-            after, marks = single.run(given)
-            bad = {name for name, mark in zip(after, map(flaw, marks.tolist()[1:]), strict=True) if mark}
-            if bad - {LOST} or (bad and _newly_lost(given, after).any()):
-                before = {n: given[n].cpu().numpy() for n in after}
-                bad = {n: t.cpu().numpy() for n, t in after.items()}
+            after, _ = single.run(given)
+            if known is not None:  # what happens to worlds that were lost before is of no interest
+                after = {n: torch.where(_rows(known > 0.0, t), given[n], t) for n, t in after.items()}
+            finite = {n: torch.isfinite(t).reshape(len(t), -1).all(dim=1) for n, t in after.items()}
+            wrong = ~torch.stack(list(finite.values())).all(dim=0) | _newly_lost(given, after)
+            if wrong.any():
+                before, bad = ({n: fields[n].cpu().numpy() for n in after} for fields in (given, after))
                 model = self._inputs.model_with({n: t for n, t in given.items() if n not in (*after, "control")})
-                return substep, self._solver.diagnose(model, before, bad, self._time_step.length)
+                reason = self._solver.diagnose(model, before, bad, self._time_step.length)
+                return at(substep, _first(int(torch.nonzero(wrong)[0, 0]), before, bad)), reason
             given = given | after
-        return self._time_step.substeps - 1, (
+        return at(self._time_step.substeps - 1, None), (
             "the state is not finite, but it is when the interval is computed again: it is at the edge of what its "
             "steps can follow; use smaller ones"
         )
+
+    def _place(self, step: int, substep: int, where: "_Where | None") -> Place:
+        time = step * self._time_step.dt + substep * self._time_step.length
+        return Place(step, substep, time, *(where or (None, None, None, None)))
+
+
+_Where = tuple[int, str | None, tuple[int, ...] | None, tuple[float, ...] | None]
+
+
+def _first(world: int, before: dict[str, np.ndarray], after: dict[str, np.ndarray]) -> _Where:
+    """The world, the first field of it that is not finite, the first index in that field, and where its point was."""
+    for name, values in after.items():
+        bad = np.argwhere(~np.isfinite(values[world]))
+        if len(bad):
+            index, points = tuple(int(i) for i in bad[0]), before.get("position")
+            of_points = points is not None and values.shape[:2] == points.shape[:2]
+            return world, name, index, tuple(map(float, points[world, index[0]])) if of_points else None
+    return world, None, None, None
+
+
+def _rows(worlds: torch.Tensor, field: torch.Tensor) -> torch.Tensor:
+    """A mask of worlds in the shape that broadcasts over a field."""
+    return worlds.view(-1, *(1,) * (field.dim() - 1))
 
 
 def _newly_lost(before: Tensors, after: Tensors) -> torch.Tensor:

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import functools
+import itertools
 import math
 import sys
 import time
@@ -148,7 +149,7 @@ class Simulation(Generic[TensorState_co]):
         if self.model.matter is not None:
             self._refuse_far(self.model.matter.position, above=3)
         self._inputs = Inputs(self.model)
-        single = functools.partial(self._make_interval, wanted=frozenset(), substeps=1)
+        single = functools.partial(self._make_interval, wanted=frozenset(), substeps=1, settled=False)
         self._diagnosis = Diagnosis(scene, self.solver, self._time_step, self._inputs, single)
         self._center_of_mass = CenterOfMass(scene, self.model, self.region, self.sense)
         self._bridge = self._bridge_of(tuple(rest), self._make_interval)
@@ -563,12 +564,11 @@ class Simulation(Generic[TensorState_co]):
         controller = self._inputs.controller(controller, steps, self.dt)
         parameters = self._inputs.parameters(parameters)
         self._time_step.judge(self._inputs, parameters)
-        length = self.checkpoints.segment(steps, self.substeps)
+        lengths = self.checkpoints.segments(steps, self.substeps)
         controls, observations, losses = [], [], Losses(self.worlds)
-        watching = Watch(self.model.device, min(length, _UNREAD) if parallel(self.model.device) else 1)
+        watching = Watch(self.model.device, min(lengths[-1], _UNREAD) if parallel(self.model.device) else 1)
         with self._rolling_out(), watching as watch:
-            for first in range(0, steps, length):
-                count = min(length, steps - first)
+            for first, count in zip(itertools.accumulate(lengths, initial=0), lengths, strict=False):
                 segment = Segment(self._bridge, keep=self.checkpoints.keeps_all or first + count == steps)
                 with segment.saving_places():
                     for i in range(count):
@@ -616,10 +616,10 @@ class Simulation(Generic[TensorState_co]):
         """In a notebook a simulation is a table and a picture: see `warpbots.view`."""
         return type(self).mimebundle(self, simulation_table(self, self._cost))
 
-    def _make_interval(self, names: frozenset, wanted: frozenset, substeps: int = 0) -> Replay:
+    def _make_interval(self, names: frozenset, wanted: frozenset, substeps: int = 0, settled: bool = True) -> Replay:
         replaced = names & frozenset(self.parameters())
         step, count = self._time_step.length, substeps or self.substeps
-        return interval(self.solver, self.model, step, count, replaced, wanted)
+        return interval(self.solver, self.model, step, count, replaced, wanted, settled)
 
     def _refuse_rounding(self) -> None:
         """Raise if a number of the scene, rounded to the precision of the arrays, leaves its range."""

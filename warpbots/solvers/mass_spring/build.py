@@ -48,7 +48,14 @@ from warpbots.solvers.mass_spring.self_contact import radii, stiffnesses, warn_c
 from warpbots.solvers.mass_spring.springs import rows_of
 from warpbots.solvers.mass_spring.workspace import Sizes, Workspace
 from warpbots.solvers.matter import refuse_lost
-from warpbots.solvers.scene_support import refuse_actuators, refuse_copies, refuse_flow, refuse_fluid, refuse_rigid, refuse_sheets
+from warpbots.solvers.scene_support import (
+    refuse_actuators,
+    refuse_copies,
+    refuse_flow,
+    refuse_fluid,
+    refuse_rigid,
+    refuse_sheets,
+)
 
 __all__ = ["build"]
 

@@ -55,6 +55,8 @@ class MassSpringState(ArrayFields[Array]):
         plastic: Plastic strains of the springs [1], shape (worlds, n_springs), or (worlds, 0) if none can yield or
             break.
         broken: 1 for broken springs, 0 for the others [1], shape (worlds, n_springs), or (worlds, 0) likewise.
+        lost: 1 where a world could not go on; in a simulation it stays as it was before that control interval [1],
+            shape (worlds,).
     """
 
     position: Array
@@ -62,6 +64,7 @@ class MassSpringState(ArrayFields[Array]):
     time: Array
     plastic: Array
     broken: Array
+    lost: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "MassSpringState[Other]":
         """A copy with `make` of each field."""

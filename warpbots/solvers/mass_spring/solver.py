@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.contact import least_thickness, signed_distance
-from warpbots.numerics import real, record, vector
+from warpbots.numerics import copy, real, record, vector
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform
 from warpbots.solvers.cell_sizes import cell_size_for, given
@@ -127,7 +127,7 @@ class MassSpring:
         springs = (model.worlds, len(model.lattice.ends) if model.inelastic else 0)
         return MassSpringState(
             motion(model.lattice.position), motion(model.lattice.velocity), zeros(model.worlds, wp.float64),
-            zeros(springs), zeros(springs),
+            zeros(springs), zeros(springs), zeros(model.worlds),
         )  # fmt: skip
 
     def max_time_step(self, model: MassSpringModel, enough: float = math.inf) -> float:
@@ -217,5 +217,6 @@ class MassSpring:
             step.adjoint()
 
         step.run()
+        copy(state_out.lost, state.lost)
         parameters = model.parameter_arrays()
         record(adjoint, [*state.fields(), control, *parameters], state_out.fields())

@@ -32,7 +32,14 @@ from warpbots.solvers.mpm.model import Group, MPMModel
 from warpbots.solvers.mpm.particles import Particles, fill
 from warpbots.solvers.mpm.stable_time_step import largest_step
 from warpbots.solvers.mpm.workspace import Workspace
-from warpbots.solvers.scene_support import refuse_actuators, refuse_copies, refuse_fluid, refuse_materials, refuse_rigid, refuse_sheets
+from warpbots.solvers.scene_support import (
+    refuse_actuators,
+    refuse_copies,
+    refuse_fluid,
+    refuse_materials,
+    refuse_rigid,
+    refuse_sheets,
+)
 
 __all__ = ["build"]
 

@@ -102,6 +102,8 @@ class MPMState(ArrayFields[Array]):
             as the logarithm of a volume [1], shape (worlds, n_particles), or (worlds, 0) if all matter is elastic.
         branch_deformation: Elastic deformations of the springs of Maxwell branches [1], shape (worlds, n_particles,
             n_branches), matrix, with as many branches as any material has, or (worlds, 0, 0) without any.
+        lost: 1 where a world could not go on; in a simulation it stays as it was before that control interval [1],
+            shape (worlds,).
     """
 
     position: Array
@@ -110,6 +112,7 @@ class MPMState(ArrayFields[Array]):
     deformation: Array
     plastic: Array
     branch_deformation: Array
+    lost: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "MPMState[Other]":
         """A copy with `make` of each field."""

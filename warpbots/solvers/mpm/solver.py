@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import matrix, real, record, vector
+from warpbots.numerics import copy, matrix, real, record, vector
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform, shown
 from warpbots.solvers.cell_sizes import cell_size_for, given
@@ -104,6 +104,7 @@ class MPM:
             deformation=copies(zero + np.eye(dim), matrix(dim)),
             plastic=copies(np.zeros(len(model.matter) if model.flows else 0), real),
             branch_deformation=copies(_springs_at_rest(model), matrix(dim)),
+            lost=copies(np.zeros(()), real),
         )
 
     def max_time_step(self, model: MPMModel, enough: float = math.inf) -> float:
@@ -189,6 +190,7 @@ class MPM:
             RuntimeError: A gradient is wanted but the states have no room for it.
         """
         step(model, state, control, state_out, dt)
+        copy(state_out.lost, state.lost)
         reads = [*state.fields(), control, *model.parameter_arrays()]
         record(lambda: self._step_adjoint(model, state, control, state_out, dt), reads, state_out.fields())
 

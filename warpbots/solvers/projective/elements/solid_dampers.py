@@ -63,7 +63,9 @@ def begin_kernel(nodes: int, points: int, law: Law, incompressibility: int) -> w
     _, _, piola = elasticity(law, incompressibility, 3)
     back, _ = carrying(law)
 
-    @wp.kernel(module=wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_{law.module}_{incompressibility}_damping"))
+    @wp.kernel(
+        module=wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_{law.module}_{incompressibility}_damping")
+    )
     def begin(
         # model
         dampers: DamperArrays,
@@ -100,7 +102,9 @@ def damping_kernel(nodes: int, points: int, law: Law, incompressibility: int) ->
     _, _, piola = elasticity(law, incompressibility, 3)
     _, on = carrying(law)
 
-    @wp.kernel(module=wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_{law.module}_{incompressibility}_damping"))
+    @wp.kernel(
+        module=wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_{law.module}_{incompressibility}_damping")
+    )
     def damping(
         # model
         dampers: DamperArrays,
@@ -141,7 +145,9 @@ def stiffness_kernel(nodes: int, points: int, law: Law, incompressibility: int) 
     deformed, add_columns = deformation(nodes, points), columns_adder(nodes)
     _, point_of, differential_of = differential(law, incompressibility, 3)
     _, on = carrying(law)
-    module = wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_{law.module}_{incompressibility}_damping_stiffness")
+    module = wp.get_module(
+        f"warpbots.projective.solids_{nodes}_{points}_{law.module}_{incompressibility}_damping_stiffness"
+    )
     wp.set_module_options({"max_unroll": 3}, module)
 
     @wp.kernel(module=module, enable_backward=False)

@@ -195,7 +195,9 @@ def measure_kernel(nodes: int, points: int, law: Law, incompressibility: int) ->
     deformed = deformation(nodes, points)
     energy, _, piola = elasticity(law, incompressibility, 3)
 
-    @wp.kernel(module=wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_{law.module}_{incompressibility}_measure"))
+    @wp.kernel(
+        module=wp.get_module(f"warpbots.projective.solids_{nodes}_{points}_{law.module}_{incompressibility}_measure")
+    )
     def measure(
         # model
         solids: SolidArrays,

@@ -219,7 +219,9 @@ def stiffness_kernel(law: Law, incompressibility: int) -> wp.Kernel:
     """
     _, point_of, differential_of = differential(law, incompressibility, 3)
 
-    @wp.kernel(module=wp.get_module(f"warpbots.projective.{law.module}_{incompressibility}_stiffness"), enable_backward=False)
+    @wp.kernel(
+        module=wp.get_module(f"warpbots.projective.{law.module}_{incompressibility}_stiffness"), enable_backward=False
+    )
     def stiffness(
         # model
         tets: TetArrays,

@@ -1,0 +1,182 @@
+"""Worlds that cannot go on stay where they were: the end of every control interval of a batch, and its adjoint."""
+
+import functools
+from collections.abc import Sequence
+
+import torch
+import warp as wp
+
+from warpbots.gradients.finite_checks import within_of
+from warpbots.numerics import Launch, launch_all
+
+__all__ = ["SettledWorlds"]
+
+
+class SettledWorlds:
+    """Puts worlds that are lost back to the state at the start of an interval, and their gradients with them.
+
+    A world is lost in an interval at the end of which any number of its state is not finite. Since worlds never
+    interact, nothing of that has reached another one. Its interval is the identity, so that the gradient of the end is
+    that of the start, and the gradient with respect to its control and parameters is zero.
+
+    Attributes:
+        marked: The field of the state at the end that says which worlds are lost, shape (worlds,).
+    """
+
+    def __init__(self, start: dict[str, wp.array], end: dict[str, wp.array], marked: str, others: Sequence[wp.array]):
+        """Prepare the launches; nothing runs yet.
+
+        Args:
+            start: Fields of the state at the start of the interval, by name.
+            end: Fields of the state at its end.
+            marked: Name of the field that says which worlds are lost.
+            others: Control and parameters, each of shape (worlds, ...).
+        """
+        worlds, self._device = end[marked].shape[0], end[marked].device
+        self.marked = end[marked]
+        self._kept = wp.zeros(worlds, dtype=int, device=self._device)
+        moving = [name for name in end if name != marked]
+        before, after = ([fields[name] for name in moving] for fields in (start, end))
+        self._begin = [(_begin_kernel(self.marked.dtype), worlds, [start[marked]], [self._kept])]
+        self._find = self._launches(_find_kernel, [(a, a) for a in after], [self._kept])
+        self._mark = [(_mark_kernel(self.marked.dtype), worlds, [self._kept], [self.marked])]
+        self._restore = self._launches(_copy_kernel, zip(before, after, strict=True))
+        if any(array.grad is not None for array in after):
+            # the end of a lost world is not needed any more: it keeps the gradients that its start is to have
+            self._hold = self._launches(_copy_kernel, [(a.grad, a) for a in after])
+            self._pass = self._launches(_copy_kernel, [(a, b.grad) for a, b in zip(after, before, strict=True)])
+            self._clear = self._launches(_clear_kernel, [(a.grad, a.grad) for a in others if a.grad is not None])
+
+    def settle(self) -> None:
+        """Mark the worlds that were lost in the interval, and put those lost in it or before it back to its start."""
+        launch_all([*self._begin, *self._find, *self._mark, *self._restore], self._device)
+
+    def hold_gradients(self) -> None:
+        """Keep the gradients of the ends of lost worlds, before the adjoints of the steps."""
+        launch_all(self._hold, self._device)
+
+    def pass_gradients(self) -> None:
+        """Hand them to the starts, after the adjoints of the steps, and clear the others of lost worlds."""
+        launch_all([*self._pass, *self._clear], self._device)
+
+    def _launches(self, kernel_of, pairs, outputs: Sequence[wp.array] = ()) -> list[Launch]:
+        """Launches over (arrays, worlds), one for each precision."""
+        tables: dict[type, list] = {}
+        for source, target in pairs:
+            if source.size:
+                flat = [wp.to_torch(a, requires_grad=False).view(-1) for a in (source, target)]
+                row = _row(wp.dtype_from_torch(flat[0].dtype))()
+                row.source, row.target = map(wp.from_torch, flat)
+                row.size = flat[0].numel() // len(self._kept)
+                row.most = torch.finfo(flat[0].dtype).max
+                tables.setdefault(row.source.dtype, []).append(row)
+        return [
+            (
+                kernel_of(scalar),
+                (len(table), len(self._kept)),
+                [wp.array(table, dtype=_row(scalar), device=self._device), *([] if outputs else [self._kept])],
+                [*outputs],
+            )
+            for scalar, table in tables.items()
+        ]
+
+
+def _module(scalar: type) -> wp.Module:
+    return wp.get_module(f"warpbots.gradients.settled_worlds.{scalar.__name__}")
+
+
+@functools.cache
+def _row(scalar: type) -> type:
+    @wp.struct
+    class SettledRow:
+        """Two arrays of all worlds.
+
+        source: What is read, shape (worlds * size,).
+        target: What is written, shape (worlds * size,).
+        size: Numbers of each world.
+        most: The largest finite number.
+        """
+
+        source: wp.array[scalar]
+        target: wp.array[scalar]
+        size: int
+        most: scalar
+
+    return SettledRow
+
+
+@functools.cache
+def _begin_kernel(scalar: type) -> wp.Kernel:
+    """Kernel over worlds: which of them had been lost before."""
+
+    @wp.kernel(module=_module(scalar), enable_backward=False)
+    def begin(lost: wp.array[scalar], kept_out: wp.array[int]):
+        """1 for lost worlds."""
+        w = wp.tid()
+        kept_out[w] = wp.where(lost[w] == scalar(0.0), 0, 1)
+
+    return begin
+
+
+@functools.cache
+def _find_kernel(scalar: type) -> wp.Kernel:
+    """Kernel over (arrays, worlds): worlds with a number that is not finite."""
+    SettledRow, within = _row(scalar), within_of(scalar)
+
+    @wp.kernel(module=_module(scalar), enable_backward=False)
+    def find(table: wp.array[SettledRow], kept_out: wp.array[int]):
+        """1 for worlds of which a number is infinite or NaN."""
+        r, w = wp.tid()
+        row = table[r]
+        if not within(row.source, row.most, w * row.size, (w + 1) * row.size, 1):
+            kept_out[w] = 1
+
+    return find
+
+
+@functools.cache
+def _mark_kernel(scalar: type) -> wp.Kernel:
+    """Kernel over worlds: the field of a state that says which are lost."""
+
+    @wp.kernel(module=_module(scalar), enable_backward=False)
+    def mark(kept: wp.array[int], lost_out: wp.array[scalar]):
+        """1 for lost worlds; a solver may have lost others."""
+        w = wp.tid()
+        if kept[w] == 1:
+            lost_out[w] = scalar(1.0)
+
+    return mark
+
+
+@functools.cache
+def _copy_kernel(scalar: type) -> wp.Kernel:
+    """Kernel over (arrays, worlds): rows of worlds that are kept."""
+    SettledRow = _row(scalar)
+
+    @wp.kernel(module=_module(scalar), enable_backward=False)
+    def copy_rows(table: wp.array[SettledRow], kept: wp.array[int]):
+        """target = source in worlds that are kept."""
+        r, w = wp.tid()
+        if kept[w] == 1:
+            row = table[r]
+            for i in range(w * row.size, (w + 1) * row.size):
+                row.target[i] = row.source[i]
+
+    return copy_rows
+
+
+@functools.cache
+def _clear_kernel(scalar: type) -> wp.Kernel:
+    """Kernel over (arrays, worlds): zero to rows of worlds that are kept."""
+    SettledRow = _row(scalar)
+
+    @wp.kernel(module=_module(scalar), enable_backward=False)
+    def clear_rows(table: wp.array[SettledRow], kept: wp.array[int]):
+        """target = 0 in worlds that are kept."""
+        r, w = wp.tid()
+        if kept[w] == 1:
+            row = table[r]
+            for i in range(w * row.size, (w + 1) * row.size):
+                row.target[i] = scalar(0.0)
+
+    return clear_rows
