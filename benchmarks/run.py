@@ -90,8 +90,6 @@ def _child(name: str, options: argparse.Namespace, extra: list[str]) -> dict:
         environment = os.environ | {"WARPBOTS_PRECISION": options.precision, "OMP_NUM_THREADS": "1"}
         if not FAST:
             environment["WARP_CACHE_PATH"] = cache
-        if options.memory:  # large blocks get pages of their own, so that freed memory is returned
-            environment["MALLOC_MMAP_THRESHOLD_"] = "65536"
         out = subprocess.run(words, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
     return json.loads(out.strip().splitlines()[-1])
 

@@ -84,7 +84,7 @@ def main() -> None:
     if len(sys.argv) > 1:
         print(json.dumps(measure(sys.argv[1], int(sys.argv[2]))))
         return
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "MALLOC_MMAP_THRESHOLD_": "65536"}
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
     columns = ("tape", "every", "sqrt", "all")
     print(f"{'':5} {'paper [GB]':^18} | {'ours [MB]':^40} | states alone")
     print(f"steps     tape     kept | {'tape':>10} {'every(1)':>9} {'sqrt()':>9} {'all()':>9} | [MB]")

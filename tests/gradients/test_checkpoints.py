@@ -15,7 +15,7 @@ INTERVALS, SUBSTEPS = 10, 3
 SCHEDULES = {
     "all": Checkpoints.all(),
     "every 1": Checkpoints.every(1),
-    "every 3": Checkpoints.every(3),  # 10 intervals leave a last segment of one
+    "every 3": Checkpoints.every(3),  # 10 intervals begin with a segment of one
     "every 100": Checkpoints.every(100),
     "sqrt": Checkpoints.sqrt(),
 }
@@ -134,10 +134,10 @@ def test_nothing_is_computed_more_often_than_documented(schedule, expected, monk
 
 def test_memory_grows_as_documented():
     """all(): every substep of n b; every(k): those of one segment, k b; sqrt(): O(sqrt(n b)), so 16 times the steps
-    need 4 times the states. Each with a rest: for what runs without gradients, and for the first interval, whose state
-    wants none.
+    need 4 times the states. Each with a rest: for what runs without gradients, with the start to which lost worlds
+    return, and for the first interval, whose state wants none.
     """
-    n, b, rest = 32, SUBSTEPS, 2 * (SUBSTEPS + 1)
+    n, b, rest = 32, SUBSTEPS, 2 * (SUBSTEPS + 1) + 1
     assert n * b <= states_held(Checkpoints.all(), n) <= n * (b + 1) + rest
     assert 4 * b <= states_held(Checkpoints.every(4), n) <= 4 * (b + 1) + rest
     few, many = states_held(Checkpoints.sqrt(), 10), states_held(Checkpoints.sqrt(), 160)

@@ -14,9 +14,9 @@ class Checkpoints:
 
     The forward pass keeps only the first state of each segment. When the gradient of a segment is due, its substeps are
     recomputed under the recorded controls: the controller is called once, and may have memory and noise. The last
-    segment is never recomputed; where n is no multiple of their length, the first one is shorter. With b substeps per interval and segments of k intervals the backward pass holds about
-    n/k + k (b + 1) states, and two more for the gradients of each interval. Every schedule gives the same gradient to
-    the last bit on a CPU.
+    segment is never recomputed; where n is no multiple of their length, the first one is shorter. With b substeps per
+    interval and segments of k intervals the backward pass holds about n/k + k (b + 1) states, and two more for the
+    gradients of each interval. Every schedule gives the same gradient to the last bit on a CPU.
 
     =============  ============================  ==========================
     schedule       states held                   intervals computed

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
 import torch
 import warp as wp
 
@@ -63,7 +64,7 @@ class Replay:
         values = [inputs[name] for name in self._inputs]
         with at_turn(self._device) as stream:
             self._forward(lambda: torch._foreach_copy_(self._in, values), stream)
-            outputs = [tensor.clone() for tensor in self._out]
+            outputs = [_copy(tensor) for tensor in self._out]
             return dict(zip(self._outputs, outputs, strict=True)), self._marks.taken()
 
     def backward(self, gradients: Tensors) -> tuple[Tensors, torch.Tensor]:
@@ -76,7 +77,7 @@ class Replay:
         values = [gradients[name] for name in self._outputs]
         with at_turn(self._device) as stream:
             self._backward(lambda: torch._foreach_copy_(self._seeds, values), stream)
-            results = [tensor.clone() for tensor in self._results]
+            results = [_copy(tensor) for tensor in self._results]
             return dict(zip(self._wanted, results, strict=True)), self._gradient_marks.taken()
 
     def _record(self) -> None:
@@ -99,3 +100,14 @@ class Replay:
 
 def _tensors(arrays: Iterable[wp.array]) -> list[torch.Tensor]:
     return [wp.to_torch(array, requires_grad=False) for array in arrays]
+
+
+def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy, on a CPU in memory of NumPy's allocator.
+
+    Of a long rollout some states are kept and many are dropped. torch asks the C library for aligned memory, which
+    glibc does not find in what was dropped, so that a process would grow by half a state in every interval.
+    """
+    if tensor.device.type != "cpu":
+        return tensor.clone()
+    return torch.from_numpy(np.empty(tensor.shape, str(tensor.dtype).removeprefix("torch."))).copy_(tensor)
