@@ -21,7 +21,7 @@ SWING = """<mujoco><option gravity="0 0 0"/><worldbody><body name="leg">
 """A leg that starts half a radian outside of the range of its knee."""
 
 
-def slide(side, start, velocity, damping, steps, h=1e-4, integrator="bdf2"):
+def slide(side, start, velocity, damping, steps, h=1e-4, integrator="sdirk2"):
     """Coordinates and velocities of a weightless slider at every step, whose limit is at 0 on a side, +1 or -1."""
     rail = wb.Joint(
         "rail", "prismatic", None, "cart", start=side * start, start_velocity=side * velocity, limit_damping=damping,

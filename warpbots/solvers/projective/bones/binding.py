@@ -120,7 +120,6 @@ class BoneWorkspace:
         motor: Channels of the motors, shape (motors,).
         control: Their signals, shape (worlds, motors), with a gradient.
         gravity: Gravitational acceleration in double precision [m/s^2], shape (worlds,), with a gradient.
-        previous: Joint coordinates and velocities before the last step, which a scheme of one step does not read.
         work: Arrays of a global step, and the same with rows and columns exchanged for its adjoint.
         tangent: Transpose of the Jacobian of the joints, shape (worlds * freedom * freedom,).
         pushed: Forces of soft bodies on bound nodes [N], shape (worlds * bound,).
@@ -139,7 +138,6 @@ class BoneWorkspace:
         self.motor = wp.array(np.array(motor, dtype=np.int32), dtype=int, device=device)
         self.control = zeros((worlds, len(motor)), gradient=True)
         self.gravity = zeros(worlds, vec3, gradient=True)
-        self.previous = zeros(worlds * tree.coordinates, gradient=True), zeros(worlds * n, gradient=True)
         work = HandleWork()
         for name in ("rows", "columns", "carried"):
             setattr(work, name, zeros(worlds * handles * n, vec3))
