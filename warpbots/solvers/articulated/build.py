@@ -10,7 +10,8 @@ from warpbots.contact.solid import Solids, grid_of, solids_of
 from warpbots.numerics import parallel
 from warpbots.scene import Contact, Scene, SceneError, Servo, Shape, Torque, neighbours, parts_of
 from warpbots.solvers.articulated.contact_list import CHUNK, ContactList
-from warpbots.solvers.articulated.inertia import body_inertia
+from warpbots.solvers.articulated.inertia import Moments, body_inertia
+from warpbots.solvers.articulated.joint_limits import limit_laws
 from warpbots.solvers.articulated.model import NEVER, PARAMETERS, ArticulatedModel
 from warpbots.solvers.articulated.point_cloud import contact_cloud
 from warpbots.solvers.articulated.robot import Robot, robot_of
@@ -30,9 +31,15 @@ _DTYPES = {
 
 
 def build(
-    scene: Scene, worlds: int, device: wp.Device, samples: int, rounding: float, room: float = 0.0
+    scene: Scene,
+    worlds: int,
+    device: wp.Device,
+    samples: int,
+    rounding: float,
+    room: float = 0.0,
+    matter: tuple[Moments, ...] = (),
 ) -> ArticulatedModel:
-    """Arrays of a scene; `samples`, `rounding` and `room` are those of `Articulated`.
+    """Arrays of a scene; `samples`, `rounding` and `room` are those of `Articulated`, `matter` that of `limit_laws`.
 
     Raises:
         SceneError: The scene cannot be simulated as rigid bodies.
@@ -43,7 +50,7 @@ def build(
     robot = dataclasses.replace(robot, contact_points=tuple(_points_of(groups, k) for k in range(len(robot.bodies))))
     refuse_copies("Articulated", worlds, 1e3 * len(robot.bodies) + 100.0 * robot.freedom**2 + 100.0 * len(points))
     shapes, pairs = _pairs(scene, robot, groups)
-    values = _frames(scene, robot) | _masses(scene) | _joints(robot) | _motors(scene)
+    values = _frames(scene, robot) | _masses(scene) | _joints(scene, robot, matter) | _motors(scene)
     values["gravity"] = np.array(scene.gravity)
     values |= {"contact_point": points, "contact_area": areas, "contact_scale": np.array(1.0)}
     for name in ("stiffness", "damping", "friction", "viscosity"):
@@ -113,7 +120,7 @@ def _masses(scene: Scene) -> dict[str, np.ndarray]:
     }
 
 
-def _joints(robot: Robot) -> dict[str, np.ndarray]:
+def _joints(scene: Scene, robot: Robot, matter: tuple[Moments, ...]) -> dict[str, np.ndarray]:
     values = {
         "joint_stiffness": np.zeros(robot.freedom), "joint_neutral": np.zeros(robot.freedom),
         "joint_damping": np.zeros(robot.freedom), "armature": np.zeros(robot.freedom),
@@ -128,8 +135,7 @@ def _joints(robot: Robot) -> dict[str, np.ndarray]:
         if joint.lower is not None:
             values["joint_lower"][at] = np.maximum(joint.lower, -NEVER)
             values["joint_upper"][at] = np.minimum(joint.upper, NEVER)
-            values["limit_stiffness"][at] = joint.limit_stiffness
-            values["limit_damping"][at] = joint.limit_damping
+            values["limit_stiffness"][at], values["limit_damping"][at] = limit_laws(scene, joint, matter)
     return values
 
 

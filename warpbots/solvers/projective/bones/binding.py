@@ -11,6 +11,7 @@ from warpbots.numerics import launch_all, real, real_numpy
 from warpbots.scene import Joint, RigidBody, Scene, SceneError, Servo, Torque
 from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.articulated.build import build as build_articulated
+from warpbots.solvers.articulated.inertia import Moments
 from warpbots.solvers.articulated.measurements import readings
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.articulated.spatial import scalar, vec3
@@ -73,7 +74,15 @@ def skeleton_of(scene: Scene, mesh: object, worlds: int, device: wp.Device) -> A
     motors = tuple(scene.actuators[i] for i in motors_of(scene))
     joints = tuple(_thrown(j, scene, mesh) for j in _all_joints(scene))
     skeleton = Scene(bodies, motors, gravity=scene.gravity, joints=joints)
-    return build_articulated(skeleton, worlds, device, _SAMPLES, _ROUNDING)
+    return build_articulated(skeleton, worlds, device, _SAMPLES, _ROUNDING, matter=(_soft_matter(mesh),))
+
+
+def _soft_matter(mesh: object) -> Moments:
+    """Mass of all soft bodies, its centre and its moments: what a limit of a joint may have to stop."""
+    m, x = mesh.density * mesh.volume, mesh.position
+    center = m @ x / m.sum()
+    second = np.einsum("n,ni,nj->ij", m, x - center, x - center)
+    return float(m.sum()), center, np.trace(second) * np.eye(3) - second
 
 
 def handles_of(
