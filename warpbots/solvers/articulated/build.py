@@ -20,6 +20,7 @@ from warpbots.solvers.articulated.spatial import mat33, quat, scalar, vec3
 from warpbots.solvers.articulated.thin_walls import refuse_thin_walls
 from warpbots.solvers.articulated.workspace import Sizes, Workspace
 from warpbots.solvers.device_arrays import device_array, shared, tiled
+from warpbots.solvers.scene_parts import remedy
 from warpbots.solvers.scene_support import refuse_copies
 
 __all__ = ["build"]
@@ -74,18 +75,19 @@ def build(
 
 
 def _refuse_others(scene: Scene) -> None:
-    faults = [f"SoftBody {b.name!r}: rigid bodies alone are articulated; use MPM or MassSpring" for b in scene.soft]
+    faults = [f"SoftBody {b.name!r}: rigid bodies alone are articulated" for b in scene.soft]
     faults += [
         f"{type(a).__name__} {a.name!r}: joints are driven by Torque and Servo"
         for a in scene.actuators
         if not isinstance(a, Torque | Servo)
     ]
     if scene.fluid is not None:
-        faults.append("Scene.fluid: it acts on soft bodies; leave it out or use ProjectiveDynamics")
+        faults.append("Scene.fluid: it acts on soft bodies")
     for part in (*scene.constraints, *scene.loads, *scene.attachments):
         faults.append(f"{type(part).__name__} {part.name!r}: it belongs to soft bodies; use joints and motors")
     if faults:
-        raise SceneError("Articulated cannot simulate this scene:\n" + "\n".join(faults))
+        advice = remedy(scene, "Articulated")
+        raise SceneError("Articulated cannot simulate this scene:\n" + "\n".join([*faults, advice]))
 
 
 def _frames(scene: Scene, robot: Robot) -> dict[str, np.ndarray]:

@@ -48,6 +48,7 @@ from warpbots.solvers.mass_spring.self_contact import radii, stiffnesses, warn_c
 from warpbots.solvers.mass_spring.springs import rows_of
 from warpbots.solvers.mass_spring.workspace import Sizes, Workspace
 from warpbots.solvers.matter import refuse_lost
+from warpbots.solvers.scene_parts import remedy
 from warpbots.solvers.scene_support import refuse_copies, refuse_flow, refuse_fluid, refuse_rigid, refuse_sheets
 
 __all__ = ["build"]
@@ -173,8 +174,8 @@ def _refuse_actuators(scene: Scene) -> None:
     for actuator in (a for a in scene.actuators if not isinstance(a, Motor | Cable)):
         if isinstance(actuator, Cavity):
             raise SceneError(
-                f"Cavity {actuator.name!r}: MassSpring has no surface around a void for air to press on; use "
-                f"ProjectiveDynamics, or Pressure for matter that swells"
+                f"Cavity {actuator.name!r}: MassSpring has no surface around a void for air to press on; "
+                f"{remedy(scene, 'MassSpring', 'take Pressure, for matter that swells,')}"
             )
         try:
             rest_strain(actuator, scene.dim)
@@ -191,7 +192,7 @@ def _refuse_incompressibility(scene: Scene) -> None:
         if exponent:
             raise SceneError(
                 f"SoftBody {body.name!r}: springs have no volume, so incompressibility={exponent} has no meaning for "
-                f"MassSpring; set it to 0, or use MPM"
+                f"MassSpring; {remedy(scene, 'MassSpring', 'set it to 0')}"
             )
 
 

@@ -20,6 +20,7 @@ from warpbots.solvers.projective.bones.handles import HandleArrays, HandleWork
 from warpbots.solvers.projective.bones.torn_bodies import refuse_torn
 from warpbots.solvers.projective.contact.bone_surface import BoneSurfaces, distance_to_body
 from warpbots.solvers.projective.iterate.sparse_cholesky import Factor
+from warpbots.solvers.scene_parts import is_bone, remedy
 
 __all__ = ["BoneWorkspace", "bones_at", "bound_velocity", "handles_of", "motors_of", "skeleton_of"]
 
@@ -199,7 +200,7 @@ def _refuse_contacts(scene: Scene) -> None:
     for contact in scene.contacts:
         raise SceneError(
             f"Contact {contact.name!r}: ProjectiveDynamics detects all contacts itself, with the friction of soft "
-            f"bodies and obstacles; leave it out"
+            f"bodies and obstacles; {remedy(scene, 'ProjectiveDynamics', 'leave it out')}"
         )
 
 
@@ -212,7 +213,8 @@ def _refuse_starts(scene: Scene) -> None:
             if not np.allclose(joint.start, zero, atol=1e-9):
                 raise SceneError(
                     f"Joint {joint.name!r}: it starts at {joint.start}, but soft bodies are at rest where all joints "
-                    f"are at zero; leave out start, and drive the joint there with a Servo"
+                    f"are at zero; "
+                    f"{remedy(scene, 'ProjectiveDynamics', 'leave out start, drive the joint there with a Servo,')}"
                 )
 
 
@@ -227,9 +229,11 @@ def _refuse_loose(scene: Scene, position: np.ndarray, bone: np.ndarray) -> None:
         if spread[1] <= 1e-6 * spread[0]:
             lower, upper = body.bounds
             thickness = float((upper - lower).min())
+            inside = "move it inside or make it thicker"
+            cells = f"use cells of half its thickness, {thickness / 2.0:.3g} m (ProjectiveDynamics(cell_size=...))"
+            advice = f"{inside}, or {cells}" if is_bone(scene, body) else remedy(scene, "ProjectiveDynamics", inside)
             raise SceneError(
                 f"RigidBody {body.name!r} (from {lower.round(6).tolist()} to {upper.round(6).tolist()} m) is outside "
                 f"of the soft bodies: {len(held)} of their nodes are bound to it, but it needs three that are not in "
-                f"line; move it inside or make it thicker, or use cells of half its thickness, {thickness / 2.0:.3g} m "
-                f"(ProjectiveDynamics(cell_size=...))"
+                f"line; {advice}"
             )
