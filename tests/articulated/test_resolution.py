@@ -143,6 +143,18 @@ def test_who_is_warned():
     assert not said(Scene((RigidBody("arm", Capsule((0, 0, 0), (1, 0, 0), 0.1)),)))
 
 
+@pytest.mark.parametrize("factor", [1.00001, 1.004, 1.3, 40.0])
+@pytest.mark.parametrize("k", [1.0e4, 4.04e4, 3.9999e5, 6.2e6])
+@pytest.mark.parametrize("integrator", ["sdirk2", "bdf1"])
+def test_the_step_that_is_advised_is_shorter_than_the_one_that_is_named_and_is_accepted(integrator, k, factor):
+    scene = on_rail(1.0, k, 1.0, 1e3, 1)
+    longest = 1.0 if integrator == "sdirk2" else -math.log(0.9) / math.pi
+    name, step, *_, advised = said(scene, factor * longest / math.sqrt(k), integrator)
+    assert advised < step
+    assert advised > 0.9 * longest / math.sqrt(k) * 0.999
+    assert said(scene, advised, integrator) is None
+
+
 CHANGED = {"contact_stiffness": 1e10, "mass": 1e-2, "contact_scale": 100.0, "contact_area": 1e-2}
 """Parameters with which contact takes a tenth of the time."""
 

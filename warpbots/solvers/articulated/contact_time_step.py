@@ -55,6 +55,14 @@ def _longest(integrator: str, e: float) -> float:
     return 1.0
 
 
+def _advised(longest: float, h: float) -> float:
+    """The greatest step of two digits that is at most `longest`, and below `h` as a message shows it."""
+    digit = 10.0 ** (math.floor(math.log10(longest)) - 1)
+    count = math.floor(longest / digit)
+    shown = float(f"{h:.3g}")
+    return next(step for n in range(count, 0, -1) if (step := float(f"{n * digit:.2g}")) <= longest and step < shown)
+
+
 @wp.func
 def invert_masses(robot: RobotArrays, work: StepArrays, factors: Factors, w: int):
     """Write the inverse of the mass matrix of a world to `work.jacobian`."""
@@ -207,6 +215,6 @@ def unresolved(model: ArticulatedModel, state: ArticulatedState, integrator: str
     return (
         f"Contact {model.scene.contacts[at[1]].name!r} is not resolved by steps of {h:.3g} s: a point of "
         f"{k:.3g} N/m that carries {m:.3g} kg is in contact for {math.pi / frequency[at]:.2g} s, and the energy "
-        f"after impacts is wrong by more than a tenth; use steps of at most {longest[at]:.2g} s, softer contact"
+        f"after impacts is wrong by more than a tenth; use steps of at most {_advised(longest[at], h):.2g} s, softer contact"
         f"{advice}"
     )
