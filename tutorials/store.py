@@ -30,7 +30,7 @@ def store(path: Path) -> None:
 def _about_this_machine(output: nbformat.NotebookNode) -> bool:
     """Whether an output only says that there is no GPU here, or how long kernels were compiled."""
     text = output.get("text", "") or output.get("data", {}).get("text/plain", "")
-    return text.startswith(("Warp CUDA warning: Could not find", "warpbots: preparing")) and text.count("\n") <= 1
+    return text.startswith(("Warp CUDA warning: Could not find", "warpbots: first run")) and text.count("\n") <= 1
 
 
 if __name__ == "__main__":

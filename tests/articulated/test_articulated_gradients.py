@@ -128,7 +128,7 @@ def assert_gradients(loss: Loss, rng: np.random.Generator, tolerance: float = 1e
         assert min(errors) < tolerance * abs(slope) + rounding, (name, slope, errors)
 
 
-@pytest.mark.parametrize("integrator", ["bdf2", "bdf1", "sdirk2"])
+@pytest.mark.parametrize("integrator", ["sdirk2", "bdf1"])
 def test_gradients_of_random_trees(integrator, rng):
     sim = Simulation(random_tree(rng, 6), Articulated(integrator), dt=0.01, worlds=2)
     assert_gradients(Loss(sim, rng, 4), rng)

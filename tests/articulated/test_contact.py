@@ -311,9 +311,7 @@ def test_slow_bounces_lose_less_than_the_coefficient_of_restitution_says(e):
     assert np.allclose(v[:, -1], [rebound(x, s, e) for x in speeds], rtol=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("integrator", "order", "error"), [("bdf2", 2.0, 6e-3), ("sdirk2", 2.0, 1e-3), ("bdf1", 1.0, 0.07)]
-)
+@pytest.mark.parametrize(("integrator", "order", "error"), [("sdirk2", 2.0, 1e-3), ("bdf1", 1.0, 0.07)])
 def test_the_error_of_a_bounce_falls_with_the_order_of_the_integrator(integrator, order, error):
     """The mean over where in its step contact begins, for steps of a tenth and a twentieth of sqrt(m / k)."""
     lead, speeds = (np.arange(32) + 0.5) / 32, np.ones(32)

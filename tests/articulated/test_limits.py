@@ -1,13 +1,16 @@
 """Limits of joints: springs with damping that is never greater than they are, in closed forms and beside MuJoCo's."""
 
+import dataclasses
 import math
 
 import mujoco
 import numpy as np
 import pytest
+import torch
 from scipy.integrate import solve_ivp
 
 import warpbots as wb
+from warpbots.solvers.articulated import joint_limits
 
 MASS, OMEGA = 2.0, 20.0
 STIFFNESS, CRITICAL = MASS * OMEGA**2, 2.0 * MASS * OMEGA
@@ -21,7 +24,7 @@ SWING = """<mujoco><option gravity="0 0 0"/><worldbody><body name="leg">
 """A leg that starts half a radian outside of the range of its knee."""
 
 
-def slide(side, start, velocity, damping, steps, h=1e-4, integrator="bdf2"):
+def slide(side, start, velocity, damping, steps, h=1e-4, integrator="sdirk2"):
     """Coordinates and velocities of a weightless slider at every step, whose limit is at 0 on a side, +1 or -1."""
     rail = wb.Joint(
         "rail", "prismatic", None, "cart", start=side * start, start_velocity=side * velocity, limit_damping=damping,
@@ -94,3 +97,71 @@ def test_a_start_outside_of_limits_is_no_explosion(tmp_path):
     assert 0.5 / 0.04 * 0.8 < ours < 1.5 * theirs
     _, rough = (np.abs(v).max() for v in swings(path, 2e-3, 50))
     assert rough < 3.0 * theirs
+
+
+def lever(mass, arm, integrator="sdirk2", **joint):
+    """A weight at the end of a lever that lies along x, on a hinge whose limit is there."""
+    moment = 1e-4 * mass * arm**2
+    weight = wb.RigidBody("weight", None, inertia=wb.Inertia(mass, (arm, 0, 0), (moment, moment, moment)))
+    hinge = wb.Joint("hinge", "revolute", None, "weight", axis=(0, 1, 0), upper=0.0, **joint)
+    return wb.Scene((weight,), joints=(hinge,)), wb.Articulated(integrator)
+
+
+@pytest.mark.parametrize("integrator", ["sdirk2", "bdf1"])
+@pytest.mark.parametrize(("mass", "arm"), [(100.0, 1.0), (3e4, 2.0), (0.01, 0.05)])
+def test_what_falls_on_a_limit_without_a_stiffness_sinks_in_alike_whatever_its_mass_and_comes_to_rest(
+    mass, arm, integrator
+):
+    """At rest by g / (r w^2); from rad 0.3 above, at most by the speed over w and twice the depth at rest."""
+    scene, solver = lever(mass, arm, integrator, start=-0.3)
+    depth = 9.81 / arm * joint_limits.TIME**2 / 1.0001
+    sim = wb.Simulation(scene, solver, dt=2e-3)
+    q, v = sim.rollout(None, 800, observe=lambda s: torch.cat([s.q, s.qd], 1)).observation[0].numpy().T
+    speed = math.sqrt(2.0 * 9.81 / arm * math.sin(0.3))
+    assert q.max() < speed * joint_limits.TIME + 2.0 * depth
+    assert q[-1] == pytest.approx(depth, rel=1e-3)
+    assert abs(v[-100:]).max() < 1e-6
+
+
+def law(scene):
+    """Stiffness and damping of the limits of a scene under the solver."""
+    sim = wb.Simulation(scene, wb.Articulated(), dt=1e-3)
+    return (sim.parameter(f"limit_{name}")[0].numpy() for name in ("stiffness", "damping"))
+
+
+def test_limits_without_a_stiffness_stop_the_greatest_inertia_beyond_the_joint():
+    """Two links in line whose masses are on the axis at zero: a turned elbow brings them 0.5 m away from it."""
+    links = [
+        wb.RigidBody(n, None, position=(0, 0, z), inertia=wb.Inertia(m, (0, 0, 0.1), (0.02, 0.03, 0.04)))
+        for n, m, z in (("upper", 2.0, 1.0), ("fore", 3.0, 1.4))
+    ]
+    joints = [
+        wb.Joint("roll", "revolute", None, "upper", position=(0, 0, 1.0), armature=0.5, lower=-1.0),
+        wb.Joint("elbow", "revolute", "upper", "fore", position=(0, 0, 1.4), axis=(0, 1, 0), lower=-1.0, upper=1.0),
+    ]
+    k, d = law(wb.Scene(links, joints=joints))
+    inertia = np.array([0.5 + 2 * 0.03 + 2.0 * 0.1**2 + 3.0 * 0.5**2, 0.03 + 3.0 * 0.1**2])
+    np.testing.assert_allclose(k, inertia / joint_limits.TIME**2, rtol=1e-12)
+    np.testing.assert_allclose(d, 2.0 * inertia / joint_limits.TIME, rtol=1e-12)
+    k, d = law(wb.Scene(links, joints=[wb.Joint("slide", "planar", None, "upper", upper=(1.0, 2.0)), joints[1]]))
+    np.testing.assert_allclose(k[:2], 5.0 / joint_limits.TIME**2, rtol=1e-12)
+    np.testing.assert_allclose(d[:2], 10.0 / joint_limits.TIME, rtol=1e-12)
+
+
+def test_limits_without_a_stiffness_withstand_motors_and_springs():
+    """A weak link of 1 g on a strong motor rests 0.01 rad behind its limit at u = 1."""
+    scene, solver = lever(1e-3, 0.02)
+    scene = dataclasses.replace(scene, actuators=(wb.Torque("motor", "hinge", 0.3),), gravity=(0, 0, 0))
+    end = wb.Simulation(scene, solver, dt=2e-3).rollout(torch.ones(500, 1), 500).final
+    assert float(end.q) == pytest.approx(joint_limits.GIVES[True], rel=1e-6)
+    assert abs(float(end.qd)) < 1e-9
+    scene, _ = lever(1e-3, 0.02, stiffness=0.5, neutral=1.0)
+    servo = dataclasses.replace(scene, actuators=(wb.Servo("servo", "hinge", 2.0),))
+    assert next(law(servo))[0] == pytest.approx(250.0)
+
+
+def test_a_stiffness_or_a_damping_that_is_given_stays():
+    (k,), (d,) = law(lever(100.0, 1.0, limit_stiffness=700.0)[0])
+    assert (k, d) == (700.0, pytest.approx(2.0 * math.sqrt(700.0 * 100.01)))
+    (k,), (d,) = law(lever(100.0, 1.0, limit_damping=0.0)[0])
+    assert (k, d) == (pytest.approx(100.01 / joint_limits.TIME**2), 0.0)

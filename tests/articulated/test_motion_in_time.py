@@ -13,7 +13,7 @@ from warpbots.scene import Box, Cylinder, Inertia, Joint, RigidBody, Scene
 from warpbots.simulation import Simulation
 from warpbots.solvers import Articulated
 
-ORDERS = {"bdf1": 1, "bdf2": 2, "sdirk2": 2}
+ORDERS = {"bdf1": 1, "sdirk2": 2}
 
 
 def double_pendulum() -> Scene:
@@ -68,18 +68,7 @@ def test_order_of_the_scheme(integrator):
     assert abs(slopes[-1] - ORDERS[integrator]) < 0.1, (errors, slopes)
 
 
-def test_the_first_step_of_bdf2_is_of_second_order():
-    """A first step of SDIRK2 is wrong by h^3, one of BDF1 by h^2."""
-    errors = []
-    for h in (4e-3, 2e-3, 1e-3):
-        _, state = run("bdf2", h, 1)
-        _, exact = run("sdirk2", h / 64, 64)
-        errors.append(float((state.qd - exact.qd).norm()))
-    slopes = np.log2(np.array(errors[:-1]) / errors[1:])
-    assert abs(slopes[-1] - 3.0) < 0.1, (errors, slopes)
-
-
-def test_bdf2_takes_steps_of_changing_length():
+def test_steps_may_change_their_length():
     """Half a second in steps of h, then in steps of h / 2 and h in turn: still of second order."""
     q, v = reference(0.4)
     errors = []
@@ -97,7 +86,7 @@ def test_bdf2_takes_steps_of_changing_length():
 def test_energy_of_an_undamped_double_pendulum_stays_within_the_order():
     drifts = []
     for steps in (200, 400, 800):
-        sim, state = run("bdf2", 1.0 / steps, steps)
+        sim, state = run("sdirk2", 1.0 / steps, steps)
         before, after = (sim.sense(s) for s in (sim.state(), state))
         energy = [float((r.kinetic_energy + r.potential_energy).sum()) for r in (before, after)]
         drifts.append(abs(energy[1] - energy[0]))
@@ -139,7 +128,7 @@ def test_a_free_body_keeps_its_momenta():
 
     drifts = []
     for steps in (200, 400):
-        sim, state = run("bdf2", 1.0 / steps, steps, scene)
+        sim, state = run("sdirk2", 1.0 / steps, steps, scene)
         (p, L), (p_end, L_end) = momenta(sim, sim.state()), momenta(sim, state)
         drifts.append((np.abs(p_end - p).max(), np.abs(L_end - L).max()))
     assert drifts[1][1] < 2e-3
@@ -149,6 +138,6 @@ def test_a_free_body_keeps_its_momenta():
 
 def test_free_fall_is_exact_for_a_scheme_of_second_order():
     body = RigidBody("ball", None, inertia=Inertia(1.0, (0, 0, 0), (1, 1, 1)))
-    sim, state = run("bdf2", 0.01, 50, Scene((body,)))
+    sim, state = run("sdirk2", 0.01, 50, Scene((body,)))
     assert torch.allclose(state.qd[0, 2], torch.tensor(-9.81 * 0.5, dtype=torch.float64), rtol=1e-12)
     assert torch.allclose(state.q[0, 2], torch.tensor(-9.81 * 0.125, dtype=torch.float64), rtol=1e-10)

@@ -281,7 +281,7 @@ class Draw:
             return Part(MassSpring, {"spacing": CELL} | options | self.some(lattice=lambda: "random"))
         if self.kind == "projective":
             return Part(ProjectiveDynamics, {"cell_size": CELL} | self.some(collisions=lambda: False))
-        return Part(Articulated, self.some(integrator=lambda: self.one(["bdf1", "bdf2", "sdirk2"])))
+        return Part(Articulated, self.some(integrator=lambda: self.one(["bdf1", "sdirk2"])))
 
     def simulation(self) -> Part:
         fields = {"scene": self.scene(), "solver": self.solver(), "dt": 2e-3, "substeps": None}

@@ -74,5 +74,5 @@ def test_other_solvers_refuse_it(solver):
     (body,) = scene.bodies
     water = wb.Material(1e4, 0.25, law="weakly_compressible")
     scene = dataclasses.replace(scene, bodies=[dataclasses.replace(body, material=water)])
-    with pytest.raises(wb.SceneError, match=f"'block': {type(solver).__name__} has no fluids, such as .* or MPM"):
+    with pytest.raises(wb.SceneError, match=f"'block': {type(solver).__name__} has no fluids, such as .* or use MPM"):
         Simulation(scene, solver, 1e-3)

@@ -221,7 +221,7 @@ FAULTS = {
     "short cable": (lambda: simulation(block(3, actuators=(Cable("c", ((0.3, 0.3, 0.3), (0.301, 0.3, 0.3)), 1.0),))), "Cable 'c': waypoints 0 and 1 are tied to the same node; space them farther apart, or use a smaller ProjectiveDynamics"),
     "no region": (lambda: block(3, actuators=(Fibre("f", "leg", (1, 0, 0), 1.0, 0.3),)), "Fibre 'f': there is no region 'leg'; the scene has root"),
     "plane": (lambda: block(3, actuators=(Fibre("f", "root", (1, 0), 1.0, 0.3),)), "Fibre 'f' is 2D in a 3D scene"),
-    "mpm": (lambda: Simulation(block(3, actuators=(PneumaticCell("c", "root", 1.0, 0.3),)), MPM(0.05), 1e-3), "PneumaticCell 'c': MPM has no actuator with a stiffness of its own; use Muscle or Pressure, or the solver ProjectiveDynamics"),
+    "mpm": (lambda: Simulation(block(3, actuators=(PneumaticCell("c", "root", 1.0, 0.3),)), MPM(0.05), 1e-3), "PneumaticCell 'c': MPM has no actuator with a stiffness of its own; take Muscle or Pressure, or use ProjectiveDynamics"),
     "springs": (lambda: Simulation(block(3, actuators=(Fibre("f", "root", (1, 0, 0), 1.0, 0.3),)), MassSpring(0.05), 1e-3), "Fibre 'f': MassSpring has no such actuator"),
     "mpm fluid": (lambda: Simulation(swimming(block(3)), MPM(0.05), 1e-3), "Scene.fluid: MPM has no fluid around bodies; leave it out or use ProjectiveDynamics"),
     "springs fluid": (lambda: Simulation(swimming(block(3)), MassSpring(0.05), 1e-3), "Scene.fluid: MassSpring has no fluid"),

@@ -334,8 +334,8 @@ FAULTS = {
     "no void": (lambda: built(CUP), "contains only the outer surface of a body"),
     "no face": (lambda: built(SOLID, Box((0.01,) * 3, (0.05,) * 3)), "Cavity 'air': region 'void' contains 8 nodes and no face of a surface; give it a shape that encloses the void and some matter around it"),
     "two": (lambda: built(TWO), r"Cavity 'air': region 'void' contains 2 closed surfaces around voids, near \(0.0\d+, 0.03, 0.03\) and \(0.0\d+, 0.03, 0.03\) m; give each a Cavity with a region of its own"),
-    "mpm": (lambda: Simulation(breathing(), MPM(0.01), 1e-3), "Cavity 'pump': MPM has no surface around a void for air to press on; use ProjectiveDynamics"),
-    "springs": (lambda: Simulation(breathing(), MassSpring(0.02), 1e-3), "Cavity 'pump': MassSpring has no surface around a void for air to press on; use ProjectiveDynamics"),
+    "mpm": (lambda: Simulation(breathing(), MPM(0.01), 1e-3), "Cavity 'pump': MPM has no surface around a void for air to press on; take Pressure, for matter that swells, or use ProjectiveDynamics"),
+    "springs": (lambda: Simulation(breathing(), MassSpring(0.02), 1e-3), "Cavity 'pump': MassSpring has no surface around a void for air to press on; take Pressure, for matter that swells, or use ProjectiveDynamics"),
 }  # fmt: skip
 
 

@@ -165,11 +165,12 @@ def test_stiffness_is_identified_from_a_sag_at_rest():
 
 
 def test_solvers_without_statics_say_so():
-    sim = Simulation(Scene([SoftBody("cube", Box((0.0,) * 2, (0.1,) * 2), Material(1e4))]), MPM(0.05), 1e-3, 1)
-    with pytest.raises(
-        TypeError, match="equilibrium: MPM finds none; use ProjectiveDynamics, or give the material dam"
-    ):
-        sim.equilibrium()
+    """Projective dynamics finds one, but takes no scene in 2D."""
+    for dim, words in ((3, "use ProjectiveDynamics, or give the material damping"), (2, "give the material damping")):
+        cube = SoftBody("cube", Box((0.0,) * dim, (0.1,) * dim), Material(1e4))
+        sim = Simulation(Scene([cube]), MPM(0.05), 1e-3, 1)
+        with pytest.raises(TypeError, match=f"equilibrium: MPM finds none; {words}"):
+            sim.equilibrium()
     sim = Simulation(rod((0.0, 0.0, -9.81)), ProjectiveDynamics(0.02), 0.01, 1)
     with pytest.raises(ValueError, match="equilibrium: dt must be positive"):
         sim.equilibrium(dt=0.0)

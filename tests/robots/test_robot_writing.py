@@ -19,6 +19,7 @@ import warpbots as wb
 from warpbots.robots.contact_pairs import solid_pairs
 from warpbots.robots.written_joints import written_joints
 from warpbots.solvers.articulated.inertia import body_inertia
+from warpbots.solvers.articulated.joint_limits import limit_laws
 
 TURN = Rotation.from_rotvec((0.3, -0.8, 0.5)).as_matrix()
 ASKEW = Rotation.from_rotvec((-0.4, 0.2, 1.1)).as_matrix()
@@ -335,8 +336,9 @@ def assert_same_robot(found, scene, atol=1e-9):
             else:
                 np.testing.assert_allclose(two, np.broadcast_to(one, np.shape(two)), rtol=1e-12, atol=atol)
         if joint.lower is not None:
-            assert other.limit_stiffness == pytest.approx(joint.limit_stiffness, rel=1e-9)
-            assert other.limit_damping == pytest.approx(joint.limit_damping, rel=1e-9)
+            (stiffness,), (damping,) = limit_laws(scene, joint)
+            assert other.limit_stiffness == pytest.approx(stiffness, rel=1e-9)
+            assert other.limit_damping == pytest.approx(damping, rel=1e-9)
     np.testing.assert_allclose(found.gravity, scene.gravity)
 
 

@@ -45,7 +45,7 @@ def closed_surface(shape: Shape, edge: float) -> Surface:
         SceneError: The shape has no surface, or one that intersects itself.
     """
     raise SceneError(
-        f"a {type(shape).__name__} has no surface to fill with tetrahedra; use a closed TriangleMesh around it, or MPM"
+        f"a {type(shape).__name__} has no surface to fill with tetrahedra; use a closed TriangleMesh around it"
     )
 
 

@@ -10,6 +10,7 @@ from warpbots.observers.observer import Observation
 from warpbots.observers.region import Region, points_of
 from warpbots.scene.field_types import conform
 from warpbots.solvers import State
+from warpbots.solvers.scene_parts import takers
 
 if TYPE_CHECKING:
     from warpbots.simulation import Simulation
@@ -135,9 +136,10 @@ class ObstacleForces:
         """
         points_of(simulation, None, "ObstacleForces")
         if "contact_force" not in vars(simulation.sense(simulation.state())):
+            others = "".join(f"{name} or " for name in ("MPM", "MassSpring") if name in takers(simulation.scene))
             raise TypeError(
                 f"ObstacleForces: under {type(simulation.solver).__name__} contact forces are unknowns of a step and "
-                f"not a function of a state; use MPM or MassSpring, or Simulation.report for those of the last step"
+                f"not a function of a state; use {others}Simulation.report, for those of the last step"
             )
         names = [obstacle.name for obstacle in simulation.scene.obstacles]
         if not names:

@@ -29,6 +29,7 @@ from warpbots.robots.shape_parts import Part, mesh_text, parts_of
 from warpbots.robots.written_joints import Frame, Piece, WrittenJoint, numbers, written_joints
 from warpbots.scene import Joint, RigidBody, Scene, SceneError, Servo, Torque
 from warpbots.solvers.articulated.inertia import body_inertia
+from warpbots.solvers.articulated.joint_limits import limit_laws
 from warpbots.solvers.articulated.point_cloud import contact_cloud
 
 __all__ = ["START", "mjcf"]
@@ -232,8 +233,8 @@ def _limits(robot: _Robot, joint: Joint, piece: Piece) -> dict[str, str]:
         return {}
     ends = np.clip([joint.lower[i], joint.upper[i]], -UNBOUNDED, UNBOUNDED)
     scale = robot.joint_weight(piece.name) * (1.0 - IMPEDANCE)
-    law = -joint.limit_stiffness * scale, -joint.limit_damping * scale
-    return {"range": numbers(ends), "solreflimit": numbers(law), "solimplimit": numbers(_SOLIMP)}
+    law = (-float(c[i]) * scale for c in limit_laws(robot.scene, joint))
+    return {"range": numbers(ends), "solreflimit": numbers(*law), "solimplimit": numbers(_SOLIMP)}
 
 
 def _add_geoms(element: Element, robot: _Robot, solid: Solid, color: Sequence[float], friction: float) -> None:

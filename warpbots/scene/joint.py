@@ -65,11 +65,15 @@ class Joint:
         armature: Inertia of its rotor [kg m^2 or kg], one for all velocities or one for each.
         lower: Lower limits of the coordinates [rad or m]; None for none. Balls and free joints have none.
         upper: Upper limits of the coordinates [rad or m]; None for none.
-        limit_stiffness: Stiffness of the limits [N m/rad or N/m], positive.
-        limit_damping: Damping of the limits [N m s/rad or N s/m]. Its force acts beyond the limits only and never
-            exceeds that of their stiffness, so that limits do not pull, and the force is continuous at the limit:
-            motion towards it meets up to twice the stiffness, motion away from it is that of a damped spring. An
-            inertia I rebounds from a limit at its full speed for 0, and at 0.26 of it for 2 sqrt(limit_stiffness I).
+        limit_stiffness: Stiffness of the limits [N m/rad or N/m], positive. None for I / (5 ms)^2 with the inertia I
+            that the joint carries, so that a weight at a lever arm r sinks in by g / r (5 ms)^2 [rad], 0.25 mrad at
+            1 m, whatever its mass; stiffer if motors or springs of the joint need it
+            (`warpbots.solvers.articulated.joint_limits`).
+        limit_damping: Damping of the limits [N m s/rad or N s/m]; None for critical damping of I, 2 sqrt(k I). Its
+            force acts beyond the limits only and never exceeds that of their stiffness, so that limits do not pull,
+            and the force is continuous at the limit: motion towards it meets up to twice the stiffness, motion away
+            from it is that of a damped spring. An inertia I rebounds from a limit at its full speed for 0, and at 0.26
+            of it for 2 sqrt(k I).
 
     Raises:
         SceneError: An unknown kind, a zero axis, limits that cross, or a value of the wrong length or sign.
@@ -90,8 +94,8 @@ class Joint:
     armature: Sequence[float] | float = 0.0
     lower: Sequence[Bound] | Bound | None = None
     upper: Sequence[Bound] | Bound | None = None
-    limit_stiffness: float = 1e3
-    limit_damping: float = 0.0
+    limit_stiffness: float | None = None
+    limit_damping: float | None = None
 
     def __post_init__(self):
         what = f"Joint {self.name!r}"
@@ -159,6 +163,7 @@ class Joint:
             self._spread(field, freedom)
         if any(a >= b for a, b in zip(self.lower, self.upper, strict=True)):
             raise SceneError(f"{what}: lower {self.lower} must be below upper {self.upper}")
-        positive(self.limit_stiffness, f"{what}: limit_stiffness")
-        if self.limit_damping < 0.0:
+        if self.limit_stiffness is not None:
+            positive(self.limit_stiffness, f"{what}: limit_stiffness")
+        if self.limit_damping is not None and self.limit_damping < 0.0:
             raise SceneError(f"{what}: limit_damping must not be negative, got {self.limit_damping:g}")

@@ -46,6 +46,7 @@ from warpbots.simulation.summary import choice, simulation_table
 from warpbots.solvers import Multibody, Parameter, Reports, Senses, Sizes, Solver, Statics
 from warpbots.solvers.baking import at_rest, baked, with_fields
 from warpbots.solvers.initial_state import PREFIX, initial_state
+from warpbots.solvers.scene_parts import takers
 from warpbots.solvers.scene_support import refuse_far
 from warpbots.tables import Table
 from warpbots.trajectory import TensorState_co, Trajectory
@@ -482,9 +483,10 @@ class Simulation(Generic[TensorState_co]):
             RuntimeError: A step does not converge, or bodies still move after `steps` of them.
         """
         if not isinstance(self.solver, Statics):
+            other = "use ProjectiveDynamics, or " if "ProjectiveDynamics" in takers(self.scene) else ""
             raise TypeError(
-                f"equilibrium: {type(self.solver).__name__} finds none; use ProjectiveDynamics, or give the material "
-                f"damping and simulate until the motion is gone"
+                f"equilibrium: {type(self.solver).__name__} finds none; {other}give the material damping and simulate "
+                f"until the motion is gone"
             )
         return self._statics.of(control, self.state() if state is None else state, dt, steps, tolerance, parameters)
 

@@ -11,6 +11,7 @@ from warpbots.numerics import precision, real_numpy
 from warpbots.scene import Scene, SceneError, Servo, Torque, sheets_of
 from warpbots.scene.field_types import fitted
 from warpbots.scene.memory_limit import refuse_excess
+from warpbots.solvers.scene_parts import remedy
 
 __all__ = [
     "OVERFLOW",
@@ -77,7 +78,7 @@ def refuse_rigid(solver: str, scene: Scene) -> None:
     parts = [*scene.rigid, *scene.joints, *scene.contacts, *motors]
     if parts:
         listed = ", ".join(f"{type(p).__name__} {p.name!r}" for p in parts)
-        raise SceneError(f"{solver} simulates soft bodies only; this scene has {listed}: use Articulated")
+        raise SceneError(f"{solver} simulates soft bodies only; this scene has {listed}: {remedy(scene, solver)}")
 
 
 def refuse_actuators(solver: str, scene: Scene, others: tuple[type, ...]) -> None:
@@ -108,7 +109,7 @@ def refuse_sheets(solver: str, scene: Scene) -> None:
     """
     for body in scene.soft:
         if sheets_of(body.shape):
-            raise SceneError(f"{solver} simulates solids; SoftBody {body.name!r} is a Sheet: use ProjectiveDynamics")
+            raise SceneError(f"{solver} simulates solids; SoftBody {body.name!r} is a Sheet: {remedy(scene, solver)}")
 
 
 def refuse_fluid(solver: str, scene: Scene) -> None:
@@ -118,7 +119,7 @@ def refuse_fluid(solver: str, scene: Scene) -> None:
         SceneError: The scene has a fluid.
     """
     if scene.fluid is not None:
-        raise SceneError(f"Scene.fluid: {solver} has no fluid around bodies; leave it out or use ProjectiveDynamics")
+        raise SceneError(f"Scene.fluid: {solver} has no fluid around bodies; {remedy(scene, solver, 'leave it out')}")
 
 
 def refuse_materials(solver: str, scene: Scene) -> None:
@@ -138,8 +139,8 @@ def refuse_materials(solver: str, scene: Scene) -> None:
             for field in ("yield_strain", "breaking_strain"):
                 if getattr(material, field) is not None:
                     raise SceneError(
-                        f"SoftBody {body.name!r}: {solver} has no {field}; leave it out of the material, or use "
-                        f"MassSpring"
+                        f"SoftBody {body.name!r}: {solver} has no {field}; "
+                        f"{remedy(scene, solver, 'leave it out of the material')}"
                     )
 
 
@@ -152,19 +153,19 @@ def refuse_flow(solver: str, scene: Scene) -> None:
     for body in scene.soft:
         if body.material.law in FLUIDS:
             raise SceneError(
-                f"SoftBody {body.name!r}: {solver} has no fluids, such as law={body.material.law!r}; use another law, "
-                f"or MPM"
+                f"SoftBody {body.name!r}: {solver} has no fluids, such as law={body.material.law!r}; "
+                f"{remedy(scene, solver, 'take another law')}"
             )
         if body.material.plasticity is not None:
             raise SceneError(
                 f"SoftBody {body.name!r}: {solver} has no plasticity such as "
-                f"{type(body.material.plasticity).__name__}; leave it out of the material, or use MPM"
+                f"{type(body.material.plasticity).__name__}; {remedy(scene, solver, 'leave it out of the material')}"
             )
         for field in ("fibres", "branches"):
             if any(getattr(material, field) for material in body.materials):
                 raise SceneError(
-                    f"SoftBody {body.name!r}: {solver} has no Material.{field}; leave them out of the material, or use "
-                    f"MPM"
+                    f"SoftBody {body.name!r}: {solver} has no Material.{field}; "
+                    f"{remedy(scene, solver, 'leave them out of the material')}"
                 )
 
 

@@ -10,7 +10,8 @@ from warpbots.contact.solid import Solids, grid_of, solids_of
 from warpbots.numerics import parallel
 from warpbots.scene import Contact, Scene, SceneError, Servo, Shape, Torque, neighbours, parts_of
 from warpbots.solvers.articulated.contact_list import CHUNK, ContactList
-from warpbots.solvers.articulated.inertia import body_inertia
+from warpbots.solvers.articulated.inertia import Moments, body_inertia
+from warpbots.solvers.articulated.joint_limits import limit_laws
 from warpbots.solvers.articulated.model import NEVER, PARAMETERS, ArticulatedModel
 from warpbots.solvers.articulated.point_cloud import contact_cloud
 from warpbots.solvers.articulated.robot import Robot, robot_of
@@ -19,6 +20,7 @@ from warpbots.solvers.articulated.spatial import mat33, quat, scalar, vec3
 from warpbots.solvers.articulated.thin_walls import refuse_thin_walls
 from warpbots.solvers.articulated.workspace import Sizes, Workspace
 from warpbots.solvers.device_arrays import device_array, shared, tiled
+from warpbots.solvers.scene_parts import remedy
 from warpbots.solvers.scene_support import refuse_copies
 
 __all__ = ["build"]
@@ -30,9 +32,15 @@ _DTYPES = {
 
 
 def build(
-    scene: Scene, worlds: int, device: wp.Device, samples: int, rounding: float, room: float = 0.0
+    scene: Scene,
+    worlds: int,
+    device: wp.Device,
+    samples: int,
+    rounding: float,
+    room: float = 0.0,
+    matter: tuple[Moments, ...] = (),
 ) -> ArticulatedModel:
-    """Arrays of a scene; `samples`, `rounding` and `room` are those of `Articulated`.
+    """Arrays of a scene; `samples`, `rounding` and `room` are those of `Articulated`, `matter` that of `limit_laws`.
 
     Raises:
         SceneError: The scene cannot be simulated as rigid bodies.
@@ -43,7 +51,7 @@ def build(
     robot = dataclasses.replace(robot, contact_points=tuple(_points_of(groups, k) for k in range(len(robot.bodies))))
     refuse_copies("Articulated", worlds, 1e3 * len(robot.bodies) + 100.0 * robot.freedom**2 + 100.0 * len(points))
     shapes, pairs = _pairs(scene, robot, groups)
-    values = _frames(scene, robot) | _masses(scene) | _joints(robot) | _motors(scene)
+    values = _frames(scene, robot) | _masses(scene) | _joints(scene, robot, matter) | _motors(scene)
     values["gravity"] = np.array(scene.gravity)
     values |= {"contact_point": points, "contact_area": areas, "contact_scale": np.array(1.0)}
     for name in ("stiffness", "damping", "friction", "viscosity"):
@@ -67,18 +75,19 @@ def build(
 
 
 def _refuse_others(scene: Scene) -> None:
-    faults = [f"SoftBody {b.name!r}: rigid bodies alone are articulated; use MPM or MassSpring" for b in scene.soft]
+    faults = [f"SoftBody {b.name!r}: rigid bodies alone are articulated" for b in scene.soft]
     faults += [
         f"{type(a).__name__} {a.name!r}: joints are driven by Torque and Servo"
         for a in scene.actuators
         if not isinstance(a, Torque | Servo)
     ]
     if scene.fluid is not None:
-        faults.append("Scene.fluid: it acts on soft bodies; leave it out or use ProjectiveDynamics")
+        faults.append("Scene.fluid: it acts on soft bodies")
     for part in (*scene.constraints, *scene.loads, *scene.attachments):
         faults.append(f"{type(part).__name__} {part.name!r}: it belongs to soft bodies; use joints and motors")
     if faults:
-        raise SceneError("Articulated cannot simulate this scene:\n" + "\n".join(faults))
+        advice = remedy(scene, "Articulated")
+        raise SceneError("Articulated cannot simulate this scene:\n" + "\n".join([*faults, advice]))
 
 
 def _frames(scene: Scene, robot: Robot) -> dict[str, np.ndarray]:
@@ -113,7 +122,7 @@ def _masses(scene: Scene) -> dict[str, np.ndarray]:
     }
 
 
-def _joints(robot: Robot) -> dict[str, np.ndarray]:
+def _joints(scene: Scene, robot: Robot, matter: tuple[Moments, ...]) -> dict[str, np.ndarray]:
     values = {
         "joint_stiffness": np.zeros(robot.freedom), "joint_neutral": np.zeros(robot.freedom),
         "joint_damping": np.zeros(robot.freedom), "armature": np.zeros(robot.freedom),
@@ -128,8 +137,7 @@ def _joints(robot: Robot) -> dict[str, np.ndarray]:
         if joint.lower is not None:
             values["joint_lower"][at] = np.maximum(joint.lower, -NEVER)
             values["joint_upper"][at] = np.minimum(joint.upper, NEVER)
-            values["limit_stiffness"][at] = joint.limit_stiffness
-            values["limit_damping"][at] = joint.limit_damping
+            values["limit_stiffness"][at], values["limit_damping"][at] = limit_laws(scene, joint, matter)
     return values
 
 

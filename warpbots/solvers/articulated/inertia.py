@@ -20,10 +20,10 @@ from warpbots.scene import (
     Union,
 )
 
-__all__ = ["body_inertia", "combine", "solid_moments"]
+__all__ = ["Moments", "body_inertia", "combine", "solid_moments"]
 
 Moments = tuple[float, np.ndarray, np.ndarray]
-"""Volume [m^3], centre [m] and moments about it at density 1 [m^5]."""
+"""Volume [m^3], centre [m] and moments about it at density 1 [m^5], or a mass [kg] in the place of the volume."""
 
 
 def body_inertia(body: RigidBody) -> Inertia | None:

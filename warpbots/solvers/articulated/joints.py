@@ -23,7 +23,6 @@ __all__ = [
     "PRISMATIC",
     "REVOLUTE",
     "cayley",
-    "cayley_inverse",
     "cayley_rate",
     "cayley_tangent",
     "cayley_velocity",
@@ -64,12 +63,6 @@ def cayley(x: vec3):
     """cay(x), a unit quaternion."""
     n = wp.sqrt(_shrink(x))
     return quat(_HALF * n * x[0], _HALF * n * x[1], _HALF * n * x[2], n)
-
-
-@wp.func
-def cayley_inverse(q: quat):
-    """The x of cay(x) = q / |q|."""
-    return vec3(_TWO * q[0] / q[3], _TWO * q[1] / q[3], _TWO * q[2] / q[3])
 
 
 @wp.func

@@ -96,17 +96,10 @@ class ArticulatedState(ArrayFields[Array]):
         q: Joint coordinates in the order of `Robot.coordinates` [rad, m, or quaternions (x, y, z, w)], shape
             (worlds, n_coordinates).
         qd: Joint velocities in the order of `Robot.velocities` [rad/s or m/s], shape (worlds, n_velocities).
-        previous_q: Joint coordinates before the last step, for BDF2 [rad, m, or quaternions], shape (worlds,
-            n_coordinates).
-        previous_qd: Joint velocities before the last step [rad/s or m/s], shape (worlds, n_velocities).
-        previous_dt: Length of the last step [s], 0 where there was none, shape (worlds,).
     """
 
     q: Array
     qd: Array
-    previous_q: Array
-    previous_qd: Array
-    previous_dt: Array
 
     def mapped(self, make: Callable[[Array], Other]) -> "ArticulatedState[Other]":
         """A copy with `make` of each field."""

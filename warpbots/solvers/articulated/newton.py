@@ -16,7 +16,7 @@ original equations.
 import warp as wp
 
 from warpbots.solvers.articulated.cloud_contact import bound_group
-from warpbots.solvers.articulated.implicit_integrators import Past, finish, inverse_length, predict, recall, stages
+from warpbots.solvers.articulated.implicit_integrators import SDIRK2, Past, finish, inverse_length, predict, recall
 from warpbots.solvers.articulated.lu import eliminate, factorise, solve
 from warpbots.solvers.articulated.residual import evaluate
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
@@ -126,7 +126,7 @@ def start(robot: RobotArrays, past: Past, first: Stage, stage: Stage, w: int, la
     """Write the terms of a stage that follow from the past, and the initial guess of its displacement."""
     tree = robot.tree
     if lane == 0:
-        stage.c[w] = inverse_length(past, w)
+        stage.c[w] = inverse_length(past)
     sync()
     for e in range(lane, tree.elements, lanes):
         recall(tree, past, first, stage, w, e, number)
@@ -243,11 +243,8 @@ def newton_kernel(
     w, lane = wp.tid()
     tree = robot.tree
     lanes = options.lanes
-    count = stages(past, w)
-    if number == 0 and count == 1:
-        return
     found = int(1)
-    if number == 1 and count == 2:
+    if number == 1 and past.method == SDIRK2:
         found = report_out.found[w]
     if found == 1:
         for g in range(lane, robot.contacts.groups, lanes):
@@ -266,5 +263,3 @@ def newton_kernel(
             end_out.q[w * tree.coordinates + i] = scalar(wp.nan)
         for i in range(lane, tree.freedom, lanes):
             end_out.qd[w * tree.freedom + i] = scalar(wp.nan)
-    if lane == 0:
-        end_out.previous_dt[w] = past.h

@@ -69,7 +69,8 @@ def _sprung(joint: Joint, at: slice, values: Values, never: float) -> Joint:
         joint = changed(joint, **limits)
     for field in ("limit_stiffness", "limit_damping"):
         if field in values and joint.lower is not None and len(np.unique(values[field][at])) == 1:
-            joint = changed(joint, **{field: number(values[field][at][0], getattr(joint, field))})
+            before = np.nan if getattr(joint, field) is None else getattr(joint, field)
+            joint = changed(joint, **{field: number(values[field][at][0], before)})
     return joint
 
 

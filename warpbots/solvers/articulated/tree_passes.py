@@ -3,7 +3,6 @@
 import warp as wp
 
 from warpbots.numerics import Launch, launch_own_adjoint, parallel
-from warpbots.solvers.articulated.implicit_integrators import Past
 from warpbots.solvers.articulated.kinematics import move
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
@@ -46,10 +45,10 @@ def poses(model: ArticulatedModel, stage: Stage) -> list[Launch]:
     ]
 
 
-def sweeps(model: ArticulatedModel, past: Past, stage: Stage, number: int) -> list[Launch]:
+def sweeps(model: ArticulatedModel, stage: Stage) -> list[Launch]:
     """Poses, and virtual twists for the virtual velocities in `workspace.weight`."""
     workspace = model.workspace
-    inputs = [model.robot_arrays, past, stage, workspace.weight, number]
+    inputs = [model.robot_arrays, stage, workspace.weight]
     return [
         (sweep_kernel, (model.worlds, threads), [*inputs, first, count], [workspace.links, workspace.sweep])
         for threads, first, count in _spans(model)
@@ -62,14 +61,14 @@ def adjoints(steps: list[Launch], device: wp.Device) -> None:
         launch_own_adjoint(kernel, dim, [*inputs, *outputs], device)
 
 
-def power_adjoint(model: ArticulatedModel, past: Past, stage: Stage, control: wp.array, number: int) -> None:
+def power_adjoint(model: ArticulatedModel, stage: Stage, control: wp.array) -> None:
     """Gradients of the power of inertia, joints and motors, after those of all else that depends on `sweeps`."""
     workspace, worlds, elements = model.workspace, model.worlds, model.tree.elements
     count = 1 if parallel(model.device) else elements
-    same = [model.robot_arrays, past, stage, workspace.weight, number]
+    same = [model.robot_arrays, stage, workspace.weight]
     swept = [workspace.links, workspace.sweep]
     steps = [
-        *sweeps(model, past, stage, number),
+        *sweeps(model, stage),
         (power_kernel, (worlds, elements // count), [*same, count, *swept], [workspace.power]),
     ]
     workspace.power.grad.fill_(1.0)

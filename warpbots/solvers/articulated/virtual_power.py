@@ -12,7 +12,7 @@ those that Warp generates.
 import warp as wp
 
 from warpbots.solvers.articulated.contact_list import ContactList, approach, force_at
-from warpbots.solvers.articulated.implicit_integrators import Past, finish, recall, stages
+from warpbots.solvers.articulated.implicit_integrators import Past, finish, recall
 from warpbots.solvers.articulated.joint_forces import motor_force, passive_force
 from warpbots.solvers.articulated.kinematics import first_moment, inertial_wrench, moments, move, of_joint, twist_along
 from warpbots.solvers.articulated.lu import solve_transposed, solve_transposed_together
@@ -31,12 +31,6 @@ __all__ = [
     "sweep_kernel",
     "weigh_kernel",
 ]
-
-
-@wp.func
-def absent(past: Past, w: int, number: int):
-    """Whether the step of a world lacks this stage."""
-    return number == 0 and stages(past, w) == 1
 
 
 @wp.kernel
@@ -67,8 +61,6 @@ def recall_kernel(
 ):
     """Terms of a stage that follow from the past of an element."""
     w, e = wp.tid()
-    if absent(past, w, number):
-        return
     recall(tree, past, first, stage_out, w, e, number)
 
 
@@ -77,29 +69,23 @@ def weigh_kernel(
     # model
     tree: Tree,
     # step
-    past: Past,
     factors: Factors,
-    number: int,
     lanes: int,
     # work
     gradient: wp.array[scalar],
     # out
     weight_out: wp.array[scalar],
 ):
-    """l = -J^-T g for each world; 0 where there is no such stage."""
+    """l = -J^-T g for each world."""
     w, lane = wp.tid()
     n = tree.freedom
-    here = scalar(-1.0)
-    if absent(past, w, number):
-        here = scalar(0.0)
     for i in range(lane, n, lanes):
-        weight_out[w * n + i] = here * gradient[w * n + i]
+        weight_out[w * n + i] = -gradient[w * n + i]
     sync()
-    if here != scalar(0.0):
-        if lanes == 1:
-            solve_transposed(factors.matrix, factors.pivot, weight_out, w, n)
-        else:
-            solve_transposed_together(factors.matrix, factors.pivot, weight_out, w, n, lane, lanes)
+    if lanes == 1:
+        solve_transposed(factors.matrix, factors.pivot, weight_out, w, n)
+    else:
+        solve_transposed_together(factors.matrix, factors.pivot, weight_out, w, n, lane, lanes)
 
 
 @wp.kernel
@@ -107,10 +93,8 @@ def sweep_kernel(
     # model
     robot: RobotArrays,
     # step
-    past: Past,
     stage: Stage,
     weight: wp.array[scalar],
-    number: int,
     first: int,
     count: int,
     # out
@@ -119,8 +103,6 @@ def sweep_kernel(
 ):
     """Poses and virtual twists of elements: `count` from number `first + count i` of `order` on."""
     w, i = wp.tid()
-    if absent(past, w, number):
-        return
     tree = robot.tree
     for k in range(count):
         e = tree.order[first + count * i + k]
@@ -139,10 +121,8 @@ def power_kernel(
     # model
     robot: RobotArrays,
     # step
-    past: Past,
     stage: Stage,
     weight: wp.array[scalar],
-    number: int,
     count: int,
     # work
     links: Links,
@@ -152,8 +132,6 @@ def power_kernel(
 ):
     """Powers of the bodies of elements and of their springs, dampers, limits and rotors, `count` for each thread."""
     w, i = wp.tid()
-    if absent(past, w, number):
-        return
     tree = robot.tree
     design = robot.design
     for e in range(count * i, count * (i + 1)):
@@ -173,10 +151,8 @@ def motor_power_kernel(
     # model
     robot: RobotArrays,
     # step
-    past: Past,
     stage: Stage,
     weight: wp.array[scalar],
-    number: int,
     # state
     control: wp.array2d[scalar],
     # out
@@ -184,8 +160,6 @@ def motor_power_kernel(
 ):
     """Power of a motor."""
     w, m = wp.tid()
-    if absent(past, w, number):
-        return
     l = weight[w * robot.tree.freedom + robot.tree.motor_dof[m]]
     power_out[w, m] = -l * motor_force(robot.tree, robot.design, stage, control, w, m)
 
@@ -194,9 +168,6 @@ def motor_power_kernel(
 def contact_power_kernel(
     # model
     robot: RobotArrays,
-    # step
-    past: Past,
-    number: int,
     # work
     links: Links,
     contact_list: ContactList,
@@ -207,7 +178,7 @@ def contact_power_kernel(
 ):
     """Power of a contact of a world, shape (worlds * candidates,)."""
     w, slot = wp.tid()
-    if absent(past, w, number) or slot >= contact_list.count[w]:
+    if slot >= contact_list.count[w]:
         return
     tree = robot.tree
     contacts = robot.contacts

@@ -45,7 +45,7 @@ class End:
     Per world: 2 (n^2 + 3 n + 1) numbers and 2 n integers for n velocities, half of them for the first of two stages.
 
     Attributes:
-        stages: The stages; only few steps have two.
+        stages: The stages; a scheme of one stage leaves the first one empty.
         factors: Factors of their Jacobians.
     """
 

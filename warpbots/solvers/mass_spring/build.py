@@ -48,6 +48,7 @@ from warpbots.solvers.mass_spring.self_contact import radii, stiffnesses, warn_c
 from warpbots.solvers.mass_spring.springs import rows_of
 from warpbots.solvers.mass_spring.workspace import Sizes, Workspace
 from warpbots.solvers.matter import refuse_lost
+from warpbots.solvers.scene_parts import remedy
 from warpbots.solvers.scene_support import (
     refuse_actuators,
     refuse_copies,
@@ -180,8 +181,8 @@ def _refuse_actuators(scene: Scene) -> None:
     for actuator in scene.actuators:
         if isinstance(actuator, Cavity):
             raise SceneError(
-                f"Cavity {actuator.name!r}: MassSpring has no surface around a void for air to press on; use "
-                f"ProjectiveDynamics, or Pressure for matter that swells"
+                f"Cavity {actuator.name!r}: MassSpring has no surface around a void for air to press on; "
+                f"{remedy(scene, 'MassSpring', 'take Pressure, for matter that swells,')}"
             )
     refuse_actuators("MassSpring", scene, (Cable, Expansion, Oscillation, Motor))
 
@@ -192,7 +193,7 @@ def _refuse_incompressibility(scene: Scene) -> None:
         if exponent:
             raise SceneError(
                 f"SoftBody {body.name!r}: springs have no volume, so incompressibility={exponent} has no meaning for "
-                f"MassSpring; set it to 0, or use MPM"
+                f"MassSpring; {remedy(scene, 'MassSpring', 'set it to 0')}"
             )
 
 

@@ -32,6 +32,7 @@ from warpbots.solvers.mpm.model import Group, MPMModel
 from warpbots.solvers.mpm.particles import Particles, fill
 from warpbots.solvers.mpm.stable_time_step import largest_step
 from warpbots.solvers.mpm.workspace import Workspace
+from warpbots.solvers.scene_parts import remedy
 from warpbots.solvers.scene_support import (
     refuse_actuators,
     refuse_copies,
@@ -142,26 +143,27 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
             )
     for actuator in scene.actuators:
         if isinstance(actuator, Motor):
-            raise SceneError(f"Motor {actuator.name!r}: MPM has no motors; use MassSpring or ProjectiveDynamics")
+            raise SceneError(f"Motor {actuator.name!r}: MPM has no motors; {remedy(scene, 'MPM')}")
         if isinstance(actuator, Cavity):
             raise SceneError(
-                f"Cavity {actuator.name!r}: MPM has no surface around a void for air to press on; use "
-                f"ProjectiveDynamics, or Pressure for matter that swells"
+                f"Cavity {actuator.name!r}: MPM has no surface around a void for air to press on; "
+                f"{remedy(scene, 'MPM', 'take Pressure, for matter that swells,')}"
             )
         if isinstance(actuator, Fibre | PneumaticCell):
             raise SceneError(
-                f"{type(actuator).__name__} {actuator.name!r}: MPM has no actuator with a stiffness of its own; use "
-                f"Muscle or Pressure, or the solver ProjectiveDynamics"
+                f"{type(actuator).__name__} {actuator.name!r}: MPM has no actuator with a stiffness of its own; "
+                f"{remedy(scene, 'MPM', 'take Muscle or Pressure,')}"
             )
         if isinstance(actuator, Expansion | Oscillation):
             raise SceneError(
-                f"{type(actuator).__name__} {actuator.name!r}: MPM has no actuator that changes rest lengths; use "
-                f"Pressure or Muscle, or the solvers MassSpring or ProjectiveDynamics"
+                f"{type(actuator).__name__} {actuator.name!r}: MPM has no actuator that changes rest lengths; "
+                f"{remedy(scene, 'MPM', 'take Pressure or Muscle,')}"
             )
     refuse_actuators("MPM", scene, (Cable,))
     for attachment in scene.attachments:
         raise SceneError(
-            f"Attachment {attachment.name!r}: in MPM bodies in contact stick together; leave it out or use MassSpring"
+            f"Attachment {attachment.name!r}: in MPM bodies in contact stick together; "
+            f"{remedy(scene, 'MPM', 'leave it out')}"
         )
 
 

@@ -52,7 +52,6 @@ class Skeleton:
         past = Past()
         past.method, past.h = BDF1, dt
         past.q, past.qd = state.q.flatten(), state.qd.flatten()
-        past.previous_q, past.previous_qd = self._bones.previous
         return past
 
     def _stage_from(self, state: ProjectiveState) -> Stage:
@@ -164,13 +163,13 @@ class Skeleton:
         self._launch(handles_adjoint.release_kernel, bound, [self._handles, bones.moved], [self._x.grad])
         self._launch(handles_adjoint.weigh_joints_kernel, tree.freedom, [self._handles, z], [articulated.weight])
         clear_gradients(articulated.gradients())
-        launch_all(sweeps(self._model.bones, self._past, self._stage, _NUMBER), self._device)
+        launch_all(sweeps(self._model.bones, self._stage), self._device)
         soft = [
             self._handles, tree, articulated.links, articulated.sweep, bones.pushed, bones.moved, bones.power
         ]  # fmt: skip
         bones.power.grad.fill_(1.0)
         launch_own_adjoint(handles_adjoint.soft_body_power_kernel, (self._model.worlds, bound), soft, self._device)
-        power_adjoint(self._model.bones, self._past, self._stage, bones.control, _NUMBER)
+        power_adjoint(self._model.bones, self._stage, bones.control)
         inputs = [tree, self._past, self._stage, _NUMBER, self._stage]
         launch_own_adjoint(recall_kernel, (self._model.worlds, tree.elements), inputs, self._device)
         launch_own_adjoint(handles.signal_kernel, self._model.worlds, self._signal, self._device)
@@ -211,6 +210,6 @@ def sense_bones(model: ProjectiveModel, state: SkeletalState, control: wp.array,
 
     fill()
     record(lambda: launch_own_adjoint(handles.signal_kernel, model.worlds, signal, device), reads, [])
-    still = ArticulatedState(state.q, state.qd, state.q, state.qd, bones.previous[1])
+    still = ArticulatedState(state.q, state.qd)
     sense(model.bones, still, bones.control, readings_out)
     record(fill_again, [*reads, *shared], [])

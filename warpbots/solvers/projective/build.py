@@ -48,6 +48,7 @@ from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.second_derivative import is_symmetric
 from warpbots.solvers.projective.topology import Sizes, Topology
 from warpbots.solvers.projective.workspace import Workspace
+from warpbots.solvers.scene_parts import remedy
 from warpbots.solvers.scene_support import refuse_actuators, refuse_copies, refuse_flow, refuse_materials
 
 __all__ = ["build"]
@@ -357,10 +358,13 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
     """Raise if the scene has something that projective dynamics cannot simulate."""
     if not scene.soft:
         raise SceneError(
-            "ProjectiveDynamics simulates soft bodies and bones in them; this scene has none: use Articulated"
+            f"ProjectiveDynamics simulates soft bodies and bones in them; this scene has none: "
+            f"{remedy(scene, 'ProjectiveDynamics')}"
         )
     if scene.dim != 3:
-        raise SceneError("ProjectiveDynamics simulates bodies in space; this scene is 2D: use MPM or MassSpring")
+        raise SceneError(
+            f"ProjectiveDynamics simulates bodies in space; this scene is 2D: {remedy(scene, 'ProjectiveDynamics')}"
+        )
     refuse_materials("ProjectiveDynamics", scene)
     refuse_flow("ProjectiveDynamics", scene)
     refuse_actuators("ProjectiveDynamics", scene, _ACTUATORS)

@@ -86,7 +86,7 @@ def exact_joint(prim: Usd.Prim, plain: Joint) -> Joint:
         if field in said and (not elsewhere or agree(said[field], getattr(plain, field))):
             fields[field] = _given(said[field])
     for field in ("limit_stiffness", "limit_damping"):
-        if field in fields:
+        if fields.get(field) is not None:
             fields[field] = fields[field][0]
     return dataclasses.replace(plain, **fields) if fields else plain
 

@@ -11,6 +11,7 @@ from warpbots.numerics import launch_all, real, real_numpy
 from warpbots.scene import Joint, RigidBody, Scene, SceneError, Servo, Torque
 from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.articulated.build import build as build_articulated
+from warpbots.solvers.articulated.inertia import Moments
 from warpbots.solvers.articulated.measurements import readings
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.articulated.spatial import scalar, vec3
@@ -19,6 +20,7 @@ from warpbots.solvers.projective.bones.handles import HandleArrays, HandleWork
 from warpbots.solvers.projective.bones.torn_bodies import refuse_torn
 from warpbots.solvers.projective.contact.bone_surface import BoneSurfaces, distance_to_body
 from warpbots.solvers.projective.iterate.sparse_cholesky import Factor
+from warpbots.solvers.scene_parts import is_bone, remedy
 
 __all__ = ["BoneWorkspace", "bones_at", "bound_velocity", "handles_of", "motors_of", "skeleton_of"]
 
@@ -73,7 +75,15 @@ def skeleton_of(scene: Scene, mesh: object, worlds: int, device: wp.Device) -> A
     motors = tuple(scene.actuators[i] for i in motors_of(scene))
     joints = tuple(_thrown(j, scene, mesh) for j in _all_joints(scene))
     skeleton = Scene(bodies, motors, gravity=scene.gravity, joints=joints)
-    return build_articulated(skeleton, worlds, device, _SAMPLES, _ROUNDING)
+    return build_articulated(skeleton, worlds, device, _SAMPLES, _ROUNDING, matter=(_soft_matter(mesh),))
+
+
+def _soft_matter(mesh: object) -> Moments:
+    """Mass of all soft bodies, its centre and its moments: what a limit of a joint may have to stop."""
+    m, x = mesh.density * mesh.volume, mesh.position
+    center = m @ x / m.sum()
+    second = np.einsum("n,ni,nj->ij", m, x - center, x - center)
+    return float(m.sum()), center, np.trace(second) * np.eye(3) - second
 
 
 def handles_of(
@@ -120,7 +130,6 @@ class BoneWorkspace:
         motor: Channels of the motors, shape (motors,).
         control: Their signals, shape (worlds, motors), with a gradient.
         gravity: Gravitational acceleration in double precision [m/s^2], shape (worlds,), with a gradient.
-        previous: Joint coordinates and velocities before the last step, which a scheme of one step does not read.
         work: Arrays of a global step, and the same with rows and columns exchanged for its adjoint.
         tangent: Transpose of the Jacobian of the joints, shape (worlds * freedom * freedom,).
         pushed: Forces of soft bodies on bound nodes [N], shape (worlds * bound,).
@@ -139,7 +148,6 @@ class BoneWorkspace:
         self.motor = wp.array(np.array(motor, dtype=np.int32), dtype=int, device=device)
         self.control = zeros((worlds, len(motor)), gradient=True)
         self.gravity = zeros(worlds, vec3, gradient=True)
-        self.previous = zeros(worlds * tree.coordinates, gradient=True), zeros(worlds * n, gradient=True)
         work = HandleWork()
         for name in ("rows", "columns", "carried"):
             setattr(work, name, zeros(worlds * handles * n, vec3))
@@ -192,7 +200,7 @@ def _refuse_contacts(scene: Scene) -> None:
     for contact in scene.contacts:
         raise SceneError(
             f"Contact {contact.name!r}: ProjectiveDynamics detects all contacts itself, with the friction of soft "
-            f"bodies and obstacles; leave it out"
+            f"bodies and obstacles; {remedy(scene, 'ProjectiveDynamics', 'leave it out')}"
         )
 
 
@@ -205,7 +213,8 @@ def _refuse_starts(scene: Scene) -> None:
             if not np.allclose(joint.start, zero, atol=1e-9):
                 raise SceneError(
                     f"Joint {joint.name!r}: it starts at {joint.start}, but soft bodies are at rest where all joints "
-                    f"are at zero; leave out start, and drive the joint there with a Servo"
+                    f"are at zero; "
+                    f"{remedy(scene, 'ProjectiveDynamics', 'leave out start, drive the joint there with a Servo,')}"
                 )
 
 
@@ -220,9 +229,11 @@ def _refuse_loose(scene: Scene, position: np.ndarray, bone: np.ndarray) -> None:
         if spread[1] <= 1e-6 * spread[0]:
             lower, upper = body.bounds
             thickness = float((upper - lower).min())
+            inside = "move it inside or make it thicker"
+            cells = f"use cells of half its thickness, {thickness / 2.0:.3g} m (ProjectiveDynamics(cell_size=...))"
+            advice = f"{inside}, or {cells}" if is_bone(scene, body) else remedy(scene, "ProjectiveDynamics", inside)
             raise SceneError(
                 f"RigidBody {body.name!r} (from {lower.round(6).tolist()} to {upper.round(6).tolist()} m) is outside "
                 f"of the soft bodies: {len(held)} of their nodes are bound to it, but it needs three that are not in "
-                f"line; move it inside or make it thicker, or use cells of half its thickness, {thickness / 2.0:.3g} m "
-                f"(ProjectiveDynamics(cell_size=...))"
+                f"line; {advice}"
             )

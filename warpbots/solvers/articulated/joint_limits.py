@@ -1,0 +1,88 @@
+"""Stiffness and damping of limits that give none, from what the joint carries and what drives it.
+
+A limit that stops an inertia I as a spring of the frequency w = 1 / `TIME` with critical damping has
+
+    k = I w^2,    d = 2 sqrt(k I),
+
+so that a body at a lever arm r sinks in by g / (r w^2) under its weight, whatever its mass. I is the mass of all bodies
+beyond the joint, or the largest moment of inertia that they have about its origin, where all coordinates are zero, and
+the armature; the largest, as they may turn about the axis otherwise when they meet the limit. Motors and springs of the
+joint push against the limit as well: k is at least a hundred times their stiffness, and gives way to the torque or
+force of a motor by at most `GIVES`.
+"""
+
+import numpy as np
+
+from warpbots.scene import Joint, Scene, Servo, Torque
+from warpbots.solvers.articulated.inertia import Moments, body_inertia
+
+__all__ = ["GIVES", "TIME", "limit_laws"]
+
+TIME = 5e-3
+"""Time constant of a limit [s]; 4.5 ms are MuJoCo's default for a load that rests on a limit."""
+
+GIVES = {True: 1e-2, False: 1e-3}
+"""How far a motor may push into a limit [rad or m], by whether the coordinate is an angle."""
+
+_STIFFER = 100.0
+"""Stiffness of a limit over that of springs and servos at it."""
+
+
+def limit_laws(scene: Scene, joint: Joint, matter: tuple[Moments, ...] = ()) -> tuple[np.ndarray, np.ndarray]:
+    """Stiffness and damping of the limits of a joint, those that it gives or else the default ones.
+
+    Args:
+        scene: Has the joint, what it carries, and its motors.
+        joint: A joint with limits.
+        matter: What the joint carries besides rigid bodies, as masses, their centres and moments about them, as of
+            zero coordinates.
+
+    Returns:
+        Stiffness [N m/rad or N/m] and damping [N m s/rad or N s/m], each of shape (velocities,).
+    """
+    inertia = _inertia(scene, joint, matter)
+    k = np.maximum(inertia / TIME**2, _drive(scene, joint))
+    if joint.limit_stiffness is not None:
+        k = np.full(joint.freedom, joint.limit_stiffness)
+    d = 2.0 * np.sqrt(k * inertia)
+    if joint.limit_damping is not None:
+        d = np.full(joint.freedom, joint.limit_damping)
+    return k, d
+
+
+def _angles(joint: Joint) -> np.ndarray:
+    """Which coordinates of a joint with limits are angles, shape (velocities,)."""
+    return np.arange(joint.freedom) >= {"revolute": 0, "free_2d": 2}.get(joint.kind, joint.freedom)
+
+
+def _inertia(scene: Scene, joint: Joint, matter: tuple[Moments, ...]) -> np.ndarray:
+    """Inertia that a joint carries, for each of its velocities [kg m^2 or kg], shape (velocities,)."""
+    children: dict[str | None, list[str]] = {}
+    for j in scene.joints:
+        children.setdefault(j.parent, []).append(j.child)
+    carried = [joint.child]
+    for name in carried:
+        carried += children.get(name, [])
+    parts = list(matter)
+    for body in scene.rigid:
+        inertia = body_inertia(body) if body.name in carried else None
+        if inertia is not None:
+            R = np.array(body.rotation)
+            center = np.array(body.position) + R @ np.array(inertia.center)
+            parts.append((inertia.mass, center, R @ np.array(inertia.moments) @ R.T))
+    about = np.zeros((3, 3))
+    for m, center, moments in parts:
+        r = center - np.array(joint.position)
+        about += moments + m * (r @ r * np.eye(3) - np.outer(r, r))
+    largest, mass = float(np.linalg.eigvalsh(about)[-1]), sum(m for m, _, _ in parts)
+    return np.where(_angles(joint), largest, mass) + np.array(joint.armature)
+
+
+def _drive(scene: Scene, joint: Joint) -> np.ndarray:
+    """Stiffness of a limit that withstands the springs and motors of a joint, shape (velocities,)."""
+    k, gives = _STIFFER * np.array(joint.stiffness), np.where(_angles(joint), GIVES[True], GIVES[False])
+    for motor in scene.actuators:
+        if isinstance(motor, Torque | Servo) and motor.joint == joint.name:
+            i = motor.axis
+            k[i] += motor.max_torque / gives[i] if isinstance(motor, Torque) else _STIFFER * motor.stiffness
+    return k

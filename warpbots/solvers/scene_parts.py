@@ -1,0 +1,150 @@
+"""Which solvers take which parts of a scene: what a refusal may name as a remedy.
+
+A solver that refuses a part of a scene names the others that take all of it. Where there is none, it says so, and what
+each solver lacks.
+"""
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+from warpbots.contact import signed_distance
+from warpbots.materials import FLUIDS
+from warpbots.scene import (
+    Cavity,
+    Expansion,
+    Fibre,
+    Motor,
+    Oscillation,
+    PneumaticCell,
+    RigidBody,
+    Scene,
+    Servo,
+    SoftBody,
+    Torque,
+    bars_of,
+    sheets_of,
+)
+
+__all__ = ["SOLVERS", "is_bone", "remedy", "takers"]
+
+MPM, SPRINGS, PROJECTIVE, ARTICULATED = SOLVERS = "MPM", "MassSpring", "ProjectiveDynamics", "Articulated"
+"""Names of the solvers."""
+
+_SAMPLES = 12
+"""Points along each edge of the bounds of a rigid body, for whether it is in a soft one."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Part:
+    """Something that a scene may have.
+
+    Attributes:
+        name: What it is, in the plural.
+        found: Whether a scene has it.
+        takers: Names of the solvers that take it.
+    """
+
+    name: str
+    found: Callable[[Scene], bool]
+    takers: tuple[str, ...]
+
+
+def _actuated(*kinds: type) -> Callable[[Scene], bool]:
+    return lambda scene: any(isinstance(a, kinds) for a in scene.actuators)
+
+
+def _made_of(has: Callable[[object], bool]) -> Callable[[Scene], bool]:
+    """Whether some material has something."""
+    return lambda scene: any(has(material) for body in scene.soft for material in body.materials)
+
+
+def _is_in(bone: RigidBody, body: SoftBody) -> bool:
+    """Whether some of a rigid body is in a soft one; a sheet or a truss has no inside, and its bounds count."""
+    lower = np.maximum(bone.bounds[0], body.shape.bounds[0])
+    upper = np.minimum(bone.bounds[1], body.shape.bounds[1])
+    if bone.shape is None or not (lower <= upper).all():
+        return False
+    edges = (np.linspace(a, b, _SAMPLES) for a, b in zip(lower, upper, strict=True))
+    points = np.stack(np.meshgrid(*edges, indexing="ij"), axis=-1).reshape(-1, 3)
+    local = (points - np.array(bone.position)) @ np.array(bone.rotation)
+    inside = signed_distance(bone.shape, local) <= 0.0
+    if not sheets_of(body.shape) and bars_of(body.shape) is None:
+        inside &= signed_distance(body.shape, points) <= 0.0
+    return bool(inside.any())
+
+
+def is_bone(scene: Scene, body: RigidBody) -> bool:
+    """Whether a rigid body is in a soft one, or is a link without a shape that carries others."""
+    if body.shape is None:
+        return any(joint.parent == body.name for joint in scene.joints)
+    return any(_is_in(body, soft) for soft in scene.soft)
+
+
+def _loose(scene: Scene) -> bool:
+    return not all(is_bone(scene, body) for body in scene.rigid)
+
+
+def _off_zero(scene: Scene) -> bool:
+    return any(j.start is not None and np.any(j.start[: j.straight]) for j in scene.joints)
+
+
+_PARTS = (
+    _Part("soft bodies", lambda s: bool(s.soft), (MPM, SPRINGS, PROJECTIVE)),
+    _Part("scenes without soft bodies", lambda s: not s.soft, (ARTICULATED,)),
+    _Part("rigid bodies", lambda s: bool(s.rigid or s.joints), (PROJECTIVE, ARTICULATED)),
+    _Part("rigid bodies outside of soft ones", _loose, (ARTICULATED,)),
+    _Part("motors at joints", _actuated(Torque, Servo), (PROJECTIVE, ARTICULATED)),
+    _Part("Contact laws", lambda s: bool(s.contacts), (ARTICULATED,)),
+    _Part("joints that start away from zero", _off_zero, (ARTICULATED,)),
+    _Part("sheets", lambda s: any(sheets_of(b.shape) for b in s.soft), (PROJECTIVE,)),
+    _Part("fluids around bodies", lambda s: s.fluid is not None, (PROJECTIVE,)),
+    _Part("scenes in 2D", lambda s: s.dim == 2, (MPM, SPRINGS)),
+    _Part("liquid materials", lambda s: any(b.material.law in FLUIDS for b in s.soft), (MPM,)),
+    _Part("plasticity", _made_of(lambda m: m.plasticity is not None), (MPM,)),
+    _Part("fibres in materials", _made_of(lambda m: bool(m.fibres)), (MPM,)),
+    _Part("Maxwell branches", _made_of(lambda m: bool(m.branches)), (MPM,)),
+    _Part("yield strains", _made_of(lambda m: m.yield_strain is not None), (SPRINGS,)),
+    _Part("breaking strains", _made_of(lambda m: m.breaking_strain is not None), (SPRINGS,)),
+    _Part("incompressibility", _made_of(lambda m: m.incompressibility != 0), (MPM, PROJECTIVE)),
+    _Part("motors at attachments", _actuated(Motor), (SPRINGS, PROJECTIVE)),
+    _Part("attachments", lambda s: bool(s.attachments), (SPRINGS, PROJECTIVE)),
+    _Part("cavities", _actuated(Cavity), (PROJECTIVE,)),
+    _Part("fibres and pneumatic cells", _actuated(Fibre, PneumaticCell), (PROJECTIVE,)),
+    _Part("expansions and oscillations", _actuated(Expansion, Oscillation), (SPRINGS, PROJECTIVE)),
+)
+
+
+def _lacking(scene: Scene) -> dict[str, str]:
+    """The first part of a scene that each solver lacks, by name of the solver."""
+    found = [part for part in _PARTS if part.found(scene)]
+    lacks = {solver: [part.name for part in found if solver not in part.takers] for solver in SOLVERS}
+    return {solver: names[0] for solver, names in lacks.items() if names}
+
+
+def takers(scene: Scene) -> tuple[str, ...]:
+    """Names of the solvers that take all parts of a scene."""
+    lacking = _lacking(scene)
+    return tuple(solver for solver in SOLVERS if solver not in lacking)
+
+
+def remedy(scene: Scene, solver: str, change: str = "") -> str:
+    """What to do about a part of a scene that a solver refuses, for the end of its message.
+
+    Args:
+        scene: The scene.
+        solver: Name of the solver that refuses it.
+        change: A change of the scene that helps, in the imperative.
+    """
+    others = [name for name in takers(scene) if name != solver]
+    if others:
+        return f"{change} or use {' or '.join(others)}" if change else f"use {' or '.join(others)}"
+    missing: dict[str, list[str]] = {}
+    for name, part in _lacking(scene).items():
+        missing.setdefault(part, []).append(name)
+    lacks = "; ".join(
+        f"{' and '.join(names)} take{'s' * (len(names) == 1)} no {part}" for part, names in missing.items()
+    )
+    none = f"no solver takes all of this scene yet ({lacks})"
+    return f"{change}; {none}" if change else none
