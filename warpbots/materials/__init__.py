@@ -15,7 +15,7 @@ from warpbots.materials.drucker_prager import drucker_prager
 from warpbots.materials.elasticity import DIFFERENTIALS, FLUIDS, LAWS, Law, elasticity, law_of, p_wave_modulus
 from warpbots.materials.fibre_reinforcement import fibre_reinforcement
 from warpbots.materials.lame import lame_lambda, lame_mu
-from warpbots.materials.maxwell import maxwell, relaxation
+from warpbots.materials.maxwell import maxwell, maxwell_step
 from warpbots.materials.viscosity import viscous_stress
 from warpbots.materials.von_mises import von_mises
 from warpbots.materials.weakly_compressible import without_shear
@@ -34,8 +34,8 @@ __all__ = [
     "lame_mu",
     "law_of",
     "maxwell",
+    "maxwell_step",
     "p_wave_modulus",
-    "relaxation",
     "viscous_stress",
     "von_mises",
     "without_shear",

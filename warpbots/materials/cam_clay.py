@@ -8,18 +8,20 @@ and as there in logarithmic strains e of Hencky's law. With the pressure p and t
     f   = (q / M)^2 + (p + beta p_c)(p - p_c) <= 0   (yield function: an ellipse)
 
 for the initial p_0, the stress ratio M at the critical state, the cohesion beta and the hardening coefficient xi; v is
-the logarithm of the volume that flow has left, at the beginning of the step. Flow is associated: e' is what the
-elastic energy has nearest to the trial strain e within f <= 0. With the centre p_m = (1 - beta) p_c / 2 of the ellipse
-and its half-axis r = (1 + beta) p_c / 2 it is
+the logarithm of the volume that flow has left. Flow is associated: e' is what the elastic energy has nearest to the
+trial strain e within f <= 0 for the p_c of the end, p_c' = p_0 exp(-xi v'), so that a step lags nowhere behind. The
+ellipse has the centre p_m = (1 - beta) p_c' / 2 and the half-axis r = (1 + beta) p_c' / 2, and
 
     q' = q / (1 + a x),   p' - p_m = (p - p_m) / (1 + b x),   a = 3 / M^2,   b = K / mu
-    (q' / M)^2 + (p' - p_m)^2 = r^2                  (an equation for x > 0)
-    v' = v + tr(e) - tr(e')
+    h = (q' / M)^2 + (p' - p_m)^2 - r^2 = 0          (x > 0, how much flows)
+    g = v' - v - tr(e) - p' / K = 0                  (the volume is left to flow or stays elastic)
 
-The equation is solved by Newton's method for the reciprocal of the left side's root, which is nearly linear in x (Moré
-and Sorensen 1983); its derivative follows from that of the equation. As flow is associated, f is convex and e = 0 is
-never beyond f = 0, flow dissipates whatever the path. Matter whose p_c has fallen below 1e-6 mu bears nothing: e' = 0.
-As e' has the axes of e, F' = exp(e' - e) F. In 2D, dev is that of the plane.
+For a given v' the first equation is solved by Newton's method for the reciprocal of the root of its left side, which is
+nearly linear in x (Moré and Sorensen 1983), and the second by Newton's method for v', safeguarded by bisection: g grows
+with v' but where matter softens faster than it can unload, xi beta p_c > K. The derivatives of x and v' follow from
+those of h and g. As flow is associated, f is convex and e = 0 is never beyond f = 0, flow dissipates whatever the path.
+Matter whose p_c would fall below 1e-6 mu bears nothing: e' = 0. As e' has the axes of e, F' = exp(e' - e) F. In 2D,
+dev is that of the plane.
 """
 
 import functools
@@ -33,7 +35,40 @@ from warpbots.numerics import exp_symmetric, matrix, real
 __all__ = ["cam_clay"]
 
 _ITERATIONS = 20
-"""Newton iterations at most; two to five are needed."""
+"""Newton iterations for x at most; two to five are needed."""
+
+_OUTER = 40
+"""Iterations for v' at most; one to three are needed, and bisection where hardening is very strong."""
+
+_ROUNDING = wp.constant(real({wp.float32: 1e-7, wp.float64: 1e-14}[real]))
+
+
+@wp.struct
+class Clay:
+    """A trial state, and the constants of its matter.
+
+    shear: (q / M)^2 [Pa^2].
+    p: Pressure [Pa].
+    volume: tr(e) [1].
+    v: Logarithm of the volume that flow has left before [1].
+    a: 3 / M^2 [1].
+    b: K / mu [1].
+    K: Bulk modulus [Pa].
+    p_0: Initial preconsolidation pressure [Pa].
+    beta: Cohesion [1].
+    xi: Hardening coefficient [1].
+    """
+
+    shear: real
+    p: real
+    volume: real
+    v: real
+    a: real
+    b: real
+    K: real
+    p_0: real
+    beta: real
+    xi: real
 
 
 @wp.func
@@ -48,7 +83,7 @@ def ellipse(x: real, shear: real, D: real, a: real, b: real):
 
 @wp.func
 def root_of(shear: real, D: real, a: real, b: real, r: real):
-    """x >= 0 with ellipse(x) = r^2; a constant for derivatives."""
+    """x >= 0 with ellipse(x) = r^2."""
     x = real(0.0)
     for _ in range(_ITERATIONS):
         value, slope = ellipse(x, shear, D, a, b)
@@ -59,9 +94,76 @@ def root_of(shear: real, D: real, a: real, b: real, r: real):
     return x
 
 
-@wp.func_grad(root_of)
-def adj_root_of(shear: real, D: real, a: real, b: real, r: real, adj_ret: real):
-    wp.adjoint[shear] += real(0.0)
+@wp.func
+def strength_of(s: Clay, y: real):
+    """p_c for v' = y."""
+    return s.p_0 * wp.exp(-s.xi * y)
+
+
+@wp.func
+def is_beyond(s: Clay, p_c: real):
+    """Whether the trial is beyond the ellipse of p_c."""
+    return s.shear + (s.p + s.beta * p_c) * (s.p - p_c) > real(0.0)
+
+
+@wp.func
+def equations(s: Clay, x: real, y: real):
+    """h and g at x and v' = y, and their derivatives h_x, h_y, g_x, g_y."""
+    p_c = strength_of(s, y)
+    center = real(0.5) * (real(1.0) - s.beta) * p_c
+    r = real(0.5) * (real(1.0) + s.beta) * p_c
+    D = s.p - center
+    w = real(1.0) / (real(1.0) + s.b * x)
+    value, h_x = ellipse(x, s.shear, D, s.a, s.b)
+    h_y = s.xi * p_c * (D * w * w * (real(1.0) - s.beta) + r * (real(1.0) + s.beta))
+    g = y - s.v - s.volume - (center + D * w) / s.K
+    g_x = s.b * w * w * D / s.K
+    g_y = real(1.0) + s.xi * center * (real(1.0) - w) / s.K
+    return value - r * r, g, h_x, h_y, g_x, g_y
+
+
+@wp.func
+def root_at(s: Clay, y: real):
+    """x for v' = y, 0 where the trial is not beyond the ellipse; g there, and its derivative along h = 0."""
+    p_c = strength_of(s, y)
+    if not is_beyond(s, p_c):
+        return real(0.0), y - s.v, real(1.0)
+    center = real(0.5) * (real(1.0) - s.beta) * p_c
+    x = root_of(s.shear, s.p - center, s.a, s.b, p_c - center)
+    _h, g, h_x, h_y, g_x, g_y = equations(s, x, y)
+    return x, g, g_y - g_x * h_y / h_x
+
+
+@wp.func
+def flow_of(s: Clay):
+    """x and v' with h = g = 0, for a trial beyond the ellipse; constants for derivatives."""
+    y = s.v
+    x, g, slope = root_at(s, y)
+    low = y
+    high = y + s.volume + strength_of(s, y) / s.K
+    if g > real(0.0):
+        low = y - g
+        high = y
+    for _ in range(_OUTER):
+        if wp.abs(g) <= _ROUNDING * wp.abs(slope) * (wp.abs(y) + real(1e-3)):
+            break
+        if g < real(0.0):
+            low = y
+        else:
+            high = y
+            if y <= low:
+                low = y - real(2.0) * (s.v - y)
+        ahead = y - g / slope
+        if not (ahead > low and ahead < high):
+            ahead = real(0.5) * (low + high)
+        y = ahead
+        x, g, slope = root_at(s, y)
+    return x, y
+
+
+@wp.func_grad(flow_of)
+def adj_flow_of(s: Clay, adj_x: real, adj_y: real):
+    wp.adjoint[s].p += real(0.0)
 
 
 @functools.cache
@@ -83,25 +185,33 @@ def cam_clay(dim: int) -> wp.Function:
         e = strain(F)
         volume = wp.trace(e)
         dev = e - volume / d * I
-        p_c = p_0 * wp.exp(-xi * v)
-        center = real(0.5) * (real(1.0) - beta) * p_c
-        r = real(0.5) * (real(1.0) + beta) * p_c
-        D = -K * volume - center
-        shear = real(6.0) * mu * mu * wp.ddot(dev, dev) / (M * M)  # (q / M)^2
+        s = Clay()
+        s.shear = real(6.0) * mu * mu * wp.ddot(dev, dev) / (M * M)
+        s.p = -K * volume
+        s.volume = volume
+        s.v = v
+        s.a = real(3.0) / (M * M)
+        s.b = K / mu
+        s.K = K
+        s.p_0 = p_0
+        s.beta = beta
+        s.xi = xi
         F_out = F
         v_out = v
-        if p_c < negligible * mu:
-            F_out = exp(-e) @ F
-            v_out = v + volume
-        elif shear > r * r - D * D:
-            a = real(3.0) / (M * M)
-            b = K / mu
-            x = root_of(shear, D, a, b, r)
-            value, slope = ellipse(x, shear, D, a, b)
-            x -= (value - r * r) / slope  # carries the derivative of the root
-            left = -(center + D / (real(1.0) + b * x)) / K
-            F_out = exp((left - volume) / d * I - a * x / (real(1.0) + a * x) * dev) @ F
-            v_out = v + volume - left
+        if is_beyond(s, strength_of(s, v)):
+            if strength_of(s, v + volume) < negligible * mu:
+                F_out = exp(-e) @ F
+                v_out = v + volume
+            else:
+                x, y = flow_of(s)
+                h, g, h_x, h_y, g_x, g_y = equations(s, x, y)
+                det = h_x * g_y - h_y * g_x
+                x -= (g_y * h - h_y * g) / det  # carry the derivatives of the roots
+                y -= (h_x * g - g_x * h) / det
+                center = real(0.5) * (real(1.0) - beta) * strength_of(s, y)
+                left = -(center + (s.p - center) / (real(1.0) + s.b * x)) / K
+                F_out = exp((left - volume) / d * I - s.a * x / (real(1.0) + s.a * x) * dev) @ F
+                v_out = v + volume - left
         return F_out, v_out
 
     return cam_clay_return

@@ -6,10 +6,16 @@ branch has an elastic deformation G of its own. It follows the motion as the def
     e   = dev ln(G G^T) / 2                          (logarithmic strain of the spring, without its volume)
     Psi = mu e : e
     tau = 2 mu e
-    de/dt = - e / T   at constant strain, so that   e' = exp(-dt/T) e   is exact for a step dt
+    de/dt = D - e / T,   D the rate of strain
 
-for the shear modulus mu and the relaxation time T. As e' has the axes of e, G' = exp(e' - e) G, which has the rotation
-and the determinant of G. The dashpot dissipates 2 mu e : e / T >= 0. In 2D, dev is that of the plane.
+for the shear modulus mu and the relaxation time T. Where D is constant for a step dt = x T, the strain after it is
+
+    e' = exp(-x) e + b dt D = b (a e + dt D),   b = (1 - exp(-x)) / x,   a = x / (exp(x) - 1),   a b = exp(-x)
+
+so a step relaxes the spring by the factor a, moves it, and relaxes it by b. This is exact for small strains at every
+constant rate, zero among them, and a symmetric splitting for large ones: its error is of second order. As the relaxed
+strain c e has the axes of e, G' = exp((c - 1) e) G, which has the rotation and the determinant of G. The dashpot
+dissipates 2 mu e : e / T >= 0. In 2D, dev is that of the plane.
 """
 
 import functools
@@ -19,7 +25,7 @@ import warp as wp
 from warpbots.materials.hencky import log_strain
 from warpbots.numerics import exp_symmetric, matrix, real
 
-__all__ = ["maxwell", "relaxation"]
+__all__ = ["maxwell", "maxwell_step"]
 
 
 @functools.cache
@@ -55,16 +61,50 @@ def maxwell(dim: int) -> tuple[wp.Function, wp.Function]:
     return branch_energy, branch_stress
 
 
+@wp.func
+def lost_before(x: real):
+    """1 - a.
+
+    In short steps it is 1 + y - y coth y with y = x/2 and Lambert's continued fraction of y coth y - 1, since
+    differences of nearly equal numbers would have an error of 1/x roundings.
+    """
+    if x < real(1.0):
+        y = real(0.5) * x
+        z = y * y
+        tail = real(11.0) + z / (real(13.0) + z / real(15.0))
+        return y - z / (real(3.0) + z / (real(5.0) + z / (real(7.0) + z / (real(9.0) + z / tail))))
+    fading = wp.exp(-x)
+    return real(1.0) - x * fading / (real(1.0) - fading)
+
+
+@wp.func
+def lost_after(x: real):
+    """1 - b; in short steps from a b = exp(-x)."""
+    if x < real(1.0):
+        t = wp.tanh(real(0.5) * x)
+        lost = real(2.0) * t / (real(1.0) + t)  # 1 - exp(-x)
+        before = lost_before(x)
+        return (lost - before) / (real(1.0) - before)
+    return real(1.0) - (real(1.0) - wp.exp(-x)) / x
+
+
 @functools.cache
-def relaxation(dim: int) -> wp.Function:
-    """Warp function G'(G, T, dt): the elastic deformation of the spring after a time dt [s] at constant strain."""
+def maxwell_step(dim: int) -> wp.Function:
+    """Warp function G'(G, M, T, dt): the elastic deformation of the spring after matter moved by M in a time dt [s].
+
+    M = F' F^-1 is the motion in the step, of shape (`dim`, `dim`).
+    """
     mat, spring_strain, exp = matrix(dim), _deviator(dim), exp_symmetric(dim)
 
     @wp.func
-    def relaxed(G: mat, T: real, dt: real):
-        """G' = exp((exp(-dt/T) - 1) e) G."""
-        x = real(0.5) * dt / T
-        lost = real(2.0) * wp.exp(-x) * wp.sinh(x)  # 1 - exp(-dt/T) without a difference of nearly equal numbers
+    def relaxed(G: mat, lost: real):
+        """exp(-lost e) G."""
         return exp(-lost * spring_strain(G)) @ G
 
-    return relaxed
+    @wp.func
+    def moved_and_relaxed(G: mat, M: mat, T: real, dt: real):
+        """G' = relaxed by b (M relaxed by a (G))."""
+        x = dt / T
+        return relaxed(M @ relaxed(G, lost_before(x)), lost_after(x))
+
+    return moved_and_relaxed

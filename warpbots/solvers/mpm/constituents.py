@@ -1,7 +1,7 @@
-"""Stress of fibres and Maxwell branches beside that of the law, and the branches' relaxation after a step.
+"""Stress of fibres and Maxwell branches beside that of the law, and how the branches move and relax in a step.
 
     tau = sum over families of tau_fibre(F, a, k) + sum over branches of tau_branch(G, mu)
-    G'  = relaxed((I + dt C') G, T, dt)
+    G'  = step(G, I + dt C', T, dt)
 
 The stress of all particles is found before they give it to the grid. Warp derives the adjoints.
 """
@@ -10,7 +10,7 @@ import functools
 
 import warp as wp
 
-from warpbots.materials import fibre_reinforcement, maxwell, relaxation
+from warpbots.materials import fibre_reinforcement, maxwell, maxwell_step
 from warpbots.numerics import clear_gradients, launch, launch_adjoint, matrix, real
 from warpbots.solvers.mpm.arrays import constituent_arrays
 from warpbots.solvers.mpm.model import MPMModel, MPMState
@@ -136,7 +136,7 @@ def load_kernel(dim: int) -> wp.Kernel:
 @functools.cache
 def relax_kernel(dim: int) -> wp.Kernel:
     """Kernel over the branches of the particles of all worlds; differentiated by Warp."""
-    mat, ConstituentArrays, relaxed = matrix(dim), constituent_arrays(dim), relaxation(dim)
+    mat, ConstituentArrays, stepped = matrix(dim), constituent_arrays(dim), maxwell_step(dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.relaxation_{dim}d"))
     def relax_branches(
@@ -152,11 +152,12 @@ def relax_kernel(dim: int) -> wp.Kernel:
         # out
         G_out: wp.array[mat],
     ):
-        """G' = relaxed((I + dt C') G, T, dt)."""
+        """G' = step(G, I + dt C', T, dt)."""
         k = wp.tid()
         r = k // branches
         if k - r * branches < counts[r % particles][1]:
-            G_out[k] = relaxed(G[k] + dt * (C[r] @ G[k]), constituents.relaxation_time[k], dt)
+            M = wp.identity(n=dim, dtype=real) + dt * C[r]
+            G_out[k] = stepped(G[k], M, constituents.relaxation_time[k], dt)
         else:
             G_out[k] = G[k]
 
