@@ -33,7 +33,7 @@ def usd_file(folder):
     balls = [SPHERE.format(k, 3, f"double3 xformOp:translate = ({k}, 0, 0)\n uniform token[] xformOpOrder = "
                                  '["xformOp:translate"]') for k in range(5)]  # fmt: skip
     (folder / "balls.usda").write_text(SPHERES.format("\n".join(balls)))
-    return folder / "balls.usda", wb.usd.read, "/W/Ball0 and 4 others: physxRigidBody:linearDamping"
+    return folder / "balls.usda", wb.usd.read, "/W/Ball0 and 4 others: physxRigidBody:linearDamping = 0.3"
 
 
 def mjcf_file(folder):

@@ -350,7 +350,7 @@ def test_physics_that_is_not_read_is_named_once_for_each_kind(tmp_path, said):
     read(tmp_path, many + tendon + force + actuator + scene)
     lines = said().splitlines()[1:]
     for words in (
-        "/B0 and 5 others: physxRigidBody:angularDamping, which is not read",
+        "/B0 and 5 others: physxRigidBody:angularDamping = 2, which is not read",
         "/JB0B1: PhysxTendonAxisAPI, a tendon, which is not simulated",
         "/JB0B1: PhysxMimicJointAPI:rotX; joints move independently",
         "/Wind: PhysxForceAPI, which warpbots does not support",

@@ -13,18 +13,20 @@ from warpbots.scene.field_types import checked
 from warpbots.usd.geometry.obstacle_prims import read_obstacles
 from warpbots.usd.geometry.shape_prims import read_shape
 from warpbots.usd.rigid.robot_reader import Robots, read_robots
-from warpbots.usd.soft.soft_bodies import lost_velocities, read_soft_bodies
+from warpbots.usd.soft.mass_and_motion import note_friction
+from warpbots.usd.soft.soft_bodies import read_soft_bodies
 from warpbots.usd.soft.unmarked_geometry import read_unmarked_geometry
 from warpbots.usd.stage.actuators_and_loads import read_parts
 from warpbots.usd.stage.field_prims import read_fields
 from warpbots.usd.stage.inventory import Inventory, take_inventory
+from warpbots.usd.stage.ledger import keeping_ledger
 from warpbots.usd.stage.point_instancers import expand
 from warpbots.usd.stage.prim_editing import main_prim, read_name
-from warpbots.usd.stage.prim_roles import is_soft
 from warpbots.usd.stage.scene_settings import read_dimension, read_settings
 from warpbots.usd.stage.size_limits import MAX_PRIMS
 from warpbots.usd.stage.stage_files import attempt, explained, open_stage
 from warpbots.usd.stage.units import stage_frame
+from warpbots.usd.stage.unread_physics import unread
 
 __all__ = ["CONTACT_POINTS", "read", "read_meshes", "read_stage"]
 
@@ -140,8 +142,10 @@ def read_stage(
 ) -> tuple[Scene, Inventory]:
     """The scene in `stage`, and the prims that it was read from; arguments and errors as for `read`."""
     name = stage.GetRootLayer().realPath or stage.GetRootLayer().identifier
-    with explained(name, stage.GetPseudoRoot()):
-        return _read(stage, name, material, meters_per_unit, contact_points, thickness, ignore_loops)
+    with explained(name, stage.GetPseudoRoot()), keeping_ledger() as ledger:
+        scene, found = _read(stage, name, material, meters_per_unit, contact_points, thickness, ignore_loops)
+        found.left_out.extend(unread(stage, ledger, found.settings))
+        return scene, found
 
 
 def _read(
@@ -158,6 +162,7 @@ def _read(
         found, soft = read_unmarked_geometry(found, stage, name, frame, material, thickness)
     parts = read_parts(found, frame, faults)
     obstacles = attempt(faults, read_obstacles, found, frame) or []
+    note_friction(found, soft, obstacles, frame)
     actuators = parts.pop("actuators")
     robots = attempt(faults, read_robots, found, frame, actuators, obstacles, int(contact_points), ignore_loops)
     robots = robots or Robots({}, (), (), tuple(actuators), ())
@@ -209,8 +214,5 @@ def _source(stage: Usd.Stage, meters_per_unit: float | None) -> str | None:
 
 def _warn(scene: Scene, found: Inventory, name: str) -> None:
     """List in one warning what was left out, and doubts of the unit of length."""
-    for prim in found.bodies.values():
-        if is_soft(prim) and lost_velocities(prim):
-            found.left_out.append((str(prim.GetPath()), "velocities that differ between particles"))
     size = float(np.max(np.subtract(*scene.bounds[::-1])))
     warn_of_file(name, [*found.left_out, *size_doubts("the robot", size, "meters_per_unit")])

@@ -48,7 +48,7 @@ def read_unmarked_geometry(
     soft: dict[str, SoftBody] = {}
     for n, prim in found.loose.items():
         faults: list[str] = []
-        body = attempt(faults, read_body, prim, n, frame, material, thickness)
+        body = attempt(faults, read_body, prim, n, frame, material, thickness, found.note)
         if body is not None:
             soft[n] = body
         for fault in faults:
