@@ -1,7 +1,5 @@
 """Files of strangers: meshes of every common kind, dialects of URDF, and what a file may not do to its reader."""
 
-import logging
-
 import numpy as np
 import pytest
 import trimesh
@@ -72,13 +70,12 @@ def test_other_kinds_of_meshes(folder, kind):
     assert shape.volume == pytest.approx(6.0, rel=1e-6)
 
 
-def test_flat_and_empty_meshes_are_left_out_by_name(folder, caplog):
+def test_flat_and_empty_meshes_are_left_out_by_name(folder, heard):
     flat = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nf 1 2 3\nf 2 4 3\n"
     for name, content in (("m.obj", flat), ("n.stl", b"\0" * 84)):
-        caplog.clear()
-        with caplog.at_level(logging.WARNING):
-            assert mesh_of(folder, name, content) is None
-        assert f"mesh {name[0]!r} has no volume" in caplog.text
+        heard.clear()
+        assert mesh_of(folder, name, content) is None
+        assert f"mesh {name[0]!r} has no volume" in heard.text
 
 
 def test_a_hull_is_closed_where_its_facets_are_slivers():
@@ -222,14 +219,13 @@ def test_links_have_the_colours_of_their_looks(folder):
     assert [body.color for body in load(folder, text).rigid] == [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0)]
 
 
-def test_nothing_is_written_where_the_user_is(folder, tmp_path, monkeypatch, caplog):
+def test_nothing_is_written_where_the_user_is(folder, tmp_path, monkeypatch, heard):
     """MuJoCo's own log of warnings becomes a part of ours."""
     monkeypatch.chdir(tmp_path)
     links = "".join(f'<link name="{name}">{MASS}</link>' for name in "ab")
     mimic = '<joint name="j" type="planar"><parent link="a"/><child link="b"/><mimic joint="j"/></joint>'
-    with caplog.at_level(logging.WARNING):
-        load(folder, f'<robot name="r">{links}{mimic}</robot>', ignore_loops=True)
-    assert "<mimic> on joint 'j' ignored" in caplog.text
+    load(folder, f'<robot name="r">{links}{mimic}</robot>', ignore_loops=True)
+    assert "<mimic> on joint 'j' ignored" in heard.text
     assert {path.name for path in tmp_path.iterdir()} == {"home"}
 
 
@@ -258,11 +254,10 @@ def arm(inside="", mass=MASS, joint=ENDS, more=""):
         (arm(joint=ENDS.replace('link="a"', 'link="world"')), ""),
     ],
 )  # fmt: skip
-def test_dialects_are_read_and_named(folder, caplog, text, said):
-    with caplog.at_level(logging.WARNING):
-        scene = load(folder, text)
+def test_dialects_are_read_and_named(folder, heard, text, said):
+    scene = load(folder, text)
     assert {j.child: j.kind for j in scene.joints}["b"] == "revolute"
-    assert said in caplog.text and bool(said) == bool(caplog.records)
+    assert said in heard.text and bool(said) == bool(heard.messages)
 
 
 @pytest.mark.parametrize(

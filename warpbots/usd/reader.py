@@ -1,34 +1,34 @@
 """Reading a USD file as a scene."""
 
-import logging
 import os
 from pathlib import Path
 
 import numpy as np
 from pxr import Usd, UsdGeom
 
-from warpbots.input_files import doubt_size
+from warpbots.file_warnings import warn_of_file
+from warpbots.input_files import size_doubts
 from warpbots.scene import Material, Scene, SceneError, Shape, Sheet, TetMesh, TriangleMesh
 from warpbots.scene.field_types import checked
 from warpbots.usd.geometry.obstacle_prims import read_obstacles
 from warpbots.usd.geometry.shape_prims import read_shape
 from warpbots.usd.rigid.robot_reader import Robots, read_robots
-from warpbots.usd.soft.soft_bodies import lost_velocities, read_soft_bodies
+from warpbots.usd.soft.mass_and_motion import note_friction
+from warpbots.usd.soft.soft_bodies import read_soft_bodies
 from warpbots.usd.soft.unmarked_geometry import read_unmarked_geometry
 from warpbots.usd.stage.actuators_and_loads import read_parts
 from warpbots.usd.stage.field_prims import read_fields
-from warpbots.usd.stage.inventory import Inventory, lines_of, take_inventory
+from warpbots.usd.stage.inventory import Inventory, take_inventory
+from warpbots.usd.stage.ledger import keeping_ledger
 from warpbots.usd.stage.point_instancers import expand
 from warpbots.usd.stage.prim_editing import main_prim, read_name
-from warpbots.usd.stage.prim_roles import is_soft
 from warpbots.usd.stage.scene_settings import read_dimension, read_settings
 from warpbots.usd.stage.size_limits import MAX_PRIMS
 from warpbots.usd.stage.stage_files import attempt, explained, open_stage
 from warpbots.usd.stage.units import stage_frame
+from warpbots.usd.stage.unread_physics import unread
 
 __all__ = ["CONTACT_POINTS", "read", "read_meshes", "read_stage"]
-
-_logger = logging.getLogger("warpbots")
 
 CONTACT_POINTS = 64
 """Default number of contact points of a rigid body of a file."""
@@ -53,7 +53,7 @@ def read(
     Prims with `PhysicsDeformableBodyAPI` (or that of Omniverse) become soft bodies, prims with `PhysicsRigidBodyAPI`
     rigid bodies, with their joints, drives and colliders; static colliders become obstacles. A scene written by
     warpbots is read back to the last bit. Numbers are converted to SI units and z up. Physics that is left out or read
-    differently, and missing files, are listed with their prims in one warning.
+    differently, and missing files, are listed with their prims in one `FileWarning`.
 
     Open static meshes, such as a quad for the ground or a terrain, get a solid behind them, or else a thickness; the
     warning says which. Round primitives with a non-uniform scale, and cones, become meshes of 48 sides.
@@ -142,8 +142,10 @@ def read_stage(
 ) -> tuple[Scene, Inventory]:
     """The scene in `stage`, and the prims that it was read from; arguments and errors as for `read`."""
     name = stage.GetRootLayer().realPath or stage.GetRootLayer().identifier
-    with explained(name, stage.GetPseudoRoot()):
-        return _read(stage, name, material, meters_per_unit, contact_points, thickness, ignore_loops)
+    with explained(name, stage.GetPseudoRoot()), keeping_ledger() as ledger:
+        scene, found = _read(stage, name, material, meters_per_unit, contact_points, thickness, ignore_loops)
+        found.left_out.extend(unread(stage, ledger, found.settings))
+        return scene, found
 
 
 def _read(
@@ -160,6 +162,7 @@ def _read(
         found, soft = read_unmarked_geometry(found, stage, name, frame, material, thickness)
     parts = read_parts(found, frame, faults)
     obstacles = attempt(faults, read_obstacles, found, frame) or []
+    note_friction(found, soft, obstacles, frame)
     actuators = parts.pop("actuators")
     robots = attempt(faults, read_robots, found, frame, actuators, obstacles, int(contact_points), ignore_loops)
     robots = robots or Robots({}, (), (), tuple(actuators), ())
@@ -210,12 +213,6 @@ def _source(stage: Usd.Stage, meters_per_unit: float | None) -> str | None:
 
 
 def _warn(scene: Scene, found: Inventory, name: str) -> None:
-    """List in one warning what was left out, and doubt the unit of length in another."""
-    for prim in found.bodies.values():
-        if is_soft(prim) and lost_velocities(prim):
-            found.left_out.append((str(prim.GetPath()), "velocities that differ between particles"))
-    if found.left_out:
-        lines = "".join(f"\n  {line}" for line in lines_of(found.left_out))
-        _logger.warning("%s: left out or read differently, because warpbots does not simulate it:%s", name, lines)
+    """List in one warning what was left out, and doubts of the unit of length."""
     size = float(np.max(np.subtract(*scene.bounds[::-1])))
-    doubt_size(name, "the robot", size, "meters_per_unit")
+    warn_of_file(name, [*found.left_out, *size_doubts("the robot", size, "meters_per_unit")])

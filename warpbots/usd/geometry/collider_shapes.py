@@ -8,7 +8,7 @@ from pxr import Usd
 from warpbots.scene import Box, SceneError, Shape, Sphere, TriangleMesh
 from warpbots.usd.geometry.gprim_reader import box, mesh_points, mesh_triangles, plain_shape
 from warpbots.usd.geometry.tessellation import SIDES
-from warpbots.usd.stage.attributes import authored, schemas
+from warpbots.usd.stage.attributes import authored, schemas, value_of
 from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.transforms import transform
 from warpbots.usd.stage.units import Frame
@@ -73,7 +73,7 @@ def _approximation(prim: Usd.Prim) -> str:
     """The approximation of the collider `prim`, set on itself or on a prim above it in its body."""
     while prim and not authored(prim, _APPROXIMATION) and "PhysicsRigidBodyAPI" not in schemas(prim):
         prim = prim.GetParent()
-    return str(prim.GetAttribute(_APPROXIMATION).Get() or "none") if prim and authored(prim, _APPROXIMATION) else "none"
+    return str(value_of(prim, _APPROXIMATION) or "none") if prim and authored(prim, _APPROXIMATION) else "none"
 
 
 def _hull(points: np.ndarray) -> TriangleMesh:

@@ -10,10 +10,11 @@ from warpbots.scene import Obstacle, SceneError, Shape, Union
 from warpbots.usd.geometry.collider_shapes import collider_shape
 from warpbots.usd.geometry.gprim_reader import NoGeometry
 from warpbots.usd.geometry.open_surfaces import solid_behind
-from warpbots.usd.geometry.physics_materials import bind, read_friction, write_surface
+from warpbots.usd.geometry.physics_materials import bind, bound_material, read_friction, said_friction, write_surface
 from warpbots.usd.geometry.solid_prims import read_solid, write_solid
 from warpbots.usd.stage.attributes import apply, authored, get, put
 from warpbots.usd.stage.inventory import Inventory, Note
+from warpbots.usd.stage.ledger import mark_read, mark_solid
 from warpbots.usd.stage.prim_editing import Target
 from warpbots.usd.stage.prim_roles import geometry_of, is_ours
 from warpbots.usd.stage.schema import OBSTACLE_API, rows
@@ -60,6 +61,19 @@ def _read_obstacle(prim: Usd.Prim, name: str, frame: Frame, note: Note = lambda 
     """
     shape = _read_shape(prim, frame, note)
     slides, sticks = read_friction(_solid(prim), frame)
+    for part in geometry_of(prim) or [prim]:
+        bound = bound_material(part)
+        mark_solid(part, bound)
+        if bound is not None:
+            mark_read(bound, *(row.name for row in rows("Material.density")))  # what does not move needs no mass
+            rough = said_friction(part, frame)[1]
+            if rough is not None and rough < slides:
+                note(
+                    bound,
+                    f"physics:staticFriction = {rough:g} below the dynamic one, {slides:g}, which counts for both",
+                )
+        if read_friction(part, frame) != (slides, sticks):
+            note(part, f"the friction of its material; the whole obstacle has that of {_solid(prim).GetPath()}")
     return Obstacle(shape, get(prim, "Obstacle.condition", frame), slides, name, sticks)
 
 

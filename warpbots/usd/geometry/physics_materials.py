@@ -6,12 +6,13 @@ from pxr import Usd, UsdShade
 
 from warpbots.scene import FibreReinforcement, Material, MaxwellBranch, Plasticity, SceneError
 from warpbots.usd.stage.attributes import apply, authored, get, put
+from warpbots.usd.stage.ledger import mark_solid
 from warpbots.usd.stage.schema import BODY_APIS, MATERIAL_APIS, PLASTICITY, rows
 from warpbots.usd.stage.units import Frame
 
 __all__ = [
-    "bind", "bound_material", "direct_material", "read_density", "read_friction", "read_material",
-    "read_restitution", "write_material", "write_surface",
+    "bind", "body_density", "bound_material", "direct_material", "read_density", "read_friction", "read_material",
+    "read_restitution", "said_friction", "write_material", "write_surface",
 ]  # fmt: skip
 
 _FIELDS = (
@@ -34,7 +35,7 @@ def read_material(prim: Usd.Prim, frame: Frame, fallback: Material | None = None
     Args:
         prim: Geometry of a body.
         frame: Units and axes of the stage.
-        fallback: Material to use if the file gives no stiffness.
+        fallback: Material to use if the file gives no stiffness; a density of the file counts all the same.
 
     Raises:
         SceneError: The file gives no stiffness and there is no fallback, or a value is outside its range.
@@ -42,12 +43,13 @@ def read_material(prim: Usd.Prim, frame: Frame, fallback: Material | None = None
     bound = bound_material(prim)
     if bound is None or not _stiff(bound):
         if fallback is not None:
-            return fallback
+            said = body_density(prim, frame) or read_density(prim, frame)
+            return dataclasses.replace(fallback, density=said) if said else fallback
         raise SceneError(
             f"{prim.GetPath()}: the file gives it no material (no bound physics material with a Young's "
             f"modulus, such as {rows('Material.youngs_modulus')[0].name}); pass material=Material(youngs_modulus=...)"
         )
-    return _material(bound, frame, _body_density(prim, frame))
+    return _material(bound, frame, body_density(prim, frame))
 
 
 def direct_material(prim: Usd.Prim, frame: Frame) -> Material | None:
@@ -57,6 +59,7 @@ def direct_material(prim: Usd.Prim, frame: Frame) -> Material | None:
         SceneError: A value is outside its range.
     """
     bound = UsdShade.MaterialBindingAPI(prim).GetDirectBinding("physics").GetMaterial()
+    mark_solid(prim, bound.GetPrim() if bound else None)
     return _material(bound.GetPrim(), frame) if bound and _stiff(bound.GetPrim()) else None
 
 
@@ -85,13 +88,22 @@ def read_friction(prim: Usd.Prim, frame: Frame) -> tuple[float, float | None]:
 
     If the file has only one, it is used for both; the second is None unless it is above the first.
     """
+    slides, sticks = said_friction(prim, frame)
+    slides = rows("Obstacle.friction")[0].default if slides is None else slides
+    return slides, None if sticks is None or sticks <= slides else sticks
+
+
+def said_friction(prim: Usd.Prim, frame: Frame) -> tuple[float | None, float | None]:
+    """Dynamic and static coefficient as the file gives them, or None; a static one alone is both."""
     bound = bound_material(prim)
     if bound is None:
-        return rows("Obstacle.friction")[0].default, None
-    slides, sticks = (get(bound, f"Obstacle.{field}", frame) for field in ("friction", "static_friction"))
-    if sticks is not None and not authored(bound, rows("Obstacle.friction")[0].name):
-        slides = sticks
-    return slides, None if sticks is None or sticks <= slides else sticks
+        return None, None
+    slides, sticks = (
+        get(bound, f"Obstacle.{field}", frame) if any(authored(bound, row.name) for row in rows(f"Obstacle.{field}"))
+        else None
+        for field in ("friction", "static_friction")
+    )  # fmt: skip
+    return sticks if slides is None else slides, sticks
 
 
 def read_density(prim: Usd.Prim, frame: Frame) -> float | None:
@@ -184,7 +196,7 @@ def _constituents(prim: Usd.Prim, frame: Frame) -> dict[str, list]:
     return found
 
 
-def _body_density(prim: Usd.Prim, frame: Frame) -> float | None:
+def body_density(prim: Usd.Prim, frame: Frame) -> float | None:
     """Density of the deformable body that `prim` is part of [kg/m^dim]; it overrides that of its material."""
     while prim and not any(api in prim.GetPrimTypeInfo().GetAppliedAPISchemas() for api in BODY_APIS):
         prim = prim.GetParent()

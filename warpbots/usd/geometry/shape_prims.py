@@ -15,7 +15,8 @@ from warpbots.scene import Posed, SceneError, Shape, Sheet, Union
 from warpbots.usd.geometry.gprim_reader import plain_shape, pose
 from warpbots.usd.geometry.gprim_writer import author, describe, matrix, unchanged
 from warpbots.usd.geometry.sheet_prims import is_sheet, read_bending, read_sheet, write_thickness
-from warpbots.usd.stage.attributes import authored, create
+from warpbots.usd.stage.attributes import authored, create, value_of
+from warpbots.usd.stage.ledger import mark_solid
 from warpbots.usd.stage.prim_roles import is_shape
 from warpbots.usd.stage.schema import EXACT, SHAPE_FIELDS, SHAPES, rows
 from warpbots.usd.stage.units import Frame, local_matrix
@@ -68,8 +69,9 @@ def write_shape(
 
 
 def _read(prim: Usd.Prim, parent: np.ndarray, frame: Frame) -> Shape:
+    mark_solid(prim, None)
     here = local_matrix(prim, parent, frame.to_scene)
-    name = str(prim.GetAttribute(_TOKEN.name).Get()) if authored(prim, _TOKEN.name) else ""
+    name = str(value_of(prim, _TOKEN.name)) if authored(prim, _TOKEN.name) else ""
     if name and name not in SHAPES:
         raise SceneError(f"{_TOKEN.name} must be one of {', '.join(SHAPES)}, got {name!r}")
     if name == "Union":

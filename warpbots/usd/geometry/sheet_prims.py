@@ -12,9 +12,10 @@ from pxr import Usd
 from warpbots.scene import SceneError, Shape, Sheet, sheets_of
 from warpbots.usd.geometry.gprim_reader import mesh_triangles
 from warpbots.usd.geometry.physics_materials import bound_material
-from warpbots.usd.stage.attributes import apply, authored, get, put, schemas
+from warpbots.usd.stage.attributes import apply, authored, get, put, schemas, value_of
+from warpbots.usd.stage.ledger import mark_read
 from warpbots.usd.stage.schema import SURFACE_APIS, SURFACE_MATERIAL_API, rows
-from warpbots.usd.stage.units import START, Frame
+from warpbots.usd.stage.units import Frame
 
 __all__ = ["bending_of", "is_sheet", "read_bending", "read_sheet", "sheet_of", "write_bending", "write_thickness"]
 
@@ -24,7 +25,7 @@ _THICKNESS = rows("Sheet.thickness")[0].name
 
 def is_sheet(prim: Usd.Prim) -> bool:
     """Whether the geometry of `prim` is that of a sheet."""
-    ours = authored(prim, _TOKEN) and prim.GetAttribute(_TOKEN).Get() == Sheet.__name__
+    ours = authored(prim, _TOKEN) and value_of(prim, _TOKEN) == Sheet.__name__
     return prim.GetTypeName() == "Mesh" and (ours or bool(schemas(prim) & set(SURFACE_APIS)))
 
 
@@ -96,12 +97,13 @@ def write_bending(material: Usd.Prim, bending: float | None, frame: Frame) -> No
 
 def _thickness(prim: Usd.Prim, frame: Frame) -> float:
     """Thickness of the mesh, else of its material, else 1 mm [m]."""
-    several = np.asarray(prim.GetAttribute(_THICKNESS).Get(START) if authored(prim, _THICKNESS) else (), dtype=float)
+    several = np.asarray(value_of(prim, _THICKNESS) if authored(prim, _THICKNESS) else (), dtype=float)
     if len(several) and several.min() != several.max():
         raise SceneError(
             f"its {_THICKNESS} are from {several.min():g} to {several.max():g}; only uniform sheets are supported"
         )
     if len(several):
+        mark_read(prim, rows("what has a thickness")[0].name)  # one value is the same for points and faces
         return get(prim, "Sheet.thickness", frame)
     bound = bound_material(prim)
     return get(bound, "Sheet.thickness", frame) if bound else rows("Sheet.thickness")[0].default

@@ -12,17 +12,22 @@ from pxr import Sdf, Usd
 
 from warpbots.contact.distance import signed_distance
 from warpbots.scene import Contact, Joint, Obstacle, RigidBody, contacts_between
-from warpbots.usd.geometry.physics_materials import bound_material, read_friction, read_restitution
+from warpbots.usd.geometry.physics_materials import bound_material, read_friction, read_restitution, said_friction
 from warpbots.usd.rigid.body_reader import BodyPrim
 from warpbots.usd.rigid.body_tree import Branch
 from warpbots.usd.rigid.collision_filters import filtered_pairs, has_self_contact, separated_by_groups
 from warpbots.usd.stage.attributes import schemas
 from warpbots.usd.stage.inventory import Inventory, Note
+from warpbots.usd.stage.ledger import mark_read
 from warpbots.usd.stage.prim_editing import read_name
-from warpbots.usd.stage.schema import RIGID_API
+from warpbots.usd.stage.prim_roles import geometry_of
+from warpbots.usd.stage.schema import RIGID_API, rows
 from warpbots.usd.stage.units import Frame
 
 __all__ = ["add_contact"]
+
+_SURFACE = ("Obstacle.friction", "Obstacle.static_friction", "restitution")
+"""What a material says of contact."""
 
 _MOST = 1_000_000
 """Pairs of points and solids that a scene may have; contact between robots is left out before there are more."""
@@ -83,9 +88,13 @@ def add_contact(
     Returns:
         `posed` with points and surfaces, and the laws.
     """
+    solids = [p for b in bodies for p, _ in b.parts]
     others = [b for b in bodies if RIGID_API not in schemas(b.prim) and b.parts]
     if not others or not points or found.contacts:
+        _overrule_surfaces(solids)
         return posed, ()
+    prims = {o.name: found.obstacles[o.name] for o in obstacles}
+    _note_surfaces(others, prims, frame, found.note)
     robot = {b.prim.GetPath(): b.prim.GetPath() for b in others} | {branch.child: branch.robot for branch in grown}
     carrier = {j.child: j.parent for j in joints}
     surfaces = _surfaces(others, robot, {*posed, *(o.name for o in obstacles)})
@@ -100,7 +109,6 @@ def add_contact(
         frozenset((branch.parent, branch.child)): any(j.touching for j in branch.joints)
         for branch in grown if branch.parent is not None
     }  # fmt: skip
-    prims = {o.name: found.obstacles[o.name] for o in obstacles}
     restitution = _restitution({b.name: b.parts[0][0] for b in others} | prims, frame, found.note)
     colliders = {b.name: [p for p, _ in b.parts] for b in others} | {name: [prim] for name, prim in prims.items()}
     paths = {b.name: b.path for b in touching}, {name: prim.GetPath() for name, prim in prims.items()}
@@ -195,6 +203,32 @@ def _excess(bodies: list[_ContactBody], points: int, note: Note) -> str:
     note(None, f"contact between {what}: it would take {every} pairs of points and solids, more than {_MOST}; read "
          f"with fewer contact_points, or add a Contact for those that should touch")  # fmt: skip
     return excess
+
+
+def _overrule_surfaces(solids: list[Usd.Prim]) -> None:
+    """Enter friction and restitution of materials as read, where laws in the file count or the user wants none."""
+    names = [row.name for what in _SURFACE for row in rows(what)]
+    for bound in filter(None, map(bound_material, solids)):
+        mark_read(bound, *names)
+
+
+def _note_surfaces(others: list[BodyPrim], obstacles: dict[str, Usd.Prim], frame: Frame, note: Note) -> None:
+    """Note coefficients that a law of contact does not have: static friction, and those of single colliders."""
+    for b in others:
+        first = b.parts[0][0]
+        said = read_friction(first, frame)[0], read_restitution(first, frame)
+        for part, _ in b.parts[1:]:
+            if (read_friction(part, frame)[0], read_restitution(part, frame)) != said:
+                note(part, f"friction and restitution of its material; the whole body has those of {first.GetPath()}")
+    solids = [p for b in others for p, _ in b.parts] + [p for prim in obstacles.values() for p in geometry_of(prim)]
+    sticking = {}
+    for prim in solids:
+        slides, sticks = read_friction(prim, frame)[0], said_friction(prim, frame)[1]
+        if sticks not in (None, slides):
+            sticking[bound_material(prim).GetPath()] = bound_material(prim), slides, sticks
+    for bound, slides, sticks in sticking.values():
+        note(bound, f"physics:staticFriction = {sticks:g} of rigid bodies, which have one coefficient: the dynamic "
+             f"one, {slides:g}")  # fmt: skip
 
 
 def _restitution(prims: dict[str, Usd.Prim], frame: Frame, note: Note) -> dict[str, float]:

@@ -10,11 +10,13 @@ import numpy as np
 from pxr import Usd
 
 from warpbots.scene import Cloud, RigidBody, SceneError, Shape, Union
+from warpbots.usd.geometry.physics_materials import bound_material, said_friction
 from warpbots.usd.rigid.colliders import colliders, read_collider
 from warpbots.usd.rigid.exact_values import load_exact
 from warpbots.usd.rigid.mass_properties import exact_inertia, has_mass_attributes, read_mass_properties
-from warpbots.usd.stage.attributes import authored, get, schemas
+from warpbots.usd.stage.attributes import authored, get, schemas, value_of
 from warpbots.usd.stage.inventory import Note
+from warpbots.usd.stage.ledger import mark_solid
 from warpbots.usd.stage.prim_roles import prims_of_body
 from warpbots.usd.stage.schema import MOTION_API, REST_POSE, RIGID_API, rows
 from warpbots.usd.stage.transforms import pose_of
@@ -56,6 +58,8 @@ def read_body_prim(prim: Usd.Prim, name: str, frame: Frame, note: Note) -> BodyP
     now, base = pose_of(frame.matrix(prim))
     parts = [(p, read_collider(prim, base, p, frame, note)) for p in colliders(prim)]
     parts = [(p, shape) for p, shape in parts if shape is not None]
+    for p, _ in parts:
+        mark_solid(p, bound_material(p))
     shapes = [shape for _, shape in parts]
     weight = read_mass_properties(prim, base, parts, frame, note)
     for below in prims_of_body(prim):
@@ -68,11 +72,20 @@ def read_body_prim(prim: Usd.Prim, name: str, frame: Frame, note: Note) -> BodyP
             density=weight.density, inertia=exact_inertia(prim, weight.inertia),
             points=_cloud(prim) if own else 0,
             surface=get(prim, "RigidBody.surface", frame) if own else None, color=_color(prim, parts, frame),
-            friction=get(prim, "RigidBody.friction", frame),
+            friction=_friction(prim, parts, frame),
         )  # fmt: skip
     except SceneError as error:
         raise SceneError(f"{prim.GetPath()}: {error}") from None
     return BodyPrim(prim, name, _at_rest(prim, now), parts, body)
+
+
+def _friction(prim: Usd.Prim, parts: list[tuple[Usd.Prim, Shape]], frame: Frame) -> float:
+    """Coulomb coefficient of a bone in soft matter: its own, else that of the material of its first collider."""
+    own = get(prim, "RigidBody.friction", frame)
+    if not parts or authored(prim, rows("RigidBody.friction")[0].name):
+        return own
+    said, _ = said_friction(parts[0][0], frame)
+    return own if said is None else said
 
 
 def _at_rest(prim: Usd.Prim, now: np.ndarray) -> np.ndarray:
@@ -89,17 +102,16 @@ def read_velocity(prim: Usd.Prim, frame: Frame) -> tuple[np.ndarray, np.ndarray]
         name = rows(what)[0].name
         value = np.zeros(3)
         if authored(prim, name):
-            value = np.asarray(prim.GetAttribute(name).Get(START)).astype(str).astype(np.float64)
+            value = np.asarray(value_of(prim, name)).astype(str).astype(np.float64)
         found.append(R @ value * unit)
     return found[0], found[1]
 
 
 def _cloud(prim: Usd.Prim) -> int | Cloud:
     positions, areas = load_exact(prim, "cloud:positions"), load_exact(prim, "cloud:areas")
-    if positions is not None and areas is not None:
-        return Cloud(positions.reshape(-1, 3), areas)
     name = rows("RigidBody.points")[0].name
-    return int(prim.GetAttribute(name).Get()) if authored(prim, name) else 0
+    count = int(value_of(prim, name)) if authored(prim, name) else 0
+    return count if positions is None or areas is None else Cloud(positions.reshape(-1, 3), areas)
 
 
 def _color(prim: Usd.Prim, parts: list[tuple[Usd.Prim, Shape]], frame: Frame) -> tuple[float, float, float]:

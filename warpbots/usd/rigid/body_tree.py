@@ -9,6 +9,7 @@ from warpbots.scene import SceneError
 from warpbots.usd.rigid.joint_reader import JointPrim
 from warpbots.usd.stage.attributes import schemas
 from warpbots.usd.stage.inventory import Note
+from warpbots.usd.stage.ledger import mark_named
 
 __all__ = ["Branch", "branches"]
 
@@ -60,6 +61,8 @@ def branches(
             "\n  ".join(f"{b[0].prim.GetPath()}: {_loop(b, found)}; a robot must be a tree: {remedy}" for b in left)
         )
     for bundle in left:
+        for joint in bundle:
+            mark_named(joint.prim)
         cut(bundle[0].prim, f"{_loop(bundle, found)}; it is left out, which opens the loop there")
     return found
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from pxr import Sdf, Usd, UsdPhysics
 
-from warpbots.usd.stage.attributes import enabled
+from warpbots.usd.stage.attributes import enabled, targets_of
 from warpbots.usd.stage.inventory import Note
+from warpbots.usd.stage.ledger import mark_read
 
 __all__ = ["filtered_pairs", "has_self_contact", "separated_by_groups"]
 
@@ -22,6 +23,8 @@ def separated_by_groups(colliders: dict[str, list[Usd.Prim]], groups: list[Usd.P
     """
     if not groups:
         return set()
+    for group in groups:
+        mark_read(group, "physics:filteredGroups", "physics:invertFilteredGroups", "physics:mergeGroup")
     table = UsdPhysics.CollisionGroup.ComputeCollisionGroupTable(groups[0].GetStage())
     queries = {
         group.GetPath(): UsdPhysics.CollisionGroup(group).GetCollidersCollectionAPI().ComputeMembershipQuery()
@@ -68,7 +71,7 @@ def filtered_pairs(
     pairs = set()
     for prim in filters:
         here = names(prim.GetPath())
-        for target in prim.GetRelationship("physics:filteredPairs").GetForwardedTargets():
+        for target in targets_of(prim, "physics:filteredPairs"):
             pairs |= {frozenset((a, b)) for a in here for b in names(target) if a != b}
     return pairs
 

@@ -102,7 +102,7 @@ def joint_chain(
     steps, between, carrier = [], [], names[0]
     for k, (link, start) in enumerate(zip(links, coordinates, strict=True)):
         target = names[1] if k + 1 == len(links) else f"{names[1]}/{link.name}"
-        joint = _joint(link, carrier, target, start, len(links) == 1, frame)
+        joint = _joint(link, carrier, target, start, len(links) == 1, frame, note)
         steps.append(ChainJoint(joint, link.prim.prim, link.freedoms))
         if k + 1 < len(links):
             between.append(RigidBody(target, None, position=tuple(rest[:3, 3]), rotation=rest[:3, :3]))
@@ -222,7 +222,9 @@ def _within(link: _Link, q: np.ndarray) -> np.ndarray:
     return q
 
 
-def _joint(link: _Link, parent: str | None, child: str, start: np.ndarray, alone: bool, frame: Frame) -> Joint:
+def _joint(
+    link: _Link, parent: str | None, child: str, start: np.ndarray, alone: bool, frame: Frame, note: Note
+) -> Joint:  # fmt: skip
     lower, upper = ([getattr(f, side) for f in link.freedoms] for side in ("lower", "upper"))
     limited = np.isfinite([*lower, *upper]).any()
     place, prim = snap(link.place), link.prim.prim
@@ -234,7 +236,7 @@ def _joint(link: _Link, parent: str | None, child: str, start: np.ndarray, alone
             rotation=place[:3, :3], axis=tuple(link.axis.tolist()),
             start=tuple(start.tolist()) if np.any(moving) else None,
             lower=tuple(lower) if limited else None, upper=tuple(upper) if limited else None,
-            start_velocity=rates if any(rates) else None, **_passive(link, frame), **_soft_limits(link, frame),
+            start_velocity=rates if any(rates) else None, **_passive(link, frame), **_soft_limits(link, frame, note),
         )  # fmt: skip
         return exact_joint(prim, joint) if alone else joint
     except SceneError as error:
@@ -247,13 +249,15 @@ def _rates(link: _Link, frame: Frame) -> tuple[float, ...]:
     return tuple((rate or 0.0) * (np.pi / 180.0 if f.angular else frame.meters) for f, rate in said)
 
 
-def _soft_limits(link: _Link, frame: Frame) -> dict[str, float]:
+def _soft_limits(link: _Link, frame: Frame, note: Note) -> dict[str, float]:
     """Stiffness of the limits of a joint, if PhysxLimitAPI gives all of its degrees of freedom the same."""
     found = set()
     for f in link.freedoms:
         stiffness = number(link.prim.prim, rows("Joint.limit_stiffness")[0].name.format(axis=f.token))
         per = 180.0 / np.pi if f.angular else 1.0
         found.add((stiffness or 0.0) * frame.factor("N m" if f.angular else "N/m") * per)
+    if len(found) > 1:
+        note(link.prim.prim, "physxLimit stiffnesses that differ between the axes of a joint, which are left out")
     return {"limit_stiffness": found.pop()} if len(found) == 1 and min(found) > 0.0 else {}
 
 

@@ -30,7 +30,7 @@ class Claim(NamedTuple):
     taken: set[tuple[str, int]]
 
 
-def claim(actuators: list, steps: list[ChainJoint]) -> Claim:
+def claim(actuators: list, steps: list[ChainJoint], note: Note) -> Claim:
     """What `actuators` drive; a drive that was edited in another program takes precedence."""
     at = {step.joint.name: step for step in steps}
     taken: set[tuple[str, int]] = set()
@@ -40,7 +40,14 @@ def claim(actuators: list, steps: list[ChainJoint]) -> Claim:
             place = motor.joint, motor.axis
             freedoms = at[motor.joint].freedoms if motor.joint in at else ()
             if place not in taken and motor.axis < len(freedoms) and freedoms[motor.axis].drive is not None:
-                motor = _now(motor, freedoms[motor.axis].drive)
+                drive = freedoms[motor.axis].drive
+                motor = _now(motor, drive)
+                if isinstance(motor, Torque) and drive.stiffness:
+                    note(
+                        at[motor.joint].prim,
+                        f"the stiffness of the drive of {freedoms[motor.axis].token}; its motor {motor.name!r} is a "
+                        f"Torque",
+                    )
             taken.add(place)
         result.append(motor)
     return Claim(result, taken)
@@ -67,6 +74,11 @@ def read_drives(step: ChainJoint, taken: set[tuple[str, int]], note: Note) -> li
     found: list[Torque | Servo] = []
     for k, freedom in driven:
         drive, joint = freedom.drive, step.joint.name
+        if np.isfinite(drive.force) and (drive.stiffness or drive.damping):
+            note(
+                step.prim,
+                f"the maximum force {drive.force:g} of the drive of {freedom.token}; a Servo has no such limit",
+            )
         if (joint, k) in taken:
             continue
         name = joint if len(step.freedoms) == 1 else f"{joint}/{freedom.token}"
@@ -76,9 +88,4 @@ def read_drives(step: ChainJoint, taken: set[tuple[str, int]], note: Note) -> li
             found.append(Servo(name, joint, drive.stiffness, drive.damping, drive.target, reach, k))
         elif not drive.damping and np.isfinite(drive.force) and drive.force > 0.0:
             found.append(Torque(name, joint, drive.force, k))
-        if np.isfinite(drive.force) and (drive.stiffness or drive.damping):
-            note(
-                step.prim,
-                f"the maximum force {drive.force:g} of the drive of {freedom.token}; a Servo has no such limit",
-            )
     return found

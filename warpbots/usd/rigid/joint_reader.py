@@ -10,12 +10,13 @@ import numpy as np
 from pxr import Sdf, Usd
 
 from warpbots.scene import SceneError
-from warpbots.usd.stage.attributes import authored, axis_number, enabled, number, schemas
+from warpbots.usd.stage.attributes import authored, axis_number, enabled, number, schemas, targets_of, value_of
 from warpbots.usd.stage.inventory import Note
+from warpbots.usd.stage.ledger import mark_below, mark_named
 from warpbots.usd.stage.prim_roles import body_of
 from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import inverse, matrix_of, pose_of, quaternion_matrix, transform
-from warpbots.usd.stage.units import START, Frame
+from warpbots.usd.stage.units import Frame
 
 __all__ = ["Drive", "End", "Freedom", "JointPrim", "read_joint_prim"]
 
@@ -100,41 +101,41 @@ def read_joint_prim(prim: Usd.Prim, name: str, frame: Frame, note: Note) -> Join
     Raises:
         SceneError: Its attributes contradict each other; the message names the prim.
     """
-    if not enabled(prim, "physics:jointEnabled"):
-        note(prim, "a joint that is switched off")
-        return None
-    kind = str(prim.GetTypeName())
-    readers = {
-        "PhysicsFixedJoint": lambda: (),
-        "PhysicsRevoluteJoint": lambda: _single(prim, "angular", frame, note),
-        "PhysicsPrismaticJoint": lambda: _single(prim, "linear", frame, note),
-        "PhysicsSphericalJoint": lambda: _spherical(prim, note),
-        "PhysicsJoint": lambda: _generic(prim, frame, note),
-    }
-    if kind not in readers:
-        note(prim, f"a joint of the kind {kind}; known are {', '.join(readers)}")
-        return None
-    off = [path for side in (0, 1) for path in _targets(prim, side)[:1] if _switched_off(prim.GetStage(), path)]
-    if off:
-        note(prim, f"a joint of {off[0]}, which is inactive (active = false) or a class")
+    why = _useless(prim, frame)
+    if why:
+        note(prim, why)
+        mark_named(prim)
         return None
     ends = _end(prim, 0, frame), _end(prim, 1, frame)
-    if ends[0].body is None and ends[1].body is None:
-        note(prim, "a joint without a moving rigid body")
-        return None
     if ends[0].body == ends[1].body:
         raise SceneError(
             f"{prim.GetPath()}: both of its bodies are {ends[0].body.GetPath()}; name two, or one for the world"
         )
-    freedoms = readers[kind]()
+    kind = str(prim.GetTypeName())
+    freedoms = _READERS[kind](prim, frame, note)
     ball = kind == "PhysicsSphericalJoint"
     _refuse_drives(prim, freedoms, ball, note)
     _note_rest(prim, freedoms, note)
     excluded = authored(prim, "physics:excludeFromArticulation") and bool(
-        prim.GetAttribute("physics:excludeFromArticulation").Get(START)
+        value_of(prim, "physics:excludeFromArticulation")
     )
     touching = authored(prim, "physics:collisionEnabled") and enabled(prim, "physics:collisionEnabled")
     return JointPrim(prim, name, ends, freedoms, ball, excluded, touching)
+
+
+def _useless(prim: Usd.Prim, frame: Frame) -> str | None:
+    """Why the joint at `prim` is left out; None for one that is read."""
+    if not enabled(prim, "physics:jointEnabled"):
+        return "a joint that is switched off"
+    kind = str(prim.GetTypeName())
+    if kind not in _READERS:
+        return f"a joint of the kind {kind}; known are {', '.join(_READERS)}"
+    off = [path for side in (0, 1) for path in _targets(prim, side)[:1] if _switched_off(prim.GetStage(), path)]
+    if off:
+        return f"a joint of {off[0]}, which is inactive (active = false) or a class"
+    if all(_end(prim, side, frame).body is None for side in (0, 1)):
+        return "a joint without a moving rigid body"
+    return None
 
 
 def _end(prim: Usd.Prim, side: int, frame: Frame) -> End:
@@ -142,10 +143,10 @@ def _end(prim: Usd.Prim, side: int, frame: Frame) -> End:
     place, turned = (rows(f"{what} at a body")[side].name for what in ("place", "turn"))
     p = np.zeros(3)
     if authored(prim, place):
-        p = np.asarray(prim.GetAttribute(place).Get(START)).astype(str).astype(np.float64)
+        p = np.asarray(value_of(prim, place)).astype(str).astype(np.float64)
     R = np.eye(3)
     if authored(prim, turned):
-        q = prim.GetAttribute(turned).Get(START)
+        q = value_of(prim, turned)
         R = quaternion_matrix(*q.GetImaginary(), q.GetReal())
     targets = _targets(prim, side)
     other = prim.GetStage().GetPrimAtPath(targets[0]) if targets else None
@@ -164,8 +165,7 @@ def _end(prim: Usd.Prim, side: int, frame: Frame) -> End:
 
 
 def _targets(prim: Usd.Prim, side: int) -> list[Sdf.Path]:
-    link = prim.GetRelationship(f"physics:body{side}")
-    return list(link.GetForwardedTargets()) if link else []
+    return targets_of(prim, f"physics:body{side}")
 
 
 def _switched_off(stage: Usd.Stage, path: Sdf.Path) -> bool:
@@ -174,9 +174,21 @@ def _switched_off(stage: Usd.Stage, path: Sdf.Path) -> bool:
     return any(prim and (not prim.IsActive() or prim.IsAbstract()) for prim in there)
 
 
+def _fixed(prim: Usd.Prim, frame: Frame, note: Note) -> tuple[Freedom, ...]:
+    return ()
+
+
+def _revolute(prim: Usd.Prim, frame: Frame, note: Note) -> tuple[Freedom, ...]:
+    return _single(prim, "angular", frame, note)
+
+
+def _prismatic(prim: Usd.Prim, frame: Frame, note: Note) -> tuple[Freedom, ...]:
+    return _single(prim, "linear", frame, note)
+
+
 def _single(prim: Usd.Prim, token: str, frame: Frame, note: Note) -> tuple[Freedom, ...]:
     names = (rows("Joint.lower")[0].name, rows("Joint.upper")[0].name)
-    word = prim.GetAttribute(rows("axis of a joint")[0].name).Get(START) or "X"
+    word = value_of(prim, rows("axis of a joint")[0].name) or "X"
     axis = axis_number(word, f"{prim.GetPath()}: ")
     return _freedom(prim, token, axis, names, False, frame, note)
 
@@ -210,7 +222,7 @@ def _freedom(
     return (Freedom(token, angular, axis, lower * unit, upper * unit, _drive(prim, token, angular, frame, note)),)
 
 
-def _spherical(prim: Usd.Prim, note: Note) -> tuple[Freedom, ...]:
+def _spherical(prim: Usd.Prim, frame: Frame, note: Note) -> tuple[Freedom, ...]:
     cone = [number(prim, f"physics:coneAngle{k}Limit") for k in (0, 1)]
     if any(c is not None and 0.0 <= c < _ENDLESS for c in cone):
         note(prim, f"the cone of {cone[0]} and {cone[1]} degrees of a ball joint, which is left out; it rotates freely")
@@ -223,11 +235,13 @@ def _drive(prim: Usd.Prim, token: str, angular: bool, frame: Frame, note: Note) 
     if f"PhysicsDriveAPI:{token}" not in schemas(prim):
         if any(authored(prim, name) for name in names.values()):
             note(prim, f"a drive of {token} that is left out, because PhysicsDriveAPI:{token} is not applied")
+            mark_below(prim, f"drive:{token}:")
         return None
     if authored(prim, f"drive:{token}:physics:type"):
-        kind = str(prim.GetAttribute(f"drive:{token}:physics:type").Get())
+        kind = str(value_of(prim, f"drive:{token}:physics:type"))
         if kind != "force":
             note(prim, f"a drive of {token} of type {kind}, which is left out; drives must be of type force")
+            mark_below(prim, f"drive:{token}:")
             return None
     if number(prim, f"drive:{token}:physics:targetVelocity"):
         note(prim, f"the targetVelocity of the drive of {token}; motors hold positions or exert torques")
@@ -257,6 +271,7 @@ def _refuse_drives(prim: Usd.Prim, freedoms: tuple[Freedom, ...], ball: bool, no
         )
     for token in lost:
         note(prim, f"a drive of {token}, which is locked or part of a ball joint; it is left out")
+        mark_below(prim, f"drive:{token}:")
 
 
 def _note_limit(prim: Usd.Prim, token: str, tokens: set[str], note: Note) -> None:
@@ -278,7 +293,18 @@ def _note_rest(prim: Usd.Prim, freedoms: tuple[Freedom, ...], note: Note) -> Non
     for api in schemas(prim):
         if "Mimic" in api or "Equality" in api:
             note(prim, f"{api}; joints move independently")
+            mark_below(prim, "physxMimicJoint", "newton:mimic", "newton:constraintMimic", "mjc:equality", "mjc:poly")
         if api.startswith("PhysxLimitAPI:"):
             _note_limit(prim, api.partition(":")[2], {f.token for f in freedoms}, note)
     if number(prim, "mjc:springref"):
         note(prim, f"mjc:springref = {number(prim, 'mjc:springref'):g}; its spring is taken as relaxed at 0")
+
+
+_READERS = {
+    "PhysicsFixedJoint": _fixed,
+    "PhysicsRevoluteJoint": _revolute,
+    "PhysicsPrismaticJoint": _prismatic,
+    "PhysicsSphericalJoint": _spherical,
+    "PhysicsJoint": _generic,
+}
+"""Readers of degrees of freedom by the type of joint."""

@@ -12,11 +12,11 @@ from warpbots.scene import Inertia, RigidBody, SceneError, Shape
 from warpbots.solvers.articulated.inertia import combine, solid_moments
 from warpbots.usd.geometry.physics_materials import read_density
 from warpbots.usd.rigid.exact_values import agree, load_exact
-from warpbots.usd.stage.attributes import author_row, authored, get, put, quaternion, schemas
+from warpbots.usd.stage.attributes import author_row, authored, get, put, quaternion, schemas, value_of
 from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import quaternion_matrix, transform
-from warpbots.usd.stage.units import START, Frame
+from warpbots.usd.stage.units import Frame
 
 __all__ = ["MassProperties", "read_mass_properties", "has_mass_attributes"]
 
@@ -129,14 +129,15 @@ def _said(prim: Usd.Prim, frame: Frame) -> dict[str, float | None]:
 
 def _density(prim: Usd.Prim, body: Usd.Prim, said: dict[str, float | None], frame: Frame) -> float:
     own = _said(prim, frame)["density"] if prim != body else None
-    return own or said["density"] or read_density(prim, frame) or RigidBody.density
+    of_material = read_density(prim, frame)
+    return own or said["density"] or of_material or RigidBody.density
 
 
 def _center(body: Usd.Prim, base: np.ndarray) -> np.ndarray | None:
     name = rows("Inertia.center")[0].name
     if "PhysicsMassAPI" not in schemas(body) or not authored(body, name):
         return None
-    value = np.asarray(body.GetAttribute(name).Get(START)).astype(str).astype(np.float64)
+    value = np.asarray(value_of(body, name)).astype(str).astype(np.float64)
     return transform(base, value[None])[0] if np.isfinite(value).all() else None
 
 
@@ -145,12 +146,12 @@ def _moments(body: Usd.Prim, frame: Frame) -> np.ndarray | None:
     name, turned = (rows(f"Inertia.{part}")[0].name for part in ("diagonal", "axes"))
     if "PhysicsMassAPI" not in schemas(body) or not authored(body, name):
         return None
-    diagonal = np.asarray(body.GetAttribute(name).Get(START)).astype(str).astype(np.float64)
+    diagonal = np.asarray(value_of(body, name)).astype(str).astype(np.float64)
     if not diagonal.any():
         return None
     R = np.eye(3)
     if authored(body, turned):
-        q = body.GetAttribute(turned).Get(START)
+        q = value_of(body, turned)
         R = quaternion_matrix(*q.GetImaginary(), q.GetReal())
     return frame.factor("kg m^2") * (R * diagonal) @ R.T
 

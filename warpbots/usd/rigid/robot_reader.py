@@ -88,7 +88,7 @@ def read_robots(
     scene_joints = [step.joint for step in steps]
     scene_joints += _floating(bodies, posed, scene_joints, frame, note)
     posed = _weigh(bodies, posed, scene_joints, note)
-    claimed, motors = claim(actuators, steps), []
+    claimed, motors = claim(actuators, steps, note), []
     for step in steps:
         motors += read_drives(step, claimed.taken, note)
     posed, contacts = add_contact(

@@ -4,16 +4,24 @@ A soft body is written as an Xform with the rest shape ``Shape`` and the guides 
 programs the marked prim may be the geometry itself, or have it anywhere below.
 """
 
-import numpy as np
 from pxr import Sdf, Usd, UsdGeom
 
 from warpbots.scene import Material, Points, SceneError, Shape, Sheet, SoftBody, TetMesh
-from warpbots.usd.geometry.physics_materials import bind, direct_material, read_material, write_material
+from warpbots.usd.geometry.physics_materials import bind, bound_material, direct_material, read_material, write_material
 from warpbots.usd.geometry.shape_prims import read_shape, write_shape
 from warpbots.usd.geometry.sheet_prims import bending_of, read_bending, sheet_of, write_bending
 from warpbots.usd.geometry.solid_prims import read_solid, write_solid
-from warpbots.usd.stage.attributes import apply, authored, create, enabled, get, put, same, schemas
-from warpbots.usd.stage.inventory import Inventory
+from warpbots.usd.soft.mass_and_motion import (
+    forget_mass,
+    forget_velocity,
+    read_friction,
+    read_mass,
+    read_velocity,
+    weighing,
+)
+from warpbots.usd.stage.attributes import apply, authored, create, enabled, get, put, same, schemas, targets_of
+from warpbots.usd.stage.inventory import Inventory, Note
+from warpbots.usd.stage.ledger import mark_solid
 from warpbots.usd.stage.prim_editing import Target, free_path, read_name, remove, rename, to_scene_coordinates
 from warpbots.usd.stage.prim_roles import geometry_of, is_ours, is_soft
 from warpbots.usd.stage.schema import (
@@ -28,13 +36,16 @@ from warpbots.usd.stage.schema import (
     rows,
 )
 from warpbots.usd.stage.stage_files import attempt
-from warpbots.usd.stage.transforms import rotation
 from warpbots.usd.stage.units import START, Frame
 
-__all__ = ["lost_velocities", "read_body", "read_soft_bodies", "write_body"]
+__all__ = ["read_body", "read_soft_bodies", "write_body"]
 
 _SIM_API = {Points: POINTS_API, TetMesh: VOLUME_API, Sheet: SURFACE_APIS[0]}
 """Applied schemas of geometry that other programs simulate without meshing it."""
+
+
+def _unheard(prim: Usd.Prim | None, reason: str) -> None:
+    """For who compares with what is there, and has no use for notes."""
 
 
 def read_soft_bodies(
@@ -49,12 +60,14 @@ def read_soft_bodies(
         thickness: Thickness [m] of the sheets made of open meshes; None to refuse them.
         faults: Takes a line for each body that cannot be read, which is None then.
     """
-    return {n: attempt(faults, read_body, prim, n, frame, material, thickness) for n, prim in found.soft.items()}
+    options = material, thickness, found.note
+    return {n: attempt(faults, read_body, prim, n, frame, *options) for n, prim in found.soft.items()}
 
 
 def read_body(
-    body: Usd.Prim, name: str, frame: Frame, material: Material | None = None, thickness: float | None = None
-) -> SoftBody:
+    body: Usd.Prim, name: str, frame: Frame, material: Material | None = None, thickness: float | None = None,
+    note: Note = _unheard,
+) -> SoftBody:  # fmt: skip
     """The soft body at `body`.
 
     Args:
@@ -63,6 +76,7 @@ def read_body(
         frame: Units and axes of the stage.
         material: Material of a body for which the file gives none.
         thickness: Thickness [m] of the sheet made of an open mesh; None to refuse it.
+        note: Takes what is read differently from what the file says.
 
     Raises:
         SceneError: Something about it cannot be simulated; the message names the prim.
@@ -73,17 +87,35 @@ def read_body(
             raise SceneError(f"{prim.GetPath()}: {UNSUPPORTED_APIS['PhysicsRigidBodyAPI']}")
     shape = _read_shape(body, parts, frame, thickness)
     regions = {read_name(prim): prim for prim in _regions(body)}
-    own_materials = {region: direct_material(prim, frame) for region, prim in regions.items()}
+    whole, others = _read_materials(body, parts, shape, regions, frame, material, note)
     return SoftBody(
         name=name,
         shape=shape,
-        material=read_material(parts[0], frame, material),
+        material=whole,
         regions={region: read_shape(prim, frame) for region, prim in regions.items()},
-        region_materials={region: m for region, m in own_materials.items() if m is not None},
-        velocity=_velocity(body, frame),
+        region_materials=others,
+        velocity=read_velocity(body, frame, note),
         color=_color(body, frame),
-        friction=get(body, "SoftBody.friction", frame),
+        friction=read_friction(body, parts[0], frame, note),
     )
+
+
+def _read_materials(
+    body: Usd.Prim, parts: list[Usd.Prim], shape: Shape, regions: dict[str, Usd.Prim], frame: Frame,
+    fallback: Material | None, note: Note,
+) -> tuple[Material, dict[str, Material]]:  # fmt: skip
+    """The material of a body and those of its regions that have their own."""
+    whole = read_material(parts[0], frame, fallback)
+    first = bound_material(parts[0])
+    mark_solid(parts[0], first)
+    for part in parts[1:]:
+        mark_solid(part, None)
+        if bound_material(part) != first:
+            note(part, f"its material; the whole body has that of {parts[0].GetPath()}")
+    found = {region: direct_material(prim, frame) for region, prim in regions.items()}
+    others = {region: m for region, m in found.items() if m is not None}
+    mass = read_mass(body, parts, frame)
+    return (whole, others) if mass is None else weighing(body, mass, shape, whole, others, note)
 
 
 def _read_shape(body: Usd.Prim, parts: list[Usd.Prim], frame: Frame, thickness: float | None) -> Shape:
@@ -120,13 +152,15 @@ def write_body(target: Target, existing: Usd.Prim | None, body: SoftBody) -> Sdf
     if type(body.shape) in _SIM_API:
         apply(geometry_of(prim)[0], _SIM_API[type(body.shape)])
     fresh = existing is None or prim != existing
-    if fresh or not same(_velocity(prim, frame), body.velocity):
+    if fresh or not same(read_velocity(prim, frame, _unheard), body.velocity):
+        forget_velocity(prim)
         put(prim, "SoftBody.velocity", body.velocity, frame)
-    if fresh or not same(get(prim, "SoftBody.friction", frame), body.friction):
+    if fresh or not same(read_friction(prim, geometry_of(prim)[0], frame, _unheard), body.friction):
         put(prim, "SoftBody.friction", body.friction, frame)
     if fresh or not same(_color(prim, frame), body.color):
         put(prim, "SoftBody.color", body.color, frame)
     if fresh or not _made_of(prim, body, frame):
+        forget_mass(prim)
         material = write_material(target.stage, f"{prim.GetPath()}/PhysicsMaterial", body.material, frame)
         write_bending(material, bending_of(body.shape), frame)
         bind(prim, material, over_descendants=not is_ours(prim))
@@ -144,34 +178,11 @@ def _is(prim: Usd.Prim, body: SoftBody, frame: Frame) -> bool:
 
 def _made_of(prim: Usd.Prim, body: SoftBody, frame: Frame) -> bool:
     try:
-        part = geometry_of(prim)[0]
-        made_of = read_material(part, frame) == body.material
-        return made_of and same(read_bending(part, frame), bending_of(body.shape))
+        parts = geometry_of(prim)
+        made_of, _ = _read_materials(prim, parts, body.shape, {}, frame, None, _unheard)
+        return made_of == body.material and same(read_bending(parts[0], frame), bending_of(body.shape))
     except SceneError:
         return False
-
-
-def _velocity(body: Usd.Prim, frame: Frame) -> tuple[float, ...] | None:
-    """Initial velocity [m/s], shape (dim,), or None; that of its particles if they all have the same."""
-    if authored(body, rows("SoftBody.velocity")[0].name):
-        return get(body, "SoftBody.velocity", frame)
-    moving = _particle_velocities(body)
-    if moving is None or (moving != moving[0]).any() or not moving[0].any():
-        return None
-    turned = rotation(frame.matrix(geometry_of(body)[0])) @ moving[0] * frame.factor("m/s")
-    return tuple(frame.drop(turned).tolist())
-
-
-def lost_velocities(body: Usd.Prim) -> bool:
-    """Whether the particles of `body` start with different velocities, which a scene cannot represent."""
-    moving = _particle_velocities(body)
-    return moving is not None and bool((moving != moving[0]).any())
-
-
-def _particle_velocities(body: Usd.Prim) -> np.ndarray | None:
-    points = UsdGeom.Points(geometry_of(body)[0])
-    found = points.GetVelocitiesAttr().Get(START) if points else None
-    return np.asarray(found, dtype=np.float64) if found else None
 
 
 def _color(body: Usd.Prim, frame: Frame) -> tuple[float, float, float]:
@@ -189,7 +200,7 @@ def _regions(body: Usd.Prim) -> list[Usd.Prim]:
     """Prims of the regions of `body`: the targets of its relationship, else those below it."""
     link = body.GetRelationship("warpbots:regions")
     if link and link.HasAuthoredTargets():
-        return [prim for prim in map(body.GetStage().GetPrimAtPath, link.GetTargets()) if prim]
+        return [prim for prim in map(body.GetStage().GetPrimAtPath, targets_of(body, "warpbots:regions")) if prim]
     return [prim for prim in Usd.PrimRange(body, Usd.TraverseInstanceProxies()) if REGION_API in schemas(prim)]
 
 

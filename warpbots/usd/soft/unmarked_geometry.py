@@ -2,10 +2,11 @@
 
 from pxr import Usd, UsdGeom
 
+from warpbots.file_warnings import lines_of
 from warpbots.scene import Material, SceneError, SoftBody
 from warpbots.usd.soft.soft_bodies import read_body
 from warpbots.usd.stage.attributes import schemas
-from warpbots.usd.stage.inventory import Inventory, lines_of
+from warpbots.usd.stage.inventory import Inventory
 from warpbots.usd.stage.schema import REGION_API, RESULT_API
 from warpbots.usd.stage.stage_files import attempt
 from warpbots.usd.stage.units import Frame
@@ -47,7 +48,7 @@ def read_unmarked_geometry(
     soft: dict[str, SoftBody] = {}
     for n, prim in found.loose.items():
         faults: list[str] = []
-        body = attempt(faults, read_body, prim, n, frame, material, thickness)
+        body = attempt(faults, read_body, prim, n, frame, material, thickness, found.note)
         if body is not None:
             soft[n] = body
         for fault in faults:

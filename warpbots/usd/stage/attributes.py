@@ -15,6 +15,7 @@ import numpy as np
 from pxr import Gf, Sdf, Usd
 
 from warpbots.scene import SceneError
+from warpbots.usd.stage.ledger import mark_read
 from warpbots.usd.stage.schema import EXACT, MOTION_API, OWN, Row, rows
 from warpbots.usd.stage.transforms import rotation, transform
 from warpbots.usd.stage.units import START, Frame
@@ -32,6 +33,8 @@ __all__ = [
     "put",
     "same",
     "schemas",
+    "targets_of",
+    "value_of",
 ]
 
 _SINGLE = ("float", "float[]", "color3f[]", "vector3f", "point3f[]")
@@ -45,11 +48,12 @@ def get(prim: Usd.Prim, sets: str, frame: Frame) -> Any:
     Returns:
         A float, an int or a text, or a tuple of floats of shape (dim,) or (n, dim); SI units, scene axes.
     """
-    for row in rows(sets):
-        if authored(prim, row.name):
-            value = _read(prim, row, frame)
-            return value if isinstance(value, str) else _exact(prim, row, value)
-    return rows(sets)[0].default
+    said = [row for row in rows(sets) if authored(prim, row.name)]
+    if not said:
+        return rows(sets)[0].default
+    first = _read(prim, said[0], frame)
+    mark_read(prim, *(row.name for row in said if row is said[0] or same(_read(prim, row, frame), first)))
+    return first if isinstance(first, str) else _exact(prim, said[0], first)
 
 
 def put(prim: Usd.Prim, sets: str, value: Any, frame: Frame) -> None:
@@ -81,18 +85,32 @@ def authored(prim: Usd.Prim, name: str) -> bool:
     return value is not None and not (isinstance(value, float) and value == -np.inf)
 
 
+def value_of(prim: Usd.Prim, name: str, time: Usd.TimeCode = START) -> Any:
+    """The value of the attribute `name` of `prim`, or None; it is entered in the ledger as read."""
+    mark_read(prim, name)
+    attribute = prim.GetAttribute(name)
+    return attribute.Get(time) if attribute else None
+
+
+def targets_of(prim: Usd.Prim, name: str) -> list[Sdf.Path]:
+    """Targets of the relationship `name` of `prim`, none without one; it is entered in the ledger as read."""
+    mark_read(prim, name)
+    link = prim.GetRelationship(name)
+    return list(link.GetForwardedTargets()) if link else []
+
+
 def enabled(prim: Usd.Prim, name: str) -> bool:
     """Whether the switch `name` of `prim` is on, as it is by default."""
-    return not authored(prim, name) or bool(prim.GetAttribute(name).Get(START))
+    return not authored(prim, name) or bool(value_of(prim, name))
 
 
 def number(prim: Usd.Prim, name: str) -> float | None:
     """The number that the attribute `name` of `prim` prints as, or None if it is not authored."""
     if not authored(prim, name):
         return None
-    value = prim.GetAttribute(name).Get(START)
+    found = value_of(prim, name)
     single = prim.GetAttribute(name).GetTypeName() == Sdf.ValueTypeNames.Float
-    return float(str(np.float32(value))) if single else float(value)
+    return float(str(np.float32(found))) if single else float(found)
 
 
 def axis_number(word: Any, what: str = "") -> int:
@@ -137,9 +155,8 @@ def schemas(prim: Usd.Prim) -> set[str]:
 
 def at_rest(prim: Usd.Prim, name: str) -> Any:
     """The attribute `name` of the geometry of `prim`, or None; its rest value if results move the points."""
-    attribute = prim.GetAttribute(name)
-    value = attribute.Get() if MOTION_API in schemas(prim) else None
-    return attribute.Get(START) if value is None else value
+    rest = value_of(prim, name, Usd.TimeCode.Default()) if MOTION_API in schemas(prim) else None
+    return value_of(prim, name) if rest is None else rest
 
 
 def _decimal(value: Any, row: Row) -> np.ndarray:

@@ -1,12 +1,13 @@
 """The inventory of a stage: which prims are bodies, obstacles and actuators, and which cannot be simulated."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from pxr import Usd, UsdGeom, UsdPhysics
 
-from warpbots.usd.stage.attributes import authored, enabled, schemas
+from warpbots.usd.stage.attributes import authored, enabled, schemas, value_of
+from warpbots.usd.stage.ledger import mark_named, mark_read
 from warpbots.usd.stage.prim_editing import read_name
 from warpbots.usd.stage.prim_roles import (
     body_of,
@@ -29,18 +30,15 @@ from warpbots.usd.stage.schema import (
     UNSUPPORTED_APIS,
     rows,
 )
-from warpbots.usd.stage.units import START
-from warpbots.usd.stage.unread_physics import unread
 
-__all__ = ["Inventory", "Note", "lines_of", "take_inventory"]
+__all__ = ["Inventory", "Note", "take_inventory"]
 
 Note = Callable[[Usd.Prim | None, str], None]
 """Takes a prim, or None for the whole file, and what of it is left out or read differently."""
 
-_MANY = 3
-"""Prims that share a reason and are still listed one by one."""
-
 _ORDER = rows("order")[0].name
+
+_SEPARATIONS = ("physics:filteredPairs", "physics:filteredGroups", "physics:invertFilteredGroups", "physics:mergeGroup")
 
 _FLAGS = {"PhysicsArticulationRootAPI": "roots", "PhysicsFilteredPairsAPI": "filters"}
 
@@ -97,18 +95,6 @@ class Inventory(NamedTuple):
         self.left_out.append((str(prim.GetPath()) if prim else "the whole file", reason))
 
 
-def lines_of(left_out: list[tuple[str, str]]) -> Iterator[str]:
-    """A line for each prim, or one for all that share a reason if they are many."""
-    paths: dict[str, list[str]] = {}
-    for path, reason in left_out:
-        paths.setdefault(reason, []).append(path)
-    for reason, where in paths.items():
-        if len(where) > _MANY:
-            yield f"{where[0]} and {len(where) - 1} others: {reason}"
-        else:
-            yield from (f"{path}: {reason}" for path in where)
-
-
 def take_inventory(stage: Usd.Stage) -> Inventory:
     """The prims of `stage`, including instances, without inactive ones."""
     kinds: dict[str, list[Usd.Prim]] = {kind: [] for kind in Inventory._fields}
@@ -118,20 +104,24 @@ def take_inventory(stage: Usd.Stage) -> Inventory:
         kind, reason, prune = _kind(prim)
         if reason:
             left_out.append((str(prim.GetPath()), reason))
+            if not kind:
+                mark_named(prim, below=prune)
         if kind:
             kinds[kind].append(prim)
         for api, flag in _FLAGS.items():
             if api in schemas(prim):
                 kinds[flag].append(prim)
-        left_out += [(str(prim.GetPath()), words) for words in unread(prim)]
         if prune:
             walk.PruneChildren()
     for extra in kinds["settings"][1:]:
         left_out.append((str(extra.GetPath()), "a second PhysicsScene; the first one is used"))
+        mark_named(extra)
     if not any(is_moving(prim) for prim in kinds["bodies"]):
         for api, flag in _FLAGS.items():
             left_out += [(str(prim.GetPath()), UNSUPPORTED_APIS[api]) for prim in kinds[flag]]
         left_out += [(str(p.GetPath()), "a collision group; soft bodies ignore it") for p in kinds["groups"]]
+        for prim in (*kinds["filters"], *kinds["groups"]):
+            mark_read(prim, *_SEPARATIONS)
     return Inventory(
         **{kind: _named(kinds[kind]) for kind in Inventory._fields if kind not in ("settings", "left_out")},
         settings=next(iter(kinds["settings"]), None),
@@ -190,7 +180,7 @@ def _kind(prim: Usd.Prim) -> tuple[str | None, str | None, bool]:
 def _drifts(prim: Usd.Prim) -> bool:
     """Whether `prim` is a kinematic body with a velocity."""
     names = (rows(what)[0].name for what in ("velocity of a body", "angular velocity of a body"))
-    rates = (prim.GetAttribute(name).Get(START) for name in names if authored(prim, name))
+    rates = (value_of(prim, name) for name in names if authored(prim, name))
     on = "PhysicsRigidBodyAPI" in schemas(prim) and enabled(prim, "physics:rigidBodyEnabled")
     return on and any(any(rate) for rate in rates)
 
@@ -203,6 +193,6 @@ def _animated(prim: Usd.Prim) -> bool:
 
 def _named(prims: Iterable[Usd.Prim]) -> dict[str, Usd.Prim]:
     """`prims` by name, in the order of the scene; those that share a name by their path."""
-    ordered = sorted(prims, key=lambda p: p.GetAttribute(_ORDER).Get() if authored(p, _ORDER) else float("inf"))
+    ordered = sorted(prims, key=lambda p: value_of(p, _ORDER) if authored(p, _ORDER) else float("inf"))
     count = Counter(read_name(prim) for prim in ordered)
     return {read_name(p) if count[read_name(p)] == 1 else str(p.GetPath()): p for p in ordered}

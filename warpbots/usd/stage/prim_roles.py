@@ -7,7 +7,7 @@ files of other programs the prim may be the geometry itself, or have it anywhere
 from pxr import Usd, UsdGeom
 
 from warpbots.scene import Attachment, Constraint, Contact, Load
-from warpbots.usd.stage.attributes import authored, enabled, schemas
+from warpbots.usd.stage.attributes import authored, enabled, schemas, value_of
 from warpbots.usd.stage.schema import (
     BODY_APIS,
     GEOMETRY_TYPES,
@@ -18,7 +18,6 @@ from warpbots.usd.stage.schema import (
     SIM_APIS,
     rows,
 )
-from warpbots.usd.stage.units import START
 
 __all__ = [
     "prims_of_body", "body_of", "is_collider", "geometry_of", "is_geometry", "is_moving", "is_ours", "is_rigid",
@@ -39,7 +38,7 @@ def is_moving(prim: Usd.Prim) -> bool:
         return False
     if MOTION_API in schemas(prim):  # kinematic, so that a player shows its motion
         return True
-    return not (authored(prim, "physics:kinematicEnabled") and prim.GetAttribute("physics:kinematicEnabled").Get(START))
+    return not (authored(prim, "physics:kinematicEnabled") and value_of(prim, "physics:kinematicEnabled"))
 
 
 def is_soft(prim: Usd.Prim) -> bool:

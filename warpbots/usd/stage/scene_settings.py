@@ -6,10 +6,10 @@ import numpy as np
 from pxr import Usd
 
 from warpbots.scene import Fluid, Scene, SceneError, Task
-from warpbots.usd.stage.attributes import apply, authored, clear, create, get, put, same
+from warpbots.usd.stage.attributes import apply, authored, clear, create, get, put, same, value_of
 from warpbots.usd.stage.schema import EXACT, SCENE_APIS, rows
 from warpbots.usd.stage.stage_files import attempt
-from warpbots.usd.stage.units import START, Frame
+from warpbots.usd.stage.units import Frame
 
 __all__ = ["read_dimension", "read_settings", "write_settings"]
 
@@ -22,7 +22,7 @@ _TASK = ("control_interval", "substeps", "steps", "direction", "clusters", "cloc
 def read_dimension(scene_prim: Usd.Prim | None) -> int:
     """Dimension of the scene whose `PhysicsScene` is `scene_prim`, 2 or 3; 3 by default."""
     row = rows("dimension")[0]
-    return int(scene_prim.GetAttribute(row.name).Get()) if scene_prim and authored(scene_prim, row.name) else 3
+    return int(value_of(scene_prim, row.name)) if scene_prim and authored(scene_prim, row.name) else 3
 
 
 def read_settings(prim: Usd.Prim | None, frame: Frame, faults: list[str]) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def _read_gravity(prim: Usd.Prim | None, frame: Frame) -> tuple[float, ...]:
     magnitude = _EARTH if magnitude is None else magnitude
     direction = np.zeros(3)
     if authored(prim, _DIRECTION):
-        raw = np.asarray(prim.GetAttribute(_DIRECTION).Get(START)).astype(str).astype(np.float64)
+        raw = np.asarray(value_of(prim, _DIRECTION)).astype(str).astype(np.float64)
         direction = frame.to_scene[:3, :3] @ raw / frame.meters  # in stage axes, whatever the transform of the prim
     length = np.linalg.norm(direction)
     plain = magnitude * (direction / length if length > 0.0 else down)

@@ -1,23 +1,31 @@
-"""Physics in a file that warpbots does not read: it is reported, so that nothing is lost silently.
+"""Physics in a file that no reader asked for: it is reported, so that nothing is lost silently.
 
-Whatever is not in the tables here counts as physics if its name has a prefix of physics schemas. Attributes that only
-control how another program computes, such as tolerances and identifiers, do not count.
+Physics is every authored attribute and relationship in the namespaces of physics schemas, and every applied schema of
+theirs. What readers took is in the ledger; all else is named with its value, whatever it is called and on whatever prim
+it is. Quiet is only what changes nothing: values that equal the fallback of their schema or are without effect, and
+attributes that control how another program computes, such as tolerances and identifiers.
 """
 
+import functools
 import math
 import re
 from collections.abc import Iterator
+from typing import Any
 
-from pxr import Usd
+import numpy as np
+from pxr import Tf, Usd, UsdGeom, UsdShade
 
-from warpbots.usd.stage.attributes import authored
-from warpbots.usd.stage.schema import TABLE
+from warpbots.usd.stage.attributes import authored, schemas
+from warpbots.usd.stage.ledger import Ledger
+from warpbots.usd.stage.prim_roles import body_of, is_collider, is_soft
+from warpbots.usd.stage.schema import MOTION_API, RESULT_API, rows
 from warpbots.usd.stage.units import START
 
 __all__ = ["unread"]
 
 _SCHEMA = re.compile(r"(Physics|Physx|OmniPhysics|Newton|Mjc|Isaac)")
-_ATTRIBUTE = re.compile(r"(physics|physx\w*|omniphysics|newton|mjc|isaac\w*|drive|limit|state):")
+_PROPERTY = re.compile(r"(physics|physx\w*|omniphysics|newton|mjc|isaac\w*|drive|limit|state|warpbots):")
+"""Namespaces of physics."""
 
 _KNOWN = re.compile(
     r"Physics(RigidBody|Collision|MeshCollision|Mass|Material|ArticulationRoot|FilteredPairs|DeformableBody|Drive|Limit"
@@ -42,35 +50,10 @@ _EXPLANATIONS = dict.fromkeys(
 )  # fmt: skip
 """Explanations for particular schemas."""
 
-_NAMED = (
-    "physxLimit:",
-    "drive:",
-    "limit:",
-    "state:",
-    "physxMimicJoint",
-    "physxTendon",
-    "newton:mimic",
-    "newton:constraintMimic",
-)
-"""Prefixes of attributes that are read, or reported together with their joint."""
-
-_READ = {
-    *(row.name for row in TABLE),
-    "physics:approximation", "physics:articulationEnabled", "physics:bodyEnabled", "physics:breakForce",
-    "physics:breakTorque", "physics:collisionEnabled", "physics:coneAngle0Limit", "physics:coneAngle1Limit",
-    "physics:deformableBodyEnabled", "physics:excludeFromArticulation", "physics:jointEnabled",
-    "physics:kinematicEnabled", "physics:maxDistance", "physics:minDistance", "physics:rigidBodyEnabled",
-    "omniphysics:deformableBodyEnabled", "physxDeformable:deformableEnabled", "newton:friction",
-    "newton:selfCollisionEnabled", "physxJoint:jointFriction", "physxArticulation:enabledSelfCollisions",
-    "mjc:frictionloss", "mjc:springref", "physics:invertFilteredGroups",
-    "physics:mergeGroup",
-}  # fmt: skip
-"""Attributes that are read, or reported where they are used."""
-
 _NUMERICS = re.compile(
-    r"physics:(engine|newton:\w+|tensor:.+)|mjc:(group|compiler:.+|statistic:.+|visual:.+)"
-    r"|mjc:option:(?!wind|density|viscosity|gravity).+|physxScene:(?!invertCollisionGroupFilter)\w+|newton:(kamino|xpbd|vbd|mujoco):.+|newton:max\w*Iterations|newton:collapse_fixed_joints"
-    r"|newton:mpm:(tolerance|rheologySolvers|velocityBasis\w+|gridType|transferScheme|maxIterations)"
+    r"warpbots:(exact:.+|order)|physics:(engine|newton:\w+|tensor:.+)|mjc:(group|compiler:.+|statistic:.+|visual:.+)"
+    r"|mjc:option:(?!wind|density|viscosity|gravity).+|physxScene:(?!invertCollisionGroupFilter)\w+|newton:(kamino|xpbd|vbd|mujoco):.+|newton:max\w*Iterations|newton:timeStepsPerSecond|newton:collapse_fixed_joints"
+    r"|newton:mpm:(voxelSize|tolerance|rheologySolvers|velocityBasis\w+|gridType|transferScheme|maxIterations)"
     r"|physx\w+:(\w*[sS]olver\w*IterationCount|sleepThreshold|stabilizationThreshold|contactSlopCoefficient"
     r"|maxDepenetrationVelocity|maxContactImpulse|solveContact|enableCCD|enableSpeculativeCCD|cfmScale|threshold"
     r"|contactOffset|restOffset|torsionalPatchRadius|minTorsionalPatchRadius|hullVertexLimit|minThickness|\w*[cC]ooking\w*"
@@ -81,6 +64,7 @@ _NUMERICS = re.compile(
 """Attributes that control how other programs compute, or identify their prims."""
 
 _NEUTRAL = {
+    "physics:articulationEnabled": (True,),
     "physics:startsAsleep": (False,),
     "physxArticulation:articulationEnabled": (True,),
     "physxDeformable:disableGravity": (False,),
@@ -108,30 +92,172 @@ _NEUTRAL = {
 _ENDLESS = 1e30
 
 
-def unread(prim: Usd.Prim) -> Iterator[str]:
-    """Descriptions of the physics of `prim` that is not read."""
-    lost = []
-    for schema in prim.GetPrimTypeInfo().GetAppliedAPISchemas():
-        kind = schema.partition(":")[0]
-        if _SCHEMA.match(kind) and not _KNOWN.fullmatch(kind):
-            lost.append(kind.lower())
-            yield f"{kind}, {_EXPLANATIONS.get(kind, 'which warpbots does not support')}"
-    kind = str(prim.GetTypeName())
-    if _SCHEMA.search(kind) and not Usd.SchemaRegistry.GetTypeFromName(kind):
-        motors = "; motors are drives of joints" if kind.endswith("Actuator") else ", which warpbots does not support"
-        yield f"a {kind}{motors}"
-        return  # its attributes go with it
-    for name in prim.GetAuthoredPropertyNames(lambda name: bool(_ATTRIBUTE.match(name))):
-        if name in _READ or name.startswith(_NAMED) or _NUMERICS.fullmatch(name):
+_MASS = frozenset(
+    row.name for what in ("mass", "center", "diagonal", "axes") for row in rows(f"Inertia.{what}")
+) | {row.name for row in rows("RigidBody.density")}  # fmt: skip
+"""Attributes without effect on what does not move."""
+
+_SEVERAL = 3
+"""Different values of one attribute that are listed one by one."""
+
+
+def unread(stage: Usd.Stage, ledger: Ledger, settings: Usd.Prim | None) -> list[tuple[str, str]]:
+    """Paths of prims, and what of their physics no reader asked for.
+
+    Args:
+        stage: The stage.
+        ledger: What readers took from it.
+        settings: The PhysicsScene that counts, or None.
+    """
+    found: list[tuple[str, str]] = []
+    values: dict[str, list[tuple[str, Any]]] = {}
+    walk = iter(Usd.PrimRange(stage.GetPseudoRoot(), Usd.TraverseInstanceProxies()))
+    for prim in walk:
+        path = prim.GetPath()
+        if RESULT_API in schemas(prim):
+            walk.PruneChildren()
+        if path in ledger.named or RESULT_API in schemas(prim):
             continue
-        if any(schema.startswith(name.partition(":")[0].lower()) for schema in lost):
-            continue  # it goes with its schema
-        attribute = prim.GetAttribute(name)
-        if attribute and authored(prim, name) and not _changes_nothing(name, attribute.Get(START)):
-            yield f"{name}, which is not read"
+        if prim.IsA(UsdShade.Material) and path not in ledger.materials:
+            continue  # nothing of physics is made of it
+        lost = [schema for schema in _own_schemas(prim) if not _KNOWN.fullmatch(schema)]
+        found += [(str(path), f"{s}, {_EXPLANATIONS.get(s, 'which warpbots does not support')}") for s in lost]
+        found += [(str(path), reason) for reason in _roles(prim, ledger)]
+        kind = str(prim.GetTypeName())
+        if _SCHEMA.search(kind) and not Usd.SchemaRegistry.GetTypeFromName(kind):
+            motors = (
+                "; motors are drives of joints" if kind.endswith("Actuator") else ", which warpbots does not support"
+            )
+            found.append((str(path), f"a {kind}{motors}"))
+            continue  # its attributes go with it
+        for name in prim.GetAuthoredPropertyNames(lambda name: bool(_PROPERTY.match(name))):
+            if any(schema.lower().startswith(name.partition(":")[0].lower()) for schema in lost):
+                continue  # it goes with its schema
+            if (path, name) in ledger.read:
+                found += [(str(path), reason) for reason in _changes_in_time(prim, name)]
+            elif not _changes_nothing(prim, name, settings):
+                values.setdefault(name, []).append((str(path), _value(prim, name)))
+    return found + [note for name, where in values.items() for note in _lines(name, where)]
 
 
-def _changes_nothing(name: str, value: object) -> bool:
+def _own_schemas(prim: Usd.Prim) -> list[str]:
+    """Names of the applied schemas of physics of other programs, without those of their instances."""
+    applied = (schema.partition(":")[0] for schema in prim.GetPrimTypeInfo().GetAppliedAPISchemas())
+    return list(dict.fromkeys(schema for schema in applied if _SCHEMA.match(schema)))
+
+
+def _roles(prim: Usd.Prim, ledger: Ledger) -> Iterator[str]:
+    """What `prim` is by its schemas and did not become."""
+    soft = _above(prim, is_soft)
+    if soft and soft != prim and is_soft(prim):
+        yield f"a soft body inside the soft body {soft.GetPath()}, which it is taken as part of"
+    if prim.IsA(UsdGeom.Gprim) and is_collider(prim) and not soft and prim.GetPath() not in ledger.solids:
+        yield "a collider that became part of no body and no obstacle"
+    if prim.IsA(UsdGeom.Subset) and prim.GetParent().GetPath() in ledger.solids:
+        binding = UsdShade.MaterialBindingAPI(prim)
+        bound = binding.GetDirectBinding("physics").GetMaterial() or binding.GetDirectBinding().GetMaterial()
+        if bound and bound.GetPrim().GetAuthoredPropertyNames(lambda name: bool(_PROPERTY.match(name))):
+            yield f"the physics material {bound.GetPath()} of a part of the surface; the whole solid is of one material"
+
+
+def _above(prim: Usd.Prim, has: Any) -> Usd.Prim | None:
+    """The topmost of `prim` and the prims above it that `has` something, or None."""
+    prims = (prim.GetStage().GetPrimAtPath(path) for path in prim.GetPath().GetPrefixes())
+    return next((p for p in prims if has(p)), None)
+
+
+def _changes_in_time(prim: Usd.Prim, name: str) -> Iterator[str]:
+    """That an attribute which was read has other values at later times."""
+    attribute = prim.GetAttribute(name)
+    if not attribute or MOTION_API in schemas(prim) or not attribute.ValueMightBeTimeVarying():
+        return
+    samples = [attribute.Get(time) for time in attribute.GetTimeSamples()]
+    if any(sample != samples[0] for sample in samples[1:]):
+        yield f"{name}, which changes in time; its first value counts, {_shown(samples[0])}"
+
+
+def _changes_nothing(prim: Usd.Prim, name: str, settings: Usd.Prim | None) -> bool:
+    """Whether a property that was not read is without effect here."""
+    if _NUMERICS.fullmatch(name):
+        return True
+    if name in _MASS and _is_static(prim):
+        return True
+    link = prim.GetRelationship(name)
+    if link:
+        aims = link.GetForwardedTargets()
+        own = name.endswith("simulationOwner") and settings is not None and set(aims) <= {settings.GetPath()}
+        return not aims or own
+    if not authored(prim, name):
+        return True
+    attribute = prim.GetAttribute(name)
+    if attribute.ValueMightBeTimeVarying():
+        return False
+    value = attribute.Get(START)
+    if _is_fallback(prim, name, value):
+        return True
     if isinstance(value, float):
         return abs(value) >= _ENDLESS or any(math.isclose(value, v, rel_tol=1e-6) for v in _NEUTRAL.get(name, ()))
     return value in _NEUTRAL.get(name, ())
+
+
+def _is_static(prim: Usd.Prim) -> bool:
+    """Whether `prim` is a collider or a body that does not move, which needs no mass."""
+    still = schemas(prim) & {"PhysicsCollisionAPI", "PhysicsRigidBodyAPI"} and not _above(prim, is_soft)
+    return bool(still) and body_of(prim) is None
+
+
+def _is_fallback(prim: Usd.Prim, name: str, value: Any) -> bool:
+    """Whether an attribute has the value that its schema gives it where nothing is authored."""
+    said = prim.GetPrimDefinition().GetAttributeFallbackValue(name)
+    if said is None:  # its schema is not applied
+        said = next((other for pattern, other in _fallbacks() if pattern.fullmatch(name)), None)
+    return said is not None and value == said
+
+
+@functools.cache
+def _fallbacks() -> tuple[tuple[re.Pattern, Any], ...]:
+    """Names and fallbacks of the attributes of the registered schemas of physics, those of applied schemas first."""
+    registry, applied, typed = Usd.SchemaRegistry(), [], []
+    for kind in Tf.Type.FindByName("UsdSchemaBase").GetAllDerivedTypes():
+        schema = registry.GetSchemaTypeName(kind)
+        if not schema or not _SCHEMA.match(schema):
+            continue
+        found = applied if registry.IsAppliedAPISchema(kind) else typed
+        whole = registry.FindAppliedAPIPrimDefinition(schema) or registry.FindConcretePrimDefinition(schema)
+        for name in whole.GetPropertyNames() if whole else ():
+            value = whole.GetAttributeFallbackValue(name)
+            if value is not None:
+                found.append((re.compile(re.escape(name).replace("__INSTANCE_NAME__", "[^:]+")), value))
+    return (*applied, *typed)
+
+
+def _value(prim: Usd.Prim, name: str) -> Any:
+    """What a property says: a value, or targets."""
+    link = prim.GetRelationship(name)
+    return [str(path) for path in link.GetForwardedTargets()] if link else prim.GetAttribute(name).Get(START)
+
+
+def _lines(name: str, where: list[tuple[str, Any]]) -> Iterator[tuple[str, str]]:
+    """A note for each prim, with its value unless the values are many."""
+    several = {_shown(value) for _, value in where}
+    if len(several) > _SEVERAL:
+        numbers = [value for _, value in where if isinstance(value, float | int)]
+        whole = f" from {min(numbers):g} to {max(numbers):g}" if len(numbers) == len(where) else ""
+        yield from ((path, f"{name}{whole}, which is not read") for path, _ in where)
+    else:
+        yield from ((path, f"{name} = {_shown(value)}, which is not read") for path, value in where)
+
+
+def _shown(value: Any) -> str:
+    """A value on a short line."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, bool | int | str):
+        return str(value)
+    array = np.asarray(value)
+    if array.dtype.kind in "fiub" and array.size <= 9:
+        return "(" + ", ".join(f"{v:g}" for v in array.reshape(-1).astype(float)) + ")"
+    if array.dtype.kind in "fiub" and array.size:
+        return f"{len(array)} values"
+    text = ", ".join(map(str, value)) if isinstance(value, list) else " ".join(str(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."

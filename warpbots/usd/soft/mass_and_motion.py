@@ -1,0 +1,144 @@
+"""What UsdPhysics says of a soft body as of any other: its mass, its initial velocity, the friction of its material."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+from pxr import Usd, UsdGeom
+
+from warpbots.contact.volume import volume
+from warpbots.scene import Material, Obstacle, SceneError, Shape, SoftBody
+from warpbots.usd.geometry.physics_materials import bound_material, said_friction
+from warpbots.usd.stage.attributes import authored, clear, get, schemas, value_of
+from warpbots.usd.stage.inventory import Inventory, Note
+from warpbots.usd.stage.prim_roles import geometry_of
+from warpbots.usd.stage.schema import MOTION_API, rows
+from warpbots.usd.stage.transforms import pose_of, rotation
+from warpbots.usd.stage.units import START, Frame
+
+__all__ = [
+    "forget_mass", "forget_velocity", "note_friction", "read_friction", "read_mass", "read_velocity", "weighing",
+]  # fmt: skip
+
+
+def read_mass(body: Usd.Prim, parts: list[Usd.Prim], frame: Frame) -> float | None:
+    """Mass of the body [kg], or None if the file does not give it: that of its prim, else of its only geometry.
+
+    Raises:
+        SceneError: It is negative; the message names the prim.
+    """
+    for prim in dict.fromkeys([body, *parts] if len(parts) == 1 else [body]):
+        mass = get(prim, "Inertia.mass", frame)
+        if mass is not None and not mass >= 0.0:
+            raise SceneError(f"{prim.GetPath()}: physics:mass must be positive, or 0 for not set, got {mass:g}")
+        if mass:
+            return mass
+    return None
+
+
+def weighing(
+    body: Usd.Prim, mass: float, shape: Shape, material: Material, others: Mapping[str, Material], note: Note
+) -> tuple[Material, dict[str, Material]]:
+    """The material of a body and those of its regions with the density that gives the body its mass.
+
+    Args:
+        body: Its prim.
+        mass: Its mass [kg]; in UsdPhysics it takes precedence over all densities.
+        shape: Its shape.
+        material: Its material.
+        others: Materials of regions by name.
+        note: Takes densities of regions that are overruled.
+
+    Raises:
+        SceneError: Its shape has no volume; the message names the prim.
+    """
+    try:
+        density = mass / volume(shape)
+    except TypeError as error:
+        raise SceneError(f"{body.GetPath()}: its mass does not give a density: {error}") from None
+    for name, other in others.items():
+        if other.density != material.density:
+            note(body, f"the density of its region {name!r}: physics:mass = {mass:g} kg is spread evenly over the body")
+    return (
+        dataclasses.replace(material, density=density),
+        {name: dataclasses.replace(other, density=density) for name, other in others.items()},
+    )
+
+
+def forget_mass(body: Usd.Prim) -> None:
+    """Remove mass and density of the body from its prim and its geometry, so that those of its material count."""
+    for prim in (body, *geometry_of(body)):
+        for row in (*rows("Inertia.mass"), *rows("Material.density")):
+            clear(prim, row.name)
+
+
+def read_velocity(body: Usd.Prim, frame: Frame, note: Note) -> tuple[float, ...] | None:
+    """Initial velocity [m/s], shape (dim,), or None for rest: that of the body, else of all its points.
+
+    A velocity of UsdPhysics is in axes of the parent of the prim, those of points in axes of their geometry.
+    """
+    if authored(body, rows("SoftBody.velocity")[0].name):
+        return get(body, "SoftBody.velocity", frame)
+    points = _point_velocities(body, frame)
+    name = rows("velocity of a body")[0].name
+    if authored(body, name):
+        if points.any():
+            note(body, f"velocities of its points; {name} counts")
+        R = pose_of(frame.matrix(body.GetParent()))[0][:3, :3]
+        velocity = R @ np.asarray(value_of(body, name)).astype(str).astype(np.float64) * frame.factor("m/s")
+        return tuple(frame.drop(velocity).tolist()) if velocity.any() else None
+    if (points != points[:1]).any():
+        note(body, "velocities that differ between particles")
+        return None
+    return tuple(points[0].tolist()) if points.any() else None
+
+
+def forget_velocity(body: Usd.Prim) -> None:
+    """Remove the velocity of UsdPhysics from the body, so that ours counts."""
+    clear(body, rows("velocity of a body")[0].name)
+
+
+def _point_velocities(body: Usd.Prim, frame: Frame) -> np.ndarray:
+    """Initial velocities of all points [m/s], shape (n, dim); one that is zero for geometry without any."""
+    found = [np.zeros((0, frame.dim))]
+    for part in geometry_of(body):
+        points = UsdGeom.PointBased(part)
+        said = points.GetVelocitiesAttr().Get(START) if points and MOTION_API not in schemas(part) else None
+        rates = np.asarray(said, dtype=np.float64) if said else np.zeros((1, 3))
+        found.append(frame.drop(rates @ rotation(frame.matrix(part)).T) * frame.factor("m/s"))
+    return np.concatenate(found)
+
+
+def read_friction(body: Usd.Prim, part: Usd.Prim, frame: Frame, note: Note) -> float:
+    """Coulomb coefficient of a soft body: its own, else the dynamic one of the material of its geometry `part`."""
+    if authored(body, rows("SoftBody.friction")[0].name):
+        return get(body, "SoftBody.friction", frame)
+    slides, sticks = said_friction(part, frame)
+    if sticks != slides and sticks is not None:
+        note(
+            bound_material(part),
+            f"physics:staticFriction = {sticks:g} of soft bodies, which have one coefficient: the dynamic one, "
+            f"{slides:g}",
+        )
+    return rows("SoftBody.friction")[0].default if slides is None else slides
+
+
+def note_friction(
+    found: Inventory, soft: Mapping[str, SoftBody | None], obstacles: list[Obstacle], frame: Frame
+) -> None:
+    """Note the frictions of materials of soft bodies that differ from those of obstacles, which count there."""
+    for name, body in soft.items():
+        if body is None:  # it cannot be read
+            continue
+        prim = found.bodies[name]
+        part = geometry_of(prim)[0]
+        if authored(prim, rows("SoftBody.friction")[0].name) or said_friction(part, frame)[0] is None:
+            continue
+        others = [o for o in obstacles if o.condition == "friction" and o.friction != body.friction]
+        if others:
+            found.note(
+                bound_material(part),
+                f"physics:dynamicFriction = {body.friction:g} of soft bodies counts between them; on obstacles their "
+                f"own counts, not the mean: {', '.join(f'{o.name} {o.friction:g}' for o in others[:3])}"
+                + (f" and {len(others) - 3} more" if len(others) > 3 else ""),
+            )

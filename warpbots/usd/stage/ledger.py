@@ -1,0 +1,72 @@
+"""What readers take from a stage: every property that was read, every prim that was named as left out.
+
+Readers obtain the values of physics through the functions of `warpbots.usd.stage.attributes`, which enter each in the
+ledger of the present reading. What is in the file and not in the ledger was not asked for, whatever it is called, and
+`warpbots.usd.stage.unread_physics` names it.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
+
+from pxr import Sdf, Usd
+
+__all__ = ["Ledger", "keeping_ledger", "mark_below", "mark_named", "mark_read", "mark_solid"]
+
+_present: ContextVar["Ledger | None"] = ContextVar("present", default=None)
+
+
+class Ledger:
+    """What readers took from a stage.
+
+    Attributes:
+        read: Prims and names of the properties whose values were read.
+        named: Prims that are left out as a whole and named, so that nothing more is said of their properties.
+        solids: Prims whose geometry became part of the scene.
+        materials: Materials of these.
+    """
+
+    def __init__(self):
+        self.read: set[tuple[Sdf.Path, str]] = set()
+        self.named: set[Sdf.Path] = set()
+        self.solids: set[Sdf.Path] = set()
+        self.materials: set[Sdf.Path] = set()
+
+
+@contextlib.contextmanager
+def keeping_ledger() -> Iterator[Ledger]:
+    """Keep a ledger of what is read within it."""
+    ledger = Ledger()
+    token = _present.set(ledger)
+    try:
+        yield ledger
+    finally:
+        _present.reset(token)
+
+
+def mark_read(prim: Usd.Prim, *names: str) -> None:
+    """Enter properties of `prim` whose values count, or which another property overrules as their schema says."""
+    ledger = _present.get()
+    if ledger is not None:
+        ledger.read.update((prim.GetPath(), name) for name in names)
+
+
+def mark_below(prim: Usd.Prim, *prefixes: str) -> None:
+    """Enter the authored properties of `prim` whose names begin so, which a note has named together."""
+    mark_read(prim, *prim.GetAuthoredPropertyNames(lambda name: name.startswith(prefixes)))
+
+
+def mark_named(prim: Usd.Prim, below: bool = False) -> None:
+    """Enter a prim that is left out as a whole, by a note that names it; with all prims `below` it if these go too."""
+    ledger = _present.get()
+    if ledger is not None:
+        prims = Usd.PrimRange(prim, Usd.TraverseInstanceProxies()) if below else [prim]
+        ledger.named.update(p.GetPath() for p in prims)
+
+
+def mark_solid(solid: Usd.Prim, material: Usd.Prim | None) -> None:
+    """Enter a prim whose geometry is part of the scene, with the material bound to it."""
+    ledger = _present.get()
+    if ledger is not None:
+        ledger.solids.add(solid.GetPath())
+        ledger.materials.update({material.GetPath()} if material else ())
