@@ -37,6 +37,7 @@ def load_robot(
     ignore_loops: bool = False,
     compiler: Mapping[str, Any] | None = None,
     asset_root: str | Path | None = None,
+    packages: Mapping[str, str | Path] | None = None,
 ) -> Scene:
     """A scene from a robot file: URDF (.urdf) or MJCF (.xml), read by MuJoCo's own parser and compiler.
 
@@ -64,7 +65,9 @@ def load_robot(
     visuals are left out silently. Everything else that is not simulated is listed in one warning.
 
     Args:
-        path: The file; its meshes are found by their paths, ``package://`` in or above its folder.
+        path: The file. Its meshes are found by their paths; those of ``package://NAME/...`` and ``model://NAME/...`` in
+            the folder that is the package by the name in its package.xml, or else by its own name, among the folders
+            above the file, and those beside them as in a ROS workspace.
         fixed_base: Whether the base is fixed at its initial pose, or floats; None for what the file says: the root of
             URDF is fixed. In MJCF, bodies attached to the world without joints below them are not bases and stay fixed.
         contact_points: Number of contact points of every moving body, spread over its surface; 0 for no contact.
@@ -78,14 +81,15 @@ def load_robot(
             ``balanceinertia``, ``boundmass``, ``boundinertia``, ``discardvisual``, ``fitaabb``, ``inertiafromgeom``,
             ``inertiagrouprange``, ``meshdir`` and ``settotalmass``, as in ``{"balanceinertia": True}``.
         asset_root: The folder outside which no referenced file is read; None for the one above that of the file.
+        packages: Folders of packages by name, for URDF; the others are searched for.
 
     Raises:
-        FileNotFoundError: There is no such file.
+        FileNotFoundError: There is no such file or folder.
         ImportError: MuJoCo is not installed (``pip install "warpbots[robots]"``).
         SceneError: MuJoCo cannot read the file; it has no bodies, no such keyframe, or loops; it refers to files that
             do not exist or lie outside `asset_root`; a joint moves bodies without mass.
     """
-    source = read(path, compiler, asset_root, floats=fixed_base is False)
+    source = read(path, compiler, asset_root, floats=fixed_base is False, packages=packages)
     unknown = [*source.lines, *equality_constraints(source, ignore_loops), *unsupported_parts(source)]
     start = start_of(source, keyframe)
     links, joints = tree_of(source, start, floating(source, fixed_base))

@@ -15,7 +15,8 @@ import numpy as np
 from warpbots import input_files
 from warpbots.robots import compiler_options
 from warpbots.robots.masses import LEAST, mend_moments, refuse_massless, settle_masses
-from warpbots.robots.mesh_files import locate_meshes, replace_refused_meshes, set_mesh_files
+from warpbots.robots.mesh_files import replace_refused_meshes, set_mesh_files
+from warpbots.robots.mesh_places import checked_packages, locate_meshes
 from warpbots.robots.mujoco_versions import delete, field, virtual_files
 from warpbots.robots.option_flags import has_contact, idle_actuators, switch_off
 from warpbots.robots.robot_xml import (
@@ -116,6 +117,7 @@ def read(
     compiler: Mapping[str, Any] | None = None,
     asset_root: str | Path | None = None,
     floats: bool = False,
+    packages: Mapping[str, str | Path] | None = None,
 ) -> Source:
     """Parse and compile a file.
 
@@ -124,9 +126,10 @@ def read(
         compiler: Attributes of MJCF's ``<compiler>`` that override those of the file.
         asset_root: The folder outside which no file is read; None for the one above that of the file.
         floats: Whether the roots of URDF float.
+        packages: Folders of ROS packages by name, for URDF.
 
     Raises:
-        FileNotFoundError: There is no such file.
+        FileNotFoundError: There is no such file, or no such folder of a package.
         ImportError: MuJoCo or the parser of COLLADA is not installed.
         SceneError: MuJoCo rejects the file; the message has its reason.
     """
@@ -135,12 +138,12 @@ def read(
         raise SceneError(f"{path}: robots are read from URDF (.urdf) and MJCF (.xml), got {path.suffix or 'no suffix'}")
     mujoco, notes, compiler = import_mujoco(), [], compiler or {}
     compiler_options.refuse_unknown(compiler)
-    root = input_files.asset_root(path, asset_root)
+    root, folders = input_files.asset_root(path, asset_root), checked_packages(packages)
     tree = parsed(path)
     urdf = tree.tag == "robot"
     with _collected_warnings(mujoco, notes):
         if urdf:
-            opened = functools.partial(_open_urdf, mujoco, path, root, compiler, floats)
+            opened = functools.partial(_open_urdf, mujoco, path, root, compiler, floats, folders)
         else:
             opened = functools.partial(_open_mjcf, mujoco, path, root, compiler)
         spec, model, lines = _compiled(mujoco, path, opened, urdf, floats)
@@ -202,14 +205,14 @@ def _call(path: Path, of: Callable[[], Any]) -> Any:
 
 
 def _open_urdf(
-    mujoco: ModuleType, path: Path, root: Path, compiler: Mapping[str, Any], floats: bool
+    mujoco: ModuleType, path: Path, root: Path, compiler: Mapping[str, Any], floats: bool, packages: Mapping[str, Path]
 ) -> tuple[Any, list[str]]:
     """The specification of a URDF file, with masses settled, and descriptions of what is read differently."""
     tree = parsed(path)
     said = tree.find("mujoco/compiler")
     own = {} if said is None else said.attrib
     painted, lines = colors(tree), normalised(tree, path)
-    places = locate_meshes(tree, path, root, compiler.get("meshdir", own.get("meshdir")))
+    places = locate_meshes(tree, path, root, compiler.get("meshdir", own.get("meshdir")), packages)
     spec = _call(path, lambda: mujoco.MjSpec.from_string(ElementTree.tostring(tree, encoding="unicode")))
     set_mesh_files(spec, places)
     for geom in spec.geoms:
