@@ -39,7 +39,9 @@ def load_robot(
     asset_root: str | Path | None = None,
     packages: Mapping[str, str | Path] | None = None,
 ) -> Scene:
-    """A scene from a robot file: URDF (.urdf) or MJCF (.xml), read by MuJoCo's own parser and compiler.
+    """A scene from a robot file, URDF or MJCF, read by MuJoCo's own parser and compiler.
+
+    Which of them it is follows from the content, whatever the ending of the file.
 
     Joint coordinates q and velocities qd are those of MuJoCo, in its units, except that quaternions are (x, y, z, w).
     The coordinates of a floating base are its pose in the world, so that they are zero for a base at the origin;

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from warpbots.robots.mujoco_versions import delete
 from warpbots.scene import SceneError
 
 __all__ = ["LEAST", "mend_moments", "refuse_massless", "settle_masses"]
@@ -44,9 +43,9 @@ def settle_masses(spec: Any, floats: bool) -> tuple[list[str], list[str]]:
     names = [joint.name for joint in held]
     for equality in list(spec.equalities):
         if {equality.name1, equality.name2} & set(names):
-            delete(spec, equality)
+            spec.delete(equality)
     for joint in held:
-        delete(spec, joint)
+        spec.delete(joint)
     for body in spec.bodies[1:]:
         if not _heavy(body):
             body.explicitinertial = body.name not in solid

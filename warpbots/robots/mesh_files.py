@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from warpbots.robots.mujoco_versions import delete
 from warpbots.scene import SceneError, TriangleMesh
 
 __all__ = ["READ", "convex_hull", "replace_refused_meshes", "set_mesh_files"]
@@ -62,8 +61,8 @@ def replace_refused_meshes(spec: Any, words: Any, folder: Path, urdf: bool, line
         for body in spec.bodies:
             for geom in [g for g in body.geoms if g.meshname == mesh.name]:
                 lines.append(f"geom {geom.name!r} of {body.name!r}: mesh {mesh.name!r} has no volume")
-                delete(spec, geom)
-        delete(spec, mesh)
+                spec.delete(geom)
+        spec.delete(mesh)
 
 
 def _accepted(mesh: Any, place: Path, words: Any) -> bool:

@@ -17,10 +17,11 @@ from warpbots.robots import compiler_options
 from warpbots.robots.masses import LEAST, mend_moments, refuse_massless, settle_masses
 from warpbots.robots.mesh_files import replace_refused_meshes, set_mesh_files
 from warpbots.robots.mesh_places import checked_packages, locate_meshes
-from warpbots.robots.mujoco_versions import delete, field, virtual_files
+from warpbots.robots.mujoco_versions import field, refuse_older
 from warpbots.robots.option_flags import has_contact, idle_actuators, switch_off
 from warpbots.robots.robot_xml import (
     including_file,
+    is_robot,
     modernised,
     parsed,
     refuse_empty,
@@ -134,8 +135,11 @@ def read(
         SceneError: MuJoCo rejects the file; the message has its reason.
     """
     path = input_files.readable(path)
-    if path.suffix.lower() not in (".urdf", ".xml", ".mjcf"):
-        raise SceneError(f"{path}: robots are read from URDF (.urdf) and MJCF (.xml), got {path.suffix or 'no suffix'}")
+    if not is_robot(path):
+        raise SceneError(
+            f"{path}: robots are read from URDF and MJCF, which are XML and begin with '<'; got "
+            f"{path.suffix or 'no suffix'} and other content"
+        )
     mujoco, notes, compiler = import_mujoco(), [], compiler or {}
     compiler_options.refuse_unknown(compiler)
     root, folders = input_files.asset_root(path, asset_root), checked_packages(packages)
@@ -166,7 +170,7 @@ def import_mujoco() -> ModuleType:
     """The module, imported when it is used.
 
     Raises:
-        ImportError: It is not installed.
+        ImportError: It is not installed, or too old.
     """
     try:
         import mujoco
@@ -175,6 +179,7 @@ def import_mujoco() -> ModuleType:
             "robots are read, written and replayed by MuJoCo, which is not installed; install it with: "
             "pip install 'warpbots[robots]'"
         ) from fault
+    refuse_older(mujoco)
     return mujoco
 
 
@@ -229,18 +234,23 @@ def _open_urdf(
 
 def _open_mjcf(mujoco: ModuleType, path: Path, root: Path, compiler: Mapping[str, Any]) -> tuple[Any, list[str]]:
     """The specification of an MJCF file."""
-    files = with_includes(path, root)
-    tag = files[path].tag
+    trees = with_includes(path, root)
+    tag = trees[path].tag
     if tag != "mujoco":
         remedy = including_file(path) or "load the file that includes it"
         raise SceneError(
             f"{path} is not a complete robot: its root element is <{tag}>, not <robot> or <mujoco>; {remedy}"
         )
-    refuse_empty(files, path)
-    refuse_foreign_assets(files, path, root)
-    text = modernised(files)
-    options = virtual_files(mujoco, text)
-    spec = _call(path, lambda: mujoco.MjSpec.from_file(str(path), **options))
+    refuse_empty(trees, path)
+    refuse_foreign_assets(trees, path, root)
+    text, main = modernised(trees), str(path)
+    if path.suffix != ".xml":  # by which alone MuJoCo tells MJCF
+        main = f"{path}.xml"
+        text[main] = text.pop(str(path), None) or path.read_bytes()
+    files = mujoco.MjVfs()
+    for place, content in text.items():
+        files[place] = content
+    spec = _call(path, lambda: mujoco.MjSpec.from_file(main, vfs=files))
     _prepare(mujoco, spec, compiler)
     return spec, []
 
@@ -257,7 +267,7 @@ def _prepare(mujoco: ModuleType, spec: Any, compiler: Mapping[str, Any]) -> None
             texture.cubefiles = [""] * len(texture.cubefiles)
             texture.width = texture.height = 2
     for part in (*spec.sensors, *spec.skins):
-        delete(spec, part)
+        spec.delete(part)
 
 
 def _compiled(
@@ -291,7 +301,7 @@ def _remove_multiple_outputs(spec: Any, model: Any, lines: list[str]) -> bool:
     actuators = list(spec.actuators)
     for k in odd:
         lines.append(f"actuator {actuators[k].name or f'actuator {k}'!r}: it has several controls or forces")
-        delete(spec, actuators[k])
+        spec.delete(actuators[k])
     return bool(len(odd))
 
 

@@ -60,9 +60,10 @@ def normalised(robot: Element, path: Path) -> list[str]:
         A line for everything that the file may have meant differently.
 
     Raises:
-        SceneError: A number is invalid, a name is not unique, a joint has no parent or child, or an inertia is
-            incomplete.
+        SceneError: A number is invalid, a name is not unique, a joint has no parent or child, an inertia is incomplete,
+            or there are elements of xacro.
     """
+    _refuse_macros(robot, path)
     lines = _strange_surfaces(robot)
     _keep(robot, ("link", "joint", "mujoco"), (), "the robot", lines)
     for link in robot.findall("link"):
@@ -85,6 +86,13 @@ def normalised(robot: Element, path: Path) -> list[str]:
     _check_names(robot, path)
     _drop_closed_limits(robot, lines)
     return lines
+
+
+def _refuse_macros(robot: Element, path: Path) -> None:
+    """Raise if a file has elements of xacro, which stand for parts of the robot."""
+    for element in robot.iter():
+        if element.tag.startswith("xacro:"):
+            raise SceneError(f"{path}: <{element.tag}> is xacro, not URDF; run xacro on it first")
 
 
 def _strange_surfaces(robot: Element) -> list[str]:
