@@ -27,7 +27,7 @@ def equality_constraints(source: Source, ignore: bool) -> list[str]:
     guided = [k for k in range(model.neq) if _guides(source, k)]
     found = {k: _equality(source, k) for k in range(model.neq) if source.kind("mjtEq", model.eq_type[k])[:4] != "flex"}
     closed = [line for k, line in found.items() if model.eq_active0[k] and k not in guided]
-    mimics = [f"mimic {name!r}" for name in source.mimics] if not model.neq else []
+    mimics = [f"mimic {name!r}" for name in source.mimics if not any(repr(name) in line for line in found.values())]
     if (closed or mimics) and not ignore:
         raise SceneError(
             f"{source.path}: a robot must be a tree of independent joints, and without these constraints it would "
@@ -75,8 +75,11 @@ def _of_joints(source: Source) -> list[str]:
     if len(rough):
         lines.append(f"dry friction of joints (frictionloss): {', '.join(repr(source.joints[j]) for j in rough)}")
     for j, name in enumerate(source.joints):
-        kind, first = source.joint_kind(j), model.jnt_dofadr[j]
-        dofs = slice(first, first + {"free": 6, "ball": 3}.get(kind, 1))
+        kind, dof = source.joint_kind(j), model.jnt_dofadr[j]
+        dofs = slice(dof, dof + {"free": 6, "ball": 3}.get(kind, 1))
+        first, last = model.jnt_range[j]
+        if not model.jnt_limited[j] and (first > last or first == last != 0.0):
+            lines.append(f"joint {name!r}: its range from {first:g} to {last:g}, which limits nothing")
         if kind == "ball" and model.jnt_limited[j]:
             lines.append(f"joint {name!r}: the limit of a ball joint")
         if model.jnt_limited[j] and model.jnt_margin[j]:
