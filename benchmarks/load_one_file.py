@@ -1,7 +1,6 @@
 """How warpbots reads one third-party file; `third_party_files.py` runs this for many files, in separate processes."""
 
 import ast
-import logging
 import re
 import sys
 import time
@@ -49,7 +48,7 @@ def outcome(kind: str, path: str, motion: bool) -> dict:
     """
     row = {"path": path, "kind": kind, "outcome": "refused", "reason": "", "said": [], "answers": {}}
     start = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught, _heard() as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             thing = _answered(kind, path, row["answers"])
@@ -62,29 +61,11 @@ def outcome(kind: str, path: str, motion: bool) -> dict:
             row |= {"outcome": "out of memory", "reason": str(error)}
         except Exception:
             row |= {"outcome": "raw traceback", "reason": traceback.format_exc(limit=-4)}
-    row["said"] = [*said, *(str(w.message) for w in caught if issubclass(w.category, UserWarning))]
+    row["said"] = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
     if row["outcome"] == "loads" and (row["answers"] or row["said"]):
         row["outcome"] = "loads, after an answer" if row["answers"] else "loads, with a warning"
     row["answers"] = {name: str(value) for name, value in row["answers"].items()}
     return row | {"seconds": round(time.perf_counter() - start, 2)}
-
-
-class _heard(logging.Handler):
-    """Warnings that warpbots logs within the block."""
-
-    def __init__(self):
-        super().__init__(logging.WARNING)
-        self.said = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.said.append(record.getMessage())
-
-    def __enter__(self) -> list[str]:
-        logging.getLogger("warpbots").addHandler(self)
-        return self.said
-
-    def __exit__(self, *_) -> None:
-        logging.getLogger("warpbots").removeHandler(self)
 
 
 def _answered(kind: str, path: str, answers: dict):

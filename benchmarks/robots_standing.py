@@ -20,7 +20,6 @@ in steps of 0.1 ms here and 0.01 ms there [rad or m].
 import argparse
 import contextlib
 import dataclasses
-import logging
 import math
 import sys
 import time
@@ -270,14 +269,9 @@ def picture(places: list[tuple[str, wb.Scene, tuple[np.ndarray, np.ndarray]]], p
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Suppress messages about parts of files that are not simulated; `third_party_files.py` reports them."""
-    logger = logging.getLogger("warpbots")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
+    """Suppress warnings about parts of files that are not simulated; `third_party_files.py` reports them."""
+    with warnings.catch_warnings(action="ignore", category=wb.FileWarning):
         yield
-    finally:
-        logger.setLevel(before)
 
 
 def main() -> None:

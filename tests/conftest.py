@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import torch
 import warp as wp
 
+from warpbots.file_warnings import FileWarning
 from warpbots.numerics import precision, threads
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -47,6 +49,7 @@ def pytest_configure(config):
     config.addinivalue_line("filterwarnings", "error")
     config.addinivalue_line("filterwarnings", "ignore:MassSpring. springs make matter")
     config.addinivalue_line("filterwarnings", "ignore:SoftBody .* its shape holds")  # coarse on purpose
+    config.addinivalue_line("filterwarnings", "ignore::warpbots.FileWarning")  # tests of files look at it by `heard`
     wp.set_device(config.getoption("--device"))
     torch.set_default_device(wp.device_to_torch(wp.get_device()))
     if wp.get_device().is_cuda:
@@ -143,3 +146,34 @@ def as_gpu(monkeypatch):
 def rng():
     """A random generator with a fixed seed."""
     return np.random.default_rng(0)
+
+
+class Heard:
+    """What warnings say about files, until now."""
+
+    def __init__(self, caught):
+        self._caught = caught
+
+    @property
+    def messages(self):
+        return [str(w.message) for w in self._caught if issubclass(w.category, FileWarning)]
+
+    @property
+    def text(self):
+        return "\n".join(self.messages)
+
+    @property
+    def lines(self):
+        """Lines about places in files, without the headings."""
+        return [line.strip() for message in self.messages for line in message.splitlines()[1:]]
+
+    def clear(self):
+        self._caught.clear()
+
+
+@pytest.fixture
+def heard():
+    """What warnings say about the files that a test reads and writes."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.filterwarnings("always", category=FileWarning)
+        yield Heard(caught)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import warp as _warp
 
 from warpbots import controllers, materials, meshing, observers
+from warpbots.file_warnings import FileWarning
 from warpbots.gradients import Checkpoints
 from warpbots.optimize import (
     Bounded,
@@ -92,6 +93,7 @@ __all__ = [
     "Fibre",
     "FibreReinforcement",
     "Field",
+    "FileWarning",
     "Fluid",
     "History",
     "Inertia",

@@ -1,6 +1,5 @@
 """Checks of input files before they are read: what they are, their size, and which files they may refer to."""
 
-import logging
 import os
 import stat
 from pathlib import Path
@@ -8,9 +7,7 @@ from pathlib import Path
 from warpbots.scene.memory_limit import refuse_excess
 from warpbots.scene.record import SceneError
 
-__all__ = ["asset_root", "doubt_size", "readable", "refuse_outside"]
-
-_logger = logging.getLogger("warpbots")
+__all__ = ["asset_root", "readable", "refuse_outside", "size_doubts"]
 
 _SENSIBLE = (1e-3, 10.0)
 """Sizes of a robot or a part [m] outside which the unit of length is probably wrong."""
@@ -86,14 +83,14 @@ def refuse_outside(asset: str | os.PathLike, path: str | os.PathLike, root: Path
         raise SceneError(f"{path}: it refers to {asset}, which lies outside {root}; {remedy}")
 
 
-def doubt_size(path: str | os.PathLike, what: str, size: float, argument: str) -> None:
-    """Warn of a size that is unlikely for a robot.
+def size_doubts(what: str, size: float, argument: str) -> list[tuple[str, str]]:
+    """The note for a warning about a file whose size is unlikely for a robot; none for another one.
 
     Args:
-        path: The file.
         what: What has this size, for the message.
         size: Its largest extent [m].
         argument: The argument that can correct it.
     """
-    if 0.0 < size < float("inf") and not _SENSIBLE[0] <= size <= _SENSIBLE[1]:
-        _logger.warning("%s: %s is %.3g m long; if that is wrong, pass %s", path, what, size, argument)
+    if not 0.0 < size < float("inf") or _SENSIBLE[0] <= size <= _SENSIBLE[1]:
+        return []
+    return [("", f"{what} is {size:.3g} m long; if that is wrong, pass {argument}")]

@@ -1,13 +1,13 @@
 """Shapes from files: meshes (STL, OBJ, PLY, ...; MSH, VTK, VTU, ...) and silhouettes in images (PNG, ...)."""
 
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from warpbots.input_files import doubt_size, readable
+from warpbots.file_warnings import warn_of_file
+from warpbots.input_files import readable, size_doubts
 from warpbots.meshing.shells import turned
 from warpbots.scene import SceneError, Sheet, Silhouette, TetMesh, TriangleMesh
 from warpbots.scene.field_types import checked
@@ -55,15 +55,16 @@ def load_mesh(path: str | Path, scale: float | None = None, inner: str | None = 
     path = readable(path, _BYTES)
     vertices, faces = _triangles(path, "a closed triangle mesh", scale)
     faces, alike = turned(vertices, faces, inner or "solid")
+    notes = []
     if alike and inner is None:
         found = f"are {alike} closed surfaces that face" if alike > 1 else "is a closed surface that faces"
-        warnings.warn(
-            f"{path}: inside another one {found} outwards; taken as solid. For a void use load_mesh(..., "
-            f"inner='void'), otherwise inner='solid'",
-            stacklevel=2,
-        )
+        notes.append(
+            ("", f"inside another one {found} outwards; taken as solid. For a void use load_mesh(..., "
+                 f"inner='void'), otherwise inner='solid'")
+        )  # fmt: skip
     mesh = _said_of(path, TriangleMesh, vertices, faces, remedy=_CLOSE)
-    return _doubted(path, mesh, np.ptp(mesh.bounds, axis=0).max())
+    _warn(path, notes, mesh.bounds)
+    return mesh
 
 
 @checked
@@ -88,7 +89,8 @@ def load_sheet(path: str | Path, thickness: float, scale: float | None = None, b
     used, faces = np.unique(np.argsort(order)[inverse.reshape(-1)][faces], return_inverse=True)
     vertices = vertices[first[order]][used]
     sheet = _said_of(path, Sheet, vertices, faces.reshape(-1, 3), thickness, bending)
-    return _doubted(path, sheet, np.ptp(vertices, axis=0).max())
+    _warn(path, [], vertices)
+    return sheet
 
 
 @checked
@@ -120,33 +122,41 @@ def load_tetrahedra(path: str | Path, scale: float = 1.0) -> TetMesh:
     if not tets:
         found = ", ".join(f"{len(block.data)} of type {block.type}" for block in mesh.cells) or "no cells"
         raise SceneError(f"{path} has no tetrahedra but {found}; export it as linear or quadratic tetrahedra")
+    notes = []
     for block in mesh.cells:
         if block.type == "tetra10":
-            _straighten(path, mesh.points, block.data)
+            notes += _bent_edges(path, mesh.points, block.data)
     used, tets = np.unique(np.concatenate(tets), return_inverse=True)
     solid = _said_of(path, TetMesh.oriented, mesh.points[used] * scale, tets.reshape(-1, 4))
-    return _doubted(path, solid, np.ptp(solid.vertices, axis=0).max())
+    _warn(path, notes, solid.vertices)
+    return solid
 
 
-def _straighten(path: Path, x: np.ndarray, tets: np.ndarray) -> None:
-    """Raise if midside nodes are far from the middles of their edges, warn if some are not in them.
+def _bent_edges(path: Path, x: np.ndarray, tets: np.ndarray) -> list[tuple[str, str]]:
+    """A note if midside nodes are not in the middles of their edges.
 
     Args:
         path: The file.
         x: Its points, shape (n, 3).
         tets: Nodes of quadratic tetrahedra in the order of VTK, shape (n_tets, 10).
+
+    Raises:
+        SceneError: One is far from it.
     """
     a, b, middle = x[tets[:, [0, 1, 2, 0, 1, 2]]], x[tets[:, [1, 2, 0, 3, 3, 3]]], x[tets[:, 4:]]
     off = np.linalg.norm(middle - (a + b) / 2.0, axis=2) / np.linalg.norm(b - a, axis=2)
     e, k = np.unravel_index(int(off.argmax()), off.shape)
     what = (
-        f"{path}: node {tets[e, 4 + k]} of the quadratic tetrahedron {e} is {off[e, k]:.3g} lengths of its edge off the"
+        f"node {tets[e, 4 + k]} of the quadratic tetrahedron {e} is {off[e, k]:.3g} lengths of its edge off the"
         f" middle of that edge"
     )
     if off[e, k] > 0.5:
-        raise SceneError(f"{what}, and at most 0.5 are allowed; mesh the solid again, or export linear tetrahedra")
-    if off[e, k] > 1e-3:
-        warnings.warn(f"{what}; edges become straight, as load_tetrahedra takes corners only", stacklevel=3)
+        raise SceneError(
+            f"{path}: {what}, and at most 0.5 are allowed; mesh the solid again, or export linear tetrahedra"
+        )
+    if off[e, k] <= 1e-3:
+        return []
+    return [("", f"{what}; edges become straight, as load_tetrahedra takes corners only")]
 
 
 @checked
@@ -246,7 +256,13 @@ def _said_of(path: Path, make: Callable[..., Any], *values: Any, remedy: str = "
         raise SceneError(f"{path}: {error}{remedy}") from None
 
 
-def _doubted(path: Path, shape: Any, size: float) -> Any:
-    """`shape`, after a warning if its size is unlikely."""
-    doubt_size(path, "it", size, "scale, such as scale=1e-3 for a file in millimetres")
-    return shape
+def _warn(path: Path, notes: list[tuple[str, str]], points: np.ndarray) -> None:
+    """Warn of what is noted, and of a size that is unlikely.
+
+    Args:
+        path: The file.
+        notes: What is noted.
+        points: Points between which all of the shape is [m], shape (n, dim).
+    """
+    scale = "scale, such as scale=1e-3 for a file in millimetres"
+    warn_of_file(path, [*notes, *size_doubts("it", float(np.ptp(points, axis=0).max()), scale)])

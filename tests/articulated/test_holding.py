@@ -1,7 +1,5 @@
 """Robots hold a pose: the controls of a keyframe, servos that are put on joints, and what is said where they cannot."""
 
-import logging
-
 import mujoco
 import numpy as np
 import pytest
@@ -60,12 +58,11 @@ def test_a_keyframe_brings_its_controls(write):
     assert wb.load_robot(path).actuators[0].target == pytest.approx(-1.65)
 
 
-def test_controls_of_motors_in_a_keyframe_are_named(write, caplog):
+def test_controls_of_motors_in_a_keyframe_are_named(write, heard):
     text = ARM.replace('<position name="b" joint="elbow" kp="90" kv="1.5" gear="-1.5" ctrlrange="-4 0"/>',
                        '<motor name="b" joint="elbow"/>')  # fmt: skip
-    with caplog.at_level(logging.WARNING):
-        wb.load_robot(write(text), keyframe="home")
-    assert "actuator 'b': its control -1.4 in the keyframe; here u = 0 means no torque" in caplog.text
+    wb.load_robot(write(text), keyframe="home")
+    assert "actuator 'b': its control -1.4 in the keyframe; here u = 0 means no torque" in heard.text
 
 
 def test_a_quadruped_without_motors_stands(write):
@@ -141,15 +138,13 @@ def test_what_hold_pose_keeps_and_replaces(write):
         wb.hold_pose(scene, stiffness=0.0)
 
 
-def test_a_start_outside_of_limits_is_said(write, caplog):
-    with caplog.at_level(logging.WARNING):
-        wb.load_robot(write(ARM))
-    assert "starts outside the limits of 'shoulder', by up to 0.35 rad or m" in caplog.text
-    assert "keyframe='home', or hold_pose(scene, {...})" in caplog.text
-    caplog.clear()
-    with caplog.at_level(logging.WARNING):
-        wb.load_robot(write(ARM), keyframe="home")
-    assert "outside of the limits" not in caplog.text
+def test_a_start_outside_of_limits_is_said(write, heard):
+    wb.load_robot(write(ARM))
+    assert "starts outside the limits of 'shoulder', by up to 0.35 rad or m" in heard.text
+    assert "keyframe='home', or hold_pose(scene, {...})" in heard.text
+    heard.clear()
+    wb.load_robot(write(ARM), keyframe="home")
+    assert "outside of the limits" not in heard.text
 
 
 def test_a_start_deep_in_a_wall_is_named_and_can_be_left_out(write):

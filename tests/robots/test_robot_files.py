@@ -1,7 +1,5 @@
 """Files of strangers: meshes of every common kind, dialects of URDF, and what a file may not do to its reader."""
 
-import logging
-
 import mujoco
 import numpy as np
 import pytest
@@ -73,13 +71,12 @@ def test_other_kinds_of_meshes(folder, kind):
     assert shape.volume == pytest.approx(6.0, rel=1e-6)
 
 
-def test_flat_and_empty_meshes_are_left_out_by_name(folder, caplog):
+def test_flat_and_empty_meshes_are_left_out_by_name(folder, heard):
     flat = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nf 1 2 3\nf 2 4 3\n"
     for name, content in (("m.obj", flat), ("n.stl", b"\0" * 84)):
-        caplog.clear()
-        with caplog.at_level(logging.WARNING):
-            assert mesh_of(folder, name, content) is None
-        assert f"mesh {name[0]!r} has no volume" in caplog.text
+        heard.clear()
+        assert mesh_of(folder, name, content) is None
+        assert f"mesh {name[0]!r} has no volume" in heard.text
 
 
 def test_a_hull_is_closed_where_its_facets_are_slivers():
@@ -223,14 +220,13 @@ def test_links_have_the_colours_of_their_looks(folder):
     assert [body.color for body in load(folder, text).rigid] == [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0)]
 
 
-def test_nothing_is_written_where_the_user_is(folder, tmp_path, monkeypatch, caplog):
+def test_nothing_is_written_where_the_user_is(folder, tmp_path, monkeypatch, heard):
     """MuJoCo's own log of warnings becomes a part of ours."""
     monkeypatch.chdir(tmp_path)
     links = "".join(f'<link name="{name}">{MASS}</link>' for name in "ab")
     mimic = '<joint name="j" type="planar"><parent link="a"/><child link="b"/><mimic joint="j"/></joint>'
-    with caplog.at_level(logging.WARNING):
-        load(folder, f'<robot name="r">{links}{mimic}</robot>', ignore_loops=True)
-    assert "<mimic> on joint 'j' ignored" in caplog.text
+    load(folder, f'<robot name="r">{links}{mimic}</robot>', ignore_loops=True)
+    assert "<mimic> on joint 'j' ignored" in heard.text
     assert {path.name for path in tmp_path.iterdir()} == {"home"}
 
 
@@ -262,24 +258,22 @@ def arm(inside="", mass=MASS, joint=ENDS, more=""):
         (arm(joint=ENDS.replace('link="a"', 'link="world"')), ""),
     ],
 )  # fmt: skip
-def test_dialects_are_read_and_named(folder, caplog, text, said):
-    with caplog.at_level(logging.WARNING):
-        scene = load(folder, text)
+def test_dialects_are_read_and_named(folder, heard, text, said):
+    scene = load(folder, text)
     assert {j.child: j.kind for j in scene.joints}["b"] == "revolute"
-    assert said in caplog.text and bool(said) == bool(caplog.records)
+    assert said in heard.text and bool(said) == bool(heard.messages)
 
 
 @pytest.mark.parametrize(
     ("kind", "value"), [("revolute", 0.0), ("prismatic", 0.0), ("revolute", 0.7), ("prismatic", -0.3)]
 )
-def test_a_joint_with_equal_limits_is_fixed_there(folder, caplog, kind, value):
+def test_a_joint_with_equal_limits_is_fixed_there(folder, heard, kind, value):
     """Its child is where MuJoCo has it at this coordinate of a free joint, and no motor drives it."""
     place = '<origin xyz=".1 .2 .3" rpy=".4 -.5 .6"/><axis xyz="1 2 -2"/>'
     free = '<parent link="a"/><child link="b"/>' + place
     ends = f'<limit lower="{value}" upper="{value}" effort="9" velocity="1"/>'
-    with caplog.at_level(logging.WARNING):
-        scene = load(folder, arm(joint=free + ends).replace("revolute", kind))
-    assert f"joint 'j': both limits are {value:g}, so it is fixed there" in caplog.text
+    scene = load(folder, arm(joint=free + ends).replace("revolute", kind))
+    assert f"joint 'j': both limits are {value:g}, so it is fixed there" in heard.text
     assert {j.child: j.kind for j in scene.joints}["b"] == "fixed" and not scene.actuators
     model = mujoco.MjModel.from_xml_string(arm(joint=free).replace("revolute", kind))
     data = mujoco.MjData(model)
@@ -301,28 +295,26 @@ def test_one_limit_alone_has_zero_for_the_other(folder):
         assert (joint.lower[0], joint.upper[0]) == ends[name]
 
 
-def test_a_joint_that_mimics_a_fixed_one_is_named(folder, caplog):
+def test_a_joint_that_mimics_a_fixed_one_is_named(folder, heard):
     more = f'<link name="c">{MASS}</link><joint name="k" type="revolute"><parent link="a"/><child link="c"/><mimic joint="j"/>{LIMIT}</joint>'
     text = arm(joint=ENDS.replace('lower="-1" upper="1"', 'lower="0" upper="0"'), more=more)
     with pytest.raises(wb.SceneError, match="mimic 'k'"):
         load(folder, text)
-    with caplog.at_level(logging.WARNING):
-        scene = load(folder, text, ignore_loops=True)
-    assert "mimic 'k'" in caplog.text and {j.name: j.kind for j in scene.joints}["k"] == "revolute"
+    scene = load(folder, text, ignore_loops=True)
+    assert "mimic 'k'" in heard.text and {j.name: j.kind for j in scene.joints}["k"] == "revolute"
 
 
-def test_limits_of_mjcf_follow_mujoco(folder, caplog):
+def test_limits_of_mjcf_follow_mujoco(folder, heard):
     """Limited by a range, unless it is said not to be; equal and reversed ends limit nothing, and are named."""
     body = '<mujoco><compiler angle="radian"/><worldbody><body><joint name="j" {}/><geom size=".1"/></body></worldbody></mujoco>'
     for words, limited, said in (
         ('range="-1 1"', True, ""), ('range="-1 1" limited="false"', False, ""), ('range="0 0"', False, ""),
         ('range=".5 .5"', False, "its range from 0.5 to 0.5, which limits nothing"), ('range="1 -1"', False, "its range from 1 to -1, which limits"),
     ):  # fmt: skip
-        caplog.clear()
-        with caplog.at_level(logging.WARNING):
-            joint = load(folder, body.format(words), "robot.xml").joints[0]
+        heard.clear()
+        joint = load(folder, body.format(words), "robot.xml").joints[0]
         assert (joint.lower is not None) == limited
-        assert said in caplog.text and bool(said) == bool(caplog.records)
+        assert said in heard.text and bool(said) == bool(heard.messages)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import dataclasses
 import importlib.util
-import logging
 import math
 from pathlib import Path
 
@@ -365,14 +364,13 @@ def arm(**joint):
     )  # fmt: skip
 
 
-def test_mjcf_is_read_back_as_it_was(tmp_path, caplog):
+def test_mjcf_is_read_back_as_it_was(tmp_path, heard):
     scene = arm(stiffness=40.0, neutral=0.03, armature=0.02, damping=0.3)
     servo = wb.Servo("wrist", "wrist", 8.0, 0.4, 0.2, 0.9)
     scene = dataclasses.replace(scene, actuators=[*scene.actuators, servo])
-    with caplog.at_level(logging.WARNING):
-        wb.save_robot(tmp_path / "arm.xml", scene)
-        found = wb.load_robot(tmp_path / "arm.xml", keyframe="start")
-    assert not caplog.records
+    wb.save_robot(tmp_path / "arm.xml", scene)
+    found = wb.load_robot(tmp_path / "arm.xml", keyframe="start")
+    assert not heard.messages
     assert_same_robot(found, scene)
     assert found.name == "arm" and {p.name for p in tmp_path.iterdir()} == {"arm.xml", "arm_hand.obj"}
     assert found.actuators[:2] == scene.actuators[:2]
@@ -387,11 +385,10 @@ def test_mjcf_is_read_back_as_it_was(tmp_path, caplog):
     assert found.rigid[1].color == pytest.approx((0.2, 0.4, 0.6), rel=1e-6)
 
 
-def test_urdf_is_read_back_as_it_was(tmp_path, caplog):
+def test_urdf_is_read_back_as_it_was(tmp_path, heard):
     scene = arm(damping=0.3)
-    with caplog.at_level(logging.WARNING):
-        wb.save_robot(tmp_path / "arm.urdf", scene)
-    said = caplog.text
+    wb.save_robot(tmp_path / "arm.urdf", scene)
+    said = heard.text
     for word in (
         "start of joints: 'turn', 'wrist'",
         "limits: 'turn', 'rail'",
@@ -408,7 +405,7 @@ def test_urdf_is_read_back_as_it_was(tmp_path, caplog):
     assert len(found.rigid[2].shape.shapes) == 4
 
 
-def test_chains_of_urdf_move_as_the_joints_that_they_are(tmp_path, caplog):
+def test_chains_of_urdf_move_as_the_joints_that_they_are(tmp_path, heard):
     """Planar, translational and free_2d joints, whose links in between weigh nothing."""
     for kind in ("planar", "translational", "free_2d"):
         scene = mechanism(kind, damping=0.2)
@@ -451,21 +448,17 @@ def test_robots_of_others_survive_both_ways(asset, tmp_path):
 # --- what is refused, and what is said --------------------------------------------------------------------------------------
 
 
-def test_hollows_are_named(tmp_path, caplog):
+def test_hollows_are_named(tmp_path, heard):
     bowl = trimesh.creation.annulus(0.05, 0.1, 0.04)
     ring = wb.shapes.TriangleMesh(bowl.vertices, bowl.faces)
     scene = wb.Scene(
         [wb.RigidBody("ring", ring, points=10)], obstacles=[wb.floor()], contacts=[wb.Contact("ring", "floor", 1e6)]
     )
-    with caplog.at_level(logging.WARNING):
-        wb.save_robot(tmp_path / "ring.xml", scene)
-    assert "convex hulls, which are larger than the meshes of 'ring' (by 3" in caplog.text
-    caplog.clear()
-    with caplog.at_level(logging.WARNING):
-        wb.save_robot(
-            tmp_path / "ring.xml", dataclasses.replace(scene, contacts=(), bodies=[wb.RigidBody("ring", ring)])
-        )
-    assert not caplog.records
+    wb.save_robot(tmp_path / "ring.xml", scene)
+    assert "convex hulls, which are larger than the meshes of 'ring' (by 3" in heard.text
+    heard.clear()
+    wb.save_robot(tmp_path / "ring.xml", dataclasses.replace(scene, contacts=(), bodies=[wb.RigidBody("ring", ring)]))
+    assert not heard.messages
 
 
 BALL = wb.SoftBody("jelly", wb.shapes.Sphere((0, 0, 1), 0.1), wb.Material(1e4))

@@ -2,7 +2,6 @@
 
 import dataclasses
 import importlib.util
-import logging
 import math
 from pathlib import Path
 
@@ -78,15 +77,9 @@ def pair(folder, *parts, **options):
     return read(folder, cube("Base"), cube("Arm", (1, 0, 0)), *parts, **options)
 
 
-def notes(caplog):
+def notes(heard):
     """What the warning says, by prim."""
-    lines = [line for record in caplog.records for line in record.getMessage().splitlines()[1:]]
-    return {line.split(":")[0].strip(): line for line in lines}
-
-
-@pytest.fixture(autouse=True)
-def _listen(caplog):
-    caplog.set_level(logging.WARNING, logger="warpbots")
+    return {line.split(":")[0]: line for line in heard.lines}
 
 
 PLACES = "point3f physics:localPos0 = (0.5, 0, 0)\n point3f physics:localPos1 = (-0.5, 0, 0)\n"
@@ -148,7 +141,7 @@ def placed(folder, R, p, *parts):
 
 @pytest.mark.parametrize("back", [False, True])
 @pytest.mark.parametrize("free", [("rotX",), ("transY",), ("transX", "transZ"), ("transX", "transY", "transZ"), ("rotX", "rotY"), ("rotX", "rotY", "rotZ"), ("transX", "transZ", "rotY"), tuple(LOCK), ("transY", "rotY")], ids="+".join)  # fmt: skip
-def test_a_scene_starts_where_the_file_has_the_bodies(free, back, tmp_path, caplog):
+def test_a_scene_starts_where_the_file_has_the_bodies(free, back, tmp_path, heard):
     """Also where the body that is named first hangs on the other one."""
     q = {axis: 0.3 - 0.1 * k for k, axis in enumerate(free)}
     R, p = np.eye(3), np.array([q.get(f"trans{a}", 0.0) for a in "XYZ"])
@@ -164,7 +157,7 @@ def test_a_scene_starts_where_the_file_has_the_bodies(free, back, tmp_path, capl
     if back:  # as seen from the arm, the base is displaced the other way
         R, p = R.T, -R.T @ p
     arm = placed(tmp_path, R, p, joint("PhysicsJoint", "J", *ends, **said), root)
-    assert not caplog.records
+    assert not heard.messages
     poses = start_poses(arm)
     # the first body is the root, unless the file says otherwise
     np.testing.assert_allclose(np.linalg.inv(poses["Base"]) @ poses["Arm"], matrix(R, p), atol=1e-6)
@@ -202,18 +195,18 @@ def test_a_reversed_joint_has_the_same_range(back, tmp_path):
     assert angle == pytest.approx(-50 if back else 50)
 
 
-def test_a_pose_that_no_joint_reaches_is_named(tmp_path, caplog):
+def test_a_pose_that_no_joint_reaches_is_named(tmp_path, heard):
     scene = pair(tmp_path, joint("PhysicsRevoluteJoint"))
-    assert "violate it by 1 m" in notes(caplog)["/Hinge"]
+    assert "violate it by 1 m" in notes(heard)["/Hinge"]
     assert scene.rigid[1].position == (0.0, 0.0, 0.0)  # where the joint has it
 
 
-def test_a_start_outside_of_the_limits_is_named(tmp_path, caplog):
+def test_a_start_outside_of_the_limits_is_named(tmp_path, heard):
     pair(
         tmp_path,
         joint("PhysicsRevoluteJoint", text=PLACES + "float physics:lowerLimit = 20\n float physics:upperLimit = 50\n"),
     )
-    assert "outside its limits" in notes(caplog)["/Hinge"]
+    assert "outside its limits" in notes(heard)["/Hinge"]
 
 
 def test_limits_in_other_units(tmp_path):
@@ -279,29 +272,29 @@ def test_a_drive_with_stiffness_is_a_servo(tmp_path):
     np.testing.assert_allclose(values, (2 * per, 0.5 * per, math.pi / 6, math.radians(67.5)))
 
 
-def test_other_drives(tmp_path, caplog):
+def test_other_drives(tmp_path, heard):
     (motor,) = driven(tmp_path, f"{DRIVE}maxForce = 7\n").actuators
     assert motor == Torque("Hinge", "Hinge", 7.0)
     scene = driven(tmp_path, f"{DRIVE}damping = 2\n {DRIVE}targetVelocity = 3\n")
     assert scene.actuators == ()
     np.testing.assert_allclose(scene.joints[0].damping, 2 * 180 / math.pi)
-    assert "targetVelocity" in notes(caplog)["/Hinge"]
-    caplog.clear()
+    assert "targetVelocity" in notes(heard)["/Hinge"]
+    heard.clear()
     scene = driven(tmp_path, f'{DRIVE}stiffness = 2\n uniform token drive:angular:physics:type = "acceleration"\n')
     assert scene.actuators == ()
-    assert "of type acceleration" in notes(caplog)["/Hinge"]
+    assert "of type acceleration" in notes(heard)["/Hinge"]
 
 
-def test_a_drive_that_is_not_applied_is_named(tmp_path, caplog):
+def test_a_drive_that_is_not_applied_is_named(tmp_path, heard):
     assert pair(tmp_path, joint("PhysicsRevoluteJoint", text=PLACES + f"{DRIVE}stiffness = 2\n")).actuators == ()
-    assert "PhysicsDriveAPI:angular is not applied" in notes(caplog)["/Hinge"]
+    assert "PhysicsDriveAPI:angular is not applied" in notes(heard)["/Hinge"]
 
 
-def test_passive_joints(tmp_path, caplog):
+def test_passive_joints(tmp_path, heard):
     text = "float physxJoint:armature = 0.01\n double mjc:damping = 0.5\n double mjc:stiffness = 3\n float newton:friction = 2\n"
     (found,) = pair(tmp_path, joint("PhysicsRevoluteJoint", text=PLACES + text)).joints
     assert (found.armature, found.damping, found.stiffness) == ((0.01,), (0.5,), (3.0,))
-    assert "dry friction" in notes(caplog)["/Hinge"]
+    assert "dry friction" in notes(heard)["/Hinge"]
     (found,) = pair(tmp_path, joint("PhysicsRevoluteJoint", text=PLACES + "float newton:damping = 1\n")).joints
     assert found.damping == pytest.approx((180 / math.pi,))
 
@@ -357,13 +350,13 @@ def test_the_root_carries_the_others(tmp_path):
     assert [(j.parent, j.child) for j in scene.joints] == [("Arm", "Base")]
 
 
-def test_joints_that_are_left_out_are_named(tmp_path, caplog):
+def test_joints_that_are_left_out_are_named(tmp_path, heard):
     off = joint("PhysicsRevoluteJoint", "Off", text="bool physics:jointEnabled = 0\n")
     scene = pair(
         tmp_path, off, joint("PhysicsDistanceJoint", "Rope"), joint("PhysicsFixedJoint", "Nothing", None, None)
     )
     assert scene.joints == ()
-    found = notes(caplog)
+    found = notes(heard)
     assert "switched off" in found["/Off"]
     assert "PhysicsDistanceJoint" in found["/Rope"]
     assert "without a moving rigid body" in found["/Nothing"]
@@ -416,11 +409,11 @@ def test_masses(tmp_path):
     np.testing.assert_allclose(found.moments, np.diag([2, 1, 2.5]), atol=1e-7)
 
 
-def test_masses_that_nothing_says(tmp_path, caplog):
+def test_masses_that_nothing_says(tmp_path, heard):
     bare = prim("Xform", "Bare", "PhysicsRigidBodyAPI")
     (body,) = read(tmp_path, bare).rigid
     assert body.inertia == Inertia(1.0, (0.0, 0.0, 0.0), (0.004, 0.004, 0.004))
-    assert "ball of 1 kg" in notes(caplog)["/Bare"]
+    assert "ball of 1 kg" in notes(heard)["/Bare"]
     carrier = prim("Xform", "Base", "PhysicsRigidBodyAPI")
     scene = read(
         tmp_path, carrier, cube("Arm"), joint("PhysicsRevoluteJoint"), joint("PhysicsFixedJoint", "Hold", None, "/Base")
@@ -451,7 +444,7 @@ def test_scale_and_mirrors_go_into_shapes(tmp_path):
     assert [type(s) for s in many.shapes] == [Box, Sphere]
 
 
-def test_approximations_of_meshes(tmp_path, caplog):
+def test_approximations_of_meshes(tmp_path, heard):
     hull = 'uniform token physics:approximation = "{}"\n'
     opened, closed = TET.format("", ""), TET.format(",3", ", 1,2,3")
     shape = body_shape(tmp_path, prim("Mesh", "Tet", *MESH, text=opened + hull.format("convexHull")))
@@ -462,9 +455,9 @@ def test_approximations_of_meshes(tmp_path, caplog):
     )
     ball = body_shape(tmp_path, prim("Mesh", "Tet", *MESH, text=closed + hull.format("boundingSphere")))
     assert ball.radius == pytest.approx(math.sqrt(0.75))
-    assert not caplog.records
+    assert not heard.messages
     assert body_shape(tmp_path, prim("Mesh", "Tet", *MESH, text=opened)).volume == pytest.approx(1 / 6)
-    assert "convex hull is used instead" in notes(caplog)["/Body/Tet"]
+    assert "convex hull is used instead" in notes(heard)["/Body/Tet"]
     flat = prim(
         "Mesh",
         "Flat",
@@ -472,17 +465,17 @@ def test_approximations_of_meshes(tmp_path, caplog):
         text="point3f[] points = [(0,0,0),(1,0,0),(0,1,0)]\n int[] faceVertexCounts = [3]\n int[] faceVertexIndices = [0,1,2]",
     )
     assert body_shape(tmp_path, flat) is None
-    assert "lie in a plane" in notes(caplog)["/Body/Flat"]
+    assert "lie in a plane" in notes(heard)["/Body/Flat"]
 
 
-def test_a_cone_is_a_mesh_of_its_volume(tmp_path, caplog):
+def test_a_cone_is_a_mesh_of_its_volume(tmp_path, heard):
     cone = prim(
         "Cone", "Hat", "PhysicsCollisionAPI", text='double radius = 0.5\n double height = 2\n uniform token axis = "X"'
     )
     shape = body_shape(tmp_path, cone)
     assert shape.volume == pytest.approx(math.pi * 0.25 * 2 / 3)
     np.testing.assert_allclose(np.array(shape.bounds)[:, 0], [-1, 1])
-    assert "a cone" in notes(caplog)["/Body/Hat"]
+    assert "a cone" in notes(heard)["/Body/Hat"]
 
 
 def test_what_belongs_to_a_body(tmp_path):
@@ -572,23 +565,23 @@ def test_bodies_at_a_joint_of_several_axes_do_not_touch(tmp_path):
     assert {law.solid for law in scene.contacts} == {"Floor"}
 
 
-def test_friction_is_the_mean_of_both(tmp_path, caplog):
+def test_friction_is_the_mean_of_both(tmp_path, heard):
     at = 'double3 xformOp:translate = (0, 0, 1)\n uniform token[] xformOpOrder = ["xformOp:translate"]\n'
     scene = read(tmp_path, RUBBER, FLOOR, cube("A", text=BIND + at, apis=("MaterialBindingAPI",)))
     (law,) = scene.contacts
     assert (law.points, law.solid, law.friction) == ("Rubber", "Floor", (0.9 + 0.5) / 2)
     assert scene.rigid[0].surface == "Rubber"
     assert law.restitution == (0.3 + 0.0) / 2
-    assert not caplog.messages
+    assert not heard.messages
 
 
 @pytest.mark.parametrize("e", [1.5, -0.5])
-def test_a_coefficient_of_restitution_that_is_none_is_named(tmp_path, caplog, e):
+def test_a_coefficient_of_restitution_that_is_none_is_named(tmp_path, heard, e):
     at = 'double3 xformOp:translate = (0, 0, 1)\n uniform token[] xformOpOrder = ["xformOp:translate"]\n'
     wrong = RUBBER.replace("0.3", f"{e:g}")
     scene = read(tmp_path, wrong, FLOOR, cube("A", text=BIND + at, apis=("MaterialBindingAPI",)))
     assert scene.contacts[0].restitution is None
-    assert f"physics:restitution = {e:g} is not in [0, 1]" in notes(caplog)["/Rubber"]
+    assert f"physics:restitution = {e:g} is not in [0, 1]" in notes(heard)["/Rubber"]
 
 
 def test_the_restitution_of_a_floor_counts_half_for_what_has_none(tmp_path):
@@ -608,16 +601,16 @@ def test_a_robot_that_does_not_touch_itself(tmp_path):
         assert {solid for _, solid in touching(scene)} == {"Floor"}
 
 
-def test_too_much_contact_is_left_out_and_named(tmp_path, caplog, monkeypatch):
+def test_too_much_contact_is_left_out_and_named(tmp_path, heard, monkeypatch):
     monkeypatch.setattr("warpbots.usd.rigid.body_contacts._MOST", 100)
     scene = chain(tmp_path)
     assert touching_bodies(scene) == set()
-    assert "contact between bodies" in notes(caplog)["the whole file"]
+    assert "contact between bodies" in notes(heard)["the whole file"]
 
 
-def test_a_body_that_starts_under_the_floor_is_named(tmp_path, caplog):
+def test_a_body_that_starts_under_the_floor_is_named(tmp_path, heard):
     read(tmp_path, FLOOR, cube("A", (0, 0, -2)))
-    assert "2 m deep in the obstacle 'Floor'" in notes(caplog)["/A"]
+    assert "2 m deep in the obstacle 'Floor'" in notes(heard)["/A"]
 
 
 def test_robots_of_one_kind_go_by_their_paths(tmp_path):

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -56,6 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     wp.config.log_level = wp.LOG_WARNING
     torch.set_num_threads(1)  # operations are small here: a second thread costs more than it saves
+    usual, warnings.formatwarning = warnings.formatwarning, _one_paragraph
     try:
         options.run(options)
     except KeyboardInterrupt:
@@ -67,7 +69,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (RuntimeError, FloatingPointError, MemoryError) as fault:
         print(f"warpbots: {fault}", file=sys.stderr)
         return 1
+    finally:
+        warnings.formatwarning = usual
     return 0
+
+
+def _one_paragraph(message: Warning | str, *_: object) -> str:
+    """A warning for somebody who has no program to which a line number could refer."""
+    return f"warpbots: {message}\n"
 
 
 def parser() -> argparse.ArgumentParser:

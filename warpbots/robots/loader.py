@@ -1,12 +1,12 @@
 """Loading robots from URDF and MJCF files."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from warpbots.file_warnings import warn_of_file
 from warpbots.robots.actuated_joints import motors_of
 from warpbots.robots.collision_geoms import Solid, solids_of
 from warpbots.robots.contact_laws import with_contact
@@ -17,8 +17,6 @@ from warpbots.scene import Inertia, Joint, Obstacle, RigidBody, Scene
 from warpbots.scene.field_types import checked
 
 __all__ = ["load_robot"]
-
-_logger = logging.getLogger(__name__)
 
 _OUTSIDE = 1e-2
 """Distance behind a limit from which a joint that starts there is reported [rad or m]."""
@@ -64,7 +62,8 @@ def load_robot(
     reach the farther end of the range at u = 1 or -1: with ``keyframe="home"`` a rollout without controls holds the
     home pose. Robots with other motors, or none, hold a pose by `hold_pose`. A URDF file without actuators gets a
     `Torque` with the name of the joint for every effort limit. Velocity limits, sensors, sites, cameras, lights and
-    visuals are left out silently. Everything else that is not simulated is listed in one warning.
+    visuals are left out silently. Everything else that is not simulated is listed in one
+    `FileWarning`.
 
     Args:
         path: The file. Its meshes are found by their paths; those of ``package://NAME/...`` and ``model://NAME/...`` in
@@ -102,8 +101,8 @@ def load_robot(
         source, solids, bodies, joints, obstacles, contact_points * source.has_contact, self_contact
     )
     motors = motors_of(source, joints, start, unknown)
-    _warn(source, unknown)
-    _warn_of_limits(source, joints)
+    notes = [*unknown, *(f"MuJoCo says: {' '.join(note.split())}" for note in source.notes)]
+    warn_of_file(source.path, [("", line) for line in (*notes, *_outside_limits(source, joints))])
     return Scene(
         bodies=bodies, actuators=motors, obstacles=(*_ground(source, solids), *obstacles),
         gravity=tuple(source.model.opt.gravity), name=source.name, joints=joints, contacts=contacts,
@@ -143,28 +142,18 @@ def _ground(source: Source, solids: list[Solid]) -> list[Obstacle]:
     ]
 
 
-def _warn(source: Source, unknown: list[str]) -> None:
-    """List in one warning what was left out, and the warnings of MuJoCo."""
-    lines = [*unknown, *(f"MuJoCo says: {' '.join(note.split())}" for note in source.notes)]
-    if lines:
-        _logger.warning(
-            "%s: left out or read differently, because warpbots does not simulate it:%s",
-            source.path, "".join(f"\n  {line}" for line in lines),
-        )  # fmt: skip
-
-
-def _warn_of_limits(source: Source, joints: list[Joint]) -> None:
-    """Warn of joints that start outside their limits, which push them back."""
+def _outside_limits(source: Source, joints: list[Joint]) -> list[str]:
+    """A line about joints that start outside their limits, which push them back."""
     outside = {
         j.name: depth
         for j in joints
         if j.lower is not None and (depth := max(j.lower[0] - j.start[0], j.start[0] - j.upper[0])) > _OUTSIDE
     }
-    if outside:
-        keys = [source.model.key(k).name for k in range(source.model.nkey) if source.model.key(k).name]
-        _logger.warning(
-            "%s: starts outside the limits of %s, by up to %.2g rad or m, which push it back; start at a pose "
-            "within them with %shold_pose(scene, {...})",
-            source.path, ", ".join(map(repr, outside)), max(outside.values()),
-            f"keyframe={keys[0]!r}, or " if keys else "",
-        )  # fmt: skip
+    if not outside:
+        return []
+    keys = [source.model.key(k).name for k in range(source.model.nkey) if source.model.key(k).name]
+    return [
+        f"starts outside the limits of {', '.join(map(repr, outside))}, by up to {max(outside.values()):.2g} rad or m, "
+        f"which push it back; start at a pose within them with "
+        f"{f'keyframe={keys[0]!r}, or ' if keys else ''}hold_pose(scene, {{...}})"
+    ]

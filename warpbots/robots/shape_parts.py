@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import logging
 
 import numpy as np
 
@@ -20,9 +19,7 @@ from warpbots.scene import (
     Union,
 )
 
-__all__ = ["Part", "mesh_text", "parts_of", "warn_of_hollows"]
-
-_logger = logging.getLogger(__name__)
+__all__ = ["Part", "hollows", "mesh_text", "parts_of"]
 
 _HOLLOW = 0.02
 """Share by which the convex hull of a mesh may exceed it without a warning."""
@@ -154,11 +151,10 @@ def mesh_text(mesh: TriangleMesh) -> bytes:
     return (text + "\n").encode()
 
 
-def warn_of_hollows(path: object, parts: list[tuple[str, Part]]) -> None:
-    """Warn of meshes that are not convex, whose hulls MuJoCo takes for contact.
+def hollows(parts: list[tuple[str, Part]]) -> list[tuple[str, str]]:
+    """A note on meshes that are not convex, whose hulls MuJoCo takes for contact; none if there are none.
 
     Args:
-        path: The file that is written.
         parts: Parts with the names of their bodies or obstacles.
     """
     import trimesh
@@ -170,9 +166,10 @@ def warn_of_hollows(path: object, parts: list[tuple[str, Part]]) -> None:
             excess = float(hull.volume) / part.mesh.volume - 1.0
             if excess > _HOLLOW:
                 found[name] = max(excess, found.get(name, 0.0))
-    if found:
-        _logger.warning(
-            "%s: in contact MuJoCo takes meshes as their convex hulls, which are larger than the meshes of %s; for "
-            "contact with their hollows make them Unions of convex parts",
-            path, ", ".join(f"{name!r} (by {excess:.0%})" for name, excess in found.items()),
-        )  # fmt: skip
+    if not found:
+        return []
+    names = ", ".join(f"{name!r} (by {excess:.0%})" for name, excess in found.items())
+    return [
+        ("", f"in contact MuJoCo takes meshes as their convex hulls, which are larger than the meshes of {names}; for "
+             f"contact with their hollows make them Unions of convex parts")
+    ]  # fmt: skip

@@ -1,22 +1,20 @@
 """Writing scenes of rigid bodies to MJCF and URDF files."""
 
-import logging
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 
+from warpbots.file_warnings import WRITTEN, warn_of_file
 from warpbots.output_files import replacing
 from warpbots.robots.mjcf_writer import mjcf
 from warpbots.robots.robot_xml import NAMED
-from warpbots.robots.shape_parts import parts_of, warn_of_hollows
+from warpbots.robots.shape_parts import hollows, parts_of
 from warpbots.robots.urdf_writer import urdf
 from warpbots.scene import Field, Scene, SceneError, Servo, Torque
 from warpbots.scene.field_types import checked
 
 __all__ = ["save_robot"]
-
-_logger = logging.getLogger(__name__)
 
 
 @checked
@@ -88,10 +86,11 @@ def save_robot(
     _refuse_foreign_parts(path, scene)
     if path.suffix.lower() != ".urdf":
         root, meshes = mjcf(scene, path.stem, timestep, rounding if contact == "points" else None)
-        _warn_of_hollows(path, scene)
+        notes, heading = _hollows(scene), WRITTEN
     else:
         root, meshes, left_out = urdf(scene, path.stem)
-        _warn_of_rest(path, left_out)
+        notes, heading = [("", line) for line in left_out], "left out, because URDF has no words for it"
+    warn_of_file(path, notes, heading)
     ElementTree.indent(root)
     contents = [*meshes.values(), ElementTree.tostring(root, encoding="utf-8") + b"\n"]
     with replacing(*(path.with_name(name) for name in meshes), path) as files:
@@ -125,17 +124,9 @@ def _is_rounding(field: Field) -> bool:
     return field.recorded is not None and np.allclose(field.values, field.recorded, rtol=1e-9, atol=1e-12)
 
 
-def _warn_of_rest(path: Path, left_out: list[str]) -> None:
-    """List in one warning what is left out."""
-    if left_out:
-        _logger.warning(
-            "%s: left out, because URDF has no words for it:%s", path, "".join(f"\n  {line}" for line in left_out)
-        )
-
-
-def _warn_of_hollows(path: Path, scene: Scene) -> None:
-    """Warn of meshes in contact that are not convex."""
+def _hollows(scene: Scene) -> list[tuple[str, str]]:
+    """Notes on meshes in contact that are not convex."""
     named = {name for law in scene.contacts for name in (law.points, law.solid)}
     solids = [(b.name, b.shape) for b in scene.rigid if b.shape is not None and {b.name, b.surface} & named]
     solids += [(o.name, o.shape) for o in scene.obstacles if o.name in named]
-    warn_of_hollows(path, [(name, part) for name, shape in solids for part in parts_of(shape, name)])
+    return hollows([(name, part) for name, shape in solids for part in parts_of(shape, name)])

@@ -1,13 +1,13 @@
 """Reading a USD file as a scene."""
 
-import logging
 import os
 from pathlib import Path
 
 import numpy as np
 from pxr import Usd, UsdGeom
 
-from warpbots.input_files import doubt_size
+from warpbots.file_warnings import warn_of_file
+from warpbots.input_files import size_doubts
 from warpbots.scene import Material, Scene, SceneError, Shape, Sheet, TetMesh, TriangleMesh
 from warpbots.scene.field_types import checked
 from warpbots.usd.geometry.obstacle_prims import read_obstacles
@@ -17,7 +17,7 @@ from warpbots.usd.soft.soft_bodies import lost_velocities, read_soft_bodies
 from warpbots.usd.soft.unmarked_geometry import read_unmarked_geometry
 from warpbots.usd.stage.actuators_and_loads import read_parts
 from warpbots.usd.stage.field_prims import read_fields
-from warpbots.usd.stage.inventory import Inventory, lines_of, take_inventory
+from warpbots.usd.stage.inventory import Inventory, take_inventory
 from warpbots.usd.stage.point_instancers import expand
 from warpbots.usd.stage.prim_editing import main_prim, read_name
 from warpbots.usd.stage.prim_roles import is_soft
@@ -27,8 +27,6 @@ from warpbots.usd.stage.stage_files import attempt, explained, open_stage
 from warpbots.usd.stage.units import stage_frame
 
 __all__ = ["CONTACT_POINTS", "read", "read_meshes", "read_stage"]
-
-_logger = logging.getLogger("warpbots")
 
 CONTACT_POINTS = 64
 """Default number of contact points of a rigid body of a file."""
@@ -53,7 +51,7 @@ def read(
     Prims with `PhysicsDeformableBodyAPI` (or that of Omniverse) become soft bodies, prims with `PhysicsRigidBodyAPI`
     rigid bodies, with their joints, drives and colliders; static colliders become obstacles. A scene written by
     warpbots is read back to the last bit. Numbers are converted to SI units and z up. Physics that is left out or read
-    differently, and missing files, are listed with their prims in one warning.
+    differently, and missing files, are listed with their prims in one `FileWarning`.
 
     Open static meshes, such as a quad for the ground or a terrain, get a solid behind them, or else a thickness; the
     warning says which. Round primitives with a non-uniform scale, and cones, become meshes of 48 sides.
@@ -210,12 +208,9 @@ def _source(stage: Usd.Stage, meters_per_unit: float | None) -> str | None:
 
 
 def _warn(scene: Scene, found: Inventory, name: str) -> None:
-    """List in one warning what was left out, and doubt the unit of length in another."""
+    """List in one warning what was left out, and doubts of the unit of length."""
     for prim in found.bodies.values():
         if is_soft(prim) and lost_velocities(prim):
             found.left_out.append((str(prim.GetPath()), "velocities that differ between particles"))
-    if found.left_out:
-        lines = "".join(f"\n  {line}" for line in lines_of(found.left_out))
-        _logger.warning("%s: left out or read differently, because warpbots does not simulate it:%s", name, lines)
     size = float(np.max(np.subtract(*scene.bounds[::-1])))
-    doubt_size(name, "the robot", size, "meters_per_unit")
+    warn_of_file(name, [*found.left_out, *size_doubts("the robot", size, "meters_per_unit")])

@@ -1,7 +1,7 @@
 """The inventory of a stage: which prims are bodies, obstacles and actuators, and which cannot be simulated."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from pxr import Usd, UsdGeom, UsdPhysics
@@ -32,13 +32,10 @@ from warpbots.usd.stage.schema import (
 from warpbots.usd.stage.units import START
 from warpbots.usd.stage.unread_physics import unread
 
-__all__ = ["Inventory", "Note", "lines_of", "take_inventory"]
+__all__ = ["Inventory", "Note", "take_inventory"]
 
 Note = Callable[[Usd.Prim | None, str], None]
 """Takes a prim, or None for the whole file, and what of it is left out or read differently."""
-
-_MANY = 3
-"""Prims that share a reason and are still listed one by one."""
 
 _ORDER = rows("order")[0].name
 
@@ -95,18 +92,6 @@ class Inventory(NamedTuple):
     def note(self, prim: Usd.Prim | None, reason: str) -> None:
         """Add a prim to what is left out, or read differently."""
         self.left_out.append((str(prim.GetPath()) if prim else "the whole file", reason))
-
-
-def lines_of(left_out: list[tuple[str, str]]) -> Iterator[str]:
-    """A line for each prim, or one for all that share a reason if they are many."""
-    paths: dict[str, list[str]] = {}
-    for path, reason in left_out:
-        paths.setdefault(reason, []).append(path)
-    for reason, where in paths.items():
-        if len(where) > _MANY:
-            yield f"{where[0]} and {len(where) - 1} others: {reason}"
-        else:
-            yield from (f"{path}: {reason}" for path in where)
 
 
 def take_inventory(stage: Usd.Stage) -> Inventory:

@@ -1,0 +1,85 @@
+"""The one warning about a file: what of it is left out, read or written differently, or doubtful."""
+
+import inspect
+import os
+import warnings
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+__all__ = ["READ", "WRITTEN", "FileWarning", "lines_of", "warn_of_file"]
+
+READ = "left out, read differently or doubtful"
+"""Heading of a warning about a file that was read."""
+
+WRITTEN = "left out or written differently"
+"""Heading of a warning about a file that was written."""
+
+_MANY = 3
+"""Places that share a reason and are still listed one by one."""
+
+_LINES, _LONG = 24, 400
+"""Lines of a message, and characters of a line, at most."""
+
+_PACKAGE = str(Path(__file__).parent) + os.sep
+
+
+class FileWarning(UserWarning):
+    """A file says something that warpbots leaves out, reads or writes differently, or doubts.
+
+    There is one such warning for each file that is read or written. It is attributed to the line of the user's
+    program, and silenced by ``warnings.filterwarnings("ignore", category=warpbots.FileWarning)``. The message has a
+    bounded length: places that share a reason are counted. `notes` has all of them.
+
+    Attributes:
+        path: The file.
+        notes: Every place in the file, such as the path of a prim, "" for the file as a whole, and what is said of it.
+        heading: What the notes have in common.
+    """
+
+    def __init__(self, path: str, notes: Iterable[tuple[str, str]], heading: str = READ):
+        self.path, self.notes, self.heading = str(path), tuple(notes), heading
+        super().__init__(self.path, self.notes, heading)
+
+    def __str__(self) -> str:
+        """The file and at most 24 lines about it."""
+        lines = [_short(line) for line in lines_of(self.notes)]
+        if len(lines) > _LINES:
+            lines = [*lines[: _LINES - 1], f"and {len(lines) - _LINES + 1} more, which are in `notes` of this warning"]
+        return f"{self.path}: {self.heading}:" + "".join(f"\n  {line}" for line in lines)
+
+
+def warn_of_file(path: str | os.PathLike, notes: Iterable[tuple[str, str]], heading: str = READ) -> None:
+    """Issue the warning about a file at the user's line, if there is anything to say; each time that it is read.
+
+    Args:
+        path: The file.
+        notes: Places in it, "" for all of it, and what is said of them.
+        heading: What the notes have in common.
+    """
+    warning = FileWarning(str(path), notes, heading)
+    if not warning.notes:
+        return
+    frame = inspect.currentframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    # without a registry, which would silence the second run of a notebook's cell
+    warnings.warn_explicit(
+        warning, FileWarning, frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__")
+    )
+
+
+def lines_of(notes: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """A line for each note, or one for all that share a reason if they are many."""
+    places: dict[str, list[str]] = {}
+    for place, reason in notes:
+        places.setdefault(reason, []).append(place)
+    for reason, where in places.items():
+        if len(where) > _MANY:
+            yield f"{where[0]} and {len(where) - 1} others: {reason}" if where[0] else f"{reason} ({len(where)} times)"
+        else:
+            yield from (f"{place}: {reason}" if place else reason for place in where)
+
+
+def _short(line: str) -> str:
+    """A line shortened in the middle if it is long."""
+    return line if len(line) <= _LONG else f"{line[: _LONG // 2]} ... {line[-_LONG // 2 :]}"
