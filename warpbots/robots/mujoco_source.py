@@ -18,7 +18,7 @@ from warpbots.robots.masses import LEAST, mend_moments, refuse_massless, settle_
 from warpbots.robots.mesh_files import replace_refused_meshes, set_mesh_files
 from warpbots.robots.mesh_places import checked_packages, locate_meshes
 from warpbots.robots.mujoco_versions import field, refuse_older
-from warpbots.robots.option_flags import has_contact, idle_actuators, switch_off
+from warpbots.robots.option_flags import filters_parents, has_contact, idle_actuators, switch_off
 from warpbots.robots.robot_xml import (
     including_file,
     is_robot,
@@ -53,6 +53,7 @@ class Source:
         lines: Descriptions of what is left out or read differently.
         idle: Indices of the actuators that are disabled in the file.
         has_contact: Whether contact is enabled in the file.
+        filters_parents: Whether bodies that a joint connects do not touch.
         notes: Warnings of MuJoCo.
         words: The module `mujoco`, for the names of its enumerations.
     """
@@ -68,6 +69,7 @@ class Source:
     lines: tuple[str, ...]
     idle: frozenset[int]
     has_contact: bool
+    filters_parents: bool
     notes: tuple[str, ...]
     words: ModuleType
 
@@ -162,7 +164,8 @@ def read(
         path=path, model=model, spec=spec, urdf=urdf, bodies=bodies,
         name=path.stem if spec.modelname in ("", "MuJoCo Model") else spec.modelname,
         joints=joints, mimics=mimics(tree) if urdf else (), words=mujoco, lines=tuple(lines),
-        idle=idle_actuators(model, mujoco), has_contact=has_contact(model, mujoco), notes=tuple(dict.fromkeys(notes)),
+        idle=idle_actuators(model, mujoco), has_contact=has_contact(model, mujoco),
+        filters_parents=filters_parents(model, mujoco), notes=tuple(dict.fromkeys(notes)),
     )  # fmt: skip
 
 

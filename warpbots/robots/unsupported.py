@@ -117,14 +117,12 @@ def _of_geoms(source: Source) -> list[str]:
         bodies.setdefault(int(model.geom_bodyid[g]), []).append(g)
     for k, geoms in bodies.items():
         name = source.bodies[k]
-        if k and len(np.unique(model.geom_friction[geoms, 0])) > 1:
-            lines.append(f"geoms of body {name!r}: different frictions; the body has the largest")
         if (model.geom_condim[geoms] > 3).any():
             lines.append(f"geoms of body {name!r}: torsional or rolling friction (condim above 3)")
-        if model.geom_priority[geoms].any():
-            lines.append(f"geoms of body {name!r}: priority over the friction of others")
         if model.geom_margin[geoms].any():
             lines.append(f"geoms of body {name!r}: a contact margin of {model.geom_margin[geoms].max():g} m")
+        if model.geom_gap[geoms].any():
+            lines.append(f"geoms of body {name!r}: a contact gap of {model.geom_gap[geoms].max():g} m")
         if _bouncy(model.geom_solref[geoms]).any():
             lines.append(f"geoms of body {name!r}: bouncing contact (solref); here it has the damping of all others")
         if np.any(field(model, "geom_adhesion")[geoms]):
@@ -150,6 +148,8 @@ def _of_pairs(source: Source) -> list[str]:
             lines.append(f"pair of {ends}: torsional or rolling friction (condim above 3)")
         if model.pair_margin[k]:
             lines.append(f"pair of {ends}: a contact margin of {model.pair_margin[k]:g} m")
+        if model.pair_gap[k]:
+            lines.append(f"pair of {ends}: a contact gap of {model.pair_gap[k]:g} m")
         if _bouncy(model.pair_solref[k : k + 1]).any() and model.pair_solimp[k, 1] > _TINY:
             lines.append(f"pair of {ends}: bouncing contact (solref); here it has the damping of all others")
     return list(dict.fromkeys(lines))
