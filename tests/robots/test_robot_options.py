@@ -211,4 +211,4 @@ def test_what_pairs_say_besides_friction_is_named(load, heard, words, said):
 def test_pairs_of_what_is_only_seen_are_named(load, heard):
     body = PAIRS.replace('contype="1" conaffinity="0"', 'contype="0" conaffinity="0"')
     load("", body.format('<pair geom1="ga" geom2="floor"/>'))
-    assert "1 explicit contact pair" in heard.text
+    assert "explicit contact pairs of 'world' and 'a', between geoms" in heard.text

@@ -14,7 +14,7 @@ import numpy as np
 
 from warpbots import input_files
 from warpbots.robots import compiler_options
-from warpbots.robots.masses import LEAST, mend_moments, refuse_massless, settle_masses
+from warpbots.robots.masses import LEAST, mend_moments, mend_rounding, refuse_massless, settle_masses
 from warpbots.robots.mesh_files import replace_refused_meshes, set_mesh_files
 from warpbots.robots.mesh_places import checked_packages, locate_meshes
 from warpbots.robots.mujoco_versions import field, refuse_older
@@ -278,11 +278,12 @@ def _compiled(
 ) -> tuple[Any, Any, list[str]]:
     """Specification, model and lines, with moments of inertia and meshes mended if MuJoCo rejects them."""
     spec, lines = opened()
+    lines += mend_rounding(spec)
     try:
         model = spec.compile()
     except ValueError:  # the specification is unusable after it
         spec, lines = opened()
-        lines += mend_moments(spec, path, floats and urdf)
+        lines += mend_rounding(spec) + mend_moments(spec, path, floats and urdf)
         replace_refused_meshes(spec, mujoco, path.parent / spec.meshdir, urdf, lines)
         model = _call(path, spec.compile)
     if _remove_multiple_outputs(spec, model, lines):

@@ -143,7 +143,7 @@ def _of_pairs(source: Source) -> list[str]:
     """What explicit pairs say besides their friction; a solref tells a bounce only if the impedance is not tiny."""
     model, lines = source.model, []
     for k in _read_pairs(source):
-        ends = " and ".join(repr(source.bodies[model.geom_bodyid[g[k]]]) for g in (model.pair_geom1, model.pair_geom2))
+        ends = _pair_ends(source, k)
         if model.pair_dim[k] > 3:
             lines.append(f"pair of {ends}: torsional or rolling friction (condim above 3)")
         if model.pair_margin[k]:
@@ -155,6 +155,12 @@ def _of_pairs(source: Source) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
+def _pair_ends(source: Source, k: int) -> str:
+    """Names of the bodies of an explicit pair."""
+    model = source.model
+    return " and ".join(repr(source.bodies[model.geom_bodyid[g[k]]]) for g in (model.pair_geom1, model.pair_geom2))
+
+
 def _read_pairs(source: Source) -> list[int]:
     """Indices of the explicit contact pairs of collision geoms; those of the others are left out."""
     model, solid = source.model, set(collision_geoms(source))
@@ -163,12 +169,9 @@ def _read_pairs(source: Source) -> list[int]:
 
 def _of_model(source: Source) -> list[str]:
     model, lines = source.model, []
-    counts = {
-        "tendon": model.ntendon,
-        "explicit contact pair": model.npair - len(_read_pairs(source)),
-        "flex": model.nflex,
-    }
-    for kind, count in {**counts, "plugin": model.nplugin}.items():
+    seen = sorted({_pair_ends(source, k) for k in set(range(model.npair)) - set(_read_pairs(source))})
+    lines += [f"explicit contact pairs of {ends}, between geoms without contype and conaffinity" for ends in seen]
+    for kind, count in {"tendon": model.ntendon, "flex": model.nflex, "plugin": model.nplugin}.items():
         if count:
             lines.append(f"{count} {kind}{'s' if count > 1 else ''}")
     for k in np.flatnonzero(field(model, "actuator_delay")):
