@@ -177,3 +177,34 @@ def test_obstacles_of_the_user_have_default_bits(tmp_path, bits, parts):
     assert {surfaces[c.points]: c.friction for c in scene.contacts}["foot"] == max(0.7, floor.friction)
     (tmp_path / "robot.xml").write_text(text.format('<geom size=".1" contype="4" conaffinity="4"/>'))
     assert [c.solid for c in wb.load_robot(tmp_path / "robot.xml", obstacles=[floor]).contacts] == ["floor"]
+
+
+SHAPES = """<mujoco><asset><mesh name="m" file="m.obj"/></asset><worldbody><geom type="plane" size="1 1 1"/>
+  <body name="a" pos="0 0 1"><freejoint/><inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/><geom name="g" {0}/></body>
+  <body name="b" pos="3 0 1"><freejoint/><inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/><geom {0}/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("geom", "said"),
+    [
+        ('type="mesh" mesh="m" euler="30 40 50" pos=".1 .2 .3"', "geom 'g' of 'a': it is 0.0002 m thick, and in contact it is the box"),
+        ('type="ellipsoid" size=".2 .2 .0001"', "geom 'g' of 'a': it is 0.0002 m thick"),
+        ('type="ellipsoid" size=".2 .2 .01"', ""),
+        ('type="sphere" size="1e-4"', ""),
+        ('type="cylinder" size="3e-4 3e-4"', "geom 'g' of 'a': its radius of 0.00042 m is too small"),
+        ('type="capsule" size="1e-6 1e-5"', "geom 'g' of 'a': its radius of"),
+    ],
+)  # fmt: skip
+def test_thin_and_tiny_geoms_do_not_stop_a_simulation(tmp_path, heard, geom, said):
+    """Plates that would be lost between samples are boxes, where MuJoCo has the plate; specks have no contact."""
+    corners = [(x, y, z) for x in (-0.2, 0.2) for y in (-0.1, 0.1) for z in (-1e-4, 1e-4)]
+    text = "".join(f"v {x} {y} {z}\n" for x, y, z in corners) + "f 1 2 3\nf 2 3 4\nf 5 6 7\nf 1 5 7\n"
+    (tmp_path / "m.obj").write_text(text)
+    (tmp_path / "robot.xml").write_text(SHAPES.format(geom))
+    scene = wb.load_robot(tmp_path / "robot.xml")
+    wb.Articulated().build(scene, 1, "cpu")
+    assert said in heard.text and bool(said) == bool(heard.messages)
+    if "mesh" in geom:
+        shape = scene.rigid[0].shape
+        np.testing.assert_allclose(np.sort(shape.shape.bounds[1]), (1e-4, 0.1, 0.2), rtol=1e-3)
+        np.testing.assert_allclose(shape.translation, (0.1, 0.2, 0.3), atol=1e-6)

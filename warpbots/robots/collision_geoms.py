@@ -1,6 +1,7 @@
 """Collision geoms: shapes of bodies, and obstacles."""
 
 import dataclasses
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,14 +17,25 @@ from warpbots.scene import (
     HalfSpace,
     Obstacle,
     Posed,
+    RigidBody,
     SceneError,
     Shape,
     Sphere,
     TriangleMesh,
     Union,
 )
+from warpbots.solvers.articulated.point_cloud import contact_cloud
 
 __all__ = ["Solid", "solids_of", "collision_geoms"]
+
+_SMALL = 1e-2
+"""Radius below which a geom may be too small for its surface to be sampled [m]."""
+
+_FINEST = 1e-3
+"""Ratio of the radius of a slender geom and that of a compact one for which the same holds [1]."""
+
+_THIN = 5e-3
+"""Thickness over length of meshes that are lost between the samples of their distance [1]."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -68,11 +80,11 @@ def solids_of(
     """
     shapes: dict[int, Shape] = {}
     for geom in collision_geoms(source):
+        what = f"geom {_title(source, geom)!r} of {source.bodies[source.model.geom_bodyid[geom]]!r}"
         try:
-            shapes[geom] = _posed(source, geom)
+            shapes[geom] = _posed(source, geom, what, unknown)
         except SceneError as fault:
-            body = source.bodies[source.model.geom_bodyid[geom]]
-            unknown.append(f"geom {_title(source, geom)!r} of {body!r}: {fault}")
+            unknown.append(f"{what}: {fault}")
     at = {link.body: link for link in links if link.body is not None}
     taken = {link.name for link in links} | {obstacle.name for obstacle in more}
     solids, world = [], []
@@ -107,10 +119,34 @@ def _kind(source: Source, geom: int) -> str:
     return source.kind("mjtGeom", source.model.geom_type[geom])
 
 
-def _posed(source: Source, geom: int) -> Shape:
-    """A geom in the frame of its body."""
+def _has_surface(shape: Shape) -> bool:
+    """Whether contact points can be spread over a shape; trimesh loses triangles that are tiny."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return isinstance(shape, HalfSpace) or contact_cloud(RigidBody("geom", shape, points=8)) is not None
+    except (SceneError, ArithmeticError, Warning):
+        return False
+
+
+def _posed(source: Source, geom: int, what: str, unknown: list[str]) -> Shape:
+    """A geom in the frame of its body.
+
+    Raises:
+        SceneError: It is of a kind that is not supported, or too small.
+    """
     model = source.model
     shape = _shape(source, geom)
+    if min(model.geom_rbound[geom], model.geom_size[geom, 0] / _FINEST) < _SMALL and not _has_surface(shape):
+        raise SceneError(f"its radius of {model.geom_rbound[geom]:.2g} m is too small for contact")
+    if isinstance(shape, TriangleMesh):
+        import trimesh
+
+        turned, edges = trimesh.bounds.oriented_bounds(shape.vertices)
+        if edges.min() < _THIN * edges.max():
+            unknown.append(f"{what}: it is {edges.min():.2g} m thick, and in contact it is the box around it")
+            pose = np.linalg.inv(turned)
+            shape = _moved(Box(tuple(-edges / 2.0), tuple(edges / 2.0)), pose[:3, 3], pose[:3, :3])
     return _moved(shape, model.geom_pos[geom], matrix(model.geom_quat[geom]))
 
 
