@@ -399,7 +399,7 @@ def test_every_part_that_is_left_out_is_named_in_one_warning(write, heard):
     (text,) = heard.messages
     for part in (
         "(frictionloss): 'j'", "joint 'k': the limit of a ball joint", "body 'a': gravity compensation", "body 'hand'",
-        "geoms of body 'a': different frictions", "geoms of body 'world': torsional", "body 'hill': priority",
+        "geoms of body 'world': torsional",
         "1 tendon", "density", "geom 'terrain' of 'world': a hfield", "actuator 'v'",
         "actuator 'site_motor': it drives a site", "actuator 'pull': it drives a tendon", "actuator 'slow'",
         "actuator 'held': its force limit", "actuator 'back': its gear", "actuator 'half': its control range",

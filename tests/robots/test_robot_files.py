@@ -1,5 +1,6 @@
 """Files of strangers: meshes of every common kind, dialects of URDF, and what a file may not do to its reader."""
 
+import mujoco
 import numpy as np
 import pytest
 import trimesh
@@ -233,7 +234,8 @@ def test_nothing_is_written_where_the_user_is(folder, tmp_path, monkeypatch, hea
 
 MASS = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
 ARM = '<link name="a">{inside}</link><link name="b">{mass}</link><joint name="j" type="revolute">{joint}</joint>'
-ENDS = '<parent link="a"/><child link="b"/><axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="1" velocity="1"/>'
+LIMIT = '<limit lower="-1" upper="1" effort="1" velocity="1"/>'
+ENDS = '<parent link="a"/><child link="b"/><axis xyz="0 0 1"/>' + LIMIT
 
 
 def arm(inside="", mass=MASS, joint=ENDS, more=""):
@@ -246,7 +248,9 @@ def arm(inside="", mass=MASS, joint=ENDS, more=""):
         (arm(mass=MASS + MASS), "link 'b': <inertial> occurs more than once; the first is used"),
         (arm(mass=MASS.replace(' ixy="0"', "")), "link 'b': its <inertia> has no ixy; taken as 0"),
         (arm(joint=ENDS.replace('xyz="0 0 1"', 'xzy="0 0 1"')), "joint 'j': its <axis> has no xyz, so it is x"),
-        (arm(joint=ENDS.replace('"-1"', '"1"')), "taken as without limits: 'j'"),
+        (arm(joint=ENDS.replace('"-1"', '"2"')), "joints with a lower limit above the upper, taken as without limits: 'j'"),
+        (arm(joint=ENDS.replace(LIMIT, "")), "joints without a lower and an upper limit, taken as without limits: 'j'"),
+        (arm(joint=ENDS.replace('lower="-1" upper="1"', "")), "without a lower and an upper limit, taken as without"),
         (arm("<collision><geometry><sphere radius='0'/></geometry></collision>"), "'a': a sphere of radius 0"),
         (arm("<contact><lateral_friction value='1'/></contact>"), "other simulators (lateral_friction): 'a'"),
         (arm(more='<gazebo reference="b"><mu1>1</mu1></gazebo>'), "other simulators (mu1): 'b'"),
@@ -258,6 +262,59 @@ def test_dialects_are_read_and_named(folder, heard, text, said):
     scene = load(folder, text)
     assert {j.child: j.kind for j in scene.joints}["b"] == "revolute"
     assert said in heard.text and bool(said) == bool(heard.messages)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"), [("revolute", 0.0), ("prismatic", 0.0), ("revolute", 0.7), ("prismatic", -0.3)]
+)
+def test_a_joint_with_equal_limits_is_fixed_there(folder, heard, kind, value):
+    """Its child is where MuJoCo has it at this coordinate of a free joint, and no motor drives it."""
+    place = '<origin xyz=".1 .2 .3" rpy=".4 -.5 .6"/><axis xyz="1 2 -2"/>'
+    free = '<parent link="a"/><child link="b"/>' + place
+    ends = f'<limit lower="{value}" upper="{value}" effort="9" velocity="1"/>'
+    scene = load(folder, arm(joint=free + ends).replace("revolute", kind))
+    assert f"joint 'j': both limits are {value:g}, so it is fixed there" in heard.text
+    assert {j.child: j.kind for j in scene.joints}["b"] == "fixed" and not scene.actuators
+    model = mujoco.MjModel.from_xml_string(arm(joint=free).replace("revolute", kind))
+    data = mujoco.MjData(model)
+    data.qpos[0] = value
+    mujoco.mj_forward(model, data)
+    body = next(b for b in scene.rigid if b.name == "b")
+    np.testing.assert_allclose(body.position, data.body("b").xpos, atol=1e-9)
+    np.testing.assert_allclose(body.rotation, data.body("b").xmat.reshape(3, 3), atol=1e-9)
+
+
+def test_one_limit_alone_has_zero_for_the_other(folder):
+    ends = {"lower": (-1.0, 0.0), "upper": (0.0, 1.0)}
+    for name, other in (("lower", "upper"), ("upper", "lower")):
+        joint = next(
+            j
+            for j in load(folder, arm(joint=ENDS.replace(f'{other}="{"-" * (other == "lower")}1" ', ""))).joints
+            if j.name == "j"
+        )
+        assert (joint.lower[0], joint.upper[0]) == ends[name]
+
+
+def test_a_joint_that_mimics_a_fixed_one_is_named(folder, heard):
+    more = f'<link name="c">{MASS}</link><joint name="k" type="revolute"><parent link="a"/><child link="c"/><mimic joint="j"/>{LIMIT}</joint>'
+    text = arm(joint=ENDS.replace('lower="-1" upper="1"', 'lower="0" upper="0"'), more=more)
+    with pytest.raises(wb.SceneError, match="mimic 'k'"):
+        load(folder, text)
+    scene = load(folder, text, ignore_loops=True)
+    assert "mimic 'k'" in heard.text and {j.name: j.kind for j in scene.joints}["k"] == "revolute"
+
+
+def test_limits_of_mjcf_follow_mujoco(folder, heard):
+    """Limited by a range, unless it is said not to be; equal and reversed ends limit nothing, and are named."""
+    body = '<mujoco><compiler angle="radian"/><worldbody><body><joint name="j" {}/><geom size=".1"/></body></worldbody></mujoco>'
+    for words, limited, said in (
+        ('range="-1 1"', True, ""), ('range="-1 1" limited="false"', False, ""), ('range="0 0"', False, ""),
+        ('range=".5 .5"', False, "its range from 0.5 to 0.5, which limits nothing"), ('range="1 -1"', False, "its range from 1 to -1, which limits"),
+    ):  # fmt: skip
+        heard.clear()
+        joint = load(folder, body.format(words), "robot.xml").joints[0]
+        assert (joint.lower is not None) == limited
+        assert said in heard.text and bool(said) == bool(heard.messages)
 
 
 @pytest.mark.parametrize(

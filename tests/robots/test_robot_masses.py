@@ -2,6 +2,7 @@
 
 import math
 
+import mujoco
 import numpy as np
 import pytest
 from cases import dynamics
@@ -169,3 +170,72 @@ def test_attributes_of_the_compiler_are_checked(load):
         load(text, compiler={"fusestatic": True})
     with pytest.raises(wb.SceneError, match=r"compiler\['balanceinertia'\] must be True or False, got 'yes'"):
         load(text, compiler={"balanceinertia": "yes"})
+
+
+@pytest.mark.parametrize(
+    "moments", [(1.0, 2.0, 3.0), (0.1, 0.2, 0.3), (1e-7, 1.0, 1.0), (1.0, 2.0, 3.000004), (2.0, 1.0, 3.0000001)]
+)
+@pytest.mark.parametrize("name", ["robot.urdf", "robot.xml"])
+def test_balancing_leaves_moments_that_a_body_can_have(load, heard, moments, name):
+    """A plate stays a plate, also where the digits of its moments are rounded."""
+    text = robot(
+        '<mujoco><compiler balanceinertia="true"/></mujoco>',
+        link("base"),
+        link("arm", inertial(1.0, moments)),
+        joint("base", "arm"),
+    )
+    if name == "robot.xml":
+        words = " ".join(map(str, moments))
+        text = f"""<mujoco><compiler balanceinertia="true"/><worldbody><body name="arm"><joint/>
+          <inertial pos="0 0 0" mass="1" diaginertia="{words}"/></body></worldbody></mujoco>"""
+    found = next(b for b in load(text, name).rigid if b.name == "arm").inertia.moments
+    np.testing.assert_allclose(np.diag(found), moments, rtol=4e-6, atol=1e-8)
+    assert not heard.messages
+
+
+def test_balancing_of_other_moments_is_named(load, heard):
+    text = robot(
+        '<mujoco><compiler balanceinertia="true"/></mujoco>',
+        link("base"),
+        link("arm", inertial(1.0, (1.0, 2.0, 5.0))),
+        joint("base", "arm"),
+    )
+    assert next(b for b in load(text).rigid if b.name == "arm").inertia.moments[0, 0] == pytest.approx(8.0 / 3.0)
+    assert "body 'arm': its principal moments of inertia" in heard.text and "balanceinertia sets each to" in heard.text
+
+
+COMPILED = """<mujoco><compiler {}/><default><geom density="700"/></default><worldbody><body name="a" pos="0 0 1" euler="20 -30 40">
+  <joint name="j" axis="0 1 0" range="-30 50"/><inertial mass="2" pos=".1 0 0" diaginertia=".1 .2 .25"/><geom size=".1" group="1"/>
+  <geom size=".05" pos=".2 0 0" contype="0" conaffinity="0" group="2"/>
+  <body name="b" pos=".3 0 0" axisangle="1 1 0 50"><geom type="box" size=".1 .2 .3" group="1"/><geom size=".2" group="2"/>
+  <body name="c"><joint type="slide"/><inertial mass=".001" pos="0 0 0" diaginertia="1e-6 1e-6 1e-6"/></body></body></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "", 'boundmass="1.5"', 'boundinertia=".15"', 'settotalmass="20"', 'inertiafromgeom="true"', 'inertiafromgeom="false"',
+        'inertiagrouprange="1 1"', 'inertiafromgeom="true" inertiagrouprange="2 2"', 'angle="radian"', 'eulerseq="ZYX"',
+        'autolimits="true"', 'fusestatic="true"', 'discardvisual="true"', 'fusestatic="true" discardvisual="true" settotalmass="3"',
+        'alignfree="true"', 'balanceinertia="true"', 'inertiafromgeom="auto" boundmass=".5" boundinertia=".3"',
+    ],
+)  # fmt: skip
+def test_options_of_the_compiler_mean_what_they_mean_in_mujoco(load, tmp_path, monkeypatch, words):
+    """Total mass, mass matrix and limits are those of MuJoCo's own model."""
+    monkeypatch.chdir(tmp_path)  # where MuJoCo writes its log
+    text = COMPILED.format(words)
+    if 'inertiafromgeom="false"' in words:
+        text = text.replace(
+            '<body name="b" pos=".3 0 0" axisangle="1 1 0 50">',
+            '<body name="b" pos=".3 0 0"><inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/>',
+        )
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    scene = load(text, "robot.xml", contact_points=0)
+    assert sum(b.inertia.mass for b in scene.rigid) == pytest.approx(model.body_mass.sum(), rel=1e-9)
+    expected = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, data, expected)
+    np.testing.assert_allclose(mass_matrix(scene), expected, rtol=1e-5)
+    limits = {j.name: (j.lower, j.upper) for j in scene.joints}["j"]
+    np.testing.assert_allclose(np.ravel(limits), model.jnt_range[0], rtol=1e-12)

@@ -469,7 +469,7 @@ BALL = wb.SoftBody("jelly", wb.shapes.Sphere((0, 0, 1), 0.1), wb.Material(1e4))
 @pytest.mark.parametrize(
     ("name", "scene", "said"),
     [
-        ("a.txt", wb.Scene([brick()]), r"a\.txt: robots are written as MJCF \(\.xml\) or URDF \(\.urdf\), got \.txt"),
+        ("a.txt", wb.Scene([brick()]), r"a\.txt: robots are written as MJCF \(\.xml, \.mjcf\) or URDF \(\.urdf\), got \.txt"),
         ("a.xml", wb.Scene([brick(), BALL]), r"the scene has SoftBody 'jelly'; leave them out, or write USD"),
         ("a.xml", mechanism("ball", damping=(0.1, 0.2, 0.3)), r"Joint 'joint': a ball has the same damping about all axes"),
         ("a.urdf", mechanism("ball"), r"Joint 'joint': URDF has no ball joints like it; write MJCF"),

@@ -4,14 +4,15 @@ import argparse
 
 import warpbots as wb
 from warpbots.cli.simulations import read
+from warpbots.robots.robot_xml import NAMED
 
 __all__ = ["convert"]
 
 
 def convert(options: argparse.Namespace) -> None:
-    """Read a file and write what it holds, as MJCF or URDF by the ending .xml or .urdf, else as USD."""
+    """Read a file and write what it holds, as MJCF or URDF by the ending .xml, .mjcf or .urdf, else as USD."""
     scene = read(options.scene, options.asset_root)
-    write = wb.save_robot if options.out.suffix.lower() in (".xml", ".urdf") else wb.usd.write
+    write = wb.save_robot if options.out.suffix.lower() in NAMED else wb.usd.write
     write(options.out, scene)
     print(
         f"wrote {options.out}: {len(scene.bodies)} bodies, {len(scene.joints)} joints, {len(scene.actuators)} "

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 import warpbots as wb
+from warpbots.robots.robot_xml import is_robot
 
 __all__ = [
     "add_motion", "add_root", "add_scene", "count", "folder", "fraction", "motion", "policy", "positive", "read",
@@ -77,8 +78,8 @@ def add_motion(command: argparse.ArgumentParser) -> None:
 
 
 def read(path: str, asset_root: str | None) -> wb.Scene:
-    """The scene in a file: a robot by the ending .urdf or .xml, else a USD stage."""
-    if Path(path).suffix.lower() in (".urdf", ".xml"):
+    """The scene in a file: a robot by its ending or its content, else a USD stage."""
+    if is_robot(path):
         return wb.load_robot(path, asset_root=asset_root)
     return wb.usd.read(path, asset_root=asset_root)
 

@@ -1,27 +1,53 @@
 """Collision geoms: shapes of bodies, and obstacles."""
 
 import dataclasses
+import warnings
+from collections.abc import Sequence
 
 import numpy as np
 
+from warpbots.robots.contact_filter import Filter
 from warpbots.robots.kinematic_tree import Link
 from warpbots.robots.mesh_files import convex_hull
 from warpbots.robots.mujoco_source import Source, matrix, unique
-from warpbots.scene import Box, Capsule, Cylinder, HalfSpace, Posed, SceneError, Shape, Sphere, TriangleMesh, Union
+from warpbots.scene import (
+    Box,
+    Capsule,
+    Cylinder,
+    HalfSpace,
+    Obstacle,
+    Posed,
+    RigidBody,
+    SceneError,
+    Shape,
+    Sphere,
+    TriangleMesh,
+    Union,
+)
+from warpbots.solvers.articulated.point_cloud import contact_cloud
 
 __all__ = ["Solid", "solids_of", "collision_geoms"]
+
+_SMALL = 1e-2
+"""Radius below which a geom may be too small for its surface to be sampled [m]."""
+
+_FINEST = 1e-3
+"""Ratio of the radius of a slender geom and that of a compact one for which the same holds [1]."""
+
+_THIN = 5e-3
+"""Thickness over length of meshes that are lost between the samples of their distance [1]."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Solid:
-    """A solid that can be in contact: a body, or a geom of the world.
+    """A solid that can be in contact: geoms of a body that touch the same others, or a geom of the world.
 
     Attributes:
-        name: Name of the body or of the obstacle.
+        name: Name of the body, of the part of a body or of the obstacle.
         body: Index of the body of its geoms.
         shape: Its shape, in the frame of the body, or in the world for an obstacle.
         geoms: Indices of its geoms.
-        obstacle: Whether it is a part of the world rather than a body.
+        obstacle: Whether it is a part of the world rather than of a body.
     """
 
     name: str
@@ -37,49 +63,90 @@ def collision_geoms(source: Source) -> list[int]:
     return [g for g in range(model.ngeom) if model.geom_contype[g] or model.geom_conaffinity[g]]
 
 
-def solids_of(source: Source, links: list[Link], taken: set[str], unknown: list[str]) -> list[Solid]:
+def solids_of(
+    source: Source, links: list[Link], contact: Filter, more: Sequence[Obstacle], unknown: list[str]
+) -> list[Solid]:
     """Solids of bodies, then obstacles: geoms of the world, and all planes.
+
+    Geoms of a body that do not touch the same others are solids of their own: the first has the name of the body, and
+    the others are called ``"<body>/<geom>"``.
 
     Args:
         source: The file.
         links: The poses of its bodies.
-        taken: Names that obstacles cannot have.
+        contact: Which geoms touch which.
+        more: Obstacles that are not in the file.
         unknown: Takes a line for each geom that is left out.
     """
-    at = {link.body: link for link in links if link.body is not None}
-    bodies: dict[int, list[tuple[int, Shape]]] = {}
-    world = []
+    shapes: dict[int, Shape] = {}
     for geom in collision_geoms(source):
-        body = int(source.model.geom_bodyid[geom])
-        title = source.model.geom(geom).name or f"geom {geom}"
+        what = f"geom {_title(source, geom)!r} of {source.bodies[source.model.geom_bodyid[geom]]!r}"
         try:
-            shape = _posed(source, geom)
+            shapes[geom] = _posed(source, geom, what, unknown)
         except SceneError as fault:
-            unknown.append(f"geom {title!r} of {source.bodies[body]!r}: {fault}")
-            continue
+            unknown.append(f"{what}: {fault}")
+    at = {link.body: link for link in links if link.body is not None}
+    taken = {link.name for link in links} | {obstacle.name for obstacle in more}
+    solids, world = [], []
+    for geom, shape in shapes.items():
+        body = int(source.model.geom_bodyid[geom])
         if body == 0 or isinstance(shape, HalfSpace):
             if body:
                 shape = _moved(shape, at[body].position, at[body].rotation)
-            world.append(Solid(unique(title, taken), body, shape, (geom,), obstacle=True))
-        else:
-            bodies.setdefault(body, []).append((geom, shape))
-    return [_body(source, body, parts) for body, parts in bodies.items()] + world
+            world.append(Solid(unique(_title(source, geom), taken), body, shape, (geom,), obstacle=True))
+    fixed = {solid.geoms[0] for solid in world}
+    seen: set[int] = set()
+    for group in contact.groups(list(shapes), bool(more)):
+        own = [geom for geom in group if geom not in fixed]
+        if not own:
+            continue
+        body = int(source.model.geom_bodyid[own[0]])
+        name = source.bodies[body]
+        if body in seen:
+            name = unique(f"{name}/{_title(source, own[0])}", taken)
+        seen.add(body)
+        parts = tuple(shapes[geom] for geom in own)
+        shape = parts[0] if len(parts) == 1 else Union(parts)
+        solids.append(Solid(name, body, shape, tuple(own), obstacle=False))
+    return solids + world
 
 
-def _body(source: Source, body: int, parts: list[tuple[int, Shape]]) -> Solid:
-    shapes = tuple(shape for _, shape in parts)
-    shape = shapes[0] if len(shapes) == 1 else Union(shapes)
-    return Solid(source.bodies[body], body, shape, tuple(geom for geom, _ in parts), obstacle=False)
+def _title(source: Source, geom: int) -> str:
+    return source.model.geom(geom).name or f"geom {geom}"
 
 
 def _kind(source: Source, geom: int) -> str:
     return source.kind("mjtGeom", source.model.geom_type[geom])
 
 
-def _posed(source: Source, geom: int) -> Shape:
-    """A geom in the frame of its body."""
+def _has_surface(shape: Shape) -> bool:
+    """Whether contact points can be spread over a shape; trimesh loses triangles that are tiny."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return isinstance(shape, HalfSpace) or contact_cloud(RigidBody("geom", shape, points=8)) is not None
+    except (SceneError, ArithmeticError, Warning):
+        return False
+
+
+def _posed(source: Source, geom: int, what: str, unknown: list[str]) -> Shape:
+    """A geom in the frame of its body.
+
+    Raises:
+        SceneError: It is of a kind that is not supported, or too small.
+    """
     model = source.model
     shape = _shape(source, geom)
+    if min(model.geom_rbound[geom], model.geom_size[geom, 0] / _FINEST) < _SMALL and not _has_surface(shape):
+        raise SceneError(f"its radius of {model.geom_rbound[geom]:.2g} m is too small for contact")
+    if isinstance(shape, TriangleMesh):
+        import trimesh
+
+        turned, edges = trimesh.bounds.oriented_bounds(shape.vertices)
+        if edges.min() < _THIN * edges.max():
+            unknown.append(f"{what}: it is {edges.min():.2g} m thick, and in contact it is the box around it")
+            pose = np.linalg.inv(turned)
+            shape = _moved(Box(tuple(-edges / 2.0), tuple(edges / 2.0)), pose[:3, 3], pose[:3, :3])
     return _moved(shape, model.geom_pos[geom], matrix(model.geom_quat[geom]))
 
 

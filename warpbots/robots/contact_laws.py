@@ -1,159 +1,196 @@
 """Surfaces and laws of contact: which bodies touch which, with what friction."""
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
 
 from warpbots.robots.collision_geoms import Solid
+from warpbots.robots.contact_filter import APART, Filter
+from warpbots.robots.kinematic_tree import Start
 from warpbots.robots.mujoco_source import Source, unique
-from warpbots.scene import Contact, Joint, Obstacle, RigidBody, contacts_between, neighbours
+from warpbots.scene import Contact, Joint, Obstacle, RigidBody, contacts_between, neighbours, parts_of
+from warpbots.solvers.articulated.point_cloud import surface_mesh
 
 __all__ = ["with_contact"]
 
+_OVERLAP = 0.01
+"""Depth at the start, in the radius of the smaller geom, from which neighbours are left to overlap [1]."""
 
-@dataclasses.dataclass(frozen=True)
-class _Properties:
-    """Contact properties of a solid; solids with equal ones share a surface.
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Table:
+    """Friction of all pairs of solids, `APART` for those that do not touch.
 
     Attributes:
-        friction: Coulomb coefficient [1].
-        frictionless: Whether there is no friction against other frictionless solids (condim 1).
-        contype: Bits of MuJoCo's contype, of all geoms together.
-        conaffinity: Bits of its conaffinity.
-        excluded: Bodies that it does not touch.
-        tree: The tree to which it belongs, if bodies of one tree do not touch each other; else -1.
-        pairs: Names of the solids that it touches by an explicit pair, each with the friction of the pair.
+        solids: The solids.
+        friction: Symmetric coefficients, shape (n, n).
+        near: Whether two are neighbours, which touch only by a law that names both, shape (n, n).
+        moving: Whether a solid can move, shape (n,).
+        added: Coefficients of friction on smooth obstacles that are not in the file, shape (n,).
     """
 
-    friction: float
-    frictionless: bool
-    contype: int
-    conaffinity: int
-    excluded: frozenset[int]
-    tree: int
-    pairs: frozenset[tuple[str, float]] = frozenset()
+    solids: list[Solid]
+    friction: np.ndarray
+    near: np.ndarray
+    moving: np.ndarray
+    added: np.ndarray
 
-    def meets(self, other: "_Properties", solids: Sequence[Solid]) -> bool:
-        """Whether it touches `solids` with the properties `other`; a pair needs no bits, and nothing excludes it."""
-        bits = self.contype & other.conaffinity or other.contype & self.conaffinity
-        by_bits = bool(bits) and not self.excluded & {s.body for s in solids}
-        by_pair = bool(self._frictions(solids))
-        return (by_bits or by_pair) and (self.tree < 0 or self.tree != other.tree)
+    def surfaces(self) -> list[list[int]]:
+        """Bodies divided so that a law of two surfaces holds for all pairs of their members that are not near."""
+        found: list[list[int]] = []
+        for k in [k for k, solid in enumerate(self.solids) if not solid.obstacle]:
+            for members in found:
+                joined = [*members, k]
+                others = [joined, *(other for other in found if other is not members)]
+                if self.added[k] == self.added[members[0]] and self._alike(joined, others):
+                    members.append(k)
+                    break
+            else:
+                found.append([k])
+        return found
 
-    def friction_on(self, other: "_Properties", solids: Sequence[Solid]) -> float:
-        """That of the pair, or the larger coefficient of both, as in MuJoCo; zero if both are frictionless."""
-        by_pair = self._frictions(solids)
-        if by_pair:
-            return max(by_pair)
-        return 0.0 if self.frictionless and other.frictionless else max(self.friction, other.friction)
+    def _alike(self, members: list[int], others: list[list[int]]) -> bool:
+        """Whether bodies touch each solid and each of some surfaces with one friction, apart from those near them."""
+        least, most = (np.where(self.near[members], away, self.friction[members]) for away in (np.inf, -np.inf))
+        least, most = least.min(axis=0), most.max(axis=0)
+        return bool((least >= most).all()) and all(least[other].min() >= most[other].max() for other in others)
 
-    def _frictions(self, solids: Sequence[Solid]) -> list[float]:
-        names = {s.name for s in solids}
-        return [friction for name, friction in self.pairs if name in names]
+    def of(self, first: list[int], second: list[int]) -> float:
+        """Friction of two surfaces, `APART` if they do not touch."""
+        pairs = ((a, b) for a in first for b in second if a != b and self.moving[a] and not self.near[a, b])
+        return next((float(self.friction[a, b]) for a, b in pairs), APART)
 
 
 def with_contact(
-    source: Source, solids: list[Solid], bodies: list[RigidBody], joints: list[Joint], more: Sequence[Obstacle],
-    points: int, self_contact: bool,
+    source: Source, contact: Filter, solids: list[Solid], bodies: list[RigidBody], joints: list[Joint],
+    more: Sequence[Obstacle], points: int, start: Start, unknown: list[str],
 ) -> tuple[list[RigidBody], list[Contact]]:  # fmt: skip
     """Bodies with contact points and surfaces, and a law for each pair of surfaces, or of surface and obstacle.
 
     Args:
         source: The file.
+        contact: Which geoms touch which.
         solids: Solids of bodies, and obstacles.
         bodies: All bodies.
         joints: Their joints.
         more: Obstacles that do not come from the file; all bodies touch them.
         points: Number of contact points of each moving body that touches others.
-        self_contact: Whether bodies of one tree touch each other.
+        start: The initial state.
+        unknown: Takes a line for each contact that is left out.
     """
-    if not points:
+    if not (points and solids):
         return bodies, []
-    fixed, apart = _fixed_to_world(joints), neighbours(bodies, joints)
-    properties = {s.name: _properties(source, s, self_contact, apart) for s in solids}
-    _add_pairs(source, solids, properties)
-    classes: dict[_Properties, list[Solid]] = {}
-    for solid in (s for s in solids if not s.obstacle):
-        classes.setdefault(properties[solid.name], []).append(solid)
-    world = {s.name: (properties[s.name], [s]) for s in solids if s.obstacle}
-    taken = {b.name for b in bodies} | set(world) | {o.name for o in more}
-    names = {
-        own: unique("surface" if len(classes) == 1 else f"surface {k + 1}", taken) for k, own in enumerate(classes)
-    }
+    table = _table(source, contact, solids, bodies, joints, bool(more))
+    surfaces = table.surfaces()
+    taken = {b.name for b in bodies} | {s.name for s in solids} | {o.name for o in more}
+    names = [unique("surface" if len(surfaces) == 1 else f"surface {k + 1}", taken) for k in range(len(surfaces))]
     laws: list[Contact] = []
-    for own, members in classes.items():
-        moving = [s.name for s in members if s.name not in fixed]
-        if not moving:
+    for name, own in zip(names, surfaces, strict=True):
+        if not table.moving[own].any():
             continue
-        meets = {name: own.friction_on(other, at) for name, (other, at) in world.items() if own.meets(other, at)}
-        meets |= {o.name: max(own.friction, o.friction) for o in more}
-        for other, others in classes.items():
-            near = all(a == b.name or frozenset((a, b.name)) in apart for a in moving for b in others)
-            if not near and own.meets(other, others):
-                meets[names[other]] = own.friction_on(other, others)
-        laws += contacts_between({names[own]: 0.0}, meets, combine=max)
-    surfaces = {s.name: names[own] for own, members in classes.items() for s in members}
-    used = {law.points for law in laws}
+        others = [(solids[k].name, [k]) for k in range(len(solids)) if solids[k].obstacle]
+        others += list(zip(names, surfaces, strict=True))
+        meets = {other: mu for other, members in others if (mu := table.of(own, members)) != APART}
+        if (rough := float(table.added[own[0]])) != APART:
+            meets |= {o.name: max(rough, o.friction) for o in more}
+        laws += contacts_between({name: 0.0}, meets, combine=max)
+    laws += _between_neighbours(source, table, start, unknown)
+    of = {solids[k].name: name for name, own in zip(names, surfaces, strict=True) for k in own}
+    return _finished(bodies, table, of, {law.points for law in laws}, points), laws
+
+
+def _table(
+    source: Source, contact: Filter, solids: list[Solid], bodies: list[RigidBody], joints: list[Joint], more: bool
+) -> _Table:
+    fixed, apart = _fixed_to_world(joints), neighbours(bodies, joints)
+    friction = np.array([[contact.friction(a.geoms[0], b.geoms[0]) for b in solids] for a in solids])
+    near = np.array(
+        [[not (a.obstacle or b.obstacle) and (frozenset((a.name, b.name)) in apart) for b in solids] for a in solids]
+    )
+    moving = np.array([not solid.obstacle and solid.name not in fixed for solid in solids])
+    added = _meet_added(source, contact, solids) if more else np.full(len(solids), APART)
+    return _Table(solids, friction, near | np.eye(len(solids), dtype=bool), moving, added)
+
+
+def _meet_added(source: Source, contact: Filter, solids: list[Solid]) -> np.ndarray:
+    """Friction of each solid on smooth obstacles that are not in the file.
+
+    They have MuJoCo's default bits, but a body that does not touch such things at all touches them with all its geoms.
+    """
+    found = [contact.friction_on_added(solid.geoms[0]) for solid in solids]
+    touching = {solid.body for solid, mu in zip(solids, found, strict=True) if mu != APART}
+    friction = source.model.geom_friction[:, 0]
+    return np.array([mu if s.body in touching else friction[s.geoms[0]] for s, mu in zip(solids, found, strict=True)])
+
+
+def _between_neighbours(source: Source, table: _Table, start: Start, unknown: list[str]) -> list[Contact]:
+    """Laws that name both of two neighbours that touch in MuJoCo, unless they overlap at the start.
+
+    These are bodies on both sides of one without geometry, and those on joints of a static body.
+    """
+    wanted = [
+        (a, b)
+        for a, b in itertools.combinations(range(len(table.solids)), 2)
+        if table.near[a, b] and table.friction[a, b] != APART and table.moving[[a, b]].any()
+    ]
+    depths = _depths(source, start) if wanted else {}
+    laws: list[Contact] = []
+    for a, b in wanted:
+        first, second = table.solids[a], table.solids[b]
+        deepest = max(depths.get(frozenset(ends), 0.0) for ends in itertools.product(first.geoms, second.geoms))
+        if deepest:
+            unknown.append(
+                f"contact of {first.name!r} and {second.name!r}, which overlap by {deepest:.2g} m at the start; MuJoCo "
+                f"pushes them apart"
+            )
+            continue
+        for k, other in ((a, b), (b, a)):
+            if table.moving[k]:
+                meets = {table.solids[other].name: float(table.friction[a, b])}
+                laws += contacts_between({table.solids[k].name: 0.0}, meets, combine=max)
+    return laws
+
+
+def _depths(source: Source, start: Start) -> dict[frozenset[int], float]:
+    """Depths of geoms in one another at the start, where they are considerable [m]."""
+    model, data = source.model, source.words.MjData(source.model)
+    data.qpos[:] = start.qpos
+    source.words.mj_kinematics(model, data)
+    source.words.mj_comPos(model, data)
+    source.words.mj_collision(model, data)
+    found: dict[frozenset[int], float] = {}
+    for geoms, distance in zip(data.contact.geom.tolist(), data.contact.dist.tolist(), strict=True):
+        if -distance > _OVERLAP * min(model.geom_rbound[geoms]):
+            found[frozenset(geoms)] = max(-distance, found.get(frozenset(geoms), 0.0))
+    return found
+
+
+def _finished(
+    bodies: list[RigidBody], table: _Table, surfaces: dict[str, str], used: set[str], points: int
+) -> list[RigidBody]:
+    """Bodies with their surfaces and points; the parts of a body share its points by their areas."""
+    parts: dict[int, list[Solid]] = {}
+    for solid in itertools.compress(table.solids, table.moving):
+        parts.setdefault(solid.body, []).append(solid)
+    share = {name: part for solids in parts.values() for name, part in _shares(solids).items()}
 
     def finished(body: RigidBody) -> RigidBody:
         surface = surfaces.get(body.name)
-        count = points if surface in used and body.name not in fixed else 0
+        touches = body.name in share and {body.name, surface} & used
+        count = max(1, round(points * share[body.name])) if touches else 0
         return dataclasses.replace(body, points=count, surface=surface)
 
-    return [finished(body) for body in bodies], laws
+    return [finished(body) for body in bodies]
 
 
-def _properties(source: Source, solid: Solid, self_contact: bool, apart: set[frozenset[str]]) -> _Properties:
-    """The properties of a solid, without pairs.
-
-    Args:
-        source: The file.
-        solid: The solid.
-        self_contact: Whether bodies of one tree touch each other.
-        apart: Names of neighbours at joints, which never touch, so that it does not matter whether they are excluded.
-    """
-    model, geoms = source.model, list(solid.geoms)
-    excluded = set()
-    for signature in map(int, model.exclude_signature):
-        pair = signature >> 16, signature & 0xFFFF
-        if solid.body in pair and frozenset(source.bodies[body] for body in pair) not in apart:
-            excluded.add(pair[1] if pair[0] == solid.body else pair[0])
-    return _Properties(
-        friction=float(model.geom_friction[geoms, 0].max()),
-        frictionless=bool((model.geom_condim[geoms] == 1).all()),
-        contype=int(np.bitwise_or.reduce(model.geom_contype[geoms])),
-        conaffinity=int(np.bitwise_or.reduce(model.geom_conaffinity[geoms])),
-        excluded=frozenset(excluded),
-        tree=-1 if self_contact else int(model.body_rootid[solid.body]),
-    )
-
-
-def _add_pairs(source: Source, solids: list[Solid], properties: dict[str, _Properties]) -> None:
-    """Add the explicit pairs of solids to their properties by name, unless they say what follows without them."""
-    at = {solid.name: solid for solid in solids}
-    partners: dict[str, set[tuple[str, float]]] = {}
-    for ends, friction in _explicit_pairs(source, solids).items():
-        a, b = sorted(ends)
-        own, other = properties[a], properties[b]
-        if not own.meets(other, [at[b]]) or friction != own.friction_on(other, [at[b]]):
-            partners.setdefault(a, set()).add((b, friction))
-            partners.setdefault(b, set()).add((a, friction))
-    for name, pairs in partners.items():
-        properties[name] = dataclasses.replace(properties[name], pairs=frozenset(pairs))
-
-
-def _explicit_pairs(source: Source, solids: list[Solid]) -> dict[frozenset[str], float]:
-    """Friction of the explicit pairs of solids by their names; if several geoms of both are paired, the largest."""
-    model, at = source.model, {geom: s.name for s in solids for geom in s.geoms}
-    found: dict[frozenset[str], float] = {}
-    for k in range(model.npair):
-        geoms = int(model.pair_geom1[k]), int(model.pair_geom2[k])
-        ends = frozenset(at[geom] for geom in geoms if geom in at)
-        if len(ends) == 2:
-            friction = float(model.pair_friction[k, 0]) if model.pair_dim[k] > 1 else 0.0
-            found[ends] = max(friction, found.get(ends, 0.0))
-    return found
+def _shares(solids: list[Solid]) -> dict[str, float]:
+    """The share of each of the solids of a body in its surface, by name."""
+    if len(solids) == 1:
+        return {solids[0].name: 1.0}
+    areas = {solid.name: sum(surface_mesh(part).area for part in parts_of(solid.shape)) for solid in solids}
+    return {name: area / sum(areas.values()) for name, area in areas.items()}
 
 
 def _fixed_to_world(joints: list[Joint]) -> set[str]:

@@ -9,9 +9,11 @@ import numpy as np
 from warpbots.file_warnings import warn_of_file
 from warpbots.robots.actuated_joints import motors_of
 from warpbots.robots.collision_geoms import Solid, solids_of
+from warpbots.robots.contact_filter import Filter
 from warpbots.robots.contact_laws import with_contact
 from warpbots.robots.kinematic_tree import Link, floating, start_of, tree_of
-from warpbots.robots.mujoco_source import Source, matrix, read
+from warpbots.robots.masses import LEAST
+from warpbots.robots.mujoco_source import Source, matrix, read, unique
 from warpbots.robots.unsupported import equality_constraints, unsupported_parts
 from warpbots.scene import Inertia, Joint, Obstacle, RigidBody, Scene
 from warpbots.scene.field_types import checked
@@ -35,8 +37,11 @@ def load_robot(
     ignore_loops: bool = False,
     compiler: Mapping[str, Any] | None = None,
     asset_root: str | Path | None = None,
+    packages: Mapping[str, str | Path] | None = None,
 ) -> Scene:
-    """A scene from a robot file: URDF (.urdf) or MJCF (.xml), read by MuJoCo's own parser and compiler.
+    """A scene from a robot file, URDF or MJCF, read by MuJoCo's own parser and compiler.
+
+    Which of them it is follows from the content, whatever the ending of the file.
 
     Joint coordinates q and velocities qd are those of MuJoCo, in its units, except that quaternions are (x, y, z, w).
     The coordinates of a floating base are its pose in the world, so that they are zero for a base at the origin;
@@ -46,7 +51,13 @@ def load_robot(
     For contact, meshes are their convex hulls; geoms without contype and conaffinity have none. It has the stiffness,
     damping and viscosity of `warpbots.scene.contacts_between`, not solref and solimp; neither format has a coefficient
     of restitution. Joint limits are springs and dampers with the static stiffness and the time constant of MuJoCo's
-    under a load. Neighbours at a joint never touch each other.
+    under a load.
+
+    Which geoms touch is what MuJoCo's bits, exclusions, pairs and priorities say; bodies that a joint connects do not
+    touch, unless one of them is fixed to the world or there is a body without geometry between them. Such neighbours
+    that overlap at the start are named instead, as MuJoCo would push them apart. Geoms of a body that do not touch the
+    same others, or with another friction, become bodies of their own without mass, called ``"<body>/<geom>"`` and fixed
+    to it; they share its contact points.
 
     A link of URDF without ``<inertial>`` has no mass, as URDF defines it, unless a joint moves only links without mass:
     these get the mass of their collision geometry at 1000 kg/m^3, with a warning. Moments of inertia that no body can
@@ -63,12 +74,15 @@ def load_robot(
     `FileWarning`.
 
     Args:
-        path: The file; its meshes are found by their paths, ``package://`` in or above its folder.
+        path: The file. Its meshes are found by their paths; those of ``package://NAME/...`` and ``model://NAME/...`` in
+            the folder that is the package by the name in its package.xml, or else by its own name, among the folders
+            above the file, and those beside them as in a ROS workspace.
         fixed_base: Whether the base is fixed at its initial pose, or floats; None for what the file says: the root of
             URDF is fixed. In MJCF, bodies attached to the world without joints below them are not bases and stay fixed.
         contact_points: Number of contact points of every moving body, spread over its surface; 0 for no contact.
         self_contact: Whether bodies of one robot touch each other.
-        obstacles: More obstacles, such as ``wb.floor()`` for a file without a ground; all bodies touch them.
+        obstacles: More obstacles, such as ``wb.floor()`` for a file without a ground. All bodies touch them: with the
+            geoms that meet MuJoCo's default bits, or else with all.
         surroundings: Whether planes and geoms of the world, such as its floor, become obstacles.
         keyframe: Name of the keyframe of MJCF at which the robot starts, with its controls; None for the default pose,
             which often violates limits if the file has keyframes.
@@ -77,23 +91,23 @@ def load_robot(
             ``balanceinertia``, ``boundmass``, ``boundinertia``, ``discardvisual``, ``fitaabb``, ``inertiafromgeom``,
             ``inertiagrouprange``, ``meshdir`` and ``settotalmass``, as in ``{"balanceinertia": True}``.
         asset_root: The folder outside which no referenced file is read; None for the one above that of the file.
+        packages: Folders of packages by name, for URDF; the others are searched for.
 
     Raises:
-        FileNotFoundError: There is no such file.
+        FileNotFoundError: There is no such file or folder.
         ImportError: MuJoCo is not installed (``pip install "warpbots[robots]"``).
         SceneError: MuJoCo cannot read the file; it has no bodies, no such keyframe, or loops; it refers to files that
             do not exist or lie outside `asset_root`; a joint moves bodies without mass.
     """
-    source = read(path, compiler, asset_root, floats=fixed_base is False)
+    source = read(path, compiler, asset_root, floats=fixed_base is False, packages=packages)
     unknown = [*source.lines, *equality_constraints(source, ignore_loops), *unsupported_parts(source)]
     start = start_of(source, keyframe)
     links, joints = tree_of(source, start, floating(source, fixed_base))
-    taken = {link.name for link in links} | {o.name for o in obstacles}
-    solids = [s for s in solids_of(source, links, taken, unknown) if surroundings or not s.obstacle]
-    bodies = [_body(source, link, {s.body: s for s in solids if not s.obstacle}) for link in links]
-    bodies, contacts = with_contact(
-        source, solids, bodies, joints, obstacles, contact_points * source.has_contact, self_contact
-    )
+    contact = Filter(source, joints, self_contact)
+    solids = [s for s in solids_of(source, links, contact, obstacles, unknown) if surroundings or not s.obstacle]
+    bodies, joints = _bodies(source, links, joints, [s for s in solids if not s.obstacle])
+    points = contact_points * source.has_contact
+    bodies, contacts = with_contact(source, contact, solids, bodies, joints, obstacles, points, start, unknown)
     motors = motors_of(source, joints, start, unknown)
     notes = [*unknown, *(f"MuJoCo says: {' '.join(note.split())}" for note in source.notes)]
     warn_of_file(source.path, [("", line) for line in (*notes, *_outside_limits(source, joints))])
@@ -101,6 +115,25 @@ def load_robot(
         bodies=bodies, actuators=motors, obstacles=(*_ground(source, solids), *obstacles),
         gravity=tuple(source.model.opt.gravity), name=source.name, joints=joints, contacts=contacts,
     )  # fmt: skip
+
+
+def _bodies(
+    source: Source, links: list[Link], joints: list[Joint], solids: list[Solid]
+) -> tuple[list[RigidBody], list[Joint]]:
+    """Bodies and joints, with the parts of bodies that are solids of their own, without mass, after all others."""
+    names, taken = {link.name for link in links}, {joint.name for joint in joints}
+    at = {link.body: link for link in links if link.body is not None}
+    bodies = [_body(source, link, {s.body: s for s in solids if s.name in names}) for link in links]
+    parts = [solid for solid in solids if solid.name not in names]
+    ties = []
+    for part in parts:
+        link = at[part.body]
+        place = {"position": tuple(link.position), "rotation": link.rotation}
+        massless = Inertia(LEAST, (0.0, 0.0, 0.0), np.full(3, LEAST))
+        color = _color(source, part.geoms[0])
+        bodies.append(RigidBody(part.name, part.shape, inertia=massless, color=color, **place))
+        ties.append(Joint(unique(part.name, taken), "fixed", link.name, part.name, **place))
+    return bodies, [*joints, *ties]
 
 
 def _body(source: Source, link: Link, solids: dict[int, Solid]) -> RigidBody:

@@ -6,16 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from warpbots.robots.mujoco_versions import delete
 from warpbots.scene import SceneError
 
-__all__ = ["LEAST", "mend_moments", "refuse_massless", "settle_masses"]
+__all__ = ["LEAST", "mend_moments", "mend_rounding", "refuse_massless", "settle_masses"]
 
 LEAST = 2e-15
 """Mass [kg] and moment [kg m^2] that MuJoCo gives to massless bodies that move; no real body has so little."""
 
 _MUCH, _LITTLE = 0.1, 0.01
 """Largest corrections of moments: fractions of its own largest moment, and of that of bodies fixed to it."""
+
+_ROUNDING = 1e-5
+"""Largest violation of A + B >= C that is rounding, of numbers with at least six digits [C]."""
 
 _SLACK = 1e-9
 """Relative distance from the bound A + B >= C, so that rounding does not violate it."""
@@ -44,9 +46,9 @@ def settle_masses(spec: Any, floats: bool) -> tuple[list[str], list[str]]:
     names = [joint.name for joint in held]
     for equality in list(spec.equalities):
         if {equality.name1, equality.name2} & set(names):
-            delete(spec, equality)
+            spec.delete(equality)
     for joint in held:
-        delete(spec, joint)
+        spec.delete(joint)
     for body in spec.bodies[1:]:
         if not _heavy(body):
             body.explicitinertial = body.name not in solid
@@ -115,6 +117,35 @@ def mend_moments(spec: Any, path: Path, floats: bool) -> list[str]:
             lines.append(
                 f"body {body.name!r}: its principal moments of inertia {_said(moments)} kg m^2 violate A + B >= C; "
                 f"taken as the nearest possible, {_said(nearest)}"
+            )
+    return lines
+
+
+def mend_rounding(spec: Any) -> list[str]:
+    """Keep MuJoCo's ``balanceinertia`` from averaging moments that violate A + B >= C by rounding.
+
+    Such moments, as those of plates and rods are, become the nearest possible.
+
+    Args:
+        spec: An `mujoco.MjSpec`; it is changed.
+
+    Returns:
+        A line for every body whose moments MuJoCo will set to their mean.
+    """
+    lines = []
+    for body in spec.bodies[1:]:
+        if not body.explicitinertial or not spec.compiler.balanceinertia:
+            continue
+        moments, axes = np.linalg.eigh(_matrix(body))
+        excess = moments[2] - moments[0] - moments[1]
+        if excess <= 0.0 or moments[2] <= LEAST:
+            continue
+        if excess <= _ROUNDING * moments[2]:
+            _set(body, moments + (excess / 3.0 + _SLACK * moments[2]) * np.array([1.0, 1.0, -1.0]), axes)
+        else:
+            lines.append(
+                f"body {body.name!r}: its principal moments of inertia {_said(moments)} kg m^2 violate A + B >= C; "
+                f"balanceinertia sets each to their mean, {moments.mean():.4g}"
             )
     return lines
 

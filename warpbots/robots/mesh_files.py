@@ -1,83 +1,18 @@
-"""Meshes of robot files: their locations, formats that MuJoCo does not read, and convex hulls."""
+"""Meshes of robot files: formats that MuJoCo does not read, and convex hulls."""
 
 import warnings
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from warpbots.input_files import readable, refuse_outside
-from warpbots.robots.mujoco_versions import delete
 from warpbots.scene import SceneError, TriangleMesh
 
-__all__ = ["convex_hull", "locate_meshes", "replace_refused_meshes", "set_mesh_files"]
+__all__ = ["READ", "convex_hull", "replace_refused_meshes", "set_mesh_files"]
 
 _MUJOCO = (".stl", ".obj", ".msh")
-_FOREIGN = (".dae", ".gltf", ".glb", ".ply", ".off")
-
-
-def locate_meshes(robot: Element, path: Path, root: Path, meshdir: str | None) -> dict[str, Path]:
-    """Locate the meshes of URDF and give each a unique file name in the robot file.
-
-    Args:
-        robot: The element ``<robot>``; it is changed.
-        path: The file.
-        root: The folder outside which no file is read.
-        meshdir: A folder relative to that of the file with all meshes, whatever their folders in the file.
-
-    Returns:
-        The locations by file name.
-
-    Raises:
-        SceneError: A mesh does not exist, lies outside `root`, or has an unsupported format.
-    """
-    known: dict[tuple[Path, str], str] = {}
-    for link in robot.findall("link"):
-        for mesh in link.iter("mesh"):
-            said = mesh.get("filename", "")
-            place = _place(said, path, root, meshdir)
-            if place is None:
-                raise SceneError(
-                    f"{path}: link {link.get('name')!r}: there is no mesh {said!r}; put it where the robot file "
-                    f"says, or give the folder of meshes with compiler={{'meshdir': ...}}"
-                )
-            if place.suffix.lower() not in (*_MUJOCO, *_FOREIGN):
-                raise SceneError(
-                    f"{path}: link {link.get('name')!r}: meshes are read from {', '.join((*_MUJOCO, *_FOREIGN))}, got "
-                    f"{said!r}; convert it to one of these"
-                )
-            key, name, count = (place, mesh.get("scale", "")), f"{place.stem}.stl", 1
-            while key not in known and name in known.values():
-                count += 1
-                name = f"{place.stem} {count}.stl"
-            mesh.set("filename", known.setdefault(key, name))
-    return {name: place for (place, _), name in known.items()}
-
-
-def _place(said: str, path: Path, root: Path, meshdir: str | None) -> Path | None:
-    """The file that URDF at `path` names: beside it, in `meshdir`, or, in a package, in or above its folder.
-
-    Packages are searched in parent folders up to, but not including, the home folder.
-    """
-    scheme, _, inside = said.rpartition("://")
-    package = scheme in ("package", "model")
-    inside = inside.lstrip("/") if package else inside
-    own = path.resolve().parent
-    beside = [own / inside] if meshdir is None else [own / meshdir / Path(inside).name, own / inside]
-    for place in beside:
-        if place.is_file():
-            refuse_outside(place, path, root)
-            return readable(place)
-    _, _, rest = inside.partition("/")
-    for folder in (own, *own.parents) if package else ():
-        if Path.home().resolve().is_relative_to(folder) and not folder.is_relative_to(root):
-            return None
-        for place in (folder / part for part in (inside, rest) if part):
-            if place.is_file():
-                refuse_outside(place, path, folder)
-                return readable(place)
-    return None
+READ = (*_MUJOCO, ".dae", ".gltf", ".glb", ".ply", ".off")
+"""Endings of the meshes of robots that are read."""
 
 
 def set_mesh_files(spec: Any, places: dict[str, Path]) -> None:
@@ -126,8 +61,8 @@ def replace_refused_meshes(spec: Any, words: Any, folder: Path, urdf: bool, line
         for body in spec.bodies:
             for geom in [g for g in body.geoms if g.meshname == mesh.name]:
                 lines.append(f"geom {geom.name!r} of {body.name!r}: mesh {mesh.name!r} has no volume")
-                delete(spec, geom)
-        delete(spec, mesh)
+                spec.delete(geom)
+        spec.delete(mesh)
 
 
 def _accepted(mesh: Any, place: Path, words: Any) -> bool:

@@ -14,12 +14,14 @@ import numpy as np
 
 from warpbots import input_files
 from warpbots.robots import compiler_options
-from warpbots.robots.masses import LEAST, mend_moments, refuse_massless, settle_masses
-from warpbots.robots.mesh_files import locate_meshes, replace_refused_meshes, set_mesh_files
-from warpbots.robots.mujoco_versions import delete, field, virtual_files
-from warpbots.robots.option_flags import has_contact, idle_actuators, switch_off
+from warpbots.robots.masses import LEAST, mend_moments, mend_rounding, refuse_massless, settle_masses
+from warpbots.robots.mesh_files import replace_refused_meshes, set_mesh_files
+from warpbots.robots.mesh_places import checked_packages, locate_meshes
+from warpbots.robots.mujoco_versions import field, refuse_older
+from warpbots.robots.option_flags import filters_parents, has_contact, idle_actuators, switch_off
 from warpbots.robots.robot_xml import (
     including_file,
+    is_robot,
     modernised,
     parsed,
     refuse_empty,
@@ -51,6 +53,7 @@ class Source:
         lines: Descriptions of what is left out or read differently.
         idle: Indices of the actuators that are disabled in the file.
         has_contact: Whether contact is enabled in the file.
+        filters_parents: Whether bodies that a joint connects do not touch.
         notes: Warnings of MuJoCo.
         words: The module `mujoco`, for the names of its enumerations.
     """
@@ -66,6 +69,7 @@ class Source:
     lines: tuple[str, ...]
     idle: frozenset[int]
     has_contact: bool
+    filters_parents: bool
     notes: tuple[str, ...]
     words: ModuleType
 
@@ -116,6 +120,7 @@ def read(
     compiler: Mapping[str, Any] | None = None,
     asset_root: str | Path | None = None,
     floats: bool = False,
+    packages: Mapping[str, str | Path] | None = None,
 ) -> Source:
     """Parse and compile a file.
 
@@ -124,23 +129,27 @@ def read(
         compiler: Attributes of MJCF's ``<compiler>`` that override those of the file.
         asset_root: The folder outside which no file is read; None for the one above that of the file.
         floats: Whether the roots of URDF float.
+        packages: Folders of ROS packages by name, for URDF.
 
     Raises:
-        FileNotFoundError: There is no such file.
+        FileNotFoundError: There is no such file, or no such folder of a package.
         ImportError: MuJoCo or the parser of COLLADA is not installed.
         SceneError: MuJoCo rejects the file; the message has its reason.
     """
     path = input_files.readable(path)
-    if path.suffix.lower() not in (".urdf", ".xml", ".mjcf"):
-        raise SceneError(f"{path}: robots are read from URDF (.urdf) and MJCF (.xml), got {path.suffix or 'no suffix'}")
+    if not is_robot(path):
+        raise SceneError(
+            f"{path}: robots are read from URDF and MJCF, which are XML and begin with '<'; got "
+            f"{path.suffix or 'no suffix'} and other content"
+        )
     mujoco, notes, compiler = import_mujoco(), [], compiler or {}
     compiler_options.refuse_unknown(compiler)
-    root = input_files.asset_root(path, asset_root)
+    root, folders = input_files.asset_root(path, asset_root), checked_packages(packages)
     tree = parsed(path)
     urdf = tree.tag == "robot"
     with _collected_warnings(mujoco, notes):
         if urdf:
-            opened = functools.partial(_open_urdf, mujoco, path, root, compiler, floats)
+            opened = functools.partial(_open_urdf, mujoco, path, root, compiler, floats, folders)
         else:
             opened = functools.partial(_open_mjcf, mujoco, path, root, compiler)
         spec, model, lines = _compiled(mujoco, path, opened, urdf, floats)
@@ -155,7 +164,8 @@ def read(
         path=path, model=model, spec=spec, urdf=urdf, bodies=bodies,
         name=path.stem if spec.modelname in ("", "MuJoCo Model") else spec.modelname,
         joints=joints, mimics=mimics(tree) if urdf else (), words=mujoco, lines=tuple(lines),
-        idle=idle_actuators(model, mujoco), has_contact=has_contact(model, mujoco), notes=tuple(dict.fromkeys(notes)),
+        idle=idle_actuators(model, mujoco), has_contact=has_contact(model, mujoco),
+        filters_parents=filters_parents(model, mujoco), notes=tuple(dict.fromkeys(notes)),
     )  # fmt: skip
 
 
@@ -163,7 +173,7 @@ def import_mujoco() -> ModuleType:
     """The module, imported when it is used.
 
     Raises:
-        ImportError: It is not installed.
+        ImportError: It is not installed, or too old.
     """
     try:
         import mujoco
@@ -172,6 +182,7 @@ def import_mujoco() -> ModuleType:
             "robots are read, written and replayed by MuJoCo, which is not installed; install it with: "
             "pip install 'warpbots[robots]'"
         ) from fault
+    refuse_older(mujoco)
     return mujoco
 
 
@@ -202,14 +213,14 @@ def _call(path: Path, of: Callable[[], Any]) -> Any:
 
 
 def _open_urdf(
-    mujoco: ModuleType, path: Path, root: Path, compiler: Mapping[str, Any], floats: bool
+    mujoco: ModuleType, path: Path, root: Path, compiler: Mapping[str, Any], floats: bool, packages: Mapping[str, Path]
 ) -> tuple[Any, list[str]]:
     """The specification of a URDF file, with masses settled, and descriptions of what is read differently."""
     tree = parsed(path)
     said = tree.find("mujoco/compiler")
     own = {} if said is None else said.attrib
     painted, lines = colors(tree), normalised(tree, path)
-    places = locate_meshes(tree, path, root, compiler.get("meshdir", own.get("meshdir")))
+    places = locate_meshes(tree, path, root, compiler.get("meshdir", own.get("meshdir")), packages)
     spec = _call(path, lambda: mujoco.MjSpec.from_string(ElementTree.tostring(tree, encoding="unicode")))
     set_mesh_files(spec, places)
     for geom in spec.geoms:
@@ -226,18 +237,23 @@ def _open_urdf(
 
 def _open_mjcf(mujoco: ModuleType, path: Path, root: Path, compiler: Mapping[str, Any]) -> tuple[Any, list[str]]:
     """The specification of an MJCF file."""
-    files = with_includes(path, root)
-    tag = files[path].tag
+    trees = with_includes(path, root)
+    tag = trees[path].tag
     if tag != "mujoco":
         remedy = including_file(path) or "load the file that includes it"
         raise SceneError(
             f"{path} is not a complete robot: its root element is <{tag}>, not <robot> or <mujoco>; {remedy}"
         )
-    refuse_empty(files, path)
-    refuse_foreign_assets(files, path, root)
-    text = modernised(files)
-    options = virtual_files(mujoco, text)
-    spec = _call(path, lambda: mujoco.MjSpec.from_file(str(path), **options))
+    refuse_empty(trees, path)
+    refuse_foreign_assets(trees, path, root)
+    text, main = modernised(trees), str(path)
+    if path.suffix != ".xml":  # by which alone MuJoCo tells MJCF
+        main = f"{path}.xml"
+        text[main] = text.pop(str(path), None) or path.read_bytes()
+    files = mujoco.MjVfs()
+    for place, content in text.items():
+        files[place] = content
+    spec = _call(path, lambda: mujoco.MjSpec.from_file(main, vfs=files))
     _prepare(mujoco, spec, compiler)
     return spec, []
 
@@ -254,7 +270,7 @@ def _prepare(mujoco: ModuleType, spec: Any, compiler: Mapping[str, Any]) -> None
             texture.cubefiles = [""] * len(texture.cubefiles)
             texture.width = texture.height = 2
     for part in (*spec.sensors, *spec.skins):
-        delete(spec, part)
+        spec.delete(part)
 
 
 def _compiled(
@@ -262,11 +278,12 @@ def _compiled(
 ) -> tuple[Any, Any, list[str]]:
     """Specification, model and lines, with moments of inertia and meshes mended if MuJoCo rejects them."""
     spec, lines = opened()
+    lines += mend_rounding(spec)
     try:
         model = spec.compile()
     except ValueError:  # the specification is unusable after it
         spec, lines = opened()
-        lines += mend_moments(spec, path, floats and urdf)
+        lines += mend_rounding(spec) + mend_moments(spec, path, floats and urdf)
         replace_refused_meshes(spec, mujoco, path.parent / spec.meshdir, urdf, lines)
         model = _call(path, spec.compile)
     if _remove_multiple_outputs(spec, model, lines):
@@ -288,7 +305,7 @@ def _remove_multiple_outputs(spec: Any, model: Any, lines: list[str]) -> bool:
     actuators = list(spec.actuators)
     for k in odd:
         lines.append(f"actuator {actuators[k].name or f'actuator {k}'!r}: it has several controls or forces")
-        delete(spec, actuators[k])
+        spec.delete(actuators[k])
     return bool(len(odd))
 
 

@@ -6,7 +6,16 @@ from typing import Any
 
 from warpbots.robots.mujoco_versions import field
 
-__all__ = ["DISABLED", "ENABLED", "QUIET", "idle_actuators", "named_flags", "switch_off", "has_contact"]
+__all__ = [
+    "DISABLED",
+    "ENABLED",
+    "QUIET",
+    "filters_parents",
+    "idle_actuators",
+    "named_flags",
+    "switch_off",
+    "has_contact",
+]
 
 QUIET = ""
 """For flags without effect on the motion: they control how MuJoCo computes, not what."""
@@ -44,7 +53,7 @@ def _no_gravity(model: Any) -> None:
 
 
 def _nothing(_: Any) -> None:
-    """The flag is read by `has_contact` or `idle_actuators`."""
+    """The flag is read by `has_contact`, `filters_parents` or `idle_actuators`."""
 
 
 DISABLED: dict[str, Callable[[Any], None] | str] = {
@@ -58,7 +67,7 @@ DISABLED: dict[str, Callable[[Any], None] | str] = {
     "PASSIVE": lambda model: (_no_springs(model), _no_dampers(model)),
     "GRAVITY": _no_gravity,
     "CLAMPCTRL": "controls beyond their range; here all are in [-1, 1]",
-    "FILTERPARENT": "contact between neighbours at a joint; here they never touch",
+    "FILTERPARENT": _nothing,
     "ACTUATION": _nothing,
     "WARMSTART": QUIET, "REFSAFE": QUIET, "SENSOR": QUIET, "MIDPHASE": QUIET, "EULERDAMP": QUIET, "AUTORESET": QUIET,
     "NATIVECCD": QUIET, "ISLAND": QUIET, "MULTICCD": QUIET,
@@ -101,6 +110,11 @@ def named_flags(model: Any, words: ModuleType) -> list[str]:
 def has_contact(model: Any, words: ModuleType) -> bool:
     """Whether contact is enabled."""
     return not {"CONTACT", "CONSTRAINT"} & set(_set(words, "Disable", model.opt.disableflags))
+
+
+def filters_parents(model: Any, words: ModuleType) -> bool:
+    """Whether bodies that a joint connects do not touch."""
+    return "FILTERPARENT" not in _set(words, "Disable", model.opt.disableflags)
 
 
 def idle_actuators(model: Any, words: ModuleType) -> frozenset[int]:

@@ -1,5 +1,7 @@
 """The XML of robot files and of the files that they include, checked before MuJoCo reads it."""
 
+import codecs
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +11,16 @@ from xml.parsers import expat
 from warpbots.input_files import readable, refuse_outside
 from warpbots.scene import SceneError
 
-__all__ = ["including_file", "modernised", "parsed", "refuse_empty", "refuse_foreign_assets", "with_includes"]
+__all__ = [
+    "NAMED", "including_file", "is_robot", "modernised", "parsed", "refuse_empty", "refuse_foreign_assets",
+    "with_includes",
+]  # fmt: skip
+
+NAMED = (".urdf", ".xml", ".mjcf")
+"""Usual endings of robot files; others are told by their content."""
+
+_START = 4096
+"""Length of the beginning of a file by which XML is told [bytes]."""
 
 _DEEPEST = 500
 """Largest depth of nested elements; recursive parsers run out of stack at some thousands."""
@@ -27,6 +38,21 @@ _FILES = ("file", "fileright", "fileleft", "fileup", "filedown", "filefront", "f
 _FOLDERS = ("meshdir", "texturedir", "assetdir")
 _MATTER = {"body", "flexcomp", "composite", "attach"}
 """Elements of MJCF that make bodies."""
+
+
+def is_robot(path: str | os.PathLike) -> bool:
+    """Whether a file is named as a robot, or else begins as XML does."""
+    path = Path(path)
+    if path.suffix.lower() in NAMED:
+        return True
+    try:
+        with path.open("rb") as file:
+            start = file.read(_START)
+    except OSError:
+        return False
+    for mark in (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        start = start.removeprefix(mark)
+    return start.lstrip(b"\0 \t\r\n").startswith(b"<")
 
 
 def parsed(path: Path) -> Element:
@@ -101,7 +127,8 @@ def _gather(path: Path, main: Path, root: Path, found: dict[Path, Element], abov
 def modernised(files: dict[Path, Element]) -> dict[str, bytes]:
     """Text of the files that need it without what MuJoCo rejects and has no meaning here, by path.
 
-    These are attributes that newer versions reject, and undefined materials.
+    These are attributes that newer versions reject, and undefined materials. Attached models with other endings than
+    .xml, which MuJoCo tells by it alone, are marked as XML.
     """
     known = {element.get("name") for tree in files.values() for element in tree.iter("material")}
     alone = not any(True for tree in files.values() for _ in tree.iter("attach"))  # it brings materials of its own
@@ -109,9 +136,14 @@ def modernised(files: dict[Path, Element]) -> dict[str, bytes]:
     for path, tree in files.items():
         lost = {said for e in tree.iter() if alone and (said := e.get("material", "")) not in known | {""}}
         outdated = [(tag, name) for tag, name in _OUTDATED.items() if any(name in e.attrib for e in tree.iter(tag))]
-        if not lost and not outdated:
+        unmarked = [
+            e for e in tree.iter("model") if "content_type" not in e.attrib and not e.get("file", "").endswith(".xml")
+        ]
+        if not lost and not outdated and not unmarked:
             continue
         text = path.read_bytes()
+        if unmarked:
+            text = re.sub(rb"<model\b(?![^>]*\scontent_type\s*=)", rb'<model content_type="text/xml"', text)
         for tag, name in outdated:
             value = rb"""\s*=\s*("[^"]*"|'[^']*')"""
             text = re.sub(rb"(<%b\b[^>]*?\s)%b%b" % (tag.encode(), name.encode(), value), rb"\1", text)

@@ -27,7 +27,7 @@ def equality_constraints(source: Source, ignore: bool) -> list[str]:
     guided = [k for k in range(model.neq) if _guides(source, k)]
     found = {k: _equality(source, k) for k in range(model.neq) if source.kind("mjtEq", model.eq_type[k])[:4] != "flex"}
     closed = [line for k, line in found.items() if model.eq_active0[k] and k not in guided]
-    mimics = [f"mimic {name!r}" for name in source.mimics] if not model.neq else []
+    mimics = [f"mimic {name!r}" for name in source.mimics if not any(repr(name) in line for line in found.values())]
     if (closed or mimics) and not ignore:
         raise SceneError(
             f"{source.path}: a robot must be a tree of independent joints, and without these constraints it would "
@@ -75,8 +75,11 @@ def _of_joints(source: Source) -> list[str]:
     if len(rough):
         lines.append(f"dry friction of joints (frictionloss): {', '.join(repr(source.joints[j]) for j in rough)}")
     for j, name in enumerate(source.joints):
-        kind, first = source.joint_kind(j), model.jnt_dofadr[j]
-        dofs = slice(first, first + {"free": 6, "ball": 3}.get(kind, 1))
+        kind, dof = source.joint_kind(j), model.jnt_dofadr[j]
+        dofs = slice(dof, dof + {"free": 6, "ball": 3}.get(kind, 1))
+        first, last = model.jnt_range[j]
+        if not model.jnt_limited[j] and (first > last or first == last != 0.0):
+            lines.append(f"joint {name!r}: its range from {first:g} to {last:g}, which limits nothing")
         if kind == "ball" and model.jnt_limited[j]:
             lines.append(f"joint {name!r}: the limit of a ball joint")
         if model.jnt_limited[j] and model.jnt_margin[j]:
@@ -114,14 +117,12 @@ def _of_geoms(source: Source) -> list[str]:
         bodies.setdefault(int(model.geom_bodyid[g]), []).append(g)
     for k, geoms in bodies.items():
         name = source.bodies[k]
-        if k and len(np.unique(model.geom_friction[geoms, 0])) > 1:
-            lines.append(f"geoms of body {name!r}: different frictions; the body has the largest")
         if (model.geom_condim[geoms] > 3).any():
             lines.append(f"geoms of body {name!r}: torsional or rolling friction (condim above 3)")
-        if model.geom_priority[geoms].any():
-            lines.append(f"geoms of body {name!r}: priority over the friction of others")
         if model.geom_margin[geoms].any():
             lines.append(f"geoms of body {name!r}: a contact margin of {model.geom_margin[geoms].max():g} m")
+        if model.geom_gap[geoms].any():
+            lines.append(f"geoms of body {name!r}: a contact gap of {model.geom_gap[geoms].max():g} m")
         if _bouncy(model.geom_solref[geoms]).any():
             lines.append(f"geoms of body {name!r}: bouncing contact (solref); here it has the damping of all others")
         if np.any(field(model, "geom_adhesion")[geoms]):
@@ -142,14 +143,22 @@ def _of_pairs(source: Source) -> list[str]:
     """What explicit pairs say besides their friction; a solref tells a bounce only if the impedance is not tiny."""
     model, lines = source.model, []
     for k in _read_pairs(source):
-        ends = " and ".join(repr(source.bodies[model.geom_bodyid[g[k]]]) for g in (model.pair_geom1, model.pair_geom2))
+        ends = _pair_ends(source, k)
         if model.pair_dim[k] > 3:
             lines.append(f"pair of {ends}: torsional or rolling friction (condim above 3)")
         if model.pair_margin[k]:
             lines.append(f"pair of {ends}: a contact margin of {model.pair_margin[k]:g} m")
+        if model.pair_gap[k]:
+            lines.append(f"pair of {ends}: a contact gap of {model.pair_gap[k]:g} m")
         if _bouncy(model.pair_solref[k : k + 1]).any() and model.pair_solimp[k, 1] > _TINY:
             lines.append(f"pair of {ends}: bouncing contact (solref); here it has the damping of all others")
     return list(dict.fromkeys(lines))
+
+
+def _pair_ends(source: Source, k: int) -> str:
+    """Names of the bodies of an explicit pair."""
+    model = source.model
+    return " and ".join(repr(source.bodies[model.geom_bodyid[g[k]]]) for g in (model.pair_geom1, model.pair_geom2))
 
 
 def _read_pairs(source: Source) -> list[int]:
@@ -160,12 +169,9 @@ def _read_pairs(source: Source) -> list[int]:
 
 def _of_model(source: Source) -> list[str]:
     model, lines = source.model, []
-    counts = {
-        "tendon": model.ntendon,
-        "explicit contact pair": model.npair - len(_read_pairs(source)),
-        "flex": model.nflex,
-    }
-    for kind, count in {**counts, "plugin": model.nplugin}.items():
+    seen = sorted({_pair_ends(source, k) for k in set(range(model.npair)) - set(_read_pairs(source))})
+    lines += [f"explicit contact pairs of {ends}, between geoms without contype and conaffinity" for ends in seen]
+    for kind, count in {"tendon": model.ntendon, "flex": model.nflex, "plugin": model.nplugin}.items():
         if count:
             lines.append(f"{count} {kind}{'s' if count > 1 else ''}")
     for k in np.flatnonzero(field(model, "actuator_delay")):

@@ -3,6 +3,8 @@
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement
 
+import numpy as np
+
 from warpbots.scene import SceneError
 
 __all__ = ["colors", "mimics", "normalised"]
@@ -60,9 +62,10 @@ def normalised(robot: Element, path: Path) -> list[str]:
         A line for everything that the file may have meant differently.
 
     Raises:
-        SceneError: A number is invalid, a name is not unique, a joint has no parent or child, or an inertia is
-            incomplete.
+        SceneError: A number is invalid, a name is not unique, a joint has no parent or child, an inertia is incomplete,
+            or there are elements of xacro.
     """
+    _refuse_macros(robot, path)
     lines = _strange_surfaces(robot)
     _keep(robot, ("link", "joint", "mujoco"), (), "the robot", lines)
     for link in robot.findall("link"):
@@ -83,8 +86,15 @@ def normalised(robot: Element, path: Path) -> list[str]:
                 lines.append(f"{what}: its <axis> has no xyz, so it is x, the default of URDF")
         _check_numbers(joint, what, path, lines)
     _check_names(robot, path)
-    _drop_closed_limits(robot, lines)
+    _settle_limits(robot, lines)
     return lines
+
+
+def _refuse_macros(robot: Element, path: Path) -> None:
+    """Raise if a file has elements of xacro, which stand for parts of the robot."""
+    for element in robot.iter():
+        if element.tag.startswith("xacro:"):
+            raise SceneError(f"{path}: <{element.tag}> is xacro, not URDF; run xacro on it first")
 
 
 def _strange_surfaces(robot: Element) -> list[str]:
@@ -161,18 +171,59 @@ def _drop_empty_geometry(link: Element, what: str, lines: list[str]) -> None:
                 break
 
 
-def _drop_closed_limits(robot: Element, lines: list[str]) -> None:
-    """Ignore limits with lower >= upper except for their effort, as MuJoCo and Bullet do."""
-    closed = []
+def _settle_limits(robot: Element, lines: list[str]) -> None:
+    """Make joints with equal limits fixed there, and name those without limits or with a lower one above the upper.
+
+    By the definition of URDF an end that is not given is 0, but where neither is, files mean that there are none. The
+    effort of a limit is kept.
+    """
+    found: dict[str, list[str]] = {}
     for joint in robot.findall("joint"):
-        limit = joint.find("limit")
-        if joint.get("type") not in ("revolute", "prismatic") or limit is None:
+        if joint.get("type") not in ("revolute", "prismatic"):
             continue
-        if float(limit.get("lower", "0")) >= float(limit.get("upper", "0")):
-            closed.append(repr(joint.get("name")))
-            limit.attrib = {name: value for name, value in limit.attrib.items() if name not in ("lower", "upper")}
-    if closed:
-        lines.append(f"joints without a lower limit below the upper, taken as without limits: {', '.join(closed)}")
+        limit = joint.find("limit")
+        ends = {} if limit is None else {name: float(limit.get(name, "0")) for name in ("lower", "upper")}
+        if limit is None or not {"lower", "upper"} & limit.attrib.keys():
+            found.setdefault("joints without a lower and an upper limit", []).append(repr(joint.get("name")))
+            continue
+        limit.attrib |= {name: repr(end) for name, end in ends.items()}
+        if ends["lower"] > ends["upper"]:
+            found.setdefault("joints with a lower limit above the upper", []).append(repr(joint.get("name")))
+            limit.attrib = {name: value for name, value in limit.attrib.items() if name not in ends}
+        elif ends["lower"] == ends["upper"]:
+            lines.append(f"joint {joint.get('name')!r}: both limits are {ends['lower']:g}, so it is fixed there")
+            _fix(joint, ends["lower"])
+    lines += [f"{what}, taken as without limits: {', '.join(names)}" for what, names in found.items()]
+    fixed = {joint.get("name") for joint in robot.findall("joint") if joint.get("type") == "fixed"}
+    for joint in robot.findall("joint"):
+        mimic = joint.find("mimic")
+        if mimic is not None and mimic.get("joint") in fixed:  # named with the other mimics
+            joint.remove(mimic)
+
+
+def _fix(joint: Element, coordinate: float) -> None:
+    """Make a revolute or prismatic joint a fixed one with its pose at a coordinate [rad or m]."""
+    from scipy.spatial.transform import Rotation
+
+    origin, axis = joint.find("origin"), joint.find("axis")
+    origin = SubElement(joint, "origin") if origin is None else origin
+    position, turn = (_vector(origin, name, "0 0 0") for name in ("xyz", "rpy"))
+    along = _vector(axis, "xyz", "1 0 0")
+    step = coordinate * along / (np.linalg.norm(along) or 1.0)
+    rotation = Rotation.from_euler("xyz", turn)
+    if joint.get("type") == "prismatic":
+        position = position + rotation.apply(step)
+    else:
+        rotation = rotation * Rotation.from_rotvec(step)
+    if coordinate:
+        origin.set("xyz", " ".join(map(repr, position.tolist())))
+        origin.set("rpy", " ".join(map(repr, rotation.as_euler("xyz").tolist())))
+    joint.set("type", "fixed")
+    _keep(joint, ("origin", "parent", "child"), (), "", [])
+
+
+def _vector(element: Element | None, name: str, default: str) -> np.ndarray:
+    return np.array((default if element is None else element.get(name, default)).split(), dtype=float)
 
 
 def _check_names(robot: Element, path: Path) -> None:

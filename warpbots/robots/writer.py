@@ -8,6 +8,7 @@ import numpy as np
 from warpbots.file_warnings import WRITTEN, warn_of_file
 from warpbots.output_files import replacing
 from warpbots.robots.mjcf_writer import mjcf
+from warpbots.robots.robot_xml import NAMED
 from warpbots.robots.shape_parts import hollows, parts_of
 from warpbots.robots.urdf_writer import urdf
 from warpbots.scene import Field, Scene, SceneError, Servo, Torque
@@ -20,7 +21,7 @@ __all__ = ["save_robot"]
 def save_robot(
     path: str | Path, scene: Scene, *, contact: str = "solids", rounding: float = 0.05, timestep: float = 0.002
 ) -> None:
-    """Write a scene of rigid bodies as MJCF (.xml) or URDF (.urdf), with its meshes beside it.
+    """Write a scene of rigid bodies as MJCF (.xml or .mjcf) or URDF (.urdf), with its meshes beside it.
 
     Meshes become ``<file>_<body>.obj``. Numbers have all their digits. MuJoCo compiles MJCF before anything is written,
     and all files are replaced, or none. `load_robot` reads either format again; ``keyframe="start"`` gives the start.
@@ -72,8 +73,10 @@ def save_robot(
         SceneError: The scene has parts that are no rigid bodies, or that the format cannot express.
     """
     path = Path(path)
-    if path.suffix.lower() not in (".xml", ".urdf"):
-        raise SceneError(f"{path}: robots are written as MJCF (.xml) or URDF (.urdf), got {path.suffix or 'no suffix'}")
+    if path.suffix.lower() not in NAMED:
+        raise SceneError(
+            f"{path}: robots are written as MJCF (.xml, .mjcf) or URDF (.urdf), got {path.suffix or 'no suffix'}"
+        )
     if contact not in ("solids", "points"):
         raise SceneError(f"save_robot: contact must be 'solids' or 'points', got {contact!r}")
     if timestep <= 0.0 or not 0.0 <= rounding < 1.0:
@@ -81,7 +84,7 @@ def save_robot(
             f"save_robot: timestep must be positive [s] and rounding in [0, 1) [1], got {timestep:g} and {rounding:g}"
         )
     _refuse_foreign_parts(path, scene)
-    if path.suffix.lower() == ".xml":
+    if path.suffix.lower() != ".urdf":
         root, meshes = mjcf(scene, path.stem, timestep, rounding if contact == "points" else None)
         notes, heading = _hollows(scene), WRITTEN
     else:
