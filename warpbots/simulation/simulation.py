@@ -28,7 +28,7 @@ from warpbots.gradients import (
     turn,
 )
 from warpbots.notebook_cells import say
-from warpbots.numerics import parallel
+from warpbots.numerics import parallel, warp_device
 from warpbots.scene import Scene, SceneError
 from warpbots.scene.field_types import fitted, shown
 from warpbots.simulation import state_files
@@ -647,7 +647,7 @@ def _made(cls: type, arguments: tuple, options: dict) -> Any:
 def _device(device: wp.DeviceLike) -> wp.Device:
     """The device of that name."""
     try:
-        return wp.get_device(device)
+        return warp_device(device)
     except (ValueError, RuntimeError):
         known = ", ".join(str(d) for d in wp.get_devices())
         raise ValueError(f"Simulation: there is no device {device!r}; this machine has {known}") from None
