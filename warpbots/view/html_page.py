@@ -24,7 +24,7 @@ _BAR = 48  # height of the bar with the controls of a page [pixels]
 _CONTROLS = """
 const style = document.createElement("style");
 style.textContent = `
-  body { background: %(paper)s; }
+  html, body { background: %(paper)s; }
   #canvasTarget { height: calc(100%% - %(bar)dpx); isolation: isolate; }  /* or its z-index covers the bar */
   #canvasTarget div { pointer-events: none !important; }  /* a mouse that begins on a label turns the view, too */
   #bar { position: fixed; left: 3%%; right: 3%%; bottom: 0; height: %(bar)dpx; z-index: 1; display: flex; gap: 12px;
