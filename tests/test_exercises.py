@@ -1,8 +1,13 @@
 """Checks of answers to exercises."""
 
+import logging
+import math
+import os
 import subprocess
 import sys
 import textwrap
+import types
+import warnings
 
 import pytest
 
@@ -22,9 +27,74 @@ def test_a_right_answer_passes(capsys):
     assert capsys.readouterr().out == "Exercise 1: correct\n"
 
 
-def test_an_open_exercise_stops_nothing(capsys):
-    judge(ROOT, root=...)
-    assert "no answer yet; replace the three dots after `root =`" in capsys.readouterr().out
+def unwritten(x):
+    """A function whose body is still to be written."""
+
+
+@pytest.mark.parametrize("blank", [..., None, "...", "", [..., ...], (1.0, ...), lambda x: ..., unwritten])
+@pytest.mark.parametrize("check", [ROOT, 'check("Exercise 1", lambda root: root != 3, "Not three.")'])
+def test_an_open_exercise_does_not_pass(blank, check):
+    """Graders give points to a cell that does not raise, however easily the blank would pass the check itself."""
+    with pytest.raises(exercises.WrongAnswer, match="Exercise 1: no answer yet; replace the three dots after `root =`"):
+        judge(check, root=blank)
+
+
+@pytest.mark.parametrize(("answer", "passes"), [
+    (0, "root == 0"), (False, "not root"), ([], "root == []"), (lambda x: 0, "root(2) == 0"), (math.sqrt, "root(4) == 2")
+])  # fmt: skip
+def test_answers_that_resemble_a_blank_pass(answer, passes, capsys):
+    judge(f'check("Exercise 1", lambda root: {passes}, "Think.")', root=answer)
+    assert capsys.readouterr().out == "Exercise 1: correct\n"
+
+
+@pytest.mark.filterwarnings("default")
+def test_nothing_goes_to_stderr(capfd):
+    """Neither warnings, nor logs, nor what compiled code or another process writes: nbgrader would give no points."""
+
+    def noisy(root):
+        warnings.warn("its shape holds 0.5603 kg", stacklevel=1)
+        logging.getLogger().warning("a line of a log")
+        os.write(2, b"compiled code\n")
+        subprocess.run([sys.executable, "-c", "import sys; print('another process', file=sys.stderr)"], check=True)
+        print("  5%\r100%", file=sys.stderr)
+        return abs(root**2 - 2) < 1e-6
+
+    log = logging.StreamHandler(sys.stderr)
+    logging.getLogger().addHandler(log)
+    try:
+        judge('check("Exercise 1", noisy, "Square it.")', noisy=noisy_of(noisy, root=2**0.5))
+        with pytest.raises(exercises.WrongAnswer):
+            judge('check("Exercise 1", noisy, "Square it.")', noisy=noisy_of(noisy, root=2.0))
+    finally:
+        logging.getLogger().removeHandler(log)
+    out, err = capfd.readouterr()
+    assert err == ""
+    assert out.count("Exercise 1: correct\n") == 1
+    for line in ("UserWarning: its shape", "a line of a log", "compiled code", "another process", "100%"):
+        assert out.count(f"Exercise 1: {line}") == 2
+    assert log.stream is sys.stderr
+
+
+def noisy_of(function, **answers):
+    """The function as if it were of a notebook with these answers."""
+    return types.FunctionType(function.__code__, function.__globals__ | answers)
+
+
+def test_the_start_of_warp_says_nothing_about_an_absent_gpu():
+    """On stderr it would cost the points of whichever cell is the first to use Warp."""
+    code = """
+        import warpbots as wb
+        body = wb.SoftBody("b", wb.shapes.Box((0.1, 0.1), (0.3, 0.3)), wb.Material(1e4, 0.25))
+        wb.Simulation(wb.Scene([body]), wb.MassSpring(0.1), 2e-3, substeps=1)
+    """
+    run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
+    assert run.stderr == ""
+
+
+@pytest.mark.parametrize("passes", ["lambda: True", "print", "3"])
+def test_a_check_without_answers_is_refused(passes):
+    with pytest.raises(ValueError, match="check of 'Exercise 1': passes must be a function whose parameters have"):
+        judge(f'check("Exercise 1", {passes}, "Think.")')
 
 
 @pytest.mark.parametrize(("answers", "said"), [

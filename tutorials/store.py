@@ -22,15 +22,15 @@ def store(path: Path) -> None:
         del output.data["text/html"]
     for cell in cells:
         cell.metadata.pop("execution", None)  # times of this run
-        cell.outputs = [o for o in cell.outputs if not _about_this_machine(o)]
+        cell.outputs = [o for o in cell.outputs if not _about_compilation(o)]
     notebook.metadata.language_info = {"name": "python"}
     nbformat.write(notebook, path)
 
 
-def _about_this_machine(output: nbformat.NotebookNode) -> bool:
-    """Whether an output only says that there is no GPU here, or how long kernels were compiled."""
+def _about_compilation(output: nbformat.NotebookNode) -> bool:
+    """Whether an output only says how long kernels were compiled on this machine."""
     text = output.get("text", "") or output.get("data", {}).get("text/plain", "")
-    return text.startswith(("Warp CUDA warning: Could not find", "warpbots: first run")) and text.count("\n") <= 1
+    return text.startswith("warpbots: preparing") and text.count("\n") <= 1
 
 
 if __name__ == "__main__":

@@ -1,11 +1,22 @@
 """Checks of answers to the exercises of a notebook.
 
 An exercise is a question and two cells: in the first the reader replaces three dots by an answer, the second calls
-`check`.
+`check`. Graders such as nbgrader give a cell its points unless it raises or writes to stderr: a check raises unless the
+answer is right, and what is said while it looks, warnings among it, is printed.
 """
 
+import contextlib
+import dis
 import inspect
-from collections.abc import Callable
+import io
+import logging
+import sys
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from warpbots.numerics import native_messages
 
 __all__ = ["WrongAnswer", "check"]
 
@@ -19,7 +30,7 @@ class WrongAnswer(AssertionError):
 
 
 def check(exercise: str, passes: Callable[..., bool], hint: str) -> None:
-    """Say whether an exercise is solved.
+    """Say whether an exercise is solved; nothing goes to stderr.
 
     Args:
         exercise: Its name.
@@ -27,18 +38,13 @@ def check(exercise: str, passes: Callable[..., bool], hint: str) -> None:
         hint: What to think about if the answer is wrong, as a sentence.
 
     Raises:
-        WrongAnswer: An answer does not pass, cannot be checked, or a cell above has not run.
+        WrongAnswer: There is no answer yet, it does not pass, cannot be checked, or a cell above has not run.
+        ValueError: `passes` is no function of answers.
     """
-    answers = {}
-    for name in inspect.signature(passes).parameters:
-        if name not in passes.__globals__:
-            raise WrongAnswer(f"{exercise}: {name} is not defined; run the cells above first")
-        answers[name] = passes.__globals__[name]
-        if answers[name] is ...:
-            print(f"{exercise}: no answer yet; replace the three dots after `{name} =`")
-            return
+    answers = _answers(exercise, passes)
     try:
-        right = bool(passes(**answers))
+        with _on_stdout(exercise):
+            right = bool(passes(**answers))
     except NameError as fault:
         raise WrongAnswer(f"{exercise}: {fault.name} is not defined; run the cells above first") from fault
     except Exception as fault:
@@ -46,3 +52,58 @@ def check(exercise: str, passes: Callable[..., bool], hint: str) -> None:
     if not right:
         raise WrongAnswer(f"{exercise}: not yet. {hint}")
     print(f"{exercise}: correct")
+
+
+def _answers(exercise: str, passes: Callable[..., bool]) -> dict[str, Any]:
+    """The variables that hold the answers, by name."""
+    if not isinstance(passes, types.FunctionType) or not inspect.signature(passes).parameters:
+        raise ValueError(
+            f"check of {exercise!r}: passes must be a function whose parameters have the names of the answers, such as "
+            f"`lambda mass: abs(mass - 2.5) < 0.1`, got {passes!r}"
+        )
+    answers = {}
+    for name, parameter in inspect.signature(passes).parameters.items():
+        if name in passes.__globals__:
+            answers[name] = passes.__globals__[name]
+        elif parameter.default is inspect.Parameter.empty:
+            raise WrongAnswer(f"{exercise}: {name} is not defined; run the cells above first")
+        if _is_open(answers.get(name, 0)):
+            raise WrongAnswer(f"{exercise}: no answer yet; replace the three dots after `{name} =`")
+    return answers
+
+
+def _is_open(answer: Any) -> bool:
+    """Whether an answer is what a notebook begins with: dots, nothing, dots in a list, or a function without a body."""
+    match answer:
+        case None | types.EllipsisType():
+            return True
+        case str():
+            return answer.strip() in ("", "...")
+        case list() | tuple():
+            return any(part is ... for part in answer)
+        case types.FunctionType():
+            steps = [step for step in dis.get_instructions(answer) if step.opname not in ("RESUME", "NOP")]
+            nothing = (None, ...)
+            return all(s.opname.startswith(("LOAD_CONST", "RETURN")) and s.argval in nothing for s in steps)
+    return False
+
+
+@contextlib.contextmanager
+def _on_stdout(exercise: str) -> Iterator[None]:
+    """Print what would go to stderr meanwhile: warnings, records of logs, and what compiled code writes."""
+    said, loggers = io.StringIO(), logging.getLogger().handlers
+    logs = [log for log in loggers if isinstance(log, logging.StreamHandler) and log.stream is sys.stderr]
+    with contextlib.ExitStack() as kept:
+        warned = kept.enter_context(warnings.catch_warnings(record=True))
+        native = kept.enter_context(native_messages())
+        kept.enter_context(contextlib.redirect_stderr(said))
+        for log in logs:
+            kept.callback(log.setStream, log.setStream(said))
+        try:
+            yield
+        finally:
+            kept.close()
+            lines = [f"{w.category.__name__}: {w.message}" for w in warned] + native
+            lines += [line.rsplit("\r", 1)[-1].strip() for line in said.getvalue().splitlines()]
+            for line in filter(None, lines):
+                print(f"{exercise}: {line}")

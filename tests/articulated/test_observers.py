@@ -204,7 +204,7 @@ def test_what_cannot_be_seen_is_refused(standing):
         Tactile("nose").bind(sim)
     with pytest.raises(ValueError, match=r"body 'still' has no contact points; give its RigidBody points="):
         Tactile("still").bind(sim)
-    with pytest.raises(ValueError, match=r"EndEffector.point must have three coordinates"):
+    with pytest.raises(ValueError, match=r"EndEffector.point must be three finite numbers"):
         EndEffector("left", (0.0, 1.0)).bind(sim)
     with pytest.raises(KeyError, match="there is no region 'leg': regions are parts of soft bodies"):
         sim.region("leg")

@@ -216,7 +216,7 @@ FAULTS = {
     "contraction": (lambda: Fibre("f", "r", (1, 0, 0), 1.0, 1.0), r"Fibre 'f': max_contraction must be in \(0, 1\), got 1; a rest length must stay positive"),
     "direction": (lambda: Fibre("f", "r", (0, 0, 0), 1.0, 0.3), "Fibre 'f': direction must not be the zero vector"),
     "cell stiffness": (lambda: PneumaticCell("c", "r", -1.0, 0.3), r"PneumaticCell 'c': stiffness must be positive \[Pa\], got -1"),
-    "expansion": (lambda: PneumaticCell("c", "r", 1.0, 0.0), r"PneumaticCell 'c': max_expansion must be in \(0, 1\), got 0; a rest volume must stay positive"),
+    "expansion": (lambda: PneumaticCell("c", "r", 1.0, 0.0), r"PneumaticCell 'c': max_expansion must be in \(0, 1\), got 0; the sign of the control gives the direction"),
     "far cable": (lambda: simulation(block(3, actuators=(Cable("c", ((0.3, 0.3, 0.3), (0.3, 0.3, 0.9)), 1.0),))), r"Cable 'c': waypoint 1 at \(0.3, 0.3, 0.9\) is 0.4\d* m from the nearest matter, more than 0.04 m"),
     "short cable": (lambda: simulation(block(3, actuators=(Cable("c", ((0.3, 0.3, 0.3), (0.301, 0.3, 0.3)), 1.0),))), "Cable 'c': waypoints 0 and 1 are tied to the same node; space them farther apart, or use a smaller ProjectiveDynamics"),
     "no region": (lambda: block(3, actuators=(Fibre("f", "leg", (1, 0, 0), 1.0, 0.3),)), "Fibre 'f': there is no region 'leg'; the scene has root"),

@@ -20,7 +20,7 @@ def kind(cell):
 
 
 def solved(cells, answers):
-    """The cells, where each exercise is first left open, then answered wrong, and right."""
+    """The cells, where each exercise is first left open, which stops no run of all cells, then answered wrong, and right."""
     found, left = [], iter(answers)
     for cell in cells:
         found.append(cell)
@@ -31,7 +31,7 @@ def solved(cells, answers):
             for source, refused in ((wrong, True), (right, False)):
                 given, judged = copy.deepcopy(answer), copy.deepcopy(cell)
                 given.source, given.metadata["tags"] = source, []
-                judged.metadata["tags"] = ["check", "wrong", "raises-exception"] if refused else ["check", "right"]
+                judged.metadata["tags"] = ["check", *(["wrong", "raises-exception"] if refused else ["right"])]
                 found += [given, judged]
     assert next(left, None) is None
     return found
@@ -40,6 +40,11 @@ def solved(cells, answers):
 def said(cell):
     """What a cell printed, or the error that it raised."""
     return "".join(o.text if o.output_type == "stream" else f"{o.ename}: {o.evalue}" for o in cell.outputs)
+
+
+def has_points(cell):
+    """Whether nbgrader gives a check its points: for neither an error nor anything on stderr (`determine_grade`)."""
+    return not any(o.output_type == "error" or o.get("name") == "stderr" for o in cell.outputs)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -51,11 +56,13 @@ def test_it_runs_and_its_exercises_judge(path, monkeypatch):
     nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(TUTORIALS)}}).execute()
     for cell in (c for c in notebook.cells if kind(c) == "check"):
         tags = cell.metadata["tags"]
-        if "wrong" in tags:
-            assert said(cell).startswith("WrongAnswer: Exercise"), said(cell)
-            assert "cells above" not in said(cell)
+        assert has_points(cell) == ("right" in tags), said(cell)
+        if "right" in tags:
+            assert "correct" in said(cell)
         else:
-            assert ("correct" if "right" in tags else "no answer yet") in said(cell)
+            assert "WrongAnswer: Exercise" in said(cell)
+            assert "cells above" not in said(cell)
+            assert ("no answer yet" in said(cell)) == ("wrong" not in tags)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -10,6 +10,7 @@ import functools
 import numpy as np
 import warp as wp
 
+from warpbots.numerics import warp_device
 from warpbots.scene import (
     Box,
     Capsule,
@@ -232,12 +233,13 @@ def _to_mesh(vertices: np.ndarray, faces: np.ndarray, x: np.ndarray) -> np.ndarr
     lower, upper = used.min(0), used.max(0)
     center = (lower + upper) / 2.0
     reach = 2.0 * float(np.linalg.norm(upper - lower) + np.abs(x - center).max(initial=0.0))
+    cpu = warp_device("cpu")
     mesh = wp.Mesh(
-        points=wp.array(vertices - center, dtype=wp.vec3, device="cpu"),
-        indices=wp.array(faces.reshape(-1), dtype=int, device="cpu"),
+        points=wp.array(vertices - center, dtype=wp.vec3, device=cpu),
+        indices=wp.array(faces.reshape(-1), dtype=int, device=cpu),
         support_winding_number=True,
     )
-    distance = wp.empty(len(x), dtype=float, device="cpu")
-    points = wp.array(x - center, dtype=wp.vec3, device="cpu")
-    wp.launch(_mesh_distance, len(x), [mesh.id, reach, points], [distance], device="cpu")
+    distance = wp.empty(len(x), dtype=float, device=cpu)
+    points = wp.array(x - center, dtype=wp.vec3, device=cpu)
+    wp.launch(_mesh_distance, len(x), [mesh.id, reach, points], [distance], device=cpu)
     return distance.numpy().astype(np.float64)

@@ -11,6 +11,8 @@ import dataclasses
 import numpy as np
 import warp as wp
 
+from warpbots.numerics import warp_device
+
 __all__ = ["NearestPoints", "nearest_on_mesh"]
 
 _scalar, _vec3, _vec3i = wp.float64, wp.vec3d, wp.vec3i
@@ -179,14 +181,16 @@ def nearest_on_mesh(vertices: np.ndarray, faces: np.ndarray, x: np.ndarray) -> N
     center, size = (lower + upper) / 2.0, float((upper - lower).max())
     reach = 2.0 * float(np.linalg.norm(upper - lower) + np.abs(x - center).max(initial=0.0))
 
+    cpu = warp_device("cpu")
+
     def array(values: np.ndarray, dtype: type) -> wp.array:
-        return wp.array(values, dtype=dtype, device="cpu")
+        return wp.array(values, dtype=dtype, device=cpu)
 
     mesh = wp.Mesh(
         array(vertices - center, wp.vec3f), array(faces.reshape(-1), int), support_winding_number=True
     )  # fmt: skip
     exact = [array(vertices - center, _vec3), array(faces, _vec3i)]
     inputs = [mesh.id, *exact, reach, _CLOSE * size, _SLACK * reach, _ON * size, array(x - center, _vec3)]
-    outputs = [wp.empty(len(x), dtype=t, device="cpu") for t in (_scalar, int, _vec3, _vec3)]
-    wp.launch(nearest_kernel, len(x), inputs, outputs, device="cpu", record_tape=False)
+    outputs = [wp.empty(len(x), dtype=t, device=cpu) for t in (_scalar, int, _vec3, _vec3)]
+    wp.launch(nearest_kernel, len(x), inputs, outputs, device=cpu, record_tape=False)
     return NearestPoints(*(a.numpy() for a in outputs))

@@ -8,6 +8,7 @@ import torch
 
 from warpbots.observers import BoundObserver, Centroid, Joints, Observer, forget
 from warpbots.scene.field_types import fitted
+from warpbots.simulation.ages import ages
 from warpbots.solvers import State
 
 if TYPE_CHECKING:
@@ -68,18 +69,26 @@ class MLP(torch.nn.Module):
         stack = [module for layer in layers for module in (layer, torch.nn.ReLU())]
         self.layers = torch.nn.Sequential(*stack[:-1], torch.nn.Tanh()).to(seen)
 
-    def forward(self, state: State, time: float) -> torch.Tensor:
-        """Control for `state` at `time` [s], shape (worlds, channels)."""
+    def forward(self, state: State, time: float | torch.Tensor) -> torch.Tensor:
+        """Control for `state` at `time` [s], shape (worlds, channels).
+
+        Args:
+            state: What is observed.
+            time: A number, or the age of each world, shape (worlds,): after `warpbots.Simulation.reset` of some worlds
+                the clock is another one in each.
+
+        Raises:
+            ValueError: `time` is neither.
+        """
         return self.layers(self._features(state, time))
 
     def forget(self, worlds: torch.Tensor | None = None) -> None:
         """Let the observer forget, if it remembers; see `warpbots.observers.Remembers`."""
         forget(self._observe, worlds=worlds)
 
-    def _features(self, state: State, time: float) -> torch.Tensor:
+    def _features(self, state: State, time: float | torch.Tensor) -> torch.Tensor:
         seen = self._observe(state)
         if self._clock is None:
             return seen
-        phase = 2.0 * math.pi * time / self._clock
-        hands = [seen.new_full((*seen.shape[:-1], 1), hand) for hand in (math.sin(phase), math.cos(phase))]
-        return torch.cat([seen, *hands], dim=-1)  # a tensor made from a list would synchronise a GPU
+        phase = 2.0 * math.pi * ages(time, len(seen), seen.device, "MLP: time")[:, None] / self._clock
+        return torch.cat([seen, phase.sin().to(seen), phase.cos().to(seen)], dim=-1)

@@ -6,6 +6,7 @@ import torch
 import warp as wp
 
 from warpbots.scene.field_types import fitted
+from warpbots.simulation.ages import age
 from warpbots.solvers import State
 
 if TYPE_CHECKING:
@@ -38,16 +39,24 @@ class OpenLoop(torch.nn.Module):
         dtype, device = wp.dtype_to_torch(simulation.model.scalar), wp.device_to_torch(simulation.model.device)
         self.table = torch.nn.Parameter(torch.zeros(steps, simulation.channels, dtype=dtype, device=device))
 
-    def forward(self, state: State, time: float) -> torch.Tensor:
-        """Control at `time` [s], shape (worlds, channels).
+    def forward(self, state: State, time: float | torch.Tensor) -> torch.Tensor:
+        """Control at `time` [s], a number or the age of each world in shape (worlds,); shape (worlds, channels).
 
         Raises:
-            IndexError: `time` is past the end of the table.
+            IndexError: `time` is outside of the table.
+            ValueError: It is neither a number nor one for each world.
         """
+        begun = age(time, self._worlds, self.table.device, "OpenLoop: time")
+        if isinstance(begun, float):
+            return torch.tanh(self.table[self._row(begun)]).expand(self._worlds, -1)
+        return torch.tanh(self.table[[self._row(each) for each in begun.tolist()]])
+
+    def _row(self, time: float) -> int:
+        """The row of the control interval that begins at `time`."""
         step = round(time / self._dt)
-        if step >= len(self.table):
+        if not 0 <= step < len(self.table):
             raise IndexError(
-                f"OpenLoop: the table has {len(self.table)} control intervals, but interval {step} was requested; make "
-                f"it with steps={step + 1} or more"
+                f"OpenLoop: the table has {len(self.table)} control intervals, but interval {step} was requested; "
+                + (f"make it with steps={step + 1} or more" if step > 0 else "time begins at 0")
             )
-        return torch.tanh(self.table[step]).expand(self._worlds, -1)
+        return step

@@ -3,6 +3,7 @@
 import numpy as np
 import warp as wp
 
+from warpbots.numerics import warp_device
 from warpbots.scene import SceneError, TriangleMesh
 
 __all__ = ["crossings", "refuse_crossings"]
@@ -70,15 +71,16 @@ def _cross(p: np.ndarray, q: np.ndarray, depth: float) -> np.ndarray:
 
 def _near(corners: np.ndarray, slack: float) -> np.ndarray:
     """Pairs of triangles whose boxes, enlarged by `slack`, overlap; the lower index first, shape (n, 2)."""
-    low = wp.array(corners.min(axis=1) - slack, dtype=wp.vec3, device="cpu")
-    high = wp.array(corners.max(axis=1) + slack, dtype=wp.vec3, device="cpu")
+    cpu = warp_device("cpu")
+    low = wp.array(corners.min(axis=1) - slack, dtype=wp.vec3, device=cpu)
+    high = wp.array(corners.max(axis=1) + slack, dtype=wp.vec3, device=cpu)
     bvh, n = wp.Bvh(low, high), len(corners)
-    count = wp.zeros(n, dtype=int, device="cpu")
-    wp.launch(_count_overlaps, n, [bvh.id, low, high], [count], device="cpu")
+    count = wp.zeros(n, dtype=int, device=cpu)
+    wp.launch(_count_overlaps, n, [bvh.id, low, high], [count], device=cpu)
     ends = np.cumsum(count.numpy())
-    first = wp.array(ends - count.numpy(), dtype=int, device="cpu")
-    pairs = wp.empty(int(ends[-1]), dtype=wp.vec2i, device="cpu")
-    wp.launch(_write_overlaps, n, [bvh.id, low, high, first], [pairs], device="cpu")
+    first = wp.array(ends - count.numpy(), dtype=int, device=cpu)
+    pairs = wp.empty(int(ends[-1]), dtype=wp.vec2i, device=cpu)
+    wp.launch(_write_overlaps, n, [bvh.id, low, high, first], [pairs], device=cpu)
     found = pairs.numpy().reshape(-1, 2)
     return found[np.lexsort(found.T[::-1])].astype(np.int64)
 

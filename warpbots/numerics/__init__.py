@@ -1,5 +1,6 @@
 """Scalars, matrices and the tape: what every solver is written with."""
 
+from warpbots.numerics.devices import native_messages, warp_device
 from warpbots.numerics.gradient_copies import Copies
 from warpbots.numerics.launch import (
     Launch,
@@ -44,6 +45,7 @@ __all__ = [
     "log_differential",
     "log_symmetric",
     "matrix",
+    "native_messages",
     "parallel",
     "precision",
     "preparing",
@@ -57,5 +59,6 @@ __all__ = [
     "sparing",
     "struct_of",
     "vector",
+    "warp_device",
     "while_loop",
 ]

@@ -6,11 +6,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import numpy as np
 import torch
-import warp as wp
 
 from warpbots.observers.observer import Observation, Observer, forget
 from warpbots.scene.field_types import conform
+from warpbots.simulation.ages import chosen_worlds
 from warpbots.solvers import State
 
 if TYPE_CHECKING:
@@ -45,6 +46,14 @@ class Memory(Generic[_T]):
             self._kept[motions[-1]] = self._make()
         return self._kept[motions[-1]]
 
+    def chosen(self, worlds: Any) -> torch.Tensor:
+        """Which worlds a mask or indices choose, shape (worlds,), bool.
+
+        Raises:
+            ValueError: It is neither, or there is no such world.
+        """
+        return chosen_worlds(worlds, self._simulation.worlds, torch.device("cpu"), "forget")
+
     def forget(self) -> None:
         """Forget all motions."""
         self._kept.clear()
@@ -60,8 +69,7 @@ class Recall:
             simulation: What moves.
             calls: How many calls back.
         """
-        self._memory: Memory[deque[torch.Tensor]] = Memory(simulation, lambda: deque(maxlen=calls))
-        self._new: torch.Tensor | None = None
+        self._memory: Memory[_Past] = Memory(simulation, lambda: _Past(deque(maxlen=calls)))
 
     def __call__(self, now: torch.Tensor) -> torch.Tensor:
         """What was passed as many calls ago, with its gradient; `now` is remembered.
@@ -69,23 +77,33 @@ class Recall:
         Args:
             now: Values, shape (worlds, ...).
         """
-        values = self._memory.now()
+        past = self._memory.now()
+        values = past.values
         if not values:
             values.extend([now] * values.maxlen)
-        elif self._new is not None:
-            new = self._new.view(-1, *[1] * (now.dim() - 1))
+        elif past.new is not None:
+            new = past.new.to(now.device).view(-1, *[1] * (now.dim() - 1))
             values.extend([torch.where(new, now, value) for value in values])
-        self._new = None
-        past = values[0]
+        past.new = None
+        found = values[0]
         values.append(now)
-        return past
+        return found
 
     def forget(self, worlds: torch.Tensor | None = None) -> None:
         """See `warpbots.observers.Remembers`."""
         if worlds is None:
             self._memory.forget()
-        else:
-            self._new = worlds if self._new is None else self._new | worlds
+            return
+        past, new = self._memory.now(), self._memory.chosen(worlds)
+        past.new = new if past.new is None else past.new | new
+
+
+@dataclasses.dataclass
+class _Past:
+    """Values of the last calls, the oldest first, and which worlds begin anew with the next one, shape (worlds,)."""
+
+    values: deque[torch.Tensor]
+    new: torch.Tensor | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,8 +150,8 @@ class Noisy:
     Attributes:
         observer: What is observed.
         deviation: Standard deviation in the units of the observation, one number or one for each feature.
-        seed: With a number, every rollout has the same noise. None for torch's global generator, whose state is in the
-            checkpoints of `warpbots.minimize`.
+        seed: With a number, every rollout has the same noise, and a world that begins anew has it from the beginning.
+            None for torch's global generator, whose state is in the checkpoints of `warpbots.minimize`.
     """
 
     observer: Observer
@@ -150,7 +168,7 @@ class Noisy:
     def bind(self, simulation: "Simulation[Any]") -> Observation:
         """The observation of a state of `simulation`, of the shape that `observer` has.
 
-        With a seed it remembers how much of its noise was used: see `warpbots.observers.Remembers`.
+        With a seed it remembers how often it was called: see `warpbots.observers.Remembers`.
         """
         return _Blurred(self.observer.bind(simulation), self, simulation)
 
@@ -158,8 +176,7 @@ class Noisy:
 class _Blurred:
     def __init__(self, observe: Observation, options: Noisy, simulation: "Simulation[Any]"):
         self._observe, self._deviation, self._seed = observe, options.deviation, options.seed
-        self._generator = Memory(simulation, self._seeded)
-        self._device = wp.device_to_torch(simulation.model.device)
+        self._ages = Memory(simulation, lambda: np.zeros(simulation.worlds, dtype=np.int64))
 
     def __call__(self, state: State, **parameters: torch.Tensor) -> torch.Tensor:
         seen = self._observe(state, **parameters)
@@ -168,18 +185,27 @@ class _Blurred:
             raise ValueError(
                 f"Noisy: deviation must be one number or {seen.shape[-1]}, one for each feature, got {len(deviation)}"
             )
-        generator = None if self._seed is None else self._generator.now()
-        noise = torch.randn(seen.shape, dtype=seen.dtype, device=seen.device, generator=generator)
-        return seen + deviation * noise
+        return seen + deviation * (torch.randn_like(seen) if self._seed is None else self._noise(seen))
 
     def forget(self, worlds: torch.Tensor | None = None) -> None:
-        """With `worlds`, those that begin anew go on with the noise that comes next."""
+        """See `warpbots.observers.Remembers`."""
         if worlds is None:
-            self._generator.forget()
+            self._ages.forget()
+        else:
+            self._ages.now()[self._ages.chosen(worlds).numpy()] = 0
         forget(self._observe, worlds=worlds)
 
-    def _seeded(self) -> torch.Generator:
-        return torch.Generator(self._device).manual_seed(self._seed)
+    def _noise(self, like: torch.Tensor) -> torch.Tensor:
+        """Standard normal noise of the seed: a world's is that of its number and of the calls since it began."""
+        ages, noise = self._ages.now(), torch.empty_like(like)
+        for age in np.unique(ages):
+            bits = np.random.SeedSequence((self._seed % 2**64, int(age))).generate_state(1, np.uint64)
+            generator = torch.Generator(like.device).manual_seed(int(bits[0]))
+            drawn = torch.randn(like.shape, dtype=like.dtype, device=like.device, generator=generator)
+            rows = torch.as_tensor(np.flatnonzero(ages == age), device=like.device)
+            noise[rows] = drawn[rows]
+        ages += 1
+        return noise
 
 
 def _check_observer(wrapper: Delayed | Noisy) -> None:

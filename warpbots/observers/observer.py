@@ -31,14 +31,18 @@ class Observer(Protocol):
 class Remembers(Protocol):
     """An observation, or a controller with one, whose value depends on the states that it was called with before.
 
-    It begins anew with each rollout. Who steps a simulation by hand lets it forget.
+    It begins anew with each rollout. Who steps a simulation by hand lets it forget, and after
+    `warpbots.Simulation.reset` the worlds that were reset.
     """
 
     def forget(self, worlds: torch.Tensor | None = None) -> None:
         """The next call is the first of a new motion.
 
         Args:
-            worlds: Which worlds begin anew, shape (worlds,), bool; None for all.
+            worlds: Which worlds begin anew: a mask of shape (worlds,), bool, or indices; None for all.
+
+        Raises:
+            ValueError: `worlds` has another shape or an index that there is not.
         """
 
 

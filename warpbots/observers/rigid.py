@@ -91,7 +91,7 @@ class EndEffector:
             ValueError: The point is not three finite numbers.
         """
         (body,) = _bodies(simulation, self, (self.body,))
-        offset = simulation.state().q.new_tensor(_in_space(self.point))
+        offset = simulation.state().q.new_tensor(point(self.point, "EndEffector.point", 3))
 
         def observe(state: State, **parameters: torch.Tensor) -> torch.Tensor:
             r = simulation.sense(state, **parameters)
@@ -210,11 +210,3 @@ def _points(simulation: "Simulation[Any]", observer: object) -> tuple[np.ndarray
             f"which feel no contacts at points; the forces on them are in Simulation.report()"
         )
     return points
-
-
-def _in_space(value: tuple[float, ...]) -> tuple[float, ...]:
-    """Three finite numbers."""
-    p = point(value, "EndEffector.point")
-    if len(p) != 3:
-        raise ValueError(f"EndEffector.point must have three coordinates [m], got {p}")
-    return p

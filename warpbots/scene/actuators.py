@@ -21,6 +21,10 @@ __all__ = [
 _ATMOSPHERE = 101325.0
 """Standard atmosphere [Pa]."""
 
+_SIGN = "the sign of the control gives the direction"
+_STIFFNESS = "without stiffness it does nothing: leave it out"
+"""Why numbers have to be positive, in messages."""
+
 
 @record
 class StressActuator:
@@ -53,7 +57,7 @@ class Pressure(StressActuator):
     max_pressure: float
 
     def __post_init__(self):
-        _require_positive(self, "max_pressure", "Pa")
+        _require_positive(self, "max_pressure", "Pa", _SIGN)
 
 
 @record
@@ -75,7 +79,7 @@ class Muscle(StressActuator):
 
     def __post_init__(self):
         _normalize_direction(self)
-        _require_positive(self, "max_stress", "Pa")
+        _require_positive(self, "max_stress", "Pa", _SIGN)
 
 
 @record
@@ -103,7 +107,7 @@ class Fibre:
 
     def __post_init__(self):
         _normalize_direction(self)
-        _require_positive(self, "stiffness", "Pa")
+        _require_positive(self, "stiffness", "Pa", _STIFFNESS)
         _require_strain(self, "max_contraction")
 
 
@@ -130,7 +134,7 @@ class PneumaticCell:
     max_expansion: float
 
     def __post_init__(self):
-        _require_positive(self, "stiffness", "Pa")
+        _require_positive(self, "stiffness", "Pa", _STIFFNESS)
         _require_strain(self, "max_expansion", "volume")
 
 
@@ -179,7 +183,7 @@ class Cavity:
                 f"a given amount of gas, got {'neither' if self.max_pressure is None else 'both'}"
             )
         if self.max_pressure is not None:
-            _require_positive(self, "max_pressure", "Pa")
+            _require_positive(self, "max_pressure", "Pa", _SIGN)
         elif self.max_gas_ratio < 1.0:
             raise SceneError(
                 f"Cavity {self.name!r}: max_gas_ratio must be at least 1, got {self.max_gas_ratio:g}; u < 0 removes gas"
@@ -218,9 +222,9 @@ class Cable:
             raise SceneError(f"Cable {self.name!r}: waypoints must be at least two points of one space, got {route}")
         if any(a == b for a, b in zip(route, route[1:], strict=False)):
             raise SceneError(f"Cable {self.name!r}: two waypoints in a row coincide; the cable has no direction there")
-        _require_positive(self, "stiffness", "N/m")
+        _require_positive(self, "stiffness", "N/m", _STIFFNESS)
         if self.rest_length is not None:
-            _require_positive(self, "rest_length", "m")
+            _require_positive(self, "rest_length", "m", "None is the length of the undeformed route")
 
 
 @record
@@ -278,8 +282,10 @@ class Oscillation:
     wave: Sequence[float] | None = None
 
     def __post_init__(self):
-        _require_strain(self, "amplitude")
-        _require_positive(self, "frequency", "Hz")
+        _require_strain(self, "amplitude", below="a phase that is greater by pi turns it over")
+        _require_positive(
+            self, "frequency", "Hz", "the opposite wave vector turns a wave round, and what stays is an Expansion"
+        )
         if self.direction is not None:
             _normalize_direction(self)
         if self.wave is not None:
@@ -315,8 +321,8 @@ class Motor:
     max_speed: float
 
     def __post_init__(self):
-        _require_positive(self, "max_torque", "N m")
-        _require_positive(self, "max_speed", "rad/s")
+        _require_positive(self, "max_torque", "N m", _SIGN)
+        _require_positive(self, "max_speed", "rad/s", _SIGN)
 
 
 Actuator = StressActuator | Fibre | PneumaticCell | Cavity | Cable | Expansion | Oscillation | Motor
@@ -328,19 +334,18 @@ def _normalize_direction(actuator: Muscle | Fibre | Expansion | Oscillation) -> 
     object.__setattr__(actuator, "direction", n)
 
 
-def _require_strain(actuator: Actuator, field: str, what: str = "length") -> None:
+def _require_strain(actuator: Actuator, field: str, what: str = "length", below: str = _SIGN) -> None:
     value = getattr(actuator, field)
     if not 0.0 < value < 1.0:
+        why = below if value <= 0.0 else f"a rest {what} must stay positive"
         raise SceneError(
-            f"{type(actuator).__name__} {actuator.name!r}: {field} must be in (0, 1), got {value:g}; a rest {what} "
-            f"must stay positive"
+            f"{type(actuator).__name__} {actuator.name!r}: {field} must be in (0, 1), got {value:g}; {why}"
         )
 
 
-def _require_positive(actuator: Actuator, field: str, unit: str) -> None:
+def _require_positive(actuator: Actuator, field: str, unit: str, why: str) -> None:
     value = getattr(actuator, field)
     if value <= 0.0:
         raise SceneError(
-            f"{type(actuator).__name__} {actuator.name!r}: {field} must be positive [{unit}], got {value:g}; the sign "
-            f"of the control gives the direction"
+            f"{type(actuator).__name__} {actuator.name!r}: {field} must be positive [{unit}], got {value:g}; {why}"
         )

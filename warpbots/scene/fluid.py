@@ -75,8 +75,10 @@ def _table(value: float | Table, field: str) -> Table:
         or (np.diff(np.sin(angle)) <= 0.0).any()
         or np.abs(angle[[0, -1]] / math.pi).tolist() != [0.5] * 2
     ):
+        degrees = len(angle) and np.abs(angle).max() > 2.0
         raise SceneError(
             f"Fluid: angles of attack of {field} must increase from -pi/2 to pi/2 [rad], got "
-            f"{angle.round(6).tolist()}; turn degrees into radians"
+            f"{angle.round(6).tolist()}; "
+            + ("turn degrees into radians" if degrees else "begin with -math.pi / 2 and end with math.pi / 2")
         )
     return tuple((float(a), float(c)) for a, c in table)

@@ -104,9 +104,7 @@ class Joint:
         if self.parent == self.child:
             raise SceneError(f"{what}: it joins {self.child!r} to itself; name two bodies, or None for the world")
         freedom, coordinates = JOINTS[self.kind]
-        position, axis = point(self.position, f"{what}: position"), direction(self.axis, f"{what}: axis")
-        if len(position) != 3 or len(axis) != 3:
-            raise SceneError(f"{what}: position and axis must have three components, got {position} and {axis}")
+        position, axis = point(self.position, f"{what}: position", 3), direction(self.axis, f"{what}: axis", 3)
         assign(self, position=position, axis=axis, rotation=rotation_matrix(self.rotation, f"{what}: rotation"))
         for field in ("stiffness", "damping", "armature"):
             values = self._spread(field, freedom)
@@ -145,7 +143,7 @@ class Joint:
         value = np.asarray(getattr(self, field), dtype=np.float64)
         if value.ndim == 1 and len(value) != count:
             raise SceneError(
-                f"Joint {self.name!r}: {field} of a {self.kind} joint must be a finite number or {count} of them, got "
+                f"Joint {self.name!r}: {field} of a {self.kind} joint must be one number or {count} of them, got "
                 f"{getattr(self, field)}"
             )
         values = tuple(float(v) for v in np.broadcast_to(value, count))

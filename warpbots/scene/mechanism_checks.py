@@ -1,6 +1,6 @@
 """Faults in references among rigid bodies, joints, motors and contacts."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from warpbots.scene.actuators import Actuator
 from warpbots.scene.contact_law import Contact
@@ -12,16 +12,17 @@ from warpbots.scene.rigid_body import RigidBody
 __all__ = ["contact_faults", "drive_faults", "joint_faults", "neighbours"]
 
 
-def joint_faults(bodies: Sequence[RigidBody], joints: Sequence[Joint]) -> list[str]:
-    """Joints whose bodies do not exist, or that do not form trees."""
+def joint_faults(bodies: Sequence[RigidBody], joints: Sequence[Joint], soft: Collection[str] = ()) -> list[str]:
+    """Joints whose bodies do not exist, or that do not form trees; `soft` are the names of soft bodies."""
     names = [b.name for b in bodies]
     faults = []
     carrier: dict[str, Joint] = {}
     for joint in joints:
         for role, name in (("parent", joint.parent), ("child", joint.child)):
             if name not in names and not (role == "parent" and name is None):
+                other = "; the soft body of that name takes an Attachment" if name in soft else ""
                 faults.append(
-                    f"Joint {joint.name!r}: there is no rigid body {name!r} to be its {role}; the scene has "
+                    f"Joint {joint.name!r}: there is no rigid body {name!r} to be its {role}{other}; the scene has "
                     f"{', '.join(names) or 'none'}" + (", or None for the world" if role == "parent" else "")
                 )
         if joint.child in carrier:
@@ -51,13 +52,17 @@ def joint_faults(bodies: Sequence[RigidBody], joints: Sequence[Joint]) -> list[s
     return faults
 
 
-def drive_faults(actuators: Sequence[Actuator | Torque | Servo], joints: Sequence[Joint]) -> list[str]:
+def drive_faults(
+    actuators: Sequence[Actuator | Torque | Servo], joints: Sequence[Joint], bodies: Sequence[RigidBody] = ()
+) -> list[str]:
     """Motors at joints that do not exist, or that lack the motor's axis."""
-    known = {j.name: j for j in joints}
+    known, floating = {j.name: j for j in joints}, {b.name for b in bodies} - {j.child for j in joints}
     faults = []
     for motor in (a for a in actuators if isinstance(a, Torque | Servo)):
         what, joint = f"{type(motor).__name__} {motor.name!r}", known.get(motor.joint)
-        if joint is None:
+        if joint is None and motor.joint in floating:
+            faults.append(f"{what}: body {motor.joint!r} floats without a Joint; a motor needs one, of kind 'free' say")
+        elif joint is None:
             faults.append(f"{what}: there is no joint {motor.joint!r}; the scene has {', '.join(known) or 'none'}")
         elif joint.freedom == 0:
             faults.append(f"{what}: joint {joint.name!r} is fixed; a motor needs a joint that moves")
@@ -72,19 +77,39 @@ def drive_faults(actuators: Sequence[Actuator | Torque | Servo], joints: Sequenc
 
 
 def contact_faults(
-    bodies: Sequence[RigidBody], obstacles: Sequence[Obstacle], contacts: Sequence[Contact]
+    bodies: Sequence[RigidBody], obstacles: Sequence[Obstacle], contacts: Sequence[Contact], soft: Collection[str] = ()
 ) -> list[str]:
-    """Contacts that refer to nothing, and contact points to which no contact refers."""
+    """Contacts that refer to nothing, and contact points to which no contact refers.
+
+    Args:
+        bodies: Rigid bodies.
+        obstacles: Obstacles.
+        contacts: Contact laws.
+        soft: Names of soft bodies.
+    """
     with_points = {n for b in bodies if b.points for n in (b.name, b.surface) if n}
     solid = {n for b in bodies if b.shape is not None for n in (b.name, b.surface) if n} | {o.name for o in obstacles}
+    empty = {n for b in bodies if b.shape is None for n in (b.name, b.surface) if n}
     faults = []
     for contact in contacts:
+        deformable = [name for name in (contact.points, contact.solid) if name in soft and name not in solid]
+        if deformable:
+            faults.append(
+                f"Contact {contact.name!r}: body {deformable[0]!r} is soft, and a Contact is a law of rigid bodies and "
+                f"obstacles; soft bodies have SoftBody.friction and Obstacle.friction"
+            )
+            continue
         if contact.points not in with_points:
             faults.append(
                 f"Contact {contact.name!r}: there is no body or surface {contact.points!r} with points; those with "
                 f"points are {', '.join(sorted(with_points)) or 'none (give a RigidBody points=...)'}"
             )
-        if contact.solid not in solid:
+        if contact.solid in empty - solid:
+            faults.append(
+                f"Contact {contact.name!r}: {contact.solid!r} has no shape, which would be its solid; give its "
+                f"RigidBody a shape"
+            )
+        elif contact.solid not in solid:
             faults.append(
                 f"Contact {contact.name!r}: there is no body, surface or obstacle {contact.solid!r}; the "
                 f"scene has {', '.join(sorted(solid)) or 'none'}"

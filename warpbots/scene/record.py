@@ -27,28 +27,29 @@ def refuse(faults: list[str]) -> None:
         raise SceneError("\n".join(faults))
 
 
-def point(value: Any, what: str) -> tuple[float, ...]:
-    """`value` as a tuple of two or three finite floats.
+def point(value: Any, what: str, dim: int | None = None) -> tuple[float, ...]:
+    """`value` as a tuple of `dim` finite floats, or of two or three.
 
     Raises:
-        SceneError: It is not two or three finite numbers.
+        SceneError: It is not so many finite numbers.
     """
     try:
         found = fitted(value, tuple[float, ...], what)
     except ValueError:
         found = ()
-    if len(found) not in (2, 3):
-        raise SceneError(f"{what} must be two (2D) or three (3D) finite numbers, got {value!r}")
+    if len(found) not in ((2, 3) if dim is None else (dim,)):
+        count = {None: "two (2D) or three (3D)", 2: "two", 3: "three"}[dim]
+        raise SceneError(f"{what} must be {count} finite numbers, got {value!r}")
     return found
 
 
-def direction(value: Any, what: str) -> tuple[float, ...]:
-    """`value` as a unit vector of two or three components; a unit vector keeps its bits.
+def direction(value: Any, what: str, dim: int | None = None) -> tuple[float, ...]:
+    """`value` as a unit vector of `dim` components, or of two or three; a unit vector keeps its bits.
 
     Raises:
-        SceneError: It is not two or three finite numbers, or it cannot be normalised.
+        SceneError: It is not so many finite numbers, or it cannot be normalised.
     """
-    n = point(value, what)
+    n = point(value, what, dim)
     length = math.hypot(*n)
     if length == 0.0:
         raise SceneError(f"{what} must not be the zero vector")

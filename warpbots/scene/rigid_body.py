@@ -47,8 +47,8 @@ class Inertia:
     def __post_init__(self):
         moments = np.asarray(self.moments, dtype=np.float64)
         moments = np.diag(moments) if moments.shape == (3,) else moments
-        center = point(self.center, "Inertia.center")
-        if moments.shape != (3, 3) or len(center) != 3:
+        center = point(self.center, "Inertia.center", 3)
+        if moments.shape != (3, 3):
             raise SceneError(f"Inertia: moments must have shape (3, 3) or (3,), got {np.shape(self.moments)}")
         if not np.allclose(moments, moments.T, rtol=0.0, atol=1e-6 * float(np.abs(moments).max())):
             raise SceneError(f"Inertia: moments must be symmetric, got {moments.tolist()}")
@@ -84,8 +84,10 @@ class Cloud:
         positions = finite_array(self.positions, "Cloud.positions", 2)
         if positions.shape[1] != 3:
             raise SceneError(f"Cloud.positions must have shape (n, 3), got {positions.shape}")
-        if np.ndim(self.areas) == 1 and len(self.areas) != len(positions):
-            raise SceneError(f"Cloud: {len(positions)} positions need as many areas, got {len(self.areas)}")
+        if np.shape(self.areas) not in ((), (len(positions),)):
+            raise SceneError(
+                f"Cloud: {len(positions)} positions need as many areas, or one for all, got {np.shape(self.areas)}"
+            )
         areas = finite_array(np.broadcast_to(self.areas, len(positions)), "Cloud.areas", 1)
         if areas.min() <= 0.0:
             i = int(areas.argmin())
@@ -133,9 +135,7 @@ class RigidBody:
             raise SceneError(f"{what}: density must be positive [kg/m^3], got {self.density:g}")
         if self.friction < 0.0:
             raise SceneError(f"{what}: friction must be a coefficient >= 0, got {self.friction:g}")
-        position = point(self.position, f"{what}: position")
-        if len(position) != 3:
-            raise SceneError(f"{what}: position must have three coordinates, got {position}")
+        position = point(self.position, f"{what}: position", 3)
         if not isinstance(self.points, Cloud):
             if self.points < 0:
                 raise SceneError(f"{what}: points must be a number of points >= 0 or a Cloud, got {self.points!r}")

@@ -157,11 +157,12 @@ class Scene:
         Raises:
             SceneError: One line for each fault.
         """
+        soft = {b.name for b in self.soft}
         refuse(
             [
                 *self._name_faults(), *self._dimension_faults(), *self._domain_faults(),
-                *joint_faults(self.rigid, self.joints), *drive_faults(self.actuators, self.joints),
-                *contact_faults(self.rigid, self.obstacles, self.contacts),
+                *joint_faults(self.rigid, self.joints, soft), *drive_faults(self.actuators, self.joints, self.rigid),
+                *contact_faults(self.rigid, self.obstacles, self.contacts, soft),
             ]
         )  # fmt: skip
 
@@ -182,12 +183,19 @@ class Scene:
         return [*faults, *self._attachment_faults()]
 
     def _attachment_faults(self) -> list[str]:
-        bodies, attachments = [b.name for b in self.soft], {a.name: a for a in self.attachments}
+        soft, rigid = ([b.name for b in bodies] for bodies in (self.soft, self.rigid))
+        attachments = {a.name: a for a in self.attachments}
         faults = [
-            f"Attachment {a.name!r}: there is no body {body!r}; the scene has {', '.join(bodies)}"
+            f"Attachment {a.name!r}: "
+            + (
+                f"body {body!r} is rigid, and attachments join soft bodies; matter around a rigid body is bound to it "
+                f"without one"
+                if body in rigid
+                else f"there is no soft body {body!r}; the scene has {', '.join(soft) or 'none'}"
+            )
             for a in self.attachments
             for body in (a.first, a.second)
-            if body not in bodies
+            if body not in soft
         ]
         for motor in (a for a in self.actuators if isinstance(a, Motor)):
             at = attachments.get(motor.attachment)

@@ -16,7 +16,9 @@ from warpbots.trajectory import TensorState_co
 __all__ = ["Controller", "Inputs", "Seen", "parameter_fault"]
 
 Controller = Callable[[TensorState_co, float], torch.Tensor]
-"""What drives a robot: (state, time [s]) -> control of shape (worlds, channels) with values in [-1, 1]."""
+"""What drives a robot: (state, time [s]) -> control of shape (worlds, channels) with values in [-1, 1].
+
+The time is a number, or a tensor of shape (worlds,) where worlds are of different age."""
 
 
 class Seen:
@@ -125,13 +127,12 @@ class Inputs:
         """
         return self.fit(value, self.no_control, "a control")
 
-    def controller(self, controller: Any, steps: int, dt: float) -> Controller[Any]:
-        """A function of the state and the time, whatever it is given as.
+    def controller(self, controller: Any, steps: int) -> Controller[Any]:
+        """A function of the state and the time, whatever it is given as, to be called once in each control interval.
 
         Args:
             controller: A function, a table of controls, or None.
             steps: Number of control intervals.
-            dt: Length of one [s].
 
         Raises:
             ValueError: The shape of a table does not fit.
@@ -143,7 +144,8 @@ class Inputs:
         worlds, channels = self.no_control.shape
         like = self.no_control[:, None].expand((worlds, steps, channels))
         table = self.fit(controller, like, "the table of controls")
-        return lambda state, time: table[:, round(time / dt)]
+        rows = iter(table.unbind(dim=1))  # of the intervals of a rollout, whatever the age of its worlds
+        return lambda state, time: next(rows)
 
     def model_with(self, parameters: Tensors) -> Model:
         """The model with copies of `parameters` instead of its own."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from warpbots.simulation.ages import chosen_worlds
 from warpbots.simulation.input_validation import Inputs
 
 __all__ = ["reset"]
@@ -33,27 +34,7 @@ def reset(state: Any, start: Any, worlds: Any, inputs: Inputs, count: int) -> An
                 f"reset: state field {field.name!r} must have a first axis of {count} worlds, got shape "
                 f"{tuple(now.shape)}"
             )
-        chosen = _mask(worlds, count, now.device).view(-1, *(1,) * (now.dim() - 1))
+        chosen = chosen_worlds(worlds, count, now.device, "reset").view(-1, *(1,) * (now.dim() - 1))
         new = inputs.fit(getattr(start, field.name), now, f"reset: field {field.name!r} of start")
         fields[field.name] = torch.where(chosen, new, now)
     return type(state)(**fields)
-
-
-def _mask(worlds: Any, count: int, device: torch.device) -> torch.Tensor:
-    """Which worlds are chosen by a mask or by indices, shape (worlds,), bool."""
-    chosen = torch.as_tensor(worlds, device=device)
-    if chosen.dtype == torch.bool:
-        if chosen.shape != (count,):
-            raise ValueError(
-                f"reset: a mask of worlds must have shape ({count},), one entry for each, got {tuple(chosen.shape)}"
-            )
-        return chosen
-    if chosen.is_floating_point() and chosen.numel():
-        raise ValueError(f"reset: worlds must be a mask or indices, got numbers of type {chosen.dtype}")
-    chosen = chosen.reshape(-1).long()
-    wrong = chosen[(chosen < -count) | (chosen >= count)]
-    if len(wrong):
-        raise ValueError(f"reset: there is no world {int(wrong[0])}; the simulation has worlds 0 to {count - 1}")
-    mask = torch.zeros(count, dtype=torch.bool, device=device)
-    mask[chosen] = True
-    return mask

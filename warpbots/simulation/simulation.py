@@ -29,10 +29,11 @@ from warpbots.gradients import (
     turn,
 )
 from warpbots.notebook_cells import say
-from warpbots.numerics import parallel
+from warpbots.numerics import parallel, warp_device
 from warpbots.scene import Scene, SceneError
 from warpbots.scene.field_types import fitted, shown
 from warpbots.simulation import state_files
+from warpbots.simulation.ages import age
 from warpbots.simulation.center_of_mass import CenterOfMass
 from warpbots.simulation.cost import Cost, device_memory
 from warpbots.simulation.diagnosis import Diagnosis
@@ -540,6 +541,7 @@ class Simulation(Generic[TensorState_co]):
         state: Any = None,
         *,
         observe: Callable[[TensorState_co], torch.Tensor] | None = None,
+        time: float | torch.Tensor = 0.0,
         **parameters: torch.Tensor,
     ) -> Trajectory[TensorState_co]:
         """`steps` control intervals.
@@ -550,20 +552,25 @@ class Simulation(Generic[TensorState_co]):
             steps: Number of control intervals.
             state: Where to start; None for rest.
             observe: A function of the state whose values after each interval are collected, differentiably.
+            time: Age of the worlds at the start [s], from which the time counts that the controller is told: a number,
+                or a tensor of shape (worlds,) where worlds were reset at different times. The controller is told
+                numbers or tensors alike. A table of controls begins with its first row at any age.
             parameters: Tensors instead of the model's parameters, by name.
 
         Returns:
             The trajectory; its final state, controls and observations are differentiable.
 
         Raises:
-            ValueError: `steps` is below 1, or a control or parameter has the wrong shape or an illegal value.
+            ValueError: `steps` is below 1, `time` is no age, or a control or parameter has the wrong shape or an
+                illegal value.
             SimulationError: The motion diverged or left the grid, or no world can go on. Where only some of them
                 cannot, they stay as they are, with a `LostWorldWarning`, and ``lost`` of the trajectory says which.
         """
         if fitted(steps, int, "rollout: steps") < 1:
             raise ValueError(f"rollout: steps must be at least 1, got {steps}")
+        begun = age(time, self.worlds, self._inputs.no_control.device, "rollout: time")
         start = state = self.state() if state is None else state
-        controller = self._inputs.controller(controller, steps, self.dt)
+        controller = self._inputs.controller(controller, steps)
         parameters = self._inputs.parameters(parameters)
         self._time_step.judge(self._inputs, parameters)
         lengths = self.checkpoints.segments(steps, self.substeps)
@@ -574,7 +581,7 @@ class Simulation(Generic[TensorState_co]):
                 segment = Segment(self._bridge, keep=self.checkpoints.keeps_all or first + count == steps)
                 with segment.saving_places():
                     for i in range(count):
-                        u = self._inputs.control(controller(state, (first + i) * self.dt))
+                        u = self._inputs.control(controller(state, begun + (first + i) * self.dt))
                         controls.append(u.clone())  # a controller may fill the same tensor again
                         inputs = _fields(state) | {"control": u} | parameters
                         outputs, marks = self._bridge.run(inputs, segment, i)
@@ -649,7 +656,7 @@ def _made(cls: type, arguments: tuple, options: dict) -> Any:
 def _device(device: wp.DeviceLike) -> wp.Device:
     """The device of that name."""
     try:
-        return wp.get_device(device)
+        return warp_device(device)
     except (ValueError, RuntimeError):
         known = ", ".join(str(d) for d in wp.get_devices())
         raise ValueError(f"Simulation: there is no device {device!r}; this machine has {known}") from None

@@ -20,20 +20,36 @@ __all__ = ["cell_player", "page_of", "require_k3d", "save_html"]
 _LARGEST = 3e6  # page in the output of a cell [bytes]; the player itself takes 1.2 MB of it
 _HEIGHT = 420  # of the player in the output of a cell [pixels]
 _BUTTON = 34  # height of the button that starts it [pixels]
+_BAR = 48  # height of the bar with the controls of a page [pixels]
 _CONTROLS = """
+const style = document.createElement("style");
+style.textContent = `
+  html, body { background: %(paper)s; }
+  #canvasTarget { height: calc(100%% - %(bar)dpx); isolation: isolate; }  /* or its z-index covers the bar */
+  #canvasTarget div { pointer-events: none !important; }  /* a mouse that begins on a label turns the view, too */
+  #bar { position: fixed; left: 3%%; right: 3%%; bottom: 0; height: %(bar)dpx; z-index: 1; display: flex; gap: 12px;
+         align-items: center; color-scheme: light; }
+  #bar button { flex: none; width: 44px; height: 32px; border: 0; border-radius: 4px; cursor: pointer; }
+  #bar input { flex: 1; min-width: 0; height: 32px; margin: 0; cursor: pointer; }`;
 const bar = document.createElement("div"), button = document.createElement("button");
 const slider = document.createElement("input");
-Object.assign(slider, {type: "range", min: 0, max: %(last)d, step: 0.01, value: 0});
-bar.style = "position:fixed;left:3%%;right:3%%;bottom:14px;display:flex;gap:12px";
-button.style = "width:44px;border:0;border-radius:4px";
-slider.style = "flex:1";
+bar.id = "bar";
+button.type = "button";
+Object.assign(slider, {type: "range", min: 0, max: %(last)d, step: "any", value: 0, ariaLabel: "Time"});
 button.onclick = () => K3DInstance.autoPlayed ? K3DInstance.stopAutoPlay() : K3DInstance.startAutoPlay();
+onkeydown = event => { if (event.key === " " && event.target === document.body) button.click(); };
+slider.onpointerdown = () => K3DInstance.stopAutoPlay();
 slider.oninput = () => { K3DInstance.stopAutoPlay(); K3DInstance.setTime(+slider.value); };
 setInterval(() => {
-    button.textContent = K3DInstance.autoPlayed ? "\\u275a\\u275a" : "\\u25b6";
-    if (K3DInstance.autoPlayed) slider.value = K3DInstance.parameters.time;
+    const playing = K3DInstance.autoPlayed, sign = playing ? "\\u275a\\u275a" : "\\u25b6";
+    if (button.textContent !== sign) {
+        button.textContent = sign;
+        button.ariaLabel = button.title = playing ? "Pause" : "Play";
+    }
+    slider.value = K3DInstance.parameters.time;
 }, 40);
 bar.append(button, slider);
+document.head.append(style);
 document.body.append(bar);
 K3DInstance.setCamera(%(camera)s);  // k3d places labels when the camera moves
 K3DInstance.startAutoPlay();
@@ -45,8 +61,10 @@ _STARTER = """<!doctype html><meta charset="utf-8"><body style="margin:0">
 <script>
 const page = %(page)s;
 document.querySelector("button").onclick = () => {
-    try { window.frameElement.style.height = "%(height)dpx"; } catch (closed) {}  // then it plays in the small frame
-    document.open(); document.write(page); document.close();
+    const frame = window.frameElement || document.createElement("iframe");  // none where the reader has closed it off
+    if (window.frameElement) frame.style.height = "%(height)dpx";
+    else { frame.style = "position:fixed;inset:0;width:100%%;height:100%%;border:0"; document.body.append(frame); }
+    frame.srcdoc = page;  // in a document that is written over, Chromium drags no slider
 };
 </script></body>"""  # nothing runs before it is asked for: a browser gives a page few WebGL contexts
 
@@ -57,7 +75,8 @@ def page_of(motion: Motion) -> str:
         plot = new_plot(motion)
         widgets += [*plot.objects, plot]
         plot.fps, plot.time_speed = 25.0, (len(motion) - 1) / float(motion.time[-1])
-        script = _CONTROLS % {"last": len(motion) - 1, "camera": json.dumps(list(plot.camera))}
+        paper, camera = f"#{plot.background_color:06x}", json.dumps(list(plot.camera))
+        script = _CONTROLS % {"last": len(motion) - 1, "camera": camera, "bar": _BAR, "paper": paper}
         page = plot.get_snapshot(additional_js_code=script)
     title = f"<title>{html.escape(motion.scene.name)}</title>"
     return re.sub(r"<title>.*?</title>", lambda _: title, page, count=1)

@@ -59,7 +59,10 @@ class Posed:
         translation = point(self.translation, "Posed.translation")
         R = np.asarray(self.rotation, dtype=np.float64)
         if len(translation) != dim or R.shape != (dim, dim):
-            raise SceneError(f"Posed: a {dim}D shape needs {dim} translations and a ({dim}, {dim}) rotation")
+            raise SceneError(
+                f"Posed: a {dim}D shape needs a translation of {dim} components and a rotation of shape "
+                f"({dim}, {dim}), got {translation} and a rotation of shape {R.shape}"
+            )
         if not np.allclose(R @ R.T, np.eye(dim), atol=1e-6) or np.linalg.det(R) < 0.0:
             raise SceneError(f"Posed.rotation must be a rotation matrix (orthogonal, determinant 1), got {R.tolist()}")
         assign(self, translation=translation, rotation=tuple(tuple(float(v) for v in row) for row in R))

@@ -65,9 +65,7 @@ class Silhouette:
                 f"Silhouette: the image of {mask.shape[1]} x {mask.shape[0]} pixels has no silhouette (no pixel is "
                 f"inside); it needs opaque or dark pixels on a transparent or light background"
             )
-        lower = point(self.lower, "Silhouette.lower")
-        if len(lower) != 2:
-            raise SceneError(f"Silhouette.lower must have two coordinates, got {lower}")
+        lower = point(self.lower, "Silhouette.lower", 2)
         assign(self, mask=mask, lower=lower, pixel=positive(self.pixel, "Silhouette.pixel"))
 
     @property

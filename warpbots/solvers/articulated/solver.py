@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import clear_gradients, copy, launch, launch_all, launch_own_adjoint, record
+from warpbots.numerics import clear_gradients, copy, launch, launch_all, launch_own_adjoint, record, warp_device
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform
 from warpbots.solvers.articulated.build import build
@@ -107,7 +107,7 @@ class Articulated:
             ValueError: `worlds` is below 1.
         """
         refuse_worlds("Articulated", worlds)
-        return build(scene, worlds, wp.get_device(device), self.samples, self.rounding, self.room)
+        return build(scene, worlds, warp_device(device), self.samples, self.rounding, self.room)
 
     def state(self, model: ArticulatedModel, requires_grad: bool = False) -> ArticulatedState[wp.array]:
         """Fresh arrays: every joint at its start."""

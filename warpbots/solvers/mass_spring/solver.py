@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.contact import least_thickness, signed_distance
-from warpbots.numerics import copy, real, record, vector
+from warpbots.numerics import copy, real, record, vector, warp_device
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform
 from warpbots.solvers.cell_sizes import cell_size_for, given
@@ -113,7 +113,7 @@ class MassSpring:
         refuse_worlds("MassSpring", worlds)
         given(self.spacing, "MassSpring", "spacing")
         options = {f: v for f, v in dataclasses.asdict(self).items() if f not in ("integrator", "contact_damping")}
-        return build(scene, worlds, wp.get_device(device), self.scheme.stages, **options)
+        return build(scene, worlds, warp_device(device), self.scheme.stages, **options)
 
     def state(self, model: MassSpringModel, requires_grad: bool = False) -> MassSpringState[wp.array]:
         """Fresh arrays: every mass at its rest position with the initial velocity of its body, at time 0."""

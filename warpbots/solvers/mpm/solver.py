@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import copy, matrix, real, record, vector
+from warpbots.numerics import copy, matrix, real, record, vector, warp_device
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform, shown
 from warpbots.solvers.cell_sizes import cell_size_for, given
@@ -76,7 +76,7 @@ class MPM:
         """
         refuse_worlds("MPM", worlds)
         dx = given(self.dx, "MPM", "dx")
-        return build(scene, dx, self._per_axis(scene.dim), self.margin, worlds, wp.get_device(device))
+        return build(scene, dx, self._per_axis(scene.dim), self.margin, worlds, warp_device(device))
 
     def _per_axis(self, dim: int) -> int:
         if self.particles_per_cell is None:

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import precision, real, record, vector
+from warpbots.numerics import precision, real, record, vector, warp_device
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform
 from warpbots.solvers.articulated import Articulated
@@ -191,7 +191,7 @@ class ProjectiveDynamics:
         size = given(self.cell_size, "ProjectiveDynamics", "cell_size")
         solid = _ELEMENTS[self.elements]
         how = self.collisions, self.splitting, self.linear_solver
-        return build(scene, size, solid, self.memory, *how, worlds, wp.get_device(device))
+        return build(scene, size, solid, self.memory, *how, worlds, warp_device(device))
 
     def state(self, model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveState[wp.array]:
         """Fresh arrays: every node at its rest position with the initial velocity of its body, at time 0."""

@@ -1,0 +1,80 @@
+"""Ages of worlds: the time since each began, which a controller is told. Resets of single worlds make them differ."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from warpbots.scene.field_types import fitted, shown
+
+__all__ = ["age", "ages", "chosen_worlds"]
+
+
+def age(time: Any, worlds: int, device: torch.device, what: str) -> float | torch.Tensor:
+    """Time since the worlds began [s]: a number, or where each has its own, a tensor of shape (worlds,), in float64.
+
+    Args:
+        time: A number for all worlds, or a tensor with one for each [s].
+        worlds: Number of worlds.
+        device: Where they are.
+        what: What it is, for messages.
+
+    Raises:
+        ValueError: It is no finite number, or not one for each world.
+    """
+    if not isinstance(time, torch.Tensor | np.ndarray | list | tuple):
+        return fitted(time, float, what)
+    try:
+        each = torch.as_tensor(time, device=device)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"{what} must be a number or a tensor of numbers [s], got {shown(time)}") from None
+    if each.dtype == torch.bool or each.is_complex():
+        raise ValueError(f"{what} must be real numbers [s], got numbers of type {each.dtype}")
+    if each.shape not in ((), (worlds,)):
+        raise ValueError(
+            f"{what} must be one number or have shape ({worlds},), the age of each world [s], got {tuple(each.shape)}"
+        )
+    if not torch.isfinite(each).all():
+        raise ValueError(f"{what} must be finite [s], got {each.detach().cpu().tolist()}")
+    return each.double().expand(worlds)
+
+
+def ages(time: Any, worlds: int, device: torch.device, what: str) -> torch.Tensor:
+    """As `age`, with one for each world, shape (worlds,), also where it is the same [s]."""
+    found = age(time, worlds, device, what)
+    if isinstance(found, float):
+        return torch.full((worlds,), found, dtype=torch.float64, device=device)
+    return found
+
+
+def chosen_worlds(worlds: Any, count: int, device: torch.device, what: str) -> torch.Tensor:
+    """Which worlds are chosen by a mask or by indices, shape (worlds,), bool.
+
+    Args:
+        worlds: A mask of shape (worlds,), bool, or indices.
+        count: Number of worlds.
+        device: Where they are.
+        what: Who asks, for messages.
+
+    Raises:
+        ValueError: It is neither, or there is no such world.
+    """
+    try:
+        chosen = torch.as_tensor(worlds, device=device)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"{what}: worlds must be a mask or indices, got {shown(worlds)}") from None
+    if chosen.dtype == torch.bool:
+        if chosen.shape != (count,):
+            raise ValueError(
+                f"{what}: a mask of worlds must have shape ({count},), one entry for each, got {tuple(chosen.shape)}"
+            )
+        return chosen
+    if (chosen.is_floating_point() or chosen.is_complex()) and chosen.numel():
+        raise ValueError(f"{what}: worlds must be a mask or indices, got numbers of type {chosen.dtype}")
+    chosen = chosen.reshape(-1).long()
+    wrong = chosen[(chosen < -count) | (chosen >= count)]
+    if len(wrong):
+        raise ValueError(f"{what}: there is no world {int(wrong[0])}; the simulation has worlds 0 to {count - 1}")
+    mask = torch.zeros(count, dtype=torch.bool, device=device)
+    mask[chosen] = True
+    return mask
