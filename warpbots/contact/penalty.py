@@ -61,10 +61,12 @@ def penalty_force(
     along = wp.dot(n, u)
     N = -d * wp.min(most, wp.max(least, k - c * along))
     u_t = u - n * (along / _square(n))
-    drag = k_t
+    drag = _scalar(0.0)
     speed2 = wp.dot(u_t, u_t)
     if k_t * k_t * speed2 > mu * mu * N * N:
         drag = mu * N / wp.sqrt(speed2)
+    elif mu * N > _ZERO:  # a point at rest without friction slides
+        drag = k_t
     return N * n - drag * u_t
 
 
@@ -99,7 +101,7 @@ def penalty_tangents(
         rotated = (mu * N / speed) * (wp.identity(n=3, dtype=_scalar) - wp.outer(e, e))
         F_y = F_y - mu * wp.outer(e, N_y) - rotated @ t_y
         F_u = F_u - mu * wp.outer(e, N_u) - rotated @ across
-    else:
+    elif mu * N > _ZERO:
         F_y = F_y - k_t * t_y
         F_u = F_u - k_t * across
     return F_y, F_u

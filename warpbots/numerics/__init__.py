@@ -1,6 +1,7 @@
 """Scalars, matrices and the tape: what every solver is written with."""
 
 from warpbots.numerics.gradient_copies import Copies
+from warpbots.numerics.kinks import ROUNDING, positive_part
 from warpbots.numerics.launch import (
     Launch,
     clear_gradients,
@@ -25,6 +26,7 @@ from warpbots.numerics.threads import parallel
 
 __all__ = [
     "NODE",
+    "ROUNDING",
     "Copies",
     "Launch",
     "clear_gradients",
@@ -45,6 +47,7 @@ __all__ = [
     "log_symmetric",
     "matrix",
     "parallel",
+    "positive_part",
     "precision",
     "preparing",
     "rarely",
