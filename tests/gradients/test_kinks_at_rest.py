@@ -8,8 +8,24 @@ from cases import ACTUATORS, DIMENSIONS, SOLVERS, SPACES, block, knows
 
 from warpbots.actuation_laws import cable_kernels
 from warpbots.numerics import ROUNDING, positive_part, precision, real, real_numpy, vector
-from warpbots.scene import HalfSpace, Load, Obstacle
+from warpbots.optimize import fit
+from warpbots.scene import (
+    Box,
+    Cable,
+    Cloud,
+    Contact,
+    HalfSpace,
+    Inertia,
+    Joint,
+    Load,
+    Obstacle,
+    RigidBody,
+    Scene,
+    Torque,
+    floor,
+)
 from warpbots.simulation import Simulation
+from warpbots.solvers import Articulated
 from warpbots.solvers.cable_routes import cables_of
 
 pytestmark = pytest.mark.verification(float32=True)
@@ -72,11 +88,14 @@ def slope_of_tension(dim: int, cables: object, x: np.ndarray) -> float:
     return float(u.grad.numpy()[0, 0])
 
 
+part = positive_part()
+
+
 @wp.kernel(module=wp.get_module("test_kinks_at_rest"))
 def part_kernel(x: wp.array[real], width: real, y_out: wp.array[real]):
     """The positive part of x."""
     i = wp.tid()
-    y_out[i] = positive_part(x[i], width)
+    y_out[i] = part(x[i], width)
 
 
 def test_the_positive_part_is_not_smoothed_and_grows_at_its_kink():
@@ -118,3 +137,66 @@ def test_a_body_at_rest_on_a_surface_without_friction_slides(solver, dim, condit
     goes(a).backward()
     h, rounding = {"float64": (1e-2, 1e-6), "float32": (1.0, 2e-3)}[precision]
     assert float(a.grad) == pytest.approx(right_slope(goes, h), rel=rounding)
+
+
+@pytest.mark.parametrize("integrator", ["bdf1", "bdf2"])
+@pytest.mark.parametrize("place", [0.0, 0.3, -1.0 / 3.0])
+def test_what_just_touches_is_pushed(place, integrator):
+    """A pusher at rest against a block moves it: rounding of their places does not decide, nor are they a step apart."""
+    tip = Cloud(np.zeros((1, 3)), 1e-4)
+    mass = Inertia(1.0, (0, 0, 0), (1, 1, 1))
+    pusher = RigidBody("pusher", None, inertia=mass, position=(place + 0.1, 0, 0), points=tip)
+    block = RigidBody("block", Box((0.1, -0.05, -0.05), (0.2, 0.05, 0.05)), position=(place, 0, 0))
+    rails = (
+        Joint("rail", "prismatic", None, "pusher", axis=(1, 0, 0)),
+        Joint("track", "prismatic", None, "block", axis=(1, 0, 0)),
+    )
+    law = Contact("pusher", "block", 1e8)
+    scene = Scene((pusher, block), (Torque("push", "rail", 1.0),), joints=rails, contacts=(law,), gravity=(0, 0, 0))
+    sim = Simulation(scene, Articulated(integrator), 2e-3, 10)
+
+    def goes(u):
+        return sim.rollout(u * torch.ones(5, 1, dtype=torch.float64), 5).final.q[0, 1]
+
+    u = torch.zeros((), dtype=torch.float64, requires_grad=True)
+    goes(u).backward()
+    assert float(u.grad) > 1e-6
+    assert float(u.grad) == pytest.approx(right_slope(lambda s: goes(torch.tensor(s)), 1.0), rel=1e-3)
+
+
+def test_a_rigid_block_at_rest_without_friction_slides():
+    """With a law that has a viscosity for sticking, but no friction: the block on a floor moves as freely as in the air."""
+
+    def gain(height: float) -> float:
+        mass = Inertia(2.0, (0, 0, 0), (1, 1, 1))
+        corners = np.array([[x, y, 0.0] for x in (-0.1, 0.1) for y in (-0.1, 0.1)])
+        block = RigidBody("block", None, inertia=mass, position=(0, 0, height), points=Cloud(corners, 1e-4))
+        lift = Joint("lift", "prismatic", None, "lifted")
+        rail = Joint("rail", "prismatic", "lifted", "block", axis=(1, 0, 0))
+        lifted = RigidBody("lifted", None, inertia=mass)
+        law = Contact("block", "floor", 1e8, 0.0, 0.0, 1e7)
+        scene = Scene((lifted, block), (Torque("push", "rail", 1.0),), (floor(),), joints=(lift, rail), contacts=(law,))
+        sim = Simulation(scene, Articulated(), 2e-3)
+        u = torch.zeros((), dtype=torch.float64, requires_grad=True)
+        sim.rollout(u * torch.ones(3, 1, dtype=torch.float64), 3).final.q[0, 1].backward()
+        return float(u.grad)
+
+    assert gain(0.0) == pytest.approx(gain(0.5), rel=1e-9)
+
+
+def test_training_that_cannot_begin_says_so():
+    """A cable that is slack by a tenth has no effect at u = 0 and below 0.1, and a fit from there is warned of."""
+    cable = Cable("cable", ((0.28, 0.28), (0.47, 0.47)), 200.0, 0.3)
+    sim = Simulation(block(2, actuators=(cable,), gravity=(0.0, 0.0)), SOLVERS["springs"](1 / 8), 4e-3)
+    u = torch.zeros(2, 1, dtype=sim.state().position.dtype, requires_grad=True)
+
+    def loss():
+        return -sim.rollout(u, 2).final.position.square().sum()
+
+    with pytest.warns(UserWarning, match=r"exactly zero in the first iteration.*cable is slack"):
+        fit([u], loss, iterations=1, progress=False)
+    assert not u.detach().any()
+    with torch.no_grad():
+        u += 0.2
+    fit([u], loss, iterations=1, progress=False)  # warnings are errors
+    assert (u.detach() != 0.2).all()

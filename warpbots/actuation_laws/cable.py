@@ -54,7 +54,7 @@ def cable_kernels(dim: int) -> tuple[wp.Kernel, wp.Kernel, wp.Kernel]:
     (worlds, n_waypoints). Positions `x` [m] have shape (worlds, n_particles), `u` (worlds, n_channels).
     """
     vec = vector(dim)
-    CableArrays = cable_arrays()
+    CableArrays, part = cable_arrays(), positive_part()
     module = wp.get_module(f"warpbots.actuation_laws.cable_{dim}d")
 
     @wp.kernel(module=module)
@@ -85,7 +85,7 @@ def cable_kernels(dim: int) -> tuple[wp.Kernel, wp.Kernel, wp.Kernel]:
         """T = k max(0, L - R (1 - u))."""
         w, c = wp.tid()
         stretch = length[w, c] - cables.rest_length[c] * (real(1.0) - u[w, cables.channel[c]])
-        tension_out[w, c] = cables.stiffness[c] * positive_part(stretch, cables.rounding[c])
+        tension_out[w, c] = cables.stiffness[c] * part(stretch, cables.rounding[c])
 
     @wp.kernel(module=module)
     def force(

@@ -24,7 +24,7 @@ __all__ = ["fibre_reinforcement"]
 def fibre_reinforcement(dim: int) -> tuple[wp.Function, wp.Function]:
     """Psi(F, a, k) and tau(F, a, k) [Pa] in `dim` dimensions."""
     vec, mat = vector(dim), matrix(dim)
-    rounding = real(ROUNDING)
+    rounding, part = real(ROUNDING), positive_part()
 
     @wp.func
     def fibre_energy(F: mat, a: vec, k: real):
@@ -39,7 +39,7 @@ def fibre_reinforcement(dim: int) -> tuple[wp.Function, wp.Function]:
         along = F @ wp.normalize(a)
         stretch = wp.length(along)
         if stretch >= real(1.0) - rounding:
-            tau = (k * positive_part(stretch - real(1.0), rounding) / stretch) * wp.outer(along, along)
+            tau = (k * part(stretch - real(1.0), rounding) / stretch) * wp.outer(along, along)
         return tau
 
     return fibre_energy, fibre_stress

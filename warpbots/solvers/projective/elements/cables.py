@@ -31,7 +31,7 @@ from warpbots.solvers.projective.elements.element import (
 
 __all__ = ["CABLES", "CableArrays", "energy_kernel", "force_kernel", "scaling_kernel", "stiffness_kernel", "strung"]
 
-_vec = vector(3)
+_vec, _part = vector(3), positive_part()
 
 
 @wp.struct
@@ -112,7 +112,7 @@ def extension(cables: CableArrays, control: wp.array2d[real], x: wp.array[_vec],
 def tension(cables: CableArrays, control: wp.array2d[real], x: wp.array[_vec], u: wp.array[NODE], w: int, c: int):
     """T of a cable."""
     k = cables.cable_stiffness[w * cables.cable_first.shape[0] + c]
-    return k * positive_part(extension(cables, control, x, u, w, c), cables.cable_rounding[c])
+    return k * _part(extension(cables, control, x, u, w, c), cables.cable_rounding[c])
 
 
 @wp.kernel(module=wp.get_module("warpbots.projective.cables_energy"))
