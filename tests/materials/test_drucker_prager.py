@@ -160,3 +160,20 @@ def test_gradients_on_all_sides_of_the_kinks(dim, side, v, rng):
         d = rng.normal(size=gradient.shape) * (0.01 if i < 2 else np.array([0.1, 0.01, 1.0]))
         up, down = ([p + s * h * d if k == i else p for k, p in enumerate(point)] for s in (1.0, -1.0))
         assert float((gradient * d).sum()) == pytest.approx((loss(up) - loss(down)) / (2 * h), rel=1e-6, abs=1e-8)
+
+
+@everywhere
+def test_sand_at_rest_resists_as_packed_grains_do(dim, rng):
+    """At F = I, where every motion begins, the derivative is the one of compression with a little shear."""
+    shear = 0.05 * rng.normal(size=(dim, dim))
+    D = -np.eye(dim) + 0.5 * (shear + shear.T)
+    weights = [rng.normal(size=(1, dim, dim)), rng.normal(size=1)]
+    h = 1e-5
+
+    def loss(amount: float) -> float:
+        F_out, v_out = returned((np.eye(dim) + amount * D)[None])
+        return float((weights[0] * F_out).sum() + (weights[1] * v_out).sum())
+
+    _, (gradient, *_) = returned(np.eye(dim)[None], weights=weights)
+    slope = (4.0 * loss(h / 2) - 3.0 * loss(0.0) - loss(h)) / h
+    assert float((gradient * D).sum()) == pytest.approx(slope, rel=1e-6)

@@ -97,3 +97,22 @@ def test_gradients_on_both_sides_of_the_kink(dim, stretch, rng):
         up, down = ([p + s * h * d if k == i else p for k, p in enumerate(point)] for s in (1.0, -1.0))
         assert float((gradient * d).sum()) == pytest.approx((loss(up) - loss(down)) / (2 * h), rel=1e-6, abs=1e-8)
         assert gradient.any() == (stretch > 1.0)
+
+
+@everywhere
+def test_fibres_of_matter_at_rest_resist_as_stretched_ones_do(dim, rng):
+    """At F = I, where every motion begins, the derivative is the one towards longer fibres, though rounding shortens
+    them."""
+    a = rng.normal(size=dim)
+    n = a / np.linalg.norm(a)
+    D = rng.normal(size=(dim, dim))
+    D += (1.0 - n @ D @ n) * np.outer(n, n)
+    weights = [np.zeros(1), rng.normal(size=(1, dim, dim))]
+    h = 1e-5
+    at_rest, half, whole = (
+        float((weights[1] * pulled((np.eye(dim) + s * D)[None], a)[1]).sum()) for s in (0.0, h / 2, h)
+    )
+    slope = (4.0 * half - 3.0 * at_rest - whole) / h
+    for shorter in (0.0, 1e-15):
+        _, (gradient, *_) = pulled((1.0 - shorter) * np.eye(dim)[None], a, K, weights)
+        assert float((gradient * D).sum()) == pytest.approx(slope, rel=1e-6)

@@ -3,15 +3,15 @@
     E = k/2 max(0, L - R (1 - u))^2,   L = sum_i |x_{i+1} - x_i|
     f_i = T (d_i - d_{i-1}),           T = k max(0, L - R (1 - u)),  d_i = (x_{i+1} - x_i) / |x_{i+1} - x_i|
 
-The forces are internal: they sum to zero and exert no torque. At the edge between slack and taut the derivative is
-that of the slack side, 0. A segment between waypoints that coincide has no direction and pulls at neither of them.
+The forces are internal: they sum to zero and exert no torque. A cable that is just taut has the derivative of the taut
+side. A segment between waypoints that coincide has no direction and pulls at neither of them.
 """
 
 import functools
 
 import warp as wp
 
-from warpbots.numerics import real, vector
+from warpbots.numerics import positive_part, real, vector
 
 __all__ = ["cable_arrays", "cable_kernels"]
 
@@ -30,6 +30,7 @@ def cable_arrays() -> type:
         channel: Control channel of each cable, shape (n_cables,).
         stiffness: Spring constant [N/m], shape (n_cables,).
         rest_length: Length paid out at u = 0 [m], shape (n_cables,).
+        rounding: Slack up to which a cable counts as just taut in derivatives [m], shape (n_cables,).
         """
 
         start: wp.array[int]
@@ -38,6 +39,7 @@ def cable_arrays() -> type:
         channel: wp.array[int]
         stiffness: wp.array[real]
         rest_length: wp.array[real]
+        rounding: wp.array[real]
 
     return CableArrays
 
@@ -52,7 +54,7 @@ def cable_kernels(dim: int) -> tuple[wp.Kernel, wp.Kernel, wp.Kernel]:
     (worlds, n_waypoints). Positions `x` [m] have shape (worlds, n_particles), `u` (worlds, n_channels).
     """
     vec = vector(dim)
-    CableArrays = cable_arrays()
+    CableArrays, part = cable_arrays(), positive_part()
     module = wp.get_module(f"warpbots.actuation_laws.cable_{dim}d")
 
     @wp.kernel(module=module)
@@ -83,7 +85,7 @@ def cable_kernels(dim: int) -> tuple[wp.Kernel, wp.Kernel, wp.Kernel]:
         """T = k max(0, L - R (1 - u))."""
         w, c = wp.tid()
         stretch = length[w, c] - cables.rest_length[c] * (real(1.0) - u[w, cables.channel[c]])
-        tension_out[w, c] = cables.stiffness[c] * wp.max(stretch, real(0.0))
+        tension_out[w, c] = cables.stiffness[c] * part(stretch, cables.rounding[c])
 
     @wp.kernel(module=module)
     def force(

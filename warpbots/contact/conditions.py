@@ -1,8 +1,8 @@
 """The contact conditions of ChainQueen §3.2 and Coulomb's law, once for all solvers.
 
 A condition maps the velocity v of a point in contact with a static surface of outward normal n to the velocity that is
-allowed. Its derivative is the one that Warp generates; at the kinks (v . n = 0, and the edge of the friction
-cone) it is the derivative of the branch that the code takes.
+allowed. Its derivative is the one that Warp generates. At the kinks it is that of a point that leaves (v . n = 0), of
+one that sticks (at the edge of the cone of friction), and of one that slides (at rest without friction).
 """
 
 import functools
@@ -68,10 +68,11 @@ def constrain(dim: int) -> wp.Function:
                     slide = real(0.0)
                     stick = real(0.0)
                 speed = wp.length(v_t)
-                if speed <= stick:
-                    allowed = (v_n + push) * n
-                else:
+                allowed = v_t + (v_n + push) * n
+                if speed > stick:
                     allowed = (real(1.0) - slide / speed) * v_t + (v_n + push) * n
+                elif stick > real(0.0):
+                    allowed = (v_n + push) * n
         return allowed
 
     return constrain_velocity

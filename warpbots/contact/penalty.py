@@ -27,10 +27,16 @@ stiff as without. For all speeds r follows from v, in units of s = b k / c, by
 
 import warp as wp
 
-__all__ = ["damping_bounds", "penalty_force", "penalty_tangents"]
+from warpbots.numerics import positive_part
+
+__all__ = ["TOUCH", "damping_bounds", "penalty_force", "penalty_tangents"]
 
 _scalar, _vec3, _mat33 = wp.float64, wp.vec3d, wp.mat33d
 _ZERO, _ONE = (wp.constant(_scalar(c)) for c in (0.0, 1.0))
+_part = positive_part(_scalar)
+
+TOUCH = wp.constant(_scalar(1e-13))
+"""Distance up to which a point touches [m]: rounding. There is no force yet, but its derivative is that of contact."""
 
 
 @wp.func
@@ -57,14 +63,16 @@ def damping_bounds(k: _scalar, e: _scalar, bounded: int):
 def penalty_force(
     d: _scalar, n: _vec3, u: _vec3, k: _scalar, c: _scalar, least: _scalar, most: _scalar, mu: _scalar, k_t: _scalar
 ):
-    """Pressure and shear [Pa] on a point at distance d < 0."""
+    """Pressure and shear [Pa] on a point at distance d <= TOUCH."""
     along = wp.dot(n, u)
-    N = -d * wp.min(most, wp.max(least, k - c * along))
+    N = _part(-d, TOUCH) * wp.min(most, wp.max(least, k - c * along))
     u_t = u - n * (along / _square(n))
-    drag = k_t
+    drag = _scalar(0.0)
     speed2 = wp.dot(u_t, u_t)
     if k_t * k_t * speed2 > mu * mu * N * N:
         drag = mu * N / wp.sqrt(speed2)
+    elif mu * N > _ZERO:  # a point at rest without friction slides
+        drag = k_t
     return N * n - drag * u_t
 
 
@@ -78,7 +86,8 @@ def penalty_tangents(
     along = wp.dot(n, u)
     damped = k - c * along
     push = wp.min(most, wp.max(least, damped))
-    N = -d * push
+    depth = wp.max(-d, _ZERO)
+    N = depth * push
     m = along / nn
     u_t = u - m * n
     Cu = C @ u
@@ -86,8 +95,8 @@ def penalty_tangents(
     N_y = -push * n
     N_u = _vec3()
     if damped > least and damped < most:
-        N_y = N_y + (d * c) * Cu
-        N_u = (d * c) * n
+        N_y = N_y - (depth * c) * Cu
+        N_u = -(depth * c) * n
     across = wp.identity(n=3, dtype=_scalar) - wp.outer(n, n) / nn
     t_y = -m * C - wp.outer(n, lean) / nn
     F_y = wp.outer(n, N_y) + N * C
@@ -99,7 +108,7 @@ def penalty_tangents(
         rotated = (mu * N / speed) * (wp.identity(n=3, dtype=_scalar) - wp.outer(e, e))
         F_y = F_y - mu * wp.outer(e, N_y) - rotated @ t_y
         F_u = F_u - mu * wp.outer(e, N_u) - rotated @ across
-    else:
+    elif mu * N > _ZERO:
         F_y = F_y - k_t * t_y
         F_u = F_u - k_t * across
     return F_y, F_u

@@ -6,8 +6,8 @@ al. 2017, "Multi-species simulation of porous sand and water mixtures".
 In logarithmic strains e of Hencky's law, with the trial strain e of the deformation gradient F, g = v + tr(e) is the
 logarithm of the volume that the grains have over that of packed ones; v is what earlier steps have left of it.
 
-    g >= 0:  e' = 0,  v' = g                                     (grains apart: no stress)
-    g < 0:   tr(e') = g,  dev(e') = min(1, c / |dev(e)|) dev(e),  v' = 0
+    g > 0:   e' = 0,  v' = g                                     (grains apart: no stress)
+    g <= 0:  tr(e') = g,  dev(e') = min(1, c / |dev(e)|) dev(e),  v' = 0
              c = -alpha (d lambda + 2 mu) / (2 mu) g
 
 so that |dev(tau)| <= -alpha tr(tau) with tau = 2 mu e + lambda tr(e) I: friction between grains. Shear does not change
@@ -36,7 +36,8 @@ __all__ = ["drucker_prager"]
 def drucker_prager(dim: int) -> wp.Function:
     """Warp function (F', v') of (F, v, E, nu, phi): elastic deformation and gap [1] after the flow; phi in degrees.
 
-    At a kink its derivative is that of elastic matter where shear begins, and that of grains apart where they meet.
+    At a kink its derivative is that of elastic matter where shear begins, and that of packed grains where they meet, as
+    all do at rest.
     """
     mat = matrix(dim)
     strain, exp = log_strain(dim), exp_symmetric(dim)
@@ -61,7 +62,7 @@ def drucker_prager(dim: int) -> wp.Function:
         gap = v + wp.log(wp.determinant(F))
         change = -e
         v_out = gap
-        if gap < real(0.0):
+        if gap <= real(0.0):
             limit = -friction_of(phi) * (d * lame_lambda(E, nu) + real(2.0) * mu) / (real(2.0) * mu) * gap
             change = v / d * I
             square = wp.ddot(dev, dev)

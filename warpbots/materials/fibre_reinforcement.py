@@ -7,15 +7,15 @@ that of Hookean threads, which buckle when they are shortened:
     Psi = k/2 <L - 1>^2
     tau = k <L - 1> / L (F a)(F a)^T,   P = k <L - 1> / L (F a) a^T
 
-with <x> = max(x, 0). Only the direction of a counts, not its length. At the kink L = 1 the stress is continuous; its
-derivative is that of slack fibres.
+with <x> = max(x, 0). Only the direction of a counts, not its length. At the kink L = 1, where all matter begins, the
+stress is continuous; its derivative is that of stretched fibres.
 """
 
 import functools
 
 import warp as wp
 
-from warpbots.numerics import matrix, real, vector
+from warpbots.numerics import ROUNDING, matrix, positive_part, real, vector
 
 __all__ = ["fibre_reinforcement"]
 
@@ -24,6 +24,7 @@ __all__ = ["fibre_reinforcement"]
 def fibre_reinforcement(dim: int) -> tuple[wp.Function, wp.Function]:
     """Psi(F, a, k) and tau(F, a, k) [Pa] in `dim` dimensions."""
     vec, mat = vector(dim), matrix(dim)
+    rounding, part = real(ROUNDING), positive_part()
 
     @wp.func
     def fibre_energy(F: mat, a: vec, k: real):
@@ -37,8 +38,8 @@ def fibre_reinforcement(dim: int) -> tuple[wp.Function, wp.Function]:
         tau = mat()
         along = F @ wp.normalize(a)
         stretch = wp.length(along)
-        if stretch > real(1.0):
-            tau = (k * (stretch - real(1.0)) / stretch) * wp.outer(along, along)
+        if stretch >= real(1.0) - rounding:
+            tau = (k * part(stretch - real(1.0), rounding) / stretch) * wp.outer(along, along)
         return tau
 
     return fibre_energy, fibre_stress

@@ -2,6 +2,7 @@
 
 from warpbots.numerics.devices import native_messages, warp_device
 from warpbots.numerics.gradient_copies import Copies
+from warpbots.numerics.kinks import ROUNDING, positive_part
 from warpbots.numerics.launch import (
     Launch,
     clear_gradients,
@@ -26,6 +27,7 @@ from warpbots.numerics.threads import parallel
 
 __all__ = [
     "NODE",
+    "ROUNDING",
     "Copies",
     "Launch",
     "clear_gradients",
@@ -47,6 +49,7 @@ __all__ = [
     "matrix",
     "native_messages",
     "parallel",
+    "positive_part",
     "precision",
     "preparing",
     "rarely",

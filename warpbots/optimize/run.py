@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+import warnings
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
@@ -225,6 +226,8 @@ class Run:
         if gradient_norm is not None:
             history.gradient_norm.append(gradient_norm)
             values["gradient_norm"] = gradient_norm
+            if gradient_norm == 0.0 and len(history.loss) == 1 and self.problem.processes.first:
+                _warn_of_a_zero_gradient()
         last, best = len(history.loss) - 1, history.best
         if best == last:
             self.keep()
@@ -388,3 +391,12 @@ def version() -> str:
         return metadata.version("warpbots")
     except metadata.PackageNotFoundError:  # run from a checkout
         return "unknown"
+
+
+def _warn_of_a_zero_gradient() -> None:
+    warnings.warn(
+        "minimize: the gradient of the loss is exactly zero in the first iteration, and without one nothing moves: the "
+        "unknowns have an optimum there, or no effect, as where a cable is slack, nothing touches, or a body is held; "
+        "begin elsewhere, or add a term to the loss that leads there (the documentation of gradients has a table)",
+        stacklevel=3,
+    )

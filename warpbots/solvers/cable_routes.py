@@ -6,7 +6,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.actuation_laws import cable_arrays
-from warpbots.numerics import real
+from warpbots.numerics import ROUNDING, real
 from warpbots.scene import Cable, Scene, SceneError
 
 __all__ = ["Route", "cables_of", "routes_of"]
@@ -20,12 +20,14 @@ class Route(NamedTuple):
         points: Indices of the matter at its waypoints, shape (n,).
         stiffness: Spring constant [N/m].
         rest_length: Length paid out at u = 0 [m].
+        rounding: Slack up to which it counts as just taut in derivatives [m].
     """
 
     channel: int
     points: np.ndarray
     stiffness: float
     rest_length: float
+    rounding: float
 
 
 def routes_of(scene: Scene, position: np.ndarray, reach: float, what: str, option: str) -> list[Route]:
@@ -63,7 +65,8 @@ def routes_of(scene: Scene, position: np.ndarray, reach: float, what: str, optio
             )
         length = float(np.linalg.norm(np.diff(position[nearest], axis=0), axis=1).sum())
         rest_length = length if cable.rest_length is None else cable.rest_length
-        routes.append(Route(channel, nearest, cable.stiffness, rest_length))
+        rounding = ROUNDING * (length + float(np.abs(position[nearest]).max()))  # coordinates have it, too
+        routes.append(Route(channel, nearest, cable.stiffness, rest_length, rounding))
     return routes
 
 
@@ -92,4 +95,5 @@ def cables_of(
     cables.channel = wp.array([r.channel for r in routes], dtype=int, device=device)
     cables.stiffness = wp.array([r.stiffness for r in routes], dtype=real, device=device)
     cables.rest_length = wp.array([r.rest_length for r in routes], dtype=real, device=device)
+    cables.rounding = wp.array([r.rounding for r in routes], dtype=real, device=device)
     return cables, len(sizes), sum(sizes)

@@ -11,7 +11,7 @@ however many points are in contact.
 
 import warp as wp
 
-from warpbots.contact.penalty import damping_bounds, penalty_force, penalty_tangents
+from warpbots.contact.penalty import TOUCH, damping_bounds, penalty_force, penalty_tangents
 from warpbots.contact.solid import SAMPLED, Solids, solid_distance
 from warpbots.solvers.articulated.robot_arrays import Contacts, Tree
 from warpbots.solvers.articulated.spatial import Twist, angular, linear, mat33, scalar, spatial, vec3
@@ -97,7 +97,7 @@ def bounds_overlap(tree: Tree, links: Links, contacts: Contacts, solids: Solids,
     reach = pairs.radius[w * contacts.groups + g]
     if solids.kind[s] == SAMPLED:
         reach += wp.length(solids.size[s])
-    return wp.where(gap > reach, 0, 1)
+    return wp.where(gap > reach + TOUCH, 0, 1)
 
 
 @wp.func
@@ -114,8 +114,8 @@ def point_contact(
     point = w * contacts.points + contacts.group_first[g] + i
     x = pa + Ra @ contacts.point[point]
     d, n, C = solid_distance(solids, w, s, Rt @ (x - p))
-    pairs.in_contact[place] = wp.where(d < scalar(0.0), 1, 0)
-    if not d < scalar(0.0):
+    pairs.in_contact[place] = wp.where(d <= TOUCH, 1, 0)
+    if not d <= TOUCH:
         return
     V = body_twist(tree, links, w, a) - body_twist(tree, links, w, solids.body[s])
     k, c, least, most, mu, viscosity = law_of(contacts, w, pair)

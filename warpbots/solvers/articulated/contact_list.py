@@ -5,7 +5,7 @@ Derivatives with respect to the motion are those that Warp generates.
 
 import warp as wp
 
-from warpbots.contact.penalty import penalty_force
+from warpbots.contact.penalty import TOUCH, penalty_force
 from warpbots.contact.solid import SAMPLED, add_sample_adjoint, solid_distance
 from warpbots.numerics import Launch, parallel
 from warpbots.solvers.articulated.cloud_contact import body_pose, body_twist, law_of
@@ -105,7 +105,7 @@ def list_kernel(
     count = int(0)
     for i in range(candidates):
         _x, _R, d, _n = approach(robot, links, w, contact_list_out.pair[i], contact_list_out.point[i])
-        if d < scalar(0.0):
+        if d <= TOUCH:
             contact_list_out.candidate[w * candidates + count] = i
             count += 1
     contact_list_out.count[w] = count
@@ -124,7 +124,7 @@ def deep_kernel(
     """Write whether a candidate is in contact."""
     w, i = wp.tid()
     _x, _R, d, _n = approach(robot, links, w, contact_list_out.pair[i], contact_list_out.point[i])
-    contact_list_out.deep[w * candidates + i] = wp.where(d < scalar(0.0), 1, 0)
+    contact_list_out.deep[w * candidates + i] = wp.where(d <= TOUCH, 1, 0)
 
 
 @wp.kernel(enable_backward=False)

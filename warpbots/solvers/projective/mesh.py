@@ -75,6 +75,7 @@ class Mesh(Matter):
         cable_channel: Control channels of the cables, shape (n_cables,), int.
         cable_stiffness: Spring constants of the cables [N/m], shape (n_cables,).
         cable_length: Lengths of the cables paid out at u = 0 [m], shape (n_cables,).
+        cable_rounding: Slack up to which they count as just taut in derivatives [m], shape (n_cables,).
         attachments: Nodes of the elements of both bodies at the points of attachments, shape (n_points, 8), int.
         attachment_weight: Their weights, negative for the second body [1], shape (n_points, 8).
         attachment_stiffness: Spring constants of the points [N/m], shape (n_points,).
@@ -144,6 +145,7 @@ class Mesh(Matter):
     cable_channel: np.ndarray
     cable_stiffness: np.ndarray
     cable_length: np.ndarray
+    cable_rounding: np.ndarray
     attachments: np.ndarray
     attachment_weight: np.ndarray
     attachment_stiffness: np.ndarray

@@ -48,10 +48,11 @@ def on_skin(q: vec3, n: vec3, c: scalar, condition: int, mu: scalar, extra: scal
         l = depth * n
         slope = -wp.outer(n, n)
     elif depth > scalar(0.0):
-        if condition == _FRICTION and slides <= (mu + extra) * depth:
+        rough = condition == _FRICTION and mu + extra > scalar(0.0)
+        if rough and slides <= (mu + extra) * depth:
             l = -q
             slope = -one
-        elif condition == _FRICTION:
+        elif rough:
             way = across / slides
             l = depth * (n - mu * way)
             slope = mu * (wp.outer(way, n) - depth / slides * (one - wp.outer(n, n) - wp.outer(way, way)))

@@ -6,15 +6,15 @@ for the segments d_i of a cable. As each of them feels the length of all, an ele
 
     H_ij = k n_i n_j^T + [i = j] T / |d_i| (1 - n_i n_i^T),   n_i = d_i / |d_i|,
 
-where the cable is taut, and 0 where it is slack. Forces belong to the pairs of a segment with itself, and so does the
-weight in the matrix of the global step: k times the number of segments. It is not below the first term, nor below the
-second unless one segment is far shorter than the others.
+where the cable is taut or just so, and 0 where it is slack. Forces belong to the pairs of a segment with itself, and so
+does the weight in the matrix of the global step: k times the number of segments. It is not below the first term, nor
+below the second unless one segment is far shorter than the others.
 """
 
 import numpy as np
 import warp as wp
 
-from warpbots.numerics import NODE, real, vector
+from warpbots.numerics import NODE, positive_part, real, vector
 from warpbots.scene import Scene
 from warpbots.solvers.cable_routes import routes_of
 from warpbots.solvers.projective.elements.element import (
@@ -31,7 +31,7 @@ from warpbots.solvers.projective.elements.element import (
 
 __all__ = ["CABLES", "CableArrays", "energy_kernel", "force_kernel", "scaling_kernel", "stiffness_kernel", "strung"]
 
-_vec = vector(3)
+_vec, _part = vector(3), positive_part()
 
 
 @wp.struct
@@ -46,6 +46,7 @@ class CableArrays:
     cable_channel: Control channel of each cable, shape (cables,).
     cable_stiffness: Spring constant k of the whole cable [N/m], shape (worlds * cables,).
     cable_length: Length R paid out at u = 0 [m], shape (worlds * cables,).
+    cable_rounding: Slack up to which a cable counts as just taut in derivatives [m], shape (cables,).
     nominal: Stiffness of a pair in the matrix of the global step [N/m], 0 for two segments, shape (count,).
     """
 
@@ -57,6 +58,7 @@ class CableArrays:
     cable_channel: wp.array[int]
     cable_stiffness: wp.array[real]
     cable_length: wp.array[real]
+    cable_rounding: wp.array[real]
     nominal: wp.array[real]
 
 
@@ -100,11 +102,17 @@ def length(cables: CableArrays, x: wp.array[_vec], u: wp.array[NODE], w: int, c:
 
 
 @wp.func
+def extension(cables: CableArrays, control: wp.array2d[real], x: wp.array[_vec], u: wp.array[NODE], w: int, c: int):
+    """L - R (1 - u) of a cable, which is negative where it is slack."""
+    paid_out = cables.cable_length[w * cables.cable_first.shape[0] + c]
+    return length(cables, x, u, w, c) - paid_out * (real(1.0) - control[w, cables.cable_channel[c]])
+
+
+@wp.func
 def tension(cables: CableArrays, control: wp.array2d[real], x: wp.array[_vec], u: wp.array[NODE], w: int, c: int):
     """T of a cable."""
-    i = w * cables.cable_first.shape[0] + c
-    paid_out = cables.cable_length[i] * (real(1.0) - control[w, cables.cable_channel[c]])
-    return cables.cable_stiffness[i] * wp.max(length(cables, x, u, w, c) - paid_out, real(0.0))
+    k = cables.cable_stiffness[w * cables.cable_first.shape[0] + c]
+    return k * _part(extension(cables, control, x, u, w, c), cables.cable_rounding[c])
 
 
 @wp.kernel(module=wp.get_module("warpbots.projective.cables_energy"))
@@ -122,10 +130,9 @@ def energy_kernel(
     w, e = wp.tid()
     c = cables.cable[e]
     if e == cables.cable_first[c]:
-        i = w * cables.cable_first.shape[0] + c
-        paid_out = cables.cable_length[i] * (real(1.0) - control[w, cables.cable_channel[c]])
-        d = wp.max(length(cables, x, u, w, c) - paid_out, real(0.0))
-        energy_out[corner(cables.place, w, 4 * e)] = real(0.5) * cables.cable_stiffness[i] * d * d
+        d = wp.max(extension(cables, control, x, u, w, c), real(0.0))
+        k = cables.cable_stiffness[w * cables.cable_first.shape[0] + c]
+        energy_out[corner(cables.place, w, 4 * e)] = real(0.5) * k * d * d
 
 
 @wp.kernel
@@ -164,9 +171,9 @@ def stiffness_kernel(
     """K += H_ij between the ends of the two segments."""
     w, e = wp.tid()
     c = cables.cable[e]
-    T = tension(cables, control, x, u, w, c)
-    if real(0.0) >= T:
+    if extension(cables, control, x, u, w, c) < -cables.cable_rounding[c]:
         return
+    T = tension(cables, control, x, u, w, c)
     k = cables.cable_stiffness[w * cables.cable_first.shape[0] + c]
     d = segment(cables, x, u, w, e, 0)
     n = wp.normalize(d)
@@ -209,6 +216,7 @@ def strung(scene: Scene, position: np.ndarray, cell_size: float) -> dict[str, np
         "cable_channel": np.array([r.channel for r in routes], dtype=int),
         "cable_stiffness": np.array([r.stiffness for r in routes], dtype=float),
         "cable_length": np.array([r.rest_length for r in routes], dtype=float),
+        "cable_rounding": np.array([r.rounding for r in routes], dtype=float),
     }
 
 
@@ -225,7 +233,7 @@ CABLES = Kind(
     name="cables",
     arrays=CableArrays,
     node=wp.vec4i,
-    constant={"cable": int, "cable_first": int, "cable_segments": int, "cable_channel": int},
+    constant={"cable": int, "cable_first": int, "cable_segments": int, "cable_channel": int, "cable_rounding": real},
     blocks=_blocks,
     scaling=scaling_kernel,
     forces=forces_by(force_kernel, driven=True),

@@ -1,0 +1,36 @@
+"""The positive part, with the derivative of its growing side at the kink.
+
+What pulls and never pushes, or pushes and never pulls, is at its kink in bodies at rest: a cable that is just taut,
+threads of the length of matter, a contact that just touches. There the derivative of max(x, 0) is either 0 or 1. It is
+1 here, the side on which a control has an effect, so that training can begin from rest; and rounding does not decide,
+since what lies below 0 by rounding alone is at the kink. Values are those of max(x, 0).
+"""
+
+import functools
+
+import numpy as np
+import warp as wp
+
+from warpbots.numerics.scalars import real, real_numpy
+
+__all__ = ["ROUNDING", "positive_part"]
+
+ROUNDING = 32.0 * float(np.finfo(real_numpy).eps)
+"""Width of a kink relative to the quantities whose difference decides [1]; a body at rest moves by 5 eps."""
+
+
+@functools.cache
+def positive_part(scalar: type = real) -> wp.Function:
+    """Warp function max(x, 0) of (x, width), whose derivative is 1 for x >= -width and 0 below."""
+
+    @wp.func
+    def part(x: scalar, width: scalar):
+        """max(x, 0)."""
+        return wp.max(x, scalar(0.0))
+
+    @wp.func_grad(part)
+    def adj_part(x: scalar, width: scalar, adj_ret: scalar):
+        if x >= -width:
+            wp.adjoint[x] += adj_ret
+
+    return part
