@@ -70,7 +70,7 @@ _PARAMETERS = {
     "torque": Parameter("N m", *_POSITIVE, "motor", "torque of a motor at standstill", inclusive=True),
     "speed": Parameter("rad/s", *_POSITIVE, "motor", "speed of a motor without load"),
     "rest_position": Parameter("m", *_ANY, "node", "shape at rest"),
-    "anchor": Parameter("m", *_ANY, "fixed node", "where fixed nodes are"),
+    "anchor": Parameter("m", *_ANY, "fixed node", "where fixed nodes are held"),
     "load": Parameter("N", *_ANY, "node", "steady forces"),
     "friction": Parameter("1", *_POSITIVE, "obstacle", "Coulomb coefficient", inclusive=True),
     "body_friction": Parameter("1", *_POSITIVE, "surface", "Coulomb coefficient of bodies", inclusive=True),
@@ -174,7 +174,8 @@ class ProjectiveModel(ArrayModel):
         torque: Torques of the motors at standstill [N m], shape (worlds, n_motors).
         speed: Speeds of the motors without load [rad/s], shape (worlds, n_motors).
         rest_position: Positions at rest [m], shape (worlds, n_nodes), vector.
-        anchor: Where fixed nodes are [m], shape (worlds, n_fixed), vector.
+        anchor: Where nodes of fixed regions are held [m], shape (worlds, n_anchored), vector; nodes that lines and planes
+            leave no direction stay where they are.
         load: Steady forces [N], shape (worlds, n_nodes), vector.
         friction: Coulomb coefficients [1], shape (worlds, n_obstacles).
         body_friction: Coulomb coefficients of soft bodies, then of bones with a surface [1], shape (worlds, n_bodies).
@@ -262,7 +263,7 @@ class ProjectiveModel(ArrayModel):
         """Nodes of nodes, elements, triangles, hinges, bars, fibres and cells, shape (n, n_vertices), int."""
         mesh, node = self.matter, np.arange(len(self.matter))[:, None]
         return {
-            "node": node, "fixed node": node[self.topology.fixed], "element": mesh.elements,
+            "node": node, "fixed node": node[self.topology.anchored], "element": mesh.elements,
             "triangle": mesh.triangles, "hinge": mesh.hinges, "bar": mesh.bars,
             "fibre": mesh.fibres, "cell": mesh.pneumatic,
         }  # fmt: skip

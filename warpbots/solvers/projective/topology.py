@@ -96,6 +96,8 @@ class Topology:
         bone_surfaces: Surfaces of bones outside of their soft bodies.
         obstacle_edges: Sharp edges of obstacles.
         fixed: Which nodes are fixed, shape (n_nodes,), bool.
+        anchored: Which of them have an anchor; lines and planes that leave no direction hold the others where they are.
+            Shape (n_nodes,), bool.
         guided: Normals of nodes that are held to lines or planes, by node, each of shape (1 or 2, 3).
         candidates: Points that may be in contact, shape (n,).
         samples: Surface samples that may be in contact with thin solids.
@@ -109,6 +111,7 @@ class Topology:
     bone_surfaces: BoneSurfaces
     obstacle_edges: ObstacleEdges
     fixed: np.ndarray
+    anchored: np.ndarray
     guided: dict[int, np.ndarray]
     candidates: np.ndarray
     samples: SurfaceSamples
@@ -170,11 +173,12 @@ class Topology:
     def nodes(self) -> dict[str, object]:
         """Fields that never change of the struct of nodes."""
         corners, count = self._corners, self.sizes.nodes
-        held = np.full(count, -1)
-        held[self.fixed] = np.arange(self.fixed.sum())
+        anchors = int(self.anchored.sum())
+        held = np.where(self.fixed, anchors, -1)
+        held[self.anchored] = np.arange(anchors)
         start, corner = _grouped(corners, count)
         return {
-            "count": count, "stride": self.sizes.stride, "corners": self.corners, "fixed": int(self.fixed.sum()),
+            "count": count, "stride": self.sizes.stride, "corners": self.corners, "anchors": anchors,
             "start": self._array(start, int), "corner": self._array(corner, int),
             "held": self._array(held, int),
         }  # fmt: skip
