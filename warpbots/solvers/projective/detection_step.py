@@ -94,7 +94,7 @@ class Detection:
         self._launch(crossed_edges.find_intersections_kernel, struct.edge.size, inputs, [search.intersection])
         inputs = [self._sizes.capacity, self._topology.first + first, struct, search.added]
         outputs = [search.check, search.any, search.searches, search.early]
-        outputs += [search.intersection, search.lost, progress]
+        outputs += [search.intersection, search.lost, search.outgrown, progress]
         launch(detection_control.resolve_kernel, self._worlds, inputs, outputs, self._device)
         inputs = [self._topology, struct, first, progress.active, self._x, u, self._zero]
         self._launch(pairs.evaluate_pairs_kernel, self._sizes.capacity, inputs, [self._contact.contacts])

@@ -106,9 +106,10 @@ def _lost(model: ProjectiveModel, w: int, position: np.ndarray, otherwise: bool)
     pairs, intersection, searches = (int(a.numpy()[w]) for a in (search.count, search.intersection, search.searches))
     if not (pairs > room or intersection or (pairs and otherwise)):
         return ""
+    too_many = f" and there is room for {room}; the model of ProjectiveDynamics.grown has more," if pairs > room else ""
     return (
         f"surfaces cannot be kept apart in world {w}: {where_lost(model, w, position)}; {pairs} pairs of vertices, "
-        f"faces and edges are in contact (room for {room}) after {searches} runs of collision detection"
+        f"faces and edges are in contact{too_many} after {searches} runs of collision detection"
     )
 
 

@@ -366,6 +366,20 @@ class ProjectiveModel(ArrayModel):
         obstacles.thin = wp.array(self.topology.thin.astype(np.int32), dtype=int, device=self.device)
         return obstacles
 
+    def grown(self) -> Self | None:
+        """The model with room for all pairs in contact, twice of that before at least; None where it was enough."""
+        capacity = self.topology.sizes.capacity
+        if not capacity:
+            return None
+        needed = int(self.workspace.contact.search.outgrown.numpy()[0])
+        if not needed:
+            return None
+        sizes = dataclasses.replace(self.topology.sizes, capacity=max(2 * capacity, needed + needed // 4))
+        topology = dataclasses.replace(self.topology, sizes=sizes)
+        matrices = dataclasses.replace(self.matrices, topology=topology)
+        workspace = dataclasses.replace(self.workspace, topology=topology)
+        return dataclasses.replace(self, topology=topology, matrices=matrices, workspace=workspace)
+
     @functools.cached_property
     def sharp(self) -> bool:
         """Whether an obstacle can be inside a face whose corners are outside of it."""
@@ -391,6 +405,7 @@ class ProjectiveModel(ArrayModel):
         pairs.condition = self.condition
         for name in ("vertex", "face", "edge"):
             setattr(pairs, name, getattr(self.topology.surface, name))
+        pairs.around, pairs.outer = self.topology.outer_faces
         for name in PAIRS:
             setattr(pairs, name, getattr(self.workspace.contact.search, name))
         return pairs

@@ -25,6 +25,7 @@ class StepReport:
         tolerance: The tolerance [m].
         residual: Largest residual force on a node before the last correction [N], shape (worlds,).
         contacts: Number of active contacts, shape (worlds,).
+        room: Number of pairs of surfaces for which each world has room; it grows when more come into contact.
         contact_force: Force of all contacts on each node [N], shape (worlds, n_nodes, 3).
         bone_force: Force of all contacts on the surface of each bone outside of its soft body [N], shape (worlds,
             n_bones, 3).
@@ -36,6 +37,7 @@ class StepReport:
     tolerance: float
     residual: np.ndarray
     contacts: np.ndarray
+    room: int
     contact_force: np.ndarray
     bone_force: np.ndarray
 
@@ -72,6 +74,7 @@ def report_of(model: ProjectiveModel, dt: float, tolerance: float) -> StepReport
         tolerance=tolerance * model.matter.edge,
         residual=np.linalg.norm(residual, axis=-1).max(axis=1, initial=0.0),
         contacts=contacts,
+        room=topology.sizes.capacity,
         contact_force=force[:, :nodes],
         bone_force=bones @ force[:, nodes : nodes + topology.sizes.vertices],
     )

@@ -286,6 +286,13 @@ class ProjectiveDynamics:
         """
         return report_of(model, dt, self.tolerance_of(dt))
 
+    def grown(self, model: ProjectiveModel) -> ProjectiveModel | None:
+        """The model with room for all pairs of surfaces in contact, if a step of it has had too little; else None.
+
+        `warpbots.Simulation` asks after each control interval, and takes it again.
+        """
+        return model.grown()
+
     def readings(self, model: ProjectiveModel, requires_grad: bool = False) -> ProjectiveReadings[wp.array]:
         """Fresh arrays for `sense`; `SkeletalReadings` where the scene has bones."""
         return readings(model, requires_grad)

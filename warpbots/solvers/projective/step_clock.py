@@ -90,6 +90,7 @@ def judge_kernel(
     # work
     progress: Progress,
     missing: wp.array[int],
+    outgrown: wp.array[int],
     # out
     clock_out: StepClock,
 ):
@@ -98,7 +99,7 @@ def judge_kernel(
     outcome = HALVED
     if progress.converged[w] == 1:
         outcome = FOUND
-    elif clock_out.where[w] == 0 or halvings == 0 or missing[0] > 0:
+    elif clock_out.where[w] == 0 or halvings == 0 or missing[0] + outgrown[0] > 0:
         outcome = LOST
     if outcome != FOUND:
         wp.atomic_add(clock_out.unusual, 0, 1)
@@ -161,6 +162,7 @@ def advance_kernel(
     # work
     progress: Progress,
     missing: wp.array[int],
+    outgrown: wp.array[int],
     # out
     clock_out: StepClock,
 ):
@@ -185,7 +187,7 @@ def advance_kernel(
             clock_out.going[w] = 0
         else:
             clock_out.level[w] = next
-    elif level == halvings or missing[0] > 0:
+    elif level == halvings or missing[0] + outgrown[0] > 0:
         clock_out.going[w] = 0
         clock_out.outcome[w] = LOST
     else:

@@ -247,6 +247,14 @@ class Topology:
         return Surface.of(self.faces, self.obstacle_edges.edges + first, self.device)
 
     @functools.cached_property
+    def outer_faces(self) -> tuple[wp.array, wp.array]:
+        """Faces around every point that have an outer side, those of solids and bones: first, (n_points + 1,); all."""
+        sheets = {tuple(sorted(t)) for t in self.mesh.triangles.tolist()}
+        outer = np.array([k for k, f in enumerate(self.faces.tolist()) if tuple(sorted(f)) not in sheets], dtype=int)
+        first, order = _grouped(self.faces[outer].reshape(-1), self.sizes.points)
+        return self._array(first, int), self._array(outer[order // 3], int)
+
+    @functools.cached_property
     def edge_ends(self) -> wp.array:
         """Ends of edges of obstacles [m], shape (edge_ends,)."""
         return self._array(self.obstacle_edges.position, vector(3))

@@ -67,6 +67,7 @@ def resolve_kernel(
     early_out: wp.array[int],
     intersection_out: wp.array[wp.int64],
     lost_out: wp.array[int],
+    outgrown_out: wp.array[int],
     progress_out: Progress,
 ):
     """After a search: a step that had converged goes on if there are new contacts, else it has ended.
@@ -86,6 +87,8 @@ def resolve_kernel(
     intersects = intersection_out[w] > wp.int64(0)
     again = added[w] > 0 or intersects
     hopeless = intersects and lost_out[w] == 1
+    if pairs.count[w] > capacity:
+        wp.atomic_max(outgrown_out, 0, pairs.count[w])
     if pairs.count[w] > capacity or (ended == 1 and again and (hopeless or searches_out[w] >= _SEARCHES)):
         progress_out.converged[w] = 0
         progress_out.active[w] = 0

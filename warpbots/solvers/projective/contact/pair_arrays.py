@@ -38,6 +38,8 @@ class PairArrays:
     vertex: Points of surfaces, shape (vertices,).
     face: Points of the faces, shape (faces,).
     edge: Points of the edges, shape (edges,).
+    around: First entry of a point in `outer`, one more for the end, shape (nodes + 1,).
+    outer: Faces of solids and bones around a point, point after point, shape (n,).
     body: Body of a point, shape (nodes,).
     bodies: Bodies of one world: soft ones, bones with a surface of their own, and obstacles.
     movers: Those that are no obstacles.
@@ -62,6 +64,8 @@ class PairArrays:
     vertex: wp.array[int]
     face: wp.array[wp.vec3i]
     edge: wp.array[wp.vec2i]
+    around: wp.array[int]
+    outer: wp.array[int]
     body: wp.array[int]
     bodies: int
     movers: int

@@ -90,6 +90,7 @@ class Search:
         was: 1 for a world that was active before the last iteration, shape (worlds,).
         near: Number of pairs and nodes because of which the last search is needed, shape (worlds,).
         intersection: 0, or 1 plus an edge times the number of faces plus a face that it intersects, shape (worlds,).
+        outgrown: Largest number of pairs of a world for which there was no room in any step, 0 for none, shape (1,).
         lost: 1 where the last search left an edge in a face, shape (worlds,).
         path: Displacements of the vertices of surfaces in the first search [m], shape (worlds * vertices,).
         hits: Pairs that a search makes contacts of.
@@ -110,6 +111,7 @@ class Search:
     was: wp.array
     near: wp.array
     intersection: wp.array
+    outgrown: wp.array
     lost: wp.array
     path: wp.array
     hits: HitArrays
@@ -124,7 +126,7 @@ class Search:
         of_pairs = (int, wp.vec4i, real, vector(3), vector(4), int)
         pairs = [zeros(worlds * capacity, dtype) for dtype in of_pairs]
         counts = [zeros(n) for n in (worlds, 1, *[worlds] * 5)]
-        lost = zeros(worlds, wp.int64), zeros(worlds)
+        lost = zeros(worlds, wp.int64), zeros(1), zeros(worlds)
         hits = HitArrays()
         hits.room = _HITS * capacity
         for name, variable in HitArrays.vars.items():
