@@ -406,6 +406,9 @@ class ProjectiveModel(ArrayModel):
         for name in ("vertex", "face", "edge"):
             setattr(pairs, name, getattr(self.topology.surface, name))
         pairs.around, pairs.outer = self.topology.outer_faces
+        components = self.topology.components
+        component = np.append(components.of[: components.points], np.full(sizes.edge_ends, -1))
+        pairs.component = wp.array(component.astype(np.int32), dtype=int, device=self.device)
         for name in PAIRS:
             setattr(pairs, name, getattr(self.workspace.contact.search, name))
         return pairs

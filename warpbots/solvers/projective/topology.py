@@ -6,6 +6,7 @@ import functools
 import numpy as np
 import warp as wp
 from scipy.sparse import coo_matrix, csr_matrix
+from scipy.sparse.csgraph import connected_components
 
 from warpbots.numerics import real, real_numpy, vector
 from warpbots.solvers.projective.contact.bone_surface import BoneSurfaces
@@ -15,6 +16,7 @@ from warpbots.solvers.projective.contact.surface_search import Surface
 from warpbots.solvers.projective.elements.element import Kind, Place, pairs
 from warpbots.solvers.projective.elements.kinds import kinds_of
 from warpbots.solvers.projective.iterate.elimination import Elimination, elimination_of
+from warpbots.solvers.projective.iterate.islands import Components
 from warpbots.solvers.projective.mesh import Mesh
 
 __all__ = ["Sizes", "Topology", "constant_array"]
@@ -206,6 +208,47 @@ class Topology:
     def elimination(self) -> Elimination:
         """The order in which nodes that move are eliminated from a second derivative."""
         return elimination_of(self.pattern, self.fixed)
+
+    @functools.cached_property
+    def components(self) -> Components:
+        """What elements, cables, attachments, motors, chambers and bones connect, and nothing else."""
+        mesh, sizes = self.mesh, self.sizes
+        points = sizes.nodes + sizes.vertices
+        bound = np.append(np.flatnonzero(mesh.bone >= 0), sizes.nodes + np.arange(sizes.vertices))
+        walls = [mesh.cavities[mesh.cavity == k] for k in np.unique(mesh.cavity)]
+        motor, axis = mesh.motor_side // 2, mesh.motor_weight != 0.0
+        driven = [np.append(mesh.motors[motor == k].reshape(-1), mesh.motor_end[k][axis[k]]) for k in range(len(axis))]
+        together = [group.reshape(-1) for group in (bound, *walls, *driven) if group.size]
+        rows, columns = (list(k) for k in (self.node_pairs[:1], self.node_pairs[1:]))
+        for group in together:
+            rows.append(np.full(len(group), group[0]))
+            columns.append(group)
+        pair = np.concatenate(rows), np.concatenate(columns)
+        count, label = connected_components(coo_matrix((np.ones(len(pair[0])), pair), shape=(points, points)))
+        bones = np.zeros(count, dtype=bool)
+        bones[label[bound]] = True
+        thin = np.zeros(count, dtype=bool)
+        thin[label[mesh.triangles.reshape(-1)]] = True
+        of_joints = int(np.flatnonzero(bones)[0]) if bones.any() else 0
+        rest = np.zeros(sizes.edge_ends), np.full(sizes.freedom, of_joints), self._of_solid_contacts(label)
+        length = np.full(count, mesh.edge) if count == 1 else self._lengths(label, count)
+        return Components(
+            of=np.concatenate([label, *rest]).astype(int), points=points, length=length,
+            symmetric=~bones & (mesh.faces.size == 0), thin=thin,
+        )  # fmt: skip
+
+    def _of_solid_contacts(self, label: np.ndarray) -> np.ndarray:
+        """Component of each contact with a solid, from those of nodes and vertices."""
+        samples = self.samples.node
+        corner = samples[np.arange(len(samples)), (samples >= 0).argmax(axis=1)] if len(samples) else samples[:, 0]
+        return np.repeat(label[np.append(self.candidates, corner).astype(int)], self.sizes.solids)
+
+    def _lengths(self, label: np.ndarray, count: int) -> np.ndarray:
+        """Mean length of the edges of components [m], shape (count,)."""
+        mesh, of = self.mesh, label[self.mesh.edges[:, 0]]
+        length = np.linalg.norm(mesh.position[mesh.edges[:, 1]] - mesh.position[mesh.edges[:, 0]], axis=1)
+        number = np.bincount(of, minlength=count)
+        return np.where(number > 0, np.bincount(of, length, count) / np.maximum(number, 1), mesh.edge)
 
     @property
     def pairs(self) -> int:

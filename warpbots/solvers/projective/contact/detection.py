@@ -25,10 +25,20 @@ import numpy as np
 import warp as wp
 
 from warpbots.numerics import NODE, real, real_numpy, vector
-from warpbots.solvers.projective.contact.pair_arrays import EDGES, FACE, HELD, NEAREST, NONE, HitArrays, PairArrays
+from warpbots.solvers.projective.contact.pair_arrays import (
+    EDGES,
+    FACE,
+    HELD,
+    NEAREST,
+    NONE,
+    HitArrays,
+    PairArrays,
+    note,
+)
 from warpbots.solvers.projective.contact.pair_geometry import advance, gap_of, may_come_near, nearest, pair_geometry
 from warpbots.solvers.projective.contact.pairs import displacements_of, starts_of
 from warpbots.solvers.projective.elements.element import at
+from warpbots.solvers.projective.iterate.islands import Islands
 
 __all__ = ["find_edges_kernel", "find_faces_kernel", "path_boxes_kernel", "same_plane"]
 
@@ -219,6 +229,7 @@ def find_faces_kernel(
     # out
     added_out: wp.array[int],
     near_out: wp.array[int],
+    islands_out: Islands,
     hits_out: HitArrays,
 ):
     """Pairs of vertices and faces."""
@@ -244,6 +255,7 @@ def find_faces_kernel(
             )  # fmt: skip
             if passes == 1:
                 wp.atomic_add(added_out, w, 1)
+                note(pairs, islands_out, w, node)
 
 
 @wp.kernel(enable_backward=False)
@@ -263,6 +275,7 @@ def find_edges_kernel(
     # out
     added_out: wp.array[int],
     near_out: wp.array[int],
+    islands_out: Islands,
     hits_out: HitArrays,
 ):
     """Pairs of edges."""
@@ -286,3 +299,4 @@ def find_edges_kernel(
             )  # fmt: skip
             if passes == 1:
                 wp.atomic_add(added_out, w, 1)
+                note(pairs, islands_out, w, node)

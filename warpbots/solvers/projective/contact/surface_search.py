@@ -86,7 +86,7 @@ class Search:
         any: 1 if one is asked for anywhere, shape (1,).
         added: Number of pairs that the last search added, shape (worlds,).
         searches: Number of searches in this step at points to which it had converged, and the first, shape (worlds,).
-        early: Number of those before it had, shape (worlds,).
+        early: Number of those before an island had, shape (worlds * components,).
         was: 1 for a world that was active before the last iteration, shape (worlds,).
         near: Number of pairs and nodes because of which the last search is needed, shape (worlds,).
         intersection: 0, or 1 plus an edge times the number of faces plus a face that it intersects, shape (worlds,).
@@ -117,15 +117,15 @@ class Search:
     hits: HitArrays
 
     @classmethod
-    def of(cls, worlds: int, capacity: int, vertices: int, device: wp.Device) -> "Search":
-        """Arrays for `capacity` pairs a world, of surfaces with so many vertices."""
+    def of(cls, worlds: int, components: int, capacity: int, vertices: int, device: wp.Device) -> "Search":
+        """Arrays for `capacity` pairs a world of so many components, of surfaces with so many vertices."""
 
         def zeros(count: int, dtype: type = int) -> wp.array:
             return wp.zeros(count, dtype=dtype, device=device)
 
         of_pairs = (int, wp.vec4i, real, vector(3), vector(4), int)
         pairs = [zeros(worlds * capacity, dtype) for dtype in of_pairs]
-        counts = [zeros(n) for n in (worlds, 1, *[worlds] * 5)]
+        counts = [zeros(n) for n in (worlds, 1, worlds, worlds, worlds * components, worlds, worlds)]
         lost = zeros(worlds, wp.int64), zeros(1), zeros(worlds)
         hits = HitArrays()
         hits.room = _HITS * capacity
